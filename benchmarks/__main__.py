@@ -27,18 +27,37 @@ PEERS = ("mindspore", "torch", "onnxruntime")
 
 def main(arguments: Sequence[str]) -> int:
     """Measures those lines, or all; 1 when a result is wrong or one of our kernels did not run, 2 when it cannot be done as asked."""
-    parser = argparse.ArgumentParser("python -m benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
+    parser = argparse.ArgumentParser(
+        "python -m benchmarks",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     keep = parser.add_mutually_exclusive_group()
-    keep.add_argument("--store", action="store_true", help="make what is measured the figures of the pages")  # fmt: skip
-    keep.add_argument("--add", action="store_true", help="the same, together with the runs that are stored")  # fmt: skip
-    parser.add_argument("titles", nargs="*", metavar="title", help=f"how titles of lines begin, of: {'; '.join(line.title for line in LINES)}")  # fmt: skip
+    keep.add_argument(
+        "--store", action="store_true", help="make what is measured the figures of the pages"
+    )
+    keep.add_argument(
+        "--add", action="store_true", help="the same, together with the runs that are stored"
+    )
+    parser.add_argument(
+        "titles",
+        nargs="*",
+        metavar="title",
+        help=f"how titles of lines begin, of: {'; '.join(line.title for line in LINES)}",
+    )
     asked = parser.parse_args(arguments)
     if unknown := [title for title in asked.titles if not chosen([title])]:
         parser.error(f"no line begins with {', '.join(map(repr, unknown))}")
     if (asked.store or asked.add) and is_quick():
         parser.error("the README's figures are those of whole runs: without QUICK")
-    record: dict[str, Any] = {**described(), "peers": {name: _version(name) for name in PEERS}, "lines": []}  # fmt: skip
-    print(f"{record['processor']}, {record['threads']} threads, load {record['load_before']}; {record['peers']}")  # fmt: skip
+    record: dict[str, Any] = {
+        **described(),
+        "peers": {name: _version(name) for name in PEERS},
+        "lines": [],
+    }
+    print(
+        f"{record['processor']}, {record['threads']} threads, load {record['load_before']}; {record['peers']}"
+    )
     for line in chosen(asked.titles):
         found = measured(line)
         say(found)

@@ -53,10 +53,20 @@ def main(wanted: Sequence[str]) -> int:
         for part in parts:
             keys = [key for key in exact if key.startswith(f"{name}|{part}|")]
             rivals = [UNFUSED, TORCH] if name in SHAPES else [UNFUSED]
-            off = {who: _typical({key: _away(found[who][key], exact[key]) for key in keys}) for who in (OURS, *rivals)}  # fmt: skip
-            right = off[OURS] <= max(WORSE * max(off[who] for who in rivals), SUMS * (part == "gradients"))  # fmt: skip
+            off = {
+                who: _typical({key: _away(found[who][key], exact[key]) for key in keys})
+                for who in (OURS, *rivals)
+            }
+            right = off[OURS] <= max(
+                WORSE * max(off[who] for who in rivals), SUMS * (part == "gradients")
+            )
             lines.append({"workload": name, "of": part, **off, "right": right})
-            print(f"{name:<14} {part:<9} " + "   ".join(f"{who} {one:.2e}" for who, one in off.items()) + ("" if right else "  FARTHER"), flush=True)  # fmt: skip
+            print(
+                f"{name:<14} {part:<9} "
+                + "   ".join(f"{who} {one:.2e}" for who, one in off.items())
+                + ("" if right else "  FARTHER"),
+                flush=True,
+            )
     write("accuracy", {**described(), "lines": lines})
     return 0 if all(line["right"] for line in lines) else 1
 
@@ -78,7 +88,11 @@ def _away(found: np.ndarray, exact: np.ndarray) -> float:
 def _formula(name: str) -> Arrays:
     operator = OPERATORS[name.partition(" ")[0]]
     given = [one[:ROWS] if one.shape == LARGE else one for one in inputs_of(name)]
-    return {f"{name}|{RESULT}": np.asarray(operator.formula(*(one.astype(np.float64) for one in given))[0])}  # fmt: skip
+    return {
+        f"{name}|{RESULT}": np.asarray(
+            operator.formula(*(one.astype(np.float64) for one in given))[0]
+        )
+    }
 
 
 def _by_another_process(who: str, names: Sequence[str], place: Path) -> Arrays:
@@ -86,7 +100,9 @@ def _by_another_process(who: str, names: Sequence[str], place: Path) -> Arrays:
     if not names:
         return {}
     target = place / f"{who}.npz"
-    subprocess.run([sys.executable, "-m", "benchmarks.accuracy", "--as", who, str(target), *names], check=True)  # fmt: skip
+    subprocess.run(
+        [sys.executable, "-m", "benchmarks.accuracy", "--as", who, str(target), *names], check=True
+    )
     with np.load(target) as file:
         return dict(file)
 
@@ -145,7 +161,11 @@ def _inputs(name: str) -> list[np.ndarray]:
 
 def _parts(result: np.ndarray, gradients: Sequence[Sequence[np.ndarray]]) -> Arrays:
     """By what it is of, which input, which weight."""
-    found = {f"gradients|{given}|{number}": one for given, each in enumerate(gradients) for number, one in enumerate(each)}  # fmt: skip
+    found = {
+        f"gradients|{given}|{number}": one
+        for given, each in enumerate(gradients)
+        for number, one in enumerate(each)
+    }
     return {RESULT: result, **found}
 
 

@@ -125,17 +125,32 @@ def _line(mode: str, ours: str, theirs: str, found: dict[str, Any], count: int) 
     times = ratio(found[ours], found[theirs])
     each, other = (found[name].median / count * 1e6 for name in (ours, theirs))
     far = "" if times <= TARGETS.get(mode, PYNATIVE_TARGET) else " (over)"
-    print(f"{mode:<9} {ours:<10} {each:>7.1f} µs {theirs:>10} {other:>4.1f} µs {times:>6.2f}{far}", flush=True)  # fmt: skip
+    print(
+        f"{mode:<9} {ours:<10} {each:>7.1f} µs {theirs:>10} {other:>4.1f} µs {times:>6.2f}{far}",
+        flush=True,
+    )
     return {
-        "mode": mode, "operator": ours, "built_in": theirs, "us": round(each, 2), "built_in_us": round(other, 2),
+        "mode": mode,
+        "operator": ours,
+        "built_in": theirs,
+        "us": round(each, 2),
+        "built_in_us": round(other, 2),
         "times": round(times, 2),
-    }  # fmt: skip
+    }
 
 
 def _floor(place: Path) -> Any:
     source, library = place / "floor.c", place / "floor.so"
     source.write_text(FLOOR, "utf-8")
-    command = [*compiler.find_compiler().command, "-O2", "-shared", "-fPIC", "-o", str(library), str(source)]  # fmt: skip
+    command = [
+        *compiler.find_compiler().command,
+        "-O2",
+        "-shared",
+        "-fPIC",
+        "-o",
+        str(library),
+        str(source),
+    ]
     subprocess.run(command, check=True)
     return ops.Custom(f"{library}:add", lambda x, y: x, lambda x, y: x, "aot")
 

@@ -38,9 +38,14 @@ def moving(read: int, written: int, shape: tuple[int, ...]) -> dict[str, Run]:
     made = [_numbers(static_shape(one) or ()) for one in outputs]
     threads = environment.threads()
     return {
-        way: caller(replace(kernel, options=replace(kernel.options, **change)).compiled, given, made, threads)  # type: ignore[arg-type]
+        way: caller(
+            replace(kernel, options=replace(kernel.options, **change)).compiled,
+            given,
+            made,
+            threads,
+        )  # type: ignore[arg-type]
         for way, change in WAYS.items()
-    }  # fmt: skip
+    }
 
 
 def _numbers(shape: tuple[int, ...]) -> np.ndarray:

@@ -57,7 +57,10 @@ def _times(name: str, what: str, runs: Mapping[str, Any]) -> float:
         quotient = times(samples["built in"], samples["native"])
         if quotient >= TIE:
             break
-    print(f"{name:<22} {what:<9} {samples['native'].median * 1e6:>11.1f} µs {quotient:>8.2f} ×", flush=True)  # fmt: skip
+    print(
+        f"{name:<22} {what:<9} {samples['native'].median * 1e6:>11.1f} µs {quotient:>8.2f} ×",
+        flush=True,
+    )
     return round(quotient, 2)
 
 
@@ -69,7 +72,10 @@ def table(record: Mapping[str, Any]) -> str:
         "|---|---|---|---|---|",
     ]
     for name, entry in sorted(record["operators"].items()):
-        cells = [" / ".join(f"{one:g}" for one in entry["times"].get(what, ())) for what in ("forward", "gradient")]  # fmt: skip
+        cells = [
+            " / ".join(f"{one:g}" for one in entry["times"].get(what, ()))
+            for what in ("forward", "gradient")
+        ]
         if not any(cells):
             cells[0] = ", ".join(f"{what}: {one[0]:g}" for what, one in entry["times"].items())
         lines.append(
@@ -88,11 +94,17 @@ def main(wanted: Sequence[str]) -> int:
     """Measures, writes the record and the table."""
     from benchmarks.measuring import described
 
-    record = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() and wanted else {"operators": {}}  # fmt: skip
+    record = (
+        json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() and wanted else {"operators": {}}
+    )
     record |= {"machine": described(), "sizes": list(SIZES)}
     for name, times in measured(tuple(wanted) or ("",)).items():
         slow = [one for many in times.values() for one in many if one < TIE]
-        record["operators"][name] = {"against": _against(name), "times": times, "taken": "built in" if slow else "native"}  # fmt: skip
+        record["operators"][name] = {
+            "against": _against(name),
+            "times": times,
+            "taken": "built in" if slow else "native",
+        }
     RESULTS.parent.mkdir(exist_ok=True)
     RESULTS.write_text(json.dumps(record, indent=1) + "\n", "utf-8")
     PAGE.write_text(with_table(PAGE.read_text("utf-8"), record), "utf-8")

@@ -47,8 +47,15 @@ def main() -> int:
     if missing:
         print(f"torch takes no part: {missing}")
     known = library()
-    record: dict[str, Any] = {**described(), "torch": peers.torch_version(), "onednn": ".".join(map(str, known.version)), "lines": []}  # fmt: skip
-    print(f"{record['processor']}, {record['threads']} threads, oneDNN {record['onednn']}, torch {record['torch'] or 'absent'}, load {record['load_before']}")  # fmt: skip
+    record: dict[str, Any] = {
+        **described(),
+        "torch": peers.torch_version(),
+        "onednn": ".".join(map(str, known.version)),
+        "lines": [],
+    }
+    print(
+        f"{record['processor']}, {record['threads']} threads, oneDNN {record['onednn']}, torch {record['torch'] or 'absent'}, load {record['load_before']}"
+    )
     rounds = 7 if is_quick() else 25
     for x, weight, stride in SHAPES:
         record["lines"] += _convolution(x, weight, stride, rounds, with_torch=not missing)
@@ -57,7 +64,14 @@ def main() -> int:
     return 0 if all(line.get("right", True) for line in record["lines"]) else 1
 
 
-def _convolution(x_shape: tuple[int, ...], weight_shape: tuple[int, ...], stride: int, rounds: int, *, with_torch: bool) -> list[dict[str, Any]]:  # fmt: skip
+def _convolution(
+    x_shape: tuple[int, ...],
+    weight_shape: tuple[int, ...],
+    stride: int,
+    rounds: int,
+    *,
+    with_torch: bool,
+) -> list[dict[str, Any]]:
     generator = np.random.default_rng(0)
     padding = weight_shape[2] // 2
     given: dict[str, Any] = {"stride": stride, "padding": padding}
@@ -70,42 +84,74 @@ def _convolution(x_shape: tuple[int, ...], weight_shape: tuple[int, ...], stride
     found = []
     for what, kind, arrays, work in (
         ("forward", {}, [x, weight], flops),
-        ("forward, bias, residual, ReLU", {"bias": True, "residual": True, "activation": "relu"}, [x, weight, bias, y], flops),
+        (
+            "forward, bias, residual, ReLU",
+            {"bias": True, "residual": True, "activation": "relu"},
+            [x, weight, bias, y],
+            flops,
+        ),
         ("gradient of x", {"wanted": ("x",)}, [y, weight], flops),
         ("gradient of weight and bias", {"wanted": ("weight", "bias")}, [y, x], flops),
         ("all gradients", {"wanted": ("x", "weight", "bias")}, [y, weight, x], 2 * flops),
-    ):  # fmt: skip
+    ):
         prepare = prepare_conv2d_backward if "wanted" in kind else prepare_conv2d
         ours = prepare(x_shape, weight_shape, **given, **kind)
         numpy = prepare(x_shape, weight_shape, lowering="im2col", **given, **kind)
         outs = ours.call(arrays)
         expected = numpy.call(arrays)
-        runs: dict[str, Run] = {"ours": caller(ours, arrays, outs), "NumPy": lambda numpy=numpy, arrays=arrays: numpy.call(arrays)}  # type: ignore[misc]  # fmt: skip
+        runs: dict[str, Run] = {
+            "ours": caller(ours, arrays, outs),
+            "NumPy": lambda numpy=numpy, arrays=arrays: numpy.call(arrays),
+        }  # type: ignore[misc]
         if with_torch:
             runs["torch"] = _torch(kind, x, weight, bias, y, stride, padding)
         samples = in_turns(runs, rounds=rounds, block_s=0.03, pause_s=PAUSE_S)
         line: dict[str, Any] = {
-            "what": what, "x": x_shape, "weight": weight_shape, "stride": stride, "implementations": ours.implementations,
-            "gflops": round(work / samples["ours"].median / 1e9, 1), "error": max(map(error, outs, expected)),
+            "what": what,
+            "x": x_shape,
+            "weight": weight_shape,
+            "stride": stride,
+            "implementations": ours.implementations,
+            "gflops": round(work / samples["ours"].median / 1e9, 1),
+            "error": max(map(error, outs, expected)),
             **{who: item.record() for who, item in samples.items()},
-        }  # fmt: skip
+        }
         line["right"] = line["error"] <= TOLERANCE
-        line |= {f"rate_of_{who}": round(ratio(samples[who], samples["ours"]), 3) for who in runs if who != "ours"}  # fmt: skip
-        line |= {f"rate_of_{who}_least": round(samples[who].least / samples["ours"].least, 3) for who in runs if who != "ours"}  # fmt: skip
+        line |= {
+            f"rate_of_{who}": round(ratio(samples[who], samples["ours"]), 3)
+            for who in runs
+            if who != "ours"
+        }
+        line |= {
+            f"rate_of_{who}_least": round(samples[who].least / samples["ours"].least, 3)
+            for who in runs
+            if who != "ours"
+        }
         found.append(line)
-        _tell(f"{weight_shape[1]}→{weight_shape[0]} {weight_shape[2]}×{weight_shape[3]} at {x_shape[2]}×{x_shape[3]}, {what}", line)  # fmt: skip
+        _tell(
+            f"{weight_shape[1]}→{weight_shape[0]} {weight_shape[2]}×{weight_shape[3]} at {x_shape[2]}×{x_shape[3]}, {what}",
+            line,
+        )
     return found
 
 
 def _tell(name: str, line: dict[str, Any]) -> None:
-    told = f"{name:58} {line['ours']['median_us'] / 1e3:8.2f} ms (least {line['ours']['least_us'] / 1e3:.2f})  {line['gflops']:6.0f} GFLOP/s"  # fmt: skip
+    told = f"{name:58} {line['ours']['median_us'] / 1e3:8.2f} ms (least {line['ours']['least_us'] / 1e3:.2f})  {line['gflops']:6.0f} GFLOP/s"
     told += f"  {line['rate_of_NumPy']:5.1f} × NumPy" if "rate_of_NumPy" in line else ""
     if "rate_of_torch" in line:
-        told += f"  {line['rate_of_torch']:5.2f} × torch (least {line['rate_of_torch_least']:.2f}, target {SHARE_OF_TORCH})"  # fmt: skip
+        told += f"  {line['rate_of_torch']:5.2f} × torch (least {line['rate_of_torch_least']:.2f}, target {SHARE_OF_TORCH})"
     print(told + ("" if line["right"] else "  WRONG"))
 
 
-def _torch(kind: dict[str, Any], x: np.ndarray, weight: np.ndarray, bias: np.ndarray, y: np.ndarray, stride: int, padding: int) -> Run:  # fmt: skip
+def _torch(
+    kind: dict[str, Any],
+    x: np.ndarray,
+    weight: np.ndarray,
+    bias: np.ndarray,
+    y: np.ndarray,
+    stride: int,
+    padding: int,
+) -> Run:
     """The same by torch, without gradients of its own."""
     import torch
 
@@ -116,7 +162,19 @@ def _torch(kind: dict[str, Any], x: np.ndarray, weight: np.ndarray, bias: np.nda
         with torch.inference_mode():
             if "wanted" in kind:
                 mask = [name in kind["wanted"] for name in ("x", "weight", "bias")]
-                return torch.ops.aten.convolution_backward(grad, a, w, [len(b)], [stride] * 2, [padding] * 2, [1, 1], False, [0, 0], 1, mask)  # fmt: skip
+                return torch.ops.aten.convolution_backward(
+                    grad,
+                    a,
+                    w,
+                    [len(b)],
+                    [stride] * 2,
+                    [padding] * 2,
+                    [1, 1],
+                    False,
+                    [0, 0],
+                    1,
+                    mask,
+                )
             if kind:
                 return torch.nn.functional.conv2d(a, w, b, stride, padding).add_(grad).relu_()
             return torch.nn.functional.conv2d(a, w, None, stride, padding)
@@ -146,14 +204,20 @@ def _products(rounds: int) -> list[dict[str, Any]]:
     samples = in_turns(runs, rounds=rounds)
     found = []
     for name in runs:
-        line = {"what": f"product, {name}", "a": PRODUCT[0], "b": PRODUCT[1], **samples[name].record(), "times_the_bare": round(ratio(samples[name], samples["bare"]), 3)}  # fmt: skip
+        line = {
+            "what": f"product, {name}",
+            "a": PRODUCT[0],
+            "b": PRODUCT[1],
+            **samples[name].record(),
+            "times_the_bare": round(ratio(samples[name], samples["bare"]), 3),
+        }
         if name in errors:
             line |= {"error": errors[name], "right": errors[name] <= TOLERANCE}
         found.append(line)
         print(
             f"{line['what']:30} {line['median_us'] / 1e3:8.2f} ms (least {line['least_us'] / 1e3:.2f})  {line['times_the_bare']:.3f} × the bare product "
             f"(target {TIMES_THE_BARE}){'' if line.get('right', True) else '  WRONG'}"
-        )  # fmt: skip
+        )
     return found
 
 

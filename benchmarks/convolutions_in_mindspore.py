@@ -50,7 +50,9 @@ def main() -> int:
     ms.set_context(mode=ms.GRAPH_MODE)
     mf.enable(generator="ms_fusion")
     record: dict[str, Any] = {**described(), "torch": peers.torch_version(), "lines": []}
-    print(f"{record['processor']}, {record['threads']} threads, torch {record['torch']}, load {record['load_before']}")  # fmt: skip
+    print(
+        f"{record['processor']}, {record['threads']} threads, torch {record['torch']}, load {record['load_before']}"
+    )
     for shape in SHAPES:
         record["lines"] += [_line(kind, *shape) for kind in KINDS]
     write("convolutions_in_mindspore", record)
@@ -63,28 +65,46 @@ Call = Callable[[], Sequence[Any]]
 """Makes tensors."""
 
 
-def _line(kind: str, x_shape: tuple[int, ...], weight_shape: tuple[int, ...], stride: int, count: int) -> dict[str, Any]:  # fmt: skip
+def _line(
+    kind: str, x_shape: tuple[int, ...], weight_shape: tuple[int, ...], stride: int, count: int
+) -> dict[str, Any]:
     padding = weight_shape[2] // 2
     random = np.random.default_rng(0)
     given = [_arrays(random, x_shape, weight_shape, stride, padding) for _ in range(count)]
     runs: dict[str, Call] = {
-        "ours": _mindspore(kind, given, stride, padding), "torch": _torch(kind, given, stride, padding),
-        "ours alone": _mindspore(kind, given[:1], stride, padding), "torch alone": _torch(kind, given[:1], stride, padding),
-    }  # fmt: skip
+        "ours": _mindspore(kind, given, stride, padding),
+        "torch": _torch(kind, given, stride, padding),
+        "ours alone": _mindspore(kind, given[:1], stride, padding),
+        "torch alone": _torch(kind, given[:1], stride, padding),
+    }
     found = [item.asnumpy() for item in runs["ours"]()]
     off = largest_error(found, [item.numpy().astype(np.float64) for item in runs["torch"]()])
     settle(runs["ours"], at_least_s=0.0 if is_quick() else SETTLED_S, at_most_s=SETTLED_S)
     samples = in_turns(runs, rounds=9 if is_quick() else 31, block_s=0.03, pause_s=0.02, slow_s=1.0)
-    times = {f"{name}{how}": value for name, how, value in (
-        ("times_torch", "", ratio(samples["ours"], samples["torch"])),
-        ("times_torch_least", "", samples["ours"].least / samples["torch"].least),
-        ("times_torch", "_alone", ratio(samples["ours alone"], samples["torch alone"])),
-        ("times_torch_least", "_alone", samples["ours alone"].least / samples["torch alone"].least),
-    )}  # fmt: skip
+    times = {
+        f"{name}{how}": value
+        for name, how, value in (
+            ("times_torch", "", ratio(samples["ours"], samples["torch"])),
+            ("times_torch_least", "", samples["ours"].least / samples["torch"].least),
+            ("times_torch", "_alone", ratio(samples["ours alone"], samples["torch alone"])),
+            (
+                "times_torch_least",
+                "_alone",
+                samples["ours alone"].least / samples["torch alone"].least,
+            ),
+        )
+    }
     line = {
-        "what": kind, "x": x_shape, "weight": weight_shape, "stride": stride, "count": count, "differs": off, "right": off <= TOLERANCE,
-        **{name: round(value, 2) for name, value in times.items()}, **{who: one.record() for who, one in samples.items()},
-    }  # fmt: skip
+        "what": kind,
+        "x": x_shape,
+        "weight": weight_shape,
+        "stride": stride,
+        "count": count,
+        "differs": off,
+        "right": off <= TOLERANCE,
+        **{name: round(value, 2) for name, value in times.items()},
+        **{who: one.record() for who, one in samples.items()},
+    }
     name = f"{weight_shape[1]}→{weight_shape[0]} {weight_shape[2]}×{weight_shape[3]} at {x_shape[0]}×{x_shape[2]}×{x_shape[3]}"
     told = f"{name:<26} {kind:<18} {samples['ours'].median / count * 1e3:6.2f} ms   torch {samples['torch'].median / count * 1e3:6.2f} ms"
     told += f"   {line['times_torch']:5.2f} × its time (least {line['times_torch_least']:.2f})"
@@ -94,7 +114,13 @@ def _line(kind: str, x_shape: tuple[int, ...], weight_shape: tuple[int, ...], st
     return line
 
 
-def _arrays(random: np.random.Generator, x_shape: tuple[int, ...], weight_shape: tuple[int, ...], stride: int, padding: int) -> Arrays:  # fmt: skip
+def _arrays(
+    random: np.random.Generator,
+    x_shape: tuple[int, ...],
+    weight_shape: tuple[int, ...],
+    stride: int,
+    padding: int,
+) -> Arrays:
     x, weight = (random.standard_normal(shape, np.float32) for shape in (x_shape, weight_shape))
     weight /= np.sqrt(np.prod(weight_shape[1:]), dtype=np.float32)
     sizes = [(size + 2 * padding - weight_shape[2]) // stride + 1 for size in x_shape[2:]]
@@ -123,9 +149,12 @@ def _mindspore(kind: str, given: Sequence[Arrays], stride: int, padding: int) ->
             super().__init__()
             names = ("x", "weight", "gradient")
             made = [
-                [ms.Parameter(Tensor(item), f"{name}{number}") for name, item in zip(names, arrays, strict=True)]
+                [
+                    ms.Parameter(Tensor(item), f"{name}{number}")
+                    for name, item in zip(names, arrays, strict=True)
+                ]
                 for number, arrays in enumerate(given)
-            ]  # fmt: skip
+            ]
             self.held = [ms.ParameterTuple(column) for column in zip(*made, strict=True)]
 
         def construct(self) -> Any:
@@ -150,7 +179,9 @@ def _torch(kind: str, given: Sequence[Arrays], stride: int, padding: int) -> Cal
     def one(a: Any, w: Any, g: Any) -> Any:
         if kind == "forward":
             return torch.nn.functional.conv2d(a, w, None, stride, padding)
-        found = torch.ops.aten.convolution_backward(g, a, w, None, [stride] * 2, [padding] * 2, [1, 1], False, [0, 0], 1, mask)  # fmt: skip
+        found = torch.ops.aten.convolution_backward(
+            g, a, w, None, [stride] * 2, [padding] * 2, [1, 1], False, [0, 0], 1, mask
+        )
         return found[mask.index(True)]
 
     def run() -> list[Any]:

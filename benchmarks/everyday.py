@@ -56,12 +56,23 @@ def _line(name: str, made: Callable[[Any, Any], dict[str, Any]]) -> dict[str, An
     faster = ratio(found["unfused"], found["ours"])
     least = found["unfused"].least / found["ours"].least
     line = {
-        "script": name, "right": may_differ or off <= 1e-3, "differs": off, "times_unfused": round(faster, 2), "times_unfused_least": round(least, 2),
+        "script": name,
+        "right": may_differ or off <= 1e-3,
+        "differs": off,
+        "times_unfused": round(faster, 2),
+        "times_unfused_least": round(least, 2),
         **{kind: samples.record() for kind, samples in found.items()},
-    }  # fmt: skip
-    shown = "   ".join(f"{kind} {one.median * 1e3:8.2f} ms (least {one.least * 1e3:.2f})" for kind, one in found.items())  # fmt: skip
+    }
+    shown = "   ".join(
+        f"{kind} {one.median * 1e3:8.2f} ms (least {one.least * 1e3:.2f})"
+        for kind, one in found.items()
+    )
     short = "  (short)" if max(faster, least) < TIE else ""
-    print(f"{name:<19} {shown}   {faster:5.2f} × (least {least:.2f}){short}" + ("" if line["right"] else "  WRONG"), flush=True)  # fmt: skip
+    print(
+        f"{name:<19} {shown}   {faster:5.2f} × (least {least:.2f}){short}"
+        + ("" if line["right"] else "  WRONG"),
+        flush=True,
+    )
     return line
 
 

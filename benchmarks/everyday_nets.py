@@ -17,7 +17,11 @@ class VariationalAutoencoder(nn.Cell):
 
     def __init__(self, size: int, hidden: int, code: int):
         super().__init__()
-        self.first, self.mean, self.spread = nn.Dense(size, hidden), nn.Dense(hidden, code), nn.Dense(hidden, code)  # fmt: skip
+        self.first, self.mean, self.spread = (
+            nn.Dense(size, hidden),
+            nn.Dense(hidden, code),
+            nn.Dense(hidden, code),
+        )
         self.third, self.last = nn.Dense(code, hidden), nn.Dense(hidden, size)
 
     def construct(self, x: Any, noise: Any) -> Any:
@@ -35,7 +39,11 @@ class Dropped(nn.Cell):
 
     def __init__(self, size: int, hidden: int):
         super().__init__()
-        self.first, self.second, self.last = nn.Dense(size, hidden), nn.Dense(hidden, hidden), nn.Dense(hidden, 10)  # fmt: skip
+        self.first, self.second, self.last = (
+            nn.Dense(size, hidden),
+            nn.Dense(hidden, hidden),
+            nn.Dense(hidden, 10),
+        )
         self.drop, self.loss = nn.Dropout(p=0.2), nn.CrossEntropyLoss()
 
     def construct(self, x: Any, wanted: Any) -> Any:
@@ -48,10 +56,17 @@ class LeNet(nn.Cell):
 
     def __init__(self, width: int):
         super().__init__()
-        self.first, self.second = nn.Conv2d(1, 6 * width, 5), nn.Conv2d(6 * width, 16 * width, 5, pad_mode="valid")  # fmt: skip
+        self.first, self.second = (
+            nn.Conv2d(1, 6 * width, 5),
+            nn.Conv2d(6 * width, 16 * width, 5, pad_mode="valid"),
+        )
         self.pool, self.flat, self.loss = nn.MaxPool2d(2, 2), nn.Flatten(), nn.CrossEntropyLoss()
         sizes = (400 * width, 120 * width, 84 * width)
-        self.third, self.fourth, self.last = nn.Dense(*sizes[:2]), nn.Dense(*sizes[1:]), nn.Dense(sizes[2], 10)  # fmt: skip
+        self.third, self.fourth, self.last = (
+            nn.Dense(*sizes[:2]),
+            nn.Dense(*sizes[1:]),
+            nn.Dense(sizes[2], 10),
+        )
 
     def construct(self, x: Any, wanted: Any) -> Any:
         x = self.pool(ops.relu(self.second(self.pool(ops.relu(self.first(x))))))
@@ -162,7 +177,11 @@ class PolicyGradient(nn.Cell):
 
     def __init__(self, size: int, hidden: int, actions: int):
         super().__init__()
-        self.first, self.second, self.last = nn.Dense(size, hidden), nn.Dense(hidden, hidden), nn.Dense(hidden, actions)  # fmt: skip
+        self.first, self.second, self.last = (
+            nn.Dense(size, hidden),
+            nn.Dense(hidden, hidden),
+            nn.Dense(hidden, actions),
+        )
 
     def construct(self, seen: Any, done: Any, brought: Any) -> Any:
         x = ops.tanh(self.second(ops.tanh(self.first(seen))))
@@ -247,35 +266,130 @@ class Script:
         for one in net.get_parameters():
             if one.ndim > 1:
                 spread = (0.5 / np.prod(one.shape[1:])) ** 0.5
-                one.set_data(Tensor((random.standard_normal(one.shape) * spread).astype(np.float32)))  # fmt: skip
+                one.set_data(
+                    Tensor((random.standard_normal(one.shape) * spread).astype(np.float32))
+                )
         return net.set_train(), self.optimizer(net.trainable_params())
 
 
 SCRIPTS: Mapping[str, Script] = {
-    "VAE, small": Script(lambda: VariationalAutoencoder(784, 400, 20), _decaying, lambda: (_shares(64, 784), _numbers(64, 20))),
-    "VAE": Script(lambda: VariationalAutoencoder(784, 1024, 64), _decaying, lambda: (_shares(256, 784), _numbers(256, 64))),
-    "dropout, small": Script(lambda: Dropped(64, 64), _adam, lambda: (_numbers(32, 64), _choices(10, 32)), draws=True),
-    "dropout": Script(lambda: Dropped(784, 1024), _adam, lambda: (_numbers(128, 784), _choices(10, 128)), draws=True),
-    "LeNet, small": Script(lambda: LeNet(1), _momentum, lambda: (_numbers(32, 1, 28, 28), _choices(10, 32))),
-    "LeNet": Script(lambda: LeNet(2), _momentum, lambda: (_numbers(64, 1, 28, 28), _choices(10, 64))),
-    "GRU, small": Script(lambda: Sentences(nn.GRU, 1000, 32, 64), _adam, lambda: (_choices(1000, 16, 20), _choices(4, 16))),
-    "GRU": Script(lambda: Sentences(nn.GRU, 5000, 128, 256), _adam, lambda: (_choices(5000, 64, 40), _choices(4, 64))),
-    "LSTM, small": Script(lambda: Sentences(nn.LSTM, 1000, 32, 64), _adam, lambda: (_choices(1000, 16, 20), _choices(4, 16))),
-    "LSTM": Script(lambda: Sentences(nn.LSTM, 5000, 128, 256), _adam, lambda: (_choices(5000, 64, 40), _choices(4, 64))),
-    "LSTMCell, small": Script(lambda: Unrolled(32, 64), _adam, lambda: (_numbers(16, 10, 32), _choices(4, 16))),
-    "LSTMCell": Script(lambda: Unrolled(128, 256), _adam, lambda: (_numbers(64, 10, 128), _choices(4, 64))),
-    "skip-gram, small": Script(lambda: SkipGram(2000, 32), _descent, lambda: (_choices(2000, 64), _choices(1999, 64), _choices(2000, 64, 5))),
-    "skip-gram": Script(lambda: SkipGram(20000, 128), _adam, lambda: (_choices(20000, 512), _choices(19999, 512), _choices(20000, 512, 5))),
-    "factors, small": Script(lambda: Factors(500, 800, 16), _descent, lambda: (_choices(500, 128), _choices(800, 128), _numbers(128))),
-    "factors": Script(lambda: Factors(6000, 4000, 64), _adam, lambda: (_choices(6000, 1024), _choices(4000, 1024), _numbers(1024))),
-    "logistic, small": Script(lambda: Logistic(30), _descent, lambda: (_numbers(64, 30), _choices(2, 64).astype(ms.float32))),
-    "logistic": Script(lambda: Logistic(1000), _descent, lambda: (_numbers(4096, 1000), _choices(2, 4096).astype(ms.float32))),
-    "encoder, small": Script(lambda: MaskedEncoder(500, 32, 4, 1), _adam, lambda: (_choices(500, 8, 16), _padding(8, 16), _choices(4, 8))),
-    "encoder": Script(lambda: MaskedEncoder(5000, 256, 8, 2), _decaying, lambda: (_choices(5000, 16, 64), _padding(16, 64), _choices(4, 16))),
-    "autoencoder, small": Script(lambda: NormedAutoencoder(64, 32), _adam, lambda: (_numbers(64, 64),)),
-    "autoencoder": Script(lambda: NormedAutoencoder(784, 512), lambda parameters: nn.RMSProp(parameters, 1e-3), lambda: (_numbers(256, 784),)),
-    "policy, small": Script(lambda: PolicyGradient(4, 64, 2), _adam, lambda: (_numbers(64, 4), _choices(2, 64), _numbers(64))),
-    "policy": Script(lambda: PolicyGradient(64, 256, 18), _adam, lambda: (_numbers(2048, 64), _choices(18, 2048), _numbers(2048))),
-    "contrast, small": Script(lambda: Contrast(64, 64, 32), _adam, lambda: (_numbers(32, 64), _shares(32, 64), _partners(32))),
-    "contrast": Script(lambda: Contrast(784, 512, 128), _adam, lambda: (_numbers(256, 784), _shares(256, 784), _partners(256))),
-}  # fmt: skip
+    "VAE, small": Script(
+        lambda: VariationalAutoencoder(784, 400, 20),
+        _decaying,
+        lambda: (_shares(64, 784), _numbers(64, 20)),
+    ),
+    "VAE": Script(
+        lambda: VariationalAutoencoder(784, 1024, 64),
+        _decaying,
+        lambda: (_shares(256, 784), _numbers(256, 64)),
+    ),
+    "dropout, small": Script(
+        lambda: Dropped(64, 64), _adam, lambda: (_numbers(32, 64), _choices(10, 32)), draws=True
+    ),
+    "dropout": Script(
+        lambda: Dropped(784, 1024),
+        _adam,
+        lambda: (_numbers(128, 784), _choices(10, 128)),
+        draws=True,
+    ),
+    "LeNet, small": Script(
+        lambda: LeNet(1), _momentum, lambda: (_numbers(32, 1, 28, 28), _choices(10, 32))
+    ),
+    "LeNet": Script(
+        lambda: LeNet(2), _momentum, lambda: (_numbers(64, 1, 28, 28), _choices(10, 64))
+    ),
+    "GRU, small": Script(
+        lambda: Sentences(nn.GRU, 1000, 32, 64),
+        _adam,
+        lambda: (_choices(1000, 16, 20), _choices(4, 16)),
+    ),
+    "GRU": Script(
+        lambda: Sentences(nn.GRU, 5000, 128, 256),
+        _adam,
+        lambda: (_choices(5000, 64, 40), _choices(4, 64)),
+    ),
+    "LSTM, small": Script(
+        lambda: Sentences(nn.LSTM, 1000, 32, 64),
+        _adam,
+        lambda: (_choices(1000, 16, 20), _choices(4, 16)),
+    ),
+    "LSTM": Script(
+        lambda: Sentences(nn.LSTM, 5000, 128, 256),
+        _adam,
+        lambda: (_choices(5000, 64, 40), _choices(4, 64)),
+    ),
+    "LSTMCell, small": Script(
+        lambda: Unrolled(32, 64), _adam, lambda: (_numbers(16, 10, 32), _choices(4, 16))
+    ),
+    "LSTMCell": Script(
+        lambda: Unrolled(128, 256), _adam, lambda: (_numbers(64, 10, 128), _choices(4, 64))
+    ),
+    "skip-gram, small": Script(
+        lambda: SkipGram(2000, 32),
+        _descent,
+        lambda: (_choices(2000, 64), _choices(1999, 64), _choices(2000, 64, 5)),
+    ),
+    "skip-gram": Script(
+        lambda: SkipGram(20000, 128),
+        _adam,
+        lambda: (_choices(20000, 512), _choices(19999, 512), _choices(20000, 512, 5)),
+    ),
+    "factors, small": Script(
+        lambda: Factors(500, 800, 16),
+        _descent,
+        lambda: (_choices(500, 128), _choices(800, 128), _numbers(128)),
+    ),
+    "factors": Script(
+        lambda: Factors(6000, 4000, 64),
+        _adam,
+        lambda: (_choices(6000, 1024), _choices(4000, 1024), _numbers(1024)),
+    ),
+    "logistic, small": Script(
+        lambda: Logistic(30),
+        _descent,
+        lambda: (_numbers(64, 30), _choices(2, 64).astype(ms.float32)),
+    ),
+    "logistic": Script(
+        lambda: Logistic(1000),
+        _descent,
+        lambda: (_numbers(4096, 1000), _choices(2, 4096).astype(ms.float32)),
+    ),
+    "encoder, small": Script(
+        lambda: MaskedEncoder(500, 32, 4, 1),
+        _adam,
+        lambda: (_choices(500, 8, 16), _padding(8, 16), _choices(4, 8)),
+    ),
+    "encoder": Script(
+        lambda: MaskedEncoder(5000, 256, 8, 2),
+        _decaying,
+        lambda: (_choices(5000, 16, 64), _padding(16, 64), _choices(4, 16)),
+    ),
+    "autoencoder, small": Script(
+        lambda: NormedAutoencoder(64, 32), _adam, lambda: (_numbers(64, 64),)
+    ),
+    "autoencoder": Script(
+        lambda: NormedAutoencoder(784, 512),
+        lambda parameters: nn.RMSProp(parameters, 1e-3),
+        lambda: (_numbers(256, 784),),
+    ),
+    "policy, small": Script(
+        lambda: PolicyGradient(4, 64, 2),
+        _adam,
+        lambda: (_numbers(64, 4), _choices(2, 64), _numbers(64)),
+    ),
+    "policy": Script(
+        lambda: PolicyGradient(64, 256, 18),
+        _adam,
+        lambda: (_numbers(2048, 64), _choices(18, 2048), _numbers(2048)),
+    ),
+    "contrast, small": Script(
+        lambda: Contrast(64, 64, 32),
+        _adam,
+        lambda: (_numbers(32, 64), _shares(32, 64), _partners(32)),
+    ),
+    "contrast": Script(
+        lambda: Contrast(784, 512, 128),
+        _adam,
+        lambda: (_numbers(256, 784), _shares(256, 784), _partners(256)),
+    ),
+}

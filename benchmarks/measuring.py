@@ -165,7 +165,9 @@ def _caches() -> dict[str, str]:
     found = {}
     for place in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
         try:
-            level, kind, size = ((place / name).read_text().strip() for name in ("level", "type", "size"))  # fmt: skip
+            level, kind, size = (
+                (place / name).read_text().strip() for name in ("level", "type", "size")
+            )
         except OSError:
             continue
         found[f"L{level} {kind}"] = size
@@ -183,5 +185,8 @@ def write(name: str, record: Mapping[str, Any]) -> Path:
 
 def largest_error(found: Sequence[np.ndarray], expected: Sequence[np.ndarray]) -> float:
     """The largest difference between results and what they should be, as a share of 1 + |expected|."""
-    errors = [np.abs(a.astype(np.float64) - b) / (1 + np.abs(b)) for a, b in zip(found, expected, strict=True)]  # fmt: skip
+    errors = [
+        np.abs(a.astype(np.float64) - b) / (1 + np.abs(b))
+        for a, b in zip(found, expected, strict=True)
+    ]
     return max(float(item.max()) for item in errors)

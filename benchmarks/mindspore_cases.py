@@ -52,7 +52,9 @@ def cases(elements: int = LARGE) -> dict[str, Case]:
     images = (_images(elements),)
     pairs: dict[str, Any] = {"shapes": two, "forward": (2, 1), "gradient": (3, 2)}
     return {
-        "AddReLU": Case(lambda route: own.AddReLU(route=route), two, forward=(2, 1), gradient=(3, 1)),
+        "AddReLU": Case(
+            lambda route: own.AddReLU(route=route), two, forward=(2, 1), gradient=(3, 1)
+        ),
         "MulSigmoid": Case(lambda route: own.MulSigmoid(route=route), **pairs),
         "MyOp": Case(lambda route: own.MyOp(route=route), **pairs),
         "Swish": Case(lambda route: own.Swish(route=route), one, nn.SiLU),
@@ -64,41 +66,84 @@ def cases(elements: int = LARGE) -> dict[str, Case]:
         "GeGLU": Case(lambda route: own.GeGLU(route=route), **pairs),
         "BiasDropoutAdd": Case(
             lambda route: own.BiasDropoutAdd(0.9, seed=1, route=route).set_train(False),
-            ((rows, COLUMNS), (COLUMNS,), (rows, COLUMNS)), forward=(2, 1), gradient=(1, 1),
+            ((rows, COLUMNS), (COLUMNS,), (rows, COLUMNS)),
+            forward=(2, 1),
+            gradient=(1, 1),
         ),
         "Softmax": Case(lambda route: own.Softmax(-1, route=route), one, lambda: nn.Softmax(-1)),
-        "LogSoftmax": Case(lambda route: own.LogSoftmax(-1, route=route), one, lambda: nn.LogSoftmax(-1)),
+        "LogSoftmax": Case(
+            lambda route: own.LogSoftmax(-1, route=route), one, lambda: nn.LogSoftmax(-1)
+        ),
         "ScaleMaskSoftmax": Case(
-            lambda route: own.ScaleMaskSoftmax(0.125, route=route), ((max(1, rows // COLUMNS), min(rows, COLUMNS), COLUMNS),),
+            lambda route: own.ScaleMaskSoftmax(0.125, route=route),
+            ((max(1, rows // COLUMNS), min(rows, COLUMNS), COLUMNS),),
             tables=(np.triu(np.ones((min(rows, COLUMNS), COLUMNS), np.bool_), 1),),
         ),
-        "LayerNorm": Case(lambda route: own.LayerNorm((COLUMNS,), route=route), one, lambda: nn.LayerNorm((COLUMNS,))),
+        "LayerNorm": Case(
+            lambda route: own.LayerNorm((COLUMNS,), route=route),
+            one,
+            lambda: nn.LayerNorm((COLUMNS,)),
+        ),
         "RMSNorm": Case(lambda route: own.RMSNorm((COLUMNS,), route=route), one),
-        "AddLayerNorm": Case(lambda route: own.AddLayerNorm((COLUMNS,), route=route), two, forward=(2, 2), gradient=(4, 1)),
-        "AddRMSNorm": Case(lambda route: own.AddRMSNorm((COLUMNS,), route=route), two, forward=(2, 2), gradient=(4, 1)),
-        "GroupNorm": Case(lambda route: own.GroupNorm(8, 64, route=route), images, lambda: nn.GroupNorm(8, 64)),
+        "AddLayerNorm": Case(
+            lambda route: own.AddLayerNorm((COLUMNS,), route=route),
+            two,
+            forward=(2, 2),
+            gradient=(4, 1),
+        ),
+        "AddRMSNorm": Case(
+            lambda route: own.AddRMSNorm((COLUMNS,), route=route),
+            two,
+            forward=(2, 2),
+            gradient=(4, 1),
+        ),
+        "GroupNorm": Case(
+            lambda route: own.GroupNorm(8, 64, route=route), images, lambda: nn.GroupNorm(8, 64)
+        ),
         "BatchNorm": Case(
-            lambda route: own.BatchNorm(64, route=route).set_train(), images, lambda: nn.BatchNorm2d(64).set_train()
+            lambda route: own.BatchNorm(64, route=route).set_train(),
+            images,
+            lambda: nn.BatchNorm2d(64).set_train(),
         ),
         "BatchNorm inference": Case(
-            lambda route: own.BatchNorm(64, route=route).set_train(False), images, lambda: nn.BatchNorm2d(64).set_train(False)
+            lambda route: own.BatchNorm(64, route=route).set_train(False),
+            images,
+            lambda: nn.BatchNorm2d(64).set_train(False),
         ),
         "SoftmaxCrossEntropy": Case(
-            lambda route: own.SoftmaxCrossEntropy(route=route), one, nn.CrossEntropyLoss, labels=COLUMNS, forward=(1, 0)
+            lambda route: own.SoftmaxCrossEntropy(route=route),
+            one,
+            nn.CrossEntropyLoss,
+            labels=COLUMNS,
+            forward=(1, 0),
         ),
         "TokenEmbedding": Case(
-            lambda route: own.TokenEmbedding(4096, COLUMNS, route=route), ((rows,),), lambda: nn.Embedding(4096, COLUMNS),
-            labels=4096, forward=None, gradient=None,
+            lambda route: own.TokenEmbedding(4096, COLUMNS, route=route),
+            ((rows,),),
+            lambda: nn.Embedding(4096, COLUMNS),
+            labels=4096,
+            forward=None,
+            gradient=None,
         ),
         "RotaryEmbedding": Case(
-            lambda route: own.RotaryEmbedding(route=route), (_heads(elements),), tables=own.rotary_tables(_heads(elements)[2], 128),
+            lambda route: own.RotaryEmbedding(route=route),
+            (_heads(elements),),
+            tables=own.rotary_tables(_heads(elements)[2], 128),
         ),
-        "IoU": Case(lambda route: own.IoU(route=route), ((_side(elements), 4),) * 2, forward=None, trains=False),
+        "IoU": Case(
+            lambda route: own.IoU(route=route),
+            ((_side(elements), 4),) * 2,
+            forward=None,
+            trains=False,
+        ),
         "BoxDecode": Case(
-            lambda route: own.BoxDecode([(10, 13), (16, 30), (33, 23)], 8, float16_inside=False, route=route),
-            ((max(1, elements // (52 * 52 * 3 * 85)), 52, 52, 3, 85),), trains=False,
+            lambda route: own.BoxDecode(
+                [(10, 13), (16, 30), (33, 23)], 8, float16_inside=False, route=route
+            ),
+            ((max(1, elements // (52 * 52 * 3 * 85)), 52, 52, 3, 85),),
+            trains=False,
         ),
-    } | _arithmetic(elements)  # fmt: skip
+    } | _arithmetic(elements)
 
 
 def _arithmetic(elements: int) -> dict[str, Case]:
@@ -111,29 +156,41 @@ def _arithmetic(elements: int) -> dict[str, Case]:
     found = {
         "MatMulBiasReLU": Case(
             lambda route: own.MatMulBiasReLU(COLUMNS, COLUMNS, route=route),
-            built_in=lambda: nn.Dense(COLUMNS, COLUMNS, activation="relu"), **products,
+            built_in=lambda: nn.Dense(COLUMNS, COLUMNS, activation="relu"),
+            **products,
         ),
         "MatMulBiasGELU": Case(
             lambda route: own.MatMulBiasGELU(COLUMNS, COLUMNS, route=route),
-            built_in=lambda: nn.Dense(COLUMNS, COLUMNS, activation=nn.GELU(True)), **products,
+            built_in=lambda: nn.Dense(COLUMNS, COLUMNS, activation=nn.GELU(True)),
+            **products,
         ),
         "MatMulBiasSiLU": Case(
             lambda route: own.MatMulBiasSiLU(COLUMNS, COLUMNS, route=route),
-            built_in=lambda: nn.Dense(COLUMNS, COLUMNS, activation=nn.SiLU()), **products,
+            built_in=lambda: nn.Dense(COLUMNS, COLUMNS, activation=nn.SiLU()),
+            **products,
         ),
         "LayerNormLinear": Case(
             lambda route: own.LayerNormLinear(COLUMNS, COLUMNS, route=route),
-            built_in=lambda: nn.SequentialCell(nn.LayerNorm((COLUMNS,)), nn.Dense(COLUMNS, COLUMNS)), **products,
+            built_in=lambda: nn.SequentialCell(
+                nn.LayerNorm((COLUMNS,)), nn.Dense(COLUMNS, COLUMNS)
+            ),
+            **products,
         ),
         "LinearResidual": Case(
-            lambda route: own.LinearResidual(COLUMNS, COLUMNS, route=route), ((rows, COLUMNS),) * 2,
-            _DenseAndSum, forward=None, gradient=None,
+            lambda route: own.LinearResidual(COLUMNS, COLUMNS, route=route),
+            ((rows, COLUMNS),) * 2,
+            _DenseAndSum,
+            forward=None,
+            gradient=None,
         ),
         "LinearCrossEntropy": Case(
-            lambda route: own.LinearCrossEntropy(256, wide, vocabulary, route=route), ((max(16, elements // 8192), 256),),
-            labels=wide, forward=None, gradient=None,
+            lambda route: own.LinearCrossEntropy(256, wide, vocabulary, route=route),
+            ((max(16, elements // 8192), 256),),
+            labels=wide,
+            forward=None,
+            gradient=None,
         ),
-    }  # fmt: skip
+    }
     for name, activation in (
         ("ReLU", nn.ReLU),
         ("LeakyReLU", lambda: nn.LeakyReLU(0.1)),
@@ -153,8 +210,11 @@ def _arithmetic(elements: int) -> dict[str, Case]:
     )
     for shape in ((8, 8, 128, 64), (1, 8, 1024, 64), (1, 4, 4096, 64)):
         found["attention " + "x".join(map(str, shape))] = Case(
-            lambda route: own.ScaledDotProductAttention(route=route), (shape,) * 3, forward=None, gradient=None
-        )  # fmt: skip
+            lambda route: own.ScaledDotProductAttention(route=route),
+            (shape,) * 3,
+            forward=None,
+            gradient=None,
+        )
     return found
 
 
@@ -172,11 +232,17 @@ class _DenseAndSum(nn.Cell):
 def _convolution(name: str, activation: Callable[[], Any], *, trains: bool) -> Case:
     """A block of 64 channels on four images of 28 × 28: what MindSpore's own convolution takes long for."""
     return Case(
-        lambda route: getattr(custom_ops, f"ConvBN{name}")(64, 64, 3, route=route).set_train(trains),
+        lambda route: getattr(custom_ops, f"ConvBN{name}")(64, 64, 3, route=route).set_train(
+            trains
+        ),
         ((4, 64, 28, 28),),
-        lambda: nn.SequentialCell(nn.Conv2d(64, 64, 3), nn.BatchNorm2d(64), activation()).set_train(trains),
-        forward=None, gradient=None, trains=trains,
-    )  # fmt: skip
+        lambda: nn.SequentialCell(nn.Conv2d(64, 64, 3), nn.BatchNorm2d(64), activation()).set_train(
+            trains
+        ),
+        forward=None,
+        gradient=None,
+        trains=trains,
+    )
 
 
 def _boxes(count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -215,11 +281,19 @@ def inputs_of(case: Case) -> list[np.ndarray]:
 
 
 BUILT_IN = {
-    "Swish": "nn.SiLU", "GELU tanh": "nn.GELU", "HardSwish": "nn.HSwish", "BatchNorm": "nn.BatchNorm2d, training",
-    "BatchNorm inference": "nn.BatchNorm2d", "SoftmaxCrossEntropy": "nn.CrossEntropyLoss", "TokenEmbedding": "nn.Embedding",
-    "MatMulBiasReLU": "nn.Dense with ReLU", "MatMulBiasGELU": "nn.Dense with GELU", "MatMulBiasSiLU": "nn.Dense with SiLU",
-    "LayerNormLinear": "nn.LayerNorm, nn.Dense", "LinearResidual": "nn.Dense and a sum",
-}  # fmt: skip
+    "Swish": "nn.SiLU",
+    "GELU tanh": "nn.GELU",
+    "HardSwish": "nn.HSwish",
+    "BatchNorm": "nn.BatchNorm2d, training",
+    "BatchNorm inference": "nn.BatchNorm2d",
+    "SoftmaxCrossEntropy": "nn.CrossEntropyLoss",
+    "TokenEmbedding": "nn.Embedding",
+    "MatMulBiasReLU": "nn.Dense with ReLU",
+    "MatMulBiasGELU": "nn.Dense with GELU",
+    "MatMulBiasSiLU": "nn.Dense with SiLU",
+    "LayerNormLinear": "nn.LayerNorm, nn.Dense",
+    "LinearResidual": "nn.Dense and a sum",
+}
 """What MindSpore's own is called where it has another name."""
 OPTIMIZERS = ("Adam", "AdamWeightDecay", "Momentum")
 PARAMETERS = {"16 x 1M": (16, 1 << 20), "200 small": (200, 1000)}
@@ -230,7 +304,9 @@ def optimizers(name: str, gradients: list[np.ndarray]) -> dict[str, Callable[[],
     given = tuple(Tensor(one) for one in gradients)
     runs = {}
     for route, home in (("native", custom_ops), ("built in", nn)):
-        weights = [ms.Parameter(Tensor(np.ones_like(one)), name=f"w{i}") for i, one in enumerate(gradients)]  # fmt: skip
+        weights = [
+            ms.Parameter(Tensor(np.ones_like(one)), name=f"w{i}") for i, one in enumerate(gradients)
+        ]
         rates = (1e-3, 0.9) if name == "Momentum" else (1e-3,)
         runs[route] = _stepping(getattr(home, name)(weights, *rates), given, weights[0])
     return runs

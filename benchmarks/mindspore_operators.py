@@ -86,8 +86,15 @@ def main(wanted: Sequence[str]) -> int:
         print(f"torch takes no part: {missing}")
     torch_operators.keep_memory()
     ms.set_context(mode=ms.GRAPH_MODE)
-    record: dict[str, Any] = {**described(), "mindspore": ms.__version__, "torch": peers.torch_version(), "lines": []}  # fmt: skip
-    print(f"{record['processor']}, {record['threads']} threads, MindSpore {ms.__version__}, torch {record['torch'] or 'absent'}, load {record['load_before']}")  # fmt: skip
+    record: dict[str, Any] = {
+        **described(),
+        "mindspore": ms.__version__,
+        "torch": peers.torch_version(),
+        "lines": [],
+    }
+    print(
+        f"{record['processor']}, {record['threads']} threads, MindSpore {ms.__version__}, torch {record['torch'] or 'absent'}, load {record['load_before']}"
+    )
     if BUSY:
         print("Other processes use the cores: ratios are of least times.")
     heads = "".join(f"{'÷ ' + rival:>{WIDTHS.get(rival, 17)}}" for rival in RIVALS)
@@ -168,9 +175,14 @@ def _in_torch(
     floating = len(case.shapes)
     weights = [one.asnumpy() for one in cell.trainable_params()]
     return torch_operators.peers(
-        name, arrays[:floating], weights, arrays[floating:], flat(weight),
-        gradient=what == "gradient", with_result=reads_result(cell),
-    )  # fmt: skip
+        name,
+        arrays[:floating],
+        weights,
+        arrays[floating:],
+        flat(weight),
+        gradient=what == "gradient",
+        with_result=reads_result(cell),
+    )
 
 
 def _line(name: str, what: str, runs: dict[str, Run], moving: Mapping[str, Run]) -> dict[str, Any]:
@@ -182,9 +194,11 @@ def _line(name: str, what: str, runs: dict[str, Run], moving: Mapping[str, Run])
     found = in_turns({**runs, **moving}, rounds=7 if is_quick() else 15, pause_s=0.005, slow_s=10.0)
     native, line = found["native"], {"operator": name, "what": what}
     line |= {
-        "right": off <= 1e-2 and ran > 0, "differs": off, "calls": ran,
+        "right": off <= 1e-2 and ran > 0,
+        "differs": off,
+        "calls": ran,
         **{who: samples.record() for who, samples in found.items()},
-    }  # fmt: skip
+    }
     best = min((who for who in moving), key=lambda who: found[who].median, default="")
     share = times(found[best], native) if best else 0.0
     if best:
@@ -192,7 +206,10 @@ def _line(name: str, what: str, runs: dict[str, Run], moving: Mapping[str, Run])
     shown = f"{name:<22} {what:<9} {native.median * 1e3:>7.2f} ms"
     for rival in RIVALS:
         shown += _against(rival, line, found, near=share >= NEAR_THE_CEILING)
-    print(shown + (f" {share:>6.0%}" if best else "") + ("" if line["right"] else "  WRONG"), flush=True)  # fmt: skip
+    print(
+        shown + (f" {share:>6.0%}" if best else "") + ("" if line["right"] else "  WRONG"),
+        flush=True,
+    )
     return line
 
 
@@ -206,7 +223,11 @@ def _against(rival: str, line: dict[str, Any], found: Mapping[str, Samples], *, 
     memory_bound = "share_of_ceiling" in line
     target = RIVALS[rival] if memory_bound or rival != "composite" else TIE
     far = "" if quicker >= target else " at ceiling" if near and rival == "composite" else " short"
-    bound = f" of {quicker / line['share_of_ceiling']:.1f}" if memory_bound and rival == "composite" else ""  # fmt: skip
+    bound = (
+        f" of {quicker / line['share_of_ceiling']:.1f}"
+        if memory_bound and rival == "composite"
+        else ""
+    )
     return f"{f'{quicker:.2f} ×{bound}{far}':>{WIDTHS.get(rival, 17)}}"
 
 

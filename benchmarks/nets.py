@@ -59,7 +59,11 @@ class TransformerBlock(nn.Cell):
         self.heads, self.size = heads, size
         self.query, self.key, self.value, self.out = (nn.Dense(size, size) for _ in range(4))
         self.first_norm, self.second_norm = nn.LayerNorm((size,)), nn.LayerNorm((size,))
-        self.wide, self.narrow, self.gelu = nn.Dense(size, 4 * size), nn.Dense(4 * size, size), nn.GELU()  # fmt: skip
+        self.wide, self.narrow, self.gelu = (
+            nn.Dense(size, 4 * size),
+            nn.Dense(4 * size, size),
+            nn.GELU(),
+        )
 
     def split(self, x: Any) -> Any:
         parted = ops.reshape(x, (x.shape[0], x.shape[1], self.heads, self.size // self.heads))
@@ -67,8 +71,14 @@ class TransformerBlock(nn.Cell):
 
     def construct(self, x: Any) -> Any:
         y = self.first_norm(x)
-        query, key, value = self.split(self.query(y)), self.split(self.key(y)), self.split(self.value(y))  # fmt: skip
-        scores = ops.matmul(query, ops.transpose(key, (0, 1, 3, 2))) / (self.size // self.heads) ** 0.5  # fmt: skip
+        query, key, value = (
+            self.split(self.query(y)),
+            self.split(self.key(y)),
+            self.split(self.value(y)),
+        )
+        scores = (
+            ops.matmul(query, ops.transpose(key, (0, 1, 3, 2))) / (self.size // self.heads) ** 0.5
+        )
         mixed = ops.transpose(ops.matmul(ops.softmax(scores, -1), value), (0, 2, 1, 3))
         x = x + self.out(ops.reshape(mixed, x.shape))
         return x + self.narrow(self.gelu(self.wide(self.second_norm(x))))
@@ -84,7 +94,9 @@ class ResidualBlock(nn.Cell):
         self.first_norm, self.second_norm = nn.BatchNorm2d(after), nn.BatchNorm2d(after)
         self.short = None
         if stride > 1 or before != after:
-            self.short = nn.SequentialCell([nn.Conv2d(before, after, 1, stride), nn.BatchNorm2d(after)])  # fmt: skip
+            self.short = nn.SequentialCell(
+                [nn.Conv2d(before, after, 1, stride), nn.BatchNorm2d(after)]
+            )
 
     def construct(self, x: Any) -> Any:
         y = ops.relu(self.first_norm(self.first(x)))
@@ -112,8 +124,20 @@ class ResNet18(nn.Cell):
 
     def __init__(self) -> None:
         super().__init__()
-        sizes = ((64, 64, 1), (64, 64, 1), (64, 128, 2), (128, 128, 1), (128, 256, 2), (256, 256, 1), (256, 512, 2), (512, 512, 1))  # fmt: skip
-        self.first, self.norm = nn.Conv2d(3, 64, 7, 2, pad_mode="pad", padding=3), nn.BatchNorm2d(64)  # fmt: skip
+        sizes = (
+            (64, 64, 1),
+            (64, 64, 1),
+            (64, 128, 2),
+            (128, 128, 1),
+            (128, 256, 2),
+            (256, 256, 1),
+            (256, 512, 2),
+            (512, 512, 1),
+        )
+        self.first, self.norm = (
+            nn.Conv2d(3, 64, 7, 2, pad_mode="pad", padding=3),
+            nn.BatchNorm2d(64),
+        )
         self.pool = nn.MaxPool2d(3, 2, pad_mode="same")
         self.blocks = nn.SequentialCell([ResidualBlock(*size) for size in sizes])
         self.last = nn.Dense(512, 1000)
@@ -155,12 +179,20 @@ class UNet(nn.Cell):
         super().__init__()
 
         def both(before: int, after: int, stride: int = 1) -> nn.Cell:
-            return nn.SequentialCell([
-                nn.Conv2d(before, after, 3, stride, pad_mode="pad", padding=1, has_bias=True), nn.ReLU(),
-                nn.Conv2d(after, after, 3, 1, pad_mode="pad", padding=1, has_bias=True), nn.ReLU(),
-            ])  # fmt: skip
+            return nn.SequentialCell(
+                [
+                    nn.Conv2d(before, after, 3, stride, pad_mode="pad", padding=1, has_bias=True),
+                    nn.ReLU(),
+                    nn.Conv2d(after, after, 3, 1, pad_mode="pad", padding=1, has_bias=True),
+                    nn.ReLU(),
+                ]
+            )
 
-        self.first, self.second, self.third = both(3, size), both(size, 2 * size, 2), both(2 * size, 4 * size, 2)  # fmt: skip
+        self.first, self.second, self.third = (
+            both(3, size),
+            both(size, 2 * size, 2),
+            both(2 * size, 4 * size, 2),
+        )
         self.fourth, self.fifth = both(6 * size, 2 * size), both(3 * size, size)
         self.last = nn.Conv2d(size, 1, 1)
 
@@ -175,7 +207,10 @@ class UNet(nn.Cell):
 def _doubled(x: Any) -> Any:
     """Each place four times."""
     batch, channels, height, width = x.shape
-    wide = ops.broadcast_to(ops.reshape(x, (batch, channels, height, 1, width, 1)), (batch, channels, height, 2, width, 2))  # fmt: skip
+    wide = ops.broadcast_to(
+        ops.reshape(x, (batch, channels, height, 1, width, 1)),
+        (batch, channels, height, 2, width, 2),
+    )
     return ops.reshape(wide, (batch, channels, 2 * height, 2 * width))
 
 

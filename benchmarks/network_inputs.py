@@ -23,4 +23,6 @@ SHAPES: Mapping[str, tuple[int, ...]] = {
 def input_of(name: str, batch: int = 0) -> np.ndarray:
     """The input of a network, or one for a batch of another size."""
     shape = SHAPES[name]
-    return np.random.default_rng(2).standard_normal((batch or shape[0], *shape[1:])).astype(np.float32)  # fmt: skip
+    return (
+        np.random.default_rng(2).standard_normal((batch or shape[0], *shape[1:])).astype(np.float32)
+    )

@@ -34,11 +34,23 @@ class _Shapes:
         self.values[name] = Value(name, shape, "float16", "parameter")
         return name
 
-    def add(self, name: str, op: str, inputs: Sequence[str], *shapes: tuple[int, ...], **told: Any) -> list[str]:  # fmt: skip
+    def add(
+        self, name: str, op: str, inputs: Sequence[str], *shapes: tuple[int, ...], **told: Any
+    ) -> list[str]:
         made = [f"{name}{'' if len(shapes) == 1 else number}" for number in range(len(shapes))]
-        self.values |= {one: Value(one, shape, "float16") for one, shape in zip(made, shapes, strict=True)}  # fmt: skip
+        self.values |= {
+            one: Value(one, shape, "float16") for one, shape in zip(made, shapes, strict=True)
+        }
         attributes = {**told, ONNX_OP: op, ONNX_VERSION: 18}
-        self.nodes.append(Node(name, NAMES.get(op, op), tuple(inputs), tuple(made), tuple(sorted(attributes.items()))))  # fmt: skip
+        self.nodes.append(
+            Node(
+                name,
+                NAMES.get(op, op),
+                tuple(inputs),
+                tuple(made),
+                tuple(sorted(attributes.items())),
+            )
+        )
         return made
 
     def linear(self, name: str, x: str, m: int, k: int) -> str:
@@ -62,7 +74,9 @@ def layer() -> Graph:
     heads = []
     for name, one in (("q", q), ("k", k), ("v", v)):
         (one,) = s.add(f"{name} heads", "Reshape", [one], apart)
-        perm, shape = ((0, 2, 3, 1), (1, HEADS, each, TOKENS)) if name == "k" else ((0, 2, 1, 3), turned)  # fmt: skip
+        perm, shape = (
+            ((0, 2, 3, 1), (1, HEADS, each, TOKENS)) if name == "k" else ((0, 2, 1, 3), turned)
+        )
         heads += s.add(f"{name} turned", "Transpose", [one], shape, perm=perm)
     scores = (1, HEADS, TOKENS, TOKENS)
     (found,) = s.add("QK", "MatMul", heads[:2], scores)
@@ -77,7 +91,13 @@ def layer() -> Graph:
     (gate,) = s.add("sigmoid", "Sigmoid", [inner], (1, TOKENS, INNER))
     (inner,) = s.add("SiLU", "Mul", [inner, gate], (1, TOKENS, INNER))
     (last,) = s.add("sum 2", "Add", [first, s.linear("FFN2", inner, INNER, SIZE)], whole)
-    return Graph("layer", tuple(s.nodes), s.values, tuple(n for n, one in s.values.items() if one.kind != "result"), (last,))  # fmt: skip
+    return Graph(
+        "layer",
+        tuple(s.nodes),
+        s.values,
+        tuple(n for n, one in s.values.items() if one.kind != "result"),
+        (last,),
+    )
 
 
 def _named(graph: Graph, first: str, last: str) -> list[str]:
@@ -87,19 +107,31 @@ def _named(graph: Graph, first: str, last: str) -> list[str]:
 
 def three(graph: Graph) -> list[list[str]]:
     """The layer as three kernels: to the attention's end, to the inner activation, the rest."""
-    return [_named(graph, "LN1", "flat"), _named(graph, "O", "SiLU"), _named(graph, "FFN2", "sum 2")]  # fmt: skip
+    return [
+        _named(graph, "LN1", "flat"),
+        _named(graph, "O", "SiLU"),
+        _named(graph, "FFN2", "sum 2"),
+    ]
 
 
 def lines() -> Iterator[str]:
     """The table in Markdown."""
     graph, device = layer(), cost.device(DEVICE)
     rules, searches = chosen_rules("all")
-    candidates = candidates_in(graph, rules, searches, ("intra-operator", "cross-operator", "pipeline"))  # fmt: skip
-    worth = {one: judged(fused_node(graph, one.nodes, one.rule), graph, device) for one in candidates}  # fmt: skip
+    candidates = candidates_in(
+        graph, rules, searches, ("intra-operator", "cross-operator", "pipeline")
+    )
+    worth = {
+        one: judged(fused_node(graph, one.nodes, one.rule), graph, device) for one in candidates
+    }
     chosen = select(graph, {one: found.us for one, found in worth.items() if found.is_worth_it})
     groups = [list(one.nodes) for one in chosen.chosen]
     inside = {name for group in groups for name in group}
-    alone = [[node.name] for node in graph.nodes if node.name not in inside and cost.work_of(node, graph).launches]  # fmt: skip
+    alone = [
+        [node.name]
+        for node in graph.nodes
+        if node.name not in inside and cost.work_of(node, graph).launches
+    ]
     order = {node.name: place for place, node in enumerate(graph.nodes)}
     yield f"Device: {device.name}, {device.bandwidth_bytes_per_s / 1e12:.2f} TB/s, {device.launch_us:.0f} µs a launch, {device.on_chip_bytes // 1024} KiB on chip ({device.source})."
     yield ""
@@ -136,14 +168,18 @@ def _table(graph: Graph, groups: Sequence[Sequence[str]]) -> tuple[list[str], in
         again = found.loss_bytes if len(group) > 1 else 0
         gain = found.us if len(group) > 1 else 0.0
         name = " + ".join(group)
-        rows.append(f"| {name}{note} | {apart / 1e6:.0f} | {(apart - found.saved_bytes) / 1e6:.0f} | {again / 1e6:.0f} | {max(found.saved_launches, 0)} | {gain:.0f} |")  # fmt: skip
+        rows.append(
+            f"| {name}{note} | {apart / 1e6:.0f} | {(apart - found.saved_bytes) / 1e6:.0f} | {again / 1e6:.0f} | {max(found.saved_launches, 0)} | {gain:.0f} |"
+        )
     return rows, saved, us
 
 
 def _why(graph: Graph) -> str:
     """The arithmetic of the largest loss among the three."""
     device = cost.device(DEVICE)
-    losses = [(judged(fused_node(graph, group, "Group"), graph, device), group) for group in three(graph)]  # fmt: skip
+    losses = [
+        (judged(fused_node(graph, group, "Group"), graph, device), group) for group in three(graph)
+    ]
     worst, group = max(losses, key=lambda one: one[0].loss_bytes)
     return (
         f"in {group[0]} … {group[-1]} a product waits for whole rows of another one, so its tiles hold few rows and weights are read again: "

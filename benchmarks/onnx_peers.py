@@ -51,7 +51,9 @@ def operators(path: Path) -> int:
 def of_peers(python: str, paths: Sequence[Path]) -> list[dict[str, Any]]:
     """What each of them leaves of each model; the name of the error where one fails."""
     asked = "".join(f"{path}\n" for path in paths)
-    done = subprocess.run([python, "-c", PEERS], input=asked, capture_output=True, text=True, check=True)  # fmt: skip
+    done = subprocess.run(
+        [python, "-c", PEERS], input=asked, capture_output=True, text=True, check=True
+    )
     return [json.loads(line[5:]) for line in done.stdout.splitlines() if line.startswith("told ")]
 
 
@@ -63,7 +65,12 @@ def table(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> Iterator[st
     families = [row["model"].partition("_")[0] for row in rows]
     for family in (*dict.fromkeys(families), "all"):
         own = [row for row, one in zip(rows, families, strict=True) if family in (one, "all")]
-        medians = (statistics.median(row[name] if isinstance(row[name], int) else row["before"] for row in own) for name in names[1:])  # fmt: skip
+        medians = (
+            statistics.median(
+                row[name] if isinstance(row[name], int) else row["before"] for row in own
+            )
+            for name in names[1:]
+        )
         yield f"| {family} | {len(own)} | " + " | ".join(f"{one:g}" for one in medians) + " |"
 
 
@@ -71,7 +78,9 @@ def main() -> None:
     """A line for each family, the medians, and ``build/bench/onnx_peers.json``."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--peers", help="Python of an environment with onnxsim and onnxslim")
-    parser.add_argument("--level", type=int, default=0, help="opt-level; 3 fuses, too, and counts kernels")  # fmt: skip
+    parser.add_argument(
+        "--level", type=int, default=0, help="opt-level; 3 fuses, too, and counts kernels"
+    )
     given = parser.parse_args()
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as directory:
@@ -86,9 +95,19 @@ def main() -> None:
             row = {"model": path.stem, "before": operators(path), "ours": operators(output), **told}
             rows.append(row | ({"kernels": ledger.after.launches} if given.level else {}))
     columns = [name for name in ("ours", "onnxsim", "onnxslim", "kernels") if name in rows[0]]
-    less = {name: [1 - row[name] / row["before"] for row in rows if isinstance(row[name], int)] for name in columns}  # fmt: skip
+    less = {
+        name: [1 - row[name] / row["before"] for row in rows if isinstance(row[name], int)]
+        for name in columns
+    }
     print("\n".join(table(rows, columns)))
-    summary = {name: {"median less": round(statistics.median(found), 4), "mean less": round(statistics.fmean(found), 4), "models": len(found)} for name, found in less.items()}  # fmt: skip
+    summary = {
+        name: {
+            "median less": round(statistics.median(found), 4),
+            "mean less": round(statistics.fmean(found), 4),
+            "models": len(found),
+        }
+        for name, found in less.items()
+    }
     for name, found in summary.items():
         print(name, found)
     measuring.write("onnx_peers", {"summary": summary, "rows": rows})

@@ -36,20 +36,31 @@ NOISE_US = 1.0
 def models() -> Mapping[str, Callable[[Path], Path]]:
     """The models whose candidates are tried."""
     nets = {
-        f"{family}_{tokens}": functools.partial(write, sizes=transformers.Sizes(d=d, heads=heads, batch=batch, tokens=tokens, spelled=spelled))
+        f"{family}_{tokens}": functools.partial(
+            write,
+            sizes=transformers.Sizes(d=d, heads=heads, batch=batch, tokens=tokens, spelled=spelled),
+        )
         for family, write in transformers.FAMILIES.items()
-        for d, heads, batch, tokens, spelled in ((256, 4, 2, 128, True), (512, 8, 1, 512, False), (128, 4, 1, 256, True))
-    }  # fmt: skip
+        for d, heads, batch, tokens, spelled in (
+            (256, 4, 2, 128, True),
+            (512, 8, 1, 512, False),
+            (128, 4, 1, 256, True),
+        )
+    }
     images = {
-        f"{family}_{side}": functools.partial(write, sizes=convolutional.Sizes(channels=16, side=side, batch=2, activation=activation))
+        f"{family}_{side}": functools.partial(
+            write, sizes=convolutional.Sizes(channels=16, side=side, batch=2, activation=activation)
+        )
         for family, write in convolutional.FAMILIES.items()
         for side, activation in ((64, "Relu"), (96, "Silu"))
-    }  # fmt: skip
+    }
     graphs = {
-        f"random_{seed}": functools.partial(random_graphs.random_graph, seed=seed, rows=rows, columns=columns)
+        f"random_{seed}": functools.partial(
+            random_graphs.random_graph, seed=seed, rows=rows, columns=columns
+        )
         for seed in range(8)
         for rows, columns in (((64, 128), (1024, 256), (4096, 256), (512, 512))[seed % 4],)
-    }  # fmt: skip
+    }
     return {**nets, **images, **graphs}
 
 
@@ -80,10 +91,18 @@ def cases(limit: int) -> Iterator[Case]:
             clean(model, native)
             graph = assumed(project(model).graph, {})
             kept = 0
-            for one in candidates_in(graph, rules, searches, ("intra-operator", "cross-operator", "pipeline")):  # fmt: skip
+            for one in candidates_in(
+                graph, rules, searches, ("intra-operator", "cross-operator", "pipeline")
+            ):
                 node = fused_node(graph, one.nodes, one.rule)
                 assert node.body is not None
-                key = tuple((part.op, *(graph.values[value].shape for value in (*part.inputs, *part.outputs))) for part in node.body.nodes)  # fmt: skip
+                key = tuple(
+                    (
+                        part.op,
+                        *(graph.values[value].shape for value in (*part.inputs, *part.outputs)),
+                    )
+                    for part in node.body.nodes
+                )
                 if key in seen or kept >= limit:
                     continue
                 seen.add(key)
@@ -129,15 +148,44 @@ def main() -> None:
             for one, case in zip(least, found, strict=True)
         ]  # type: ignore[misc]
     for case, (apart, fused) in zip(found, least, strict=True):
-        rows.append({"case": case.name, "operators": case.operators, "predicted_us": case.predicted.us, "refused": case.predicted.refused,
-                     "measured_us": apart - fused, "apart_us": apart, "fused_us": fused,
-                     "saved_bytes": case.predicted.saved_bytes, "saved_launches": case.predicted.saved_launches})  # fmt: skip
+        rows.append(
+            {
+                "case": case.name,
+                "operators": case.operators,
+                "predicted_us": case.predicted.us,
+                "refused": case.predicted.refused,
+                "measured_us": apart - fused,
+                "apart_us": apart,
+                "fused_us": fused,
+                "saved_bytes": case.predicted.saved_bytes,
+                "saved_launches": case.predicted.saved_launches,
+            }
+        )
     summary = summarised(rows)
     print(summary, *prediction_misses.table(rows), sep="\n")
-    drawing = scatter([(row["predicted_us"], row["measured_us"], f"{row['case']}: {', '.join(row['operators'])}") for row in rows], "predicted saving, µs", "measured saving, µs")  # fmt: skip
+    drawing = scatter(
+        [
+            (
+                row["predicted_us"],
+                row["measured_us"],
+                f"{row['case']}: {', '.join(row['operators'])}",
+            )
+            for row in rows
+        ],
+        "predicted saving, µs",
+        "measured saving, µs",
+    )
     measuring.PLACE.mkdir(parents=True, exist_ok=True)
     (measuring.PLACE / "onnx_predictions.svg").write_text(drawing, "utf-8")
-    measuring.write("onnx_predictions", {"machine": measuring.described(), "device": str(measure_cpu()), "summary": summary, "rows": rows})  # fmt: skip
+    measuring.write(
+        "onnx_predictions",
+        {
+            "machine": measuring.described(),
+            "device": str(measure_cpu()),
+            "summary": summary,
+            "rows": rows,
+        },
+    )
 
 
 def summarised(rows: list[dict[str, Any]]) -> dict[str, Any]:

@@ -60,9 +60,23 @@ def chain(path: Path, operators: int) -> Path:
     b, drawn = Builder({"x": ("n", CHAIN_WIDTH)}), random.Random(7)
     x = "x"
     for number in range(operators):
-        ops = ["Add", "Mul", "Relu", "Sigmoid", "Tanh", "Sub", "Add" if number % 20 else "MatMul", "Mul" if number % 7 else "Softmax"]  # fmt: skip
+        ops = [
+            "Add",
+            "Mul",
+            "Relu",
+            "Sigmoid",
+            "Tanh",
+            "Sub",
+            "Add" if number % 20 else "MatMul",
+            "Mul" if number % 7 else "Softmax",
+        ]
         op = drawn.choice(ops)
-        sizes = {"MatMul": (CHAIN_WIDTH, CHAIN_WIDTH), "Add": (CHAIN_WIDTH,), "Mul": (CHAIN_WIDTH,), "Sub": (CHAIN_WIDTH,)}.get(op)  # fmt: skip
+        sizes = {
+            "MatMul": (CHAIN_WIDTH, CHAIN_WIDTH),
+            "Add": (CHAIN_WIDTH,),
+            "Mul": (CHAIN_WIDTH,),
+            "Sub": (CHAIN_WIDTH,),
+        }.get(op)
         x = b.add(op, x, b.weight(*sizes)) if sizes else b.add(op, x)
     return b.save(path, x)
 
@@ -123,9 +137,16 @@ def main(shape: str) -> None:
         # each has an empty cache of kernels
         with tempfile.TemporaryDirectory() as cache:
             os.environ["MS_FUSION_CACHE_DIR"] = cache
-            seconds, processor, held = watched([sys.executable, "-m", "benchmarks.onnx_scale", shape, str(size)])  # fmt: skip
-        rows.append({"operators": size, "seconds": seconds, "processor_seconds": processor, "MiB": held})  # fmt: skip
-        print(f"{size:6d} operators {seconds:6.1f} s, of processors {processor:6.1f} s, {processor / size * 1e3:5.2f} ms each, {held:5.0f} MiB", flush=True)  # fmt: skip
+            seconds, processor, held = watched(
+                [sys.executable, "-m", "benchmarks.onnx_scale", shape, str(size)]
+            )
+        rows.append(
+            {"operators": size, "seconds": seconds, "processor_seconds": processor, "MiB": held}
+        )
+        print(
+            f"{size:6d} operators {seconds:6.1f} s, of processors {processor:6.1f} s, {processor / size * 1e3:5.2f} ms each, {held:5.0f} MiB",
+            flush=True,
+        )
     measuring.write("onnx_scale", {"machine": measuring.described(), "shape": shape, "rows": rows})
 
 

@@ -42,18 +42,28 @@ def main(wanted: Sequence[str]) -> int:
     print(f"{record['processor']}, {record['threads']} threads, load {record['load_before']}")
     if importlib.util.find_spec("torch") is None:
         print("torch is not installed: the layer that it exports is left out")
-    print(f"{'model':<22} {'ONNX Runtime':>14} {'mapped':>10} {'÷':>7} {'MindSpore':>14} {'fused':>10} {'÷':>7}   mapped to")  # fmt: skip
+    print(
+        f"{'model':<22} {'ONNX Runtime':>14} {'mapped':>10} {'÷':>7} {'MindSpore':>14} {'fused':>10} {'÷':>7}   mapped to"
+    )
     for name, model in MODELS.items():
         if name in wanted or (not wanted and not (is_quick() and model.is_large)):
             with tempfile.TemporaryDirectory() as directory:
-                line = _line(name, model.write, Path(directory), is_memory_bound=model.is_memory_bound)  # fmt: skip
+                line = _line(
+                    name, model.write, Path(directory), is_memory_bound=model.is_memory_bound
+                )
             if line is not None:
                 record["lines"].append(line)
     write("onnx_speed", record)
     return 0 if all(line["right"] for line in record["lines"]) else 1
 
 
-def _line(name: str, make: Callable[[Path], Mapping[str, np.ndarray] | None], place: Path, *, is_memory_bound: bool) -> dict[str, Any] | None:  # fmt: skip
+def _line(
+    name: str,
+    make: Callable[[Path], Mapping[str, np.ndarray] | None],
+    place: Path,
+    *,
+    is_memory_bound: bool,
+) -> dict[str, Any] | None:
     original, mapped, fused = (place / f"{one}.onnx" for one in ("original", "mapped", "fused"))
     inputs = make(original)
     if inputs is None:
@@ -67,7 +77,12 @@ def _line(name: str, make: Callable[[Path], Mapping[str, np.ndarray] | None], pl
     differs = {"mapped": largest_error(runs["mapped"](), expected)}
     found = in_turns(runs, rounds=7 if is_quick() else 21, block_s=0.02, slow_s=2.0)
     np.savez(place / "expected.npz", *expected)
-    child = subprocess.run([sys.executable, "-m", "benchmarks.onnx_speed", "--child", str(place)], capture_output=True, text=True, check=False)  # fmt: skip
+    child = subprocess.run(
+        [sys.executable, "-m", "benchmarks.onnx_speed", "--child", str(place)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if child.returncode:
         raise RuntimeError(f"{name} in MindSpore: {child.stderr[-2000:]}")
     other = json.loads(child.stdout.splitlines()[-1])
@@ -75,15 +90,23 @@ def _line(name: str, make: Callable[[Path], Mapping[str, np.ndarray] | None], pl
     times = {"ort": ratio(found["original"], found["mapped"]), "mindspore": other["times"]}
     target = MEMORY_BOUND if is_memory_bound else TIE
     line = {
-        "model": name, "target": target, "differs": differs, "right": max(differs.values()) <= DIFFERS_MAX,
-        "times": {lane: round(one, 2) for lane, one in times.items()}, "mapped_to": ledger.environment["operators of ONNX Runtime"],
-        "ort": {who: one.record() for who, one in found.items()}, "mindspore": other["record"],
-    }  # fmt: skip
+        "model": name,
+        "target": target,
+        "differs": differs,
+        "right": max(differs.values()) <= DIFFERS_MAX,
+        "times": {lane: round(one, 2) for lane, one in times.items()},
+        "mapped_to": ledger.environment["operators of ONNX Runtime"],
+        "ort": {who: one.record() for who, one in found.items()},
+        "mindspore": other["record"],
+    }
     short = [lane for lane, one in times.items() if one < target]
     own = other["record"]
-    shown = f"{name:<22} {found['original'].median * 1e3:>11.2f} ms {found['mapped'].median * 1e3:>7.2f} ms {times['ort']:>5.2f} × {own['original']['median_us'] / 1e3:>11.2f} ms {own['fused']['median_us'] / 1e3:>7.2f} ms {times['mindspore']:>5.2f} ×"  # fmt: skip
+    shown = f"{name:<22} {found['original'].median * 1e3:>11.2f} ms {found['mapped'].median * 1e3:>7.2f} ms {times['ort']:>5.2f} × {own['original']['median_us'] / 1e3:>11.2f} ms {own['fused']['median_us'] / 1e3:>7.2f} ms {times['mindspore']:>5.2f} ×"
     told = ", ".join(f"{count} × {one}" for one, count in line["mapped_to"].items())
-    print(f"{shown}   {told or 'nothing'}{'  (short: ' + ', '.join(short) + ')' if short else ''}{'' if line['right'] else '  WRONG'}", flush=True)  # fmt: skip
+    print(
+        f"{shown}   {told or 'nothing'}{'  (short: ' + ', '.join(short) + ')' if short else ''}{'' if line['right'] else '  WRONG'}",
+        flush=True,
+    )
     return line
 
 
@@ -92,7 +115,12 @@ def _sizes(model: Path, inputs: Mapping[str, np.ndarray]) -> dict[str, int]:
     import onnx
 
     told = {one.name: one.type.tensor_type.shape.dim for one in onnx.load(model).graph.input}
-    return {dim.dim_param: size for name, array in inputs.items() for dim, size in zip(told[name], array.shape, strict=True) if dim.dim_param}  # fmt: skip
+    return {
+        dim.dim_param: size
+        for name, array in inputs.items()
+        for dim, size in zip(told[name], array.shape, strict=True)
+        if dim.dim_param
+    }
 
 
 def _session(model: Path, inputs: Mapping[str, np.ndarray]) -> Callable[[], list[np.ndarray]]:

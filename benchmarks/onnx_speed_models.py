@@ -49,7 +49,10 @@ def _transformer(path: Path, family: str, size: str, *, spelled: bool) -> Inputs
         inputs["mask"] = np.ones((batch, 1, 1, tokens), np.float32)
     if family == "llama":
         angles = np.arange(tokens)[:, None] * np.linspace(1, 0.01, D // HEADS)
-        inputs |= {"cos": np.cos(angles).astype(np.float32), "sin": np.sin(angles).astype(np.float32)}  # fmt: skip
+        inputs |= {
+            "cos": np.cos(angles).astype(np.float32),
+            "sin": np.sin(angles).astype(np.float32),
+        }
     return inputs
 
 
@@ -65,7 +68,16 @@ def _exported(path: Path, size: str) -> Inputs | None:
     torch.manual_seed(0)
     sizes = ({0: torch.export.Dim("n"), 1: torch.export.Dim("t")},)
     layer, x = Layer(D, HEADS, INNER).eval(), torch.randn(2, 8, D)
-    torch.onnx.export(layer, (x,), path, dynamo=True, dynamic_shapes=sizes, opset_version=18, external_data=False, verbose=False)  # fmt: skip
+    torch.onnx.export(
+        layer,
+        (x,),
+        path,
+        dynamo=True,
+        dynamic_shapes=sizes,
+        opset_version=18,
+        external_data=False,
+        verbose=False,
+    )
     return {"x": _normal(batch, tokens, D)}
 
 
@@ -78,15 +90,24 @@ def _resnet18(path: Path) -> Inputs:
         for block in range(2):
             stride = 2 if channels != before and not block else 1
             y = n.conv(n.conv(x, before, channels, stride=stride), channels, channels, act=False)
-            short = x if before == channels else n.conv(x, before, channels, 1, stride=stride, act=False)  # fmt: skip
+            short = (
+                x
+                if before == channels
+                else n.conv(x, before, channels, 1, stride=stride, act=False)
+            )
             # sums of random weights grow from block to block
-            x, before = n.act(n.add("Mul", n.add("Add", y, short), n.constant(np.float32(0.5)))), channels  # fmt: skip
+            x, before = (
+                n.act(n.add("Mul", n.add("Add", y, short), n.constant(np.float32(0.5)))),
+                channels,
+            )
     n.save(path, n.head(x, 512))
     return {"x": _normal(1, 3, 224, 224)}
 
 
 def _yolo(path: Path) -> Inputs:
-    convolutional.yolo(path, convolutional.Sizes(channels=32, blocks=2, side=320, batch=1, activation="Silu"))  # fmt: skip
+    convolutional.yolo(
+        path, convolutional.Sizes(channels=32, blocks=2, side=320, batch=1, activation="Silu")
+    )
     return {"x": _normal(1, 3, 320, 320)}
 
 
@@ -94,15 +115,26 @@ def _part(path: Path, kind: str, size: str) -> Inputs:
     """A part of a layer that has no product, as exporters write it."""
     batch, tokens = SIZES[size]
     net = transformers.Net
-    shape: tuple[int | str, ...] = ("n", "t", INNER if kind in ("GELU", "GELU by tanh", "SiLU") else D)  # fmt: skip
+    shape: tuple[int | str, ...] = (
+        "n",
+        "t",
+        INNER if kind in ("GELU", "GELU by tanh", "SiLU") else D,
+    )
     told = transformers.Sizes(D, HEADS, spelled=kind.endswith("spelled out"))
     if kind == "softmax":
         n = net(told, {"x": ("n", HEADS, "t", "t"), "mask": ("n", 1, 1, "t")})
         scaled = n.add("Mul", "x", n.number((D // HEADS) ** -0.5))
         n.save(path, n.add("Softmax", n.add("Add", scaled, "mask"), axis=-1))
-        return {"x": _normal(batch, HEADS, tokens, tokens), "mask": np.zeros((batch, 1, 1, tokens), np.float32)}  # fmt: skip
+        return {
+            "x": _normal(batch, HEADS, tokens, tokens),
+            "mask": np.zeros((batch, 1, 1, tokens), np.float32),
+        }
     n = net(told, {"x": shape, "residual": shape} if "sum" in kind else {"x": shape})
-    written: Mapping[str, Callable[[str], str]] = {"GELU": n.gelu, "GELU by tanh": functools.partial(n.gelu, by_tanh=True), "SiLU": n.silu}  # fmt: skip
+    written: Mapping[str, Callable[[str], str]] = {
+        "GELU": n.gelu,
+        "GELU by tanh": functools.partial(n.gelu, by_tanh=True),
+        "SiLU": n.silu,
+    }
     n.save(
         path,
         written.get(kind, n.layer_norm)(n.add("Add", "x", "residual") if "sum" in kind else "x"),
@@ -111,15 +143,39 @@ def _part(path: Path, kind: str, size: str) -> Inputs:
     return {name: _normal(*map(int, sizes)) for name in ("x", "residual")[: 1 + ("sum" in kind)]}
 
 
-PARTS = ("LayerNorm spelled out", "sum, LayerNorm", "sum, LayerNorm spelled out", "softmax", "GELU", "GELU by tanh", "SiLU")  # fmt: skip
+PARTS = (
+    "LayerNorm spelled out",
+    "sum, LayerNorm",
+    "sum, LayerNorm spelled out",
+    "softmax",
+    "GELU",
+    "GELU by tanh",
+    "SiLU",
+)
 MODELS: Mapping[str, Model] = {
-    **{f"torch layer {size}": Model(functools.partial(_exported, size=size), is_large=size == "long") for size in SIZES},
     **{
-        f"{family} {size}{' spelled' * spelled}": Model(functools.partial(_transformer, family=family, size=size, spelled=spelled), is_large=size == "long")
+        f"torch layer {size}": Model(
+            functools.partial(_exported, size=size), is_large=size == "long"
+        )
+        for size in SIZES
+    },
+    **{
+        f"{family} {size}{' spelled' * spelled}": Model(
+            functools.partial(_transformer, family=family, size=size, spelled=spelled),
+            is_large=size == "long",
+        )
         for family, spelled in (("bert", False), ("bert", True), ("gpt", False), ("llama", False))
         for size in SIZES
     },
     "ResNet-18": Model(_resnet18),
     "YOLO-like": Model(_yolo),
-    **{f"{kind} {size}": Model(functools.partial(_part, kind=kind, size=size), is_memory_bound=True, is_large=size == "long") for kind in PARTS for size in SIZES},
-}  # fmt: skip
+    **{
+        f"{kind} {size}": Model(
+            functools.partial(_part, kind=kind, size=size),
+            is_memory_bound=True,
+            is_large=size == "long",
+        )
+        for kind in PARTS
+        for size in SIZES
+    },
+}

@@ -37,7 +37,9 @@ class Measured:
 
     def kernel(self, shape: tuple[int, ...], dtype: str = "float32", **changes: Any) -> Kernel:
         """What runs it; `changes` are fields of `Kernel`, such as ``threads``."""
-        inputs = [placeholder(size, dtype, f"x{number}") for number, size in enumerate(self.shapes(shape))]  # fmt: skip
+        inputs = [
+            placeholder(size, dtype, f"x{number}") for number, size in enumerate(self.shapes(shape))
+        ]
         outputs = self.write(*inputs)
 
         def listed(tensors: Sequence[Tensor]) -> tuple[Argument, ...]:
@@ -51,7 +53,9 @@ class Measured:
         found = []
         for number, size in enumerate(self.shapes(shape)):
             values = generator.standard_normal(size, np.float32)
-            found.append((np.abs(values) + 0.5 if number > 1 else values).astype(dtype_of(dtype).numpy))  # fmt: skip
+            found.append(
+                (np.abs(values) + 0.5 if number > 1 else values).astype(dtype_of(dtype).numpy)
+            )
         return found
 
 
@@ -107,7 +111,9 @@ def _layer_norm_grad(x: Tensor, dy: Tensor, gamma: Tensor) -> list[Tensor]:
     return [dx, reduce_sum(vmul(dy, normal), 0, False), reduce_sum(dy, 0, False)]
 
 
-def _batch_norm(x: Tensor, mean: Tensor, variance: Tensor, gamma: Tensor, beta: Tensor) -> list[Tensor]:  # fmt: skip
+def _batch_norm(
+    x: Tensor, mean: Tensor, variance: Tensor, gamma: Tensor, beta: Tensor
+) -> list[Tensor]:
     scale = vmul(gamma, vrsqrt(vadds(variance, EPSILON)))
     away = vsub(x, broadcast(mean, x.shape))
     return [vadd(vmul(away, broadcast(scale, x.shape)), broadcast(beta, x.shape))]
@@ -129,7 +135,9 @@ def _chain(x: Tensor, y: Tensor) -> list[Tensor]:
 def _np_erf(x: Array) -> Array:
     """erf of float64, to 1e-7 (Abramowitz and Stegun 7.1.26): enough to see that the right thing was computed."""
     t = 1.0 / (1.0 + 0.3275911 * np.abs(x))
-    series = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))))  # fmt: skip
+    series = t * (
+        0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429)))
+    )
     return np.sign(x) * (1.0 - series * np.exp(-x * x))
 
 
@@ -170,8 +178,15 @@ OPERATORS = {
         Measured("gelu", _gelu, lambda x: [0.5 * x * (1.0 + _np_erf(x * 0.5**0.5))]),
         Measured("chain", _chain, _np_chain, lambda s: (s, s)),
         Measured("softmax", _softmax, _np_softmax),
-        Measured("layer_norm", _layer_norm, lambda x, g, b: [_np_normal(x)[0] * g + b], lambda s: (s, s[-1:], s[-1:])),
-        Measured("layer_norm_grad", _layer_norm_grad, _np_layer_norm_grad, lambda s: (s, s, s[-1:])),
+        Measured(
+            "layer_norm",
+            _layer_norm,
+            lambda x, g, b: [_np_normal(x)[0] * g + b],
+            lambda s: (s, s[-1:], s[-1:]),
+        ),
+        Measured(
+            "layer_norm_grad", _layer_norm_grad, _np_layer_norm_grad, lambda s: (s, s, s[-1:])
+        ),
         Measured("reduce_sum_rows", lambda x: [reduce_sum(x, -1, False)], lambda x: [x.sum(-1)]),
         Measured("reduce_sum_columns", lambda x: [reduce_sum(x, 0, False)], lambda x: [x.sum(0)]),
         Measured(
@@ -182,5 +197,5 @@ OPERATORS = {
         ),
         Measured("adam", _adam, _np_adam, lambda s: (s, s, s, s)),
     )
-}  # fmt: skip
+}
 """By name."""

@@ -57,13 +57,21 @@ once(64)
 CASES = {
     "attention": Case(_ATTENTION, "once(4096)", 8),
     "linear cross entropy": Case(
-        _TRAINED.format(name="LinearCrossEntropy", width=64, arguments="64, 4000", labels=", ms.Tensor(np.zeros(rows, np.int32))"),
-        "once(2048)", 4,
+        _TRAINED.format(
+            name="LinearCrossEntropy",
+            width=64,
+            arguments="64, 4000",
+            labels=", ms.Tensor(np.zeros(rows, np.int32))",
+        ),
+        "once(2048)",
+        4,
     ),
     "layer norm, linear": Case(
-        _TRAINED.format(name="LayerNormLinear", width=1024, arguments="1024, 256", labels=""), "once(8192)", 1
+        _TRAINED.format(name="LayerNormLinear", width=1024, arguments="1024, 256", labels=""),
+        "once(8192)",
+        1,
     ),
-}  # fmt: skip
+}
 
 
 def peaks(case: Case) -> tuple[int, int]:
@@ -81,7 +89,10 @@ def main() -> int:
     for name, case in CASES.items():
         ours, unfused = peaks(case)
         far = "" if ours * case.share <= unfused else "  over"
-        print(f"{name:<22} {ours / 2**20:>8.1f} MiB, unfused {unfused / 2**20:>8.1f} MiB: 1/{unfused / ours:.1f} of at most 1/{case.share}{far}", flush=True)  # fmt: skip
+        print(
+            f"{name:<22} {ours / 2**20:>8.1f} MiB, unfused {unfused / 2**20:>8.1f} MiB: 1/{unfused / ours:.1f} of at most 1/{case.share}{far}",
+            flush=True,
+        )
         lines.append({"name": name, "bytes": ours, "unfused_bytes": unfused, "share": case.share})
     write("peak_memory", {**described(), "lines": lines})
     return 0 if all(one["bytes"] * one["share"] <= one["unfused_bytes"] for one in lines) else 1

@@ -15,7 +15,9 @@ SMALL = 0.05
 """A saving below this share of the time of the operators one by one is lost in what disturbs them."""
 PRODUCTS = frozenset({"MatMul", "Gemm", "Conv", "ConvTranspose"})
 MOVED = frozenset({"Transpose", "Concat", "Split", "Slice", "Gather", "Pad"})
-REDUCED = frozenset({"Softmax", "LogSoftmax", "LayerNormalization", "RMSNormalization", "InstanceNormalization"})  # fmt: skip
+REDUCED = frozenset(
+    {"Softmax", "LogSoftmax", "LayerNormalization", "RMSNormalization", "InstanceNormalization"}
+)
 
 
 def _is_small(row: Row) -> bool:
@@ -31,12 +33,27 @@ def _reduces(row: Row) -> bool:
 
 
 CAUSES: Sequence[tuple[str, Callable[[Row], bool]]] = (
-    ("the saving is less than 5 % of the time: what is promised and what is measured are differences of two long times", _is_small),
-    ("a call of oneDNN with what it takes along, or with its layouts, takes another time than its FLOPs and bytes say", _has(PRODUCTS)),
-    ("elements change places inside of a kernel: what stands before is computed for each place that reads it, and vectors are put together by elements", _has(MOVED)),
-    ("a row is summed up or normalised: how often it is read, and what waits for its sum, depends on its length", _reduces),
-    ("a chain of operators: bytes come from a nearer or farther cache than the one that holds all of them", lambda row: True),
-)  # fmt: skip
+    (
+        "the saving is less than 5 % of the time: what is promised and what is measured are differences of two long times",
+        _is_small,
+    ),
+    (
+        "a call of oneDNN with what it takes along, or with its layouts, takes another time than its FLOPs and bytes say",
+        _has(PRODUCTS),
+    ),
+    (
+        "elements change places inside of a kernel: what stands before is computed for each place that reads it, and vectors are put together by elements",
+        _has(MOVED),
+    ),
+    (
+        "a row is summed up or normalised: how often it is read, and what waits for its sum, depends on its length",
+        _reduces,
+    ),
+    (
+        "a chain of operators: bytes come from a nearer or farther cache than the one that holds all of them",
+        lambda row: True,
+    ),
+)
 """Why a prediction may be wrong, and whether that holds for a candidate; the first that holds is given."""
 
 
@@ -58,7 +75,9 @@ def table(rows: Sequence[Row]) -> Iterator[str]:
         if own:
             too_much = sum(row["predicted_us"] > row["measured_us"] for row in own)
             gap = statistics.median(abs(row["predicted_us"] - row["measured_us"]) for row in own)
-            typical = min(own, key=lambda row: abs(abs(row["predicted_us"] - row["measured_us"]) - gap))  # fmt: skip
+            typical = min(
+                own, key=lambda row: abs(abs(row["predicted_us"] - row["measured_us"]) - gap)
+            )
             yield f"| {cause} | {len(own)} | {too_much} | {gap:.1f} µs | {_told(typical)} |"
     yield f"| all | {len(misses)} of {len(rows)} | {sum(row['predicted_us'] > row['measured_us'] for row in misses)} | | |"
 

@@ -47,7 +47,9 @@ def main(wanted: Sequence[str]) -> int:
     print(f"{record['processor']}, {record['threads']} threads, load {record['load_before']}")
     for package in PACKAGES:
         compileall.compile_dir(ROOT / package, quiet=1)
-    print(f"{'network':<28} {'enable, cold':>12} {'warm':>9} {'first result, cold':>20} {'warm':>8} {'unfused':>8}")  # fmt: skip
+    print(
+        f"{'network':<28} {'enable, cold':>12} {'warm':>9} {'first result, cold':>20} {'warm':>8} {'unfused':>8}"
+    )
     for name in wanted or NETWORKS[: 1 if is_quick() else None]:
         record["lines"].append(_line(name))
     write("start_up", record)
@@ -60,13 +62,26 @@ def _line(name: str) -> dict[str, Any]:
         with tempfile.TemporaryDirectory() as cache:
             for who, runs in found.items():
                 runs.append(_started(who, name, cache))
-    enable, first = ({who: statistics.median(one[what] for one in runs) for who, runs in found.items()} for what in ("enable_s", "first_s"))  # fmt: skip
+    enable, first = (
+        {who: statistics.median(one[what] for one in runs) for who, runs in found.items()}
+        for what in ("enable_s", "first_s")
+    )
     expected = np.array(found["unfused"][0]["result"])
-    off = max(float(np.max(np.abs(np.array(one["result"]) - expected) / (1 + np.abs(expected)))) for runs in found.values() for one in runs)  # fmt: skip
-    short = [what for what, missed in (
-        ("enable", enable["warm"] > ENABLE_S), ("cold", first["cold"] > COLD_S), ("warm", first["warm"] > first["unfused"] + MORE_S),
-    ) if missed]  # fmt: skip
-    shown = f"{name:<28} {enable['cold']:>10.1f} s {enable['warm'] * 1e3:>6.0f} ms {first['cold']:>18.1f} s {first['warm']:>6.1f} s {first['unfused']:>6.1f} s"  # fmt: skip
+    off = max(
+        float(np.max(np.abs(np.array(one["result"]) - expected) / (1 + np.abs(expected))))
+        for runs in found.values()
+        for one in runs
+    )
+    short = [
+        what
+        for what, missed in (
+            ("enable", enable["warm"] > ENABLE_S),
+            ("cold", first["cold"] > COLD_S),
+            ("warm", first["warm"] > first["unfused"] + MORE_S),
+        )
+        if missed
+    ]
+    shown = f"{name:<28} {enable['cold']:>10.1f} s {enable['warm'] * 1e3:>6.0f} ms {first['cold']:>18.1f} s {first['warm']:>6.1f} s {first['unfused']:>6.1f} s"
     line = {"network": name, "right": off <= 1e-3, "differs": off, "short_of": short, "runs": found}
     told = f"  (short of: {', '.join(short)})" if short else ""
     print(shown + told + ("" if line["right"] else "  WRONG"), flush=True)
@@ -77,7 +92,12 @@ def _started(who: str, name: str, cache: str) -> dict[str, Any]:
     """What a fresh process says."""
     variables = {**os.environ, "MS_FUSION_CACHE_DIR": cache, "GLOG_v": "4"}
     variables.pop("PYTHONDONTWRITEBYTECODE", None)
-    done = subprocess.run([sys.executable, "-m", MODULE, "--child", who, name], stdout=subprocess.PIPE, env=variables, check=True)  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-m", MODULE, "--child", who, name],
+        stdout=subprocess.PIPE,
+        env=variables,
+        check=True,
+    )
     answer = next(line for line in done.stdout.splitlines() if line.startswith(b"ANSWER "))
     return dict(json.loads(answer[7:]))
 
@@ -102,9 +122,12 @@ def child(who: str, name: str) -> dict[str, Any]:
     result = net(x).asnumpy()
     ended = time.perf_counter()
     return {
-        "load_s": round(loaded - start, 4), "enable_s": round(enabled - start, 4), "compile_s": round(compiled - enabled, 3), "first_s": round(ended - enabled, 3),
+        "load_s": round(loaded - start, 4),
+        "enable_s": round(enabled - start, 4),
+        "compile_s": round(compiled - enabled, 3),
+        "first_s": round(ended - enabled, 3),
         "result": np.asarray(result, np.float64).reshape(-1).tolist(),
-    }  # fmt: skip
+    }
 
 
 def _step(name: str) -> tuple[Any, Any]:

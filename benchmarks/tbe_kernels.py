@@ -62,7 +62,9 @@ def main() -> int:
     if missing:
         print(f"torch takes no part: {missing}")
     record: dict[str, Any] = {**described(), "torch": peers.torch_version(), "lines": []}
-    print(f"{record['processor']}, {record['threads']} threads, torch {record['torch'] or 'absent'}, load {record['load_before']}")  # fmt: skip
+    print(
+        f"{record['processor']}, {record['threads']} threads, torch {record['torch'] or 'absent'}, load {record['load_before']}"
+    )
     if record["load_before"][0] > record["threads"] / 4:
         print(
             "Other processes use the cores: medians say little now; shares of least times say more."
@@ -85,7 +87,10 @@ def _line(
     operator = OPERATORS[name]
     inputs = [_aligned(item) for item in operator.inputs(shape, dtype)]
     rows = slice(0, None, max(1, shape[0] // CHECKED_ROWS))
-    wide = [item.astype(np.float64)[rows] if item.shape == shape else item.astype(np.float64) for item in inputs]  # fmt: skip
+    wide = [
+        item.astype(np.float64)[rows] if item.shape == shape else item.astype(np.float64)
+        for item in inputs
+    ]
     expected = operator.formula(*wide)[0]
     runs: dict[str, Run] = {}
     before: dict[str, Run] = {}
@@ -122,12 +127,18 @@ def _line(
     )
     best = min(ceilings, key=lambda who: samples[who].median)
     elements = int(np.prod(shape))
-    print(f"\n{name} {dtype} {elements:,} elements; ceiling {best} {samples[best].median * 1e6:,.1f} µs (least {samples[best].least * 1e6:,.1f})")  # fmt: skip
+    print(
+        f"\n{name} {dtype} {elements:,} elements; ceiling {best} {samples[best].median * 1e6:,.1f} µs (least {samples[best].least * 1e6:,.1f})"
+    )
     found = []
     for who in (*runs, *ceilings):
         line: dict[str, Any] = {
-            "operator": name, "dtype": dtype, "elements": elements, "who": who, **samples[who].record(),
-        }  # fmt: skip
+            "operator": name,
+            "dtype": dtype,
+            "elements": elements,
+            "who": who,
+            **samples[who].record(),
+        }
         line |= _against(samples[who], samples[best], samples["kernel"])
         if who in outputs:
             line["error"] = largest_error([outputs[who][rows]], [expected])
@@ -156,7 +167,7 @@ def _tell(line: dict[str, Any], best: str) -> None:
         f"  {line['who']:29} {line['median_us']:12,.1f} µs  ({line['quartile_low_us']:,.1f} … {line['quartile_high_us']:,.1f}, "
         f"least {line['least_us']:,.1f})  {line['share_of_ceiling']:5.0%} of the ceiling (least {line['share_of_ceiling_least']:.0%})  "
         f"{line['times_the_kernel']:6.2f} × kernel  {right}{mark} {target}"
-    )  # fmt: skip
+    )
 
 
 def _ceilings(inputs: int, shape: tuple[int, ...], dtype: str) -> dict[str, Run]:
@@ -182,7 +193,9 @@ def _ceilings(inputs: int, shape: tuple[int, ...], dtype: str) -> dict[str, Run]
 
 def _memcpy(source: np.ndarray, target: np.ndarray, threads: int) -> Run:
     part = source.nbytes // threads
-    pieces = [(target.ctypes.data + n * part, source.ctypes.data + n * part, part) for n in range(threads)]  # fmt: skip
+    pieces = [
+        (target.ctypes.data + n * part, source.ctypes.data + n * part, part) for n in range(threads)
+    ]
     if threads == 1:
         return lambda: ctypes.memmove(*pieces[0])
     pool = ThreadPoolExecutor(threads)
@@ -239,7 +252,11 @@ def _start() -> dict[str, Any]:
             found["warm_first"].append(first[0])
             found["warm_later"] += [whole for whole, _ in later]
             found["warm_load"] += [load for _, load in (first, *later)]
-    told = {f"{key}_{what}_ms": round(function(times), 3) for key, times in found.items() for what, function in (("median", statistics.median), ("least", min), ("most", max))}  # fmt: skip
+    told = {
+        f"{key}_{what}_ms": round(function(times), 3)
+        for key, times in found.items()
+        for what, function in (("median", statistics.median), ("least", min), ("most", max))
+    }
     print(
         f"\ncold kernel {told['cold_median_ms']:.0f} ms (most {told['cold_most_ms']:.0f}; target 400); warm, from the operator's "
         f"file to the first result, the first of a process {told['warm_first_median_ms']:.2f} ms (least {told['warm_first_least_ms']:.2f}), "
@@ -252,7 +269,14 @@ def _start() -> dict[str, Any]:
 def _child(names: Sequence[str], place: str) -> list[tuple[float, float]]:
     """Milliseconds for each operator, made one after the other in a new process."""
     given = {**os.environ, environment.CACHE_DIR.name: place}
-    told = subprocess.run([sys.executable, "-c", START, *names], env=given, capture_output=True, text=True, check=True, timeout=120)  # fmt: skip
+    told = subprocess.run(
+        [sys.executable, "-c", START, *names],
+        env=given,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
     whole, load = zip(*(map(float, line.split()) for line in told.stdout.splitlines()), strict=True)
     return [(a * 1e3, b * 1e3) for a, b in zip(whole, load, strict=True)]
 

@@ -49,7 +49,9 @@ def main() -> int:
     faster = [line for line in record["lines"] if line["ratio"] <= GAIN]
     slower = [line for line in record["lines"] if min(line["ratio"], line["ratio_least"]) > NOISE]
     record |= {"faster": len(faster), "slower": len(slower)}
-    print(f"\n{len(faster)} of {len(KERNELS)} at least 10 % faster (target a third), {len(slower)} slower (target none)")  # fmt: skip
+    print(
+        f"\n{len(faster)} of {len(KERNELS)} at least 10 % faster (target a third), {len(slower)} slower (target none)"
+    )
     write("tbe_tuning", record)
     return 1 if slower else 0
 

@@ -43,7 +43,12 @@ class Darknet(nn.Module):
         stages = []
         for number, blocks in enumerate(design.blocks):
             before = design.width * 2**number
-            stages.append(nn.Sequential(ConvNormLeaky(before, 2 * before, 3, 2), *(Residual(2 * before) for _ in range(blocks))))  # fmt: skip
+            stages.append(
+                nn.Sequential(
+                    ConvNormLeaky(before, 2 * before, 3, 2),
+                    *(Residual(2 * before) for _ in range(blocks)),
+                )
+            )
         self.stem, self.fine, self.middle, self.coarse = nn.Sequential(*stages[:2]), *stages[2:]
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -58,9 +63,12 @@ class Head(nn.Module):
     def __init__(self, before: int, channels: int, outputs: int):
         super().__init__()
         self.mixed = nn.Sequential(
-            ConvNormLeaky(before, channels, 1), ConvNormLeaky(channels, 2 * channels, 3), ConvNormLeaky(2 * channels, channels, 1),
-            ConvNormLeaky(channels, 2 * channels, 3), ConvNormLeaky(2 * channels, channels, 1),
-        )  # fmt: skip
+            ConvNormLeaky(before, channels, 1),
+            ConvNormLeaky(channels, 2 * channels, 3),
+            ConvNormLeaky(2 * channels, channels, 1),
+            ConvNormLeaky(channels, 2 * channels, 3),
+            ConvNormLeaky(2 * channels, channels, 1),
+        )
         self.wide = ConvNormLeaky(channels, 2 * channels, 3)
         self.last = nn.Conv2d(2 * channels, outputs, 1)
 

@@ -21,7 +21,10 @@ class TransformerLayer(nn.Module):
     def __init__(self, size: Size):
         super().__init__()
         self.heads, d_model = size.heads, size.d_model
-        self.attention_norm, self.feed_forward_norm = nn.LayerNorm(d_model, EPSILON), nn.LayerNorm(d_model, EPSILON)  # fmt: skip
+        self.attention_norm, self.feed_forward_norm = (
+            nn.LayerNorm(d_model, EPSILON),
+            nn.LayerNorm(d_model, EPSILON),
+        )
         self.query, self.key, self.value, self.out = (nn.Linear(d_model, d_model) for _ in range(4))
         self.wide, self.narrow = nn.Linear(d_model, size.d_ff), nn.Linear(size.d_ff, d_model)
 
@@ -30,7 +33,11 @@ class TransformerLayer(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         y = self.attention_norm(x)
-        parts = self.in_heads(self.query(y)), self.in_heads(self.key(y)), self.in_heads(self.value(y))  # fmt: skip
+        parts = (
+            self.in_heads(self.query(y)),
+            self.in_heads(self.key(y)),
+            self.in_heads(self.value(y)),
+        )
         mixed = nn.functional.scaled_dot_product_attention(*parts, is_causal=True)
         x = x + self.out(mixed.transpose(1, 2).reshape(x.shape))
         return x + self.narrow(nn.functional.silu(self.wide(self.feed_forward_norm(x))))

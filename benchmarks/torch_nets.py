@@ -25,7 +25,9 @@ class Recurrent(nn.Module):
 
 def small_perceptron() -> nn.Module:
     """Three layers, small as those of a controller."""
-    return nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 32), nn.Tanh(), nn.Linear(32, 1))  # fmt: skip
+    return nn.Sequential(
+        nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 32), nn.Tanh(), nn.Linear(32, 1)
+    )
 
 
 class TransformerBlock(nn.Module):
@@ -36,7 +38,11 @@ class TransformerBlock(nn.Module):
         self.heads, self.size = heads, size
         self.query, self.key, self.value, self.out = (nn.Linear(size, size) for _ in range(4))
         self.first_norm, self.second_norm = nn.LayerNorm(size, EPSILON), nn.LayerNorm(size, EPSILON)
-        self.wide, self.narrow, self.gelu = nn.Linear(size, 4 * size), nn.Linear(4 * size, size), nn.GELU("tanh")  # fmt: skip
+        self.wide, self.narrow, self.gelu = (
+            nn.Linear(size, 4 * size),
+            nn.Linear(4 * size, size),
+            nn.GELU("tanh"),
+        )
 
     def split(self, x: Tensor) -> Tensor:
         return x.reshape(*x.shape[:2], self.heads, self.size // self.heads).transpose(1, 2)
@@ -89,9 +95,13 @@ class ResNet(nn.Module):
 
 def perceptron(size: int = 512) -> nn.Module:
     """Linear, LayerNorm, GELU, three times."""
-    return nn.Sequential(*(
-        layer for _ in range(3) for layer in (nn.Linear(size, size), nn.LayerNorm(size, EPSILON), nn.GELU())
-    ))  # fmt: skip
+    return nn.Sequential(
+        *(
+            layer
+            for _ in range(3)
+            for layer in (nn.Linear(size, size), nn.LayerNorm(size, EPSILON), nn.GELU())
+        )
+    )
 
 
 def small_resnet() -> nn.Module:
@@ -103,9 +113,21 @@ def small_resnet() -> nn.Module:
 def resnet18() -> nn.Module:
     """ResNet-18, for images of 224×224."""
     first = nn.Sequential(
-        nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(), nn.MaxPool2d(3, 2, ceil_mode=True)
-    )  # fmt: skip
-    sizes = ((64, 64, 1), (64, 64, 1), (64, 128, 2), (128, 128, 1), (128, 256, 2), (256, 256, 1), (256, 512, 2), (512, 512, 1))  # fmt: skip
+        nn.Conv2d(3, 64, 7, 2, 3, bias=False),
+        nn.BatchNorm2d(64),
+        nn.ReLU(),
+        nn.MaxPool2d(3, 2, ceil_mode=True),
+    )
+    sizes = (
+        (64, 64, 1),
+        (64, 64, 1),
+        (64, 128, 2),
+        (128, 128, 1),
+        (128, 256, 2),
+        (256, 256, 1),
+        (256, 512, 2),
+        (512, 512, 1),
+    )
     return ResNet(first, sizes, 1000)
 
 
@@ -144,9 +166,18 @@ class UNet(nn.Module):
         super().__init__()
 
         def both(before: int, after: int, stride: int = 1) -> nn.Module:
-            return nn.Sequential(nn.Conv2d(before, after, 3, stride, 1), nn.ReLU(), nn.Conv2d(after, after, 3, 1, 1), nn.ReLU())  # fmt: skip
+            return nn.Sequential(
+                nn.Conv2d(before, after, 3, stride, 1),
+                nn.ReLU(),
+                nn.Conv2d(after, after, 3, 1, 1),
+                nn.ReLU(),
+            )
 
-        self.first, self.second, self.third = both(3, size), both(size, 2 * size, 2), both(2 * size, 4 * size, 2)  # fmt: skip
+        self.first, self.second, self.third = (
+            both(3, size),
+            both(size, 2 * size, 2),
+            both(2 * size, 4 * size, 2),
+        )
         self.fourth, self.fifth = both(6 * size, 2 * size), both(3 * size, size)
         self.last = nn.Conv2d(size, 1, 1, bias=False)
         self.doubled = nn.Upsample(scale_factor=2)
@@ -178,7 +209,11 @@ def with_same_weights(net: nn.Module) -> nn.Module:
         for at, one in net.named_parameters():
             if one.ndim > 1:
                 spread = (2.0 / np.prod(one.shape[1:])) ** 0.5
-                one.copy_(torch.from_numpy((random.standard_normal(one.shape) * spread).astype(np.float32)))  # fmt: skip
+                one.copy_(
+                    torch.from_numpy(
+                        (random.standard_normal(one.shape) * spread).astype(np.float32)
+                    )
+                )
             elif "bias" in at:
                 one.zero_()
     return net
@@ -187,7 +222,9 @@ def with_same_weights(net: nn.Module) -> nn.Module:
 def laid(net: nn.Module, x: np.ndarray, memory_format: str) -> tuple[nn.Module, Tensor]:
     """A network and its input with images in one of torch's orders."""
     order, given = getattr(torch, memory_format), torch.from_numpy(x)
-    return net.to(memory_format=order), given.contiguous(memory_format=order) if x.ndim == 4 else given  # fmt: skip
+    return net.to(memory_format=order), given.contiguous(
+        memory_format=order
+    ) if x.ndim == 4 else given
 
 
 def called(

@@ -62,12 +62,20 @@ def formulas() -> Mapping[str, Formula]:
         return functional.batch_norm(x, None, None, gamma, beta, True, 0.1, EPSILON)
 
     def inference(x: Any, gamma: Any, beta: Any) -> Any:
-        return functional.batch_norm(x, torch.zeros_like(beta), torch.ones_like(beta), gamma, beta, False, 0.1, EPSILON)  # fmt: skip
+        return functional.batch_norm(
+            x, torch.zeros_like(beta), torch.ones_like(beta), gamma, beta, False, 0.1, EPSILON
+        )
 
     def convolved(norm: Any, activation: Any) -> Formula:
-        return Formula(lambda x, weight, g, b: activation(norm(functional.conv2d(x, weight, None, 1, 1), g, b)))  # fmt: skip
+        return Formula(
+            lambda x, weight, g, b: activation(norm(functional.conv2d(x, weight, None, 1, 1), g, b))
+        )
 
-    activations = {"ReLU": torch.relu, "LeakyReLU": lambda x: functional.leaky_relu(x, 0.1), "SiLU": functional.silu}  # fmt: skip
+    activations = {
+        "ReLU": torch.relu,
+        "LeakyReLU": lambda x: functional.leaky_relu(x, 0.1),
+        "SiLU": functional.silu,
+    }
 
     def decoded(x: Any) -> Any:
         images, height, width, _, size = x.shape
@@ -125,9 +133,15 @@ def formulas() -> Mapping[str, Formula]:
 
 
 def peers(
-    name: str, inputs: Sequence[np.ndarray], weights: Sequence[np.ndarray], tables: Sequence[np.ndarray],
-    result: np.ndarray, *, gradient: bool, with_result: bool = False,
-) -> dict[str, Run]:  # fmt: skip
+    name: str,
+    inputs: Sequence[np.ndarray],
+    weights: Sequence[np.ndarray],
+    tables: Sequence[np.ndarray],
+    result: np.ndarray,
+    *,
+    gradient: bool,
+    with_result: bool = False,
+) -> dict[str, Run]:
     """An operator of `formulas` in torch and in torch.compile; none where it has no formula.
 
     Args:
@@ -188,9 +202,11 @@ def optimizers(name: str, gradients: Sequence[np.ndarray]) -> dict[str, Run]:
 
     kinds: dict[str, Callable[..., Any]] = {
         "Adam": lambda weights, **how: torch.optim.Adam(weights, 1e-3, **how),
-        "AdamWeightDecay": lambda weights, **how: torch.optim.AdamW(weights, 1e-3, eps=1e-6, weight_decay=0.0, **how),
+        "AdamWeightDecay": lambda weights, **how: torch.optim.AdamW(
+            weights, 1e-3, eps=1e-6, weight_decay=0.0, **how
+        ),
         "Momentum": lambda weights, **how: torch.optim.SGD(weights, 1e-3, 0.9, **how),
-    }  # fmt: skip
+    }
     found: dict[str, Run] = {}
     for who, how in (
         ("torch", {"fused": True}),

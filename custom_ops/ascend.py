@@ -210,7 +210,9 @@ def dtypes_of(spec: OpSpec, dtype: str, forward: OpSpec | None = None) -> dict[s
         return found | dict(zip(spec.outputs, spec.infer_dtype(*found.values()), strict=True))
     if spec.forward is None or not spec.samples:
         return found | dict.fromkeys(spec.outputs, dtype)
-    given = [Described(shape, kind) for shape, kind in zip(spec.samples[0], found.values(), strict=True)]  # fmt: skip
+    given = [
+        Described(shape, kind) for shape, kind in zip(spec.samples[0], found.values(), strict=True)
+    ]
     made = computation_of(spec, sorted_attributes(spec, {})).describe(given)
     return found | {name: one.dtype for name, one in zip(spec.outputs, made, strict=True)}
 
@@ -247,6 +249,11 @@ def registration(spec: OpSpec, forward: OpSpec | None = None) -> Any:
         kinds = dtypes_of(spec, dtype, forward)
         for other in ({}, *others):
             record = record.dtype_format(
-                *(getattr(DataType, f"{_DTYPES[(kinds | other)[name]]}_{formats.get(name, 'Default')}") for name in (*spec.inputs, *spec.outputs))
-            )  # fmt: skip
+                *(
+                    getattr(
+                        DataType, f"{_DTYPES[(kinds | other)[name]]}_{formats.get(name, 'Default')}"
+                    )
+                    for name in (*spec.inputs, *spec.outputs)
+                )
+            )
     return record.get_op_info()

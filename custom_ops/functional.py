@@ -1,4 +1,7 @@
-"""The operators as functions of tensors."""
+"""The operators as functions of tensors.
+
+One file of more than 500 lines: it is one function for each operator.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,9 @@ def _cell(name: str, *attributes: Any, **route: str) -> Any:
 def _made(name: str, *attributes: Any, **route: str) -> Any:
     if name == "BiasDropoutAdd":  # with a key that is handed over
         found = import_module("custom_ops.operators.bias_dropout_add")
-        return FusedCell(found.BIAS_DROPOUT_ADD, {"p": found.share_dropped("p", attributes[0])}, **route)  # fmt: skip
+        return FusedCell(
+            found.BIAS_DROPOUT_ADD, {"p": found.share_dropped("p", attributes[0])}, **route
+        )
     return getattr(custom_ops, name)(*attributes, **route)
 
 
@@ -67,7 +72,12 @@ def _dense(activation: str, has_bias: bool, *, route: str) -> Any:
 def _made_dense(activation: str, has_bias: bool, *, route: str) -> Any:
     key = key_of(activation or None)
     if key is None:
-        raise InputError("dense: activation is unknown", place="dense", expected=", ".join(NAMES), got=repr(activation))  # fmt: skip
+        raise InputError(
+            "dense: activation is unknown",
+            place="dense",
+            expected=", ".join(NAMES),
+            got=repr(activation),
+        )
     return FusedCell(PRODUCTS[key][has_bias], {"activation": key}, route)
 
 
@@ -80,7 +90,12 @@ def _convolution(activation: str, *how: Any, route: str) -> Any:
 @cache
 def _made_convolution(activation: str, *how: Any, route: str) -> Any:
     if activation not in SPECS:
-        raise InputError("fused_conv_bn: activation is unknown", place="fused_conv_bn", expected=", ".join(filter(None, SPECS)), got=repr(activation))  # fmt: skip
+        raise InputError(
+            "fused_conv_bn: activation is unknown",
+            place="fused_conv_bn",
+            expected=", ".join(filter(None, SPECS)),
+            got=repr(activation),
+        )
     names = ("stride", "padding", "dilation", "groups", "lowering")
     attributes = dict(zip(names, how[:-1], strict=True)) | leak_of(activation, how[-1])
     return FusedCell(SPECS[activation], attributes, route)
@@ -213,9 +228,15 @@ def nms(
 
 
 def layer_norm(
-    x: Any, gamma: Any, beta: Any, *, begin_norm_axis: int = -1, begin_params_axis: int = -1, epsilon: float = 1e-7,
+    x: Any,
+    gamma: Any,
+    beta: Any,
+    *,
+    begin_norm_axis: int = -1,
+    begin_params_axis: int = -1,
+    epsilon: float = 1e-7,
     route: str = "",
-) -> Any:  # fmt: skip
+) -> Any:
     """(x − mean) / √(variance + epsilon)·gamma + beta; see `custom_ops.LayerNorm`."""
     axes = (begin_norm_axis, begin_params_axis)
     cell = _operator("layer_norm", "LAYER_NORM", axes[0], axes[1], epsilon, route=route)
@@ -223,9 +244,16 @@ def layer_norm(
 
 
 def add_layer_norm(
-    x: Any, residual: Any, gamma: Any, beta: Any, *, begin_norm_axis: int = -1, begin_params_axis: int = -1,
-    epsilon: float = 1e-7, route: str = "",
-) -> Any:  # fmt: skip
+    x: Any,
+    residual: Any,
+    gamma: Any,
+    beta: Any,
+    *,
+    begin_norm_axis: int = -1,
+    begin_params_axis: int = -1,
+    epsilon: float = 1e-7,
+    route: str = "",
+) -> Any:
     """Layer normalisation of x + residual, and that sum; see `custom_ops.AddLayerNorm`."""
     axes = (begin_norm_axis, begin_params_axis)
     cell = _operator("add_layer_norm", "ADD_LAYER_NORM", axes[0], axes[1], epsilon, route=route)
@@ -255,9 +283,18 @@ def group_norm(
 
 
 def batch_norm(
-    x: Any, gamma: Any, beta: Any, moving_mean: Any = None, moving_variance: Any = None, *, eps: float = 1e-5,
-    activation: str = "", alpha: float = 0.1, data_format: str = "NCHW", route: str = "",
-) -> Any:  # fmt: skip
+    x: Any,
+    gamma: Any,
+    beta: Any,
+    moving_mean: Any = None,
+    moving_variance: Any = None,
+    *,
+    eps: float = 1e-5,
+    activation: str = "",
+    alpha: float = 0.1,
+    data_format: str = "NCHW",
+    route: str = "",
+) -> Any:
     """activation((x − mean) / √(variance + eps)·gamma + beta); see `custom_ops.BatchNorm`.
 
     Args:
@@ -267,9 +304,13 @@ def batch_norm(
         eps, activation, alpha, data_format: as the Cell takes them.
     """
     if moving_mean is None:
-        cell = _operator("batch_norm", "BATCH_NORM_TRAINING", eps, activation, data_format, alpha, route=route)  # fmt: skip
+        cell = _operator(
+            "batch_norm", "BATCH_NORM_TRAINING", eps, activation, data_format, alpha, route=route
+        )
         return cell(x, gamma, beta)
-    cell = _operator("batch_norm", "BATCH_NORM_INFERENCE", eps, activation, data_format, alpha, route=route)  # fmt: skip
+    cell = _operator(
+        "batch_norm", "BATCH_NORM_INFERENCE", eps, activation, data_format, alpha, route=route
+    )
     return cell(x, gamma, beta, moving_mean, moving_variance)
 
 
@@ -286,27 +327,50 @@ def log_softmax(x: Any, *, axis: int = -1, route: str = "") -> Any:
 
 
 def softmax_cross_entropy(
-    logits: Any, labels: Any, weight: Any = None, *, ignore_index: int = -100, reduction: str = "mean",
-    label_smoothing: float = 0.0, route: str = "",
-) -> Any:  # fmt: skip
+    logits: Any,
+    labels: Any,
+    weight: Any = None,
+    *,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+    route: str = "",
+) -> Any:
     """−Σ weight·labels·ln softmax(logits); see `custom_ops.SoftmaxCrossEntropy`."""
     if weight is None:
-        cell = _cell("SoftmaxCrossEntropy", None, ignore_index, reduction, label_smoothing, route=route)  # fmt: skip
+        cell = _cell(
+            "SoftmaxCrossEntropy", None, ignore_index, reduction, label_smoothing, route=route
+        )
         return cell(logits, labels)
     if labels.dtype in _index_dtypes:
-        cell = _operator("softmax_cross_entropy", "SOFTMAX_CROSS_ENTROPY_WEIGHTED", ignore_index, reduction, label_smoothing, route=route)  # fmt: skip
+        cell = _operator(
+            "softmax_cross_entropy",
+            "SOFTMAX_CROSS_ENTROPY_WEIGHTED",
+            ignore_index,
+            reduction,
+            label_smoothing,
+            route=route,
+        )
         return cell(logits, labels, weight.astype(logits.dtype))
     cell = _cell("SoftmaxCrossEntropy", None, ignore_index, reduction, 0.0, route=route)
     return cell(logits, weighted_labels(logits, labels, weight, label_smoothing))
 
 
 def linear_cross_entropy(
-    hidden: Any, weight: Any, labels: Any, *, ignore_index: int = -100, reduction: str = "mean",
-    label_smoothing: float = 0.0, route: str = "",
-) -> Any:  # fmt: skip
+    hidden: Any,
+    weight: Any,
+    labels: Any,
+    *,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+    route: str = "",
+) -> Any:
     """Cross entropy of hidden · weightᵀ by chunks of rows; see `custom_ops.LinearCrossEntropy`."""
     how = (ignore_index, reduction, label_smoothing)
-    cell = _operator("linear_cross_entropy", "LINEAR_CROSS_ENTROPY", how[0], how[1], how[2], route=route)  # fmt: skip
+    cell = _operator(
+        "linear_cross_entropy", "LINEAR_CROSS_ENTROPY", how[0], how[1], how[2], route=route
+    )
     return cell(hidden, weight, labels)
 
 
@@ -323,9 +387,17 @@ def token_embedding(ids: Any, table: Any, *, scale: float = 1.0, route: str = ""
 
 
 def conv2d(
-    x: Any, weight: Any, bias: Any = None, *, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1,
-    lowering: str = "auto", route: str = "",
-) -> Any:  # fmt: skip
+    x: Any,
+    weight: Any,
+    bias: Any = None,
+    *,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+    lowering: str = "auto",
+    route: str = "",
+) -> Any:
     """conv(x, weight) + bias.
 
     Args:
@@ -336,31 +408,58 @@ def conv2d(
         lowering: as `custom_ops.Conv2d` takes it.
     """
     if bias is None:
-        cell = _operator("conv2d", "CONV2D", stride, padding, dilation, groups, lowering, route=route)  # fmt: skip
+        cell = _operator(
+            "conv2d", "CONV2D", stride, padding, dilation, groups, lowering, route=route
+        )
         return cell(x, weight)
-    cell = _operator("conv2d", "CONV2D_BIAS", stride, padding, dilation, groups, lowering, route=route)  # fmt: skip
+    cell = _operator(
+        "conv2d", "CONV2D_BIAS", stride, padding, dilation, groups, lowering, route=route
+    )
     return cell(x, weight, bias)
 
 
 def _conv_bn(
-    activation: str, x: Any, weight: Any, bias: Any, statistics: Any, eps: float, how: Any, route: str
-) -> Any:  # fmt: skip
+    activation: str,
+    x: Any,
+    weight: Any,
+    bias: Any,
+    statistics: Any,
+    eps: float,
+    how: Any,
+    route: str,
+) -> Any:
     """The folded weights, then the convolution; `statistics` are gamma, beta, mean and variance, `how` the convolution's."""
     if bias is None:
         fold = _operator("fold_batch_norm", "FOLD_BATCH_NORM", eps, route=route)
         folded, offset = fold(weight, statistics[0], statistics[1], statistics[2], statistics[3])
     else:
         fold = _operator("fold_batch_norm", "FOLD_BATCH_NORM_BIAS", eps, route=route)
-        folded, offset = fold(weight, bias, statistics[0], statistics[1], statistics[2], statistics[3])  # fmt: skip
+        folded, offset = fold(
+            weight, bias, statistics[0], statistics[1], statistics[2], statistics[3]
+        )
     cell = _convolution(activation, how[0], how[1], how[2], how[3], how[4], how[5], route=route)
     return cell(x, folded.astype(x.dtype), offset.astype(x.dtype))
 
 
 def fused_conv_bn(
-    x: Any, conv_weight: Any, conv_bias: Any, bn_weight: Any, bn_bias: Any, bn_mean: Any, bn_var: Any, *, eps: float = 1e-5,
-    stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1, activation: str = "", alpha: float = 0.1,
-    lowering: str = "auto", route: str = "",
-) -> Any:  # fmt: skip
+    x: Any,
+    conv_weight: Any,
+    conv_bias: Any,
+    bn_weight: Any,
+    bn_bias: Any,
+    bn_mean: Any,
+    bn_var: Any,
+    *,
+    eps: float = 1e-5,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+    activation: str = "",
+    alpha: float = 0.1,
+    lowering: str = "auto",
+    route: str = "",
+) -> Any:
     """f((conv(x, conv_weight) + conv_bias − bn_mean) / √(bn_var + eps)·bn_weight + bn_bias); see `custom_ops.FusedConvBN`.
 
     Args:
@@ -374,9 +473,22 @@ def fused_conv_bn(
 
 
 def conv_bn_relu(
-    x: Any, weight: Any, bias: Any, gamma: Any, beta: Any, moving_mean: Any, moving_variance: Any, *, stride: Any = 1,
-    padding: Any = 0, dilation: Any = 1, groups: int = 1, eps: float = 1e-5, lowering: str = "auto", route: str = "",
-) -> Any:  # fmt: skip
+    x: Any,
+    weight: Any,
+    bias: Any,
+    gamma: Any,
+    beta: Any,
+    moving_mean: Any,
+    moving_variance: Any,
+    *,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+    eps: float = 1e-5,
+    lowering: str = "auto",
+    route: str = "",
+) -> Any:
     """max(z, 0), z = (conv(x, weight) + bias − moving_mean) / √(moving_variance + eps)·gamma + beta.
 
     Args:
@@ -392,10 +504,23 @@ def conv_bn_relu(
 
 
 def conv_bn_leaky_relu(
-    x: Any, weight: Any, bias: Any, gamma: Any, beta: Any, moving_mean: Any, moving_variance: Any, *, alpha: float = 0.1,
-    stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1, eps: float = 1e-5, lowering: str = "auto",
+    x: Any,
+    weight: Any,
+    bias: Any,
+    gamma: Any,
+    beta: Any,
+    moving_mean: Any,
+    moving_variance: Any,
+    *,
+    alpha: float = 0.1,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+    eps: float = 1e-5,
+    lowering: str = "auto",
     route: str = "",
-) -> Any:  # fmt: skip
+) -> Any:
     """max(z, 0) + alpha·min(z, 0); z and the arguments as for `conv_bn_relu`; see `custom_ops.ConvBNLeakyReLU`."""
     how = (stride, padding, dilation, groups, lowering, alpha)
     statistics = (gamma, beta, moving_mean, moving_variance)
@@ -403,9 +528,22 @@ def conv_bn_leaky_relu(
 
 
 def conv_bn_silu(
-    x: Any, weight: Any, bias: Any, gamma: Any, beta: Any, moving_mean: Any, moving_variance: Any, *, stride: Any = 1,
-    padding: Any = 0, dilation: Any = 1, groups: int = 1, eps: float = 1e-5, lowering: str = "auto", route: str = "",
-) -> Any:  # fmt: skip
+    x: Any,
+    weight: Any,
+    bias: Any,
+    gamma: Any,
+    beta: Any,
+    moving_mean: Any,
+    moving_variance: Any,
+    *,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+    eps: float = 1e-5,
+    lowering: str = "auto",
+    route: str = "",
+) -> Any:
     """z·σ(z); z and the arguments as for `conv_bn_relu`; see `custom_ops.ConvBNSiLU`."""
     how = (stride, padding, dilation, groups, lowering, 0.1)
     statistics = (gamma, beta, moving_mean, moving_variance)

@@ -84,9 +84,19 @@ def _decays(rule: int, weight_decay: Any) -> Any:
 
 
 def adam(
-    gradients: Any, parameters: Any, moment1: Any, moment2: Any, *, count: Any, learning_rate: Any = 1e-3,
-    beta1: float = 0.9, beta2: float = 0.999, eps: float = 1e-8, weight_decay: Any = 0.0, use_nesterov: bool = False,
-) -> Any:  # fmt: skip
+    gradients: Any,
+    parameters: Any,
+    moment1: Any,
+    moment2: Any,
+    *,
+    count: Any,
+    learning_rate: Any = 1e-3,
+    beta1: float = 0.9,
+    beta2: float = 0.999,
+    eps: float = 1e-8,
+    weight_decay: Any = 0.0,
+    use_nesterov: bool = False,
+) -> Any:
     """One step of `custom_ops.Adam` over lists of tensors or of arrays, in place.
 
     Args:
@@ -103,26 +113,52 @@ def adam(
     """
     if not isinstance(parameters[0], _TENSOR):
         return adam_step(
-            gradients, parameters, moment1, moment2, count=count, learning_rate=learning_rate, beta1=beta1, beta2=beta2, eps=eps,
-            weight_decay=weight_decay, use_nesterov=use_nesterov,
-        )  # fmt: skip
+            gradients,
+            parameters,
+            moment1,
+            moment2,
+            count=count,
+            learning_rate=learning_rate,
+            beta1=beta1,
+            beta2=beta2,
+            eps=eps,
+            weight_decay=weight_decay,
+            use_nesterov=use_nesterov,
+        )
     decays, dtypes = _decays(ADAM, weight_decay), _dtypes(parameters)
-    steps = _steps(ADAM, dtypes, len(decays), nesterov=use_nesterov, beta1=beta1, beta2=beta2, eps=eps)  # fmt: skip
+    steps = _steps(
+        ADAM, dtypes, len(decays), nesterov=use_nesterov, beta1=beta1, beta2=beta2, eps=eps
+    )
     rate, number = _told(ADAM, "learning_rate", learning_rate), _told(ADAM, "count", count)
     numbers = (rate, *decays, beta1**number, beta2**number)
     return _stepped(steps, numbers, gradients, parameters, moment1, moment2)
 
 
 def adam_weight_decay(
-    gradients: Any, parameters: Any, moments1: Any, moments2: Any, *, learning_rate: Any = 1e-3, beta1: float = 0.9,
-    beta2: float = 0.999, eps: float = 1e-6, weight_decay: Any = 0.0,
-) -> Any:  # fmt: skip
+    gradients: Any,
+    parameters: Any,
+    moments1: Any,
+    moments2: Any,
+    *,
+    learning_rate: Any = 1e-3,
+    beta1: float = 0.9,
+    beta2: float = 0.999,
+    eps: float = 1e-6,
+    weight_decay: Any = 0.0,
+) -> Any:
     """One step of `custom_ops.AdamWeightDecay` over lists of tensors or of arrays, in place; arguments as for `adam`."""
     if not isinstance(parameters[0], _TENSOR):
         return adam_weight_decay_step(
-            gradients, parameters, moments1, moments2, learning_rate=learning_rate, beta1=beta1, beta2=beta2, eps=eps,
+            gradients,
+            parameters,
+            moments1,
+            moments2,
+            learning_rate=learning_rate,
+            beta1=beta1,
+            beta2=beta2,
+            eps=eps,
             weight_decay=weight_decay,
-        )  # fmt: skip
+        )
     decays, dtypes = _decays(ADAM_WEIGHT_DECAY, weight_decay), _dtypes(parameters)
     steps = _steps(ADAM_WEIGHT_DECAY, dtypes, len(decays), beta1=beta1, beta2=beta2, eps=eps)
     rate = _told(ADAM_WEIGHT_DECAY, "learning_rate", learning_rate)
@@ -130,16 +166,31 @@ def adam_weight_decay(
 
 
 def momentum(
-    gradients: Any, parameters: Any, moments: Any, *, learning_rate: Any, momentum: Any, weight_decay: Any = 0.0,
+    gradients: Any,
+    parameters: Any,
+    moments: Any,
+    *,
+    learning_rate: Any,
+    momentum: Any,
+    weight_decay: Any = 0.0,
     use_nesterov: bool = False,
-) -> Any:  # fmt: skip
+) -> Any:
     """One step of `custom_ops.Momentum` over lists of tensors or of arrays, in place; arguments as for `adam`."""
     if not isinstance(parameters[0], _TENSOR):
         return momentum_step(
-            gradients, parameters, moments, learning_rate=learning_rate, momentum=momentum, weight_decay=weight_decay,
+            gradients,
+            parameters,
+            moments,
+            learning_rate=learning_rate,
+            momentum=momentum,
+            weight_decay=weight_decay,
             use_nesterov=use_nesterov,
-        )  # fmt: skip
+        )
     decays, dtypes = _decays(MOMENTUM, weight_decay), _dtypes(parameters)
     steps = _steps(MOMENTUM, dtypes, len(decays), nesterov=use_nesterov)
-    numbers = (_told(MOMENTUM, "learning_rate", learning_rate), *decays, _told(MOMENTUM, "momentum", momentum))  # fmt: skip
+    numbers = (
+        _told(MOMENTUM, "learning_rate", learning_rate),
+        *decays,
+        _told(MOMENTUM, "momentum", momentum),
+    )
     return _stepped(steps, numbers, gradients, parameters, moments)

@@ -27,8 +27,14 @@ from custom_ops.core.primitive import primitive
 
 
 def _prepare(
-    optimizer: Any, kind: Any, rule: int, states: tuple[Any, ...], *, powers: Any = (), **attributes: Any
-) -> None:  # fmt: skip
+    optimizer: Any,
+    kind: Any,
+    rule: int,
+    states: tuple[Any, ...],
+    *,
+    powers: Any = (),
+    **attributes: Any,
+) -> None:
     """Makes the operators of an optimizer, one for the parameters of each dtype.
 
     Args:
@@ -154,13 +160,30 @@ class Adam(_InOneLaunch, nn.Adam):
                     remedy="Use nn.Adam",
                 )
         super().__init__(
-            params, learning_rate, beta1, beta2, eps, use_locking, use_nesterov, weight_decay,
-            loss_scale, use_amsgrad, **kwargs,
-        )  # fmt: skip
+            params,
+            learning_rate,
+            beta1,
+            beta2,
+            eps,
+            use_locking,
+            use_nesterov,
+            weight_decay,
+            loss_scale,
+            use_amsgrad,
+            **kwargs,
+        )
         _prepare(
-            self, Adam, ADAM, (self.moment1, self.moment2), powers={"beta1_power": beta1, "beta2_power": beta2},
-            nesterov=use_nesterov, beta1=beta1, beta2=beta2, eps=eps, scale=1.0 / self.loss_scale,
-        )  # fmt: skip
+            self,
+            Adam,
+            ADAM,
+            (self.moment1, self.moment2),
+            powers={"beta1_power": beta1, "beta2_power": beta2},
+            nesterov=use_nesterov,
+            beta1=beta1,
+            beta2=beta2,
+            eps=eps,
+            scale=1.0 / self.loss_scale,
+        )
 
     @ms.jit
     def construct(self, gradients):
@@ -218,7 +241,15 @@ class AdamWeightDecay(_InOneLaunch, nn.AdamWeightDecay):
                 place="custom_ops.AdamWeightDecay",
                 remedy="Use nn.AdamWeightDecay",
             )
-        _prepare(self, AdamWeightDecay, ADAM_WEIGHT_DECAY, (self.moments1, self.moments2), beta1=beta1, beta2=beta2, eps=eps)  # fmt: skip
+        _prepare(
+            self,
+            AdamWeightDecay,
+            ADAM_WEIGHT_DECAY,
+            (self.moments1, self.moments2),
+            beta1=beta1,
+            beta2=beta2,
+            eps=eps,
+        )
 
     @ms.jit
     def construct(self, gradients):
@@ -266,7 +297,14 @@ class Momentum(_InOneLaunch, nn.Momentum):
         self, params, learning_rate, momentum, weight_decay=0.0, loss_scale=1.0, use_nesterov=False
     ):
         super().__init__(params, learning_rate, momentum, weight_decay, loss_scale, use_nesterov)
-        _prepare(self, Momentum, MOMENTUM, (self.moments,), nesterov=use_nesterov, scale=1.0 / self.loss_scale)  # fmt: skip
+        _prepare(
+            self,
+            Momentum,
+            MOMENTUM,
+            (self.moments,),
+            nesterov=use_nesterov,
+            scale=1.0 / self.loss_scale,
+        )
 
     @ms.jit
     def construct(self, gradients):

@@ -82,9 +82,19 @@ FILE = click.Path(path_type=Path, dir_okay=False)
     help="Write maps from generated code to ONNX nodes beside the kernels; show the whole traceback of an error.",
 )
 def fuse(
-    source: Path, target: Path | None, rules: str, opt_level: int, device: str, kind: str, assumptions: tuple[str, ...],
-    lower: str, dry_run: bool, verify: bool, report: Path | None, debug: bool,
-) -> None:  # fmt: skip
+    source: Path,
+    target: Path | None,
+    rules: str,
+    opt_level: int,
+    device: str,
+    kind: str,
+    assumptions: tuple[str, ...],
+    lower: str,
+    dry_run: bool,
+    verify: bool,
+    report: Path | None,
+    debug: bool,
+) -> None:
     """Fuse an ONNX model, where that pays.
 
     Exit code: 0 done, 2 bad input, 3 already fused (nothing was written).
@@ -131,7 +141,9 @@ def _each(text: str) -> list[str]:
 def _assumption(text: str) -> tuple[str, int]:
     name, _, size = text.partition("=")
     if not name or not size.isdecimal() or not 0 < int(size) < 1 << 31:
-        raise click.BadParameter(f"{text!r} is no NAME=SIZE with a size above 0", param_hint="--assume")  # fmt: skip
+        raise click.BadParameter(
+            f"{text!r} is no NAME=SIZE with a size above 0", param_hint="--assume"
+        )
     return name, int(size)
 
 

@@ -20,14 +20,56 @@ def operator_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The operator, and what it is built with."""
     options = (
         click.argument("target", metavar="FILE.py:OPERATOR"),
-        click.option("--input", "inputs", multiple=True, metavar="SPEC", help="One for each input: 16x32:float16, :int32 (a scalar) or file.npy; a format may follow: 1x1x4x4x16:float16:NC1HWC0. -1x128@64x128:float32: the operator does not know the first size, the array has 64."),
-        click.option("--attr", "attributes", multiple=True, metavar="NAME=VALUE", help="An attribute: beta=1.5, axis=0,1, keep_dims=true."),
-        click.option("--output", "outputs", multiple=True, metavar="SPEC", help="One for each output.  [default: as the inputs suggest]"),
-        click.option("--soc", default="Ascend910A", show_default=True, help="The chip that it is built for; cpu has no limits."),
-        click.option("--search-path", "search_path", multiple=True, metavar="DIR", type=click.Path(exists=True, file_okay=False), help="Where the operator's own packages lie.  [default: the parent of the impl that FILE.py is in]"),
-        click.option("--backend", type=click.Choice(["cpu", "numpy"]), default="cpu", show_default=True, help="Compiled C, or the definition word by word."),
-        click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the random arrays."),
-    )  # fmt: skip
+        click.option(
+            "--input",
+            "inputs",
+            multiple=True,
+            metavar="SPEC",
+            help="One for each input: 16x32:float16, :int32 (a scalar) or file.npy; a format may follow: 1x1x4x4x16:float16:NC1HWC0. -1x128@64x128:float32: the operator does not know the first size, the array has 64.",
+        ),
+        click.option(
+            "--attr",
+            "attributes",
+            multiple=True,
+            metavar="NAME=VALUE",
+            help="An attribute: beta=1.5, axis=0,1, keep_dims=true.",
+        ),
+        click.option(
+            "--output",
+            "outputs",
+            multiple=True,
+            metavar="SPEC",
+            help="One for each output.  [default: as the inputs suggest]",
+        ),
+        click.option(
+            "--soc",
+            default="Ascend910A",
+            show_default=True,
+            help="The chip that it is built for; cpu has no limits.",
+        ),
+        click.option(
+            "--search-path",
+            "search_path",
+            multiple=True,
+            metavar="DIR",
+            type=click.Path(exists=True, file_okay=False),
+            help="Where the operator's own packages lie.  [default: the parent of the impl that FILE.py is in]",
+        ),
+        click.option(
+            "--backend",
+            type=click.Choice(["cpu", "numpy"]),
+            default="cpu",
+            show_default=True,
+            help="Compiled C, or the definition word by word.",
+        ),
+        click.option(
+            "--seed",
+            type=click.IntRange(min=0),
+            default=0,
+            show_default=True,
+            help="Of the random arrays.",
+        ),
+    )
     for option in reversed(options):
         command = option(command)
     return command
@@ -38,7 +80,11 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON i
 
 @tbe.command("run")
 @operator_options
-@click.option("--check", is_flag=True, help="Compare with the definition in float64, and with the operator's formula if it is known.")  # fmt: skip
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Compare with the definition in float64, and with the operator's formula if it is known.",
+)
 @click.option("--formula", metavar="TEXT", help='Compare with this one, too: "x/(1+exp(-beta*x))".')
 @json_option
 def run_command(check: bool, formula: str | None, as_json: bool, **options: Any) -> int:
@@ -70,7 +116,13 @@ def show_command(**options: Any) -> None:
 
 @tbe.command("bench")
 @operator_options
-@click.option("--loop", type=click.IntRange(min=1), default=1000, show_default=True, help="Calls of the kernel.")  # fmt: skip
+@click.option(
+    "--loop",
+    type=click.IntRange(min=1),
+    default=1000,
+    show_default=True,
+    help="Calls of the kernel.",
+)
 @json_option
 def bench_command(loop: int, as_json: bool, **options: Any) -> None:
     """Time an operator beside its NumPy definition and a copy."""

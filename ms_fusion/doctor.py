@@ -2,6 +2,8 @@
 
 A check is a function without arguments that returns one `Check`; `CHECKS` is the order in which they are made. None of them
 imports a framework: MindSpore is tried in a child process, with a time limit, because it may die.
+
+One file of more than 500 lines: each check is a few lines, and their order is the report.
 """
 
 from __future__ import annotations
@@ -426,7 +428,12 @@ def check_generator() -> Check:
     why = generator_proof.why_not(version)
     if why:
         what = f"MindSpore's own builds the kernels, since ours cannot be used: {why}"
-        return Check(name, "warning", what, "See the other checks; `generator=\"mindspore\"` asks for it without a warning.")  # fmt: skip
+        return Check(
+            name,
+            "warning",
+            what,
+            'See the other checks; `generator="mindspore"` asks for it without a warning.',
+        )
     when = "now" if before is None else "before"
     return Check(name, "ok", f"ours, proved {when} on this machine with MindSpore {version}")
 

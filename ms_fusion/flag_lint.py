@@ -267,9 +267,13 @@ def _value_findings(key: str, value: str | None, column: int, where: _Where) -> 
             remedy = _write(f"--{key}={one}" for one in meant)
         near = meant[0] if data["kind"] == "str" and meant else ""
         yield Finding(
-            "error", "value", f"`--{key}` takes {problem}, not {got}.", column, near,
+            "error",
+            "value",
+            f"`--{key}` takes {problem}, not {got}.",
+            column,
+            near,
             remedy or "Write one of these values, or leave it out.",
-        )  # fmt: skip
+        )
         return
     if where.device == "CPU" and parsed in data["killed_by"]:
         yield Finding(
@@ -344,7 +348,9 @@ def _cluster_findings(name: str, column: int, where: _Where) -> Iterator[Finding
     # MindSpore's own cannot build whole what can be spelled out; ours is handed what is not
     expanded = operators.CPU_EXPANDABLE | operators.CPU_EXPANDED if own else where.expanded
     if not own and name in KEPT_OUT:
-        yield Finding("warning", "kept-out", f"`{name}` stays out of the groups: {KEPT_OUT[name]}.", column)  # fmt: skip
+        yield Finding(
+            "warning", "kept-out", f"`{name}` stays out of the groups: {KEPT_OUT[name]}.", column
+        )
     elif own and name in operators.CRASHES and operators.CRASHES[name] is None:
         yield Finding(
             "error",

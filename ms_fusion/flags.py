@@ -2,6 +2,8 @@
 
 Renders to the string that MindSpore reads (``--opt_level=2 --enable_cluster_ops=Div,Erf``) and parses from it. What is
 wrong in such a string is found by `ms_fusion.flag_lint.lint`, since MindSpore itself stays silent about most of it.
+
+One file of more than 500 lines: it is the record of all flags, its parser and its printer.
 """
 
 from __future__ import annotations

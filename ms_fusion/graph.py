@@ -16,10 +16,24 @@ from typing import Any
 
 DTYPE_BYTES: Mapping[str, int] = MappingProxyType(
     {
-        "bool": 1, "int4": 1, "int8": 1, "uint8": 1, "int16": 2, "uint16": 2, "float16": 2, "bfloat16": 2,
-        "int32": 4, "uint32": 4, "float32": 4, "int64": 8, "uint64": 8, "float64": 8, "complex64": 8, "complex128": 16,
+        "bool": 1,
+        "int4": 1,
+        "int8": 1,
+        "uint8": 1,
+        "int16": 2,
+        "uint16": 2,
+        "float16": 2,
+        "bfloat16": 2,
+        "int32": 4,
+        "uint32": 4,
+        "float32": 4,
+        "int64": 8,
+        "uint64": 8,
+        "float64": 8,
+        "complex64": 8,
+        "complex128": 16,
     }
-)  # fmt: skip
+)
 NOTEBOOK_CELL = re.compile(r".*[/\\]ipykernel_\d+[/\\]\d+\.py")
 """The file name that Jupyter's kernel gives to the text of a cell."""
 

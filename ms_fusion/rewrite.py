@@ -204,7 +204,11 @@ def _held(pattern: Pattern, node: Node, graph: Graph, bound: Mapping[str, str]) 
     elif isinstance(pattern, Chain):
         ends = {**bound, f"output {pattern.parts[-1][0]}": node.outputs[0]}
         yield from _chained(pattern.parts, node, graph, ends)
-    elif isinstance(pattern, Op) and node.op in pattern.names and len(node.inputs) >= len(pattern.inputs):  # fmt: skip
+    elif (
+        isinstance(pattern, Op)
+        and node.op in pattern.names
+        and len(node.inputs) >= len(pattern.inputs)
+    ):
         for inputs in _orders(node, len(pattern.inputs)):
             yield from _all_held(pattern.inputs, inputs, graph, ((node,), bound))
 
@@ -242,7 +246,9 @@ def _orders(node: Node, wanted: int) -> Sequence[tuple[str, ...]]:
     return (inputs,)
 
 
-def _all_held(patterns: Sequence[Pattern], values: Sequence[str], graph: Graph, found: _Found) -> Iterator[_Found]:  # fmt: skip
+def _all_held(
+    patterns: Sequence[Pattern], values: Sequence[str], graph: Graph, found: _Found
+) -> Iterator[_Found]:
     if not patterns:
         yield found
         return

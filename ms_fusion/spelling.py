@@ -11,11 +11,26 @@ LONGEST = 80
 MOST = 3
 """Names that are advised at most; what is near to more than these is near to none."""
 OPPOSITES = (
-    {"enable", "disable"}, {"max", "min"}, {"maximum", "minimum"}, {"and", "or"}, {"fwd", "bwd"}, {"less", "greater"},
-    {"prologue", "epilogue"}, {"forward", "backward"}, {"on", "off"}, {"true", "false"}, {"add", "sub"}, {"mul", "div"},
-    {"push", "pop"}, {"in", "out"}, {"prev", "next"}, {"left", "right"}, {"floor", "ceil"}, {"any", "all"},
+    {"enable", "disable"},
+    {"max", "min"},
+    {"maximum", "minimum"},
+    {"and", "or"},
+    {"fwd", "bwd"},
+    {"less", "greater"},
+    {"prologue", "epilogue"},
+    {"forward", "backward"},
+    {"on", "off"},
+    {"true", "false"},
+    {"add", "sub"},
+    {"mul", "div"},
+    {"push", "pop"},
+    {"in", "out"},
+    {"prev", "next"},
+    {"left", "right"},
+    {"floor", "ceil"},
+    {"any", "all"},
     {"input", "output"},
-)  # fmt: skip
+)
 TURNED = frozenset({"not", "no", "non", "un", "inv", "inverse", "grad", "fission"})
 """Words that make another thing of a name."""
 

@@ -94,10 +94,14 @@ def _described(text: str, *, option: str = "--input") -> tuple[Description, Path
     unknown = not written.endswith(".npy") and (bool(at) or "-1" in sizes or "-2" in sizes)
     if sizes == ["-2"] and not at:
         raise InputError(
-            "any number of sizes, and none for the array", place=f"{option} {text}", remedy="Say them behind @: -2@3x4:float32"
-        )  # fmt: skip
+            "any number of sizes, and none for the array",
+            place=f"{option} {text}",
+            remedy="Say them behind @: -2@3x4:float32",
+        )
     if unknown:
-        known = given if at else "x".join(str(UNKNOWN_SIZE) if size == "-1" else size for size in sizes)  # fmt: skip
+        known = (
+            given if at else "x".join(str(UNKNOWN_SIZE) if size == "-1" else size for size in sizes)
+        )
         shape_and_dtype = f"{known}{colon}{dtype}"
     try:
         spec = parse_input(shape_and_dtype)
@@ -128,14 +132,16 @@ def _unknown_shape(text: str, told: Sequence[str], actual: tuple[int, ...]) -> t
     """What the operator is told of a shape that it does not know; raises `InputError` where the array has another."""
     if list(told) == ["-2"]:
         return (-2,)
-    fits = len(told) == len(actual) and all(size in ("-1", str(real)) for size, real in zip(told, actual, strict=True))  # fmt: skip
+    fits = len(told) == len(actual) and all(
+        size in ("-1", str(real)) for size, real in zip(told, actual, strict=True)
+    )
     if not fits:
         raise InputError(
             "the sizes behind @ are no sizes of the shape before it",
             place=f"--input {text}",
             expected=f"{len(told)} sizes, with {' and '.join(size for size in told if size != '-1') or 'any number'} where they are known",
             got="x".join(map(str, actual)),
-        )  # fmt: skip
+        )
     return tuple(map(int, told))
 
 
@@ -150,5 +156,7 @@ def attribute_of(text: str) -> tuple[str, str]:
     """
     name, sign, value = text.partition("=")
     if not sign or not name.isidentifier():
-        raise InputError("not an attribute", place=f"--attr {text}", expected="name=value", got=repr(text))  # fmt: skip
+        raise InputError(
+            "not an attribute", place=f"--attr {text}", expected="name=value", got=repr(text)
+        )
     return name, value

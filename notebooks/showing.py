@@ -56,9 +56,15 @@ class Bars:
         most, height = max(self.numbers.values()), ROW * (len(self.numbers) + 1)
         size = (NAMES + LONGEST + NUMBERS, height)
         drawing = ElementTree.Element(
-            "svg", xmlns="http://www.w3.org/2000/svg", viewBox=f"0 0 {size[0]} {size[1]}", role="img",
-            width=str(size[0]), height=str(size[1]), style="max-width:100%", **{"font-family": "sans-serif", "font-size": "13"},
-        )  # fmt: skip
+            "svg",
+            xmlns="http://www.w3.org/2000/svg",
+            viewBox=f"0 0 {size[0]} {size[1]}",
+            role="img",
+            width=str(size[0]),
+            height=str(size[1]),
+            style="max-width:100%",
+            **{"font-family": "sans-serif", "font-size": "13"},
+        )
         ElementTree.SubElement(drawing, "title").text = str(self)
         ElementTree.SubElement(drawing, "rect", width="100%", height="100%", fill="white")
 
@@ -70,6 +76,14 @@ class Bars:
         for row, (name, number) in enumerate(self.numbers.items(), 1):
             long, top = LONGEST * number / most, ROW * row
             put(name, NAMES - 8, top + 16, **{"text-anchor": "end"})
-            ElementTree.SubElement(drawing, "rect", x=str(NAMES), y=str(top + 3), height="18", width=f"{long:.1f}", fill="#3f7fc6")  # fmt: skip
+            ElementTree.SubElement(
+                drawing,
+                "rect",
+                x=str(NAMES),
+                y=str(top + 3),
+                height="18",
+                width=f"{long:.1f}",
+                fill="#3f7fc6",
+            )
             put(f"{number:.3g}", NAMES + long + 6, top + 16)
         return ElementTree.tostring(drawing, encoding="unicode")

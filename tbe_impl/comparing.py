@@ -109,9 +109,18 @@ def difference(
     wanted = np.asarray(expected)
     if wanted.shape != result.shape:
         try:
-            wanted = wanted.reshape(result.shape) if wanted.size == result.size else np.broadcast_to(wanted, result.shape)  # fmt: skip
+            wanted = (
+                wanted.reshape(result.shape)
+                if wanted.size == result.size
+                else np.broadcast_to(wanted, result.shape)
+            )
         except ValueError:
-            return Difference(name, against, elements=result.size, problem=f"its shape is {result.shape}, that of the {against} {wanted.shape}")  # fmt: skip
+            return Difference(
+                name,
+                against,
+                elements=result.size,
+                problem=f"its shape is {result.shape}, that of the {against} {wanted.shape}",
+            )
     if not result.size:
         return Difference(name, against)
     result, wanted = _plain(result, dtype), _plain(wanted, dtype)
@@ -135,7 +144,17 @@ def difference(
         if excused.sum() > max(1, STEPS * result.size):
             excused[...] = False
     wrong &= ~excused
-    return _worst(name, against, result, wanted, np.where(excused, 0.0, apart), wrong, limit, int(excused.sum()), dtype)  # fmt: skip
+    return _worst(
+        name,
+        against,
+        result,
+        wanted,
+        np.where(excused, 0.0, apart),
+        wrong,
+        limit,
+        int(excused.sum()),
+        dtype,
+    )
 
 
 def _worst(
@@ -151,7 +170,13 @@ def _worst(
 ) -> Difference:
     ulp = apart / spacing(wanted, dtype)
     finite = np.isfinite(apart)
-    place = int(np.argmax(np.where(wrong, np.where(finite, apart, np.inf), -1.0) if wrong.any() else np.where(finite, apart, -1.0)))  # fmt: skip
+    place = int(
+        np.argmax(
+            np.where(wrong, np.where(finite, apart, np.inf), -1.0)
+            if wrong.any()
+            else np.where(finite, apart, -1.0)
+        )
+    )
     where = np.unravel_index(place, result.shape)
     return Difference(
         name,

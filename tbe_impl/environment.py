@@ -122,7 +122,11 @@ def cache_dir() -> Path:
         InputError: it cannot be made absolute.
     """
     chosen = CACHE_DIR.read()
-    place = Path(chosen) if chosen else _user_cache(os.environ.get("HOME"), os.environ.get("XDG_CACHE_HOME"))  # fmt: skip
+    place = (
+        Path(chosen)
+        if chosen
+        else _user_cache(os.environ.get("HOME"), os.environ.get("XDG_CACHE_HOME"))
+    )
     if not place.is_absolute():
         place = _absolute(place, CACHE_DIR.name if chosen else "XDG_CACHE_HOME or HOME")
         os.environ[CACHE_DIR.name] = str(place)

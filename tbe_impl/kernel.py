@@ -87,7 +87,9 @@ class Kernel:
     options: cpu.Options = field(default_factory=cpu.Options)
     threads: int = 0
     tuning: Tuning | None = None
-    specialise: Callable[[Sequence[Any]], Kernel | None] | None = field(default=None, repr=False, compare=False)  # fmt: skip
+    specialise: Callable[[Sequence[Any]], Kernel | None] | None = field(
+        default=None, repr=False, compare=False
+    )
 
     def __call__(
         self,
@@ -110,7 +112,12 @@ class Kernel:
             InputError: another number of arrays, another shape or dtype, a scalar that is missing or unknown.
         """
         if backend not in BACKENDS:
-            raise InputError("unknown back end", place=self.name, expected=" or ".join(BACKENDS), got=repr(backend))  # fmt: skip
+            raise InputError(
+                "unknown back end",
+                place=self.name,
+                expected=" or ".join(BACKENDS),
+                got=repr(backend),
+            )
         if rounding is not None and rounding != self.options.rounding and backend == "cpu":
             return replace(self, options=replace(self.options, rounding=rounding))(
                 *arrays, out=out, scalars=scalars
@@ -119,7 +126,10 @@ class Kernel:
             given = self._checked(arrays)
             values = self._sizes(given, scalars or {})
             shapes = [self._shape_of(item, values, given) for item in self.outputs]
-            flat = [self._as_tensor(item, array, values) for item, array in zip(self.inputs, given, strict=True)]  # fmt: skip
+            flat = [
+                self._as_tensor(item, array, values)
+                for item, array in zip(self.inputs, given, strict=True)
+            ]
         except InputError as error:
             own = self._for_these(arrays, error)
             return own(*arrays, backend=backend, rounding=rounding, out=out, scalars=scalars)
@@ -181,8 +191,12 @@ class Kernel:
         return graph_text(self.computed, [item.tensor for item in self.inputs])
 
     def with_options(
-        self, *, inplace: bool | None = None, threads: int | None = None, vector_bits: int | None = None
-    ) -> Kernel:  # fmt: skip
+        self,
+        *,
+        inplace: bool | None = None,
+        threads: int | None = None,
+        vector_bits: int | None = None,
+    ) -> Kernel:
         """The same kernel, its code made another way; each choice stands in `source`, and what is left out stays.
 
         Args:
@@ -194,9 +208,16 @@ class Kernel:
             InputError: no such width or number; CompileError, when it is compiled, where it cannot be in place.
         """
         if vector_bits not in (None, 0, 128, 256, 512):
-            raise InputError("unknown width of vectors", place=self.name, expected="0, 128, 256 or 512", got=repr(vector_bits))  # fmt: skip
+            raise InputError(
+                "unknown width of vectors",
+                place=self.name,
+                expected="0, 128, 256 or 512",
+                got=repr(vector_bits),
+            )
         if threads is not None and not 0 <= threads <= 256:
-            raise InputError("unknown number of threads", place=self.name, expected="0 to 256", got=repr(threads))  # fmt: skip
+            raise InputError(
+                "unknown number of threads", place=self.name, expected="0 to 256", got=repr(threads)
+            )
         options = replace(
             self.options,
             inplace=self.options.inplace if inplace is None else inplace,
@@ -315,7 +336,12 @@ class Kernel:
         values: dict[int, int | float] = {}
         foreign = scalars.keys() - {item.name for item in self._unknown_sizes}
         if foreign:
-            raise InputError(f"there is no scalar {min(foreign)}", place=self.name, expected=", ".join(item.name for item in self._unknown_sizes) or "none", got=min(foreign))  # fmt: skip
+            raise InputError(
+                f"there is no scalar {min(foreign)}",
+                place=self.name,
+                expected=", ".join(item.name for item in self._unknown_sizes) or "none",
+                got=min(foreign),
+            )
         if not self._unknown_sizes:
             return values
         for item, array in zip(self.inputs, given, strict=True):
@@ -341,7 +367,11 @@ class Kernel:
             if id(one) in values:
                 continue
             if one.name not in scalars:
-                raise InputError(f"the size {one} is not the size of any input", place=self.name, remedy=f"Hand it over: scalars={{{one.name!r}: …}}")  # fmt: skip
+                raise InputError(
+                    f"the size {one} is not the size of any input",
+                    place=self.name,
+                    remedy=f"Hand it over: scalars={{{one.name!r}: …}}",
+                )
             value = scalars[one.name]
             values[id(one)] = float(value) if is_float(one.dtype) else int(value)
         return values
@@ -373,7 +403,9 @@ class Kernel:
         if self._counts_in_blocks:
             in_blocks = sizes_in_blocks([one.tensor.shape for one in self.inputs], given)
             real = [real_size(size, in_blocks) for size in item.tensor.shape]
-            actual = tuple(own if size is None else size for own, size in zip(actual, real, strict=True))  # fmt: skip
+            actual = tuple(
+                own if size is None else size for own, size in zip(actual, real, strict=True)
+            )
         total, known = prod(actual), [size for size in item.shape if size >= 0]
         if len(known) == len(item.shape):
             return item.shape if prod(item.shape) == total else actual
@@ -397,10 +429,20 @@ class Kernel:
             return None
         targets = [out] if isinstance(out, np.ndarray) else list(out)
         if len(targets) != len(shapes):
-            raise InputError("another number of arrays to write to", place=self.name, expected=str(len(shapes)), got=str(len(targets)))  # fmt: skip
+            raise InputError(
+                "another number of arrays to write to",
+                place=self.name,
+                expected=str(len(shapes)),
+                got=str(len(targets)),
+            )
         for item, target, shape in zip(self.outputs, targets, shapes, strict=True):
             if target.shape != shape or target.dtype != item.dtype:
-                raise InputError("an array to write to is another", place=self.name, expected=f"{shape_text(shape)} {item.dtype}", got=f"{shape_text(target.shape)} {target.dtype}")  # fmt: skip
+                raise InputError(
+                    "an array to write to is another",
+                    place=self.name,
+                    expected=f"{shape_text(shape)} {item.dtype}",
+                    got=f"{shape_text(target.shape)} {target.dtype}",
+                )
         return targets
 
     def _places(
@@ -418,7 +460,7 @@ class Kernel:
             if not (target.flags.c_contiguous and target.flags.writeable and apart):
                 return None
         shapes = [[_number(size, values) for size in item.tensor.shape] for item in self.outputs]
-        if any(prod(shape) != target.size for shape, target in zip(shapes, targets, strict=True)):  # fmt: skip
+        if any(prod(shape) != target.size for shape, target in zip(shapes, targets, strict=True)):
             return None
         return [target.reshape(shape) for shape, target in zip(shapes, targets, strict=True)]
 

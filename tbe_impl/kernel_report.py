@@ -19,7 +19,15 @@ from tbe_impl.kernel import Argument, Kernel
 from tbe_impl.scheduling.schedule import Schedule
 from tbe_impl.soc import soc
 
-UNEXPECTED = (ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)  # fmt: skip
+UNEXPECTED = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
 """What an analysis may end with where a schedule is like none seen before; the kernel runs all the same."""
 
 
@@ -121,7 +129,9 @@ def schedules_of(kernel: Kernel) -> tuple[Schedule, ...]:
     """The schedules that an operator handed over: one, a list of them for dynamic shapes, or none."""
     found: list[Any] = [kernel.schedule]
     while any(isinstance(item, (list, tuple)) for item in found):
-        found = [part for item in found for part in (item if isinstance(item, (list, tuple)) else [item])]  # fmt: skip
+        found = [
+            part for item in found for part in (item if isinstance(item, (list, tuple)) else [item])
+        ]
     return tuple(item for item in found if isinstance(item, Schedule))
 
 

@@ -14,10 +14,22 @@ from types import MappingProxyType
 from tbe_impl.errors import InputError
 
 SHORT = {
-    "f16": "float16", "f32": "float32", "f64": "float64", "bf16": "bfloat16", "b": "bool", "u1": "uint1",
-    "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64", "i4": "int4",
-    "u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64",
-}  # fmt: skip
+    "f16": "float16",
+    "f32": "float32",
+    "f64": "float64",
+    "bf16": "bfloat16",
+    "b": "bool",
+    "u1": "uint1",
+    "i8": "int8",
+    "i16": "int16",
+    "i32": "int32",
+    "i64": "int64",
+    "i4": "int4",
+    "u8": "uint8",
+    "u16": "uint16",
+    "u32": "uint32",
+    "u64": "uint64",
+}
 """Short name of a dtype in the tables below → its name."""
 
 _CONVERSION_NAME = {
@@ -171,7 +183,7 @@ _CONVERSIONS = {
         for pair in "f322f32 f322f16 f322s64 f322s16 f162s16 s162f16 s322f32 s642f32 f322bf16 bf162s32".split()
         for rounding in "rafcz"
     ),
-}  # fmt: skip
+}
 
 _WORD_CONVERSIONS = {
     "Ascend310": "s82f16 s82u8 u82f16 u82s8 f162f32 f162s8 f162u8 f162s32 f322f16 f322s8 f322u8 f322s32 s322f16 s322s8 s322u8 s322f32",
@@ -183,7 +195,7 @@ _WORD_CONVERSIONS = {
     "s322f16 s322s8 s322u8 s322f32 s322s64 s642s32 s642f16 s162f32 s642u32 s642s16 s642u16 s642s8 s642u8 s322u32 s322s16 "
     "s322u16 u322s64 u322s32 u322s16 u322u16 u322s8 u322u8 s162s64 s162s32 s162u32 s162u16 s162s8 s162u8 u162s64 u162s32 "
     "u162u32 u162s16 u162s8 u162u8 s82s64 s82s32 s82u32 s82s16 s82u16 u82s64 u82s32 u82u32 u82s16 u82u16",
-}  # fmt: skip
+}
 """What ``cast_to`` does as one word, several conversions included."""
 
 _KIB = 1024
@@ -215,29 +227,66 @@ def _chip(name: str, short_name: str, sizes: tuple[int, int, int, int], **more: 
 
 
 def _b(name: str, cores: int) -> Soc:
-    return _chip(name, "Ascend910B", (192, 512, 128, cores), vector_cores=2 * cores,
-                 l2_bytes=192 * _KIB * _KIB)  # fmt: skip
-
-
-SOCS: Mapping[str, Soc] = MappingProxyType({
-    chip.name: chip
-    for chip in (
-        Soc("cpu", "cpu"),
-        _chip("Ascend310", "Ascend310", (248, 1024, 256, 2), l2_bytes=8 * _KIB * _KIB),
-        _chip("Ascend310P3", "Ascend310P", (256, 1024, 256, 8), vector_cores=7, l2_bytes=16 * _KIB * _KIB),
-        _chip("Ascend910A", "Ascend910", (256, 1024, 256, 32), l2_bytes=32 * _KIB * _KIB),
-        *(_chip(f"Ascend310B{number}", "Ascend310B", (248, 1024, 128, 1), vector_cores=1, l2_bytes=4 * _KIB * _KIB)
-          for number in (1, 2, 3, 4)),
-        _b("Ascend910B1", 24), _b("Ascend910B2", 24), _b("Ascend910B3", 20), _b("Ascend910B4", 20),
+    return _chip(
+        name,
+        "Ascend910B",
+        (192, 512, 128, cores),
+        vector_cores=2 * cores,
+        l2_bytes=192 * _KIB * _KIB,
     )
-})  # fmt: skip
+
+
+SOCS: Mapping[str, Soc] = MappingProxyType(
+    {
+        chip.name: chip
+        for chip in (
+            Soc("cpu", "cpu"),
+            _chip("Ascend310", "Ascend310", (248, 1024, 256, 2), l2_bytes=8 * _KIB * _KIB),
+            _chip(
+                "Ascend310P3",
+                "Ascend310P",
+                (256, 1024, 256, 8),
+                vector_cores=7,
+                l2_bytes=16 * _KIB * _KIB,
+            ),
+            _chip("Ascend910A", "Ascend910", (256, 1024, 256, 32), l2_bytes=32 * _KIB * _KIB),
+            *(
+                _chip(
+                    f"Ascend310B{number}",
+                    "Ascend310B",
+                    (248, 1024, 128, 1),
+                    vector_cores=1,
+                    l2_bytes=4 * _KIB * _KIB,
+                )
+                for number in (1, 2, 3, 4)
+            ),
+            _b("Ascend910B1", 24),
+            _b("Ascend910B2", 24),
+            _b("Ascend910B3", 20),
+            _b("Ascend910B4", 20),
+        )
+    }
+)
 """By full name. Sizes and dtypes are those of the toolkit's platform files; ``cpu`` takes everything."""
 
 _SPELLINGS = {
-    "910": "910A", "910pro": "910A", "910proa": "910A", "910prob": "910A", "910premiuma": "910A", "910b": "910B1",
-    "310p": "310P3", "310p1": "310P3", "310p5": "310P3", "310p7": "310P3", "710": "310P3", "910b2c": "910B2",
-    "910_93": "910B1", "310b": "310B1", "910b4-1": "910B4", "910b4_1": "910B4",
-}  # fmt: skip
+    "910": "910A",
+    "910pro": "910A",
+    "910proa": "910A",
+    "910prob": "910A",
+    "910premiuma": "910A",
+    "910b": "910B1",
+    "310p": "310P3",
+    "310p1": "310P3",
+    "310p5": "310P3",
+    "310p7": "310P3",
+    "710": "310P3",
+    "910b2c": "910B2",
+    "910_93": "910B1",
+    "310b": "310B1",
+    "910b4-1": "910B4",
+    "910b4_1": "910B4",
+}
 
 
 def soc(name: str | Soc) -> Soc:

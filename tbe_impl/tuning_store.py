@@ -69,7 +69,9 @@ class Choice(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     def text(self) -> str:
         """What differs from the default."""
         default = Choice()
-        found = [f"{k}={v}" for k, v in msgspec.structs.asdict(self).items() if v != getattr(default, k)]  # fmt: skip
+        found = [
+            f"{k}={v}" for k, v in msgspec.structs.asdict(self).items() if v != getattr(default, k)
+        ]
         return ", ".join(found) or "the default"
 
 
@@ -133,7 +135,13 @@ class Store(Generic[Record]):
             record = msgspec.json.decode(_bytes_of(path), type=self.kind)
         except FileNotFoundError:
             return None
-        except (OSError, CacheError, msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:  # fmt: skip
+        except (
+            OSError,
+            CacheError,
+            msgspec.MsgspecError,
+            RecursionError,
+            UnicodeDecodeError,
+        ) as error:
             _say(f"{path} is not used: {error}")
             return None
         if record.key != key:
@@ -248,7 +256,9 @@ def processor() -> str:
     try:
         with Path("/proc/cpuinfo").open(encoding="utf-8", errors="replace") as lines:
             named = (line.partition(":") for line in lines)
-            return next((value.strip() for name, _, value in named if name.strip() == "model name"), "")  # fmt: skip
+            return next(
+                (value.strip() for name, _, value in named if name.strip() == "model name"), ""
+            )
     except OSError:
         return ""
 

@@ -142,7 +142,13 @@ def test_both_readmes_stand_in_step() -> None:
     assert links[0] - {"README.zh.md"} == links[1] - {"README.md"}
 
 
-PAGES = ("README.md", "README.zh.md", "SECURITY.md", "CHANGELOG.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md"))))  # fmt: skip
+PAGES = (
+    "README.md",
+    "README.zh.md",
+    "SECURITY.md",
+    "CHANGELOG.md",
+    *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md"))),
+)
 NOTEBOOKS = tuple(f"notebooks/{path.name}" for path in sorted((ROOT / "notebooks").glob("*.ipynb")))
 
 
@@ -176,7 +182,9 @@ def test_every_module_that_the_docs_run_is_there() -> None:
     for name in named:
         spec = importlib.util.find_spec(name)
         assert spec is not None, name
-        assert spec.submodule_search_locations is None or importlib.util.find_spec(f"{name}.__main__"), name  # fmt: skip
+        assert spec.submodule_search_locations is None or importlib.util.find_spec(
+            f"{name}.__main__"
+        ), name
 
 
 def test_the_example_has_fifteen_lines_and_runs_as_it_stands(tmp_path: Path) -> None:
@@ -309,7 +317,10 @@ def test_the_commands_of_the_page_on_onnx_run_as_they_stand(
         assert run(shlex.split(command)[1:]) == 0, command
         said = [words_of(line) for line in capfd.readouterr().out.splitlines()]
         assert [line for line in log if words_of(line) not in said] == []
-    names: dict[str, object] = {"ms_fusion": ms_fusion, "mindspore": importlib.import_module("mindspore")}  # fmt: skip
+    names: dict[str, object] = {
+        "ms_fusion": ms_fusion,
+        "mindspore": importlib.import_module("mindspore"),
+    }
     exec(cell, names)  # noqa: S102
     assert callable(names["loss_and_gradients"])
 
@@ -384,8 +395,17 @@ def test_the_page_of_flags_is_what_the_code_knows(request: pytest.FixtureRequest
 
 
 def test_the_limits_in_the_security_model_are_those_of_the_code() -> None:
-    rows = dict(re.findall(r"^\| ([^|]+) \| [^|]+ \| ([^|]+) \|$", section_of("SECURITY.md", "Processes that are started"), re.M))  # fmt: skip
-    assert f"{compiler_process.TIME_LIMIT_S:g} s, {compiler_process.MEMORY_LIMIT_BYTES >> 30} GiB of memory" in rows["the C compiler"]  # fmt: skip
+    rows = dict(
+        re.findall(
+            r"^\| ([^|]+) \| [^|]+ \| ([^|]+) \|$",
+            section_of("SECURITY.md", "Processes that are started"),
+            re.M,
+        )
+    )
+    assert (
+        f"{compiler_process.TIME_LIMIT_S:g} s, {compiler_process.MEMORY_LIMIT_BYTES >> 30} GiB of memory"
+        in rows["the C compiler"]
+    )
     assert f"{capture_child.TIME_LIMIT_S:g} s for `explain`" in rows["`explain` and `tune`"]
     memory = native_worker.MEMORY_BYTES
     expected = ", ".join(
@@ -435,7 +455,9 @@ def texts_of_the_code() -> str:
 def text_in(node: ast.AST) -> str:
     """Of a text, with … for what is put into it; of anything else nothing."""
     if isinstance(node, ast.JoinedStr):
-        return "".join(str(one.value) if isinstance(one, ast.Constant) else "…" for one in node.values)  # fmt: skip
+        return "".join(
+            str(one.value) if isinstance(one, ast.Constant) else "…" for one in node.values
+        )
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
 
 

@@ -76,9 +76,13 @@ def test_what_is_cleaned_names_no_place_and_joins_its_pieces() -> None:
 
     pieces = [said(f"see {notebooks.ROOT}/docs, "), said("/tmp/ipykernel_12/34.py:5\n")]
     cell = {
-        "cell_type": "code", "id": "a", "execution_count": 7, "metadata": {"time": 1}, "outputs": pieces,
+        "cell_type": "code",
+        "id": "a",
+        "execution_count": 7,
+        "metadata": {"time": 1},
+        "outputs": pieces,
         "source": "1",
-    }  # fmt: skip
+    }
     whole = {"cells": [cell], "metadata": {"x": 1}, "nbformat": 4, "nbformat_minor": 5}
     clean = notebooks.cleaned(notebooks.nbformat.from_dict(whole))
     (found,) = clean.cells

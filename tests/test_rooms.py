@@ -125,7 +125,7 @@ MAY_LOAD_A_FRAMEWORK = {
     "custom_ops/core/optimizer_step_call.py",
     "custom_ops/tbe/primitive.py",
 }
-LINE_CEILING = 600
+LONG_FILE_LINES = 500
 
 
 @dataclass(frozen=True)
@@ -297,11 +297,12 @@ def test_modules_that_may_load_a_framework_are_there() -> None:
     assert [name for name in sorted(MAY_LOAD_A_FRAMEWORK) if not (ROOT / name).is_file()] == []
 
 
-def test_a_module_says_what_it_is_and_stays_small() -> None:
+def test_a_module_says_what_it_is_and_why_it_is_long() -> None:
     files = [*MODULES, *STUDIES]
     assert [name_of(path) for path in files if not facts_of(path).documented] == []
-    lengths = {name_of(path): len(path.read_text("utf-8").splitlines()) for path in files}
-    assert {name: lines for name, lines in lengths.items() if lines > LINE_CEILING} == {}
+    long = [path for path in files if len(path.read_text("utf-8").splitlines()) > LONG_FILE_LINES]
+    why = "One file of more than 500 lines: "
+    assert [name_of(path) for path in long if why not in path.read_text("utf-8")] == []
 
 
 def test_names_of_tests_are_short() -> None:

@@ -44,9 +44,17 @@ def run_table(place: Path, *options: str) -> tuple[int, str]:
     runner.write_text("import sys, pytest\nsys.exit(pytest.main(sys.argv[1:]))\n")
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_ADDOPTS": ""}
     ended = run_program(
-        runner, "-q", "-p", "no:cacheprovider", "-o", "verbosity_subtests=0", *options, cwd=place, environment=environment,
+        runner,
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-o",
+        "verbosity_subtests=0",
+        *options,
+        cwd=place,
+        environment=environment,
         fresh=True,
-    )  # fmt: skip
+    )
     return ended.returncode, ended.output
 
 

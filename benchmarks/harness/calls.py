@@ -94,8 +94,16 @@ def _in_mindspore(who: str, workload: str, *, train: bool) -> Contestant:
 
         with tempfile.TemporaryDirectory() as place:
             ran = times_of([profile_operators(net, inputs, Path(place), [])])
-        fused = {name: runs for name, (runs, *_) in ran.items() if name.rpartition("/")[2].startswith(KERNEL)}  # fmt: skip
-        return {"launches": round(sum(runs for runs, *_ in ran.values())), "fused": round(sum(fused.values())), "libraries": _libraries()}  # fmt: skip
+        fused = {
+            name: runs
+            for name, (runs, *_) in ran.items()
+            if name.rpartition("/")[2].startswith(KERNEL)
+        }
+        return {
+            "launches": round(sum(runs for runs, *_ in ran.values())),
+            "fused": round(sum(fused.values())),
+            "libraries": _libraries(),
+        }
 
     return Contestant(lambda: net(*inputs), receipts)
 
@@ -175,7 +183,9 @@ def _in_torch(workload: str, *, train: bool, whole: bool) -> Call:
     from benchmarks.peers import torch_peers
 
     operator = Operator.of(workload)
-    run, ready, out = torch_peers(operator.name, operator.inputs, environment.threads())[COMPILED if whole else "torch eager"]  # fmt: skip
+    run, ready, out = torch_peers(operator.name, operator.inputs, environment.threads())[
+        COMPILED if whole else "torch eager"
+    ]
     ready()
 
     def call() -> np.ndarray:
@@ -187,7 +197,9 @@ def _in_torch(workload: str, *, train: bool, whole: bool) -> Call:
 
 def _in_better_format(made: Callable[..., Call]) -> Call:
     """Images in torch's usual order or with their channels last, whichever is quicker; torch.compile chooses by itself."""
-    return quickest({form: partial(made, memory_format=form) for form in ("contiguous_format", "channels_last")})  # fmt: skip
+    return quickest(
+        {form: partial(made, memory_format=form) for form in ("contiguous_format", "channels_last")}
+    )
 
 
 def _detector_in_torch(*, whole: bool, memory_format: str = "contiguous_format") -> Call:
@@ -197,7 +209,9 @@ def _detector_in_torch(*, whole: bool, memory_format: str = "contiguous_format")
     from benchmarks.torch_nets import laid
 
     net, x = laid(detector(design()), *inputs_of(DETECTOR), memory_format)
-    forward: Callable[..., Any] = torch.compile(net, dynamic=False, fullgraph=True) if whole else net  # fmt: skip
+    forward: Callable[..., Any] = (
+        torch.compile(net, dynamic=False, fullgraph=True) if whole else net
+    )
 
     def call() -> object:
         with torch.inference_mode():
@@ -212,11 +226,20 @@ def _in_onnx_runtime(workload: str) -> Call:
 
     arrays = inputs_of(workload)
     file = io.BytesIO()
-    torch.onnx.export(_exported(workload), tuple(map(torch.from_numpy, arrays)), file, dynamo=True, external_data=False, verbose=False)  # fmt: skip
+    torch.onnx.export(
+        _exported(workload),
+        tuple(map(torch.from_numpy, arrays)),
+        file,
+        dynamo=True,
+        external_data=False,
+        verbose=False,
+    )
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = environment.threads()
     options.log_severity_level = 3
-    session = onnxruntime.InferenceSession(file.getvalue(), options, providers=["CPUExecutionProvider"])  # fmt: skip
+    session = onnxruntime.InferenceSession(
+        file.getvalue(), options, providers=["CPUExecutionProvider"]
+    )
     given = {one.name: array for one, array in zip(session.get_inputs(), arrays, strict=True)}
     return lambda: session.run(None, given)[0]
 
@@ -303,4 +326,6 @@ def _operations(workload: str, *, train: bool) -> int:
     # the process that looks at it runs it; unrepaired convolutions take seconds
     with patch.dict(os.environ, REPAIR):
         graph = mf.explain(net, *inputs, preset="off", measure=False, accuracy=False).before.graph
-    return sum(cost.work_of(node, graph).flops for node in graph.nodes if cost.is_matrix_product(node.op))  # fmt: skip
+    return sum(
+        cost.work_of(node, graph).flops for node in graph.nodes if cost.is_matrix_product(node.op)
+    )

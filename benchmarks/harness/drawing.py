@@ -19,7 +19,17 @@ from benchmarks.harness.lines import (
     UNFUSED,
 )
 
-COLOURS = {CUSTOM: "#000", UNFUSED: "#c33", REPAIRED: "#e90", OWN: "#939", TORCH: "#26c", COMPILED: "#0aa", RUNTIME: "#693", CEILING: "#888", INSIDE: "#bbb"}  # fmt: skip
+COLOURS = {
+    CUSTOM: "#000",
+    UNFUSED: "#c33",
+    REPAIRED: "#e90",
+    OWN: "#939",
+    TORCH: "#26c",
+    COMPILED: "#0aa",
+    RUNTIME: "#693",
+    CEILING: "#888",
+    INSIDE: "#bbb",
+}
 LEFT, WIDTH, ROW, HEAD, EDGE = 190, 620, 24, 84, 40
 LEAST, MOST = 0.25, 256.0
 
@@ -28,7 +38,12 @@ def drawn(record: Mapping[str, Any]) -> str:
     """Dots to the right of the line at 1 take longer than ours, dots to its left are faster; the axis is logarithmic."""
     lines = record["lines"]
     height = HEAD + ROW * len(lines) + EDGE
-    drawing = ElementTree.Element("svg", xmlns="http://www.w3.org/2000/svg", viewBox=f"0 0 {LEFT + WIDTH + EDGE} {height}", role="img")  # fmt: skip
+    drawing = ElementTree.Element(
+        "svg",
+        xmlns="http://www.w3.org/2000/svg",
+        viewBox=f"0 0 {LEFT + WIDTH + EDGE} {height}",
+        role="img",
+    )
     _add(drawing, "rect", width="100%", height="100%", fill="white")
     for number, (who, colour) in enumerate(COLOURS.items()):
         left = LEFT + number % 4 * 165
@@ -37,10 +52,24 @@ def drawn(record: Mapping[str, Any]) -> str:
         _text(drawing, left + 10, top, who)
     tick = LEAST
     while tick <= MOST:
-        _add(drawing, "line", x1=_at(tick), x2=_at(tick), y1=HEAD - 8, y2=height - EDGE, stroke="#333" if tick == 1 else "#ddd")  # fmt: skip
+        _add(
+            drawing,
+            "line",
+            x1=_at(tick),
+            x2=_at(tick),
+            y1=HEAD - 8,
+            y2=height - EDGE,
+            stroke="#333" if tick == 1 else "#ddd",
+        )
         _text(drawing, _at(tick), height - EDGE + 18, f"{tick:g} ×", anchor="middle")
         tick *= 2 if tick < 1 else 4
-    _text(drawing, LEFT + WIDTH / 2, height - 6, "time of others ÷ time of ours (logarithmic)", anchor="middle")  # fmt: skip
+    _text(
+        drawing,
+        LEFT + WIDTH / 2,
+        height - 6,
+        "time of others ÷ time of ours (logarithmic)",
+        anchor="middle",
+    )
     for number, line in enumerate(lines):
         middle = HEAD + ROW * number + ROW / 2
         _text(drawing, LEFT - 14, middle + 4, line["title"], anchor="end")
@@ -51,8 +80,16 @@ def drawn(record: Mapping[str, Any]) -> str:
 
 def _dot(drawing: ElementTree.Element, who: str, ratio: Mapping[str, float], middle: float) -> None:
     colour = COLOURS[who]
-    _add(drawing, "line", x1=_at(ratio["low"]), x2=_at(ratio["high"]), y1=middle, y2=middle, stroke=colour)  # fmt: skip
-    dot = _add(drawing, "circle", cx=_at(ratio["median"]), cy=middle, r=5, fill=colour, opacity=0.8)  # fmt: skip
+    _add(
+        drawing,
+        "line",
+        x1=_at(ratio["low"]),
+        x2=_at(ratio["high"]),
+        y1=middle,
+        y2=middle,
+        stroke=colour,
+    )
+    dot = _add(drawing, "circle", cx=_at(ratio["median"]), cy=middle, r=5, fill=colour, opacity=0.8)
     ElementTree.SubElement(dot, "title").text = f"{who}: {ratio['median']:.2f} × our time"
 
 
@@ -65,5 +102,13 @@ def _add(drawing: ElementTree.Element, kind: str, **told: object) -> ElementTree
     return ElementTree.SubElement(drawing, kind, {name: str(one) for name, one in told.items()})
 
 
-def _text(drawing: ElementTree.Element, left: float, top: float, said: str, anchor: str = "start") -> None:  # fmt: skip
-    _add(drawing, "text", x=left, y=top, **{"font-size": 13, "font-family": "sans-serif", "text-anchor": anchor}).text = said  # fmt: skip
+def _text(
+    drawing: ElementTree.Element, left: float, top: float, said: str, anchor: str = "start"
+) -> None:
+    _add(
+        drawing,
+        "text",
+        x=left,
+        y=top,
+        **{"font-size": 13, "font-family": "sans-serif", "text-anchor": anchor},
+    ).text = said

@@ -72,7 +72,13 @@ _CONVOLUTIONAL = (UNFUSED, REPAIRED, TORCH, COMPILED, RUNTIME, CEILING)
 
 def _operator(name: str, ceiling: float, *, is_quick: bool = False, **targets: float) -> Line:
     named = {"own": OWN, "unfused": UNFUSED}
-    return Line(name, "forward", _OPERATOR, {CEILING: ceiling, **{named[one]: target for one, target in targets.items()}}, is_quick)  # fmt: skip
+    return Line(
+        name,
+        "forward",
+        _OPERATOR,
+        {CEILING: ceiling, **{named[one]: target for one, target in targets.items()}},
+        is_quick,
+    )
 
 
 def _network(
@@ -81,9 +87,15 @@ def _network(
     least = {UNFUSED: 1.0}
     # nobody exports a step of training
     return tuple(
-        Line(name, what, tuple(who for who in rivals if what == "inference" or who != RUNTIME), {**least, **targets.get(what, {})}, what == quick)
+        Line(
+            name,
+            what,
+            tuple(who for who in rivals if what == "inference" or who != RUNTIME),
+            {**least, **targets.get(what, {})},
+            what == quick,
+        )
         for what in ("inference", "training")
-    )  # fmt: skip
+    )
 
 
 _LIKE_TORCH = {UNFUSED: 50.0, REPAIRED: 1.3, TORCH: 1 / 1.3}

@@ -91,10 +91,20 @@ def in_turns(running: Mapping[str, Process]) -> dict[str, Samples]:
 
     Who is slow has one time that stands for all rounds.
     """
-    round_s = sum(PAUSE_S + 2 * max(BLOCK_S, one.once_s) for one in running.values() if one.once_s <= SLOW_S)  # fmt: skip
-    rounds = QUICK_ROUNDS if is_quick() else min(max(int(ROUNDS_S / round_s), LEAST_ROUNDS), MOST_ROUNDS)  # fmt: skip
-    found = {who: Samples([one.once_s] * rounds if one.once_s > SLOW_S else []) for who, one in running.items()}  # fmt: skip
-    order, shuffled = [who for who, one in running.items() if one.once_s <= SLOW_S], random.Random(20250101)  # fmt: skip
+    round_s = sum(
+        PAUSE_S + 2 * max(BLOCK_S, one.once_s) for one in running.values() if one.once_s <= SLOW_S
+    )
+    rounds = (
+        QUICK_ROUNDS if is_quick() else min(max(int(ROUNDS_S / round_s), LEAST_ROUNDS), MOST_ROUNDS)
+    )
+    found = {
+        who: Samples([one.once_s] * rounds if one.once_s > SLOW_S else [])
+        for who, one in running.items()
+    }
+    order, shuffled = (
+        [who for who, one in running.items() if one.once_s <= SLOW_S],
+        random.Random(20250101),
+    )
     for _ in range(rounds):
         shuffled.shuffle(order)
         for who in order:
@@ -140,7 +150,11 @@ def _warmed_up(who: str, call: Callable[[], object]) -> Mapping[str, Any]:
         once_s = _timed(call, 1)
     if once_s < SLOW_S:
         moves_s = QUICK_SETTLED_S if is_quick() else SETTLED_S
-        settle(call, at_least_s=moves_s if who in WITH_OURS else 0.0, at_most_s=SETTLED_S if who in IN_MINDSPORE else WARMED_S)  # fmt: skip
+        settle(
+            call,
+            at_least_s=moves_s if who in WITH_OURS else 0.0,
+            at_most_s=SETTLED_S if who in IN_MINDSPORE else WARMED_S,
+        )
         once_s = _timed(call, 1)
     return {"first": first, "once_s": once_s}
 

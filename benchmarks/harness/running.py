@@ -36,7 +36,9 @@ DIFFERS_MAX = 1e-3
 def measured(line: Line) -> dict[str, Any]:
     """Its record; `right` is False where a result is wrong or none of our kernels ran."""
     with ExitStack() as running:
-        known = {who: running.enter_context(Process(who, line)) for who in (OURS, *taking_part(line))}  # fmt: skip
+        known = {
+            who: running.enter_context(Process(who, line)) for who in (OURS, *taking_part(line))
+        }
         for one in known.values():
             one.wait()
         for one in known.values():
@@ -44,17 +46,32 @@ def measured(line: Line) -> dict[str, Any]:
         found = in_turns(known)
         # a training step has moved its weights
         last = known[OURS].first if line.what == "training" else known[OURS].result()
-        receipts = {who: known[who].receipts() for who in (OURS, CUSTOM, UNFUSED) if who in known and known[who].once_s < 1.0}  # fmt: skip
+        receipts = {
+            who: known[who].receipts()
+            for who in (OURS, CUSTOM, UNFUSED)
+            if who in known and known[who].once_s < 1.0
+        }
     first = {who: one.first for who, one in known.items() if who not in CEILINGS}
     off = _differences(line, first)
     off[OURS] = max(off[OURS], _differences(line, {**first, OURS: last})[OURS])
     return {
-        "title": line.title, "workload": line.workload, "what": line.what, "smaller": is_smaller(line.workload), "differs": off, "receipts": receipts,
-        "right": off[OURS] <= _tolerance(line) and all(receipts[who][what] > 0 for who in (OURS, CUSTOM) if who in receipts for what in ("fused", "libraries")),
+        "title": line.title,
+        "workload": line.workload,
+        "what": line.what,
+        "smaller": is_smaller(line.workload),
+        "differs": off,
+        "receipts": receipts,
+        "right": off[OURS] <= _tolerance(line)
+        and all(
+            receipts[who][what] > 0
+            for who in (OURS, CUSTOM)
+            if who in receipts
+            for what in ("fused", "libraries")
+        ),
         "targets": dict(line.targets),
         "times": {who: one.record() for who, one in found.items()},
         "ratios": {who: _spread(found[who], found[OURS]) for who in found if who != OURS},
-    }  # fmt: skip
+    }
 
 
 def taking_part(line: Line) -> tuple[str, ...]:
@@ -69,7 +86,9 @@ def taking_part(line: Line) -> tuple[str, ...]:
 
 
 def _tolerance(line: Line) -> float:
-    return TOLERANCE[Operator.of(line.workload).dtype] if is_operator(line.workload) else DIFFERS_MAX  # fmt: skip
+    return (
+        TOLERANCE[Operator.of(line.workload).dtype] if is_operator(line.workload) else DIFFERS_MAX
+    )
 
 
 def _differences(line: Line, first: Mapping[str, np.ndarray]) -> dict[str, float]:
@@ -85,8 +104,14 @@ def _differences(line: Line, first: Mapping[str, np.ndarray]) -> dict[str, float
 def _spread(other: Samples, ours: Samples) -> dict[str, float]:
     """How many times as fast ours is: median of the rounds, and their quartiles."""
     pairs = zip(other.times, ours.times, strict=True)
-    low, middle, high = np.percentile([a / b for a, b in pairs if a is not None and b is not None], (25, 50, 75))  # fmt: skip
-    return {"median": round(float(middle), 3), "low": round(float(low), 3), "high": round(float(high), 3)}  # fmt: skip
+    low, middle, high = np.percentile(
+        [a / b for a, b in pairs if a is not None and b is not None], (25, 50, 75)
+    )
+    return {
+        "median": round(float(middle), 3),
+        "low": round(float(low), 3),
+        "high": round(float(high), 3),
+    }
 
 
 def shown(record: Mapping[str, Any]) -> str:
@@ -94,16 +119,30 @@ def shown(record: Mapping[str, Any]) -> str:
     times, ratios = record["times"], record["ratios"]
     said = f"{record['title']:<24} ours {times[OURS]['median_us'] / 1e3:9.3f} ms"
     for who, ratio in ratios.items():
-        said += f"   {who} {ratio['median']:.0%}" if who in CEILINGS else f"   {who} {ratio['median']:.2f} ×"  # fmt: skip
+        said += (
+            f"   {who} {ratio['median']:.0%}"
+            if who in CEILINGS
+            else f"   {who} {ratio['median']:.2f} ×"
+        )
     short = short_of(record)
     ours, unfused = (record["receipts"].get(who) for who in (OURS, UNFUSED))
-    said += f"   {ours['launches']} launches, {ours['fused']} of them fused" + (f"; {unfused['launches']} unfused" if unfused else "")  # fmt: skip
-    return said + (f"  (short of: {', '.join(short)})" if short else "") + ("" if record["right"] else "  WRONG")  # fmt: skip
+    said += f"   {ours['launches']} launches, {ours['fused']} of them fused" + (
+        f"; {unfused['launches']} unfused" if unfused else ""
+    )
+    return (
+        said
+        + (f"  (short of: {', '.join(short)})" if short else "")
+        + ("" if record["right"] else "  WRONG")
+    )
 
 
 def short_of(record: Mapping[str, Any]) -> list[str]:
     """Whose target is not reached, also not by the better quartile."""
-    return [who for who, target in record["targets"].items() if who in record["ratios"] and record["ratios"][who]["high"] < target]  # fmt: skip
+    return [
+        who
+        for who, target in record["targets"].items()
+        if who in record["ratios"] and record["ratios"][who]["high"] < target
+    ]
 
 
 def say(record: Mapping[str, Any]) -> None:

@@ -27,11 +27,18 @@ def pooled(line: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> dict[s
         for who in line["times"]
         if (found := [run["times"][who]["median_us"] for run in runs if who in run["times"]])
     }
-    ratios = {who: _spread(run["ratios"][who] for run in runs if who in run["ratios"]) for who in line["ratios"]}  # fmt: skip
+    ratios = {
+        who: _spread(run["ratios"][who] for run in runs if who in run["ratios"])
+        for who in line["ratios"]
+    }
     return {**line, "times": times, "ratios": ratios, "runs": [*runs]}
 
 
 def _spread(found: Iterable[Mapping[str, float]]) -> dict[str, float]:
     ratios = [*found]
     middle = statistics.median(one["median"] for one in ratios)
-    return {"median": round(middle, 3), "low": min(one["low"] for one in ratios), "high": max(one["high"] for one in ratios)}  # fmt: skip
+    return {
+        "median": round(middle, 3),
+        "low": min(one["low"] for one in ratios),
+        "high": max(one["high"] for one in ratios),
+    }

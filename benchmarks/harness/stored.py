@@ -80,7 +80,9 @@ def _kind(record: Mapping[str, Any]) -> tuple[Any, ...]:
 
 def _merged(record: Mapping[str, Any], *, add: bool) -> dict[str, Any]:
     before = _stored_of(record)
-    found = {line["title"]: {**line, "runs": runs_of(before, line)} for line in before.get("lines", ())}  # fmt: skip
+    found = {
+        line["title"]: {**line, "runs": runs_of(before, line)} for line in before.get("lines", ())
+    }
     for line in record["lines"]:
         earlier = found[line["title"]]["runs"] if add and line["title"] in found else []
         found[line["title"]] = pooled(line, [*earlier, run_of(record, line)])

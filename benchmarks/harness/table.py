@@ -36,12 +36,19 @@ def vectors(record: Mapping[str, Any]) -> str:
     """The widest of its processor that were used."""
     if record.get("kept_to_avx2"):
         return KEPT
-    return next(width for width, feature in WIDTHS.items() if not feature or feature in record["features"])  # fmt: skip
+    return next(
+        width for width, feature in WIDTHS.items() if not feature or feature in record["features"]
+    )
 
 
 def table(record: Mapping[str, Any], columns: Sequence[str] = COLUMNS) -> str:
     """A row for each line: our time, how many times as fast ours is as each other (with the quartiles of the rounds, the farthest of several runs), and our share of the ceiling, with its time."""
-    heads = ["", "ours", *(f"of the {who}" if who in CEILINGS else f"÷ {who}" for who in columns), "launches, unfused → ours"]  # fmt: skip
+    heads = [
+        "",
+        "ours",
+        *(f"of the {who}" if who in CEILINGS else f"÷ {who}" for who in columns),
+        "launches, unfused → ours",
+    ]
     rows = [heads, ["---"] * len(heads), *(_row(line, columns) for line in record["lines"])]
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
@@ -57,7 +64,12 @@ def described(record: Mapping[str, Any]) -> str:
 def _row(line: Mapping[str, Any], columns: Sequence[str]) -> list[str]:
     receipts = line["receipts"]
     before = receipts.get(UNFUSED, {}).get("launches", "–")
-    return [line["title"], _time(line["times"][OURS]), *(_ratio(line, who) for who in columns), f"{before} → {receipts[OURS]['launches']}"]  # fmt: skip
+    return [
+        line["title"],
+        _time(line["times"][OURS]),
+        *(_ratio(line, who) for who in columns),
+        f"{before} → {receipts[OURS]['launches']}",
+    ]
 
 
 def _time(samples: Mapping[str, float]) -> str:
@@ -71,4 +83,8 @@ def _ratio(line: Mapping[str, Any], who: str) -> str:
         return "–"
     if who in CEILINGS:
         return f"{found['median']:.0%} ({found['low'] * 100:.0f}–{found['high']:.0%}) of {_time(line['times'][who])}"
-    return f"{found['median']:.2f} ({found['low']:.2f}–{found['high']:.2f})" if found["median"] < 10 else f"{found['median']:.0f} ({found['low']:.0f}–{found['high']:.0f})"  # fmt: skip
+    return (
+        f"{found['median']:.2f} ({found['low']:.2f}–{found['high']:.2f})"
+        if found["median"] < 10
+        else f"{found['median']:.0f} ({found['low']:.0f}–{found['high']:.0f})"
+    )

@@ -78,7 +78,11 @@ def inputs_of(workload: str) -> list[np.ndarray]:
     if workload in LANGUAGE:
         return list(arrays(LANGUAGE[workload], size_of(workload), step=0))
     if workload == DETECTOR:
-        return [np.random.default_rng(2).standard_normal((1, 3, design().size, design().size), np.float32)]  # fmt: skip
+        return [
+            np.random.default_rng(2).standard_normal(
+                (1, 3, design().size, design().size), np.float32
+            )
+        ]
     return Operator.of(workload).inputs if is_operator(workload) else [input_of(workload)]
 
 
@@ -88,7 +92,10 @@ def expected_of(workload: str) -> np.ndarray | None:
         return None
     operator = Operator.of(workload)
     rows = COMPARED // operator.shape[1]
-    wide = [one[:rows].astype(np.float64) if one.shape == operator.shape else one.astype(np.float64) for one in operator.inputs]  # fmt: skip
+    wide = [
+        one[:rows].astype(np.float64) if one.shape == operator.shape else one.astype(np.float64)
+        for one in operator.inputs
+    ]
     return np.asarray(OPERATORS[operator.name].formula(*wide)[0]).reshape(-1)
 
 

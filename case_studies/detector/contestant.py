@@ -85,7 +85,14 @@ class Contestant:
     def __init__(self, who: str, task: Task):
         variables = {**os.environ, **ENVIRONMENT.get(who, {}), "GLOG_v": "4"}
         told = json.dumps([who, asdict(task)])
-        self._process = subprocess.Popen([sys.executable, "-m", MODULE, told], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=variables, cwd=ROOT)  # fmt: skip
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", MODULE, told],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=variables,
+            cwd=ROOT,
+        )
         self._who = who
         answer = self._answer()
         seen = (Found(*map(np.array, one)) for one in answer.pop("found"))
@@ -144,13 +151,15 @@ def child(who: str, told: dict[str, Any]) -> None:
     seen = found(whole(x))
     first_s = time.perf_counter() - compiled
     in_call = memory.highest_bytes()
-    _tell({
-        "found": [[part.tolist() for part in one] for one in seen],
-        "compile_s": compiled - begin,
-        "first_s": first_s,
-        "peak_bytes": max(highest, in_call) - loaded,
-        "call_bytes": in_call - held,
-    })  # fmt: skip
+    _tell(
+        {
+            "found": [[part.tolist() for part in one] for one in seen],
+            "compile_s": compiled - begin,
+            "first_s": first_s,
+            "peak_bytes": max(highest, in_call) - loaded,
+            "call_bytes": in_call - held,
+        }
+    )
     for _ in sys.stdin:
         begin = time.perf_counter()
         for part in whole(x):

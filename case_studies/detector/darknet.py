@@ -46,7 +46,14 @@ class Darknet(nn.Cell):
         stages = []
         for number, blocks in enumerate(design.blocks):
             before = design.width * 2**number
-            stages.append(nn.SequentialCell([ConvNormLeaky(before, 2 * before, 3, 2), *(Residual(2 * before) for _ in range(blocks))]))  # fmt: skip
+            stages.append(
+                nn.SequentialCell(
+                    [
+                        ConvNormLeaky(before, 2 * before, 3, 2),
+                        *(Residual(2 * before) for _ in range(blocks)),
+                    ]
+                )
+            )
         self.stem, self.fine, self.middle, self.coarse = nn.SequentialCell(stages[:2]), *stages[2:]
 
     def construct(self, x: Any) -> Any:
@@ -61,13 +68,15 @@ class Head(nn.Cell):
 
     def __init__(self, before: int, channels: int, outputs: int):
         super().__init__()
-        self.mixed = nn.SequentialCell([
-            ConvNormLeaky(before, channels, 1),
-            ConvNormLeaky(channels, 2 * channels, 3),
-            ConvNormLeaky(2 * channels, channels, 1),
-            ConvNormLeaky(channels, 2 * channels, 3),
-            ConvNormLeaky(2 * channels, channels, 1),
-        ])  # fmt: skip
+        self.mixed = nn.SequentialCell(
+            [
+                ConvNormLeaky(before, channels, 1),
+                ConvNormLeaky(channels, 2 * channels, 3),
+                ConvNormLeaky(2 * channels, channels, 1),
+                ConvNormLeaky(channels, 2 * channels, 3),
+                ConvNormLeaky(2 * channels, channels, 1),
+            ]
+        )
         self.wide = ConvNormLeaky(channels, 2 * channels, 3)
         self.last = nn.Conv2d(2 * channels, outputs, 1, has_bias=True)
 
@@ -102,7 +111,9 @@ class Detector(nn.Cell):
     def arranged(self, y: Any) -> Any:
         """Predictions with the numbers of each box in a row."""
         images, _, height, width = y.shape
-        return ops.reshape(ops.transpose(y, (0, 2, 3, 1)), (images, height, width, self.kinds, self.outputs))  # fmt: skip
+        return ops.reshape(
+            ops.transpose(y, (0, 2, 3, 1)), (images, height, width, self.kinds, self.outputs)
+        )
 
 
 def _doubled(x: Any) -> Any:

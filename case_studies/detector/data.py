@@ -44,8 +44,12 @@ def drawn(count: int, size: int, *, seed: int, most: int = 4) -> Images:
     return Images(np.stack(pixels), boxes, kinds)
 
 
-def _one(size: int, most: int, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
-    pixels = (random.uniform(0.2, 0.8) + NOISE * random.standard_normal((3, size, size))).astype(np.float32)  # fmt: skip
+def _one(
+    size: int, most: int, random: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    pixels = (random.uniform(0.2, 0.8) + NOISE * random.standard_normal((3, size, size))).astype(
+        np.float32
+    )
     boxes: list[tuple[float, ...]] = []
     kinds = []
     for _ in range(random.integers(1, most + 1)):
@@ -81,7 +85,9 @@ def mask(kind: str, box: tuple[float, ...], size: int) -> np.ndarray:
     return (np.abs(y) <= 1) & (np.abs(x) <= (y + 1) / 2)
 
 
-def _free_place(size: int, taken: list[tuple[float, ...]], random: np.random.Generator) -> tuple[float, ...] | None:  # fmt: skip
+def _free_place(
+    size: int, taken: list[tuple[float, ...]], random: np.random.Generator
+) -> tuple[float, ...] | None:
     """A box that overlaps none; None where a few tries found none."""
     for _ in range(10):
         wide = random.uniform(0.12, 0.5) * size

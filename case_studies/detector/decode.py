@@ -32,10 +32,14 @@ class Decode(nn.Cell):
         centre_y = (ops.sigmoid(x[..., 1]) + down) * self.stride
         half_x = ops.exp(x[..., 2]) * self.anchors[:, 0] * 0.5
         half_y = ops.exp(x[..., 3]) * self.anchors[:, 1] * 0.5
-        boxes = ops.stack((centre_x - half_x, centre_y - half_y, centre_x + half_x, centre_y + half_y), -1)  # fmt: skip
+        boxes = ops.stack(
+            (centre_x - half_x, centre_y - half_y, centre_x + half_x, centre_y + half_y), -1
+        )
         scores = ops.sigmoid(x[..., 4:5]) * ops.sigmoid(x[..., 5:])
         number = height * width * kinds
-        return ops.reshape(boxes, (images, number, 4)), ops.reshape(scores, (images, number, size - 5))  # fmt: skip
+        return ops.reshape(boxes, (images, number, 4)), ops.reshape(
+            scores, (images, number, size - 5)
+        )
 
 
 class Decoding(nn.Cell):
@@ -50,11 +54,20 @@ class Decoding(nn.Cell):
     def __init__(self, design: Design, *, fused: bool):
         super().__init__()
         heads = zip(design.anchors, STRIDES, strict=True)
-        self.heads = nn.CellList([BoxDecode(anchors, stride, "v3", float16_inside=True) if fused else Decode(anchors, stride) for anchors, stride in heads])  # fmt: skip
+        self.heads = nn.CellList(
+            [
+                BoxDecode(anchors, stride, "v3", float16_inside=True)
+                if fused
+                else Decode(anchors, stride)
+                for anchors, stride in heads
+            ]
+        )
 
     def construct(self, fine: Any, middle: Any, coarse: Any) -> Any:
         """Predictions of the heads to (images, boxes, 4) and (images, boxes, classes)."""
         boxes, scores = self.heads[0](fine)
         more_boxes, more_scores = self.heads[1](middle)
         most_boxes, most_scores = self.heads[2](coarse)
-        return ops.concat((boxes, more_boxes, most_boxes), 1), ops.concat((scores, more_scores, most_scores), 1)  # fmt: skip
+        return ops.concat((boxes, more_boxes, most_boxes), 1), ops.concat(
+            (scores, more_scores, most_scores), 1
+        )

@@ -34,7 +34,9 @@ class Design:
     def anchors(self) -> tuple[tuple[tuple[float, float], ...], ...]:
         """`ANCHORS` for images of this size."""
         share = self.size / ANCHORS_OF
-        return tuple(tuple((wide * share, high * share) for wide, high in kinds) for kinds in ANCHORS)  # fmt: skip
+        return tuple(
+            tuple((wide * share, high * share) for wide, high in kinds) for kinds in ANCHORS
+        )
 
 
 YOLO_V3 = Design()

@@ -38,7 +38,9 @@ def _tile(pixels: np.ndarray, found: Found):  # type: ignore[no-untyped-def]
     from PIL import Image, ImageDraw
 
     picture = Image.fromarray((pixels.transpose(1, 2, 0) * 255).astype(np.uint8))
-    picture = picture.resize((SCALE * picture.width, SCALE * picture.height), Image.Resampling.NEAREST)  # fmt: skip
+    picture = picture.resize(
+        (SCALE * picture.width, SCALE * picture.height), Image.Resampling.NEAREST
+    )
     pen = ImageDraw.Draw(picture)
     for box, score, kind in zip(found.boxes, found.scores, found.classes, strict=True):
         left, top, right, bottom = (SCALE * float(one) for one in box)

@@ -62,7 +62,9 @@ def tell(scale: Scale) -> dict[str, Any]:
         learnt = Task(scale.learner, batch=8, weights=weights, seed=NEW_IMAGES)
         record["learner"] = _compared("The trained one, 8 images", learnt, scale)
         many = replace(task, batch=scale.batch)
-        record["many"] = _compared(f"{_named(scale.timed)}, {scale.batch} images", many, scale, slowest=False)  # fmt: skip
+        record["many"] = _compared(
+            f"{_named(scale.timed)}, {scale.batch} images", many, scale, slowest=False
+        )
     record["bounds"] = _bounds(task)
     path = PLACE / "story.json"
     path.write_text(json.dumps(record, indent=1) + "\n", "utf-8")
@@ -92,12 +94,25 @@ def _training(scale: Scale) -> dict[str, Any]:
         seen = found(Detection(net, scale.learner, fused=True)(ms.Tensor(images.pixels)))
     ms.save_checkpoint(net, str(PLACE / "weights.ckpt"))
     draw(images.pixels[:8], seen[:8], PLACE / "detections.png")
-    real = [Found(box, box[:, 0] * 0 + 1, kind) for box, kind in zip(images.boxes, images.kinds, strict=True)]  # fmt: skip
+    real = [
+        Found(box, box[:, 0] * 0 + 1, kind)
+        for box, kind in zip(images.boxes, images.kinds, strict=True)
+    ]
     right = sum(matched(one, other, overlap=0.5) for one, other in zip(real, seen, strict=True))
     shapes, said = sum(len(one.scores) for one in real), sum(len(one.scores) for one in seen)
-    _say(f"{_named(scale.learner)}: trained for {scale.steps} steps of 16 images, loss {losses[0]:.1f} → {losses[-1]:.1f}")  # fmt: skip
-    _say(f"  32 new images: {right} of {shapes} shapes are found (overlap of at least 0.5), {said - right} detections are none")  # fmt: skip
-    return {"steps": scale.steps, "losses": losses, "right": right, "shapes": shapes, "detections": said}  # fmt: skip
+    _say(
+        f"{_named(scale.learner)}: trained for {scale.steps} steps of 16 images, loss {losses[0]:.1f} → {losses[-1]:.1f}"
+    )
+    _say(
+        f"  32 new images: {right} of {shapes} shapes are found (overlap of at least 0.5), {said - right} detections are none"
+    )
+    return {
+        "steps": scale.steps,
+        "losses": losses,
+        "right": right,
+        "shapes": shapes,
+        "detections": said,
+    }
 
 
 def _hot_spots(scale: Scale) -> dict[str, Any]:
@@ -110,7 +125,10 @@ def _hot_spots(scale: Scale) -> dict[str, Any]:
     from case_studies.detector.detection import Detection
 
     design = scale.learner
-    net, x = Detection(detector(design), design, fused=False), ms.Tensor(drawn(1, design.size, seed=0).pixels)  # fmt: skip
+    net, x = (
+        Detection(detector(design), design, fused=False),
+        ms.Tensor(drawn(1, design.size, seed=0).pixels),
+    )
     apart = mf.explain(net, x, preset="off", accuracy=False)
     ledger = mf.explain(net, x, generator="ms_fusion", measure=False, accuracy=False)
     shares: dict[str, float] = {}
@@ -121,8 +139,14 @@ def _hot_spots(scale: Scale) -> dict[str, Any]:
     for op, share in sorted(shares.items(), key=lambda item: -item[1])[:4]:
         spot = next(spot for spot in apart.hot_spots if spot.op == op)
         _say(f"  {op:<12} {share:6.1%} in its slowest places alone; {spot.detail}")
-    _say(f"  {before.nodes} operators become {after.nodes}, {before.launches} launches {after.launches}, {before.bytes_moved / 2**20:.1f} MiB moved {after.bytes_moved / 2**20:.1f} MiB")  # fmt: skip
-    numbers = {"nodes": (before.nodes, after.nodes), "launches": (before.launches, after.launches), "bytes_moved": (before.bytes_moved, after.bytes_moved)}  # fmt: skip
+    _say(
+        f"  {before.nodes} operators become {after.nodes}, {before.launches} launches {after.launches}, {before.bytes_moved / 2**20:.1f} MiB moved {after.bytes_moved / 2**20:.1f} MiB"
+    )
+    numbers = {
+        "nodes": (before.nodes, after.nodes),
+        "launches": (before.launches, after.launches),
+        "bytes_moved": (before.bytes_moved, after.bytes_moved),
+    }
     return {"shares": shares, **numbers}
 
 
@@ -143,9 +167,15 @@ def _compared(title: str, task: Task, scale: Scale, *, slowest: bool = True) -> 
     for who, line in record.items():
         if who != OURS:
             line["times"] = line["median_s"] / ours["median_s"]
-            line["memory_share"] = ours["peak_bytes"] / line["peak_bytes"] if line["peak_bytes"] else None  # fmt: skip
-            line["call_memory_share"] = ours["call_bytes"] / line["call_bytes"] if line["call_bytes"] else None  # fmt: skip
-            line["same"], line["detections"] = _agreement(all_of_them[who].beginning.found, all_of_them[OURS].beginning.found)  # fmt: skip
+            line["memory_share"] = (
+                ours["peak_bytes"] / line["peak_bytes"] if line["peak_bytes"] else None
+            )
+            line["call_memory_share"] = (
+                ours["call_bytes"] / line["call_bytes"] if line["call_bytes"] else None
+            )
+            line["same"], line["detections"] = _agreement(
+                all_of_them[who].beginning.found, all_of_them[OURS].beginning.found
+            )
         _say(_told(who, line))
     return record
 
@@ -154,7 +184,9 @@ def _bounds(task: Task) -> dict[str, float]:
     """Where the time of ours goes."""
     found = measured(task)
     whole = found.convolutions_s + found.layouts_s + found.rest_s
-    _say(f"\nWhat bounds ours, one image: {found.convolutions_s / whole:.0%} of the time are convolutions ({found.flops / 1e9:.1f} GFLOP at {found.gflop_per_s:.0f} GFLOP/s), {found.layouts_s / whole:.0%} changes of layout, most of weights, {found.rest_s / whole:.0%} all else")  # fmt: skip
+    _say(
+        f"\nWhat bounds ours, one image: {found.convolutions_s / whole:.0%} of the time are convolutions ({found.flops / 1e9:.1f} GFLOP at {found.gflop_per_s:.0f} GFLOP/s), {found.layouts_s / whole:.0%} changes of layout, most of weights, {found.rest_s / whole:.0%} all else"
+    )
     return {**asdict(found), "gflop_per_s": found.gflop_per_s}
 
 
@@ -162,9 +194,14 @@ def _line(one: Contestant, times: Sequence[float], batch: int) -> dict[str, Any]
     begun = one.beginning
     known = times or [begun.first_s]
     return {
-        "median_s": statistics.median(known), "least_s": min(known), "images_per_s": batch / statistics.median(known),
-        "compile_s": begun.compile_s, "peak_bytes": begun.peak_bytes, "call_bytes": begun.call_bytes, "rounds": len(times),
-    }  # fmt: skip
+        "median_s": statistics.median(known),
+        "least_s": min(known),
+        "images_per_s": batch / statistics.median(known),
+        "compile_s": begun.compile_s,
+        "peak_bytes": begun.peak_bytes,
+        "call_bytes": begun.call_bytes,
+        "rounds": len(times),
+    }
 
 
 def _agreement(before: Sequence[Found], after: Sequence[Found]) -> tuple[int, int]:
@@ -174,7 +211,7 @@ def _agreement(before: Sequence[Found], after: Sequence[Found]) -> tuple[int, in
 
 
 def _told(who: str, line: Mapping[str, Any]) -> str:
-    text = f"  {who:<12} {line['median_s'] * 1e3:9.1f} ms {line['images_per_s']:8.2f} images/s, peak {line['peak_bytes'] / 2**20:6.0f} MiB, of them in the call {line['call_bytes'] / 2**20:6.0f}"  # fmt: skip
+    text = f"  {who:<12} {line['median_s'] * 1e3:9.1f} ms {line['images_per_s']:8.2f} images/s, peak {line['peak_bytes'] / 2**20:6.0f} MiB, of them in the call {line['call_bytes'] / 2**20:6.0f}"
     if "times" in line:
         text += f"; ours is {line['times']:.2f} × as fast"
         if line["memory_share"] is not None:

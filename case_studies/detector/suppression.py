@@ -46,14 +46,31 @@ class Suppression(nn.Cell):
         moved = own + ops.expand_dims(kinds.astype(float32) * self.apart, 1)
         _, order, kept = self.suppress(ops.concat((moved, ops.expand_dims(best, 1)), 1))
         # what falls away sorts behind everything
-        left = ops.select(ops.logical_and(kept, ops.gather(best, order, 0) > self.threshold), ops.gather(best, order, 0), ops.zeros_like(best))  # fmt: skip
+        left = ops.select(
+            ops.logical_and(kept, ops.gather(best, order, 0) > self.threshold),
+            ops.gather(best, order, 0),
+            ops.zeros_like(best),
+        )
         scores, first = ops.topk(left, min(self.most, room))
         first = ops.gather(order, first, 0)
         count = ops.sum((scores > 0).astype(float32))
-        return ops.gather(own, first, 0), scores, ops.gather(kinds, first, 0), ops.gather(rows, first, 0), count  # fmt: skip
+        return (
+            ops.gather(own, first, 0),
+            scores,
+            ops.gather(kinds, first, 0),
+            ops.gather(rows, first, 0),
+            count,
+        )
 
 
-def suppression(*, size: int, fused: bool, score_threshold: float = 0.3, iou_threshold: float = 0.45, most: int = 100) -> nn.Cell:  # fmt: skip
+def suppression(
+    *,
+    size: int,
+    fused: bool,
+    score_threshold: float = 0.3,
+    iou_threshold: float = 0.45,
+    most: int = 100,
+) -> nn.Cell:
     """Either of them.
 
     Args:

@@ -14,7 +14,9 @@ QUIET = 0.5
 """What it counts that a box says nothing is there; boxes count 1."""
 
 
-def targets(design: Design, boxes: Sequence[np.ndarray], kinds: Sequence[np.ndarray]) -> list[np.ndarray]:  # fmt: skip
+def targets(
+    design: Design, boxes: Sequence[np.ndarray], kinds: Sequence[np.ndarray]
+) -> list[np.ndarray]:
     """For each head an array of targets and one of what each number counts.
 
     Each box belongs to the anchor whose shape is most like its own, at the place that holds its centre.
@@ -39,7 +41,9 @@ def targets(design: Design, boxes: Sequence[np.ndarray], kinds: Sequence[np.ndar
     return made
 
 
-def _put(made: list[np.ndarray], image: int, box: np.ndarray, kind: int, anchors: np.ndarray) -> None:  # fmt: skip
+def _put(
+    made: list[np.ndarray], image: int, box: np.ndarray, kind: int, anchors: np.ndarray
+) -> None:
     sides, centre = box[2:] - box[:2], (box[2:] + box[:2]) / 2
     alike = _alike(sides, anchors)
     best = divmod(int(alike.argmax()), anchors.shape[1])

@@ -51,7 +51,9 @@ def batches(design: Design, batch: int, steps: int, seed: int) -> Iterator[list[
         yield [Tensor(one) for one in (images.pixels, *targets(design, images.boxes, images.kinds))]
 
 
-def trained(design: Design, *, steps: int, batch: int = 16, seed: int = 1) -> tuple[Detector, list[float]]:  # fmt: skip
+def trained(
+    design: Design, *, steps: int, batch: int = 16, seed: int = 1
+) -> tuple[Detector, list[float]]:
     """A detector that was trained from weights that are the same each time, and the loss of each step.
 
     Args:
@@ -61,7 +63,10 @@ def trained(design: Design, *, steps: int, batch: int = 16, seed: int = 1) -> tu
         seed: of the images.
     """
     net = detector(design).set_train()
-    rates = [LEARNING_RATE * min(1.0, (step + 1) / 20) * 0.5 * (1 + np.cos(np.pi * step / steps)) for step in range(steps)]  # fmt: skip
+    rates = [
+        LEARNING_RATE * min(1.0, (step + 1) / 20) * 0.5 * (1 + np.cos(np.pi * step / steps))
+        for step in range(steps)
+    ]
     optimizer = nn.Adam(net.trainable_params(), rates)
     one_step = nn.TrainOneStepCell(Loss(net), optimizer).set_train()
     losses = [float(one_step(*given).asnumpy()) for given in batches(design, batch, steps, seed)]

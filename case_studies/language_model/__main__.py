@@ -34,7 +34,10 @@ def main(place: Path, *, quick: bool) -> None:
     place.mkdir(parents=True, exist_ok=True)
     size_name = "quick" if quick else "full"
     size = SIZES[size_name]
-    print(f"{size.layers} layers of {size.d_model}, {size.heads} heads, {size.tokens:,} characters a step, {size.steps} steps", flush=True)  # fmt: skip
+    print(
+        f"{size.layers} layers of {size.d_model}, {size.heads} heads, {size.tokens:,} characters a step, {size.steps} steps",
+        flush=True,
+    )
     trained = in_turns(list(STAGES), MODEL, size_name, steps=size.steps, at_once=AT_ONCE)
     looked_at = (SERVER, CUSTOM) if quick else (PRESETS, SERVER, CUSTOM)
     ledgers = {name: story.ledger_of(name, MODEL, size, measure=not quick) for name in looked_at}
@@ -56,7 +59,9 @@ def main(place: Path, *, quick: bool) -> None:
 def _layer() -> dict[str, dict[str, float]]:
     """A training step of one layer in each stage."""
     size = SIZES["layer"]
-    print(f"\none layer of {size.d_model}, {size.heads} heads, {size.rows} × {size.context} rows, training step")  # fmt: skip
+    print(
+        f"\none layer of {size.d_model}, {size.heads} heads, {size.rows} × {size.context} rows, training step"
+    )
     trained = in_turns(list(STAGES), LAYER, "layer", steps=LAYER_STEPS, at_once=AT_ONCE)
     unfused, found = trained[UNFUSED].step_s(first=SETTLED), {}
     for name, one in trained.items():
@@ -71,9 +76,13 @@ def _two_workers(alone: dict[str, Trained]) -> dict[str, dict[str, float]]:
     print(f"\n{two_workers.WORKERS} workers, each on its half of every batch")
     together, found = two_workers.train([UNFUSED, SERVER, CUSTOM], "full", steps=WORKER_STEPS), {}
     for name, one in together.items():
-        apart = max(abs(a - b) / abs(b) for a, b in zip(one.losses, alone[UNFUSED].losses, strict=False))  # fmt: skip
+        apart = max(
+            abs(a - b) / abs(b) for a, b in zip(one.losses, alone[UNFUSED].losses, strict=False)
+        )
         found[name] = {"step_s": one.step_s, "differs": apart, "last_loss": one.losses[-1]}
-        print(f"{name:<14} {one.step_s * 1e3:8.1f} ms a step, losses differ from one unfused process by {apart:.0e}")  # fmt: skip
+        print(
+            f"{name:<14} {one.step_s * 1e3:8.1f} ms a step, losses differ from one unfused process by {apart:.0e}"
+        )
     return found
 
 

@@ -21,15 +21,24 @@ def picture(losses: Mapping[str, Sequence[float]]) -> str:
     names = list(losses)
     first = losses[names[0]]
     apart = {
-        name: [math.log10(max(abs(a - b) / abs(b), LEAST)) for a, b in zip(losses[name], first, strict=True)]
+        name: [
+            math.log10(max(abs(a - b) / abs(b), LEAST))
+            for a, b in zip(losses[name], first, strict=True)
+        ]
         for name in names[1:]
-    }  # fmt: skip
+    }
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {2 * HEIGHT + GAP + TOP}" font-family="sans-serif" font-size="12">',
         '<rect width="100%" height="100%" fill="white"/>',
         *_panel(losses, COLOURS, TOP, "loss, nats a character", "{:.2f}", dashed=True),
-        *_panel(apart, COLOURS[1:], TOP + HEIGHT + GAP, f"difference from {names[0]}, relative", "1e{:.0f}"),
-    ]  # fmt: skip
+        *_panel(
+            apart,
+            COLOURS[1:],
+            TOP + HEIGHT + GAP,
+            f"difference from {names[0]}, relative",
+            "1e{:.0f}",
+        ),
+    ]
     for number, name in enumerate(names):
         x = LEFT + 130 * number
         parts.append(f'<text x="{x}" y="14" fill="{COLOURS[number]}">{escape(name)}</text>')
@@ -37,8 +46,14 @@ def picture(losses: Mapping[str, Sequence[float]]) -> str:
 
 
 def _panel(
-    lines: Mapping[str, Sequence[float]], colours: Sequence[str], top: int, title: str, shown: str, *, dashed: bool = False
-) -> list[str]:  # fmt: skip
+    lines: Mapping[str, Sequence[float]],
+    colours: Sequence[str],
+    top: int,
+    title: str,
+    shown: str,
+    *,
+    dashed: bool = False,
+) -> list[str]:
     """One set of axes with its lines; where they lie upon each other, dashes show those below."""
     every = [value for line in lines.values() for value in line]
     low, high = math.floor(min(every)), math.ceil(max(every))
@@ -54,10 +69,16 @@ def _panel(
     for value in sorted({low, (low + high) / 2, high}):
         y = place(0, value).split(",")[1]
         parts.append(f'<line x1="{LEFT}" x2="{WIDTH - 10}" y1="{y}" y2="{y}" stroke="#ddd"/>')
-        parts.append(f'<text x="{LEFT - 8}" y="{y}" text-anchor="end" dominant-baseline="middle" fill="#555">{shown.format(value)}</text>')  # fmt: skip
-    parts.append(f'<text x="{WIDTH - 10}" y="{top + inner + 16}" text-anchor="end" fill="#555">step {count}</text>')  # fmt: skip
+        parts.append(
+            f'<text x="{LEFT - 8}" y="{y}" text-anchor="end" dominant-baseline="middle" fill="#555">{shown.format(value)}</text>'
+        )
+    parts.append(
+        f'<text x="{WIDTH - 10}" y="{top + inner + 16}" text-anchor="end" fill="#555">step {count}</text>'
+    )
     for number, (line, colour) in enumerate(zip(lines.values(), colours, strict=False)):
         points = " ".join(place(*pair) for pair in enumerate(line))
         dash = f' stroke-dasharray="{4 * (number + 1)} {4 * number}"' if dashed and number else ""
-        parts.append(f'<polyline fill="none" stroke="{colour}" stroke-width="2"{dash} points="{points}"/>')  # fmt: skip
+        parts.append(
+            f'<polyline fill="none" stroke="{colour}" stroke-width="2"{dash} points="{points}"/>'
+        )
     return parts

@@ -37,9 +37,16 @@ class TransformerLayer(nn.Cell):
     def __init__(self, d_model: int, heads: int, d_ff: int, context: int):
         super().__init__()
         self.heads, self.width = heads, d_model // heads
-        self.attention_norm, self.feed_forward_norm = nn.LayerNorm((d_model,)), nn.LayerNorm((d_model,))  # fmt: skip
+        self.attention_norm, self.feed_forward_norm = (
+            nn.LayerNorm((d_model,)),
+            nn.LayerNorm((d_model,)),
+        )
         self.query, self.key, self.value, self.out = (nn.Dense(d_model, d_model) for _ in range(4))
-        self.wide, self.silu, self.narrow = nn.Dense(d_model, d_ff), nn.SiLU(), nn.Dense(d_ff, d_model)  # fmt: skip
+        self.wide, self.silu, self.narrow = (
+            nn.Dense(d_model, d_ff),
+            nn.SiLU(),
+            nn.Dense(d_ff, d_model),
+        )
         self.later = Tensor(np.triu(np.full((context, context), NOT_YET, np.float32), 1))
 
     def in_heads(self, x: Any) -> Any:
@@ -49,7 +56,11 @@ class TransformerLayer(nn.Cell):
 
     def attention(self, x: Any) -> Any:
         """What each character takes from those before it."""
-        query, key, value = self.in_heads(self.query(x)), self.in_heads(self.key(x)), self.in_heads(self.value(x))  # fmt: skip
+        query, key, value = (
+            self.in_heads(self.query(x)),
+            self.in_heads(self.key(x)),
+            self.in_heads(self.value(x)),
+        )
         scores = ops.matmul(query, ops.transpose(key, (0, 1, 3, 2))) / self.width**0.5
         weights = ops.softmax(scores + self.later, -1)
         mixed = ops.transpose(ops.matmul(weights, value), (0, 2, 1, 3))

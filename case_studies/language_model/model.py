@@ -29,7 +29,12 @@ class LanguageModel(nn.Cell):
         super().__init__()
         self.tokens = nn.Embedding(len(characters()), size.d_model)
         self.places = _places(size)
-        self.layers = nn.SequentialCell(*(TransformerLayer(size.d_model, size.heads, size.d_ff, size.context) for _ in range(size.layers)))  # fmt: skip
+        self.layers = nn.SequentialCell(
+            *(
+                TransformerLayer(size.d_model, size.heads, size.d_ff, size.context)
+                for _ in range(size.layers)
+            )
+        )
         self.norm = nn.LayerNorm((size.d_model,))
         self.head = nn.Dense(size.d_model, len(characters()), has_bias=False)
 
@@ -46,7 +51,12 @@ class FusedLanguageModel(nn.Cell):
         super().__init__()
         self.tokens = TokenEmbedding(len(characters()), size.d_model)
         self.places = _places(size)
-        self.layers = nn.SequentialCell(*(FusedTransformerLayer(size.d_model, size.heads, size.d_ff, size.context) for _ in range(size.layers)))  # fmt: skip
+        self.layers = nn.SequentialCell(
+            *(
+                FusedTransformerLayer(size.d_model, size.heads, size.d_ff, size.context)
+                for _ in range(size.layers)
+            )
+        )
         self.norm = LayerNorm((size.d_model,))
         self.head = nn.Dense(size.d_model, len(characters()), has_bias=False)
         self.loss = SoftmaxCrossEntropy()

@@ -73,7 +73,14 @@ def ledger_of(stage: str, what: str, size: Size, *, measure: bool) -> Ledger:
     ms.set_context(mode=ms.GRAPH_MODE)
     step = STAGES[stage].training_step(what, size)
     inputs = map(ms.Tensor, arrays(what, size, step=0))
-    return mf.explain(step, *inputs, preset="auto", generator=STAGES[stage].generator, measure=measure, accuracy=measure)  # fmt: skip
+    return mf.explain(
+        step,
+        *inputs,
+        preset="auto",
+        generator=STAGES[stage].generator,
+        measure=measure,
+        accuracy=measure,
+    )
 
 
 def rows(
@@ -114,19 +121,44 @@ def rows(
 
 def table(found: Sequence[Row]) -> str:
     """The rows as text."""
-    heads = ("stage", "operators", "launches", "MiB moved", "ms a step", "tokens/s", "times", "MiB held", "last loss", "differs")  # fmt: skip
+    heads = (
+        "stage",
+        "operators",
+        "launches",
+        "MiB moved",
+        "ms a step",
+        "tokens/s",
+        "times",
+        "MiB held",
+        "last loss",
+        "differs",
+    )
     lines = [heads]
     for row in found:
-        lines.append((
-            row.stage, _shown(row.operators), _shown(row.launches), _shown(row.bytes_moved, MIB, ".1f"),
-            f"{row.step_s * 1e3:.1f}", f"{row.tokens_per_s:,.0f}", f"{row.times:.2f} ×",
-            _shown(row.peak_bytes, MIB, ".0f"), f"{row.last_loss:.4f}", f"{row.differs:.0e}",
-        ))  # fmt: skip
+        lines.append(
+            (
+                row.stage,
+                _shown(row.operators),
+                _shown(row.launches),
+                _shown(row.bytes_moved, MIB, ".1f"),
+                f"{row.step_s * 1e3:.1f}",
+                f"{row.tokens_per_s:,.0f}",
+                f"{row.times:.2f} ×",
+                _shown(row.peak_bytes, MIB, ".0f"),
+                f"{row.last_loss:.4f}",
+                f"{row.differs:.0e}",
+            )
+        )
     widths = [max(len(line[place]) for line in lines) for place in range(len(heads))]
     return "\n".join(
-        "  ".join([line[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True))])
+        "  ".join(
+            [
+                line[0].ljust(widths[0]),
+                *(cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True)),
+            ]
+        )
         for line in lines
-    )  # fmt: skip
+    )
 
 
 def _shown(number: float | None, unit: float = 1, form: str = ",.0f") -> str:
@@ -139,7 +171,9 @@ def told(ledgers: Mapping[str, Ledger]) -> str:
     if SERVER in ledgers:
         ledger = ledgers[SERVER]
         inside = sum(len(kernel.operators) for kernel in ledger.kernels)
-        lines.append(f"{STAGES[SERVER].says}: {inside} of {ledger.before.nodes} operators in {len(ledger.kernels)} kernels, such as")  # fmt: skip
+        lines.append(
+            f"{STAGES[SERVER].says}: {inside} of {ledger.before.nodes} operators in {len(ledger.kernels)} kernels, such as"
+        )
         seen: dict[tuple[str, ...], int] = {}
         for kernel in ledger.kernels:
             seen[kernel.operators] = seen.get(kernel.operators, 0) + 1
@@ -149,7 +183,9 @@ def told(ledgers: Mapping[str, Ledger]) -> str:
         ledger = ledgers[CUSTOM]
         names = [kernel.name for kernel in ledger.carried]
         each = (f"{names.count(name)} × {name}" for name in dict.fromkeys(names))
-        lines.append(f"{STAGES[CUSTOM].says}: {len(names)} kernels that the network brings along: {', '.join(each)}")  # fmt: skip
+        lines.append(
+            f"{STAGES[CUSTOM].says}: {len(names)} kernels that the network brings along: {', '.join(each)}"
+        )
     return "\n".join(lines)
 
 

@@ -54,8 +54,11 @@ class Training:
         path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
         self._process = subprocess.Popen(
             [sys.executable, "-m", MODULE, stage, what, size_name],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={"GLOG_v": "4", **os.environ, "PYTHONPATH": path},
-        )  # fmt: skip
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={"GLOG_v": "4", **os.environ, "PYTHONPATH": path},
+        )
         self._compile_s: float | None = None
         self._peak_bytes: int | None = None
         self._losses: list[float] = []
@@ -80,7 +83,13 @@ class Training:
         """What came out; the process is gone."""
         self._process.kill()
         self._process.communicate()
-        return Trained(self.stage, self._compile_s or 0.0, tuple(self._losses), tuple(self._seconds), self._peak_bytes)  # fmt: skip
+        return Trained(
+            self.stage,
+            self._compile_s or 0.0,
+            tuple(self._losses),
+            tuple(self._seconds),
+            self._peak_bytes,
+        )
 
     def _answer(self) -> Any:
         assert self._process.stdout is not None
@@ -100,7 +109,9 @@ def in_turns(
             one.wait()
         for number in range(0, steps, at_once):
             for place in range(len(running)):
-                running[(place + number // at_once) % len(running)].make(min(at_once, steps - number))  # fmt: skip
+                running[(place + number // at_once) % len(running)].make(
+                    min(at_once, steps - number)
+                )
     finally:
         done = {one.stage: one.end() for one in running}
     return done
@@ -127,7 +138,11 @@ def main(stage_name: str, what: str, size: Size) -> None:
             seconds.append(time.perf_counter() - begin)
             number += 1
         highest = _status("VmHWM") if at_rest is not None else None
-        _tell(losses=losses, seconds=seconds, peak_bytes=None if highest is None else highest - (at_rest or 0))  # fmt: skip
+        _tell(
+            losses=losses,
+            seconds=seconds,
+            peak_bytes=None if highest is None else highest - (at_rest or 0),
+        )
 
 
 def _forget_highest() -> int | None:

@@ -54,28 +54,54 @@ def train(stages: list[str], size_name: str, *, steps: int) -> dict[str, Togethe
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
         command = [
-            str(msrun), f"--worker_num={WORKERS}", f"--local_worker_num={WORKERS}", "--master_addr=127.0.0.1",
-            f"--master_port={_free_port()}", "--join=True", f"--log_dir={place / 'log'}",
-            str(Path(__file__).resolve()), str(place), size_name, str(steps), *stages,
-        ]  # fmt: skip
+            str(msrun),
+            f"--worker_num={WORKERS}",
+            f"--local_worker_num={WORKERS}",
+            "--master_addr=127.0.0.1",
+            f"--master_port={_free_port()}",
+            "--join=True",
+            f"--log_dir={place / 'log'}",
+            str(Path(__file__).resolve()),
+            str(place),
+            size_name,
+            str(steps),
+            *stages,
+        ]
         variables = {
-            "GLOG_v": "4", **os.environ,
+            "GLOG_v": "4",
+            **os.environ,
             "PATH": os.pathsep.join((str(msrun.parent), os.environ["PATH"])),
-            "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")])),
-        }  # fmt: skip
-        done = subprocess.run(command, cwd=place, env=variables, capture_output=True, text=True, timeout=ENOUGH_S, check=False)  # fmt: skip
+            "PYTHONPATH": os.pathsep.join(
+                filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")])
+            ),
+        }
+        done = subprocess.run(
+            command,
+            cwd=place,
+            env=variables,
+            capture_output=True,
+            text=True,
+            timeout=ENOUGH_S,
+            check=False,
+        )
         results = [_result_file(place, rank) for rank in range(WORKERS)]
         if not all(result.is_file() for result in results):
-            logs = [file.read_text("utf-8", "replace")[-2000:] for file in (place / "log").glob("worker_*.log")]  # fmt: skip
+            logs = [
+                file.read_text("utf-8", "replace")[-2000:]
+                for file in (place / "log").glob("worker_*.log")
+            ]
             raise RuntimeError("\n".join(["a worker failed:", *logs, done.stderr[-2000:]]))
         told = [json.loads(result.read_text("utf-8")) for result in results]
     return {
         stage: Together(
-            tuple(statistics.fmean(each) for each in zip(*(one[stage]["losses"] for one in told), strict=True)),
+            tuple(
+                statistics.fmean(each)
+                for each in zip(*(one[stage]["losses"] for one in told), strict=True)
+            ),
             max(statistics.median(one[stage]["seconds"][steps // 2 :]) for one in told),
         )
         for stage in stages
-    }  # fmt: skip
+    }
 
 
 def _result_file(place: Path, rank: int) -> Path:

@@ -80,9 +80,11 @@ class Written:
             raise InputError(
                 "an array that is written to has gaps", place=self.name, expected="dense arrays"
             )
-        made = list(out) if out is not None else [
-            aligned_empty(one.shape, dtype_of(one.dtype).numpy) for one in self.outputs
-        ]  # fmt: skip
+        made = (
+            list(out)
+            if out is not None
+            else [aligned_empty(one.shape, dtype_of(one.dtype).numpy) for one in self.outputs]
+        )
         places = [array.ctypes.data for array in (*given, *made)]
         numbers = (ctypes.c_int64 * max(len(self.numbers), 1))(*self.numbers)
         threads = ctypes.c_int64(usable_threads(environment.threads()))

@@ -59,7 +59,10 @@ def _named(cell: Any, inputs: Sequence[Any], keywords: Mapping[str, Any]) -> lis
     """Arguments by name, without those that are left at None as `construct` has them."""
     parameters = inspect.signature(cell.construct).parameters
     if any(one.kind is one.VAR_POSITIONAL for one in parameters.values()):
-        names = [*cell.spec.inputs, *(f"argument {i + 1}" for i in range(len(cell.spec.inputs), len(inputs)))]  # fmt: skip
+        names = [
+            *cell.spec.inputs,
+            *(f"argument {i + 1}" for i in range(len(cell.spec.inputs), len(inputs))),
+        ]
         return list(zip(names, inputs, strict=False))
     given = list(zip(parameters, inputs, strict=False)) + list(keywords.items())
     return [
@@ -96,7 +99,9 @@ def real(operator: str, argument: str, value: Any) -> float:
     """
     if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool):
         return float(value)
-    raise InputError(f"{operator}: {argument} is no number", place=operator, expected="a number", got=repr(value))  # fmt: skip
+    raise InputError(
+        f"{operator}: {argument} is no number", place=operator, expected="a number", got=repr(value)
+    )
 
 
 def whole(operator: str, argument: str, value: Any) -> int:
@@ -107,4 +112,9 @@ def whole(operator: str, argument: str, value: Any) -> int:
     """
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         return int(value)
-    raise InputError(f"{operator}: {argument} is no whole number", place=operator, expected="a whole number", got=repr(value))  # fmt: skip
+    raise InputError(
+        f"{operator}: {argument} is no whole number",
+        place=operator,
+        expected="a whole number",
+        got=repr(value),
+    )

@@ -166,9 +166,14 @@ class Computation:
         except InputError:
             return self._ranks(given)
         return tuple(
-            replace(first, shape=tuple(a if a == b else -1 for a, b in zip(first.shape, second.shape, strict=True)))
+            replace(
+                first,
+                shape=tuple(
+                    a if a == b else -1 for a, b in zip(first.shape, second.shape, strict=True)
+                ),
+            )
             for first, second in zip(*tried, strict=True)
-        )  # fmt: skip
+        )
 
     def _describe_with(self, size: int, given: Sequence[Described]) -> tuple[Described, ...]:
         return self.describe([replace(one, shape=_with(one.shape, size)) for one in given])
@@ -236,7 +241,9 @@ class Computation:
         if found is None:
             # without the size of the last of them nothing can be done: those of the same last size may have one kernel
             last = max(at for at, size in enumerate(pattern) if size < 0)
-            self._needed[like] = needed | {at for at, size in enumerate(pattern) if size == pattern[last]}  # fmt: skip
+            self._needed[like] = needed | {
+                at for at, size in enumerate(pattern) if size == pattern[last]
+            }
             return self._varying_for(given)
         made.append(found)
         return found
@@ -289,7 +296,13 @@ class Computation:
     def _is_quick(self, varying: Varying, given: Sequence[Described]) -> bool:
         """Whether it takes no longer than twice a kernel for known sizes; it is compiled, too."""
         sizes = sizes_of(given)
-        arrays = tried_with(given, sizes) or tried_with(given, [size if known >= 0 else min(size, 16) for size, known in zip(sizes, varying.pattern, strict=True)])  # fmt: skip
+        arrays = tried_with(given, sizes) or tried_with(
+            given,
+            [
+                size if known >= 0 else min(size, 16)
+                for size, known in zip(sizes, varying.pattern, strict=True)
+            ],
+        )
         if varying.program is None or arrays is None:
             return True
         fixed = self._trace_shapes(given, [array.shape for array in arrays])

@@ -29,9 +29,20 @@ FAILED = 70
 ANY = -(2**63)
 """In the place of a size that is not looked at."""
 NUMBER_OF_DTYPE = {
-    "bool": 30, "int8": 32, "int16": 33, "int32": 34, "int64": 35, "uint8": 37, "uint16": 38, "uint32": 39, "uint64": 40,
-    "float16": 42, "float32": 43, "float64": 44, "bfloat16": 45,
-}  # fmt: skip
+    "bool": 30,
+    "int8": 32,
+    "int16": 33,
+    "int32": 34,
+    "int64": 35,
+    "uint8": 37,
+    "uint16": 38,
+    "uint32": 39,
+    "uint64": 40,
+    "float16": 42,
+    "float32": 43,
+    "float64": 44,
+    "bfloat16": 45,
+}
 """As MindSpore numbers them (`mindspore._c_expression.typing.type_to_type_id`); a test holds it to that."""
 DTYPE_OF_NUMBER = {number: name for name, number in NUMBER_OF_DTYPE.items()}
 

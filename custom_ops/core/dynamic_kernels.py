@@ -137,9 +137,11 @@ def tried_with(given: Sequence[Described], sizes: Sequence[int]) -> list[np.ndar
         return None
     dtypes = [dtype_of(one.dtype) for one in given]
     return [
-        (rng.standard_normal(shape) if is_float(dtype.name) else rng.integers(0, 2, shape)).astype(dtype.numpy)
+        (rng.standard_normal(shape) if is_float(dtype.name) else rng.integers(0, 2, shape)).astype(
+            dtype.numpy
+        )
         for shape, dtype in zip(shapes, dtypes, strict=True)
-    ]  # fmt: skip
+    ]
 
 
 def quickest(kernel: Kernel, arrays: Sequence[np.ndarray]) -> float:

@@ -60,7 +60,9 @@ class Step:
             return
         inputs, outputs = self.kernel.inputs, self.kernel.outputs
         given = [array.reshape(one.shape) for array, one in zip(arrays, inputs, strict=True)]
-        self.kernel.call(given, [array.reshape(one.shape) for array, one in zip(out, outputs, strict=True)])  # fmt: skip
+        self.kernel.call(
+            given, [array.reshape(one.shape) for array, one in zip(out, outputs, strict=True)]
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +89,12 @@ class Chain:
         for step in self.steps:
             for name, made in zip(step.writes, step.made, strict=True):
                 held = known.setdefault(name, made)
-                assert (made.dtype, _bytes(made)) == (held.dtype, _bytes(held)), (self.name, name, made, held)  # fmt: skip
+                assert (made.dtype, _bytes(made)) == (held.dtype, _bytes(held)), (
+                    self.name,
+                    name,
+                    made,
+                    held,
+                )
 
     @property
     def inputs(self) -> tuple[Described, ...]:
@@ -111,7 +118,9 @@ class Chain:
 
     @property
     def _row(self) -> list[InRow]:
-        return [InRow(step.reads, step.writes, tuple(map(_bytes, step.made))) for step in self.steps]  # fmt: skip
+        return [
+            InRow(step.reads, step.writes, tuple(map(_bytes, step.made))) for step in self.steps
+        ]
 
     @cached_property
     def _record(self) -> Record | None:
@@ -130,9 +139,11 @@ class Chain:
             CompileError: a step failed, or memory ran out.
         """
         known = self._checked(arrays)
-        made = list(out) if out is not None else [
-            aligned_empty(one.shape, dtype_of(one.dtype).numpy) for one in self.outputs
-        ]  # fmt: skip
+        made = (
+            list(out)
+            if out is not None
+            else [aligned_empty(one.shape, dtype_of(one.dtype).numpy) for one in self.outputs]
+        )
         try:
             whole = self.whole
         except MissingError:
@@ -146,7 +157,9 @@ class Chain:
             for step in self.steps:
                 for name, one in zip(step.writes, step.made, strict=True):
                     known.setdefault(name, np.empty(one.shape, dtype_of(one.dtype).numpy))
-                step(*(known[name] for name in step.reads), out=[known[name] for name in step.writes])  # fmt: skip
+                step(
+                    *(known[name] for name in step.reads), out=[known[name] for name in step.writes]
+                )
         return made[0] if len(made) == 1 else tuple(made)
 
     def _checked(self, arrays: Sequence[Any]) -> dict[str, np.ndarray]:
@@ -154,7 +167,12 @@ class Chain:
         for (name, one), array in zip(self.given.items(), arrays, strict=True):
             dense = np.asarray(array, order="C")
             if dense.shape != one.shape or dense.dtype != dtype_of(one.dtype).numpy:
-                raise InputError(f"{self.name}: {name} does not fit", place=self.name, expected=str(one), got=str(Described.of(dense)))  # fmt: skip
+                raise InputError(
+                    f"{self.name}: {name} does not fit",
+                    place=self.name,
+                    expected=str(one),
+                    got=str(Described.of(dense)),
+                )
             found[name] = dense
         return found
 

@@ -123,7 +123,10 @@ def record(names: Sequence[str], row: Sequence[InRow], kernels: Sequence[InC]) -
     steps = (_Step * len(row))()
     for step, place, kernel in zip(steps, row, kernels, strict=True):
         own = (*place.reads, *place.writes)
-        operands = [names.index(name) if name in names else -1 - offsets[name] for name in (own[at] for at in kernel.order)]  # fmt: skip
+        operands = [
+            names.index(name) if name in names else -1 - offsets[name]
+            for name in (own[at] for at in kernel.order)
+        ]
         step.function = ctypes.cast(kernel.function, ctypes.c_void_p)
         step.state = kernel.state or None
         step.numbers = (ctypes.c_int64 * max(len(kernel.numbers), 1))(*kernel.numbers)

@@ -101,7 +101,9 @@ def _is_plain(optimizer: Any) -> bool:
 def _rates_and_decays(optimizer: Any) -> list[Any]:
     """Tensors of one number each; schedules are computed in a graph, as they are inside of one."""
     dynamic = optimizer.dynamic_lr or optimizer.dynamic_weight_decay
-    rates, decays = optimizer.varying() if dynamic else (optimizer.learning_rate, optimizer.weight_decay)  # fmt: skip
+    rates, decays = (
+        optimizer.varying() if dynamic else (optimizer.learning_rate, optimizer.weight_decay)
+    )
     found = list(rates) if optimizer.is_group_lr else [rates]
     if optimizer.decays_here:
         found += decays if optimizer.is_group else [decays]

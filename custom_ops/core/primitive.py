@@ -149,7 +149,10 @@ def _registration(spec: OpSpec) -> Any:
 
 def _signatures(spec: OpSpec) -> Any:
     """Which inputs are written to: MindSpore keeps the order of what reads and writes a Parameter."""
-    kinds = [sig.sig_rw.RW_WRITE if name in spec.overwrites else sig.sig_rw.RW_READ for name in spec.inputs]  # fmt: skip
+    kinds = [
+        sig.sig_rw.RW_WRITE if name in spec.overwrites else sig.sig_rw.RW_READ
+        for name in spec.inputs
+    ]
     return tuple(sig.make_sig(name, kind) for name, kind in zip(spec.inputs, kinds, strict=True))
 
 
@@ -175,7 +178,11 @@ def _gradients(
 def _direct(spec: OpSpec, attributes: Attributes, order: int) -> Direct | None:
     if not pynative_fast_path.IS_KNOWN or spec.overwrites:
         return None
-    return Direct(computation_of(spec, attributes), _gradients(spec, attributes, order), bprops.refusal(spec, order))  # fmt: skip
+    return Direct(
+        computation_of(spec, attributes),
+        _gradients(spec, attributes, order),
+        bprops.refusal(spec, order),
+    )
 
 
 def _bprop(spec: OpSpec, attributes: Attributes, order: int, eager: bool) -> Any:

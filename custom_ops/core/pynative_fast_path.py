@@ -35,7 +35,17 @@ try:  # names that MindSpore does not promise
     _requires_grad = _pynative_executor.requires_grad
     _push = type(_pynative_executor).set_mixed_precision_type
     address_of, is_dense = TensorPy._data_ptr, TensorPy.is_contiguous
-    IS_KNOWN = all(map(callable, (address_of, is_dense, _pynative_executor.disable_frontend_and_bprop_pipeline, _pynative_executor.sync)))  # fmt: skip
+    IS_KNOWN = all(
+        map(
+            callable,
+            (
+                address_of,
+                is_dense,
+                _pynative_executor.disable_frontend_and_bprop_pipeline,
+                _pynative_executor.sync,
+            ),
+        )
+    )
 except (ImportError, AttributeError):
     IS_KNOWN = False
     _Function = object

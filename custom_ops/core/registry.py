@@ -193,7 +193,13 @@ def _spec(
     ):
         idle = [name for name in ("infer_shape", "infer_dtype") if _optional(written, name)]
         if idle:
-            raise InputError(f"{name}: {' and '.join(idle)} would not be used", place=place, expected="a forward marked @tbe or @formula", got="a Cell, whose operators say their shapes and dtypes", remedy="Leave it out, and cast in the Cell")  # fmt: skip
+            raise InputError(
+                f"{name}: {' and '.join(idle)} would not be used",
+                place=place,
+                expected="a forward marked @tbe or @formula",
+                got="a Cell, whose operators say their shapes and dtypes",
+                remedy="Leave it out, and cast in the Cell",
+            )
         cell = forward() if isinstance(forward, type) else forward
         arguments, attributes = _arguments(type(cell).construct, drop_self=True)
         return OpSpec(

@@ -53,12 +53,21 @@ def shapes_by(
 
     def infer(*given: tuple[int, ...], **attributes: Any) -> Shapes:
         made = _called(function, f"{name}.infer_shape", place, given, attributes)
-        is_one = isinstance(made, (tuple, list)) and all(hasattr(size, "__index__") for size in made)  # fmt: skip
+        is_one = isinstance(made, (tuple, list)) and all(
+            hasattr(size, "__index__") for size in made
+        )
         listed = (made,) if is_one or not isinstance(made, (tuple, list)) else made
         _check_number(listed, f"{name}.infer_shape", place, outputs)
         for one in listed:
-            if not isinstance(one, (tuple, list)) or not all(hasattr(size, "__index__") for size in one):  # fmt: skip
-                raise InputError(f"{name}.infer_shape gives what is no shape", place=place, expected="a tuple of whole numbers for each output", got=repr(made))  # fmt: skip
+            if not isinstance(one, (tuple, list)) or not all(
+                hasattr(size, "__index__") for size in one
+            ):
+                raise InputError(
+                    f"{name}.infer_shape gives what is no shape",
+                    place=place,
+                    expected="a tuple of whole numbers for each output",
+                    got=repr(made),
+                )
         return tuple(tuple(int(size) for size in one) for one in listed)
 
     return infer
@@ -160,4 +169,9 @@ def _dtype_name(given: Any, name: str, place: str) -> str:
     try:
         return dtype_of(plain).name
     except InputError as error:
-        raise InputError(f"{name} gives what is no dtype", place=place or name, expected=error.expected, got=repr(given)) from error  # fmt: skip
+        raise InputError(
+            f"{name} gives what is no dtype",
+            place=place or name,
+            expected=error.expected,
+            got=repr(given),
+        ) from error

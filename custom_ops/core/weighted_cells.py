@@ -109,7 +109,10 @@ class WeightedCell(FusedCell):
         else:
             known = dict(zip(inputs, arrays, strict=False))
         if len(arrays) <= len(inputs) and own.keys() >= set(inputs) - known.keys():
-            arrays = tuple(known[name] if name in known else as_array(getattr(self, own[name])) for name in inputs)  # fmt: skip
+            arrays = tuple(
+                known[name] if name in known else as_array(getattr(self, own[name]))
+                for name in inputs
+            )
         return super().forward(*arrays)
 
 

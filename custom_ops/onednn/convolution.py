@@ -54,26 +54,51 @@ def prepare_conv2d(
         InputError: names operator, argument, expected and got.
         MissingError: oneDNN is asked for and not there.
     """
-    sizes = geometry(operator, x_shape, weight_shape, stride=stride, padding=padding, dilation=dilation, groups=groups)  # fmt: skip
+    sizes = geometry(
+        operator,
+        x_shape,
+        weight_shape,
+        stride=stride,
+        padding=padding,
+        dilation=dilation,
+        groups=groups,
+    )
     after = Epilogue(bias, residual, activation, alpha, scale)
     after.check(operator)
     check_dtype(operator, dtype)
     last, library = frozenset(channels_last), chosen(operator, lowering, dtype)
     _check_last(operator, last, ("x", "y", "residual"), library)
-    inputs = [TensorType("x", lying(sizes.x, "x" in last), dtype), TensorType("weight", sizes.weight, dtype)]  # fmt: skip
+    inputs = [
+        TensorType("x", lying(sizes.x, "x" in last), dtype),
+        TensorType("weight", sizes.weight, dtype),
+    ]
     inputs += [TensorType("bias", sizes.weight[:1], dtype)] if bias else []
-    inputs += [TensorType("residual", lying(sizes.y, "residual" in last), dtype)] if residual else []  # fmt: skip
+    inputs += (
+        [TensorType("residual", lying(sizes.y, "residual" in last), dtype)] if residual else []
+    )
     inputs += [TensorType("scale", sizes.weight[:1], dtype)] if scale else []
     output = TensorType("y", lying(sizes.y, "y" in last), dtype)
-    shared = checked_threads(operator, threads, operations=sizes.operations, elements=sizes.elements)  # fmt: skip
-    return plan_forward(operator, sizes, tuple(inputs), output, after, shared, library, last)  # fmt: skip
+    shared = checked_threads(
+        operator, threads, operations=sizes.operations, elements=sizes.elements
+    )
+    return plan_forward(operator, sizes, tuple(inputs), output, after, shared, library, last)
 
 
-def _check_last(operator: str, last: frozenset[str], known: tuple[str, ...], library: object) -> None:  # fmt: skip
+def _check_last(
+    operator: str, last: frozenset[str], known: tuple[str, ...], library: object
+) -> None:
     if not last <= set(known):
-        raise InputError(f"{operator}: channels_last is wrong", expected=f"some of {', '.join(known)}", got=", ".join(sorted(last)))  # fmt: skip
+        raise InputError(
+            f"{operator}: channels_last is wrong",
+            expected=f"some of {', '.join(known)}",
+            got=", ".join(sorted(last)),
+        )
     if last and library is None:
-        raise InputError(f"{operator}: channels_last is oneDNN's", expected="none of them where NumPy computes", got=", ".join(sorted(last)))  # fmt: skip
+        raise InputError(
+            f"{operator}: channels_last is oneDNN's",
+            expected="none of them where NumPy computes",
+            got=", ".join(sorted(last)),
+        )
 
 
 def prepare_conv2d_backward(
@@ -105,7 +130,15 @@ def prepare_conv2d_backward(
         InputError: names operator, argument, expected and got.
         MissingError: oneDNN is asked for and not there.
     """
-    sizes = geometry(operator, x_shape, weight_shape, stride=stride, padding=padding, dilation=dilation, groups=groups)  # fmt: skip
+    sizes = geometry(
+        operator,
+        x_shape,
+        weight_shape,
+        stride=stride,
+        padding=padding,
+        dilation=dilation,
+        groups=groups,
+    )
     check_dtype(operator, dtype)
     wishes = im2col.check_wanted(operator, wanted)
     last, library = frozenset(channels_last), chosen(operator, lowering, dtype)
@@ -113,7 +146,13 @@ def prepare_conv2d_backward(
     inputs = [TensorType("grad", lying(sizes.y, "grad" in last), dtype)]
     inputs += [TensorType("weight", sizes.weight, dtype)] if "x" in wishes else []
     inputs += [TensorType("x", lying(sizes.x, "x" in last), dtype)] if "weight" in wishes else []
-    shapes = {"x": lying(sizes.x, "grad_x" in last), "weight": sizes.weight, "bias": sizes.weight[:1]}  # fmt: skip
+    shapes = {
+        "x": lying(sizes.x, "grad_x" in last),
+        "weight": sizes.weight,
+        "bias": sizes.weight[:1],
+    }
     outputs = [TensorType(f"grad_{name}", shapes[name], dtype) for name in wishes]
-    shared = checked_threads(operator, threads, operations=sizes.operations, elements=sizes.elements)  # fmt: skip
-    return plan_gradients(operator, sizes, tuple(inputs), tuple(outputs), shared, library, last)  # fmt: skip
+    shared = checked_threads(
+        operator, threads, operations=sizes.operations, elements=sizes.elements
+    )
+    return plan_gradients(operator, sizes, tuple(inputs), tuple(outputs), shared, library, last)

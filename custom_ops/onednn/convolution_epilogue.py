@@ -30,7 +30,9 @@ class Following:
     def attributes(self, builder: Builder, y: Any, *, onto: bool = False) -> Any:
         """Of a primitive whose result lies like `y`; `onto`: what is there is added first."""
         made = builder.attributes()
-        multiplied, added = ([place.description for place in some] for some in (self.channels[:1], self.channels[1:]))  # fmt: skip
+        multiplied, added = (
+            [place.description for place in some] for some in (self.channels[:1], self.channels[1:])
+        )
         added += [y] if self.residual else []
         self.after.join(builder.dnnl, made, added, multiplied, onto=onto)
         return made
@@ -38,5 +40,8 @@ class Following:
     def arguments(self, *, onto: bool = False) -> Mapping[int, Place]:
         """What that primitive reads besides images and weights, by the number of the argument."""
         places = [*self.channels, *([self.residual] if self.residual else [])]
-        found = {constants.post_operation(number): place for number, place in enumerate(places, start=onto)}  # fmt: skip
+        found = {
+            constants.post_operation(number): place
+            for number, place in enumerate(places, start=onto)
+        }
         return found | ({constants.BIAS: self.bias} if self.bias else {})

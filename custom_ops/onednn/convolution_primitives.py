@@ -20,15 +20,34 @@ def window(sizes: Geometry) -> tuple[Any, ...]:
     """Strides, dilations and padding, as oneDNN takes them."""
     above, below, left, right = sizes.padding
     # oneDNN counts the gaps
-    return dims(sizes.stride), dims([step - 1 for step in sizes.dilation]), dims((above, left)), dims((below, right))  # fmt: skip
+    return (
+        dims(sizes.stride),
+        dims([step - 1 for step in sizes.dilation]),
+        dims((above, left)),
+        dims((below, right)),
+    )
 
 
-def convolution(builder: Builder, sizes: Geometry, laid: Mapping[str, Any], bias: Any = None, attributes: Any = None) -> Any:  # fmt: skip
+def convolution(
+    builder: Builder,
+    sizes: Geometry,
+    laid: Mapping[str, Any],
+    bias: Any = None,
+    attributes: Any = None,
+) -> Any:
     """A convolution of these layouts of ``x``, ``weight`` and ``y``; that of the bias, or None; what follows it."""
     return builder.primitive(
-        "convolution_forward", builder.dnnl.engine, constants.FORWARD_TRAINING, constants.CONVOLUTION_DIRECT,
-        laid["x"], laid["weight"], bias, laid["y"], *window(sizes), attributes or builder.attributes(),
-    )  # fmt: skip
+        "convolution_forward",
+        builder.dnnl.engine,
+        constants.FORWARD_TRAINING,
+        constants.CONVOLUTION_DIRECT,
+        laid["x"],
+        laid["weight"],
+        bias,
+        laid["y"],
+        *window(sizes),
+        attributes or builder.attributes(),
+    )
 
 
 def hint(builder: Builder, sizes: Geometry, laid: Mapping[str, Any]) -> Any:
@@ -54,9 +73,19 @@ def adds_in_blocks(builder: Builder, sizes: Geometry, dtype: str) -> bool:
     return builder.names.pop() == BLOCKWISE
 
 
-def gradient_of_weights(builder: Builder, sizes: Geometry, laid: Mapping[str, Any], forward: Any, bias: Any) -> Any:  # fmt: skip
+def gradient_of_weights(
+    builder: Builder, sizes: Geometry, laid: Mapping[str, Any], forward: Any, bias: Any
+) -> Any:
     """That primitive; `bias` is the layout of the bias's gradient, or None."""
     return builder.primitive(
-        "convolution_backward_weights", builder.dnnl.engine, constants.CONVOLUTION_DIRECT,
-        laid["x"], laid["weight"], bias, laid["y"], *window(sizes), forward, builder.attributes(),
-    )  # fmt: skip
+        "convolution_backward_weights",
+        builder.dnnl.engine,
+        constants.CONVOLUTION_DIRECT,
+        laid["x"],
+        laid["weight"],
+        bias,
+        laid["y"],
+        *window(sizes),
+        forward,
+        builder.attributes(),
+    )

@@ -18,7 +18,13 @@ VERSIONS = ((3, 1), (3, 13))
 """From and up to which its C interface and its class of threads were read."""
 SOURCES = ("threads.c", "passes.c", "runtime.c")
 """Parts of one text, in order."""
-SYMBOLS = ("onednn_bind", "onednn_run", "onednn_scratch_bytes", "onednn_free_scratch", "onednn_forget")  # fmt: skip
+SYMBOLS = (
+    "onednn_bind",
+    "onednn_run",
+    "onednn_scratch_bytes",
+    "onednn_free_scratch",
+    "onednn_forget",
+)
 _STDLIB = "_ZSt20__throw_length_errorPKc"
 """A function that libstdc++ has and other C++ libraries name otherwise."""
 
@@ -41,7 +47,17 @@ class Version(ctypes.Structure):
 class Bound(ctypes.Structure):
     """``struct library`` of runtime.c."""
 
-    _fields_ = [(name, Handle) for name in ("memory_create", "memory_destroy", "memory_set_data_handle", "stream_create", "primitive_execute", "engine")]  # fmt: skip
+    _fields_ = [
+        (name, Handle)
+        for name in (
+            "memory_create",
+            "memory_destroy",
+            "memory_set_data_handle",
+            "stream_create",
+            "primitive_execute",
+            "engine",
+        )
+    ]
 
 
 class Library:
@@ -67,7 +83,13 @@ class Library:
     def _bind(self) -> Any:
         made = Handle()
         self.call("engine_create", ctypes.byref(made), ctypes.c_int(1), ctypes.c_size_t(0))
-        names = ("memory_create", "memory_destroy", "memory_set_data_handle", "threadpool_interop_stream_create", "primitive_execute")  # fmt: skip
+        names = (
+            "memory_create",
+            "memory_destroy",
+            "memory_set_data_handle",
+            "threadpool_interop_stream_create",
+            "primitive_execute",
+        )
         bound = Bound(*map(self._address, names), made)
         engine = Handle(self.runtime.onednn_bind(ctypes.byref(bound)))
         if engine.value != made.value:
@@ -98,12 +120,16 @@ class Library:
         """
         status = self.status(name, *arguments)
         if status:
-            raise CompileError(f"oneDNN refused dnnl_{name}", place=str(self.path), got=describe(status))  # fmt: skip
+            raise CompileError(
+                f"oneDNN refused dnnl_{name}", place=str(self.path), got=describe(status)
+            )
 
     def value(self, name: str, result: Any, *arguments: Any) -> Any:
         """What ``dnnl_<name>`` returns, as a ctypes type."""
         function = getattr(self._functions, f"dnnl_{name}")
-        return ctypes.cast(function, ctypes.CFUNCTYPE(result, *(type(item) for item in arguments)))(*arguments)  # fmt: skip
+        return ctypes.cast(function, ctypes.CFUNCTYPE(result, *(type(item) for item in arguments)))(
+            *arguments
+        )
 
 
 def load(path: Path) -> Library:
@@ -114,18 +140,26 @@ def load(path: Path) -> Library:
         CompileError: our runtime cannot be built.
     """
     if platform.machine() not in ("x86_64", "aarch64") or platform.system() != "Linux":
-        raise MissingError("oneDNN is called on Linux of 64 bits only", got=f"{platform.system()} {platform.machine()}")  # fmt: skip
+        raise MissingError(
+            "oneDNN is called on Linux of 64 bits only",
+            got=f"{platform.system()} {platform.machine()}",
+        )
     try:
         functions = ctypes.CDLL(str(path))
         get_version = functions.dnnl_version
         getattr(functions, _STDLIB)
         getattr(functions, "dnnl_threadpool_interop_stream_create")  # noqa: B009 - a name, not an attribute of ours
     except (OSError, AttributeError) as error:
-        raise MissingError("oneDNN cannot be loaded as it is expected", place=str(path), got=str(error)) from error  # fmt: skip
+        raise MissingError(
+            "oneDNN cannot be loaded as it is expected", place=str(path), got=str(error)
+        ) from error
     get_version.restype = ctypes.POINTER(Version)
     told = get_version().contents
     version = (int(told.major), int(told.minor), int(told.patch))
-    if not VERSIONS[0] <= version[:2] <= VERSIONS[1] or told.cpu_runtime != constants.THREAD_POOL_RUNTIME:  # fmt: skip
+    if (
+        not VERSIONS[0] <= version[:2] <= VERSIONS[1]
+        or told.cpu_runtime != constants.THREAD_POOL_RUNTIME
+    ):
         low, high = (".".join(map(str, item)) for item in VERSIONS)
         raise MissingError(
             "this oneDNN is not called",

@@ -51,13 +51,22 @@ ACTIVATIONS = {
     "leaky_relu": Activation(constants.RELU, 0.2, 0, lambda x, a: np.where(x > 0, x, a * x), True),
     "swish": Activation(constants.SWISH, 1, 0, lambda x, a: x * _sigmoid(a * x), True),
     "silu": Activation(constants.SWISH, 1, 0, lambda x, _: x * _sigmoid(x)),
-    "gelu": Activation(constants.GELU_ERF, 0, 0, lambda x, _: 0.5 * x * (1 + _erf(x / math.sqrt(2)))),
-    "gelu_tanh": Activation(constants.GELU_TANH, 0, 0, lambda x, _: 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))),
+    "gelu": Activation(
+        constants.GELU_ERF, 0, 0, lambda x, _: 0.5 * x * (1 + _erf(x / math.sqrt(2)))
+    ),
+    "gelu_tanh": Activation(
+        constants.GELU_TANH,
+        0,
+        0,
+        lambda x, _: 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))),
+    ),
     "sigmoid": Activation(constants.SIGMOID, 0, 0, lambda x, _: _sigmoid(x)),
     "tanh": Activation(constants.TANH, 0, 0, lambda x, _: np.tanh(x)),
-    "hard_swish": Activation(constants.HARD_SWISH, 1 / 6, 0.5, lambda x, _: x * np.clip(x / 6 + 0.5, 0, 1)),
+    "hard_swish": Activation(
+        constants.HARD_SWISH, 1 / 6, 0.5, lambda x, _: x * np.clip(x / 6 + 0.5, 0, 1)
+    ),
     "mish": Activation(constants.MISH, 0, 0, lambda x, _: x * np.tanh(np.logaddexp(0, x))),
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
@@ -80,12 +89,24 @@ class Epilogue:
     def check(self, operator: str) -> None:
         """Raises `InputError` unless the activation is known and takes its parameter."""
         if self.activation and self.activation not in ACTIVATIONS:
-            raise InputError(f"{operator}: activation is unknown", expected=", ".join(ACTIVATIONS), got=repr(self.activation))  # fmt: skip
+            raise InputError(
+                f"{operator}: activation is unknown",
+                expected=", ".join(ACTIVATIONS),
+                got=repr(self.activation),
+            )
         if self.alpha is not None:
             if not self.activation or not ACTIVATIONS[self.activation].takes_alpha:
-                raise InputError(f"{operator}: alpha is given to an activation without it", expected="leaky_relu or swish", got=repr(self.activation))  # fmt: skip
+                raise InputError(
+                    f"{operator}: alpha is given to an activation without it",
+                    expected="leaky_relu or swish",
+                    got=repr(self.activation),
+                )
             if not isinstance(self.alpha, int | float) or not math.isfinite(self.alpha):
-                raise InputError(f"{operator}: alpha is not finite", expected="a finite number", got=repr(self.alpha))  # fmt: skip
+                raise InputError(
+                    f"{operator}: alpha is not finite",
+                    expected="a finite number",
+                    got=repr(self.alpha),
+                )
 
     @property
     def has_own_relu(self) -> bool:
@@ -96,7 +117,15 @@ class Epilogue:
         known = ACTIVATIONS[self.activation]
         return known.alpha if self.alpha is None else float(self.alpha)
 
-    def join(self, library: Any, attributes: Any, added: Sequence[Any] = (), multiplied: Sequence[Any] = (), *, onto: bool = False) -> None:  # fmt: skip
+    def join(
+        self,
+        library: Any,
+        attributes: Any,
+        added: Sequence[Any] = (),
+        multiplied: Sequence[Any] = (),
+        *,
+        onto: bool = False,
+    ) -> None:
         """Puts it on the attributes of a primitive.
 
         Args:
@@ -113,7 +142,10 @@ class Epilogue:
                 library.call(
                     "post_ops_append_sum", steps, ctypes.c_float(1), 0, constants.SAME_TYPE
                 )
-            for kind, descriptions in ((constants.BINARY_MUL, multiplied), (constants.BINARY_ADD, added)):  # fmt: skip
+            for kind, descriptions in (
+                (constants.BINARY_MUL, multiplied),
+                (constants.BINARY_ADD, added),
+            ):
                 for description in descriptions:
                     library.call("post_ops_append_binary", steps, kind, description)
             if self.activation and not self.has_own_relu:
@@ -129,14 +161,24 @@ class Epilogue:
         finally:
             library.call("post_ops_destroy", steps)
 
-    def apply(self, product: np.ndarray, bias: np.ndarray | None, residual: np.ndarray | None, scale: np.ndarray | None = None) -> np.ndarray:  # fmt: skip
+    def apply(
+        self,
+        product: np.ndarray,
+        bias: np.ndarray | None,
+        residual: np.ndarray | None,
+        scale: np.ndarray | None = None,
+    ) -> np.ndarray:
         """The same in NumPy, in the precision of `product`; `bias` and `scale` are broadcast as they come."""
         found = product if scale is None else product * scale
         found = found if bias is None else found + bias
         if residual is not None:
             found = found + residual
         if self.activation:
-            found = ACTIVATIONS[self.activation].formula(found, self._alpha()).astype(product.dtype, copy=False)  # fmt: skip
+            found = (
+                ACTIVATIONS[self.activation]
+                .formula(found, self._alpha())
+                .astype(product.dtype, copy=False)
+            )
         return found
 
 

@@ -101,7 +101,9 @@ def geometry(
     x, weight = _sizes(operator, "x", x_shape, 4, 0), _sizes(operator, "weight", weight_shape, 4, 1)
     strides, dilations = _pair(operator, "stride", stride), _pair(operator, "dilation", dilation)
     if isinstance(groups, bool) or not isinstance(groups, int) or groups < 1:
-        raise InputError(f"{operator}: groups is wrong", expected="a positive number", got=repr(groups))  # fmt: skip
+        raise InputError(
+            f"{operator}: groups is wrong", expected="a positive number", got=repr(groups)
+        )
     if x[1] != weight[1] * groups:
         raise InputError(
             f"{operator}: weight does not fit x",
@@ -109,7 +111,11 @@ def geometry(
             got=f"{list(weight)}",
         )
     if weight[0] % groups:
-        raise InputError(f"{operator}: weight cannot be parted into groups", expected=f"dimension 0 a multiple of {groups}", got=f"{list(weight)}")  # fmt: skip
+        raise InputError(
+            f"{operator}: weight cannot be parted into groups",
+            expected=f"dimension 0 a multiple of {groups}",
+            got=f"{list(weight)}",
+        )
     pads = _padding(operator, padding, x, _reach(weight, dilations), strides)
     made = Geometry(x, weight, strides, pads, dilations, groups)  # type: ignore[arg-type]
     if min(made.y[2:]) < 1:
@@ -121,27 +127,52 @@ def geometry(
     return made
 
 
-def _sizes(operator: str, name: str, given: Sequence[int], rank: int, least: int) -> tuple[int, ...]:  # fmt: skip
+def _sizes(
+    operator: str, name: str, given: Sequence[int], rank: int, least: int
+) -> tuple[int, ...]:
     found = tuple(int(item) for item in given)
     if len(found) != rank or min(found) < least:
-        raise InputError(f"{operator}: {name} has a wrong shape", expected=f"{rank} sizes of at least {least}", got=f"{list(found)}")  # fmt: skip
+        raise InputError(
+            f"{operator}: {name} has a wrong shape",
+            expected=f"{rank} sizes of at least {least}",
+            got=f"{list(found)}",
+        )
     return found
 
 
 def _pair(operator: str, name: str, given: Pair) -> tuple[int, int]:
     found = (given, given) if isinstance(given, int) else tuple(given)
-    if len(found) != 2 or not all(isinstance(item, int) and not isinstance(item, bool) and item > 0 for item in found):  # fmt: skip
-        raise InputError(f"{operator}: {name} is wrong", expected="one positive number, or two", got=repr(given))  # fmt: skip
+    if len(found) != 2 or not all(
+        isinstance(item, int) and not isinstance(item, bool) and item > 0 for item in found
+    ):
+        raise InputError(
+            f"{operator}: {name} is wrong", expected="one positive number, or two", got=repr(given)
+        )
     return found
 
 
-def _padding(operator: str, given: Padding, x: Sequence[int], reach: tuple[int, int], stride: tuple[int, int]) -> tuple[int, int, int, int]:  # fmt: skip
+def _padding(
+    operator: str, given: Padding, x: Sequence[int], reach: tuple[int, int], stride: tuple[int, int]
+) -> tuple[int, int, int, int]:
     if given == "valid":
         return 0, 0, 0, 0
     if given == "same":
-        whole = [max((-(-size // step) - 1) * step + span - size, 0) for size, step, span in zip(x[2:], stride, reach, strict=True)]  # fmt: skip
+        whole = [
+            max((-(-size // step) - 1) * step + span - size, 0)
+            for size, step, span in zip(x[2:], stride, reach, strict=True)
+        ]
         return whole[0] // 2, whole[0] - whole[0] // 2, whole[1] // 2, whole[1] - whole[1] // 2
     found = (given,) * 4 if isinstance(given, int) else tuple(given)
-    if isinstance(given, str) or len(found) != 4 or not all(isinstance(item, int) and not isinstance(item, bool) and item >= 0 for item in found):  # fmt: skip
-        raise InputError(f"{operator}: padding is wrong", expected='a number, four (above, below, left, right), "same" or "valid"', got=repr(given))  # fmt: skip
+    if (
+        isinstance(given, str)
+        or len(found) != 4
+        or not all(
+            isinstance(item, int) and not isinstance(item, bool) and item >= 0 for item in found
+        )
+    ):
+        raise InputError(
+            f"{operator}: padding is wrong",
+            expected='a number, four (above, below, left, right), "same" or "valid"',
+            got=repr(given),
+        )
     return found  # type: ignore[return-value]

@@ -27,11 +27,17 @@ def check_wanted(operator: str, wanted: Sequence[str]) -> tuple[str, ...]:
     """
     names = (wanted,) if isinstance(wanted, str) else tuple(wanted)
     if not names or not set(names) <= set(WISHES) or ("bias" in names and "weight" not in names):
-        raise InputError(f"{operator}: wanted is wrong", expected="some of x, weight, bias; bias only with weight", got=repr(wanted))  # fmt: skip
+        raise InputError(
+            f"{operator}: wanted is wrong",
+            expected="some of x, weight, bias; bias only with weight",
+            got=repr(wanted),
+        )
     return tuple(name for name in WISHES if name in names)
 
 
-def forward(sizes: Geometry, after: Epilogue, x: np.ndarray, weight: np.ndarray, *more: np.ndarray) -> np.ndarray:  # fmt: skip
+def forward(
+    sizes: Geometry, after: Epilogue, x: np.ndarray, weight: np.ndarray, *more: np.ndarray
+) -> np.ndarray:
     """The convolution with what follows it; `more` is the bias, the residual, the scale, as far as the epilogue has them."""
     wide = [_wide(item) for item in (x, weight, *more)]
     rest = iter(wide[2:])
@@ -43,7 +49,13 @@ def forward(sizes: Geometry, after: Epilogue, x: np.ndarray, weight: np.ndarray,
     return after.apply(product, bias, residual, scale)
 
 
-def backward(sizes: Geometry, wanted: Sequence[str], grad: np.ndarray, weight: np.ndarray | None = None, x: np.ndarray | None = None) -> list[np.ndarray]:  # fmt: skip
+def backward(
+    sizes: Geometry,
+    wanted: Sequence[str],
+    grad: np.ndarray,
+    weight: np.ndarray | None = None,
+    x: np.ndarray | None = None,
+) -> list[np.ndarray]:
     """The gradients that are wanted of x, weight and bias."""
     batch, out, height, width = sizes.y
     rows = _wide(grad).reshape(batch, sizes.groups, out // sizes.groups, height * width)
@@ -77,7 +89,9 @@ def add_back(sizes: Geometry, patches: np.ndarray) -> np.ndarray:
     """The sum of all patches where each came from: the transpose of `columns`."""
     above, below, left, right = sizes.padding
     batch, channels, height, width = sizes.x
-    padded = np.zeros((batch, channels, height + above + below, width + left + right), patches.dtype)  # fmt: skip
+    padded = np.zeros(
+        (batch, channels, height + above + below, width + left + right), patches.dtype
+    )
     parts = patches.reshape(batch, channels, *sizes.weight[2:], *sizes.y[2:])
     for row, column in np.ndindex(*sizes.weight[2:]):
         padded[_under(sizes, row, column)] += parts[:, :, row, column]

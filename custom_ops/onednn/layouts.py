@@ -29,6 +29,8 @@ def read(builder: Builder, kind: TensorType, dtype: str, shape: Sequence[int], l
     return builder.read(kind, dtype, shape, strides(shape, last))
 
 
-def written(builder: Builder, kind: TensorType, dtype: str, shape: Sequence[int], last: bool) -> Written:  # fmt: skip
+def written(
+    builder: Builder, kind: TensorType, dtype: str, shape: Sequence[int], last: bool
+) -> Written:
     """The next buffer, an output image."""
     return builder.written(kind, dtype, shape, strides(shape, last))

@@ -32,9 +32,14 @@ def multiply(
     added = [item for item in (row_bias, residual) if item is not None]
     after.join(builder.dnnl, attributes, [item.description for item in added])
     primitive = builder.primitive(
-        "matmul", builder.dnnl.engine, a.description, b.description, bias.description if bias else None,
-        y.dense.description, attributes,
-    )  # fmt: skip
+        "matmul",
+        builder.dnnl.engine,
+        a.description,
+        b.description,
+        bias.description if bias else None,
+        y.dense.description,
+        attributes,
+    )
     given = {constants.SOURCE: a, constants.WEIGHTS: b, constants.RESULT: y.dense}
     given |= {constants.BIAS: bias} if bias else {}
     given |= {constants.post_operation(number): item for number, item in enumerate(added)}

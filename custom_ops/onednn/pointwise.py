@@ -26,45 +26,78 @@ FEW_TERMS, MANY_PLACES = 128, 4096
 
 def applies(sizes: Geometry) -> bool:
     """Whether a convolution is computed so."""
-    plain = sizes.weight[2:] == (1, 1) == sizes.stride and not any(sizes.padding) and sizes.groups == 1  # fmt: skip
+    plain = (
+        sizes.weight[2:] == (1, 1) == sizes.stride and not any(sizes.padding) and sizes.groups == 1
+    )
     places = math.prod(sizes.x[2:])
     return plain and (places >= LEAST_PLACES or places == 1)
 
 
-def forward(builder: Builder, sizes: Geometry, x: Place, weight: Place, y: Written, after: Epilogue, bias: Place | None, residual: Place | None) -> None:  # fmt: skip
+def forward(
+    builder: Builder,
+    sizes: Geometry,
+    x: Place,
+    weight: Place,
+    y: Written,
+    after: Epilogue,
+    bias: Place | None,
+    residual: Place | None,
+) -> None:
     """The steps of ``activation(conv(x, weight) + bias + residual)``."""
     batch, channels, out, places = *sizes.x[:2], sizes.weight[0], math.prod(sizes.x[2:])
     if places == 1:
         result = Written(y.buffer, builder.seen(y.dense, (batch, out)))
         multiply(
-            builder, builder.seen(x, (batch, channels)), builder.seen(weight, (channels, out), (1, channels)), result, after,
-            bias=bias and builder.seen(bias, (1, out)), residual=residual and builder.seen(residual, (batch, out)),
-        )  # fmt: skip
+            builder,
+            builder.seen(x, (batch, channels)),
+            builder.seen(weight, (channels, out), (1, channels)),
+            result,
+            after,
+            bias=bias and builder.seen(bias, (1, out)),
+            residual=residual and builder.seen(residual, (batch, out)),
+        )
     else:
         groups = _groups(batch, out, channels, places)
         rows, images = (1, groups, out // groups), (batch, groups, out // groups, places)
         result = Written(y.buffer, builder.seen(y.dense, images))
         multiply(
-            builder, builder.seen(weight, (*rows, channels)), builder.seen(x, (batch, 1, channels, places)), result, after,
-            row_bias=bias and builder.seen(bias, (*rows, 1)), residual=residual and builder.seen(residual, images),
-        )  # fmt: skip
+            builder,
+            builder.seen(weight, (*rows, channels)),
+            builder.seen(x, (batch, 1, channels, places)),
+            result,
+            after,
+            row_bias=bias and builder.seen(bias, (*rows, 1)),
+            residual=residual and builder.seen(residual, images),
+        )
 
 
-def gradient_of_x(builder: Builder, sizes: Geometry, grad: Place, weight: Place, grad_x: Written) -> None:  # fmt: skip
+def gradient_of_x(
+    builder: Builder, sizes: Geometry, grad: Place, weight: Place, grad_x: Written
+) -> None:
     """The steps of the gradient of x."""
     batch, channels, out, places = *sizes.x[:2], sizes.weight[0], math.prod(sizes.x[2:])
     if places == 1:
         result = Written(grad_x.buffer, builder.seen(grad_x.dense, (batch, channels)))
-        multiply(builder, builder.seen(grad, (batch, out)), builder.seen(weight, (out, channels)), result, NOTHING)  # fmt: skip
+        multiply(
+            builder,
+            builder.seen(grad, (batch, out)),
+            builder.seen(weight, (out, channels)),
+            result,
+            NOTHING,
+        )
     else:
         groups = _groups(batch, channels, out, places)
         turned = builder.seen(weight, (1, 1, channels, out), (0, 0, 1, channels))
         if groups > 1 or (out <= FEW_TERMS and batch * places >= MANY_PLACES):
             # rows of turned weights that are grouped oneDNN gets wrong
-            ordered = builder.scratch(builder.dense((1, 1, channels, out), weight.dtype), weight.dtype, channels * out)  # fmt: skip
+            ordered = builder.scratch(
+                builder.dense((1, 1, channels, out), weight.dtype), weight.dtype, channels * out
+            )
             builder.copy(turned, ordered)
             turned = builder.seen(ordered, (1, groups, channels // groups, out))
-        result = Written(grad_x.buffer, builder.seen(grad_x.dense, (batch, groups, channels // groups, places)))  # fmt: skip
+        result = Written(
+            grad_x.buffer, builder.seen(grad_x.dense, (batch, groups, channels // groups, places))
+        )
         multiply(builder, turned, builder.seen(grad, (batch, 1, out, places)), result, NOTHING)
 
 

@@ -49,27 +49,100 @@ def prepare_max_pool_gradient(
         MissingError: oneDNN is not there.
     """
     if dtype not in constants.DATA_TYPES:
-        raise InputError(f"{operator}: dtype is not computed", expected=" or ".join(constants.DATA_TYPES), got=repr(dtype))  # fmt: skip
+        raise InputError(
+            f"{operator}: dtype is not computed",
+            expected=" or ".join(constants.DATA_TYPES),
+            got=repr(dtype),
+        )
     windows, images = math.prod(y_shape), math.prod(x_shape)
     # the forward pass is made anew, at an operation for each element of a window where products have eight
-    shared = checked_threads(operator, threads, operations=16 * windows * math.prod(window), elements=2 * windows + 2 * images)  # fmt: skip
-    return _prepare(operator, tuple(x_shape), tuple(y_shape), window, stride, before, dtype, channels_last, shared, library())  # fmt: skip
+    shared = checked_threads(
+        operator,
+        threads,
+        operations=16 * windows * math.prod(window),
+        elements=2 * windows + 2 * images,
+    )
+    return _prepare(
+        operator,
+        tuple(x_shape),
+        tuple(y_shape),
+        window,
+        stride,
+        before,
+        dtype,
+        channels_last,
+        shared,
+        library(),
+    )
 
 
 @lru_cache(maxsize=KEPT)
-def _prepare(operator: str, x_shape: tuple[int, ...], y_shape: tuple[int, ...], window: Numbers, stride: Numbers, before: Numbers, dtype: str, last: bool, threads: int, dnnl: Library) -> Prepared:  # fmt: skip
-    x, grad, grad_x = (TensorType(name, layouts.lying(shape, last), dtype) for name, shape in (("x", x_shape), ("grad", y_shape), ("grad_x", x_shape)))  # fmt: skip
-    behind = [max((count - 1) * step + span - size - first, 0) for count, step, span, size, first in zip(y_shape[2:], stride, window, x_shape[2:], before, strict=True)]  # fmt: skip
+def _prepare(
+    operator: str,
+    x_shape: tuple[int, ...],
+    y_shape: tuple[int, ...],
+    window: Numbers,
+    stride: Numbers,
+    before: Numbers,
+    dtype: str,
+    last: bool,
+    threads: int,
+    dnnl: Library,
+) -> Prepared:
+    x, grad, grad_x = (
+        TensorType(name, layouts.lying(shape, last), dtype)
+        for name, shape in (("x", x_shape), ("grad", y_shape), ("grad_x", x_shape))
+    )
+    behind = [
+        max((count - 1) * step + span - size - first, 0)
+        for count, step, span, size, first in zip(
+            y_shape[2:], stride, window, x_shape[2:], before, strict=True
+        )
+    ]
     where = dims(stride), dims(window), dims((0, 0)), dims(before), dims(behind)
 
     def steps(builder: Builder, dtype: str) -> None:
-        given, slope = layouts.read(builder, x, dtype, x_shape, last), layouts.read(builder, grad, dtype, y_shape, last)  # fmt: skip
+        given, slope = (
+            layouts.read(builder, x, dtype, x_shape, last),
+            layouts.read(builder, grad, dtype, y_shape, last),
+        )
         made = layouts.written(builder, grad_x, dtype, x_shape, last)
-        forward = builder.primitive("pooling_forward", dnnl.engine, constants.FORWARD_TRAINING, constants.POOLING_MAX, given.description, slope.description, *where, builder.attributes())  # fmt: skip
-        backward = builder.primitive("pooling_backward", dnnl.engine, constants.POOLING_MAX, made.dense.description, slope.description, *where, forward, builder.attributes())  # fmt: skip
-        chosen, largest = builder.scratch(builder.wanted(forward, constants.WORKSPACE)), builder.scratch(slope.description)  # fmt: skip
-        builder.execute(forward, {constants.SOURCE: given, constants.RESULT: largest, constants.WORKSPACE: chosen})  # fmt: skip
-        builder.execute(backward, {constants.RESULT_GRADIENT: slope, constants.WORKSPACE: chosen, constants.SOURCE_GRADIENT: made.dense})  # fmt: skip
+        forward = builder.primitive(
+            "pooling_forward",
+            dnnl.engine,
+            constants.FORWARD_TRAINING,
+            constants.POOLING_MAX,
+            given.description,
+            slope.description,
+            *where,
+            builder.attributes(),
+        )
+        backward = builder.primitive(
+            "pooling_backward",
+            dnnl.engine,
+            constants.POOLING_MAX,
+            made.dense.description,
+            slope.description,
+            *where,
+            forward,
+            builder.attributes(),
+        )
+        chosen, largest = (
+            builder.scratch(builder.wanted(forward, constants.WORKSPACE)),
+            builder.scratch(slope.description),
+        )
+        builder.execute(
+            forward,
+            {constants.SOURCE: given, constants.RESULT: largest, constants.WORKSPACE: chosen},
+        )
+        builder.execute(
+            backward,
+            {
+                constants.RESULT_GRADIENT: slope,
+                constants.WORKSPACE: chosen,
+                constants.SOURCE_GRADIENT: made.dense,
+            },
+        )
         builder.deliver(made.dense, made)
 
     return build(dnnl, threads, operator, (x, grad), (grad_x,), steps)

@@ -87,8 +87,15 @@ class Prepared:
             results = tuple(self._checked(self.outputs, outs))
             for kind, array in zip(self.outputs, results, strict=True):
                 if not (array.flags.c_contiguous and array.flags.writeable):
-                    raise InputError(f"{self.operator}: the result {kind.name} cannot be written to", expected="a dense array that can be written", got=_how(array))  # fmt: skip
-            given = [item.copy() if any(np.may_share_memory(item, out) for out in results) else item for item in given]  # fmt: skip
+                    raise InputError(
+                        f"{self.operator}: the result {kind.name} cannot be written to",
+                        expected="a dense array that can be written",
+                        got=_how(array),
+                    )
+            given = [
+                item.copy() if any(np.may_share_memory(item, out) for out in results) else item
+                for item in given
+            ]
         if self.formula is not None:
             with np.errstate(all="ignore"):
                 for array, found in zip(results, self.formula(*given), strict=True):
@@ -100,18 +107,36 @@ class Prepared:
             raise CompileError(f"{self.operator} failed in oneDNN", got=describe(status))
         return results
 
-    def _checked(self, kinds: Sequence[TensorType], arrays: Sequence[np.ndarray]) -> Sequence[np.ndarray]:  # fmt: skip
+    def _checked(
+        self, kinds: Sequence[TensorType], arrays: Sequence[np.ndarray]
+    ) -> Sequence[np.ndarray]:
         if len(arrays) != len(kinds):
-            raise InputError(f"{self.operator}: wrong number of arrays", expected=", ".join(kind.name for kind in kinds), got=str(len(arrays)))  # fmt: skip
+            raise InputError(
+                f"{self.operator}: wrong number of arrays",
+                expected=", ".join(kind.name for kind in kinds),
+                got=str(len(arrays)),
+            )
         for kind, array in zip(kinds, arrays, strict=True):
-            if not isinstance(array, np.ndarray) or array.shape != kind.shape or array.dtype != DTYPES[kind.dtype]:  # fmt: skip
-                got = f"{array.dtype} {list(array.shape)}" if isinstance(array, np.ndarray) else type(array).__name__  # fmt: skip
-                raise InputError(f"{self.operator}: {kind.name} does not fit", expected=str(kind), got=got)  # fmt: skip
+            if (
+                not isinstance(array, np.ndarray)
+                or array.shape != kind.shape
+                or array.dtype != DTYPES[kind.dtype]
+            ):
+                got = (
+                    f"{array.dtype} {list(array.shape)}"
+                    if isinstance(array, np.ndarray)
+                    else type(array).__name__
+                )
+                raise InputError(
+                    f"{self.operator}: {kind.name} does not fit", expected=str(kind), got=got
+                )
         return arrays
 
 
 def _how(array: np.ndarray) -> str:
-    return "one that is read-only" if array.flags.c_contiguous else f"one with strides {array.strides}"  # fmt: skip
+    return (
+        "one that is read-only" if array.flags.c_contiguous else f"one with strides {array.strides}"
+    )
 
 
 _FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)

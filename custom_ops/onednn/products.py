@@ -66,15 +66,26 @@ def prepare_matmul(
     after.check(operator)
     check_dtype(operator, dtype)
     shapes = _shape(operator, "a", a_shape), _shape(operator, "b", b_shape)
-    a, b = (_heads_second(shape) if name in heads_third and len(shape) == 4 else shape for name, shape in zip("ab", shapes, strict=True))  # fmt: skip
+    a, b = (
+        _heads_second(shape) if name in heads_third and len(shape) == 4 else shape
+        for name, shape in zip("ab", shapes, strict=True)
+    )
     rows, inner = a[:-3:-1][:: 1 if transpose_a else -1]
     other, columns = b[:-3:-1][:: 1 if transpose_b else -1]
     if inner != other:
-        raise InputError(f"{operator}: b does not fit a", expected=f"{inner} rows of b, as a has columns", got=f"{other}: a {list(a)}, b {list(b)}")  # fmt: skip
+        raise InputError(
+            f"{operator}: b does not fit a",
+            expected=f"{inner} rows of b, as a has columns",
+            got=f"{other}: a {list(a)}, b {list(b)}",
+        )
     try:
         batch = np.broadcast_shapes(a[:-2], b[:-2])
     except ValueError:
-        raise InputError(f"{operator}: b does not fit a", expected=f"batches that broadcast with {list(a[:-2])}", got=f"{list(b[:-2])}") from None  # fmt: skip
+        raise InputError(
+            f"{operator}: b does not fit a",
+            expected=f"batches that broadcast with {list(a[:-2])}",
+            got=f"{list(b[:-2])}",
+        ) from None
     y = (*batch, columns, rows) if transpose_y else (*batch, rows, columns)
     if heads_third:
         _check_heads(operator, heads_third, a, b, plain=not bias and not residual)
@@ -84,11 +95,15 @@ def prepare_matmul(
     inputs += [TensorType("residual", y, dtype)] if residual else []
     output = TensorType("y", y, dtype)
     elements = sum(math.prod(one.shape) for one in (*inputs, output))
-    shared = checked_threads(operator, threads, operations=2 * math.prod(y) * inner, elements=elements)  # fmt: skip
+    shared = checked_threads(
+        operator, threads, operations=2 * math.prod(y) * inner, elements=elements
+    )
     ways = _Ways(transpose_a, transpose_b, transpose_y, frozenset(heads_third))
     library = chosen(operator, lowering, dtype)
     # of a sum of nothing oneDNN forgets the bias
-    return _prepare(operator, tuple(inputs), output, ways, after, shared, library if inner else None)  # fmt: skip
+    return _prepare(
+        operator, tuple(inputs), output, ways, after, shared, library if inner else None
+    )
 
 
 class _Ways(NamedTuple):
@@ -108,7 +123,11 @@ class _Ways(NamedTuple):
 def _shape(operator: str, name: str, given: Sequence[int]) -> tuple[int, ...]:
     found = tuple(int(item) for item in given)
     if not 2 <= len(found) <= MAX_RANK or min(found) < 0:
-        raise InputError(f"{operator}: {name} has a wrong shape", expected=f"2 to {MAX_RANK} sizes", got=f"{list(found)}")  # fmt: skip
+        raise InputError(
+            f"{operator}: {name} has a wrong shape",
+            expected=f"2 to {MAX_RANK} sizes",
+            got=f"{list(found)}",
+        )
     return found
 
 
@@ -116,18 +135,36 @@ def _heads_second(shape: tuple[int, ...]) -> tuple[int, ...]:
     return (shape[0], shape[2], shape[1], *shape[3:])
 
 
-def _check_heads(operator: str, names: Sequence[str], a: tuple[int, ...], b: tuple[int, ...], *, plain: bool) -> None:  # fmt: skip
+def _check_heads(
+    operator: str, names: Sequence[str], a: tuple[int, ...], b: tuple[int, ...], *, plain: bool
+) -> None:
     """In other cases oneDNN gets numbers wrong or writes elsewhere."""
     if not {*names} <= {*"aby"}:
-        raise InputError(f"{operator}: heads_third is unknown", expected="some of a, b, y", got=f"{list(names)}")  # fmt: skip
+        raise InputError(
+            f"{operator}: heads_third is unknown", expected="some of a, b, y", got=f"{list(names)}"
+        )
     if not len(a) == len(b) == 4 or a[:2] != b[:2] or not plain:
-        raise InputError(f"{operator}: heads_third does not fit", expected="four dimensions, the same batches in a and b, no bias and no residual", got=f"a {list(a)}, b {list(b)}{'' if plain else ', bias or residual'}, heads second")  # fmt: skip
+        raise InputError(
+            f"{operator}: heads_third does not fit",
+            expected="four dimensions, the same batches in a and b, no bias and no residual",
+            got=f"a {list(a)}, b {list(b)}{'' if plain else ', bias or residual'}, heads second",
+        )
 
 
 @lru_cache(maxsize=KEPT)
-def _prepare(operator: str, inputs: tuple[TensorType, ...], output: TensorType, ways: _Ways, after: Epilogue, threads: int, library: Library | None) -> Prepared:  # fmt: skip
+def _prepare(
+    operator: str,
+    inputs: tuple[TensorType, ...],
+    output: TensorType,
+    ways: _Ways,
+    after: Epilogue,
+    threads: int,
+    library: Library | None,
+) -> Prepared:
     if library is None:
-        return Prepared(operator, inputs, (output,), formula=lambda *given: [_formula(ways, after, *given)])  # fmt: skip
+        return Prepared(
+            operator, inputs, (output,), formula=lambda *given: [_formula(ways, after, *given)]
+        )
     rank = len(output.shape)
 
     def steps(builder: Builder, dtype: str) -> None:

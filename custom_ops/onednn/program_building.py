@@ -34,7 +34,9 @@ def build(
                 return builder.finish(inputs, outputs, operator)
         except Unimplemented as missing:
             if dtype == "float32":
-                raise CompileError(f"{operator}: oneDNN has no {missing}", got=", ".join(map(str, inputs))) from None  # fmt: skip
+                raise CompileError(
+                    f"{operator}: oneDNN has no {missing}", got=", ".join(map(str, inputs))
+                ) from None
         finally:
             builder.drop()
     raise AssertionError("float32 either is computed or raises")

@@ -33,7 +33,10 @@ class _Place(ctypes.Structure):
 
 
 class _Step(ctypes.Structure):
-    _fields_ = [("primitive", Handle), *((name, ctypes.c_int64) for name in ("kind", "first", "count", "number"))]  # fmt: skip
+    _fields_ = [
+        ("primitive", Handle),
+        *((name, ctypes.c_int64) for name in ("kind", "first", "count", "number")),
+    ]
 
 
 class _Argument(ctypes.Structure):
@@ -109,14 +112,28 @@ class Builder:
         """A layout given by strides in elements, by default row-major."""
         found = Handle()
         strides = row_major(shape) if strides is None else strides
-        self.dnnl.call("memory_desc_create_with_strides", ctypes.byref(found), len(shape), dims(shape), constants.DATA_TYPES[dtype], dims(strides))  # fmt: skip
+        self.dnnl.call(
+            "memory_desc_create_with_strides",
+            ctypes.byref(found),
+            len(shape),
+            dims(shape),
+            constants.DATA_TYPES[dtype],
+            dims(strides),
+        )
         self._owned.append(("memory_desc_destroy", found))
         return found
 
     def free(self, shape: Sequence[int], dtype: str) -> Any:
         """A layout that the primitive chooses."""
         found = Handle()
-        self.dnnl.call("memory_desc_create_with_tag", ctypes.byref(found), len(shape), dims(shape), constants.DATA_TYPES[dtype], constants.ANY_LAYOUT)  # fmt: skip
+        self.dnnl.call(
+            "memory_desc_create_with_tag",
+            ctypes.byref(found),
+            len(shape),
+            dims(shape),
+            constants.DATA_TYPES[dtype],
+            constants.ANY_LAYOUT,
+        )
         self._owned.append(("memory_desc_destroy", found))
         return found
 
@@ -135,7 +152,9 @@ class Builder:
         self._scratch += -(-size // ALIGNMENT) * ALIGNMENT
         return Place(len(self._places) - 1, description, dtype, count)
 
-    def seen(self, place: Place, shape: Sequence[int], strides: Sequence[int] | None = None) -> Place:  # fmt: skip
+    def seen(
+        self, place: Place, shape: Sequence[int], strides: Sequence[int] | None = None
+    ) -> Place:
         """Dense memory in another shape."""
         description = self.dense(shape, place.dtype, strides)
         self._places.append((description, *self._places[place.number][1:]))
@@ -177,7 +196,9 @@ class Builder:
         """
         found = Handle()
         with self._our_threads():
-            status = self.dnnl.status(f"{name}_primitive_desc_create", ctypes.byref(found), *arguments)  # fmt: skip
+            status = self.dnnl.status(
+                f"{name}_primitive_desc_create", ctypes.byref(found), *arguments
+            )
         if status == constants.UNIMPLEMENTED:
             raise Unimplemented(name)
         if status:
@@ -190,7 +211,13 @@ class Builder:
 
     def wanted(self, primitive: Any, argument: int) -> Any:
         """How a primitive lays out one of its arguments."""
-        found = self.dnnl.value("primitive_desc_query_md", Handle, primitive, ctypes.c_int(constants.QUERY_ARGUMENT), ctypes.c_int(argument))  # fmt: skip
+        found = self.dnnl.value(
+            "primitive_desc_query_md",
+            Handle,
+            primitive,
+            ctypes.c_int(constants.QUERY_ARGUMENT),
+            ctypes.c_int(argument),
+        )
         return Handle(found)
 
     def same(self, left: Any, right: Any) -> bool:
@@ -215,7 +242,9 @@ class Builder:
     def copy(self, source: Place, target: Place) -> None:
         """A step that moves values into another layout."""
         attributes, engine = self.attributes(), self.dnnl.engine
-        primitive = self.primitive("reorder", source.description, engine, target.description, engine, attributes)  # fmt: skip
+        primitive = self.primitive(
+            "reorder", source.description, engine, target.description, engine, attributes
+        )
         self.names.pop()
         self.execute(primitive, {constants.FROM: source, constants.TO: target})
 
@@ -267,7 +296,13 @@ class Builder:
 
     # -- buffers in the dtype that is computed in
 
-    def read(self, kind: TensorType, dtype: str, shape: Sequence[int] | None = None, strides: Sequence[int] | None = None) -> Place:  # fmt: skip
+    def read(
+        self,
+        kind: TensorType,
+        dtype: str,
+        shape: Sequence[int] | None = None,
+        strides: Sequence[int] | None = None,
+    ) -> Place:
         """The next buffer, an input, in the dtype that is computed in.
 
         Args:
@@ -283,7 +318,13 @@ class Builder:
         self.one_pass(WIDEN[kind.dtype], source, place)
         return place
 
-    def written(self, kind: TensorType, dtype: str, shape: Sequence[int] | None = None, strides: Sequence[int] | None = None) -> Written:  # fmt: skip
+    def written(
+        self,
+        kind: TensorType,
+        dtype: str,
+        shape: Sequence[int] | None = None,
+        strides: Sequence[int] | None = None,
+    ) -> Written:
         """The next buffer, an output, and dense memory of the dtype that is computed in; arguments as of `read`."""
         shape = kind.shape if shape is None else shape
         if kind.dtype == dtype:
@@ -309,7 +350,9 @@ class Builder:
 
     # -- the end
 
-    def finish(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], operator: str) -> Prepared:  # fmt: skip
+    def finish(
+        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], operator: str
+    ) -> Prepared:
         """The plan, whose buffers are `inputs`, then `outputs`."""
         assert len(inputs) + len(outputs) == self._buffers
         places = (_Place * len(self._places))(*(_Place(*item) for item in self._places))
@@ -321,9 +364,15 @@ class Builder:
             len(places), len(steps), self._scratch, self.threads, places, steps, arguments, None
         )
         made = Prepared(
-            operator, tuple(inputs), tuple(outputs), self.dnnl.function, ctypes.addressof(plan),
-            implementations=tuple(self.names), scratch_bytes=self._scratch, kept=(plan, places, steps, arguments),
-        )  # fmt: skip
+            operator,
+            tuple(inputs),
+            tuple(outputs),
+            self.dnnl.function,
+            ctypes.addressof(plan),
+            implementations=tuple(self.names),
+            scratch_bytes=self._scratch,
+            kept=(plan, places, steps, arguments),
+        )
         # at the end of the process the system is quicker, and other threads may still be at it
         weakref.finalize(made, _forget, self.dnnl, plan, tuple(self._owned)).atexit = False
         self._owned = []

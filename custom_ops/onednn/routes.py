@@ -14,7 +14,9 @@ LOWERINGS = ("auto", "onednn", "im2col")
 def check_dtype(operator: str, dtype: str) -> None:
     """Raises `InputError` for a dtype that is not computed here."""
     if dtype not in DTYPES:
-        raise InputError(f"{operator}: dtype is not computed", expected=" or ".join(DTYPES), got=repr(dtype))  # fmt: skip
+        raise InputError(
+            f"{operator}: dtype is not computed", expected=" or ".join(DTYPES), got=repr(dtype)
+        )
 
 
 OPERATIONS_PER_US, BYTES_PER_US = 2.6e5, 1e5
@@ -35,7 +37,9 @@ def checked_threads(operator: str, threads: int | None, *, operations: int, elem
     """
     found = environment.threads() if threads is None else threads
     if isinstance(found, bool) or not isinstance(found, int) or not 1 <= found <= 256:
-        raise InputError(f"{operator}: threads is wrong", expected="a number from 1 to 256", got=repr(threads))  # fmt: skip
+        raise InputError(
+            f"{operator}: threads is wrong", expected="a number from 1 to 256", got=repr(threads)
+        )
     alone_us = max(operations / OPERATIONS_PER_US, 4 * elements / BYTES_PER_US)
     return found if threads is not None or alone_us * (1 - 1 / found) > WAKING_US else 1
 
@@ -48,9 +52,15 @@ def chosen(operator: str, lowering: str, dtype: str) -> Library | None:
         MissingError, CompileError: oneDNN is asked for and cannot be had.
     """
     if lowering not in LOWERINGS:
-        raise InputError(f"{operator}: lowering is unknown", expected=" or ".join(LOWERINGS), got=repr(lowering))  # fmt: skip
+        raise InputError(
+            f"{operator}: lowering is unknown", expected=" or ".join(LOWERINGS), got=repr(lowering)
+        )
     if lowering == "onednn" and dtype == "float64":
-        raise InputError(f"{operator}: oneDNN does not compute this dtype", expected="float32, float16 or bfloat16", got=repr(dtype))  # fmt: skip
+        raise InputError(
+            f"{operator}: oneDNN does not compute this dtype",
+            expected="float32, float16 or bfloat16",
+            got=repr(dtype),
+        )
     if lowering == "im2col" or dtype == "float64" or (lowering == "auto" and why_missing()):
         return None
     return library()

@@ -22,9 +22,16 @@ def try_out(library: Library) -> None:
     after = Epilogue(activation="leaky_relu", alpha=0.5)
     generator = np.random.default_rng(0)
     # small whole numbers: every sum is exact, whatever its order
-    given = [generator.integers(-3, 4, shape).astype(np.float32) for shape in (sizes.x, sizes.weight)]  # fmt: skip
-    inputs = tuple(TensorType(name, item.shape, "float32") for name, item in zip(("x", "weight"), given, strict=True))  # fmt: skip
-    prepared = plan_forward("Conv2d", sizes, inputs, TensorType("y", sizes.y, "float32"), after, THREADS, library)  # fmt: skip
+    given = [
+        generator.integers(-3, 4, shape).astype(np.float32) for shape in (sizes.x, sizes.weight)
+    ]
+    inputs = tuple(
+        TensorType(name, item.shape, "float32")
+        for name, item in zip(("x", "weight"), given, strict=True)
+    )
+    prepared = plan_forward(
+        "Conv2d", sizes, inputs, TensorType("y", sizes.y, "float32"), after, THREADS, library
+    )
     if not np.array_equal(prepared.call(given)[0], forward(sizes, after, *given)):
         raise CompileError(
             "oneDNN gave a wrong result in a trial",

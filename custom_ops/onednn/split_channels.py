@@ -31,13 +31,31 @@ NOTHING_FOLLOWS = Following(NOTHING)
 
 def pieces(sizes: Geometry, dtype: str) -> int:
     """Into how many pieces the channels go; 1 where their sum is short, or copying a piece would take as long as computing it."""
-    if dtype != "float32" or sizes.groups > 1 or sizes.weight[2:] == (1, 1) or math.prod(sizes.weight[1:]) < LONG_SUM:  # fmt: skip
+    if (
+        dtype != "float32"
+        or sizes.groups > 1
+        or sizes.weight[2:] == (1, 1)
+        or math.prod(sizes.weight[1:]) < LONG_SUM
+    ):
         return 1
     channels = sizes.x[1]
-    return max(many for many in range(1, MOST + 1) if channels % many == 0 and (many == 1 or channels // many >= LEAST_CHANNELS))  # fmt: skip
+    return max(
+        many
+        for many in range(1, MOST + 1)
+        if channels % many == 0 and (many == 1 or channels // many >= LEAST_CHANNELS)
+    )
 
 
-def forward(builder: Builder, sizes: Geometry, dtype: str, x: Place, weight: Place, y: Written, following: Following, last: Collection[str]) -> bool:  # fmt: skip
+def forward(
+    builder: Builder,
+    sizes: Geometry,
+    dtype: str,
+    x: Place,
+    weight: Place,
+    y: Written,
+    following: Following,
+    last: Collection[str],
+) -> bool:
     """The steps of the convolution and what follows; False, and nothing written, where the whole is as good or pieces would be slow.
 
     Args:
@@ -47,7 +65,9 @@ def forward(builder: Builder, sizes: Geometry, dtype: str, x: Place, weight: Pla
     if many == 1:
         return False
     each = sizes.x[1] // many
-    part = replace(sizes, x=(sizes.x[0], each, *sizes.x[2:]), weight=(sizes.weight[0], each, *sizes.weight[2:]))  # fmt: skip
+    part = replace(
+        sizes, x=(sizes.x[0], each, *sizes.x[2:]), weight=(sizes.weight[0], each, *sizes.weight[2:])
+    )
     laid = {
         "x": builder.dense(part.x, dtype, layouts.strides(part.x, True)),
         "weight": builder.free(part.weight, dtype),
@@ -57,20 +77,33 @@ def forward(builder: Builder, sizes: Geometry, dtype: str, x: Place, weight: Pla
     primitives: list[Any] = []
     for end in ends:
         attributes = end.attributes(builder, laid["y"], onto=bool(primitives))
-        primitives.append(convolution(builder, part, laid, end.bias and end.bias.description, attributes))  # fmt: skip
+        primitives.append(
+            convolution(builder, part, laid, end.bias and end.bias.description, attributes)
+        )
         if builder.names[-1] != ONE_BY_ONE:
             del builder.names[-len(primitives) :]
             return False
     result = builder.target(y, laid["y"])
-    x_strides, strides = layouts.strides(sizes.x, "x" in last) or row_major(sizes.x), row_major(sizes.weight)  # fmt: skip
-    x_part, weight_part = builder.dense(part.x, dtype, x_strides), builder.dense(part.weight, dtype, strides)  # fmt: skip
+    x_strides, strides = (
+        layouts.strides(sizes.x, "x" in last) or row_major(sizes.x),
+        row_major(sizes.weight),
+    )
+    x_part, weight_part = (
+        builder.dense(part.x, dtype, x_strides),
+        builder.dense(part.weight, dtype, strides),
+    )
     for number, (primitive, end) in enumerate(zip(primitives, ends, strict=True)):
         taken = {
             constants.SOURCE: builder.part(x, x_part, BYTES * number * each * x_strides[1]),
-            constants.WEIGHTS: builder.part(weight, weight_part, BYTES * number * each * strides[1]),
+            constants.WEIGHTS: builder.part(
+                weight, weight_part, BYTES * number * each * strides[1]
+            ),
             **end.arguments(onto=number > 0),
-        }  # fmt: skip
-        given = {name: builder.converted(place, builder.wanted(primitive, name)) for name, place in taken.items()}  # fmt: skip
+        }
+        given = {
+            name: builder.converted(place, builder.wanted(primitive, name))
+            for name, place in taken.items()
+        }
         builder.execute(primitive, {**given, constants.RESULT: result})
     builder.deliver(result, y, relu=following.after.has_own_relu)
     return True

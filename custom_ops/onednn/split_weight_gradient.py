@@ -78,4 +78,9 @@ def _piece(sizes: Geometry, image: int, images: int, row: int, rows: int) -> Pie
     # rows between two steps as well: oneDNN's quick way with weights of 1 × 1 wants them
     first, last = max(begin, 0), min(max(end, begin + rows * sizes.stride[0]), sizes.x[2])
     x = (images, sizes.x[1], max(last - first, 0), sizes.x[3])
-    return Piece(replace(sizes, x=x, padding=(first - begin, max(end - last, 0), *sizes.padding[2:])), image, first, row)  # fmt: skip
+    return Piece(
+        replace(sizes, x=x, padding=(first - begin, max(end - last, 0), *sizes.padding[2:])),
+        image,
+        first,
+        row,
+    )

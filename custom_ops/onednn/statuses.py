@@ -5,9 +5,18 @@ from __future__ import annotations
 NO_MEMORY = 101
 """Of our runtime: its scratch memory cannot be had."""
 STATUSES = (
-    "success", "out of memory", "invalid arguments", "unimplemented", "last implementation reached", "runtime error",
-    "not required", "invalid graph", "invalid operation of a graph", "invalid shape", "invalid data type",
-)  # fmt: skip
+    "success",
+    "out of memory",
+    "invalid arguments",
+    "unimplemented",
+    "last implementation reached",
+    "runtime error",
+    "not required",
+    "invalid graph",
+    "invalid operation of a graph",
+    "invalid shape",
+    "invalid data type",
+)
 
 
 def describe(status: int) -> str:

@@ -49,4 +49,6 @@ def as_cell(activation: Any, place: str) -> Any:
             expected = ", ".join(NAMES)
     elif HAS_MINDSPORE and isinstance(activation, (Cell, ops.Primitive)):
         return activation
-    raise InputError(f"{place}: activation is unknown", place=place, expected=expected, got=repr(activation))  # fmt: skip
+    raise InputError(
+        f"{place}: activation is unknown", place=place, expected=expected, got=repr(activation)
+    )

@@ -90,12 +90,16 @@ ADD_LAYER_NORM = OpSpec(
         layer_norm.formula(x + residual, gamma, beta, **more),
         x + residual,
     ),
-    samples=(((6, 40), (6, 40), (40,), (40,)), ((2, 3, 17), (2, 3, 17), (17,), (17,)), ((0, 4), (0, 4), (4,), (4,))),
+    samples=(
+        ((6, 40), (6, 40), (40,), (40,)),
+        ((2, 3, 17), (2, 3, 17), (17,), (17,)),
+        ((0, 4), (0, 4), (4,), (4,)),
+    ),
     nan="row",
     tbe="fused/add_layer_norm",
     tbe_gradient="fused/add_layer_norm_grad",
     doc="y = LayerNorm(x + residual), and x + residual",
-)  # fmt: skip
+)
 
 
 class AddLayerNorm(layer_norm.LayerNormCell):

@@ -84,11 +84,31 @@ def _problem(
     kind, steps = _mask(given[3], q.dtype, scores) if len(given) > 3 else (_NO_MASK, (0,) * 4)
     y = Described((*q.shape[:3], value_width), q.dtype)
     if scale is None and width == 0:
-        raise _refuse("q has a width that no scale follows from", "a width of 1 or more, or scale", str(q))  # fmt: skip
+        raise _refuse(
+            "q has a width that no scale follows from", "a width of 1 or more, or scale", str(q)
+        )
     factor = width**-0.5 if scale is None else float(scale)
     (bits,) = struct.unpack("<q", struct.pack("<d", factor))
-    sizes = (batch, heads, heads // shared, queries, keys, width, value_width, int(is_causal), kind, bits)  # fmt: skip
-    numbers = (*sizes, *_steps(q, layout), *_steps(k, layout), *_steps(v, layout), *_steps(y, layout), *steps)  # fmt: skip
+    sizes = (
+        batch,
+        heads,
+        heads // shared,
+        queries,
+        keys,
+        width,
+        value_width,
+        int(is_causal),
+        kind,
+        bits,
+    )
+    numbers = (
+        *sizes,
+        *_steps(q, layout),
+        *_steps(k, layout),
+        *_steps(v, layout),
+        *_steps(y, layout),
+        *steps,
+    )
     wide = "float64" if q.dtype == "float64" else "float32"
     return y, Described((batch, heads, queries), wide), numbers
 
@@ -108,7 +128,9 @@ def backward_written(*given: Described, **attributes: Any) -> Written:
             "the gradient does not fit", f"{y}", ", ".join(str(one) for one in given[-3:])
         )
     options = (f"-DELEMENT={_ELEMENTS[y.dtype]}",)
-    return Written(f"{NAME}_grad", "attention.c", "attention_backward", given, given[:3], numbers, options)  # fmt: skip
+    return Written(
+        f"{NAME}_grad", "attention.c", "attention_backward", given, given[:3], numbers, options
+    )
 
 
 def composite(q: Any, k: Any, v: Any, *, scale: Any, is_causal: Any, layout: Any) -> Any:
@@ -145,9 +167,15 @@ def composite_masked(
 
 
 def formula(
-    q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: np.ndarray | None = None, *,
-    scale: float | None = None, is_causal: bool = False, layout: str = "BNSD",
-) -> np.ndarray:  # fmt: skip
+    q: np.ndarray,
+    k: np.ndarray,
+    v: np.ndarray,
+    mask: np.ndarray | None = None,
+    *,
+    scale: float | None = None,
+    is_causal: bool = False,
+    layout: str = "BNSD",
+) -> np.ndarray:
     """softmax(scale · q kᵀ + mask) v with the whole matrix of weights; 0 for queries that look at no key."""
     order = (*LAYOUTS[layout], 3)
     q, k, v = (one.transpose(order) for one in (q, k, v))

@@ -93,8 +93,11 @@ class BatchNorm(Called):
                 got=repr(momentum),
             )
         chosen = {
-            "eps": float(eps), "activation": activation, "data_format": data_format, "alpha": float(alpha)
-        }  # fmt: skip
+            "eps": float(eps),
+            "activation": activation,
+            "data_format": data_format,
+            "alpha": float(alpha),
+        }
         object.__setattr__(self, "spec", BATCH_NORM_INFERENCE)
         object.__setattr__(self, "attributes", chosen)
         self.momentum, self.use_batch_statistics = float(momentum), use_batch_statistics
@@ -113,9 +116,20 @@ class BatchNorm(Called):
     ) -> Any:
         """One with the weights of an `nn.BatchNorm1d` or `BatchNorm2d`: the same Parameters."""
         made = cls(
-            norm.num_features, norm.eps, 1.0 - norm.momentum, norm.gamma.requires_grad, norm.gamma, norm.beta,
-            norm.moving_mean, norm.moving_variance, norm.use_batch_statistics, norm.format, activation=activation, alpha=alpha, route=route,
-        )  # fmt: skip
+            norm.num_features,
+            norm.eps,
+            1.0 - norm.momentum,
+            norm.gamma.requires_grad,
+            norm.gamma,
+            norm.beta,
+            norm.moving_mean,
+            norm.moving_variance,
+            norm.use_batch_statistics,
+            norm.format,
+            activation=activation,
+            alpha=alpha,
+            route=route,
+        )
         made.set_train(norm.training)
         return made
 
@@ -142,7 +156,11 @@ class BatchNorm(Called):
             self.training if self.use_batch_statistics is None else self.use_batch_statistics
         )
         object.__setattr__(self, "spec", BATCH_NORM_TRAINING if use_batch else BATCH_NORM_INFERENCE)
-        own = (self.gamma, self.beta) if use_batch else (self.gamma, self.beta, self.moving_mean, self.moving_variance)  # fmt: skip
+        own = (
+            (self.gamma, self.beta)
+            if use_batch
+            else (self.gamma, self.beta, self.moving_mean, self.moving_variance)
+        )
         given = (*arrays, *map(as_array, own[len(arrays) - 1 :]))
         if not use_batch:
             return super().forward(*given)

@@ -95,9 +95,17 @@ def infer_composite(
 
 
 def infer_formula(
-    x: Any, gamma: Any, beta: Any, moving_mean: Any, moving_variance: Any,
-    *, eps: float = 1e-5, activation: str = "", data_format: str = "NCHW", alpha: float = LEAK,
-) -> Any:  # fmt: skip
+    x: Any,
+    gamma: Any,
+    beta: Any,
+    moving_mean: Any,
+    moving_variance: Any,
+    *,
+    eps: float = 1e-5,
+    activation: str = "",
+    data_format: str = "NCHW",
+    alpha: float = LEAK,
+) -> Any:
     """activation((x − mean) / √(variance + eps)·gamma + beta)."""
     channels = x if data_format == "NHWC" else np.moveaxis(x, 1, -1)
     z = (channels - moving_mean) / np.sqrt(moving_variance + eps) * gamma + beta

@@ -117,7 +117,9 @@ def train_formula(x: Any, gamma: Any, beta: Any, **more: Any) -> Any:
     """The same with mean and variance of the batch, which are outputs too; those of nothing are 0."""
     channels = x if more.get("data_format") == "NHWC" else np.moveaxis(x, 1, -1)
     axes = tuple(range(x.ndim - 1))
-    middle, variance = (channels.mean(axes), channels.var(axes)) if x.size else np.zeros((2, channels.shape[-1]))  # fmt: skip
+    middle, variance = (
+        (channels.mean(axes), channels.var(axes)) if x.size else np.zeros((2, channels.shape[-1]))
+    )
     return infer_formula(x, gamma, beta, middle, variance, **more), middle, variance
 
 

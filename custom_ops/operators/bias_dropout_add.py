@@ -52,9 +52,15 @@ def kept(shape: Any, key: Any, p: float, dtype: str) -> Any:
 def compute(x: Any, bias: Any, residual: Any, key: Any, *, p: float) -> Any:
     """y = (x + bias)·kept + residual, rounded once."""
     if [str(size) for size in common_shape(x, bias, residual)] != [str(size) for size in x.shape]:
-        raise InputError("bias and residual do not fit x", expected=f"what is broadcast to {shape_text(x.shape)}", got=f"{shape_text(bias.shape)} and {shape_text(residual.shape)}")  # fmt: skip
+        raise InputError(
+            "bias and residual do not fit x",
+            expected=f"what is broadcast to {shape_text(x.shape)}",
+            got=f"{shape_text(bias.shape)} and {shape_text(residual.shape)}",
+        )
     if key.ndim != 1 or not is_one(key.shape[0]):
-        raise InputError(f"{key.name} is no key", expected="int32 of shape (1,)", got=shape_text(key.shape))  # fmt: skip
+        raise InputError(
+            f"{key.name} is no key", expected="int32 of shape (1,)", got=shape_text(key.shape)
+        )
     a, b, c = wide(x, bias, residual)
     total = dsl.vadd(a, b)
     if p > 0:
@@ -86,20 +92,36 @@ def formula(x: Any, bias: Any, residual: Any, key: Any, p: float) -> Any:
 
 
 KEPT = step_operator(
-    "DropoutKept", ("x", "key"), ("kept",), "dropout_kept", lambda x, key, p: (x,), lambda x, key: (x,),
-    "1 where a dropout of x keeps an element, else 0.", attributes={"p": 0.5}, given={"key": "int32"},
-)  # fmt: skip
+    "DropoutKept",
+    ("x", "key"),
+    ("kept",),
+    "dropout_kept",
+    lambda x, key, p: (x,),
+    lambda x, key: (x,),
+    "1 where a dropout of x keeps an element, else 0.",
+    attributes={"p": 0.5},
+    given={"key": "int32"},
+)
 OF_KEPT = step_operator(
-    "BiasDropoutAddOfKept", ("x", "bias", "residual", "kept"), ("y",), "bias_dropout_add",
-    lambda x, bias, residual, kept, p: (x,), lambda x, *_: (x,),
-    "y = (x + bias)·kept / (1 − p) + residual", attributes={"p": 0.5},
-)  # fmt: skip
+    "BiasDropoutAddOfKept",
+    ("x", "bias", "residual", "kept"),
+    ("y",),
+    "bias_dropout_add",
+    lambda x, bias, residual, kept, p: (x,),
+    lambda x, *_: (x,),
+    "y = (x + bias)·kept / (1 − p) + residual",
+    attributes={"p": 0.5},
+)
 GRADIENT_OF_KEPT = step_operator(
-    "BiasDropoutAddOfKeptGrad", ("bias", "residual", "kept", "grad_y"), ("grad_x", "grad_bias", "grad_residual"),
-    "bias_dropout_add_grad", lambda bias, residual, kept, grad_y, p: (grad_y, bias, residual),
+    "BiasDropoutAddOfKeptGrad",
+    ("bias", "residual", "kept", "grad_y"),
+    ("grad_x", "grad_bias", "grad_residual"),
+    "bias_dropout_add_grad",
+    lambda bias, residual, kept, grad_y, p: (grad_y, bias, residual),
     lambda bias, residual, kept, grad_y: (grad_y, bias, residual),
-    "Gradients of BiasDropoutAddOfKept, of tensors of one dtype.", attributes={"p": 0.5},
-)  # fmt: skip
+    "Gradients of BiasDropoutAddOfKept, of tensors of one dtype.",
+    attributes={"p": 0.5},
+)
 
 
 def tbe_steps(p: float) -> TbeSteps:
@@ -115,7 +137,9 @@ def tbe_gradient_steps(p: float) -> TbeSteps:
     """What was kept is counted again."""
     told, made = {"p": p}, ("grad_x", "grad_bias", "grad_residual")
     if not p:
-        return TbeSteps((TbeStep(GRADIENT_OF_KEPT, ("bias", "residual", "grad_y", "grad_y"), made, told),))  # fmt: skip
+        return TbeSteps(
+            (TbeStep(GRADIENT_OF_KEPT, ("bias", "residual", "grad_y", "grad_y"), made, told),)
+        )
     kept = TbeStep(KEPT, ("x", "key"), ("kept",), told)
     rest = TbeStep(GRADIENT_OF_KEPT, ("bias", "residual", "kept", "grad_y"), made, told)
     return TbeSteps((kept, rest))
@@ -134,13 +158,16 @@ BIAS_DROPOUT_ADD = OpSpec(
     undifferentiable=frozenset({"key"}),
     integers={"key": ("int32", 2**31 - 1)},
     samples=(
-        ((4, 8), (8,), (4, 8), (1,)), ((3, 5, 7), (7,), (3, 5, 7), (1,)), ((1,), (1,), (1,), (1,)), ((0, 4), (4,), (0, 4), (1,)),
+        ((4, 8), (8,), (4, 8), (1,)),
+        ((3, 5, 7), (7,), (3, 5, 7), (1,)),
+        ((1,), (1,), (1,), (1,)),
+        ((0, 4), (4,), (0, 4), (1,)),
         ((6, 3), (6, 1), (3,), (1,)),
     ),
     tbe_steps=tbe_steps,
     tbe_gradient_steps=tbe_gradient_steps,
     doc="y = dropout(x + bias) + residual",
-)  # fmt: skip
+)
 
 
 class BiasDropoutAdd(ChoosingCell):

@@ -28,13 +28,23 @@ def _sides(anchor: Any) -> tuple[float, float]:
         across, down = anchor
         return float(across), float(down)
     except (TypeError, ValueError) as error:
-        raise InputError("BoxDecode: an anchor is no pair of numbers", place="BoxDecode", expected="width and height", got=repr(anchor)) from error  # fmt: skip
+        raise InputError(
+            "BoxDecode: an anchor is no pair of numbers",
+            place="BoxDecode",
+            expected="width and height",
+            got=repr(anchor),
+        ) from error
 
 
 def _check(x: Any, anchors: Any, version: str) -> None:
     """Raises `InputError` for a shape that is no prediction, and for an unknown version."""
     if version not in VERSIONS:
-        raise InputError("BoxDecode: unknown version", place="BoxDecode", expected=" or ".join(VERSIONS), got=repr(version))  # fmt: skip
+        raise InputError(
+            "BoxDecode: unknown version",
+            place="BoxDecode",
+            expected=" or ".join(VERSIONS),
+            got=repr(version),
+        )
     shape = sizes(x)
     if len(shape) != 5 or shape[3] != len(anchors) or shape[4] < 6:
         raise InputError(
@@ -68,7 +78,9 @@ def compute(
 
     def read(first: int) -> Any:
         columns = [kind * size + first + axis for kind in range(kinds) for axis in (0, 1, 0, 1)]
-        return dsl.compute(corners, lambda *i: rows[i[0], i[1], i[2], chosen(i[3], columns, "int32")], "read")  # fmt: skip
+        return dsl.compute(
+            corners, lambda *i: rows[i[0], i[1], i[2], chosen(i[3], columns, "int32")], "read"
+        )
 
     def grid(*i: Any) -> Any:
         return dsl.select((i[3] % 2).equal(0), dsl.cast(kept, i[2]), dsl.cast(kept, i[1]))
@@ -212,7 +224,9 @@ class BoxDecode(FusedCell):
         route: str = "",
     ):
         attributes: dict[str, Any] = {
-            "anchors": tuple(map(_sides, anchors)), "stride": real("BoxDecode", "stride", stride), "version": version,
+            "anchors": tuple(map(_sides, anchors)),
+            "stride": real("BoxDecode", "stride", stride),
+            "version": version,
             "float16_inside": bool(float16_inside),
-        }  # fmt: skip
+        }
         super().__init__(DECODING, attributes, route)

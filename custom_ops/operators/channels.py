@@ -39,15 +39,25 @@ def _silu_slope(z: Any, _: float) -> Any:
     return dsl.vmul(share, dsl.vadds(dsl.vmul(z, rest), 1.0))
 
 
-ACTIVATIONS = MappingProxyType({
-    "relu": Activation(
-        lambda z, _: dsl.vrelu(z), lambda z, _: dsl.vcmpsel(z, 0.0, "gt", 1.0, 0.0), lambda z, _: np.maximum(z, 0)
-    ),
-    "leaky_relu": Activation(
-        dsl.vlrelu, lambda z, alpha: dsl.vcmpsel(z, 0.0, "gt", 1.0, alpha), lambda z, alpha: np.where(z > 0, z, alpha * z)
-    ),
-    "silu": Activation(lambda z, _: dsl.vmul(z, dsl.ext.sigmoid(z)), _silu_slope, lambda z, _: z / (1 + np.exp(-z))),
-})  # fmt: skip
+ACTIVATIONS = MappingProxyType(
+    {
+        "relu": Activation(
+            lambda z, _: dsl.vrelu(z),
+            lambda z, _: dsl.vcmpsel(z, 0.0, "gt", 1.0, 0.0),
+            lambda z, _: np.maximum(z, 0),
+        ),
+        "leaky_relu": Activation(
+            dsl.vlrelu,
+            lambda z, alpha: dsl.vcmpsel(z, 0.0, "gt", 1.0, alpha),
+            lambda z, alpha: np.where(z > 0, z, alpha * z),
+        ),
+        "silu": Activation(
+            lambda z, _: dsl.vmul(z, dsl.ext.sigmoid(z)),
+            _silu_slope,
+            lambda z, _: z / (1 + np.exp(-z)),
+        ),
+    }
+)
 """By name; empty for none."""
 
 
@@ -102,9 +112,17 @@ def activated(z: Any, activation: str, alpha: float) -> Any:
 
 
 def slopes(
-    x: Any, gamma: Any, beta: Any, middle: Any, variance: Any, grad: Any,
-    eps: float, activation: str, data_format: str, alpha: float,
-) -> tuple[Any, Any, Any, Any]:  # fmt: skip
+    x: Any,
+    gamma: Any,
+    beta: Any,
+    middle: Any,
+    variance: Any,
+    grad: Any,
+    eps: float,
+    activation: str,
+    data_format: str,
+    alpha: float,
+) -> tuple[Any, Any, Any, Any]:
     """Normalised x, the gradient of what the activation is given, and rstd and gamma of each channel."""
     given, slope, (_, shape) = wide(x), wide(grad), layout_of(x, data_format)
     middle, variance, factor, offset = (

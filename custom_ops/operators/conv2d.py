@@ -54,8 +54,14 @@ def convolution_spec(name: str, *, bias: bool = True, activation: str = "") -> O
         known: dict[str, Described], activation: str, sizes: dict[str, Any], alpha: float | None
     ) -> Any:
         return prepare_conv2d(
-            known["x"].shape, known["weight"].shape, bias=bias, activation=activation, alpha=alpha, operator=name, **sizes
-        )  # fmt: skip
+            known["x"].shape,
+            known["weight"].shape,
+            bias=bias,
+            activation=activation,
+            alpha=alpha,
+            operator=name,
+            **sizes,
+        )
 
     def written(*given: Described, alpha: float | None = None, **attributes: Any) -> Chain:
         known = dict(zip(inputs, given, strict=True))
@@ -63,7 +69,12 @@ def convolution_spec(name: str, *, bias: bool = True, activation: str = "") -> O
         sizes = {**attributes, "dtype": given[0].dtype, "threads": threads()}
         kernel = forward(known, activation, sizes, alpha)
         if bias and known["bias"].shape != given[1].shape[:1]:
-            raise InputError(f"{name}: bias does not fit weight", place=name, expected=str(given[1].shape[:1]), got=str(given[2]))  # fmt: skip
+            raise InputError(
+                f"{name}: bias does not fit weight",
+                place=name,
+                expected=str(given[1].shape[:1]),
+                got=str(given[2]),
+            )
         y = Described(kernel.outputs[0].shape, given[0].dtype)
         return Chain(name, known, {"y": y}, (Step(kernel, inputs, ("y",)),))
 
@@ -92,11 +103,18 @@ def convolution_spec(name: str, *, bias: bool = True, activation: str = "") -> O
             x.shape, weight.shape, wanted=wanted, operator=f"{name}_grad", **sizes
         )
         if backward.inputs[0].shape != grad.shape:
-            raise InputError(f"{name}_grad: the gradient does not fit", place=name, expected=str(backward.inputs[0]), got=str(grad))  # fmt: skip
+            raise InputError(
+                f"{name}_grad: the gradient does not fit",
+                place=name,
+                expected=str(backward.inputs[0]),
+                got=str(grad),
+            )
         like = {"x": x, "weight": weight, "bias": Described(weight.shape[:1], x.dtype)}
         outputs = {f"grad_{one}": like[one] for one in wanted}
         reads = {"grad": made, "weight": "weight", "x": "x"}
-        steps.append(Step(backward, tuple(reads[one.name] for one in backward.inputs), tuple(outputs)))  # fmt: skip
+        steps.append(
+            Step(backward, tuple(reads[one.name] for one in backward.inputs), tuple(outputs))
+        )
         return Chain(f"{name}_grad", known, outputs, tuple(steps))
 
     def tbe_gradient_steps(**attributes: Any) -> TbeSteps:
@@ -134,19 +152,24 @@ def convolution_spec(name: str, *, bias: bool = True, activation: str = "") -> O
         # the gradient of an activation would be computed twice
         gradients_apart=() if activation else (("x",), ("weight", *more)),
         saves=saves,
-        attributes={"stride": 1, "padding": 0, "dilation": 1, "groups": 1, "lowering": "auto"} | leak,
+        attributes={"stride": 1, "padding": 0, "dilation": 1, "groups": 1, "lowering": "auto"}
+        | leak,
         variants=({"alpha": 0.25},) if leak else (),
         composite=composed,
         formula=formula,
         samples=tuple(
             (x, weight, weight[:1]) if bias else (x, weight)
-            for x, weight in (((2, 6, 9, 8), (10, 6, 3, 3)), ((3, 16, 7, 7), (24, 16, 1, 1)), ((1, 3, 5, 6), (4, 3, 5, 2)))
+            for x, weight in (
+                ((2, 6, 9, 8), (10, 6, 3, 3)),
+                ((3, 16, 7, 7), (24, 16, 1, 1)),
+                ((1, 3, 5, 6), (4, 3, 5, 2)),
+            )
         ),
         nan="undefined",
         tbe="_".join(filter(None, ("fused/conv2d", "bias" * bias, activation))),
         tbe_gradient_steps=tbe_gradient_steps,
         doc="y = activation(conv(x, weight) + bias)",
-    )  # fmt: skip
+    )
 
 
 def _pads(size, reach, stride, padding, axis):  # type: ignore[no-untyped-def]
@@ -211,8 +234,15 @@ def _pair(name: str, argument: str, value: Any) -> tuple[int, int]:
     """Height and width of what nn.Conv2d takes: one number, two, or four of which the first two are 1."""
     found = (value, value) if isinstance(value, int) else tuple(value)
     found = found[2:] if len(found) == 4 else found
-    if len(found) != 2 or not all(isinstance(one, int) and not isinstance(one, bool) and one > 0 for one in found):  # fmt: skip
-        raise InputError(f"{name}: {argument} is wrong", place=name, expected="one positive number, or two", got=repr(value))  # fmt: skip
+    if len(found) != 2 or not all(
+        isinstance(one, int) and not isinstance(one, bool) and one > 0 for one in found
+    ):
+        raise InputError(
+            f"{name}: {argument} is wrong",
+            place=name,
+            expected="one positive number, or two",
+            got=repr(value),
+        )
     return found[0], found[1]
 
 
@@ -224,19 +254,36 @@ def padding_of(name: str, pad_mode: str, padding: Any) -> Any:
     """
     mode = str(pad_mode).lower()
     if mode not in ("same", "valid", "pad"):
-        raise InputError(f"{name}: unknown pad_mode", place=name, expected="same, valid or pad", got=repr(pad_mode))  # fmt: skip
+        raise InputError(
+            f"{name}: unknown pad_mode",
+            place=name,
+            expected="same, valid or pad",
+            got=repr(pad_mode),
+        )
     whole = (padding,) * 4 if isinstance(padding, int) else tuple(padding)
     if mode == "pad":
         return whole
     if any(whole):
-        raise InputError(f"{name}: padding is given to a pad_mode without it", place=name, expected='0, or pad_mode="pad"', got=repr(padding))  # fmt: skip
+        raise InputError(
+            f"{name}: padding is given to a pad_mode without it",
+            place=name,
+            expected='0, or pad_mode="pad"',
+            got=repr(padding),
+        )
     return mode
 
 
-def conv_attributes(name: str, stride: Any, pad_mode: str, padding: Any, dilation: Any, group: int, lowering: str) -> dict[str, Any]:  # fmt: skip
+def conv_attributes(
+    name: str, stride: Any, pad_mode: str, padding: Any, dilation: Any, group: int, lowering: str
+) -> dict[str, Any]:
     """The arguments of nn.Conv2d as attributes of the operator."""
     if lowering not in LOWERINGS:
-        raise InputError(f"{name}: unknown lowering", place=name, expected=" or ".join(LOWERINGS), got=repr(lowering))  # fmt: skip
+        raise InputError(
+            f"{name}: unknown lowering",
+            place=name,
+            expected=" or ".join(LOWERINGS),
+            got=repr(lowering),
+        )
     return {
         "stride": _pair(name, "stride", stride),
         "padding": padding_of(name, pad_mode, padding),
@@ -293,17 +340,40 @@ class Conv2d(WeightedCell):
     """
 
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, pad_mode: str = "same", padding: Any = 0,
-        dilation: Any = 1, group: int = 1, has_bias: bool = False, weight_init: Any = None, bias_init: Any = None,
-        data_format: str = "NCHW", dtype: Any = None, lowering: str = "auto", route: str = "",
-    ):  # fmt: skip
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        pad_mode: str = "same",
+        padding: Any = 0,
+        dilation: Any = 1,
+        group: int = 1,
+        has_bias: bool = False,
+        weight_init: Any = None,
+        bias_init: Any = None,
+        data_format: str = "NCHW",
+        dtype: Any = None,
+        lowering: str = "auto",
+        route: str = "",
+    ):
         attributes = conv_attributes("Conv2d", stride, pad_mode, padding, dilation, group, lowering)
         if data_format != "NCHW":
-            raise InputError("Conv2d: data_format is not computed on CPU", place="Conv2d", expected="NCHW", got=repr(data_format))  # fmt: skip
+            raise InputError(
+                "Conv2d: data_format is not computed on CPU",
+                place="Conv2d",
+                expected="NCHW",
+                got=repr(data_format),
+            )
         kernel = _pair("Conv2d", "kernel_size", kernel_size)
         for argument, value in (("in_channels", in_channels), ("out_channels", out_channels)):
             if group < 1 or value < 1 or value % group:
-                raise InputError(f"Conv2d: {argument} does not fit group", place="Conv2d", expected=f"a multiple of {group}", got=repr(value))  # fmt: skip
+                raise InputError(
+                    f"Conv2d: {argument} does not fit group",
+                    place="Conv2d",
+                    expected=f"a multiple of {group}",
+                    got=repr(value),
+                )
         shape = (out_channels, in_channels // group, *kernel)
         bound = 1 / math.sqrt(math.prod(shape[1:]))
         initial = uniform(bound, he=True) if weight_init is None else weight_init
@@ -323,9 +393,21 @@ class Conv2d(WeightedCell):
         bias = conv.bias if conv.has_bias else None
         with keeping_names(conv.weight, bias):
             made = cls(
-                conv.in_channels, conv.out_channels, conv.kernel_size, conv.stride, conv.pad_mode, conv.padding,
-                conv.dilation, conv.group, conv.has_bias, conv.weight, bias, conv.data_format, lowering=lowering, route=route,
-            )  # fmt: skip
+                conv.in_channels,
+                conv.out_channels,
+                conv.kernel_size,
+                conv.stride,
+                conv.pad_mode,
+                conv.padding,
+                conv.dilation,
+                conv.group,
+                conv.has_bias,
+                conv.weight,
+                bias,
+                conv.data_format,
+                lowering=lowering,
+                route=route,
+            )
         made.set_train(conv.training)
         return made
 

@@ -98,17 +98,39 @@ class FusedConvBN:
     """
 
     def __init__(
-        self, conv_weight: Any, conv_bias: Any, bn_weight: Any, bn_bias: Any, bn_mean: Any, bn_var: Any, eps: float = 1e-5, *,
-        stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1, activation: str = "", alpha: float = LEAK,
+        self,
+        conv_weight: Any,
+        conv_bias: Any,
+        bn_weight: Any,
+        bn_bias: Any,
+        bn_mean: Any,
+        bn_var: Any,
+        eps: float = 1e-5,
+        *,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+        activation: str = "",
+        alpha: float = LEAK,
         lowering: str = "auto",
-    ):  # fmt: skip
+    ):
         if activation not in SPECS:
-            raise InputError("FusedConvBN: unknown activation", place="FusedConvBN", expected=", ".join(filter(None, SPECS)), got=repr(activation))  # fmt: skip
+            raise InputError(
+                "FusedConvBN: unknown activation",
+                place="FusedConvBN",
+                expected=", ".join(filter(None, SPECS)),
+                got=repr(activation),
+            )
         given = (conv_weight, conv_bias, bn_weight, bn_bias, bn_mean, bn_var)
         weights = tuple(np.asarray(one) for one in given if one is not None)
-        hashable = [tuple(one) if isinstance(one, list) else one for one in (stride, padding, dilation)]  # fmt: skip
+        hashable = [
+            tuple(one) if isinstance(one, list) else one for one in (stride, padding, dilation)
+        ]
         names = ("stride", "padding", "dilation", "groups", "lowering")
-        attributes = dict(zip(names, (*hashable, groups, lowering), strict=True)) | leak_of(activation, alpha)  # fmt: skip
+        attributes = dict(zip(names, (*hashable, groups, lowering), strict=True)) | leak_of(
+            activation, alpha
+        )
         folded = _Folded(attributes, eps, activation, conv_bias is not None)
         self._folded = folded.fold_weights(*weights)
         self._was_called = False
@@ -150,7 +172,12 @@ def leak_of(activation: str, alpha: float) -> dict[str, float]:
         InputError: a negative one, whose results do not say where they come from.
     """
     if alpha < 0:
-        raise InputError("ConvBNLeakyReLU: alpha is negative", place="ConvBNLeakyReLU", expected="0 or more", got=repr(alpha))  # fmt: skip
+        raise InputError(
+            "ConvBNLeakyReLU: alpha is negative",
+            place="ConvBNLeakyReLU",
+            expected="0 or more",
+            got=repr(alpha),
+        )
     return {"alpha": float(alpha)} if activation == "leaky_relu" else {}
 
 
@@ -166,16 +193,51 @@ class ConvBN(Called):
     alpha = LEAK
 
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, pad_mode: str = "same", padding: Any = 0,
-        dilation: Any = 1, group: int = 1, has_bias: bool = False, weight_init: Any = None, bias_init: Any = None,
-        data_format: str = "NCHW", dtype: Any = None, eps: float = 1e-5, momentum: float = 0.9, lowering: str = "auto",
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        pad_mode: str = "same",
+        padding: Any = 0,
+        dilation: Any = 1,
+        group: int = 1,
+        has_bias: bool = False,
+        weight_init: Any = None,
+        bias_init: Any = None,
+        data_format: str = "NCHW",
+        dtype: Any = None,
+        eps: float = 1e-5,
+        momentum: float = 0.9,
+        lowering: str = "auto",
         route: str = "",
-    ):  # fmt: skip
+    ):
         conv = Conv2d(
-            in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init,
-            bias_init, data_format, dtype, lowering, route,
-        )  # fmt: skip
-        bn = BatchNorm(out_channels, eps, momentum, dtype=dtype, activation=self.activation, alpha=self.alpha, route=route)  # fmt: skip
+            in_channels,
+            out_channels,
+            kernel_size,
+            stride,
+            pad_mode,
+            padding,
+            dilation,
+            group,
+            has_bias,
+            weight_init,
+            bias_init,
+            data_format,
+            dtype,
+            lowering,
+            route,
+        )
+        bn = BatchNorm(
+            out_channels,
+            eps,
+            momentum,
+            dtype=dtype,
+            activation=self.activation,
+            alpha=self.alpha,
+            route=route,
+        )
         self._assemble(conv, bn, route)
 
     def _assemble(self, conv: Conv2d, bn: BatchNorm, route: str) -> None:
@@ -199,9 +261,16 @@ class ConvBN(Called):
             InputError: their channels differ.
         """
         if conv.out_channels != bn.gamma.shape[0]:
-            raise InputError(f"{cls.__name__}: bn has other channels than conv", place=cls.__name__, expected=str(conv.out_channels), got=str(bn.gamma.shape[0]))  # fmt: skip
+            raise InputError(
+                f"{cls.__name__}: bn has other channels than conv",
+                place=cls.__name__,
+                expected=str(conv.out_channels),
+                got=str(bn.gamma.shape[0]),
+            )
         bias = conv.bias if conv.has_bias else None
-        with keeping_names(conv.weight, bias, bn.gamma, bn.beta, bn.moving_mean, bn.moving_variance):  # fmt: skip
+        with keeping_names(
+            conv.weight, bias, bn.gamma, bn.beta, bn.moving_mean, bn.moving_variance
+        ):
             made = cls.__new__(cls)
             object.__setattr__(made, "alpha", float(alpha))
             own = Conv2d.from_cells(conv, lowering, route)
@@ -220,10 +289,17 @@ class ConvBN(Called):
         bn = self.bn
         if self.has_bias:
             weight, bias = self.fold(
-                self.conv.weight, self.conv.bias, bn.gamma, bn.beta, bn.moving_mean, bn.moving_variance
-            )  # fmt: skip
+                self.conv.weight,
+                self.conv.bias,
+                bn.gamma,
+                bn.beta,
+                bn.moving_mean,
+                bn.moving_variance,
+            )
         else:
-            weight, bias = self.fold(self.conv.weight, bn.gamma, bn.beta, bn.moving_mean, bn.moving_variance)  # fmt: skip
+            weight, bias = self.fold(
+                self.conv.weight, bn.gamma, bn.beta, bn.moving_mean, bn.moving_variance
+            )
         return self.folded(x, weight.astype(x.dtype), bias.astype(x.dtype))
 
     def forward(self, x: Any) -> np.ndarray:
@@ -333,16 +409,46 @@ class ConvBNLeakyReLU(ConvBN):
     activation = "leaky_relu"
 
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, pad_mode: str = "same", padding: Any = 0,
-        dilation: Any = 1, group: int = 1, has_bias: bool = False, weight_init: Any = None, bias_init: Any = None,
-        data_format: str = "NCHW", dtype: Any = None, eps: float = 1e-5, momentum: float = 0.9, lowering: str = "auto",
-        route: str = "", alpha: float = LEAK,
-    ):  # fmt: skip
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        pad_mode: str = "same",
+        padding: Any = 0,
+        dilation: Any = 1,
+        group: int = 1,
+        has_bias: bool = False,
+        weight_init: Any = None,
+        bias_init: Any = None,
+        data_format: str = "NCHW",
+        dtype: Any = None,
+        eps: float = 1e-5,
+        momentum: float = 0.9,
+        lowering: str = "auto",
+        route: str = "",
+        alpha: float = LEAK,
+    ):
         object.__setattr__(self, "alpha", float(alpha))
         super().__init__(
-            in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init,
-            bias_init, data_format, dtype, eps, momentum, lowering, route,
-        )  # fmt: skip
+            in_channels,
+            out_channels,
+            kernel_size,
+            stride,
+            pad_mode,
+            padding,
+            dilation,
+            group,
+            has_bias,
+            weight_init,
+            bias_init,
+            data_format,
+            dtype,
+            eps,
+            momentum,
+            lowering,
+            route,
+        )
 
 
 class ConvBNSiLU(ConvBN):

@@ -50,13 +50,22 @@ class Dense(DenseCell):
     """
 
     def __init__(
-        self, in_channels: int, out_channels: int, weight_init: Any = None, bias_init: Any = None, has_bias: bool = True,
-        activation: Any = None, dtype: Any = None, route: str = "",
-    ):  # fmt: skip
+        self,
+        in_channels: int,
+        out_channels: int,
+        weight_init: Any = None,
+        bias_init: Any = None,
+        has_bias: bool = True,
+        activation: Any = None,
+        dtype: Any = None,
+        route: str = "",
+    ):
         key = key_of(activation)
         object.__setattr__(self, "key", key or "")
         follows: Any = None if key is not None else as_cell(activation, "Dense")
-        super().__init__(in_channels, out_channels, weight_init, bias_init, has_bias, None, dtype, route)  # fmt: skip
+        super().__init__(
+            in_channels, out_channels, weight_init, bias_init, has_bias, None, dtype, route
+        )
         self.activation = follows
         self.is_followed = follows is not None
 
@@ -73,5 +82,10 @@ class Dense(DenseCell):
     def forward(self, *arrays: Any) -> Any:
         """The output; the arrays are kept for `backward`."""
         if self.is_followed:
-            raise InputError("Dense: on arrays there is no such activation", place="Dense", expected="None, relu, gelu or silu", got=repr(self.activation))  # fmt: skip
+            raise InputError(
+                "Dense: on arrays there is no such activation",
+                place="Dense",
+                expected="None, relu, gelu or silu",
+                got=repr(self.activation),
+            )
         return super().forward(*arrays)

@@ -24,7 +24,12 @@ def _rows(weight: Any) -> Any:
         InputError: they are not those of a convolution.
     """
     if len(weight.shape) != 4:
-        raise InputError("FoldBatchNorm: weight has another number of axes", place="FoldBatchNorm", expected="4", got=str(sizes(weight)))  # fmt: skip
+        raise InputError(
+            "FoldBatchNorm: weight has another number of axes",
+            place="FoldBatchNorm",
+            expected="4",
+            got=str(sizes(weight)),
+        )
     out, *rest = sizes(weight)
     return dsl.ext.reshape(wide(weight), [out, int(np.prod(rest, dtype=np.int64))])
 
@@ -41,7 +46,9 @@ def _vector(column: Any, like: Any) -> Any:
     return dsl.cast_to(dsl.ext.reshape(column, sizes(like)), like.dtype)
 
 
-def _fold(weight: Any, bias: Any, gamma: Any, beta: Any, mean: Any, variance: Any, eps: float) -> tuple[Any, Any]:  # fmt: skip
+def _fold(
+    weight: Any, bias: Any, gamma: Any, beta: Any, mean: Any, variance: Any, eps: float
+) -> tuple[Any, Any]:
     given = {"gamma": gamma, "beta": beta, "moving_mean": mean, "moving_variance": variance}
     rows = _rows(weight)
     of = _columns(weight, given if bias is None else {**given, "bias": bias})
@@ -51,21 +58,32 @@ def _fold(weight: Any, bias: Any, gamma: Any, beta: Any, mean: Any, variance: An
         dsl.ext.reshape(dsl.vmul(rows, spread(factor, rows)), sizes(weight)), weight.dtype
     )
     middle = of["moving_mean"]
-    offset = dsl.vmul(middle, factor) if bias is None else dsl.vmul(dsl.vsub(middle, of["bias"]), factor)  # fmt: skip
+    offset = (
+        dsl.vmul(middle, factor) if bias is None else dsl.vmul(dsl.vsub(middle, of["bias"]), factor)
+    )
     made = dsl.ext.reshape(dsl.vsub(of["beta"], offset), sizes(gamma))
     return folded, dsl.cast_to(made, weight.dtype)
 
 
 def _fold_gradient(
-    weight: Any, bias: Any, gamma: Any, mean: Any, variance: Any, grad: Any, grad_offset: Any, eps: float
-) -> tuple[Any, ...]:  # fmt: skip
+    weight: Any,
+    bias: Any,
+    gamma: Any,
+    mean: Any,
+    variance: Any,
+    grad: Any,
+    grad_offset: Any,
+    eps: float,
+) -> tuple[Any, ...]:
     """Of weight, of bias where there is one, of gamma and of beta."""
     given = {"gamma": gamma, "moving_mean": mean, "moving_variance": variance, "grad": grad_offset}
     of = _columns(weight, given if bias is None else {**given, "bias": bias})
     rstd = dsl.vrsqrt(dsl.vadds(of["moving_variance"], eps))
     factor = dsl.vmul(of["gamma"], rstd)
     rows, slope = _rows(weight), _rows(grad)
-    of_weight = dsl.cast_to(dsl.ext.reshape(dsl.vmul(slope, spread(factor, slope)), sizes(weight)), weight.dtype)  # fmt: skip
+    of_weight = dsl.cast_to(
+        dsl.ext.reshape(dsl.vmul(slope, spread(factor, slope)), sizes(weight)), weight.dtype
+    )
     middle = of["moving_mean"] if bias is None else dsl.vsub(of["moving_mean"], of["bias"])
     by_weight = dsl.reduce_sum(dsl.vmul(slope, rows), [1], keepdims=True)
     of_gamma = dsl.vmul(dsl.vsub(by_weight, dsl.vmul(middle, of["grad"])), rstd)
@@ -73,13 +91,17 @@ def _fold_gradient(
     return of_weight, *of_bias, _vector(of_gamma, gamma), _vector(of["grad"], gamma)
 
 
-def _composed(weight: Any, gamma: Any, beta: Any, moving_mean: Any, moving_variance: Any, eps: Any) -> Any:  # fmt: skip
+def _composed(
+    weight: Any, gamma: Any, beta: Any, moving_mean: Any, moving_variance: Any, eps: Any
+) -> Any:
     factor = ops.mul(gamma, ops.rsqrt(ops.add(moving_variance, eps)))
     folded = ops.mul(weight, ops.reshape(factor, (-1, 1, 1, 1)))
     return folded, ops.sub(beta, ops.mul(moving_mean, factor))
 
 
-def _composed_bias(weight: Any, bias: Any, gamma: Any, beta: Any, moving_mean: Any, moving_variance: Any, eps: Any) -> Any:  # fmt: skip
+def _composed_bias(
+    weight: Any, bias: Any, gamma: Any, beta: Any, moving_mean: Any, moving_variance: Any, eps: Any
+) -> Any:
     return _composed(weight, gamma, beta, ops.sub(moving_mean, bias), moving_variance, eps)
 
 
@@ -129,7 +151,9 @@ FOLD_BATCH_NORM = _spec("FoldBatchNorm", bias=False)
 FOLD_BATCH_NORM_BIAS = _spec("FoldBatchNormBias", bias=True)
 
 
-def fold_arrays(weight: Any, bias: Any, gamma: Any, beta: Any, mean: Any, variance: Any, eps: float = 1e-5) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+def fold_arrays(
+    weight: Any, bias: Any, gamma: Any, beta: Any, mean: Any, variance: Any, eps: float = 1e-5
+) -> tuple[np.ndarray, np.ndarray]:
     """Weights and bias of the convolution that is the convolution and then the normalisation, on arrays.
 
     Args:
@@ -168,7 +192,12 @@ def fold_batch_norm(conv: Any, bn: Any, eps: float = 1e-5) -> Any:
     """
     are_arrays = isinstance(conv, (np.ndarray, Sequence)), isinstance(bn, Sequence)
     if are_arrays[0] != are_arrays[1]:
-        raise InputError("fold_batch_norm: a Cell and arrays do not go together", place="fold_batch_norm", expected="two Cells, or arrays", got=f"{type(conv).__name__} and {type(bn).__name__}")  # fmt: skip
+        raise InputError(
+            "fold_batch_norm: a Cell and arrays do not go together",
+            place="fold_batch_norm",
+            expected="two Cells, or arrays",
+            got=f"{type(conv).__name__} and {type(bn).__name__}",
+        )
     if are_arrays[0]:
         weight, bias = (conv, None) if isinstance(conv, np.ndarray) else conv
         gamma, beta, mean, variance = bn
@@ -178,9 +207,19 @@ def fold_batch_norm(conv: Any, bn: Any, eps: float = 1e-5) -> Any:
     mean, variance = as_array(bn.moving_mean), as_array(bn.moving_variance)
     weight, bias = fold_arrays(as_array(conv.weight), bias, gamma, beta, mean, variance, eps_of(bn))
     made = Conv2d(
-        conv.in_channels, conv.out_channels, conv.kernel_size, conv.stride, conv.pad_mode, conv.padding, conv.dilation,
-        conv.group, True, weight, bias, dtype=getattr(conv.weight, "dtype", None),
-    )  # fmt: skip
+        conv.in_channels,
+        conv.out_channels,
+        conv.kernel_size,
+        conv.stride,
+        conv.pad_mode,
+        conv.padding,
+        conv.dilation,
+        conv.group,
+        True,
+        weight,
+        bias,
+        dtype=getattr(conv.weight, "dtype", None),
+    )
     made.set_train(conv.training)
     return made
 

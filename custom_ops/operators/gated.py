@@ -21,9 +21,14 @@ Words = Callable[..., Any]
 
 
 def pair_spec(
-    name: str, activation: Words, slope: Words, composite: Words, formula: Words, attributes: Mapping[str, Any],
+    name: str,
+    activation: Words,
+    slope: Words,
+    composite: Words,
+    formula: Words,
+    attributes: Mapping[str, Any],
     variants: tuple[Mapping[str, Any], ...] = (),
-) -> OpSpec:  # fmt: skip
+) -> OpSpec:
     """y = activation(gate)·up, of two tensors.
 
     Args:
@@ -65,9 +70,14 @@ def pair_spec(
 
 
 def halves_spec(
-    name: str, activation: Words, slope: Words, composite: Words, formula: Words, attributes: Mapping[str, Any],
+    name: str,
+    activation: Words,
+    slope: Words,
+    composite: Words,
+    formula: Words,
+    attributes: Mapping[str, Any],
     variants: tuple[Mapping[str, Any], ...] = (),
-) -> OpSpec:  # fmt: skip
+) -> OpSpec:
     """y = activation(first half)·second half of the last axis; arguments as for `pair_spec`."""
 
     def compute(x: Any, **given: Any) -> Any:

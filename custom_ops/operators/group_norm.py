@@ -27,7 +27,12 @@ def in_groups(x: Any, groups: int) -> Any:
     """
     shape = sizes(x)
     if groups < 1:
-        raise InputError("GroupNorm: num_groups is out of range", place="GroupNorm", expected="1 or more", got=repr(groups))  # fmt: skip
+        raise InputError(
+            "GroupNorm: num_groups is out of range",
+            place="GroupNorm",
+            expected="1 or more",
+            got=repr(groups),
+        )
     if len(shape) < 2 or shape[1] % groups:
         raise InputError(
             "GroupNorm: the channels of x make no such groups",
@@ -64,7 +69,9 @@ def compute(
     normal, middle, rstd = normalise(given, OVER, eps)
     scaled = dsl.vmul(normal, of_channels(gamma, given, num_groups))
     made = dsl.cast_to(dsl.vadd(scaled, of_channels(beta, given, num_groups)), x.dtype)
-    return dsl.ext.reshape(made, sizes(x)), *(of_samples(one, x, num_groups) for one in (middle, rstd))  # fmt: skip
+    return dsl.ext.reshape(made, sizes(x)), *(
+        of_samples(one, x, num_groups) for one in (middle, rstd)
+    )
 
 
 def gradient(
@@ -78,9 +85,11 @@ def gradient(
     sums = total(slope, [2]), total(dsl.vmul(slope, normal), [2])
     share = per(1, channels, places, dtype=given.dtype)
     first, second = (
-        spread(dsl.vmuls(total(dsl.vmul(one, of_channels(gamma, one, num_groups)), [1]), share), given)
+        spread(
+            dsl.vmuls(total(dsl.vmul(one, of_channels(gamma, one, num_groups)), [1]), share), given
+        )
         for one in sums
-    )  # fmt: skip
+    )
     rest = dsl.vsub(dsl.vmul(slope, of_channels(gamma, given, num_groups)), first)
     of_x = dsl.cast_to(dsl.vmul(dsl.vsub(rest, dsl.vmul(normal, second)), rstd), x.dtype)
     of_beta, of_gamma = (
@@ -196,7 +205,9 @@ class GroupNorm(WeightedCell):
     def from_cells(cls, norm: Any, route: str = "") -> Any:
         """One with the weights of an `nn.GroupNorm`: the same Parameters."""
         channels = norm.gamma.shape[0]
-        return cls(norm.num_groups, channels, norm.eps, norm.affine, norm.gamma, norm.beta, route=route)  # fmt: skip
+        return cls(
+            norm.num_groups, channels, norm.eps, norm.affine, norm.gamma, norm.beta, route=route
+        )
 
     def construct(self, x: Any) -> Any:
         """One kernel, or basic operators."""

@@ -18,9 +18,19 @@ def _check(boxes: Any, others: Any) -> None:
     """Raises `InputError` for shapes that are no lists of boxes, and for unlike dtypes."""
     for name, one in (("boxes", boxes), ("others", others)):
         if len(sizes(one)) != 2 or sizes(one)[1] != 4:
-            raise InputError(f"IoU: {name} has another shape", place="IoU", expected="(number, 4)", got=str(tuple(sizes(one))))  # fmt: skip
+            raise InputError(
+                f"IoU: {name} has another shape",
+                place="IoU",
+                expected="(number, 4)",
+                got=str(tuple(sizes(one))),
+            )
     if boxes.dtype != others.dtype:
-        raise InputError("IoU: others has another dtype than boxes", place="IoU", expected=boxes.dtype, got=others.dtype)  # fmt: skip
+        raise InputError(
+            "IoU: others has another dtype than boxes",
+            place="IoU",
+            expected=boxes.dtype,
+            got=others.dtype,
+        )
 
 
 def compute(boxes: Any, others: Any) -> Any:

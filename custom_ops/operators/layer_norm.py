@@ -140,13 +140,18 @@ LAYER_NORM = OpSpec(
     attributes={"begin_norm_axis": -1, "begin_params_axis": -1, "epsilon": 1e-7},
     composite=composite,
     formula=formula,
-    samples=(((6, 40), (40,), (40,)), ((2, 3, 5, 17), (17,), (17,)), ((5, 1024), (1024,), (1024,)),
-             ((0, 4), (4,), (4,)), ((8,), (8,), (8,))),
+    samples=(
+        ((6, 40), (40,), (40,)),
+        ((2, 3, 5, 17), (17,), (17,)),
+        ((5, 1024), (1024,), (1024,)),
+        ((0, 4), (4,), (4,)),
+        ((8,), (8,), (8,)),
+    ),
     nan="row",
     tbe="fused/layer_norm",
     tbe_gradient="fused/layer_norm_grad",
     doc="y = (x − mean) / √(variance + epsilon)·gamma + beta",
-)  # fmt: skip
+)
 
 
 class LayerNormCell(WeightedCell):

@@ -30,7 +30,9 @@ from tbe_impl.errors import InputError
 NAME = "LayerNormLinear"
 
 
-def _formula(x: Any, gamma: Any, beta: Any, weight: Any, *bias: Any, epsilon: float, lowering: str) -> Any:  # fmt: skip
+def _formula(
+    x: Any, gamma: Any, beta: Any, weight: Any, *bias: Any, epsilon: float, lowering: str
+) -> Any:
     distance = x - x.mean(-1, keepdims=True)
     normal = distance / np.sqrt(x.var(-1, keepdims=True) + epsilon) * gamma + beta
     return sum(bias, normal @ weight.T)
@@ -57,9 +59,19 @@ def _spec(name: str, *, bias: bool) -> OpSpec:
         rows, y = check_linear(place, x, weight, last)
         for argument, one in (("gamma", gamma), ("beta", beta)):
             if one.shape != x.shape[-1:]:
-                raise InputError(f"{place}: {argument} does not fit x", place=place, expected=str(x.shape[-1:]), got=str(one))  # fmt: skip
+                raise InputError(
+                    f"{place}: {argument} does not fit x",
+                    place=place,
+                    expected=str(x.shape[-1:]),
+                    got=str(one),
+                )
         if beta.dtype != gamma.dtype:
-            raise InputError(f"{place}: beta has another dtype than gamma", place=place, expected=gamma.dtype, got=beta.dtype)  # fmt: skip
+            raise InputError(
+                f"{place}: beta has another dtype than gamma",
+                place=place,
+                expected=gamma.dtype,
+                got=beta.dtype,
+            )
         return rows, y, (Described((rows, x.shape[-1]), x.dtype), gamma, beta)
 
     def written(*given: Described, epsilon: float, lowering: str) -> Chain:
@@ -77,7 +89,12 @@ def _spec(name: str, *, bias: bool) -> OpSpec:
         rows, y, flat = checked(given, place, {"grad": given[-1]})
         x, gamma, beta, weight = given[:4]
         out, size = weight.shape
-        common: dict[str, Any] = {"dtype": x.dtype, "threads": threads(), "lowering": lowering, "operator": place}  # fmt: skip
+        common: dict[str, Any] = {
+            "dtype": x.dtype,
+            "threads": threads(),
+            "lowering": lowering,
+            "operator": place,
+        }
         normal = own_kernel(LAYER_NORM, flat, epsilon=epsilon)
         slope = gradient_of(LAYER_NORM)
         back = own_kernel(
@@ -85,10 +102,22 @@ def _spec(name: str, *, bias: bool) -> OpSpec:
         )
         steps = [
             Step(normal, inputs[:3], ("normal", "mean", "rstd")),
-            Step(prepare_matmul((rows, out), (rows, size), transpose_a=True, **common), ("grad", "normal"), ("grad_weight",)),
-            Step(prepare_matmul((rows, out), (out, size), **common), ("grad", "weight"), ("grad_normal",)),
-            Step(back, ("x", "gamma", "mean", "rstd", "grad_normal"), ("grad_x", "grad_gamma", "grad_beta")),
-        ]  # fmt: skip
+            Step(
+                prepare_matmul((rows, out), (rows, size), transpose_a=True, **common),
+                ("grad", "normal"),
+                ("grad_weight",),
+            ),
+            Step(
+                prepare_matmul((rows, out), (out, size), **common),
+                ("grad", "weight"),
+                ("grad_normal",),
+            ),
+            Step(
+                back,
+                ("x", "gamma", "mean", "rstd", "grad_normal"),
+                ("grad_x", "grad_gamma", "grad_beta"),
+            ),
+        ]
         wanted = {"grad_x": x, "grad_gamma": gamma, "grad_beta": beta, "grad_weight": weight}
         if bias:
             kernel = own_kernel(ROWS_SUM, (Described((rows, out), y.dtype),))
@@ -99,7 +128,12 @@ def _spec(name: str, *, bias: bool) -> OpSpec:
     def tbe_steps(epsilon: float, lowering: str) -> TbeSteps:
         normal = TbeStep(LAYER_NORM, inputs[:3], ("normal", "mean", "rstd"), {"epsilon": epsilon})
         reads = ("normal", "weight", *more)
-        return TbeSteps((normal, TbeStep(MATMUL_BIAS if bias else MATMUL, reads, ("y",), {"lowering": lowering})))  # fmt: skip
+        return TbeSteps(
+            (
+                normal,
+                TbeStep(MATMUL_BIAS if bias else MATMUL, reads, ("y",), {"lowering": lowering}),
+            )
+        )
 
     return OpSpec(
         name=name,
@@ -158,9 +192,18 @@ class LayerNormLinear(WeightedCell):
     """
 
     def __init__(
-        self, in_channels: int, out_channels: int, weight_init: Any = None, bias_init: Any = None, has_bias: bool = True,
-        gamma_init: Any = "ones", beta_init: Any = "zeros", epsilon: float = 1e-7, dtype: Any = None, route: str = "",
-    ):  # fmt: skip
+        self,
+        in_channels: int,
+        out_channels: int,
+        weight_init: Any = None,
+        bias_init: Any = None,
+        has_bias: bool = True,
+        gamma_init: Any = "ones",
+        beta_init: Any = "zeros",
+        epsilon: float = 1e-7,
+        dtype: Any = None,
+        route: str = "",
+    ):
         weights = {
             "gamma": parameter(gamma_init, (in_channels,), dtype, "gamma"),
             "beta": parameter(beta_init, (in_channels,), dtype, "beta"),
@@ -178,20 +221,41 @@ class LayerNormLinear(WeightedCell):
             InputError: another axis is normalised, another number of elements, or an activation follows.
         """
         if dense.activation is not None:
-            raise InputError(f"{NAME}: the dense layer has an activation", place=NAME, expected="none", got=repr(dense.activation))  # fmt: skip
+            raise InputError(
+                f"{NAME}: the dense layer has an activation",
+                place=NAME,
+                expected="none",
+                got=repr(dense.activation),
+            )
         if tuple(norm.normalized_shape) != (dense.in_channels,) or norm.begin_norm_axis != -1:
-            raise InputError(f"{NAME}: the normalisation is of other axes", place=NAME, expected=f"the last one, of {dense.in_channels}", got=f"{tuple(norm.normalized_shape)} from axis {norm.begin_norm_axis}")  # fmt: skip
+            raise InputError(
+                f"{NAME}: the normalisation is of other axes",
+                place=NAME,
+                expected=f"the last one, of {dense.in_channels}",
+                got=f"{tuple(norm.normalized_shape)} from axis {norm.begin_norm_axis}",
+            )
         with keeping_names(norm.gamma, norm.beta, dense.weight, dense.bias):
             made = cls(
-                dense.in_channels, dense.out_channels, dense.weight, dense.bias, bool(dense.has_bias), norm.gamma, norm.beta,
-                norm.epsilon, route=route,
-            )  # fmt: skip
+                dense.in_channels,
+                dense.out_channels,
+                dense.weight,
+                dense.bias,
+                bool(dense.has_bias),
+                norm.gamma,
+                norm.beta,
+                norm.epsilon,
+                route=route,
+            )
         made.set_train(dense.training)
         return made
 
     def construct(self, x: Any) -> Any:
         """One kernel, or basic operators."""
-        gamma, beta, weight = self.gamma.astype(x.dtype), self.beta.astype(x.dtype), self.weight.astype(x.dtype)  # fmt: skip
+        gamma, beta, weight = (
+            self.gamma.astype(x.dtype),
+            self.beta.astype(x.dtype),
+            self.weight.astype(x.dtype),
+        )
         if self.has_bias:
             return self.run(x, gamma, beta, weight, self.bias.astype(x.dtype))
         return self.run(x, gamma, beta, weight)

@@ -14,7 +14,7 @@ from custom_ops.core.operator_spec import OpSpec
 from custom_ops.core.pointwise import HALVES
 from custom_ops.onednn import prepare_matmul
 from custom_ops.operators import epilogues
-from custom_ops.operators.epilogues import (  # fmt: skip
+from custom_ops.operators.epilogues import (
     ACTIVATION_GRADIENT,
     ACTIVATION_GRADIENT_AND_SUM,
     OF_RESULT,
@@ -28,14 +28,22 @@ from tbe_impl import dsl, environment
 from tbe_impl.errors import InputError
 from tbe_impl.runtime.buffers import usable_threads
 
-SAMPLES = (((6, 24), (17, 24)), ((2, 3, 9), (4, 9)), ((33, 64), (96, 64)), ((7,), (5, 7)), ((0, 4), (3, 4)))  # fmt: skip
+SAMPLES = (
+    ((6, 24), (17, 24)),
+    ((2, 3, 9), (4, 9)),
+    ((33, 64), (96, 64)),
+    ((7,), (5, 7)),
+    ((0, 4), (3, 4)),
+)
 """Shapes of x and of weight."""
 
 
 _TBE = {
-    (False, False): "fused/linear", (True, False): "fused/linear_bias", (True, True): "fused/linear_residual",
+    (False, False): "fused/linear",
+    (True, False): "fused/linear_bias",
+    (True, True): "fused/linear_residual",
     (False, True): "fused/linear_residual_without_bias",
-}  # fmt: skip
+}
 """The operator that CANN builds: with bias, with residual."""
 
 
@@ -59,33 +67,70 @@ def check_linear(
     """
     if not x.shape or len(weight.shape) != 2 or x.shape[-1] != weight.shape[1]:
         size = x.shape[-1] if x.shape else "last axis of x"
-        raise InputError(f"{name}: weight does not fit x", place=name, expected=f"(channels out, {size}) for x {x}", got=str(weight))  # fmt: skip
+        raise InputError(
+            f"{name}: weight does not fit x",
+            place=name,
+            expected=f"(channels out, {size}) for x {x}",
+            got=str(weight),
+        )
     y = Described((*x.shape[:-1], weight.shape[0]), x.dtype)
-    wanted = {"weight": weight.shape, "bias": weight.shape[:1], "residual": y.shape, "grad": y.shape, "y": y.shape}  # fmt: skip
+    wanted = {
+        "weight": weight.shape,
+        "bias": weight.shape[:1],
+        "residual": y.shape,
+        "grad": y.shape,
+        "y": y.shape,
+    }
     for key, one in {"weight": weight, **(more or {})}.items():
         if one != Described(wanted[key], x.dtype):
-            raise InputError(f"{name}: {key} does not fit", place=name, expected=str(Described(wanted[key], x.dtype)), got=str(one))  # fmt: skip
+            raise InputError(
+                f"{name}: {key} does not fit",
+                place=name,
+                expected=str(Described(wanted[key], x.dtype)),
+                got=str(one),
+            )
     return math.prod(x.shape[:-1]), y
 
 
 def product(
-    name: str, rows: int, weight: Described, *, bias: bool = False, residual: bool = False, activation: str = "",
+    name: str,
+    rows: int,
+    weight: Described,
+    *,
+    bias: bool = False,
+    residual: bool = False,
+    activation: str = "",
     lowering: str = "auto",
-) -> Any:  # fmt: skip
+) -> Any:
     """The library's product of rows with weightᵀ, and what follows."""
     return prepare_matmul(
-        (rows, weight.shape[1]), weight.shape, dtype=weight.dtype, transpose_b=True, bias=bias, residual=residual,
-        activation=activation, threads=threads(), lowering=lowering, operator=name,
-    )  # fmt: skip
+        (rows, weight.shape[1]),
+        weight.shape,
+        dtype=weight.dtype,
+        transpose_b=True,
+        bias=bias,
+        residual=residual,
+        activation=activation,
+        threads=threads(),
+        lowering=lowering,
+        operator=name,
+    )
 
 
 def gradient_steps(name: str, rows: int, weight: Described, lowering: str) -> tuple[Step, Step]:
     """From ``made``, the gradient of the product: those of x and of weight."""
     out, size = weight.shape
-    common: dict[str, Any] = {"dtype": weight.dtype, "threads": threads(), "lowering": lowering, "operator": f"{name}_grad"}  # fmt: skip
+    common: dict[str, Any] = {
+        "dtype": weight.dtype,
+        "threads": threads(),
+        "lowering": lowering,
+        "operator": f"{name}_grad",
+    }
     of_x = prepare_matmul((rows, out), (out, size), **common)
     of_weight = prepare_matmul((rows, out), (rows, size), transpose_a=True, **common)
-    return Step(of_x, ("made", "weight"), ("grad_x",)), Step(of_weight, ("made", "x"), ("grad_weight",))  # fmt: skip
+    return Step(of_x, ("made", "weight"), ("grad_x",)), Step(
+        of_weight, ("made", "x"), ("grad_weight",)
+    )
 
 
 CAST = OpSpec(
@@ -113,7 +158,10 @@ def in_float32(make: Callable[..., Chain]) -> Callable[..., Chain]:
             for name, one in outer.items()
         ]
         for step in inner.steps:
-            reads, writes = (tuple(f"{name}_wide" if name in names else name for name in keys) for keys in (step.reads, step.writes))  # fmt: skip
+            reads, writes = (
+                tuple(f"{name}_wide" if name in names else name for name in keys)
+                for keys in (step.reads, step.writes)
+            )
             steps.append(Step(step.kernel, reads, writes))
         for name, one in inner.wanted.items():
             kernel = own_kernel(CAST, (one,), dtype=given[0].dtype)
@@ -151,12 +199,25 @@ def linear_spec(
         rows, y = check_linear(name, given[0], given[1], dict(zip(more, given[2:], strict=True)))
         if activation.startswith("gelu") and y.dtype in HALVES:
             return in_float32(apart)(*given, activation=activation, lowering=lowering)
-        kernel = product(name, rows, given[1], bias=bias, residual=residual, activation=activation, lowering=lowering)  # fmt: skip
+        kernel = product(
+            name,
+            rows,
+            given[1],
+            bias=bias,
+            residual=residual,
+            activation=activation,
+            lowering=lowering,
+        )
         return Chain(name, known, {"y": y}, (Step(kernel, inputs, ("y",)),))
 
     def backward_written(*given: Described, activation: str, lowering: str) -> Chain:
         known = dict(zip((*saves, "grad"), given, strict=True))
-        rows, y = check_linear(f"{name}_grad", given[0], given[1], {k: v for k, v in known.items() if k not in ("x", "weight")})  # fmt: skip
+        rows, y = check_linear(
+            f"{name}_grad",
+            given[0],
+            given[1],
+            {k: v for k, v in known.items() if k not in ("x", "weight")},
+        )
         weight, flat = known["weight"], Described((rows, given[1].shape[0]), y.dtype)
         steps: list[Step] = []
         source, made = "y" if activation else "grad", "made"
@@ -230,5 +291,7 @@ def linear_spec(
 def _renamed(step: Step, made: str) -> Step:
     """The step with another name for the gradient of the product."""
     change = {"made": made}
-    reads, writes = (tuple(change.get(key, key) for key in keys) for keys in (step.reads, step.writes))  # fmt: skip
+    reads, writes = (
+        tuple(change.get(key, key) for key in keys) for keys in (step.reads, step.writes)
+    )
     return Step(step.kernel, reads, writes)

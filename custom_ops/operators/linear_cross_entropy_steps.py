@@ -25,13 +25,27 @@ def _reduced(rows: Any, labels: Any, *, ignore_index: int, reduction: str) -> An
 
 
 LOSS_REDUCED = step_operator(
-    "LossReduced", ("losses", "labels"), ("loss",), "loss_reduced", _reduced, lambda *_: ("float16",),
-    "Losses of rows as one.", attributes=_REDUCED, given={"losses": "float32", "labels": "int32"},
-)  # fmt: skip
+    "LossReduced",
+    ("losses", "labels"),
+    ("loss",),
+    "loss_reduced",
+    _reduced,
+    lambda *_: ("float16",),
+    "Losses of rows as one.",
+    attributes=_REDUCED,
+    given={"losses": "float32", "labels": "int32"},
+)
 LOSS_SLOPES = step_operator(
-    "LossSlopes", ("grad_loss", "labels"), ("slopes",), "loss_slopes", lambda grad, labels, **_: (labels,), lambda *_: ("float32",),
-    "The gradient of the loss of each row from that of all of them.", attributes=_REDUCED, given={"labels": "int32"},
-)  # fmt: skip
+    "LossSlopes",
+    ("grad_loss", "labels"),
+    ("slopes",),
+    "loss_slopes",
+    lambda grad, labels, **_: (labels,),
+    lambda *_: ("float32",),
+    "The gradient of the loss of each row from that of all of them.",
+    attributes=_REDUCED,
+    given={"labels": "int32"},
+)
 _VIEWS = (TbeView("hidden", "rows", kept=1), TbeView("labels", "row_labels"))
 _LOGITS = TbeStep(PRODUCT_WITH_ROWS, ("rows", "weight"), ("logits",))
 _CUT = {"rows": 0, "row_labels": 0}
@@ -47,8 +61,13 @@ def tbe_steps(ignore_index: int, reduction: str, label_smoothing: float) -> TbeS
     whole = "row_losses" if reduction == "none" else "loss"
     block: tuple[AnyStep, ...] = (
         _LOGITS,
-        TbeStep(SOFTMAX_CROSS_ENTROPY, ("logits", "row_labels"), ("losses", "log_of_sum"), _told(ignore_index, label_smoothing)),
-    )  # fmt: skip
+        TbeStep(
+            SOFTMAX_CROSS_ENTROPY,
+            ("logits", "row_labels"),
+            ("losses", "log_of_sum"),
+            _told(ignore_index, label_smoothing),
+        ),
+    )
     steps: tuple[AnyStep, ...] = (
         *_VIEWS,
         TbeBlocks(block, _CUT, ROWS, joined={"losses": 0, "log_of_sum": 0}),
@@ -71,19 +90,24 @@ def tbe_gradient_steps(ignore_index: int, reduction: str, label_smoothing: float
     block: tuple[AnyStep, ...] = (
         _LOGITS,
         TbeStep(
-            slope, ("logits", "row_labels", "log_of_sum", "slopes"), ("wide",), _told(ignore_index, label_smoothing),
+            slope,
+            ("logits", "row_labels", "log_of_sum", "slopes"),
+            ("wide",),
+            _told(ignore_index, label_smoothing),
             forward=SOFTMAX_CROSS_ENTROPY,
         ),
         TbeStep(ROUNDED, ("wide",), ("grad_logits",)),
         TbeStep(PRODUCT, ("grad_logits", "weight"), ("grad_rows",)),
         TbeStep(PRODUCT_OF_ROWS_ADDED, ("total", "grad_logits", "rows"), ("next_total",)),
-    )  # fmt: skip
+    )
     cut = _CUT | {"log_of_sum": 0, "slopes": 0}
-    return TbeSteps((
-        *views,
-        TbeStep(LOSS_SLOPES, (grad, "row_labels"), ("slopes",), told),
-        TbeStep(ZEROS, ("weight",), ("total",)),
-        TbeBlocks(block, cut, ROWS, carried={"total": "next_total"}, joined={"grad_rows": 0}),
-        TbeStep(ROUNDED, ("total",), ("grad_weight",)),
-        TbeView("grad_rows", "grad_hidden", "hidden"),
-    ))  # fmt: skip
+    return TbeSteps(
+        (
+            *views,
+            TbeStep(LOSS_SLOPES, (grad, "row_labels"), ("slopes",), told),
+            TbeStep(ZEROS, ("weight",), ("total",)),
+            TbeBlocks(block, cut, ROWS, carried={"total": "next_total"}, joined={"grad_rows": 0}),
+            TbeStep(ROUNDED, ("total",), ("grad_weight",)),
+            TbeView("grad_rows", "grad_hidden", "hidden"),
+        )
+    )

@@ -28,8 +28,13 @@ LINEAR_RESIDUAL_WITHOUT_BIAS = linear_spec("LinearResidualWithoutBias", bias=Fal
 
 
 def dense_weights(
-    in_channels: int, out_channels: int, weight_init: Any, bias_init: Any, has_bias: bool, dtype: Any
-) -> dict[str, Any]:  # fmt: skip
+    in_channels: int,
+    out_channels: int,
+    weight_init: Any,
+    bias_init: Any,
+    has_bias: bool,
+    dtype: Any,
+) -> dict[str, Any]:
     """The weights of an nn.Dense, as it initialises them."""
     bound = 1 / math.sqrt(in_channels)
     initial = uniform(bound, he=True) if weight_init is None else weight_init
@@ -67,14 +72,25 @@ class DenseCell(WeightedCell):
     key = ""
 
     def __init__(
-        self, in_channels: int, out_channels: int, weight_init: Any = None, bias_init: Any = None, has_bias: bool = True,
-        activation: Any = None, dtype: Any = None, route: str = "",
-    ):  # fmt: skip
+        self,
+        in_channels: int,
+        out_channels: int,
+        weight_init: Any = None,
+        bias_init: Any = None,
+        has_bias: bool = True,
+        activation: Any = None,
+        dtype: Any = None,
+        route: str = "",
+    ):
         self._check_activation(activation)
         weights = dense_weights(in_channels, out_channels, weight_init, bias_init, has_bias, dtype)
         spec = self._products()[bool(has_bias)]
         super().__init__(spec, {"activation": self.key}, weights, route)
-        self.in_channels, self.out_channels, self.has_bias = in_channels, out_channels, bool(has_bias)  # fmt: skip
+        self.in_channels, self.out_channels, self.has_bias = (
+            in_channels,
+            out_channels,
+            bool(has_bias),
+        )
         self.in_two = self.key in APART
         if self.in_two:
             following, attributes = APART[self.key]
@@ -89,7 +105,13 @@ class DenseCell(WeightedCell):
         """Raises `InputError` for an activation that is not the one of this operator."""
         if activation is not None and (not self.key or key_of(activation) != self.key):
             name = type(self).__name__
-            raise InputError(f"{name}: it has another activation", place=name, expected=f"None, or that of {name}" if self.key else "None", got=repr(activation), remedy="custom_ops.Dense takes any")  # fmt: skip
+            raise InputError(
+                f"{name}: it has another activation",
+                place=name,
+                expected=f"None, or that of {name}" if self.key else "None",
+                got=repr(activation),
+                remedy="custom_ops.Dense takes any",
+            )
 
     @classmethod
     def from_cells(cls, dense: Any, route: str = "") -> Any:
@@ -124,8 +146,14 @@ def of_dense(kind: Any, dense: Any, **more: Any) -> Any:
     )
     with keeping_names(dense.weight, dense.bias, *inner):
         made = kind(
-            dense.in_channels, dense.out_channels, dense.weight, dense.bias, bool(dense.has_bias), dense.activation, **more
-        )  # fmt: skip
+            dense.in_channels,
+            dense.out_channels,
+            dense.weight,
+            dense.bias,
+            bool(dense.has_bias),
+            dense.activation,
+            **more,
+        )
     made.set_train(dense.training)
     return made
 
@@ -200,11 +228,21 @@ class MatMulBiasGELU(DenseCell):
     """
 
     def __init__(
-        self, in_channels: int, out_channels: int, weight_init: Any = None, bias_init: Any = None, has_bias: bool = True,
-        activation: Any = None, dtype: Any = None, approximate: bool = True, route: str = "",
-    ):  # fmt: skip
+        self,
+        in_channels: int,
+        out_channels: int,
+        weight_init: Any = None,
+        bias_init: Any = None,
+        has_bias: bool = True,
+        activation: Any = None,
+        dtype: Any = None,
+        approximate: bool = True,
+        route: str = "",
+    ):
         object.__setattr__(self, "key", "gelu_tanh" if approximate else "gelu")
-        super().__init__(in_channels, out_channels, weight_init, bias_init, has_bias, activation, dtype, route)  # fmt: skip
+        super().__init__(
+            in_channels, out_channels, weight_init, bias_init, has_bias, activation, dtype, route
+        )
 
     @classmethod
     def from_cells(cls, dense: Any, approximate: bool = True, route: str = "") -> Any:  # type: ignore[override]

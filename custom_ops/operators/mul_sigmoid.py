@@ -40,12 +40,18 @@ MUL_SIGMOID = OpSpec(
     composite=composite,
     formula=lambda x, y: x * (y * FUNCTIONS["sigmoid"].numpy(y)),
     samples=(
-        ((4, 8), (4, 8)), ((3, 5, 7), (3, 5, 7)), ((5, 6), (6,)), ((2, 1, 4), (3, 1)), ((1,), (1,)), ((0, 4), (0, 4)), ((), ()),
+        ((4, 8), (4, 8)),
+        ((3, 5, 7), (3, 5, 7)),
+        ((5, 6), (6,)),
+        ((2, 1, 4), (3, 1)),
+        ((1,), (1,)),
+        ((0, 4), (0, 4)),
+        ((), ()),
     ),
     tbe="fused/mul_sigmoid",
     tbe_gradient="fused/mul_sigmoid_grad",
     doc="z = x·y·σ(y)",
-)  # fmt: skip
+)
 
 
 class MulSigmoid(FusedCell):

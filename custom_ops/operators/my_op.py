@@ -39,12 +39,18 @@ MY_OP = OpSpec(
     composite=composite,
     formula=lambda x, y: (x - y) * x,
     samples=(
-        ((4, 8), (4, 8)), ((3, 5, 7), (3, 5, 7)), ((5, 6), (6,)), ((2, 1, 4), (3, 1)), ((1,), (1,)), ((0, 4), (0, 4)), ((), ()),
+        ((4, 8), (4, 8)),
+        ((3, 5, 7), (3, 5, 7)),
+        ((5, 6), (6,)),
+        ((2, 1, 4), (3, 1)),
+        ((1,), (1,)),
+        ((0, 4), (0, 4)),
+        ((), ()),
     ),
     tbe="fused/my_op",
     tbe_gradient="fused/my_op_grad",
     doc="z = (x − y)·x",
-)  # fmt: skip
+)
 
 
 class MyOp(FusedCell):

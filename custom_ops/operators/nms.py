@@ -26,11 +26,20 @@ def _check(boxes: Described, scores: Described) -> None:
     for name, one in (("boxes", boxes), ("scores", scores)):
         if len(one.shape) != 3 or (name == "boxes" and one.shape[2] != 4):
             expected = "(images, boxes, 4)" if name == "boxes" else "(images, boxes, classes)"
-            raise InputError(f"NMS: {name} has another shape", place="NMS", expected=expected, got=str(one))  # fmt: skip
+            raise InputError(
+                f"NMS: {name} has another shape", place="NMS", expected=expected, got=str(one)
+            )
     if boxes.dtype not in _ELEMENTS or boxes.dtype != scores.dtype:
-        raise InputError("NMS: boxes and scores are of one float dtype", place="NMS", expected=", ".join(_ELEMENTS), got=f"{boxes.dtype} and {scores.dtype}")  # fmt: skip
+        raise InputError(
+            "NMS: boxes and scores are of one float dtype",
+            place="NMS",
+            expected=", ".join(_ELEMENTS),
+            got=f"{boxes.dtype} and {scores.dtype}",
+        )
     if boxes.shape[:2] != scores.shape[:2]:
-        raise InputError("NMS: scores do not fit boxes", place="NMS", expected=str(boxes), got=str(scores))  # fmt: skip
+        raise InputError(
+            "NMS: scores do not fit boxes", place="NMS", expected=str(boxes), got=str(scores)
+        )
 
 
 def written(
@@ -59,12 +68,20 @@ def written(
 
 
 def composite(
-    boxes: Any, scores: Any, score_threshold: float, iou_threshold: float, max_output: int, class_aware: bool
-) -> Any:  # fmt: skip
+    boxes: Any,
+    scores: Any,
+    score_threshold: float,
+    iou_threshold: float,
+    max_output: int,
+    class_aware: bool,
+) -> Any:
     """The same from basic operators of MindSpore: the best of all images at once, as often as there is room."""
     images, number, classes = scores.shape
     room = max(max_output, 1)  # MindSpore has no arrays without elements
-    corners, flat = ops.cast(boxes, ms.float64), ops.reshape(ops.cast(scores, ms.float64), (images, -1))  # fmt: skip
+    corners, flat = (
+        ops.cast(boxes, ms.float64),
+        ops.reshape(ops.cast(scores, ms.float64), (images, -1)),
+    )
     span = ops.relu(corners[:, :, 2:] - corners[:, :, :2])
     area = span[:, :, 0] * span[:, :, 1]
     every = ops.arange(number * classes)
@@ -79,7 +96,10 @@ def composite(
         chosen = ops.expand_dims(place, 1)
         box = ops.expand_dims(chosen // classes, 2)
         own = ops.gather_elements(corners, 1, ops.tile(box, (1, 1, 4)))
-        both = ops.relu(ops.minimum(own[:, :, 2:], corners[:, :, 2:]) - ops.maximum(own[:, :, :2], corners[:, :, :2]))  # fmt: skip
+        both = ops.relu(
+            ops.minimum(own[:, :, 2:], corners[:, :, 2:])
+            - ops.maximum(own[:, :, :2], corners[:, :, :2])
+        )
         common = both[:, :, 0] * both[:, :, 1]
         union = area + ops.gather_elements(area, 1, chosen // classes) - common
         gone = common / ops.masked_fill(union, union == 0, 1.0) > iou_threshold
@@ -104,15 +124,23 @@ def composite(
 
 
 def formula(
-    boxes: np.ndarray, scores: np.ndarray, *, score_threshold: float = 0.05, iou_threshold: float = 0.5,
-    max_output: int = 100, class_aware: bool = True,
-) -> tuple[np.ndarray, ...]:  # fmt: skip
+    boxes: np.ndarray,
+    scores: np.ndarray,
+    *,
+    score_threshold: float = 0.05,
+    iou_threshold: float = 0.5,
+    max_output: int = 100,
+    class_aware: bool = True,
+) -> tuple[np.ndarray, ...]:
     """The definition: the best of what is left is taken, and what overlaps it falls away."""
     images, number, classes = scores.shape
     made = (
-        np.zeros((images, max_output, 4), boxes.dtype), np.zeros((images, max_output), scores.dtype),
-        np.full((images, max_output), -1, np.int32), np.full((images, max_output), -1, np.int32), np.zeros(images, np.int32),
-    )  # fmt: skip
+        np.zeros((images, max_output, 4), boxes.dtype),
+        np.zeros((images, max_output), scores.dtype),
+        np.full((images, max_output), -1, np.int32),
+        np.full((images, max_output), -1, np.int32),
+        np.zeros(images, np.int32),
+    )
     for image in range(images):
         left = [
             (-scores[image, box, kind], box, kind)
@@ -125,7 +153,9 @@ def formula(
         count = 0
         while left and count < max_output:
             _, box, kind = left.pop(0)
-            for place, value in zip(made, (boxes[image, box], scores[image, box, kind], kind, box), strict=False):  # fmt: skip
+            for place, value in zip(
+                made, (boxes[image, box], scores[image, box, kind], kind, box), strict=False
+            ):
                 place[image, count] = value
             left = [
                 one
@@ -142,20 +172,40 @@ def formula(
 _PLACES = {"box_places": "float32", "class_places": "float32"}
 _KEPT = ("kept_boxes", "kept_scores", "classes", "indices", "is_kept")
 START = step_operator(
-    "NMSStart", ("scores",), ("left",), "nms_start", lambda scores, **_: (scores,), lambda _: ("float32",),
-    "The scores that are high enough, −∞ for the others.", attributes={"score_threshold": 0.05},
-)  # fmt: skip
+    "NMSStart",
+    ("scores",),
+    ("left",),
+    "nms_start",
+    lambda scores, **_: (scores,),
+    lambda _: ("float32",),
+    "The scores that are high enough, −∞ for the others.",
+    attributes={"score_threshold": 0.05},
+)
 ROUND = step_operator(
-    "NMSRound", ("boxes", "box_places", "class_places", "left"), ("next_left", *_KEPT), "nms_round",
-    lambda boxes, box_places, class_places, left, **_: (left, (left[0], 1, 4), *((left[0], 1),) * 4),
+    "NMSRound",
+    ("boxes", "box_places", "class_places", "left"),
+    ("next_left", *_KEPT),
+    "nms_round",
+    lambda boxes, box_places, class_places, left, **_: (
+        left,
+        (left[0], 1, 4),
+        *((left[0], 1),) * 4,
+    ),
     lambda boxes, *_: ("float32", boxes, boxes, "int32", "int32", "float32"),
     "The best of what is left, and what is left besides what overlaps it.",
-    attributes={"iou_threshold": 0.5, "class_aware": True}, given={"left": "float32", **_PLACES},
-)  # fmt: skip
+    attributes={"iou_threshold": 0.5, "class_aware": True},
+    given={"left": "float32", **_PLACES},
+)
 COUNT = step_operator(
-    "NMSCount", ("is_kept",), ("counts",), "nms_count", lambda kept: (kept[:1],), lambda _: ("int32",),
-    "How many boxes each image keeps.", given={"is_kept": "float32"},
-)  # fmt: skip
+    "NMSCount",
+    ("is_kept",),
+    ("counts",),
+    "nms_count",
+    lambda kept: (kept[:1],),
+    lambda _: ("int32",),
+    "How many boxes each image keeps.",
+    given={"is_kept": "float32"},
+)
 
 
 def tbe_steps(
@@ -167,16 +217,30 @@ def tbe_steps(
         InputError: there is no room, of which MindSpore has no tensors on Ascend.
     """
     if max_output < 1:
-        raise InputError("NMS: max_output is wrong", place="NMS", expected="a number from 1 on Ascend", got=repr(max_output))  # fmt: skip
+        raise InputError(
+            "NMS: max_output is wrong",
+            place="NMS",
+            expected="a number from 1 on Ascend",
+            got=repr(max_output),
+        )
     told = {"iou_threshold": iou_threshold, "class_aware": class_aware}
-    one = TbeStep(ROUND, ("boxes", "box_places", "class_places", "left"), ("next_left", *_KEPT), told)  # fmt: skip
-    return TbeSteps((
-        TbeStep(START, ("scores",), ("left",), {"score_threshold": score_threshold}),
-        TbeStep(PLACES, ("boxes",), ("box_places",), {"axis": 1}),
-        TbeStep(PLACES, ("scores",), ("class_places",), {"axis": 2, "in_row": True}),
-        TbeBlocks((one,), times=max_output, carried={"left": "next_left"}, joined=dict.fromkeys(_KEPT, 1)),
-        TbeStep(COUNT, ("is_kept",), ("counts",)),
-    ))  # fmt: skip
+    one = TbeStep(
+        ROUND, ("boxes", "box_places", "class_places", "left"), ("next_left", *_KEPT), told
+    )
+    return TbeSteps(
+        (
+            TbeStep(START, ("scores",), ("left",), {"score_threshold": score_threshold}),
+            TbeStep(PLACES, ("boxes",), ("box_places",), {"axis": 1}),
+            TbeStep(PLACES, ("scores",), ("class_places",), {"axis": 2, "in_row": True}),
+            TbeBlocks(
+                (one,),
+                times=max_output,
+                carried={"left": "next_left"},
+                joined=dict.fromkeys(_KEPT, 1),
+            ),
+            TbeStep(COUNT, ("is_kept",), ("counts",)),
+        )
+    )
 
 
 SUPPRESSION = OpSpec(
@@ -247,9 +311,16 @@ class NMS(FusedCell):
         route: str = "",
     ):
         if isinstance(max_output, bool) or not isinstance(max_output, int) or max_output < 0:
-            raise InputError("NMS: max_output is wrong", place="NMS", expected="a number from 0", got=repr(max_output))  # fmt: skip
+            raise InputError(
+                "NMS: max_output is wrong",
+                place="NMS",
+                expected="a number from 0",
+                got=repr(max_output),
+            )
         attributes: dict[str, Any] = {
-            "score_threshold": float(score_threshold), "iou_threshold": float(iou_threshold), "max_output": max_output,
+            "score_threshold": float(score_threshold),
+            "iou_threshold": float(iou_threshold),
+            "max_output": max_output,
             "class_aware": bool(class_aware),
-        }  # fmt: skip
+        }
         super().__init__(SUPPRESSION, attributes, route)

@@ -24,7 +24,11 @@ SCALARS = (("beta1_power", "beta2_power"), (), ("momentum",))
 """Numbers, as tensors, that a rule reads besides rates and decays."""
 _STATES = (("moment1", "moment2"), ("moments1", "moments2"), ("moments",))
 _ELEMENTS = {"float16": 0, "bfloat16": 1, "float32": 2, "float64": 3}
-_RANGES = {"count": (1, math.inf, "1 or more"), "beta1": (0, 1, "0 <= beta1 < 1"), "beta2": (0, 1, "0 <= beta2 < 1")}  # fmt: skip
+_RANGES = {
+    "count": (1, math.inf, "1 or more"),
+    "beta1": (0, 1, "0 <= beta1 < 1"),
+    "beta2": (0, 1, "0 <= beta2 < 1"),
+}
 """Of numbers that have one: from, below, and both as text."""
 _ARRAYS = (np.ndarray, ms.Tensor) if HAS_MINDSPORE else (np.ndarray,)
 
@@ -39,7 +43,12 @@ def check_numbers(rule: int, **given: Any) -> None:
             continue
         least, bound, expected = _RANGES[argument]
         if not least <= number < bound:
-            raise InputError(f"{_NAMES[rule]}: {argument} is out of range", place=_NAMES[rule], expected=expected, got=repr(value))  # fmt: skip
+            raise InputError(
+                f"{_NAMES[rule]}: {argument} is out of range",
+                place=_NAMES[rule],
+                expected=expected,
+                got=repr(value),
+            )
 
 
 @cache
@@ -54,9 +63,14 @@ def optimizer_spec(rule: int, count: int, rates: int, decays: int) -> OpSpec:
     names += SCALARS[rule]
     overwritten = [f"{kind}{i}" for kind in ("parameter", *_STATES[rule]) for i in range(count)]
     attributes = {
-        "nesterov": False, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "scale": 1.0,
-        "decayed": (True,) * count, "dtype": "float32",
-    }  # fmt: skip
+        "nesterov": False,
+        "beta1": 0.9,
+        "beta2": 0.999,
+        "eps": 1e-8,
+        "scale": 1.0,
+        "decayed": (True,) * count,
+        "dtype": "float32",
+    }
 
     def written(*given: Described, **values: Any) -> Written:
         return _written(rule, count, rates, decays, given, **values)
@@ -74,34 +88,77 @@ def optimizer_spec(rule: int, count: int, rates: int, decays: int) -> OpSpec:
 
 
 def _written(
-    rule: int, count: int, rates: int, decays: int, given: Sequence[Described], *, nesterov: bool, beta1: float,
-    beta2: float, eps: float, scale: float, decayed: tuple[bool, ...], dtype: str,
-) -> Written:  # fmt: skip
+    rule: int,
+    count: int,
+    rates: int,
+    decays: int,
+    given: Sequence[Described],
+    *,
+    nesterov: bool,
+    beta1: float,
+    beta2: float,
+    eps: float,
+    scale: float,
+    decayed: tuple[bool, ...],
+    dtype: str,
+) -> Written:
     name = _NAMES[rule]
     if dtype not in _ELEMENTS:
-        raise InputError(f"{name}: parameters of another dtype", place=name, expected=", ".join(_ELEMENTS), got=dtype)  # fmt: skip
+        raise InputError(
+            f"{name}: parameters of another dtype",
+            place=name,
+            expected=", ".join(_ELEMENTS),
+            got=dtype,
+        )
     start = rates + decays + len(SCALARS[rule])
     for one in given[:start]:
         if one.dtype != "float32" or np.prod(one.shape) != 1:
-            raise InputError(f"{name}: rates and decays are single numbers", place=name, expected="one float32", got=str(one))  # fmt: skip
+            raise InputError(
+                f"{name}: rates and decays are single numbers",
+                place=name,
+                expected="one float32",
+                got=str(one),
+            )
     kinds = [given[start + i * count :][:count] for i in range(2 + len(_STATES[rule]))]
-    bits = [struct.unpack("<q", struct.pack("<d", value))[0] for value in (beta1, beta2, eps, scale)]  # fmt: skip
+    bits = [
+        struct.unpack("<q", struct.pack("<d", value))[0] for value in (beta1, beta2, eps, scale)
+    ]
     numbers = [rule, count, rates, decays, int(nesterov), *bits]
     for i, (own, flag) in enumerate(zip(kinds[1], decayed, strict=True)):
         other = next((kind[i] for kind in kinds if kind[i] != own), None)
         if other is not None:
-            raise InputError(f"{name}: tensor {i} is another than its parameter", place=name, expected=str(own), got=str(other))  # fmt: skip
+            raise InputError(
+                f"{name}: tensor {i} is another than its parameter",
+                place=name,
+                expected=str(own),
+                got=str(other),
+            )
         size = int(np.prod(own.shape, dtype=np.int64)) if own.dtype == dtype else 0
         numbers += [size, int(flag)]
     options = (f"-DELEMENT={_ELEMENTS[dtype]}",)
     done = (Described((1,), "float32"),)
-    return Written(name, "optimizers.c", "optimize", tuple(given), done, tuple(numbers), options, overwrites=True)  # fmt: skip
+    return Written(
+        name,
+        "optimizers.c",
+        "optimize",
+        tuple(given),
+        done,
+        tuple(numbers),
+        options,
+        overwrites=True,
+    )
 
 
 def step(
-    rule: int, scalars: Sequence[float], gradients: Sequence[np.ndarray], parameters: Sequence[np.ndarray],
-    *states: Sequence[np.ndarray], rates: Sequence[float], decays: Sequence[float] = (), **attributes: Any,
-) -> None:  # fmt: skip
+    rule: int,
+    scalars: Sequence[float],
+    gradients: Sequence[np.ndarray],
+    parameters: Sequence[np.ndarray],
+    *states: Sequence[np.ndarray],
+    rates: Sequence[float],
+    decays: Sequence[float] = (),
+    **attributes: Any,
+) -> None:
     """One step on NumPy arrays, in place.
 
     Raises:
@@ -115,48 +172,118 @@ def step(
     for one in overwritten:
         if not isinstance(one, np.ndarray):
             name = _NAMES[rule]
-            raise InputError(f"{name}: {one} is no array", place=name, expected="arrays, which are overwritten", got=type(one).__name__)  # fmt: skip
+            raise InputError(
+                f"{name}: {one} is no array",
+                place=name,
+                expected="arrays, which are overwritten",
+                got=type(one).__name__,
+            )
     for dtype in sorted({str(one.dtype) for one in parameters}):
         every = sorted_attributes(spec, {**attributes, "dtype": dtype})
         computation_of(spec, every)(*numbers, *arrays)
 
 
 def adam_step(
-    gradients: Sequence[np.ndarray], parameters: Sequence[np.ndarray], moment1: Sequence[np.ndarray],
-    moment2: Sequence[np.ndarray], *, count: int, learning_rate: float = 1e-3, beta1: float = 0.9, beta2: float = 0.999,
-    eps: float = 1e-8, weight_decay: float = 0.0, use_nesterov: bool = False,
-) -> None:  # fmt: skip
+    gradients: Sequence[np.ndarray],
+    parameters: Sequence[np.ndarray],
+    moment1: Sequence[np.ndarray],
+    moment2: Sequence[np.ndarray],
+    *,
+    count: int,
+    learning_rate: float = 1e-3,
+    beta1: float = 0.9,
+    beta2: float = 0.999,
+    eps: float = 1e-8,
+    weight_decay: float = 0.0,
+    use_nesterov: bool = False,
+) -> None:
     """Adam on NumPy arrays, in place; `count` is 1 at the first step."""
-    check_numbers(ADAM, count=count, learning_rate=learning_rate, beta1=beta1, beta2=beta2, eps=eps, weight_decay=weight_decay)  # fmt: skip
+    check_numbers(
+        ADAM,
+        count=count,
+        learning_rate=learning_rate,
+        beta1=beta1,
+        beta2=beta2,
+        eps=eps,
+        weight_decay=weight_decay,
+    )
     powers = [float(np.float32(beta)) ** count for beta in (beta1, beta2)]
     decays = (weight_decay,) if weight_decay else ()
     step(
-        ADAM, powers, gradients, parameters, moment1, moment2, rates=(learning_rate,), decays=decays, nesterov=use_nesterov,
-        beta1=beta1, beta2=beta2, eps=eps,
-    )  # fmt: skip
+        ADAM,
+        powers,
+        gradients,
+        parameters,
+        moment1,
+        moment2,
+        rates=(learning_rate,),
+        decays=decays,
+        nesterov=use_nesterov,
+        beta1=beta1,
+        beta2=beta2,
+        eps=eps,
+    )
 
 
 def adam_weight_decay_step(
-    gradients: Sequence[np.ndarray], parameters: Sequence[np.ndarray], moments1: Sequence[np.ndarray],
-    moments2: Sequence[np.ndarray], *, learning_rate: float = 1e-3, beta1: float = 0.9, beta2: float = 0.999,
-    eps: float = 1e-6, weight_decay: float = 0.0,
-) -> None:  # fmt: skip
+    gradients: Sequence[np.ndarray],
+    parameters: Sequence[np.ndarray],
+    moments1: Sequence[np.ndarray],
+    moments2: Sequence[np.ndarray],
+    *,
+    learning_rate: float = 1e-3,
+    beta1: float = 0.9,
+    beta2: float = 0.999,
+    eps: float = 1e-6,
+    weight_decay: float = 0.0,
+) -> None:
     """Adam with decoupled weight decay on NumPy arrays, in place."""
-    check_numbers(ADAM_WEIGHT_DECAY, learning_rate=learning_rate, beta1=beta1, beta2=beta2, eps=eps, weight_decay=weight_decay)  # fmt: skip
+    check_numbers(
+        ADAM_WEIGHT_DECAY,
+        learning_rate=learning_rate,
+        beta1=beta1,
+        beta2=beta2,
+        eps=eps,
+        weight_decay=weight_decay,
+    )
     decays = (weight_decay,) if weight_decay else ()
     step(
-        ADAM_WEIGHT_DECAY, (), gradients, parameters, moments1, moments2, rates=(learning_rate,), decays=decays,
-        beta1=beta1, beta2=beta2, eps=eps,
-    )  # fmt: skip
+        ADAM_WEIGHT_DECAY,
+        (),
+        gradients,
+        parameters,
+        moments1,
+        moments2,
+        rates=(learning_rate,),
+        decays=decays,
+        beta1=beta1,
+        beta2=beta2,
+        eps=eps,
+    )
 
 
 def momentum_step(
-    gradients: Sequence[np.ndarray], parameters: Sequence[np.ndarray], moments: Sequence[np.ndarray], *,
-    learning_rate: float, momentum: float, weight_decay: float = 0.0, use_nesterov: bool = False,
-) -> None:  # fmt: skip
+    gradients: Sequence[np.ndarray],
+    parameters: Sequence[np.ndarray],
+    moments: Sequence[np.ndarray],
+    *,
+    learning_rate: float,
+    momentum: float,
+    weight_decay: float = 0.0,
+    use_nesterov: bool = False,
+) -> None:
     """Gradient descent with momentum on NumPy arrays, in place."""
-    check_numbers(MOMENTUM, learning_rate=learning_rate, momentum=momentum, weight_decay=weight_decay)  # fmt: skip
+    check_numbers(
+        MOMENTUM, learning_rate=learning_rate, momentum=momentum, weight_decay=weight_decay
+    )
     decays = (weight_decay,) if weight_decay else ()
     step(
-        MOMENTUM, (momentum,), gradients, parameters, moments, rates=(learning_rate,), decays=decays, nesterov=use_nesterov,
-    )  # fmt: skip
+        MOMENTUM,
+        (momentum,),
+        gradients,
+        parameters,
+        moments,
+        rates=(learning_rate,),
+        decays=decays,
+        nesterov=use_nesterov,
+    )

@@ -51,33 +51,80 @@ PRODUCT_OF_ROWS = OpSpec(
     doc="z = Σ xᵢ yᵢ' over rows: the gradient of weight where x weight' was the product.",
 )
 PRODUCT_WITH_ROWS = step_operator(
-    "ProductWithRows", ("x", "y"), ("z",), "product_with_rows", lambda x, y, **_: ((*x[:-1], y[-2]),), lambda *_: ("float32",),
-    "z = scale·x y' in float32, of 1 / √width where `by_width` is set.", attributes={"scale": 1.0, "by_width": False},
-)  # fmt: skip
+    "ProductWithRows",
+    ("x", "y"),
+    ("z",),
+    "product_with_rows",
+    lambda x, y, **_: ((*x[:-1], y[-2]),),
+    lambda *_: ("float32",),
+    "z = scale·x y' in float32, of 1 / √width where `by_width` is set.",
+    attributes={"scale": 1.0, "by_width": False},
+)
 PRODUCT_ADDED = step_operator(
-    "ProductAdded", ("total", "x", "y"), ("z",), "product_added", lambda total, x, y: (total,), lambda *_: ("float32",),
-    "z = total + x y in float32.", given={"total": "float32"},
-)  # fmt: skip
+    "ProductAdded",
+    ("total", "x", "y"),
+    ("z",),
+    "product_added",
+    lambda total, x, y: (total,),
+    lambda *_: ("float32",),
+    "z = total + x y in float32.",
+    given={"total": "float32"},
+)
 PRODUCT_OF_ROWS_ADDED = step_operator(
-    "ProductOfRowsAdded", ("total", "x", "y"), ("z",), "product_of_rows_added", lambda total, x, y: (total,),
-    lambda *_: ("float32",), "z = total + Σ xᵢ yᵢ' in float32.", given={"total": "float32"},
-)  # fmt: skip
+    "ProductOfRowsAdded",
+    ("total", "x", "y"),
+    ("z",),
+    "product_of_rows_added",
+    lambda total, x, y: (total,),
+    lambda *_: ("float32",),
+    "z = total + Σ xᵢ yᵢ' in float32.",
+    given={"total": "float32"},
+)
 PRODUCT_ON_SHARE = step_operator(
-    "ProductOnShare", ("total", "share", "x", "y"), ("z",), "product_on_share", lambda total, share, x, y: (total,),
-    lambda *_: ("float32",), "z = total·share + x y in float32.", given={"total": "float32", "share": "float32"},
-)  # fmt: skip
+    "ProductOnShare",
+    ("total", "share", "x", "y"),
+    ("z",),
+    "product_on_share",
+    lambda total, share, x, y: (total,),
+    lambda *_: ("float32",),
+    "z = total·share + x y in float32.",
+    given={"total": "float32", "share": "float32"},
+)
 PRODUCTS_OF_ROWS = step_operator(
-    "ProductsOfRows", ("x", "y", "like"), ("z",), "products_of_rows", lambda x, y, like: (like,), lambda x, *_: (x,),
+    "ProductsOfRows",
+    ("x", "y", "like"),
+    ("z",),
+    "products_of_rows",
+    lambda x, y, like: (like,),
+    lambda x, *_: (x,),
     "z = Σ xᵢ yᵢ' over the rows of the matrices that share one of `like`.",
-)  # fmt: skip
+)
 ZEROS = step_operator(
-    "Zeros", ("x",), ("zeros",), "zeros", lambda x: (x,), lambda x: ("float32",), "Zeros in float32 in the shape of x.",
-)  # fmt: skip
+    "Zeros",
+    ("x",),
+    ("zeros",),
+    "zeros",
+    lambda x: (x,),
+    lambda x: ("float32",),
+    "Zeros in float32 in the shape of x.",
+)
 ROUNDED = step_operator(
-    "Rounded", ("x",), ("y",), "rounded", lambda x: (x,), lambda x: ("float16",), "A sum in float32 in float16.",
+    "Rounded",
+    ("x",),
+    ("y",),
+    "rounded",
+    lambda x: (x,),
+    lambda x: ("float16",),
+    "A sum in float32 in float16.",
     given={"x": "float32"},
-)  # fmt: skip
+)
 PLACES = step_operator(
-    "Places", ("x",), ("places",), "places", lambda x, axis, in_row: ((1, x[axis]) if in_row else (x[axis], 1),),
-    lambda x: ("float32",), "The numbers of the places along an axis, as a column or a row.", attributes={"axis": -2, "in_row": False},
-)  # fmt: skip
+    "Places",
+    ("x",),
+    ("places",),
+    "places",
+    lambda x, axis, in_row: ((1, x[axis]) if in_row else (x[axis], 1),),
+    lambda x: ("float32",),
+    "The numbers of the places along an axis, as a column or a row.",
+    attributes={"axis": -2, "in_row": False},
+)

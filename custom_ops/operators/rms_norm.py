@@ -88,12 +88,18 @@ RMS_NORM = OpSpec(
     attributes={"epsilon": 1e-6},
     composite=composite,
     formula=formula,
-    samples=(((6, 40), (40,)), ((2, 3, 5, 17), (5, 17)), ((5, 1024), (1024,)), ((0, 4), (4,)), ((8,), (8,))),
+    samples=(
+        ((6, 40), (40,)),
+        ((2, 3, 5, 17), (5, 17)),
+        ((5, 1024), (1024,)),
+        ((0, 4), (4,)),
+        ((8,), (8,)),
+    ),
     nan="row",
     tbe="fused/rms_norm",
     tbe_gradient="fused/rms_norm_grad",
     doc="y = x / √(mean x² + epsilon)·gamma",
-)  # fmt: skip
+)
 
 
 class RMSNormCell(WeightedCell):

@@ -113,11 +113,15 @@ ROTARY_EMBEDDING = OpSpec(
     attributes={"layout": "halves"},
     composite=composite,
     formula=formula,
-    samples=(((2, 3, 5, 16), (5, 16), (5, 16)), ((2, 5, 3, 6), (5, 1, 6), (5, 1, 6)), ((4, 64), (4, 64), (4, 64))),
+    samples=(
+        ((2, 3, 5, 16), (5, 16), (5, 16)),
+        ((2, 5, 3, 6), (5, 1, 6), (5, 1, 6)),
+        ((4, 64), (4, 64), (4, 64)),
+    ),
     tbe="fused/rotary_embedding",
     tbe_gradient="fused/rotary_embedding_grad",
     doc="y = x·cos + partner(x)·sin",
-)  # fmt: skip
+)
 
 
 class RotaryEmbedding(FusedCell):

@@ -37,7 +37,9 @@ def slope(y: Any, grad: Any) -> Any:
 def check(x: Any) -> None:
     """The last axis has to be there."""
     if not x.ndim:
-        raise InputError(f"{x.name} has no last axis", expected="at least one axis", got=shape_text(x.shape))  # fmt: skip
+        raise InputError(
+            f"{x.name} has no last axis", expected="at least one axis", got=shape_text(x.shape)
+        )
 
 
 def check_mask(x: Any, mask: Any) -> None:
@@ -156,12 +158,18 @@ SCALE_MASK_SOFTMAX = OpSpec(
     formula=formula_masked,
     undifferentiable=frozenset({"mask"}),
     integers={"mask": ("bool", 2)},
-    samples=(((4, 8), (4, 8)), ((2, 3, 5, 7), (2, 1, 5, 7)), ((3, 129), (129,)), ((1,), (1,)), ((0, 4), (4,))),
+    samples=(
+        ((4, 8), (4, 8)),
+        ((2, 3, 5, 7), (2, 1, 5, 7)),
+        ((3, 129), (129,)),
+        ((1,), (1,)),
+        ((0, 4), (4,)),
+    ),
     nan="row",
     tbe="fused/scale_mask_softmax",
     tbe_gradient="fused/scale_softmax_grad",
     doc="y = softmax of scale·x where mask is false",
-)  # fmt: skip
+)
 SCALE_ADD_SOFTMAX = OpSpec(
     name="ScaleAddSoftmax",
     inputs=("x", "mask"),
@@ -172,12 +180,18 @@ SCALE_ADD_SOFTMAX = OpSpec(
     variants=_OTHERS,
     composite=composite_added,
     formula=formula_added,
-    samples=(((4, 8), (4, 8)), ((2, 3, 5, 7), (2, 1, 5, 7)), ((3, 129), (129,)), ((1,), (1,)), ((0, 4), (4,))),
+    samples=(
+        ((4, 8), (4, 8)),
+        ((2, 3, 5, 7), (2, 1, 5, 7)),
+        ((3, 129), (129,)),
+        ((1,), (1,)),
+        ((0, 4), (4,)),
+    ),
     nan="row",
     tbe="fused/scale_add_softmax",
     tbe_gradient="fused/scale_add_softmax_grad",
     doc="y = softmax(scale·x + mask)",
-)  # fmt: skip
+)
 
 
 class ScaleMaskSoftmax(ChoosingCell):

@@ -25,7 +25,9 @@ def with_rows(logits: Any, labels: Any, *, are_indices: bool) -> tuple[Any, Any]
     """
     shape = sizes(logits)
     if not shape:
-        raise InputError("SoftmaxCrossEntropy: logits without classes", expected="one axis or more", got="()")  # fmt: skip
+        raise InputError(
+            "SoftmaxCrossEntropy: logits without classes", expected="one axis or more", got="()"
+        )
     wanted = shape
     if are_indices:
         wanted = [] if len(shape) == 1 else [shape[0], *shape[2:]]

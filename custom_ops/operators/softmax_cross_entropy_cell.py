@@ -69,12 +69,20 @@ class SoftmaxCrossEntropy(Called):
         shared = {"reduction": reduction, "label_smoothing": float(label_smoothing)}
         of_indices = {"ignore_index": int(ignore_index), **shared}
         if weight is None:
-            specs, kinds = (SOFTMAX_CROSS_ENTROPY, SOFTMAX_CROSS_ENTROPY_DENSE), (of_indices, shared)  # fmt: skip
+            specs, kinds = (
+                (SOFTMAX_CROSS_ENTROPY, SOFTMAX_CROSS_ENTROPY_DENSE),
+                (of_indices, shared),
+            )
         else:
             # labels that are probabilities are smoothed before they are weighted
             specs = SOFTMAX_CROSS_ENTROPY_WEIGHTED, SOFTMAX_CROSS_ENTROPY_DENSE
             kinds = of_indices, {"reduction": reduction, "label_smoothing": 0.0}
-        for name, value in (("specs", specs), ("kinds", kinds), ("spec", specs[0]), ("attributes", kinds[0])):  # fmt: skip
+        for name, value in (
+            ("specs", specs),
+            ("kinds", kinds),
+            ("spec", specs[0]),
+            ("attributes", kinds[0]),
+        ):
             object.__setattr__(self, name, value)
         self.weight = _vector(weight)
         self.label_smoothing = float(label_smoothing)
@@ -108,7 +116,9 @@ class SoftmaxCrossEntropy(Called):
             weight = as_array(self.weight).astype(logits.dtype)
             if not dense:
                 return super().forward(logits, labels, weight)
-            return super().forward(logits, weighted_labels(logits, labels, weight, self.label_smoothing))  # fmt: skip
+            return super().forward(
+                logits, weighted_labels(logits, labels, weight, self.label_smoothing)
+            )
         return super().forward(*arrays)
 
 
@@ -124,7 +134,12 @@ def _vector(weight: Any) -> Any:
     made = weight if is_tensor else np.asarray(weight)
     kind = str(made.dtype).lower()
     if made.ndim != 1 or not ("float" in kind or (not is_tensor and made.dtype.kind in "iu")):
-        raise InputError("SoftmaxCrossEntropy: weight is no vector of numbers", place="SoftmaxCrossEntropy", expected="(C,) of floats", got=f"{tuple(made.shape)} {made.dtype}")  # fmt: skip
+        raise InputError(
+            "SoftmaxCrossEntropy: weight is no vector of numbers",
+            place="SoftmaxCrossEntropy",
+            expected="(C,) of floats",
+            got=f"{tuple(made.shape)} {made.dtype}",
+        )
     if is_tensor:
         return made
     made = made.astype(np.float32, copy=False)

@@ -71,9 +71,13 @@ def patch(net: Any, *sample_inputs: Any, tolerance: float | None = None) -> Patc
         MissingError: there is no MindSpore.
     """
     if not HAS_MINDSPORE:
-        raise MissingError("patch needs MindSpore", place="patch", remedy="Run: pip install 'ms_fusion[cpu]'")  # fmt: skip
+        raise MissingError(
+            "patch needs MindSpore", place="patch", remedy="Run: pip install 'ms_fusion[cpu]'"
+        )
     if not isinstance(net, nn.Cell):
-        raise InputError("patch: this is no Cell", place="patch", expected="an nn.Cell", got=type(net).__name__)  # fmt: skip
+        raise InputError(
+            "patch: this is no Cell", place="patch", expected="an nn.Cell", got=type(net).__name__
+        )
     if is_off_and_said():
         return PatchRecord(net, (), (Replacement("", (net,), None, OFF),), ())
     mixed_precision.watch()
@@ -124,7 +128,11 @@ class _Patch:
             reason = difference(self.net(*self.inputs), whole, self.tolerance)
             if reason:
                 record.undo()
-                raise InputError(f"patch: the net disagrees though its parts do not: {reason}", place="patch", got=str(record))  # fmt: skip
+                raise InputError(
+                    f"patch: the net disagrees though its parts do not: {reason}",
+                    place="patch",
+                    got=str(record),
+                )
         self._put_flags()
         return record
 
@@ -151,8 +159,13 @@ class _Patch:
         for place, cell in reversed(cells.items()):
             if type(cell) is nn.MultiheadAttention:
                 made, change = try_heads(
-                    place, cell, self.seen.get(id(cell)), self._trains(), self.tolerance, sampled=bool(self.inputs),
-                )  # fmt: skip
+                    place,
+                    cell,
+                    self.seen.get(id(cell)),
+                    self._trains(),
+                    self.tolerance,
+                    sampled=bool(self.inputs),
+                )
                 (self.replaced if change else self.refused).append(made)
                 self.steps += [change] if change else []
                 continue
@@ -218,7 +231,9 @@ class _Patch:
             for owner in masked:
                 for edit in [edit for edit in owner.edits if edit.takes_mask]:
                     owner.edits.remove(edit)
-                    owner.refused.append(Replacement(owner.path(edit), edit.before, None, "its mask has a gradient"))  # fmt: skip
+                    owner.refused.append(
+                        Replacement(owner.path(edit), edit.before, None, "its mask has a gradient")
+                    )
             return
         for owner in masked:
             owner.put(owner.edits)

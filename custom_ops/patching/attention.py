@@ -88,7 +88,9 @@ class _Chain:
         if self.sometimes:
             raise _NoAttention("the product of q and k is made only sometimes")
         if self.weak and len([one for one in self.steps if isinstance(one, Masked)]) > 1:
-            raise _NoAttention(f"scores are replaced by more than {LOW:g}, which may count beside those of other masks")  # fmt: skip
+            raise _NoAttention(
+                f"scores are replaced by more than {LOW:g}, which may count beside those of other masks"
+            )
         self._nobody_else(home)
         attention = Attention(
             name=self.name,
@@ -173,8 +175,10 @@ class _Chain:
                 continue
             inner, outer = (self.flow.block[id(two.statement)] for two in (one, other))
             holders = [
-                part for part in outer if isinstance(part, ast.If) and part.body is inner and not part.orelse
-            ]  # fmt: skip
+                part
+                for part in outer
+                if isinstance(part, ast.If) and part.body is inner and not part.orelse
+            ]
             if holders:
                 self.sometimes.append((frozenset({other}), self._frame))
                 return frozenset({one})
@@ -243,7 +247,9 @@ class _Chain:
         known = value_of(given, self.flow, self.scope) if given is not None else None
         share = 1.0 if known is None else known
         training = found.keywords.get("training")
-        follows = training is not None and ast.unparse(self.flow.origin(training)) == "self.training"  # fmt: skip
+        follows = (
+            training is not None and ast.unparse(self.flow.origin(training)) == "self.training"
+        )
         if share and not follows:
             raise _NoAttention("weights are dropped out of training too")
         return float(share)
@@ -337,7 +343,9 @@ class _Chain:
         """Scores that get another shape for their masks, or for the softmax, or weights for the product with v: elements keep
         their order, so that a mask of that shape, reshaped as they are, is theirs."""
         assert isinstance(node, ast.Call)
-        self.steps.append(Reshaped(self.flow.statement_of(node), self._frame, node, found.operands[0]))  # fmt: skip
+        self.steps.append(
+            Reshaped(self.flow.statement_of(node), self._frame, node, found.operands[0])
+        )
         self.frames.append(len(self.frames))
         return found.operands[0]
 

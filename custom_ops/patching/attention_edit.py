@@ -189,7 +189,10 @@ class _Making:
             made.append(_assign(f"{self.found.name}_laid_{self.found.of_product}", blank))
         for number in range(masks):
             name = f"{self.found.name}_mask_{number}"
-            made += [_assign(name, ast.Constant(None)), _assign(f"{name}_value", ast.Constant(None))]  # fmt: skip
+            made += [
+                _assign(name, ast.Constant(None)),
+                _assign(f"{name}_value", ast.Constant(None)),
+            ]
         return made
 
     def _masked(self, step: Masked, number: int) -> list[ast.stmt]:
@@ -218,7 +221,11 @@ class _Making:
     def _call(self, v: ast.expr, masks: int) -> ast.expr:
         """Of our attention."""
         found, none = self.found, ast.Constant(None)
-        keys = _expression(f"{self._laid(found.of_softmax)}.shape[-1]") if self._is_other(found.of_softmax) else none  # fmt: skip
+        keys = (
+            _expression(f"{self._laid(found.of_softmax)}.shape[-1]")
+            if self._is_other(found.of_softmax)
+            else none
+        )
         shape = _expression(f"{self._laid(0)}.shape") if self._is_other(0) else none
         given: list[ast.expr] = [_load(self.own["query"]), _load(self.own["key"]), v, keys, shape]
         for number in range(masks):
@@ -256,7 +263,11 @@ class _Making:
         if not isinstance(order, tuple) or not all(isinstance(one, int) for one in order):
             return None
         if found.kind == "swapaxes":
-            return found.operands[0] if set(order) in ({-1, -2}, {2, 3}) and not found.keywords else None  # fmt: skip
+            return (
+                found.operands[0]
+                if set(order) in ({-1, -2}, {2, 3}) and not found.keywords
+                else None
+            )
         if len(order) not in (3, 4) or found.keywords:
             return None
         order = (*order[:-2], order[-1], order[-2])

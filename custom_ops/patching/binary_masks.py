@@ -14,7 +14,17 @@ from custom_ops.patching.partial_evaluation import Scope
 from custom_ops.patching.scalar_constants import value_of
 
 _DEPTH = 8
-_KEEPING = ("tril", "triu", "expand_dims", "unsqueeze", "broadcast_to", "reshape", "view", "swapaxes", "transpose")  # fmt: skip
+_KEEPING = (
+    "tril",
+    "triu",
+    "expand_dims",
+    "unsqueeze",
+    "broadcast_to",
+    "reshape",
+    "view",
+    "swapaxes",
+    "transpose",
+)
 """What leaves elements as they are, leaves some out, or puts 0 there."""
 
 

@@ -37,10 +37,31 @@ _KINDS: Mapping[str, tuple[str, ...]] = {
     "zeros_like": ("zeros_like", "zeros_like_ext"),
 }
 KIND_OF = {name: kind for kind, names in _KINDS.items() for name in names}
-METHODS = frozenset({
-    "matmul", "bmm", "softmax", "transpose", "permute", "swapaxes", "mul", "div", "add", "astype", "to", "float", "half",
-    "masked_fill", "contiguous", "reshape", "view", "sub", "type_as", "baddbmm", "bfloat16",
-})  # fmt: skip
+METHODS = frozenset(
+    {
+        "matmul",
+        "bmm",
+        "softmax",
+        "transpose",
+        "permute",
+        "swapaxes",
+        "mul",
+        "div",
+        "add",
+        "astype",
+        "to",
+        "float",
+        "half",
+        "masked_fill",
+        "contiguous",
+        "reshape",
+        "view",
+        "sub",
+        "type_as",
+        "baddbmm",
+        "bfloat16",
+    }
+)
 _OPERATORS: Mapping[type, str] = {
     ast.MatMult: "matmul",
     ast.Mult: "mul",

@@ -23,7 +23,15 @@ class Definition:
     statement: ast.stmt | None
 
 
-_PARTS = (ast.IfExp, ast.BoolOp, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)  # fmt: skip
+_PARTS = (
+    ast.IfExp,
+    ast.BoolOp,
+    ast.Lambda,
+    ast.ListComp,
+    ast.SetComp,
+    ast.DictComp,
+    ast.GeneratorExp,
+)
 _WORK = (ast.Call, ast.BinOp)
 _Names = dict[str, frozenset[Definition]]
 

@@ -72,10 +72,16 @@ def _function_of(
     """A function, and what its `self` is; None where it has none."""
     if isinstance(node, ast.Attribute):
         holder = scope.evaluate(node.value, names)
-        if holder is not None and isinstance(holder.value, nn.Cell) and node.attr not in vars(holder.value):  # fmt: skip
+        if (
+            holder is not None
+            and isinstance(holder.value, nn.Cell)
+            and node.attr not in vars(holder.value)
+        ):
             kept = inspect.getattr_static(type(holder.value), node.attr, None)
             function = kept.__func__ if isinstance(kept, staticmethod) else kept
-            if isinstance(function, FunctionType) and (holder.value is scope.cell or is_own(function)):  # fmt: skip
+            if isinstance(function, FunctionType) and (
+                holder.value is scope.cell or is_own(function)
+            ):
                 return function, None if isinstance(kept, staticmethod) else node.value
     known = scope.evaluate(node, names)
     if known is None:
@@ -131,7 +137,9 @@ def parsed(function: Any, *, method: bool = True) -> ast.FunctionDef:
     except (OSError, TypeError, SyntaxError) as error:
         raise Unreadable(f"there is no source of {function.__qualname__}") from error
     tree = read.body[0] if read.body else None
-    if isinstance(tree, ast.FunctionDef) and [ast.unparse(one) for one in tree.decorator_list] == ["staticmethod"]:  # fmt: skip
+    if isinstance(tree, ast.FunctionDef) and [ast.unparse(one) for one in tree.decorator_list] == [
+        "staticmethod"
+    ]:
         tree.decorator_list = []
     if not isinstance(tree, ast.FunctionDef) or tree.decorator_list:
         raise Unreadable(f"{function.__qualname__} is decorated")

@@ -52,7 +52,9 @@ def why_not(before: Any, after: Any, seen: Seen, tolerance: float | None) -> str
         for one in weights:
             one.set_data(ms.Tensor(rng.uniform(0.5, 2, one.shape).astype(np.float32), one.dtype))
         for scale in (1.0, 1e-3):
-            x = ms.Tensor((scale * rng.standard_normal(given.shape)).astype(np.float32), given.dtype)  # fmt: skip
+            x = ms.Tensor(
+                (scale * rng.standard_normal(given.shape)).astype(np.float32), given.dtype
+            )
             reason = disagreement(partial(after, x), before(x), tolerance)
             if reason:
                 return reason

@@ -94,7 +94,9 @@ def _row(flow: Flow, scope: Scope, node: ast.Call) -> tuple[list[ast.Call], list
         found = meaning(call, scope)
         is_only = bool(call.args) and call.args[0] is reader[1]
         cell = activation_of(found, scope) if found is not None and is_only else None
-        if cell is None or (found is not None and found.kind == "cell" and (len(call.args) != 1 or call.keywords)):  # fmt: skip
+        if cell is None or (
+            found is not None and found.kind == "cell" and (len(call.args) != 1 or call.keywords)
+        ):
             break
         calls.append(call)
         cells.append(cell)

@@ -88,7 +88,12 @@ def watch() -> None:
         if not is_patched(network):
             return theirs(network, dtype, **lists)
         if not lists.get("white_list"):
-            raise InputError("ms.amp cannot write a patched net anew", place="patch", expected="level O1, or O2 and O3 by precisions of Cells", remedy="Call ms.amp before patch")  # fmt: skip
+            raise InputError(
+                "ms.amp cannot write a patched net anew",
+                place="patch",
+                expected="level O1, or O2 and O3 by precisions of Cells",
+                remedy="Call ms.amp before patch",
+            )
         kinds = tuple(one for one in lists["white_list"] if issubclass(one, Cell))
         narrow(network, dtype, kinds)
         forget_graphs(network)

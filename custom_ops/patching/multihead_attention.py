@@ -19,11 +19,24 @@ class MultiheadAttention(_Base):
     """
 
     def construct(
-        self, query: Any, key: Any, value: Any, key_padding_mask: Any = None, need_weights: bool = True,
-        attn_mask: Any = None, average_attn_weights: bool = True,
-    ) -> Any:  # fmt: skip
+        self,
+        query: Any,
+        key: Any,
+        value: Any,
+        key_padding_mask: Any = None,
+        need_weights: bool = True,
+        attn_mask: Any = None,
+        average_attn_weights: bool = True,
+    ) -> Any:
         masked = key_padding_mask is not None or attn_mask is not None
-        if need_weights or query.ndim != 3 or (self.training and (self.dropout > 0 or (masked and not self.fused_attention.mask_in_training))):  # fmt: skip
+        if (
+            need_weights
+            or query.ndim != 3
+            or (
+                self.training
+                and (self.dropout > 0 or (masked and not self.fused_attention.mask_in_training))
+            )
+        ):
             return self.construct_as_written(
                 query, key, value, key_padding_mask, need_weights, attn_mask, average_attn_weights
             )
@@ -58,9 +71,11 @@ class MultiheadAttention(_Base):
         if mask is not None and mask.dtype != ms.bool_:
             mask = mask.astype(q.dtype)
         made = self.fused_attention(
-            q.reshape((batch, queries, heads, width)), k.reshape((batch, keys, heads, width)),
-            v.reshape((batch, keys, heads, width)), mask,
-        )  # fmt: skip
+            q.reshape((batch, queries, heads, width)),
+            k.reshape((batch, keys, heads, width)),
+            v.reshape((batch, keys, heads, width)),
+            mask,
+        )
         made = self.out_proj(made.reshape((batch, queries, size)))
         if not self.batch_first:
             made = made.swapaxes(0, 1)

@@ -46,17 +46,48 @@ class Known:
 
 
 _COMPARISONS: Mapping[type, Callable[[Any, Any], Any]] = {
-    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
-    ast.GtE: operator.ge, ast.In: lambda a, b: a in b, ast.NotIn: lambda a, b: a not in b,
-}  # fmt: skip
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.In: lambda a, b: a in b,
+    ast.NotIn: lambda a, b: a not in b,
+}
 _ARITHMETIC: Mapping[type, Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv, ast.Pow: operator.pow,
-    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod,
-}  # fmt: skip
-_MADE = frozenset({
-    "Add", "BatchMatMul", "Cast", "DType", "Div", "GELU", "GeLU", "LeakyReLU", "MaskedFill", "MatMul", "Mul", "ReLU", "RealDiv",
-    "Reshape", "Select", "Shape", "SiLU", "Softmax", "Sub", "Transpose",
-})  # fmt: skip
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Pow: operator.pow,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+}
+_MADE = frozenset(
+    {
+        "Add",
+        "BatchMatMul",
+        "Cast",
+        "DType",
+        "Div",
+        "GELU",
+        "GeLU",
+        "LeakyReLU",
+        "MaskedFill",
+        "MatMul",
+        "Mul",
+        "ReLU",
+        "RealDiv",
+        "Reshape",
+        "Select",
+        "Shape",
+        "SiLU",
+        "Softmax",
+        "Sub",
+        "Transpose",
+    }
+)
 """Primitives, and Cells without weights, that may be made where they are called."""
 _PURE = (math.sqrt, float, int, bool, abs, min, max)
 
@@ -207,7 +238,10 @@ class Scope:
             return None
         given = frozenset().union(*(one.given for one in every if one))
         try:
-            made = kind(*(one.value for one in told if one), **{name: one.value for name, one in more.items() if one})  # fmt: skip
+            made = kind(
+                *(one.value for one in told if one),
+                **{name: one.value for name, one in more.items() if one},
+            )
         except Exception:  # noqa: BLE001 - it says so itself when it runs
             return None
         return Known(made, given)

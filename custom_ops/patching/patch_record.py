@@ -77,7 +77,13 @@ class PatchRecord:
         refused: those that could have had them, and why they have not.
     """
 
-    def __init__(self, net: Any, replaced: Sequence[Replacement], refused: Sequence[Replacement], steps: Sequence[Slot | Change]):  # fmt: skip
+    def __init__(
+        self,
+        net: Any,
+        replaced: Sequence[Replacement],
+        refused: Sequence[Replacement],
+        steps: Sequence[Slot | Change],
+    ):
         self.replaced, self.refused = tuple(replaced), tuple(refused)
         self._net, self._steps = net, list(steps)
 

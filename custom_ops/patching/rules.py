@@ -12,10 +12,17 @@ from custom_ops.operators.activations import key_of
 from custom_ops.operators.conv_bn import ConvBN
 
 HOOKS = (
-    "_lazy_forward_pre_hook", "_lazy_forward_hook", "_lazy_backward_pre_hook", "_lazy_backward_hook",
-    "_lazy_forward_pre_hook_with_kwargs", "_lazy_forward_hook_with_kwargs", "_cell_backward_pre_hook", "_cell_backward_hook",
-    "_lazy_state_dict_hooks", "_lazy_load_state_dict_pre_hooks",
-)  # fmt: skip
+    "_lazy_forward_pre_hook",
+    "_lazy_forward_hook",
+    "_lazy_backward_pre_hook",
+    "_lazy_backward_hook",
+    "_lazy_forward_pre_hook_with_kwargs",
+    "_lazy_forward_hook_with_kwargs",
+    "_cell_backward_pre_hook",
+    "_cell_backward_hook",
+    "_lazy_state_dict_hooks",
+    "_lazy_load_state_dict_pre_hooks",
+)
 """Where a Cell keeps its hooks."""
 
 
@@ -51,7 +58,9 @@ def is_plain(cell: Any) -> bool:
     """Whether it has no hooks, no precision of its own, no backward of its own."""
     hooked = any(getattr(cell, name, None) for name in HOOKS) or "construct" in vars(cell)
     flags = cell.get_flags() if hasattr(cell, "get_flags") else {}
-    return not (hooked or cell.has_bprop or flags.get("fp16") or flags.get("fp32") or flags.get("bf16"))  # fmt: skip
+    return not (
+        hooked or cell.has_bprop or flags.get("fp16") or flags.get("fp32") or flags.get("bf16")
+    )
 
 
 def _conv(conv: Any, *_: Any) -> str:
@@ -89,24 +98,48 @@ def _gelu(dense: Any, gelu: Any) -> Any:
 
 
 RULES = (
-    Rule(("Conv2d", "BatchNorm2d", "ReLU"), lambda c, b, _: custom_ops.ConvBNReLU.from_cells(c, b), _conv_bn),
-    Rule(("Conv2d", "BatchNorm2d", "SiLU"), lambda c, b, _: custom_ops.ConvBNSiLU.from_cells(c, b), _conv_bn),
-    Rule(("Conv2d", "BatchNorm2d", "LeakyReLU"), lambda c, b, r: custom_ops.ConvBNLeakyReLU.from_cells(c, b, alpha=r.alpha), _conv_bn_leaky),
+    Rule(
+        ("Conv2d", "BatchNorm2d", "ReLU"),
+        lambda c, b, _: custom_ops.ConvBNReLU.from_cells(c, b),
+        _conv_bn,
+    ),
+    Rule(
+        ("Conv2d", "BatchNorm2d", "SiLU"),
+        lambda c, b, _: custom_ops.ConvBNSiLU.from_cells(c, b),
+        _conv_bn,
+    ),
+    Rule(
+        ("Conv2d", "BatchNorm2d", "LeakyReLU"),
+        lambda c, b, r: custom_ops.ConvBNLeakyReLU.from_cells(c, b, alpha=r.alpha),
+        _conv_bn_leaky,
+    ),
     Rule(("Conv2d", "BatchNorm2d"), lambda c, b: ConvBN.from_cells(c, b), _conv_bn),
-    Rule(("LayerNorm", "Dense"), lambda n, d: custom_ops.LayerNormLinear.from_cells(n, d), _norm_dense),
+    Rule(
+        ("LayerNorm", "Dense"),
+        lambda n, d: custom_ops.LayerNormLinear.from_cells(n, d),
+        _norm_dense,
+    ),
     Rule(("Dense", "ReLU"), lambda d, _: custom_ops.MatMulBiasReLU.from_cells(d), _dense),
     Rule(("Dense", "GELU"), _gelu, _dense),
     Rule(("Dense", "SiLU"), lambda d, _: custom_ops.MatMulBiasSiLU.from_cells(d), _dense),
     Rule(("Dense",), lambda d: custom_ops.Dense.from_cells(d), concerns=_ends_with_activation),
     Rule(("Conv2d",), lambda c: custom_ops.Conv2d.from_cells(c), _conv),
-    Rule(("BatchNorm2d",), lambda b: custom_ops.BatchNorm.from_cells(b), lambda b: "" if b.format == "NCHW" else "another format"),
+    Rule(
+        ("BatchNorm2d",),
+        lambda b: custom_ops.BatchNorm.from_cells(b),
+        lambda b: "" if b.format == "NCHW" else "another format",
+    ),
     Rule(("BatchNorm1d",), lambda b: custom_ops.BatchNorm.from_cells(b)),
     Rule(("LayerNorm",), lambda n: custom_ops.LayerNorm.from_cells(n)),
     Rule(("GELU",), lambda g: custom_ops.GELU(g.approximate == "tanh")),
     Rule(("SiLU",), lambda _: custom_ops.Swish()),
-    Rule(("Embedding",), lambda e: custom_ops.TokenEmbedding.from_cells(e), lambda e: "it multiplies" if e.use_one_hot else ""),
+    Rule(
+        ("Embedding",),
+        lambda e: custom_ops.TokenEmbedding.from_cells(e),
+        lambda e: "it multiplies" if e.use_one_hot else "",
+    ),
     Rule(("Softmax",), lambda s: custom_ops.Softmax.from_cells(s)),
-)  # fmt: skip
+)
 """Longer ones first."""
 
 

@@ -13,7 +13,9 @@ from custom_ops.patching.data_flow import Definition, Flow
 from custom_ops.patching.partial_evaluation import Scope, number_of
 
 _DEPTH = 8
-_NUMBERS = frozenset({"sqrt", "float", "int", "scalar_to_tensor", "Tensor", "tensor", "rsqrt", "pow"})  # fmt: skip
+_NUMBERS = frozenset(
+    {"sqrt", "float", "int", "scalar_to_tensor", "Tensor", "tensor", "rsqrt", "pow"}
+)
 """Of one number they make one number."""
 _VALUE_AT = {"full": 1, "Tensor": 0, "tensor": 0, "float": 0, "cast": 0, "scalar_to_tensor": 0}
 """Function → which of its arguments is the value that it makes."""
@@ -29,9 +31,11 @@ def is_number(node: ast.expr, flow: Flow, scope: Scope, depth: int = _DEPTH) -> 
     if isinstance(node, ast.Name):
         found = flow.reaching.get(id(node), frozenset())
         return bool(found) and all(
-            is_number(one.value, flow, scope, depth - 1) if one.value is not None else _of_shape(one)
+            is_number(one.value, flow, scope, depth - 1)
+            if one.value is not None
+            else _of_shape(one)
             for one in found
-        )  # fmt: skip
+        )
     if isinstance(node, ast.BinOp):
         sides = (node.left, node.right)
         return all(is_number(one, flow, scope, depth - 1) for one in sides)
@@ -41,7 +45,9 @@ def is_number(node: ast.expr, flow: Flow, scope: Scope, depth: int = _DEPTH) -> 
         called = scope.evaluate(node.func)
         name = getattr(called.value, "__name__", "") if called else ""
         if name == "full":
-            return ast.unparse(node.args[0]) in ("[]", "()") and is_number(node.args[1], flow, scope, depth - 1)  # fmt: skip
+            return ast.unparse(node.args[0]) in ("[]", "()") and is_number(
+                node.args[1], flow, scope, depth - 1
+            )
         return name in _NUMBERS and is_number(node.args[0], flow, scope, depth - 1)
     return False
 
@@ -64,8 +70,11 @@ def value_of(node: ast.expr, flow: Flow, scope: Scope, depth: int = _DEPTH) -> f
 
 
 _TOGETHER: Mapping[str, Callable[[float, float], float]] = {
-    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv,
-}  # fmt: skip
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "div": operator.truediv,
+}
 _OF_ALL = {"ones_like": 1.0, "zeros_like": 0.0}
 
 

@@ -142,8 +142,11 @@ def class_with(kind: type, function: Any, source: str) -> type:
         made.__kwdefaults__ = function.__kwdefaults__
         made.__module__, made.__qualname__ = function.__module__, function.__qualname__
         members: Mapping[str, Any] = {
-            "construct": made, AS_WRITTEN: function, "__module__": kind.__module__, "__doc__": kind.__doc__,
-        }  # fmt: skip
+            "construct": made,
+            AS_WRITTEN: function,
+            "__module__": kind.__module__,
+            "__doc__": kind.__doc__,
+        }
         new = type(kind.__name__, (kind,), dict(members))
         new.__qualname__ = kind.__qualname__
         _classes[kind, source] = new

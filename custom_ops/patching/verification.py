@@ -45,7 +45,11 @@ class Seen:
 
     def nudged(self) -> Seen:
         """A call with floating inputs that are a rounding or two off."""
-        return Seen(tuple(map(_nudged, self.inputs)), {name: _nudged(one) for name, one in self.keywords.items()}, None)  # fmt: skip
+        return Seen(
+            tuple(map(_nudged, self.inputs)),
+            {name: _nudged(one) for name, one in self.keywords.items()},
+            None,
+        )
 
 
 @contextmanager
@@ -114,7 +118,13 @@ def difference(
     if isinstance(want, (tuple, list)):
         if not isinstance(got, (tuple, list)) or len(got) != len(want):
             return "another number of results"
-        return next(filter(None, (difference(a, b, tolerance, least, more) for a, b in zip(got, want, strict=True))), "")  # fmt: skip
+        return next(
+            filter(
+                None,
+                (difference(a, b, tolerance, least, more) for a, b in zip(got, want, strict=True)),
+            ),
+            "",
+        )
     if not isinstance(want, ms.Tensor):
         return "" if got is want or got == want else f"{got} in the place of {want}"
     if got.shape != want.shape or got.dtype != want.dtype:
@@ -124,7 +134,11 @@ def difference(
     scale = max(size_of(b), least)
     near = np.abs(a - b) <= allowed * (np.abs(b) + scale) + more
     same = (a == b) | (np.isnan(a) & np.isnan(b)) | near
-    return "" if same.all() else f"{np.abs(a - b)[~same].max():.2g} off where {allowed:.2g} of {scale:.2g} is allowed"  # fmt: skip
+    return (
+        ""
+        if same.all()
+        else f"{np.abs(a - b)[~same].max():.2g} off where {allowed:.2g} of {scale:.2g} is allowed"
+    )
 
 
 def array_of(tensor: Any) -> np.ndarray:
@@ -203,7 +217,9 @@ def _nudged(value: Any) -> Any:
         return value
     signs = np.where(np.arange(value.size).reshape(value.shape) * 7 % 5 > 2, 1, -1)
     step = TOLERANCE[str(value.dtype).lower()] / 10
-    return (value.astype(ms.float32) * ms.Tensor((1 + step * signs).astype(np.float32))).astype(value.dtype)  # fmt: skip
+    return (value.astype(ms.float32) * ms.Tensor((1 + step * signs).astype(np.float32))).astype(
+        value.dtype
+    )
 
 
 def _is_float(value: Any) -> bool:

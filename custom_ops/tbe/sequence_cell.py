@@ -22,7 +22,9 @@ class InARow(Cell):
         primitive: makes that of each operator.
     """
 
-    def __init__(self, whole: TbeSteps, inputs: Sequence[str], outputs: Sequence[str], primitive: Primitive):  # fmt: skip
+    def __init__(
+        self, whole: TbeSteps, inputs: Sequence[str], outputs: Sequence[str], primitive: Primitive
+    ):
         super().__init__()
         self.calls = tuple(_call(one, primitive) for one in whole.steps)
         self.singles = tuple(_is_single(one) for one in whole.steps)
@@ -66,7 +68,9 @@ class _OfFour(InARow):
         return self.back((a, b, c, d), out, dout)
 
 
-def with_gradient(whole: TbeSteps, inputs: Sequence[str], outputs: Sequence[str], primitive: Primitive, back: Any) -> InARow:  # fmt: skip
+def with_gradient(
+    whole: TbeSteps, inputs: Sequence[str], outputs: Sequence[str], primitive: Primitive, back: Any
+) -> InARow:
     """Steps with a gradient of their own, where that of each step would keep what lies between them.
 
     Args:
@@ -92,7 +96,11 @@ class InBlocks(Cell):
         first, written = blocks.steps[0], (*blocks.carried.values(), *blocks.joined)
         is_one = len(blocks.steps) == 1 and (first.reads, first.writes) == (blocks.reads, written)
         # a Cell less in each block, where there may be hundreds
-        self.body = _call(first, primitive) if is_one else InARow(blocks.body, blocks.reads, made, primitive)  # fmt: skip
+        self.body = (
+            _call(first, primitive)
+            if is_one
+            else InARow(blocks.body, blocks.reads, made, primitive)
+        )
         self.several = len(made) > 1
         self.size, self.times = blocks.size, blocks.times
         self.axes = tuple(blocks.cut.values())

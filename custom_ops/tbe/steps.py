@@ -13,9 +13,17 @@ _NONE: Mapping[str, Any] = MappingProxyType({})
 
 
 def step_operator(
-    name: str, inputs: Sequence[str], outputs: Sequence[str], tbe: str, shapes: Callable[..., Any], dtypes: Callable[..., Any],
-    doc: str, *, attributes: Mapping[str, Any] = _NONE, given: Mapping[str, str] = _NONE,
-) -> OpSpec:  # fmt: skip
+    name: str,
+    inputs: Sequence[str],
+    outputs: Sequence[str],
+    tbe: str,
+    shapes: Callable[..., Any],
+    dtypes: Callable[..., Any],
+    doc: str,
+    *,
+    attributes: Mapping[str, Any] = _NONE,
+    given: Mapping[str, str] = _NONE,
+) -> OpSpec:
     """An operator that is only what CANN builds: a step of others, with no gradient and nothing for the CPU.
 
     Args:
@@ -148,7 +156,9 @@ class TbeSteps:
         """Those that CANN builds, each once, however often it runs."""
         return _operators(self.steps)
 
-    def places(self, inputs: Sequence[str], outputs: Sequence[str]) -> tuple[tuple[tuple[int, ...], ...], tuple[int, ...]]:  # fmt: skip
+    def places(
+        self, inputs: Sequence[str], outputs: Sequence[str]
+    ) -> tuple[tuple[tuple[int, ...], ...], tuple[int, ...]]:
         """Where everything stands in a list of the inputs followed by what each step writes: what each step reads, and the
         outputs. Of a name that was written twice it is the later one."""
         known = {name: place for place, name in enumerate(inputs)}

@@ -223,22 +223,30 @@ def _apply(
 
     special: Mapping[str, Callable[[], Any]] = {
         "Assign": lambda: tensor(1),
-        "Cast": lambda: ops.Cast()(tensor(0), getattr(mindspore, _DTYPES.get(output["dtype"], output["dtype"]))),
+        "Cast": lambda: ops.Cast()(
+            tensor(0), getattr(mindspore, _DTYPES.get(output["dtype"], output["dtype"]))
+        ),
         "Reshape": lambda: ops.Reshape()(tensor(0), tuple(output["shape"])),
         "ExpandDims": lambda: ops.Reshape()(tensor(0), tuple(output["shape"])),
         "Squeeze": lambda: ops.Reshape()(tensor(0), tuple(output["shape"])),
         "BroadcastTo": lambda: ops.BroadcastTo(tuple(output["shape"]))(tensor(0)),
         "Transpose": lambda: ops.Transpose()(tensor(0), numbers("perm", 1)),
         "Tile": lambda: ops.Tile()(tensor(0), numbers("multiples", 1)),
-        "OneHot": lambda: ops.OneHot(number("axis", 4, -1))(tensor(0), number("depth", 1), tensor(2), tensor(3)),
+        "OneHot": lambda: ops.OneHot(number("axis", 4, -1))(
+            tensor(0), number("depth", 1), tensor(2), tensor(3)
+        ),
         "Gather": lambda: ops.Gather()(tensor(0), tensor(1), number("axis", 2)),
-        "CumSum": lambda: ops.CumSum(flag("exclusive", 2), flag("reverse", 3))(tensor(0), number("axis", 1)),
-        "Concat": lambda: ops.Concat(int(attrs.get("axis", 0)))(tuple(tensor(k) for k in range(len(operands)))),
+        "CumSum": lambda: ops.CumSum(flag("exclusive", 2), flag("reverse", 3))(
+            tensor(0), number("axis", 1)
+        ),
+        "Concat": lambda: ops.Concat(int(attrs.get("axis", 0)))(
+            tuple(tensor(k) for k in range(len(operands)))
+        ),
         "AddN": lambda: ops.AddN()([tensor(k) for k in range(len(operands))]),
         "StridedSlice": lambda: ops.StridedSlice(
             *(number(name, 4 + k) for k, name in enumerate(_MASKS))
         )(tensor(0), *(numbers(name, 1 + k) for k, name in enumerate(("begin", "end", "strides")))),
-    }  # fmt: skip
+    }
     if op in special:
         return special[op]()
     if op.startswith("Reduce"):

@@ -19,7 +19,9 @@ def _parts(where: Windows, x: Array, filler: Any) -> Iterator[tuple[tuple[Any, .
     padded, _ = _padded(where, x, filler)
     for first in itertools.product(*map(range, where.spans)):
         at: list[Any] = [slice(None)] * x.ndim
-        for axis, begin, step, count in zip(where.axes, first, where.strides, where.counts, strict=True):  # fmt: skip
+        for axis, begin, step, count in zip(
+            where.axes, first, where.strides, where.counts, strict=True
+        ):
             at[axis] = slice(begin, begin + (count - 1) * step + 1, step)
         yield tuple(at), padded[tuple(at)]
 
@@ -27,7 +29,9 @@ def _parts(where: Windows, x: Array, filler: Any) -> Iterator[tuple[tuple[Any, .
 def _padded(where: Windows, x: Array, filler: Any) -> tuple[Array, tuple[Any, ...]]:
     """x with the padding around, and the place of x in it."""
     shape, inner = list(x.shape), [slice(None)] * x.ndim
-    for axis, size, before, count, step, span in zip(where.axes, where.sizes, where.starts, where.counts, where.strides, where.spans, strict=True):  # fmt: skip
+    for axis, size, before, count, step, span in zip(
+        where.axes, where.sizes, where.starts, where.counts, where.strides, where.spans, strict=True
+    ):
         shape[axis] = max((count - 1) * step + span, before + size)
         inner[axis] = slice(before, before + size)
     padded = np.full(shape, filler, x.dtype)

@@ -38,7 +38,12 @@ def sizes(node: Node, source: Sequence[Any], result: Sequence[Any]) -> Sizes:
         InputError: they have another number of axes.
     """
     if len(source) != 4 or len(result) != 4:
-        raise InputError("images of other than four axes are not resized", place=node.op, expected="4 axes", got=f"{list(source)}, {list(result)}")  # fmt: skip
+        raise InputError(
+            "images of other than four axes are not resized",
+            place=node.op,
+            expected="4 axes",
+            got=f"{list(source)}, {list(result)}",
+        )
     axes = (1, 2) if node.attr("format", "NCHW") == "NHWC" else (2, 3)
     return Sizes(axes, *(tuple(int(shape[axis]) for axis in axes) for shape in (source, result)))
 
@@ -50,7 +55,9 @@ def nearest_sizes(call: Any, source: Sequence[Any], result: Sequence[Any]) -> Si
         InputError: or it aligns corners or middles, which its formula does not.
     """
     if call.flag("align_corners", 2) or call.flag("half_pixel_centers", 3):
-        raise InputError("the nearest element of aligned images is not computed", place=call.node.op)  # fmt: skip
+        raise InputError(
+            "the nearest element of aligned images is not computed", place=call.node.op
+        )
     return sizes(call.node, source, result)
 
 
@@ -62,7 +69,9 @@ def shares(size: int, count: int) -> list[tuple[int, int]]:
 def share_means(how: Sizes, x: Array) -> Array:
     """The mean of each share of x in height and width."""
     for axis, size, count in zip(how.axes, how.large, how.small, strict=True):
-        parts = [np.take(x, range(first, end), axis).mean(axis) for first, end in shares(size, count)]  # fmt: skip
+        parts = [
+            np.take(x, range(first, end), axis).mean(axis) for first, end in shares(size, count)
+        ]
         x = np.stack(parts, axis)
     return x
 

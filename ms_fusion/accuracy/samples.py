@@ -81,9 +81,24 @@ def special_values(dtype: str) -> Array:
 
     limits = ml_dtypes.finfo(numpy_dtype(dtype))
     numbers = (
-        np.nan, np.inf, -np.inf, 0.0, -0.0, float(limits.smallest_subnormal), -float(limits.smallest_subnormal),
-        float(limits.tiny), float(limits.max), -float(limits.max), 1.0, -1.0, 0.5, 88.5, 89.0, -87.5, -104.0,
-    )  # fmt: skip
+        np.nan,
+        np.inf,
+        -np.inf,
+        0.0,
+        -0.0,
+        float(limits.smallest_subnormal),
+        -float(limits.smallest_subnormal),
+        float(limits.tiny),
+        float(limits.max),
+        -float(limits.max),
+        1.0,
+        -1.0,
+        0.5,
+        88.5,
+        89.0,
+        -87.5,
+        -104.0,
+    )
     with np.errstate(all="ignore"):
         return np.array(numbers, np.float64).astype(numpy_dtype(dtype))
 

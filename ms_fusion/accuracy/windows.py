@@ -49,21 +49,40 @@ class Windows:
     def pads(self) -> tuple[tuple[int, int], ...]:
         """Before and after each axis, so that there are as many windows as there are; numbers below 0 cut off."""
         every = zip(self.starts, self.counts, self.strides, self.spans, self.sizes, strict=True)
-        return tuple((start, (count - 1) * step + span - size - start) for start, count, step, span, size in every)  # fmt: skip
+        return tuple(
+            (start, (count - 1) * step + span - size - start)
+            for start, count, step, span, size in every
+        )
 
 
-def slid(axes: Sequence[int], sizes: Sequence[int], spans: Sequence[int], strides: Sequence[int], mode: str) -> Windows:  # fmt: skip
+def slid(
+    axes: Sequence[int],
+    sizes: Sequence[int],
+    spans: Sequence[int],
+    strides: Sequence[int],
+    mode: str,
+) -> Windows:
     """Windows under ``SAME`` (⌈size ÷ stride⌉ of them, an odd rest of the padding behind) or ``VALID`` (no padding)."""
     if mode == "VALID":
-        counts = [(size - span) // step + 1 for size, span, step in zip(sizes, spans, strides, strict=True)]  # fmt: skip
+        counts = [
+            (size - span) // step + 1
+            for size, span, step in zip(sizes, spans, strides, strict=True)
+        ]
         starts = [0] * len(sizes)
     else:
         counts = [-(-size // step) for size, step in zip(sizes, strides, strict=True)]
-        starts = [max((count - 1) * step + span - size, 0) // 2 for count, step, span, size in zip(counts, strides, spans, sizes, strict=True)]  # fmt: skip
-    return Windows(tuple(axes), tuple(sizes), tuple(spans), tuple(strides), tuple(starts), tuple(counts))  # fmt: skip
+        starts = [
+            max((count - 1) * step + span - size, 0) // 2
+            for count, step, span, size in zip(counts, strides, spans, sizes, strict=True)
+        ]
+    return Windows(
+        tuple(axes), tuple(sizes), tuple(spans), tuple(strides), tuple(starts), tuple(counts)
+    )
 
 
-def windows(node: Node, shape: Sequence[Any], pooled: Sequence[Any], given: Sequence[Any] = ()) -> Windows:  # fmt: skip
+def windows(
+    node: Node, shape: Sequence[Any], pooled: Sequence[Any], given: Sequence[Any] = ()
+) -> Windows:
     """The windows of a pooling operator, or of its gradient.
 
     Args:
@@ -76,11 +95,19 @@ def windows(node: Node, shape: Sequence[Any], pooled: Sequence[Any], given: Sequ
         InputError: another kind of padding or order of axes.
     """
     spans, strides, mode, order = given or (
-        node.attr("kernel_size"), node.attr("strides"), node.attr("pad_mode"), node.attr("format", "NCHW")
-    )  # fmt: skip
+        node.attr("kernel_size"),
+        node.attr("strides"),
+        node.attr("pad_mode"),
+        node.attr("format", "NCHW"),
+    )
     axes = _AXES.get(order, ())
     if mode not in _MODES or not axes or len(shape) != len(axes) + 2:
-        raise InputError("these windows are not built", place=node.op, expected="SAME, VALID or PAD; NCHW, NHWC or NCDHW", got=f"{mode}, {order}, {list(shape)}")  # fmt: skip
+        raise InputError(
+            "these windows are not built",
+            place=node.op,
+            expected="SAME, VALID or PAD; NCHW, NHWC or NCDHW",
+            got=f"{mode}, {order}, {list(shape)}",
+        )
 
     def picked(numbers: Sequence[Any]) -> tuple[int, ...]:
         each = [numbers[axis] for axis in axes] if len(numbers) == len(shape) else numbers
@@ -88,11 +115,21 @@ def windows(node: Node, shape: Sequence[Any], pooled: Sequence[Any], given: Sequ
 
     sizes = picked(shape)
     if _MODES[mode] == "PAD" or node.op.startswith("AvgPool3D"):
-        return _padded(node, axes, sizes, picked(spans), picked(strides), picked(pooled), _MODES[mode])  # fmt: skip
+        return _padded(
+            node, axes, sizes, picked(spans), picked(strides), picked(pooled), _MODES[mode]
+        )
     return slid(axes, sizes, picked(spans), picked(strides), _MODES[mode])
 
 
-def _padded(node: Node, axes: tuple[int, ...], sizes: tuple[int, ...], spans: tuple[int, ...], strides: tuple[int, ...], counts: tuple[int, ...], mode: str) -> Windows:  # fmt: skip
+def _padded(
+    node: Node,
+    axes: tuple[int, ...],
+    sizes: tuple[int, ...],
+    spans: tuple[int, ...],
+    strides: tuple[int, ...],
+    counts: tuple[int, ...],
+    mode: str,
+) -> Windows:
     """Windows whose padding is listed, two numbers for each axis; a mean counts it or has a divisor, as it is told."""
     found = slid(axes, sizes, spans, strides, mode)
     listed = [int(one) for one in node.attr("pad_list") or ()] if mode == "PAD" else []
@@ -100,7 +137,16 @@ def _padded(node: Node, axes: tuple[int, ...], sizes: tuple[int, ...], spans: tu
     starts, after = tuple(listed[::2]), listed[1::2]
     ends = tuple(size + max(more, 0) for size, more in zip(sizes, after, strict=True))
     with_padding = bool(node.attr("count_include_pad", False))
-    return Windows(axes, sizes, spans, strides, starts, counts, ends if with_padding else (), int(node.attr("divisor_override") or 0))  # fmt: skip
+    return Windows(
+        axes,
+        sizes,
+        spans,
+        strides,
+        starts,
+        counts,
+        ends if with_padding else (),
+        int(node.attr("divisor_override") or 0),
+    )
 
 
 def given_windows(arguments: Sequence[Any]) -> tuple[Any, ...]:

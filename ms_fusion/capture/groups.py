@@ -49,17 +49,28 @@ def _reason(
     present = Counter(node.op for node in graph)
     inside = {name for kernel in ledger.kernels for name in kernel.body}
     absent = [name for name in wanted if not present[name] and name not in inside]
-    direct = [one for one in ledger.unfused if one.producer_op in wanted and one.consumer_op in wanted]  # fmt: skip
+    direct = [
+        one for one in ledger.unfused if one.producer_op in wanted and one.consumer_op in wanted
+    ]
     if absent:
-        return f"the net has no operator {' or '.join(absent)} (it has {', '.join(sorted(present))})", None  # fmt: skip
+        return (
+            f"the net has no operator {' or '.join(absent)} (it has {', '.join(sorted(present))})",
+            None,
+        )
     if direct:
         return _told(direct[:1])
     for name, count in wanted.items():
         if 0 < present[name] < count and name not in inside:
             return f"the net has {present[name]} {name}, not {count}", None
     if nearest is not None:
-        most = max((nearest.operators, nearest.body), key=lambda one: (wanted & Counter(one)).total())  # fmt: skip
-        missing, sources, name = wanted - Counter(most), nearest.nodes, f"the operators of {nearest.name}"  # fmt: skip
+        most = max(
+            (nearest.operators, nearest.body), key=lambda one: (wanted & Counter(one)).total()
+        )
+        missing, sources, name = (
+            wanted - Counter(most),
+            nearest.nodes,
+            f"the operators of {nearest.name}",
+        )
         goals = {node.name for node in graph if node.op in missing} - set(sources)
     else:
         name = next(iter(wanted))
@@ -96,7 +107,9 @@ def _path(graph: Graph, sources: Collection[str], goals: Collection[str]) -> lis
     for forward in (True, False):
         neighbours: dict[str, list[str]] = {}
         for edge in graph.edges:
-            start, end = (edge.producer, edge.consumer) if forward else (edge.consumer, edge.producer)  # fmt: skip
+            start, end = (
+                (edge.producer, edge.consumer) if forward else (edge.consumer, edge.producer)
+            )
             neighbours.setdefault(start, []).append(end)
         before: dict[str, str | None] = dict.fromkeys(sorted(sources))
         waiting = list(before)

@@ -124,7 +124,9 @@ def _register(made: Any, entries: Sequence[tuple[tuple[str, ...], Any]]) -> None
 def _is_mindspores(item: types.BuiltinFunctionType) -> bool:
     """Whether it is a function in C++ that its module has under its name; pickle would carry the object behind it."""
     module = sys.modules.get(item.__module__ or "")
-    return (item.__module__ or "").startswith("mindspore.") and getattr(module, item.__name__, None) is item  # fmt: skip
+    return (item.__module__ or "").startswith("mindspore.") and getattr(
+        module, item.__name__, None
+    ) is item
 
 
 def _named(module: str, name: str) -> Any:

@@ -10,7 +10,9 @@ import numpy as np
 
 def arrays_of(result: Any) -> list[np.ndarray]:
     """The tensors and numbers in what a net returned, in order; waits until they are computed."""
-    return [one if isinstance(one, np.ndarray) else one.asnumpy().copy() for one in _tensors(result)]  # fmt: skip
+    return [
+        one if isinstance(one, np.ndarray) else one.asnumpy().copy() for one in _tensors(result)
+    ]
 
 
 def _tensors(result: Any) -> Iterator[Any]:

@@ -105,7 +105,13 @@ def tune(
     if not seconds > 0:
         raise InputError("tuning takes a positive time", place="tune", got=f"seconds={seconds}")
     if is_off():
-        raise InputError("nothing is tuned while ms_fusion is off", place="MS_FUSION", expected="on", got="'off'", remedy="Unset it")  # fmt: skip
+        raise InputError(
+            "nothing is tuned while ms_fusion is off",
+            place="MS_FUSION",
+            expected="on",
+            got="'off'",
+            remedy="Unset it",
+        )
     require_mindspore()
     check_tensors(inputs)
     if forget:
@@ -125,7 +131,9 @@ def _tuned(
     started = time.perf_counter()
     flags, _ = presets.flags_of("auto", generator="ms_fusion")
     if generator_of(flags) != "ms_fusion":
-        raise MissingError("our generator cannot be used here", place="tune", remedy="Run `ms-fusion doctor`.")  # fmt: skip
+        raise MissingError(
+            "our generator cannot be used here", place="tune", remedy="Run `ms-fusion doctor`."
+        )
     title = title_of(net)
     with bar(title, seconds, shown=progress) as show:
         clock = _Clock(started, started + seconds, show)
@@ -141,8 +149,13 @@ def _tuned(
                 accuracy=False,
                 compare_s=min(COMPARED_S, seconds / 10),
             )
-            with clock.whole(name), captured(net, inputs, order, progress=lambda text: None) as (directory, _):  # fmt: skip
-                seen = msgspec.json.decode((directory / "capture.json").read_bytes(), type=Measurements)  # fmt: skip
+            with (
+                clock.whole(name),
+                captured(net, inputs, order, progress=lambda text: None) as (directory, _),
+            ):
+                seen = msgspec.json.decode(
+                    (directory / "capture.json").read_bytes(), type=Measurements
+                )
                 groups = list(_descriptions(Path(seen.kernel_directory) / KERNELS))
                 return Comparison(seen.step_pairs), groups
 
@@ -240,7 +253,9 @@ def _descriptions(directory: Path) -> Iterator[Composite]:
             continue
 
 
-def _tuned_kernels(groups: Sequence[Composite], seconds: float, clock: _Clock) -> Iterator[TunedKernel]:  # fmt: skip
+def _tuned_kernels(
+    groups: Sequence[Composite], seconds: float, clock: _Clock
+) -> Iterator[TunedKernel]:
     """Those that cost most by the model get most of the time, and come first."""
     found: dict[str, tuple[float, Kernel, tuple[Choice, ...], tuple[str, ...]]] = {}
     for composite in groups:
@@ -248,7 +263,12 @@ def _tuned_kernels(groups: Sequence[Composite], seconds: float, clock: _Clock) -
             for kernel, group, graph in own_kernels(composite):
                 plan = planned(group, graph)
                 also = _choices(group, (plan.stored, each_apart(group, graph)))
-                found[tuning_store.key_of(kernel)] = plan.cost_us, kernel, also, tuple(node.op for node in graph)  # fmt: skip
+                found[tuning_store.key_of(kernel)] = (
+                    plan.cost_us,
+                    kernel,
+                    also,
+                    tuple(node.op for node in graph),
+                )
         except FusionError:
             continue  # what cannot be built, or has no nests, has nothing to choose
     ends = time.perf_counter() + seconds
@@ -259,7 +279,9 @@ def _tuned_kernels(groups: Sequence[Composite], seconds: float, clock: _Clock) -
         if left < LEAST_S:
             break
         clock.tell(" + ".join(operators)[:40])
-        record = tbe_impl.tune(kernel, seconds=min(left, max(share, LEAST_S)), also=also, progress=False).tuning  # fmt: skip
+        record = tbe_impl.tune(
+            kernel, seconds=min(left, max(share, LEAST_S)), also=also, progress=False
+        ).tuning
         assert record is not None
         yield TunedKernel(
             kernel.name,

@@ -137,11 +137,14 @@ class TunedNet:
     def proposal(self) -> NetChoice:
         """What the measurements ask for; it is kept when it is the default, or measured again."""
         best, everything = self.best, self.variants[0]
-        losses = tuple(f"{one.name} is a loss: a call took {one.ratio:.2f} × the unfused time." for one in self.losses)  # fmt: skip
+        losses = tuple(
+            f"{one.name} is a loss: a call took {one.ratio:.2f} × the unfused time."
+            for one in self.losses
+        )
         if best.calls.least_ratio > SLOWER:
             why = f"the net stays unfused: fused it took {best.ratio:.2f} × as long."
             return NetChoice(fused=False, why=why, losses=losses)
-        why = f"{', '.join(best.kept_out)} stay out of the clusters: a call took {best.ratio:.2f} × the unfused time, and {everything.ratio:.2f} × with them."  # fmt: skip
+        why = f"{', '.join(best.kept_out)} stay out of the clusters: a call took {best.ratio:.2f} × the unfused time, and {everything.ratio:.2f} × with them."
         return NetChoice(kept_out=best.kept_out, why=why if best.kept_out else "", losses=losses)
 
     @property
@@ -174,12 +177,16 @@ class TunedNet:
         for one in self.kernels:
             name = " + ".join(one.operators)
             short = name if len(name) <= 44 else f"{name[:41]}…({len(one.operators)})"[:44]
-            lines.append(f"{short:<44} {one.default_us:>7.0f} µs {one.tuned_us:>7.0f} µs  {one.choice}")  # fmt: skip
+            lines.append(
+                f"{short:<44} {one.default_us:>7.0f} µs {one.tuned_us:>7.0f} µs  {one.choice}"
+            )
         lines += ["", f"{'whole net':<44} {'a call':>10} {'unfused':>10}"]
         taken = self.best if self.choice == self.proposal else self.variants[0]
         for variant in self.variants:
             mark = "  taken" if variant is taken and self.choice.fused else ""
-            lines.append(f"{variant.name:<44} {variant.step_us:>7.0f} µs {variant.unfused_us:>7.0f} µs  {1 / variant.ratio:.2f} × unfused{mark}")  # fmt: skip
+            lines.append(
+                f"{variant.name:<44} {variant.step_us:>7.0f} µs {variant.unfused_us:>7.0f} µs  {1 / variant.ratio:.2f} × unfused{mark}"
+            )
         lines += ["", *self._conclusion()]
         return "\n".join(lines).rstrip()
 

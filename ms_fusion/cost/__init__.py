@@ -25,6 +25,26 @@ from ms_fusion.devices import DEVICES, Device, device, measure_cpu
 from ms_fusion.operators import VIEWS
 
 __all__ = [
-    "CAPACITY_SHARE", "DEVICES", "FUSION_TYPES", "POOLINGS", "REDUCING", "VIEWS", "Benefit", "Device", "Estimate", "benefit", "bound", "device",
-    "estimate_benefit", "has_rule", "is_matrix_product", "known_beforehand", "measure_cpu", "peak_memory_bytes", "predicted_saving_us", "stages", "summarise", "work_of",
-]  # fmt: skip
+    "CAPACITY_SHARE",
+    "DEVICES",
+    "FUSION_TYPES",
+    "POOLINGS",
+    "REDUCING",
+    "VIEWS",
+    "Benefit",
+    "Device",
+    "Estimate",
+    "benefit",
+    "bound",
+    "device",
+    "estimate_benefit",
+    "has_rule",
+    "is_matrix_product",
+    "known_beforehand",
+    "measure_cpu",
+    "peak_memory_bytes",
+    "predicted_saving_us",
+    "stages",
+    "summarise",
+    "work_of",
+]

@@ -14,24 +14,54 @@ FLOPS_PER_ELEMENT: Mapping[str, int] = MappingProxyType(
         ReLUGrad BiasAdd AssignAdd AssignSub""".split(),
         1,
     )
-    | dict.fromkeys("Div RealDiv Mod FloorDiv FloorMod Reciprocal Inv Sqrt Rsqrt DivNoNan TruncateDiv".split(), DIVISION)
+    | dict.fromkeys(
+        "Div RealDiv Mod FloorDiv FloorMod Reciprocal Inv Sqrt Rsqrt DivNoNan TruncateDiv".split(),
+        DIVISION,
+    )
     | dict.fromkeys(
         "Exp Log Tanh Sin Cos Tan ACos Asin Atan Atan2 Asinh Acosh Atanh Sinh Cosh Erf Erfc Expm1 Log1p".split(),
         TRANSCENDENTAL,
     )
     | {
-        "Cast": 0, "Assign": 0, "BroadcastTo": 0, "Tile": 0, "OnesLike": 0, "ZerosLike": 0, "OneHot": 0, "Fill": 0,
-        "Stack": 0, "ResizeNearestNeighbor": 0, "ReLU6Grad": 2, "HSigmoidGrad": 3, "HSwishGrad": 5,
-        "Elu": TRANSCENDENTAL + 2, "EluGrad": 3,
-        "SquaredDifference": 2, "LeakyReLU": 2, "HSigmoid": 4, "HSwish": 5, "Dropout": 2, "DropoutGrad": 2,
-        "MaximumGrad": 2, "MinimumGrad": 2, "Pow": 2 * TRANSCENDENTAL + 1,
-        "Sigmoid": TRANSCENDENTAL + DIVISION + 2, "SiLU": TRANSCENDENTAL + DIVISION + 3, "Swish": TRANSCENDENTAL + DIVISION + 3,
-        "Softplus": 2 * TRANSCENDENTAL + 1, "Mish": 3 * TRANSCENDENTAL + 2,
-        "GeLU": TRANSCENDENTAL + 8, "FastGeLU": TRANSCENDENTAL + DIVISION + 5,
-        "SigmoidGrad": 3, "TanhGrad": 3, "SqrtGrad": DIVISION + 1, "SiLUGrad": TRANSCENDENTAL + DIVISION + 6,
-        "GeLUGrad": TRANSCENDENTAL + 20, "SoftplusGrad": TRANSCENDENTAL + DIVISION + 2,
+        "Cast": 0,
+        "Assign": 0,
+        "BroadcastTo": 0,
+        "Tile": 0,
+        "OnesLike": 0,
+        "ZerosLike": 0,
+        "OneHot": 0,
+        "Fill": 0,
+        "Stack": 0,
+        "ResizeNearestNeighbor": 0,
+        "ReLU6Grad": 2,
+        "HSigmoidGrad": 3,
+        "HSwishGrad": 5,
+        "Elu": TRANSCENDENTAL + 2,
+        "EluGrad": 3,
+        "SquaredDifference": 2,
+        "LeakyReLU": 2,
+        "HSigmoid": 4,
+        "HSwish": 5,
+        "Dropout": 2,
+        "DropoutGrad": 2,
+        "MaximumGrad": 2,
+        "MinimumGrad": 2,
+        "Pow": 2 * TRANSCENDENTAL + 1,
+        "Sigmoid": TRANSCENDENTAL + DIVISION + 2,
+        "SiLU": TRANSCENDENTAL + DIVISION + 3,
+        "Swish": TRANSCENDENTAL + DIVISION + 3,
+        "Softplus": 2 * TRANSCENDENTAL + 1,
+        "Mish": 3 * TRANSCENDENTAL + 2,
+        "GeLU": TRANSCENDENTAL + 8,
+        "FastGeLU": TRANSCENDENTAL + DIVISION + 5,
+        "SigmoidGrad": 3,
+        "TanhGrad": 3,
+        "SqrtGrad": DIVISION + 1,
+        "SiLUGrad": TRANSCENDENTAL + DIVISION + 6,
+        "GeLUGrad": TRANSCENDENTAL + 20,
+        "SoftplusGrad": TRANSCENDENTAL + DIVISION + 2,
     }
-)  # fmt: skip
+)
 """FLOPs for each output element: 1 for what one instruction does, 4 for a division or root, 10 for exp and its kin."""
 
 CONTROL = frozenset("call Call Partial Switch SwitchLayer SwitchCase".split())
@@ -46,11 +76,22 @@ REDUCED = MappingProxyType(
 
 PER_INPUT_ELEMENT: Mapping[str, int] = MappingProxyType(
     {
-        "Softmax": 3 + TRANSCENDENTAL + DIVISION, "LogSoftmax": 4 + TRANSCENDENTAL, "SoftmaxGrad": 4, "LogSoftmaxGrad": 4 + TRANSCENDENTAL,
-        "LayerNorm": 7, "LayerNormV3": 7, "RmsNorm": 4, "LayerNormGrad": 14, "LayerNormGradV3": 14, "BatchNorm": 4, "BatchNormGrad": 11, "GroupNorm": 7,
-        "SoftmaxCrossEntropyWithLogits": 8 + 2 * TRANSCENDENTAL, "SparseSoftmaxCrossEntropyWithLogits": 8 + TRANSCENDENTAL,
+        "Softmax": 3 + TRANSCENDENTAL + DIVISION,
+        "LogSoftmax": 4 + TRANSCENDENTAL,
+        "SoftmaxGrad": 4,
+        "LogSoftmaxGrad": 4 + TRANSCENDENTAL,
+        "LayerNorm": 7,
+        "LayerNormV3": 7,
+        "RmsNorm": 4,
+        "LayerNormGrad": 14,
+        "LayerNormGradV3": 14,
+        "BatchNorm": 4,
+        "BatchNormGrad": 11,
+        "GroupNorm": 7,
+        "SoftmaxCrossEntropyWithLogits": 8 + 2 * TRANSCENDENTAL,
+        "SparseSoftmaxCrossEntropyWithLogits": 8 + TRANSCENDENTAL,
     }
-)  # fmt: skip
+)
 """Normalisations and their gradients: FLOPs for each element of the first input (sums, differences and squares counted)."""
 
 OPTIMISERS: Mapping[str, tuple[tuple[int, ...], int]] = MappingProxyType(

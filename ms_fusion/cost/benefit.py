@@ -109,18 +109,34 @@ def benefit(
     hidden = 0.0
     if split is not _as_one and sum(len(_products(part)) for part in parts) == len(products):
         passes = [_passed(part) for part in parts]
-        alone = (_takes_us([node], body, work.bytes, device, rate) for node, work in zip(body.nodes, apart, strict=True))  # fmt: skip
-        kernels = (_takes_us(part.nodes, part, moved - one.read_bytes, device, rate, _repeated(part, device)) for part, moved, one in zip(parts, whole, passes, strict=True))  # fmt: skip
+        alone = (
+            _takes_us([node], body, work.bytes, device, rate)
+            for node, work in zip(body.nodes, apart, strict=True)
+        )
+        kernels = (
+            _takes_us(
+                part.nodes, part, moved - one.read_bytes, device, rate, _repeated(part, device)
+            )
+            for part, moved, one in zip(parts, whole, passes, strict=True)
+        )
         near = device.rate_of_bytes(0)
-        passing = (one.read_bytes / rate + one.more_bytes / (near if one.is_tiled else rate) for one in passes)  # fmt: skip
+        passing = (
+            one.read_bytes / rate + one.more_bytes / (near if one.is_tiled else rate)
+            for one in passes
+        )
         taken_us = sum(alone) - sum(kernels) - (loss / rate + sum(passing)) * 1e6
         loss += sum(one.more_bytes for one in passes)
         hidden = (saved - loss) / rate * 1e6 - taken_us
-    us = (saved - loss) / rate * 1e6 + launches * device.launch_us - again / device.rate(matrix=False) * 1e6 - hidden  # fmt: skip
+    us = (
+        (saved - loss) / rate * 1e6
+        + launches * device.launch_us
+        - again / device.rate(matrix=False) * 1e6
+        - hidden
+    )
     limit = int(capacity_share * device.on_chip_bytes)
     refused = ""
     if need > limit:
-        refused = f"a tile needs {need} bytes on chip, and {limit} ({capacity_share:.0%} of {device.on_chip_bytes}) may be used"  # fmt: skip
+        refused = f"a tile needs {need} bytes on chip, and {limit} ({capacity_share:.0%} of {device.on_chip_bytes}) may be used"
     elif len(parts) == 1 and _are_strangers(products, body):
         refused = f"{len(products)} matrix products in one kernel, and nothing that they share"
     return Benefit(saved, launches, loss, again, need, us, refused, hidden)
@@ -130,7 +146,14 @@ def _products(part: Graph) -> list[Node]:
     return [node for node in part.nodes if is_matrix_product(node.op)]
 
 
-def _takes_us(nodes: Sequence[Node], part: Graph, moved: int, device: Device, rate: float, repeated: float = 0.0) -> float:  # fmt: skip
+def _takes_us(
+    nodes: Sequence[Node],
+    part: Graph,
+    moved: int,
+    device: Device,
+    rate: float,
+    repeated: float = 0.0,
+) -> float:
     """µs that a kernel takes which moves so many bytes and repeats so many steps; what a call takes along costs none."""
     products = [node for node in nodes if is_matrix_product(node.op)]
     if products:
@@ -170,7 +193,9 @@ def _passed(part: Graph) -> _Passed:
     is_tiled = all(node.op not in IMAGES for node in _products(part))
     for node in part.nodes:
         result = part.outputs_of(node)[0]
-        residual = node.op == "Add" and all(value.shape == result.shape for value in part.inputs_of(node))  # fmt: skip
+        residual = node.op == "Add" and all(
+            value.shape == result.shape for value in part.inputs_of(node)
+        )
         if residual or node.op in RELU:
             more += 2 * result.bytes
             read += result.bytes * residual
@@ -188,8 +213,14 @@ def _recomputed(part: Graph) -> int:
             own *= max(math.prod(spans) / max(math.prod(strides), 1), 1.0)
         reached = 1.0 if is_matrix_product(node.op) else own
         times |= {name: max(times.get(name, 1.0), reached) for name in node.inputs}
-    inside = ((times.get(node.outputs[0], 1.0), node) for node in part.nodes if not is_matrix_product(node.op))  # fmt: skip
-    return round(sum((count - 1) * work_of(node, part).flops for count, node in inside if count > 1))  # fmt: skip
+    inside = (
+        (times.get(node.outputs[0], 1.0), node)
+        for node in part.nodes
+        if not is_matrix_product(node.op)
+    )
+    return round(
+        sum((count - 1) * work_of(node, part).flops for count, node in inside if count > 1)
+    )
 
 
 def _are_strangers(products: Sequence[Node], body: Graph) -> bool:

@@ -63,7 +63,11 @@ def tiling(part: Graph, device: Device) -> Tiling:
         if not _needs_rows(node):
             continue
         awaited = behind[node.inputs[0]]
-        followed = any(name in behind[one.inputs[0]] or node.outputs[0] in one.inputs[:2] for name in awaited for one in products)  # fmt: skip
+        followed = any(
+            name in behind[one.inputs[0]] or node.outputs[0] in one.inputs[:2]
+            for name in awaited
+            for one in products
+        )
         if not awaited and products:
             before.append(part.values[node.inputs[0]].bytes)
         elif awaited and followed and node.op in STREAMED:
@@ -99,7 +103,13 @@ def waited_for(part: Graph) -> list[Node]:
 
 
 def _waited_for(part: Graph, behind: Mapping[str, frozenset[str]]) -> list[Node]:
-    names = {name for node in part.nodes if is_matrix_product(node.op) for value in node.inputs for name in behind[value]}  # fmt: skip
+    names = {
+        name
+        for node in part.nodes
+        if is_matrix_product(node.op)
+        for value in node.inputs
+        for name in behind[value]
+    }
     return [node for node in part.nodes if node.name in names]
 
 

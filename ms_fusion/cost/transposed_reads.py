@@ -79,7 +79,10 @@ def repeated_steps(graph: Graph) -> int:
             ways.append((read, there, min(elements, graph.values[read].elements)))
     steps = 0.0
     for node in graph.nodes:
-        times = max((computed.get(name, 0) / max(graph.values[name].elements, 1) for name in node.outputs), default=0.0)  # fmt: skip
+        times = max(
+            (computed.get(name, 0) / max(graph.values[name].elements, 1) for name in node.outputs),
+            default=0.0,
+        )
         if node.op not in MOVED and times > 1:
             steps += (times - 1) * vector_steps(node, graph)
     return round(steps)

@@ -23,11 +23,29 @@ STEPS: Mapping[str, int] = MappingProxyType(
     | dict.fromkeys("Mod FloorMod FloorDiv TruncateDiv".split(), 60)
     | dict.fromkeys("LayerNorm InstanceNormalization GroupNorm".split(), 16)
     | {
-        "Exp": 10, "Log": 20, "Erf": 32, "Sqrt": ROOT_STEPS, "Sigmoid": 18, "SiLU": 19, "GeLU": 22, "Softplus": 40, "Mish": 70,
-        "Pow": 120, "HSigmoid": 4, "HSwish": 5, "LeakyReLU": 2, "Softmax": 29, "LogSoftmax": 30, "RmsNorm": 12, "BatchNorm": 4,
-        "ReduceL2": 3, "ReduceLogSum": 3, "ReduceLogSumExp": 14, "Transpose": 17,
+        "Exp": 10,
+        "Log": 20,
+        "Erf": 32,
+        "Sqrt": ROOT_STEPS,
+        "Sigmoid": 18,
+        "SiLU": 19,
+        "GeLU": 22,
+        "Softplus": 40,
+        "Mish": 70,
+        "Pow": 120,
+        "HSigmoid": 4,
+        "HSwish": 5,
+        "LeakyReLU": 2,
+        "Softmax": 29,
+        "LogSoftmax": 30,
+        "RmsNorm": 12,
+        "BatchNorm": 4,
+        "ReduceL2": 3,
+        "ReduceLogSum": 3,
+        "ReduceLogSumExp": 14,
+        "Transpose": 17,
     }
-)  # fmt: skip
+)
 """Operator → steps for each element; 1 for those that are not named."""
 PRODUCTS = frozenset({2.0, 3.0, 0.5})
 """Exponents for which a power is a product or a root."""

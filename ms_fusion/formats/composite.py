@@ -231,7 +231,9 @@ def _left_out(tensor: _Tensor, operator: _Operator) -> Any:
         return 1.0  # MindSpore takes no other
     if operator.name in _RESIZED and len(given) == 4 and len(result) == 4:
         if place == 1 and like == ("int64", [2]):
-            return _frozen((result if operator.name == "ResizeNearestNeighbor" else given[0].shape)[2:])  # fmt: skip
+            return _frozen(
+                (result if operator.name == "ResizeNearestNeighbor" else given[0].shape)[2:]
+            )
         # two flags that cannot both be true; where they are equal, they have one name
         if place > 1 and given[2].tensor_name == given[3].tensor_name:
             return False

@@ -29,10 +29,12 @@ def check_attributes(node: ir.Node, version: int) -> None:
             raise InputError(
                 f"{node.op_type} has no attribute {name!r} of this type",
                 place=node.name or node.op_type,
-                expected=known[name].name.lower() if name in known else ", ".join(sorted(known)) or "no attributes",
+                expected=known[name].name.lower()
+                if name in known
+                else ", ".join(sorted(known)) or "no attributes",
                 got=item.type.name.lower(),
                 remedy="Export the model again, or look at it with onnx.checker",
-            )  # fmt: skip
+            )
 
 
 @lru_cache(maxsize=1024)
@@ -44,4 +46,4 @@ def _types(op: str, version: int) -> Mapping[str, ir.AttributeType] | None:
         schema = onnx.defs.get_schema(op, version)
     except onnx.defs.SchemaError:
         schema = onnx.defs.get_schema(op)
-    return {name: ir.AttributeType[item.type.name] for name, item in schema.attributes.items()}  # type: ignore[attr-defined]  # fmt: skip
+    return {name: ir.AttributeType[item.type.name] for name, item in schema.attributes.items()}  # type: ignore[attr-defined]

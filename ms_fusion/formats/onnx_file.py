@@ -28,16 +28,42 @@ LONGEST = 400
 OWN_DOMAIN = "ai.onnx"
 _EXTERNAL = onnx.TensorProto.EXTERNAL
 _BITS = {
-    "FLOAT": 32, "UINT8": 8, "INT8": 8, "UINT16": 16, "INT16": 16, "INT32": 32, "INT64": 64, "BOOL": 8, "FLOAT16": 16,
-    "DOUBLE": 64, "UINT32": 32, "UINT64": 64, "COMPLEX64": 64, "COMPLEX128": 128, "BFLOAT16": 16, "FLOAT8E4M3FN": 8,
-    "FLOAT8E4M3FNUZ": 8, "FLOAT8E5M2": 8, "FLOAT8E5M2FNUZ": 8, "FLOAT8E8M0": 8, "UINT4": 4, "INT4": 4, "FLOAT4E2M1": 4,
-    "UINT2": 2, "INT2": 2,
-}  # fmt: skip
+    "FLOAT": 32,
+    "UINT8": 8,
+    "INT8": 8,
+    "UINT16": 16,
+    "INT16": 16,
+    "INT32": 32,
+    "INT64": 64,
+    "BOOL": 8,
+    "FLOAT16": 16,
+    "DOUBLE": 64,
+    "UINT32": 32,
+    "UINT64": 64,
+    "COMPLEX64": 64,
+    "COMPLEX128": 128,
+    "BFLOAT16": 16,
+    "FLOAT8E4M3FN": 8,
+    "FLOAT8E4M3FNUZ": 8,
+    "FLOAT8E5M2": 8,
+    "FLOAT8E5M2FNUZ": 8,
+    "FLOAT8E8M0": 8,
+    "UINT4": 4,
+    "INT4": 4,
+    "FLOAT4E2M1": 4,
+    "UINT2": 2,
+    "INT2": 2,
+}
 """Bits of one element, by ONNX's name of the dtype."""
 _FIELDS = {
-    "FLOAT": "float_data", "COMPLEX64": "float_data", "INT64": "int64_data", "DOUBLE": "double_data",
-    "COMPLEX128": "double_data", "UINT32": "uint64_data", "UINT64": "uint64_data",
-}  # fmt: skip
+    "FLOAT": "float_data",
+    "COMPLEX64": "float_data",
+    "INT64": "int64_data",
+    "DOUBLE": "double_data",
+    "COMPLEX128": "double_data",
+    "UINT32": "uint64_data",
+    "UINT64": "uint64_data",
+}
 """Where numbers stand that are no raw bytes; those of the other dtypes stand in ``int32_data``."""
 REMEDY = "The file is damaged or is no ONNX model: export it again"
 
@@ -89,7 +115,11 @@ def _keep_shapes_of_inputs(proto: onnx.ModelProto) -> None:
     for graph in _graphs(proto):
         if isinstance(graph, onnx.FunctionProto):
             continue
-        told = {value.name: value.type for value in graph.input if value.type.tensor_type.HasField("shape")}  # fmt: skip
+        told = {
+            value.name: value.type
+            for value in graph.input
+            if value.type.tensor_type.HasField("shape")
+        }
         for value in graph.output:
             if value.name in told:
                 value.type.CopyFrom(told[value.name])
@@ -105,7 +135,11 @@ def _under_one_name(model: ir.Model, path: Path) -> None:
     for graph in graphs:
         version = graph.opset_imports.pop(OWN_DOMAIN, None)
         if version is not None and graph.opset_imports.setdefault("", version) != version:
-            raise _refused("this is no valid ONNX model", path, f"versions {version} and {graph.opset_imports['']} of its operators")  # fmt: skip
+            raise _refused(
+                "this is no valid ONNX model",
+                path,
+                f"versions {version} and {graph.opset_imports['']} of its operators",
+            )
         for node in ir.traversal.RecursiveGraphIterator(graph):
             if node.domain == OWN_DOMAIN:
                 node.domain = ""
@@ -182,7 +216,11 @@ def _check_operators(model: ir.Model, path: Path) -> None:
             if not onnx.defs.has(node.op_type):
                 known = {schema.name for schema in onnx.defs.get_all_schemas() if not schema.domain}
                 near = near_names(str(node.op_type), known)
-                remedy = f"Did you mean {' or '.join(near)}?" if near else "Give an operator of your own a domain of its own"  # fmt: skip
+                remedy = (
+                    f"Did you mean {' or '.join(near)}?"
+                    if near
+                    else "Give an operator of your own a domain of its own"
+                )
                 raise InputError(
                     f"ONNX has no operator {str(node.op_type)[:LONGEST]!r}",
                     place=f"{path}, node {str(node.name)[:LONGEST]!r}",
@@ -214,7 +252,11 @@ def _check_arity(model: ir.Model, path: Path) -> None:
             single = onnx.defs.OpSchema.FormalParameterOption.Single
             for told, value in zip(schema.inputs, node.inputs, strict=False):
                 if value is None and told.option == single:
-                    raise _refused("this is no valid ONNX model", path, f"{node.op_type} without its {told.name}")  # fmt: skip
+                    raise _refused(
+                        "this is no valid ONNX model",
+                        path,
+                        f"{node.op_type} without its {told.name}",
+                    )
 
 
 def _schema(op: str, version: int) -> onnx.defs.OpSchema | None:
@@ -291,13 +333,24 @@ def _check_data(tensor: onnx.TensorProto, wanted: int, path: Path) -> None:
         raise _damaged(tensor, f"{found} numbers for {expected}", path)
 
 
-def _check_external(tensor: onnx.TensorProto, wanted: int | None, directory: Path, path: Path) -> None:  # fmt: skip
+def _check_external(
+    tensor: onnx.TensorProto, wanted: int | None, directory: Path, path: Path
+) -> None:
     told = {entry.key: entry.value for entry in tensor.external_data}
     location = told.get("location", "")
     pure = PurePosixPath(location)
     windows = PureWindowsPath(location)
-    if not location or pure.is_absolute() or windows.drive or windows.root or ".." in (*pure.parts, *windows.parts) or "\0" in location:  # fmt: skip
-        raise _damaged(tensor, f"external data at {location!r}, which is not below the model's directory", path)  # fmt: skip
+    if (
+        not location
+        or pure.is_absolute()
+        or windows.drive
+        or windows.root
+        or ".." in (*pure.parts, *windows.parts)
+        or "\0" in location
+    ):
+        raise _damaged(
+            tensor, f"external data at {location!r}, which is not below the model's directory", path
+        )
     place = directory / location
     try:
         # not `Path.resolve`, which raises what is no OSError for links in a circle
@@ -321,7 +374,11 @@ def _check_external(tensor: onnx.TensorProto, wanted: int | None, directory: Pat
     offset, length = (_number(told.get(key), tensor, path) for key in ("offset", "length"))
     length = wanted if length is None else length
     if wanted is None or length != wanted or (offset or 0) + length > status.st_size:
-        raise _damaged(tensor, f"external data at {location!r}: bytes {offset or 0} to {(offset or 0) + (length or 0)} of {status.st_size}, for {wanted}", path)  # fmt: skip
+        raise _damaged(
+            tensor,
+            f"external data at {location!r}: bytes {offset or 0} to {(offset or 0) + (length or 0)} of {status.st_size}, for {wanted}",
+            path,
+        )
 
 
 def _number(text: str | None, tensor: onnx.TensorProto, path: Path) -> int | None:

@@ -62,7 +62,10 @@ def assumed(graph: Graph, sizes: Mapping[str, int]) -> Graph:
     def known(value: Value) -> Value:
         if not value.is_dynamic or value.shape == UNKNOWN_RANK:
             return value
-        shape = (size if isinstance(size, int) and size >= 0 else sizes.get(str(size), 1) for size in value.shape)  # fmt: skip
+        shape = (
+            size if isinstance(size, int) and size >= 0 else sizes.get(str(size), 1)
+            for size in value.shape
+        )
         return replace(value, shape=tuple(shape))
 
     return replace(graph, values={name: known(value) for name, value in graph.values.items()})
@@ -106,7 +109,11 @@ class _Projector:
             nodes.append(self.node(name, node))
             if self.with_bodies:
                 # behind the node itself, which reads only what was there before them
-                inner = {key: self.project(item.value) for key, item in node.attributes.items() if item.type == ir.AttributeType.GRAPH}  # fmt: skip
+                inner = {
+                    key: self.project(item.value)
+                    for key, item in node.attributes.items()
+                    if item.type == ir.AttributeType.GRAPH
+                }
                 self.bodies |= {name: inner} if inner else {}
         return Graph(
             graph.name or "graph",
@@ -145,7 +152,9 @@ class _Projector:
 
     def node(self, name: str, node: ir.Node) -> Node:
         outer = [value for value in _read_by_graphs(node) if value in self.names]
-        inputs = [ABSENT if value is None else self.names[value] for value in (*node.inputs, *outer)]  # fmt: skip
+        inputs = [
+            ABSENT if value is None else self.names[value] for value in (*node.inputs, *outer)
+        ]
         if ABSENT in inputs:
             self.values.setdefault(ABSENT, Value(ABSENT, (), "", "constant"))
         own = node.domain in ("", "ai.onnx")
@@ -154,7 +163,10 @@ class _Projector:
         check_attributes(node, version)
         attributes = {key: _attribute(item) for key, item in node.attributes.items()}
         if own and node.op_type == "Gemm":
-            attributes |= {"transpose_a": bool(attributes.get("transA")), "transpose_b": bool(attributes.get("transB"))}  # fmt: skip
+            attributes |= {
+                "transpose_a": bool(attributes.get("transA")),
+                "transpose_b": bool(attributes.get("transB")),
+            }
         attributes |= {ONNX_OP: op, ONNX_VERSION: version}
         return Node(
             name,
@@ -168,7 +180,9 @@ class _Projector:
 def _is_listed(tensor: ir.TensorProtocol) -> bool:
     if tensor.dtype == ir.DataType.STRING:
         return False
-    return tensor.size <= (LISTED_ELEMENTS if tensor.dtype.is_integer() or tensor.dtype == ir.DataType.BOOL else 1)  # fmt: skip
+    return tensor.size <= (
+        LISTED_ELEMENTS if tensor.dtype.is_integer() or tensor.dtype == ir.DataType.BOOL else 1
+    )
 
 
 def dtype_name(dtype: ir.DataType | None) -> str:
@@ -184,9 +198,15 @@ def _attribute(item: ir.Attr) -> Any:
     value = item.value
     if isinstance(value, (str, int, float, bool)):
         return value
-    if isinstance(value, (list, tuple)) and all(isinstance(one, (str, int, float)) for one in value):  # fmt: skip
+    if isinstance(value, (list, tuple)) and all(
+        isinstance(one, (str, int, float)) for one in value
+    ):
         return tuple(value)
-    if item.type == ir.AttributeType.TENSOR and value.size <= LISTED_ELEMENTS and value.dtype != ir.DataType.STRING:  # fmt: skip
+    if (
+        item.type == ir.AttributeType.TENSOR
+        and value.size <= LISTED_ELEMENTS
+        and value.dtype != ir.DataType.STRING
+    ):
         return _plain(value.numpy())
     return f"<{item.type.name.lower()}>"
 

@@ -69,9 +69,12 @@ def circumstances() -> dict[str, object]:
         "threads": environment.threads(),
         "compiler": compiler.find_compiler().identity,
         "processor": tuning_store.processor(),
-        "onednn": [_library(), *sorted(f"{k}={v}" for k, v in os.environ.items() if k.startswith(ABOUT_ONEDNN))],
+        "onednn": [
+            _library(),
+            *sorted(f"{k}={v}" for k, v in os.environ.items() if k.startswith(ABOUT_ONEDNN)),
+        ],
         "python": [sys.version, _numpy()],
-    }  # fmt: skip
+    }
 
 
 def _tuned() -> list[str]:

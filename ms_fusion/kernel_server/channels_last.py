@@ -36,7 +36,12 @@ RESIZING = frozenset(
 """Their image comes first."""
 PLAIN_ORDER, LAST_ORDER = (0, (0,)), 1
 """As AvgPool is told it: NCHW, NHWC."""
-KINDS = Kinds({op: (len(images), bool(result)) for op, (images, result) in CONVOLUTIONS.items()}, ELEMENTWISE, POOLING | RESIZING, REDUCTIONS)  # fmt: skip
+KINDS = Kinds(
+    {op: (len(images), bool(result)) for op, (images, result) in CONVOLUTIONS.items()},
+    ELEMENTWISE,
+    POOLING | RESIZING,
+    REDUCTIONS,
+)
 
 
 def channels_last(graph: Graph) -> Graph:
@@ -114,7 +119,9 @@ class _Rewriter:
         if node.op == "BiasAddGrad":
             self._add(node, (self.last[node.inputs[0]],), node.outputs[0], data_format="NHWC")
             return True
-        given = self.graph.values[node.inputs[1]].data if len(node.inputs) > 1 else node.attr("axis")  # fmt: skip
+        given = (
+            self.graph.values[node.inputs[1]].data if len(node.inputs) > 1 else node.attr("axis")
+        )
         axes = {axis % 4 for axis in ((given,) if isinstance(given, int) else given or range(4))}
         keep = bool(node.attr("keep_dims", False))
         kept = [axis for axis in TO_LAST if axis not in axes]
@@ -131,7 +138,10 @@ class _Rewriter:
     def _max_pooling(self, node: Node) -> bool:
         if node.attr("format", "NCHW") != "NCHW":
             return False
-        told = {name: tuple(node.attr(name)[axis] for axis in TO_LAST) for name in ("kernel_size", "strides")}  # fmt: skip
+        told = {
+            name: tuple(node.attr(name)[axis] for axis in TO_LAST)
+            for name in ("kernel_size", "strides")
+        }
         inputs = tuple(self._as_last(name) for name in node.inputs)
         self._add(node, inputs, self._new_last(node.outputs[0]), format="NHWC", **told)
         return True
@@ -164,7 +174,9 @@ class _Rewriter:
 
     def _new_last(self, name: str) -> str:
         """The second form of a result, which is about to be made."""
-        self.last[name] = self._value(name, f"{name}@last", [self.graph.values[name].shape[axis] for axis in TO_LAST])  # fmt: skip
+        self.last[name] = self._value(
+            name, f"{name}@last", [self.graph.values[name].shape[axis] for axis in TO_LAST]
+        )
         return self.last[name]
 
     def _as_last(self, name: str) -> str:
@@ -194,7 +206,14 @@ class _Rewriter:
                 self._moved("Transpose", self.last[name], name, shape, TO_PLAIN)
             self.plain.add(name)
 
-    def _moved(self, op: str, source: str, target: str, shape: Sequence[int | str], told: Sequence[int | str]) -> str:  # fmt: skip
+    def _moved(
+        self,
+        op: str,
+        source: str,
+        target: str,
+        shape: Sequence[int | str],
+        told: Sequence[int | str],
+    ) -> str:
         if target not in self.values:
             self._value(source, target, shape)
         argument = self._constant(f"{target} {op}", tuple(told), "int64", (len(told),))
@@ -202,7 +221,9 @@ class _Rewriter:
         return target
 
     def _value(self, like: str, name: str, shape: Sequence[int | str]) -> str:
-        self.values[name] = replace(self.values[like], name=name, shape=tuple(shape), kind="result", data=None)  # fmt: skip
+        self.values[name] = replace(
+            self.values[like], name=name, shape=tuple(shape), kind="result", data=None
+        )
         return name
 
     def _constant(self, name: str, data: object, dtype: str, shape: tuple[int, ...]) -> str:

@@ -62,7 +62,9 @@ def _families(graph: Graph, kinds: Kinds) -> list[_Family]:
             # what leaves the group is written as it has to lie
             if output not in graph.outputs:
                 of[output] = _Family([output], {output})
-        elif (node.op in kinds.elementwise or node.op in kinds.pooling) and _is_image(output, graph):  # fmt: skip
+        elif (node.op in kinds.elementwise or node.op in kinds.pooling) and _is_image(
+            output, graph
+        ):
             _join(output, [of[name] for name in node.inputs if name in of], of)
     return list({id(family): family for family in of.values()}.values())
 
@@ -92,7 +94,9 @@ def _turned(family: _Family, graph: Graph, kinds: Kinds, held: Collection[str]) 
     """Names of images that are turned."""
     for node in graph.nodes:
         if node.outputs[0] in family.members and node.op in kinds.elementwise:
-            yield from (name for name in node.inputs if name not in held and _is_whole(name, node, graph))  # fmt: skip
+            yield from (
+                name for name in node.inputs if name not in held and _is_whole(name, node, graph)
+            )
     for name in family.members:
         readers = graph.consumers.get(name, ())
         known = (*kinds.convolutions, *kinds.elementwise, *kinds.pooling, *kinds.content)

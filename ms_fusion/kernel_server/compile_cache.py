@@ -124,7 +124,15 @@ def key_of(text: str) -> str | None:
         decides["op_desc"] = [_without_count(step) for step in read["op_desc"]]
         whole = msgspec.json.encode(decides, order="deterministic")
         return make_key(description=whole, circumstances=circumstances())
-    except (msgspec.MsgspecError, MissingError, LookupError, AttributeError, TypeError, UnicodeError, RecursionError):  # fmt: skip
+    except (
+        msgspec.MsgspecError,
+        MissingError,
+        LookupError,
+        AttributeError,
+        TypeError,
+        UnicodeError,
+        RecursionError,
+    ):
         return None
 
 
@@ -142,7 +150,9 @@ def recall(text: str) -> Answer | None:
         return None
 
 
-def remember(text: str, key: str | None, built: Path, steps: tuple[BuildStep, ...], row: Row | None) -> None:  # fmt: skip
+def remember(
+    text: str, key: str | None, built: Path, steps: tuple[BuildStep, ...], row: Row | None
+) -> None:
     """Keeps what a description became.
 
     Args:

@@ -69,7 +69,11 @@ def translate(kernel: Composite) -> Group:
 def _made(node: Node, graph: Graph, tensors: Mapping[str, Tensor]) -> Tensor:
     meaning = MEANINGS.get(node.op)
     if meaning is None or len(node.outputs) != 1:
-        raise InputError("this operator is not built", place=node.op, got=f"{node.op}, {len(node.outputs)} outputs")  # fmt: skip
+        raise InputError(
+            "this operator is not built",
+            place=node.op,
+            got=f"{node.op}, {len(node.outputs)} outputs",
+        )
     output = graph.outputs_of(node)[0]
     inputs = tuple(_given(graph.values[name], tensors) for name in node.inputs)
     call: Any = Call(node, inputs, output, numpy_dtype(output.dtype))
@@ -82,18 +86,28 @@ def _made(node: Node, graph: Graph, tensors: Mapping[str, Tensor]) -> Tensor:
         if made.dtype != output.dtype and not _is_quotient_of_integers(node, graph):
             made = dsl.cast_to(made, output.dtype)
         wanted = made.shape if node.op in IN_PLACE else _shape(output)
-        return made if tuple(map(known_size, made.shape)) == tuple(map(known_size, wanted)) else dsl.ext.reshape(made, wanted)  # fmt: skip
+        return (
+            made
+            if tuple(map(known_size, made.shape)) == tuple(map(known_size, wanted))
+            else dsl.ext.reshape(made, wanted)
+        )
     except Exception as error:
         # a formula that is run on symbols may raise anything, and the group cannot be handed back
         why = error.what if isinstance(error, FusionError) else f"{type(error).__name__}: {error}"
-        described = ", ".join(f"{value.dtype} {list(value.shape)}" for value in graph.inputs_of(node))  # fmt: skip
+        described = ", ".join(
+            f"{value.dtype} {list(value.shape)}" for value in graph.inputs_of(node)
+        )
         raise InputError(f"{node.op} of {described} is not built: {why}", place=node.op) from error
 
 
 def _is_quotient_of_integers(node: Node, graph: Graph) -> bool:
     """A Div of integers is float32, which MindSpore says with a Cast behind it, and not with the result's dtype."""
     readers = graph.consumers.get(node.outputs[0], ())
-    return node.op == "Div" and node.outputs[0] not in graph.outputs and all(one.op == "Cast" for one in readers)  # fmt: skip
+    return (
+        node.op == "Div"
+        and node.outputs[0] not in graph.outputs
+        and all(one.op == "Cast" for one in readers)
+    )
 
 
 def _given(value: Value, tensors: Mapping[str, Tensor]) -> Any:
@@ -109,7 +123,9 @@ def _given(value: Value, tensors: Mapping[str, Tensor]) -> Any:
 
 def _shape(value: Value) -> tuple[int, ...]:
     if value.is_dynamic:
-        raise InputError("sizes that are not known are not built", place=value.name, got=str(value.shape))  # fmt: skip
+        raise InputError(
+            "sizes that are not known are not built", place=value.name, got=str(value.shape)
+        )
     return tuple(int(size) for size in value.shape)
 
 
@@ -123,7 +139,9 @@ def size_bytes(tensor: Tensor) -> int:
     return math.prod(map(known_size, tensor.shape)) * dtype_of(tensor.dtype).bytes
 
 
-def _group(name: str, graph: Graph, tensors: Mapping[str, Tensor], written: Mapping[str, Tensor]) -> Group:  # fmt: skip
+def _group(
+    name: str, graph: Graph, tensors: Mapping[str, Tensor], written: Mapping[str, Tensor]
+) -> Group:
     inputs = tuple(tensors[item] for item in graph.inputs)
     results: list[Tensor] = []
     places: list[list[int]] = []
@@ -132,7 +150,9 @@ def _group(name: str, graph: Graph, tensors: Mapping[str, Tensor], written: Mapp
         found = next((n for n, item in enumerate(results) if item is tensor), None)
         if found is None:
             own = any(tensor is item for item in inputs)
-            results.append(dsl.compute(tensor.shape, lambda *i: tensor(*i), f"copy_{place}") if own else tensor)  # fmt: skip
+            results.append(
+                dsl.compute(tensor.shape, lambda *i: tensor(*i), f"copy_{place}") if own else tensor
+            )
             places.append([place])
         else:
             places[found].append(place)

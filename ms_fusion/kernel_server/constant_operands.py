@@ -11,7 +11,12 @@ from ms_fusion.kernel_server.onednn_steps import LibraryStep
 
 def stored(graph: Graph, calls: Sequence[LibraryStep]) -> Graph:
     """The graph with an operator of ours in front that writes each constant which one of the calls reads."""
-    names = {name: f"{name} stored" for call in calls for name in call.reads if graph.values[name].kind == "constant"}  # fmt: skip
+    names = {
+        name: f"{name} stored"
+        for call in calls
+        for name in call.reads
+        if graph.values[name].kind == "constant"
+    }
     if not names:
         return graph
     covered = {name for call in calls for name in call.covered}

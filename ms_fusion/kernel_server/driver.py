@@ -43,7 +43,13 @@ class AkgV2Driver:
         bisheng_tools_dir, dynamic_shape: not used; sizes that are not known are refused.
     """
 
-    def __init__(self, input_file: str, output_dir: str, bisheng_tools_dir: str = "", dynamic_shape: bool = False):  # fmt: skip
+    def __init__(
+        self,
+        input_file: str,
+        output_dir: str,
+        bisheng_tools_dir: str = "",
+        dynamic_shape: bool = False,
+    ):
         self.input_file, self.output_dir = Path(input_file), Path(output_dir)
 
     def compile(self) -> None:
@@ -70,7 +76,12 @@ def build(text: str, directory: Path) -> None:
     started, compiled, key = time.perf_counter(), compiler.count_made(), compile_cache.key_of(text)
     made = library(kernel)
     seconds = round(time.perf_counter() - started, 3)
-    publish(made.built, kernel.name, directory, Build(made.steps, seconds, compiler.count_made() == compiled))  # fmt: skip
+    publish(
+        made.built,
+        kernel.name,
+        directory,
+        Build(made.steps, seconds, compiler.count_made() == compiled),
+    )
     if made.lasting:
         compile_cache.remember(text, key, made.built, made.steps, made.row)
 
@@ -98,7 +109,13 @@ def _has_formulas(graph: Graph) -> bool:
     """Whether NumPy computes it: tried before anybody calls it, since a call that fails ends the process."""
     values = [graph.values[name] for name in graph.inputs]
     try:
-        replay(graph, {one.name: np.zeros(tuple(map(int, one.shape)), numpy_dtype(one.dtype)) for one in values})  # fmt: skip
+        replay(
+            graph,
+            {
+                one.name: np.zeros(tuple(map(int, one.shape)), numpy_dtype(one.dtype))
+                for one in values
+            },
+        )
     except (FusionError, TypeError, ValueError):
         return False
     return True
@@ -145,13 +162,19 @@ def library(kernel: Composite) -> Made:
             return _compiled(group, graph, plan_choice.chosen(own, group, graph))
         except CompileError as error:
             log.info("kernel %s is cut into its operators: %s", kernel.name, error)
-            return _compiled(group, graph, plan_choice.apart(own, group, graph))._replace(lasting=False)  # fmt: skip
+            return _compiled(group, graph, plan_choice.apart(own, group, graph))._replace(
+                lasting=False
+            )
 
 
 def _compiled(group: Group, graph: Graph, own: Kernel) -> Made:
     """It, made as the options of `own` say, for tensors as MindSpore allocates them."""
     own = replace(own, options=replace(own.options, offset=ALLOCATED_BEHIND))
-    program, layout = write_laid_out(group.results, group.inputs, name=group.name, options=own.options)  # fmt: skip
+    program, layout = write_laid_out(
+        group.results, group.inputs, name=group.name, options=own.options
+    )
     source = program.source + entry(group, program, layout, own.threads or environment.threads())
     steps = (BuildStep("c", tuple(node.op for node in graph), len(layout.nests)),)
-    return Made(compiler.build(source, options=own.options.compiler_options(), symbols=(group.name,)), steps)  # fmt: skip
+    return Made(
+        compiler.build(source, options=own.options.compiler_options(), symbols=(group.name,)), steps
+    )

@@ -76,7 +76,9 @@ def _without_exceptions(kernel: Composite, call: Call) -> Any:
 
     def run(state: int, buffers: Any) -> int:
         try:
-            arrays = [_array(buffers[number], one.shape, one.dtype) for number, one in enumerate(kinds)]  # fmt: skip
+            arrays = [
+                _array(buffers[number], one.shape, one.dtype) for number, one in enumerate(kinds)
+            ]
             call(arrays[: len(kernel.graph.inputs)], arrays[len(kernel.graph.inputs) :])
         except Exception:
             log.exception("kernel %s failed", kernel.name)

@@ -96,6 +96,10 @@ def alone(region: Region, graph: Graph) -> Graph:
     """A region by itself."""
     made = {value for node in region.nodes for value in node.outputs}
     read = reads(region)
-    inputs = [name for name in dict.fromkeys(read) if name not in made and graph.values[name].kind != "constant"]  # fmt: skip
+    inputs = [
+        name
+        for name in dict.fromkeys(read)
+        if name not in made and graph.values[name].kind != "constant"
+    ]
     values = {name: graph.values[name] for name in (*read, *made)}
     return Graph(graph.name, region.nodes, values, tuple(inputs), region.results)

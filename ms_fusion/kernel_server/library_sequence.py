@@ -61,7 +61,9 @@ def compile_own(kernel: Composite) -> Compiled:
         assert made.compiled
     # the kernels of the regions come first, in their order; behind them stand copies
     layouts = (made.layout for made in own)
-    return Compiled(tuple(_told(part, graph, layouts) for part in parts(graph)), _row(kernel, members, graph))  # fmt: skip
+    return Compiled(
+        tuple(_told(part, graph, layouts) for part in parts(graph)), _row(kernel, members, graph)
+    )
 
 
 def _row(kernel: Composite, members: Sequence[_Member], ready: Graph) -> Row | None:
@@ -110,7 +112,11 @@ def assemble(kernel: Composite) -> Chain:
     made = {name for step in steps for name in step.writes}
     made |= {node.outputs[0] for node in graph if node.op in IN_PLACE}
     if not made >= wanted.keys():
-        raise InputError("a result is handed out that nothing makes", place=kernel.name, got=", ".join(wanted.keys() - made))  # fmt: skip
+        raise InputError(
+            "a result is handed out that nothing makes",
+            place=kernel.name,
+            got=", ".join(wanted.keys() - made),
+        )
     return Chain(kernel.name, given, wanted, steps)
 
 
@@ -124,7 +130,9 @@ class _Member(NamedTuple):
 
 def _step(member: _Member) -> Step:
     kernel = member.kernel
-    return Step(kernel.prepare() if isinstance(kernel, OnednnCall) else kernel, member.reads, member.writes)  # fmt: skip
+    return Step(
+        kernel.prepare() if isinstance(kernel, OnednnCall) else kernel, member.reads, member.writes
+    )
 
 
 def _members(kernel: Composite, ready: Graph) -> list[_Member]:
@@ -187,7 +195,9 @@ def _own(region: Region, kernel: Composite, later: Container[str]) -> tuple[_Mem
     writes, copies = [], []
     for tensor, (first, *others) in zip(group.results, group.places, strict=True):
         target = names[first]
-        if first < len(inputs) and (target in later or not may_overwrite(group.inputs[first], tensor, layout().nests, known)):  # fmt: skip
+        if first < len(inputs) and (
+            target in later or not may_overwrite(group.inputs[first], tensor, layout().nests, known)
+        ):
             target = f"{target} anew"
             copies.append(_copy(tensor, target, names[first]))
         writes.append(target)

@@ -117,7 +117,11 @@ def with_stored(
         nests.append(tuple(node.name for node in nodes))
         cost_us += stages(work, device).total_us
     between = {id(root.tensor): root.tensor for nest in layout.nests for root in nest.roots}
-    sizes = [size_bytes(item) for at, item in between.items() if all(at != id(one) for one in group.results)]  # fmt: skip
+    sizes = [
+        size_bytes(item)
+        for at, item in between.items()
+        if all(at != id(one) for one in group.results)
+    ]
     cost_us += sum(size for size in sizes if size > device.on_chip_bytes) / FRESH_BYTES_PER_S * 1e6
     return Plan(tuple(names), tuple(nests), cost_us, layout)
 
@@ -125,13 +129,17 @@ def with_stored(
 def each_apart(group: Group, graph: Graph) -> tuple[str, ...]:
     """The values to store so that every operator has a nest of its own."""
     places = _places(group)
-    return tuple(name for node in graph.nodes for name in node.outputs if id(group.values[name]) in places)  # fmt: skip
+    return tuple(
+        name for node in graph.nodes for name in node.outputs if id(group.values[name]) in places
+    )
 
 
 def numbers(names: Iterable[str], group: Group) -> tuple[int, ...]:
     """The numbers by which the back end knows values, of those that it can store."""
     places = _places(group)
-    return tuple(sorted({places[at] for at in (id(group.values[name]) for name in names) if at in places}))  # fmt: skip
+    return tuple(
+        sorted({places[at] for at in (id(group.values[name]) for name in names) if at in places})
+    )
 
 
 def between(plan: Plan, group: Group) -> tuple[int, ...]:
@@ -148,7 +156,9 @@ def _places(group: Group) -> dict[int, int]:
 
 def _worth_storing(plan: Plan, graph: Graph, device: Device) -> list[str]:
     """Of what is `_handed_on` the values that can pay; the dearest first."""
-    dear = [(_saved_us(node, plan, graph, device), node.outputs[0]) for node in _handed_on(plan, graph)]  # fmt: skip
+    dear = [
+        (_saved_us(node, plan, graph, device), node.outputs[0]) for node in _handed_on(plan, graph)
+    ]
     paying = [(saved_us, name) for saved_us, name in dear if saved_us > (1 - GAIN) * plan.cost_us]
     return [name for _, name in sorted(paying, reverse=True)[:TRIED]]
 
@@ -232,7 +242,9 @@ def _cost_us(nodes: Sequence[Node], graph: Graph, device: Device) -> float:
     made = {name for node in nodes for name in node.outputs}
     read = {name: graph.values[name] for node in nodes for name in node.inputs if name not in made}
     bytes_read = sum(value.bytes for value in read.values())
-    return stages(Work(sum(work_of(node, graph).flops for node in nodes), bytes_read, 0, 0), device).total_us  # fmt: skip
+    return stages(
+        Work(sum(work_of(node, graph).flops for node in nodes), bytes_read, 0, 0), device
+    ).total_us
 
 
 def _inside(group: Group, graph: Graph) -> Mapping[int, Node]:
@@ -249,8 +261,13 @@ def _inside(group: Group, graph: Graph) -> Mapping[int, Node]:
 
 
 def _work(
-    nest: Nest, layout: Layout, group: Group, graph: Graph, inside: Mapping[int, Node], device: Device
-) -> tuple[list[Node], Work]:  # fmt: skip
+    nest: Nest,
+    layout: Layout,
+    group: Group,
+    graph: Graph,
+    inside: Mapping[int, Node],
+    device: Device,
+) -> tuple[list[Node], Work]:
     """The operators of a nest, and what it does."""
     stored = {id(root.tensor) for other in layout.nests for root in other.roots}
     roots = [root.tensor for root in nest.roots]

@@ -20,7 +20,9 @@ class OnednnCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="o
         arguments: its own.
     """
 
-    function: Literal["prepare_conv2d", "prepare_conv2d_backward", "prepare_matmul", "prepare_max_pool_gradient"]  # fmt: skip
+    function: Literal[
+        "prepare_conv2d", "prepare_conv2d_backward", "prepare_matmul", "prepare_max_pool_gradient"
+    ]
     arguments: dict[str, Plain]
 
     @property

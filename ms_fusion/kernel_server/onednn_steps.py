@@ -58,7 +58,7 @@ def library_step(node: Node, graph: Graph, taken: Container[str] = ()) -> Librar
     more |= {"bias": True} if biased else {}
     more |= {"activation": "relu"} if found.relu else {}
     operands = [found.reads[name] for name in ("bias", "residual", "scale") if name in found.reads]
-    return LibraryStep((node.name, *found.covered), (*reads, *operands), found.result, call(**more))  # fmt: skip
+    return LibraryStep((node.name, *found.covered), (*reads, *operands), found.result, call(**more))
 
 
 _Found = tuple[tuple[str, ...], bool, Callable[..., OnednnCall]]
@@ -77,7 +77,11 @@ def _product(node: Node, graph: Graph) -> _Found:
         "transpose_a": bool(node.attr("transpose_a", False)),
         "transpose_b": bool(node.attr("transpose_b", False)),
     }
-    return tuple(node.inputs), not ways, lambda **more: OnednnCall("prepare_matmul", told | ways | more)  # fmt: skip
+    return (
+        tuple(node.inputs),
+        not ways,
+        lambda **more: OnednnCall("prepare_matmul", told | ways | more),
+    )
 
 
 def _image_shape(value: Value, last: bool) -> tuple[int, ...]:
@@ -128,7 +132,11 @@ def _pooling_gradient(node: Node, graph: Graph) -> _Found:
         "dtype": x.dtype,
         "channels_last": last,
     }
-    return (node.inputs[0], node.inputs[2]), False, lambda: OnednnCall("prepare_max_pool_gradient", told)  # fmt: skip
+    return (
+        (node.inputs[0], node.inputs[2]),
+        False,
+        lambda: OnednnCall("prepare_max_pool_gradient", told),
+    )
 
 
 LIBRARY: Mapping[str, Callable[[Node, Graph], _Found]] = MappingProxyType(

@@ -23,7 +23,12 @@ Places = tuple[int, ...]
 """`Options.stored`: numbers of the values that are stored."""
 
 HERE = Path(__file__).resolve().parent
-DECIDING = (HERE / "plan.py", HERE / "choose.py", HERE.parent / "devices.py", *sorted((HERE.parent / "cost").glob("*.py")))  # fmt: skip
+DECIDING = (
+    HERE / "plan.py",
+    HERE / "choose.py",
+    HERE.parent / "devices.py",
+    *sorted((HERE.parent / "cost").glob("*.py")),
+)
 """Besides the generator of `tbe_impl`."""
 
 _DECODER = msgspec.json.Decoder(

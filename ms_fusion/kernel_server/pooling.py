@@ -42,8 +42,15 @@ def average_pool_gradient(call: Call) -> Traced:
 
 def _slid(x: Tensor, where: Windows, kind: str, **more: Any) -> Any:
     return dsl.reduce_window(
-        x, kind, where.axes, where.spans, where.strides, padding_mode="CALCULATED", padding_dimensions=where.pads, **more
-    )  # fmt: skip
+        x,
+        kind,
+        where.axes,
+        where.spans,
+        where.strides,
+        padding_mode="CALCULATED",
+        padding_dimensions=where.pads,
+        **more,
+    )
 
 
 def _shared(where: Windows, given: Tensor) -> Tensor:
@@ -52,17 +59,27 @@ def _shared(where: Windows, given: Tensor) -> Tensor:
     def held(*index: Expr) -> Any:
         count: Any = where.divisor or 1
         for number, axis in enumerate(where.axes if not where.divisor else ()):
-            first, (low, high) = index[axis] * where.strides[number] - where.starts[number], where.counted[number]  # fmt: skip
-            count = (binary("min", first + where.spans[number], high) - binary("max", first, low)) * count  # fmt: skip
+            first, (low, high) = (
+                index[axis] * where.strides[number] - where.starts[number],
+                where.counted[number],
+            )
+            count = (
+                binary("min", first + where.spans[number], high) - binary("max", first, low)
+            ) * count
         return count
 
     assert is_float(given.dtype)
     return divided(given, held)
 
 
-def _collected(where: Windows, gradient: Tensor, shape: Any, positions: Tensor | None = None) -> Tensor:  # fmt: skip
+def _collected(
+    where: Windows, gradient: Tensor, shape: Any, positions: Tensor | None = None
+) -> Tensor:
     """The sum of the gradients of all windows that an element lies in, or of those whose position is its own."""
-    over = [IterVar(Range(-(-span // step)), f"o{axis}", "reduce") for axis, span, step in zip(where.axes, where.spans, where.strides, strict=True)]  # fmt: skip
+    over = [
+        IterVar(Range(-(-span // step)), f"o{axis}", "reduce")
+        for axis, span, step in zip(where.axes, where.spans, where.strides, strict=True)
+    ]
     given = wide(gradient)
 
     def body(*index: Expr) -> Any:

@@ -29,7 +29,12 @@ def publish(built: Path, name: str, directory: Path, record: Build) -> None:
     """
     content = built.read_bytes()
     digest = hashlib.sha256(content).hexdigest()
-    told = {"kernelName": f"{name}_kernel", "sha256": digest, "objSha256": digest, "threadNumber": "null"}  # fmt: skip
+    told = {
+        "kernelName": f"{name}_kernel",
+        "sha256": digest,
+        "objSha256": digest,
+        "threadNumber": "null",
+    }
     _put(directory / f"{name}.so", content)
     _put(directory / records.file_name(name), records.content(record))
     _put(directory / f"{name}.json", json.dumps(told).encode())

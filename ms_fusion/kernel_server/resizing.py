@@ -18,8 +18,14 @@ def share_means(call: Call) -> Traced:
     x = wide(tensor_of(call.inputs[0]))
     how = sizes(call.node, call.inputs[0].shape, call.output.shape)
     # a share that does not begin with an element of its own has one more
-    spans = [size // count + (2 if size % count else 0) for size, count in zip(how.large, how.small, strict=True)]  # fmt: skip
-    over = [IterVar(Range(span), f"s{axis}", "reduce") for axis, span in zip(how.axes, spans, strict=True)]  # fmt: skip
+    spans = [
+        size // count + (2 if size % count else 0)
+        for size, count in zip(how.large, how.small, strict=True)
+    ]
+    over = [
+        IterVar(Range(span), f"s{axis}", "reduce")
+        for axis, span in zip(how.axes, spans, strict=True)
+    ]
 
     def body(*index: Expr) -> Any:
         at, holds = list(index), None
@@ -38,7 +44,10 @@ def gradient_of_share_means(call: Call) -> Traced:
     gradient = wide(tensor_of(call.inputs[0]))
     how = sizes(call.node, call.output.shape, call.inputs[0].shape)
     part = _divided(how, gradient)
-    over = [IterVar(Range(-(-count // size) + 1), f"s{axis}", "reduce") for axis, size, count in zip(how.axes, how.large, how.small, strict=True)]  # fmt: skip
+    over = [
+        IterVar(Range(-(-count // size) + 1), f"s{axis}", "reduce")
+        for axis, size, count in zip(how.axes, how.large, how.small, strict=True)
+    ]
 
     def body(*index: Expr) -> Any:
         at, holds = list(index), None
@@ -69,7 +78,10 @@ def gradient_of_nearest(call: Call) -> Traced:
     """(gradient of y, size, aligned, from the middle): the sum of the gradients of all that took an element."""
     gradient = wide(tensor_of(call.inputs[0]))
     how = _whole(nearest_sizes(call, call.output.shape, call.inputs[0].shape), call)
-    over = [IterVar(Range(-(-count // size)), f"n{axis}", "reduce") for axis, size, count in zip(how.axes, how.large, how.small, strict=True)]  # fmt: skip
+    over = [
+        IterVar(Range(-(-count // size)), f"n{axis}", "reduce")
+        for axis, size, count in zip(how.axes, how.large, how.small, strict=True)
+    ]
 
     def body(*index: Expr) -> Any:
         at, holds = list(index), None
@@ -88,7 +100,11 @@ def _whole(how: Sizes, call: Call) -> Sizes:
     """The same, where MindSpore's float32 gives the places that whole numbers do."""
     for size, count in zip(how.large, how.small, strict=True):
         if any(place != at * size // count for at, place in enumerate(nearest_places(size, count))):
-            raise InputError("the nearest elements are a matter of rounding", place=call.node.op, got=f"{size} to {count}")  # fmt: skip
+            raise InputError(
+                "the nearest elements are a matter of rounding",
+                place=call.node.op,
+                got=f"{size} to {count}",
+            )
     return how
 
 

@@ -57,7 +57,11 @@ def _called(kernel: OwnKernel | OnednnCall, arrays: int) -> tuple[InC, Any] | No
     """A kernel as C calls it, and what has to live as long; None where it is not there, or no function in C."""
     if isinstance(kernel, OnednnCall):
         call = kernel.prepare()
-        return (InC(call.function, list(range(arrays)), state=call.state), call) if call.state else None  # fmt: skip
+        return (
+            (InC(call.function, list(range(arrays)), state=call.state), call)
+            if call.state
+            else None
+        )
     file = kernel.built.find()
     if file is None:
         return None

@@ -26,7 +26,11 @@ def stub_beside_own(name: str) -> str:
 
 def by_name_of_akg(name: str) -> list[str]:
     """The same as MindSpore calls what its own generator builds."""
-    return [f"void {name}_kernel(void **all) {{", f"int threads = 1; {name}(all[0], &threads, all + 1);", "}"]  # fmt: skip
+    return [
+        f"void {name}_kernel(void **all) {{",
+        f"int threads = 1; {name}(all[0], &threads, all + 1);",
+        "}",
+    ]
 
 
 def told(name: str, buffers: int) -> list[str]:

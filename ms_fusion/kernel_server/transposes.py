@@ -52,10 +52,15 @@ def _operands(node: Node, graph: Graph) -> Node:
         found = _last(_sources(inputs[at], graph), known)
         if found is not None:
             inputs[at] = found.name
-            told[f"transpose_{name}"] = bool(node.attr(f"transpose_{name}", False)) != found.way.turned  # fmt: skip
+            told[f"transpose_{name}"] = (
+                bool(node.attr(f"transpose_{name}", False)) != found.way.turned
+            )
             heads += [name] * found.way.heads_third
             before += ["Transpose"] * found.steps
-    return _told(replace(node, inputs=tuple(inputs)), {**told, "heads_third": tuple(heads), BEFORE: tuple(before)})  # fmt: skip
+    return _told(
+        replace(node, inputs=tuple(inputs)),
+        {**told, "heads_third": tuple(heads), BEFORE: tuple(before)},
+    )
 
 
 def _result(node: Node, graph: Graph) -> Node:
@@ -64,7 +69,14 @@ def _result(node: Node, graph: Graph) -> Node:
     if found is None:
         return node
     heads = (*node.attr("heads_third", ()), *["y"] * found.way.heads_third)
-    return _told(replace(node, outputs=(found.name,)), {"transpose_y": found.way.turned, "heads_third": heads, BEHIND: ("Transpose",) * found.steps})  # fmt: skip
+    return _told(
+        replace(node, outputs=(found.name,)),
+        {
+            "transpose_y": found.way.turned,
+            "heads_third": heads,
+            BEHIND: ("Transpose",) * found.steps,
+        },
+    )
 
 
 class _Found(NamedTuple):
@@ -73,7 +85,9 @@ class _Found(NamedTuple):
     steps: int
 
 
-def _last(transposes: Iterator[tuple[str, tuple[int, ...]]], known: Mapping[tuple[int, ...], Way]) -> _Found | None:  # fmt: skip
+def _last(
+    transposes: Iterator[tuple[str, tuple[int, ...]]], known: Mapping[tuple[int, ...], Way]
+) -> _Found | None:
     """The last in a row of transposes that a product can do at once, with all before it."""
     found = None
     for steps, (name, order) in enumerate(transposes, 1):
@@ -94,7 +108,10 @@ def _has_heads(node: Node, graph: Graph) -> bool:
     shapes = [value.shape for value in graph.inputs_of(node)]
     if [len(shape) for shape in shapes] != [4, 4]:
         return False
-    a, b = ((shape[0], shape[2 if name in node.attr("heads_third", ()) else 1]) for name, shape in zip("ab", shapes, strict=True))  # fmt: skip
+    a, b = (
+        (shape[0], shape[2 if name in node.attr("heads_third", ()) else 1])
+        for name, shape in zip("ab", shapes, strict=True)
+    )
     return a == b
 
 

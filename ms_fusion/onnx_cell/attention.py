@@ -25,10 +25,14 @@ def attention(use: Use) -> str:
     if precision is not None and precision not in DTYPES:
         raise use.refused("a softmax in that dtype")
     told = (
-        str(heads), "None" if scale is None else number(float(scale)), str(bool(use.attr("is_causal", 0))), str(window),
-        number(float(use.attr("softcap", 0.0))), str(int(use.attr("qk_matmul_output_mode", 0))),
+        str(heads),
+        "None" if scale is None else number(float(scale)),
+        str(bool(use.attr("is_causal", 0))),
+        str(window),
+        number(float(use.attr("softcap", 0.0))),
+        str(int(use.attr("qk_matmul_output_mode", 0))),
         "None" if precision is None else use.dtype(DTYPES[precision]),
-    )  # fmt: skip
+    )
     made, count = f"attention.attended({given}, {', '.join(told)})", len(use.node.outputs)
     return f"{made}[:{count}]" if count > 1 else f"{made}[0]"
 
@@ -38,7 +42,22 @@ def by_heads(x: Any, heads: int) -> Any:
     return ops.swapaxes(ops.reshape(x, (x.shape[0], x.shape[1], heads, -1)), 1, 2)
 
 
-def attended(q: Any, k: Any, v: Any, mask: Any, past_key: Any, past_value: Any, lengths: Any, heads: tuple[int, int], scale: Any, causal: bool, window: tuple[int, int], softcap: float, mode: int, precision: Any) -> tuple[Any, Any, Any, Any]:  # fmt: skip
+def attended(
+    q: Any,
+    k: Any,
+    v: Any,
+    mask: Any,
+    past_key: Any,
+    past_value: Any,
+    lengths: Any,
+    heads: tuple[int, int],
+    scale: Any,
+    causal: bool,
+    window: tuple[int, int],
+    softcap: float,
+    mode: int,
+    precision: Any,
+) -> tuple[Any, Any, Any, Any]:
     """softmax(scale · q kᵀ + mask) v; keys and values with the earlier ones; and the scores, at the step that `mode` says.
 
     A query that no key is for gives 0. bfloat16, which MindSpore does not multiply, is computed in float32.
@@ -54,7 +73,11 @@ def attended(q: Any, k: Any, v: Any, mask: Any, past_key: Any, past_value: Any, 
         offset = ops.reshape(lengths, (-1, 1, 1, 1)) - q.shape[2]
     kept = k, v
     if dtype == mindspore.bfloat16:
-        q, k, v = ops.cast(q, mindspore.float32), ops.cast(k, mindspore.float32), ops.cast(v, mindspore.float32)  # fmt: skip
+        q, k, v = (
+            ops.cast(q, mindspore.float32),
+            ops.cast(k, mindspore.float32),
+            ops.cast(v, mindspore.float32),
+        )
     shared = q.shape[1] // k.shape[1]
     if shared > 1:
         k, v = ops.repeat_interleave(k, shared, 1), ops.repeat_interleave(v, shared, 1)
@@ -74,7 +97,9 @@ def attended(q: Any, k: Any, v: Any, mask: Any, past_key: Any, past_value: Any, 
     return made, kept[0], kept[1], ops.cast(told, dtype)
 
 
-def bias(q: Any, keys: int, mask: Any, offset: Any, lengths: Any, causal: bool, window: tuple[int, int]) -> Any:  # fmt: skip
+def bias(
+    q: Any, keys: int, mask: Any, offset: Any, lengths: Any, causal: bool, window: tuple[int, int]
+) -> Any:
     """What is added to the scores: the mask, and −∞ where a query may not look at a key."""
     place = ops.expand_dims(ops.arange(q.shape[2]), 1) + offset
     key = ops.expand_dims(ops.arange(keys), 0)

@@ -44,6 +44,13 @@ def suppressed(call: Any, boxes: Any, scores: Any, most: int, by_middle: bool) -
     found = call(ops.reshape(spread, (-1, count, 4)), ops.reshape(scores, (-1, count, 1)))
     places = ops.cast(found[3], mindspore.int64)
     rows = ops.expand_dims(ops.arange(images * classes), 1)
-    table = ops.stack((ops.broadcast_to(rows // classes, places.shape), ops.broadcast_to(rows % classes, places.shape), places), 2)  # fmt: skip
+    table = ops.stack(
+        (
+            ops.broadcast_to(rows // classes, places.shape),
+            ops.broadcast_to(rows % classes, places.shape),
+            places,
+        ),
+        2,
+    )
     kept = ops.nonzero(ops.reshape(places, (-1,)) >= 0)
     return ops.gather(ops.reshape(table, (-1, 3)), ops.reshape(kept, (-1,)), 0)

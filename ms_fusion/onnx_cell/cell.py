@@ -48,7 +48,9 @@ def from_onnx(path: Path | str) -> nn.Cell:
     try:
         opened = read(place)
     except WorkerError as error:
-        raise InputError("the shapes of the model cannot be inferred", place=str(path), got=str(error)) from error  # fmt: skip
+        raise InputError(
+            "the shapes of the model cannot be inferred", place=str(path), got=str(error)
+        ) from error
     check_known(opened.units, opened.graph, opened.bodies)
     for name in opened.graph.inputs:
         _check_dtype(opened.graph.values[name].dtype, name)
@@ -68,7 +70,9 @@ def from_onnx(path: Path | str) -> nn.Cell:
     module = _module([*classes, net])
     cell = _instance(module, net, opened)
     for name, group in net.groups.items():
-        setattr(cell, name, _instance(module, apart[name], opened) if name in apart else _kernel(group))  # fmt: skip
+        setattr(
+            cell, name, _instance(module, apart[name], opened) if name in apart else _kernel(group)
+        )
     return cell
 
 

@@ -44,7 +44,10 @@ def labels_of(use: Use) -> tuple[list[Labels], Labels]:
         before, dots, behind = right.partition("...")
         result = (*before, *shared, *behind) if dots else tuple(right)
     else:
-        result = (*shared, *sorted(one for one in set(used) if used.count(one) == 1 and not one.isdigit()))  # fmt: skip
+        result = (
+            *shared,
+            *sorted(one for one in set(used) if used.count(one) == 1 and not one.isdigit()),
+        )
     sizes: dict[str, int] = {}
     for place, labels in enumerate(terms):
         for label, size in zip(labels, use.value(place).shape, strict=True):
@@ -59,7 +62,11 @@ def _diagonal(text: str, labels: Labels) -> tuple[str, Labels]:
         while labels.count(label) > 1:
             first = labels.index(label)
             second = labels.index(label, first + 1)
-            order = (*(one for one in range(len(labels)) if one not in (first, second)), first, second)  # fmt: skip
+            order = (
+                *(one for one in range(len(labels)) if one not in (first, second)),
+                first,
+                second,
+            )
             text = f"einsum.diagonal(ops.transpose({text}, {order}))"
             labels = (*(labels[one] for one in order[:-2]), label)
     return text, labels
@@ -68,16 +75,27 @@ def _diagonal(text: str, labels: Labels) -> tuple[str, Labels]:
 def _summed(text: str, labels: Labels, kept: set[str]) -> tuple[str, Labels]:
     """Summed up over what is not kept."""
     gone = tuple(place for place, one in enumerate(labels) if one not in kept)
-    return (f"ops.sum({text}, {gone})" if gone else text), tuple(one for one in labels if one in kept)  # fmt: skip
+    return (f"ops.sum({text}, {gone})" if gone else text), tuple(
+        one for one in labels if one in kept
+    )
 
 
-def _together(text: str, labels: Labels, other: str, own: Labels, kept: set[str]) -> tuple[str, Labels]:  # fmt: skip
+def _together(
+    text: str, labels: Labels, other: str, own: Labels, kept: set[str]
+) -> tuple[str, Labels]:
     both = [one for one in labels if one in own]
     shared, summed = [one for one in both if one in kept], [one for one in both if one not in kept]
-    left, right = [one for one in labels if one not in own], [one for one in own if one not in labels]  # fmt: skip
+    left, right = (
+        [one for one in labels if one not in own],
+        [one for one in own if one not in labels],
+    )
     orders = _order(labels, [*shared, *left, *summed]), _order(own, [*shared, *summed, *right])
     counts = len(shared), len(left), len(summed)
-    return f"einsum.contracted({text}, {other}, {orders[0]}, {orders[1]}, {counts})", (*shared, *left, *right)  # fmt: skip
+    return f"einsum.contracted({text}, {other}, {orders[0]}, {orders[1]}, {counts})", (
+        *shared,
+        *left,
+        *right,
+    )
 
 
 def _order(labels: Labels, wanted: Sequence[str]) -> tuple[int, ...]:
@@ -91,14 +109,30 @@ def diagonal(x: Any) -> Any:
     return ops.gather(flat, ops.arange(size) * (size + 1), flat.ndim - 1)
 
 
-def contracted(a: Any, b: Any, order_a: tuple[int, ...], order_b: tuple[int, ...], counts: tuple[int, int, int]) -> Any:  # fmt: skip
+def contracted(
+    a: Any, b: Any, order_a: tuple[int, ...], order_b: tuple[int, ...], counts: tuple[int, int, int]
+) -> Any:
     """Axes in these orders: as many shared ones, ones of a and summed ones as `counts` says; then those of b."""
     a = ops.transpose(a, order_a) if order_a else a
     b = ops.transpose(b, order_b) if order_b else b
     shared, own, summed = counts
     sizes = a.shape[: shared + own] + b.shape[shared + summed :]
-    a = ops.reshape(a, (*a.shape[:shared], product(a.shape[shared : shared + own]), product(a.shape[shared + own :])))  # fmt: skip
-    b = ops.reshape(b, (*b.shape[:shared], product(b.shape[shared : shared + summed]), product(b.shape[shared + summed :])))  # fmt: skip
+    a = ops.reshape(
+        a,
+        (
+            *a.shape[:shared],
+            product(a.shape[shared : shared + own]),
+            product(a.shape[shared + own :]),
+        ),
+    )
+    b = ops.reshape(
+        b,
+        (
+            *b.shape[:shared],
+            product(b.shape[shared : shared + summed]),
+            product(b.shape[shared + summed :]),
+        ),
+    )
     return ops.reshape(ops.matmul(a, b), sizes)
 
 

@@ -16,9 +16,16 @@ _complex = ops.Complex()
 
 def transform(use: Use) -> str:
     """``DFT``."""
-    (axis,) = (use.whole("axis", 2) or (-2,)) if use.version >= AXIS_AS_INPUT else (use.attr("axis", 1),)  # fmt: skip
+    (axis,) = (
+        (use.whole("axis", 2) or (-2,)) if use.version >= AXIS_AS_INPUT else (use.attr("axis", 1),)
+    )
     length = use.whole("dft_length", 1)
-    told = axis % use.rank(), length and length[0], bool(use.attr("inverse", 0)), bool(use.attr("onesided", 0))  # fmt: skip
+    told = (
+        axis % use.rank(),
+        length and length[0],
+        bool(use.attr("inverse", 0)),
+        bool(use.attr("onesided", 0)),
+    )
     return f"spectra.transformed({use.text()}, {', '.join(map(str, told))})"
 
 
@@ -29,7 +36,7 @@ def windowed_transform(use: Use) -> str:
     return f"spectra.of_frames({use.text()}, {step}, {window}, {length and length[0]}, {bool(use.attr('onesided', 1))})"
 
 
-def transformed(x: Any, axis: int, length: int | None, is_inverse: bool, is_one_sided: bool) -> Any:  # fmt: skip
+def transformed(x: Any, axis: int, length: int | None, is_inverse: bool, is_one_sided: bool) -> Any:
     """Σ x · e^(∓2πi · kn / length), the inverse divided by the length, of a signal that is cut or filled with zeros.
 
     One-sided is a half of the result, as the rest of what is real follows from it; or of the signal, where the inverse is real.
@@ -55,7 +62,9 @@ def of_frames(x: Any, step: int, window: Any, length: int | None, is_one_sided: 
         length = x.shape[1] if window is None else window.shape[0]
     count = (x.shape[1] - length) // step + 1
     places = ops.expand_dims(ops.arange(count) * step, 1) + ops.arange(length)
-    frames = ops.reshape(ops.gather(x, ops.reshape(places, (-1,)), 1), (x.shape[0], count, length, x.shape[2]))  # fmt: skip
+    frames = ops.reshape(
+        ops.gather(x, ops.reshape(places, (-1,)), 1), (x.shape[0], count, length, x.shape[2])
+    )
     frames = frames if window is None else frames * ops.reshape(window, (-1, 1))
     return transformed(frames, 2, length, False, is_one_sided)
 

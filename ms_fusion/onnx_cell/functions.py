@@ -20,7 +20,9 @@ LOWEST = {
 }
 
 
-def gemm(a: Any, b: Any, alpha: float, beta: float, turn_a: bool, turn_b: bool, c: Any = None) -> Any:  # fmt: skip
+def gemm(
+    a: Any, b: Any, alpha: float, beta: float, turn_a: bool, turn_b: bool, c: Any = None
+) -> Any:
     """alpha · a · b + beta · c, either matrix transposed; with an alpha in float32, which makes large numbers small again."""
     dtype = a.dtype
     if alpha != 1.0:
@@ -54,7 +56,9 @@ def matmul(a: Any, b: Any) -> Any:
 
 def wide(x: Any) -> Any:
     """What has half the bits in float32, in which norms are computed (ONNX's ``stash_type``): squares would overflow."""
-    return ops.cast(x, mindspore.float32) if x.dtype in (mindspore.float16, mindspore.bfloat16) else x  # fmt: skip
+    return (
+        ops.cast(x, mindspore.float32) if x.dtype in (mindspore.float16, mindspore.bfloat16) else x
+    )
 
 
 def layer_norm(x: Any, axes: tuple[int, ...], epsilon: float, scale: Any, shift: Any = None) -> Any:
@@ -69,7 +73,9 @@ def layer_norm(x: Any, axes: tuple[int, ...], epsilon: float, scale: Any, shift:
 def rms_norm(x: Any, axes: tuple[int, ...], epsilon: float, scale: Any) -> Any:
     """x / √(mean x² + epsilon) · scale over axes."""
     given = wide(x)
-    return ops.cast(given * ops.rsqrt(ops.mean(given * given, axes, True) + epsilon), x.dtype) * scale  # fmt: skip
+    return (
+        ops.cast(given * ops.rsqrt(ops.mean(given * given, axes, True) + epsilon), x.dtype) * scale
+    )
 
 
 def batch_norm(x: Any, scale: Any, shift: Any, mean: Any, variance: Any, epsilon: float) -> Any:
@@ -86,11 +92,13 @@ def instance_norm(x: Any, scale: Any, shift: Any, epsilon: float) -> Any:
     return layer_norm(x, axes, epsilon, ops.reshape(scale, along), ops.reshape(shift, along))
 
 
-def group_norm(x: Any, scale: Any, shift: Any, groups: int, epsilon: float, of_groups: bool) -> Any:  # fmt: skip
+def group_norm(x: Any, scale: Any, shift: Any, groups: int, epsilon: float, of_groups: bool) -> Any:
     """Each group of channels of each image with mean 0 and variance 1, then scale and shift, one of each for a channel or a group."""
     found = layer_norm(ops.reshape(x, (x.shape[0], groups, -1)), (2,), epsilon, 1.0)
     if of_groups:
-        return ops.reshape(found * ops.reshape(scale, (-1, 1)) + ops.reshape(shift, (-1, 1)), x.shape)  # fmt: skip
+        return ops.reshape(
+            found * ops.reshape(scale, (-1, 1)) + ops.reshape(shift, (-1, 1)), x.shape
+        )
     along = (-1,) + (1,) * (x.ndim - 2)
     return ops.reshape(found, x.shape) * ops.reshape(scale, along) + ops.reshape(shift, along)
 
@@ -107,14 +115,20 @@ def deviation_of(x: Any, axes: tuple[int, ...], epsilon: float) -> Any:
     return ops.rsqrt(ops.mean(centred * centred, axes, True) + epsilon)
 
 
-def batch_norm_step(x: Any, scale: Any, shift: Any, mean: Any, variance: Any, epsilon: float, momentum: float) -> Any:  # fmt: skip
+def batch_norm_step(
+    x: Any, scale: Any, shift: Any, mean: Any, variance: Any, epsilon: float, momentum: float
+) -> Any:
     """A batch norm by mean and variance of the batch itself; and the moving ones after it."""
     axes = (0, *tuple(range(2, x.ndim)))
     own = ops.mean(x, axes)
     centred = x - ops.reshape(own, (-1,) + (1,) * (x.ndim - 2))
     spread = ops.mean(centred * centred, axes)
     made = batch_norm(x, scale, shift, own, spread, epsilon)
-    return made, mean * momentum + own * (1 - momentum), variance * momentum + spread * (1 - momentum)  # fmt: skip
+    return (
+        made,
+        mean * momentum + own * (1 - momentum),
+        variance * momentum + spread * (1 - momentum),
+    )
 
 
 def hard_max(x: Any, axis: int, flat: bool) -> Any:
@@ -129,7 +143,11 @@ def hard_max(x: Any, axis: int, flat: bool) -> Any:
 def unit(x: Any, axis: int, p: int) -> Any:
     """x divided by the sum of its absolute values along an axis, or the root of that of its squares; 0 stays 0."""
     given = wide(x)
-    size = ops.sum(ops.abs(given), axis, True) if p == 1 else ops.sqrt(ops.sum(given * given, axis, True))  # fmt: skip
+    size = (
+        ops.sum(ops.abs(given), axis, True)
+        if p == 1
+        else ops.sqrt(ops.sum(given * given, axis, True))
+    )
     return ops.cast(given / ops.where(ops.equal(size, 0.0), ops.ones_like(size), size), x.dtype)
 
 
@@ -346,8 +364,14 @@ def convolution_in_groups(call: Any, x: Any, weight: Any, groups: int, bias: Any
 
 
 def transposed_convolution(
-    call: Any, x: Any, weight: Any, strides: tuple[int, int], more: tuple[int, int], channels: int, bias: Any = None
-) -> Any:  # fmt: skip
+    call: Any,
+    x: Any,
+    weight: Any,
+    strides: tuple[int, int],
+    more: tuple[int, int],
+    channels: int,
+    bias: Any = None,
+) -> Any:
     """What a convolution passes back to its input; each side of the image is `strides` times the old one and `more`."""
     flat = x.ndim == 3
     if flat:
@@ -376,7 +400,9 @@ def average_pool(call: Any, x: Any, pads: tuple[int, ...], with_edges: bool) -> 
 def repeated(x: Any, times: tuple[int, int]) -> Any:
     """Each place of an image as a block of them: what the nearest place is to a larger image."""
     n, c, height, width = x.shape
-    found = ops.broadcast_to(ops.reshape(x, (n, c, height, 1, width, 1)), (n, c, height, times[0], width, times[1]))  # fmt: skip
+    found = ops.broadcast_to(
+        ops.reshape(x, (n, c, height, 1, width, 1)), (n, c, height, times[0], width, times[1])
+    )
     return ops.reshape(found, (n, c, height * times[0], width * times[1]))
 
 

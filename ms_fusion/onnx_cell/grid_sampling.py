@@ -10,7 +10,13 @@ from mindspore import ops
 
 from ms_fusion.onnx_cell.operator_use import Use
 
-MODES = {"nearest": "nearest", "linear": "linear", "bilinear": "linear", "cubic": "cubic", "bicubic": "cubic"}  # fmt: skip
+MODES = {
+    "nearest": "nearest",
+    "linear": "linear",
+    "bilinear": "linear",
+    "cubic": "cubic",
+    "bicubic": "cubic",
+}
 _A = -0.75
 """Of the cubic between four places."""
 
@@ -50,8 +56,12 @@ def read(x: Any, at: Sequence[Any], mode: str, padding: str, corners: bool) -> A
     flat = ops.reshape(x, (x.shape[0], x.shape[1], -1))
     found = ops.zeros((1,), x.dtype)
     for number, share in parts:
-        wide = ops.broadcast_to(ops.expand_dims(number, 1), (x.shape[0], x.shape[1], number.shape[1]))  # fmt: skip
-        found = found + ops.gather_elements(flat, 2, wide) * ops.cast(ops.expand_dims(share, 1), x.dtype)  # fmt: skip
+        wide = ops.broadcast_to(
+            ops.expand_dims(number, 1), (x.shape[0], x.shape[1], number.shape[1])
+        )
+        found = found + ops.gather_elements(flat, 2, wide) * ops.cast(
+            ops.expand_dims(share, 1), x.dtype
+        )
     return found
 
 
@@ -64,7 +74,12 @@ def taps(at: Any, size: int, mode: str, padding: str, corners: bool) -> list[tup
     elif mode == "linear":
         weights = [(0, 1.0 - part), (1, part)]
     else:
-        weights = [(-1, far(part + 1.0)), (0, near(part)), (1, near(1.0 - part)), (2, far(2.0 - part))]  # fmt: skip
+        weights = [
+            (-1, far(part + 1.0)),
+            (0, near(part)),
+            (1, near(1.0 - part)),
+            (2, far(2.0 - part)),
+        ]
     made = []
     for step, weight in weights:
         place = ops.cast(first, mindspore.int64) + step

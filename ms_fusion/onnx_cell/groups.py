@@ -67,7 +67,11 @@ def _has_product(body: Graph) -> bool:
 def _is_known(body: Graph) -> bool:
     """Whether the sizes of its inputs say all others."""
     said = {size for name in read_inputs(body) for size in body.values[name].shape}
-    return all(size in said or (isinstance(size, int) and size >= 0) for value in body.values.values() for size in value.shape) and not said & {-1, *UNKNOWN_RANK}  # fmt: skip
+    return all(
+        size in said or (isinstance(size, int) and size >= 0)
+        for value in body.values.values()
+        for size in value.shape
+    ) and not said & {-1, *UNKNOWN_RANK}
 
 
 def _row(group: Node, read: tuple[str, ...], given: tuple[Described, ...]) -> Chain | Kernel:
@@ -76,7 +80,12 @@ def _row(group: Node, read: tuple[str, ...], given: tuple[Described, ...]) -> Ch
     alone = for_shapes(group, {name: one.shape for name, one in zip(read, given, strict=True)})
     if alone is not None:
         return alone
-    sizes = {size: own for name, one in zip(read, given, strict=True) for size, own in zip(group.body.values[name].shape, one.shape, strict=True) if isinstance(size, str)}  # fmt: skip
+    sizes = {
+        size: own
+        for name, one in zip(read, given, strict=True)
+        for size, own in zip(group.body.values[name].shape, one.shape, strict=True)
+        if isinstance(size, str)
+    }
     node = replace(group, inputs=read, body=replace(group.body, inputs=read))
     try:
         return assembled(node, sizes)

@@ -42,12 +42,33 @@ def convolution(use: Use) -> str:
     if len(spans) == 1:
         spans, strides, dilations, pads = [1, *spans], [1, *strides], [1, *dilations], [0, 0, *pads]
     if len(spans) == 2 and use.is_fused and use.value().dtype == "float32" and min(pads) >= 0:
-        sizes = {"stride": tuple(strides), "padding": tuple(pads), "dilation": tuple(dilations), "groups": groups, "lowering": "auto"}  # fmt: skip
+        sizes = {
+            "stride": tuple(strides),
+            "padding": tuple(pads),
+            "dilation": tuple(dilations),
+            "groups": groups,
+            "lowering": "auto",
+        }
         call = FusedCell(CONV2D, sizes)
     elif len(spans) == 2:
-        call = ops.Conv2D(channels, tuple(spans), pad_mode="pad", pad=tuple(pads), stride=tuple(strides), dilation=tuple(dilations), group=groups)  # fmt: skip
+        call = ops.Conv2D(
+            channels,
+            tuple(spans),
+            pad_mode="pad",
+            pad=tuple(pads),
+            stride=tuple(strides),
+            dilation=tuple(dilations),
+            group=groups,
+        )
     else:
-        call = ops.Conv3D(channels // groups, tuple(spans), pad_mode="pad", pad=tuple(pads), stride=tuple(strides), dilation=tuple(dilations))  # fmt: skip
+        call = ops.Conv3D(
+            channels // groups,
+            tuple(spans),
+            pad_mode="pad",
+            pad=tuple(pads),
+            stride=tuple(strides),
+            dilation=tuple(dilations),
+        )
     if len(spans) == 3 and groups > 1:
         bias = f", {use.text(2)}" if use.has(2) else ""
         return f"functions.convolution_in_groups({use.part('conv', call)}, {use.given(0, 1)}, {groups}{bias})"
@@ -61,18 +82,51 @@ def transposed_convolution(use: Use) -> str:
     extra = use.whole("output_padding") or (0,) * len(spans)
     strides, dilations, pads = _transposed_windows(use, spans, extra)
     if len(spans) > 2 or min(pads) < 0:
-        sizes = [step * (size - 1) + more + (span - 1) * apart + 1 - before - behind for size, step, more, span, apart, before, behind in zip(use.known_sides(), strides, extra, spans, dilations, pads[::2], pads[1::2], strict=True)]  # fmt: skip
+        sizes = [
+            step * (size - 1) + more + (span - 1) * apart + 1 - before - behind
+            for size, step, more, span, apart, before, behind in zip(
+                use.known_sides(),
+                strides,
+                extra,
+                spans,
+                dilations,
+                pads[::2],
+                pads[1::2],
+                strict=True,
+            )
+        ]
         places, _, _ = windows.table(sizes, spans, strides, dilations, pads, up=False)
         return f"windows.spread({use.given(0, 1)}, {use.part('places', Tensor(places))}, {tuple(sizes)}, {groups}{', ' * use.has(2)}{use.text(2)})"
-    more = [(span - 1) * apart + 1 + added - before - behind for span, apart, added, before, behind in zip(spans, dilations, extra, pads[::2], pads[1::2], strict=True)]  # fmt: skip
+    more = [
+        (span - 1) * apart + 1 + added - before - behind
+        for span, apart, added, before, behind in zip(
+            spans, dilations, extra, pads[::2], pads[1::2], strict=True
+        )
+    ]
     if len(spans) == 1:
-        spans, strides, dilations, pads, more = (1, *spans), [1, *strides], [1, *dilations], [0, 0, *pads], [1, *more]  # fmt: skip
-    call = ops.Conv2DTranspose(shape[0], tuple(spans), pad_mode="pad", pad=tuple(pads), stride=tuple(strides), dilation=tuple(dilations), group=groups)  # fmt: skip
+        spans, strides, dilations, pads, more = (
+            (1, *spans),
+            [1, *strides],
+            [1, *dilations],
+            [0, 0, *pads],
+            [1, *more],
+        )
+    call = ops.Conv2DTranspose(
+        shape[0],
+        tuple(spans),
+        pad_mode="pad",
+        pad=tuple(pads),
+        stride=tuple(strides),
+        dilation=tuple(dilations),
+        group=groups,
+    )
     bias = f", {use.text(2)}" if use.has(2) else ""
     return f"functions.transposed_convolution({use.part('conv', call)}, {use.given(0, 1)}, {tuple(strides)}, {tuple(more)}, {shape[1] * groups}{bias})"
 
 
-def _transposed_windows(use: Use, spans: Sequence[int], extra: Sequence[int]) -> tuple[list[int], list[int], list[int]]:  # fmt: skip
+def _transposed_windows(
+    use: Use, spans: Sequence[int], extra: Sequence[int]
+) -> tuple[list[int], list[int], list[int]]:
     """Likewise of a transposed convolution, whose paddings follow from the size of its result where that is told."""
     mode, told = use.attr("auto_pad", "NOTSET"), use.whole("output_shape")
     if told is None and mode in ("NOTSET", "", "VALID"):
@@ -80,9 +134,13 @@ def _transposed_windows(use: Use, spans: Sequence[int], extra: Sequence[int]) ->
     rank = len(spans)
     strides, dilations = (list(use.whole(name) or (1,) * rank) for name in ("strides", "dilations"))
     sizes = use.known_sides()
-    wanted = told[-rank:] if told else [size * step for size, step in zip(sizes, strides, strict=True)]  # fmt: skip
+    wanted = (
+        told[-rank:] if told else [size * step for size, step in zip(sizes, strides, strict=True)]
+    )
     pads = []
-    for size, new, step, apart, span, more in zip(sizes, wanted, strides, dilations, spans, extra, strict=True):  # fmt: skip
+    for size, new, step, apart, span, more in zip(
+        sizes, wanted, strides, dilations, spans, extra, strict=True
+    ):
         total = step * (size - 1) + more + (span - 1) * apart + 1 - new
         less, rest = total // 2, total - total // 2
         pads += [less, rest] if mode == "SAME_UPPER" else [rest, less]
@@ -105,7 +163,9 @@ def _results(use: Use) -> int:
 def _table(use: Use) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
     spans = use.whole("kernel_shape") or ()
     strides, dilations, pads = windows_of(use, spans)
-    return windows.table(use.known_sides(), spans, strides, dilations, pads, up=bool(use.attr("ceil_mode", 0)))  # fmt: skip
+    return windows.table(
+        use.known_sides(), spans, strides, dilations, pads, up=bool(use.attr("ceil_mode", 0))
+    )
 
 
 def max_pool(use: Use) -> str:
@@ -148,7 +208,10 @@ def unpooled(use: Use) -> str:
     """``MaxUnpool``."""
     spans = use.whole("kernel_shape") or ()
     strides, _, pads = windows_of(use, spans)
-    steps = [(step, span - before - behind) for step, span, before, behind in zip(strides, spans, pads[::2], pads[1::2], strict=True)]  # fmt: skip
+    steps = [
+        (step, span - before - behind)
+        for step, span, before, behind in zip(strides, spans, pads[::2], pads[1::2], strict=True)
+    ]
     wanted = use.whole("output_shape", 2)
     return f"windows.put_back({use.given(0, 1)}, {steps}, {wanted and wanted[2:]})"
 
@@ -158,9 +221,27 @@ def resized(use: Use) -> str:
     if use.version < resizing.SEPARATE_SIZES or use.attr("axes"):
         return resizing.resized(use)
     factors = use.numbers("scales", 2) or _ratios(use)
-    mode, place, nearest = (use.attr(*one) for one in (("mode", "nearest"), ("coordinate_transformation_mode", "half_pixel"), ("nearest_mode", "round_prefer_floor")))  # fmt: skip
-    known = (place, nearest) in (("asymmetric", "floor"), ("half_pixel", "round_prefer_floor"), ("half_pixel", "round_prefer_ceil"))  # fmt: skip
-    if mode != "nearest" or not known or use.rank() != 4 or not factors or tuple(factors[:2]) != (1, 1) or any(one % 1 for one in factors):  # fmt: skip
+    mode, place, nearest = (
+        use.attr(*one)
+        for one in (
+            ("mode", "nearest"),
+            ("coordinate_transformation_mode", "half_pixel"),
+            ("nearest_mode", "round_prefer_floor"),
+        )
+    )
+    known = (place, nearest) in (
+        ("asymmetric", "floor"),
+        ("half_pixel", "round_prefer_floor"),
+        ("half_pixel", "round_prefer_ceil"),
+    )
+    if (
+        mode != "nearest"
+        or not known
+        or use.rank() != 4
+        or not factors
+        or tuple(factors[:2]) != (1, 1)
+        or any(one % 1 for one in factors)
+    ):
         return resizing.resized(use)
     return f"functions.repeated({use.text()}, {tuple(map(int, factors[2:]))})"
 
@@ -170,4 +251,6 @@ def _ratios(use: Use) -> tuple[float, ...] | None:
     shape = use.value().shape
     if use.is_computed(3) or not all(isinstance(old, int) and old > 0 for old in shape):
         return None
-    return tuple(new / int(old) for new, old in zip(use.whole("sizes", 3) or (), shape, strict=True))  # fmt: skip
+    return tuple(
+        new / int(old) for new, old in zip(use.whole("sizes", 3) or (), shape, strict=True)
+    )

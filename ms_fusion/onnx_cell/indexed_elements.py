@@ -78,9 +78,17 @@ def padded(use: Use) -> str:
     axes = tuple(axis % use.rank() for axis in use.whole("axes", 3) or range(use.rank()))
     mode, text = str(use.attr("mode", "constant")), use.text()
     value = number((use.numbers("value", 2) or (0.0,))[0])
-    changed = [one for one in zip(axes, pads[: len(axes)], pads[len(axes) :], strict=True) if any(one[1:])] if pads else []  # fmt: skip
+    changed = (
+        [
+            one
+            for one in zip(axes, pads[: len(axes)], pads[len(axes) :], strict=True)
+            if any(one[1:])
+        ]
+        if pads
+        else []
+    )
     sizes = use.value().shape
-    if told or not all(isinstance(sizes[axis], int) and sizes[axis] > 0 for axis, _, _ in changed):  # type: ignore[operator] # fmt: skip
+    if told or not all(isinstance(sizes[axis], int) and sizes[axis] > 0 for axis, _, _ in changed):  # type: ignore[operator]
         return f'places.widened({text}, {axes}, {told or pads}, "{mode}", {value})'
     for axis, before, behind in changed:
         found = around(mode, int(sizes[axis]), before, behind)
@@ -150,7 +158,9 @@ def gathered_at(x: Any, places: Any, batches: int) -> Any:
     sizes = mindspore.Tensor(x.shape[batches : batches + places.shape[-1]], mindspore.int64)
     places = counted_from_end(places, sizes)
     for axis in range(batches - 1, -1, -1):
-        along = ops.reshape(ops.arange(x.shape[axis]), (1,) * axis + (-1,) + (1,) * (places.ndim - 1 - axis))  # fmt: skip
+        along = ops.reshape(
+            ops.arange(x.shape[axis]), (1,) * axis + (-1,) + (1,) * (places.ndim - 1 - axis)
+        )
         own = ops.broadcast_to(along, (*places.shape[:-1], 1))
         places = ops.concat((ops.cast(own, mindspore.int64), places), -1)
     return ops.gather_nd(x, places)
@@ -163,7 +173,9 @@ def scattered_elements(x: Any, places: Any, updates: Any, axis: int, reduction: 
         if other == axis:
             rows.append(counted_from_end(places, x.shape[axis]))
         else:
-            along = ops.reshape(ops.arange(places.shape[other]), (1,) * other + (-1,) + (1,) * (x.ndim - 1 - other))  # fmt: skip
+            along = ops.reshape(
+                ops.arange(places.shape[other]), (1,) * other + (-1,) + (1,) * (x.ndim - 1 - other)
+            )
             rows.append(ops.cast(ops.broadcast_to(along, places.shape), mindspore.int64))
     return scattered_at(x, ops.stack(rows, -1), updates, reduction)
 
@@ -210,7 +222,9 @@ def in_order(x: Any, axis: int, is_falling: bool) -> Any:
         return ops.argsort(x, axis, is_falling)
     # MindSpore's argsort rounds them to float32, and its topk has equal ones in any order
     values, places = ops.topk(x, size, axis, is_falling)
-    is_next = ops.not_equal(ops.narrow(values, axis, 1, size - 1), ops.narrow(values, axis, 0, size - 1))  # fmt: skip
+    is_next = ops.not_equal(
+        ops.narrow(values, axis, 1, size - 1), ops.narrow(values, axis, 0, size - 1)
+    )
     first = ops.zeros_like(ops.narrow(places, axis, 0, 1))
     rank = ops.cumsum(ops.concat((first, ops.cast(is_next, first.dtype)), axis), axis)
     order = ops.argsort(ops.cast(rank, mindspore.int64) * size + places, axis)

@@ -58,7 +58,10 @@ def _infer(model: ir.Model, native: Native) -> None:
 def _is_wanted(node: ir.Node, known: Collection[str]) -> bool:
     if node.domain not in ("", "ai.onnx"):
         return False
-    has_graph = any(item.type in (ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS) for item in node.attributes.values())  # fmt: skip
+    has_graph = any(
+        item.type in (ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS)
+        for item in node.attributes.values()
+    )
     return node.op_type in ("Loop", "Scan") or (node.op_type not in known and not has_graph)
 
 
@@ -67,14 +70,18 @@ def _inline_one(model: ir.Model, node: ir.Node, native: Native, names: _Names) -
         return False  # it went with a loop that was written out
     if node.op_type in ("Loop", "Scan"):
         made = (_loop if node.op_type == "Loop" else _scan)(model, node, names)
-        results = made and [one for one, value in zip(made, node.outputs, strict=True) if value.name]  # fmt: skip
+        results = made and [
+            one for one, value in zip(made, node.outputs, strict=True) if value.name
+        ]
     else:
         results = _function(model, node, native, names)
     if results is None:
         return False
     copies = [_node("Identity", [one], names, node) for one in results]
     wanted = [value for value in node.outputs if value.name]
-    ir.convenience.replace_nodes_and_values(node.graph, node, [node], copies, wanted, [one.outputs[0] for one in copies])  # fmt: skip
+    ir.convenience.replace_nodes_and_values(
+        node.graph, node, [node], copies, wanted, [one.outputs[0] for one in copies]
+    )
     return True
 
 
@@ -82,9 +89,18 @@ class _Names:
     """Names that a model does not have yet."""
 
     def __init__(self, model: ir.Model):
-        self.taken = {value.name for node in _nodes(model) for value in (*node.inputs, *node.outputs) if value is not None}  # fmt: skip
+        self.taken = {
+            value.name
+            for node in _nodes(model)
+            for value in (*node.inputs, *node.outputs)
+            if value is not None
+        }
         self.taken |= {node.name for node in _nodes(model)}
-        self.taken |= {value.name for graph in model.graphs() for value in (*graph.inputs, *graph.initializers.values())}  # fmt: skip
+        self.taken |= {
+            value.name
+            for graph in model.graphs()
+            for value in (*graph.inputs, *graph.initializers.values())
+        }
 
     def new(self, stem: str) -> str:
         number, name = 0, stem
@@ -95,7 +111,9 @@ class _Names:
         return name
 
 
-def _node(op: str, inputs: Sequence[ir.Value | None], names: _Names, beside: ir.Node, **attributes: int) -> ir.Node:  # fmt: skip
+def _node(
+    op: str, inputs: Sequence[ir.Value | None], names: _Names, beside: ir.Node, **attributes: int
+) -> ir.Node:
     told = [ir.AttrInt64(name, value) for name, value in attributes.items()]
     made = ir.Node("", op, inputs, told, name=names.new(f"{beside.name or beside.op_type}/{op}"))
     made.outputs[0].name = names.new(f"{made.name}/result")
@@ -105,12 +123,16 @@ def _node(op: str, inputs: Sequence[ir.Value | None], names: _Names, beside: ir.
 def _constant(model: ir.Model, array: np.ndarray, names: _Names) -> ir.Value:
     name = names.new("known")
     tensor = ir.tensor(array, name=name)
-    value = ir.Value(name=name, shape=ir.Shape(array.shape), type=ir.TensorType(tensor.dtype), const_value=tensor)  # fmt: skip
+    value = ir.Value(
+        name=name, shape=ir.Shape(array.shape), type=ir.TensorType(tensor.dtype), const_value=tensor
+    )
     model.graph.register_initializer(value)
     return value
 
 
-def _moved(model: ir.Model, body: ir.Graph, given: Sequence[ir.Value | None], node: ir.Node, names: _Names) -> list[ir.Value]:  # fmt: skip
+def _moved(
+    model: ir.Model, body: ir.Graph, given: Sequence[ir.Value | None], node: ir.Node, names: _Names
+) -> list[ir.Value]:
     """Moves the operators of a graph in front of a node; its inputs become what is given, and its results are handed back."""
     assert node.graph is not None
     known = dict(zip(body.inputs, given, strict=True))
@@ -134,14 +156,22 @@ def _moved(model: ir.Model, body: ir.Graph, given: Sequence[ir.Value | None], no
     return results
 
 
-def _function(model: ir.Model, node: ir.Node, native: Native, names: _Names) -> list[ir.Value] | None:  # fmt: skip
+def _function(
+    model: ir.Model, node: ir.Node, native: Native, names: _Names
+) -> list[ir.Value] | None:
     try:
         body = native.function_of(node, model.opset_imports.get("", 0))
     except WorkerError:
         return None
     if body is None:
         return None
-    return _moved(model, body, list(dict.fromkeys(value for value in node.inputs if value is not None)), node, names)  # fmt: skip
+    return _moved(
+        model,
+        body,
+        list(dict.fromkeys(value for value in node.inputs if value is not None)),
+        node,
+        names,
+    )
 
 
 def _number(value: ir.Value | None) -> np.ndarray | None:
@@ -181,7 +211,10 @@ def _loop(model: ir.Model, node: ir.Node, names: _Names) -> list[ir.Value] | Non
         made = _moved(model, body.clone(allow_outer_scope_values=True), given, node, names)
         state = made[1 : 1 + len(state)]
         rows.append(made[1 + len(state) :])
-    return [*state, *(_stacked(model, column, 0, node, names) for column in zip(*rows, strict=True))]  # fmt: skip
+    return [
+        *state,
+        *(_stacked(model, column, 0, node, names) for column in zip(*rows, strict=True)),
+    ]
 
 
 def _scan(model: ir.Model, node: ir.Node, names: _Names) -> list[ir.Value] | None:
@@ -190,8 +223,14 @@ def _scan(model: ir.Model, node: ir.Node, names: _Names) -> list[ir.Value] | Non
     state = [value for value in node.inputs[: len(node.inputs) - read] if value is not None]
     sequences = [value for value in node.inputs[len(node.inputs) - read :] if value is not None]
     made_count = len(node.outputs) - len(state)
-    axes, ways = told("scan_input_axes") or (0,) * read, told("scan_input_directions") or (0,) * read  # fmt: skip
-    out_axes, out_ways = told("scan_output_axes") or (0,) * made_count, told("scan_output_directions") or (0,) * made_count  # fmt: skip
+    axes, ways = (
+        told("scan_input_axes") or (0,) * read,
+        told("scan_input_directions") or (0,) * read,
+    )
+    out_axes, out_ways = (
+        told("scan_output_axes") or (0,) * made_count,
+        told("scan_output_directions") or (0,) * made_count,
+    )
     if model.opset_imports.get("", 0) < 9 or not sequences or sequences[0].shape is None:
         return None
     length = sequences[0].shape[axes[0]]
@@ -211,18 +250,34 @@ def _scan(model: ir.Model, node: ir.Node, names: _Names) -> list[ir.Value] | Non
         state, row = made[: len(state)], made[len(state) :]
         rows.append(row)
     columns = zip(zip(*rows, strict=True), out_axes, out_ways, strict=True)
-    return [*state, *(_stacked(model, column[::-1] if way else column, axis, node, names) for column, axis, way in columns)]  # fmt: skip
+    return [
+        *state,
+        *(
+            _stacked(model, column[::-1] if way else column, axis, node, names)
+            for column, axis, way in columns
+        ),
+    ]
 
 
-def _stacked(model: ir.Model, values: Sequence[ir.Value], axis: int, node: ir.Node, names: _Names) -> ir.Value:  # fmt: skip
+def _stacked(
+    model: ir.Model, values: Sequence[ir.Value], axis: int, node: ir.Node, names: _Names
+) -> ir.Value:
     """Values side by side along a new axis."""
     assert node.graph is not None
     parts = []
     for value in values:
         if model.opset_imports.get("", 0) >= AXES_AS_INPUT:
-            part = _node("Unsqueeze", [value, _constant(model, np.array([axis]), names)], names, node)  # fmt: skip
+            part = _node(
+                "Unsqueeze", [value, _constant(model, np.array([axis]), names)], names, node
+            )
         else:
-            part = ir.Node("", "Unsqueeze", [value], [ir.AttrInt64s("axes", [axis])], name=names.new(f"{node.name}/Unsqueeze"))  # fmt: skip
+            part = ir.Node(
+                "",
+                "Unsqueeze",
+                [value],
+                [ir.AttrInt64s("axes", [axis])],
+                name=names.new(f"{node.name}/Unsqueeze"),
+            )
             part.outputs[0].name = names.new(f"{part.name}/result")
         parts.append(part)
     joined = _node("Concat", [part.outputs[0] for part in parts], names, node, axis=axis)

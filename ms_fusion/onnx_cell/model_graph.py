@@ -79,8 +79,16 @@ def read(path: Path) -> Opened:
         made[group.name] = group
         held |= dict.fromkeys(inside, group.name)
     # what is known stands beside the operators, also where it is a result of the model
-    units = [made.get(node.name, node) for node in projection.graph.nodes if held.get(node.name, node.name) == node.name and node.op != "Constant"]  # fmt: skip
-    tensors = {name: value.const_value.numpy() for name, value in projection.values.items() if value.const_value is not None}  # fmt: skip
+    units = [
+        made.get(node.name, node)
+        for node in projection.graph.nodes
+        if held.get(node.name, node.name) == node.name and node.op != "Constant"
+    ]
+    tensors = {
+        name: value.const_value.numpy()
+        for name, value in projection.values.items()
+        if value.const_value is not None
+    }
     return Opened(projection.graph, tuple(units), tensors, projection.bodies, fused)
 
 
@@ -89,7 +97,10 @@ def _inlined(model: ir.Model) -> list[tuple[str, list[ir.Node]]]:
     found = []
     for call in [node for node in model.graph if node.domain == DOMAIN]:
         function = model.functions[call.op_identifier()]
-        known: dict[ir.Value | None, ir.Value | None] = {None: None, **dict(zip(function.inputs, call.inputs, strict=True))}  # fmt: skip
+        known: dict[ir.Value | None, ir.Value | None] = {
+            None: None,
+            **dict(zip(function.inputs, call.inputs, strict=True)),
+        }
         made = []
         for number, node in enumerate(function):
             copy = copied(node, known, f"{call.name}/{node.op_type}_{number}")
@@ -97,7 +108,14 @@ def _inlined(model: ir.Model) -> list[tuple[str, list[ir.Node]]]:
                 new.name = f"{call.name}/{old.name}" if old.name else ""
             made.append(copy)
         results = [known[value] for value in function.outputs]
-        ir.convenience.replace_nodes_and_values(model.graph, call, [call], made, call.outputs, results)  # type: ignore[arg-type]  # fmt: skip
+        ir.convenience.replace_nodes_and_values(
+            model.graph,
+            call,
+            [call],
+            made,
+            call.outputs,
+            results,  # type: ignore[arg-type]
+        )
         found.append((function.name, [node for node in made if node.op_type != "Constant"]))
     model.functions.clear()
     model.opset_imports.pop(DOMAIN, None)

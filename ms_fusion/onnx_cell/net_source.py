@@ -72,10 +72,22 @@ class Written:
 def check_known(units: Sequence[Node], graph: Graph, bodies: Bodies) -> None:
     """Raises `InputError` that names every operator that neither a Cell nor a kernel can have."""
     alone = set(_alone(units, graph, bodies))
-    fused = {str(node.attr(ONNX_OP)) for unit in units if unit.body is not None for node in unit.body.nodes}  # fmt: skip
+    fused = {
+        str(node.attr(ONNX_OP))
+        for unit in units
+        if unit.body is not None
+        for node in unit.body.nodes
+    }
     unknown = sorted(alone - OPERATORS.keys() - BLOCKS | fused - OPERATORS.keys() - MEANINGS.keys())
     if unknown:
-        raise InputError("there is no Cell of this operator" if len(unknown) == 1 else "there is no Cell of these operators", place="from_onnx", got=", ".join(unknown), expected="one of those that docs/onnx.md lists")  # fmt: skip
+        raise InputError(
+            "there is no Cell of this operator"
+            if len(unknown) == 1
+            else "there is no Cell of these operators",
+            place="from_onnx",
+            got=", ".join(unknown),
+            expected="one of those that docs/onnx.md lists",
+        )
 
 
 def _alone(units: Iterable[Node], graph: Graph, bodies: Bodies) -> Iterator[str]:
@@ -123,7 +135,12 @@ class _Writer:
         inputs = [name for name in self.graph.inputs if self.graph.values[name].kind == "input"]
         inputs = inputs if kernel is None else _handed(self.graph, sizes)
         own = {name: self.names.new(name) for name in inputs}
-        self.made.lines += ["", "", f"class {self.made.name}(nn.Cell):", f"    def construct({', '.join(['self', *own.values()])}):"]  # fmt: skip
+        self.made.lines += [
+            "",
+            "",
+            f"class {self.made.name}(nn.Cell):",
+            f"    def construct({', '.join(['self', *own.values()])}):",
+        ]
         known = set[str]() if kernel is None else {*inputs} - {*read_inputs(self.graph)}
         self.sizes |= {name: text for name, text in own.items() if name in known}
         self.texts |= {name: text for name, text in own.items() if name not in known}
@@ -175,7 +192,9 @@ class _Writer:
             inner = ", ".join(str(one.attr(ONNX_OP)) for one in node.body.nodes)
             self.say(f"# {quoted(inner)}")
             alone = is_differentiable(node)
-            value = self.called(node, read_inputs(node.body) if alone else _handed(node.body, {*self.sizes}))  # fmt: skip
+            value = self.called(
+                node, read_inputs(node.body) if alone else _handed(node.body, {*self.sizes})
+            )
         elif is_size(node, self.graph) and self.size(node):
             return
         elif node.attr(ONNX_OP) in BLOCKS:
@@ -184,7 +203,17 @@ class _Writer:
             blocks[str(node.attr(ONNX_OP))](node, self.bodies[node.name])
             return
         else:
-            value = OPERATORS[str(node.attr(ONNX_OP))](Use(node, self.graph, tuple(map(self.text, node.inputs)), self.sizes, self.constants.array, self.part, self.constants.is_fused))  # fmt: skip
+            value = OPERATORS[str(node.attr(ONNX_OP))](
+                Use(
+                    node,
+                    self.graph,
+                    tuple(map(self.text, node.inputs)),
+                    self.sizes,
+                    self.constants.array,
+                    self.part,
+                    self.constants.is_fused,
+                )
+            )
             self.say(f"# {node.attr(ONNX_OP)} {quoted(node.name)}")
         self.say(f"{self.named(node.outputs)} = {value}")
 
@@ -197,7 +226,10 @@ class _Writer:
     def branches(self, node: Node, bodies: Mapping[str, Graph]) -> None:
         """``If``: the lines of both graphs, of which one is run."""
         made = {name: self.names.new(name) for name in node.outputs}
-        for head, body in ((f"if {self.result(node.inputs[0])}:", bodies["then_branch"]), ("else:", bodies["else_branch"])):  # fmt: skip
+        for head, body in (
+            (f"if {self.result(node.inputs[0])}:", bodies["then_branch"]),
+            ("else:", bodies["else_branch"]),
+        ):
             self.say(head)
             with self.inside(body):
                 self.say(f"{', '.join(made.values())} = {self.results(body.outputs)}")
@@ -209,7 +241,10 @@ class _Writer:
         first, again, *state = (name for name in body.inputs if body.values[name].kind == "input")
         most, going, *starts = node.inputs[: 2 + len(state)]
         if len(body.outputs) > 1 + len(state):
-            raise InputError(f"{node.attr(ONNX_OP)} has no Cell here: it collects results of rounds whose number is not known before the net runs", place=node.name)  # fmt: skip
+            raise InputError(
+                f"{node.attr(ONNX_OP)} has no Cell here: it collects results of rounds whose number is not known before the net runs",
+                place=node.name,
+            )
         number, more = self.named([first]), self.named([again])
         self.say(f"{number} = Tensor(0, mindspore.int64)")
         self.say(f"{more} = {self.result(going) if going else 'Tensor(True)'}")

@@ -11,10 +11,25 @@ from ms_fusion.formats.onnx_graph import ONNX_OP, ONNX_VERSION, UNKNOWN_RANK
 from ms_fusion.graph import Graph, Node, Value
 from tbe_impl.errors import InputError
 
-DTYPES = frozenset({
-    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64", "bfloat16",
-    "complex64", "complex128",
-})  # fmt: skip
+DTYPES = frozenset(
+    {
+        "bool",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "uint8",
+        "uint16",
+        "uint32",
+        "uint64",
+        "float16",
+        "float32",
+        "float64",
+        "bfloat16",
+        "complex64",
+        "complex128",
+    }
+)
 """Those of MindSpore's tensors that ONNX has."""
 
 

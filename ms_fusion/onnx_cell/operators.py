@@ -1,4 +1,7 @@
-"""Each ONNX operator as a line of MindSpore: what stands behind ``=`` in the generated net."""
+"""Each ONNX operator as a line of MindSpore: what stands behind ``=`` in the generated net.
+
+One file of more than 500 lines: it is the table of ONNX operators.
+"""
 
 from __future__ import annotations
 
@@ -83,7 +86,9 @@ def _reduced(word: str, before: str = "{}", after: str = "{}", room: str = "ops"
         given = before.format(f"functions.wide({use.text()})" if has_end else use.text())
         found = f"{room}.{word}({given}, {axes}, {keep})" if axes else given
         # MindSpore's sums of whole numbers are int64, and its roots of them float32
-        found = after.format(f"ops.cast({found}, mindspore.float64)" if is_whole and has_end else found)  # fmt: skip
+        found = after.format(
+            f"ops.cast({found}, mindspore.float64)" if is_whole and has_end else found
+        )
         is_other = has_end or (is_whole and word in ("sum", "prod"))
         return f"ops.cast({found}, {use.dtype(dtype)})" if is_other else found
 
@@ -112,16 +117,26 @@ def _divided(use: Use) -> str:
 def _power(use: Use) -> str:
     dtype, exponent = use.result().dtype, use.text(1)
     # MindSpore finds no dtype for both
-    exponent = f"ops.cast({exponent}, {use.dtype(dtype)})" if use.value(1).dtype in ("uint32", "uint64") else exponent  # fmt: skip
+    exponent = (
+        f"ops.cast({exponent}, {use.dtype(dtype)})"
+        if use.value(1).dtype in ("uint32", "uint64")
+        else exponent
+    )
     # an exponent of fractions does not make fractions of whole numbers
     power = f"ops.pow({use.text()}, {exponent})"
-    return f"ops.cast({power}, {use.dtype(dtype)})" if "float" not in dtype and "float" in use.value(1).dtype else power  # fmt: skip
+    return (
+        f"ops.cast({power}, {use.dtype(dtype)})"
+        if "float" not in dtype and "float" in use.value(1).dtype
+        else power
+    )
 
 
 def _chosen(use: Use) -> str:
     found = f"ops.where({use.given(0, 1, 2)})"
     # two numbers of Python say nothing of their dtype
-    numbers = all(use.value(place).kind == "constant" and not use.value(place).shape for place in (1, 2))  # fmt: skip
+    numbers = all(
+        use.value(place).kind == "constant" and not use.value(place).shape for place in (1, 2)
+    )
     return f"ops.cast({found}, {use.dtype(use.result().dtype)})" if numbers else found
 
 
@@ -130,7 +145,11 @@ def _cast(use: Use) -> str:
 
 
 def _clipped(use: Use) -> str:
-    low, high = (use.text(1), use.text(2)) if use.version >= 11 else (_or_none(use, "min"), _or_none(use, "max"))  # fmt: skip
+    low, high = (
+        (use.text(1), use.text(2))
+        if use.version >= 11
+        else (_or_none(use, "min"), _or_none(use, "max"))
+    )
     found = use.text()
     found = f"ops.maximum({found}, {low})" if low else found
     return f"ops.minimum({found}, {high})" if high else found
@@ -156,7 +175,16 @@ def _normed(word: str) -> Said:
         made = own or f"functions.{word}({use.text()}, {axes}, {epsilon}, {use.given(1, 2)})"
         if len(use.node.outputs) == 1:
             return made
-        results = [made, *(f"functions.{one}" for one in (f"mean_of({use.text()}, {axes})", f"deviation_of({use.text()}, {axes}, {epsilon})"))]  # fmt: skip
+        results = [
+            made,
+            *(
+                f"functions.{one}"
+                for one in (
+                    f"mean_of({use.text()}, {axes})",
+                    f"deviation_of({use.text()}, {axes}, {epsilon})",
+                )
+            ),
+        ]
         return ", ".join(results[: len(use.node.outputs)])
 
     return said
@@ -170,14 +198,23 @@ def _own_norm(use: Use, word: str, axes: int, epsilon: float) -> str:
     if not (use.is_fused and fits and use.value().dtype in ("float16", "float32")):
         return ""
     begin = rank - axes
-    cell = FusedCell(LAYER_NORM, {"begin_norm_axis": begin, "begin_params_axis": begin, "epsilon": epsilon}) if word == "layer_norm" else FusedCell(RMS_NORM, {"epsilon": epsilon})  # fmt: skip
+    cell = (
+        FusedCell(
+            LAYER_NORM, {"begin_norm_axis": begin, "begin_params_axis": begin, "epsilon": epsilon}
+        )
+        if word == "layer_norm"
+        else FusedCell(RMS_NORM, {"epsilon": epsilon})
+    )
     return f"{use.part(word, cell)}({', '.join(map(use.text, range(wanted)))})"
 
 
 def _batch_norm(use: Use) -> str:
     told = f"{use.given(0, 1, 2, 3, 4)}, {use.attr('epsilon', 1e-5)}"
     if use.attr("training_mode", 0):
-        return f"functions.batch_norm_step({told}, {use.attr('momentum', 0.9)})[:{len(use.node.outputs)}]" + "[0]" * (len(use.node.outputs) == 1)  # fmt: skip
+        return (
+            f"functions.batch_norm_step({told}, {use.attr('momentum', 0.9)})[:{len(use.node.outputs)}]"
+            + "[0]" * (len(use.node.outputs) == 1)
+        )
     if len(use.node.outputs) > 1:
         raise use.refused("results of a training step")
     return f"functions.batch_norm({told})"
@@ -189,13 +226,20 @@ def _reshaped(use: Use) -> str:
     if told is not None:
         return f"ops.reshape({use.text()}, {told})"
     wanted = use.whole("shape", 1) or ()
-    kept = [f"{use.text()}.shape[{axis}]" if size == 0 and not use.attr("allowzero", 0) else str(size) for axis, size in enumerate(wanted)]  # fmt: skip
+    kept = [
+        f"{use.text()}.shape[{axis}]" if size == 0 and not use.attr("allowzero", 0) else str(size)
+        for axis, size in enumerate(wanted)
+    ]
     return f"ops.reshape({use.text()}, ({', '.join(kept)}{',' if len(kept) == 1 else ''}))"
 
 
 def _squeezed(use: Use) -> str:
     axes = use.whole("axes", 1)
-    axes = tuple(axis for axis, size in enumerate(use.value().shape) if size == 1) if axes is None else axes  # fmt: skip
+    axes = (
+        tuple(axis for axis, size in enumerate(use.value().shape) if size == 1)
+        if axes is None
+        else axes
+    )
     return f"ops.squeeze({use.text()}, {axes})" if axes else use.text()
 
 
@@ -221,7 +265,9 @@ def _expanded(use: Use) -> str:
 
 
 def _filled(use: Use) -> str:
-    told = use.sizes.get(use.node.inputs[0]) or (use.known_result() if use.is_computed(0) else use.whole("shape", 0))  # fmt: skip
+    told = use.sizes.get(use.node.inputs[0]) or (
+        use.known_result() if use.is_computed(0) else use.whole("shape", 0)
+    )
     value, dtype = use.numbers("value") or (0.0,), use.result().dtype
     if isinstance(value[0], str):
         raise use.refused("its number is not known")
@@ -229,7 +275,10 @@ def _filled(use: Use) -> str:
 
 
 def _range(use: Use) -> str:
-    told = [use.sizes.get(name) or number((use.numbers("", position) or (0,))[0]) for position, name in enumerate(use.node.inputs)]  # fmt: skip
+    told = [
+        use.sizes.get(name) or number((use.numbers("", position) or (0,))[0])
+        for position, name in enumerate(use.node.inputs)
+    ]
     return f"ops.cast(ops.arange({', '.join(told)}), {use.dtype(use.result().dtype)})"
 
 
@@ -282,7 +331,11 @@ def _infinite(use: Use) -> str:
     sign = {(1, 1): "", (1, 0): " < 0", (0, 1): " > 0"}.get((below, above))
     if sign is None:
         return f"ops.zeros({use.text()}.shape, mindspore.bool_)"
-    return f"ops.logical_and(ops.isinf({use.text()}), {use.text()}{sign})" if sign else f"ops.isinf({use.text()})"  # fmt: skip
+    return (
+        f"ops.logical_and(ops.isinf({use.text()}), {use.text()}{sign})"
+        if sign
+        else f"ops.isinf({use.text()})"
+    )
 
 
 def _shifted(use: Use) -> str:
@@ -293,7 +346,11 @@ def _shifted(use: Use) -> str:
 
 def _inverted(use: Use) -> str:
     dtype = use.result().dtype
-    return f"{(1 << int(dtype[4:])) - 1} - {use.text()}" if dtype.startswith("uint") else f"-1 - {use.text()}"  # fmt: skip
+    return (
+        f"{(1 << int(dtype[4:])) - 1} - {use.text()}"
+        if dtype.startswith("uint")
+        else f"-1 - {use.text()}"
+    )
 
 
 def _running_product(use: Use) -> str:
@@ -365,7 +422,7 @@ def _gathered(use: Use) -> str:
         listed = Tensor(listed_places, mindspore.int64).reshape(tuple(map(int, shape)))
         return f"ops.gather({use.text()}, {use.part('places', listed)}, {axis})"
     index = use.text(1)
-    return f"ops.gather({use.text()}, ops.where({index} < 0, {index} + {use.text()}.shape[{axis}], {index}), {axis})"  # fmt: skip
+    return f"ops.gather({use.text()}, ops.where({index} < 0, {index} + {use.text()}.shape[{axis}], {index}), {axis})"
 
 
 def _joined(use: Use) -> str:
@@ -409,64 +466,201 @@ def _padded(use: Use) -> str:
 OPERATORS: Mapping[str, Said] = MappingProxyType(
     {
         # one tensor
-        **{name: _call(word) for name, word in {
-            "Abs": "abs", "Neg": "neg", "Exp": "exp", "Log": "log", "Sqrt": "sqrt", "Sin": "sin", "Cos": "cos", "Tan": "tan",
-            "Asin": "asin", "Acos": "acos", "Atan": "atan", "Sinh": "sinh", "Cosh": "cosh", "Sigmoid": "sigmoid",
-            "Erf": "erf", "Floor": "floor", "Ceil": "ceil", "Sign": "sign", "Relu": "relu", "Not": "logical_not", "IsNaN": "isnan",
-            "Reciprocal": "reciprocal", "Round": "round", "Acosh": "acosh", "Asinh": "asinh", "Atanh": "atanh",
-        }.items()},
-        "Identity": lambda use: use.text(), "Dropout": _dropped, "IsInf": _infinite, "Cast": _cast, "Clip": _clipped,
-        "Elu": _own("elu", ("alpha", 1.0)), "LeakyRelu": _own("leaky_relu", ("alpha", 0.01)), "Celu": _own("celu", ("alpha", 1.0)),
-        "Selu": lambda use: f"{number(float(use.attr('gamma', 1.0507009873554805)))} * functions.elu({use.text()}, {number(float(use.attr('alpha', 1.6732632423543772)))})",
-        "ThresholdedRelu": lambda use: f"ops.where({use.text()} > {number(float(use.attr('alpha', 1.0)))}, {use.text()}, 0.0)", "PRelu": _own("leaky_relu"),
-        "Tanh": _own("tanh"), "Softplus": _own("softplus"), "HardSigmoid": _own("hard_sigmoid", ("alpha", 0.2), ("beta", 0.5)),
-        "HardSwish": lambda use: f"{use.text()} * functions.hard_sigmoid({use.text()}, {1 / 6}, 0.5)",
-        "Gelu": lambda use: f"functions.gelu({use.text()}, {use.attr('approximate', 'none') == 'tanh'})",
+        **{
+            name: _call(word)
+            for name, word in {
+                "Abs": "abs",
+                "Neg": "neg",
+                "Exp": "exp",
+                "Log": "log",
+                "Sqrt": "sqrt",
+                "Sin": "sin",
+                "Cos": "cos",
+                "Tan": "tan",
+                "Asin": "asin",
+                "Acos": "acos",
+                "Atan": "atan",
+                "Sinh": "sinh",
+                "Cosh": "cosh",
+                "Sigmoid": "sigmoid",
+                "Erf": "erf",
+                "Floor": "floor",
+                "Ceil": "ceil",
+                "Sign": "sign",
+                "Relu": "relu",
+                "Not": "logical_not",
+                "IsNaN": "isnan",
+                "Reciprocal": "reciprocal",
+                "Round": "round",
+                "Acosh": "acosh",
+                "Asinh": "asinh",
+                "Atanh": "atanh",
+            }.items()
+        },
+        "Identity": lambda use: use.text(),
+        "Dropout": _dropped,
+        "IsInf": _infinite,
+        "Cast": _cast,
+        "Clip": _clipped,
+        "Elu": _own("elu", ("alpha", 1.0)),
+        "LeakyRelu": _own("leaky_relu", ("alpha", 0.01)),
+        "Celu": _own("celu", ("alpha", 1.0)),
+        "Selu": lambda use: (
+            f"{number(float(use.attr('gamma', 1.0507009873554805)))} * functions.elu({use.text()}, {number(float(use.attr('alpha', 1.6732632423543772)))})"
+        ),
+        "ThresholdedRelu": lambda use: (
+            f"ops.where({use.text()} > {number(float(use.attr('alpha', 1.0)))}, {use.text()}, 0.0)"
+        ),
+        "PRelu": _own("leaky_relu"),
+        "Tanh": _own("tanh"),
+        "Softplus": _own("softplus"),
+        "HardSigmoid": _own("hard_sigmoid", ("alpha", 0.2), ("beta", 0.5)),
+        "HardSwish": lambda use: (
+            f"{use.text()} * functions.hard_sigmoid({use.text()}, {1 / 6}, 0.5)"
+        ),
+        "Gelu": lambda use: (
+            f"functions.gelu({use.text()}, {use.attr('approximate', 'none') == 'tanh'})"
+        ),
         "Mish": lambda use: f"{use.text()} * functions.tanh(functions.softplus({use.text()}))",
         "Shrink": _own("shrink", ("lambd", 0.5), ("bias", 0.0)),
         "Softsign": lambda use: f"{use.text()} / (1.0 + ops.abs({use.text()}))",
-        "Swish": lambda use: f"{use.text()} * ops.sigmoid({use.text()} * {number(float(use.attr('alpha', 1.0)))})",
+        "Swish": lambda use: (
+            f"{use.text()} * ops.sigmoid({use.text()} * {number(float(use.attr('alpha', 1.0)))})"
+        ),
         # several
-        "Add": _infix("+"), "Sub": _infix("-"), "Mul": _infix("*"), "Div": _divided, "Pow": _power,
-        "Max": _several("maximum"), "Min": _several("minimum"), "Sum": _several("add"),
-        "Mean": lambda use: f'functions.several("add", ({", ".join(use.texts)},)) / {float(len(use.texts))}',
-        "Equal": _call("equal"), "Greater": _infix(">"), "Less": _infix("<"), "GreaterOrEqual": _infix(">="),
-        "LessOrEqual": _infix("<="), "And": _call("logical_and"), "Or": _call("logical_or"), "Xor": _call("logical_xor"),
-        "BitwiseAnd": _call("bitwise_and"), "BitwiseOr": _call("bitwise_or"), "BitwiseXor": _call("bitwise_xor"), "BitwiseNot": _inverted, "BitShift": _shifted,
-        "Mod": _remainder, "Where": _chosen,
+        "Add": _infix("+"),
+        "Sub": _infix("-"),
+        "Mul": _infix("*"),
+        "Div": _divided,
+        "Pow": _power,
+        "Max": _several("maximum"),
+        "Min": _several("minimum"),
+        "Sum": _several("add"),
+        "Mean": lambda use: (
+            f'functions.several("add", ({", ".join(use.texts)},)) / {float(len(use.texts))}'
+        ),
+        "Equal": _call("equal"),
+        "Greater": _infix(">"),
+        "Less": _infix("<"),
+        "GreaterOrEqual": _infix(">="),
+        "LessOrEqual": _infix("<="),
+        "And": _call("logical_and"),
+        "Or": _call("logical_or"),
+        "Xor": _call("logical_xor"),
+        "BitwiseAnd": _call("bitwise_and"),
+        "BitwiseOr": _call("bitwise_or"),
+        "BitwiseXor": _call("bitwise_xor"),
+        "BitwiseNot": _inverted,
+        "BitShift": _shifted,
+        "Mod": _remainder,
+        "Where": _chosen,
         # reductions and norms
-        "ReduceSum": _reduced("sum"), "ReduceMean": _reduced("mean"), "ReduceMax": _reduced("amax"), "ReduceMin": _reduced("amin"),
-        "ReduceProd": _reduced("prod"), "ReduceL1": _reduced("sum", "ops.abs({})"), "ReduceL2": _reduced("sum", "ops.square({})", "ops.sqrt({})"),
-        "ReduceSumSquare": _reduced("sum", "ops.square({})"), "ReduceLogSum": _reduced("sum", after="ops.log({})"),
-        "ReduceLogSumExp": _reduced("log_sum_exp", room="functions"), "ArgMax": _place_of("argmax"), "ArgMin": _place_of("argmin"), "CumSum": _running_sum, "CumProd": _running_product,
-        "Hardmax": lambda use: f"functions.hard_max({use.text()}, {use.axis(-1 if use.version >= 13 else 1)}, {use.version < 13})",
-        "LpNormalization": lambda use: f"functions.unit({use.text()}, {use.axis(-1)}, {use.attr('p', 2)})",
-        "LRN": lambda use: f"functions.beside_channels({use.text()}, {use.attr('size')}, {use.attr('alpha', 1e-4)}, {use.attr('beta', 0.75)}, {use.attr('bias', 1.0)})",
+        "ReduceSum": _reduced("sum"),
+        "ReduceMean": _reduced("mean"),
+        "ReduceMax": _reduced("amax"),
+        "ReduceMin": _reduced("amin"),
+        "ReduceProd": _reduced("prod"),
+        "ReduceL1": _reduced("sum", "ops.abs({})"),
+        "ReduceL2": _reduced("sum", "ops.square({})", "ops.sqrt({})"),
+        "ReduceSumSquare": _reduced("sum", "ops.square({})"),
+        "ReduceLogSum": _reduced("sum", after="ops.log({})"),
+        "ReduceLogSumExp": _reduced("log_sum_exp", room="functions"),
+        "ArgMax": _place_of("argmax"),
+        "ArgMin": _place_of("argmin"),
+        "CumSum": _running_sum,
+        "CumProd": _running_product,
+        "Hardmax": lambda use: (
+            f"functions.hard_max({use.text()}, {use.axis(-1 if use.version >= 13 else 1)}, {use.version < 13})"
+        ),
+        "LpNormalization": lambda use: (
+            f"functions.unit({use.text()}, {use.axis(-1)}, {use.attr('p', 2)})"
+        ),
+        "LRN": lambda use: (
+            f"functions.beside_channels({use.text()}, {use.attr('size')}, {use.attr('alpha', 1e-4)}, {use.attr('beta', 0.75)}, {use.attr('bias', 1.0)})"
+        ),
         "Det": _call("det"),
-        "GlobalAveragePool": lambda use: f"ops.mean({use.text()}, {tuple(range(2, use.rank()))}, True)",
+        "GlobalAveragePool": lambda use: (
+            f"ops.mean({use.text()}, {tuple(range(2, use.rank()))}, True)"
+        ),
         "GlobalMaxPool": lambda use: f"ops.amax({use.text()}, {tuple(range(2, use.rank()))}, True)",
-        "Softmax": _soft(Softmax), "LogSoftmax": _soft(LogSoftmax), "LayerNormalization": _normed("layer_norm"),
-        "RMSNormalization": _normed("rms_norm"), "BatchNormalization": _batch_norm,
-        "InstanceNormalization": _own("instance_norm", ("epsilon", 1e-5)), "GroupNormalization": _group_norm,
+        "Softmax": _soft(Softmax),
+        "LogSoftmax": _soft(LogSoftmax),
+        "LayerNormalization": _normed("layer_norm"),
+        "RMSNormalization": _normed("rms_norm"),
+        "BatchNormalization": _batch_norm,
+        "InstanceNormalization": _own("instance_norm", ("epsilon", 1e-5)),
+        "GroupNormalization": _group_norm,
         # shapes and places
-        "Reshape": _reshaped, "Squeeze": _squeezed, "Unsqueeze": _unsqueezed, "Transpose": _transposed, "Expand": _expanded,
-        "Flatten": lambda use: f"functions.flatten({use.text()}, {int(use.attr('axis', 1)) % (use.rank() + 1) if use.attr('axis', 1) >= 0 else use.axis(1)})",
-        "Slice": _sliced, "Gather": _gathered, "Concat": _joined, "Split": _split, "Tile": _tiled, "Pad": _padded,
-        "ConstantOfShape": _filled, "Range": _range, "Trilu": _triangle, "OneHot": _one_hot, "DepthToSpace": _blocks, "SpaceToDepth": _blocks,
-        "GatherElements": indexed_elements.gather_elements, "GatherND": indexed_elements.gather_nd, "ScatterElements": indexed_elements.scatter_elements, "Scatter": indexed_elements.scatter_elements,
-        "ScatterND": indexed_elements.scatter_nd, "TopK": indexed_elements.top, "Compress": indexed_elements.compress, "ReverseSequence": indexed_elements.reverse_sequence, "EyeLike": indexed_elements.diagonal,
-        "NonZero": lambda use: f"places.not_zero({use.text()})", "Unique": unique.unique, "TensorScatter": indexed_elements.write, "BitCast": bit_casts.bit_cast,
+        "Reshape": _reshaped,
+        "Squeeze": _squeezed,
+        "Unsqueeze": _unsqueezed,
+        "Transpose": _transposed,
+        "Expand": _expanded,
+        "Flatten": lambda use: (
+            f"functions.flatten({use.text()}, {int(use.attr('axis', 1)) % (use.rank() + 1) if use.attr('axis', 1) >= 0 else use.axis(1)})"
+        ),
+        "Slice": _sliced,
+        "Gather": _gathered,
+        "Concat": _joined,
+        "Split": _split,
+        "Tile": _tiled,
+        "Pad": _padded,
+        "ConstantOfShape": _filled,
+        "Range": _range,
+        "Trilu": _triangle,
+        "OneHot": _one_hot,
+        "DepthToSpace": _blocks,
+        "SpaceToDepth": _blocks,
+        "GatherElements": indexed_elements.gather_elements,
+        "GatherND": indexed_elements.gather_nd,
+        "ScatterElements": indexed_elements.scatter_elements,
+        "Scatter": indexed_elements.scatter_elements,
+        "ScatterND": indexed_elements.scatter_nd,
+        "TopK": indexed_elements.top,
+        "Compress": indexed_elements.compress,
+        "ReverseSequence": indexed_elements.reverse_sequence,
+        "EyeLike": indexed_elements.diagonal,
+        "NonZero": lambda use: f"places.not_zero({use.text()})",
+        "Unique": unique.unique,
+        "TensorScatter": indexed_elements.write,
+        "BitCast": bit_casts.bit_cast,
         # products, images, sequences
-        "MatMul": _own("matmul"), "Gemm": _gemm, "Einsum": einsum.einsum, "Attention": attention.attention, "Conv": image_operators.convolution, "ConvTranspose": image_operators.transposed_convolution,
-        "MaxPool": image_operators.max_pool, "AveragePool": image_operators.average_pool, "Resize": image_operators.resized, "LpPool": image_operators.power_pool, "Upsample": image_operators.resized, "GridSample": grid_sampling.grid_sample,
-        "RoiAlign": region_sampling.align, "DeformConv": region_sampling.bent_convolution, "Col2Im": image_operators.put_together, "MaxUnpool": image_operators.unpooled, "DFT": fourier.transform, "STFT": fourier.windowed_transform,
-        "LSTM": recurrent.lstm, "GRU": recurrent.gru, "RNN": recurrent.rnn, "Scan": _uncounted,
-        "SequenceConstruct": sequences.constructed, "SequenceEmpty": lambda _: "()", "SequenceAt": sequences.at, "SequenceInsert": sequences.inserted,
-        "SequenceErase": sequences.erased, "SequenceLength": lambda use: f"Tensor(len({use.text()}), mindspore.int64)",
-        "ConcatFromSequence": sequences.joined, "SplitToSequence": sequences.split,
+        "MatMul": _own("matmul"),
+        "Gemm": _gemm,
+        "Einsum": einsum.einsum,
+        "Attention": attention.attention,
+        "Conv": image_operators.convolution,
+        "ConvTranspose": image_operators.transposed_convolution,
+        "MaxPool": image_operators.max_pool,
+        "AveragePool": image_operators.average_pool,
+        "Resize": image_operators.resized,
+        "LpPool": image_operators.power_pool,
+        "Upsample": image_operators.resized,
+        "GridSample": grid_sampling.grid_sample,
+        "RoiAlign": region_sampling.align,
+        "DeformConv": region_sampling.bent_convolution,
+        "Col2Im": image_operators.put_together,
+        "MaxUnpool": image_operators.unpooled,
+        "DFT": fourier.transform,
+        "STFT": fourier.windowed_transform,
+        "LSTM": recurrent.lstm,
+        "GRU": recurrent.gru,
+        "RNN": recurrent.rnn,
+        "Scan": _uncounted,
+        "SequenceConstruct": sequences.constructed,
+        "SequenceEmpty": lambda _: "()",
+        "SequenceAt": sequences.at,
+        "SequenceInsert": sequences.inserted,
+        "SequenceErase": sequences.erased,
+        "SequenceLength": lambda use: f"Tensor(len({use.text()}), mindspore.int64)",
+        "ConcatFromSequence": sequences.joined,
+        "SplitToSequence": sequences.split,
         # numbers on a grid, boxes
-        "QuantizeLinear": quantized.to_grid, "DequantizeLinear": quantized.from_grid, "NonMaxSuppression": box_selection.suppression,
-        "MatMulInteger": quantized.product, "QLinearMatMul": quantized.product_on_grid,
+        "QuantizeLinear": quantized.to_grid,
+        "DequantizeLinear": quantized.from_grid,
+        "NonMaxSuppression": box_selection.suppression,
+        "MatMulInteger": quantized.product,
+        "QLinearMatMul": quantized.product_on_grid,
     }
-)  # fmt: skip
+)
 """ONNX's own operators that a net from ONNX may have besides its fused groups."""

@@ -19,7 +19,7 @@ def _along(use: Use, position: int) -> str:
         return text
     axis, rank, block = use.axis(1), use.rank(), int(use.attr("block_size", 0))
     if block:
-        return f"ops.narrow(ops.repeat_interleave({text}, {block}, {axis}), {axis}, 0, {use.text()}.shape[{axis}])"  # fmt: skip
+        return f"ops.narrow(ops.repeat_interleave({text}, {block}, {axis}), {axis}, 0, {use.text()}.shape[{axis}])"
     if len(value.shape) == 1 and value.shape != (1,):
         return f"ops.reshape({text}, {(1,) * axis + (-1,) + (1,) * (rank - 1 - axis)})"
     return f"ops.reshape({text}, ())"
@@ -72,11 +72,21 @@ def product_on_grid(use: Use) -> str:
 def multiplied(a: Any, b: Any, zero_a: Any, zero_b: Any) -> Any:
     """(a − zero) · (b − zero), exact as long as it is a number of int32."""
     wide = mindspore.float64
-    found = ops.matmul(ops.cast(a, wide) - in_float(zero_a, wide), ops.cast(b, wide) - in_float(zero_b, wide))  # fmt: skip
+    found = ops.matmul(
+        ops.cast(a, wide) - in_float(zero_a, wide), ops.cast(b, wide) - in_float(zero_b, wide)
+    )
     return ops.cast(found, mindspore.int32)
 
 
-def scaled(total: Any, scale_a: Any, scale_b: Any, scale: Any, zero: Any, limits: tuple[int, int], dtype: Any) -> Any:  # fmt: skip
+def scaled(
+    total: Any,
+    scale_a: Any,
+    scale_b: Any,
+    scale: Any,
+    zero: Any,
+    limits: tuple[int, int],
+    dtype: Any,
+) -> Any:
     """A product of whole numbers on the grid of the result."""
     factor = in_float(scale_a) * in_float(scale_b) / in_float(scale)
     placed = ops.round(ops.cast(total, mindspore.float32) * factor) + in_float(zero)

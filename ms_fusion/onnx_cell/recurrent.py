@@ -41,13 +41,18 @@ def lstm(use: Use) -> str:
     """``LSTM``."""
     ways = 2 if use.attr("direction", "forward") == "bidirectional" else 1
     size = int(use.attr("hidden_size", 0)) or f"{use.text(2)}.shape[2]"
-    cell = use.text(6) or f"recurrent.zeros_beside({use.text()}, {ways}, {size}, {bool(use.attr('layout', 0))})"  # fmt: skip
+    cell = (
+        use.text(6)
+        or f"recurrent.zeros_beside({use.text()}, {ways}, {size}, {bool(use.attr('layout', 0))})"
+    )
     return _as_results(use, f"recurrent.by_lstm({_told(use)}, {cell}, {use.text(7) or None})")
 
 
 def gru(use: Use) -> str:
     """``GRU``."""
-    return _as_results(use, f"recurrent.by_gru({_told(use)}, {bool(use.attr('linear_before_reset', 0))})")  # fmt: skip
+    return _as_results(
+        use, f"recurrent.by_gru({_told(use)}, {bool(use.attr('linear_before_reset', 0))})"
+    )
 
 
 def rnn(use: Use) -> str:
@@ -55,7 +60,19 @@ def rnn(use: Use) -> str:
     return _as_results(use, f"recurrent.by_rnn({_told(use)})")
 
 
-def by_lstm(x: Any, weight: Any, recurrent: Any, bias: Any, start: Any, way: str, batch_first: bool, clip: Any, lengths: Any, cell: Any, peep: Any) -> tuple[Any, Any, Any]:  # fmt: skip
+def by_lstm(
+    x: Any,
+    weight: Any,
+    recurrent: Any,
+    bias: Any,
+    start: Any,
+    way: str,
+    batch_first: bool,
+    clip: Any,
+    lengths: Any,
+    cell: Any,
+    peep: Any,
+) -> tuple[Any, Any, Any]:
     """A long short-term memory: all steps, the last ones, and their cells; gates in the order i o f c."""
     if batch_first:
         x, start, cell = ops.swapaxes(x, 0, 1), ops.swapaxes(start, 0, 1), ops.swapaxes(cell, 0, 1)
@@ -78,7 +95,9 @@ def by_lstm(x: Any, weight: Any, recurrent: Any, bias: Any, start: Any, way: str
                 hidden = share[:, size : 2 * size] * tanh(memory)
             else:
                 enter = ops.sigmoid(limited(gates[:, :size] + peep[one][:size] * memory, clip))
-                keep = ops.sigmoid(limited(gates[:, 2 * size : 3 * size] + peep[one][2 * size :] * memory, clip))  # fmt: skip
+                keep = ops.sigmoid(
+                    limited(gates[:, 2 * size : 3 * size] + peep[one][2 * size :] * memory, clip)
+                )
                 memory = keep * memory + enter * fresh
                 leave = gates[:, size : 2 * size] + peep[one][size : 2 * size] * memory
                 hidden = ops.sigmoid(limited(leave, clip)) * tanh(memory)
@@ -90,7 +109,18 @@ def by_lstm(x: Any, weight: Any, recurrent: Any, bias: Any, start: Any, way: str
     return (*together(steps, last, batch_first), of_both(cells, batch_first))
 
 
-def by_gru(x: Any, weight: Any, recurrent: Any, bias: Any, start: Any, way: str, batch_first: bool, clip: Any, lengths: Any, reset_last: bool) -> tuple[Any, Any]:  # fmt: skip
+def by_gru(
+    x: Any,
+    weight: Any,
+    recurrent: Any,
+    bias: Any,
+    start: Any,
+    way: str,
+    batch_first: bool,
+    clip: Any,
+    lengths: Any,
+    reset_last: bool,
+) -> tuple[Any, Any]:
     """A gated recurrent unit: all steps, and the last ones; gates in the order z r h."""
     if batch_first:
         x, start = ops.swapaxes(x, 0, 1), ops.swapaxes(start, 0, 1)
@@ -121,7 +151,17 @@ def by_gru(x: Any, weight: Any, recurrent: Any, bias: Any, start: Any, way: str,
     return together(steps, last, batch_first)
 
 
-def by_rnn(x: Any, weight: Any, recurrent: Any, bias: Any, start: Any, way: str, batch_first: bool, clip: Any, lengths: Any) -> tuple[Any, Any]:  # fmt: skip
+def by_rnn(
+    x: Any,
+    weight: Any,
+    recurrent: Any,
+    bias: Any,
+    start: Any,
+    way: str,
+    batch_first: bool,
+    clip: Any,
+    lengths: Any,
+) -> tuple[Any, Any]:
     """hidden ← tanh(x · W + hidden · R + biases): all steps, and the last ones."""
     if batch_first:
         x, start = ops.swapaxes(x, 0, 1), ops.swapaxes(start, 0, 1)
@@ -135,7 +175,9 @@ def by_rnn(x: Any, weight: Any, recurrent: Any, bias: Any, start: Any, way: str,
         made = []
         for step in range(x.shape[0]):
             at = x.shape[0] - 1 - step if is_back else step
-            fresh = tanh(limited(ops.matmul(x[at], turned) + ops.matmul(hidden, again) + both, clip))  # fmt: skip
+            fresh = tanh(
+                limited(ops.matmul(x[at], turned) + ops.matmul(hidden, again) + both, clip)
+            )
             hidden = within(fresh, hidden, at, lengths)
             made.append(within(hidden, ops.zeros_like(hidden), at, lengths))
         steps.append(in_order(made, is_back))

@@ -20,17 +20,31 @@ BESIDE = 6
 def align(use: Use) -> str:
     """``RoiAlign``."""
     samples, is_largest = int(use.attr("sampling_ratio", 0)), use.attr("mode", "avg") == "max"
-    mode = use.attr("coordinate_transformation_mode", "half_pixel" if use.version >= HALF_PIXEL else "output_half_pixel")  # fmt: skip
+    mode = use.attr(
+        "coordinate_transformation_mode",
+        "half_pixel" if use.version >= HALF_PIXEL else "output_half_pixel",
+    )
     sizes = int(use.attr("output_height", 1)), int(use.attr("output_width", 1))
     scale, is_half = number(float(use.attr("spatial_scale", 1.0))), mode == "half_pixel"
     if samples > 0:
         return f"regions.aligned({use.given(0, 1, 2)}, {sizes}, {samples}, {scale}, {is_half}, {is_largest})"
     if is_largest:
-        raise use.refused("the largest of as many places as follows from each box (sampling_ratio 0)")  # fmt: skip
+        raise use.refused(
+            "the largest of as many places as follows from each box (sampling_ratio 0)"
+        )
     return f"regions.averaged({use.given(0, 1, 2)}, {sizes}, {scale}, {is_half})"
 
 
-def aligned(x: Any, boxes: Any, numbers: Any, sizes: tuple[int, int], samples: int, scale: float, is_half: bool, is_largest: bool) -> Any:  # fmt: skip
+def aligned(
+    x: Any,
+    boxes: Any,
+    numbers: Any,
+    sizes: tuple[int, int],
+    samples: int,
+    scale: float,
+    is_half: bool,
+    is_largest: bool,
+) -> Any:
     """Of each box a table of so many rows and columns, each field the mean of samples² places.
 
     Args:
@@ -52,11 +66,17 @@ def aligned(x: Any, boxes: Any, numbers: Any, sizes: tuple[int, int], samples: i
     shares = []
     for row, row_share in rows:
         for column, column_share in columns:
-            pixels = ops.gather(table, first + ops.expand_dims(row, 2) * wide + ops.expand_dims(column, 1), 0)  # fmt: skip
+            pixels = ops.gather(
+                table, first + ops.expand_dims(row, 2) * wide + ops.expand_dims(column, 1), 0
+            )
             share = ops.expand_dims(row_share, 2) * ops.expand_dims(column_share, 1)
             shares.append(pixels * ops.expand_dims(ops.cast(share, x.dtype), 3))
     one, other, third, fourth = shares
-    found = ops.maximum(ops.maximum(one, other), ops.maximum(third, fourth)) if is_largest else one + other + third + fourth  # fmt: skip
+    found = (
+        ops.maximum(ops.maximum(one, other), ops.maximum(third, fourth))
+        if is_largest
+        else one + other + third + fourth
+    )
     found = ops.reshape(found, (-1, sizes[0], samples, sizes[1], samples, x.shape[1]))
     found = ops.amax(found, (2, 4)) if is_largest else ops.mean(found, (2, 4))
     return ops.transpose(found, (0, 3, 1, 2))
@@ -69,7 +89,9 @@ def stretches(boxes: Any, scale: float, is_half: bool) -> tuple[Any, Any]:
     return scaled[:, :2], reach if is_half else ops.maximum(reach, 1.0)
 
 
-def averaged(x: Any, boxes: Any, numbers: Any, sizes: tuple[int, int], scale: float, is_half: bool) -> Any:  # fmt: skip
+def averaged(
+    x: Any, boxes: Any, numbers: Any, sizes: tuple[int, int], scale: float, is_half: bool
+) -> Any:
     """Likewise the mean of as many places of each field as it is pixels high and wide, rounded up.
 
     What a pixel adds to a field is a share of its row times one of its column, so the whole is two products of matrices whose
@@ -79,11 +101,15 @@ def averaged(x: Any, boxes: Any, numbers: Any, sizes: tuple[int, int], scale: fl
     start, reach = stretches(boxes, scale, is_half)
     rows = shares(start[:, 1:], reach[:, 1:], sizes[0], high)
     columns = shares(start[:, :1], reach[:, :1], sizes[1], wide)
-    own = ops.equal(ops.reshape(ops.cast(numbers, mindspore.int64), (-1, 1)), ops.arange(images_count))  # fmt: skip
+    own = ops.equal(
+        ops.reshape(ops.cast(numbers, mindspore.int64), (-1, 1)), ops.arange(images_count)
+    )
     rows = ops.expand_dims(rows, 2) * ops.cast(ops.reshape(own, (-1, 1, images_count, 1)), x.dtype)
     table = ops.reshape(ops.transpose(x, (0, 2, 1, 3)), (images_count * high, channels * wide))
     found = ops.matmul(ops.reshape(rows, (-1, images_count * high)), table)
-    found = ops.matmul(ops.reshape(found, (-1, sizes[0] * channels, wide)), ops.swapaxes(columns, 1, 2))  # fmt: skip
+    found = ops.matmul(
+        ops.reshape(found, (-1, sizes[0] * channels, wide)), ops.swapaxes(columns, 1, 2)
+    )
     return ops.transpose(ops.reshape(found, (-1, sizes[0], channels, sizes[1])), (0, 2, 1, 3))
 
 
@@ -129,7 +155,17 @@ def bent_convolution(use: Use) -> str:
     return f"regions.bent({given}, {strides}, {pads[::2]}, {dilations}, {groups})"
 
 
-def bent(x: Any, weight: Any, shifts: Any, bias: Any, mask: Any, strides: Sequence[int], before: Sequence[int], apart: Sequence[int], groups: tuple[int, int]) -> Any:  # fmt: skip
+def bent(
+    x: Any,
+    weight: Any,
+    shifts: Any,
+    bias: Any,
+    mask: Any,
+    strides: Sequence[int],
+    before: Sequence[int],
+    apart: Sequence[int],
+    groups: tuple[int, int],
+) -> Any:
     """A convolution that reads each element of its window at a shifted place, between pixels and times a mask if there is one.
 
     Args:
@@ -150,13 +186,20 @@ def bent(x: Any, weight: Any, shifts: Any, bias: Any, mask: Any, strides: Sequen
     moved = ops.reshape(shifts, (images_count * own, span, axes, count))
     at = []
     for axis in range(axes):
-        steps = ops.reshape(ops.arange(results[axis]) * strides[axis], (1,) * (axis + 1) + (-1,) + (1,) * (axes - 1 - axis))  # fmt: skip
+        steps = ops.reshape(
+            ops.arange(results[axis]) * strides[axis],
+            (1,) * (axis + 1) + (-1,) + (1,) * (axes - 1 - axis),
+        )
         steps = ops.reshape(ops.broadcast_to(steps, (1, *results)), (1, count))
-        inner = ops.reshape(ops.arange(spans[axis]) * apart[axis], (1,) * axis + (-1,) + (1,) * (axes - 1 - axis))  # fmt: skip
+        inner = ops.reshape(
+            ops.arange(spans[axis]) * apart[axis], (1,) * axis + (-1,) + (1,) * (axes - 1 - axis)
+        )
         inner = ops.reshape(ops.broadcast_to(inner, spans), (span, 1))
         place = ops.cast(steps + inner - before[axis], x.dtype)
         at.append(ops.reshape(moved[:, :, axis] + place, (images_count * own, -1)))
-    found = grid_sampling.read(ops.reshape(x, (images_count * own, channels // own, *sides)), at, "linear", "zeros", True)  # fmt: skip
+    found = grid_sampling.read(
+        ops.reshape(x, (images_count * own, channels // own, *sides)), at, "linear", "zeros", True
+    )
     if mask is not None:
         found = found * ops.reshape(mask, (images_count * own, 1, -1))
     found = ops.reshape(found, (images_count, groups[0], -1, count))

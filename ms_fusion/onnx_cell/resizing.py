@@ -14,9 +14,11 @@ from mindspore import Tensor, ops
 from ms_fusion.onnx_cell.operator_use import Use
 
 NEAREST: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    "round_prefer_floor": lambda at: np.ceil(at - 0.5), "round_prefer_ceil": lambda at: np.floor(at + 0.5),
-    "floor": np.floor, "ceil": np.ceil,
-}  # fmt: skip
+    "round_prefer_floor": lambda at: np.ceil(at - 0.5),
+    "round_prefer_ceil": lambda at: np.floor(at + 0.5),
+    "floor": np.floor,
+    "ceil": np.ceil,
+}
 SEPARATE_SIZES = 11
 """Version from which on Resize may be told sizes, and where places lie."""
 
@@ -43,7 +45,9 @@ class Way(NamedTuple):
     exclude_outside: bool
 
 
-def coordinates(mode: str, old: int, new: int, scale: float, region: tuple[float, float]) -> np.ndarray:  # fmt: skip
+def coordinates(
+    mode: str, old: int, new: int, scale: float, region: tuple[float, float]
+) -> np.ndarray:
     """Where the places of an axis of the new image lie in the old one; in float32 as ONNX Runtime, since a tie is to stay one."""
     at, by = np.arange(new, dtype=np.float32), np.float32(scale)
     half = (at + np.float32(0.5)) / by - np.float32(0.5)
@@ -98,7 +102,13 @@ def table(at: np.ndarray, old: int, way: Way, scale: float, *, is_double: bool) 
     return weights(at, old, way, scale).T.astype(np.float64 if is_double else np.float32)
 
 
-def plan(shape: Sequence[Any], axes: Sequence[int], factors: Sequence[float] | None, sizes: Sequence[int] | None, policy: str) -> dict[int, tuple[int, float]]:  # fmt: skip
+def plan(
+    shape: Sequence[Any],
+    axes: Sequence[int],
+    factors: Sequence[float] | None,
+    sizes: Sequence[int] | None,
+    policy: str,
+) -> dict[int, tuple[int, float]]:
     """Axis → its new size, and by what it is multiplied, of those that change.
 
     Args:
@@ -112,7 +122,11 @@ def plan(shape: Sequence[Any], axes: Sequence[int], factors: Sequence[float] | N
         told = {axis: float(one) for axis, one in zip(axes, factors, strict=True) if one != 1}
         return {axis: (math.floor(shape[axis] * one), one) for axis, one in told.items()}
     wanted = dict(zip(axes, sizes or (), strict=True))
-    ratios = {axis: size / shape[axis] for axis, size in wanted.items() if policy != "stretch" or shape[axis] != size}  # fmt: skip
+    ratios = {
+        axis: size / shape[axis]
+        for axis, size in wanted.items()
+        if policy != "stretch" or shape[axis] != size
+    }
     if policy == "stretch" or not ratios:
         return {axis: (wanted[axis], one) for axis, one in ratios.items()}
     one = (min if policy == "not_larger" else max)(ratios.values())
@@ -121,10 +135,25 @@ def plan(shape: Sequence[Any], axes: Sequence[int], factors: Sequence[float] | N
 
 def _way(use: Use) -> Way:
     new = use.version >= SEPARATE_SIZES
-    where = str(use.attr("coordinate_transformation_mode", "half_pixel")) if use.op == "Resize" and new else "asymmetric"  # fmt: skip
-    nearest = str(use.attr("nearest_mode", "round_prefer_floor")) if where != "asymmetric" or new else "floor"  # fmt: skip
+    where = (
+        str(use.attr("coordinate_transformation_mode", "half_pixel"))
+        if use.op == "Resize" and new
+        else "asymmetric"
+    )
+    nearest = (
+        str(use.attr("nearest_mode", "round_prefer_floor"))
+        if where != "asymmetric" or new
+        else "floor"
+    )
     a = float(use.attr("cubic_coeff_a", -0.75))
-    return Way(str(use.attr("mode", "nearest")), where, nearest, a, bool(use.attr("antialias", 0)), bool(use.attr("exclude_outside", 0)))  # fmt: skip
+    return Way(
+        str(use.attr("mode", "nearest")),
+        where,
+        nearest,
+        a,
+        bool(use.attr("antialias", 0)),
+        bool(use.attr("exclude_outside", 0)),
+    )
 
 
 def resized(use: Use) -> str:
@@ -145,9 +174,11 @@ def _resized(use: Use) -> str:
     factors = use.numbers("scales", place if use.op == "Resize" or use.has(1) else None) or None
     sizes = use.whole("sizes", 3) if told is None else None
     unknown = {axis for axis in axes if not _is_known(use.value().shape[axis])}
-    open_ones = unknown & {axis for axis, one in zip(axes, factors or (2,) * len(axes), strict=True) if one != 1}  # fmt: skip
+    open_ones = unknown & {
+        axis for axis, one in zip(axes, factors or (2,) * len(axes), strict=True) if one != 1
+    }
     if not cut and (told or open_ones):
-        return f"resizing.resized_to({use.text()}, {axes}, {factors}, {told or sizes}, {policy!r}, {tuple(way)})"  # fmt: skip
+        return f"resizing.resized_to({use.text()}, {axes}, {factors}, {told or sizes}, {policy!r}, {tuple(way)})"
     if told or (open_ones if not cut else unknown):
         raise use.refused("a size is not known before the net runs")
     changed = plan(use.value().shape, axes, factors, sizes, policy)
@@ -162,13 +193,18 @@ def _fixed(use: Use, text: str, changed: dict[int, tuple[int, float]], way: Way)
     """By tables that are parts of the net."""
     for axis, (new, scale) in changed.items():
         old = int(use.value().shape[axis])
-        text = _mapped(use, text, coordinates(way.where, old, new, scale, (0.0, 1.0)), axis, way, scale)  # fmt: skip
+        text = _mapped(
+            use, text, coordinates(way.where, old, new, scale, (0.0, 1.0)), axis, way, scale
+        )
     return text
 
 
 def _mapped(use: Use, text: str, at: np.ndarray, axis: int, way: Way, scale: float) -> str:
     old = int(use.value().shape[axis])
-    part = use.part("places" if way.mode == "nearest" else "weights", Tensor(table(at, old, way, scale, is_double=use.value().dtype == "float64")))  # fmt: skip
+    part = use.part(
+        "places" if way.mode == "nearest" else "weights",
+        Tensor(table(at, old, way, scale, is_double=use.value().dtype == "float64")),
+    )
     return f"resizing.mapped({text}, {part}, {axis}, {way.mode!r})"
 
 
@@ -181,7 +217,9 @@ def _cut(use: Use, changed: dict[int, tuple[int, float]], axes: Sequence[int], w
         ends = (float(region[own]), float(region[own + len(axes)])) if region else (0.0, 1.0)
         at = coordinates(way.where, old, new, scale, ends)
         gone = (at < 0) | (at > old - 1)
-        outside = outside | gone.reshape([-1 if other == axis else 1 for other in range(use.rank())])  # fmt: skip
+        outside = outside | gone.reshape(
+            [-1 if other == axis else 1 for other in range(use.rank())]
+        )
         text = _mapped(use, text, at, axis, way, scale)
     if outside.any():
         part = use.part("outside", Tensor(outside))
@@ -203,7 +241,9 @@ def table_of(axis: int, is_double: bool, way: tuple[Any, ...], *told: Any) -> Te
     return Tensor(table(at, old, Way(*way), scale, is_double=is_double))
 
 
-def resized_to(x: Any, axes: tuple[int, ...], factors: Any, sizes: Any, policy: str, way: tuple[Any, ...]) -> Any:  # fmt: skip
+def resized_to(
+    x: Any, axes: tuple[int, ...], factors: Any, sizes: Any, policy: str, way: tuple[Any, ...]
+) -> Any:
     """An image in a size that follows from sizes; arguments are those of `plan`, and a `Way`."""
     shape = x.shape
     for axis in changed_axes(shape, axes, factors, sizes, policy):

@@ -12,9 +12,17 @@ from ms_fusion.formats.onnx_graph import ONNX_OP
 from ms_fusion.graph import Graph, Node
 
 _ARITHMETIC = {
-    "Add": "({} + {})", "Sub": "({} - {})", "Mul": "({} * {})", "Div": "functions.quotient({}, {})", "Neg": "(-{})", "Mod": "({} % {})",
-    "Max": "({0} if {0} > {1} else {1})", "Min": "({0} if {0} < {1} else {1})", "Equal": "({} == {})", "Where": "({1} if {0} else {2})",
-}  # fmt: skip
+    "Add": "({} + {})",
+    "Sub": "({} - {})",
+    "Mul": "({} * {})",
+    "Div": "functions.quotient({}, {})",
+    "Neg": "(-{})",
+    "Mod": "({} % {})",
+    "Max": "({0} if {0} > {1} else {1})",
+    "Min": "({0} if {0} < {1} else {1})",
+    "Equal": "({} == {})",
+    "Where": "({1} if {0} else {2})",
+}
 _INPUTS = {"Neg": 1, "Where": 3}
 FAR = 1 << 31
 _LISTED = 16
@@ -32,7 +40,9 @@ def is_size(node: Node, graph: Graph) -> bool:
         if op in ("Shape", "Size"):
             continue
         dtype = graph.outputs_of(one)[0].dtype
-        if op not in OF_SIZES or not (dtype.startswith("int") or (op == "Equal" and dtype == "bool")):  # fmt: skip
+        if op not in OF_SIZES or not (
+            dtype.startswith("int") or (op == "Equal" and dtype == "bool")
+        ):
             return False
         made = {name for name in one.inputs if graph.values[name].kind != "constant"}
         if not made or not made <= graph.producers.keys():
@@ -42,7 +52,9 @@ def is_size(node: Node, graph: Graph) -> bool:
     return True
 
 
-def size_text(node: Node, graph: Graph, sizes: Mapping[str, str], texts: Mapping[str, str]) -> str | None:  # fmt: skip
+def size_text(
+    node: Node, graph: Graph, sizes: Mapping[str, str], texts: Mapping[str, str]
+) -> str | None:
     """What stands for the result of such an operator; None for one that has to be computed as a tensor.
 
     Args:
@@ -77,11 +89,19 @@ def size_text(node: Node, graph: Graph, sizes: Mapping[str, str], texts: Mapping
         return f"{given[0]}[0]"
     places = graph.values[node.inputs[-1]].data
     if op == "Gather" and places is not None and rank == 1:
-        return f"{given[0]}[{places}]" if isinstance(places, int) else f"({''.join(f'{given[0]}[{place}], ' for place in places)})"  # fmt: skip
+        return (
+            f"{given[0]}[{places}]"
+            if isinstance(places, int)
+            else f"({''.join(f'{given[0]}[{place}], ' for place in places)})"
+        )
     if op == "Slice" and rank == 1:
         bounds = _cut(node, graph)
         # graph mode reads no −2⁶³, the minus of a number that is too large
-        return None if bounds is None or len(bounds) != 1 else f"{given[0]}[{':'.join(str(min(max(one, -FAR), FAR)) for one in bounds[0][1:])}]"  # fmt: skip
+        return (
+            None
+            if bounds is None or len(bounds) != 1
+            else f"{given[0]}[{':'.join(str(min(max(one, -FAR), FAR)) for one in bounds[0][1:])}]"
+        )
     return _rearranged(node, given[0], graph) if op in _REARRANGED else None
 
 
@@ -109,7 +129,9 @@ def _rearranged(node: Node, text: str, graph: Graph) -> str | None:
 
 def _cut(node: Node, graph: Graph) -> list[tuple[int, int, int, int]] | None:
     """Axis, beginning, end and step of each axis that a ``Slice`` cuts; None where they are computed."""
-    data = [graph.values[name].data for name in node.inputs[1:]] or [node.attr(name) for name in ("starts", "ends", "axes") if node.attr(name)]  # fmt: skip
+    data = [graph.values[name].data for name in node.inputs[1:]] or [
+        node.attr(name) for name in ("starts", "ends", "axes") if node.attr(name)
+    ]
     if not all(isinstance(one, tuple) for one in data):
         return None
     starts, ends, *rest = data
@@ -136,11 +158,16 @@ def _computed(op: str, given: Sequence[Any], shapes: Sequence[tuple[Any, ...]]) 
     is_row = bool(counts)
     if None in given or len(given) != _INPUTS.get(op, 2) or max(map(len, shapes)) > 1:
         return None
-    if len(counts - {1}) > 1 or not all(isinstance(one, int) and 0 < one <= _LISTED for one in counts):  # fmt: skip
+    if len(counts - {1}) > 1 or not all(
+        isinstance(one, int) and 0 < one <= _LISTED for one in counts
+    ):
         return None
     made = []
     for number in range(max(counts, default=1)):
-        parts = (f"{text}[{min(number, shape[0] - 1)}]" if shape else text for text, shape in zip(given, shapes, strict=True))  # fmt: skip
+        parts = (
+            f"{text}[{min(number, shape[0] - 1)}]" if shape else text
+            for text, shape in zip(given, shapes, strict=True)
+        )
         made.append(_ARITHMETIC[op].format(*parts))
     return f"({', '.join(made)},)" if is_row else made[0]
 

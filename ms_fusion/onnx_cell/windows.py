@@ -13,7 +13,15 @@ from mindspore import Tensor, ops
 from ms_fusion.onnx_cell.operator_use import Use
 
 
-def table(sizes: Sequence[int], spans: Sequence[int], strides: Sequence[int], dilations: Sequence[int], pads: Sequence[int], *, up: bool) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:  # fmt: skip
+def table(
+    sizes: Sequence[int],
+    spans: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    pads: Sequence[int],
+    *,
+    up: bool,
+) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
     """Which places windows have: a row for each window.
 
     Returns:
@@ -22,7 +30,9 @@ def table(sizes: Sequence[int], spans: Sequence[int], strides: Sequence[int], di
     """
     places, padded = np.zeros((1, 1), np.int64), np.ones((1, 1), bool)
     inside, counts = padded, []
-    for axis, (size, span, step, apart) in enumerate(zip(sizes, spans, strides, dilations, strict=True)):  # fmt: skip
+    for axis, (size, span, step, apart) in enumerate(
+        zip(sizes, spans, strides, dilations, strict=True)
+    ):
         before, behind = pads[2 * axis : 2 * axis + 2]
         room = size + before + behind - (span - 1) * apart - 1
         count = (math.ceil if up else math.floor)(room / step) + 1
@@ -48,7 +58,11 @@ def largest(use: Use, places: np.ndarray, counts: tuple[int, ...], lowest: float
     if len([name for name in use.node.outputs if name]) < 2:
         return f"windows.largest_of({use.text()}, {part}, {counts}, {lowest})"
     sizes = use.known_sides()
-    turned = np.arange(math.prod(sizes)).reshape(sizes[::-1]).transpose().reshape(-1) if use.attr("storage_order", 0) else np.arange(math.prod(sizes))  # fmt: skip
+    turned = (
+        np.arange(math.prod(sizes)).reshape(sizes[::-1]).transpose().reshape(-1)
+        if use.attr("storage_order", 0)
+        else np.arange(math.prod(sizes))
+    )
     return f"windows.largest_and_place({use.text()}, {part}, {use.part('numbers', Tensor(turned.astype(np.int64)))}, {counts}, {lowest})"
 
 
@@ -78,7 +92,9 @@ def largest_of(x: Any, places: Any, counts: tuple[int, ...], lowest: float) -> A
     return ops.reshape(ops.amax(taken(x, places, lowest), 3), x.shape[:2] + counts)
 
 
-def largest_and_place(x: Any, places: Any, numbers: Any, counts: tuple[int, ...], lowest: float) -> Any:  # fmt: skip
+def largest_and_place(
+    x: Any, places: Any, numbers: Any, counts: tuple[int, ...], lowest: float
+) -> Any:
     """The largest of each window, and its number among all places of the tensor, in the order that `numbers` says."""
     windows = taken(x, places, lowest)
     best = ops.reshape(ops.cast(ops.argmax(windows, 3), mindspore.int64), (-1, places.shape[0], 1))
@@ -120,7 +136,9 @@ def put_together(x: Any, places: Any, sizes: tuple[int, ...]) -> Any:
     return ops.reshape(found, (x.shape[0], -1, *sizes))
 
 
-def spread(x: Any, weight: Any, places: Any, sizes: tuple[int, ...], groups: int, bias: Any = None) -> Any:  # fmt: skip
+def spread(
+    x: Any, weight: Any, places: Any, sizes: tuple[int, ...], groups: int, bias: Any = None
+) -> Any:
     """What a convolution passes back to its input: each element times the weights, put together where its window lies."""
     given = ops.reshape(x, (x.shape[0], groups, x.shape[1] // groups, -1))
     factors = ops.reshape(weight, (groups, weight.shape[0] // groups, -1))
@@ -129,7 +147,9 @@ def spread(x: Any, weight: Any, places: Any, sizes: tuple[int, ...], groups: int
     return found if bias is None else found + ops.reshape(bias, (-1,) + (1,) * len(sizes))
 
 
-def put_back(x: Any, places: Any, steps: Sequence[tuple[int, int]], wanted: tuple[int, ...] | None) -> Any:  # fmt: skip
+def put_back(
+    x: Any, places: Any, steps: Sequence[tuple[int, int]], wanted: tuple[int, ...] | None
+) -> Any:
     """The largest of windows at the places where they were found, 0 elsewhere.
 
     Args:

@@ -7,7 +7,9 @@ from importlib.util import find_spec
 
 from tbe_impl.errors import MissingError
 
-_missing = [name for name in ("onnx", "onnx_ir", "onnxscript", "onnxruntime") if not find_spec(name)]  # fmt: skip
+_missing = [
+    name for name in ("onnx", "onnx_ir", "onnxscript", "onnxruntime") if not find_spec(name)
+]
 if _missing:
     raise MissingError(
         f"ONNX models need {', '.join(_missing)}",

@@ -27,7 +27,16 @@ LEVELS: Mapping[int, tuple[str, ...]] = {
 """Level of optimisation → the kinds of fusion that are tried."""
 LOWERED = ("Conv", "Gemm")
 """Operators that can be lowered on request: see `ms_fusion.onnx_fusion.lowering`."""
-RUNTIME_RULES = ("Attention", "AddLayerNorm", "LayerNorm", "RMSNorm", "GELU", "SiLU", "RotaryEmbedding", "Softmax")  # fmt: skip
+RUNTIME_RULES = (
+    "Attention",
+    "AddLayerNorm",
+    "LayerNorm",
+    "RMSNorm",
+    "GELU",
+    "SiLU",
+    "RotaryEmbedding",
+    "Softmax",
+)
 """Rules for which ONNX Runtime has an operator: those of `ms_fusion.onnx_fusion.ort.table.EQUIVALENTS`."""
 _RULES = tuple(rule.name for rule in DEFAULT_RULES)
 NAMES: Mapping[str, tuple[str, ...]] = {
@@ -87,9 +96,16 @@ def checked(
         )
     source = Path(os.path.realpath(input))  # links in a circle are an error when it is opened
     if target not in NAMES:
-        raise InputError("unknown target", place="target", expected=" or ".join(NAMES), got=repr(target))  # fmt: skip
+        raise InputError(
+            "unknown target", place="target", expected=" or ".join(NAMES), got=repr(target)
+        )
     if target == "ort" and device_name != "cpu":
-        raise InputError("ONNX Runtime's own operators are taken on a CPU", place="device_name", expected="cpu", got=device_name)  # fmt: skip
+        raise InputError(
+            "ONNX Runtime's own operators are taken on a CPU",
+            place="device_name",
+            expected="cpu",
+            got=device_name,
+        )
     rules, capacity_share = read_rules(fusion_rules)
     check_names(rules, NAMES[target])
     if target == "ort" and capacity_share != CAPACITY_SHARE:
@@ -99,7 +115,12 @@ def checked(
             remedy='Leave it out, or fuse for target="any"',
         )
     if opt_level not in LEVELS:
-        raise InputError("unknown level of optimisation", place="opt_level", expected="0, 1, 2 or 3", got=str(opt_level))  # fmt: skip
+        raise InputError(
+            "unknown level of optimisation",
+            place="opt_level",
+            expected="0, 1, 2 or 3",
+            got=str(opt_level),
+        )
     check_device(device_name)
     sizes = _checked_sizes(assume or {})
     lowered = checked_lowered(lower)
@@ -133,7 +154,12 @@ def checked_lowered(wanted: str | Sequence[str]) -> tuple[str, ...]:
 def _checked_sizes(assume: Mapping[str, Any]) -> dict[str, int]:
     for name, size in assume.items():
         if not isinstance(size, Integral) or not 0 < int(size) < 1 << 31:
-            raise InputError("this is no size", place=f"assume, {name}", expected="a whole number above 0", got=repr(size))  # fmt: skip
+            raise InputError(
+                "this is no size",
+                place=f"assume, {name}",
+                expected="a whole number above 0",
+                got=repr(size),
+            )
     return {name: int(size) for name, size in assume.items()}
 
 
@@ -143,12 +169,24 @@ def _checked_place(source: Path, output: Path | str | None) -> Path:
     Raises for nowhere, over the input, or into a directory that is not there.
     """
     if output is None:
-        raise InputError("nowhere to write the fused model to", place="output", remedy="Name a file, or ask for a dry run")  # fmt: skip
+        raise InputError(
+            "nowhere to write the fused model to",
+            place="output",
+            remedy="Name a file, or ask for a dry run",
+        )
     target = Path(output)
     if not target.parent.is_dir():
-        raise InputError("the directory of the output does not exist", place=str(target.parent), remedy=f"Make it first: mkdir -p {target.parent}")  # fmt: skip
+        raise InputError(
+            "the directory of the output does not exist",
+            place=str(target.parent),
+            remedy=f"Make it first: mkdir -p {target.parent}",
+        )
     if target.exists() and (not target.is_file() or (source.exists() and target.samefile(source))):
-        raise InputError("the output cannot be written there", place=str(target), expected="another file than the input")  # fmt: skip
+        raise InputError(
+            "the output cannot be written there",
+            place=str(target),
+            expected="another file than the input",
+        )
     return target
 
 
@@ -156,4 +194,8 @@ def _check_report(report: Path, source: Path, target: Path | None) -> None:
     """Raises for a report over the model, or over what is written."""
     place = os.path.realpath(report)
     if place in {os.path.realpath(one) for one in (source, target) if one is not None}:
-        raise InputError("the report cannot be written there", place=str(report), expected="another file than the models")  # fmt: skip
+        raise InputError(
+            "the report cannot be written there",
+            place=str(report),
+            expected="another file than the models",
+        )

@@ -15,7 +15,14 @@ from ms_fusion.onnx_fusion.cleanup import fold
 from ms_fusion.onnx_fusion.native import Native
 
 
-def with_sizes(model: ir.Model, projection: Projection, sizes: Mapping[str, int], native: Native, *, others: int = 1) -> tuple[Graph, dict[str, int]]:  # fmt: skip
+def with_sizes(
+    model: ir.Model,
+    projection: Projection,
+    sizes: Mapping[str, int],
+    native: Native,
+    *,
+    others: int = 1,
+) -> tuple[Graph, dict[str, int]]:
     """The graph of a model in which sizes are numbers, and the number for each symbol; what nothing says is 1 in the graph.
 
     Args:
@@ -27,21 +34,33 @@ def with_sizes(model: ir.Model, projection: Projection, sizes: Mapping[str, int]
     """
     graph = projection.graph
     told = {symbol: sizes.get(symbol, others) for symbol in _symbols_of_inputs(graph)}
-    open_ones = [value for value in graph.values.values() if value.is_dynamic and value.shape != UNKNOWN_RANK and not told.keys() >= set(value.shape) - _numbers(value)]  # fmt: skip
+    open_ones = [
+        value
+        for value in graph.values.values()
+        if value.is_dynamic
+        and value.shape != UNKNOWN_RANK
+        and not told.keys() >= set(value.shape) - _numbers(value)
+    ]
     found = _inferred(model, told, native) if open_ones else {}
     values, follows = dict(graph.values), dict[str, int]()
     for value in open_ones:
         shape = _agreeing(value, found.get(value.name), told)
         if shape is not None:
             values[value.name] = replace(value, shape=shape)
-            follows |= {size: number for size, number in zip(value.shape, shape, strict=True) if isinstance(size, str)}  # fmt: skip
+            follows |= {
+                size: number
+                for size, number in zip(value.shape, shape, strict=True)
+                if isinstance(size, str)
+            }
     known = {**follows, **told, **sizes}
     return assumed(replace(graph, values=values), known), known
 
 
 def _symbols_of_inputs(graph: Graph) -> list[str]:
     shapes = [graph.values[name].shape for name in graph.inputs]
-    return [size for shape in shapes if shape != UNKNOWN_RANK for size in shape if isinstance(size, str)]  # fmt: skip
+    return [
+        size for shape in shapes if shape != UNKNOWN_RANK for size in shape if isinstance(size, str)
+    ]
 
 
 def _numbers(value: Value) -> set[int | str]:
@@ -53,7 +72,12 @@ def _inferred(model: ir.Model, told: Mapping[str, int], native: Native) -> Mappi
     made = model.clone()
     for value in made.graph.inputs:
         if value.shape is not None:
-            value.shape = ir.Shape([size if isinstance(size, int) else told.get(str(size.value), size) for size in value.shape])  # fmt: skip
+            value.shape = ir.Shape(
+                [
+                    size if isinstance(size, int) else told.get(str(size.value), size)
+                    for size in value.shape
+                ]
+            )
     with suppress(WorkerError):
         native.infer_shapes(made)
         with suppress(Exception):  # what a library cannot fold stays unknown
@@ -69,5 +93,8 @@ def _agreeing(value: Value, found: Value | None, told: Mapping[str, int]) -> tup
     shape = tuple(size for size in found.shape if isinstance(size, int) and size > 0)
     if len(shape) < len(found.shape):
         return None
-    same = (told.get(str(size), number) if isinstance(size, str) or size < 0 else size for size, number in zip(value.shape, shape, strict=True))  # fmt: skip
+    same = (
+        told.get(str(size), number) if isinstance(size, str) or size < 0 else size
+        for size, number in zip(value.shape, shape, strict=True)
+    )
     return shape if all(one == number for one, number in zip(same, shape, strict=True)) else None

@@ -83,9 +83,17 @@ def auto_fuse(
     """
     say = progress or (lambda text: None)
     given = checked(
-        input, output, fusion_rules=fusion_rules, opt_level=opt_level, device_name=device_name,
-        target=target, assume=assume, lower=lower, dry_run=dry_run, report=report,
-    )  # fmt: skip
+        input,
+        output,
+        fusion_rules=fusion_rules,
+        opt_level=opt_level,
+        device_name=device_name,
+        target=target,
+        assume=assume,
+        lower=lower,
+        dry_run=dry_run,
+        report=report,
+    )
     source, place, sizes = given.source, given.place, given.sizes
     fuse = (
         as_runtime_operators(given.rules)
@@ -97,7 +105,11 @@ def auto_fuse(
     say("reading")
     model = open_model(source)
     if functions.is_fused(model):
-        raise AlreadyFusedError("the model has been fused already", place=str(input), remedy="Fuse the model that it was made from")  # fmt: skip
+        raise AlreadyFusedError(
+            "the model has been fused already",
+            place=str(input),
+            remedy="Fuse the model that it was made from",
+        )
     check_weights(model, (place, None if report is None else Path(report)))
     say(Milestone(f"Fusing {source.name} for {target_device.name}."))
     defaults = taken_off(model)
@@ -109,7 +121,9 @@ def auto_fuse(
         unknown = unknown_sizes(project(model).graph, sizes)
         if defaults:
             cleaned = replace(cleaned, notes=(*cleaned.notes, _noted(defaults)))
-        task = Task(source, model, cleaned, LEVELS[opt_level], target_device, sizes, defaults, native, say)  # fmt: skip
+        task = Task(
+            source, model, cleaned, LEVELS[opt_level], target_device, sizes, defaults, native, say
+        )
         say("looking for fusions")
         done = fuse(task, verify=verify)
         if place is not None:
@@ -131,7 +145,17 @@ def _noted(defaults: Mapping[str, object]) -> str:
     return f"inputs that have a default ({len(defaults)}: {some}) may be fed, so nothing is made of their numbers beforehand; where nobody feeds them, take them off the inputs"
 
 
-def _cleaned(model: ir.Model, source: Path, device_name: str, lowered: Sequence[str], sizes: Mapping[str, int], defaults: Mapping[str, ir.TensorProtocol], native: Native, *, verify: bool) -> tuple[ir.Model, Cleaned]:  # fmt: skip
+def _cleaned(
+    model: ir.Model,
+    source: Path,
+    device_name: str,
+    lowered: Sequence[str],
+    sizes: Mapping[str, int],
+    defaults: Mapping[str, ir.TensorProtocol],
+    native: Native,
+    *,
+    verify: bool,
+) -> tuple[ir.Model, Cleaned]:
     """The model without what it does not need; as it was where that changes its results."""
     cleaned = clean(model, native, device_name, lowered)
     if not verify:
@@ -143,5 +167,9 @@ def _cleaned(model: ir.Model, source: Path, device_name: str, lowered: Sequence[
     taken_off(again)
     cleaned = untouched(again, native)
     if not agree(compared.with_fused(again)):
-        raise InputError("ONNX Runtime gives other numbers for the same operators, so that nothing can be compared", place=str(source), remedy="Fuse it without verifying, if it draws random numbers")  # fmt: skip
+        raise InputError(
+            "ONNX Runtime gives other numbers for the same operators, so that nothing can be compared",
+            place=str(source),
+            remedy="Fuse it without verifying, if it draws random numbers",
+        )
     return again, cleaned

@@ -35,7 +35,11 @@ _RULES: Mapping[str, tuple[object, ...]] = {
         rules.fuse_batchnorm_into_gemm_rule,
     ),
     "Cast": (rules.cast_cast_rule, rules.no_op_cast_rule),
-    "Clip": (rules.successive_clip_rule, rules.successive_relu_clip_rule, rules.successive_clip_relu_rule),
+    "Clip": (
+        rules.successive_clip_rule,
+        rules.successive_relu_clip_rule,
+        rules.successive_clip_relu_rule,
+    ),
     "Expand": (rules.no_op_expand_rule,),
     "Pad": (rules.fuse_pad_into_conv_rule,),
     "Reshape": (rules.reshape_reshape_rule,),
@@ -43,7 +47,7 @@ _RULES: Mapping[str, tuple[object, ...]] = {
     "Slice": (rules.collapse_slice_rule, rules.collapse_slice2_rule),
     "Transpose": (rules.transpose_transpose_rule, rules.no_op_transpose_rule),
     "Unsqueeze": (rules.unsqueeze_unsqueeze_rule,),
-}  # fmt: skip
+}
 """Operator that has to be there → rules of onnxscript that are tried then; each looks at every node."""
 
 
@@ -75,14 +79,21 @@ def clean(
         try:
             action()
         except Exception as error:  # noqa: BLE001 - whatever a library raises on an odd model; each of its changes was whole
-            notes.append(f"clean-up of what is {what} stopped: {type(error).__name__}: {str(error)[:200]}")  # fmt: skip
+            notes.append(
+                f"clean-up of what is {what} stopped: {type(error).__name__}: {str(error)[:200]}"
+            )
         gone = before - len(model.graph)
         if gone:
             counted[what] = counted.get(what, 0) + gone
         return gone != 0
 
     write_functions_in(model)
-    step("constants", lambda: passes.LiftConstantsToInitializersPass(lift_all_constants=True, size_limit=0)(model))  # fmt: skip
+    step(
+        "constants",
+        lambda: passes.LiftConstantsToInitializersPass(lift_all_constants=True, size_limit=0)(
+            model
+        ),
+    )
     for _ in range(ROUNDS):
         _infer(model, native, notes)
         changed = [

@@ -56,7 +56,13 @@ def epilogues(graph: Graph, may: Callable[[Node], bool]) -> Iterator[Candidate]:
             else:
                 (reader,) = distinct.values()
                 more = [reader]
-            if any(not may(one) or is_matrix_product(one.op) or one.op in POOLINGS or one.name in inside for one in more):  # fmt: skip
+            if any(
+                not may(one)
+                or is_matrix_product(one.op)
+                or one.op in POOLINGS
+                or one.name in inside
+                for one in more
+            ):
                 break
             found += more
             inside |= {one.name for one in more}
@@ -67,7 +73,9 @@ def epilogues(graph: Graph, may: Callable[[Node], bool]) -> Iterator[Candidate]:
                 yield Candidate(EPILOGUE, "cross-operator", tuple(one.name for one in found[:end]))
 
 
-def _spelled_out(readers: Sequence[Node], made: Node, graph: Graph, may: Callable[[Node], bool]) -> list[Node]:  # fmt: skip
+def _spelled_out(
+    readers: Sequence[Node], made: Node, graph: Graph, may: Callable[[Node], bool]
+) -> list[Node]:
     """Two readers of which one reads the other and nothing else does: x · sigmoid(x), and its like."""
     if len(readers) != 2:
         return []
@@ -89,14 +97,26 @@ def with_layouts(candidate: Candidate, graph: Graph, may: Callable[[Node], bool]
         makers = [graph.producers[name] for name in node.inputs if name in graph.producers]
         readers = [one for name in node.outputs for one in graph.consumers.get(name, ())]
         for one in (*makers, *(readers if len({reader.name for reader in readers}) == 1 else ())):
-            if one.name in inside or one.op not in (MOVING | DEALING if one in readers else MOVING) or not may(one):  # fmt: skip
+            if (
+                one.name in inside
+                or one.op not in (MOVING | DEALING if one in readers else MOVING)
+                or not may(one)
+            ):
                 continue
-            alone = all(reader.name in inside for name in one.outputs for reader in graph.consumers.get(name, ()))  # fmt: skip
+            alone = all(
+                reader.name in inside
+                for name in one.outputs
+                for reader in graph.consumers.get(name, ())
+            )
             behind = one in readers and not {*node.outputs} & {*graph.outputs}
             if behind or (alone and not {*one.outputs} & {*graph.outputs}):
                 inside.add(one.name)
                 waiting.append(one)
-    return replace(candidate, nodes=tuple(node.name for node in graph.nodes if node.name in inside)) if len(inside) > len(candidate.nodes) else candidate  # fmt: skip
+    return (
+        replace(candidate, nodes=tuple(node.name for node in graph.nodes if node.name in inside))
+        if len(inside) > len(candidate.nodes)
+        else candidate
+    )
 
 
 def siblings(graph: Graph, may: Callable[[Node], bool]) -> Iterator[Candidate]:
@@ -126,7 +146,11 @@ class _Walk:
         self.seen: list[int] = []
 
     def take(self, node: Node, may: bool) -> None:
-        makers = [maker for maker in (self.graph.producers.get(name) for name in node.inputs) if maker is not None]  # fmt: skip
+        makers = [
+            maker
+            for maker in (self.graph.producers.get(name) for name in node.inputs)
+            if maker is not None
+        ]
         own = self._joined(makers) if may and node.op not in self.beginning else None
         reached = 0
         for maker in makers:
@@ -149,7 +173,9 @@ class _Walk:
     def _joined(self, makers: Sequence[Node]) -> int | None:
         """The group that a reader of these may be part of, after those of them that can be one became one."""
         found: int | None = None
-        for number in dict.fromkeys(self.joined.root(self.group[one.name]) for one in makers if one.name in self.group):  # fmt: skip
+        for number in dict.fromkeys(
+            self.joined.root(self.group[one.name]) for one in makers if one.name in self.group
+        ):
             outside = 0
             for maker in makers:
                 held = self.group.get(maker.name)

@@ -84,7 +84,9 @@ def chosen_rules(wanted: str | Sequence[str | Rule]) -> tuple[tuple[Rule, ...], 
     return tuple(dict.fromkeys(rules)), tuple(dict.fromkeys(searches))
 
 
-def candidates_in(graph: Graph, rules: Iterable[Rule], searches: Sequence[str], kinds: Sequence[str]) -> list[Candidate]:  # fmt: skip
+def candidates_in(
+    graph: Graph, rules: Iterable[Rule], searches: Sequence[str], kinds: Sequence[str]
+) -> list[Candidate]:
     """Every set of operators that may become one kernel, each once, under the first name that found it.
 
     At least two of them are launched in each call where they stand apart: what only changes a shape saves nothing, and what
@@ -93,12 +95,18 @@ def candidates_in(graph: Graph, rules: Iterable[Rule], searches: Sequence[str], 
     order = order_of(graph)
     may = {node.name for node in graph.nodes if has_meaning(node, graph)}
     is_one: Callable[[Node], bool] = lambda node: node.name in may  # noqa: E731
-    found = [Candidate(rule.name, rule.kind, tuple(node.name for node in match.nodes)) for rule in rules for match in matches(rule, graph, order)]  # fmt: skip
+    found = [
+        Candidate(rule.name, rule.kind, tuple(node.name for node in match.nodes))
+        for rule in rules
+        for match in matches(rule, graph, order)
+    ]
     for name in searches:
         found += SEARCHES[name](graph, is_one)
     if searches:
         found += [with_layouts(one, graph, is_one) for one in found]
-    launched = {node.name for node in graph.nodes if work_of(node, graph).launches} - known_beforehand(graph)  # fmt: skip
+    launched = {
+        node.name for node in graph.nodes if work_of(node, graph).launches
+    } - known_beforehand(graph)
     distinct: dict[tuple[str, ...], Candidate] = {}
     for one in found:
         if one.kind in kinds and len(launched.intersection(one.nodes)) > 1:
@@ -106,7 +114,9 @@ def candidates_in(graph: Graph, rules: Iterable[Rule], searches: Sequence[str], 
     return [one for one in distinct.values() if is_closed(graph, one.nodes, order)]
 
 
-def refused_in(graph: Graph, rules: Iterable[Rule], kinds: Sequence[str], candidates: Iterable[Candidate]) -> list[RejectedCandidate]:  # fmt: skip
+def refused_in(
+    graph: Graph, rules: Iterable[Rule], kinds: Sequence[str], candidates: Iterable[Candidate]
+) -> list[RejectedCandidate]:
     """Where the pattern of a rule fits and its check says no, with that text.
 
     Places whose operators are a candidate anyway are left out.
@@ -174,16 +184,25 @@ def decide(
     open_to_choice = {one: found.us for one, found in worth.items() if found.is_worth_it}
     for one, found in worth.items():
         if not found.is_worth_it:
-            reason = found.refused or f"it would save {found.us:.2f} µs: {found.saved_bytes} bytes less, {found.loss_bytes} read again, {found.recomputed_flops} operations done again"  # fmt: skip
+            reason = (
+                found.refused
+                or f"it would save {found.us:.2f} µs: {found.saved_bytes} bytes less, {found.loss_bytes} read again, {found.recomputed_flops} operations done again"
+            )
             outcome.rejected.append(rejected(one, graph, found.us, reason))
     while True:
         selection = select(graph, open_to_choice)
-        new = {one: fused_node(projection.graph, one.nodes, one.rule) for one in selection.chosen if one not in outcome.kernels}  # fmt: skip
+        new = {
+            one: fused_node(projection.graph, one.nodes, one.rule)
+            for one in selection.chosen
+            if one not in outcome.kernels
+        }
         keys = {one: signature(_body(node)) for one, node in new.items()}
         distinct = {keys[one]: node for one, node in new.items() if keys[one] not in outcome.tried}
         if distinct:
             say(Milestone(f"Building {len(distinct)} kernels."))
-        for number, (key, made) in enumerate(zip(distinct, build_all(tuple(distinct.values())), strict=True)):  # fmt: skip
+        for number, (key, made) in enumerate(
+            zip(distinct, build_all(tuple(distinct.values())), strict=True)
+        ):
             say(Step("kernel", number + 1, len(distinct)))
             outcome.tried[key] = _proved(made, projection, model, outcome, native, sizes)
         wrong = False
@@ -200,7 +219,9 @@ def decide(
     chosen = set(selection.chosen)
     for one, us in open_to_choice.items():
         if one not in chosen:
-            outcome.rejected.append(rejected(one, graph, us, "others that share operators with it save more"))  # fmt: skip
+            outcome.rejected.append(
+                rejected(one, graph, us, "others that share operators with it save more")
+            )
     return selection
 
 
@@ -209,20 +230,35 @@ def _body(node: Node) -> Graph:
     return node.body
 
 
-def _proved(kernel: GroupKernel | FusionError, projection: Projection, model: ir.Model, outcome: Outcome, native: Native, sizes: Mapping[str, int]) -> GroupKernel | str:  # fmt: skip
+def _proved(
+    kernel: GroupKernel | FusionError,
+    projection: Projection,
+    model: ir.Model,
+    outcome: Outcome,
+    native: Native,
+    sizes: Mapping[str, int],
+) -> GroupKernel | str:
     """A kernel held against ONNX Runtime; or why there is none."""
     if isinstance(kernel, MissingError | CompileError):
         outcome.uncompiled.append(kernel)
     if isinstance(kernel, FusionError):
         return f"no kernel: {kernel.what}"
     try:
-        found = check_group(kernel, Fused(kernel.name, kernel.node), model, native, projection.nodes, projection.values, sizes)  # fmt: skip
+        found = check_group(
+            kernel,
+            Fused(kernel.name, kernel.node),
+            model,
+            native,
+            projection.nodes,
+            projection.values,
+            sizes,
+        )
     except (WorkerError, FusionError) as error:
         return f"not checked: {error}"
     for difference in found:
         if not difference.agrees:
             outcome.wrong.append(kernel)
-            return f"the kernel differs from ONNX Runtime by {difference.largest:.3g} in {difference.name}, where {difference.allowed:.3g} is allowed"  # fmt: skip
+            return f"the kernel differs from ONNX Runtime by {difference.largest:.3g} in {difference.name}, where {difference.allowed:.3g} is allowed"
     return kernel
 
 

@@ -18,7 +18,10 @@ def signature(body: Graph) -> str:
     place = {name: number for number, name in enumerate(body.values)}
 
     def told(value: Value) -> object:
-        shape = tuple(sizes.setdefault(size, f"n{len(sizes)}") if isinstance(size, str) else size for size in value.shape)  # fmt: skip
+        shape = tuple(
+            sizes.setdefault(size, f"n{len(sizes)}") if isinstance(size, str) else size
+            for size in value.shape
+        )
         return value.dtype, shape, value.kind, value.data
 
     def called(node: Node) -> object:
@@ -38,7 +41,11 @@ def for_another(kernel: GroupKernel, node: Node) -> GroupKernel:
     assert first is not None
     assert body is not None
     values = dict(zip(first.values, body.values, strict=True))
-    sizes = {size: own for name in first.values for size, own in zip(first.values[name].shape, body.values[values[name]].shape, strict=True)}  # fmt: skip
+    sizes = {
+        size: own
+        for name in first.values
+        for size, own in zip(first.values[name].shape, body.values[values[name]].shape, strict=True)
+    }
     nodes = {one.name: other for one, other in zip(first.nodes, body.nodes, strict=True)}
     said = replace(
         kernel.said,

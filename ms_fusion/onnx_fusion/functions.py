@@ -41,7 +41,12 @@ def mark(model: ir.Model, kernels: Mapping[str, str], version: str) -> None:
     model.metadata_props[MARK] = json.dumps(told, separators=(",", ":"))
 
 
-def apply(model: ir.Model, groups: Sequence[Fused], nodes: Mapping[str, ir.Node], values: Mapping[str, ir.Value]) -> None:  # fmt: skip
+def apply(
+    model: ir.Model,
+    groups: Sequence[Fused],
+    nodes: Mapping[str, ir.Node],
+    values: Mapping[str, ir.Value],
+) -> None:
     """Puts functions into the places of groups, in place; inputs and outputs keep their names.
 
     Args:
@@ -82,8 +87,15 @@ def graph_of(
     inside: list[ir.Node] = []
     for name in body.values:
         source = values.get(name)  # type: ignore[assignment]
-        if name not in fed and body.values[name].kind == "constant" and source is not None and source.const_value is not None:  # fmt: skip
-            constant = ir.node("Constant", [], {"value": source.const_value}, name=f"constant_{len(inside)}")  # fmt: skip
+        if (
+            name not in fed
+            and body.values[name].kind == "constant"
+            and source is not None
+            and source.const_value is not None
+        ):
+            constant = ir.node(
+                "Constant", [], {"value": source.const_value}, name=f"constant_{len(inside)}"
+            )
             constant.outputs[0].name = f"c{len(inside)}"
             known[source] = constant.outputs[0]
             inside.append(constant)
@@ -95,7 +107,13 @@ def graph_of(
             new.name = f"v{number}_{place}" if node.outputs[place] in used else ""
         inside.append(copy)
     outputs = [known[values[name]] for name in body.outputs]
-    return ir.Graph(inputs, outputs, nodes=inside, opset_imports=_imports(model), name=group.function)  # type: ignore[arg-type]  # fmt: skip
+    return ir.Graph(
+        inputs,
+        outputs,  # type: ignore[arg-type]
+        nodes=inside,
+        opset_imports=_imports(model),
+        name=group.function,
+    )
 
 
 def copied(node: ir.Node, known: dict[ir.Value | None, ir.Value | None], name: str) -> ir.Node:
@@ -127,8 +145,16 @@ def _fed(model: ir.Model, group: Fused, values: Mapping[str, ir.Value]) -> list[
     assert body is not None
     if model.opset_imports.get("", 0) >= ANY_CONSTANT:
         return []
-    held = {name: values[name] for name, value in body.values.items() if value.kind == "constant" and name in values}  # fmt: skip
-    return [name for name, value in held.items() if value.dtype is None or not value.dtype.is_floating_point()]  # fmt: skip
+    held = {
+        name: values[name]
+        for name, value in body.values.items()
+        if value.kind == "constant" and name in values
+    }
+    return [
+        name
+        for name, value in held.items()
+        if value.dtype is None or not value.dtype.is_floating_point()
+    ]
 
 
 def _imports(model: ir.Model) -> dict[str, int]:

@@ -24,7 +24,9 @@ def fused_node(graph: Graph, names: Sequence[str], op: str, name: str = "") -> N
     inside = set(names)
     nodes = tuple(graph.node(one) for one in names)
     made = dict.fromkeys(value for node in nodes for value in node.outputs)
-    read = dict.fromkeys(value for node in nodes for value in node.inputs if value not in made and value != ABSENT)  # fmt: skip
+    read = dict.fromkeys(
+        value for node in nodes for value in node.inputs if value not in made and value != ABSENT
+    )
     results = set(graph.outputs)
     outputs = tuple(
         value
@@ -33,7 +35,10 @@ def fused_node(graph: Graph, names: Sequence[str], op: str, name: str = "") -> N
         if value in results or any(one.name not in inside for one in graph.consumers.get(value, ()))
     )
     inputs = tuple(value for value in read if graph.values[value].kind != "constant")
-    values = {value: graph.values[value] for value in (*read, *made, *((ABSENT,) if ABSENT in graph.values else ()))}  # fmt: skip
+    values = {
+        value: graph.values[value]
+        for value in (*read, *made, *((ABSENT,) if ABSENT in graph.values else ()))
+    }
     for value in inputs:
         values[value] = replace(values[value], kind="input")
     body = Graph(op, nodes, values, inputs, outputs)
@@ -49,7 +54,13 @@ def is_closed(graph: Graph, names: Iterable[str], order: Mapping[str, int]) -> b
     """Whether no path leaves the operators and comes back."""
     inside = set(names)
     last = max(order[name] for name in inside)
-    waiting = [reader for name in inside for value in graph.node(name).outputs for reader in graph.consumers.get(value, ()) if reader.name not in inside]  # fmt: skip
+    waiting = [
+        reader
+        for name in inside
+        for value in graph.node(name).outputs
+        for reader in graph.consumers.get(value, ())
+        if reader.name not in inside
+    ]
     seen: set[str] = set()
     while waiting:
         node = waiting.pop()

@@ -33,7 +33,9 @@ class Windows:
     @property
     def reaches(self) -> tuple[int, ...]:
         """How far a window goes on each axis."""
-        return tuple((span - 1) * step + 1 for span, step in zip(self.spans, self.dilations, strict=True))  # fmt: skip
+        return tuple(
+            (span - 1) * step + 1 for span, step in zip(self.spans, self.dilations, strict=True)
+        )
 
 
 def windows(call: Call, spans: Sequence[int]) -> Windows:
@@ -54,8 +56,13 @@ def windows(call: Call, spans: Sequence[int]) -> Windows:
         return Windows(found.spans, strides, dilations, (0,) * rank, (0,) * rank)
     sizes = call.inputs[0].shape[2:]
     if not all(isinstance(size, int) for size in sizes):
-        raise InputError("a padding of a size that is not known stays with the model", place=call.node.name)  # fmt: skip
-    lacking = [max((math.ceil(size / step) - 1) * step + reach - size, 0) for size, step, reach in zip(sizes, strides, found.reaches, strict=True)]  # fmt: skip
+        raise InputError(
+            "a padding of a size that is not known stays with the model", place=call.node.name
+        )
+    lacking = [
+        max((math.ceil(size / step) - 1) * step + reach - size, 0)
+        for size, step, reach in zip(sizes, strides, found.reaches, strict=True)
+    ]
     less, more = tuple(one // 2 for one in lacking), tuple(one - one // 2 for one in lacking)
     before, after = (less, more) if mode == "SAME_UPPER" else (more, less)
     return Windows(found.spans, strides, dilations, before, after)
@@ -71,12 +78,20 @@ def _flat(array: Any) -> Any:
 
 
 def _in_two_axes(where: Windows) -> Windows:
-    return Windows((1, *where.spans), (1, *where.strides), (1, *where.dilations), (0, *where.before), (0, *where.after))  # fmt: skip
+    return Windows(
+        (1, *where.spans),
+        (1, *where.strides),
+        (1, *where.dilations),
+        (0, *where.before),
+        (0, *where.after),
+    )
 
 
 def _numbers(weight: Any, call: Call) -> tuple[int, ...]:
     if not all(isinstance(size, int) for size in weight.shape):
-        raise InputError("a filter of a size that is not known stays with the model", place=call.node.name)  # fmt: skip
+        raise InputError(
+            "a filter of a size that is not known stays with the model", place=call.node.name
+        )
     return tuple(weight.shape)
 
 
@@ -88,9 +103,12 @@ def convolution(call: Call) -> Any:
     if len(shape) == 3:
         x, weight, where = _flat(x), _flat(weight), _in_two_axes(where)
     told = {
-        "strides": list(where.strides), "pads": _pads(where), "dilations": list(where.dilations),
-        "groups": int(call.attr("group", 1)), "res_dtype": str(x.dtype),
-    }  # fmt: skip
+        "strides": list(where.strides),
+        "pads": _pads(where),
+        "dilations": list(where.dilations),
+        "groups": int(call.attr("group", 1)),
+        "res_dtype": str(x.dtype),
+    }
     if len(shape) == 5:
         found = dsl.conv3d(tensor_of(x), tensor_of(weight), list(shape), told)
     else:
@@ -105,10 +123,16 @@ def transposed_convolution(call: Call) -> Any:
     """What a convolution passes back to its input, as an operator of its own, in two axes."""
     x, weight, bias = call.inputs[0], call.inputs[1], call.given(2)
     shape = _numbers(weight, call)
-    if len(shape) != 4 or call.attr("auto_pad", "NOTSET") not in ("NOTSET", "") or call.integers("output_shape"):  # fmt: skip
+    if (
+        len(shape) != 4
+        or call.attr("auto_pad", "NOTSET") not in ("NOTSET", "")
+        or call.integers("output_shape")
+    ):
         raise InputError("only explicit paddings in two axes are built", place=call.node.name)
     if not all(isinstance(size, int) for size in x.shape[2:]):
-        raise InputError("an image of a size that is not known stays with the model", place=call.node.name)  # fmt: skip
+        raise InputError(
+            "an image of a size that is not known stays with the model", place=call.node.name
+        )
     where, groups = windows(call, shape[2:]), int(call.attr("group", 1))
     more = call.integers("output_padding") or (0, 0)
     sizes = [
@@ -124,12 +148,17 @@ def transposed_convolution(call: Call) -> Any:
         )
     ]
     told = {
-        "strides": list(where.strides), "padding": _pads(where), "dilations": list(where.dilations), "groups": groups,
+        "strides": list(where.strides),
+        "padding": _pads(where),
+        "dilations": list(where.dilations),
+        "groups": groups,
         "res_dtype": str(x.dtype),
-    }  # fmt: skip
+    }
     channels = shape[1] * groups
     image = tensor_of(x)
-    found = dsl.conv2d_backprop_input(tensor_of(weight), image, list(shape), [image.shape[0], channels, *sizes], told)  # fmt: skip
+    found = dsl.conv2d_backprop_input(
+        tensor_of(weight), image, list(shape), [image.shape[0], channels, *sizes], told
+    )
     return Traced(found) if bias is None else Traced(found) + bias.reshape((channels, 1, 1))
 
 
@@ -137,10 +166,22 @@ def _slid(call: Call, kind: str) -> tuple[Any, Windows]:
     x = call.inputs[0]
     where = windows(call, call.integers("kernel_shape") or ())
     if call.attr("ceil_mode", 0) or len([one for one in call.outputs if one.name]) > 1:
-        raise InputError("windows that stand over the edge and positions stay with the model", place=call.node.name)  # fmt: skip
+        raise InputError(
+            "windows that stand over the edge and positions stay with the model",
+            place=call.node.name,
+        )
     axes = list(range(2, x.ndim))
     pads = list(zip(where.before, where.after, strict=True))
-    found = dsl.reduce_window(tensor_of(x), kind, axes, list(where.spans), list(where.strides), list(where.dilations), padding_mode="CALCULATED", padding_dimensions=pads)  # fmt: skip
+    found = dsl.reduce_window(
+        tensor_of(x),
+        kind,
+        axes,
+        list(where.spans),
+        list(where.strides),
+        list(where.dilations),
+        padding_mode="CALCULATED",
+        padding_dimensions=pads,
+    )
     return Traced(found), where
 
 
@@ -156,7 +197,10 @@ def average_pool(call: Call) -> Any:
         return found * np.float64(1 / math.prod(where.spans)).astype(found.dtype)
     sizes = call.inputs[0].shape[2:]
     if not all(isinstance(size, int) for size in sizes):
-        raise InputError("windows over the edge of a size that is not known stay with the model", place=call.node.name)  # fmt: skip
+        raise InputError(
+            "windows over the edge of a size that is not known stay with the model",
+            place=call.node.name,
+        )
     counts = np.ones((1,) * (2 + len(sizes)))
     for axis, size in enumerate(sizes):
         starts = np.arange(found.shape[2 + axis]) * where.strides[axis] - where.before[axis]

@@ -19,20 +19,36 @@ def write_functions_in(model: ir.Model) -> None:
     Raises:
         InputError: functions call each other in a circle, make more operators than `OPERATORS_MAX`, or cannot be written in.
     """
-    calls = {name: Counter(node.op_identifier() for node in function.all_nodes()) for name, function in model.functions.items()}  # fmt: skip
+    calls = {
+        name: Counter(node.op_identifier() for node in function.all_nodes())
+        for name, function in model.functions.items()
+    }
     try:
-        order = list(TopologicalSorter({name: [one for one in called if one in calls] for name, called in calls.items()}).static_order())  # fmt: skip
+        order = list(
+            TopologicalSorter(
+                {name: [one for one in called if one in calls] for name, called in calls.items()}
+            ).static_order()
+        )
     except CycleError as error:
         circle = " → ".join(name[1] for name in error.args[1])
-        raise InputError("functions of the model call each other in a circle", got=circle[:200]) from None  # fmt: skip
+        raise InputError(
+            "functions of the model call each other in a circle", got=circle[:200]
+        ) from None
     operators: dict[ir.OperatorIdentifier, int] = {}
     for name in order:
         operators[name] = sum(count * operators.get(one, 1) for one, count in calls[name].items())
     total = sum(operators.get(node.op_identifier(), 1) for node in model.graph.all_nodes())
     if total > OPERATORS_MAX:
-        raise InputError("functions of the model make too many operators", expected=f"at most {OPERATORS_MAX}", got=f"{total:.3g}")  # fmt: skip
+        raise InputError(
+            "functions of the model make too many operators",
+            expected=f"at most {OPERATORS_MAX}",
+            got=f"{total:.3g}",
+        )
     try:
         passes.InlinePass()(model)
     except Exception as error:
         # whatever the library raises on functions that do not fit the model
-        raise InputError("the functions of the model cannot be written into its graph", got=f"{type(error).__name__}: {str(error)[:200]}") from error  # fmt: skip
+        raise InputError(
+            "the functions of the model cannot be written into its graph",
+            got=f"{type(error).__name__}: {str(error)[:200]}",
+        ) from error

@@ -30,7 +30,9 @@ TRIED_SIZE = 3
 """Sizes that only come when the model runs are this one where an operator file is tried."""
 
 
-def write_kernel(place: Path, alike: Sequence[GroupKernel], device: str, *, debug: bool = False) -> dict[str, Any]:  # fmt: skip
+def write_kernel(
+    place: Path, alike: Sequence[GroupKernel], device: str, *, debug: bool = False
+) -> dict[str, Any]:
     """Writes the files that groups with the same kernel share into a directory; their entry of the manifest.
 
     The files and the entry speak of the first group; ``groups`` names the operators of each.
@@ -47,7 +49,12 @@ def write_kernel(place: Path, alike: Sequence[GroupKernel], device: str, *, debu
     text, lines = commented(kernel, head.count("\n")) if debug else (kernel.source, ())
     (place / f"{kernel.name}.c").write_text(head + text, "utf-8")
     tbe, tbe_lines = _write_tbe(place, kernel, SOCS.get(device, OTHER_SOC))
-    told: dict[str, Any] = {"name": kernel.name, "rule": kernel.node.op, "c": f"{kernel.name}.c", "tbe": tbe}  # fmt: skip
+    told: dict[str, Any] = {
+        "name": kernel.name,
+        "rule": kernel.node.op,
+        "c": f"{kernel.name}.c",
+        "tbe": tbe,
+    }
     if debug:
         told["lines"] = f"{kernel.name}.lines.json"
         (place / told["lines"]).write_text(line_map(c=lines, tbe=tbe_lines), "utf-8")
@@ -71,7 +78,9 @@ def _told(value: Value) -> dict[str, Any]:
     return {"value": value.name, "dtype": value.dtype, "shape": list(value.shape)}
 
 
-def _write_tbe(place: Path, kernel: GroupKernel, soc: str) -> tuple[dict[str, Any], tuple[Line, ...]]:  # fmt: skip
+def _write_tbe(
+    place: Path, kernel: GroupKernel, soc: str
+) -> tuple[dict[str, Any], tuple[Line, ...]]:
     """The operator file: for which chips it builds, and where its lines came from."""
     try:
         source = tbe_source(kernel)
@@ -83,7 +92,10 @@ def _write_tbe(place: Path, kernel: GroupKernel, soc: str) -> tuple[dict[str, An
     if refused["cpu"]:
         file.unlink()
         return {"file": None, "refused": refused["cpu"]}, ()
-    told: dict[str, Any] = {"file": file.name, "builds_for": [one for one, why in refused.items() if not why]}  # fmt: skip
+    told: dict[str, Any] = {
+        "file": file.name,
+        "builds_for": [one for one, why in refused.items() if not why],
+    }
     if refused[soc]:
         told["refused"] = f"{soc}: {refused[soc]}"
     if source.has_product:

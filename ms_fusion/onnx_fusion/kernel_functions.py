@@ -57,7 +57,9 @@ def as_kernels(
         projection = project(model)
         sized, known = with_sizes(model, projection, sizes, native)
         _, tried = with_sizes(model, projection, sizes, native, others=SYMBOL_SIZE)
-        candidates = within_known_sizes(candidates_in(sized, rules, searches, task.kinds), projection.graph)  # fmt: skip
+        candidates = within_known_sizes(
+            candidates_in(sized, rules, searches, task.kinds), projection.graph
+        )
         task.say(Milestone(found_text(len(sized.nodes), len(candidates))))
         worth = worth_of(candidates, sized, task.device, capacity_share)
         outcome = Outcome(
@@ -72,18 +74,40 @@ def as_kernels(
             task.say("comparing in ONNX Runtime")
             compared = Comparison(task.source, projection.graph, sizes, task.defaults, native)
             found = compared.with_fused(fused)
-            show = lambda kernel, inputs=None: _shown(shown, kernel, model, projection, tried, native, inputs)  # noqa: E731  # fmt: skip
+            show = lambda kernel, inputs=None: _shown(  # noqa: E731
+                shown, kernel, model, projection, tried, native, inputs
+            )
             for kernel in outcome.wrong:
                 show(kernel)
             while selection.chosen and not agree(found):
-                wrong = culprit(selection.chosen, lambda some: agree(compared.with_fused(_fused(model, some, outcome))))  # fmt: skip
-                outcome.rejected.append(rejected(wrong, sized, worth[wrong].us, "the model differs with it"))  # fmt: skip
+                wrong = culprit(
+                    selection.chosen,
+                    lambda some: agree(compared.with_fused(_fused(model, some, outcome))),
+                )
+                outcome.rejected.append(
+                    rejected(wrong, sized, worth[wrong].us, "the model differs with it")
+                )
                 show(outcome.kernels[wrong], compared.inputs)
                 selection = selection.without(wrong, worth[wrong].us)
                 fused = _fused(model, selection.chosen, outcome)
                 found = compared.with_fused(fused)
-        times = _timed(task, selection.chosen, worth, outcome) if verify and task.device.name == "cpu" else {}  # fmt: skip
-        ledger = ledger_of(task.source, sized, task.device, task.cleaned, selection, worth, outcome, known, projection, times)  # fmt: skip
+        times = (
+            _timed(task, selection.chosen, worth, outcome)
+            if verify and task.device.name == "cpu"
+            else {}
+        )
+        ledger = ledger_of(
+            task.source,
+            sized,
+            task.device,
+            task.cleaned,
+            selection,
+            worth,
+            outcome,
+            known,
+            projection,
+            times,
+        )
         return Done(fused, ledger, [outcome.kernels[one] for one in selection.chosen], found, shown)
 
     return fuse
@@ -98,13 +122,21 @@ def _fused(model: ir.Model, chosen: Sequence[Candidate], outcome: Outcome) -> ir
         kernel = outcome.kernels[one]
         groups.append(Fused(kernel.name, kernel.node))
     functions.apply(made, groups, projection.nodes, projection.values)
-    functions.mark(made, {one.function: outcome.kernels[c].name for one, c in zip(groups, chosen, strict=True)}, __version__)  # fmt: skip
+    functions.mark(
+        made,
+        {one.function: outcome.kernels[c].name for one, c in zip(groups, chosen, strict=True)},
+        __version__,
+    )
     return made
 
 
-def _timed(task: Task, chosen: Sequence[Candidate], worth: Mapping[Candidate, Benefit], outcome: Outcome) -> dict[str, tuple[float, float]]:  # fmt: skip
+def _timed(
+    task: Task, chosen: Sequence[Candidate], worth: Mapping[Candidate, Benefit], outcome: Outcome
+) -> dict[str, tuple[float, float]]:
     """Name of a kernel → µs of its operators apart, and fused; of those that promise most, where both are C."""
-    distinct = {outcome.kernels[one].name: one for one in sorted(chosen, key=lambda one: worth[one].us)}  # fmt: skip
+    distinct = {
+        outcome.kernels[one].name: one for one in sorted(chosen, key=lambda one: worth[one].us)
+    }
     wanted = list(distinct.items())[::-1][:TIMED]
     both = {}
     for number, (name, one) in enumerate(wanted):
@@ -126,9 +158,14 @@ def _least(both: Mapping[str, Rows]) -> dict[str, tuple[float, float]]:
 
 
 def _shown(
-    shown: list[Reproducer], kernel: GroupKernel, model: ir.Model, projection: Projection, sizes: Mapping[str, int],
-    native: Native, inputs: Mapping[str, np.ndarray] | None,
-) -> None:  # fmt: skip
+    shown: list[Reproducer],
+    kernel: GroupKernel,
+    model: ir.Model,
+    projection: Projection,
+    sizes: Mapping[str, int],
+    native: Native,
+    inputs: Mapping[str, np.ndarray] | None,
+) -> None:
     """Adds what shows that a fusion is wrong; none where ONNX Runtime gives no numbers for it alone."""
     with suppress(WorkerError, FusionError):
         shown.append(reproducer(kernel, model, projection, sizes, native, inputs))

@@ -50,7 +50,9 @@ def launches(body: Graph) -> tuple[Graph, ...]:
     found = served(body)
     made = []
     for part in parts(found):
-        names = part.covered if isinstance(part, LibraryStep) else [node.name for node in part.nodes]  # fmt: skip
+        names = (
+            part.covered if isinstance(part, LibraryStep) else [node.name for node in part.nodes]
+        )
         node = fused_node(found, sorted(names, key=[one.name for one in found].index), "Part")
         assert node.body is not None
         made.append(node.body)
@@ -86,7 +88,14 @@ def served(body: Graph) -> Graph:
         if node.op == "ReLU":
             values[ZERO] = Value(ZERO, (), "float32", "constant", 0.0)
             told = {**dict(node.attrs), ONNX_OP: "Max"}
-            nodes.append(replace(node, op="Maximum", inputs=(node.inputs[0], ZERO), attrs=tuple(sorted(told.items()))))  # fmt: skip
+            nodes.append(
+                replace(
+                    node,
+                    op="Maximum",
+                    inputs=(node.inputs[0], ZERO),
+                    attrs=tuple(sorted(told.items())),
+                )
+            )
         elif is_matrix_product(node.op):
             nodes += _product(node, values)
         else:
@@ -103,11 +112,19 @@ def _product(node: Node, values: dict[str, Value]) -> list[Node]:
     told = dict(node.attrs)
     if node.op == "Conv2D":
         pads = told.get("pads", (0, 0, 0, 0))
-        padded = told.get("auto_pad", "NOTSET") in ("NOTSET", "VALID") and isinstance(pads, tuple) and len(pads) == 4  # fmt: skip
+        padded = (
+            told.get("auto_pad", "NOTSET") in ("NOTSET", "VALID")
+            and isinstance(pads, tuple)
+            and len(pads) == 4
+        )
         if not (known and len(left.shape) == 4 and padded):
             return [replace(node, op="Conv")]
         above, before, below, after = pads
-        told |= {"stride": told.get("strides", (1, 1)), "dilation": told.get("dilations", (1, 1)), "pad_list": (above, below, before, after)}  # fmt: skip
+        told |= {
+            "stride": told.get("strides", (1, 1)),
+            "dilation": told.get("dilations", (1, 1)),
+            "pad_list": (above, below, before, after),
+        }
         return [replace(node, inputs=(*node.inputs[:2], *rest), attrs=tuple(sorted(told.items())))]
     scaled = told.get("alpha", 1.0) != 1.0 or told.get("beta", 1.0) != 1.0
     if not known or scaled or min(len(left.shape), len(right.shape)) < 2:
@@ -116,7 +133,9 @@ def _product(node: Node, values: dict[str, Value]) -> list[Node]:
     if rest and values[rest[0]].shape == result.shape:
         inner = replace(result, name=f"{result.name}, before it is added to", kind="result")
         values[inner.name] = inner
-        total = Node(f"{node.name}, added", "Add", (inner.name, rest[0]), node.outputs, ((ONNX_OP, "Add"),))  # fmt: skip
+        total = Node(
+            f"{node.name}, added", "Add", (inner.name, rest[0]), node.outputs, ((ONNX_OP, "Add"),)
+        )
         return [replace(node, inputs=node.inputs[:2], outputs=(inner.name,)), total]
     if rest and values[rest[0]].shape != result.shape[-1:]:
         return [replace(node, op="Product")]

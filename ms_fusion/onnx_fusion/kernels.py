@@ -32,8 +32,18 @@ from tbe_impl.tracing.arrays import Traced, tensor_of
 
 HALF = frozenset({"float16", "bfloat16"})
 DTYPES = HALF | {
-    "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool",
-}  # fmt: skip
+    "float32",
+    "float64",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "bool",
+}
 NAME_DIGITS, STEM_LENGTH = 12, 27
 """Of the hash and before it: together they are as long as the symbol of a kernel may be."""
 UNNAMED = frozenset({*SEARCHES, "Part"})
@@ -165,7 +175,9 @@ def _stored(body: Graph, group: Said) -> tuple[int, ...]:
     if not names:
         return ()
     found = storable(*([one.tensor for one in some] for some in (group.outputs, group.inputs)))
-    return tuple(number for number, tensor in enumerate(found) if group.values.get(id(tensor)) in names)  # fmt: skip
+    return tuple(
+        number for number, tensor in enumerate(found) if group.values.get(id(tensor)) in names
+    )
 
 
 def _compiled(group: GroupKernel) -> GroupKernel:
@@ -213,11 +225,17 @@ def for_shapes(node: Node, shapes: Mapping[str, Sequence[int]]) -> Kernel | None
     """
     assert node.body is not None
     values = node.body.values
-    given = {name: dsl.placeholder(list(shape), values[name].dtype, f"x{number}") for number, (name, shape) in enumerate(shapes.items())}  # fmt: skip
+    given = {
+        name: dsl.placeholder(list(shape), values[name].dtype, f"x{number}")
+        for number, (name, shape) in enumerate(shapes.items())
+    }
     group = _said(node.body, given)
     if not group.doubtful:
         return None
-    inputs, outputs = (tuple(replace(one, shape=_numbers(one.tensor)) for one in some) for some in (group.inputs, group.outputs))  # fmt: skip
+    inputs, outputs = (
+        tuple(replace(one, shape=_numbers(one.tensor)) for one in some)
+        for some in (group.inputs, group.outputs)
+    )
     return Kernel(identifier(node.op), "cpu", inputs, outputs)
 
 
@@ -226,7 +244,9 @@ def _numbers(tensor: Tensor) -> tuple[int, ...]:
     return tuple(int(size.value) for size in tensor.shape if isinstance(size, Const))
 
 
-def _said(body: Graph, given: Mapping[str, Tensor] | None = None, doubtful: frozenset[str] = frozenset()) -> Said:  # fmt: skip
+def _said(
+    body: Graph, given: Mapping[str, Tensor] | None = None, doubtful: frozenset[str] = frozenset()
+) -> Said:
     """A group as tensors of the language; of new inputs, or of those that are given. Doubtful symbols say nothing of a size."""
     symbols: dict[str, Any] = {}
     met: list[tuple[str, Any]] = []
@@ -267,7 +287,9 @@ def _said(body: Graph, given: Mapping[str, Tensor] | None = None, doubtful: froz
     outputs = []
     for number, name in enumerate(body.outputs):
         value = _checked(body.values[name])
-        found = tensors[name].astype(numpy_dtype(value.dtype)) if value.dtype in HALF else tensors[name]  # fmt: skip
+        found = (
+            tensors[name].astype(numpy_dtype(value.dtype)) if value.dtype in HALF else tensors[name]
+        )
         tensor = _own(tensor_of(found), inputs)
         _enter(tensor, name, body.producers[name], values, stages)
         outputs.append(Argument(tensor, _declared(value), f"y{number}"))
@@ -277,15 +299,25 @@ def _said(body: Graph, given: Mapping[str, Tensor] | None = None, doubtful: froz
 def _as_large(tensor: Tensor, value: Value, node: Node) -> Tensor:
     """A result, which has the sizes that the graph says."""
     own = [size.value if isinstance(size, Const) else size for size in tensor.shape]
-    if any(isinstance(one, int) and isinstance(size, int) and 0 <= size != one for size, one in zip(value.shape, own, strict=False)):  # fmt: skip
-        raise InputError("its result has other sizes than the graph says", place=node.name, expected=str(value.shape), got=str(tuple(own)))  # fmt: skip
+    if any(
+        isinstance(one, int) and isinstance(size, int) and 0 <= size != one
+        for size, one in zip(value.shape, own, strict=False)
+    ):
+        raise InputError(
+            "its result has other sizes than the graph says",
+            place=node.name,
+            expected=str(value.shape),
+            got=str(tuple(own)),
+        )
     return tensor
 
 
 def _sizes_of(tensor: Tensor, value: Value) -> list[tuple[str, Any]]:
     """The symbols in the shape of a value, each with what it is in its tensor."""
     own = (size.value if isinstance(size, Const) else size for size in tensor.shape)
-    return [(size, one) for size, one in zip(value.shape, own, strict=False) if isinstance(size, str)]  # fmt: skip
+    return [
+        (size, one) for size, one in zip(value.shape, own, strict=False) if isinstance(size, str)
+    ]
 
 
 def _contradicted(met: Iterable[tuple[str, Any]]) -> set[str]:
@@ -297,7 +329,9 @@ def _contradicted(met: Iterable[tuple[str, Any]]) -> set[str]:
     return {symbol for symbol, numbers in sizes.items() if len(numbers) > 1}
 
 
-def _enter(tensor: Tensor, name: str, node: Node, values: dict[int, str], stages: dict[int, Node]) -> None:  # fmt: skip
+def _enter(
+    tensor: Tensor, name: str, node: Node, values: dict[int, str], stages: dict[int, Node]
+) -> None:
     """Enters a tensor under the value that it is, and those behind it that are new under the operator."""
     for op in stages_of([tensor], known=stages):
         for one in op.outputs if op.kind != "placeholder" else ():
@@ -306,12 +340,17 @@ def _enter(tensor: Tensor, name: str, node: Node, values: dict[int, str], stages
         values.setdefault(id(tensor), name)
 
 
-def _results(node: Node, body: Graph, tensors: Mapping[str, Any], symbols: Mapping[str, Any]) -> tuple[Any, ...]:  # fmt: skip
+def _results(
+    node: Node, body: Graph, tensors: Mapping[str, Any], symbols: Mapping[str, Any]
+) -> tuple[Any, ...]:
     outputs = tuple(_checked(value) for value in body.outputs_of(node) if value.name)
     sizes = tuple(tuple(_known(size, symbols) for size in value.shape) for value in outputs)
     needed = _needed(node)
     given = (tensors.get(name) for name in node.inputs)
-    inputs = tuple(one if number < needed or isinstance(one, np.ndarray) else None for number, one in enumerate(given))  # fmt: skip
+    inputs = tuple(
+        one if number < needed or isinstance(one, np.ndarray) else None
+        for number, one in enumerate(given)
+    )
     try:
         return said(Call(node, inputs, outputs, sizes))
     except Exception as error:

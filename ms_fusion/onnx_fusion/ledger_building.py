@@ -23,7 +23,7 @@ from ms_fusion.rewrite import Candidate
 
 MADE_UP = "unk__"
 """How the names of sizes begin that shape inference gives, and nobody knows."""
-RUNS_AS_BEFORE = "ONNX Runtime runs the fused model as before, operator by operator. What is saved is saved where its kernels run: in `ms_fusion.from_onnx`."  # fmt: skip
+RUNS_AS_BEFORE = "ONNX Runtime runs the fused model as before, operator by operator. What is saved is saved where its kernels run: in `ms_fusion.from_onnx`."
 """Of a model whose groups are functions of its own."""
 NAMED = 3
 """So many of a kind are named."""
@@ -51,11 +51,25 @@ def ledger_of(
     for one in selection.chosen:
         name = outcome.kernels[one].name
         apart_us, us = times.get(name, (None, None))
-        kernels.append(kernel_of(one, graph, device, worth[one], name, "ms_fusion", beforehand, time_us=us, unfused_time_us=apart_us))  # fmt: skip
+        kernels.append(
+            kernel_of(
+                one,
+                graph,
+                device,
+                worth[one],
+                name,
+                "ms_fusion",
+                beforehand,
+                time_us=us,
+                unfused_time_us=apart_us,
+            )
+        )
     how = "exact" if selection.is_exact else f"by search, at most {selection.gap:.1%} from the best"
     saved = {one: worth[one] for one in selection.chosen}
     told = {"candidates": len(worth), "selection": how}
-    ledger = ledger_of_kernels(source, graph, device, cleaned, saved, kernels, outcome.rejected, sizes, projection, told)  # fmt: skip
+    ledger = ledger_of_kernels(
+        source, graph, device, cleaned, saved, kernels, outcome.rejected, sizes, projection, told
+    )
     elsewhere = (RUNS_AS_BEFORE,) if kernels else ()
     return replace(
         ledger,
@@ -91,15 +105,28 @@ def ledger_of_kernels(
     after = Graph(graph.name, tuple(nodes), values, graph.inputs, graph.outputs)
     met = {size for name in graph.inputs for size in projection.graph.values[name].shape}
     follows = {symbol for symbol in projection.symbols if symbol in sizes and symbol not in met}
-    told_of = [symbol for symbol in projection.symbols if symbol not in follows or not symbol.startswith(MADE_UP)]  # fmt: skip
-    assumptions = [f"{symbol} is {sizes[symbol]} then" if symbol in follows else f"{symbol} is assumed to be {sizes.get(symbol, 1)}" for symbol in told_of]  # fmt: skip
+    told_of = [
+        symbol
+        for symbol in projection.symbols
+        if symbol not in follows or not symbol.startswith(MADE_UP)
+    ]
+    assumptions = [
+        f"{symbol} is {sizes[symbol]} then"
+        if symbol in follows
+        else f"{symbol} is assumed to be {sizes.get(symbol, 1)}"
+        for symbol in told_of
+    ]
     unknown = [name for name in sizes if name not in projection.symbols]
     if unknown:
         own = ", ".join(symbol for symbol in projection.symbols if symbol in met)
-        assumptions.append(f"no size of the model is called {', '.join(unknown)}; those of its inputs are {own or 'all known'}")  # fmt: skip
+        assumptions.append(
+            f"no size of the model is called {', '.join(unknown)}; those of its inputs are {own or 'all known'}"
+        )
     beforehand = cost.known_beforehand(graph)
     if beforehand:
-        assumptions.append(f"{len(beforehand)} operators compute with weights alone, so they run once and count nothing: {_some([node.name for node in graph.nodes if node.name in beforehand])}")  # fmt: skip
+        assumptions.append(
+            f"{len(beforehand)} operators compute with weights alone, so they run once and count nothing: {_some([node.name for node in graph.nodes if node.name in beforehand])}"
+        )
     steps = [f"clean-up: {count} nodes less ({what})" for what, count in cleaned.steps]
     return Ledger(
         source.name,
@@ -139,7 +166,9 @@ def unknown_sizes(graph: Graph, sizes: Mapping[str, int]) -> tuple[str, ...]:
     inputs = "; ".join(f"{name}: {', '.join(some)}" for name, some in unknown.items())
     named = dict.fromkeys(size for some in unknown.values() for size in some if " " not in size)
     ask = f" Give them: --assume {','.join(f'{size}=…' for size in named)}." if named else ""
-    return (f"Sizes of inputs that are not known count as 1, and the estimate with them ({inputs}).{ask}",)  # fmt: skip
+    return (
+        f"Sizes of inputs that are not known count as 1, and the estimate with them ({inputs}).{ask}",
+    )
 
 
 def _some(names: Sequence[str]) -> str:
@@ -147,16 +176,31 @@ def _some(names: Sequence[str]) -> str:
 
 
 def kernel_of(
-    one: Candidate, graph: Graph, device: Device, found: Benefit, name: str, generator: str, beforehand: Container[str], *, time_us: float | None = None, unfused_time_us: float | None = None
-) -> FusedKernel:  # fmt: skip
+    one: Candidate,
+    graph: Graph,
+    device: Device,
+    found: Benefit,
+    name: str,
+    generator: str,
+    beforehand: Container[str],
+    *,
+    time_us: float | None = None,
+    unfused_time_us: float | None = None,
+) -> FusedKernel:
     """A group of the graph as what the ledger knows of a kernel.
 
     What runs `beforehand` costs nothing apart.
     """
     node = fused_node(graph, one.nodes, one.rule)
     assert node.body is not None
-    apart = [Work() if inner.name in beforehand else cost.work_of(inner, node.body) for inner in node.body.nodes]  # fmt: skip
-    parts = tuple(cost.stages(work, device, matrix=cost.is_matrix_product(inner.op)) for work, inner in zip(apart, node.body.nodes, strict=True))  # fmt: skip
+    apart = [
+        Work() if inner.name in beforehand else cost.work_of(inner, node.body)
+        for inner in node.body.nodes
+    ]
+    parts = tuple(
+        cost.stages(work, device, matrix=cost.is_matrix_product(inner.op))
+        for work, inner in zip(apart, node.body.nodes, strict=True)
+    )
     work = cost.work_of(node, graph)
     has_product = any(cost.is_matrix_product(inner.op) for inner in node.body.nodes)
     stages = cost.stages(work, device, matrix=has_product)
@@ -182,13 +226,21 @@ def kernel_of(
     )
 
 
-def with_errors(ledger: Ledger, found: Sequence[Difference], reproducers: Sequence[str] = ()) -> Ledger:  # fmt: skip
+def with_errors(
+    ledger: Ledger, found: Sequence[Difference], reproducers: Sequence[str] = ()
+) -> Ledger:
     """The ledger with what comparing the models showed, and where what is wrong can be seen alone."""
     told = tuple(
         f"verified: {one.name} differs by {one.largest:.3g}, {one.allowed:.3g} is allowed"
         + ("" if one.agrees else ": WRONG")
         for one in found
     )
-    told += tuple(f"a fusion that is wrong can be seen alone: {place}/reproduce.py" for place in reproducers)  # fmt: skip
+    told += tuple(
+        f"a fusion that is wrong can be seen alone: {place}/reproduce.py" for place in reproducers
+    )
     largest = max((one.largest for one in found), default=0.0)
-    return replace(ledger, notes=(*ledger.notes, *told), output_max_abs=largest if np.isfinite(largest) else None)  # fmt: skip
+    return replace(
+        ledger,
+        notes=(*ledger.notes, *told),
+        output_max_abs=largest if np.isfinite(largest) else None,
+    )

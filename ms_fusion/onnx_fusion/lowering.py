@@ -208,16 +208,27 @@ class _Writer:
     def numbers(self, values: Sequence[int]) -> ir.Value:
         return self.op("Constant", value=ir.tensor(np.array(values, np.int64)))
 
-    def padded(self, image: ir.Value | None, before: Sequence[int], after: Sequence[int]) -> ir.Value:  # fmt: skip
+    def padded(
+        self, image: ir.Value | None, before: Sequence[int], after: Sequence[int]
+    ) -> ir.Value:
         """Zeros around the sides of an image."""
         pads = (0, 0, *before, 0, 0, *after)
         if self.version < PAD_TOLD:
             return self.op("Pad", image, pads=pads)
         return self.op("Pad", image, self.numbers(pads))
 
-    def sampled(self, image: ir.Value | None, starts: Sequence[int], counts: Sequence[int], steps: Sequence[int]) -> ir.Value:  # fmt: skip
+    def sampled(
+        self,
+        image: ir.Value | None,
+        starts: Sequence[int],
+        counts: Sequence[int],
+        steps: Sequence[int],
+    ) -> ir.Value:
         """So many places of each side of an image, from a start on, a step apart."""
-        ends = [start + (count - 1) * step + 1 for start, count, step in zip(starts, counts, steps, strict=True)]  # fmt: skip
+        ends = [
+            start + (count - 1) * step + 1
+            for start, count, step in zip(starts, counts, steps, strict=True)
+        ]
         axes = range(2, 2 + len(starts))
         if self.version >= STRIDED:
             return self.op("Slice", image, *map(self.numbers, (starts, ends, axes, steps)))

@@ -3,6 +3,8 @@
 Formulas see tensors of the language that behave like NumPy's arrays (`tbe_impl.tracing.arrays`), constants as arrays, and
 follow https://onnx.ai/onnx/operators at the version of the node. Float16 and bfloat16 are computed in float32 and rounded
 where a value leaves the kernel.
+
+One file of more than 500 lines: it is the table of lowering rules.
 """
 
 from __future__ import annotations
@@ -116,7 +118,11 @@ def _threshold(call: Call) -> Any:
 
 
 def _clip(call: Call) -> Any:
-    low, high = (call.given(1), call.given(2)) if call.version >= 11 else (call.attr("min"), call.attr("max"))  # fmt: skip
+    low, high = (
+        (call.given(1), call.given(2))
+        if call.version >= 11
+        else (call.attr("min"), call.attr("max"))
+    )
     x = call.inputs[0]
     x = x if low is None else np.maximum(x, low)
     return x if high is None else np.minimum(x, high)
@@ -139,7 +145,11 @@ def _axes(call: Call) -> tuple[int, ...]:
     return tuple(sorted({axis % ndim for axis in found}))
 
 
-def _reduction(function: Callable[..., Any], before: Callable[[Any], Any] = lambda x: x, after: Callable[[Any], Any] = lambda x: x) -> Meaning:  # fmt: skip
+def _reduction(
+    function: Callable[..., Any],
+    before: Callable[[Any], Any] = lambda x: x,
+    after: Callable[[Any], Any] = lambda x: x,
+) -> Meaning:
     def meaning(call: Call) -> Any:
         x, axes = before(call.inputs[0]), _axes(call)
         found = function(x, axis=axes, keepdims=bool(call.attr("keepdims", 1))) if axes else x
@@ -168,7 +178,9 @@ def _soft_axis(call: Call) -> int:
     """Before version 13 the axes from the named one on are one."""
     axis = call.axis(-1 if call.version >= 13 else 1)
     if call.version < 13 and axis != call.inputs[0].ndim - 1:
-        raise InputError("a softmax over several axes at once stays with the model", place=call.node.name)  # fmt: skip
+        raise InputError(
+            "a softmax over several axes at once stays with the model", place=call.node.name
+        )
     return axis
 
 
@@ -207,7 +219,11 @@ def _rms_norm(call: Call) -> Any:
 
 
 def _along_channels(x: Any, ndim: int) -> Any:
-    return x.reshape((-1,) + (1,) * (ndim - 2)) if isinstance(x, np.ndarray) else x.reshape((x.shape[0],) + (1,) * (ndim - 2))  # fmt: skip
+    return (
+        x.reshape((-1,) + (1,) * (ndim - 2))
+        if isinstance(x, np.ndarray)
+        else x.reshape((x.shape[0],) + (1,) * (ndim - 2))
+    )
 
 
 def _batch_norm(call: Call) -> Any:
@@ -235,7 +251,9 @@ def _made_of_known(call: Call) -> tuple[int, ...] | None:
     told = call.integers("axes" if op in ("Squeeze", "Unsqueeze") else "shape", 1)
     if op == "Squeeze":
         axes = told and {axis % len(own) for axis in told}
-        return tuple(size for axis, size in enumerate(own) if (axis not in axes if axes else size != 1))  # fmt: skip
+        return tuple(
+            size for axis, size in enumerate(own) if (axis not in axes if axes else size != 1)
+        )
     if told is None:
         return None
     if op == "Unsqueeze":
@@ -243,7 +261,10 @@ def _made_of_known(call: Call) -> tuple[int, ...] | None:
         return tuple(1 if axis in axes else next(rest) for axis in range(len(own) + len(told)))
     if op == "Expand":
         return np.broadcast_shapes(own, told)
-    return tuple(own[axis] if size == 0 and not call.attr("allowzero", 0) else size for axis, size in enumerate(told))  # fmt: skip
+    return tuple(
+        own[axis] if size == 0 and not call.attr("allowzero", 0) else size
+        for axis, size in enumerate(told)
+    )
 
 
 def _shape_of_result(call: Call) -> tuple[Any, ...]:
@@ -255,7 +276,11 @@ def _shape_of_result(call: Call) -> tuple[Any, ...]:
 
 def _reshaped(call: Call) -> Any:
     sizes = _made_of_known(call) or call.sizes[0]
-    wanted = [-1 if size is None else size for size in sizes] if sizes.count(None) == 1 else _shape_of_result(call)  # fmt: skip
+    wanted = (
+        [-1 if size is None else size for size in sizes]
+        if sizes.count(None) == 1
+        else _shape_of_result(call)
+    )
     return Traced(dsl.ext.reshape(tensor_of(call.inputs[0]), list(wanted)))
 
 
@@ -276,10 +301,14 @@ def _slice(call: Call) -> Any:
     at: list[Any] = [slice(None)] * x.ndim
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
         if step < 0:
-            raise InputError("a slice that runs backwards stays with the model", place=call.node.name)  # fmt: skip
+            raise InputError(
+                "a slice that runs backwards stays with the model", place=call.node.name
+            )
         size = x.shape[axis % x.ndim]
         if not isinstance(size, int) and not (start == 0 and end >= INTEGERS_MAX // 2):
-            raise InputError("a slice of a size that is not known stays with the model", place=call.node.name)  # fmt: skip
+            raise InputError(
+                "a slice of a size that is not known stays with the model", place=call.node.name
+            )
         at[axis % x.ndim] = slice(start or None, None if end >= INTEGERS_MAX // 2 else end, step)
     return x[tuple(at)]
 
@@ -292,7 +321,9 @@ def _split(call: Call) -> Sequence[Any]:
     x, axis = call.inputs[0], call.axis(0)
     size = x.shape[axis]
     if not isinstance(size, int):
-        raise InputError("a split of a size that is not known stays with the model", place=call.node.name)  # fmt: skip
+        raise InputError(
+            "a split of a size that is not known stays with the model", place=call.node.name
+        )
     parts = call.integers("split", 1)
     if parts is None:
         each = math.ceil(size / len(call.outputs))
@@ -311,7 +342,9 @@ def _pad(call: Call) -> Any:
     if mode != "constant" or min(pads, default=0) < 0:
         raise InputError("only a padding with a number is built", place=call.node.name)
     if isinstance(value, Traced):
-        raise InputError("what is padded with is computed while the model runs", place=call.node.name)  # fmt: skip
+        raise InputError(
+            "what is padded with is computed while the model runs", place=call.node.name
+        )
     number = call.attr("value", 0.0) if value is None else np.asarray(value).reshape(-1)[0]
     widths = [(0, 0)] * x.ndim
     for place, axis in enumerate(axes or range(x.ndim)):
@@ -330,44 +363,110 @@ def _gemm(call: Call) -> Any:
 MEANINGS: Mapping[str, Meaning] = MappingProxyType(
     {
         # one tensor
-        "Abs": _unary(np.abs), "Neg": _unary(np.negative), "Exp": _unary(np.exp), "Log": _unary(np.log),
-        "Sqrt": _unary(np.sqrt), "Reciprocal": _unary(lambda x: 1 / x), "Sin": _unary(np.sin), "Cos": _unary(np.cos),
-        "Tan": _unary(np.tan), "Asin": _unary(np.arcsin), "Acos": _unary(np.arccos), "Atan": _unary(np.arctan),
-        "Sinh": _unary(np.sinh), "Cosh": _unary(np.cosh), "Asinh": _unary(np.arcsinh), "Acosh": _unary(np.arccosh),
-        "Atanh": _unary(np.arctanh), "Tanh": _unary(_tanh), "Sigmoid": _unary(_sigmoid), "Erf": _unary(_erf),
-        "Floor": _unary(np.floor), "Ceil": _unary(np.ceil), "Round": _unary(np.rint), "Sign": _unary(np.sign),
-        "Relu": _unary(lambda x: np.maximum(x, 0)), "Not": _unary(np.logical_not), "IsNaN": _unary(np.isnan),
-        "Softplus": _unary(_softplus), "Softsign": _unary(lambda x: x / (1 + np.abs(x))),
-        "Mish": _unary(lambda x: x * _tanh(_softplus(x))), "Identity": _unary(lambda x: x),
-        "LeakyRelu": _leaky, "Elu": lambda call: _elu(call.inputs[0], call.attr("alpha", 1.0)), "Selu": _selu, "Celu": _celu,
-        "PRelu": _prelu, "HardSigmoid": _hard_sigmoid, "HardSwish": _hard_swish, "Gelu": _gelu, "Swish": _swish,
-        "ThresholdedRelu": _threshold, "Clip": _clip, "Cast": _cast,
+        "Abs": _unary(np.abs),
+        "Neg": _unary(np.negative),
+        "Exp": _unary(np.exp),
+        "Log": _unary(np.log),
+        "Sqrt": _unary(np.sqrt),
+        "Reciprocal": _unary(lambda x: 1 / x),
+        "Sin": _unary(np.sin),
+        "Cos": _unary(np.cos),
+        "Tan": _unary(np.tan),
+        "Asin": _unary(np.arcsin),
+        "Acos": _unary(np.arccos),
+        "Atan": _unary(np.arctan),
+        "Sinh": _unary(np.sinh),
+        "Cosh": _unary(np.cosh),
+        "Asinh": _unary(np.arcsinh),
+        "Acosh": _unary(np.arccosh),
+        "Atanh": _unary(np.arctanh),
+        "Tanh": _unary(_tanh),
+        "Sigmoid": _unary(_sigmoid),
+        "Erf": _unary(_erf),
+        "Floor": _unary(np.floor),
+        "Ceil": _unary(np.ceil),
+        "Round": _unary(np.rint),
+        "Sign": _unary(np.sign),
+        "Relu": _unary(lambda x: np.maximum(x, 0)),
+        "Not": _unary(np.logical_not),
+        "IsNaN": _unary(np.isnan),
+        "Softplus": _unary(_softplus),
+        "Softsign": _unary(lambda x: x / (1 + np.abs(x))),
+        "Mish": _unary(lambda x: x * _tanh(_softplus(x))),
+        "Identity": _unary(lambda x: x),
+        "LeakyRelu": _leaky,
+        "Elu": lambda call: _elu(call.inputs[0], call.attr("alpha", 1.0)),
+        "Selu": _selu,
+        "Celu": _celu,
+        "PRelu": _prelu,
+        "HardSigmoid": _hard_sigmoid,
+        "HardSwish": _hard_swish,
+        "Gelu": _gelu,
+        "Swish": _swish,
+        "ThresholdedRelu": _threshold,
+        "Clip": _clip,
+        "Cast": _cast,
         # several
-        "Add": _binary(np.add), "Sub": _binary(np.subtract), "Mul": _binary(np.multiply), "Div": _binary(_quotient),
-        "Pow": _binary(np.power), "Mod": _modulo, "Max": _several(np.maximum), "Min": _several(np.minimum),
-        "Sum": _several(np.add), "Mean": lambda call: _several(np.add)(call) / len(call.inputs),
-        "Equal": _binary(np.equal), "Greater": _binary(np.greater), "Less": _binary(np.less),
-        "GreaterOrEqual": _binary(np.greater_equal), "LessOrEqual": _binary(np.less_equal),
-        "And": _binary(np.logical_and), "Or": _binary(np.logical_or), "Xor": _binary(np.logical_xor),
+        "Add": _binary(np.add),
+        "Sub": _binary(np.subtract),
+        "Mul": _binary(np.multiply),
+        "Div": _binary(_quotient),
+        "Pow": _binary(np.power),
+        "Mod": _modulo,
+        "Max": _several(np.maximum),
+        "Min": _several(np.minimum),
+        "Sum": _several(np.add),
+        "Mean": lambda call: _several(np.add)(call) / len(call.inputs),
+        "Equal": _binary(np.equal),
+        "Greater": _binary(np.greater),
+        "Less": _binary(np.less),
+        "GreaterOrEqual": _binary(np.greater_equal),
+        "LessOrEqual": _binary(np.less_equal),
+        "And": _binary(np.logical_and),
+        "Or": _binary(np.logical_or),
+        "Xor": _binary(np.logical_xor),
         "Where": lambda call: np.where(*call.inputs),
         # reductions and norms
-        "ReduceSum": _reduction(np.sum), "ReduceMean": _reduction(np.mean), "ReduceMax": _reduction(np.max),
-        "ReduceMin": _reduction(np.min), "ReduceProd": _reduction(np.prod), "ReduceL1": _reduction(np.sum, np.abs),
-        "ReduceL2": _reduction(np.sum, np.square, np.sqrt), "ReduceSumSquare": _reduction(np.sum, np.square),
-        "ReduceLogSum": _reduction(np.sum, after=np.log), "ReduceLogSumExp": _log_sum_exp,
-        "GlobalAveragePool": _global_mean, "GlobalMaxPool": _global_max,
-        "Softmax": _softmax, "LogSoftmax": _log_softmax, "LayerNormalization": _layer_norm,
-        "RMSNormalization": _rms_norm, "BatchNormalization": _batch_norm, "InstanceNormalization": _instance_norm,
+        "ReduceSum": _reduction(np.sum),
+        "ReduceMean": _reduction(np.mean),
+        "ReduceMax": _reduction(np.max),
+        "ReduceMin": _reduction(np.min),
+        "ReduceProd": _reduction(np.prod),
+        "ReduceL1": _reduction(np.sum, np.abs),
+        "ReduceL2": _reduction(np.sum, np.square, np.sqrt),
+        "ReduceSumSquare": _reduction(np.sum, np.square),
+        "ReduceLogSum": _reduction(np.sum, after=np.log),
+        "ReduceLogSumExp": _log_sum_exp,
+        "GlobalAveragePool": _global_mean,
+        "GlobalMaxPool": _global_max,
+        "Softmax": _softmax,
+        "LogSoftmax": _log_softmax,
+        "LayerNormalization": _layer_norm,
+        "RMSNormalization": _rms_norm,
+        "BatchNormalization": _batch_norm,
+        "InstanceNormalization": _instance_norm,
         # shapes and places
-        "Reshape": _reshaped, "Squeeze": _reshaped, "Unsqueeze": _reshaped, "Flatten": _reshaped,
-        "Transpose": _transpose, "Expand": _expand, "Slice": _slice, "Concat": _concat, "Split": _split, "Tile": _tile,
+        "Reshape": _reshaped,
+        "Squeeze": _reshaped,
+        "Unsqueeze": _reshaped,
+        "Flatten": _reshaped,
+        "Transpose": _transpose,
+        "Expand": _expand,
+        "Slice": _slice,
+        "Concat": _concat,
+        "Split": _split,
+        "Tile": _tile,
         "Pad": _pad,
         # images
-        "MaxPool": max_pool, "AveragePool": average_pool,
+        "MaxPool": max_pool,
+        "AveragePool": average_pool,
         # products, by a library
-        "MatMul": _binary(np.matmul), "Gemm": _gemm, "Conv": convolution, "ConvTranspose": transposed_convolution,
+        "MatMul": _binary(np.matmul),
+        "Gemm": _gemm,
+        "Conv": convolution,
+        "ConvTranspose": transposed_convolution,
     }
-)  # fmt: skip
+)
 """Operator of ONNX's own domain → its formula."""
 
 
@@ -380,7 +479,12 @@ def has_meaning(node: Node, graph: Graph) -> bool:
     Arithmetic with a few whole numbers computes sizes and places; it stays with the model, whose runtime does it at once.
     """
     results = graph.outputs_of(node)
-    counts = all(value.dtype.startswith(("int", "uint")) and not value.is_dynamic and value.elements <= SHAPE_ELEMENTS for value in results)  # fmt: skip
+    counts = all(
+        value.dtype.startswith(("int", "uint"))
+        and not value.is_dynamic
+        and value.elements <= SHAPE_ELEMENTS
+        for value in results
+    )
     return str(node.attr(ONNX_OP)) in MEANINGS and not counts
 
 

@@ -68,8 +68,10 @@ class Native:
         try:
             question.write_bytes(_without_weights(model))
         except Exception as error:
-            raise InputError("this is no valid ONNX model", got=str(error.__cause__ or error)[:200]) from error  # fmt: skip
-        self._shapes.ask({"model": str(question), "into": str(answer)}, timeout_s=SHAPES_LIMIT_S)  # fmt: skip
+            raise InputError(
+                "this is no valid ONNX model", got=str(error.__cause__ or error)[:200]
+            ) from error
+        self._shapes.ask({"model": str(question), "into": str(answer)}, timeout_s=SHAPES_LIMIT_S)
         try:
             found = ir.load(answer)
             for ours, theirs in zip(model.graphs(), found.graphs(), strict=True):
@@ -96,7 +98,13 @@ class Native:
             one for one in dict.fromkeys(node.inputs) if one is not None
         ):
             known[value] = ir.Value(name=f"x{number}", shape=value.shape, type=value.type)
-        alone = ir.Node("", node.op_type, [known[one] for one in node.inputs], list(node.attributes.values()), num_outputs=len(node.outputs))  # fmt: skip
+        alone = ir.Node(
+            "",
+            node.op_type,
+            [known[one] for one in node.inputs],
+            list(node.attributes.values()),
+            num_outputs=len(node.outputs),
+        )
         for number, (own, value) in enumerate(zip(alone.outputs, node.outputs, strict=True)):
             own.name, own.shape, own.type = (
                 f"y{number}" if value.name else "",
@@ -111,7 +119,10 @@ class Native:
             model = ir.Model(graph, ir_version=10)
             passes.AddDefaultAttributesPass()(model)  # functions refer to those, too
             ir.save(model, question)
-            self._shapes.ask({"model": str(question), "into": str(answer), "operator": node.op_type}, timeout_s=SHAPES_LIMIT_S)  # fmt: skip
+            self._shapes.ask(
+                {"model": str(question), "into": str(answer), "operator": node.op_type},
+                timeout_s=SHAPES_LIMIT_S,
+            )
             found = ir.load(answer).graph
         except WorkerError:
             raise
@@ -122,9 +133,7 @@ class Native:
                 file.unlink(missing_ok=True)
         return None if any(one.op_type == node.op_type for one in found) else found
 
-    def run(
-        self, model: Path, inputs: Mapping[str, np.ndarray], *, repeats: int = 0
-    ) -> Ran:  # fmt: skip
+    def run(self, model: Path, inputs: Mapping[str, np.ndarray], *, repeats: int = 0) -> Ran:
         """Runs a model in ONNX Runtime, and `repeats` times more for the clock.
 
         Raises:
@@ -189,4 +198,6 @@ def _merge(ours: ir.Graph, theirs: ir.Graph) -> None:
 
 
 def _is_better(found: ir.Shape, known: ir.Shape | None) -> bool:
-    return known is None or sum(isinstance(size, int) for size in found) > sum(isinstance(size, int) for size in known)  # fmt: skip
+    return known is None or sum(isinstance(size, int) for size in found) > sum(
+        isinstance(size, int) for size in known
+    )

@@ -48,7 +48,9 @@ def infer(request: Mapping[str, Any]) -> dict[str, Any]:
 
     proto = onnx.ModelProto.FromString(Path(request["model"]).read_bytes())
     if "operator" in request and not _is_own_function(proto):
-        found = onnx.inliner.inline_selected_functions(proto, [("", request["operator"])], inline_schema_functions=True)  # fmt: skip
+        found = onnx.inliner.inline_selected_functions(
+            proto, [("", request["operator"])], inline_schema_functions=True
+        )
     elif "operator" in request:
         found = onnx.inliner.inline_local_functions(proto)
     else:
@@ -88,7 +90,9 @@ def run(request: Mapping[str, Any]) -> dict[str, Any]:
     results = session.run(None, feeds)
     if request.get("outputs"):
         names = (output.name for output in session.get_outputs())
-        tensor_files.write(Path(request["outputs"]), dict(zip(names, map(np.asarray, results), strict=True)))  # fmt: skip
+        tensor_files.write(
+            Path(request["outputs"]), dict(zip(names, map(np.asarray, results), strict=True))
+        )
     seconds = []
     for _ in range(request.get("repeats", 0)):
         begin = time.perf_counter()

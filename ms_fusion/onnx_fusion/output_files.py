@@ -28,10 +28,22 @@ def check_weights(model: ir.Model, places: Sequence[Path | None]) -> None:
     """Raises `InputError` where something would be written over a file with weights of the input."""
     for place in places:
         if place is not None and _is_needed(place, model):
-            raise InputError("the input's weights lie there", place=str(place), expected="another file than those of the model")  # fmt: skip
+            raise InputError(
+                "the input's weights lie there",
+                place=str(place),
+                expected="another file than those of the model",
+            )
 
 
-def write(model: ir.Model, target: Path, kernels: Sequence[GroupKernel] | None, device: str, shown: Sequence[Reproducer] = (), *, debug: bool = False) -> None:  # fmt: skip
+def write(
+    model: ir.Model,
+    target: Path,
+    kernels: Sequence[GroupKernel] | None,
+    device: str,
+    shown: Sequence[Reproducer] = (),
+    *,
+    debug: bool = False,
+) -> None:
     """Writes the model and its kernels beside it; with None for the kernels the model only.
 
     Raises:
@@ -39,11 +51,17 @@ def write(model: ir.Model, target: Path, kernels: Sequence[GroupKernel] | None, 
     """
     weights = target.with_name(f"{target.name}.data")
     if _is_needed(weights, model) and _is_large(model):
-        raise InputError("weights would be written over those of the input", place=str(weights), remedy="Give the output another name")  # fmt: skip
+        raise InputError(
+            "weights would be written over those of the input",
+            place=str(weights),
+            remedy="Give the output another name",
+        )
     try:
         staged = Path(tempfile.mkdtemp(prefix=".fused-", dir=target.parent))
     except OSError as error:
-        raise InputError("the output cannot be written", place=str(target.parent), got=error.strerror) from error  # fmt: skip
+        raise InputError(
+            "the output cannot be written", place=str(target.parent), got=error.strerror
+        ) from error
     try:
         _save(model, staged / target.name)
         if kernels is not None:
@@ -52,17 +70,26 @@ def write(model: ir.Model, target: Path, kernels: Sequence[GroupKernel] | None, 
             for broken in shown:
                 _write_reproducer(place / REPRODUCERS / broken.name, broken)
             names = [broken.name for broken in shown]
-            manifest = {"version": __version__, "model": target.name, "kernels": told, "reproducers": names}  # fmt: skip
+            manifest = {
+                "version": __version__,
+                "model": target.name,
+                "kernels": told,
+                "reproducers": names,
+            }
             others = keep_others(target.parent / KERNELS, place, target.name)
             if any(place.glob("*.c")):
                 write_headers(place / INCLUDE)
-            (place / MANIFEST).write_text(json.dumps({**manifest, "others": others}, indent=1) + "\n", "utf-8")  # fmt: skip
+            (place / MANIFEST).write_text(
+                json.dumps({**manifest, "others": others}, indent=1) + "\n", "utf-8"
+            )
             _put(place, target.parent / KERNELS)
         for one in (staged / f"{target.name}.data", staged / target.name):
             if one.exists():
                 os.replace(one, target.parent / one.name)  # noqa: PTH105
     except OSError as error:
-        raise InputError("the output cannot be written", place=str(target), got=error.strerror) from error  # fmt: skip
+        raise InputError(
+            "the output cannot be written", place=str(target), got=error.strerror
+        ) from error
     finally:
         shutil.rmtree(staged, ignore_errors=True)
 
@@ -75,7 +102,10 @@ def _weights(model: ir.Model) -> Iterator[ir.TensorProtocol]:
 
 def _is_needed(place: Path, model: ir.Model) -> bool:
     """Whether weights of the model still lie in this file."""
-    return any(isinstance(one, ir.ExternalTensor) and os.path.realpath(one.path) == os.path.realpath(place) for one in _weights(model))  # fmt: skip
+    return any(
+        isinstance(one, ir.ExternalTensor) and os.path.realpath(one.path) == os.path.realpath(place)
+        for one in _weights(model)
+    )
 
 
 def _is_large(model: ir.Model) -> bool:
@@ -89,7 +119,9 @@ def _save(model: ir.Model, place: Path) -> None:
         ir.save(ir.external_data.load_to_model(model), place)
 
 
-def _write_kernels(place: Path, kernels: Sequence[GroupKernel], device: str, *, debug: bool) -> list[dict[str, Any]]:  # fmt: skip
+def _write_kernels(
+    place: Path, kernels: Sequence[GroupKernel], device: str, *, debug: bool
+) -> list[dict[str, Any]]:
     place.mkdir()
     alike: dict[str, list[GroupKernel]] = {}
     for kernel in kernels:
@@ -107,9 +139,15 @@ def _put(staged: Path, place: Path) -> None:
     """Renames a directory into its place; what stood there goes."""
     if place.is_dir() and not place.is_symlink():
         if not (place / MANIFEST).is_file():
-            raise InputError("a directory that is not ours stands where the kernels go", place=str(place), remedy="Move it away")  # fmt: skip
+            raise InputError(
+                "a directory that is not ours stands where the kernels go",
+                place=str(place),
+                remedy="Move it away",
+            )
         gone = staged.parent / "old"
         os.replace(place, gone)  # noqa: PTH105
     elif place.exists() or place.is_symlink():
-        raise InputError("something that is no directory stands where the kernels go", place=str(place))  # fmt: skip
+        raise InputError(
+            "something that is no directory stands where the kernels go", place=str(place)
+        )
     os.replace(staged, place)  # noqa: PTH105

@@ -30,7 +30,9 @@ def _shape_of(node: ir.Node) -> ir.Shape | None:
     if node.op_type == "Reshape" and len(shapes) == 2 and shapes[1] is not None:
         # a constant is left to ONNX, which knows more
         count = shapes[1][0] if len(shapes[1]) == 1 else None
-        return ir.Shape([None] * count) if isinstance(count, int) and 0 <= count <= MOST_AXES else None  # fmt: skip
+        return (
+            ir.Shape([None] * count) if isinstance(count, int) and 0 <= count <= MOST_AXES else None
+        )
     if node.op_type == "GroupNormalization" and shapes and shapes[0] is not None:
         return ir.Shape(list(shapes[0]))
     return None

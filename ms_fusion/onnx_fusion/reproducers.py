@@ -94,18 +94,28 @@ def reproducer(
     body = node.body
     assert body is not None
     group = Fused(kernel.name, node)
-    alone = ir.Model(graph_of(model, group, projection.nodes, projection.values), ir_version=model.ir_version)  # fmt: skip
+    alone = ir.Model(
+        graph_of(model, group, projection.nodes, projection.values), ir_version=model.ir_version
+    )
     path = native.directory / "reproducer.onnx"
     ir.save(ir.external_data.load_to_model(alone), path)
     content = path.read_bytes()
     if given is None:
         inputs = group_inputs(body, projection.values, sizes)
-        expected = list(native.run(path, {f"x{number}": array for number, array in enumerate(inputs)}).outputs.values())  # fmt: skip
+        expected = list(
+            native.run(
+                path, {f"x{number}": array for number, array in enumerate(inputs)}
+            ).outputs.values()
+        )
     else:
         inside = _inside(model, (*body.inputs, *body.outputs), given, native)
         inputs, expected = inside[: len(body.inputs)], inside[len(body.inputs) :]
     tensors = io.BytesIO()
-    np.savez(tensors, **{f"x{n}": one for n, one in enumerate(inputs)}, **{f"y{n}": one for n, one in enumerate(expected)})  # fmt: skip
+    np.savez(
+        tensors,
+        **{f"x{n}": one for n, one in enumerate(inputs)},
+        **{f"y{n}": one for n, one in enumerate(expected)},
+    )
     files = {"group.onnx": content, "tensors.npz": tensors.getvalue()}
     told = ""
     try:
@@ -113,15 +123,27 @@ def reproducer(
         told = _KERNEL.format(name=kernel.name, descriptions=_described(body, [*inputs, *expected]))
     except FusionError:
         pass  # there is no operator file of it; the model alone has to do
-    script = _SCRIPT.format(count=len(body.nodes), nodes=_listed(body.nodes), inputs=len(inputs), outputs=len(expected), kernel=told)  # fmt: skip
+    script = _SCRIPT.format(
+        count=len(body.nodes),
+        nodes=_listed(body.nodes),
+        inputs=len(inputs),
+        outputs=len(expected),
+        kernel=told,
+    )
     return Reproducer(kernel.name, {**files, "reproduce.py": script.encode()})
 
 
-def _inside(model: ir.Model, names: Sequence[str], given: Mapping[str, np.ndarray], native: Native) -> list[np.ndarray]:  # fmt: skip
+def _inside(
+    model: ir.Model, names: Sequence[str], given: Mapping[str, np.ndarray], native: Native
+) -> list[np.ndarray]:
     """Values of a model while it runs."""
     probed = model.clone()
     values = project(probed).values
-    known = {name: values[name].const_value.numpy() for name in names if values[name].const_value is not None}  # type: ignore[union-attr]  # fmt: skip
+    known = {
+        name: values[name].const_value.numpy()  # type: ignore[union-attr]
+        for name in names
+        if values[name].const_value is not None
+    }
     asked = [name for name in dict.fromkeys(names) if name not in known and name not in given]
     probed.graph.outputs[:] = [values[name] for name in asked]
     path = native.directory / "probed.onnx"
@@ -132,7 +154,11 @@ def _inside(model: ir.Model, names: Sequence[str], given: Mapping[str, np.ndarra
 
 def _listed(nodes: Sequence[Node]) -> str:
     """The nodes for a docstring, which their names cannot end."""
-    return "".join(f"  {node.attr(ONNX_OP)} {quoted(node.name)}\n" for node in nodes).replace('"', "'").replace("\\", "/")  # fmt: skip
+    return (
+        "".join(f"  {node.attr(ONNX_OP)} {quoted(node.name)}\n" for node in nodes)
+        .replace('"', "'")
+        .replace("\\", "/")
+    )
 
 
 def _described(body: Graph, arrays: Sequence[np.ndarray]) -> str:

@@ -55,34 +55,76 @@ def as_runtime_operators(fusion_rules: str | Sequence[str | Rule]) -> Callable[.
             found = compared.with_fused(made)
             while mapped and not agree(found):
                 by_candidate = {one.candidate: one for one in mapped}
-                wrong = culprit(list(by_candidate), lambda some: agree(compared.with_fused(applied(model, [by_candidate[one] for one in some]))))  # noqa: B023  # fmt: skip
-                decided.rejected.append(rejected(wrong, projection.graph, 0.0, "the model differs with it"))  # fmt: skip
+                wrong = culprit(
+                    list(by_candidate),
+                    lambda some: agree(
+                        compared.with_fused(applied(model, [by_candidate[one] for one in some]))  # noqa: B023
+                    ),
+                )
+                decided.rejected.append(
+                    rejected(wrong, projection.graph, 0.0, "the model differs with it")
+                )
                 mapped = [one for one in mapped if one.candidate != wrong]
                 made = applied(model, mapped)
                 found = compared.with_fused(made)
         functions.mark(made, {}, __version__)
         sized = assumed(projection.graph, task.sizes)
         worth, beforehand = worth_of(mapped, sized, task.device), known_beforehand(sized)
-        kernels = [kernel_of(one.candidate, sized, task.device, worth[one.candidate], _name(one), "onnxruntime", beforehand, time_us=one.tried.us, unfused_time_us=one.tried.before_us) for one in mapped]  # fmt: skip
+        kernels = [
+            kernel_of(
+                one.candidate,
+                sized,
+                task.device,
+                worth[one.candidate],
+                _name(one),
+                "onnxruntime",
+                beforehand,
+                time_us=one.tried.us,
+                unfused_time_us=one.tried.before_us,
+            )
+            for one in mapped
+        ]
         told = {"candidates": decided.candidates, "operators of ONNX Runtime": _counted(mapped)}
-        ledger = ledger_of_kernels(task.source, sized, task.device, replace(task.cleaned, notes=(*task.cleaned.notes, *notes)), worth, kernels, decided.rejected, task.sizes, projection, told)  # fmt: skip
+        ledger = ledger_of_kernels(
+            task.source,
+            sized,
+            task.device,
+            replace(task.cleaned, notes=(*task.cleaned.notes, *notes)),
+            worth,
+            kernels,
+            decided.rejected,
+            task.sizes,
+            projection,
+            told,
+        )
         return Done(made, ledger, found=found)
 
     return fuse
 
 
-def _decided(equivalents: Sequence[Equivalent], without: Sequence[Rule], task: Task, compared: Comparison) -> tuple[ir.Model, Decided, tuple[str, ...]]:  # fmt: skip
+def _decided(
+    equivalents: Sequence[Equivalent], without: Sequence[Rule], task: Task, compared: Comparison
+) -> tuple[ir.Model, Decided, tuple[str, ...]]:
     """What is mapped: in the model raised to the version that has attention, where that is used then, else in the model as it is."""
 
     def decided(model: ir.Model) -> Decided:
-        return decide(equivalents, without, task.kinds, model, project(model), task.sizes, task.native, task.say)  # fmt: skip
+        return decide(
+            equivalents,
+            without,
+            task.kinds,
+            model,
+            project(model),
+            task.sizes,
+            task.native,
+            task.say,
+        )
 
     wanted = [one for one in equivalents if one.rule.kind in task.kinds]
     newer = raised(task.model, wanted, project(task.model))
     if newer is not None and _same(compared, newer):
         found = decided(newer)
         if any(attention.NAME in one.operators for one in found.mapped):
-            told = f"raised from version {task.model.opset_imports['']} of ONNX's operators to {attention.VERSION}, which has {attention.NAME}"  # fmt: skip
+            told = f"raised from version {task.model.opset_imports['']} of ONNX's operators to {attention.VERSION}, which has {attention.NAME}"
             return newer, found, (told,)
     return task.model, decided(task.model), ()
 

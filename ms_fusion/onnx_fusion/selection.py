@@ -147,7 +147,9 @@ def _bound(knot: Sequence[Candidate], worth: Mapping[Candidate, float]) -> float
     return sum(share.values())
 
 
-def _without_circles(graph: Graph, chosen: Sequence[Candidate]) -> tuple[list[Candidate], list[Candidate]]:  # fmt: skip
+def _without_circles(
+    graph: Graph, chosen: Sequence[Candidate]
+) -> tuple[list[Candidate], list[Candidate]]:
     """Those that can run one after the other; groups that wait for each other lose the least of them."""
     kept, dropped = list(chosen), list[Candidate]()
     while True:
@@ -173,7 +175,9 @@ def _circle(graph: Graph, chosen: Sequence[Candidate]) -> list[Candidate]:
         for first in firsts:
             readers.setdefault(first, []).append(last)
     left = {one: len(firsts) for one, firsts in waits.items()}
-    ready = [one for one in dict.fromkeys(key(node.name) for node in graph.nodes) if not left.get(one)]  # fmt: skip
+    ready = [
+        one for one in dict.fromkeys(key(node.name) for node in graph.nodes) if not left.get(one)
+    ]
     while ready:
         one = ready.pop()
         for last in readers.get(one, ()):

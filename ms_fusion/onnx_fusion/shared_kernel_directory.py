@@ -25,9 +25,15 @@ def keep_others(old: Path, staged: Path, model: str) -> list[dict[str, Any]]:
     Returns:
         The manifests of the others. Kernels that two models share lie there once, as this model needs them.
     """
-    kept = [one for one in _manifests(old) if one["model"] != model and (old.parent / one["model"]).is_file()]  # fmt: skip
+    kept = [
+        one
+        for one in _manifests(old)
+        if one["model"] != model and (old.parent / one["model"]).is_file()
+    ]
     for one in kept:
-        for name in _names(entry.get("name") for entry in one["kernels"] if isinstance(entry, dict)):  # fmt: skip
+        for name in _names(
+            entry.get("name") for entry in one["kernels"] if isinstance(entry, dict)
+        ):
             for file in old.glob(f"{name}.*"):
                 if file.is_file() and not file.is_symlink() and not (staged / file.name).exists():
                     shutil.copy2(file, staged)

@@ -66,14 +66,19 @@ def tbe_source(kernel: GroupKernel) -> TbeSource:
     body, said = kernel.node.body, kernel.said
     assert body is not None
     names = Names(_TAKEN)
-    inputs = {id(one.tensor): names.new(value) for one, value in zip(said.inputs, body.inputs, strict=True)}  # fmt: skip
+    inputs = {
+        id(one.tensor): names.new(value)
+        for one, value in zip(said.inputs, body.inputs, strict=True)
+    }
     results = [names.new(f"{value}_out") for value in body.outputs]
     sizes = {id(size): names.new(f"size_{symbol}") for symbol, size in said.sizes.items()}
 
     def name_of(op: Operation, is_whole: bool) -> str:
         key = id(op.outputs[0])
         value = said.values.get(key) if is_whole else None
-        return names.new(value) if value is not None else names.numbered(said.stages[key].outputs[0])  # fmt: skip
+        return (
+            names.new(value) if value is not None else names.numbered(said.stages[key].outputs[0])
+        )
 
     made, outputs = statements([one.tensor for one in said.outputs], inputs, sizes, name_of)
     writer = _File(kernel, body, list(inputs.values()), results, made)
@@ -86,17 +91,32 @@ def _sizes_of(kernel: GroupKernel, inputs: Sequence[str], sizes: Mapping[int, st
     for name, argument in zip(inputs, kernel.said.inputs, strict=True):
         for axis, size in enumerate(argument.tensor.shape):
             if id(size) in left:
-                found.append(f"{left.pop(id(size))} = shape_util.shape_to_list({name}.shape)[{axis}]")  # fmt: skip
+                found.append(
+                    f"{left.pop(id(size))} = shape_util.shape_to_list({name}.shape)[{axis}]"
+                )
     return found
 
 
 class _File:
     def __init__(
-        self, kernel: GroupKernel, body: Graph, inputs: list[str], results: list[str], made: Sequence[Statement]
-    ):  # fmt: skip
-        self.kernel, self.body, self.inputs, self.results, self.made = kernel, body, inputs, results, made  # fmt: skip
+        self,
+        kernel: GroupKernel,
+        body: Graph,
+        inputs: list[str],
+        results: list[str],
+        made: Sequence[Statement],
+    ):
+        self.kernel, self.body, self.inputs, self.results, self.made = (
+            kernel,
+            body,
+            inputs,
+            results,
+            made,
+        )
         self.has_product = any(one.is_product for one in made)
-        self.has_late_sizes = any(value.is_dynamic for value in map(body.values.__getitem__, body.inputs))  # fmt: skip
+        self.has_late_sizes = any(
+            value.is_dynamic for value in map(body.values.__getitem__, body.inputs)
+        )
         self.is_raw = any(one.is_raw for one in made)
         self.lines: list[str] = []
         self.origins: list[Line] = []
@@ -104,11 +124,22 @@ class _File:
     def written(self, outputs: Sequence[str], sizes: Sequence[str]) -> TbeSource:
         name = self.kernel.name
         told = ", whatever those are" if self.has_late_sizes else ""
-        head = _HEAD.format(rule=identifier(self.kernel.node.op), count=len(self.body.nodes), version=__version__, sizes=told, name=name)  # fmt: skip
+        head = _HEAD.format(
+            rule=identifier(self.kernel.node.op),
+            count=len(self.body.nodes),
+            version=__version__,
+            sizes=told,
+            name=name,
+        )
         self.add(*head.splitlines(), *self._imports(bool(sizes)))
         if self.has_product:
             self.add(*_FOR_CUBE.splitlines())
-        self.add("", "", f"def {name}_compute({', '.join([*self.inputs, *self.results])}, kernel_name={_text(name)}):", '    """The graph, from placeholders and descriptions of the results."""')  # fmt: skip
+        self.add(
+            "",
+            "",
+            f"def {name}_compute({', '.join([*self.inputs, *self.results])}, kernel_name={_text(name)}):",
+            '    """The graph, from placeholders and descriptions of the results."""',
+        )
         self.add(*(f"    {line}" for line in sizes))
         self._graph()
         self.add(f"    return [{', '.join(outputs)}]", "", "")
@@ -133,7 +164,9 @@ class _File:
         for one in self.made:
             node = self.kernel.said.stages[id(one.origin.outputs[0])]
             if node is not before:
-                self.add(f"    # {node.attr(ONNX_OP)} {quoted(node.name)} -> {', '.join(map(quoted, node.outputs))}")  # fmt: skip
+                self.add(
+                    f"    # {node.attr(ONNX_OP)} {quoted(node.name)} -> {', '.join(map(quoted, node.outputs))}"
+                )
             before = node
             self.add(f"    {one.name} = {one.value}")
             self.origins.append(Line(len(self.lines), node))
@@ -147,10 +180,18 @@ class _File:
             f"def {name}({', '.join([*self.inputs, *self.results])}, kernel_name={_text(name)}):",
             '    """Builds the kernel.',
             "",
-        )  # fmt: skip
-        for label, names, values in (("Inputs", self.inputs, self.body.inputs), ("Results", self.results, self.body.outputs)):  # fmt: skip
+        )
+        for label, names, values in (
+            ("Inputs", self.inputs, self.body.inputs),
+            ("Results", self.results, self.body.outputs),
+        ):
             self.add(f"    {label}:")
-            self.add(*(f"        {own}: {_described(self.body.values[value])}" for own, value in zip(names, values, strict=True)))  # fmt: skip
+            self.add(
+                *(
+                    f"        {own}: {_described(self.body.values[value])}"
+                    for own, value in zip(names, values, strict=True)
+                )
+            )
         self.add('    """', "    data = []", "    for name, item, dtype in (")
         for own, value in zip(self.inputs, self.body.inputs, strict=True):
             self.add(f"        ({_text(own)}, {own}, {_text(self.body.values[value].dtype)}),")
@@ -182,7 +223,9 @@ class _File:
 
 def _described(value: Value) -> str:
     """Dtype and shape for a docstring; names of sizes are the model's, so they are left out of it."""
-    sizes = ", ".join(str(size) if isinstance(size, int) and size >= 0 else "?" for size in value.shape)  # fmt: skip
+    sizes = ", ".join(
+        str(size) if isinstance(size, int) and size >= 0 else "?" for size in value.shape
+    )
     return f"{value.dtype} ({sizes})"
 
 
@@ -190,10 +233,18 @@ def _text(name: str) -> str:
     return f'"{name}"'
 
 
-def descriptions(values: Iterable[Value], size_of: Callable[[Any], int]) -> list[dict[str, object]]:  # fmt: skip
+def descriptions(values: Iterable[Value], size_of: Callable[[Any], int]) -> list[dict[str, object]]:
     """What an operator is built with: one for each input and output, sizes in numbers."""
     found: list[dict[str, object]] = []
     for value in values:
         shape = [size_of(size) for size in value.shape]
-        found.append({"shape": shape, "ori_shape": shape, "format": "ND", "ori_format": "ND", "dtype": value.dtype})  # fmt: skip
+        found.append(
+            {
+                "shape": shape,
+                "ori_shape": shape,
+                "format": "ND",
+                "ori_format": "ND",
+                "dtype": value.dtype,
+            }
+        )
     return found

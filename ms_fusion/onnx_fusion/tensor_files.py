@@ -28,4 +28,7 @@ def write(place: Path, tensors: Mapping[str, np.ndarray]) -> None:
 def read(place: Path) -> dict[str, np.ndarray]:
     """What `write` wrote, by name; they last when the directory is gone, and may be written to."""
     names = json.loads((place / NAMES).read_text("utf-8"))
-    return {name: np.asarray(np.load(place / f"{number}.npy", mmap_mode="c")) for number, name in enumerate(names)}  # fmt: skip
+    return {
+        name: np.asarray(np.load(place / f"{number}.npy", mmap_mode="c"))
+        for number, name in enumerate(names)
+    }

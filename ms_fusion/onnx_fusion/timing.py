@@ -42,7 +42,10 @@ def rows_of(node: Node, sizes: Mapping[str, int]) -> Rows | None:
     """A fused operator in C both ways; None where a part of it is not C, or it holds too much."""
     assert node.body is not None
     body = assumed(node.body, sizes)
-    if sum(body.values[value].bytes for part in body.nodes for value in part.outputs) > LARGEST_BYTES:  # fmt: skip
+    if (
+        sum(body.values[value].bytes for part in body.nodes for value in part.outputs)
+        > LARGEST_BYTES
+    ):
         return None
     try:
         fused, apart = assembled(node, sizes), assembled(node, sizes, apart=True)
@@ -85,9 +88,16 @@ def launch_us() -> float:
     """What one more kernel in a row costs in C: a long row of tiny ones."""
     steps = 64
     names = [f"v{number}" for number in range(steps + 1)]
-    nodes = tuple(Node(made, "Neg", (read,), (made,), ((ONNX_OP, "Neg"),)) for read, made in itertools.pairwise(names))  # fmt: skip
-    values = {name: Value(name, (16,), "float32", "input" if name == "v0" else "result") for name in names}  # fmt: skip
-    node = Node("row", "Row", ("v0",), (names[-1],), body=Graph("row", nodes, values, ("v0",), (names[-1],)))  # fmt: skip
+    nodes = tuple(
+        Node(made, "Neg", (read,), (made,), ((ONNX_OP, "Neg"),))
+        for read, made in itertools.pairwise(names)
+    )
+    values = {
+        name: Value(name, (16,), "float32", "input" if name == "v0" else "result") for name in names
+    }
+    node = Node(
+        "row", "Row", ("v0",), (names[-1],), body=Graph("row", nodes, values, ("v0",), (names[-1],))
+    )
     rows = rows_of(node, {})
     assert rows is not None
     apart, fused = measured(rows, 20)

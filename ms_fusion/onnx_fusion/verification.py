@@ -23,10 +23,15 @@ from ms_fusion.rewrite import Candidate
 from tbe_impl.errors import InputError
 
 TOLERANCES: Mapping[str, tuple[float, float]] = {
-    "float64": (1e-10, 1e-10), "float32": (1e-4, 1e-5), "float16": (1e-2, 1e-2), "bfloat16": (5e-2, 5e-2),
-}  # fmt: skip
+    "float64": (1e-10, 1e-10),
+    "float32": (1e-4, 1e-5),
+    "float16": (1e-2, 1e-2),
+    "bfloat16": (5e-2, 5e-2),
+}
 """dtype → relative tolerance, and the absolute one as a share of the largest number of the tensor; others are equal."""
-TRIED_DTYPES = frozenset({*TOLERANCES, "bool", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))})  # fmt: skip
+TRIED_DTYPES = frozenset(
+    {*TOLERANCES, "bool", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))}
+)
 """Those of which numbers can be made up."""
 ELEMENTS_MAX = 1 << 28
 TRIED_BYTES = 1 << 30
@@ -67,7 +72,10 @@ def difference(name: str, expected: np.ndarray, found: np.ndarray) -> Difference
     relative, absolute = TOLERANCES[expected.dtype.name]
     scale = 0.0
     for a, b in _pieces(expected, found):
-        if not (np.array_equal(np.isnan(a), np.isnan(b)) and np.array_equal(a[np.isinf(a)], b[np.isinf(a)])):  # fmt: skip
+        if not (
+            np.array_equal(np.isnan(a), np.isnan(b))
+            and np.array_equal(a[np.isinf(a)], b[np.isinf(a)])
+        ):
             return Difference(name, np.inf, 0.0)
         a, _ = _finite(a, b)
         scale = max(scale, float(np.max(a, initial=0.0)), -float(np.min(a, initial=0.0)))
@@ -102,16 +110,27 @@ def sample(value: Value, sizes: Mapping[str, int], seed: int = 0) -> np.ndarray:
     """Numbers for an input, the same each time: floats around 0, whole numbers from 0 to 3, truth values."""
     shape = _sizes(value, sizes)
     if math.prod(shape) > ELEMENTS_MAX:
-        raise InputError("the input is too large to be tried", place=value.name, expected=f"at most {ELEMENTS_MAX} elements", got=str(shape))  # fmt: skip
+        raise InputError(
+            "the input is too large to be tried",
+            place=value.name,
+            expected=f"at most {ELEMENTS_MAX} elements",
+            got=str(shape),
+        )
     name = hashlib.sha256(f"{seed} {value.name}".encode()).digest()
     random = np.random.default_rng(int.from_bytes(name[:8], "little"))
     if value.dtype == "bool":
         return random.integers(0, 2, shape).astype(bool)
     if value.dtype not in TRIED_DTYPES:
-        raise InputError("no numbers can be made up for this input", place=value.name, got=value.dtype or "no dtype")  # fmt: skip
+        raise InputError(
+            "no numbers can be made up for this input",
+            place=value.name,
+            got=value.dtype or "no dtype",
+        )
     if value.dtype not in TOLERANCES:
         return random.integers(0, 4, shape).astype(value.dtype)
-    numbers = random.standard_normal(min(math.prod(shape), SAMPLED)).astype(numpy_dtype(value.dtype))  # fmt: skip
+    numbers = random.standard_normal(min(math.prod(shape), SAMPLED)).astype(
+        numpy_dtype(value.dtype)
+    )
     return np.resize(numbers, shape)
 
 
@@ -147,20 +166,36 @@ def check_group(
     )
 
 
-def group_inputs(body: Graph, values: Mapping[str, ir.Value], sizes: Mapping[str, int]) -> list[np.ndarray]:  # fmt: skip
+def group_inputs(
+    body: Graph, values: Mapping[str, ir.Value], sizes: Mapping[str, int]
+) -> list[np.ndarray]:
     """What a group is tried with, in the order of its inputs.
 
     Raises:
         InputError: it reads and writes more than `TRIED_BYTES`, weights not counted, or no numbers can be made up for an input.
     """
-    computed = [body.values[name] for name in (*body.inputs, *body.outputs) if values[name].const_value is None]  # fmt: skip
-    size = sum(math.prod(_sizes(value, sizes)) * numpy_dtype(value.dtype).itemsize for value in computed if value.dtype in TRIED_DTYPES)  # fmt: skip
+    computed = [
+        body.values[name]
+        for name in (*body.inputs, *body.outputs)
+        if values[name].const_value is None
+    ]
+    size = sum(
+        math.prod(_sizes(value, sizes)) * numpy_dtype(value.dtype).itemsize
+        for value in computed
+        if value.dtype in TRIED_DTYPES
+    )
     if size > TRIED_BYTES:
-        raise InputError("the group is too large to be tried", expected=f"at most {TRIED_BYTES >> 20} MiB of inputs and results", got=f"{size >> 20} MiB")  # fmt: skip
+        raise InputError(
+            "the group is too large to be tried",
+            expected=f"at most {TRIED_BYTES >> 20} MiB of inputs and results",
+            got=f"{size >> 20} MiB",
+        )
     return [_input(name, body, values, sizes) for name in body.inputs]
 
 
-def _input(name: str, body: Graph, values: Mapping[str, ir.Value], sizes: Mapping[str, int]) -> np.ndarray:  # fmt: skip
+def _input(
+    name: str, body: Graph, values: Mapping[str, ir.Value], sizes: Mapping[str, int]
+) -> np.ndarray:
     """What a group is fed: the weight itself, the shape that fits, or a sample."""
     tensor = values[name].const_value
     if tensor is not None:
@@ -172,7 +207,10 @@ def _input(name: str, body: Graph, values: Mapping[str, ir.Value], sizes: Mappin
 
 
 def _sizes(value: Value, sizes: Mapping[str, int]) -> list[int]:
-    return [size if isinstance(size, int) and size >= 0 else sizes.get(str(size), SYMBOL_SIZE) for size in value.shape]  # fmt: skip
+    return [
+        size if isinstance(size, int) and size >= 0 else sizes.get(str(size), SYMBOL_SIZE)
+        for size in value.shape
+    ]
 
 
 @dataclass(frozen=True)
@@ -210,15 +248,22 @@ class Comparison:
         try:
             return self.native.run(self.original, self.inputs).outputs
         except WorkerError as error:
-            raise InputError("the models could not be compared in ONNX Runtime", place=str(self.original), got=str(error), remedy=self._remedy()) from error  # fmt: skip
+            raise InputError(
+                "the models could not be compared in ONNX Runtime",
+                place=str(self.original),
+                got=str(error),
+                remedy=self._remedy(),
+            ) from error
 
     def _remedy(self) -> str | None:
         """What may help a model that does not run on what it was fed."""
         values = [self.graph.values[name] for name in self.graph.inputs]
         shapeless = [value.name for value in values if value.shape == UNKNOWN_RANK]
         if shapeless:
-            return f"Say in the model what shape its inputs have: none is told of {', '.join(shapeless)}"  # fmt: skip
-        symbols = dict.fromkeys(size for value in values for size in value.shape if isinstance(size, str))  # fmt: skip
+            return f"Say in the model what shape its inputs have: none is told of {', '.join(shapeless)}"
+        symbols = dict.fromkeys(
+            size for value in values for size in value.shape if isinstance(size, str)
+        )
         told = ",".join(f"{symbol}={self.sizes.get(symbol, SYMBOL_SIZE)}" for symbol in symbols)
         return f"It was run with {told}; if it takes other sizes, assume those" if told else None
 
@@ -243,7 +288,9 @@ def agree(found: Iterable[Difference]) -> bool:
     return all(one.agrees for one in found)
 
 
-def culprit(chosen: Sequence[Candidate], agrees: Callable[[Sequence[Candidate]], bool]) -> Candidate:  # fmt: skip
+def culprit(
+    chosen: Sequence[Candidate], agrees: Callable[[Sequence[Candidate]], bool]
+) -> Candidate:
     """One of the fusions with which a model differs, by halves."""
     left = list(chosen)
     while len(left) > 1:

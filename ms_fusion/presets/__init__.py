@@ -47,7 +47,7 @@ _OF_HOME = {
     "preset_record": "FusionWarning InForce fuses",
     "scopes": "check compile_anew disable enable findings_of_call findings_of_graph flags_of fusion in_force named_generator patch prepare refuse unpatch",
     "table": "resolve",
-}  # fmt: skip
+}
 _HOMES = {name: home for home, names in _OF_HOME.items() for name in names.split()}
 
 __all__ = [

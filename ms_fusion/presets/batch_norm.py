@@ -34,7 +34,7 @@ def _beside(weight: Any, x: Any) -> Any:
     return weight
 
 
-def _moved(x: Any, gamma: Any, beta: Any, mean: Any, variance: Any, eps: Any, y: Any) -> Any:  # fmt: skip
+def _moved(x: Any, gamma: Any, beta: Any, mean: Any, variance: Any, eps: Any, y: Any) -> Any:
     """(y − mean) · gamma / √(variance + eps) + beta, by channels, in the dtype of x; None stands for 1 and for 0."""
     scale = ops.rsqrt(variance + eps)
     if gamma is not None:
@@ -86,10 +86,21 @@ def in_nn(self: Any, x: Any) -> Any:
         use_batch = self.training
     if not use_batch:
         return by_given(x, self.gamma, self.beta, self.moving_mean, self.moving_variance, self.eps)
-    return by_batch(x, self.gamma, self.beta, self.moving_mean, self.moving_variance, self.momentum, self.eps)  # fmt: skip
+    return by_batch(
+        x, self.gamma, self.beta, self.moving_mean, self.moving_variance, self.momentum, self.eps
+    )
 
 
-def in_ops(input_x: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any, training: bool = False, momentum: float = 0.1, eps: float = 1e-5) -> Any:  # fmt: skip
+def in_ops(
+    input_x: Any,
+    running_mean: Any,
+    running_var: Any,
+    weight: Any,
+    bias: Any,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Any:
     """`mindspore.ops.batch_norm`."""
     if F.is_sequence_value_unknown(input_x.shape):
         whole = _batch_norm_of_mindspore(training, eps, momentum)
@@ -99,10 +110,21 @@ def in_ops(input_x: Any, running_mean: Any, running_var: Any, weight: Any, bias:
     return by_given(input_x, weight, bias, running_mean, running_var, eps)
 
 
-def in_mint(input: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5) -> Any:  # fmt: skip
+def in_mint(
+    input: Any,
+    running_mean: Any,
+    running_var: Any,
+    weight: Any = None,
+    bias: Any = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Any:
     """`mindspore.mint.nn.functional.batch_norm`."""
     if F.is_sequence_value_unknown(input.shape):
-        return _batch_norm_of_mint(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]  # type: ignore[misc]  # fmt: skip
+        return _batch_norm_of_mint(
+            input, weight, bias, running_mean, running_var, training, momentum, eps
+        )[0]  # type: ignore[misc]
     if training:
         return by_batch(input, weight, bias, running_mean, running_var, momentum, eps)
     return by_given(input, weight, bias, running_mean, running_var, eps)

@@ -147,7 +147,9 @@ class LastCalls:
 
     def is_plain(self, value: Any) -> bool:
         """Whether it is a tensor and nothing besides (mutable, of variable length): that stands in its attributes."""
-        return type(value) is self._tensor and not (value.const_arg or value.has_init or value.__dict__)  # fmt: skip
+        return type(value) is self._tensor and not (
+            value.const_arg or value.has_init or value.__dict__
+        )
 
 
 def _attributes(owner: Any, names: Sequence[str]) -> Mapping[str, Any]:

@@ -35,7 +35,7 @@ _said: set[str] = set()
 
 def compiled(
     compile: Callable[[], Result], net: Any, inputs: tuple[Any, ...], flags: str, preset: str = ""
-) -> Result:  # fmt: skip
+) -> Result:
     """What `compile` returns, under the flags that hold; where MindSpore's fusion fails, once more without what stood in the way.
 
     Args:

@@ -78,11 +78,15 @@ def _not_built(found: Sequence[Refusal]) -> str:
     left = all(one.left for one in found)
     what = "left to MindSpore's own operators" if left else "right, but slow, computed without C"
     # a kernel and why; of those with the same reason one is named
-    kinds = list({one.reason.partition(" (")[2]: one.reason.rstrip(".") for one in reversed(found)}.values())[::-1]  # fmt: skip
+    kinds = list(
+        {one.reason.partition(" (")[2]: one.reason.rstrip(".") for one in reversed(found)}.values()
+    )[::-1]
     said = kinds[:REASONS_SAID]
     more = f"; {len(found) - len(said)} more" if len(found) > len(said) else ""
     culprits = ",".join(dict.fromkeys(one.op for one in found if one.op))
-    remedy = f" `--disable_cluster_ops={culprits}` leaves that to MindSpore's own." if culprits else ""  # fmt: skip
+    remedy = (
+        f" `--disable_cluster_ops={culprits}` leaves that to MindSpore's own." if culprits else ""
+    )
     return f"{kernels} {what}, since our generator failed: {'; '.join(said)}{more}.{remedy}"
 
 

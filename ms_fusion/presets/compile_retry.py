@@ -97,7 +97,9 @@ def until_compiled(once: Callable[[Attempt], Result], net: Any) -> Result:
 
 
 @contextlib.contextmanager
-def looked_over(attempt: Attempt, flags: str, kernel_directory: Path, name: str = "") -> Iterator[None]:  # fmt: skip
+def looked_over(
+    attempt: Attempt, flags: str, kernel_directory: Path, name: str = ""
+) -> Iterator[None]:
     """Inside, a net is compiled under the flags of an attempt; what it went without is recorded.
 
     Args:
@@ -116,7 +118,9 @@ def looked_over(attempt: Attempt, flags: str, kernel_directory: Path, name: str 
             raise
         raise _Again(better) from error
     if attempt.why:
-        refusals.record(kernel_directory, [Refusal(",".join(attempt.out), attempt.sentence, left=True)])  # fmt: skip
+        refusals.record(
+            kernel_directory, [Refusal(",".join(attempt.out), attempt.sentence, left=True)]
+        )
         said = f"{name}: {attempt.sentence}."
         if name and said not in _said:
             _said.add(said)
@@ -131,7 +135,11 @@ def _without(attempt: Attempt, refused: Refusal) -> Attempt:
 def _better(attempt: Attempt, message: str) -> Attempt | None:
     """What to try after this message of MindSpore's; None where it is not its fusion that fails."""
     if _NO_TYPE in message:
-        return _one_more(attempt, "Cast", "it cannot hand over the casts that MindSpore puts around operators it has not in float16")  # fmt: skip
+        return _one_more(
+            attempt,
+            "Cast",
+            "it cannot hand over the casts that MindSpore puts around operators it has not in float16",
+        )
     if not _OURS_TO_MEND.search(message):
         return None
     number, operator = _NUMBER.search(message), _OPERATOR.search(message)

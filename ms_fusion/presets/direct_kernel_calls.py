@@ -30,18 +30,39 @@ from tbe_impl.errors import FusionError
 
 __all__ = ["Direct", "direct", "watched"]
 
-PASSED_ON = frozenset("Depend Load MakeTuple TupleGetItem UpdateState Reshape ExpandDims Squeeze Flatten".split())  # fmt: skip
+PASSED_ON = frozenset(
+    "Depend Load MakeTuple TupleGetItem UpdateState Reshape ExpandDims Squeeze Flatten".split()
+)
 """Operators that hand on what they get."""
 PURE = operators.CPU_CLUSTERED | frozenset(own_generator_flags.CLUSTERED)
 """Operators of which each result follows from its inputs, and which change nothing; a kernel has them by the same name."""
 SPELLED_OUT: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
-        "Adds": ("Add",), "Subs": ("Sub",), "Muls": ("Mul",), "Divs": ("Div",), "Pows": ("Pow",), "BiasAdd": ("Add",),
-        "ReLU": ("Maximum",), "SiLU": ("Sigmoid", "Mul"), "SumExt": ("ReduceSum",),
+        "Adds": ("Add",),
+        "Subs": ("Sub",),
+        "Muls": ("Mul",),
+        "Divs": ("Div",),
+        "Pows": ("Pow",),
+        "BiasAdd": ("Add",),
+        "ReLU": ("Maximum",),
+        "SiLU": ("Sigmoid", "Mul"),
+        "SumExt": ("ReduceSum",),
         "Softmax": ("ReduceMax", "Sub", "Exp", "ReduceSum", "RealDiv"),
-        "LayerNorm": ("ReduceSum", "Mul", "Sub", "Mul", "ReduceSum", "Mul", "Add", "Rsqrt", "Mul", "Mul", "Add"),
+        "LayerNorm": (
+            "ReduceSum",
+            "Mul",
+            "Sub",
+            "Mul",
+            "ReduceSum",
+            "Mul",
+            "Add",
+            "Rsqrt",
+            "Mul",
+            "Mul",
+            "Add",
+        ),
     }
-)  # fmt: skip
+)
 """Others of that kind, and what MindSpore makes of them before there are kernels."""
 SCALAR_BYTES = 16
 """No number has more."""
@@ -82,7 +103,13 @@ class Direct:
         is_outdated: a parameter was moved: MindSpore makes the next calls, of which one shows whether it reads it where it is now.
     """
 
-    def __init__(self, launch: launch_log.Launch, sources: Sequence[int | Parameter], results: Sequence[Result], order: Sequence[int] | None):  # fmt: skip
+    def __init__(
+        self,
+        launch: launch_log.Launch,
+        sources: Sequence[int | Parameter],
+        results: Sequence[Result],
+        order: Sequence[int] | None,
+    ):
         from mindspore import Tensor
         from mindspore.graph import api
         from mindspore.profiler.profiler_interface import ProfilerInterface
@@ -147,7 +174,9 @@ NOBODYS = next(number for number in range(1, 9) if _free([(np.empty(0), 0)], num
 """References to an array that is only in the list, as they are counted there."""
 
 
-def direct(cell: Any, phase: str, args: Sequence[Any], result: Any, seen: Sequence[launch_log.Launch]) -> Direct | None:  # fmt: skip
+def direct(
+    cell: Any, phase: str, args: Sequence[Any], result: Any, seen: Sequence[launch_log.Launch]
+) -> Direct | None:
     """What stands for a graph; None where it is more than a kernel, or does more.
 
     Args:
@@ -172,7 +201,9 @@ def direct(cell: Any, phase: str, args: Sequence[Any], result: Any, seen: Sequen
     return found if again is not None and _same_bits(again, result) else None
 
 
-def _matched(cell: Any, args: Sequence[Any], result: Any, launch: launch_log.Launch, kernel: Composite) -> Direct | None:  # fmt: skip
+def _matched(
+    cell: Any, args: Sequence[Any], result: Any, launch: launch_log.Launch, kernel: Composite
+) -> Direct | None:
     """By the addresses that the kernel was called with."""
     from mindspore import Tensor
 
@@ -208,7 +239,12 @@ def _matched(cell: Any, args: Sequence[Any], result: Any, launch: launch_log.Lau
             return None
         found.append(Result(tuple(results[number].shape), dtype, []))
         order[number] = output
-    return Direct(launch, sources, found, None if results is not result else [order[number] for number in range(len(results))])  # fmt: skip
+    return Direct(
+        launch,
+        sources,
+        found,
+        None if results is not result else [order[number] for number in range(len(results))],
+    )
 
 
 def _by_address(tensors: Sequence[Any]) -> Mapping[int, int] | None:

@@ -107,7 +107,11 @@ def _one_at_a_time() -> Iterator[None]:
     lock = None
     with contextlib.suppress(OSError):
         environment.cache_dir().mkdir(mode=0o700, parents=True, exist_ok=True)
-        lock = os.open(environment.cache_dir() / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)  # fmt: skip
+        lock = os.open(
+            environment.cache_dir() / LOCK,
+            os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW,
+            0o600,
+        )
         fcntl.flock(lock, fcntl.LOCK_EX)
     try:
         yield
@@ -140,7 +144,12 @@ def _proved() -> Proof:
         (place / "kernels").mkdir()
         root = str(Path(__file__).resolve().parents[2])
         path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")]))
-        variables = {**os.environ, "PYTHONPATH": path, "MS_COMPILER_CACHE_PATH": str(place / "kernels"), "GLOG_v": "4"}  # fmt: skip
+        variables = {
+            **os.environ,
+            "PYTHONPATH": path,
+            "MS_COMPILER_CACHE_PATH": str(place / "kernels"),
+            "GLOG_v": "4",
+        }
         variables.pop("MS_DEV_GRAPH_KERNEL_FLAGS", None)
         variables.pop("MS_FUSION", None)
         command = [

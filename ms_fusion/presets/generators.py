@@ -37,22 +37,38 @@ def choose(
         InputError: there is no such generator.
     """
     if wanted is not None and wanted not in GENERATORS:
-        raise InputError("there is no such generator", expected=" or ".join(GENERATORS), got=repr(wanted))  # fmt: skip
-    named = [word.partition("=")[2] for word in flags.split() if word.startswith("--kernel_generator=")]  # fmt: skip
+        raise InputError(
+            "there is no such generator", expected=" or ".join(GENERATORS), got=repr(wanted)
+        )
+    named = [
+        word.partition("=")[2] for word in flags.split() if word.startswith("--kernel_generator=")
+    ]
     if named and named[0] == GENERATOR:
         wanted = wanted or OURS
     if device != "CPU" or wanted == MINDSPORE or (named and named[0] != GENERATOR):
         return MINDSPORE, ()
     if not is_served(preset):
-        return MINDSPORE, ((_found("warning", "generator", NOT_PRECISE),) if wanted and preset == "precise" else ())  # fmt: skip
+        return MINDSPORE, (
+            (_found("warning", "generator", NOT_PRECISE),) if wanted and preset == "precise" else ()
+        )
     if mindspore_state.had_kernels():
-        return MINDSPORE, (_instead(mindspore_state.EARLIER, "Enable ours before anything is compiled."),)  # fmt: skip
+        return MINDSPORE, (
+            _instead(mindspore_state.EARLIER, "Enable ours before anything is compiled."),
+        )
     reason = generator_proof.why_not(mindspore_state.version())
     if reason:
         return MINDSPORE, (_instead(reason, "Run `ms-fusion doctor`."),)
     mindspore_state.host_kernels()
     library = generator_proof.without_library(mindspore_state.version())
-    return OURS, ((_found("note", "library", f"Matrix products and convolutions stay MindSpore's: {library}"),) if library else ())  # fmt: skip
+    return OURS, (
+        (
+            _found(
+                "note", "library", f"Matrix products and convolutions stay MindSpore's: {library}"
+            ),
+        )
+        if library
+        else ()
+    )
 
 
 def _instead(reason: str, remedy: str) -> Finding:

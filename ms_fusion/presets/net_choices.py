@@ -191,9 +191,11 @@ def _code_of(kind: Any) -> str:
 def _text(code: CodeType) -> str:
     """Without places in memory and files, and in an order that is the same in each process."""
     constants = (
-        _text(one) if isinstance(one, CodeType)
-        else " ".join(sorted(map(repr, one))) if isinstance(one, frozenset)
+        _text(one)
+        if isinstance(one, CodeType)
+        else " ".join(sorted(map(repr, one)))
+        if isinstance(one, frozenset)
         else repr(one)
         for one in code.co_consts
-    )  # fmt: skip
+    )
     return " ".join((code.co_code.hex(), *code.co_names, *constants))

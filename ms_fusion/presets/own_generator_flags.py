@@ -78,5 +78,7 @@ def without_kept_out(flags: GraphKernelFlags, *, library: bool = True) -> GraphK
         if name in ("enable_cluster_ops", "enable_cluster_ops_only")
     }
     if flags.enable_cluster_ops_only is None:
-        kept["disable_cluster_ops"] = tuple(dict.fromkeys((*(flags.disable_cluster_ops or ()), *TAKEN_OUT)))  # fmt: skip
+        kept["disable_cluster_ops"] = tuple(
+            dict.fromkeys((*(flags.disable_cluster_ops or ()), *TAKEN_OUT))
+        )
     return replace(flags, **kept)

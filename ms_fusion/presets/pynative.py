@@ -109,7 +109,11 @@ def _under(
             return original(self, *args, **kwargs)
         text = flags() or variable(FLAGS_VARIABLE) or ""
         # MindSpore forgets what it was about when this fails, so that it cannot be tried again
-        if fuses(text) and generator_of(text) == "ms_fusion" and any(str(getattr(one, "dtype", "")) == "BFloat16" for one in args):  # fmt: skip
+        if (
+            fuses(text)
+            and generator_of(text) == "ms_fusion"
+            and any(str(getattr(one, "dtype", "")) == "BFloat16" for one in args)
+        ):
             from ms_fusion.presets import compile_retry
 
             text = compile_retry.WITHOUT_BFLOAT16.over(text)

@@ -34,7 +34,11 @@ KNOWN = frozenset(
     )
 )
 """What `Cell.compile_and_run` of MindSpore 2.10 refers to: another may do what is not done here."""
-DEVELOPERS = ("MS_DEV_JIT_AST_ENABLE_GUARD", "MS_DEV_AUTO_DYNAMIC_SHAPE", "MS_DEV_AUTO_DYNAMIC_RANK")  # fmt: skip
+DEVELOPERS = (
+    "MS_DEV_JIT_AST_ENABLE_GUARD",
+    "MS_DEV_AUTO_DYNAMIC_SHAPE",
+    "MS_DEV_AUTO_DYNAMIC_RANK",
+)
 """Variables with which MindSpore's developers have other graphs chosen."""
 BY_IDENTITY: Any = object.__hash__
 OWN_WAYS = ("save", "prefill", "increment")
@@ -82,7 +86,11 @@ def repeating(original: Callable[..., Any], calls: LastCalls) -> Callable[..., A
         return result
 
     def can_run(last: Last, cell: Any, args: tuple[Any, ...]) -> bool:
-        return calls.is_like(last, cell, args) and not is_switched() and bool(graphs.has_compiled(last.graph))  # fmt: skip
+        return (
+            calls.is_like(last, cell, args)
+            and not is_switched()
+            and bool(graphs.has_compiled(last.graph))
+        )
 
     def run(last: Last, cell: Any, args: tuple[Any, ...]) -> Any:
         graphs.set_jit_config(getattr(cell, "jit_config_dict", None) or default)

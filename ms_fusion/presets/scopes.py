@@ -5,6 +5,8 @@ again at each compilation. So everything here goes through the variable, which h
 while something is compiled, and the user's own value else: a child process inherits no generator that it has not. The narrower
 scope wins: Cell, block, process, the user's own variable. A net that was compiled before is compiled
 once more at its next call, when other flags hold then (see `ms_fusion.presets.graph_keys`).
+
+One file of more than 500 lines: the scopes share one state, which no other module may change.
 """
 
 from __future__ import annotations
@@ -408,7 +410,11 @@ def _setting(
     wanted = resolve(preset, device=device, version=version(), flags=explicit, generator=chosen)
     if explicit:
         refuse(wanted, device, chosen)
-    if device == "CPU" and chosen != generators.OURS and wanted.kernel_generator == generators.GENERATOR:  # fmt: skip
+    if (
+        device == "CPU"
+        and chosen != generators.OURS
+        and wanted.kernel_generator == generators.GENERATOR
+    ):
         wanted = replace(wanted, kernel_generator=None)
     if chosen == generators.OURS:
         wanted = own_generator_flags.without_kept_out(

@@ -25,23 +25,45 @@ PLAIN_WIDTH = 1000
 def render_run(found: RunResult, console: Console) -> None:
     """Print what a kernel made of its arrays."""
     write = Writer(console)
-    write.put(f"{found.operator}: kernel {found.kernel}, built for {found.soc}, run by {found.backend}", "bold")  # fmt: skip
+    write.put(
+        f"{found.operator}: kernel {found.kernel}, built for {found.soc}, run by {found.backend}",
+        "bold",
+    )
     write.put(found.file, "dim")
     if found.problem:
         write.put(f"not by cpu: {found.problem}", "yellow")
     console.print()
     table = write.table(
-        ("", "left"), ("array", "left"), ("shape", "left"), ("dtype", "left"), ("min", "right"), ("max", "right"),
-        ("mean", "right"), ("NaN", "right"), ("first values", "left"),
-    )  # fmt: skip
+        ("", "left"),
+        ("array", "left"),
+        ("shape", "left"),
+        ("dtype", "left"),
+        ("min", "right"),
+        ("max", "right"),
+        ("mean", "right"),
+        ("NaN", "right"),
+        ("first values", "left"),
+    )
     for item in found.arrays:
-        first = " ".join(map(number_text, item.first)) + (" …" if math.prod(item.shape) > len(item.first) else "")  # fmt: skip
+        first = " ".join(map(number_text, item.first)) + (
+            " …" if math.prod(item.shape) > len(item.first) else ""
+        )
         table.add_row(
-            *(write.text(cell) for cell in (
-                item.role, item.name, _shape_text(item.shape), item.dtype, number_text(item.minimum),
-                number_text(item.maximum), number_text(item.mean), str(item.nan), first,
-            ))
-        )  # fmt: skip
+            *(
+                write.text(cell)
+                for cell in (
+                    item.role,
+                    item.name,
+                    _shape_text(item.shape),
+                    item.dtype,
+                    number_text(item.minimum),
+                    number_text(item.maximum),
+                    number_text(item.mean),
+                    str(item.nan),
+                    first,
+                )
+            )
+        )
     console.print(table)
     console.print()
     write.put(
@@ -63,7 +85,9 @@ def difference_text(operator: str, found: Difference) -> str:
         return f"{operator}: {found.name} differs from {which}: {found.problem}"
     size = f"at most {number_text(found.max_absolute)} ({ulp_text(found.max_ulp)} ULP)"
     limit = f"tolerance {found.tolerance:g} relative" if found.tolerance else "tolerance 0"
-    steps = f"; {found.at_steps} of them left out, where one rounding decides" if found.at_steps else ""  # fmt: skip
+    steps = (
+        f"; {found.at_steps} of them left out, where one rounding decides" if found.at_steps else ""
+    )
     if found.within:
         return f"{operator}: {found.name} agrees with {which}: {size}, {limit}{steps}"
     place = f"[{', '.join(map(str, found.where))}]" if found.where else ""
@@ -81,24 +105,40 @@ def render_bench(found: BenchResult, console: Console) -> None:
     write.put(f"{bytes_text(found.bytes_moved)} moved a call, at most {found.threads} threads")
     console.print()
     table = write.table(
-        ("", "left"), ("calls", "right"), ("median", "right"), ("min", "right"), ("GB/s", "right"), ("of a copy", "right"),
-    )  # fmt: skip
+        ("", "left"),
+        ("calls", "right"),
+        ("median", "right"),
+        ("min", "right"),
+        ("GB/s", "right"),
+        ("of a copy", "right"),
+    )
     for item in found.timings:
         table.add_row(
-            *(write.text(cell) for cell in (
-                item.what, f"{item.calls:,}", time_text(item.median_us), time_text(item.least_us),
-                f"{item.gigabytes_per_s:.3g}", share_text(item.share),
-            ))
-        )  # fmt: skip
+            *(
+                write.text(cell)
+                for cell in (
+                    item.what,
+                    f"{item.calls:,}",
+                    time_text(item.median_us),
+                    time_text(item.least_us),
+                    f"{item.gigabytes_per_s:.3g}",
+                    share_text(item.share),
+                )
+            )
+        )
     console.print(table)
     console.print()
-    write.put("copy: as many bytes, by a kernel of the same back end; calls of all kinds in turn", "dim")  # fmt: skip
+    write.put(
+        "copy: as many bytes, by a kernel of the same back end; calls of all kinds in turn", "dim"
+    )
 
 
 def as_json(found: Any, **more: Any) -> str:
     """A record as JSON; what is not finite becomes ``"nan"``, ``"inf"`` or ``"-inf"``."""
     record = {**asdict(found), **more}
-    for item, shown in zip(getattr(found, "differences", ()), record.get("differences", ()), strict=True):  # fmt: skip
+    for item, shown in zip(
+        getattr(found, "differences", ()), record.get("differences", ()), strict=True
+    ):
         shown["within"] = item.within
     return json.dumps(_plain(record), indent=2, ensure_ascii=False, allow_nan=False)
 

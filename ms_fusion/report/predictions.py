@@ -73,9 +73,14 @@ def predictions(ledger: Ledger) -> Predictions | None:
     high = _Axis([measured for _, _, measured in both], TOP + HEIGHT, -HEIGHT)
     bottom = TOP + HEIGHT if both else TOP
     dots = tuple(
-        Dot(number, wide.at(predicted), high.at(measured), _title(ledger, number, predicted, measured))
+        Dot(
+            number,
+            wide.at(predicted),
+            high.at(measured),
+            _title(ledger, number, predicted, measured),
+        )
         for number, predicted, measured in both
-    )  # fmt: skip
+    )
     low, most = max(wide.low, high.low), min(wide.high, high.high)
     return Predictions(
         dots,
@@ -126,4 +131,6 @@ def _strokes(places: Iterable[float]) -> tuple[float, ...]:
 
 def _title(ledger: Ledger, number: int, predicted: float, measured: float) -> str:
     operators = operators_text(ledger.kernels[number].operators)
-    return printable(f"{operators}: {time_text(predicted)} promised, {time_text(measured)} saved", limit=300)  # fmt: skip
+    return printable(
+        f"{operators}: {time_text(predicted)} promised, {time_text(measured)} saved", limit=300
+    )

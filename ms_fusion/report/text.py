@@ -53,10 +53,23 @@ TEXT_WIDTH = 100
 COLUMN_GAP = 2
 """Cells between two columns of a table."""
 
-_ASCII = str.maketrans({
-    "µ": "u", "→": "->", "…": "...", "–": "-", "−": "-", "·": "|", "×": "x", "±": "+-", "’": "'",
-    "│": "|", "─": "-", "└": "`", "├": "|",
-})  # fmt: skip
+_ASCII = str.maketrans(
+    {
+        "µ": "u",
+        "→": "->",
+        "…": "...",
+        "–": "-",
+        "−": "-",
+        "·": "|",
+        "×": "x",
+        "±": "+-",
+        "’": "'",
+        "│": "|",
+        "─": "-",
+        "└": "`",
+        "├": "|",
+    }
+)
 
 
 class Writer:
@@ -182,9 +195,14 @@ def _kernels(ledger: Ledger, write: Writer) -> None:
         f"{len(kernels):,}, built by {generators_text(ledger)}, most bytes saved first",
     )
     table = write.table(
-        ("operators, kernel, source", "wide"), ("time", "right"), ("saving", "right"), ("runs", "right"), ("saved", "right"),
-        ("body", "right"), ("error", "right"),
-    )  # fmt: skip
+        ("operators, kernel, source", "wide"),
+        ("time", "right"),
+        ("saving", "right"),
+        ("runs", "right"),
+        ("saved", "right"),
+        ("body", "right"),
+        ("error", "right"),
+    )
     groups = alike(kernels)
     shown = groups[:KERNELS_SHOWN]
     numbers = [_kernel_numbers(kernels[places[0]], write) for places in shown]
@@ -210,7 +228,9 @@ def _carried(kernels: Sequence[CarriedKernel], write: Writer) -> None:
     if not kernels:
         return
     write.heading("Kernels that the net brings", f"{len(kernels):,}, kept as they are")
-    table = write.table(("operator, source", "wide"), ("by", "right"), ("time", "right"), ("runs", "right"))  # fmt: skip
+    table = write.table(
+        ("operator, source", "wide"), ("by", "right"), ("time", "right"), ("runs", "right")
+    )
     room = max(20, write.console.width - 40)
     for kernel in kernels[:KERNELS_SHOWN]:
         table.add_row(
@@ -234,7 +254,9 @@ def _rejected(candidates: Sequence[RejectedCandidate], write: Writer) -> None:
     if not candidates:
         return
     write.heading("Fusions not made", f"{len(candidates):,}")
-    table = write.table(("reason, operators", "wide"), ("found by", "left"), ("would save", "right"))  # fmt: skip
+    table = write.table(
+        ("reason, operators", "wide"), ("found by", "left"), ("would save", "right")
+    )
     rows = seen = 0
     for reason, groups in rejected_by_reason(candidates):
         if rows >= KERNELS_SHOWN:

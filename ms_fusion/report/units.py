@@ -45,7 +45,11 @@ def bytes_text(value: int | None) -> str:
 
 def decimal_bytes_text(value: int) -> str:
     """Bytes with a decimal unit, as bandwidths are given: 1.88 GB."""
-    return f"{value} B" if abs(value) < 1000 else _scaled(float(value), ("B", "kB", "MB", "GB", "TB", "PB"), 1000.0)  # fmt: skip
+    return (
+        f"{value} B"
+        if abs(value) < 1000
+        else _scaled(float(value), ("B", "kB", "MB", "GB", "TB", "PB"), 1000.0)
+    )
 
 
 def time_text(value_us: float | None) -> str:

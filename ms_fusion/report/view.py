@@ -197,9 +197,20 @@ def _input(value: Value) -> dict[str, Any]:
     return {
         "op": "input",
         "label": label,
-        "under": _label(value_text(value).partition(", ")[0] if not value.shape else f"{value.dtype}{list(value.shape)}"),
+        "under": _label(
+            value_text(value).partition(", ")[0]
+            if not value.shape
+            else f"{value.dtype}{list(value.shape)}"
+        ),
         "name": show(value.name),
-        "w": round(max(72.0, LETTER * len(label) + 26, LETTER * 0.86 * min(LABEL_LIMIT, len(value.dtype) + 4 * len(value.shape) + 4) + 26), 1),
+        "w": round(
+            max(
+                72.0,
+                LETTER * len(label) + 26,
+                LETTER * 0.86 * min(LABEL_LIMIT, len(value.dtype) + 4 * len(value.shape) + 4) + 26,
+            ),
+            1,
+        ),
         "family": "input",
         "k": [],
         "src": [],
@@ -207,7 +218,7 @@ def _input(value: Value) -> dict[str, Any]:
         "out": [_tensor(value, value.name)],
         "from": "",
         "attrs": [],
-    }  # fmt: skip
+    }
 
 
 def _placed(nodes: list[dict[str, Any]], overlay: Overlay) -> list[dict[str, Any]]:
@@ -264,7 +275,13 @@ def _number(value: float | None) -> float | None:
 def _work(work: Work) -> list[str]:
     """Bytes read, bytes written, FLOPs, arithmetic intensity, launches."""
     intensity = f"{work.arithmetic_intensity:.3g} FLOP/B" if work.bytes else ""
-    return [bytes_text(work.bytes_read), bytes_text(work.bytes_written), flops_text(work.flops), intensity, f"{work.launches:,}"]  # fmt: skip
+    return [
+        bytes_text(work.bytes_read),
+        bytes_text(work.bytes_written),
+        flops_text(work.flops),
+        intensity,
+        f"{work.launches:,}",
+    ]
 
 
 def _accuracy(entry: Accuracy, kernel: FusedKernel) -> list[str]:

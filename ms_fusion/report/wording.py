@@ -177,9 +177,18 @@ def generators_text(ledger: Ledger) -> str:
 def appearance(kernel: FusedKernel) -> tuple[object, ...]:
     """All that a table shows of a kernel."""
     return (
-        kernel.operators, kernel.name, build_text(kernel), kernel.sources, len(kernel.body), bytes_saved(kernel),
-        kernel.unfused_time_us, kernel.time_us, kernel.predicted_saving_us, kernel.launches, error_texts(kernel),
-    )  # fmt: skip
+        kernel.operators,
+        kernel.name,
+        build_text(kernel),
+        kernel.sources,
+        len(kernel.body),
+        bytes_saved(kernel),
+        kernel.unfused_time_us,
+        kernel.time_us,
+        kernel.predicted_saving_us,
+        kernel.launches,
+        error_texts(kernel),
+    )
 
 
 def alike(kernels: Iterable[FusedKernel]) -> list[list[int]]:

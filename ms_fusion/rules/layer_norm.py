@@ -10,7 +10,9 @@ def _centred(x: Pattern) -> Op:
 
 
 def _variance(centred: Pattern) -> OneOf:
-    return OneOf(Op("ReduceMean", Op("Pow", centred, "2.0")), Op("ReduceMean", Op("Mul", centred, centred)))  # fmt: skip
+    return OneOf(
+        Op("ReduceMean", Op("Pow", centred, "2.0")), Op("ReduceMean", Op("Mul", centred, centred))
+    )
 
 
 def _scaled(centred: Pattern) -> OneOf:

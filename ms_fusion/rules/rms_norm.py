@@ -10,8 +10,10 @@ def rms_norm(x: Pattern) -> OneOf:
     power = OneOf(Op("ReduceMean", Op("Pow", x, "2.0")), Op("ReduceMean", Op("Mul", x, x)))
     root = Op("Sqrt", Op("Add", power, "epsilon"))
     unit = OneOf(
-        Op("Div", x, root), Op("Mul", x, Op("Reciprocal", root)), Op("Mul", x, Op("Div", "1.0", root))
-    )  # fmt: skip
+        Op("Div", x, root),
+        Op("Mul", x, Op("Reciprocal", root)),
+        Op("Mul", x, Op("Div", "1.0", root)),
+    )
     return OneOf(Op("RmsNorm", x), Op("Mul", unit, "scale"), unit)
 
 

@@ -4,6 +4,8 @@ A net is compiled for a batch of n samples and for one of N. Where a tensor's sh
 batch, in blocks of m elements for each sample (a size n·m became N·m), samples one after another. An operator keeps that
 so or mixes samples; what is not known to keep it is taken to mix. When the whole net keeps it, the first n samples of
 its results at N are its results at n, whatever the other samples hold.
+
+One file of more than 500 lines: it is one proof, operator family by operator family.
 """
 
 from __future__ import annotations
@@ -90,7 +92,9 @@ def prove(small: Graph, large: Graph, samples: int, padded: int) -> Proof:
                 (*one.inputs, *one.outputs), (*other.inputs, *other.outputs), strict=True
             ):
                 if pairs.setdefault(name, partner) != partner:
-                    raise _MixedError(f"{_place(one)} is connected otherwise at a batch of {padded}")  # fmt: skip
+                    raise _MixedError(
+                        f"{_place(one)} is connected otherwise at a batch of {padded}"
+                    )
                 if name not in carried:
                     value, other_value = small.values[name], large.values[partner]
                     carried[name] = _carried(value, other_value, samples, padded, one)
@@ -99,7 +103,9 @@ def prove(small: Graph, large: Graph, samples: int, padded: int) -> Proof:
             _check(one, small, carried, sizes)
         for name, partner in zip(small.outputs, large.outputs, strict=True):
             if name not in carried:
-                carried[name] = _carried(small.values[name], large.values[partner], samples, padded, None)  # fmt: skip
+                carried[name] = _carried(
+                    small.values[name], large.values[partner], samples, padded, None
+                )
     except _MixedError as reason:
         return Proof(reason=str(reason))
     return Proof(results=tuple(carried[name] for name in small.outputs))
@@ -125,8 +131,10 @@ def _carried(
     if one.is_dynamic or other.is_dynamic or one.dtype != other.dtype:
         raise _MixedError(f"{where} has a shape or dtype that is not known")
     different = [
-        axis for axis, sizes in enumerate(zip(one.shape, other.shape, strict=False)) if sizes[0] != sizes[1]
-    ]  # fmt: skip
+        axis
+        for axis, sizes in enumerate(zip(one.shape, other.shape, strict=False))
+        if sizes[0] != sizes[1]
+    ]
     if len(one.shape) != len(other.shape) or len(different) > 1:
         raise _MixedError(f"{where}: {one.shape} becomes {other.shape} at a batch of {padded}")
     found = None
@@ -316,7 +324,12 @@ def _product(transposes: tuple[int, int] | None) -> Rule:
 def _dense(operator: _Operator) -> bool:
     """x · wᵀ + b: any axis of x but its last; the weights carry nothing."""
     item, result = operator.carried[0], operator.results[0]
-    return item is not None and item == result and item.axis != len(operator.shapes[0]) - 1 and not any(operator.carried[1:])  # fmt: skip
+    return (
+        item is not None
+        and item == result
+        and item.axis != len(operator.shapes[0]) - 1
+        and not any(operator.carried[1:])
+    )
 
 
 def _images(operator: _Operator) -> bool:
@@ -355,7 +368,12 @@ def _layer_norm_ext(operator: _Operator) -> bool:
 def _rows(operator: _Operator) -> bool:
     """Works along the last axis."""
     item = operator.carried[0]
-    return item is not None and item.axis != len(operator.shapes[0]) - 1 and not any(operator.carried[1:]) and all(result is None or result.axis == item.axis for result in operator.results)  # fmt: skip
+    return (
+        item is not None
+        and item.axis != len(operator.shapes[0]) - 1
+        and not any(operator.carried[1:])
+        and all(result is None or result.axis == item.axis for result in operator.results)
+    )
 
 
 def _gathered(operator: _Operator) -> bool:
@@ -373,14 +391,27 @@ def _gathered(operator: _Operator) -> bool:
 
 def _looked_up(operator: _Operator) -> bool:
     """Embedding(indices, table)."""
-    return operator.carried[0] is not None and not any(operator.carried[1:]) and operator.results[0] == operator.carried[0]  # fmt: skip
+    return (
+        operator.carried[0] is not None
+        and not any(operator.carried[1:])
+        and operator.results[0] == operator.carried[0]
+    )
 
 
 def _sliced(operator: _Operator) -> bool:
     """Every sample is taken, one after another; single places are taken of other axes only."""
     item, result = operator.carried[0], operator.results[0]
-    strides, masks = operator.constant(3, "strides"), [operator.constant(index, name, 0) for index, name in enumerate(_MASKS, 6)]  # fmt: skip
-    if item is None or result is None or strides is None or any(operator.carried[1:]) or masks[:2] != [0, 0]:  # fmt: skip
+    strides, masks = (
+        operator.constant(3, "strides"),
+        [operator.constant(index, name, 0) for index, name in enumerate(_MASKS, 6)],
+    )
+    if (
+        item is None
+        or result is None
+        or strides is None
+        or any(operator.carried[1:])
+        or masks[:2] != [0, 0]
+    ):
         return False
     taken = [axis for axis in range(len(operator.shapes[0])) if not masks[2] >> axis & 1]
     return (
@@ -410,7 +441,12 @@ def _constant(operator: _Operator) -> bool:
 
 def _one_hot(operator: _Operator) -> bool:
     item, result = operator.carried[0], operator.results[0]
-    return item is not None and result is not None and not any(operator.carried[1:]) and item.block == result.block  # fmt: skip
+    return (
+        item is not None
+        and result is not None
+        and not any(operator.carried[1:])
+        and item.block == result.block
+    )
 
 
 SIZES: Mapping[str, frozenset[int]] = MappingProxyType(
@@ -449,7 +485,9 @@ RULES: Mapping[str, Rule] = MappingProxyType(
     dict.fromkeys(_ELEMENTWISE, _elementwise)
     | dict.fromkeys(_REDUCTIONS, _along(1, "axis"))
     | dict.fromkeys(_IMAGES, _images)
-    | dict.fromkeys(("Reshape", "Flatten", "FlattenExt", "ExpandDims", "Squeeze", "View"), _reshaped)
+    | dict.fromkeys(
+        ("Reshape", "Flatten", "FlattenExt", "ExpandDims", "Squeeze", "View"), _reshaped
+    )
     | {
         "ArgMaxWithValue": _along(1, "axis"),
         "ArgMinWithValue": _along(1, "axis"),
@@ -484,5 +522,5 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "TopK": _rows,
         "Transpose": _transposed,
     }
-)  # fmt: skip
+)
 """By operator. What does not stand here is taken to mix samples: so are random numbers and everything that writes."""

@@ -94,7 +94,11 @@ class Specialized:
 
     def _key(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Key:
         state = (getattr(self.net, "training", None), mindspore_state.is_graph_mode())
-        return (state, *map(_described, args), *((name, _described(kwargs[name])) for name in sorted(kwargs)))  # fmt: skip
+        return (
+            state,
+            *map(_described, args),
+            *((name, _described(kwargs[name])) for name in sorted(kwargs)),
+        )
 
     def _way(self, key: Key, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Way:
         """The bucket when padding to it is proved to change nothing, else the shapes as they are."""
@@ -192,12 +196,21 @@ def specialize(
     >>> y = run(x)  # doctest: +SKIP
     """
     if isinstance(net, type) or not callable(net) or isinstance(net, Specialized):
-        raise InputError("this cannot be specialised", expected="a Cell or a function", got=type(net).__name__)  # fmt: skip
+        raise InputError(
+            "this cannot be specialised", expected="a Cell or a function", got=type(net).__name__
+        )
     sizes = tuple(buckets or ())
     if any(isinstance(size, bool) or not isinstance(size, int) or size < 1 for size in sizes):
-        raise InputError("a bucket is a batch size", place="buckets", expected="positive whole numbers", got=repr(sizes))  # fmt: skip
+        raise InputError(
+            "a bucket is a batch size",
+            place="buckets",
+            expected="positive whole numbers",
+            got=repr(sizes),
+        )
     if isinstance(keep, bool) or not isinstance(keep, int) or keep < 1:
-        raise InputError("a compilation at least is kept", place="keep", expected="1 or more", got=repr(keep))  # fmt: skip
+        raise InputError(
+            "a compilation at least is kept", place="keep", expected="1 or more", got=repr(keep)
+        )
     return Specialized(net, tuple(sorted(set(sizes))), keep)
 
 
@@ -206,7 +219,11 @@ def _described(item: Any) -> Any:
     shape = getattr(item, "shape", None)
     if shape is not None:
         if any(not isinstance(size, int) or size < 0 for size in shape):
-            raise InputError("an input's shape is not known", expected="a tensor that holds values", got=f"shape {tuple(shape)}")  # fmt: skip
+            raise InputError(
+                "an input's shape is not known",
+                expected="a tensor that holds values",
+                got=f"shape {tuple(shape)}",
+            )
         return tuple(shape), str(item.dtype)
     if isinstance(item, (tuple, list)):
         return type(item).__name__, *map(_described, item)

@@ -26,7 +26,9 @@ _SYMBOL = re.compile(rb"_ZN9mindspore(?:4prim|3ops)(\d+)(?=[kg])")
 _NAME = re.compile(rb"(?:kPrim|k|g)([A-Z]\w*)")
 _STRING = re.compile(rb"(?<![^\0])[A-Za-z][A-Za-z0-9_]{2,79}(?=\0)")
 _TAIL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=_)(?=[a-z])")
-_PASS = re.compile(r"(?!enable_|disable_|is_|ori_)[a-z0-9]+(_[a-z0-9]+)*_(fusion|fission)(_v\d)?|FlashAttentionFusionV\d")  # fmt: skip
+_PASS = re.compile(
+    r"(?!enable_|disable_|is_|ori_)[a-z0-9]+(_[a-z0-9]+)*_(fusion|fission)(_v\d)?|FlashAttentionFusionV\d"
+)
 _REGISTERED = re.compile(r'RegOp\(\s*"(\w+)"')
 _NO_OPERATOR = re.compile(r"Primitive\w*")
 
@@ -45,15 +47,19 @@ def build(root: Path) -> dict[str, object]:
     return {
         "version": version[1],
         "operators": sorted(operators),
-        "passes": {device: sorted(filter(_PASS.fullmatch, found)) for device, found in passes.items()},
-    }  # fmt: skip
+        "passes": {
+            device: sorted(filter(_PASS.fullmatch, found)) for device, found in passes.items()
+        },
+    }
 
 
 def _contents(root: Path, patterns: Iterable[str]) -> tuple[set[str], set[str]]:
     """Names of operators in symbols, and all strings, of some libraries."""
     names: set[str] = set()
     strings: set[str] = set()
-    for library in sorted({path.resolve() for pattern in patterns for path in (root / "lib").glob(pattern)}):  # fmt: skip
+    for library in sorted(
+        {path.resolve() for pattern in patterns for path in (root / "lib").glob(pattern)}
+    ):
         content = library.read_bytes()
         names.update(_operators(content))
         strings.update(found.decode() for found in _STRING.findall(content))
@@ -85,7 +91,10 @@ def _primitives(directory: Path) -> Iterator[str]:
         yield from _REGISTERED.findall(text)
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.ClassDef):
-                names = {base.id if isinstance(base, ast.Name) else getattr(base, "attr", "") for base in node.bases}  # fmt: skip
+                names = {
+                    base.id if isinstance(base, ast.Name) else getattr(base, "attr", "")
+                    for base in node.bases
+                }
                 bases.setdefault(node.name, set()).update(names)
     found = {"Primitive"}
     while more := {name for name, of in bases.items() if of & found} - found:
@@ -96,7 +105,9 @@ def _primitives(directory: Path) -> Iterator[str]:
 def main(arguments: list[str]) -> None:
     """Writes ``<version>.json`` beside this file."""
     spec = find_spec("mindspore")
-    assert arguments or (spec and spec.origin), "MindSpore is not installed here: name its directory"  # fmt: skip
+    assert arguments or (spec and spec.origin), (
+        "MindSpore is not installed here: name its directory"
+    )
     root = Path(arguments[0]) if arguments else Path(str(spec and spec.origin)).parent
     found = build(root)
     target = Path(__file__).with_name(f"{found['version']}.json")

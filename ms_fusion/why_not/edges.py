@@ -193,10 +193,16 @@ class _Known:
                 by_itself and "BroadcastTo" in self.given.clustered
             )
             yield _record(
-                producer, None, value, "control-flow", detail, 2 * value.bytes,
+                producer,
+                None,
+                value,
+                "control-flow",
+                detail,
+                2 * value.bytes,
                 suggest(self.graph, producer, None, value, "control-flow", (), self.given)
-                if producer.subgraph in control.branched and not waits else None,
-            )  # fmt: skip
+                if producer.subgraph in control.branched and not waits
+                else None,
+            )
 
     @cached_property
     def deciding(self) -> frozenset[str]:
@@ -303,9 +309,16 @@ class _Known:
         if any(one.node.op in self.kept_out for one in refused):
             return None
         found = suggest(
-            self.graph, producer, consumer, value, code, refused, self.given,
-            blocked=self._would_be_cut(producer, consumer, value, code), unsafe=self.unsafe,
-        )  # fmt: skip
+            self.graph,
+            producer,
+            consumer,
+            value,
+            code,
+            refused,
+            self.given,
+            blocked=self._would_be_cut(producer, consumer, value, code),
+            unsafe=self.unsafe,
+        )
         # a flag lets all operators of a name in, and they may draw others away; what becomes several kernels is not foreseen
         foreseen = (
             code == "fusion-off"

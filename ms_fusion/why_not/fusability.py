@@ -30,10 +30,24 @@ LEVEL_1 = frozenset("ReduceSum ReduceMax Reshape Transpose".split())
 """Clustered on CPU only from `--fusion_ops_level=1` (the default is above it)."""
 
 VALUE_DEPENDENT: Mapping[str, tuple[int, ...]] = {
-    "ReduceSum": (1,), "ReduceMax": (1,), "ReduceMin": (1,), "ReduceMean": (1,), "ReduceProd": (1,), "ReduceAll": (1,),
-    "ReduceAny": (1,), "Reshape": (1,), "Transpose": (1,), "Tile": (1,), "BroadcastTo": (1,), "ExpandDims": (1,),
-    "OneHot": (1,), "CumSum": (1,), "Slice": (1, 2), "StridedSlice": (1, 2, 3), "Gather": (2,),
-}  # fmt: skip
+    "ReduceSum": (1,),
+    "ReduceMax": (1,),
+    "ReduceMin": (1,),
+    "ReduceMean": (1,),
+    "ReduceProd": (1,),
+    "ReduceAll": (1,),
+    "ReduceAny": (1,),
+    "Reshape": (1,),
+    "Transpose": (1,),
+    "Tile": (1,),
+    "BroadcastTo": (1,),
+    "ExpandDims": (1,),
+    "OneHot": (1,),
+    "CumSum": (1,),
+    "Slice": (1, 2),
+    "StridedSlice": (1, 2, 3),
+    "Gather": (2,),
+}
 """Inputs that have to be constants: axes, shapes, positions."""
 
 EXPANDED_IN_FLOAT32_ONLY = frozenset("LayerNorm LayerNormGrad Sinh Cosh".split())
@@ -253,7 +267,11 @@ def _lists(node: Node, graph: Graph, given: Settings) -> Refusal | None:
         return _refuse(node, "in-place")
     if op in operators.CPU_EXPANDABLE:
         return _refuse(node, "not-in-expand-list")
-    known = operators.CPU_CLUSTERABLE | operators.CPU_CLUSTERABLE_ELSEWHERE | operators.NOT_FOR_ANOTHER_GENERATOR  # fmt: skip
+    known = (
+        operators.CPU_CLUSTERABLE
+        | operators.CPU_CLUSTERABLE_ELSEWHERE
+        | operators.NOT_FOR_ANOTHER_GENERATOR
+    )
     if op in (operators.ASCEND_CLUSTERED if given.device == "Ascend" else known):
         return _refuse(node, "not-in-cluster-list")
     return _refuse(node, "unknown-operator", device=given.device)

@@ -28,12 +28,34 @@ BROADCASTING_LAST = frozenset("ReluGrad Softmax LogSoftmax LayerNorm".split())
 
 BASIC_OPERATORS: Mapping[str, int] = MappingProxyType(
     {
-        "AddN": 2, "BiasAddGrad": 1, "Erf": 23, "Erfc": 2, "FastGeLU": 9, "GeLU": 9, "GeLUGrad": 19, "HSigmoid": 4, "HSwish": 5,
-        "LayerNorm": 12, "LogSoftmax": 6, "MaximumGrad": 3, "MinimumGrad": 3, "ReduceMean": 2, "ReluGrad": 2, "Sigmoid": 4,
-        "SigmoidGrad": 3, "Sinh": 5, "Cosh": 5, "Softmax": 5, "Softplus": 7, "SoftplusGrad": 4, "SqrtGrad": 2,
-        "SquareSumAll": 2, "SquaredDifference": 2, "TanhGrad": 3,
+        "AddN": 2,
+        "BiasAddGrad": 1,
+        "Erf": 23,
+        "Erfc": 2,
+        "FastGeLU": 9,
+        "GeLU": 9,
+        "GeLUGrad": 19,
+        "HSigmoid": 4,
+        "HSwish": 5,
+        "LayerNorm": 12,
+        "LogSoftmax": 6,
+        "MaximumGrad": 3,
+        "MinimumGrad": 3,
+        "ReduceMean": 2,
+        "ReluGrad": 2,
+        "Sigmoid": 4,
+        "SigmoidGrad": 3,
+        "Sinh": 5,
+        "Cosh": 5,
+        "Softmax": 5,
+        "Softplus": 7,
+        "SoftplusGrad": 4,
+        "SqrtGrad": 2,
+        "SquareSumAll": 2,
+        "SquaredDifference": 2,
+        "TanhGrad": 3,
     }
-)  # fmt: skip
+)
 """How many basic operators an expanded one becomes (measured on 2.10); 1 where nothing stands here."""
 
 MOVING = frozenset("Transpose StridedSlice Slice OneHot CumSum Gather Concat".split())

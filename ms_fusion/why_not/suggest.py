@@ -41,11 +41,14 @@ ALL = frozenset({"float32", "float16", "int32"})
 EXP = "its exponential is exact to 3e-4 only"
 
 VERIFIED_CLUSTER_FLAGS: Mapping[str, Verified] = MappingProxyType(
-    dict.fromkeys("Greater GreaterEqual LogicalAnd LogicalOr IsNan IsFinite Sign Tile BroadcastTo".split(), Verified(ALL))
+    dict.fromkeys(
+        "Greater GreaterEqual LogicalAnd LogicalOr IsNan IsFinite Sign Tile BroadcastTo".split(),
+        Verified(ALL),
+    )
     | dict.fromkeys("Div Sin Cos Floor FloorDiv IsInf".split(), Verified(FLOATS))
     | dict.fromkeys("Atan Erf FloorMod".split(), Verified(F32))
     | {"NotEqual": Verified(INTEGERS), "ReduceMin": Verified(ALL, takes_consumer=False)}
-)  # fmt: skip
+)
 """Operator → with `--enable_cluster_ops` it joins its neighbours."""
 
 VERIFIED_EXPAND_FLAGS: Mapping[str, Verified] = MappingProxyType(
@@ -239,7 +242,11 @@ def _for_ours(one: Refusal, given: Settings) -> tuple[_Step, ...]:
     if code in ADVICE:
         return (_Step("code", ADVICE[code]),)
     if code in ("disabled-by-flag", "not-in-cluster-list", "not-in-expand-list"):
-        clustered = operators.CPU_CLUSTERED | operators.CPU_CLUSTERABLE | operators.CPU_CLUSTERABLE_ELSEWHERE  # fmt: skip
+        clustered = (
+            operators.CPU_CLUSTERED
+            | operators.CPU_CLUSTERABLE
+            | operators.CPU_CLUSTERABLE_ELSEWHERE
+        )
         for name, known in (
             ("cluster_ops", clustered - KEPT_OUT.keys()),
             ("expand_ops", operators.CPU_EXPANDED | operators.CPU_EXPANDED_FOR_OURS),

@@ -83,10 +83,15 @@ def _is_whole(places: Places, value: Expr) -> bool:
         and all(
             one is other is axis and same_size(axis.extent, size) and same_size(size, wide)
             for one, other, axis, size, wide in zip(
-                value.indices, places.indices, places.axes, tensor.shape, value.tensor.shape, strict=True
+                value.indices,
+                places.indices,
+                places.axes,
+                tensor.shape,
+                value.tensor.shape,
+                strict=True,
             )
         )
-    )  # fmt: skip
+    )
 
 
 @dataclass

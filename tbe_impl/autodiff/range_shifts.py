@@ -53,7 +53,10 @@ def cancelling(stages: Sequence[Operation], outputs: Sequence[Tensor]) -> set[in
 
 
 def _cancels(extreme: Tensor, stages: Sequence[Operation], wanted: Container[int]) -> bool:
-    place = tuple(None if isinstance(size, Const) and size.value == 1 else axis for axis, size in enumerate(extreme.shape))  # fmt: skip
+    place = tuple(
+        None if isinstance(size, Const) and size.value == 1 else axis
+        for axis, size in enumerate(extreme.shape)
+    )
     forms: dict[int, _Form] = {id(extreme): _Form(1, 0, place)}
     for op in stages:
         if op is extreme.op or not any(id(tensor) in forms for tensor in op.input_tensors):
@@ -133,7 +136,11 @@ def _of_two(node: Binary, one: _Form, other: _Form) -> _Form | None:
             if form.shift:
                 whole = isinstance(factor, Const) and (node.op == "mul" or factor is node.b)
                 times = float(factor.value) if whole else 0.0  # type: ignore[attr-defined]
-                return replace(form, shift=form.shift * (times if node.op == "mul" else 1 / times)) if times else None  # fmt: skip
+                return (
+                    replace(form, shift=form.shift * (times if node.op == "mul" else 1 / times))
+                    if times
+                    else None
+                )
         sign = 1 if node.op == "mul" else -1
         return _form(0, one.scale + sign * other.scale, place)
     if node.op in ("max", "min") and one == other and not one.scale:

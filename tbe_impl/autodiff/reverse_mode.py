@@ -56,7 +56,12 @@ def gradients(
 
 def _check(outputs: Sequence[Tensor], given: Sequence[Tensor | None]) -> None:
     if len(outputs) != len(given):
-        raise InputError("every output needs a gradient, or None", place=str(here()), expected=str(len(outputs)), got=str(len(given)))  # fmt: skip
+        raise InputError(
+            "every output needs a gradient, or None",
+            place=str(here()),
+            expected=str(len(outputs)),
+            got=str(len(given)),
+        )
     for output, gradient in zip(outputs, given, strict=True):
         if gradient is None:
             continue
@@ -150,8 +155,9 @@ class _Backward:
                 waiting.extend(op.input_tensors)
                 continue
             if not op.body or any(
-                counts_positions(body.source if isinstance(body, Reduce) else body) for body in op.body
-            ):  # fmt: skip
+                counts_positions(body.source if isinstance(body, Reduce) else body)
+                for body in op.body
+            ):
                 raise underivable(op, "its whole numbers say where something is")
             waiting.extend(read.tensor for body in op.body for read in value_reads(_source(body)))
 

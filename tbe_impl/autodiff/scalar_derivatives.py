@@ -73,7 +73,9 @@ class Term:
         """With another value, which may be infinite where this one is 0."""
         return Term(value, self.gates, 0)
 
-    def behind(self, make: Callable[[], Expr], *, holds: bool = True, value: Expr | None = None) -> Term:  # fmt: skip
+    def behind(
+        self, make: Callable[[], Expr], *, holds: bool = True, value: Expr | None = None
+    ) -> Term:
         """Behind one more gate; with a `value` that respects it already, as the sum of both."""
         gates = (*self.gates, Gate(make, holds))
         whole = value is not None and self.closed_gates == len(self.gates)
@@ -324,7 +326,9 @@ def _power(x: Expr, p: Expr) -> Expr:
             return const(0, x.dtype)
         if p.value == 1:
             return const(1, x.dtype)
-        return x * const(2, x.dtype) if p.value == 2 else p * binary("pow", x, p - const(1, p.dtype))  # fmt: skip
+        return (
+            x * const(2, x.dtype) if p.value == 2 else p * binary("pow", x, p - const(1, p.dtype))
+        )
     zero = const(0, x.dtype)
     return select(binary("eq", p, zero), zero, p * binary("pow", x, p - const(1, p.dtype)))
 
@@ -379,9 +383,15 @@ _FUNCTIONS: Mapping[str, Callable[[Expr, Expr, Expr], Expr]] = {
     "log1p": lambda g, x, y: g / (x + _one(x)),
     "tanh": lambda g, x, y: g * (_one(x) - y * y),
     "sigmoid": lambda g, x, y: g * (y * (_one(x) - y)),
-    "erf": lambda g, x, y: g * (_number(2 / math.sqrt(math.pi), x) * call("exp", call("neg", x * x))),
-    "erfc": lambda g, x, y: g * (_number(-2 / math.sqrt(math.pi), x) * call("exp", call("neg", x * x))),
-    "ndtr": lambda g, x, y: g * (_number(1 / math.sqrt(2 * math.pi), x) * call("exp", _number(-0.5, x) * (x * x))),
+    "erf": lambda g, x, y: (
+        g * (_number(2 / math.sqrt(math.pi), x) * call("exp", call("neg", x * x)))
+    ),
+    "erfc": lambda g, x, y: (
+        g * (_number(-2 / math.sqrt(math.pi), x) * call("exp", call("neg", x * x)))
+    ),
+    "ndtr": lambda g, x, y: (
+        g * (_number(1 / math.sqrt(2 * math.pi), x) * call("exp", _number(-0.5, x) * (x * x)))
+    ),
     "ndtr_tanh": lambda g, x, y: g * (y * (_one(x) - y) * _slope_within_ndtr_tanh(x)),
     "tanh_softplus": lambda g, x, y: g * ((_one(x) - y * y) * call("sigmoid", x)),
     "sin": lambda g, x, y: g * call("cos", x),
@@ -395,5 +405,5 @@ _FUNCTIONS: Mapping[str, Callable[[Expr, Expr, Expr], Expr]] = {
     "asinh": lambda g, x, y: g / call("sqrt", _one(x) + x * x),
     "acosh": lambda g, x, y: g / (call("sqrt", x - _one(x)) * call("sqrt", x + _one(x))),
     "atanh": lambda g, x, y: g / ((_one(x) - x) * (_one(x) + x)),
-}  # fmt: skip
+}
 """Name of a function y = f(x) → g · f′(x), from y where that says it."""

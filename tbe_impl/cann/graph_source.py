@@ -88,7 +88,9 @@ class _Writer:
     def all_of(self, outputs: Sequence[Tensor], origin: Operation | None = None) -> None:
         """Every stage that is not there yet; `origin` is what all of them are a part of."""
         for op in stages_of(outputs, known=self.names):
-            if op.kind != "placeholder" and not all(id(tensor) in self.names for tensor in op.outputs):  # fmt: skip
+            if op.kind != "placeholder" and not all(
+                id(tensor) in self.names for tensor in op.outputs
+            ):
                 self.stage(op, origin or op, is_whole=origin is None or op is outputs[-1].op)
 
     def stage(self, op: Operation, origin: Operation, *, is_whole: bool) -> None:
@@ -97,7 +99,9 @@ class _Writer:
             raise _refused(op)
         if use is not None and self._said_otherwise(op, use, origin):
             return
-        handler = None if use is None else _HANDLERS.get("alike" if use.name in _ALIKE else use.name)  # fmt: skip
+        handler = (
+            None if use is None else _HANDLERS.get("alike" if use.name in _ALIKE else use.name)
+        )
         if handler is not None:
             assert use is not None
             value, reads = handler(self, use, op)
@@ -152,7 +156,10 @@ class _Writer:
         """Operands of a comparison or a choice: names of tensors and scalars, in order."""
         inputs = use.inputs[1:] if use.name == "vsel" else use.inputs
         pairs = zip(use.parameters["places"], use.parameters["kinds"], strict=True)
-        return [self.names[id(inputs[place])] if kind == "tensor" else self.scalar(place) for place, kind in pairs]  # fmt: skip
+        return [
+            self.names[id(inputs[place])] if kind == "tensor" else self.scalar(place)
+            for place, kind in pairs
+        ]
 
     def scalar(self, value: Any) -> str:
         text = self.size(value)
@@ -186,7 +193,9 @@ def _rounded(writer: _Writer, use: WordUse, op: Operation) -> _Said:
 def _compared(writer: _Writer, use: WordUse, op: Operation) -> _Said:
     one, other = writer.operands(use)
     mode = use.parameters["mode"]
-    return f'dsl.vcmp({one}, {other}, "{use.parameters["operation"]}", "{mode}")', _given(writer, use)  # fmt: skip
+    return f'dsl.vcmp({one}, {other}, "{use.parameters["operation"]}", "{mode}")', _given(
+        writer, use
+    )
 
 
 def _chosen(writer: _Writer, use: WordUse, op: Operation) -> _Said:
@@ -196,7 +205,9 @@ def _chosen(writer: _Writer, use: WordUse, op: Operation) -> _Said:
 
 def _compared_chosen(writer: _Writer, use: WordUse, op: Operation) -> _Said:
     one, other, a, b = writer.operands(use)
-    return f'dsl.vcmpsel({one}, {other}, "{use.parameters["operation"]}", {a}, {b})', _given(writer, use)  # fmt: skip
+    return f'dsl.vcmpsel({one}, {other}, "{use.parameters["operation"]}", {a}, {b})', _given(
+        writer, use
+    )
 
 
 def _logic(writer: _Writer, use: WordUse, op: Operation) -> _Said:
@@ -208,7 +219,10 @@ def _repeated(writer: _Writer, use: WordUse, op: Operation) -> _Said:
     given, shape = _given(writer, use), writer.shape(use.parameters["shape"])
     if given:
         return f"dsl.broadcast({given[0]}, {shape})", given
-    return f'dsl.broadcast(tvm.const({writer.size(use.parameters["scalar"])}, "{op.dtype}"), {shape})', []  # fmt: skip
+    return (
+        f'dsl.broadcast(tvm.const({writer.size(use.parameters["scalar"])}, "{op.dtype}"), {shape})',
+        [],
+    )
 
 
 def _transposed(writer: _Writer, use: WordUse, op: Operation) -> _Said:
@@ -226,7 +240,9 @@ def _part(writer: _Writer, use: WordUse, op: Operation) -> _Said:
     axis, start, size = (use.parameters[key] for key in ("axis", "start", "size"))
     whole = use.inputs[0].shape[axis]
     rest = whole - start - size
-    sizes = [part for part in (start, size, rest) if not (isinstance(part, Const) and part.value == 0)]  # fmt: skip
+    sizes = [
+        part for part in (start, size, rest) if not (isinstance(part, Const) and part.value == 0)
+    ]
     if len(sizes) == 1:
         return given, [given]
     place = next(number for number, part in enumerate(sizes) if part is size)
@@ -237,8 +253,15 @@ def _reduced(writer: _Writer, use: WordUse, op: Operation) -> _Said:
     (given,) = _given(writer, use)
     name = {"sum": "reduce_sum"}.get(use.name, use.name)
     # the largest of float32 is looked for in float16 on some chips, unless one asks
-    exact = ', impl_mode="high_precision"' if name in ("reduce_max", "reduce_min") and is_float(op.dtype) else ""  # fmt: skip
-    return f"dsl.{name}({given}, axis={list(use.parameters['axes'])}, keepdims={use.parameters['keepdims']}{exact})", [given]  # fmt: skip
+    exact = (
+        ', impl_mode="high_precision"'
+        if name in ("reduce_max", "reduce_min") and is_float(op.dtype)
+        else ""
+    )
+    return (
+        f"dsl.{name}({given}, axis={list(use.parameters['axes'])}, keepdims={use.parameters['keepdims']}{exact})",
+        [given],
+    )
 
 
 def _product(writer: _Writer, use: WordUse, op: Operation) -> _Said:
@@ -248,25 +271,59 @@ def _product(writer: _Writer, use: WordUse, op: Operation) -> _Said:
     # what was widened before the product need not be: the cube sums up in float32
     sources = [_before_widening(tensor) for tensor in use.inputs]
     given = [writer.names[id(tensor)] for tensor in sources]
-    shown = [name if tensor.dtype == "float16" else f"for_cube({name})" for name, tensor in zip(given, sources, strict=True)]  # fmt: skip
-    flags = [f"{name}=True" for name, turned in zip(("trans_a", "trans_b"), parameters["turned"], strict=True) if turned]  # fmt: skip
+    shown = [
+        name if tensor.dtype == "float16" else f"for_cube({name})"
+        for name, tensor in zip(given, sources, strict=True)
+    ]
+    flags = [
+        f"{name}=True"
+        for name, turned in zip(("trans_a", "trans_b"), parameters["turned"], strict=True)
+        if turned
+    ]
     more = [] if parameters["alpha"] == 1.0 else [f"alpha_num={parameters['alpha']}"]
-    return f"dsl.matmul({', '.join([*shown, *flags, *more, f'dst_dtype={op.dtype!r}'])})".replace("'", '"'), given  # fmt: skip
+    return f"dsl.matmul({', '.join([*shown, *flags, *more, f'dst_dtype={op.dtype!r}'])})".replace(
+        "'", '"'
+    ), given
 
 
 def _before_widening(tensor: Tensor) -> Tensor:
     use = tensor.op.word
-    if use is not None and use.name == "cast_to" and tensor.dtype == "float32" and use.inputs[0].dtype == "float16":  # fmt: skip
+    if (
+        use is not None
+        and use.name == "cast_to"
+        and tensor.dtype == "float32"
+        and use.inputs[0].dtype == "float16"
+    ):
         return use.inputs[0]
     return tensor
 
 
 _HANDLERS: Mapping[str, Callable[[_Writer, WordUse, Operation], _Said]] = {
-    "alike": _alike, "cast_to": _cast, "vcmp": _compared, "vsel": _chosen, "vcmpsel": _compared_chosen, "vlogic": _logic,
-    "broadcast": _repeated, "transpose": _transposed, "concat": _joined, "split": _part, "matmul": _product,
+    "alike": _alike,
+    "cast_to": _cast,
+    "vcmp": _compared,
+    "vsel": _chosen,
+    "vcmpsel": _compared_chosen,
+    "vlogic": _logic,
+    "broadcast": _repeated,
+    "transpose": _transposed,
+    "concat": _joined,
+    "split": _part,
+    "matmul": _product,
     **dict.fromkeys(("floor", "ceil", "round", "trunc", "round_half_up"), _rounded),
-    **dict.fromkeys(("sum", "reduce_sum", "reduce_max", "reduce_min", "reduce_prod", "reduce_all", "reduce_any"), _reduced),
-}  # fmt: skip
+    **dict.fromkeys(
+        (
+            "sum",
+            "reduce_sum",
+            "reduce_max",
+            "reduce_min",
+            "reduce_prod",
+            "reduce_all",
+            "reduce_any",
+        ),
+        _reduced,
+    ),
+}
 """Word → how it is written."""
 
 

@@ -23,11 +23,33 @@ from tbe_impl.dsl.location import here
 from tbe_impl.errors import InputError
 
 _INFIX = {
-    "add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "floormod": "%", "eq": "==", "ne": "!=",
-    "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "bitand": "&", "bitor": "|", "bitxor": "^", "shl": "<<", "shr": ">>",
-}  # fmt: skip
-_FUNCTION = {"max": "tvm.max", "min": "tvm.min", "and": "tvm.all", "or": "tvm.any", "pow": "tvm.power",
-             "truncdiv": "tvm.truncdiv", "truncmod": "tvm.truncmod"}  # fmt: skip
+    "add": "+",
+    "sub": "-",
+    "mul": "*",
+    "div": "/",
+    "floordiv": "//",
+    "floormod": "%",
+    "eq": "==",
+    "ne": "!=",
+    "lt": "<",
+    "le": "<=",
+    "gt": ">",
+    "ge": ">=",
+    "bitand": "&",
+    "bitor": "|",
+    "bitxor": "^",
+    "shl": "<<",
+    "shr": ">>",
+}
+_FUNCTION = {
+    "max": "tvm.max",
+    "min": "tvm.min",
+    "and": "tvm.all",
+    "or": "tvm.any",
+    "pow": "tvm.power",
+    "truncdiv": "tvm.truncdiv",
+    "truncmod": "tvm.truncmod",
+}
 _PLAIN_FUNCTION = {"max": "max", "min": "min"}
 _CALLED = frozenset(
     "exp exp2 log log2 log10 log1p sqrt rsqrt tanh sigmoid erf sin cos tan atan asin acos sinh cosh floor ceil trunc abs "
@@ -76,10 +98,16 @@ def size_text(expression: Expr, names: Mapping[int, str]) -> str:
         if expression.op in ("and", "or"):
             return f"({a} {expression.op} {b})"
         if expression.op in _INFIX:
-            symbol = "//" if expression.op == "div" and not is_float(expression.dtype) else _INFIX[expression.op]  # fmt: skip
+            symbol = (
+                "//"
+                if expression.op == "div" and not is_float(expression.dtype)
+                else _INFIX[expression.op]
+            )
             return f"({a} {symbol} {b})"
     if isinstance(expression, Select):
-        condition, a, b = (size_text(part, names) for part in (expression.condition, expression.a, expression.b))  # fmt: skip
+        condition, a, b = (
+            size_text(part, names) for part in (expression.condition, expression.a, expression.b)
+        )
         return f"({a} if {condition} else {b})"
     raise _refused(expression)
 
@@ -109,7 +137,11 @@ def element_text(expression: Expr, names: Mapping[int, str]) -> str:
         a, b = (element_text(part, names) for part in (expression.a, expression.b))
         if expression.op == "div" and not is_float(expression.dtype):
             return f"tvm.truncdiv({a}, {b})"
-        return f"({a} {_INFIX[expression.op]} {b})" if expression.op in _INFIX else f"{_FUNCTION[expression.op]}({a}, {b})"  # fmt: skip
+        return (
+            f"({a} {_INFIX[expression.op]} {b})"
+            if expression.op in _INFIX
+            else f"{_FUNCTION[expression.op]}({a}, {b})"
+        )
     if isinstance(expression, Select):
         if not is_late(expression.condition):
             condition = size_text(expression.condition, names)
@@ -141,4 +173,6 @@ def _called(expression: Call, given: list[str]) -> str:
 
 
 def _refused(expression: Expr) -> InputError:
-    return InputError("this has no text in CANN's language", place=str(here()), got=str(expression)[:120])  # fmt: skip
+    return InputError(
+        "this has no text in CANN's language", place=str(here()), got=str(expression)[:120]
+    )

@@ -65,8 +65,12 @@ def auto_schedule(outputs: Any, option: Any = None, *, chip: str | Soc = "Ascend
     given = list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
     for tensor in given:
         if not isinstance(tensor, Tensor):
-            raise InputError("auto_schedule takes tensors", place=str(here()), expected="a tensor, or a list of them",
-                             got=type(tensor).__name__)  # fmt: skip
+            raise InputError(
+                "auto_schedule takes tensors",
+                place=str(here()),
+                expected="a tensor, or a list of them",
+                got=type(tensor).__name__,
+            )
     device = soc(chip)
     unique = list({id(tensor): tensor for tensor in given}.values())
     return Schedule(unique, plan=lambda schedule: _plan(schedule, unique, device))
@@ -80,8 +84,12 @@ def _plan(schedule: Schedule, outputs: Sequence[Tensor], chip: Soc) -> None:
     while True:
         nests = nests_of(outputs, cut_at=cut_at, merge=merge)
         tilings = [_tiling(outputs, nest, chip) for nest in nests]
-        too_large = [op for nest, tiling in zip(nests, tilings, strict=True) if tiling is None
-                     for op in nest.inner_reductions]  # fmt: skip
+        too_large = [
+            op
+            for nest, tiling in zip(nests, tilings, strict=True)
+            if tiling is None
+            for op in nest.inner_reductions
+        ]
         more = cut_at | {id(op) for op in too_large}
         if not too_large or (more == cut_at and not merge):
             break
@@ -206,8 +214,9 @@ def _block(nest: Nest, chip: Soc) -> int:
 def _even(size: int, most: int, unit: int) -> int:
     """A number of steps up to `most` that divides `size`, in whole blocks; where none comes near, one that nearly does."""
     for step in (unit, 1):
-        divisors = [one for one in range(max(most // 2, 1), most + 1)
-                    if size % one == 0 and one % step == 0]  # fmt: skip
+        divisors = [
+            one for one in range(max(most // 2, 1), most + 1) if size % one == 0 and one % step == 0
+        ]
         if divisors:
             return divisors[-1]
     nearly = -(-size // -(-size // most))
@@ -303,7 +312,14 @@ def _phony(schedule: Schedule, nest: Nest) -> Operation:
         for tensor in schedule[op].op.outputs:
             index = [axes[at] if at < shared else const(0) for at in range(tensor.ndim)]
             body.append(Read(tensor, index))
-    return Operation("compute", "results", [shape] * len(body), [read.dtype for read in body], axis=axes, body=body)  # fmt: skip
+    return Operation(
+        "compute",
+        "results",
+        [shape] * len(body),
+        [read.dtype for read in body],
+        axis=axes,
+        body=body,
+    )
 
 
 def _instruction(op: Operation, chip: Soc) -> str:
@@ -317,5 +333,7 @@ def _instruction(op: Operation, chip: Soc) -> str:
 
 def _emit(stage: Stage, instruction: str) -> None:
     """Gives an instruction to the outermost loop of a stage that has one."""
-    if stage.leaf_iter_vars and not any(one.name == "emit_insn" for one in stage.record().directives):  # fmt: skip
+    if stage.leaf_iter_vars and not any(
+        one.name == "emit_insn" for one in stage.record().directives
+    ):
         stage.emit_insn(stage.leaf_iter_vars[0], instruction)

@@ -26,7 +26,12 @@ def show_loops(schedule: Schedule | ScheduleRecord) -> str:
     """
     record = schedule.record() if isinstance(schedule, Schedule) else schedule
     printer = _Printer(record)
-    lines = [line for stage in record.stages if not stage.inlined and stage.attach is None for line in printer.nest(stage, "")]  # fmt: skip
+    lines = [
+        line
+        for stage in record.stages
+        if not stage.inlined and stage.attach is None
+        for line in printer.nest(stage, "")
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -52,7 +57,7 @@ class _Printer:
         if not stage.op.body:
             inputs = ", ".join(tensor.name for tensor in stage.op.input_tensors)
             word = stage.op.word.name if stage.op.word else "library"
-            yield f"{indent}{', '.join(tensor.name for tensor in stage.op.outputs)} = {word}({inputs})"  # fmt: skip
+            yield f"{indent}{', '.join(tensor.name for tensor in stage.op.outputs)} = {word}({inputs})"
             return
         extents = self.regions.loops(stage)
         starts = self._starts(stage)
@@ -65,7 +70,11 @@ class _Printer:
             yield f"{indent}for {leaf.name} in {self._extent(leaf, extents)}:{self._remarks(stage, leaf)}"
             indent += STEP
             for other in self.record.stages:
-                if other.attach is not None and other.attach.parent in stage.versions and other.attach.axis is leaf:  # fmt: skip
+                if (
+                    other.attach is not None
+                    and other.attach.parent in stage.versions
+                    and other.attach.axis is leaf
+                ):
                     yield from self.nest(other, indent)
         yield from (f"{indent}{start}" for start in starts)
         yield from self._guards(stage, indent)
@@ -76,7 +85,10 @@ class _Printer:
 
     def _head(self, stage: StageRecord, tensor: Tensor) -> str:
         tile = self.regions.tile(stage)
-        sizes = [str(full) if part >= UNKNOWN else str(part) for part, full in zip(tile, tensor.shape, strict=True)]  # fmt: skip
+        sizes = [
+            str(full) if part >= UNKNOWN else str(part)
+            for part, full in zip(tile, tensor.shape, strict=True)
+        ]
         kind = "output" if stage.is_output else "stage"
         words = [f"{kind} {tensor.name} {shape_text(sizes)} {tensor.dtype}"]
         if stage.scope != GLOBAL:
@@ -89,7 +101,9 @@ class _Printer:
         return f"0..{leaf.extent if steps >= UNKNOWN else steps}"
 
     def _remarks(self, stage: StageRecord, leaf: IterVar) -> str:
-        found = [_directive(one) for one in stage.directives if one.axis is leaf and one.name in ON_LOOP]  # fmt: skip
+        found = [
+            _directive(one) for one in stage.directives if one.axis is leaf and one.name in ON_LOOP
+        ]
         return f"  # {', '.join(found)}" if found else ""
 
     def _starts(self, stage: StageRecord) -> list[str]:
@@ -106,7 +120,10 @@ class _Printer:
         for relation in stage.relations:
             if isinstance(relation, Split):
                 whole = extents[id(relation.parent)]
-                if whole < UNKNOWN and extents[id(relation.outer)] * extents[id(relation.inner)] == whole:  # fmt: skip
+                if (
+                    whole < UNKNOWN
+                    and extents[id(relation.outer)] * extents[id(relation.inner)] == whole
+                ):
                     continue
                 limit = str(relation.parent.extent if whole >= UNKNOWN else whole)
                 parent = relation.parent
@@ -147,7 +164,9 @@ class _Printer:
         for read in reads(expression):
             stage = self.inlined.get(id(read.tensor))
             if stage is not None and depth < len(self.record.stages):
-                axes = {id(axis): index for axis, index in zip(stage.op.axis, read.indices, strict=True)}  # fmt: skip
+                axes = {
+                    id(axis): index for axis, index in zip(stage.op.axis, read.indices, strict=True)
+                }
                 body = substitute(stage.op.body[read.tensor.value_index], axes)
                 values[id(read)] = self._expanded(body, depth + 1)
         return substitute(expression, values) if values else expression
@@ -172,8 +191,13 @@ def _directive(one: Directive) -> str:
         return str(one.value[0].name)
     if one.name == "emit_insn":
         return str(one.value[0])
-    words = [value.name if isinstance(value, (Tensor, IterVar)) else str(value.value if isinstance(value, Const) else value)
-             for value in one.value if value is not None and not hasattr(value, "items")]  # fmt: skip
+    words = [
+        value.name
+        if isinstance(value, (Tensor, IterVar))
+        else str(value.value if isinstance(value, Const) else value)
+        for value in one.value
+        if value is not None and not hasattr(value, "items")
+    ]
     if one.name == "storage_align" and one.axis is not None:
         words.insert(0, one.axis.name)
     return f"{one.name}({', '.join(words)})" if words else one.name

@@ -132,8 +132,11 @@ def peak(buffers: Iterable[Buffer], scope: str) -> Use:
     groups = _shared(inside)
     fullest = Use(scope, 0, ())
     for moment in sorted({buffer.first for buffer in inside}):
-        alive = [max(group, key=lambda one: one.total_bytes) for group in groups
-                 if min(one.first for one in group) <= moment <= max(one.last for one in group)]  # fmt: skip
+        alive = [
+            max(group, key=lambda one: one.total_bytes)
+            for group in groups
+            if min(one.first for one in group) <= moment <= max(one.last for one in group)
+        ]
         total = sum(buffer.total_bytes for buffer in alive)
         if total > fullest.bytes:
             fullest = Use(scope, total, tuple(alive))
@@ -239,9 +242,11 @@ def _may_be_taken_over(
     uses: list[Read] = [
         read for body in reader.op.body for read in reads(body) if id(read.tensor) in made
     ]
-    in_place = bool(uses) and all(len(read.indices) == len(reader.op.axis)
-                   and all(index is axis for index, axis in zip(read.indices, reader.op.axis, strict=True))
-                   for read in uses)  # fmt: skip
+    in_place = bool(uses) and all(
+        len(read.indices) == len(reader.op.axis)
+        and all(index is axis for index, axis in zip(read.indices, reader.op.axis, strict=True))
+        for read in uses
+    )
     narrow = dtype_of(reader.op.outputs[0].dtype).bytes <= dtype_of(stage.op.outputs[0].dtype).bytes
     small = elements(regions.tile(reader)) <= elements(regions.tile(stage))
     if not (in_place and narrow and small and not reader.op.reduce_axis):

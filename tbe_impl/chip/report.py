@@ -57,7 +57,11 @@ class MemoryUse:
     @property
     def share(self) -> float | None:
         """Part of the capacity; None when one of the two is not known."""
-        return None if self.bytes is None or not self.capacity_bytes else self.bytes / self.capacity_bytes  # fmt: skip
+        return (
+            None
+            if self.bytes is None or not self.capacity_bytes
+            else self.bytes / self.capacity_bytes
+        )
 
 
 @dataclass(frozen=True)
@@ -125,12 +129,15 @@ def report(
         cores,
         core_axis,
         _stages(regions, buffers),
-        tuple(MemoryUse(scope, _known(peak(buffers, scope).bytes), capacity(device, scope)) for scope in scopes),
+        tuple(
+            MemoryUse(scope, _known(peak(buffers, scope).bytes), capacity(device, scope))
+            for scope in scopes
+        ),
         traffic.bytes_read,
         traffic.bytes_written,
         None if least[0] is None or least[1] is None else least[0] + least[1],
         check(record, device, own_instructions=own_instructions),
-    )  # fmt: skip
+    )
 
 
 def _known(number: int) -> int | None:
@@ -141,7 +148,11 @@ def _least(record: ScheduleRecord) -> tuple[int | None, int | None]:
     def total(tensors: Sequence[tuple[tuple[int, ...], str]]) -> int | None:
         return _known(sum(elements(shape) * dtype_of(dtype).bytes for shape, dtype in tensors))
 
-    inputs = [(sizes_of(stage.op.outputs[0]), stage.op.outputs[0].dtype) for stage in record.stages if stage.is_input]  # fmt: skip
+    inputs = [
+        (sizes_of(stage.op.outputs[0]), stage.op.outputs[0].dtype)
+        for stage in record.stages
+        if stage.is_input
+    ]
     return total(inputs), total([(sizes_of(tensor), tensor.dtype) for tensor in record.outputs])
 
 
@@ -229,7 +240,9 @@ def _text(found: ScheduleReport) -> list[str]:
     lines.append(f"main memory: {read} read, {written} written")
     if found.least_bytes and found.bytes_read is not None and found.bytes_written is not None:
         moved = found.bytes_read + found.bytes_written
-        lines[-1] += f" ({moved / found.least_bytes:.2f} × reading each input and writing each output once)"  # fmt: skip
+        lines[-1] += (
+            f" ({moved / found.least_bytes:.2f} × reading each input and writing each output once)"
+        )
     padding = sum(stage.padding_bytes * stage.copies for stage in found.stages)
     lines.append(f"alignment: {padding} bytes of padding")
     lines += [str(finding) for finding in found.findings] or ["no errors, no warnings"]

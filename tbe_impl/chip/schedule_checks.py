@@ -1,4 +1,7 @@
-"""What of a schedule would fail or be slow on the device: checked, not executed."""
+"""What of a schedule would fail or be slow on the device: checked, not executed.
+
+One file of more than 500 lines: it is the list of checks.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +70,9 @@ class Finding:
 
     def as_error(self) -> InputError:
         """The finding as an exception."""
-        return InputError(self.what, place=self.place, expected=self.expected, got=self.got, remedy=self.remedy)  # fmt: skip
+        return InputError(
+            self.what, place=self.place, expected=self.expected, got=self.got, remedy=self.remedy
+        )
 
 
 def check(
@@ -113,19 +118,27 @@ def attachment(regions: Regions, chip: Soc) -> Iterator[Finding]:
         if not _reaches(regions, stage, parent):
             users = ", ".join(one.op.name for one in regions.consumers(stage)) or "nobody"
             yield Finding(
-                "error", "compute_at", stage.op.name, stage.attach.place,
+                "error",
+                "compute_at",
+                stage.op.name,
+                stage.attach.place,
                 f"{stage.op.name} is computed inside {parent.op.name}, which does not need it",
-                f"a stage that {stage.op.name} goes into", f"{parent.op.name}; {stage.op.name} goes into {users}",
+                f"a stage that {stage.op.name} goes into",
+                f"{parent.op.name}; {stage.op.name} goes into {users}",
                 "Attach it to one of these",
-            )  # fmt: skip
+            )
         if not any(leaf is stage.attach.axis for leaf in parent.leaves):
             yield Finding(
-                "error", "compute_at", stage.op.name, stage.attach.place,
+                "error",
+                "compute_at",
+                stage.op.name,
+                stage.attach.place,
                 f"the loop {stage.attach.axis.name} of {parent.op.name} was split or fused after {stage.op.name} was "
                 "attached to it",
-                f"one of {', '.join(leaf.name for leaf in parent.leaves)}", stage.attach.axis.name,
+                f"one of {', '.join(leaf.name for leaf in parent.leaves)}",
+                stage.attach.axis.name,
                 "Split and fuse first, then compute_at",
-            )  # fmt: skip
+            )
 
 
 def _reaches(regions: Regions, stage: StageRecord, parent: StageRecord) -> bool:
@@ -155,19 +168,32 @@ def inlining(regions: Regions, chip: Soc) -> Iterator[Finding]:
         elif not stage.op.body:
             why = "it is an input" if stage.is_input else "a library computes it as a whole"
         if why:
-            yield Finding("error", "compute_inline", stage.op.name, place,
-                          f"{stage.op.name} cannot be inlined: {why}", "a stage with one expression for each element",
-                          why, "Leave out its compute_inline")  # fmt: skip
+            yield Finding(
+                "error",
+                "compute_inline",
+                stage.op.name,
+                place,
+                f"{stage.op.name} cannot be inlined: {why}",
+                "a stage with one expression for each element",
+                why,
+                "Leave out its compute_inline",
+            )
 
 
 def scopes(regions: Regions, chip: Soc) -> Iterator[Finding]:
     """A memory has a name that the device knows."""
     for stage in regions.record.stages:
         if stage.scope not in SCOPES:
-            yield Finding("error", "scope", stage.op.name, stage.scope_place,
-                          f"{stage.op.name} is put into a memory that does not exist",
-                          f"one of {', '.join(sorted(SCOPES))}", repr(stage.scope),
-                          _nearest(str(stage.scope), SCOPES))  # fmt: skip
+            yield Finding(
+                "error",
+                "scope",
+                stage.op.name,
+                stage.scope_place,
+                f"{stage.op.name} is put into a memory that does not exist",
+                f"one of {', '.join(sorted(SCOPES))}",
+                repr(stage.scope),
+                _nearest(str(stage.scope), SCOPES),
+            )
 
 
 def without_effect(regions: Regions, chip: Soc) -> Iterator[Finding]:
@@ -221,9 +247,16 @@ def known_instructions(regions: Regions, own: Collection[str]) -> Iterator[Findi
         for directive in stage.named("emit_insn"):
             name = directive.value[0]
             if name not in DEVICE_INSTRUCTION and name not in own:
-                yield Finding("error", "emit_insn", stage.op.name, directive.place,
-                              f"{stage.op.name}: there is no instruction {name!r}", "an instruction of the device",
-                              repr(name), _nearest(str(name), DEVICE_INSTRUCTION))  # fmt: skip
+                yield Finding(
+                    "error",
+                    "emit_insn",
+                    stage.op.name,
+                    directive.place,
+                    f"{stage.op.name}: there is no instruction {name!r}",
+                    "an instruction of the device",
+                    repr(name),
+                    _nearest(str(name), DEVICE_INSTRUCTION),
+                )
 
 
 def _nearest(name: str, names: Iterable[str]) -> str:
@@ -255,7 +288,9 @@ def instruction_dtypes(regions: Regions, chip: Soc) -> Iterator[Finding]:
                 continue
             inputs = stage.op.input_tensors
             dtype = inputs[0].dtype if inputs else stage.op.outputs[0].dtype
-            if supports(chip, instruction, dtype) or supports(chip, _OF_A_VECTOR.get(instruction, ""), dtype):  # fmt: skip
+            if supports(chip, instruction, dtype) or supports(
+                chip, _OF_A_VECTOR.get(instruction, ""), dtype
+            ):
                 continue
             if _is_made_of_others(stage.op, directive.value[0], dtype, chip):
                 continue
@@ -263,19 +298,38 @@ def instruction_dtypes(regions: Regions, chip: Soc) -> Iterator[Finding]:
                 ", ".join(sorted(chip.instructions.get(instruction, ())))
                 or "nothing: it lacks this instruction"
             )
-            yield Finding("error", "emit_insn", stage.op.name, directive.place,
-                          f"{stage.op.name}: {directive.value[0]} ({instruction}) of {chip.name} does not take {dtype}",
-                          takes, dtype, "Cast before it and back after it, or build for another chip")  # fmt: skip
+            yield Finding(
+                "error",
+                "emit_insn",
+                stage.op.name,
+                directive.place,
+                f"{stage.op.name}: {directive.value[0]} ({instruction}) of {chip.name} does not take {dtype}",
+                takes,
+                dtype,
+                "Cast before it and back after it, or build for another chip",
+            )
 
 
 _COMPUTES: Mapping[str, frozenset[str]] = {
     f"vector_{name}": frozenset(operators.split())
     for name, operators in {
-        "add": "add", "adds": "add sub", "sub": "sub", "mul": "mul", "muls": "mul div", "div": "div", "max": "max",
-        "maxs": "max", "min": "min", "mins": "min", "exp": "exp", "ln": "log", "sqrt": "sqrt", "rsqrt": "rsqrt",
+        "add": "add",
+        "adds": "add sub",
+        "sub": "sub",
+        "mul": "mul",
+        "muls": "mul div",
+        "div": "div",
+        "max": "max",
+        "maxs": "max",
+        "min": "min",
+        "mins": "min",
+        "exp": "exp",
+        "ln": "log",
+        "sqrt": "sqrt",
+        "rsqrt": "rsqrt",
         "abs": "abs",
     }.items()
-}  # fmt: skip
+}
 """Instruction → the operators of an expression that it may stand for; other instructions say nothing of these."""
 _OPERATORS = frozenset[str]().union(*_COMPUTES.values())
 _REDUCES = re.compile(r"(?:^|_)reduce_(sum|max|min|prod)(?:_|$)")
@@ -293,9 +347,15 @@ def instruction_meaning(regions: Regions, chip: Soc) -> Iterator[Finding]:
             for body in stage.op.body:
                 against = _against(name, stage.op, body)
                 if against:
-                    yield Finding("error", "instruction", stage.op.name, directive.place,
-                                  f"{stage.op.name}: {name} and the expression of the stage disagree, and the device follows "
-                                  "the instruction", *against)  # fmt: skip
+                    yield Finding(
+                        "error",
+                        "instruction",
+                        stage.op.name,
+                        directive.place,
+                        f"{stage.op.name}: {name} and the expression of the stage disagree, and the device follows "
+                        "the instruction",
+                        *against,
+                    )
 
 
 def _against(name: str, op: Operation, body: Expr) -> tuple[str, str, str] | None:
@@ -307,7 +367,11 @@ def _against(name: str, op: Operation, body: Expr) -> tuple[str, str, str] | Non
         return _columns(op, body)
     reduced = _REDUCES.search(name)
     if reduced is not None and isinstance(body, Reduce) and body.op != reduced[1]:
-        return f"{reduced[1]} over {_names(body.axes)}", f"{body.op} over {_names(body.axes)}", "Name the instruction of the expression"  # fmt: skip
+        return (
+            f"{reduced[1]} over {_names(body.axes)}",
+            f"{body.op} over {_names(body.axes)}",
+            "Name the instruction of the expression",
+        )
     found = _operator(body)
     if name in _COMPUTES and found in _OPERATORS and found not in _COMPUTES[name]:
         return (
@@ -370,17 +434,28 @@ def division(regions: Regions, chip: Soc) -> Iterator[Finding]:
             whole, inner = extents[id(relation.parent)], extents[id(relation.inner)]
             if whole >= UNKNOWN or inner >= UNKNOWN or whole % inner == 0:
                 continue
-            yield Finding("warning", "division", stage.op.name, relation.place,
-                          f"{relation.parent.name} of {stage.op.name} has {whole} steps, which {inner} does not divide: "
-                          f"the last tile has {whole % inner}",
-                          f"a divisor of {whole}", str(inner),
-                          f"{_divisor(whole, inner)} divides it")  # fmt: skip
+            yield Finding(
+                "warning",
+                "division",
+                stage.op.name,
+                relation.place,
+                f"{relation.parent.name} of {stage.op.name} has {whole} steps, which {inner} does not divide: "
+                f"the last tile has {whole % inner}",
+                f"a divisor of {whole}",
+                str(inner),
+                f"{_divisor(whole, inner)} divides it",
+            )
 
 
 def _divisor(whole: int, limit: int) -> int:
     """The greatest divisor that is not greater than `limit`."""
-    return max(other for low in range(1, int(whole**0.5) + 1) if whole % low == 0
-               for other in (low, whole // low) if other <= limit)  # fmt: skip
+    return max(
+        other
+        for low in range(1, int(whole**0.5) + 1)
+        if whole % low == 0
+        for other in (low, whole // low)
+        if other <= limit
+    )
 
 
 def alignment(regions: Regions, chip: Soc) -> Iterator[Finding]:
@@ -403,7 +478,9 @@ def _takes_rows(regions: Regions, stage: StageRecord, tile: tuple[int, ...]) -> 
     for consumer in regions.consumers(stage):
         along = {id(axis) for axis in consumer.op.reduce_axis}
         for read in (read for body in consumer.op.body for read in reads(body)):
-            if regions.producers[id(read.tensor)] is stage and any(id(node) in along for node in walk(read.indices[-1])):  # fmt: skip
+            if regions.producers[id(read.tensor)] is stage and any(
+                id(node) in along for node in walk(read.indices[-1])
+            ):
                 return True
     makers = [regions.producers[id(tensor)] for tensor in stage.op.input_tensors]
     return any(regions.full(maker) != regions.full(stage) for maker in makers)
@@ -426,10 +503,16 @@ def _rows(stage: StageRecord, tile: tuple[int, ...], width: int, chip: Soc) -> I
         return  # one number for each row lies densely
     factor = chip.block_bytes // width
     place = stage.scope_place or str(stage.op.location)
-    yield Finding("warning", "alignment", stage.op.name, place,
-                  f"rows of {stage.op.name} do not start at a block of {chip.block_bytes} bytes",
-                  f"rows of a multiple of {chip.block_bytes} bytes", f"{tile[-1]} × {width} = {tile[-1] * width} bytes",
-                  f"storage_align(axis[{len(tile) - 2}], {factor}, 0) pads them")  # fmt: skip
+    yield Finding(
+        "warning",
+        "alignment",
+        stage.op.name,
+        place,
+        f"rows of {stage.op.name} do not start at a block of {chip.block_bytes} bytes",
+        f"rows of a multiple of {chip.block_bytes} bytes",
+        f"{tile[-1]} × {width} = {tile[-1] * width} bytes",
+        f"storage_align(axis[{len(tile) - 2}], {factor}, 0) pads them",
+    )
 
 
 def _is_copied_out(regions: Regions, stage: StageRecord) -> bool:
@@ -439,8 +522,14 @@ def _is_copied_out(regions: Regions, stage: StageRecord) -> bool:
 
 def _tail(regions: Regions, stage: StageRecord, width: int, chip: Soc) -> Iterator[Finding]:
     """What one step of the loop around the copy writes: a part of a block at its end overlaps the next step's."""
-    level = next((one.attach for one in reversed(regions.record.stages)
-                  if one.attach is not None and one.attach.parent in stage.versions), None)  # fmt: skip
+    level = next(
+        (
+            one.attach
+            for one in reversed(regions.record.stages)
+            if one.attach is not None and one.attach.parent in stage.versions
+        ),
+        None,
+    )
     steps = regions.steps(stage, level)
     if steps is None:
         return
@@ -458,10 +547,16 @@ def _tail(regions: Regions, stage: StageRecord, width: int, chip: Soc) -> Iterat
     why = (
         "two cores write into one block" if cores else "each step writes into the block of the next"
     )
-    yield Finding("warning", "tail", stage.op.name, place,
-                  f"tiles {shape_text(tile)} of {stage.op.name} end inside a block: {why}",
-                  f"a multiple of {chip.block_bytes} bytes", f"{run} × {width} = {run * width} bytes",
-                  f"Choose tiles of a multiple of {chip.block_bytes // width} elements")  # fmt: skip
+    yield Finding(
+        "warning",
+        "tail",
+        stage.op.name,
+        place,
+        f"tiles {shape_text(tile)} of {stage.op.name} end inside a block: {why}",
+        f"a multiple of {chip.block_bytes} bytes",
+        f"{run} × {width} = {run * width} bytes",
+        f"Choose tiles of a multiple of {chip.block_bytes // width} elements",
+    )
 
 
 _OPERANDS = ("local.L0A", "local.L0B")
@@ -492,19 +587,26 @@ def capacities(regions: Regions, chip: Soc) -> Iterator[Finding]:
             else "nearly full"
         )
         yield Finding(
-            "error" if once > limit else "warning", "capacity", largest.stage.op.name,
+            "error" if once > limit else "warning",
+            "capacity",
+            largest.stage.op.name,
             largest.stage.scope_place or str(largest.stage.op.location),
             f"{scope} of {chip.name} is {full}: {use.bytes * 100 / limit:.0f} %",
-            f"at most {limit} bytes" if over else f"at most {int(WARN_ABOVE * limit)} of {limit} bytes",
+            f"at most {limit} bytes"
+            if over
+            else f"at most {int(WARN_ABOVE * limit)} of {limit} bytes",
             _sum(use.buffers, use.bytes),
             f"Split {largest.at or largest.stage.op.name} into smaller tiles, compute inside a loop further in, "
             "or leave the chip out (soc cpu)",
-        )  # fmt: skip
+        )
 
 
 def _sum(buffers: Iterable[Buffer], total: int) -> str:
     parts = sorted(buffers, key=lambda buffer: -buffer.total_bytes)
-    shown = [f"{one.name} {one.copies} × {one.bytes}" if one.copies > 1 else f"{one.name} {one.bytes}" for one in parts[:6]]  # fmt: skip
+    shown = [
+        f"{one.name} {one.copies} × {one.bytes}" if one.copies > 1 else f"{one.name} {one.bytes}"
+        for one in parts[:6]
+    ]
     return f"{total} bytes: {' + '.join(shown)}{' + …' if len(parts) > 6 else ''}"
 
 

@@ -31,13 +31,19 @@ class Nest:
     @property
     def inner_reductions(self) -> tuple[Operation, ...]:
         """Reductions whose result is used further in the nest, or beside another result."""
-        return tuple(op for op in self.members if op.reduce_axis and (op is not self.main or self.others))  # fmt: skip
+        return tuple(
+            op for op in self.members if op.reduce_axis and (op is not self.main or self.others)
+        )
 
     def inputs(self) -> tuple[Tensor, ...]:
         """The tensors that come from outside."""
         inside = {id(op) for op in self.members}
-        found = {id(tensor): tensor for op in self.members for tensor in op.input_tensors
-                 if id(tensor.op) not in inside}  # fmt: skip
+        found = {
+            id(tensor): tensor
+            for op in self.members
+            for tensor in op.input_tensors
+            if id(tensor.op) not in inside
+        }
         return tuple(found.values())
 
 
@@ -64,14 +70,25 @@ def nests_of(
     results = [op for op in ops if id(op) in leaves_chip]
     barriers = [*results, *(op for op in stages_of(outputs) if op.kind == "library")]
     for op in sorted(results, key=lambda one: -elements(sizes_of(one.outputs[0]))):
-        home = next((key for key, group in groups.items()
-                     if merge and _may_join(op, group, barriers, ancestors)), id(op))  # fmt: skip
+        home = next(
+            (
+                key
+                for key, group in groups.items()
+                if merge and _may_join(op, group, barriers, ancestors)
+            ),
+            id(op),
+        )
         groups.setdefault(home, []).append(op)
         owner[id(op)] = home
     for op in reversed(ops):
         if id(op) in owner:
             continue
-        homes = {owner[id(user)] for tensor in op.outputs for user in users.get(id(tensor), ()) if user.body}  # fmt: skip
+        homes = {
+            owner[id(user)]
+            for tensor in op.outputs
+            for user in users.get(id(tensor), ())
+            if user.body
+        }
         owner[id(op)] = homes.pop() if len(homes) == 1 else id(op)
         if owner[id(op)] == id(op):
             groups[id(op)] = [op]
@@ -85,7 +102,9 @@ def nests_of(
 def _ancestors(outputs: Sequence[Tensor]) -> dict[int, set[int]]:
     found: dict[int, set[int]] = {}
     for op in stages_of(outputs):
-        found[id(op)] = set().union(*({id(read.op)} | found[id(read.op)] for read in op.input_tensors), set())  # fmt: skip
+        found[id(op)] = set().union(
+            *({id(read.op)} | found[id(read.op)] for read in op.input_tensors), set()
+        )
     return found
 
 

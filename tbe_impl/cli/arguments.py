@@ -52,10 +52,13 @@ class Description:
     def as_argument(self) -> dict[str, Any]:
         """The dict that operators take."""
         return {
-            "shape": self.shape, "dtype": self.dtype, "format": self.format,
-            "ori_shape": self.shape, "ori_format": self.format,
+            "shape": self.shape,
+            "dtype": self.dtype,
+            "format": self.format,
+            "ori_shape": self.shape,
+            "ori_format": self.format,
             "range": tuple((1, None) if size < 0 else (size, size) for size in self.shape),
-        }  # fmt: skip
+        }
 
 
 @dataclass(frozen=True)
@@ -102,7 +105,11 @@ def call_of(
     maker = _Maker(parameters, inputs, outputs, texts, place, plain_function(function).__name__)
     values = {item.name: value for item in parameters for value in maker.values(item)}
     maker.check_rest()
-    missing = [item.name for item in parameters if item.name not in values and item.required and item.role == "attribute"]  # fmt: skip
+    missing = [
+        item.name
+        for item in parameters
+        if item.name not in values and item.required and item.role == "attribute"
+    ]
     if missing:
         raise InputError(
             f"the operator needs the attribute{'s' * (len(missing) > 1)} {' and '.join(missing)}",
@@ -110,7 +117,11 @@ def call_of(
             remedy=f"Give it: --attr {missing[0]}=VALUE",
         )
     positional, keywords = _arranged(parameters, values)
-    known = {item.name: values.get(item.name, item.default) for item in parameters if item.role == "attribute"}  # fmt: skip
+    known = {
+        item.name: values.get(item.name, item.default)
+        for item in parameters
+        if item.role == "attribute"
+    }
     return Call(
         tuple(positional),
         MappingProxyType(keywords),
@@ -121,7 +132,9 @@ def call_of(
 
 
 def _check_names(parameters: Sequence[Parameter], texts: Mapping[str, str], place: str) -> None:
-    names = [item.name for item in parameters if item.role in ("attribute", "dtype", "name", "flag")]  # fmt: skip
+    names = [
+        item.name for item in parameters if item.role in ("attribute", "dtype", "name", "flag")
+    ]
     for name in texts:
         if name not in names:
             near = difflib.get_close_matches(name, names, 1)
@@ -137,11 +150,15 @@ def _arranged(
     parameters: Sequence[Parameter], values: Mapping[str, Any]
 ) -> tuple[list[Any], dict[str, Any]]:
     """By position up to the last array, by name from there on: decorators count positions, attributes may be left out."""
-    arrays = [index for index, item in enumerate(parameters) if item.name in values and item.role not in ("attribute", "name", "flag")]  # fmt: skip
+    arrays = [
+        index
+        for index, item in enumerate(parameters)
+        if item.name in values and item.role not in ("attribute", "name", "flag")
+    ]
     last = max(arrays, default=-1)
     positional = []
     for item in parameters[: last + 1]:
-        positional.append(values.get(item.name, item.default if item.has_default else None))  # fmt: skip
+        positional.append(values.get(item.name, item.default if item.has_default else None))
     rest = {item.name: values[item.name] for item in parameters[last + 1 :] if item.name in values}
     return positional, rest
 
@@ -184,12 +201,28 @@ class _Maker:
 
     def check_rest(self) -> None:
         """Raises when arrays are left over."""
-        takers = [item.name for item in self.parameters if item.role in ("input", "inputs", "shape", "shapes")]  # fmt: skip
-        if self.taken < len(self.inputs) and not any(item.role == "shape" for item in self.parameters):  # fmt: skip
-            raise InputError("too many inputs", place=self.place, expected=f"{len(takers)} ({', '.join(takers)})", got=str(len(self.inputs)))  # fmt: skip
+        takers = [
+            item.name
+            for item in self.parameters
+            if item.role in ("input", "inputs", "shape", "shapes")
+        ]
+        if self.taken < len(self.inputs) and not any(
+            item.role == "shape" for item in self.parameters
+        ):
+            raise InputError(
+                "too many inputs",
+                place=self.place,
+                expected=f"{len(takers)} ({', '.join(takers)})",
+                got=str(len(self.inputs)),
+            )
         results = [item.name for item in self.parameters if item.role in ("output", "outputs")]
         if self.made < len(self.outputs) and results:
-            raise InputError("too many outputs", place=self.place, expected=f"{len(results)} ({', '.join(results)})", got=str(len(self.outputs)))  # fmt: skip
+            raise InputError(
+                "too many outputs",
+                place=self.place,
+                expected=f"{len(results)} ({', '.join(results)})",
+                got=str(len(self.outputs)),
+            )
 
     def _next(self, name: str) -> Description:
         given = self.inputs[self.taken]
@@ -224,8 +257,16 @@ class _Maker:
     def _several(self, item: Parameter) -> list[Description]:
         count = len(self.inputs) - self.taken - self._still_required(item)
         if count < 1:
-            raise InputError(f"there is no input for {item.name}", place=self.place, expected="one or more", got="0")  # fmt: skip
-        return [self._next(f"{item.name}{number}" if item.role == "inputs" else "") for number in range(count)]  # fmt: skip
+            raise InputError(
+                f"there is no input for {item.name}",
+                place=self.place,
+                expected="one or more",
+                got="0",
+            )
+        return [
+            self._next(f"{item.name}{number}" if item.role == "inputs" else "")
+            for number in range(count)
+        ]
 
     def _value(self, one: Description, role: str) -> Any:
         return one.shape if role in ("shape", "shapes") else one.as_argument()
@@ -254,20 +295,31 @@ class _Maker:
     def _dtype(self, item: Parameter) -> str:
         if _is_result(item.name) and self.outputs:
             return self.outputs[0].dtype
-        given = self.inputs[min(self.typed, len(self.inputs) - 1)].dtype if self.inputs else "float32"  # fmt: skip
+        given = (
+            self.inputs[min(self.typed, len(self.inputs) - 1)].dtype if self.inputs else "float32"
+        )
         self.typed += not _is_result(item.name)
         return given
 
 
 def _is_result(name: str) -> bool:
-    return name in ("y", "z", "res", "out", "dst") or name.startswith(("out", "dst", "y_", "res")) or name.endswith(("_out", "_output"))  # fmt: skip
+    return (
+        name in ("y", "z", "res", "out", "dst")
+        or name.startswith(("out", "dst", "y_", "res"))
+        or name.endswith(("_out", "_output"))
+    )
 
 
 def _suggested(name: str, inputs: Sequence[Description]) -> Description:
     """The output that goes with the inputs: one that bears an input's name is like it, others are as wide as all together."""
     if not inputs:
         return Description((1,), "float32", name=name)
-    stem = name.removesuffix("_out").removesuffix("_output").removeprefix("output_").removeprefix("out_")  # fmt: skip
+    stem = (
+        name.removesuffix("_out")
+        .removesuffix("_output")
+        .removeprefix("output_")
+        .removeprefix("out_")
+    )
     twin = next((one for one in inputs if stem and one.name == stem), None)
     if twin is not None:
         return Description(twin.shape, twin.dtype, twin.format, None, name)
@@ -286,10 +338,17 @@ def _broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     if (-2,) in shapes:
         return (-2,)
     try:
-        whole: tuple[int, ...] = np.broadcast_shapes(*(tuple(max(size, 1) for size in shape) for shape in shapes))  # fmt: skip
+        whole: tuple[int, ...] = np.broadcast_shapes(
+            *(tuple(max(size, 1) for size in shape) for shape in shapes)
+        )
     except ValueError:
         return max(shapes, key=lambda shape: abs(prod(shape)))
-    unknown = {len(whole) - len(shape) + place for shape in shapes for place, size in enumerate(shape) if size < 0}  # fmt: skip
+    unknown = {
+        len(whole) - len(shape) + place
+        for shape in shapes
+        for place, size in enumerate(shape)
+        if size < 0
+    }
     return tuple(-1 if place in unknown else size for place, size in enumerate(whole))
 
 
@@ -355,7 +414,11 @@ def _literal(text: str) -> Any:
     if plain.lower() in ("none", "null"):
         return None
     try:
-        return float(plain) if plain.lower().lstrip("+-") in ("inf", "nan") else ast.literal_eval(plain)  # fmt: skip
+        return (
+            float(plain)
+            if plain.lower().lstrip("+-") in ("inf", "nan")
+            else ast.literal_eval(plain)
+        )
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         pass
     if "," in plain:

@@ -130,7 +130,9 @@ def build(request: Request) -> Built:
     file, name = split_target(request.target)
     check_operator_file(file)
     if request.backend not in BACKENDS:
-        raise InputError("unknown back end", expected=" or ".join(BACKENDS), got=repr(request.backend))  # fmt: skip
+        raise InputError(
+            "unknown back end", expected=" or ".join(BACKENDS), got=repr(request.backend)
+        )
     outside = here().file
     # what operator files print goes to standard error
     with contextlib.redirect_stdout(sys.stderr):
@@ -146,7 +148,11 @@ def build(request: Request) -> Built:
             kernel = operator.build(*call.positional, soc=request.soc, **call.keywords)
         except FusionError as error:
             # a decorator refused an argument: the line that called it is ours, the operator's is what helps
-            if not error.place or error.place.startswith(f"{outside}:") or error.place == operator.name:  # fmt: skip
+            if (
+                not error.place
+                or error.place.startswith(f"{outside}:")
+                or error.place == operator.name
+            ):
                 error.place = f"{file}:{_line_of(operator)}"
             raise
 
@@ -168,15 +174,25 @@ def _with_known_sizes(item: Description) -> Description:
 
 def _array_of(item: Description) -> np.ndarray:
     """The array, or one that says its shape and dtype alone."""
-    return item.array if item.array is not None else np.broadcast_to(np.zeros((), dtype_of(item.dtype).numpy), item.shape)  # fmt: skip
+    return (
+        item.array
+        if item.array is not None
+        else np.broadcast_to(np.zeros((), dtype_of(item.dtype).numpy), item.shape)
+    )
 
 
 def notes_on(built: Built) -> tuple[str, ...]:
     """What is worth saying about how an operator was built: sizes that nobody gave."""
-    open_ones = [item for item in built.call.inputs if not item.is_known and not item.sizes and item.array is None]  # fmt: skip
+    open_ones = [
+        item
+        for item in built.call.inputs
+        if not item.is_known and not item.sizes and item.array is None
+    ]
     if not open_ones:
         return ()
-    names = ", ".join(f"{item.name} {shape_text(item.shape)} is {shape_text(item.actual)}" for item in open_ones)  # fmt: skip
+    names = ", ".join(
+        f"{item.name} {shape_text(item.shape)} is {shape_text(item.actual)}" for item in open_ones
+    )
     return (f"sizes of -1 are {UNKNOWN_SIZE} in the arrays: {names}; SHAPE@SIZES says others",)
 
 
@@ -186,7 +202,7 @@ def _notes_on_outputs(request: Request, outputs: Sequence[NamedArray]) -> tuple[
         f"{made.name} is {shape_text(made.array.shape)} {made.array.dtype}, and was described as {shape_text(said.shape)} {said.dtype}"
         for said, made in zip(request.outputs, outputs, strict=False)
         if not _is_described(made.array, said)
-    )  # fmt: skip
+    )
 
 
 def _is_described(array: np.ndarray, said: Description) -> bool:
@@ -214,7 +230,9 @@ def run(request: Request, *, check: bool = False, formula: str | None = None) ->
     results = _tuple(built.kernel(*arrays, backend=request.backend))
     first_us = _since(start)
     calls = WARM_CALLS if first_us < 2e5 else 1
-    warm_us = float(np.median([_timed(built.kernel, arrays, request.backend) for _ in range(calls)]))  # fmt: skip
+    warm_us = float(
+        np.median([_timed(built.kernel, arrays, request.backend) for _ in range(calls)])
+    )
     outputs = _named_outputs(built, results)
     differences, notes = _checked(built, outputs, formula) if check or formula else ((), ())
     backend, problem = _really(built.kernel, request.backend)
@@ -256,8 +274,10 @@ def figures(item: NamedArray) -> ArrayFigures:
     known = values[~np.isnan(values)]
     with np.errstate(all="ignore"):
         least, greatest, mean = (
-            (float(known.min()), float(known.max()), float(known.mean())) if known.size else (None, None, None)
-        )  # fmt: skip
+            (float(known.min()), float(known.max()), float(known.mean()))
+            if known.size
+            else (None, None, None)
+        )
     return ArrayFigures(
         item.role,
         item.name,
@@ -302,7 +322,9 @@ def _checked(
 def _formula_values(built: Built, formula: str | None) -> tuple[tuple[Any, ...], tuple[str, ...]]:
     wide = [_wide(item.array) for item in built.inputs]
     if formula is not None:
-        names: dict[str, Any] = {name: _attribute(value) for name, value in built.call.attributes.items()}  # fmt: skip
+        names: dict[str, Any] = {
+            name: _attribute(value) for name, value in built.call.attributes.items()
+        }
         for item, argument, array in zip(built.inputs, built.kernel.inputs, wide, strict=True):
             names.setdefault(argument.name, array)
             names[item.name] = array
@@ -316,7 +338,7 @@ def _formula_values(built: Built, formula: str | None) -> tuple[tuple[Any, ...],
         with np.errstate(all="ignore"):
             return _tuple(known(*wide, **_accepted(known, built.call.attributes))), ()
     except (ArithmeticError, IndexError, KeyError, TypeError, ValueError) as error:
-        return (), (f"the formula known for {built.name} does not take these arrays: {error}",)  # fmt: skip
+        return (), (f"the formula known for {built.name} does not take these arrays: {error}",)
 
 
 def _known_formula(built: Built) -> Any:
@@ -326,7 +348,7 @@ def _known_formula(built: Built) -> Any:
         return None
     name = built.name.lower()
     plain = name.removeprefix("cus_").removesuffix("_impl")
-    for candidate in (built.name, name, plain, plain.removesuffix("_d"), plain.replace("_", "")):  # fmt: skip
+    for candidate in (built.name, name, plain, plain.removesuffix("_d"), plain.replace("_", "")):
         if candidate in known:
             return known[candidate]
     return None
@@ -339,7 +361,11 @@ def _accepted(function: Any, attributes: Mapping[str, Any]) -> dict[str, Any]:
         names = set(attributes)
     else:
         names = set(parameters)
-    return {name: value for name, value in attributes.items() if name in names and value is not inspect.Parameter.empty}  # fmt: skip
+    return {
+        name: value
+        for name, value in attributes.items()
+        if name in names and value is not inspect.Parameter.empty
+    }
 
 
 def _attribute(value: Any) -> Any:
@@ -354,8 +380,15 @@ def _named_outputs(built: Built, results: Sequence[np.ndarray]) -> list[NamedArr
     """Results under the names of the operator's output parameters where there are as many."""
     names = [item.name for item in built.call.outputs]
     if len(names) != len(results):
-        names = [f"output{number}" for number in range(len(results))] if len(results) > 1 else ["output"]  # fmt: skip
-    return [NamedArray("out", name, np.asarray(array)) for name, array in zip(names, results, strict=True)]  # fmt: skip
+        names = (
+            [f"output{number}" for number in range(len(results))]
+            if len(results) > 1
+            else ["output"]
+        )
+    return [
+        NamedArray("out", name, np.asarray(array))
+        for name, array in zip(names, results, strict=True)
+    ]
 
 
 def _really(kernel: Kernel, backend: str) -> tuple[str, str]:

@@ -28,17 +28,32 @@ OTHER_FUNCTIONS = frozenset(
 """Functions of NumPy that may be called besides its elementwise ones."""
 CONSTANTS = {"pi": math.pi, "e": math.e, "inf": math.inf, "nan": math.nan}
 _BINARY: dict[type, Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: operator.pow, ast.MatMult: operator.matmul,
-    ast.BitAnd: operator.and_, ast.BitOr: operator.or_, ast.BitXor: operator.xor,
-}  # fmt: skip
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+    ast.MatMult: operator.matmul,
+    ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_,
+    ast.BitXor: operator.xor,
+}
 _UNARY: dict[type, Callable[[Any], Any]] = {
-    ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert, ast.Not: np.logical_not,
-}  # fmt: skip
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+    ast.Invert: operator.invert,
+    ast.Not: np.logical_not,
+}
 _COMPARE: dict[type, Callable[[Any, Any], Any]] = {
-    ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
-    ast.Eq: operator.eq, ast.NotEq: operator.ne,
-}  # fmt: skip
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+}
 
 
 def evaluate(text: str, names: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -58,7 +73,9 @@ def evaluate(text: str, names: Mapping[str, Any]) -> tuple[Any, ...]:
     except (RecursionError, MemoryError) as error:
         raise no_formula(text) from error
     except (ArithmeticError, IndexError, TypeError, ValueError) as error:
-        raise InputError(f"the formula cannot be computed: {error}", place=_PLACE, got=repr(text)) from error  # fmt: skip
+        raise InputError(
+            f"the formula cannot be computed: {error}", place=_PLACE, got=repr(text)
+        ) from error
     return found if isinstance(found, tuple) else (found,)
 
 
@@ -74,7 +91,9 @@ def _value(node: ast.expr, names: Mapping[str, Any]) -> Any:
     if isinstance(node, ast.Compare) and all(type(one) in _COMPARE for one in node.ops):
         return _compared(node, names)
     if isinstance(node, ast.IfExp):
-        return np.where(_value(node.test, names), _value(node.body, names), _value(node.orelse, names))  # fmt: skip
+        return np.where(
+            _value(node.test, names), _value(node.body, names), _value(node.orelse, names)
+        )
     if isinstance(node, (ast.Tuple, ast.List)):
         return tuple(_value(item, names) for item in node.elts)
     if isinstance(node, ast.Subscript):
@@ -102,7 +121,12 @@ def _compared(node: ast.Compare, names: Mapping[str, Any]) -> Any:
 
 def _index(node: ast.expr, names: Mapping[str, Any]) -> Any:
     if isinstance(node, ast.Slice):
-        return slice(*(None if part is None else _value(part, names) for part in (node.lower, node.upper, node.step)))  # fmt: skip
+        return slice(
+            *(
+                None if part is None else _value(part, names)
+                for part in (node.lower, node.upper, node.step)
+            )
+        )
     if isinstance(node, ast.Tuple):
         return tuple(_index(item, names) for item in node.elts)
     if isinstance(node, ast.Constant) and node.value is Ellipsis:
@@ -112,15 +136,28 @@ def _index(node: ast.expr, names: Mapping[str, Any]) -> Any:
 
 def _called(node: ast.Call, names: Mapping[str, Any]) -> Any:
     function = node.func
-    if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name) and function.value.id in ("np", "numpy"):  # fmt: skip
+    if (
+        isinstance(function, ast.Attribute)
+        and isinstance(function.value, ast.Name)
+        and function.value.id in ("np", "numpy")
+    ):
         name = function.attr
     elif isinstance(function, ast.Name):
         name = function.id
     else:
         raise _refused(function)
-    keywords = {one.arg: _value(one.value, names) for one in node.keywords if one.arg in ("axis", "keepdims", "axes", "ddof")}  # fmt: skip
+    keywords = {
+        one.arg: _value(one.value, names)
+        for one in node.keywords
+        if one.arg in ("axis", "keepdims", "axes", "ddof")
+    }
     if len(keywords) < len(node.keywords):
-        raise InputError("an argument that formulas do not know", place=_PLACE, got=ast.unparse(node), expected="axis, keepdims")  # fmt: skip
+        raise InputError(
+            "an argument that formulas do not know",
+            place=_PLACE,
+            got=ast.unparse(node),
+            expected="axis, keepdims",
+        )
     return _function(name)(*(_value(item, names) for item in node.args), **keywords)
 
 
@@ -132,7 +169,11 @@ def _function(name: str) -> Callable[..., Any]:
     found = getattr(np, name, None) if name.isascii() and not name.startswith("_") else None
     if isinstance(found, np.ufunc) or (name in OTHER_FUNCTIONS and callable(found)):
         return found
-    raise InputError(f"formulas know no function {name}", place=_PLACE, expected="an elementwise function or a reduction of NumPy, such as exp, where or sum")  # fmt: skip
+    raise InputError(
+        f"formulas know no function {name}",
+        place=_PLACE,
+        expected="an elementwise function or a reduction of NumPy, such as exp, where or sum",
+    )
 
 
 def _named(name: str, names: Mapping[str, Any]) -> Any:
@@ -150,4 +191,8 @@ def _named(name: str, names: Mapping[str, Any]) -> Any:
 
 
 def _refused(node: ast.expr) -> InputError:
-    return InputError("formulas are made of numbers, arrays, attributes, operators and NumPy functions only", place=_PLACE, got=repr(ast.unparse(node)))  # fmt: skip
+    return InputError(
+        "formulas are made of numbers, arrays, attributes, operators and NumPy functions only",
+        place=_PLACE,
+        got=repr(ast.unparse(node)),
+    )

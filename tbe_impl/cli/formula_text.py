@@ -21,4 +21,6 @@ def parsed(text: str) -> ast.expr:
 
 def no_formula(text: str) -> InputError:
     """The error for a text that is no formula."""
-    return InputError("this is no formula", place=PLACE, got=repr(text), expected="such as x/(1+exp(-beta*x))")  # fmt: skip
+    return InputError(
+        "this is no formula", place=PLACE, got=repr(text), expected="such as x/(1+exp(-beta*x))"
+    )

@@ -59,15 +59,20 @@ def inputs_for(
                 f"nothing describes the input {item.name}",
                 place=kernel.name,
                 expected=f"{shape_text(item.shape)} {item.dtype}",
-                got=", ".join(f"{one.name or 'an input'} {shape_text(one.shape)} {one.dtype}" for one in described),
+                got=", ".join(
+                    f"{one.name or 'an input'} {shape_text(one.shape)} {one.dtype}"
+                    for one in described
+                ),
                 remedy=f"Give it with --input, or leave {item.name} out of the operator's tensor_list",
-            )  # fmt: skip
+            )
         name = own.name if own and own.name else item.name
         shape = own.actual if own is not None and not own.is_known else item.shape
         if any(size < 0 for size in shape):
-            raise InputError(f"a size of the input {name} is known at call time only", place=kernel.name)  # fmt: skip
+            raise InputError(
+                f"a size of the input {name} is known at call time only", place=kernel.name
+            )
         if own is not None and own.array is not None:
-            array = np.ascontiguousarray(own.array).reshape(shape).astype(item.dtype, copy=False)  # fmt: skip
+            array = np.ascontiguousarray(own.array).reshape(shape).astype(item.dtype, copy=False)
         else:
             truth = own is not None and (own.dtype == "bool" or bool(_TRUTHS.match(own.name)))
             truth = truth or operator.lower().startswith("logical")

@@ -142,7 +142,9 @@ def _in_turn(calls: dict[str, Callable[[], Any]], loop: int) -> dict[str, list[f
 
 def _timing(what: str, times: Sequence[float], moved: int, ceiling_us: float) -> Timing:
     median = float(np.median(times))
-    return Timing(what, len(times), median, float(min(times)), moved / median / 1e3, ceiling_us / median)  # fmt: skip
+    return Timing(
+        what, len(times), median, float(min(times)), moved / median / 1e3, ceiling_us / median
+    )
 
 
 def _tuple(found: Any) -> tuple[Any, ...]:

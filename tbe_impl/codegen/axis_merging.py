@@ -145,7 +145,9 @@ def flat_index(node: Read) -> Expr | None:
         index, size = node.indices[axis], sizes[axis]
         if is_one(size) and isinstance(index, Const) and index.value == 0:
             continue
-        is_remainder = isinstance(index, Binary) and index.op == "floormod" and identical(index.b, size)  # fmt: skip
+        is_remainder = (
+            isinstance(index, Binary) and index.op == "floormod" and identical(index.b, size)
+        )
         place = index.a if is_remainder else index  # type: ignore[attr-defined]
         if parts is None:
             total = place * stride + total

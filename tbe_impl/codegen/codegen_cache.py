@@ -43,8 +43,12 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     derived: Annotated[int, msgspec.Meta(ge=0, lt=1 << 20)]
 
     def program(
-        self, outputs: Sequence[Tensor], inputs: Sequence[Tensor], mark: str, text: Callable[[], str]
-    ) -> Program | None:  # fmt: skip
+        self,
+        outputs: Sequence[Tensor],
+        inputs: Sequence[Tensor],
+        mark: str,
+        text: Callable[[], str],
+    ) -> Program | None:
         """The program of a graph whose plan this is; None where it does not fit."""
         if self.overwritten >= len(inputs):
             return None

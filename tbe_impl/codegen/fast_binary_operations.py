@@ -49,7 +49,9 @@ def binary(inside: Elaborator, node: Binary, tag: str, a: Value, b: Value) -> Va
             inverse = inside.let(f"{tag}_rec({b.text})", tag, b.depth)
             is_far = inside.let(f"{tag}_is_far({inverse.text})", vectors.FLAG, b.depth)
             over = inside.short.get(id(node), "over")
-            return inside.let(f"{tag}_{over}({a.text}, {b.text}, {inverse.text}, {is_far.text})", tag, depth)  # fmt: skip
+            return inside.let(
+                f"{tag}_{over}({a.text}, {b.text}, {inverse.text}, {is_far.text})", tag, depth
+            )
     return inside.let(_text_of(node, a, b), tag, depth)
 
 
@@ -63,7 +65,11 @@ def _number(expr: Expr) -> float:
 def _exact_inverse(number: float, tag: str) -> float:
     """The inverse of a power of two, by which a product is bit by bit the quotient; 0 for any other number."""
     mantissa, exponent = math.frexp(number)
-    return 1 / number if abs(mantissa) == 0.5 and abs(exponent - 1) <= (126 if tag == "f32" else 1022) else 0.0  # fmt: skip
+    return (
+        1 / number
+        if abs(mantissa) == 0.5 and abs(exponent - 1) <= (126 if tag == "f32" else 1022)
+        else 0.0
+    )
 
 
 def _text_of(node: Binary, a: Value, b: Value) -> str:

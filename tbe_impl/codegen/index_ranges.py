@@ -169,7 +169,9 @@ class Ranges:
             if abs(factor) == 1:
                 yield ZERO - end if factor == 1 else end + ONE
             elif end.constant is not None:
-                yield Poly.of(-(end.constant // factor) if factor > 0 else end.constant // -factor + 1)  # fmt: skip
+                yield Poly.of(
+                    -(end.constant // factor) if factor > 0 else end.constant // -factor + 1
+                )
 
 
 def signs(condition: Expr, environment: Environment) -> Iterator[Poly]:
@@ -187,7 +189,9 @@ def signs(condition: Expr, environment: Environment) -> Iterator[Poly]:
 
 def _difference(node: Binary, environment: Environment) -> Poly | None:
     """a − b of a comparison of indices."""
-    if node.op not in COMPARISONS or any(part.dtype not in WIDE for side in node.children for part in walk(side)):  # fmt: skip
+    if node.op not in COMPARISONS or any(
+        part.dtype not in WIDE for side in node.children for part in walk(side)
+    ):
         return None
     a, b = index_poly(node.a, environment), index_poly(node.b, environment)
     return None if a is None or b is None else a - b

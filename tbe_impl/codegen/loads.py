@@ -112,7 +112,7 @@ def _prefetch(writer: Elaborator, address: Poly, buffer: Buffer, depth: int) -> 
     following = address.substitute(
         {writer.prefetch: Poly.variable(writer.prefetch) + Poly.of(steps)}
     )
-    writer.chain[depth].lines.append(f"fetch({buffer.name} + {writer.text(following)});")  # fmt: skip
+    writer.chain[depth].lines.append(f"fetch({buffer.name} + {writer.text(following)});")
 
 
 def _load_at(writer: Elaborator, tensor: Tensor, indices: Sequence[Index]) -> Value:
@@ -128,8 +128,10 @@ def _load_at(writer: Elaborator, tensor: Tensor, indices: Sequence[Index]) -> Va
         depth = max(depth, vector.depth)
         begin = f" - {vectors.splat('i64', f'({writer.text(first)})')}" if first != ZERO else ""
         terms.append(f"({vector.text}{begin})*{vectors.splat('i64', f'({writer.text(stride)})')}")
-    place = f"clip_index({' + '.join(terms) or vectors.splat('i64', '0')}, {writer.text(buffer.elements or elements_of(tensor))})"  # fmt: skip
-    return writer.fetched(f"{vectors.memory_of(buffer.dtype)}_gather_at({buffer.name}, {place})", tag, depth)  # fmt: skip
+    place = f"clip_index({' + '.join(terms) or vectors.splat('i64', '0')}, {writer.text(buffer.elements or elements_of(tensor))})"
+    return writer.fetched(
+        f"{vectors.memory_of(buffer.dtype)}_gather_at({buffer.name}, {place})", tag, depth
+    )
 
 
 def _load_of_row(writer: Elaborator, tensor: Tensor, indices: Sequence[Index]) -> Value | None:
@@ -165,14 +167,19 @@ def _load_of_row(writer: Elaborator, tensor: Tensor, indices: Sequence[Index]) -
     return writer.fetched(f"{prefix}_load_part({place}, {writer.count})", tag, depth)
 
 
-def _rows(tensor: Tensor, rows: Sequence[Index], strides: Sequence[Poly]) -> list[tuple[Index, Poly | None, Poly]]:  # fmt: skip
+def _rows(
+    tensor: Tensor, rows: Sequence[Index], strides: Sequence[Poly]
+) -> list[tuple[Index, Poly | None, Poly]]:
     """What says which row: numbers, each with how many there are and how far it is from one to the next.
 
     Where nothing was read, loops over several axes may have become one, whose variable counts through all of them: only the
     place that the axes make together means something.
     """
     if any(isinstance(row, Value) for row in rows):
-        return [(row, size_poly(size), stride) for row, size, stride in zip(rows, tensor.shape, strides, strict=False)]  # fmt: skip
+        return [
+            (row, size_poly(size), stride)
+            for row, size, stride in zip(rows, tensor.shape, strides, strict=False)
+        ]
     place, size = ZERO, size_poly(tensor.shape[-1])
     for row, stride in zip(rows, strides, strict=False):
         assert isinstance(row, Poly)

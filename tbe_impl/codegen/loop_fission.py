@@ -75,7 +75,7 @@ def in_strips(name: str, limit: str, whole: Sequence[Any]) -> list[Any]:
         *_each(name, count, begun),
         *(f"if ({far}) {{", ["#pragma GCC unroll 1", *_each(name, count, whole), "continue;"], "}"),
         *_each(name, count, ended),
-    ]  # fmt: skip
+    ]
     return [f"for (; {name} + {count}*LANES <= {limit}; {name} += {count}*LANES) {{", strip, "}"]
 
 

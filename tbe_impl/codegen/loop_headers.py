@@ -39,7 +39,9 @@ def block_loop(inside: Elaborator, level: Level, body: Callable[[], None]) -> No
     inside.parts = saved
 
 
-def fused_loop(inside: Elaborator, level: Level, body: Callable[[], None], *, shared: bool = False) -> None:  # fmt: skip
+def fused_loop(
+    inside: Elaborator, level: Level, body: Callable[[], None], *, shared: bool = False
+) -> None:
     """One loop over the steps, or the blocks, of several indices; from ``begin`` to ``end`` where threads share it."""
     saved = dict(inside.parts)
     counts = [count_of(inside, serial, step) for serial, step in level.parts]
@@ -54,7 +56,13 @@ def fused_loop(inside: Elaborator, level: Level, body: Callable[[], None], *, sh
         value = f"({value})*{step}" if step > 1 else value
         lines += [f"const int64_t {name} = {f'{begin} + ' if begin != '0' else ''}{value};", *end]
     first, last = ("begin", "end") if shared else ("0", "*".join(counts))
-    _write(inside, level, f"for (int64_t {fused} = {first}; {fused} < {last}; {fused}++) {{", lines, body)  # fmt: skip
+    _write(
+        inside,
+        level,
+        f"for (int64_t {fused} = {first}; {fused} < {last}; {fused}++) {{",
+        lines,
+        body,
+    )
     inside.parts = saved
 
 
@@ -133,7 +141,11 @@ def steps_at_once(inside: Elaborator, piece: Piece, steps: int, body: Callable[[
     inside.chain.pop()
     inside.accumulators = inside.options.accumulators
     lines: list[object] = [f"int64_t {name} = {piece.begin};"]
-    lines += [f"for (; {name} + {steps} <= {piece.end}; {name} += {steps}) {{", scopes[0].lines, "}"]  # fmt: skip
+    lines += [
+        f"for (; {name} + {steps} <= {piece.end}; {name} += {steps}) {{",
+        scopes[0].lines,
+        "}",
+    ]
     lines += [f"for (; {name} < {piece.end}; {name}++) {{", scopes[1].lines, "}"]
     parent.lines += ["{", lines, "}"]
 

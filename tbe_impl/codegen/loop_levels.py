@@ -96,8 +96,16 @@ class VectorLoop:
             found += [f"const int {count} = (int)least({self.head}, {limit} - {name});"]
             found += [f"if ({count} > 0) {{", [*self.first, f"{name} += {count};"], "}"]
         if at_once:
-            copies = [item for place, copy in enumerate(self.copies) for item in ("{", of_vector(copy, place), "}")]  # fmt: skip
-            found += [f"for (; {name} + {at_once}*LANES <= {limit}; {name} += {at_once}*LANES) {{", copies, "}"]  # fmt: skip
+            copies = [
+                item
+                for place, copy in enumerate(self.copies)
+                for item in ("{", of_vector(copy, place), "}")
+            ]
+            found += [
+                f"for (; {name} + {at_once}*LANES <= {limit}; {name} += {at_once}*LANES) {{",
+                copies,
+                "}",
+            ]
         if self.strips:
             found += ["#if STRIPS", *self.strips, "#endif"]
         if self.whole:

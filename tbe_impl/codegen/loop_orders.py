@@ -152,7 +152,9 @@ def is_whole(loops: Sequence[LoopChoice], extents: Mapping[int, Poly]) -> bool:
             return False
         for serial, step in loop.parts:
             steps[serial].append(step)
-    return all(found[-1:] == [1] and found == sorted(set(found), reverse=True) for found in steps.values())  # fmt: skip
+    return all(
+        found[-1:] == [1] and found == sorted(set(found), reverse=True) for found in steps.values()
+    )
 
 
 class _Ordering:
@@ -173,7 +175,9 @@ class _Ordering:
         if why:
             marks = {loop.parts[-1][0]: loop for loop in loops if loop.shared or loop.unroll}
             plain = [LoopChoice(((serial, 1),)) for serial in self.extents]
-            groups = self._merged([replace(marks.get(loop.parts[0][0], loop), parts=loop.parts) for loop in plain])  # fmt: skip
+            groups = self._merged(
+                [replace(marks.get(loop.parts[0][0], loop), parts=loop.parts) for loop in plain]
+            )
             for verb in ORDER:
                 self._refuse(verb, None, why)
         return self._written(groups)
@@ -185,8 +189,11 @@ class _Ordering:
         """Without blocks of the innermost axis that begin inside a vector, or hold a few vectors only."""
         kept = []
         for loop in loops:
-            short = [part for part in loop.parts if part[0] == self.last and part[1] > 1
-                     and (part[1] < SHORTEST_RUN or part[1] % 64)]  # fmt: skip
+            short = [
+                part
+                for part in loop.parts
+                if part[0] == self.last and part[1] > 1 and (part[1] < SHORTEST_RUN or part[1] % 64)
+            ]
             if short:
                 why = f"blocks of the innermost axis take a multiple of 64 steps, at least {SHORTEST_RUN}"
                 self._refuse("split", self.last, why)
@@ -227,7 +234,11 @@ class _Ordering:
         found: list[LoopChoice] = []
         for loop in loops:
             before = found[-1] if found else None
-            same = before is not None and len(before.parts) == len(loop.parts) == 1 and before.parts[0][0] == loop.parts[0][0]  # fmt: skip
+            same = (
+                before is not None
+                and len(before.parts) == len(loop.parts) == 1
+                and before.parts[0][0] == loop.parts[0][0]
+            )
             if before is None or not same:
                 found.append(loop)
                 continue
@@ -245,7 +256,11 @@ class _Ordering:
                 groups.append((loop, []))
                 continue
             before = groups[-1] if groups else None
-            joined = before is not None and before[1] and self._is_one([(s, 1) for s in (*before[1], *serials)])  # fmt: skip
+            joined = (
+                before is not None
+                and before[1]
+                and self._is_one([(s, 1) for s in (*before[1], *serials)])
+            )
             if before is not None and joined:
                 shared = before[0].shared or loop.shared
                 groups[-1] = (replace(loop, shared=shared), [*before[1], *serials])
@@ -255,7 +270,11 @@ class _Ordering:
 
     def _why_not(self, groups: Sequence[tuple[LoopChoice, list[int]]]) -> str:
         """Why the order would only cost time; empty where it may gain some."""
-        steps = [part for loop, together in groups for part in ([(together[-1], 1)] if together else loop.parts)]  # fmt: skip
+        steps = [
+            part
+            for loop, together in groups
+            for part in ([(together[-1], 1)] if together else loop.parts)
+        ]
         if steps == [(serial, 1) for serial, _ in self.plain.loops]:
             return ""
         if not self._may_gain():
@@ -319,7 +338,14 @@ class _Ordering:
                 shared = number
                 grain = max(loop.grain, *(step for _, step in parts)) if len(parts) == 1 else 1
                 grain = 1 if len(together) > 1 else grain
-        return Plan(tuple(loops), tuple(levels), self._shared(levels, shared), grain, serials, tuple(self.refusals))  # fmt: skip
+        return Plan(
+            tuple(loops),
+            tuple(levels),
+            self._shared(levels, shared),
+            grain,
+            serials,
+            tuple(self.refusals),
+        )
 
     def _shared(self, levels: Sequence[Level], wanted: int) -> int:
         """Where threads part: the outermost loop over what the wanted one moves."""

@@ -2,6 +2,8 @@
 
 What nobody stores is never a buffer: a broadcast costs nothing, a row's sum is a vector that the row's loop uses, an
 expression that two outputs share is computed once.
+
+One file of more than 500 lines: it is one class, until lowering goes through a loop IR.
 """
 
 from __future__ import annotations
@@ -158,7 +160,9 @@ class Elaborator:
         """What the loops being written read, as far as their ranges tell."""
         found = Accesses()
         for expression, environment in self.sources:
-            known = {key: item if isinstance(item, Poly) else None for key, item in environment.items()}  # fmt: skip
+            known = {
+                key: item if isinstance(item, Poly) else None for key, item in environment.items()
+            }
             found.add(accesses_of([expression], known, self.buffers, self.ranges.holds))
         return found
 
@@ -179,8 +183,9 @@ class Elaborator:
         known = [
             value
             for value in values
-            if value.variables <= self.names.keys() and self.vector not in value.variables - {serial}
-        ]  # fmt: skip
+            if value.variables <= self.names.keys()
+            and self.vector not in value.variables - {serial}
+        ]
         cuts = self.ranges.cuts(serial, known, around)
         if not cuts:
             steps = self.extents[serial].constant if whole else None
@@ -194,12 +199,20 @@ class Elaborator:
                     serial,
                     least,
                     most,
-                    begin if is_first else self.text(least) if whole and is_natural(least) else f"most({begin}, {self.text(least)})",
-                    limit if is_last else self.text(most) if inside else f"least({limit}, {self.text(most)})",
+                    begin
+                    if is_first
+                    else self.text(least)
+                    if whole and is_natural(least)
+                    else f"most({begin}, {self.text(least)})",
+                    limit
+                    if is_last
+                    else self.text(most)
+                    if inside
+                    else f"least({limit}, {self.text(most)})",
                     (most - least).constant if inside and is_natural(least) else None,
                     True,
                 )
-            )  # fmt: skip
+            )
         return found
 
     @contextmanager
@@ -229,12 +242,21 @@ class Elaborator:
         self.chain.append(scope)
         body()
         self.chain.pop()
-        parent.lines += [f"for (int64_t {name} = {piece.begin}; {name} < {piece.end}; {name}++) {{", scope.lines, "}"]  # fmt: skip
+        parent.lines += [
+            f"for (int64_t {name} = {piece.begin}; {name} < {piece.end}; {name}++) {{",
+            scope.lines,
+            "}",
+        ]
         return scope
 
     def joined_loop(
-        self, piece: Piece, inner: Sequence[int], body: Callable[[int], None], unroll: int, head: str
-    ) -> None:  # fmt: skip
+        self,
+        piece: Piece,
+        inner: Sequence[int],
+        body: Callable[[int], None],
+        unroll: int,
+        head: str,
+    ) -> None:
         """All steps of the loops `inner` in all steps of a piece of the loop around them, as one vector loop.
 
         The outer variables stay where the piece begins, and the last one goes on. `head` is that of `vector_loop`.
@@ -248,7 +270,9 @@ class Elaborator:
         # conditions see the loops as they are; addresses go from the first row's beginning to the last one's end
         self.joined = Ranges(self.extents | {last: steps})
         standing = dict.fromkeys(middle, (ZERO, ONE))
-        self.joined.known = self.ranges.known | standing | {piece.serial: (piece.least, piece.least + ONE)}  # fmt: skip
+        self.joined.known = (
+            self.ranges.known | standing | {piece.serial: (piece.least, piece.least + ONE)}
+        )
         known = piece.steps is not None
         end = self.text(steps) if known else f"({piece.end} - {outer})*({self.text(extent)})"
         whole = Piece(last, ZERO, steps, "0", end, steps.constant if known else None, False)
@@ -280,7 +304,9 @@ class Elaborator:
             with self.within(piece):
                 self._vector_piece(piece, body, unroll, head)
 
-    def _vector_piece(self, piece: Piece, body: Callable[[int], None], unroll: int, head: str) -> None:  # fmt: skip
+    def _vector_piece(
+        self, piece: Piece, body: Callable[[int], None], unroll: int, head: str
+    ) -> None:
         serial, limit = piece.serial, piece.end
         name, parent = self.names[serial], self.chain[-1]
         outer_vector, outer_count = self.vector, self.count
@@ -342,7 +368,9 @@ class Elaborator:
 
     def changed_by(self, depth: int) -> frozenset[int]:
         """What the loops down to a level change."""
-        return frozenset().union(*(scope.variables | scope.blocks for scope in self.chain[: depth + 1]))  # fmt: skip
+        return frozenset().union(
+            *(scope.variables | scope.blocks for scope in self.chain[: depth + 1])
+        )
 
     def text(self, index: Poly) -> str:
         """An index in C."""
@@ -358,12 +386,17 @@ class Elaborator:
     def fetched(self, text: str, tag: str, depth: int) -> Value:
         """A new vector on a level, out of memory: where something is written in between, the same text finds another one."""
         name = f"v{next(self.serial)}"
-        self.chain[depth].lines.append(f"const {vectors.c_type(tag)} {name} = {text};{mark_of(self.stage)}")  # fmt: skip
+        self.chain[depth].lines.append(
+            f"const {vectors.c_type(tag)} {name} = {text};{mark_of(self.stage)}"
+        )
         return Value(name, tag, depth)
 
     def read(self, tensor: Tensor, indices: Sequence[Index]) -> Value:
         """An element of a tensor: loaded, or computed here."""
-        key = (id(tensor), tuple(item.text if isinstance(item, Value) else item for item in indices))  # fmt: skip
+        key = (
+            id(tensor),
+            tuple(item.text if isinstance(item, Value) else item for item in indices),
+        )
         for scope in self.chain:
             if key in scope.memo:
                 return scope.memo[key]
@@ -385,7 +418,9 @@ class Elaborator:
     def settle(self, node: Expr, environment: Mapping[int, Index], inner: frozenset[int]) -> None:
         """Computes the reductions in an expression that do not change in the loops `inner`, which are not open yet."""
         if isinstance(node, Read):
-            known = {key: item if isinstance(item, Poly) else None for key, item in environment.items()}  # fmt: skip
+            known = {
+                key: item if isinstance(item, Poly) else None for key, item in environment.items()
+            }
             indices = [index_poly(item, known) for item in node.indices]
             tensor = node.tensor
             if id(tensor) in self.buffers or None in indices or not tensor.op.body:
@@ -398,7 +433,9 @@ class Elaborator:
             self._settled.add(key)
             body = tensor.op.body[tensor.value_index]
             if not isinstance(body, Reduce):
-                self.settle(body, dict(zip((a.serial for a in tensor.op.axis), polys, strict=True)), inner)  # fmt: skip
+                self.settle(
+                    body, dict(zip((a.serial for a in tensor.op.axis), polys, strict=True)), inner
+                )
             elif not any(item.variables & inner for item in polys):
                 self.read(tensor, polys)
             return
@@ -456,7 +493,9 @@ class Elaborator:
     def _rounded(self, tensor: Tensor, found: Value) -> Value:
         """As the device has it, if that is asked for."""
         if self.options.rounding == "device" and tensor.dtype in ("float16", "bfloat16"):
-            return self.let(vectors.cast("float32", tensor.dtype, found.text), found.tag, found.depth)  # fmt: skip
+            return self.let(
+                vectors.cast("float32", tensor.dtype, found.text), found.tag, found.depth
+            )
         return found
 
     def repeats(self, indices: Sequence[Index]) -> bool:
@@ -578,7 +617,9 @@ class Elaborator:
             address = address - first * stride
         return address
 
-    def store(self, tensor: Tensor, indices: Sequence[Poly], value: Value, *, stream: str = "") -> None:  # fmt: skip
+    def store(
+        self, tensor: Tensor, indices: Sequence[Poly], value: Value, *, stream: str = ""
+    ) -> None:
         """Writes an element of a tensor."""
         buffer = self.targets[id(tensor)]
         prefix = vectors.memory_of(buffer.dtype)
@@ -594,7 +635,7 @@ class Elaborator:
             edge = stored_at_edge(self, buffer, address, value) if stream else ""
             line = edge or f"{prefix}_store_part({place}, {value.text}, {self.count});"
         elif stream:
-            line = f"if ({stream}) {prefix}_stream({place}, {value.text}); else {prefix}_store({place}, {value.text});"  # fmt: skip
+            line = f"if ({stream}) {prefix}_stream({place}, {value.text}); else {prefix}_store({place}, {value.text});"
         else:
             line = f"{prefix}_store({place}, {value.text});"
         self.chain[depth].lines.append(line + mark_of(tensor.op))

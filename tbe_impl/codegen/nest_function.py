@@ -116,7 +116,10 @@ class NestFunction:
                         waiting.append(item.op)
         written = sum((elements_of(tensor) for tensor in own), Poly())
         sizes = [elements_of(tensor) for tensor in self.around.tensors if id(tensor) in met]
-        return " + ".join(f"({self._at_most(size, None if sums else written)})" for size in sizes) or "1"  # fmt: skip
+        return (
+            " + ".join(f"({self._at_most(size, None if sums else written)})" for size in sizes)
+            or "1"
+        )
 
     def _at_most(self, size: Poly, bound: Poly | None) -> str:
         if bound is None or size == bound:
@@ -131,12 +134,27 @@ class NestFunction:
         return min(self.options.portions, MAX_THREADS)
 
     def shared(
-        self, extent: str, grain: int, alone: str, *, arguments: str = "", given: str = "", count: str = ""
-    ) -> tuple[str, str]:  # fmt: skip
+        self,
+        extent: str,
+        grain: int,
+        alone: str,
+        *,
+        arguments: str = "",
+        given: str = "",
+        count: str = "",
+    ) -> tuple[str, str]:
         """A function, and statements that run `alone`, or this nest's parts on several threads when that pays; see `shared_out`."""
         least = str(self.options.parallel_elements)
         # what parts are put together to has other bits than what one thread computed: not now like this, now like that
         work = f"{self.steps()} >= {least if count else f'shared_from({least})'}"
         return shared_out(
-            self.name, extent, grain, work, alone, portions=self.portions, arguments=arguments, given=given, count=count
-        )  # fmt: skip
+            self.name,
+            extent,
+            grain,
+            work,
+            alone,
+            portions=self.portions,
+            arguments=arguments,
+            given=given,
+            count=count,
+        )

@@ -19,7 +19,10 @@ STEP = "  "
 
 def show_nests(layout: Layout, options: Options) -> str:
     """The nests in the order in which they run; an index that runs over several axes bears their names, joined by a dot."""
-    return "\n".join(line for nest in layout.nests for line in _Printer(layout, options, nest).lines()) + "\n"  # fmt: skip
+    return (
+        "\n".join(line for nest in layout.nests for line in _Printer(layout, options, nest).lines())
+        + "\n"
+    )
 
 
 class _Printer:
@@ -55,7 +58,9 @@ class _Printer:
         if not self.nest.levels:
             yield from self._roots(known, stored, "", is_last=True)
 
-    def _roots(self, known: frozenset[int], stored: set[int], indent: str, *, is_last: bool) -> Iterator[str]:  # fmt: skip
+    def _roots(
+        self, known: frozenset[int], stored: set[int], indent: str, *, is_last: bool
+    ) -> Iterator[str]:
         for root in self.nest.roots:
             ready = root.variables <= known and not root.columns and self.nest.exact is None
             if id(root.tensor) not in stored and (ready or is_last):
@@ -135,7 +140,9 @@ def _range(
         extent = _size(extents[serial], names) if serial in extents else "?"
         all_of_it = "its tile" if serial in tiled else f"0..{extent}"
         whole = "its block" if serial in blocked else all_of_it
-        parts.append(f"{names.get(serial, 'k')} in {whole}" + (f", {step} at a time" if step > 1 else ""))  # fmt: skip
+        parts.append(
+            f"{names.get(serial, 'k')} in {whole}" + (f", {step} at a time" if step > 1 else "")
+        )
     return " and ".join(parts)
 
 
@@ -144,7 +151,9 @@ def _statement(root: Root) -> str:
     place = f"{tensor.name}[{', '.join(axis.name for axis in tensor.op.axis)}]"
     body = tensor.op.body[tensor.value_index]
     if isinstance(body, Reduce):
-        along = ", ".join(f"{axis.name} in 0..{_known(size_poly(axis.extent))}" for axis in body.axes)  # fmt: skip
+        along = ", ".join(
+            f"{axis.name} in 0..{_known(size_poly(axis.extent))}" for axis in body.axes
+        )
         how = "a row for each thread" if root.columns else f"along {along}"
         return f"{place} = {body.op} of {_cut(str(body.source))}  # {how}"
     return f"{place} = {_cut(str(body))}"
@@ -157,11 +166,20 @@ def _known(size: Poly | None) -> str:
 def _size(size: Poly, names: dict[int, str]) -> str:
     if size == ONE or size.constant is not None:
         return str(size.constant)
-    parts = ["*".join([*([str(factor)] if factor != 1 or not term else []), *(names.get(one, "n") for one in term)])
-             for term, factor in size.terms]  # fmt: skip
+    parts = [
+        "*".join(
+            [
+                *([str(factor)] if factor != 1 or not term else []),
+                *(names.get(one, "n") for one in term),
+            ]
+        )
+        for term, factor in size.terms
+    ]
     return " + ".join(parts)
 
 
 def _cut(text: str) -> str:
-    text = text[1:-1] if text.startswith("(") and text.endswith(")") and text.count("(") == 1 else text  # fmt: skip
+    text = (
+        text[1:-1] if text.startswith("(") and text.endswith(")") and text.count("(") == 1 else text
+    )
     return text if len(text) <= 80 else f"{text[:79]}…"

@@ -67,7 +67,16 @@ class NestWriter:
         self.function = NestFunction(number, nest, around)
         buffers = {key: item for key, item in around.buffers.items() if key in readable}
         targets = {id(root.tensor): around.buffers[id(root.tensor)] for root in nest.roots}
-        self.inside = Elaborator(buffers, targets, around.names, around.options, around.kept, around.slow, around.sums, around.short)  # fmt: skip
+        self.inside = Elaborator(
+            buffers,
+            targets,
+            around.names,
+            around.options,
+            around.kept,
+            around.slow,
+            around.sums,
+            around.short,
+        )
         self.rows: dict[int, Buffer] = {}
         self.grain = 1
 
@@ -170,7 +179,11 @@ class NestWriter:
         (outer, length), (inner, steps) = loops
         short = steps.constant is not None and steps.constant <= STACKED_STEPS
         long = length.constant is None or length.constant >= MANY_STEPS
-        if not short or not long or not all({outer, inner} <= root.variables for root in nest.roots):  # fmt: skip
+        if (
+            not short
+            or not long
+            or not all({outer, inner} <= root.variables for root in nest.roots)
+        ):
             return False
         pieces = self.inside.pieces(inner)
         return len(pieces) > 1 and all(piece.steps == 1 for piece in pieces)
@@ -224,7 +237,13 @@ class NestWriter:
         nest = self.nest
         innermost = at == len(nest.levels) - (1 if nest.along else 2)
         least, behind = piece.least.constant, piece.behind.constant
-        if not innermost or piece.is_cut or nest.levels[at].unroll or least is None or behind is None:  # fmt: skip
+        if (
+            not innermost
+            or piece.is_cut
+            or nest.levels[at].unroll
+            or least is None
+            or behind is None
+        ):
             return 1
         length = 1 if nest.along else nest.loops[-1][1].constant
         sums = all(root.columns for root in nest.roots)
@@ -288,7 +307,9 @@ class NestWriter:
         )
         inside.tile = None
         parent.lines = parent_lines
-        lines.insert(0, f"const int64_t {count} = {first} + {TILE} < {end} ? {TILE} : {end} - {first};")  # fmt: skip
+        lines.insert(
+            0, f"const int64_t {count} = {first} + {TILE} < {end} ? {TILE} : {end} - {first};"
+        )
         head = f"for (int64_t {first} = {begin}; {first} < {end}; {first} += {TILE}) {{"
         parent.lines += [head, lines, "}"]
 
@@ -358,7 +379,9 @@ class NestWriter:
             if len(sizes) > 1:
                 terms.append(f"(uintptr_t)b[{index}] % 64 == 0")
             else:
-                terms.append(f"(uintptr_t)b[{index}] % 64 == (uintptr_t)b[{last}] % 64 && (uintptr_t)b[{index}] % {size} == 0")  # fmt: skip
+                terms.append(
+                    f"(uintptr_t)b[{index}] % 64 == (uintptr_t)b[{last}] % 64 && (uintptr_t)b[{index}] % {size} == 0"
+                )
         return " && ".join(terms)
 
     def _wide(self) -> list[Root]:

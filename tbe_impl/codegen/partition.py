@@ -1,4 +1,7 @@
-"""Partitions a graph: which tensors are stored, and which stages share a loop nest."""
+"""Partitions a graph: which tensors are stored, and which stages share a loop nest.
+
+One file of more than 500 lines: it is one algorithm with its cost rules.
+"""
 
 from __future__ import annotations
 
@@ -127,7 +130,11 @@ def totals_beside(tensor: Tensor, nest: Nest, stored: Container[int]) -> Iterato
 
 def _is_total(tensor: Tensor) -> bool:
     """Whether it is one number, and a reduction."""
-    return bool(tensor.op.body) and isinstance(tensor.op.body[tensor.value_index], Reduce) and not extents_of(tensor)  # fmt: skip
+    return (
+        bool(tensor.op.body)
+        and isinstance(tensor.op.body[tensor.value_index], Reduce)
+        and not extents_of(tensor)
+    )
 
 
 def nests_of(
@@ -236,7 +243,9 @@ def is_columns(tensor: Tensor, known: Collection[int]) -> bool:
     if count.constant is not None and count.constant > COLUMN_STEPS:
         return False
     reduced = [axis.serial for axis in body.axes if extent_of(axis) != ONE]
-    environment = {axis.serial: Poly.variable(axis.serial) for axis in (*tensor.op.axis, *body.axes)}  # fmt: skip
+    environment = {
+        axis.serial: Poly.variable(axis.serial) for axis in (*tensor.op.axis, *body.axes)
+    }
     read = [address for _, address in accesses_of([body.source], environment, known).addresses]
     kept = {serial for serial, _ in own}
     # what is the same for a whole row (its mean, say) is computed before the loop over the row begins
@@ -260,7 +269,9 @@ def _is_leading(address: Poly, reduced: Sequence[int], own: Sequence[tuple[int, 
 def _is_longer(outer: Poly, inner: Poly) -> bool:
     if outer.constant is not None and inner.constant is not None:
         return outer.constant == 0 or outer.constant > inner.constant
-    return max((len(m) for m, _ in outer.terms), default=0) > max((len(m) for m, _ in inner.terms), default=0)  # fmt: skip
+    return max((len(m) for m, _ in outer.terms), default=0) > max(
+        (len(m) for m, _ in inner.terms), default=0
+    )
 
 
 def _fit(group: Sequence[Tensor], tensor: Tensor, known: set[int]) -> bool:
@@ -273,7 +284,11 @@ def _fit(group: Sequence[Tensor], tensor: Tensor, known: set[int]) -> bool:
     if len(short) == len(long):
         return _is_along([main], known) == _is_along([tensor], known)
     smaller, larger = (tensor, main) if len(other) < len(one) else (main, tensor)
-    return not is_columns(smaller, known) and _reduces(smaller) and _walks_alike(smaller, larger, known)  # fmt: skip
+    return (
+        not is_columns(smaller, known)
+        and _reduces(smaller)
+        and _walks_alike(smaller, larger, known)
+    )
 
 
 def _reduces(tensor: Tensor) -> bool:
@@ -476,7 +491,9 @@ def _by_serial(
     choices: Sequence[LoopChoice], asker: Tensor, axes: Sequence[tuple[int, Poly]], known: set[int]
 ) -> list[LoopChoice]:
     """Loops over the axes of a result as loops over those of its nest; axes of one step keep a number of their own."""
-    own = {serial: loop for (serial, _), (loop, _) in zip(loops_of(asker, known), axes, strict=True)}  # fmt: skip
+    own = {
+        serial: loop for (serial, _), (loop, _) in zip(loops_of(asker, known), axes, strict=True)
+    }
     serials = [own.get(axis.serial, axis.serial) for axis in asker.op.axis]
     return [
         replace(choice, parts=tuple((serials[place], step) for place, step in choice.parts))
@@ -533,9 +550,11 @@ def _is_own(address: Poly, own: Root, nest: Nest) -> bool:
     if address == place:
         return True
     *outer, (last, _) = nest.loops
-    return bool(outer) and address.coefficient(last) == ZERO and all(
-        address.coefficient(serial) == place.coefficient(serial) for serial, _ in outer
-    )  # fmt: skip
+    return (
+        bool(outer)
+        and address.coefficient(last) == ZERO
+        and all(address.coefficient(serial) == place.coefficient(serial) for serial, _ in outer)
+    )
 
 
 SLOW = frozenset(

@@ -1,4 +1,7 @@
-"""A graph as one C function: stored tensors, loop nests in sequence, parallel where it pays."""
+"""A graph as one C function: stored tensors, loop nests in sequence, parallel where it pays.
+
+One file of more than 500 lines: it is one writer, until lowering goes through a loop IR.
+"""
 
 from __future__ import annotations
 
@@ -148,7 +151,9 @@ def write_laid_out(
 ) -> tuple[Program, Layout]:
     """The program of a graph and how it is laid out, which take as long as one of them; as `write_program`."""
     program, writer = _written(outputs, inputs, name, options, mark)
-    return program, Layout(tuple(writer.nests), frozenset(writer.reused), writer.summed, writer.tiles)  # fmt: skip
+    return program, Layout(
+        tuple(writer.nests), frozenset(writer.reused), writer.summed, writer.tiles
+    )
 
 
 FRAMES, MOST_FRAMES = 20, 9000
@@ -177,12 +182,16 @@ def _written(
             with derived_sizes() as derived:
                 look_at_sizes(outputs)
                 writer = _Writer(lying, inputs, extra, name, options, derived, mark, named)
-                made = replace(writer.program(), outputs=tuple(outputs), result_shapes=result_shapes(outputs))  # fmt: skip
+                made = replace(
+                    writer.program(), outputs=tuple(outputs), result_shapes=result_shapes(outputs)
+                )
                 return made, writer
         except NeedsBuffer as need:
             for tensor in need.tensors:
                 if any(tensor is one for one in (*extra, *inputs)) or not tensor.op.body:
-                    raise CompileError(f"there is no loop nest for {tensor.name}", place=str(tensor.op.location)) from None  # fmt: skip
+                    raise CompileError(
+                        f"there is no loop nest for {tensor.name}", place=str(tensor.op.location)
+                    ) from None
             extra += need.tensors
 
 
@@ -272,9 +281,16 @@ def _source_of(tensor: Tensor, given: Container[int]) -> Tensor | None:
 
 class _Writer:
     def __init__(
-        self, outputs: Sequence[Tensor], inputs: Sequence[Tensor], extra: Sequence[Tensor], name: str,
-        options: Options, derived: Mapping[str, Derived], mark: str, named: tuple[Tensor, ...],
-    ):  # fmt: skip
+        self,
+        outputs: Sequence[Tensor],
+        inputs: Sequence[Tensor],
+        extra: Sequence[Tensor],
+        name: str,
+        options: Options,
+        derived: Mapping[str, Derived],
+        mark: str,
+        named: tuple[Tensor, ...],
+    ):
         self.inputs, self.outputs, self.options = tuple(inputs), tuple(outputs), options
         self.mark = mark
         self.overwritten: Tensor | None = None
@@ -307,7 +323,11 @@ class _Writer:
         ]
         ours = [] if options.inplace else asked
         self.orders = {id(item): order.loops for item, order in ours if order.loops}
-        self.sums = {id(item): by_serial(order.sums, item.op.reduce_axis) for item, order in asked if order.sums}  # fmt: skip
+        self.sums = {
+            id(item): by_serial(order.sums, item.op.reduce_axis)
+            for item, order in asked
+            if order.sums
+        }
         self.exact: dict[int, tuple[LoopChoice, ...]] = {}
         for item, order in ours:
             loops = by_serial(order.exact, (*item.op.axis, *item.op.reduce_axis))
@@ -339,7 +359,20 @@ class _Writer:
         self.temporary += rounded_last
         self.all += rounded_last
         dtypes = [self._dtype(number) for number in range(len(self.all))]
-        around = Surroundings(self.symbol, self.all, dtypes, {id(item): self._buffer(item) for item in self.all}, self.names, self.kept, self.slow, self.sums, self.short, self.exact, self.named, self.options)  # fmt: skip
+        around = Surroundings(
+            self.symbol,
+            self.all,
+            dtypes,
+            {id(item): self._buffer(item) for item in self.all},
+            self.names,
+            self.kept,
+            self.slow,
+            self.sums,
+            self.short,
+            self.exact,
+            self.named,
+            self.options,
+        )
         functions, calls = self._nests(nests, around)
         start = (
             [f"if (threads) threads = {min(self.options.threads, MAX_THREADS)};"]
@@ -347,14 +380,23 @@ class _Writer:
             else []
         )
         if self.overwritten is not None:
-            below = next(index for index, item in enumerate(self.inputs) if item is self.overwritten)  # fmt: skip
+            below = next(
+                index for index, item in enumerate(self.inputs) if item is self.overwritten
+            )
             start += [f"b[{len(self.inputs)}] = b[{below}]; /* in place */"]
         body = [*start]
-        body += [f"const int64_t {name} = s[{number}];" for number, name in enumerate(self.names.values())]  # fmt: skip
+        body += [
+            f"const int64_t {name} = s[{number}];"
+            for number, name in enumerate(self.names.values())
+        ]
         body += [f"(void){name};" for name in self.names.values()]
         first = len(self.inputs) + len(self.outputs)
         if self.temporary:
-            body += [f"void *all[{len(self.all)}];", f"memcpy(all, b, {first}*sizeof(void *));", "b = all;"]  # fmt: skip
+            body += [
+                f"void *all[{len(self.all)}];",
+                f"memcpy(all, b, {first}*sizeof(void *));",
+                "b = all;",
+            ]
             body.append(f"memset(all + {first}, 0, sizeof all - {first}*sizeof(void *));")
         body += self._in_turn(functions, calls, dtypes)
         body += map(self._round, rounded_last)
@@ -420,7 +462,9 @@ class _Writer:
             raise NeedsBuffer(*needed.values())
         return functions, calls
 
-    def _in_turn(self, functions: Sequence[str], calls: Sequence[str], dtypes: Sequence[str]) -> list[str]:  # fmt: skip
+    def _in_turn(
+        self, functions: Sequence[str], calls: Sequence[str], dtypes: Sequence[str]
+    ) -> list[str]:
         """The calls. What lies between nests has memory from the first that names it to the last, and hands it on."""
         outputs = {id(tensor) for tensor in self.outputs}
         texts = [function + call for function, call in zip(functions, calls, strict=True)]
@@ -429,14 +473,18 @@ class _Writer:
             tensor = self.all[number]
             uses = [place for place, text in enumerate(texts) if f"b[{number}]" in text]
             lives[number] = (uses[0], len(calls) if id(tensor) in outputs else uses[-1])
-            sizes[number] = f"({elements_of(tensor).text(self.names)})*{dtype_of(dtypes[number]).bytes}"  # fmt: skip
+            sizes[number] = (
+                f"({elements_of(tensor).text(self.names)})*{dtype_of(dtypes[number]).bytes}"
+            )
         made: list[str] = []
         spare: list[int] = []
         for place, call in enumerate(calls):
             for number in (one for one, (begin, _) in lives.items() if begin == place):
                 other = next((one for one in spare if sizes[one] == sizes[number]), None)
                 if other is None:
-                    made.append(f"all[{number}] = aligned_alloc(64, ({sizes[number]} + 127) & ~INT64_C(63));")  # fmt: skip
+                    made.append(
+                        f"all[{number}] = aligned_alloc(64, ({sizes[number]} + 127) & ~INT64_C(63));"
+                    )
                     made.append(f"if (!all[{number}]) {{ missing = 1; goto done; }}")
                 else:
                     made.append(f"all[{number}] = all[{other}]; all[{other}] = 0;")

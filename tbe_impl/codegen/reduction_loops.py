@@ -65,7 +65,11 @@ def asked_sum(choices: Sequence[LoopChoice], axes: Axes, found: Accesses) -> Sum
     extents = {serial: extent for serial, extent in axes if extent != ONE}
     loops, refusals = cleaned(choices, extents)
     if not extents or not is_whole(loops, extents):
-        why = "it takes one step" if not extents else "a block's steps come before the loop over blocks"  # fmt: skip
+        why = (
+            "it takes one step"
+            if not extents
+            else "a block's steps come before the loop over blocks"
+        )
         return replace(plain, refusals=tuple(Refusal(verb, None, why) for verb in ORDER))
     loops = _without_short_blocks(loops, found, refusals)
     blocked = {serial for loop in loops for serial, step in loop.parts if step > 1}

@@ -55,8 +55,11 @@ def reduce(
     if any(isinstance(item, Value) for item in environment.values()):
         raise NeedsBuffer(tensor)
     used = frozenset(
-        serial for item in environment.values() if isinstance(item, Poly) for serial in item.variables
-    )  # fmt: skip
+        serial
+        for item in environment.values()
+        if isinstance(item, Poly)
+        for serial in item.variables
+    )
     depth = writer.depth_of(used)
     if depth == 0 or not writer.changed_by(depth) <= used:
         # some loop around it does not change it, or threads: it would be computed again and again
@@ -66,7 +69,9 @@ def reduce(
     saved_filling = writer.filling
     writer.chain = writer.chain[: depth + 1]
     try:
-        with writer.computing([(contribution(body), inner) for inner in inners], are_plain=are_plain):  # fmt: skip
+        with writer.computing(
+            [(contribution(body), inner) for inner in inners], are_plain=are_plain
+        ):
             if writer.vector is not None and writer.vector in writer.changed_by(depth):
                 if id(tensor) not in writer.buffers and _is_far_apart(
                     writer, body, inners[0], loops
@@ -127,20 +132,28 @@ def _is_far_apart(
     return any(
         address.coefficient(last) == ONE and address.coefficient(writer.vector) not in (ZERO, ONE)
         for _, address in found.addresses
-    )  # fmt: skip
+    )
 
 
 def _lanewise(
-    writer: Elaborator, body: Reduce, inners: Sequence[Mapping[int, Index]], loops: SumLoops, depth: int
-) -> list[Value]:  # fmt: skip
+    writer: Elaborator,
+    body: Reduce,
+    inners: Sequence[Mapping[int, Index]],
+    loops: SumLoops,
+    depth: int,
+) -> list[Value]:
     tag = vectors.tag_of(body.dtype)
     is_wide = is_wide_sum(body, [extent for _, extent in loops.loops])
-    names = [_accumulator(writer, body, tag, depth, is_wide=is_wide) for _ in inners]  # fmt: skip
+    names = [_accumulator(writer, body, tag, depth, is_wide=is_wide) for _ in inners]
 
     def step() -> None:
         for name, inner in _at_once(writer, names, inners):
             value = writer.expression(contribution(body), inner).text
-            combined = f"wide_add({name}, {value})" if is_wide else one_more(writer, body, tag, name, value)  # fmt: skip
+            combined = (
+                f"wide_add({name}, {value})"
+                if is_wide
+                else one_more(writer, body, tag, name, value)
+            )
             writer.chain[-1].lines.append(f"{name} = {combined};{mark_of(writer.stage)}")
 
     open_levels(writer, loops.levels, step)
@@ -150,8 +163,14 @@ def _lanewise(
 
 
 def _along(
-    writer: Elaborator, body: Reduce, inners: Sequence[Mapping[int, Index]], loops: SumLoops, depth: int, *, shared: bool = False
-) -> list[Value]:  # fmt: skip
+    writer: Elaborator,
+    body: Reduce,
+    inners: Sequence[Mapping[int, Index]],
+    loops: SumLoops,
+    depth: int,
+    *,
+    shared: bool = False,
+) -> list[Value]:
     tag = vectors.tag_of(body.dtype)
     outer, inmost = loops.levels[: loops.vector], loops.levels[loops.vector + 1 :]
     ((serial, _),) = loops.levels[loops.vector].parts
@@ -160,7 +179,10 @@ def _along(
         for _, inner in _at_once(writer, inners, inners):
             writer.settle(contribution(body), inner, frozenset(item for item, _ in loops.loops))
     is_wide = is_wide_sum(body, [extent for _, extent in loops.loops], LONG_SUM)
-    rows = [[_accumulator(writer, body, tag, depth, is_wide=is_wide) for _ in range(number)] for _ in inners]  # fmt: skip
+    rows = [
+        [_accumulator(writer, body, tag, depth, is_wide=is_wide) for _ in range(number)]
+        for _ in inners
+    ]
     neutral = vectors.literal(identity_of(body), tag)
 
     def step(copy: int) -> None:
@@ -168,7 +190,11 @@ def _along(
             text = writer.expression(contribution(body), inner).text
             if writer.count != "LANES":
                 text = vectors.select(tag, f"lanes_below({writer.count})", text, neutral)
-            combined = f"wide_add({names[copy]}, {text})" if is_wide else one_more(writer, body, tag, names[copy], text)  # fmt: skip
+            combined = (
+                f"wide_add({names[copy]}, {text})"
+                if is_wide
+                else one_more(writer, body, tag, names[copy], text)
+            )
             writer.chain[-1].lines.append(f"{names[copy]} = {combined};{mark_of(writer.stage)}")
 
     closed = frozenset(item for level in loops.levels[loops.vector :] for item, _ in level.parts)
@@ -196,8 +222,11 @@ def _along(
     op = "wide_sum" if is_wide_sum(body, [writer.extents[serial]]) else body.op
     if is_wide:
         return [
-            writer.fetched(vectors.splat(tag, f"(float)f64_sum(wide_lanes({_nested(names)}))"), tag, depth) for names in rows
-        ]  # fmt: skip
+            writer.fetched(
+                vectors.splat(tag, f"(float)f64_sum(wide_lanes({_nested(names)}))"), tag, depth
+            )
+            for names in rows
+        ]
     return [
         writer.fetched(vectors.splat(tag, _across(op, tag, names)), tag, depth) for names in rows
     ]
@@ -239,8 +268,10 @@ def _rest_of_line(writer: Elaborator, body: Reduce, inner: Mapping[int, Index], 
     known = {key: item if isinstance(item, Poly) else None for key, item in inner.items()}
     found = accesses_of([contribution(body)], known, writer.buffers)
     sizes = {
-        dtype_of(tensor.dtype).bytes for tensor, address in found.addresses if address.coefficient(serial) == ONE
-    }  # fmt: skip
+        dtype_of(tensor.dtype).bytes
+        for tensor, address in found.addresses
+        if address.coefficient(serial) == ONE
+    }
     if len(sizes) != 1:
         return ""
     (size,) = sizes
@@ -288,7 +319,11 @@ def _at_once(
 
 def _accumulator(writer: Elaborator, body: Reduce, tag: str, depth: int, *, is_wide: bool) -> str:
     name = f"a{next(writer.serial)}"
-    kind, start = ("wide_sum", "{0}") if is_wide else (vectors.c_type(tag), vectors.literal(identity_of(body), tag))  # fmt: skip
+    kind, start = (
+        ("wide_sum", "{0}")
+        if is_wide
+        else (vectors.c_type(tag), vectors.literal(identity_of(body), tag))
+    )
     writer.chain[depth].lines.append(f"{kind} {name} = {start};")
     return name
 
@@ -344,12 +379,24 @@ def accumulate(writer: Elaborator, tensor: Tensor, axes: Mapping[int, Poly], pla
         texts = [value.text for value in added]
         if place.dtype == "float64" and tag == "f32":
             value = _in_pairs(body.op, tag, texts)
-            line = f"wide_add_part({address}, {value}, {writer.count});" if part else f"wide_add_at({address}, {value});"  # fmt: skip
+            line = (
+                f"wide_add_part({address}, {value}, {writer.count});"
+                if part
+                else f"wide_add_at({address}, {value});"
+            )
         else:
-            new = f"{kind}_load_part({address}, {writer.count})" if part else f"{kind}_load({address})"  # fmt: skip
+            new = (
+                f"{kind}_load_part({address}, {writer.count})"
+                if part
+                else f"{kind}_load({address})"
+            )
             for text in texts:
                 new = combine(body.op, tag, new, text)
-            line = f"{kind}_store_part({address}, {new}, {writer.count});" if part else f"{kind}_store({address}, {new});"  # fmt: skip
+            line = (
+                f"{kind}_store_part({address}, {new}, {writer.count});"
+                if part
+                else f"{kind}_store({address}, {new});"
+            )
         writer.chain[-1].lines.append(line)
 
 

@@ -48,7 +48,9 @@ def kept_row(writer: Elaborator, tensor: Tensor, indices: Sequence[Index]) -> Va
             f"{tag}_load({place})" if writer.count == "LANES" else part, tag, depth
         )
     complete = writer.vector not in writer.ranges.known
-    fills = complete and writer.filling == writer.vector and (row is None or row.loop == writer.vector)  # fmt: skip
+    fills = (
+        complete and writer.filling == writer.vector and (row is None or row.loop == writer.vector)
+    )
     before = writer.prefetch
     if fills and writer.options.prefetch and len(used) == 1:
         # later loops read what is kept, so that this one is the last to see what lies in memory
@@ -68,7 +70,11 @@ def kept_row(writer: Elaborator, tensor: Tensor, indices: Sequence[Index]) -> Va
             writer.chain[0].lines[:0] = _room(row, writer.options.offset)
         place = place.format(row.name)
         whole_vector = writer.count == "LANES"
-        line = f"{tag}_store({place}, {value.text});" if whole_vector else f"{tag}_store_part({place}, {value.text}, {writer.count});"  # fmt: skip
+        line = (
+            f"{tag}_store({place}, {value.text});"
+            if whole_vector
+            else f"{tag}_store_part({place}, {value.text}, {writer.count});"
+        )
         writer.chain[depth].lines.append(line)
     return value
 

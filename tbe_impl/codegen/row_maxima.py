@@ -98,7 +98,9 @@ class _Row(NamedTuple):
         places = {id(axis) for axis in self.largest.axes}
         own = {id(axis) for axis in node.axes}
         through: list[int] = []
-        for here, there, size in zip(indices, self.numbers.indices, self.numbers.tensor.shape, strict=True):  # fmt: skip
+        for here, there, size in zip(
+            indices, self.numbers.indices, self.numbers.tensor.shape, strict=True
+        ):
             if id(there) in places:
                 if not (id(here) in own and is_whole(here, size)):
                     return None
@@ -138,7 +140,11 @@ def _tells(row: _Row, use: Expr | None) -> bool:
     pairs = [(use.a, use.b), *([(use.b, use.a)] if use.op == "mul" else [])]
     for one, other in pairs:
         *_, call = followed(other)
-        if isinstance(call, Call) and call.name == inverse and _are_of_one_row(row, one, call.args[0]):  # fmt: skip
+        if (
+            isinstance(call, Call)
+            and call.name == inverse
+            and _are_of_one_row(row, one, call.args[0])
+        ):
             return True
     return False
 

@@ -23,7 +23,11 @@ def write_running(op: Operation, *, name: str, options: Options) -> Program | No
         return None
     (source,), (result,) = word.inputs, op.outputs
     axis, shape = word.parameters["axis"], source.shape
-    parts = [product_of(shape[:axis]), product_of(shape[axis : axis + 1]), product_of(shape[axis + 1 :])]  # fmt: skip
+    parts = [
+        product_of(shape[:axis]),
+        product_of(shape[axis : axis + 1]),
+        product_of(shape[axis + 1 :]),
+    ]
     if None in parts:
         return None
     sizes = variables_in(list(shape))
@@ -34,10 +38,16 @@ def write_running(op: Operation, *, name: str, options: Options) -> Program | No
     # −0 is what changes nothing in a sum of floats, 0 what an exclusive one begins with
     neutral = -0.0 if tag[0] == "f" and not begins else begins
     lines = [
-        includes(options), "", *arithmetic(change, source.dtype), f"#define FIRST {number_text(begins, tag)}",
-        f"#define NEUTRAL {number_text(neutral, tag)}", f"#define IS_EXCLUSIVE {int(word.parameters['exclusive'])}",
-        f"#define IS_REVERSE {int(word.parameters['reverse'])}", '#include "scans.h"', "",
-    ]  # fmt: skip
+        includes(options),
+        "",
+        *arithmetic(change, source.dtype),
+        f"#define FIRST {number_text(begins, tag)}",
+        f"#define NEUTRAL {number_text(neutral, tag)}",
+        f"#define IS_EXCLUSIVE {int(word.parameters['exclusive'])}",
+        f"#define IS_REVERSE {int(word.parameters['reverse'])}",
+        '#include "scans.h"',
+        "",
+    ]
     body = [
         f"if (threads) threads = {min(options.threads, MAX_THREADS)};" if options.threads else "",
         *(f"const int64_t {item} = s[{number}];" for number, item in enumerate(names.values())),
@@ -48,9 +58,18 @@ def write_running(op: Operation, *, name: str, options: Options) -> Program | No
         "return 0;",
     ]
     symbol = symbol_of(name)
-    lines += [f"int {symbol}(void **b, const int64_t *s, int64_t threads) {{", render([line for line in body if line]), "}\n"]  # fmt: skip
+    lines += [
+        f"int {symbol}(void **b, const int64_t *s, int64_t threads) {{",
+        render([line for line in body if line]),
+        "}\n",
+    ]
     text = "\n".join(lines)
     return Program(
-        lambda: text, symbol, (source,), (result,), sizes=tuple(sizes), scalars=(),
+        lambda: text,
+        symbol,
+        (source,),
+        (result,),
+        sizes=tuple(sizes),
+        scalars=(),
         result_shapes=result_shapes([result]),
-    )  # fmt: skip
+    )

@@ -57,7 +57,11 @@ def write_numbered_rows(op: Operation, *, name: str, options: Options) -> Progra
     lead = use.rows.ndim - result.ndim + 1
     count, width = product_of(result.shape[:1]), product_of(result.shape[1:])
     rows = product_of(use.rows.shape[:lead])
-    given = Poly.of(len(use.numbers)) if isinstance(use.numbers, tuple) else product_of(use.numbers.shape)  # fmt: skip
+    given = (
+        Poly.of(len(use.numbers))
+        if isinstance(use.numbers, tuple)
+        else product_of(use.numbers.shape)
+    )
     # sizes that have to be the same but are told apart could differ when the kernel runs
     if rows != given or width != product_of(use.rows.shape[lead:]) or None in (count, rows, width):
         return None
@@ -80,12 +84,21 @@ def write_numbered_rows(op: Operation, *, name: str, options: Options) -> Progra
     ]
     lines = [includes(options), "", *_definitions(use), '#include "scatter.h"', ""]
     symbol = symbol_of(name)
-    lines += [f"int {symbol}(void **b, const int64_t *s, int64_t threads) {{", render([line for line in body if line]), "}\n"]  # fmt: skip
+    lines += [
+        f"int {symbol}(void **b, const int64_t *s, int64_t threads) {{",
+        render([line for line in body if line]),
+        "}\n",
+    ]
     source = "\n".join(lines)
     return Program(
-        lambda: source, symbol, inputs, (result,), sizes=tuple(sizes), scalars=(),
+        lambda: source,
+        symbol,
+        inputs,
+        (result,),
+        sizes=tuple(sizes),
+        scalars=(),
         result_shapes=result_shapes([result]),
-    )  # fmt: skip
+    )
 
 
 def product_of(sizes: Sequence[Expr]) -> Poly | None:
@@ -116,7 +129,14 @@ def _use(op: Operation) -> _Use | None:
         if numbers is None or not isinstance(fill, Const):
             return None
         plain = kind == "sum" and fill.value == 0
-        return _Use(CHANGES.get(kind, kind), None, word.inputs[0], numbers, None if plain else fill, kind == "mean")  # fmt: skip
+        return _Use(
+            CHANGES.get(kind, kind),
+            None,
+            word.inputs[0],
+            numbers,
+            None if plain else fill,
+            kind == "mean",
+        )
     target = word.inputs[0] if word.inputs else None
     is_logical = target is not None and target.dtype == "bool"
     if word.name == "scatter":
@@ -128,7 +148,11 @@ def _use(op: Operation) -> _Use | None:
         found = _constants(given["rows"])
         # a negative number, or one that is too large, is an error when the kernel runs
         known = found is not None and not is_logical and isinstance(op.outputs[0].shape[0], Const)
-        return _Use(CHANGES.get(change, change), target, word.inputs[1], found or ()) if known else None  # fmt: skip
+        return (
+            _Use(CHANGES.get(change, change), target, word.inputs[1], found or ())
+            if known
+            else None
+        )
     return None
 
 
@@ -186,7 +210,11 @@ _OPERATIONS = {"sum": "add", "prod": "mul"}
 
 def _change(change: str, tag: str) -> str:
     """What b makes of a, both of them vectors."""
-    return "(b)" if change == "update" else vectors.binary(_OPERATIONS.get(change, change), tag, "(a)", "(b)")  # fmt: skip
+    return (
+        "(b)"
+        if change == "update"
+        else vectors.binary(_OPERATIONS.get(change, change), tag, "(a)", "(b)")
+    )
 
 
 def _change_one(change: str, tag: str) -> str:

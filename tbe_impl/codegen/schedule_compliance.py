@@ -49,7 +49,9 @@ class Outcome:
 
     def __str__(self) -> str:
         what = f" ({self.what})" if self.what else ""
-        return f"{self.verdict}: {self.place}: {self.verb} of {self.stage}{what}" + (f": {self.why}" if self.why else "")  # fmt: skip
+        return f"{self.verdict}: {self.place}: {self.verb} of {self.stage}{what}" + (
+            f": {self.why}" if self.why else ""
+        )
 
 
 def outcomes(
@@ -129,7 +131,7 @@ class _Judge:
             return DEVICE, ""
         if verb == "compute_root":
             why = "each element is read once, where it can be computed as well"
-            return (FOLLOWED, "it is stored") if stored else (NOT_FOLLOWED, why)  # fmt: skip
+            return (FOLLOWED, "it is stored") if stored else (NOT_FOLLOWED, why)
         if stored:
             return NOT_FOLLOWED, "it would be computed again and again, so it is stored"
         if kept:
@@ -203,7 +205,11 @@ class _Judge:
         lanes = nest is not None and nest.levels and not nest.along
         if asked.mark == "vectorize":
             fits = index in vector and not lanes
-            return (FOLLOWED, "") if fits else (NOT_FOLLOWED, "neighbours in memory are steps of another loop")  # fmt: skip
+            return (
+                (FOLLOWED, "")
+                if fits
+                else (NOT_FOLLOWED, "neighbours in memory are steps of another loop")
+            )
         along = index in vector and not lanes
         if not along and any(level.unroll for level in sums.levels if index in level.settled):
             return FOLLOWED, ""
@@ -215,7 +221,11 @@ class _Judge:
             return (FOLLOWED, "") if fits else (NOT_FOLLOWED, "threads share another loop")
         if mark == "vectorize":
             fits = nest.vector is not None and index in nest.levels[nest.vector].variables
-            return (FOLLOWED, "") if fits else (NOT_FOLLOWED, "neighbours in memory are steps of another loop")  # fmt: skip
+            return (
+                (FOLLOWED, "")
+                if fits
+                else (NOT_FOLLOWED, "neighbours in memory are steps of another loop")
+            )
         unrolled = [
             place
             for place, level in enumerate(nest.levels)

@@ -40,9 +40,13 @@ def outputs_of(
 
 
 def options_of(
-    record: ScheduleRecord, outputs: Sequence[Tensor], inputs: Sequence[Tensor], base: Options = DEFAULT, *,
+    record: ScheduleRecord,
+    outputs: Sequence[Tensor],
+    inputs: Sequence[Tensor],
+    base: Options = DEFAULT,
+    *,
     has_memories: bool = True,
-) -> Options:  # fmt: skip
+) -> Options:
     """`base` with what a schedule asks for; a schedule for the device asks for nothing.
 
     Args:

@@ -28,7 +28,16 @@ class ExactWriter:
         self.function = NestFunction(number, nest, around)
         buffers = {key: item for key, item in around.buffers.items() if key in readable}
         targets = {id(self.root.tensor): around.buffers[id(self.root.tensor)]}
-        self.inside = Elaborator(buffers, targets, around.names, around.options, (), around.slow, around.sums, around.short)  # fmt: skip
+        self.inside = Elaborator(
+            buffers,
+            targets,
+            around.names,
+            around.options,
+            (),
+            around.slow,
+            around.sums,
+            around.short,
+        )
 
     def write(self) -> tuple[str, str]:
         """The functions, and the statements that call them."""

@@ -50,9 +50,14 @@ class ExactStage:
     """
 
     def __init__(
-        self, inside: Elaborator, memory: ThreadRows, around: Surroundings, root: Root, levels: tuple[Level, ...],
+        self,
+        inside: Elaborator,
+        memory: ThreadRows,
+        around: Surroundings,
+        root: Root,
+        levels: tuple[Level, ...],
         exact: ExactLoops,
-    ):  # fmt: skip
+    ):
         self.inside, self.memory, self.around, self.root = inside, memory, around, root
         self.levels, self.exact = levels, exact
         body = root.tensor.op.body[root.tensor.value_index]
@@ -146,7 +151,9 @@ class ExactStage:
         if len(serials) == 1:
             self.inside.vector_loop(serials[0], lambda _: body(), begin=begin, end=end)
         else:
-            self.inside.serial_loop(serials[0], lambda: self._nested(serials[1:], body), begin=begin, end=end)  # fmt: skip
+            self.inside.serial_loop(
+                serials[0], lambda: self._nested(serials[1:], body), begin=begin, end=end
+            )
 
     # tiles
 
@@ -176,7 +183,11 @@ class ExactStage:
         for span in reversed(tile):
             strides.append(count)
             count = count * span.size
-        dtype = "float32" if tensor.dtype in NARROW and inside.options.rounding != "device" else tensor.dtype  # fmt: skip
+        dtype = (
+            "float32"
+            if tensor.dtype in NARROW and inside.options.rounding != "device"
+            else tensor.dtype
+        )
         kind = dtype_of(dtype)
         name = self.memory.area(kind.c, kind.bytes, count)
         origin = tuple(span.first for span in tile)
@@ -230,7 +241,9 @@ class ExactStage:
             loops = SumLoops(
                 levels, max(self.exact.vector - self.exact.inside, 0), {}, self._summed()
             )
-            value = sum_inside(inside, self.body, root.axes, loops, lanes=self.exact.vector < self.exact.inside)  # fmt: skip
+            value = sum_inside(
+                inside, self.body, root.axes, loops, lanes=self.exact.vector < self.exact.inside
+            )
         else:
             value = inside.expression(self.source, root.axes)
         if not self.exact.keeps_rows:

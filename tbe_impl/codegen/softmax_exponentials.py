@@ -20,8 +20,10 @@ def quotients_of_exponentials(outputs: Sequence[Tensor]) -> frozenset[int]:
     return frozenset(
         id(node)
         for node in _nodes(outputs)
-        if isinstance(node, Binary) and node.op == "div" and any(map(_is_of_deficit, followed(node.a)))
-    )  # fmt: skip
+        if isinstance(node, Binary)
+        and node.op == "div"
+        and any(map(_is_of_deficit, followed(node.a)))
+    )
 
 
 def _nodes(outputs: Sequence[Tensor]) -> Iterator[Expr]:
@@ -57,7 +59,11 @@ def followed(node: Expr) -> Iterator[Expr]:
 
 def _at(body: Expr, axes: Mapping[int, Expr]) -> Expr:
     """A stage's body for an element: with what stands for its axes."""
-    own = {id(node): axes[node.serial] for node in walk(body) if isinstance(node, IterVar) and node.serial in axes}  # fmt: skip
+    own = {
+        id(node): axes[node.serial]
+        for node in walk(body)
+        if isinstance(node, IterVar) and node.serial in axes
+    }
     return substitute(body, own)
 
 

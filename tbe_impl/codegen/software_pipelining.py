@@ -129,7 +129,10 @@ class _Staggered:
             inside.append(f"const int64_t {number} = turn - {at};")
             inside.append(f"const int has{at} = {number} >= {self.begin} && {number} < {self.end};")
         for row in self.kept:
-            inside += [f"{row.c} *const {row.name}_at{at} = {row.name}_rooms + (turn + {count - at}) % {count} * {_stride(row)};" for at in range(count)]  # fmt: skip
+            inside += [
+                f"{row.c} *const {row.name}_at{at} = {row.name}_rooms + (turn + {count - at}) % {count} * {_stride(row)};"
+                for at in range(count)
+            ]
         for at in reversed(range(count)):
             inside += [f"if (has{at}) {{", self._before(at), "}"]
         all_there = " && ".join(["together", *(f"has{at}" for at in range(count))])
@@ -149,7 +152,7 @@ class _Staggered:
         """Where as many rows are kept as there are loops, each at the same place in its page, which is no place of an output's row."""
         size = _bytes_of(row)
         memory, rooms = f"{row.name}_memory", f"{row.name}_rooms"
-        place = f"((uintptr_t){self.place} + {APART_BYTES * (number + 1)} - (uintptr_t){memory}) % {PAGE_BYTES} / {size}"  # fmt: skip
+        place = f"((uintptr_t){self.place} + {APART_BYTES * (number + 1)} - (uintptr_t){memory}) % {PAGE_BYTES} / {size}"
         return [
             f"_Alignas(64) {row.c} {memory}[{len(self.stages) * _stride(row) + PAGE_BYTES // size}];",
             f"{row.c} *const {rooms} = {memory} + {place};",
@@ -187,16 +190,42 @@ class _Staggered:
         loops = [stage.loop for stage in self.stages]
         limit, at_once = loops[0].limit, max(len(loop.copies) for loop in loops)
         # it is known to be so here, and no step has to ask
-        found: list[Any] = ["const int stream = 1;", f"const int head = {head};", "int64_t step = head;"]  # fmt: skip
+        found: list[Any] = [
+            "const int stream = 1;",
+            f"const int head = {head};",
+            "int64_t step = head;",
+        ]
         if any(loop.first for loop in loops):
-            starts = self._each(lambda loop: [f"const int64_t {loop.name} = 0;", f"const int {loop.name}_head = head;", *loop.first])  # fmt: skip
+            starts = self._each(
+                lambda loop: [
+                    f"const int64_t {loop.name} = 0;",
+                    f"const int {loop.name}_head = head;",
+                    *loop.first,
+                ]
+            )
             found += ["if (head > 0) {", starts, "}"]
         if at_once:
-            steps = [line for copy in range(at_once) for line in self._vector(partial(_copy, copy=copy))]  # fmt: skip
-            found += [f"for (; step + {at_once}*LANES <= {limit}; step += {at_once}*LANES) {{", steps, "}"]  # fmt: skip
+            steps = [
+                line for copy in range(at_once) for line in self._vector(partial(_copy, copy=copy))
+            ]
+            found += [
+                f"for (; step + {at_once}*LANES <= {limit}; step += {at_once}*LANES) {{",
+                steps,
+                "}",
+            ]
         steps = self._vector(lambda loop: [f"const int64_t {loop.name} = step;", *loop.whole])
         found += [f"for (; step + LANES <= {limit}; step += LANES) {{", steps, "}"]
-        ends = self._each(lambda loop: [f"const int64_t {loop.name} = step;", f"const int {loop.name}_rest = (int)({limit} - step);", *loop.rest] if loop.rest else [])  # fmt: skip
+        ends = self._each(
+            lambda loop: (
+                [
+                    f"const int64_t {loop.name} = step;",
+                    f"const int {loop.name}_rest = (int)({limit} - step);",
+                    *loop.rest,
+                ]
+                if loop.rest
+                else []
+            )
+        )
         return [*found, f"if (step < {limit}) {{", ends, "}"]
 
     def _each(self, written: Callable[[VectorLoop], list[Any]]) -> list[Any]:

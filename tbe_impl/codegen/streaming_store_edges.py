@@ -42,7 +42,7 @@ def stored_at_edge(writer: Elaborator, buffer: Buffer, address: Poly, value: Val
         is_last = f"{number} + 1 < {end or writer.text(writer.extents[serial])}"
         return f"if ({whole} && {is_last}) {edge} = {value.text}; else {alone}"
     both = f"{row_kind(value.tag)}_joined({edge}, {value.text}, {count})"
-    return f"if ({whole} && {number} > {begin}) {prefix}_stream({place} + {count} - LANES, {both}); else {alone}"  # fmt: skip
+    return f"if ({whole} && {number} > {begin}) {prefix}_stream({place} + {count} - LANES, {both}); else {alone}"
 
 
 def _row_of(writer: Elaborator, address: Poly) -> tuple[int, int] | None:

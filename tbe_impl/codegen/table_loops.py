@@ -22,7 +22,14 @@ _LOAD = re.compile(r"f16_load\((.*)\)$")
 _STORE = re.compile(r"(if \(stream\) f16_stream\((.*?), \w+\); else )?f16_store\((.*?), \w+\);$")
 
 
-def in_cells(name: str, begin: str, limit: str, whole: Sequence[Any], rest: Sequence[Any], cells: HalfCells | None) -> list[Any]:  # fmt: skip
+def in_cells(
+    name: str,
+    begin: str,
+    limit: str,
+    whole: Sequence[Any],
+    rest: Sequence[Any],
+    cells: HalfCells | None,
+) -> list[Any]:
     """A loop in chunks.
 
     Args:
@@ -38,18 +45,26 @@ def in_cells(name: str, begin: str, limit: str, whole: Sequence[Any], rest: Sequ
     lines = [Statement.of(line) for line in whole if isinstance(line, str)] if cells else []
     loads = [match for line in lines if (match := _LOAD.match(line.value))]
     stores = [match for line in lines if line.writes and (match := _STORE.match(line.text))]
-    known = all(line.name or line.writes or line.fetches for line in lines) and len(lines) == len(whole)  # fmt: skip
+    known = all(line.name or line.writes or line.fetches for line in lines) and len(lines) == len(
+        whole
+    )
     if cells is None or not known or not rest or len(loads) != 1 or len(stores) != 1:
         return []
     if sum(line.reads for line in lines) != 1 or sum(line.writes for line in lines) != 1:
         return []
     read, written = loads[0][1], stores[0][3]
     own = {line.name for line in lines}
-    if not all(_follows(place, name) and own.isdisjoint(WORD.findall(place)) for place in (read, written)):  # fmt: skip
+    if not all(
+        _follows(place, name) and own.isdisjoint(WORD.findall(place)) for place in (read, written)
+    ):
         return []
     stream, table = "stream" if stores[0][1] else "0", f"{name}_cells"
     fetched = [line.text for line in lines if line.fetches]
-    fetches = [f"for (int64_t {name} = {name}_chunk; {name} < {name}_chunk + {name}_size; {name} += HALVES) {{", fetched, "}"]  # fmt: skip
+    fetches = [
+        f"for (int64_t {name} = {name}_chunk; {name} < {name}_chunk + {name}_size; {name} += HALVES) {{",
+        fetched,
+        "}",
+    ]
     far = [
         "const int stream = 0;",
         f"for (int64_t {name} = {name}_chunk; {name} < {name}_chunk + {name}_size; {name} += LANES) {{",
@@ -57,11 +72,15 @@ def in_cells(name: str, begin: str, limit: str, whole: Sequence[Any], rest: Sequ
             f"const int {name}_rest = (int)least(LANES, {name}_chunk + {name}_size - {name});",
             f"const f16_part part = f16_part_of({read}, {name}_rest, {table});",
             f"if (part.near == f16_mask({name}_rest)) {{ }}",
-            f"else if ({name}_rest == LANES) {{", [*whole], "} else {", [*rest], "}",
+            f"else if ({name}_rest == LANES) {{",
+            [*whole],
+            "} else {",
+            [*rest],
+            "}",
             f"f16_part_write({written}, part);",
         ],
         "}",
-    ]  # fmt: skip
+    ]
     chunk = [
         f"const int64_t {name} = {name}_chunk;",
         f"{name}_size = f16_chunk_size({written}, {limit} - {name}, {stream});",
@@ -75,13 +94,15 @@ def in_cells(name: str, begin: str, limit: str, whole: Sequence[Any], rest: Sequ
         f"for (int64_t {name}_chunk = {begin}, {name}_size; {name}_chunk < {limit}; {name}_chunk += {name}_size) {{",
         chunk,
         "}",
-    ]  # fmt: skip
+    ]
 
 
 def _follows(place: str, name: str) -> bool:
     """Whether an address goes from element to element as a loop's variable does."""
     terms = place.split(" + ")
-    return terms.count(name) == 1 and not any(name in WORD.findall(term) for term in terms if term != name)  # fmt: skip
+    return terms.count(name) == 1 and not any(
+        name in WORD.findall(term) for term in terms if term != name
+    )
 
 
 def _table(name: str, cells: HalfCells) -> list[Any]:
@@ -92,4 +113,4 @@ def _table(name: str, cells: HalfCells) -> list[Any]:
         [f"{{{', '.join(map(str, row))}}}," for row in rows],
         "};",
         f"const f16_cells {name} = {{{name}_rows, {len(rows) - 2}, {int(cells.of_product)}, {cells.step}f}};",
-    ]  # fmt: skip
+    ]

@@ -28,10 +28,12 @@ class ThreadRows:
         self.areas: list[tuple[str, str, str]] = []
         self.buffers = {
             id(root.tensor): Buffer(
-                f"c{number}", function.place(root).strides, row_dtype(root) if may_be_wide else root.tensor.dtype
+                f"c{number}",
+                function.place(root).strides,
+                row_dtype(root) if may_be_wide else root.tensor.dtype,
             )
             for number, root in enumerate(roots)
-        }  # fmt: skip
+        }
 
     @property
     def is_empty(self) -> bool:
@@ -61,8 +63,15 @@ class ThreadRows:
         return starts
 
     def call(
-        self, steps: str, grain: int, before: str = "", before_own: str = "", given: str = "", *, together: bool = True
-    ) -> tuple[str, str]:  # fmt: skip
+        self,
+        steps: str,
+        grain: int,
+        before: str = "",
+        before_own: str = "",
+        given: str = "",
+        *,
+        together: bool = True,
+    ) -> tuple[str, str]:
         """A function, and statements that call that of the nest on each part, and then put the rows together.
 
         Args:
@@ -74,9 +83,13 @@ class ThreadRows:
         function = self.function
         alone = f"{function.name}(b, s, INT64_C(0), {steps}, {before}{before and ', '}rows);"
         part, shared = function.shared(
-            steps, grain, alone, arguments=f"{before_own}{before_own and ', '}own",
-            given=f".own = rows, .own_bytes = row_bytes{given and ', '}{given}", count="used" if together else "",
-        )  # fmt: skip
+            steps,
+            grain,
+            alone,
+            arguments=f"{before_own}{before_own and ', '}own",
+            given=f".own = rows, .own_bytes = row_bytes{given and ', '}{given}",
+            count="used" if together else "",
+        )
         count = f"(threads > 1 ? {function.portions or 'threads'} : 1)*"
         calls = [
             "{",
@@ -118,7 +131,12 @@ class ThreadRows:
             prefix = vectors.memory_of(self.function.place(root).dtype)
             kind, name = row_kind(tag), self.function.place(root).name
             c = row_type(kind)
-            both = combine(body.op, tag, "v", f"{kind}_load_part(({c} *)(rows + t*row_bytes + {offset}) + i, n)")  # fmt: skip
+            both = combine(
+                body.op,
+                tag,
+                "v",
+                f"{kind}_load_part(({c} *)(rows + t*row_bytes + {offset}) + i, n)",
+            )
             lines += [
                 f"for (int64_t i = 0; i < {self.function.size(elements_of(root.tensor))}; i += LANES) {{",
                 f"  const int64_t left = {self.function.size(elements_of(root.tensor))} - i;",

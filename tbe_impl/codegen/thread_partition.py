@@ -6,8 +6,17 @@ import re
 
 
 def shared_out(
-    name: str, extent: str, grain: int, work: str, alone: str, *, portions: int = 0, arguments: str = "", given: str = "", count: str = ""
-) -> tuple[str, str]:  # fmt: skip
+    name: str,
+    extent: str,
+    grain: int,
+    work: str,
+    alone: str,
+    *,
+    portions: int = 0,
+    arguments: str = "",
+    given: str = "",
+    count: str = "",
+) -> tuple[str, str]:
     """A function that runs one part of a nest, empty where it is never shared; and statements that run `alone`, or parts on several threads.
 
     Args:

@@ -60,8 +60,12 @@ def tile_of(
 
 
 def _reads(
-    tensor: Tensor, node: Expr, environment: dict[int, Poly | None], stored: set[int], extents: dict[int, Poly]
-) -> Iterator[tuple[Poly | None, ...]]:  # fmt: skip
+    tensor: Tensor,
+    node: Expr,
+    environment: dict[int, Poly | None],
+    stored: set[int],
+    extents: dict[int, Poly],
+) -> Iterator[tuple[Poly | None, ...]]:
     """The indices with which a tensor is read."""
     if isinstance(node, Read):
         indices = tuple(index_poly(index, environment) for index in node.indices)

@@ -15,10 +15,27 @@ from tbe_impl.dsl.expr import Binary, Call, Cast, Const, Expr, Read, Select
 from tbe_impl.dsl.functions import FUNCTIONS
 from tbe_impl.dsl.tensor import Tensor
 
-LONG = frozenset({
-    "exp", "exp2", "expm1", "log1p", "tanh", "sigmoid", "erf", "erfc", "ndtr", "ndtr_tanh", "tanh_softplus", "sin", "cos", "sinh",
-    "cosh", "asinh", "atan",
-})  # fmt: skip
+LONG = frozenset(
+    {
+        "exp",
+        "exp2",
+        "expm1",
+        "log1p",
+        "tanh",
+        "sigmoid",
+        "erf",
+        "erfc",
+        "ndtr",
+        "ndtr_tanh",
+        "tanh_softplus",
+        "sin",
+        "cos",
+        "sinh",
+        "cosh",
+        "asinh",
+        "atan",
+    }
+)
 """Functions of which one is worth a table."""
 OF_SEVERAL = frozenset({"sigmoid", "ndtr", "ndtr_tanh", "tanh_softplus"})
 """Those of them that are several operations where somebody computes them in float16."""
@@ -90,7 +107,11 @@ class _Search:
             return self._read(node.tensor)
         if isinstance(node, Cast):
             # of what is rounded to another half type there is no smooth function
-            is_exact = is_float(node.value.dtype) and node.dtype in (node.value.dtype, "float32", "float64")  # fmt: skip
+            is_exact = is_float(node.value.dtype) and node.dtype in (
+                node.value.dtype,
+                "float32",
+                "float64",
+            )
             return self.place(node.value) if is_exact else None
         if isinstance(node, Binary):
             self.rounded += not _is_exact(node)

@@ -18,14 +18,38 @@ FLAG = "flag"
 """One truth value for all lanes."""
 
 _TAGS = {
-    "float16": "f32", "bfloat16": "f32", "float32": "f32", "float64": "f64", "int8": "i8", "int16": "i16",
-    "int32": "i32", "int64": "i64", "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64", "bool": MASK,
-}  # fmt: skip
+    "float16": "f32",
+    "bfloat16": "f32",
+    "float32": "f32",
+    "float64": "f64",
+    "int8": "i8",
+    "int16": "i16",
+    "int32": "i32",
+    "int64": "i64",
+    "uint8": "u8",
+    "uint16": "u16",
+    "uint32": "u32",
+    "uint64": "u64",
+    "bool": MASK,
+}
 _MEMORY = {"float16": "f16", "bfloat16": "bf16", "bool": "b8"}
 _OPERATORS = {
-    "add": "+", "sub": "-", "mul": "*", "div": "/", "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">",
-    "ge": ">=", "and": "&", "or": "|", "bitand": "&", "bitor": "|", "bitxor": "^",
-}  # fmt: skip
+    "add": "+",
+    "sub": "-",
+    "mul": "*",
+    "div": "/",
+    "eq": "==",
+    "ne": "!=",
+    "lt": "<",
+    "le": "<=",
+    "gt": ">",
+    "ge": ">=",
+    "and": "&",
+    "or": "|",
+    "bitand": "&",
+    "bitor": "|",
+    "bitxor": "^",
+}
 _TO_HALF = frozenset({"sigmoid"})
 """Functions that are quicker where a float of 11 bits or fewer is asked for."""
 _INTEGER_NAMES = {"div": "truncdiv"}
@@ -98,8 +122,13 @@ def binary(op: str, tag: str, a: str, b: str) -> str:
     if tag[0] == "f":
         if op in ("add", "sub", "mul", "div"):
             return f"({a} {_OPERATORS[op]} {b})"
-        name = {"max": "maximum", "min": "minimum", "floordiv": "floordiv", "truncdiv": "truncdiv",
-                "truncmod": "fmod"}.get(op, op)  # fmt: skip
+        name = {
+            "max": "maximum",
+            "min": "minimum",
+            "floordiv": "floordiv",
+            "truncdiv": "truncdiv",
+            "truncmod": "fmod",
+        }.get(op, op)
         return f"{tag}_{name}({a}, {b})"
     if op in ("add", "sub", "mul", "bitand", "bitor", "bitxor"):
         return f"({a} {_OPERATORS[op]} {b})"

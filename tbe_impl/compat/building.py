@@ -120,9 +120,16 @@ def _is_nested(tensors: Any) -> bool:
 
 
 def tvm_build(
-    sch: Any = None, args: Any = None, target: Any = None, target_host: Any = None, name: str = "default_function",
-    rules: Any = None, binds: Any = None, evaluates: Any = None, **more: Any,
-) -> Any:  # fmt: skip
+    sch: Any = None,
+    args: Any = None,
+    target: Any = None,
+    target_host: Any = None,
+    name: str = "default_function",
+    rules: Any = None,
+    binds: Any = None,
+    evaluates: Any = None,
+    **more: Any,
+) -> Any:
     """Records one request to build (``tvm.build``, ``build_module.build``)."""
     current = {
         key: value for key, value in session().build_config.items() if not key.startswith("_")
@@ -134,8 +141,12 @@ def tvm_build(
 
 
 def build_fatbin(
-    configs: Sequence[Any], schedules: Sequence[Any], arguments: Sequence[Sequence[Any]], keys: Sequence[int], name: str
-) -> None:  # fmt: skip
+    configs: Sequence[Any],
+    schedules: Sequence[Any],
+    arguments: Sequence[Sequence[Any]],
+    keys: Sequence[int],
+    name: str,
+) -> None:
     """Records one request to build for each way of cutting the same work, as dynamic operators of 2021 make them.
 
     Args:
@@ -181,12 +192,30 @@ class build_config:
 
 
 _DEFAULT_CONFIG: Mapping[str, Any] = {
-    "double_buffer_non_reuse": True, "bool_storage_as_1bit": True, "enable_L1_fusion": 0, "l2_mode": 0, "L1_fusion": False,
-    "dynamic_shape": False, "dump_cce_code": False, "save_temp_cce_file": False, "parse_ddr_args": False, "tik": False,
-    "sync_mode": 2, "debug_message": False, "enable_vector_2x": False, "kernel_meta_parent_dir": ".", "status_check": False,
-    "fusion_build_config": {}, "generalize_config": None, "tir.op_debug_config": [], "op_debug_config": [],
-    "out_of_order": False, "enable_deterministic_mode": 0, "l1_fusion_option": False, "sch_tir_opt": False,
-}  # fmt: skip
+    "double_buffer_non_reuse": True,
+    "bool_storage_as_1bit": True,
+    "enable_L1_fusion": 0,
+    "l2_mode": 0,
+    "L1_fusion": False,
+    "dynamic_shape": False,
+    "dump_cce_code": False,
+    "save_temp_cce_file": False,
+    "parse_ddr_args": False,
+    "tik": False,
+    "sync_mode": 2,
+    "debug_message": False,
+    "enable_vector_2x": False,
+    "kernel_meta_parent_dir": ".",
+    "status_check": False,
+    "fusion_build_config": {},
+    "generalize_config": None,
+    "tir.op_debug_config": [],
+    "op_debug_config": [],
+    "out_of_order": False,
+    "enable_deterministic_mode": 0,
+    "l1_fusion_option": False,
+    "sch_tir_opt": False,
+}
 
 
 def current_build_config(key: str = "") -> Any:
@@ -284,5 +313,9 @@ def reuse_input_as_output(output_buffer: Any, input_buffer: Any, kernel_name: st
     known = dict(INSTRUCTION_PARAMETERS.get_param(key) or {})
     if output_buffer in known:
         name = getattr(output_buffer, "name", output_buffer)
-        raise fault("E90001", f"two results are written over {name}", detailed_cause="Cannot assign two inputs to one output")  # fmt: skip
+        raise fault(
+            "E90001",
+            f"two results are written over {name}",
+            detailed_cause="Cannot assign two inputs to one output",
+        )
     INSTRUCTION_PARAMETERS.insert_param(key, {**known, output_buffer: input_buffer})

@@ -47,7 +47,9 @@ def classify(
     """
     if extra_params and isinstance(extra_params.get("disable_fuse_axes"), (list, tuple)):
         # operators look for theirs in each variant, where the toolkit has merged axes before them
-        cast(dict[str, Any], extra_params)["disable_fuse_axes"] = [list(extra_params["disable_fuse_axes"])]  # fmt: skip
+        cast(dict[str, Any], extra_params)["disable_fuse_axes"] = [
+            list(extra_params["disable_fuse_axes"])
+        ]
     pattern, extra = str(mode).lower(), extra_params or {}
     inputs = [_described(item) for item in ins]
     check_call(pattern, inputs, extra)
@@ -137,7 +139,9 @@ def _pooling(inputs: Sequence[Any], extra: Mapping[str, Any]) -> list[Any]:
         OperatorError: a size of the windows is not known, or there are not as many as axes.
     """
     image, *axes = inputs
-    image.update({name: value for name, value in extra.items() if name in (*WINDOWS, "global_pooling")})  # fmt: skip
+    image.update(
+        {name: value for name, value in extra.items() if name in (*WINDOWS, "global_pooling")}
+    )
     for name in WINDOWS:
         value = extra.get(name)
         if name in extra and value is None and not extra.get("global_pooling"):

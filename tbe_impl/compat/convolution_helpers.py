@@ -48,7 +48,11 @@ class Image:
         self.dtype = given["dtype"]
 
     def __getattr__(self, name: str) -> Any:
-        letter = self.sizes.get(name.removeprefix(f"{self.prefix}_")) if name.startswith(self.prefix) else None  # fmt: skip
+        letter = (
+            self.sizes.get(name.removeprefix(f"{self.prefix}_"))
+            if name.startswith(self.prefix)
+            else None
+        )
         if letter is None or letter not in self.ori_format:
             raise AttributeError(name)
         return self.ori_shape[self.ori_format.index(letter)]
@@ -85,7 +89,9 @@ class FilterGradientBase:
         options: of the operator.
     """
 
-    def __init__(self, inputs: Sequence[Any], op_name: str, fusion_mode: bool = False, options: Any = None):  # fmt: skip
+    def __init__(
+        self, inputs: Sequence[Any], op_name: str, fusion_mode: bool = False, options: Any = None
+    ):
         self.inputs_list, self.op_name = list(inputs), op_name
         self.fusion_mode, self.options = fusion_mode, options
         check = getattr(self, "_check_inputs_format", None)
@@ -96,7 +102,11 @@ class FilterGradientBase:
     def _new_or_update_self_mem(self) -> None:
         x, size, gradients, y, strides, pads, dilations, groups, layout, name = self.inputs_list
         self.fm, self.grads, self.kernel = Image(x), Gradients(gradients), Filter(y)
-        described = size if isinstance(size, dict) else {"shape": [len(size)], "dtype": "int32", "const_value": size}  # fmt: skip
+        described = (
+            size
+            if isinstance(size, dict)
+            else {"shape": [len(size)], "dtype": "int32", "const_value": size}
+        )
         self.filter_size = SimpleNamespace(
             **described, ori_info=described, get_ncdhw_shape=self.kernel.get_ncdhw_shape
         )
@@ -153,9 +163,13 @@ class Checker:
         """The shape has that many sizes."""
         self._require(len(shape) == rank, name, f"{rank} numbers", shape)
 
-    def check_shape_dims_positive(self, name: str, shape: Sequence[int], allow_zero: bool = False) -> None:  # fmt: skip
+    def check_shape_dims_positive(
+        self, name: str, shape: Sequence[int], allow_zero: bool = False
+    ) -> None:
         """No size is negative, or zero unless that is allowed."""
-        self._require(all(size >= (not allow_zero) for size in shape), name, "positive numbers", shape)  # fmt: skip
+        self._require(
+            all(size >= (not allow_zero) for size in shape), name, "positive numbers", shape
+        )
 
     def check_equal(self, value: Any, other: Any, name: str, other_name: str) -> None:
         """Both values are equal."""
@@ -175,29 +189,57 @@ class Checker:
 
 
 CONSTANTS = SimpleNamespace(
-    L1FUSION_INPUT_CTR=2, CONV_BACKPROP_SHAPE_DIM=4, CONV3D_BACKPROP_SHAPE_DIM=5, CONV3D_BACKPROP_PAD_DIM=6,
-    STRIDES_SHAPE_DIM=2, C0_SIZE=16, DYNAMIC_FLAG=-1, DYNAMIC_RANK_SHAPE=[-2],
-    FROMAT_TO_FIX_DIMS={"NCHW": 4, "NHWC": 4, "HWCN": 4, "NC1HWC0": 5, "NCDHW": 5, "NDHWC": 5, "DHWCN": 5, "NDC1HWC0": 6},
-    CONV2D_BACKPROP_FILTER_OP_NAME="conv2d_backprop_filter", CONV2D_BACKPROP_FILTER_D_OP_NAME="conv2d_backprop_filter_d",
-    CONV3D_BACKPROP_FILTER_OP_NAME="conv3d_backprop_filter", CONV3D_BACKPROP_FILTER_D_OP_NAME="conv3d_backprop_filter_d",
-)  # fmt: skip
+    L1FUSION_INPUT_CTR=2,
+    CONV_BACKPROP_SHAPE_DIM=4,
+    CONV3D_BACKPROP_SHAPE_DIM=5,
+    CONV3D_BACKPROP_PAD_DIM=6,
+    STRIDES_SHAPE_DIM=2,
+    C0_SIZE=16,
+    DYNAMIC_FLAG=-1,
+    DYNAMIC_RANK_SHAPE=[-2],
+    FROMAT_TO_FIX_DIMS={
+        "NCHW": 4,
+        "NHWC": 4,
+        "HWCN": 4,
+        "NC1HWC0": 5,
+        "NCDHW": 5,
+        "NDHWC": 5,
+        "DHWCN": 5,
+        "NDC1HWC0": 6,
+    },
+    CONV2D_BACKPROP_FILTER_OP_NAME="conv2d_backprop_filter",
+    CONV2D_BACKPROP_FILTER_D_OP_NAME="conv2d_backprop_filter_d",
+    CONV3D_BACKPROP_FILTER_OP_NAME="conv3d_backprop_filter",
+    CONV3D_BACKPROP_FILTER_D_OP_NAME="conv3d_backprop_filter_d",
+)
 VOLUME_CONSTANTS = SimpleNamespace(
-    _CONV_BACKPROP_SHAPE_DIM=5, _CONV_BACKPROP_PAD_SHAPE_DIM=6, _STRIDES_SHAPE_DIM=5, _DILATIONS_SHAPE_DIM=5,
-    _INPUT_SIZE_DIM=5, _PADDING_SAME="SAME", _PADDING_VALID="VALID",
-)  # fmt: skip
+    _CONV_BACKPROP_SHAPE_DIM=5,
+    _CONV_BACKPROP_PAD_SHAPE_DIM=6,
+    _STRIDES_SHAPE_DIM=5,
+    _DILATIONS_SHAPE_DIM=5,
+    _INPUT_SIZE_DIM=5,
+    _PADDING_SAME="SAME",
+    _PADDING_VALID="VALID",
+)
 
 LOAD_LIMITS = SimpleNamespace(
     **{f"{name}_min": lambda: 1 for name in ("filter", "stride", "dilation")},
-    filter_max=lambda: 255, stride_max=lambda: 63, dilation_max=lambda: 255,
-)  # fmt: skip
+    filter_max=lambda: 255,
+    stride_max=lambda: 63,
+    dilation_max=lambda: 255,
+)
 """The largest windows that the device's instruction loads."""
 VARIABLES = SimpleNamespace(get_binary_vars=lambda: (), define_var=lambda *_: None)
 """Variables of kernels that serve every shape; here shapes are known."""
 
 UTILITIES: Mapping[str, Any] = {
-    "CubeConstantConfig": CONSTANTS, "CubeChecker": Checker, "ConvFeatureMap": Image, "ConvKernel": Filter,
-    "ConvGrads": Gradients, "trip_strides": trip_strides,
-}  # fmt: skip
+    "CubeConstantConfig": CONSTANTS,
+    "CubeChecker": Checker,
+    "ConvFeatureMap": Image,
+    "ConvKernel": Filter,
+    "ConvGrads": Gradients,
+    "trip_strides": trip_strides,
+}
 """``tbe.common.utils.conv_util``."""
 CUBE_UTILITIES: Mapping[str, Any] = {
     "extract_tensor_info": extract_tensor_info,
@@ -208,7 +250,15 @@ CUBE_UTILITIES: Mapping[str, Any] = {
 """``tbe.dsl.compute.cube_util``."""
 
 FORWARD_UTILITIES: Mapping[str, Any] = {
-    "BIT_RATIO_MAP": {"float32": 4, "int32": 4, "float16": 2, "bfloat16": 2, "int8": 1, "uint8": 1, "int4": 0.5},
+    "BIT_RATIO_MAP": {
+        "float32": 4,
+        "int32": 4,
+        "float16": 2,
+        "bfloat16": 2,
+        "int8": 1,
+        "uint8": 1,
+        "int4": 0.5,
+    },
     "ceil_div": ceil_div,
     **{
         question: lambda *_, **__: False
@@ -217,5 +267,5 @@ FORWARD_UTILITIES: Mapping[str, Any] = {
             "check_load3dv2_postk_params_invalid check_range_illegal get_winograd_conv_flag"
         ).split()
     },
-}  # fmt: skip
+}
 """``tbe.common.utils.op_util.op_util_conv2d``: whether a newer chip's own instructions, or a limit of one, come into play."""

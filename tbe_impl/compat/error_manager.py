@@ -117,10 +117,17 @@ _SHARED: dict[str, Callable[..., Any]] = {
     "raise_err_message_cube": raise_err_message_cube,
 }
 VECTOR: Mapping[str, Callable[..., Any]] = MappingProxyType(
-    {**_SHARED, **_functions(_TABLE),
-     "raise_invalid_range": _maker("raise_invalid_range", "E67016", ("op_name", "attr_name", "range", "name"),
-                                   "the range of {attr_name} of {name} is invalid: {range}")}
-)  # fmt: skip
+    {
+        **_SHARED,
+        **_functions(_TABLE),
+        "raise_invalid_range": _maker(
+            "raise_invalid_range",
+            "E67016",
+            ("op_name", "attr_name", "range", "name"),
+            "the range of {attr_name} of {name} is invalid: {range}",
+        ),
+    }
+)
 """Functions of ``error_manager_vector``, and of the package itself."""
 CUBE: Mapping[str, Callable[..., Any]] = MappingProxyType({**VECTOR, **_functions(_CUBE)})
 """Functions of ``error_manager_cube``: one format error has another code there."""

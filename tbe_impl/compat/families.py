@@ -29,9 +29,15 @@ SYNONYMS = {
 """Older names of words."""
 
 _MADE_OF = {
-    "vmaxs": "vmax", "vmins": "vmin", "vdiv": "vrec", "vsqrt": "vrec", "vlrelu": "vmax", "vaddrelu": "vadd",
-    "vsubrelu": "vsub", "vmod": "vmul",
-}  # fmt: skip
+    "vmaxs": "vmax",
+    "vmins": "vmin",
+    "vdiv": "vrec",
+    "vsqrt": "vrec",
+    "vlrelu": "vmax",
+    "vaddrelu": "vadd",
+    "vsubrelu": "vsub",
+    "vmod": "vmul",
+}
 """Word → the instruction whose dtypes count where a chip lacks the word's own."""
 
 _CAST_ALL = frozenset(
@@ -75,7 +81,12 @@ def _as_the_toolkit(name: str, word: Word, build: Callable[..., Any]) -> Callabl
         except InputError as error:
             if isinstance(error, RuntimeError):
                 raise
-            parts = {"place": error.place or str(here()), "expected": error.expected, "got": error.got, "remedy": error.remedy}  # fmt: skip
+            parts = {
+                "place": error.place or str(here()),
+                "expected": error.expected,
+                "got": error.got,
+                "remedy": error.remedy,
+            }
             info = {"errCode": "E90001", "detailed_cause": error.what}
             raise OperatorError(info, error.what, **parts) from error
         except TypeError as error:
@@ -208,9 +219,13 @@ def _unsupported(name: str, chip: Soc, tensor: Tensor, known: Sequence[str]) -> 
 _CHOICES = frozenset("priority_flag impl_mode optim_flag is_precision".split())
 """Parameters that only choose between instructions of the device."""
 _PARAMETER_NAMES = {
-    "input_shape": "shape", "input_tensor": "raw_tensor", "filter": "filters", "filter_size": "filter_sizes",
-    "input_size": "input_sizes", "x": "input_x",
-}  # fmt: skip
+    "input_shape": "shape",
+    "input_tensor": "raw_tensor",
+    "filter": "filters",
+    "filter_size": "filter_sizes",
+    "input_size": "input_sizes",
+    "x": "input_x",
+}
 """Other names of parameters, for words that lack them → the word's own."""
 
 

@@ -156,9 +156,12 @@ def _take_out() -> None:
 
 @contextlib.contextmanager
 def installed(
-    soc_name: str | Soc = "Ascend910A", *, replace_real: bool = False, soc: str | Soc | None = None,
+    soc_name: str | Soc = "Ascend910A",
+    *,
+    replace_real: bool = False,
+    soc: str | Soc | None = None,
     registrations: Sequence[Any] = (),
-) -> Iterator[Session]:  # fmt: skip
+) -> Iterator[Session]:
     """Provides every module that operators import; yields the record of what they do.
 
     Contexts may be nested, and threads may each have one: modules are shared, records and chips are each thread's own.

@@ -15,9 +15,13 @@ _SEGMENTS = {word.name.removeprefix("unsorted_segment_"): word for word in SEGME
 
 
 def sort(
-    x: Tensor, sort_axis: int = -1, direction: str = "ascend", return_type: str = "value",
-    indices_dtype: str = "int32", need_cast: bool = False,
-) -> Any:  # fmt: skip
+    x: Tensor,
+    sort_axis: int = -1,
+    direction: str = "ascend",
+    return_type: str = "value",
+    indices_dtype: str = "int32",
+    need_cast: bool = False,
+) -> Any:
     """The elements in order along an axis.
 
     Args:
@@ -33,9 +37,14 @@ def sort(
 
 
 def topk(
-    x: Tensor, k: Any, sort_axis: int = -1, direction: str = "descend", return_type: str = "value",
-    indices_dtype: str = "int32", need_cast: bool = False,
-) -> Any:  # fmt: skip
+    x: Tensor,
+    k: Any,
+    sort_axis: int = -1,
+    direction: str = "descend",
+    return_type: str = "value",
+    indices_dtype: str = "int32",
+    need_cast: bool = False,
+) -> Any:
     """The first k of `sort`."""
     found = ext.topk(x, k, sort_axis, _descends(direction))
     return _chosen(found, return_type, indices_dtype, need_cast)
@@ -43,21 +52,34 @@ def topk(
 
 def _descends(direction: str) -> bool:
     if direction not in ("ascend", "descend"):
-        raise fault("E90001", f"a direction is ascend or descend, but not {direction!r}", detailed_cause="direction")  # fmt: skip
+        raise fault(
+            "E90001",
+            f"a direction is ascend or descend, but not {direction!r}",
+            detailed_cause="direction",
+        )
     return direction == "descend"
 
 
 def _chosen(found: tuple[Tensor, Tensor], kind: str, indices_dtype: str, need_cast: bool) -> Any:
     if kind not in ("value", "indices", "both"):
-        raise fault("E90001", f"value, indices or both come back, but not {kind!r}", detailed_cause="return_type")  # fmt: skip
+        raise fault(
+            "E90001",
+            f"value, indices or both come back, but not {kind!r}",
+            detailed_cause="return_type",
+        )
     values, places = found
     both = cast_to(values, "bfloat16") if need_cast else values, cast_to(places, indices_dtype)
     return both if kind == "both" else both[kind == "indices"]
 
 
 def segment(
-    tensor: Tensor, segment_ids: Any, num_segments: Any, init_value: Any = 0, op: str = "segmentensor_sum", check_ids: bool = False
-) -> Any:  # fmt: skip
+    tensor: Tensor,
+    segment_ids: Any,
+    num_segments: Any,
+    init_value: Any = 0,
+    op: str = "segmentensor_sum",
+    check_ids: bool = False,
+) -> Any:
     """``unsorted_segment_sum`` and its like, by name.
 
     Args:
@@ -67,7 +89,11 @@ def segment(
     """
     word = _SEGMENTS.get(op.removeprefix("segmentensor_"))
     if word is None:
-        raise fault("E90001", f"there are segments of {', '.join(_SEGMENTS)}, but not {op!r}", detailed_cause="op")  # fmt: skip
+        raise fault(
+            "E90001",
+            f"there are segments of {', '.join(_SEGMENTS)}, but not {op!r}",
+            detailed_cause="op",
+        )
     return word(tensor, segment_ids, num_segments, init_value)
 
 
@@ -83,7 +109,11 @@ def cut(tensor: Tensor, begin: Any, end: Any, stride: Any = None) -> Any:
         raise fault("E90001", f"slice takes no stride, but got {stride!r}", detailed_cause="stride")
     for name, numbers in (("begin", begin), ("end", end)):
         if not isinstance(numbers, (list, tuple)) or len(numbers) != tensor.ndim:
-            raise fault("E90001", f"{name} of slice has to be a list of {tensor.ndim} numbers, but is {numbers!r}", detailed_cause=name)  # fmt: skip
+            raise fault(
+                "E90001",
+                f"{name} of slice has to be a list of {tensor.ndim} numbers, but is {numbers!r}",
+                detailed_cause=name,
+            )
     return ext.strided_slice(tensor, list(begin), list(end))
 
 

@@ -9,9 +9,21 @@ from typing import Any
 from tbe_impl.compat.registering import record
 
 _DTYPES = {
-    "BOOL": "bool", "I8": "int8", "U8": "uint8", "I16": "int16", "U16": "uint16", "I32": "int32", "U32": "uint32",
-    "I64": "int64", "U64": "uint64", "F16": "float16", "F32": "float32", "F64": "float64", "BF16": "bfloat16", "None": "",
-}  # fmt: skip
+    "BOOL": "bool",
+    "I8": "int8",
+    "U8": "uint8",
+    "I16": "int16",
+    "U16": "uint16",
+    "I32": "int32",
+    "U32": "uint32",
+    "I64": "int64",
+    "U64": "uint64",
+    "F16": "float16",
+    "F32": "float32",
+    "F64": "float64",
+    "BF16": "bfloat16",
+    "None": "",
+}
 _FORMATS = {
     "Default": "DefaultFormat",
     "5HD": "NC1HWC0",
@@ -77,6 +89,11 @@ def custom_info_register(*infos: Any) -> Callable[[Callable[..., Any]], Callable
 
 
 NAMES: dict[str, Any] = {
-    "op_info_register": op_info_register, "custom_info_register": custom_info_register, "DataType": DataType,
-    **dict.fromkeys("TBERegOp AiCPURegOp CpuRegOp AkgAscendRegOp AkgGpuRegOp CustomRegOp".split(), RegisterInformation),
-}  # fmt: skip
+    "op_info_register": op_info_register,
+    "custom_info_register": custom_info_register,
+    "DataType": DataType,
+    **dict.fromkeys(
+        "TBERegOp AiCPURegOp CpuRegOp AkgAscendRegOp AkgGpuRegOp CustomRegOp".split(),
+        RegisterInformation,
+    ),
+}

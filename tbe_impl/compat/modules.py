@@ -1,4 +1,7 @@
-"""Which names each module of the toolkit has."""
+"""Which names each module of the toolkit has.
+
+One file of more than 500 lines: it is the table of the toolkit's names.
+"""
 
 from __future__ import annotations
 
@@ -40,9 +43,11 @@ def _public(module: ModuleType) -> dict[str, Any]:
     return {
         name: value
         for name, value in vars(module).items()
-        if not name.startswith("_") and getattr(value, "__module__", module.__name__) == module.__name__
-        and not isinstance(value, ModuleType) and name not in ("annotations", "Any", "Callable", "Sequence")
-    }  # fmt: skip
+        if not name.startswith("_")
+        and getattr(value, "__module__", module.__name__) == module.__name__
+        and not isinstance(value, ModuleType)
+        and name not in ("annotations", "Any", "Callable", "Sequence")
+    }
 
 
 _CHECKS = {**_public(para_check), "NONE_TYPE": type(None)}
@@ -69,9 +74,11 @@ _OPERATION: dict[str, Any] = {
     **dict.fromkeys(
         "add_build_arg add_exclude_bound_var get_build_args".split(), lambda *_, **__: None
     ),
-    **{name: registering.FUNCTIONS[name] for name in
-       ("register_schedule", "register_tiling_case", "register_build_pointcut")},
-}  # fmt: skip
+    **{
+        name: registering.FUNCTIONS[name]
+        for name in ("register_schedule", "register_tiling_case", "register_build_pointcut")
+    },
+}
 _CONTEXT = {"get_context": operation.get_context, "OpContext": operation.Context}
 _BUILD_CONFIG: dict[str, Any] = {
     "build_config": building.build_config(),
@@ -158,7 +165,7 @@ _TVM_FUNCTIONS = {
     "TVMError": RuntimeError,
     **tensor_language.OPERATION_CLASSES,
     **tensor_language.EXPRESSION_CLASSES,
-}  # fmt: skip
+}
 _TVM_CLASSES = {
     **tensor_language.EXPRESSION_CLASSES,
     **tensor_language.OPERATION_CLASSES,
@@ -171,9 +178,18 @@ _TVM_TARGET = {
 }
 _FUSION = {
     "fusion_manager": building.FUSION_MANAGER,
-    **{name: getattr(building.FUSION_MANAGER, name) for name in
-       ("register", "get_build_cfg", "set_tik_tensor", "set_current_op_pattern", "set_op_res", "get_fusion_build_cfg")},
-}  # fmt: skip
+    **{
+        name: getattr(building.FUSION_MANAGER, name)
+        for name in (
+            "register",
+            "get_build_cfg",
+            "set_tik_tensor",
+            "set_current_op_pattern",
+            "set_op_res",
+            "get_fusion_build_cfg",
+        )
+    },
+}
 
 
 class Mode:
@@ -188,7 +204,12 @@ class Mode:
     )
 
 
-_TIK = {"Tik": DeviceCode("te.tik.Tik"), **platform.SCOPES, "all": tensor_language.all_, "any": tensor_language.any_}  # fmt: skip
+_TIK = {
+    "Tik": DeviceCode("te.tik.Tik"),
+    **platform.SCOPES,
+    "all": tensor_language.all_,
+    "any": tensor_language.any_,
+}
 _TOPI_UTIL = {
     **_CHECKS,
     **_SHAPES,
@@ -216,88 +237,166 @@ _TILING: Names = {
 
 
 EXACT: dict[str, Names] = {
-    "te": {}, "tbe": {}, "topi": topi.FUNCTIONS, "te.lang": {}, "tbe.common": {},
+    "te": {},
+    "tbe": {},
+    "topi": topi.FUNCTIONS,
+    "te.lang": {},
+    "tbe.common": {},
     "te.op": {**_OPERATION, **registering.FUNCTIONS},
-    "te.utils": {}, "te.utils.para_check": {**_CHECKS, **_SHAPES}, "te.utils.shape_util": _SHAPES,
-    "te.utils.op_utils": {**_CHECKS, **_SHAPES, **_FUSION}, "te.utils.log": _LOG, "te.utils.tbe_log": _LOG,
+    "te.utils": {},
+    "te.utils.para_check": {**_CHECKS, **_SHAPES},
+    "te.utils.shape_util": _SHAPES,
+    "te.utils.op_utils": {**_CHECKS, **_SHAPES, **_FUSION},
+    "te.utils.log": _LOG,
+    "te.utils.tbe_log": _LOG,
     "te.utils.cce": {"auto_schedule": building.casting_auto_schedule, "build": building.build},
     "te.utils.error_manager": error_manager.VECTOR,
     "te.utils.error_manager.error_manager_util": error_manager.VECTOR,
     "te.utils.error_manager.error_manager_vector": error_manager.VECTOR,
     "te.utils.error_manager.error_manager_cube": error_manager.CUBE,
     "te.utils.error_manager.error_manager_conv2d": error_manager.CUBE,
-    "te.platform.fusion_manager": _FUSION, "te.platform.fusion_util": _FUSION,
-    "te.platform.insn_cmd": _INSTRUCTIONS, "te.platform.operation": _OPERATION, "te.platform.op_context": _CONTEXT,
-    "te.platform.shape_classifier": {"classify": classify, "Mode": Mode}, "te.platform.log": _LOG,
+    "te.platform.fusion_manager": _FUSION,
+    "te.platform.fusion_util": _FUSION,
+    "te.platform.insn_cmd": _INSTRUCTIONS,
+    "te.platform.operation": _OPERATION,
+    "te.platform.op_context": _CONTEXT,
+    "te.platform.shape_classifier": {"classify": classify, "Mode": Mode},
+    "te.platform.log": _LOG,
     "te.platform.cce_build": _BUILD_CONFIG,
     "te.platform.cce_policy": {**_BUILD_CONFIG, "disableL2": lambda *_: None},
-    "te.platform.cce_intrin_md": {**_PLATFORM, "reset_mask_insn": tensor_language.FUNCTIONS["call_pure_extern"]},
+    "te.platform.cce_intrin_md": {
+        **_PLATFORM,
+        "reset_mask_insn": tensor_language.FUNCTIONS["call_pure_extern"],
+    },
     "te.platform.cce_util": {**_PLATFORM, **_UTIL_EXTRA},
-    "te.tik": _TIK, "tbe.tik": _TIK, "te.tikcpp": {}, "tbe.tikcpp": {},
+    "te.tik": _TIK,
+    "tbe.tik": _TIK,
+    "te.tikcpp": {},
+    "tbe.tikcpp": {},
     "te.lang.base": {**_OPERATION, "classify": classify, **registering.FUNCTIONS},
-    "te.lang.base.operation": _OPERATION, "te.lang.base.operation_impl": _OPERATION,
+    "te.lang.base.operation": _OPERATION,
+    "te.lang.base.operation_impl": _OPERATION,
     "te.lang.base.shape_classifier": {"classify": classify, "Mode": Mode},
-    "te.lang.cce.util": _UTIL_EXTRA, "te.lang.cce.te_compute.util": _UTIL_EXTRA,
-    "tbe.common.utils": {**_CHECKS, **_SHAPES}, "tbe.common.utils.para_check": {**_CHECKS, **_SHAPES},
-    "tbe.common.utils.shape_util": _SHAPES, "tbe.common.utils.log": _LOG,
+    "te.lang.cce.util": _UTIL_EXTRA,
+    "te.lang.cce.te_compute.util": _UTIL_EXTRA,
+    "tbe.common.utils": {**_CHECKS, **_SHAPES},
+    "tbe.common.utils.para_check": {**_CHECKS, **_SHAPES},
+    "tbe.common.utils.shape_util": _SHAPES,
+    "tbe.common.utils.log": _LOG,
     "tbe.common.utils.errormgr": error_manager.VECTOR,
     "tbe.common.utils.errormgr.error_manager_util": error_manager.VECTOR,
     "tbe.common.utils.errormgr.error_manager_vector": error_manager.VECTOR,
     "tbe.common.utils.errormgr.error_manager_cube": error_manager.CUBE,
     "tbe.common.utils.op_tiling": {},
     "tbe.common.platform.insn_cmd": _INSTRUCTIONS,
-    "tbe.common.context": _CONTEXT, "tbe.common.context.op_info": {"OpInfo": operation.OperatorInfo}, "tbe.common.context.op_context": _CONTEXT,
-    "tbe.dsl.base": {**_OPERATION}, "tbe.dsl.base.operation": _OPERATION, "tbe.dsl.base.context": _CONTEXT,
+    "tbe.common.context": _CONTEXT,
+    "tbe.common.context.op_info": {"OpInfo": operation.OperatorInfo},
+    "tbe.common.context.op_context": _CONTEXT,
+    "tbe.dsl.base": {**_OPERATION},
+    "tbe.dsl.base.operation": _OPERATION,
+    "tbe.dsl.base.context": _CONTEXT,
     "tbe.dsl.base.shape_classifier": {"classify": classify, "Mode": Mode},
-    "tbe.dsl.base.classifier": {"classify": classify}, "tbe.dsl.classifier": {"classify": classify, "Mode": Mode},
+    "tbe.dsl.base.classifier": {"classify": classify},
+    "tbe.dsl.classifier": {"classify": classify, "Mode": Mode},
     "tbe.dsl.classifier.shape_classifier": {"classify": classify, "Mode": Mode},
-    "tbe.dsl.classifier.elewise_classifier": {"ElewiseMode": SimpleNamespace(
-        ALL_FUSE="all_fuse", CONST="const", EMPTY="empty", DISABLE_FUSE="disable_fuse")},
+    "tbe.dsl.classifier.elewise_classifier": {
+        "ElewiseMode": SimpleNamespace(
+            ALL_FUSE="all_fuse", CONST="const", EMPTY="empty", DISABLE_FUSE="disable_fuse"
+        )
+    },
     "tbe.dsl.static_schedule.split_schedule": {"split_schedule_com": building.split_schedule_com},
-    "tbe.dsl.static_schedule.util": _TILING, "te.lang.cce.te_schedule.util": _TILING,
+    "tbe.dsl.static_schedule.util": _TILING,
+    "te.lang.cce.te_schedule.util": _TILING,
     "tbe.dsl.instrinsic.cce_emitinsn_params": {"cceEmitParamsIns": building.INSTRUCTION_PARAMETERS},
-    "te.lang.cce.te_schedule.cce_emitinsn_params": {"cceEmitParamsIns": building.INSTRUCTION_PARAMETERS},
-    "topi.scatter": {"Scatter": scattering.Scatter}, "te.utils.scatter": {"Scatter": scattering.Scatter}, "topi.tensor_scatter": {"TensorScatter": scattering.TensorScatter},
+    "te.lang.cce.te_schedule.cce_emitinsn_params": {
+        "cceEmitParamsIns": building.INSTRUCTION_PARAMETERS
+    },
+    "topi.scatter": {"Scatter": scattering.Scatter},
+    "te.utils.scatter": {"Scatter": scattering.Scatter},
+    "topi.tensor_scatter": {"TensorScatter": scattering.TensorScatter},
     **{module: {"query_rl_bank": lambda *_, **__: (False, None)} for module in _STORED_SCHEDULES},
-    "tbe.common.testing": testing.FUNCTIONS, "tbe.common.testing.testing": testing.FUNCTIONS,
+    "tbe.common.testing": testing.FUNCTIONS,
+    "tbe.common.testing.testing": testing.FUNCTIONS,
     "tbe.common.utils.conv_util": convolution_helpers.UTILITIES,
     "tbe.common.utils.op_util.op_util_conv2d": convolution_helpers.FORWARD_UTILITIES,
     "tbe.dsl.unify_schedule.conv3d_bp_input_tilingcase": {
-        "Conv3dBackpropInputBinaryParaProcess": convolution_helpers.VARIABLES},
-    "tbe.dsl.classifier.conv3d_bp_filter_classifier": {"Conv3dBpFilterClassifier": convolution_helpers.Classifier},
+        "Conv3dBackpropInputBinaryParaProcess": convolution_helpers.VARIABLES
+    },
+    "tbe.dsl.classifier.conv3d_bp_filter_classifier": {
+        "Conv3dBpFilterClassifier": convolution_helpers.Classifier
+    },
     "te.lang.cce.te_compute.common": {**_CASTING_EXTRA, **image_patches.FUNCTIONS},
     "tbe.dsl.compute.common": {**_REFUSING_EXTRA, **_UTIL_EXTRA, **image_patches.FUNCTIONS},
     "te.lang.cce.te_compute.cube_util": convolution_helpers.CUBE_UTILITIES,
     "tbe.dsl.compute.cube_util": convolution_helpers.CUBE_UTILITIES,
-    "tbe.dsl.classifier.conv_bp_filter_base": {"ConvBpFilterBase": convolution_helpers.FilterGradientBase},
-    "tbe.dsl.classifier.conv2d_bp_filter_classifier": {"Conv2dBpFilterClassifier": convolution_helpers.Classifier},
-    "tbe.dsl.compute.util": _UTIL_EXTRA, "tbe.dsl.base.expr_compare": {"expr_equal": lambda a, b: a is b or bool(
-        not isinstance(a, tensor_language.Expr) and a == b)},
+    "tbe.dsl.classifier.conv_bp_filter_base": {
+        "ConvBpFilterBase": convolution_helpers.FilterGradientBase
+    },
+    "tbe.dsl.classifier.conv2d_bp_filter_classifier": {
+        "Conv2dBpFilterClassifier": convolution_helpers.Classifier
+    },
+    "tbe.dsl.compute.util": _UTIL_EXTRA,
+    "tbe.dsl.base.expr_compare": {
+        "expr_equal": lambda a, b: (
+            a is b or bool(not isinstance(a, tensor_language.Expr) and a == b)
+        )
+    },
     "topi.generic": {"auto_schedule": building.casting_auto_schedule},
-    "topi.generic.cce": {"auto_schedule": building.casting_auto_schedule}, "topi.cce.util": _TOPI_UTIL,
+    "topi.generic.cce": {"auto_schedule": building.casting_auto_schedule},
+    "topi.cce.util": _TOPI_UTIL,
     **{f"topi.cce.{name}": names for name, names in topi.WHOLE.items()},
-    "tbe.tvm.topi.generic": {"auto_schedule": building.casting_auto_schedule}, "tbe.tvm.topi.cce.util": _TOPI_UTIL,
-    "te.tvm.topi.generic": {"auto_schedule": building.casting_auto_schedule}, "te.tvm.topi.cce.util": _TOPI_UTIL,
-    **{f"{root}.{module}": mindspore_names.NAMES for root in ("mindspore", "luojianet_ms")
-       for module in ("ops.op_info_register", "ops")},
-}  # fmt: skip
+    "tbe.tvm.topi.generic": {"auto_schedule": building.casting_auto_schedule},
+    "tbe.tvm.topi.cce.util": _TOPI_UTIL,
+    "te.tvm.topi.generic": {"auto_schedule": building.casting_auto_schedule},
+    "te.tvm.topi.cce.util": _TOPI_UTIL,
+    **{
+        f"{root}.{module}": mindspore_names.NAMES
+        for root in ("mindspore", "luojianet_ms")
+        for module in ("ops.op_info_register", "ops")
+    },
+}
 """Modules by full name."""
 
 _TVM_PARTS: dict[str, Names] = {
-    "": _TVM_FUNCTIONS, "api": _TVM_FUNCTIONS, "te": _TVM_FUNCTIONS, "intrin": _TVM_FUNCTIONS,
-    "expr": _TVM_CLASSES, "tir": {**_TVM_FUNCTIONS, **_TVM_CLASSES}, "tir.expr": _TVM_CLASSES, "tensor": {
-        "Tensor": tensor_language.Tensor, "TensorSlice": tensor_language.graph.TensorSlice, **tensor_language.OPERATION_CLASSES},
-    "te.tensor": {"Tensor": tensor_language.Tensor, "TensorSlice": tensor_language.graph.TensorSlice,
-                  **tensor_language.OPERATION_CLASSES},
-    "stmt": _TVM_CLASSES, "make": _TVM_CLASSES, "target": _TVM_TARGET, "ir_builder": tensor_language.IR_BUILDER,
-    "tir.ir_builder": tensor_language.IR_BUILDER, "build_module": {"build": testing.callable_build, "lower": building.lower,
-                                                                  "build_config": building.build_config()},
-    "driver": {"build": testing.callable_build}, "driver.build_module": {"build": testing.callable_build},
-    "ir": {"Range": tensor_language.Range, "Array": tuple}, "container": {"Array": tuple}, "collections": {"Array": tuple},
-    "schedule": {"create_schedule": tensor_language.create_schedule}, "error": {"TVMError": RuntimeError},
-    "api_config": {"query_bit_width": lambda: 32}, "tag": {"tag_scope": tensor_language.tag_scope},
-    "topi": topi.FUNCTIONS, "cce_build_module": {"build_fatbin": building.build_fatbin},
-}  # fmt: skip
+    "": _TVM_FUNCTIONS,
+    "api": _TVM_FUNCTIONS,
+    "te": _TVM_FUNCTIONS,
+    "intrin": _TVM_FUNCTIONS,
+    "expr": _TVM_CLASSES,
+    "tir": {**_TVM_FUNCTIONS, **_TVM_CLASSES},
+    "tir.expr": _TVM_CLASSES,
+    "tensor": {
+        "Tensor": tensor_language.Tensor,
+        "TensorSlice": tensor_language.graph.TensorSlice,
+        **tensor_language.OPERATION_CLASSES,
+    },
+    "te.tensor": {
+        "Tensor": tensor_language.Tensor,
+        "TensorSlice": tensor_language.graph.TensorSlice,
+        **tensor_language.OPERATION_CLASSES,
+    },
+    "stmt": _TVM_CLASSES,
+    "make": _TVM_CLASSES,
+    "target": _TVM_TARGET,
+    "ir_builder": tensor_language.IR_BUILDER,
+    "tir.ir_builder": tensor_language.IR_BUILDER,
+    "build_module": {
+        "build": testing.callable_build,
+        "lower": building.lower,
+        "build_config": building.build_config(),
+    },
+    "driver": {"build": testing.callable_build},
+    "driver.build_module": {"build": testing.callable_build},
+    "ir": {"Range": tensor_language.Range, "Array": tuple},
+    "container": {"Array": tuple},
+    "collections": {"Array": tuple},
+    "schedule": {"create_schedule": tensor_language.create_schedule},
+    "error": {"TVMError": RuntimeError},
+    "api_config": {"query_bit_width": lambda: 32},
+    "tag": {"tag_scope": tensor_language.tag_scope},
+    "topi": topi.FUNCTIONS,
+    "cce_build_module": {"build_fatbin": building.build_fatbin},
+}
 
 _PREFIXES: tuple[tuple[str, Names], ...] = (
     ("te.lang.cce", _CASTING_EXTRA),
@@ -371,13 +470,16 @@ LAZY_CHILDREN = {
     "topi": "generic cce scatter tensor_scatter",
     "topi.generic": "cce",
     "topi.cce": "util tf_round tf_tile",
-    **{f"{root}.tvm": "api expr tir tensor target te build_module driver ir container schedule intrin make stmt ir_builder "
-       "topi error collections api_config tag cce_build_module" for root in ("te", "tbe")},
+    **{
+        f"{root}.tvm": "api expr tir tensor target te build_module driver ir container schedule intrin make stmt ir_builder "
+        "topi error collections api_config tag cce_build_module"
+        for root in ("te", "tbe")
+    },
     **{f"{root}.tvm.tir": "expr ir_builder" for root in ("te", "tbe")},
     **{f"{root}.tvm.te": "tensor" for root in ("te", "tbe")},
     **{f"{root}.tvm.topi": "generic cce" for root in ("te", "tbe")},
     **{f"{root}.tvm.topi.cce": "util" for root in ("te", "tbe")},
-}  # fmt: skip
+}
 """Modules that are there as attributes of their package without being imported by name."""
 
 

@@ -12,28 +12,51 @@ from tbe_impl.compat.session import has_unknown_size
 from tbe_impl.compat.shape_util import align, ceil_div
 
 PATTERNS = SimpleNamespace(
-    NONE="", GATHER="gather", ELEWISE="elewise", ELEWISE_WITH_BROADCAST="broadcast", REDUCE="reduce", TRANSDATA="transdata",
-    NORM="norm", TUPLE_REDUCE="tuple_reduce", POOLING="pooling", POOLING_GRAD_WITH_ARG="pooling_grad_with_arg",
-    ASCEND_ANTI_QUANT="anti_quant", ASCEND_QUANT="quant", SEGMENT="segment", SPARSE_APPLY="sparse_apply", SORT="sort",
+    NONE="",
+    GATHER="gather",
+    ELEWISE="elewise",
+    ELEWISE_WITH_BROADCAST="broadcast",
+    REDUCE="reduce",
+    TRANSDATA="transdata",
+    NORM="norm",
+    TUPLE_REDUCE="tuple_reduce",
+    POOLING="pooling",
+    POOLING_GRAD_WITH_ARG="pooling_grad_with_arg",
+    ASCEND_ANTI_QUANT="anti_quant",
+    ASCEND_QUANT="quant",
+    SEGMENT="segment",
+    SPARSE_APPLY="sparse_apply",
+    SORT="sort",
     CONV2D_BP_FILTER="Conv2d_backprop_filter",
-)  # fmt: skip
+)
 IMPLEMENTATIONS = SimpleNamespace(
-    HIGH_PERFORMANCE="high_performance", HIGH_PRECISION="high_precision", SUPER_PERFORMANCE="super_performance",
-    NORM_CLASS="norm_class", SUPPORT_OUT_OF_BOUND_INDEX="support_out_of_bound_index", KEEP_FP16="keep_fp16",
-)  # fmt: skip
+    HIGH_PERFORMANCE="high_performance",
+    HIGH_PRECISION="high_precision",
+    SUPER_PERFORMANCE="super_performance",
+    NORM_CLASS="norm_class",
+    SUPPORT_OUT_OF_BOUND_INDEX="support_out_of_bound_index",
+    KEEP_FP16="keep_fp16",
+)
 NORM = SimpleNamespace(
-    REDUCE_AXES_TYPE_KEY="reduce_axes_type", PATTERN_NAME="norm", REDUCE_UNKNOWN_MODE="unknown",
+    REDUCE_AXES_TYPE_KEY="reduce_axes_type",
+    PATTERN_NAME="norm",
+    REDUCE_UNKNOWN_MODE="unknown",
     BROADCAST_UNKNOWN_MODE="unknown",
-    **{f"REDUCE_{kind.upper()}_TYPE": {"reduce_axes_type": kind} for kind in ("assigned", "any", "single", "after", "before")},
-    REDUCE_ATTR_IDX="reduce_axis_attr_idx", REDUCE_ATTR_NAME="reduce_axis_attr_name",
+    **{
+        f"REDUCE_{kind.upper()}_TYPE": {"reduce_axes_type": kind}
+        for kind in ("assigned", "any", "single", "after", "before")
+    },
+    REDUCE_ATTR_IDX="reduce_axis_attr_idx",
+    REDUCE_ATTR_NAME="reduce_axis_attr_name",
     REDUCE_ATTR_DTYPE="reduce_axis_attr_dtype",
-)  # fmt: skip
+)
 POOLING = SimpleNamespace(
-    GLOBAL_POOLING="global_pooling", ACTUAL_WINDOW_ORI_INDICES="actual_window_ori_indices",
+    GLOBAL_POOLING="global_pooling",
+    ACTUAL_WINDOW_ORI_INDICES="actual_window_ori_indices",
     **{name.upper(): name for name in WINDOWS},
     # the toolkit spells it so
     **{f"{name.upper()}_ATTR_IDNEX": f"{name}_attr_index" for name in WINDOWS},
-)  # fmt: skip
+)
 REDUCE_WINDOW = SimpleNamespace(
     **{name: name for name in ("MAX", "MIN", "SUM", "AVG", "GMP", "GAP", "CEIL", "FLOOR")}
 )
@@ -68,42 +91,77 @@ def _adapter(load: Callable[[str], Any]) -> Mapping[str, Any]:
     utils = load("tbe.common.utils")
     errors = load("tbe.common.utils.errormgr")
     return {
-        "tbe": dsl, "tvm": load("tbe.tvm"), "tik": load("tbe.tik"), "tbe_tvm": load("tbe.tvm"),
-        "tbe_platform": load("te.platform"), "PlatformApi": load("te.platform"), "platform": common.platform,
-        "platform_info": load("tbe.common.platform.platform_info"), "para_check": utils.para_check,
-        "shape_util": utils.shape_util, "error_manager": errors, "log": utils.log, "tbe_log": utils.log,
+        "tbe": dsl,
+        "tvm": load("tbe.tvm"),
+        "tik": load("tbe.tik"),
+        "tbe_tvm": load("tbe.tvm"),
+        "tbe_platform": load("te.platform"),
+        "PlatformApi": load("te.platform"),
+        "platform": common.platform,
+        "platform_info": load("tbe.common.platform.platform_info"),
+        "para_check": utils.para_check,
+        "shape_util": utils.shape_util,
+        "error_manager": errors,
+        "log": utils.log,
+        "tbe_log": utils.log,
         "error_manager_util": load("tbe.common.utils.errormgr.error_manager_util"),
         "error_manager_vector": load("tbe.common.utils.errormgr.error_manager_vector"),
         "error_manager_cube": load("tbe.common.utils.errormgr.error_manager_cube"),
-        "tbe_register": load("tbe.common.register"), "register_operator": load("tbe.common.register").register_operator,
-        "register_operator_compute": register_operator_compute, "tbe_context": load("tbe.common.context"),
-        "op_context": load("tbe.common.context.op_context"), "operation": load("tbe.dsl.base.operation"),
-        "tbe_operation": load("tbe.dsl.base.operation"), "add_compile_info": load("tbe.dsl.base.operation").add_compile_info,
-        "tbe_build": load("tbe.common.buildcfg"), "buildcfg": load("tbe.common.buildcfg"),
+        "tbe_register": load("tbe.common.register"),
+        "register_operator": load("tbe.common.register").register_operator,
+        "register_operator_compute": register_operator_compute,
+        "tbe_context": load("tbe.common.context"),
+        "op_context": load("tbe.common.context.op_context"),
+        "operation": load("tbe.dsl.base.operation"),
+        "tbe_operation": load("tbe.dsl.base.operation"),
+        "add_compile_info": load("tbe.dsl.base.operation").add_compile_info,
+        "tbe_build": load("tbe.common.buildcfg"),
+        "buildcfg": load("tbe.common.buildcfg"),
         "build_config": load("tbe.common.buildcfg").build_config,
         "get_current_build_config": load("tbe.common.buildcfg").get_current_build_config,
-        "classify": classify, "tbe_classify": classify, "auto_schedule": dsl.auto_schedule, "build": dsl.build,
-        "tuple_sum": dsl.tuple_sum, "OpPatternMode": PATTERNS, "OpImplMode": IMPLEMENTATIONS,
+        "classify": classify,
+        "tbe_classify": classify,
+        "auto_schedule": dsl.auto_schedule,
+        "build": dsl.build,
+        "tuple_sum": dsl.tuple_sum,
+        "OpPatternMode": PATTERNS,
+        "OpImplMode": IMPLEMENTATIONS,
         "rl_bank": load("tbe.common.rl_bank.rl_bank"),
         "OpTbeImplMode": SimpleNamespace(TBE_HIGH_PRECISION="high_precision"),
-        "TbeContextKey": SimpleNamespace(PATTERN="pattern"), "NormPattern": NORM,
+        "TbeContextKey": SimpleNamespace(PATTERN="pattern"),
+        "NormPattern": NORM,
         "tbe_fusion_manager": load("te.platform.fusion_manager").fusion_manager,
         "set_current_compile_soc_info": common.platform.set_current_compile_soc_info,
         "intrinsic_check_support": common.platform.intrinsic_check_support,
-        "get_const": load("tbe.dsl.instrinsic.cce_util").get_const, "in_record": lambda: False,
-        "check_support_block_size_16": lambda: False, "check_supported_vcopy": lambda: False,
-    }  # fmt: skip
+        "get_const": load("tbe.dsl.instrinsic.cce_util").get_const,
+        "in_record": lambda: False,
+        "check_support_block_size_16": lambda: False,
+        "check_supported_vcopy": lambda: False,
+    }
 
 
 _COMMON = {
-    "is_unknown": is_unknown, "is_unknown_rank_input": is_unknown_rank_input, "is_dynamic_input": is_dynamic_input,
-    "is_unknown_shape_input": is_unknown, "ceil": ceil_div, "align": align,
-}  # fmt: skip
+    "is_unknown": is_unknown,
+    "is_unknown_rank_input": is_unknown_rank_input,
+    "is_dynamic_input": is_dynamic_input,
+    "is_unknown_shape_input": is_unknown,
+    "ceil": ceil_div,
+    "align": align,
+}
 _CONSTANTS = {
-    "DATA_TYPE_FP16": "float16", "DATA_TYPE_FP32": "float32", "DATA_TYPE_INT32": "int32", "DATA_TYPE_INT8": "int8",
-    "DATA_TYPE_UINT8": "uint8", "DATA_TYPE_INT64": "int64", "SHAPE_SIZE_LIMIT": 2**31 - 1, "DATA_SIZE_TWO": 2,
-    "DATA_SIZE_FOUR": 4, "DATA_SIZE_ONE": 1, "C0_SIZE": 16, "KERNEL_META_DIR": "kernel_meta",
-}  # fmt: skip
+    "DATA_TYPE_FP16": "float16",
+    "DATA_TYPE_FP32": "float32",
+    "DATA_TYPE_INT32": "int32",
+    "DATA_TYPE_INT8": "int8",
+    "DATA_TYPE_UINT8": "uint8",
+    "DATA_TYPE_INT64": "int64",
+    "SHAPE_SIZE_LIMIT": 2**31 - 1,
+    "DATA_SIZE_TWO": 2,
+    "DATA_SIZE_FOUR": 4,
+    "DATA_SIZE_ONE": 1,
+    "C0_SIZE": 16,
+    "KERNEL_META_DIR": "kernel_meta",
+}
 
 
 def names_of(module: str, load: Callable[[str], ModuleType]) -> Mapping[str, Any]:

@@ -1,4 +1,7 @@
-"""Checks of what an operator is given: descriptions of tensors, attributes, the kernel's name."""
+"""Checks of what an operator is given: descriptions of tensors, attributes, the kernel's name.
+
+One file of more than 500 lines: it is one toolkit module with all its checks.
+"""
 
 from __future__ import annotations
 

@@ -12,25 +12,62 @@ from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.soc import soc, word_supports
 
 SCOPES = {
-    "scope_gm": "global", "scope_ubuf": "local.UB", "scope_cbuf": "local.L1", "scope_ca": "local.L0A",
-    "scope_cb": "local.L0B", "scope_cc": "local.L0C", "scope_reg": "local.REG", "scope_vreg": "local.VREG",
-    "scope_preg": "local.PREG", "scope_areg": "local.AREG", "scope_ureg": "local.UREG", "scope_wreg": "local.WREG",
-    "scope_aicpu": "local_aicpu", "scope_cbuf_fusion": "local.L1_Fusion", "scope_ubuf_fusion": "local.UB_Fusion",
-    "scope_smask": "local.SMASK", "scope_fb": "local.FB", "scope_fb0": "local.FB0", "scope_fb1": "local.FB1",
-    "scope_fb2": "local.FB2", "scope_fb3": "local.FB3", "scope_bt": "local.BT", "dma_copy": "dma_copy",
+    "scope_gm": "global",
+    "scope_ubuf": "local.UB",
+    "scope_cbuf": "local.L1",
+    "scope_ca": "local.L0A",
+    "scope_cb": "local.L0B",
+    "scope_cc": "local.L0C",
+    "scope_reg": "local.REG",
+    "scope_vreg": "local.VREG",
+    "scope_preg": "local.PREG",
+    "scope_areg": "local.AREG",
+    "scope_ureg": "local.UREG",
+    "scope_wreg": "local.WREG",
+    "scope_aicpu": "local_aicpu",
+    "scope_cbuf_fusion": "local.L1_Fusion",
+    "scope_ubuf_fusion": "local.UB_Fusion",
+    "scope_smask": "local.SMASK",
+    "scope_fb": "local.FB",
+    "scope_fb0": "local.FB0",
+    "scope_fb1": "local.FB1",
+    "scope_fb2": "local.FB2",
+    "scope_fb3": "local.FB3",
+    "scope_bt": "local.BT",
+    "dma_copy": "dma_copy",
     "dma_copy_global": "global",
-}  # fmt: skip
+}
 """Names of memories."""
 
 _CHIPS = {
-    "ASCEND_310": "Ascend310", "ASCEND_310B": "Ascend310B", "ASCEND_310P": "Ascend310P", "ASCEND_710": "Ascend310P",
-    "ASCEND_610": "Ascend610", "ASCEND_610B": "Ascend610B", "ASCEND_610LITE": "Ascend610Lite", "ASCEND_615": "Ascend615",
-    "ASCEND_910": "Ascend910", "ASCEND_910A": "Ascend910", "ASCEND_910B": "Ascend910B", "ASCEND_910H": "Ascend910B",
-    "ASCEND_910M": "Ascend910A", "ASCEND_910P": "Ascend910ProA", "ASCEND_910_93": "Ascend910_93",
-    "ASCEND_910_95": "Ascend910_95", "ASCEND_920A": "Ascend920A", "ASCEND_SD": "SD3403", "SD3403": "SD3403",
-    "HI3796CV300ES": "Hi3796CV300ES", "HI3796CV300CS": "Hi3796CV300CS", "BS9SX1A": "BS9SX1A", "BS9SX2A": "BS9SX2A",
-    "MC61AM21A": "MC61AM21A", "AS31XM1": "AS31XM1", "ASCEND_031": "Ascend031", "ASCEND_035": "Ascend035",
-}  # fmt: skip
+    "ASCEND_310": "Ascend310",
+    "ASCEND_310B": "Ascend310B",
+    "ASCEND_310P": "Ascend310P",
+    "ASCEND_710": "Ascend310P",
+    "ASCEND_610": "Ascend610",
+    "ASCEND_610B": "Ascend610B",
+    "ASCEND_610LITE": "Ascend610Lite",
+    "ASCEND_615": "Ascend615",
+    "ASCEND_910": "Ascend910",
+    "ASCEND_910A": "Ascend910",
+    "ASCEND_910B": "Ascend910B",
+    "ASCEND_910H": "Ascend910B",
+    "ASCEND_910M": "Ascend910A",
+    "ASCEND_910P": "Ascend910ProA",
+    "ASCEND_910_93": "Ascend910_93",
+    "ASCEND_910_95": "Ascend910_95",
+    "ASCEND_920A": "Ascend920A",
+    "ASCEND_SD": "SD3403",
+    "SD3403": "SD3403",
+    "HI3796CV300ES": "Hi3796CV300ES",
+    "HI3796CV300CS": "Hi3796CV300CS",
+    "BS9SX1A": "BS9SX1A",
+    "BS9SX2A": "BS9SX2A",
+    "MC61AM21A": "MC61AM21A",
+    "AS31XM1": "AS31XM1",
+    "ASCEND_031": "Ascend031",
+    "ASCEND_035": "Ascend035",
+}
 
 _KEYS = (
     "SOC_VERSION FULL_SOC_VERSION SHORT_SOC_VERSION AICORE_TYPE CORE_NUM UB_SIZE L2_SIZE L1_SIZE CUBE_SIZE L0A_SIZE L0B_SIZE "
@@ -39,38 +76,84 @@ _KEYS = (
 ).split()
 
 INSTRUCTIONS = {
-    **{name: f"vector_{name.lower()}" for name in (
-        "EXP RELU REC ABS SQRT RSQRT NOT DUP MUL ADD SUB DIV MAX MIN LRELU EQ NE GE LE GT LT AND OR ADDRELU SUBRELU SHR "
-        "SHR_ROUND SHL MADD MADDRELU MLA AXPY REDUCE_INIT REDUCE_SUM REDUCE_MIN REDUCE_MAX REDUCE_ARGMIN REDUCE_ARGMAX "
-        "REDUCE SELECT_EQ SELECT_NE SELECT_GT SELECT_GE SELECT_LT SELECT_LE AUTO LN").split()},
+    **{
+        name: f"vector_{name.lower()}"
+        for name in (
+            "EXP RELU REC ABS SQRT RSQRT NOT DUP MUL ADD SUB DIV MAX MIN LRELU EQ NE GE LE GT LT AND OR ADDRELU SUBRELU SHR "
+            "SHR_ROUND SHL MADD MADDRELU MLA AXPY REDUCE_INIT REDUCE_SUM REDUCE_MIN REDUCE_MAX REDUCE_ARGMIN REDUCE_ARGMAX "
+            "REDUCE SELECT_EQ SELECT_NE SELECT_GT SELECT_GE SELECT_LT SELECT_LE AUTO LN"
+        ).split()
+    },
     **{f"{name}VS": f"vector_{name.lower()}s" for name in "ADD MAX MIN EQ NE GE LE GT LT".split()},
-    "MULVS": "vector_muls", "MULCONV": "vector_mul_conv", "ADDRELUCONV": "vector_addrelu_conv",
-    "SUBRELUCONV": "vector_subrelu_conv", "SELECT": "vector_select_bool", "SELECTVS": "vector_selects_bool",
-    **{f"{short}CAST{way and '_' + way}": f"vector_{short.lower()}conv{way and '_' + way.lower()}"
-       for short in ("", "T") for way in ("", "VDEQ", "RINT", "ROUND", "FLOOR", "CEIL", "TRUNC", "ROUNDING")},
-    **{name: name.lower() for name in (
-        "PHONY_INSN IM2COL SET_FMATRIX MAD DEPTHWISE_CONV DMA_COPY DMA_PADDING DATA_MOV SCALAR SCALAR_SQRT VSCSPLIT").split()},
-}  # fmt: skip
+    "MULVS": "vector_muls",
+    "MULCONV": "vector_mul_conv",
+    "ADDRELUCONV": "vector_addrelu_conv",
+    "SUBRELUCONV": "vector_subrelu_conv",
+    "SELECT": "vector_select_bool",
+    "SELECTVS": "vector_selects_bool",
+    **{
+        f"{short}CAST{way and '_' + way}": f"vector_{short.lower()}conv{way and '_' + way.lower()}"
+        for short in ("", "T")
+        for way in ("", "VDEQ", "RINT", "ROUND", "FLOOR", "CEIL", "TRUNC", "ROUNDING")
+    },
+    **{
+        name: name.lower()
+        for name in (
+            "PHONY_INSN IM2COL SET_FMATRIX MAD DEPTHWISE_CONV DMA_COPY DMA_PADDING DATA_MOV SCALAR SCALAR_SQRT VSCSPLIT"
+        ).split()
+    },
+}
 """Names of instructions in schedules."""
 
 CUBE_MKN = {
     dtype: {"mac": list(mac)}
     for dtype, mac in {
-        "int4": (16, 64, 16), "uint8": (16, 32, 16), "int8": (16, 32, 16), "float16": (16, 16, 16), "bfloat16": (16, 16, 16),
-        "float32": (16, 8, 16), "int16": (16, 16, 16), "uint16": (16, 16, 16), "int32": (16, 16, 16),
-        "uint32": (16, 16, 16), "int64": (16, 16, 16), "uint64": (16, 16, 16), "bool": (16, 32, 16),
+        "int4": (16, 64, 16),
+        "uint8": (16, 32, 16),
+        "int8": (16, 32, 16),
+        "float16": (16, 16, 16),
+        "bfloat16": (16, 16, 16),
+        "float32": (16, 8, 16),
+        "int16": (16, 16, 16),
+        "uint16": (16, 16, 16),
+        "int32": (16, 16, 16),
+        "uint32": (16, 16, 16),
+        "int64": (16, 16, 16),
+        "uint64": (16, 16, 16),
+        "bool": (16, 32, 16),
     }.items()
-}  # fmt: skip
+}
 """What the cube unit multiplies at once: rows, inner size, columns."""
 
 _NUMBERS = {
-    "VECTOR_INST_BLOCK_WIDTH": 256, "VECTOR_INST_BLOCK_NUM": 8, "VECTOR_INST_MAX_REPEAT_TIMES": 255, "WGT_WIDTH": 16,
-    "INP_WIDTH": 16, "OUT_WIDTH": 16, "BLOCK_IN": 16, "BLOCK_OUT": 16, "BLOCK_REDUCE": 16, "BLOCK_REDUCE_INT8": 32,
-    "BLOCK_REDUCE_INT4": 64, "BLOCK_REDUCE_FP32": 8, "BLOCK_VECTOR": 1, "INP_ELEM_BYTES": 512, "WGT_ELEM_BYTES": 512,
-    "OUT_ELEM_BYTES": 512, "GLB_ELEM_BYTES": 32, "C0_SIZE": 16, "ELEMENTS_VECTOR_OP_FP16": 128, "DEFAULT_MUL_VALUE": 1,
-    "DEFAULT_ADD_VALUE": 0, "VECTOR_COPY_NBURST_LIMIT": 4096, "VECTOR_SINGLE_BLOCK_WIDTH_FP16": 16, "GEMM_MODE": 0,
-    "GEVM_MODE": 1, "CONV_MODE": 2, "ALIGNMENT_BYTES": 32,
-}  # fmt: skip
+    "VECTOR_INST_BLOCK_WIDTH": 256,
+    "VECTOR_INST_BLOCK_NUM": 8,
+    "VECTOR_INST_MAX_REPEAT_TIMES": 255,
+    "WGT_WIDTH": 16,
+    "INP_WIDTH": 16,
+    "OUT_WIDTH": 16,
+    "BLOCK_IN": 16,
+    "BLOCK_OUT": 16,
+    "BLOCK_REDUCE": 16,
+    "BLOCK_REDUCE_INT8": 32,
+    "BLOCK_REDUCE_INT4": 64,
+    "BLOCK_REDUCE_FP32": 8,
+    "BLOCK_VECTOR": 1,
+    "INP_ELEM_BYTES": 512,
+    "WGT_ELEM_BYTES": 512,
+    "OUT_ELEM_BYTES": 512,
+    "GLB_ELEM_BYTES": 32,
+    "C0_SIZE": 16,
+    "ELEMENTS_VECTOR_OP_FP16": 128,
+    "DEFAULT_MUL_VALUE": 1,
+    "DEFAULT_ADD_VALUE": 0,
+    "VECTOR_COPY_NBURST_LIMIT": 4096,
+    "VECTOR_SINGLE_BLOCK_WIDTH_FP16": 16,
+    "GEMM_MODE": 0,
+    "GEVM_MODE": 1,
+    "CONV_MODE": 2,
+    "ALIGNMENT_BYTES": 32,
+}
 
 _UNLIMITED_BYTES = 256 * 1024
 """What ``cpu`` answers where an operator divides a memory into tiles."""
@@ -215,8 +298,14 @@ class CceProductParams:
 
     def get_params_(self, key: str) -> Any:
         """A fact by its older key, such as ``Unified_Buffer``."""
-        names = {"Unified_Buffer": "UB_SIZE", "L1_Buffer": "L1_SIZE", "L0A_Buffer": "L0A_SIZE",
-                 "L0B_Buffer": "L0B_SIZE", "L0C_Buffer": "L0C_SIZE", "Device_core_num": "CORE_NUM"}  # fmt: skip
+        names = {
+            "Unified_Buffer": "UB_SIZE",
+            "L1_Buffer": "L1_SIZE",
+            "L0A_Buffer": "L0A_SIZE",
+            "L0B_Buffer": "L0B_SIZE",
+            "L0C_Buffer": "L0C_SIZE",
+            "Device_core_num": "CORE_NUM",
+        }
         return get_soc_spec(names.get(key, key))
 
     getParams = get_params_
@@ -251,25 +340,53 @@ CONSTANTS: Mapping[str, Any] = MappingProxyType(
         **{name: name for name in _KEYS},
         **INSTRUCTIONS,
         **_NUMBERS,
-        **{f"{engine}_{chip}": f"Ascend{chip}{kind}" for chip in ("310P", "610", "310B", "610B")
-           for engine, kind in (("AIC", "AiCore"), ("VEC", "VectorCore"))},
-        "AIC_BS9SX1A": "BS9SX1AAiCore", "VEC_BS9SX1A": "BS9SX1AVectorCore", "HI3796CV300ESAIC": "Hi3796CV300ESAiCore",
-        "HI3796CV300CSAIC": "Hi3796CV300CSAiCore", "SD3403AIC": "SD3403AiCore", "ASCEND_SD_AIC": "SD3403AiCore",
-        "ASCEND_910BAIC": "Ascend910BAiCore", "ASCEND_910BVEC": "Ascend910BVectorCore",
-        "COMPILER_ARCH": "Compiler_arch", "UB_BLOCK_SIZE": "ubblock_size", "VERSION_CLOUD": "cloud", "VERSION_MINI": "1.1",
-        "VERSION_MINI_NG1": "1.3", "VERSION_SHISI": "5.10", "_AIC_ENGINE": "AiCore", "_VEC_ENGINE": "VectorCore",
-        "AIC": "AiCore", "CUBE_MKN": CUBE_MKN, "conv_buffer_ex": SimpleNamespace(offset_pad=None),
+        **{
+            f"{engine}_{chip}": f"Ascend{chip}{kind}"
+            for chip in ("310P", "610", "310B", "610B")
+            for engine, kind in (("AIC", "AiCore"), ("VEC", "VectorCore"))
+        },
+        "AIC_BS9SX1A": "BS9SX1AAiCore",
+        "VEC_BS9SX1A": "BS9SX1AVectorCore",
+        "HI3796CV300ESAIC": "Hi3796CV300ESAiCore",
+        "HI3796CV300CSAIC": "Hi3796CV300CSAiCore",
+        "SD3403AIC": "SD3403AiCore",
+        "ASCEND_SD_AIC": "SD3403AiCore",
+        "ASCEND_910BAIC": "Ascend910BAiCore",
+        "ASCEND_910BVEC": "Ascend910BVectorCore",
+        "COMPILER_ARCH": "Compiler_arch",
+        "UB_BLOCK_SIZE": "ubblock_size",
+        "VERSION_CLOUD": "cloud",
+        "VERSION_MINI": "1.1",
+        "VERSION_MINI_NG1": "1.3",
+        "VERSION_SHISI": "5.10",
+        "_AIC_ENGINE": "AiCore",
+        "_VEC_ENGINE": "VectorCore",
+        "AIC": "AiCore",
+        "CUBE_MKN": CUBE_MKN,
+        "conv_buffer_ex": SimpleNamespace(offset_pad=None),
     }
-)  # fmt: skip
+)
 """Every constant of ``tbe.common.platform``, ``te.platform`` and ``te.platform.cce_params``."""
 
 FUNCTIONS: Mapping[str, Any] = MappingProxyType(
     {
         function.__name__: function
         for function in (
-            get_soc_spec, get_product_spec, set_current_compile_soc_info, api_check_support, intrinsic_check_support,
-            get_bit_len, get_align_factor, get_block_size, get_cube_mkn, te_set_version, set_status, is_lhisi_version, get_kernel_meta_dir, CceProductParams,
+            get_soc_spec,
+            get_product_spec,
+            set_current_compile_soc_info,
+            api_check_support,
+            intrinsic_check_support,
+            get_bit_len,
+            get_align_factor,
+            get_block_size,
+            get_cube_mkn,
+            te_set_version,
+            set_status,
+            is_lhisi_version,
+            get_kernel_meta_dir,
+            CceProductParams,
         )
     }
     | {"te_update_version": te_set_version, "set_soc_spec": set_status, "getValue": get_soc_spec}
-)  # fmt: skip
+)

@@ -131,12 +131,22 @@ def get_fusion_buildcfg(op_type: str | None = None) -> Any:
 
 
 FUNCTIONS: dict[str, Any] = {
-    "register_operator": register_operator, "register_op_compute": register_op_compute,
-    "register_fusion_compute": register_fusion_compute, "get_operator": get_operator, "get_op_compute": get_op_compute,
-    "get_param_generalization": get_param_generalization, "set_fusion_buildcfg": set_fusion_buildcfg,
-    "get_fusion_buildcfg": get_fusion_buildcfg, "Operator": Operator, "OpCompute": Operator,
-    **{kind: _recording(kind) for kind in (
-        "register_param_generalization register_tune_space register_tune_param_check_supported register_fusion_pass "
-        "register_pass_for_fusion register_op_param_pass register_schedule register_tiling_case register_build_pointcut "
-        "register_classify_processor register_variable register_transform_schedule").split()},
-}  # fmt: skip
+    "register_operator": register_operator,
+    "register_op_compute": register_op_compute,
+    "register_fusion_compute": register_fusion_compute,
+    "get_operator": get_operator,
+    "get_op_compute": get_op_compute,
+    "get_param_generalization": get_param_generalization,
+    "set_fusion_buildcfg": set_fusion_buildcfg,
+    "get_fusion_buildcfg": get_fusion_buildcfg,
+    "Operator": Operator,
+    "OpCompute": Operator,
+    **{
+        kind: _recording(kind)
+        for kind in (
+            "register_param_generalization register_tune_space register_tune_param_check_supported register_fusion_pass "
+            "register_pass_for_fusion register_op_param_pass register_schedule register_tiling_case register_build_pointcut "
+            "register_classify_processor register_variable register_transform_schedule"
+        ).split()
+    },
+}

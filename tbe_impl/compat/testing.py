@@ -146,7 +146,9 @@ def run(*arrays: Any) -> None:
     for tensor, file in watched.printed:
         print(f"{tensor.name}: {values[id(tensor)]}", file=file)
     for tensor, desired, relative, absolute in watched.compared:
-        np.testing.assert_allclose(values[id(tensor)], _plain(desired), relative, absolute, err_msg=tensor.name)  # fmt: skip
+        np.testing.assert_allclose(
+            values[id(tensor)], _plain(desired), relative, absolute, err_msg=tensor.name
+        )
     _hand_over(values, results)
 
 
@@ -168,13 +170,20 @@ class Built:
     def time_evaluator(self, *_: Any, **__: Any) -> Any:
         """Raises: nothing is measured here."""
         raise fault(
-            "E90001", "nothing is measured here; ms-fusion tbe bench measures operators", detailed_cause="time_evaluator"
-        )  # fmt: skip
+            "E90001",
+            "nothing is measured here; ms-fusion tbe bench measures operators",
+            detailed_cause="time_evaluator",
+        )
 
 
 def callable_build(
-    sch: Any = None, args: Any = None, target: Any = None, target_host: Any = None, name: str = "default_function", **more: Any
-) -> Built:  # fmt: skip
+    sch: Any = None,
+    args: Any = None,
+    target: Any = None,
+    target_host: Any = None,
+    name: str = "default_function",
+    **more: Any,
+) -> Built:
     """``tvm.build``: the request is recorded, and what comes back can be called."""
     tvm_build(sch, args, target, target_host, name, **more)
     return Built(tuple(flat(args)), name)
@@ -217,7 +226,11 @@ def _plain(array: Any) -> np.ndarray:
 def _fitting(tensor: Tensor, array: Any) -> np.ndarray:
     shape, values = tuple(int(str(size)) for size in tensor.shape), _plain(array)
     if values.size != int(np.prod(shape)):
-        raise fault("E90001", f"the array for {tensor.name} has the shape {values.shape}, but the tensor {shape}", detailed_cause="shape")  # fmt: skip
+        raise fault(
+            "E90001",
+            f"the array for {tensor.name} has the shape {values.shape}, but the tensor {shape}",
+            detailed_cause="shape",
+        )
     return np.ascontiguousarray(values, dtype_of(tensor.dtype).numpy).reshape(shape)
 
 

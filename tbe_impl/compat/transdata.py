@@ -58,8 +58,11 @@ def transdata(
 
 
 def shapes(
-    source: Sequence[Any], target: Sequence[Any], axes_map: Mapping[Any, Any], late: Callable[[str], Any]
-) -> list[list[Any]]:  # fmt: skip
+    source: Sequence[Any],
+    target: Sequence[Any],
+    axes_map: Mapping[Any, Any],
+    late: Callable[[str], Any],
+) -> list[list[Any]]:
     """Both shapes, sizes of the result that are not known (−1) from those of the source.
 
     A block has 16 elements where nobody says how many. How many elements of the last block count, on the way back, no array
@@ -95,12 +98,18 @@ def _unknown(size: Any) -> bool:
 
 
 def _same(one: Expr, other: Expr) -> bool:
-    return (isinstance(one, Const) and isinstance(other, Const) and one.value == other.value) or one is other  # fmt: skip
+    return (
+        isinstance(one, Const) and isinstance(other, Const) and one.value == other.value
+    ) or one is other
 
 
 def _pairs(axes_map: Any, rank: int, result_rank: int) -> list[tuple[Axes, Axes]]:
     if not isinstance(axes_map, Mapping):
-        raise fault("E90001", f"axes_map of transdata has to be a dict, but is {axes_map!r}", detailed_cause="axes_map")  # fmt: skip
+        raise fault(
+            "E90001",
+            f"axes_map of transdata has to be a dict, but is {axes_map!r}",
+            detailed_cause="axes_map",
+        )
     pairs = [(_listed(key), _listed(value)) for key, value in axes_map.items()]
     left = sorted(axis for source, _ in pairs for axis in source)
     right = sorted(axis for _, target in pairs for axis in target)

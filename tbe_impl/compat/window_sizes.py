@@ -26,7 +26,11 @@ def windowed_output_size_dilated(
     if padding == "VALID":
         return (size - reach + stride) // stride, 0, 0
     if padding != "SAME":
-        raise fault("E90001", f"padding has to be SAME or VALID, but is {padding!r}", detailed_cause="padding")  # fmt: skip
+        raise fault(
+            "E90001",
+            f"padding has to be SAME or VALID, but is {padding!r}",
+            detailed_cause="padding",
+        )
     count = (size + stride - 1) // stride
     needed = max((count - 1) * stride + reach - size, 0)
     return count, needed // 2, needed - needed // 2
@@ -38,9 +42,20 @@ def windowed_output_size(size: int, window: int, stride: int, padding: str) -> t
 
 
 def caffe_output_size(
-    ceil_mode: int, height: int, width: int, window_h: int, window_w: int, stride_h: int, stride_w: int,
-    dilation_h: int, dilation_w: int, top: int, bottom: int, left: int, right: int,
-) -> tuple[int, int, int, int, int, int]:  # fmt: skip
+    ceil_mode: int,
+    height: int,
+    width: int,
+    window_h: int,
+    window_w: int,
+    stride_h: int,
+    stride_w: int,
+    dilation_h: int,
+    dilation_w: int,
+    top: int,
+    bottom: int,
+    left: int,
+    right: int,
+) -> tuple[int, int, int, int, int, int]:
     """Height and width of what pooling gives as Caffe has it, and the padding on each side that its last windows reach into.
 
     Args:

@@ -188,7 +188,9 @@ class Planned:
                 return Step(load(*part.known))
         program = part.write()
         told = self.options.compiler_options()
-        library = compiler.build(program.source, options=told, symbols=program.symbols, cache=self.store)  # fmt: skip
+        library = compiler.build(
+            program.source, options=told, symbols=program.symbols, cache=self.store
+        )
         loaded = load(program, library)
         if part.plan:
             codegen_cache.remember(self.store, part.plan, program)
@@ -252,7 +254,9 @@ def plan(
     for op in stages_of(outputs):
         if op.kind == "library":
             compile_for(op.input_tensors)
-            written = write_numbered_rows(op, name=name, options=options) or write_running(op, name=name, options=options)  # fmt: skip
+            written = write_numbered_rows(op, name=name, options=options) or write_running(
+                op, name=name, options=options
+            )
             found.append(Part(functools.partial(_itself, written)) if written else Part(stage=op))
             known.update({id(tensor): tensor for tensor in op.outputs})
     compile_for(outputs)
@@ -293,18 +297,26 @@ def _itself(program: Program) -> Program:
 
 
 def _part(
-    outputs: Sequence[Tensor], inputs: Sequence[Tensor], name: str, options: Options,
-    store: KernelCache, graph: Callable[[], str],
-) -> Part:  # fmt: skip
+    outputs: Sequence[Tensor],
+    inputs: Sequence[Tensor],
+    name: str,
+    options: Options,
+    store: KernelCache,
+    graph: Callable[[], str],
+) -> Part:
     """The program of a part; when it was written and compiled before, it is found without being written."""
     mark = codegen_cache.mark_of(graph, options)
-    write = functools.cache(functools.partial(write_program, outputs, inputs, name=name, options=options, mark=mark))  # fmt: skip
+    write = functools.cache(
+        functools.partial(write_program, outputs, inputs, name=name, options=options, mark=mark)
+    )
     key = codegen_cache.key_of(store, mark, name, options) if mark else ""
     noted = codegen_cache.recall(store, key) if key else None
     if noted is None:
         return Part(write, plan=key)
     program = noted.program(outputs, inputs, mark, lambda: write().source)
-    library = compiler.find(compiler.recipe(noted.text, options=options.compiler_options()).key, store)  # fmt: skip
+    library = compiler.find(
+        compiler.recipe(noted.text, options=options.compiler_options()).key, store
+    )
     return Part(write, (program, library) if program and library else None, key)
 
 

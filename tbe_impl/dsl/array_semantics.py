@@ -88,13 +88,31 @@ def guarded(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 BINARY: Mapping[str, Callable[..., Any]] = {
-    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": divide, "pow": np.power,
-    "floordiv": guarded(np.floor_divide), "floormod": guarded(np.mod), "truncdiv": truncated_division,
-    "truncmod": guarded(np.fmod), "max": np.maximum, "min": np.minimum, "eq": np.equal, "ne": np.not_equal,
-    "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "and": np.logical_and,
-    "or": np.logical_or, "bitand": np.bitwise_and, "bitor": np.bitwise_or, "bitxor": np.bitwise_xor,
-    "shl": np.left_shift, "shr": np.right_shift,
-}  # fmt: skip
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": divide,
+    "pow": np.power,
+    "floordiv": guarded(np.floor_divide),
+    "floormod": guarded(np.mod),
+    "truncdiv": truncated_division,
+    "truncmod": guarded(np.fmod),
+    "max": np.maximum,
+    "min": np.minimum,
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+    "and": np.logical_and,
+    "or": np.logical_or,
+    "bitand": np.bitwise_and,
+    "bitor": np.bitwise_or,
+    "bitxor": np.bitwise_xor,
+    "shl": np.left_shift,
+    "shr": np.right_shift,
+}
 """Name of a binary operator of expressions → what it does with arrays."""
 
 _REDUCTIONS: Mapping[str, Callable[..., Any]] = {

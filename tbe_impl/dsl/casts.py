@@ -116,4 +116,4 @@ WORDS = (
     _named("clip", clip),
     _named("round_to", clip),
     Word("vsignbit", vsignbit, _signbit),
-)  # fmt: skip
+)

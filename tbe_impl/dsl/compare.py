@@ -87,8 +87,10 @@ def vcmp(lhs: Tensor, rhs: Any, operation: str = "lt", mode: str = "bool") -> Te
         made: Tensor = compute(
             left.shape,
             lambda *i: _truth(binary(operation, one.at(i), other.at(i))),
-            fresh_name("vcmp"), tag, word=use,
-        )  # fmt: skip
+            fresh_name("vcmp"),
+            tag,
+            word=use,
+        )
         return made
     last = left.shape[-1] if left.ndim else const(1)
     even = isinstance(last, Const) and last.value % 8 == 0
@@ -146,7 +148,12 @@ def vsel(condition: Tensor, lhs: Any, rhs: Any) -> Tensor:
     first = next((item for item in (lhs, rhs) if isinstance(item, Tensor)), None)
     dtypes = [item.dtype for item in (lhs, rhs) if isinstance(item, Expr)]
     like = first if first is not None else dtypes[0] if dtypes else "float16"
-    if first is not None and bits is not None and first.ndim == len(shape) and may_equal((first.shape[-1] + 7) // 8, bits):  # fmt: skip
+    if (
+        first is not None
+        and bits is not None
+        and first.ndim == len(shape)
+        and may_equal((first.shape[-1] + 7) // 8, bits)
+    ):
         shape = (*shape[:-1], first.shape[-1])
     if first is not None and (
         first.ndim != len(shape) or not all(map(may_equal, first.shape, shape))
@@ -271,7 +278,9 @@ def vlogic(lhs: Tensor, rhs: Any = None, operation: str = "logic_and") -> Tensor
 
 
 def _vlogic(*arrays: Array, operation: str) -> Array:
-    found: Array = np.logical_not(*arrays) if operation == "logic_not" else BINARY[_LOGIC[operation]](*arrays)  # fmt: skip
+    found: Array = (
+        np.logical_not(*arrays) if operation == "logic_not" else BINARY[_LOGIC[operation]](*arrays)
+    )
     return found
 
 

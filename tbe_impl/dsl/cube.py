@@ -32,7 +32,12 @@ def _format(word: str, tensor: Tensor, given: Any, argument: str) -> str:
     text = str(given).upper().replace("FRACTAL_ZN_RNN", "FRACTAL_Z")
     text = "FRACTAL_NZ" if text == "FRACTAL" else "ND" if text in ("NHWC", "NCHW") else text
     if text not in FORMATS:
-        raise InputError(f"{word}: unknown {argument}", place=str(here()), expected=" or ".join(FORMATS), got=repr(given))  # fmt: skip
+        raise InputError(
+            f"{word}: unknown {argument}",
+            place=str(here()),
+            expected=" or ".join(FORMATS),
+            got=repr(given),
+        )
     least = 2 if text == "ND" else 4
     if tensor.ndim < least and not (text == "ND" and tensor.ndim == 1):
         raise InputError(
@@ -67,9 +72,21 @@ def _plain(x: Array, layout: str, *, transposed: bool) -> Array:
 
 
 def _product(
-    word: str, a: Tensor, b: Tensor, *, trans_a: Any, trans_b: Any, format_a: Any, format_b: Any, dst_dtype: Any,
-    alpha: Any = 1.0, beta: Any = 0.0, bias: Tensor | None = None, format_out: Any = None, batches: Any = None,
-) -> Tensor:  # fmt: skip
+    word: str,
+    a: Tensor,
+    b: Tensor,
+    *,
+    trans_a: Any,
+    trans_b: Any,
+    format_a: Any,
+    format_b: Any,
+    dst_dtype: Any,
+    alpha: Any = 1.0,
+    beta: Any = 0.0,
+    bias: Tensor | None = None,
+    format_out: Any = None,
+    batches: Any = None,
+) -> Tensor:
     """alpha · a · b + beta · bias (with a bias of a row beta counts as 1).
 
     `batches` as `_spread_batches` takes them.
@@ -100,14 +117,22 @@ def _product(
     rows, columns = left[-2], right[-1]
     shape = (*lead, rows, columns)
     if blocked:
-        shape = (*lead, (columns + BLOCK - 1) // BLOCK, (rows + BLOCK - 1) // BLOCK, const(BLOCK), const(BLOCK))  # fmt: skip
+        shape = (
+            *lead,
+            (columns + BLOCK - 1) // BLOCK,
+            (rows + BLOCK - 1) // BLOCK,
+            const(BLOCK),
+            const(BLOCK),
+        )
     extra = [item for item in (alpha, beta, bias) if isinstance(item, Tensor)]
     parameters = {
-        "layouts": layouts, "turned": tuple(turned), "blocked": blocked,
+        "layouts": layouts,
+        "turned": tuple(turned),
+        "blocked": blocked,
         "alpha": "tensor" if isinstance(alpha, Tensor) else float(alpha),
         "beta": "tensor" if isinstance(beta, Tensor) else float(beta),
         "bias": None if bias is None else "tensor",
-    }  # fmt: skip
+    }
     use = WordUse("matmul", (first, second, *extra), parameters)
     (made,) = library_stage(fresh_name(word), [as_shape(shape)], [dst_dtype], use, tag="matmul")
     return made
@@ -133,7 +158,12 @@ def _spread_batches(
     try:
         whole = tuple(int(size) for size in np.broadcast_shapes(*filled))
     except ValueError:
-        raise InputError(f"{word}: the batches differ", place=str(here()), expected=f"{own[0]} ({first.name})", got=f"{own[1]} ({second.name})") from None  # fmt: skip
+        raise InputError(
+            f"{word}: the batches differ",
+            place=str(here()),
+            expected=f"{own[0]} ({first.name})",
+            got=f"{own[1]} ({second.name})",
+        ) from None
     return _spread(first, filled[0], whole), _spread(second, filled[1], whole)
 
 
@@ -143,7 +173,9 @@ def _batch_sizes(given: Any, tensor: Tensor) -> tuple[int, ...] | None:
     None where they are not known, or it is not theirs.
     """
     sizes = given if given is not None else tensor.op.attrs.get("ori_batch_shape")
-    if sizes is None or any(isinstance(size, Expr) and not isinstance(size, Const) for size in sizes):  # fmt: skip
+    if sizes is None or any(
+        isinstance(size, Expr) and not isinstance(size, Const) for size in sizes
+    ):
         return None
     known = tuple(int(size.value) if isinstance(size, Const) else int(size) for size in sizes)
     batch = tensor.shape[0]
@@ -176,14 +208,27 @@ def _batch(word: str, one: tuple[Expr, ...], other: tuple[Expr, ...]) -> tuple[E
     made = []
     for x, y in zip(*padded, strict=True):
         if not (is_one(x) or is_one(y) or may_equal(x, y)):
-            raise InputError(f"{word}: the batches differ", place=str(here()), expected=shape_text(one), got=shape_text(other))  # fmt: skip
+            raise InputError(
+                f"{word}: the batches differ",
+                place=str(here()),
+                expected=shape_text(one),
+                got=shape_text(other),
+            )
         made.append(y if is_one(x) else x)
     return tuple(made)
 
 
 def _matmul(
-    a: Array, b: Array, *rest: Array, layouts: Any, turned: Any, blocked: bool, alpha: Any, beta: Any, bias: Any
-) -> Array:  # fmt: skip
+    a: Array,
+    b: Array,
+    *rest: Array,
+    layouts: Any,
+    turned: Any,
+    blocked: bool,
+    alpha: Any,
+    beta: Any,
+    bias: Any,
+) -> Array:
     more = iter(rest)
     scale = next(more).reshape(()) if alpha == "tensor" else alpha
     weight = next(more).reshape(()) if beta == "tensor" else beta
@@ -205,11 +250,23 @@ def _matmul(
 
 
 def matmul(
-    tensor_a: Tensor, tensor_b: Tensor, trans_a: bool = False, trans_b: bool = False, format_a: str = "ND",
-    format_b: str = "ND", alpha_num: Any = 1.0, beta_num: Any = 0.0, dst_dtype: str = "float16",
-    tensor_bias: Tensor | None = None, quantize_params: Any = None, format_out: Any = None, compress_index: Any = None,
-    attrs: Any = None, kernel_name: str = "MatMul", **_: Any,
-) -> Tensor:  # fmt: skip
+    tensor_a: Tensor,
+    tensor_b: Tensor,
+    trans_a: bool = False,
+    trans_b: bool = False,
+    format_a: str = "ND",
+    format_b: str = "ND",
+    alpha_num: Any = 1.0,
+    beta_num: Any = 0.0,
+    dst_dtype: str = "float16",
+    tensor_bias: Tensor | None = None,
+    quantize_params: Any = None,
+    format_out: Any = None,
+    compress_index: Any = None,
+    attrs: Any = None,
+    kernel_name: str = "MatMul",
+    **_: Any,
+) -> Tensor:
     """alpha · a · b + bias.
 
     Args:
@@ -223,21 +280,47 @@ def matmul(
         format_out: ``FRACTAL_NZ`` or ``ND``; without it in blocks when both matrices are.
     """
     return _product(
-        "matmul", tensor_a, tensor_b, trans_a=trans_a, trans_b=trans_b, format_a=format_a, format_b=format_b,
-        dst_dtype=dst_dtype, alpha=alpha_num, beta=beta_num, bias=tensor_bias, format_out=format_out,
+        "matmul",
+        tensor_a,
+        tensor_b,
+        trans_a=trans_a,
+        trans_b=trans_b,
+        format_a=format_a,
+        format_b=format_b,
+        dst_dtype=dst_dtype,
+        alpha=alpha_num,
+        beta=beta_num,
+        bias=tensor_bias,
+        format_out=format_out,
         batches=_batches(attrs),
-    )  # fmt: skip
+    )
 
 
 def batch_matmul(
-    tensor_a: Tensor, tensor_b: Tensor, trans_a: bool = False, trans_b: bool = False, format_a: str = "ND",
-    format_b: str = "ND", dst_dtype: str = "float16", tensor_bias: Tensor | None = None, format_out: Any = None, **_: Any,
-) -> Tensor:  # fmt: skip
+    tensor_a: Tensor,
+    tensor_b: Tensor,
+    trans_a: bool = False,
+    trans_b: bool = False,
+    format_a: str = "ND",
+    format_b: str = "ND",
+    dst_dtype: str = "float16",
+    tensor_bias: Tensor | None = None,
+    format_out: Any = None,
+    **_: Any,
+) -> Tensor:
     """a · b for every matrix of a batch; arguments as `matmul` has them."""
     return _product(
-        "batch_matmul", tensor_a, tensor_b, trans_a=trans_a, trans_b=trans_b, format_a=format_a, format_b=format_b,
-        dst_dtype=dst_dtype, bias=tensor_bias, format_out=format_out,
-    )  # fmt: skip
+        "batch_matmul",
+        tensor_a,
+        tensor_b,
+        trans_a=trans_a,
+        trans_b=trans_b,
+        format_a=format_a,
+        format_b=format_b,
+        dst_dtype=dst_dtype,
+        bias=tensor_bias,
+        format_out=format_out,
+    )
 
 
 def gemm(tensor_a: Tensor, tensor_b: Tensor, *args: Any, **keywords: Any) -> Tensor:
@@ -251,20 +334,35 @@ def gemm(tensor_a: Tensor, tensor_b: Tensor, *args: Any, **keywords: Any) -> Ten
     elif isinstance(keywords.get("para_dict"), Mapping):
         options = dict(keywords["para_dict"])
     else:
-        names = ("alpha", "beta", "trans_a", "trans_b", "format_a", "format_b", "dst_dtype", "tensor_c")  # fmt: skip
+        names = (
+            "alpha",
+            "beta",
+            "trans_a",
+            "trans_b",
+            "format_a",
+            "format_b",
+            "dst_dtype",
+            "tensor_c",
+        )
         aliases = {"tensor_alpha": "alpha", "tensor_beta": "beta", "tensor_bias": "tensor_c"}
         options = dict(zip(names, args, strict=False))
         options |= {aliases.get(name, name): value for name, value in keywords.items()}
     alpha, beta = options.get("alpha"), options.get("beta")
     return _product(
-        "gemm", tensor_a, tensor_b,
-        trans_a=options.get("trans_a", False), trans_b=options.get("trans_b", False),
-        format_a=options.get("format_a") or "ND", format_b=options.get("format_b") or "ND",
+        "gemm",
+        tensor_a,
+        tensor_b,
+        trans_a=options.get("trans_a", False),
+        trans_b=options.get("trans_b", False),
+        format_a=options.get("format_a") or "ND",
+        format_b=options.get("format_b") or "ND",
         dst_dtype=options.get("dst_dtype") or "float16",
-        alpha=_factor(alpha, 1.0), beta=_factor(beta, 0.0 if alpha is None else 1.0),
-        bias=options.get("tensor_c"), format_out=options.get("format_out"),
+        alpha=_factor(alpha, 1.0),
+        beta=_factor(beta, 0.0 if alpha is None else 1.0),
+        bias=options.get("tensor_c"),
+        format_out=options.get("format_out"),
         batches=_batches(options),
-    )  # fmt: skip
+    )
 
 
 def _batches(options: Any) -> tuple[Any, Any]:

@@ -56,8 +56,18 @@ DTYPES = {
 }
 """By name; ``bool`` takes a byte in memory, 0 or 1."""
 
-ALIASES = {"handle": "int64", "int1": "bool", "uint1": "bool", "float": "float32", "int": "int32",
-           "double": "float64", "bool_": "bool", "fp16": "float16", "fp32": "float32", "bf16": "bfloat16"}  # fmt: skip
+ALIASES = {
+    "handle": "int64",
+    "int1": "bool",
+    "uint1": "bool",
+    "float": "float32",
+    "int": "int32",
+    "double": "float64",
+    "bool_": "bool",
+    "fp16": "float16",
+    "fp32": "float32",
+    "bf16": "bfloat16",
+}
 
 
 def dtype_of(name: Any) -> DType:

@@ -106,7 +106,9 @@ def _with_scalar(
 
 def _three(name: str, formula: str, scalar: Callable[..., Any], numpy: Callable[..., Any]) -> Word:
     def build(tensor_0: Tensor, tensor_1: Tensor, tensor_2: Tensor) -> Tensor:
-        return elementwise(name, f"elewise_multiple_{name[1:]}", (tensor_0, tensor_1, tensor_2), scalar)  # fmt: skip
+        return elementwise(
+            name, f"elewise_multiple_{name[1:]}", (tensor_0, tensor_1, tensor_2), scalar
+        )
 
     build.__name__ = name
     build.__doc__ = f"{formula}; three tensors of one shape and dtype."
@@ -158,18 +160,58 @@ WORDS = (
     _two("vmax", "max(lhs, rhs)", "elewise_binary_max", maximum, np.maximum),
     _two("vmin", "min(lhs, rhs)", "elewise_binary_min", minimum, np.minimum),
     _two("vmod", "lhs − floor(lhs / rhs)·rhs", "elewise_binary_mod", floor_modulo, _floor_modulo),
-    _two("vgcd", "the greatest common divisor", "elewise_binary_gcd", lambda x, y: call("gcd", x, y), np.gcd),
+    _two(
+        "vgcd",
+        "the greatest common divisor",
+        "elewise_binary_gcd",
+        lambda x, y: call("gcd", x, y),
+        np.gcd,
+    ),
     _two("vand", "lhs & rhs, bit by bit", "elewise_binary_and", lambda x, y: x & y, np.bitwise_and),
     _two("vor", "lhs | rhs, bit by bit", "elewise_binary_or", lambda x, y: x | y, np.bitwise_or),
     _two("vxor", "lhs ^ rhs, bit by bit", "elewise_binary_xor", lambda x, y: x ^ y, np.bitwise_xor),
-    _two("vaddrelu", "max(lhs + rhs, 0)", "elewise_binary_addrelu",
-         lambda x, y: maximum(x + y, _zero(x)), lambda x, y: _relu(x + y)),
-    _two("vsubrelu", "max(lhs − rhs, 0)", "elewise_binary_subrelu",
-         lambda x, y: maximum(x - y, _zero(x)), lambda x, y: _relu(x - y)),
-    _with_scalar("vadds", "x + scalar", "elewise_single_VS_add", lambda x, s: x + s, lambda x, scalar: x + scalar),
-    _with_scalar("vmuls", "x · scalar", "elewise_single_VS_mul", lambda x, s: x * s, lambda x, scalar: x * scalar),
-    _with_scalar("vmaxs", "max(x, scalar)", "elewise_single_VS_max", maximum, lambda x, scalar: np.maximum(x, scalar)),
-    _with_scalar("vmins", "min(x, scalar)", "elewise_single_VS_min", minimum, lambda x, scalar: np.minimum(x, scalar)),
+    _two(
+        "vaddrelu",
+        "max(lhs + rhs, 0)",
+        "elewise_binary_addrelu",
+        lambda x, y: maximum(x + y, _zero(x)),
+        lambda x, y: _relu(x + y),
+    ),
+    _two(
+        "vsubrelu",
+        "max(lhs − rhs, 0)",
+        "elewise_binary_subrelu",
+        lambda x, y: maximum(x - y, _zero(x)),
+        lambda x, y: _relu(x - y),
+    ),
+    _with_scalar(
+        "vadds",
+        "x + scalar",
+        "elewise_single_VS_add",
+        lambda x, s: x + s,
+        lambda x, scalar: x + scalar,
+    ),
+    _with_scalar(
+        "vmuls",
+        "x · scalar",
+        "elewise_single_VS_mul",
+        lambda x, s: x * s,
+        lambda x, scalar: x * scalar,
+    ),
+    _with_scalar(
+        "vmaxs",
+        "max(x, scalar)",
+        "elewise_single_VS_max",
+        maximum,
+        lambda x, scalar: np.maximum(x, scalar),
+    ),
+    _with_scalar(
+        "vmins",
+        "min(x, scalar)",
+        "elewise_single_VS_min",
+        minimum,
+        lambda x, scalar: np.minimum(x, scalar),
+    ),
     _one("vexp", "e^x", "elewise_single_exp", "exp"),
     _one("vlog", "ln x", "elewise_single_log", "log", "vln"),
     _one("vabs", "|x|", "elewise_single_abs", "abs"),
@@ -182,6 +224,10 @@ WORDS = (
     Word("vaxpy", vaxpy, lambda x, y, scalar: x * scalar + y, "vaxpy"),
     _three("vmla", "t0 · t1 + t2", lambda x, y, z: x * y + z, lambda x, y, z: x * y + z),
     _three("vmadd", "t0 · t2 + t1", lambda x, y, z: x * z + y, lambda x, y, z: x * z + y),
-    _three("vmaddrelu", "max(t0 · t2 + t1, 0)",
-           lambda x, y, z: maximum(x * z + y, _zero(x)), lambda x, y, z: _relu(x * z + y)),
-)  # fmt: skip
+    _three(
+        "vmaddrelu",
+        "max(t0 · t2 + t1, 0)",
+        lambda x, y, z: maximum(x * z + y, _zero(x)),
+        lambda x, y, z: _relu(x * z + y),
+    ),
+)

@@ -59,7 +59,9 @@ def _erf(x: Tensor) -> Tensor:
     size = W["vabs"](x)
     t = W["vrec"](W["vadds"](W["vmuls"](size, 0.3275911), 1.0))
     series = (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)
-    tail = W["vmul"](W["vmul"](_polynomial(t, series), t), W["vexp"](W["vmuls"](W["vmul"](size, size), -1.0)))  # fmt: skip
+    tail = W["vmul"](
+        W["vmul"](_polynomial(t, series), t), W["vexp"](W["vmuls"](W["vmul"](size, size), -1.0))
+    )
     return W["vmul"](W["vadds"](W["vmuls"](tail, -1.0), 1.0), _sign(x))
 
 
@@ -90,7 +92,12 @@ def _turns(x: Tensor, shift: float) -> tuple[Tensor, Tensor]:
     whole = W["vadds"](W["cast_to"](count, x.dtype), shift)
     rest = x
     # π in pieces that float32 multiplies exactly
-    for piece in (3.140625, 0.0009670257568359375, 6.2771141529083251953125e-07, 1.2154201256553420e-10):  # fmt: skip
+    for piece in (
+        3.140625,
+        0.0009670257568359375,
+        6.2771141529083251953125e-07,
+        1.2154201256553420e-10,
+    ):
         rest = W["vsub"](rest, W["vmuls"](whole, piece))
     even = W["vmuls"](W["cast_to"](count, x.dtype), 0.5)
     odd = W["vsub"](even, W["cast_to"](W["floor"](even), x.dtype))
@@ -241,14 +248,42 @@ def _floor_divide(x: Tensor, y: Tensor) -> Tensor:
 
 
 _IN_FLOAT32: Mapping[str, Callable[..., Any]] = {
-    "tanh": _tanh, "sigmoid": _sigmoid, "erf": _erf, "erfc": _erfc, "ndtr": _ndtr, "ndtr_tanh": _ndtr_tanh,
-    "tanh_softplus": _tanh_softplus, "sin": _sin, "cos": _cos, "tan": _tan,
-    "asin": _asin, "acos": _acos, "atan": _atan, "atan2": _atan2, "sinh": _sinh, "cosh": _cosh, "asinh": _asinh,
-    "acosh": _acosh, "atanh": _atanh, "log1p": _log1p, "expm1": _expm1, "exp2": _exp2, "log2": _log2,
-    "log10": _log10, "pow": _pow, "isnan": _isnan, "isinf": _isinf, "isfinite": _isfinite, "sign": _sign_of,
-    "rint": _rint, "fmod": _fmod, "neg": _neg, "square": _square, "reciprocal": _reciprocal,
+    "tanh": _tanh,
+    "sigmoid": _sigmoid,
+    "erf": _erf,
+    "erfc": _erfc,
+    "ndtr": _ndtr,
+    "ndtr_tanh": _ndtr_tanh,
+    "tanh_softplus": _tanh_softplus,
+    "sin": _sin,
+    "cos": _cos,
+    "tan": _tan,
+    "asin": _asin,
+    "acos": _acos,
+    "atan": _atan,
+    "atan2": _atan2,
+    "sinh": _sinh,
+    "cosh": _cosh,
+    "asinh": _asinh,
+    "acosh": _acosh,
+    "atanh": _atanh,
+    "log1p": _log1p,
+    "expm1": _expm1,
+    "exp2": _exp2,
+    "log2": _log2,
+    "log10": _log10,
+    "pow": _pow,
+    "isnan": _isnan,
+    "isinf": _isinf,
+    "isfinite": _isfinite,
+    "sign": _sign_of,
+    "rint": _rint,
+    "fmod": _fmod,
+    "neg": _neg,
+    "square": _square,
+    "reciprocal": _reciprocal,
     "floor_divide": _floor_divide,
-}  # fmt: skip
+}
 
 EXPANSIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
     {**{name: _wide(function) for name, function in _IN_FLOAT32.items()}, "where": W["vsel"]}

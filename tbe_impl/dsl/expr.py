@@ -2,6 +2,8 @@
 
 Nodes are immutable. Arithmetic on constants gives constants, and comparing constants gives Python truth values, because
 operators read shapes and branch on them.
+
+One file of more than 500 lines: it is the algebra of one type.
 """
 
 from __future__ import annotations
@@ -388,11 +390,31 @@ class Reduce(Expr):
 
 
 BINARY = {
-    "add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "floormod": "%", "truncdiv": "truncdiv",
-    "truncmod": "truncmod", "pow": "pow", "max": "max", "min": "min", "eq": "==", "ne": "!=", "lt": "<", "le": "<=",
-    "gt": ">", "ge": ">=", "and": "and", "or": "or", "bitand": "&", "bitor": "|", "bitxor": "^", "shl": "<<",
+    "add": "+",
+    "sub": "-",
+    "mul": "*",
+    "div": "/",
+    "floordiv": "//",
+    "floormod": "%",
+    "truncdiv": "truncdiv",
+    "truncmod": "truncmod",
+    "pow": "pow",
+    "max": "max",
+    "min": "min",
+    "eq": "==",
+    "ne": "!=",
+    "lt": "<",
+    "le": "<=",
+    "gt": ">",
+    "ge": ">=",
+    "and": "and",
+    "or": "or",
+    "bitand": "&",
+    "bitor": "|",
+    "bitxor": "^",
+    "shl": "<<",
     "shr": ">>",
-}  # fmt: skip
+}
 """Name of a binary operator → how it is shown. ``div`` of integers truncates, as in C; NaN goes through max and min."""
 
 COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
@@ -492,14 +514,31 @@ def _truncated(x: int, y: int) -> int:
 
 
 _COMPARE = {
-    "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
-}  # fmt: skip
+    "eq": operator.eq,
+    "ne": operator.ne,
+    "lt": operator.lt,
+    "le": operator.le,
+    "gt": operator.gt,
+    "ge": operator.ge,
+}
 _FOLD: dict[str, Callable[[Any, Any], Any]] = {
-    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv,
-    "truncdiv": _truncated, "truncmod": lambda x, y: x - y * _truncated(x, y), "floordiv": operator.floordiv,
-    "floormod": operator.mod, "max": max, "min": min, "pow": operator.pow, "bitand": operator.and_,
-    "bitor": operator.or_, "bitxor": operator.xor, "shl": operator.lshift, "shr": operator.rshift,
-}  # fmt: skip
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "div": operator.truediv,
+    "truncdiv": _truncated,
+    "truncmod": lambda x, y: x - y * _truncated(x, y),
+    "floordiv": operator.floordiv,
+    "floormod": operator.mod,
+    "max": max,
+    "min": min,
+    "pow": operator.pow,
+    "bitand": operator.and_,
+    "bitor": operator.or_,
+    "bitxor": operator.xor,
+    "shl": operator.lshift,
+    "shr": operator.rshift,
+}
 
 
 def cast(dtype: str, value: Any) -> Expr:

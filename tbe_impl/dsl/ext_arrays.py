@@ -44,7 +44,12 @@ def _each(word: str, tensor: Tensor, values: Any, argument: str, default: Any) -
     """One value per axis."""
     found = [default] * tensor.ndim if values is None else list(values)
     if len(found) != tensor.ndim:
-        raise InputError(f"{word} takes one number per axis for {argument}", place=str(here()), expected=f"{tensor.ndim}", got=f"{len(found)}")  # fmt: skip
+        raise InputError(
+            f"{word} takes one number per axis for {argument}",
+            place=str(here()),
+            expected=f"{tensor.ndim}",
+            got=f"{len(found)}",
+        )
     return [item.value if isinstance(item, Const) else item for item in found]
 
 
@@ -55,16 +60,24 @@ def strided_slice(x: Tensor, begin: Any = None, end: Any = None, strides: Any = 
     """
     tensor = check_tensor("strided_slice", x)
     bounds = zip(
-        tensor.shape, _each("strided_slice", tensor, begin, "begin", None), _each("strided_slice", tensor, end, "end", None),
-        _each("strided_slice", tensor, strides, "strides", 1), strict=True,
-    )  # fmt: skip
+        tensor.shape,
+        _each("strided_slice", tensor, begin, "begin", None),
+        _each("strided_slice", tensor, end, "end", None),
+        _each("strided_slice", tensor, strides, "strides", 1),
+        strict=True,
+    )
     starts: list[Any] = []
     steps: list[int] = []
     sizes: list[Any] = []
     for size, first, last, step in bounds:
         step = 1 if step is None else step
         if not isinstance(step, int) or step == 0:
-            raise InputError("strided_slice takes whole strides", place=str(here()), expected="an integer other than 0", got=repr(step))  # fmt: skip
+            raise InputError(
+                "strided_slice takes whole strides",
+                place=str(here()),
+                expected="an integer other than 0",
+                got=repr(step),
+            )
         if isinstance(size, Const) and not isinstance(first, Expr) and not isinstance(last, Expr):
             span = range(size.value)[first:last:step]
             starts.append(span.start)
@@ -82,7 +95,11 @@ def strided_slice(x: Tensor, begin: Any = None, end: Any = None, strides: Any = 
             *(i * step + start for i, step, start in zip(index, steps, starts, strict=True))
         )
 
-    use = WordUse("strided_slice", (tensor,), {"starts": tuple(starts), "steps": tuple(steps), "sizes": tuple(sizes)})  # fmt: skip
+    use = WordUse(
+        "strided_slice",
+        (tensor,),
+        {"starts": tuple(starts), "steps": tuple(steps), "sizes": tuple(sizes)},
+    )
     made: Tensor = compute(sizes, pick, fresh_name("strided_slice"), "strided_slice", word=use)
     return made
 
@@ -106,8 +123,11 @@ def pad(x: Tensor, paddings: Any, value: Any = 0) -> Tensor:
 
     made: Tensor = compute(
         [size + before + after for size, (before, after) in zip(tensor.shape, pairs, strict=True)],
-        pick, fresh_name("pad"), "pad", word=WordUse("pad", (tensor,), {"paddings": pairs, "value": filler}),
-    )  # fmt: skip
+        pick,
+        fresh_name("pad"),
+        "pad",
+        word=WordUse("pad", (tensor,), {"paddings": pairs, "value": filler}),
+    )
     return made
 
 
@@ -119,16 +139,30 @@ def iota(shape: Any, axis: int = 0, dtype: str = "int32") -> Tensor:
     """0, 1, 2 … along an axis, the same along the others."""
     sizes, name = as_shape(shape), dtype_of(dtype).name
     if not -len(sizes) <= axis < len(sizes):
-        raise InputError("iota: the shape has no such axis", place=str(here()), expected=f"axis below {len(sizes)}", got=str(axis))  # fmt: skip
+        raise InputError(
+            "iota: the shape has no such axis",
+            place=str(here()),
+            expected=f"axis below {len(sizes)}",
+            got=str(axis),
+        )
     made: Tensor = compute(
-        sizes, lambda *i: cast(name, i[axis]), fresh_name("iota"), "iota", word=WordUse("iota", (), {"shape": sizes, "axis": axis})
-    )  # fmt: skip
+        sizes,
+        lambda *i: cast(name, i[axis]),
+        fresh_name("iota"),
+        "iota",
+        word=WordUse("iota", (), {"shape": sizes, "axis": axis}),
+    )
     return made
 
 
 def one_hot(
-    indices: Tensor, depth: Any, on_value: Any = 1, off_value: Any = 0, axis: int = -1, dtype: str = "float32"
-) -> Tensor:  # fmt: skip
+    indices: Tensor,
+    depth: Any,
+    on_value: Any = 1,
+    off_value: Any = 0,
+    axis: int = -1,
+    dtype: str = "float32",
+) -> Tensor:
     """on_value where the place on the new axis is the index, else off_value."""
     source = check_indices("one_hot", indices)
     name = dtype_of(dtype).name
@@ -140,9 +174,12 @@ def one_hot(
         return select(binary("eq", number, cast(number.dtype, index[place])), on, off)
 
     made: Tensor = compute(
-        (*source.shape[:place], as_expr(depth), *source.shape[place:]), pick, fresh_name("one_hot"), "one_hot",
+        (*source.shape[:place], as_expr(depth), *source.shape[place:]),
+        pick,
+        fresh_name("one_hot"),
+        "one_hot",
         word=WordUse("one_hot", (source,)),
-    )  # fmt: skip
+    )
     return made
 
 
@@ -157,9 +194,13 @@ def reverse(x: Tensor, axes: Any) -> Tensor:
     turned = check_axes("reverse", tensor, axes, "axes")
     made: Tensor = compute(
         tensor.shape,
-        lambda *i: tensor(*(tensor.shape[axis] - 1 - at if axis in turned else at for axis, at in enumerate(i))),
-        fresh_name("reverse"), "reverse", word=WordUse("reverse", (tensor,), {"axes": turned}),
-    )  # fmt: skip
+        lambda *i: tensor(
+            *(tensor.shape[axis] - 1 - at if axis in turned else at for axis, at in enumerate(i))
+        ),
+        fresh_name("reverse"),
+        "reverse",
+        word=WordUse("reverse", (tensor,), {"axes": turned}),
+    )
     return made
 
 
@@ -170,21 +211,33 @@ def tile(x: Tensor, multiples: Any) -> Tensor:
     made: Tensor = compute(
         [size * count for size, count in zip(tensor.shape, times, strict=True)],
         lambda *i: tensor(*(at % size for at, size in zip(i, tensor.shape, strict=True))),
-        fresh_name("tile"), "tile", word=WordUse("tile", (tensor,), {"multiples": tuple(times)}),
-    )  # fmt: skip
+        fresh_name("tile"),
+        "tile",
+        word=WordUse("tile", (tensor,), {"multiples": tuple(times)}),
+    )
     return made
 
 
 def reshape(x: Tensor, shape: Any) -> Tensor:
     """The same elements in the same order in another shape; one size may be −1."""
     tensor = check_tensor("reshape", x)
-    wanted = [item.value if isinstance(item, Const) else item for item in (shape if isinstance(shape, (list, tuple)) else [shape])]  # fmt: skip
+    wanted = [
+        item.value if isinstance(item, Const) else item
+        for item in (shape if isinstance(shape, (list, tuple)) else [shape])
+    ]
     if wanted.count(-1) == 1:
-        rest = product(as_shape([size for size in wanted if not (isinstance(size, int) and size == -1)]))  # fmt: skip
+        rest = product(
+            as_shape([size for size in wanted if not (isinstance(size, int) and size == -1)])
+        )
         wanted[wanted.index(-1)] = binary("floordiv", product(tensor.shape), rest)
     sizes = as_shape(wanted)
     if not may_equal(product(sizes), product(tensor.shape)):
-        raise InputError("reshape keeps the number of elements", place=str(here()), expected=f"{product(tensor.shape)} elements", got=f"{product(sizes)} in {shape_text(sizes)}")  # fmt: skip
+        raise InputError(
+            "reshape keeps the number of elements",
+            place=str(here()),
+            expected=f"{product(tensor.shape)} elements",
+            got=f"{product(sizes)} in {shape_text(sizes)}",
+        )
 
     def pick(*index: Expr) -> Expr:
         at: list[Expr] = []
@@ -220,8 +273,18 @@ def _places(index: Sequence[Expr], sizes: Sequence[Expr], shape: Sequence[Expr])
 def _cumulative(name: str, operation: str, start: int) -> Word:
     def build(x: Tensor, axis: int = 0, exclusive: bool = False, reverse: bool = False) -> Tensor:
         tensor = check_tensor(name, x)
-        parameters = {"axis": check_axis(name, tensor, axis), "exclusive": exclusive, "reverse": reverse}  # fmt: skip
-        (made,) = library_stage(fresh_name(name), [tensor.shape], [tensor.dtype], WordUse(name, (tensor,), parameters), tag=name)  # fmt: skip
+        parameters = {
+            "axis": check_axis(name, tensor, axis),
+            "exclusive": exclusive,
+            "reverse": reverse,
+        }
+        (made,) = library_stage(
+            fresh_name(name),
+            [tensor.shape],
+            [tensor.dtype],
+            WordUse(name, (tensor,), parameters),
+            tag=name,
+        )
         return made
 
     def numpy(x: Array, axis: int, exclusive: bool, reverse: bool) -> Array:
@@ -249,7 +312,9 @@ def _position(name: str, op: str) -> Word:
             over = IterVar(Range(size), f"k{along}", "reduce")
             return Reduce(op, tensor(*index[:along], over, *index[along + 1 :]), [over])
 
-        found: Tensor = compute(reduced_shape(tensor, [along], True), best, fresh_name(name), f"reduce_{op}")  # fmt: skip
+        found: Tensor = compute(
+            reduced_shape(tensor, [along], True), best, fresh_name(name), f"reduce_{op}"
+        )
         kept = reduced_shape(tensor, [along], keepdims)
 
         def first(*index: Expr) -> Expr:
@@ -273,7 +338,9 @@ def _position(name: str, op: str) -> Word:
 
 def _check_directions(word: str, tensor: Tensor, axis: Any) -> int:
     if not tensor.ndim:
-        raise InputError(f"{word} needs an axis", place=str(here()), expected="one axis or more", got="()")  # fmt: skip
+        raise InputError(
+            f"{word} needs an axis", place=str(here()), expected="one axis or more", got="()"
+        )
     return check_axis(word, tensor, axis)
 
 
@@ -282,7 +349,9 @@ def sort(x: Tensor, axis: int = -1, descending: bool = False) -> tuple[Tensor, T
     tensor = check_tensor("sort", x)
     along = _check_directions("sort", tensor, axis)
     use = WordUse("sort", (tensor,), {"axis": along, "descending": bool(descending)})
-    values, places = library_stage(fresh_name("sort"), [tensor.shape] * 2, [tensor.dtype, "int32"], use, tag="sort")  # fmt: skip
+    values, places = library_stage(
+        fresh_name("sort"), [tensor.shape] * 2, [tensor.dtype, "int32"], use, tag="sort"
+    )
     return values, places
 
 
@@ -292,7 +361,9 @@ def topk(x: Tensor, k: int, axis: int = -1, largest: bool = True) -> tuple[Tenso
     along = _check_directions("topk", tensor, axis)
     shape = (*tensor.shape[:along], as_expr(k), *tensor.shape[along + 1 :])
     use = WordUse("topk", (tensor,), {"axis": along, "k": as_expr(k), "descending": bool(largest)})
-    values, places = library_stage(fresh_name("topk"), [shape] * 2, [tensor.dtype, "int32"], use, tag="topk")  # fmt: skip
+    values, places = library_stage(
+        fresh_name("topk"), [shape] * 2, [tensor.dtype, "int32"], use, tag="topk"
+    )
     return values, places
 
 
@@ -313,7 +384,12 @@ def _topk(x: Array, axis: int, k: Any, descending: bool) -> tuple[Array, Array]:
 
 
 def _iota(shape: Sequence[Any], axis: int) -> Array:
-    return np.broadcast_to(np.moveaxis(np.indices([int(shape[axis])])[0].reshape(-1, *[1] * (len(shape) - 1)), 0, axis), shape)  # fmt: skip
+    return np.broadcast_to(
+        np.moveaxis(
+            np.indices([int(shape[axis])])[0].reshape(-1, *[1] * (len(shape) - 1)), 0, axis
+        ),
+        shape,
+    )
 
 
 WORDS = (

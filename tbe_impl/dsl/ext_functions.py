@@ -24,11 +24,18 @@ def _function(name: str, formula: str) -> Word:
 
     def build(*tensors: Tensor) -> Tensor:
         if len(tensors) != known.arity:
-            raise InputError(f"{name} takes {known.arity} tensors", place=str(here()), expected=str(known.arity), got=str(len(tensors)))  # fmt: skip
-        given = [check_tensor(name, item) for item in tensors]  # fmt: skip
+            raise InputError(
+                f"{name} takes {known.arity} tensors",
+                place=str(here()),
+                expected=str(known.arity),
+                got=str(len(tensors)),
+            )
+        given = [check_tensor(name, item) for item in tensors]
         if name not in WHOLE:
             check_float(name, given[0])
-        return elementwise(name, f"elewise_ext_{name}", given, lambda *x: call(name, *x, dtype=result))  # fmt: skip
+        return elementwise(
+            name, f"elewise_ext_{name}", given, lambda *x: call(name, *x, dtype=result)
+        )
 
     build.__name__ = name
     build.__doc__ = f"{formula}; the result has the shape of the tensor and {'its dtype' if result is None else 'is bool'}."
@@ -65,7 +72,9 @@ WORDS = (
     _function("erf", "2/√π · the integral of e^−t² from 0 to x"),
     _function("erfc", "1 − erf x"),
     _function("ndtr", "½ · erfc(−x / √2), the normal distribution"),
-    _function("ndtr_tanh", "½ · (1 + tanh(√(2/π) · (x + 0.044715 · x³))), near to the normal distribution"),
+    _function(
+        "ndtr_tanh", "½ · (1 + tanh(√(2/π) · (x + 0.044715 · x³))), near to the normal distribution"
+    ),
     _function("tanh_softplus", "tanh(ln(1 + e^x))"),
     _function("sin", "sin x"),
     _function("cos", "cos x"),
@@ -92,9 +101,17 @@ WORDS = (
     _function("rint", "The nearest whole number, halves to even"),
     _function("fmod", "x − trunc(x / y)·y"),
     _two("pow", "lhs to the power of rhs", lambda x, y: binary("pow", x, y), np.power),
-    _two("floor_divide", "floor(lhs / rhs), 0 where an integer is divided by 0",
-         lambda x, y: call("floor", x / y) if is_float(x.dtype) else x // y, _floor_divide),
+    _two(
+        "floor_divide",
+        "floor(lhs / rhs), 0 where an integer is divided by 0",
+        lambda x, y: call("floor", x / y) if is_float(x.dtype) else x // y,
+        _floor_divide,
+    ),
     _one("square", "x²", lambda x: x * x, np.square),
-    _one("reciprocal", "1 / x; of integers cut, and 0 for 0",
-         lambda x: binary("div", const(1, x.dtype), x), lambda x: divide(np.ones((), x.dtype), x)),
-)  # fmt: skip
+    _one(
+        "reciprocal",
+        "1 / x; of integers cut, and 0 for 0",
+        lambda x: binary("div", const(1, x.dtype), x),
+        lambda x: divide(np.ones((), x.dtype), x),
+    ),
+)

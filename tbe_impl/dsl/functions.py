@@ -50,7 +50,9 @@ def _float_of_bits(x: Any) -> Any:
 
 
 def _ndtr(x: Any) -> Any:
-    return 0.5 * _scipy("erfc")(-math.sqrt(0.5) * np.asarray(x, np.float64)).astype(np.asarray(x).dtype)  # fmt: skip
+    return 0.5 * _scipy("erfc")(-math.sqrt(0.5) * np.asarray(x, np.float64)).astype(
+        np.asarray(x).dtype
+    )
 
 
 def _ndtr_tanh(x: Any) -> Any:

@@ -96,10 +96,15 @@ def gather(
 
     made: Tensor = compute(
         (*source.shape[:along], *places.shape[batch:], *source.shape[along + 1 :]),
-        pick, fresh_name("gather"), "gather",
-        word=WordUse("gather", (source, places),
-                     {"axis": along, "batch_dims": batch, "negative": bool(negative_index_support)}),
-    )  # fmt: skip
+        pick,
+        fresh_name("gather"),
+        "gather",
+        word=WordUse(
+            "gather",
+            (source, places),
+            {"axis": along, "batch_dims": batch, "negative": bool(negative_index_support)},
+        ),
+    )
     return made
 
 
@@ -146,15 +151,22 @@ def gather_nd(
 
     made: Tensor = compute(
         (*places.shape[:-1], *source.shape[batch_dims + length :]),
-        pick, fresh_name("gather_nd"), "gather_nd",
+        pick,
+        fresh_name("gather_nd"),
+        "gather_nd",
         word=WordUse("gather_nd", (source, places), parameters),
-    )  # fmt: skip
+    )
     return made
 
 
 _CHANGES: Mapping[str, Callable[[Any, Any], Any]] = {
-    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": divide, "max": np.maximum, "min": np.minimum,
-}  # fmt: skip
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": divide,
+    "max": np.maximum,
+    "min": np.minimum,
+}
 
 
 def scatter(
@@ -177,7 +189,12 @@ def scatter(
     known = ("update", *_CHANGES)
     wanted = (*places.shape, *target.shape[1:])
     if reduction not in known:
-        raise InputError("scatter: unknown reduction", place=str(here()), expected=" or ".join(known), got=repr(reduction))  # fmt: skip
+        raise InputError(
+            "scatter: unknown reduction",
+            place=str(here()),
+            expected=" or ".join(known),
+            got=repr(reduction),
+        )
     if (
         new.dtype != target.dtype
         or new.ndim != len(wanted)
@@ -190,7 +207,9 @@ def scatter(
             got=f"{new.dtype} {shape_text(new.shape)} ({new.name})",
         )
     use = WordUse("scatter", (target, places, new), {"reduction": reduction})
-    (made,) = library_stage(fresh_name("scatter"), [target.shape], [target.dtype], use, tag=f"scatter_{reduction}")  # fmt: skip
+    (made,) = library_stage(
+        fresh_name("scatter"), [target.shape], [target.dtype], use, tag=f"scatter_{reduction}"
+    )
     return made
 
 
@@ -224,7 +243,12 @@ def scatter_nd(
     sizes, inner = target.shape[:parts], target.shape[parts:]
     wanted = (*places.shape[:-1], *inner)
     if new.ndim != len(wanted) or not all(map(may_equal, new.shape, wanted)):
-        raise InputError("scatter_nd: the updates do not fit", place=str(here()), expected=f"{target.dtype} {shape_text(wanted)}", got=f"{new.dtype} {shape_text(new.shape)} ({new.name})")  # fmt: skip
+        raise InputError(
+            "scatter_nd: the updates do not fit",
+            place=str(here()),
+            expected=f"{target.dtype} {shape_text(wanted)}",
+            got=f"{new.dtype} {shape_text(new.shape)} ({new.name})",
+        )
 
     def row(*index: Expr) -> Expr:
         number: Any = const(0, places.dtype)
@@ -243,8 +267,16 @@ def scatter_nd(
             left = left // size
         return target(*reversed(at), *index[1:])
 
-    rows = compute(places.shape[:-1] or (const(1),), row if places.ndim > 1 else lambda _: row(), fresh_name("rows"))  # fmt: skip
-    flat = target if parts == 1 else compute((functools.reduce(operator.mul, sizes), *inner), apart, fresh_name("merged"))  # fmt: skip
+    rows = compute(
+        places.shape[:-1] or (const(1),),
+        row if places.ndim > 1 else lambda _: row(),
+        fresh_name("rows"),
+    )
+    flat = (
+        target
+        if parts == 1
+        else compute((functools.reduce(operator.mul, sizes), *inner), apart, fresh_name("merged"))
+    )
     if places.ndim == 1:
         new = compute((const(1), *new.shape), lambda _, *index: updates(*index), fresh_name("row"))
     changed = scatter(flat, rows, new, reduction or "add")

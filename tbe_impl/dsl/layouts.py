@@ -71,7 +71,9 @@ def packed_groups(outer: int, inner: int, groups: int, block: int = BLOCK) -> tu
     return together, blocks_of(groups, together)
 
 
-def fractal_z_shape(shape: Sequence[int], groups: int = 1, block: int = BLOCK) -> tuple[int, int, int, int]:  # fmt: skip
+def fractal_z_shape(
+    shape: Sequence[int], groups: int = 1, block: int = BLOCK
+) -> tuple[int, int, int, int]:
     """The shape in FRACTAL_Z of a filter (O, C / groups, kernel…)."""
     outer, inner = shape[0] // groups, shape[1]
     together, packs = packed_groups(outer, inner, groups, block)

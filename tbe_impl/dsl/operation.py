@@ -154,7 +154,7 @@ def check_scalar(word: str, value: Any, dtype: str, argument: str = "scalar") ->
             expected=f"a number for {argument}",
             got=f"the tensor {value.name}" if isinstance(value, Tensor) else type(value).__name__,
             remedy="For two tensors there is the word without the final s",
-        )  # fmt: skip
+        )
     if isinstance(value, Expr) and not isinstance(value, Const):
         return as_expr(value).astype(dtype)
     return const(value, dtype)

@@ -56,8 +56,12 @@ def _stage(
 
     use = WordUse(word, tuple(tensors), {"axes": axes, "keepdims": keep})
     made = compute(
-        reduced_shape(first, axes, keep), body, fresh_name(word), f"{'tuple_' if len(tensors) > 1 else ''}reduce_{op}", word=use
-    )  # fmt: skip
+        reduced_shape(first, axes, keep),
+        body,
+        fresh_name(word),
+        f"{'tuple_' if len(tensors) > 1 else ''}reduce_{op}",
+        word=use,
+    )
     return made
 
 

@@ -53,10 +53,14 @@ def _segment(kind: str, formula: str) -> Word:
         rows = x.reshape(numbers.size, *x.shape[numbers.ndim :])
         numbers, count = numbers.reshape(-1), int(num_segments)
         inside = (numbers >= 0) & (numbers < count)
-        start = np.full((count, *rows.shape[1:]), identity("sum" if kind == "mean" else kind, x.dtype), x.dtype)  # fmt: skip
+        start = np.full(
+            (count, *rows.shape[1:]), identity("sum" if kind == "mean" else kind, x.dtype), x.dtype
+        )
         chosen = numbers[inside].astype(np.int64)
         found = change_rows(start, chosen, rows[inside], _CHANGE[kind])
-        members = np.bincount(chosen, minlength=count).reshape(count, *([1] * (x.ndim - ids[0].ndim if ids else x.ndim - 1)))  # fmt: skip
+        members = np.bincount(chosen, minlength=count).reshape(
+            count, *([1] * (x.ndim - ids[0].ndim if ids else x.ndim - 1))
+        )
         if kind == "mean":
             found = (found / np.maximum(members, 1)).astype(x.dtype)
         return np.where(members > 0, found, np.asarray(init_value, x.dtype))

@@ -33,9 +33,12 @@ def broadcast(var: Any, shape: Any, output_dtype: str | None = None) -> Tensor:
     if not isinstance(var, Tensor):
         value = _scalar(var, output_dtype)
         made: Tensor = compute(
-            sizes, lambda *_: value, fresh_name("broadcast"), "broadcast",
+            sizes,
+            lambda *_: value,
+            fresh_name("broadcast"),
+            "broadcast",
             word=WordUse("broadcast", (), {"shape": sizes, "scalar": value}),
-        )  # fmt: skip
+        )
         return made
     lacking = len(sizes) - var.ndim
     fits = lacking >= 0 and all(
@@ -57,9 +60,12 @@ def broadcast(var: Any, shape: Any, output_dtype: str | None = None) -> Tensor:
         return [_repeated(size, wanted, i) for size, wanted, i in aligned]
 
     repeated: Tensor = compute(
-        sizes, lambda *i: var(*at(i)), fresh_name("broadcast"), "broadcast_for_tensor",
+        sizes,
+        lambda *i: var(*at(i)),
+        fresh_name("broadcast"),
+        "broadcast_for_tensor",
         word=WordUse("broadcast", (var,), {"shape": sizes}),
-    )  # fmt: skip
+    )
     return repeated
 
 
@@ -93,9 +99,11 @@ def _broadcast(*arrays: Array, shape: Sequence[Any], scalar: Any = None) -> Arra
 def transpose(tensor: Tensor, axes: Any = None) -> Tensor:
     """The tensor with its axes in the order `axes`; reversed when none is given."""
     source = check_tensor("transpose", tensor)
-    order = list(reversed(range(source.ndim))) if axes is None else [
-        check_axis("transpose", source, axis, "axes") for axis in axes
-    ]  # fmt: skip
+    order = (
+        list(reversed(range(source.ndim)))
+        if axes is None
+        else [check_axis("transpose", source, axis, "axes") for axis in axes]
+    )
     if sorted(order) != list(range(source.ndim)):
         raise InputError(
             "transpose takes each axis once",
@@ -107,9 +115,10 @@ def transpose(tensor: Tensor, axes: Any = None) -> Tensor:
     made: Tensor = compute(
         [source.shape[axis] for axis in order],
         lambda *i: source(*(i[place[axis]] for axis in range(source.ndim))),
-        fresh_name("transpose"), "transpose",
+        fresh_name("transpose"),
+        "transpose",
         word=WordUse("transpose", (source,), {"axes": tuple(order)}),
-    )  # fmt: skip
+    )
     return made
 
 
@@ -200,10 +209,12 @@ def split(
 def _part(tensor: Tensor, along: int, start: Expr, size: Expr) -> Tensor:
     shape = (*tensor.shape[:along], size, *tensor.shape[along + 1 :])
     made: Tensor = compute(
-        shape, lambda *i: tensor(*i[:along], i[along] + start, *i[along + 1 :]),
-        fresh_name("split"), "split",
+        shape,
+        lambda *i: tensor(*i[:along], i[along] + start, *i[along + 1 :]),
+        fresh_name("split"),
+        "split",
         word=WordUse("split", (tensor,), {"axis": along, "start": start, "size": size}),
-    )  # fmt: skip
+    )
     return made
 
 
@@ -228,8 +239,12 @@ def set_value(tensor: Tensor, condition: Callable[..., Any], value: Any) -> Tens
         )
 
     made: Tensor = compute(
-        source.shape, body, fresh_name("set_value"), "set_value", word=WordUse("set_value", (source,))
-    )  # fmt: skip
+        source.shape,
+        body,
+        fresh_name("set_value"),
+        "set_value",
+        word=WordUse("set_value", (source,)),
+    )
     return made
 
 

@@ -2,6 +2,8 @@
 
 A stage gives each element of its outputs as a scalar expression over its axes. A stage that comes from a word of the
 language also keeps the word, its inputs and its arguments: the NumPy back end and reports read those.
+
+One file of more than 500 lines: it is one graph structure with its constructors.
 """
 
 from __future__ import annotations
@@ -445,9 +447,14 @@ def _index_names(function: Callable[..., Any], rank: int, name: str) -> list[str
 
 
 def library_stage(
-    name: str, shapes: Sequence[Any], dtypes: Sequence[str], word: WordUse, *, tag: str = "",
+    name: str,
+    shapes: Sequence[Any],
+    dtypes: Sequence[str],
+    word: WordUse,
+    *,
+    tag: str = "",
     attrs: Mapping[str, Any] | None = None,
-) -> tuple[Tensor, ...]:  # fmt: skip
+) -> tuple[Tensor, ...]:
     """A stage that a library computes as a whole: a matrix product, a convolution, a sort."""
     op = Operation(
         "library",

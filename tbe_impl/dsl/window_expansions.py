@@ -33,19 +33,30 @@ def _whole(parts: Sequence[Expr]) -> Expr | None:
     return found
 
 
-def _beside(tensor: Tensor, shape: Sequence[Any], place: Callable[..., tuple[list[Expr], list[Expr]]], outside: Any) -> Tensor:  # fmt: skip
+def _beside(
+    tensor: Tensor,
+    shape: Sequence[Any],
+    place: Callable[..., tuple[list[Expr], list[Expr]]],
+    outside: Any,
+) -> Tensor:
     """Elements at places that may lie outside of the tensor; `place` gives indices and what has to hold of them."""
 
     def pick(*index: Expr) -> Expr:
         at, holds = place(index)
         inside = _whole(holds)
-        return tensor(*at) if inside is None else select(inside, tensor(*at), const(outside, tensor.dtype))  # fmt: skip
+        return (
+            tensor(*at)
+            if inside is None
+            else select(inside, tensor(*at), const(outside, tensor.dtype))
+        )
 
     made: Tensor = compute(list(shape), pick, fresh_name("columns"))
     return made
 
 
-def _multiplied(filters: Tensor, columns: Tensor, groups: int, shape: Sequence[Any], op: Operation, kept: int) -> Tensor:  # fmt: skip
+def _multiplied(
+    filters: Tensor, columns: Tensor, groups: int, shape: Sequence[Any], op: Operation, kept: int
+) -> Tensor:
     """The product over channels and places of the filter; `kept` axes of `columns` are summed over, the rest are places."""
     first = 2 if groups > 1 else 1
     sizes = columns.shape
@@ -70,7 +81,9 @@ def _forward(op: Operation) -> Tensor | None:
         channel = index[1] * each + index[2] if groups > 1 else index[1]
         taps, at = index[lead + 1 : lead + 1 + rank], index[lead + 1 + rank :]
         found, holds = [index[0], channel], []
-        for tap, one, step, spread, (before, after), size in zip(taps, at, told["strides"], told["dilations"], told["pads"], x.shape[2:], strict=True):  # fmt: skip
+        for tap, one, step, spread, (before, after), size in zip(
+            taps, at, told["strides"], told["dilations"], told["pads"], x.shape[2:], strict=True
+        ):
             where = one * step + tap * spread - before
             found.append(where)
             holds += [where >= 0] if before else []
@@ -98,7 +111,9 @@ def _backward(op: Operation) -> Tensor | None:
         channel = index[1] * part + index[2] if groups > 1 else index[1]
         taps, at = index[lead + 1 : lead + 1 + rank], index[lead + 1 + rank :]
         found, holds = [index[0], channel], []
-        for tap, one, step, spread, (before, _), size in zip(taps, at, told["strides"], told["dilations"], told["pads"], given.shape[2:], strict=True):  # fmt: skip
+        for tap, one, step, spread, (before, _), size in zip(
+            taps, at, told["strides"], told["dilations"], told["pads"], given.shape[2:], strict=True
+        ):
             where = one + before - tap * spread
             holds += [where >= 0]
             if step > 1:
@@ -109,11 +124,15 @@ def _backward(op: Operation) -> Tensor | None:
         return found, holds
 
     front = [given.shape[0], const(groups)] if groups > 1 else [given.shape[0]]
-    columns = _beside(given, [*front, const(part), *map(as_expr, spans), *op.outputs[0].shape[2:]], place, 0)  # fmt: skip
+    columns = _beside(
+        given, [*front, const(part), *map(as_expr, spans), *op.outputs[0].shape[2:]], place, 0
+    )
     taps = product([const(span) for span in spans])
     apart = reshape(weight, [const(groups), const(part), const(each), taps])
     matrix = [const(each), const(part) * taps]
-    filters = reshape(transpose(apart, (0, 2, 1, 3)), [const(groups), *matrix] if groups > 1 else matrix)  # fmt: skip
+    filters = reshape(
+        transpose(apart, (0, 2, 1, 3)), [const(groups), *matrix] if groups > 1 else matrix
+    )
     return _multiplied(filters, columns, groups, op.outputs[0].shape, op, 1 + rank)
 
 
@@ -144,7 +163,17 @@ def _windows(op: Operation) -> Tensor | None:
         return None
     (x,) = use.inputs
     axes, rank = told["axes"], x.ndim
-    steps = list(zip(axes, told["strides"], told["dilations"], told["starts"], told["counts"], told["spans"], strict=True))  # fmt: skip
+    steps = list(
+        zip(
+            axes,
+            told["strides"],
+            told["dilations"],
+            told["starts"],
+            told["counts"],
+            told["spans"],
+            strict=True,
+        )
+    )
 
     def place(index: Sequence[Expr]) -> tuple[list[Expr], list[Expr]]:
         found, holds = list(index[:rank]), []
@@ -155,7 +184,11 @@ def _windows(op: Operation) -> Tensor | None:
             size = x.shape[axis]
             holds += [where >= 0] if start else []
             # whole windows need no look behind the last element
-            holds += [] if isinstance(last, int) and getattr(size, "value", -1) > last else [where < size]  # fmt: skip
+            holds += (
+                []
+                if isinstance(last, int) and getattr(size, "value", -1) > last
+                else [where < size]
+            )
         return found, holds
 
     shape = [*op.outputs[0].shape, *map(as_expr, told["spans"])]

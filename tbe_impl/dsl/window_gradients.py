@@ -31,9 +31,16 @@ _DEPTH, _HEIGHT, _WIDTH = 1, 3, 4
 
 
 def pooling3d_max_grad_grad(
-    orig_input: Tensor, orig_output: Tensor, grad_grad: Tensor, assist_tensor: Any, ksize: Any, strides: Any,
-    pads: Any = (0, 0, 0, 0, 0, 0), data_format: str = "NDHWC", padding: str = "SAME",
-) -> Tensor:  # fmt: skip
+    orig_input: Tensor,
+    orig_output: Tensor,
+    grad_grad: Tensor,
+    assist_tensor: Any,
+    ksize: Any,
+    strides: Any,
+    pads: Any = (0, 0, 0, 0, 0, 0),
+    data_format: str = "NDHWC",
+    padding: str = "SAME",
+) -> Tensor:
     """The element of `grad_grad` where each window of `orig_input` has its maximum, the first of equals.
 
     Args:
@@ -50,11 +57,19 @@ def pooling3d_max_grad_grad(
         The shape of `orig_output`; 0 where no element of a window is its maximum.
     """
     word = "pooling3d_max_grad_grad"
-    x, y = check_tensor(word, orig_input, "orig_input"), check_tensor(word, orig_output, "orig_output")  # fmt: skip
+    x, y = (
+        check_tensor(word, orig_input, "orig_input"),
+        check_tensor(word, orig_output, "orig_output"),
+    )
     slopes = check_tensor(word, grad_grad, "grad_grad")
     axes = (_DEPTH, _HEIGHT, _WIDTH)
     if x.ndim != 6 or y.ndim != 6 or shape_text(x.shape) != shape_text(slopes.shape):
-        raise InputError(f"{word}: the volumes do not fit", place=str(here()), expected="NDC1HWC0, grad_grad like orig_input", got=", ".join(shape_text(one.shape) for one in (x, y, slopes)))  # fmt: skip
+        raise InputError(
+            f"{word}: the volumes do not fit",
+            place=str(here()),
+            expected="NDC1HWC0, grad_grad like orig_input",
+            got=", ".join(shape_text(one.shape) for one in (x, y, slopes)),
+        )
     mode = str(padding).upper()
     starts = [0, 0, 0]
     if mode == "SAME":
@@ -65,7 +80,12 @@ def pooling3d_max_grad_grad(
     elif mode == "CALCULATED":
         starts = list(pads[::2])
     elif mode != "VALID":
-        raise InputError(f"{word}: unknown padding", place=str(here()), expected="SAME, VALID or CALCULATED", got=repr(padding))  # fmt: skip
+        raise InputError(
+            f"{word}: unknown padding",
+            place=str(here()),
+            expected="SAME, VALID or CALCULATED",
+            got=repr(padding),
+        )
     place = positions_in(x, y, axes, list(ksize), list(strides), [1, 1, 1], starts)
     depth, height, width = (x.shape[axis] for axis in axes)
 
@@ -80,9 +100,16 @@ def pooling3d_max_grad_grad(
 
 
 def depthwise_conv2d_backprop_filter_d_compute(
-    fmap: Tensor, dout: Tensor, kernel_h: int, kernel_w: int, stride: Any, pad: Any, dilations: Any, w_dtype: str = "float32",
+    fmap: Tensor,
+    dout: Tensor,
+    kernel_h: int,
+    kernel_w: int,
+    stride: Any,
+    pad: Any,
+    dilations: Any,
+    w_dtype: str = "float32",
     kernel_name: str = "depthwise_conv2d_compute",
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """The gradient of a depthwise convolution for its filters.
 
     Args:
@@ -109,20 +136,29 @@ def depthwise_conv2d_backprop_filter_d_compute(
         )
     ]
     if sizes != [_number(size) for size in dy.shape[3:5]]:
-        raise InputError(f"{word}: the images do not fit", place=str(here()), expected=f"a height and width of {sizes} in {dy.name}", got=shape_text(dy.shape))  # fmt: skip
+        raise InputError(
+            f"{word}: the images do not fit",
+            place=str(here()),
+            expected=f"a height and width of {sizes} in {dy.name}",
+            got=shape_text(dy.shape),
+        )
     n, h, w = _over(n=dy.shape[0], h=dy.shape[3], w=dy.shape[4])
 
     def each(group: Expr, k: Expr, channel: Expr) -> Expr:
         row = h * stride_h + k // kernel_w * dilation_h - top
         column = w * stride_w + k % kernel_w * dilation_w - left
-        product = cast("float32", x(n, group, 0, row, column, channel)) * cast("float32", dy(n, group, 0, h, w, channel))  # fmt: skip
+        product = cast("float32", x(n, group, 0, row, column, channel)) * cast(
+            "float32", dy(n, group, 0, h, w, channel)
+        )
         return Reduce("sum", product, [n, h, w], _inside(row, x.shape[3], column, x.shape[4]))
 
     block = dy.shape[5]
     sums = compute((x.shape[1], kernel_h * kernel_w, block), each, fresh_name("filters"))
 
     def diagonal(group: Expr, k: Expr, row: Expr, column: Expr) -> Expr:
-        return select(binary("eq", row, column), cast(w_dtype, sums(group, k, row)), const(0, w_dtype))  # fmt: skip
+        return select(
+            binary("eq", row, column), cast(w_dtype, sums(group, k, row)), const(0, w_dtype)
+        )
 
     # the dtype was asked for, so te.lang.cce leaves it
     tag = "depthwise_conv2d_backprop_filter|not_auto_cast"
@@ -132,9 +168,14 @@ def depthwise_conv2d_backprop_filter_d_compute(
 
 
 def depthwise_conv2d_backprop_input_d_compute(
-    input_shape: Sequence[int], weight: Tensor, dout: Tensor, weight_sizes: Any, strides: Any, pads: Any,
+    input_shape: Sequence[int],
+    weight: Tensor,
+    dout: Tensor,
+    weight_sizes: Any,
+    strides: Any,
+    pads: Any,
     kernel_name: str = "depthwise_conv2d_compute",
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """The gradient of a depthwise convolution for its image.
 
     Args:
@@ -158,8 +199,12 @@ def depthwise_conv2d_backprop_input_d_compute(
     def body(n: Expr, group: Expr, c1: Expr, at: Expr, channel: Expr) -> Expr:
         row, column = at // width + pads[0] - kh, at % width + pads[2] - kw
         down, across = row // stride_h, column // stride_w
-        product = cast("float32", dy(n, group, 0, down, across, channel)) * cast("float32", filters(group, kh * kernel_w + kw, 0, channel, channel))  # fmt: skip
-        met = binary("and", binary("eq", row % stride_h, const(0)), binary("eq", column % stride_w, const(0)))  # fmt: skip
+        product = cast("float32", dy(n, group, 0, down, across, channel)) * cast(
+            "float32", filters(group, kh * kernel_w + kw, 0, channel, channel)
+        )
+        met = binary(
+            "and", binary("eq", row % stride_h, const(0)), binary("eq", column % stride_w, const(0))
+        )
         inside = binary("and", met, _inside(down, dy.shape[3], across, dy.shape[4]))
         return Reduce("sum", product, [kh, kw], inside)
 
@@ -190,7 +235,12 @@ def _inside(row: Expr, rows: Any, column: Expr, columns: Any) -> Binary:
 def _check_depthwise(word: str, *images: Tensor) -> None:
     for image in images:
         if image.ndim != 6 or _number(image.shape[2]) != 1:
-            raise InputError(f"{word}: {image.name} is no image of groups", place=str(here()), expected="(N, C1, 1, H, W, C0)", got=shape_text(image.shape))  # fmt: skip
+            raise InputError(
+                f"{word}: {image.name} is no image of groups",
+                place=str(here()),
+                expected="(N, C1, 1, H, W, C0)",
+                got=shape_text(image.shape),
+            )
 
 
 WORDS = (

@@ -1,4 +1,7 @@
-"""Words that reduce over windows that slide: reduce_window and pooling."""
+"""Words that reduce over windows that slide: reduce_window and pooling.
+
+One file of more than 500 lines: it is one family of operations.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,12 @@ def same_padding(size: Any, span: Any, stride: Any) -> tuple[Any, Any, Any]:
 def _check_kind(word: str, kind: Any, argument: str) -> str:
     text = str(kind).upper()
     if text not in _KINDS:
-        raise InputError(f"{word}: unknown {argument}", place=str(here()), expected=" or ".join(_KINDS), got=repr(kind))  # fmt: skip
+        raise InputError(
+            f"{word}: unknown {argument}",
+            place=str(here()),
+            expected=" or ".join(_KINDS),
+            got=repr(kind),
+        )
     return text
 
 
@@ -62,9 +70,14 @@ class _Slide:
     """The elements of a window, and where they lie in the tensor."""
 
     def __init__(
-        self, tensor: Tensor, axes: Sequence[int], spans: Sequence[Any], strides: Sequence[Any], dilations: Sequence[Any],
+        self,
+        tensor: Tensor,
+        axes: Sequence[int],
+        spans: Sequence[Any],
+        strides: Sequence[Any],
+        dilations: Sequence[Any],
         starts: Sequence[Any],
-    ):  # fmt: skip
+    ):
         self.tensor, self.axes = tensor, axes
         self.steps = list(zip(strides, dilations, starts, strict=True))
         self.over = [
@@ -75,7 +88,9 @@ class _Slide:
     def place(self, index: Sequence[Expr]) -> tuple[list[Expr], Expr | None]:
         """An element of the window of an output: its indices, and whether it lies inside of the tensor."""
         at, inside = list(index), None
-        for axis, over, (stride, dilation, start) in zip(self.axes, self.over, self.steps, strict=True):  # fmt: skip
+        for axis, over, (stride, dilation, start) in zip(
+            self.axes, self.over, self.steps, strict=True
+        ):
             position = index[axis] * stride + over * dilation - start
             at[axis] = position
             holds = binary("and", position >= 0, position < self.tensor.shape[axis])
@@ -103,17 +118,29 @@ def _positions(made: Tensor, slide: _Slide) -> Tensor:
 
 
 def positions_in(
-    tensor: Tensor, made: Tensor, axes: Sequence[int], spans: Sequence[Any], strides: Sequence[Any],
-    dilations: Sequence[Any], starts: Sequence[Any],
-) -> Tensor:  # fmt: skip
+    tensor: Tensor,
+    made: Tensor,
+    axes: Sequence[int],
+    spans: Sequence[Any],
+    strides: Sequence[Any],
+    dilations: Sequence[Any],
+    starts: Sequence[Any],
+) -> Tensor:
     """Where in each window of `tensor` the first element lies that is `made`, as `reduce_window` counts positions."""
     return _positions(made, _Slide(tensor, axes, spans, strides, dilations, starts))
 
 
 def windows_of(
-    word: str, tensor: Tensor, kind: str, axes: Sequence[int], spans: Sequence[Any], strides: Sequence[Any],
-    dilations: Sequence[Any], starts: Sequence[Any], counts: Sequence[Any],
-) -> Tensor:  # fmt: skip
+    word: str,
+    tensor: Tensor,
+    kind: str,
+    axes: Sequence[int],
+    spans: Sequence[Any],
+    strides: Sequence[Any],
+    dilations: Sequence[Any],
+    starts: Sequence[Any],
+    counts: Sequence[Any],
+) -> Tensor:
     """The stage that reduces every window; what lies in the padding counts for nothing."""
     slide = _Slide(tensor, axes, spans, strides, dilations, starts)
     shape = list(tensor.shape)
@@ -125,12 +152,21 @@ def windows_of(
         return Reduce(_KINDS[kind], tensor(*at), slide.over, inside)
 
     parameters = {
-        "kind": kind, "axes": tuple(axes), "spans": tuple(spans), "strides": tuple(strides),
-        "dilations": tuple(dilations), "starts": tuple(starts), "counts": tuple(counts),
-    }  # fmt: skip
+        "kind": kind,
+        "axes": tuple(axes),
+        "spans": tuple(spans),
+        "strides": tuple(strides),
+        "dilations": tuple(dilations),
+        "starts": tuple(starts),
+        "counts": tuple(counts),
+    }
     made: Tensor = compute(
-        shape, body, fresh_name(word), f"reduce_window_{_KINDS[kind]}", word=WordUse("reduce_window", (tensor,), parameters)
-    )  # fmt: skip
+        shape,
+        body,
+        fresh_name(word),
+        f"reduce_window_{_KINDS[kind]}",
+        word=WordUse("reduce_window", (tensor,), parameters),
+    )
     return made
 
 
@@ -164,17 +200,38 @@ def reduce_window(
     kind = _check_kind("reduce_window", computation, "computation")
     axes = [check_axis("reduce_window", tensor, axis, "window_axes") for axis in window_axes]
     if return_argmax and kind not in ("MAX", "MIN"):
-        raise InputError("reduce_window gives positions of largest and smallest elements", place=str(here()), expected="MAX or MIN", got=kind)  # fmt: skip
+        raise InputError(
+            "reduce_window gives positions of largest and smallest elements",
+            place=str(here()),
+            expected="MAX or MIN",
+            got=kind,
+        )
     pads = _pairs(padding_dimensions, len(axes))
     every = len(axes)
-    for name, given in (("window_dimensions", window_dimensions), ("window_strides", window_strides)):  # fmt: skip
+    for name, given in (
+        ("window_dimensions", window_dimensions),
+        ("window_strides", window_strides),
+    ):
         if not given and axes and kind not in ("GMP", "GAP"):
-            raise InputError(f"reduce_window: {name} are missing", place=str(here()), expected=f"{every} numbers, one for each window axis", got=repr(given))  # fmt: skip
+            raise InputError(
+                f"reduce_window: {name} are missing",
+                place=str(here()),
+                expected=f"{every} numbers, one for each window axis",
+                got=repr(given),
+            )
     return _pool(
-        "reduce_window", tensor, kind, axes, window_dimensions or [1] * every, window_strides or [1] * every,
-        window_dilations or [1] * every, str(padding_mode).upper(), pads, ceil=str(rounding_mode).upper() == "CEIL",
+        "reduce_window",
+        tensor,
+        kind,
+        axes,
+        window_dimensions or [1] * every,
+        window_strides or [1] * every,
+        window_dilations or [1] * every,
+        str(padding_mode).upper(),
+        pads,
+        ceil=str(rounding_mode).upper() == "CEIL",
         positions=return_argmax,
-    )  # fmt: skip
+    )
 
 
 def _pairs(given: Any, count: int) -> list[tuple[Any, Any]]:
@@ -187,11 +244,27 @@ def _pairs(given: Any, count: int) -> list[tuple[Any, Any]]:
 
 
 def _pool(
-    word: str, tensor: Tensor, kind: str, axes: Sequence[int], spans: Sequence[Any], strides: Sequence[Any],
-    dilations: Sequence[Any], mode: str, pads: Sequence[tuple[Any, Any]], *, ceil: bool, with_padding: bool = False, positions: bool = False,
-) -> Any:  # fmt: skip
+    word: str,
+    tensor: Tensor,
+    kind: str,
+    axes: Sequence[int],
+    spans: Sequence[Any],
+    strides: Sequence[Any],
+    dilations: Sequence[Any],
+    mode: str,
+    pads: Sequence[tuple[Any, Any]],
+    *,
+    ceil: bool,
+    with_padding: bool = False,
+    positions: bool = False,
+) -> Any:
     if mode not in ("SAME", "VALID", "CALCULATED"):
-        raise InputError(f"{word}: unknown padding mode", place=str(here()), expected="SAME, VALID or CALCULATED", got=repr(mode))  # fmt: skip
+        raise InputError(
+            f"{word}: unknown padding mode",
+            place=str(here()),
+            expected="SAME, VALID or CALCULATED",
+            got=repr(mode),
+        )
     sizes = [_plain(tensor.shape[axis]) for axis in axes]
     if kind in ("GMP", "GAP"):
         spans, strides, dilations, mode = sizes, [1] * len(axes), [1] * len(axes), "VALID"
@@ -199,30 +272,56 @@ def _pool(
         [_plain(item) for item in group] for group in (spans, strides, dilations)
     )
     starts, counts, ends = [], [], []
-    for size, span, stride, dilation, (before, after) in zip(sizes, spans, strides, dilations, pads, strict=True):  # fmt: skip
+    for size, span, stride, dilation, (before, after) in zip(
+        sizes, spans, strides, dilations, pads, strict=True
+    ):
         reach = (span - 1) * dilation + 1
         if mode == "SAME":
             before, after, count = same_padding(size, reach, stride)
         else:
             before, after = (0, 0) if mode == "VALID" else (before, after)
-            count = output_size(size, reach, stride, before, after, ceil=ceil and mode == "CALCULATED")  # fmt: skip
+            count = output_size(
+                size, reach, stride, before, after, ceil=ceil and mode == "CALCULATED"
+            )
         if isinstance(count, int) and count < 1:
-            raise InputError(f"{word}: the window does not fit", place=str(here()), expected=f"at most {size}", got=str(reach))  # fmt: skip
+            raise InputError(
+                f"{word}: the window does not fit",
+                place=str(here()),
+                expected=f"at most {size}",
+                got=str(reach),
+            )
         starts.append(before)
         counts.append(count)
         ends.append(size + after)
     made = windows_of(word, tensor, kind, axes, spans, strides, dilations, starts, counts)
     if positions:
-        return [made, _positions(made, _Slide(tensor, axes, spans, strides, dilations, starts))]  # fmt: skip
+        return [made, _positions(made, _Slide(tensor, axes, spans, strides, dilations, starts))]
     if kind not in ("AVG", "GAP"):
         return made
-    return _averaged(tensor, made, axes, spans, strides, dilations, starts, ends if with_padding else sizes, with_padding)  # fmt: skip
+    return _averaged(
+        tensor,
+        made,
+        axes,
+        spans,
+        strides,
+        dilations,
+        starts,
+        ends if with_padding else sizes,
+        with_padding,
+    )
 
 
 def _averaged(
-    tensor: Tensor, total: Tensor, axes: Sequence[int], spans: Sequence[Any], strides: Sequence[Any],
-    dilations: Sequence[Any], starts: Sequence[Any], ends: Sequence[Any], with_padding: bool,
-) -> Tensor:  # fmt: skip
+    tensor: Tensor,
+    total: Tensor,
+    axes: Sequence[int],
+    spans: Sequence[Any],
+    strides: Sequence[Any],
+    dilations: Sequence[Any],
+    starts: Sequence[Any],
+    ends: Sequence[Any],
+    with_padding: bool,
+) -> Tensor:
     """Each sum divided by how many elements its window has inside the tensor (or its padding)."""
     wide = tensor.dtype if is_float(tensor.dtype) else "float32"
 
@@ -244,10 +343,18 @@ def _averaged(
 
 
 def pooling2d(
-    tensor_in: Tensor, window: Any, stride: Any, pooling_mode: str, padding_mode: str = "SAME",
-    pad: Any = (0, 0, 0, 0), dilation: Any = (1, 1), data_mode: int = 1, ceil_mode: int = 0,
-    fusion_params: Any = None, impl_mode: str = "high_performance",
-) -> Tensor:  # fmt: skip
+    tensor_in: Tensor,
+    window: Any,
+    stride: Any,
+    pooling_mode: str,
+    padding_mode: str = "SAME",
+    pad: Any = (0, 0, 0, 0),
+    dilation: Any = (1, 1),
+    data_mode: int = 1,
+    ceil_mode: int = 0,
+    fusion_params: Any = None,
+    impl_mode: str = "high_performance",
+) -> Tensor:
     """The largest element or the mean of every window over height and width.
 
     Args:
@@ -261,20 +368,40 @@ def pooling2d(
     """
     tensor = check_tensor("pooling2d", tensor_in, "tensor_in")
     if tensor.ndim not in (4, 5):
-        raise InputError("pooling2d takes NC1HWC0 or NCHW", place=str(here()), expected="five axes or four", got=f"{tensor.ndim} ({tensor.name})")  # fmt: skip
+        raise InputError(
+            "pooling2d takes NC1HWC0 or NCHW",
+            place=str(here()),
+            expected="five axes or four",
+            got=f"{tensor.ndim} ({tensor.name})",
+        )
     kind = _check_kind("pooling2d", pooling_mode, "pooling_mode")
     caffe = int(data_mode) == 0
     mode = "CALCULATED" if caffe else str(padding_mode).upper()
     return _pool(
-        "pooling2d", tensor, kind, (2, 3), list(window), list(stride), list(dilation), mode, _pairs(pad, 2),
-        ceil=caffe and int(ceil_mode) == 0, with_padding=caffe,
-    )  # fmt: skip
+        "pooling2d",
+        tensor,
+        kind,
+        (2, 3),
+        list(window),
+        list(stride),
+        list(dilation),
+        mode,
+        _pairs(pad, 2),
+        ceil=caffe and int(ceil_mode) == 0,
+        with_padding=caffe,
+    )
 
 
 def pooling3d(
-    tensor_in: Tensor, window: Any, stride: Any, padding_mode: str = "SAME", pads: Any = (0, 0, 0, 0, 0, 0),
-    pooling_mode: str = "MAX", dilation: Any = (1, 1, 1), ceil_mode: int = 0,
-) -> Tensor:  # fmt: skip
+    tensor_in: Tensor,
+    window: Any,
+    stride: Any,
+    padding_mode: str = "SAME",
+    pads: Any = (0, 0, 0, 0, 0, 0),
+    pooling_mode: str = "MAX",
+    dilation: Any = (1, 1, 1),
+    ceil_mode: int = 0,
+) -> Tensor:
     """`pooling2d` over depth, height and width.
 
     Args:
@@ -287,11 +414,24 @@ def pooling3d(
     """
     tensor = check_tensor("pooling3d", tensor_in, "tensor_in")
     if tensor.ndim not in (5, 6):
-        raise InputError("pooling3d takes NDC1HWC0 or NCDHW", place=str(here()), expected="six axes or five", got=f"{tensor.ndim} ({tensor.name})")  # fmt: skip
+        raise InputError(
+            "pooling3d takes NDC1HWC0 or NCDHW",
+            place=str(here()),
+            expected="six axes or five",
+            got=f"{tensor.ndim} ({tensor.name})",
+        )
     return _pool(
-        "pooling3d", tensor, _check_kind("pooling3d", pooling_mode, "pooling_mode"), (1, 3, 4) if tensor.ndim == 6 else (2, 3, 4),
-        list(window), list(stride), list(dilation), str(padding_mode).upper(), _pairs(pads, 3), ceil=int(ceil_mode) == 0,
-    )  # fmt: skip
+        "pooling3d",
+        tensor,
+        _check_kind("pooling3d", pooling_mode, "pooling_mode"),
+        (1, 3, 4) if tensor.ndim == 6 else (2, 3, 4),
+        list(window),
+        list(stride),
+        list(dilation),
+        str(padding_mode).upper(),
+        _pairs(pads, 3),
+        ceil=int(ceil_mode) == 0,
+    )
 
 
 def _around(pads: Any, rank: int) -> list[tuple[Any, Any]]:
@@ -299,8 +439,15 @@ def _around(pads: Any, rank: int) -> list[tuple[Any, Any]]:
     given = [_plain(item) if not isinstance(item, (list, tuple)) else item for item in pads or ()]
     if len(given) == 4 and not any(isinstance(item, (list, tuple)) for item in given):
         given = [(0, 0)] * (rank - 3) + [given[:2], given[2:], (0, 0)]
-    if len(given) not in (0, rank) or not all(isinstance(item, (list, tuple)) and len(item) == 2 for item in given):  # fmt: skip
-        raise InputError("pads is neither a pair per axis nor four numbers for an image", place=str(here()), expected=f"{rank} pairs, or 4 numbers", got=repr(pads))  # fmt: skip
+    if len(given) not in (0, rank) or not all(
+        isinstance(item, (list, tuple)) and len(item) == 2 for item in given
+    ):
+        raise InputError(
+            "pads is neither a pair per axis nor four numbers for an image",
+            place=str(here()),
+            expected=f"{rank} pairs, or 4 numbers",
+            got=repr(pads),
+        )
     return [(_plain(a), _plain(b)) for a, b in given] or [(0, 0)] * rank
 
 
@@ -319,7 +466,12 @@ def dilation(
     tensor = check_tensor("dilation", tensor_x, "tensor_x")
     steps = [_plain(item) for item in dilations]
     if len(steps) != tensor.ndim:
-        raise InputError("dilation takes one number per axis", place=str(here()), expected=str(tensor.ndim), got=str(len(steps)))  # fmt: skip
+        raise InputError(
+            "dilation takes one number per axis",
+            place=str(here()),
+            expected=str(tensor.ndim),
+            got=str(len(steps)),
+        )
     around = _around(pads, tensor.ndim)
     filler = check_scalar("dilation", padding_value, tensor.dtype, "padding_value")
 

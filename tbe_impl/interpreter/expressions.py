@@ -81,7 +81,9 @@ def evaluate(op: Operation, scope: Scope) -> tuple[Array, ...]:
         source = np.broadcast_to(found.value(body.source), sizes)
         if body.condition is not None:
             holds = np.broadcast_to(found.value(body.condition), sizes)
-            source = np.where(holds, source, np.asarray(identity(body.op, source.dtype), source.dtype))  # fmt: skip
+            source = np.where(
+                holds, source, np.asarray(identity(body.op, source.dtype), source.dtype)
+            )
         results.append(reduce(body.op, source, tuple(range(len(outer), len(sizes)))))
     return tuple(results)
 
@@ -122,7 +124,11 @@ class _Grid:
             found = FUNCTIONS[node.name].numpy(*(self.value(item) for item in node.args))
         # indices stay int64: a product of two of them may pass int32 on its way
         index = not is_float(node.dtype) and np.asarray(found).dtype == np.int64
-        return np.asarray(found) if index and node.dtype == "int32" else convert(np.asarray(found), scope.working(node.dtype))  # fmt: skip
+        return (
+            np.asarray(found)
+            if index and node.dtype == "int32"
+            else convert(np.asarray(found), scope.working(node.dtype))
+        )
 
     def _read(self, node: Read) -> Array:
         array = self.scope.arrays[id(node.tensor)]
@@ -135,7 +141,9 @@ class _Grid:
         if array.size == 0:
             return np.zeros(indices[0].shape, array.dtype)
         # what is read outside the tensor counts only where a select throws it away
-        clipped = [np.clip(index, 0, size - 1) for index, size in zip(indices, array.shape, strict=True)]  # fmt: skip
+        clipped = [
+            np.clip(index, 0, size - 1) for index, size in zip(indices, array.shape, strict=True)
+        ]
         found: Array = array[tuple(clipped)]
         return found
 

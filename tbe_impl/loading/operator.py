@@ -62,7 +62,10 @@ class Operator:
     ):
         self.name = getattr(function, "__name__", "operator")
         self.function, self.file = function, file
-        self._modules, self._search_path = modules if modules is not None else {}, tuple(search_path)  # fmt: skip
+        self._modules, self._search_path = (
+            modules if modules is not None else {},
+            tuple(search_path),
+        )
 
     def build(self, *arguments: Any, soc: str = "Ascend910A", **keywords: Any) -> Kernel:
         """Runs the operator function and makes a kernel of what it built.
@@ -115,8 +118,12 @@ class Operator:
         return kernel
 
     def build_for_device(
-        self, directory: str | os.PathLike[str], *arguments: Any, soc: str = "Ascend910A", **keywords: Any
-    ) -> tuple[Path, ...]:  # fmt: skip
+        self,
+        directory: str | os.PathLike[str],
+        *arguments: Any,
+        soc: str = "Ascend910A",
+        **keywords: Any,
+    ) -> tuple[Path, ...]:
         """Hands the operator to a real toolkit; the files that it wrote below `directory`. Untested without one.
 
         Raises:
@@ -130,7 +137,9 @@ class Operator:
     def _parameters(self) -> Mapping[str, inspect.Parameter]:
         return _parameters(self.function)
 
-    def _with_kernel_name(self, arguments: Sequence[Any], keywords: dict[str, Any]) -> dict[str, Any]:  # fmt: skip
+    def _with_kernel_name(
+        self, arguments: Sequence[Any], keywords: dict[str, Any]
+    ) -> dict[str, Any]:
         parameters = self._parameters
         place = list(parameters).index("kernel_name") if "kernel_name" in parameters else -1
         if place < 0 or place < len(arguments) or "kernel_name" in keywords:
@@ -168,9 +177,14 @@ def load_operator(
     modules: dict[str, types.ModuleType] = {}
     importlib.invalidate_caches()
     # platform questions that a file asks while it is imported have to be answered for some chip
-    with compat.installed(soc="Ascend910A") as session, _in_place(modules, [*places, str(file.parent)]):  # fmt: skip
+    with (
+        compat.installed(soc="Ascend910A") as session,
+        _in_place(modules, [*places, str(file.parent)]),
+    ):
         module = _import(file, places)
-        registered = [item for item in session.registrations if item.file and Path(item.file) == file]  # fmt: skip
+        registered = [
+            item for item in session.registrations if item.file and Path(item.file) == file
+        ]
         found = _choose(module, function, file, registered)
     return Operator(found, file=file, modules=modules, search_path=[*places, str(file.parent)])
 
@@ -342,9 +356,13 @@ def _choose(
     raise InputError(
         "which function is the operator is not clear",
         place=str(file),
-        expected=f"function= one of {', '.join(takes_name or own)}" if own else "a file that defines a function",
-        remedy=None if own else "Put what the script does into a function: def operator(x, y, kernel_name=\"operator\")",
-    )  # fmt: skip
+        expected=f"function= one of {', '.join(takes_name or own)}"
+        if own
+        else "a file that defines a function",
+        remedy=None
+        if own
+        else 'Put what the script does into a function: def operator(x, y, kernel_name="operator")',
+    )
 
 
 def _names_of(file: Path) -> set[str]:

@@ -94,7 +94,13 @@ def homes_of(file: str, package: str) -> Mapping[str, tuple[str, str]]:
             parts = package.split(".")
             base = parts[: len(parts) - node.level + 1] if node.level else []
             home = ".".join([*base, *([node.module] if node.module else [])])
-            found.update({item.asname or item.name: (home, item.name) for item in node.names if item.name != "*"})  # fmt: skip
+            found.update(
+                {
+                    item.asname or item.name: (home, item.name)
+                    for item in node.names
+                    if item.name != "*"
+                }
+            )
         elif not _says_nothing(node):
             return {}
     return found if len(found) >= MANY else {}
@@ -104,4 +110,6 @@ def _says_nothing(node: ast.stmt) -> bool:
     """A text, a plain import, or an assignment to a name of Python's own such as ``__all__``."""
     if isinstance(node, ast.Assign):
         return all(isinstance(item, ast.Name) and item.id.startswith("__") for item in node.targets)
-    return isinstance(node, ast.Import) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))  # fmt: skip
+    return isinstance(node, ast.Import) or (
+        isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    )

@@ -15,7 +15,18 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-ROLES = ("input", "inputs", "output", "outputs", "shape", "shapes", "dtype", "attribute", "name", "flag")  # fmt: skip
+ROLES = (
+    "input",
+    "inputs",
+    "output",
+    "outputs",
+    "shape",
+    "shapes",
+    "dtype",
+    "attribute",
+    "name",
+    "flag",
+)
 FLAGS = {"need_build": True, "need_print": False}
 """Parameters of the oldest operators, and what they are given when they have no default."""
 _ATTRIBUTES = re.compile(
@@ -23,11 +34,17 @@ _ATTRIBUTES = re.compile(
     r"\w*size\w*|\w*mode|pads?|paddings?|strides?|ksizes?|window|dilat\w+|trans\w*|offsets?|begin|end|src_t\w*|dst_t\w*|"
     r"is_\w+|use_\w+|exclusive|reverse|block_\w+|depth|negative_slope|rate|\w*_scale|origin_shape)\Z"
 )
-_OUTPUTS = re.compile(r"(output\w*|out|out_\w+|\w+_out|\w+_output|y|y\d|y_\w+|z|res|result\w*|dst|dst_\w+)\Z")  # fmt: skip
+_OUTPUTS = re.compile(
+    r"(output\w*|out|out_\w+|\w+_out|\w+_output|y|y\d|y_\w+|z|res|result\w*|dst|dst_\w+)\Z"
+)
 _KINDS = {
-    "required_input": ("input", True), "option_input": ("input", False), "dynamic_input": ("inputs", True),
-    "required_output": ("output", True), "option_output": ("output", False), "dynamic_output": ("outputs", True),
-}  # fmt: skip
+    "required_input": ("input", True),
+    "option_input": ("input", False),
+    "dynamic_input": ("inputs", True),
+    "required_output": ("output", True),
+    "option_output": ("output", False),
+    "dynamic_output": ("outputs", True),
+}
 
 
 @dataclass(frozen=True)
@@ -67,26 +84,34 @@ def roles_of(
     """
     plain = plain_function(function)
     found = [
-        Parameter(
-            item.name, "attribute", item.default is inspect.Parameter.empty, item.default
-        )
+        Parameter(item.name, "attribute", item.default is inspect.Parameter.empty, item.default)
         for item in inspect.signature(plain).parameters.values()
         if item.kind not in (item.VAR_POSITIONAL, item.VAR_KEYWORD)
-    ]  # fmt: skip
+    ]
     found = [_named(item) for item in found]
     kinds = _attribute(function, "parameter_kinds")
     if kinds:
         return tuple(_by_kind(item, kinds.get(item.name)) for item in found)
-    if any(_is_shape(item.name) for item in found[:1]) and any("dtype" in item.name or item.name.endswith("_type") for item in found):  # fmt: skip
+    if any(_is_shape(item.name) for item in found[:1]) and any(
+        "dtype" in item.name or item.name.endswith("_type") for item in found
+    ):
         return tuple(_oldest(item, attributes) for item in found)
     counts = _registered(_attribute(function, "operator_info"))
     if counts and len(counts) <= len(found):
         return tuple(
             replace(item, role=role, required=need) if item.role == "attribute" else item
-            for item, (role, need) in zip(found, [*counts, *[("attribute", item.required) for item in found[len(counts) :]]], strict=True)
-        )  # fmt: skip
+            for item, (role, need) in zip(
+                found,
+                [*counts, *[("attribute", item.required) for item in found[len(counts) :]]],
+                strict=True,
+            )
+        )
     types = _attribute(function, "parameter_types") or {}
-    plainly = [item.name for item in found if item.name in types and not _takes(types[item.name], dict, list)]  # fmt: skip
+    plainly = [
+        item.name
+        for item in found
+        if item.name in types and not _takes(types[item.name], dict, list)
+    ]
     uses = {**_uses(plain), **{name: "dict" for name in types if _takes(types[name], dict)}}
     return _guessed(found, uses, inputs, outputs, [*attributes, *plainly])
 
@@ -184,14 +209,23 @@ def _guessed(
     results = _results(tensors, inputs, outputs)
     short = inputs - len(tensors) + len(results)
     if short > 0 and not any(uses.get(item.name) == "list" for item in tensors):
-        spare = [item.name for item in found if item.default is None and item not in tensors and item.name not in attributes and not _ATTRIBUTES.match(item.name)]  # fmt: skip
+        spare = [
+            item.name
+            for item in found
+            if item.default is None
+            and item not in tensors
+            and item.name not in attributes
+            and not _ATTRIBUTES.match(item.name)
+        ]
         tensors = [item for item in found if item in tensors or item.name in spare[:short]]
     decided: dict[str, Parameter] = {}
     left = inputs
     for item in tensors:
         listed = uses.get(item.name) == "list"
         if item.name in results:
-            decided[item.name] = replace(item, role="outputs" if listed and outputs > 1 else "output")  # fmt: skip
+            decided[item.name] = replace(
+                item, role="outputs" if listed and outputs > 1 else "output"
+            )
         elif listed:
             decided[item.name] = replace(item, role="inputs")
             left = 0
@@ -201,9 +235,7 @@ def _guessed(
     return tuple(decided.get(item.name, item) for item in found)
 
 
-def _may_be_tensor(
-    item: Parameter, uses: Mapping[str, str], attributes: Collection[str]
-) -> bool:  # fmt: skip
+def _may_be_tensor(item: Parameter, uses: Mapping[str, str], attributes: Collection[str]) -> bool:
     if item.role != "attribute" or item.name in attributes:
         return False
     if uses.get(item.name) == "dict" or item.default == {}:
@@ -222,8 +254,14 @@ def _results(tensors: Sequence[Parameter], inputs: int, outputs: int) -> set[str
         return set(required[inputs : inputs + outputs])
     after = required[inputs:]
     if after:
-        return set(after) | {item.name for item in tensors if not item.required and _OUTPUTS.match(item.name)}  # fmt: skip
-    named = [item.name for item in tensors if not item.required and (_OUTPUTS.match(item.name) or item.default == {})]  # fmt: skip
+        return set(after) | {
+            item.name for item in tensors if not item.required and _OUTPUTS.match(item.name)
+        }
+    named = [
+        item.name
+        for item in tensors
+        if not item.required and (_OUTPUTS.match(item.name) or item.default == {})
+    ]
     if not named and len(required) > 1 and _OUTPUTS.match(required[-1]):
         return {required[-1]}
     return set(named)
@@ -237,7 +275,11 @@ def _uses(function: Callable[..., Any]) -> dict[str, str]:
         return {}
     found: dict[str, str] = {}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.attr == "get":  # fmt: skip
+        if (
+            isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and node.attr == "get"
+        ):
             found[node.value.id] = "dict"
         elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
             key = node.slice.value if isinstance(node.slice, ast.Constant) else None
@@ -247,7 +289,11 @@ def _uses(function: Callable[..., Any]) -> dict[str, str]:
                 found.setdefault(node.value.id, "list")
         elif isinstance(node, (ast.For, ast.comprehension)):
             walked = [node.iter]
-            if isinstance(node.iter, ast.Call) and isinstance(node.iter.func, ast.Name) and node.iter.func.id in ("enumerate", "reversed", "zip"):  # fmt: skip
+            if (
+                isinstance(node.iter, ast.Call)
+                and isinstance(node.iter.func, ast.Name)
+                and node.iter.func.id in ("enumerate", "reversed", "zip")
+            ):
                 walked = node.iter.args
             for item in walked:
                 if isinstance(item, ast.Name):

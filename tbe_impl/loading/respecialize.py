@@ -32,7 +32,9 @@ class Specialised:
         arguments, keywords: as the operator was called; some sizes in them are not known.
     """
 
-    def __init__(self, build: Callable[..., Any], arguments: Sequence[Any], keywords: dict[str, Any]):  # fmt: skip
+    def __init__(
+        self, build: Callable[..., Any], arguments: Sequence[Any], keywords: dict[str, Any]
+    ):
         self._build = build
         # operators write into their arguments
         self._arguments = tuple(map(_copy, arguments))
@@ -53,7 +55,11 @@ class Specialised:
             if not any(known):
                 raise
             return self._kernel(shapes, known)
-        return self._kernel(shapes, known) if found is not None and found.open_sizes and any(known) else found  # fmt: skip
+        return (
+            self._kernel(shapes, known)
+            if found is not None and found.open_sizes and any(known)
+            else found
+        )
 
     @property
     def is_needed(self) -> bool:
@@ -148,7 +154,9 @@ def _fill(found: Sequence[dict[str, Any]], shapes: Sequence[Shape]) -> bool:
         return False
     for item, shape in zip(found, shapes, strict=False):
         own = tuple(item["shape"])
-        fits = len(own) == len(shape) and all(size in (-1, real) for size, real in zip(own, shape, strict=True))  # fmt: skip
+        fits = len(own) == len(shape) and all(
+            size in (-1, real) for size, real in zip(own, shape, strict=True)
+        )
         if not fits and not _any_rank(item):
             return False
         _write(item, shape)
@@ -160,7 +168,9 @@ def _fill(found: Sequence[dict[str, Any]], shapes: Sequence[Shape]) -> bool:
         own = (-1,) * len(whole) if _any_rank(item) else tuple(item["shape"])
         # what an output's sizes are, the operator finds by itself; its description only must not be unknown
         like = whole if len(whole) == len(own) else (1,) * len(own)
-        _write(item, tuple(real if size < 0 else size for size, real in zip(own, like, strict=True)))  # fmt: skip
+        _write(
+            item, tuple(real if size < 0 else size for size, real in zip(own, like, strict=True))
+        )
     return True
 
 

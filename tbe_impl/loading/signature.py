@@ -126,7 +126,9 @@ def _written_over_inputs(schedule: Any, outputs: int) -> int:
     count = 0
     for stage in schedule.record().stages:
         for one in stage.directives:
-            count += one.name == "reused_by" or (one.name == "pragma" and "replace_output" in one.value)  # fmt: skip
+            count += one.name == "reused_by" or (
+                one.name == "pragma" and "replace_output" in one.value
+            )
     return count if count < outputs else 0
 
 
@@ -167,10 +169,25 @@ def _matched(
     for tensor in tensors:
         own = static_shape(tensor)
         merged = len(merged_variables(tensor.shape))
-        following = next((index for index in range(place, len(declared)) if _fits(own, declared[index], merged)), None)  # fmt: skip
+        following = next(
+            (index for index in range(place, len(declared)) if _fits(own, declared[index], merged)),
+            None,
+        )
         if following is None:
-            following = next((index for index in range(place, len(declared)) if _filled_up(own, declared[index])), None)  # fmt: skip
-        if following is None and others is not None and place < len(declared) - others and _begins(own, declared[place], any_size=id(tensor) in unread):  # fmt: skip
+            following = next(
+                (
+                    index
+                    for index in range(place, len(declared))
+                    if _filled_up(own, declared[index])
+                ),
+                None,
+            )
+        if (
+            following is None
+            and others is not None
+            and place < len(declared) - others
+            and _begins(own, declared[place], any_size=id(tensor) in unread)
+        ):
             following = place
         if following is None:
             found.append(own if own is not None else tuple(-1 for _ in tensor.shape))
@@ -200,7 +217,12 @@ def _begins(own: tuple[int, ...] | None, declared: tuple[int, ...], *, any_size:
 
 def _filled_up(own: tuple[int, ...] | None, declared: tuple[int, ...]) -> bool:
     """Whether a row was lengthened to whole blocks of the matrix unit, as biases are."""
-    return own is not None and len(own) == 1 and len(declared) == 1 and own[0] == blocks_of(declared[0]) * BLOCK  # fmt: skip
+    return (
+        own is not None
+        and len(own) == 1
+        and len(declared) == 1
+        and own[0] == blocks_of(declared[0]) * BLOCK
+    )
 
 
 def _elements(shape: Sequence[int]) -> int:
@@ -220,9 +242,12 @@ def described(value: Any) -> Any:
     for size in value["shape"]:
         if not hasattr(size, "__index__"):
             raise InputError(
-                "a size is no whole number", place="shape", expected="whole numbers, -1 for one that is known late",
-                got=repr(tuple(value["shape"])), remedy="What a size may be goes into range: [(1, 16), …]",
-            )  # fmt: skip
+                "a size is no whole number",
+                place="shape",
+                expected="whole numbers, -1 for one that is known late",
+                got=repr(tuple(value["shape"])),
+                remedy="What a size may be goes into range: [(1, 16), …]",
+            )
     return {
         **value,
         "shape": tuple(value["shape"]),

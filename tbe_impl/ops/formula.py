@@ -39,7 +39,9 @@ class Formula:
     @cached_property
     def attributes(self) -> Mapping[str, Any]:
         """Attributes with their defaults; `inspect.Parameter.empty` for one without."""
-        found = {item.name: item.default for item in self._parameters if item.kind is item.KEYWORD_ONLY}  # fmt: skip
+        found = {
+            item.name: item.default for item in self._parameters if item.kind is item.KEYWORD_ONLY
+        }
         return MappingProxyType(found)
 
     @cached_property
@@ -49,4 +51,6 @@ class Formula:
     def __call__(self, *arrays: Any, **attributes: Any) -> Any:
         """The outputs. Attributes that the formula does not have, such as an operator's hints for tiling, are left out."""
         given = {self.also.get(name, name): value for name, value in attributes.items()}
-        return self.function(*arrays, **{name: value for name, value in given.items() if name in self.attributes})  # fmt: skip
+        return self.function(
+            *arrays, **{name: value for name, value in given.items() if name in self.attributes}
+        )

@@ -17,13 +17,30 @@ from tbe_impl.ops.formulas_training import TRAINING
 
 SAME: Mapping[str, str] = MappingProxyType(
     {
-        "softmax_v2": "softmax", "log_softmax_v2": "log_softmax", "softsign_v2": "softsign", "softplus_v2": "softplus_beta",
-        "real_div": "div", "sgd": "apply_sgd", "fast_gelu": "fast_gelu", "silu": "swish", "hswish": "hard_swish",
-        "clip": "clip_by_value", "where": "select", "inv": "reciprocal", "rint": "round", "huber": "huber_loss",
-        "softmax_cross_entropy": "softmax_cross_entropy_with_logits", "rms_prop": "apply_rms_prop", "adam": "apply_adam",
-        "momentum": "apply_momentum", "adagrad": "apply_adagrad", "subtract": "sub", "multiply": "mul", "divide": "div",
+        "softmax_v2": "softmax",
+        "log_softmax_v2": "log_softmax",
+        "softsign_v2": "softsign",
+        "softplus_v2": "softplus_beta",
+        "real_div": "div",
+        "sgd": "apply_sgd",
+        "fast_gelu": "fast_gelu",
+        "silu": "swish",
+        "hswish": "hard_swish",
+        "clip": "clip_by_value",
+        "where": "select",
+        "inv": "reciprocal",
+        "rint": "round",
+        "huber": "huber_loss",
+        "softmax_cross_entropy": "softmax_cross_entropy_with_logits",
+        "rms_prop": "apply_rms_prop",
+        "adam": "apply_adam",
+        "momentum": "apply_momentum",
+        "adagrad": "apply_adagrad",
+        "subtract": "sub",
+        "multiply": "mul",
+        "divide": "div",
     }
-)  # fmt: skip
+)
 """Another name of an operator → the name of its formula."""
 
 _OWN = {**ELEMENTWISE, **ARRAYS, **TRAINING}

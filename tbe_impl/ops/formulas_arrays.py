@@ -49,16 +49,22 @@ def _l2_normalize(x: Any, *, axis: Any = -1, eps: float = 1e-4) -> Any:
     return x / np.sqrt(np.maximum(total, eps))
 
 
-def _layer_norm(x: Any, gamma: Any, beta: Any, *, begin_norm_axis: int = -1, epsilon: float = 1e-12) -> Any:  # fmt: skip
+def _layer_norm(
+    x: Any, gamma: Any, beta: Any, *, begin_norm_axis: int = -1, epsilon: float = 1e-12
+) -> Any:
     axes = tuple(range(begin_norm_axis % x.ndim, x.ndim))
     mean, variance = x.mean(axis=axes, keepdims=True), x.var(axis=axes, keepdims=True)
     return (x - mean) / np.sqrt(variance + epsilon) * gamma + beta, mean, variance
 
 
-def _layer_norm_grad(dy: Any, x: Any, variance: Any, mean: Any, gamma: Any, *, epsilon: float = 1e-12) -> Any:  # fmt: skip
+def _layer_norm_grad(
+    dy: Any, x: Any, variance: Any, mean: Any, gamma: Any, *, epsilon: float = 1e-12
+) -> Any:
     root = 1 / np.sqrt(variance + epsilon)
     normal, scaled = (x - mean) * root, dy * gamma
-    rest = scaled - scaled.mean(-1, keepdims=True) - normal * (scaled * normal).mean(-1, keepdims=True)  # fmt: skip
+    rest = (
+        scaled - scaled.mean(-1, keepdims=True) - normal * (scaled * normal).mean(-1, keepdims=True)
+    )
     before = tuple(range(x.ndim - 1))
     return rest * root, (dy * normal).sum(before), dy.sum(before)
 
@@ -67,7 +73,9 @@ def _channel(x: Any, values: Any) -> Any:
     return np.reshape(values, (1, -1, *[1] * (x.ndim - 2)))
 
 
-def _batch_norm_infer(x: Any, scale: Any, offset: Any, mean: Any, variance: Any, *, epsilon: float = 1e-5) -> Any:  # fmt: skip
+def _batch_norm_infer(
+    x: Any, scale: Any, offset: Any, mean: Any, variance: Any, *, epsilon: float = 1e-5
+) -> Any:
     normal = (x - _channel(x, mean)) / np.sqrt(_channel(x, variance) + epsilon)
     return normal * _channel(x, scale) + _channel(x, offset)
 
@@ -97,30 +105,32 @@ def _tile(x: Any, *, multiples: Sequence[int]) -> Any:
     return np.tile(x, tuple(multiples))
 
 
-ARRAYS: Mapping[str, Formula] = MappingProxyType({
-    "reduce_sum": _reduction(np.sum),
-    "reduce_mean": _reduction(np.mean),
-    "reduce_max": _reduction(np.max),
-    "reduce_min": _reduction(np.min),
-    "reduce_prod": _reduction(np.prod),
-    "reduce_all": _reduction(lambda x, **how: np.all(x != 0, **how).astype(np.int8)),
-    "reduce_any": _reduction(lambda x, **how: np.any(x != 0, **how).astype(np.int8)),
-    "softmax": Formula(softmax, _AXIS),
-    "log_softmax": Formula(lambda x, *, axis=-1: x - _logsumexp(x, axis=axis), _AXIS),
-    "logsumexp": Formula(_logsumexp, _AXIS),
-    "softmax_grad": Formula(_softmax_grad, _AXIS),
-    "l2_normalize": Formula(_l2_normalize, _AXIS),
-    "layer_norm": Formula(_layer_norm),
-    "layer_norm_grad": Formula(_layer_norm_grad),
-    "batch_norm_infer": Formula(_batch_norm_infer),
-    "instance_norm": Formula(_instance_norm),
-    "l2_loss": Formula(lambda x: (x * x).sum() / 2),
-    "tile": Formula(_tile),
-    "concat": Formula(lambda *xs, concat_dim: np.concatenate(xs, axis=concat_dim)),
-    "split": Formula(_split),
-    "transpose": Formula(lambda x, *, perm: np.transpose(x, perm)),
-    "gather": Formula(lambda x, indices: np.take(x, indices, axis=0)),
-    "unsorted_segment_sum": Formula(_segment_sum),
-    "one_hot": Formula(_one_hot),
-})  # fmt: skip
+ARRAYS: Mapping[str, Formula] = MappingProxyType(
+    {
+        "reduce_sum": _reduction(np.sum),
+        "reduce_mean": _reduction(np.mean),
+        "reduce_max": _reduction(np.max),
+        "reduce_min": _reduction(np.min),
+        "reduce_prod": _reduction(np.prod),
+        "reduce_all": _reduction(lambda x, **how: np.all(x != 0, **how).astype(np.int8)),
+        "reduce_any": _reduction(lambda x, **how: np.any(x != 0, **how).astype(np.int8)),
+        "softmax": Formula(softmax, _AXIS),
+        "log_softmax": Formula(lambda x, *, axis=-1: x - _logsumexp(x, axis=axis), _AXIS),
+        "logsumexp": Formula(_logsumexp, _AXIS),
+        "softmax_grad": Formula(_softmax_grad, _AXIS),
+        "l2_normalize": Formula(_l2_normalize, _AXIS),
+        "layer_norm": Formula(_layer_norm),
+        "layer_norm_grad": Formula(_layer_norm_grad),
+        "batch_norm_infer": Formula(_batch_norm_infer),
+        "instance_norm": Formula(_instance_norm),
+        "l2_loss": Formula(lambda x: (x * x).sum() / 2),
+        "tile": Formula(_tile),
+        "concat": Formula(lambda *xs, concat_dim: np.concatenate(xs, axis=concat_dim)),
+        "split": Formula(_split),
+        "transpose": Formula(lambda x, *, perm: np.transpose(x, perm)),
+        "gather": Formula(lambda x, indices: np.take(x, indices, axis=0)),
+        "unsorted_segment_sum": Formula(_segment_sum),
+        "one_hot": Formula(_one_hot),
+    }
+)
 """By the operator's name."""

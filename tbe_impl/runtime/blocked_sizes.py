@@ -49,7 +49,9 @@ def real_size(size: Expr, known: Mapping[Key, int]) -> int | None:
 
 def filled_up(array: np.ndarray, shape: Sequence[int]) -> np.ndarray:
     """An array with zeros behind the last element of each axis."""
-    return np.pad(array, [(0, wanted - own) for wanted, own in zip(shape, array.shape, strict=True)])  # fmt: skip
+    return np.pad(
+        array, [(0, wanted - own) for wanted, own in zip(shape, array.shape, strict=True)]
+    )
 
 
 def cut(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

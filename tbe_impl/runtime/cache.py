@@ -4,6 +4,8 @@ A directory per key, ``<key[:2]>/<key>/`` with ``kernel.so`` and ``meta.json``, 
 renamed into it; whoever loses a race throws its own away. A place that cannot be used (read-only, full, a file, a
 dangling link, mounted noexec, another user's) is replaced, with one warning, by a private directory that goes with the
 process.
+
+One file of more than 500 lines: it is one store with its rules of publishing and eviction.
 """
 
 from __future__ import annotations
@@ -484,7 +486,9 @@ def say_not_kept(place: Path, reason: str) -> None:
     if whole in _warned:
         return
     _warned.add(whole)
-    _log.warning("kernels are not kept: %s (set %s to another directory)", reason, environment.CACHE_DIR.name)  # fmt: skip
+    _log.warning(
+        "kernels are not kept: %s (set %s to another directory)", reason, environment.CACHE_DIR.name
+    )
 
 
 def _delete(path: Path) -> None:

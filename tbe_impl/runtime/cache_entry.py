@@ -82,7 +82,9 @@ def read_file(directory: int, name: str, place: Path | str, limit: int) -> bytes
         if status.st_size > limit:
             raise CacheError("is too large", place=path, got=f"{status.st_size} bytes")
         content = os.read(handle, status.st_size)
-        while len(content) < status.st_size and (more := os.read(handle, status.st_size - len(content))):  # fmt: skip
+        while len(content) < status.st_size and (
+            more := os.read(handle, status.st_size - len(content))
+        ):
             content += more
         return content
     finally:

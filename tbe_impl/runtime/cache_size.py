@@ -29,7 +29,9 @@ def add(root: Path, stored: int) -> int | None:
     except CacheError:
         return None
     try:
-        file = os.open(NAME, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)  # fmt: skip
+        file = os.open(
+            NAME, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory
+        )
         try:
             os.write(file, b"%d\n" % stored)
         finally:

@@ -29,9 +29,18 @@ _made: list[str] = []
 _too_slow: set[str] = set()
 """Keys of kernels that took too long in this process: nobody waits for one twice."""
 FLAGS = (
-    "-std=gnu11", "-O3", "-g1", "-fPIC", "-shared", "-fwrapv", "-fno-strict-aliasing", "-fno-math-errno",
-    "-fno-trapping-math", "-Wno-psabi", "-Werror=implicit-function-declaration",
-)  # fmt: skip
+    "-std=gnu11",
+    "-O3",
+    "-g1",
+    "-fPIC",
+    "-shared",
+    "-fwrapv",
+    "-fno-strict-aliasing",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-Wno-psabi",
+    "-Werror=implicit-function-declaration",
+)
 """No -ffast-math: NaN, inf and signed zeros have to survive."""
 NO_CLONES = "-fno-ipa-cp-clone"
 """A nest that is called with other constants by one thread than by several would be compiled twice, which takes half as long again
@@ -126,7 +135,9 @@ def recipe(digest: str, *, options: Sequence[str] = ()) -> Recipe:
     if sys.platform == "darwin":
         flags.append("-Wl,-undefined,dynamic_lookup")
     flags += options
-    key = KernelCache.key(source=digest, headers=_headers(), compiler=compiler.identity, flags=flags)  # fmt: skip
+    key = KernelCache.key(
+        source=digest, headers=_headers(), compiler=compiler.identity, flags=flags
+    )
     return Recipe(compiler, tuple(flags), key)
 
 
@@ -207,7 +218,11 @@ def can_be_together(texts: Sequence[tuple[str, Sequence[str]]]) -> bool:
     """Whether no two have a symbol in common, all begin with the same headers, and none defines anything behind them."""
     symbols = [one for _, own in texts for one in own]
     heads, bodies = zip(*(_parts(source) for source, _ in texts), strict=True)
-    return len(set(symbols)) == len(symbols) and len(set(heads)) == 1 and not any(map(_DEFINES.search, bodies))  # fmt: skip
+    return (
+        len(set(symbols)) == len(symbols)
+        and len(set(heads)) == 1
+        and not any(map(_DEFINES.search, bodies))
+    )
 
 
 _DEFINES = re.compile(r"^#\s*(?!pragma)", re.MULTILINE)
@@ -259,17 +274,25 @@ def _compile(how: Recipe, source: str, target: Path, store: KernelCache) -> None
         flags = [*how.flags, f"-I{INCLUDE}"]
         command = [*flags, "-o", str(target), str(text), "-lm", "-lpthread"]
         head = precompiled_headers.head_of(source, how.compiler)
-        key = KernelCache.key(head=head, headers=_headers(), compiler=how.compiler.identity, flags=how.flags)  # fmt: skip
+        key = KernelCache.key(
+            head=head, headers=_headers(), compiler=how.compiler.identity, flags=how.flags
+        )
         read = precompiled_headers.find(key, head, how.compiler, flags, store) if head else None
         try:
-            run(how.compiler, [*(precompiled_headers.use(read, head, place) if read else ()), *command], place)  # fmt: skip
+            run(
+                how.compiler,
+                [*(precompiled_headers.use(read, head, place) if read else ()), *command],
+                place,
+            )
         except CompileError as error:
             if read is None:
                 raise
             run(how.compiler, command, place)
             precompiled_headers.give_up(key, error)
         if target.is_symlink() or not target.is_file():
-            raise CompileError("the C compiler left no library", place=" ".join(how.compiler.command))  # fmt: skip
+            raise CompileError(
+                "the C compiler left no library", place=" ".join(how.compiler.command)
+            )
 
 
 def _took_too_long(compiler: Compiler) -> CompileError:

@@ -62,7 +62,9 @@ def _what_is_cut(content: bytes) -> str:
         return ""
     if len(content) < 64:
         return "a header that is cut off"
-    kind, parts, sections, each, count, section, number = struct.unpack_from("<16xH14xQQ6xHHHH", content)  # fmt: skip
+    kind, parts, sections, each, count, section, number = struct.unpack_from(
+        "<16xH14xQQ6xHHHH", content
+    )
     if kind != _SHARED:
         return "another kind of file"
     if parts + each * count > len(content) or sections + section * number > len(content):

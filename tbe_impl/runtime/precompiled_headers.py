@@ -39,7 +39,9 @@ def head_of(source: str, compiler: Compiler) -> str:
     return found[0] if found else ""
 
 
-def find(key: str, head: str, compiler: Compiler, flags: Sequence[str], store: KernelCache) -> Path | None:  # fmt: skip
+def find(
+    key: str, head: str, compiler: Compiler, flags: Sequence[str], store: KernelCache
+) -> Path | None:
     """Where they lie, made at the second time that a process asks; None where there are none.
 
     Args:
@@ -63,13 +65,15 @@ def find(key: str, head: str, compiler: Compiler, flags: Sequence[str], store: K
     return found
 
 
-def _made(key: str, head: str, compiler: Compiler, flags: Sequence[str], store: KernelCache) -> Path | None:  # fmt: skip
+def _made(
+    key: str, head: str, compiler: Compiler, flags: Sequence[str], store: KernelCache
+) -> Path | None:
     def make(target: Path) -> None:
         with tempfile.TemporaryDirectory(prefix="tbe_impl-", dir=target.parent) as directory:
             text = Path(directory) / NAME
             text.write_text(head, "utf-8")
             own = [flag for flag in flags if flag != "-shared"]
-            run(compiler, [*own, "-x", "c-header", "-o", str(target), str(text)], text.parent)  # fmt: skip
+            run(compiler, [*own, "-x", "c-header", "-o", str(target), str(text)], text.parent)
 
     try:
         return store.get_or_build(key, make)

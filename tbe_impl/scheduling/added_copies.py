@@ -12,8 +12,15 @@ from tbe_impl.dsl.tensor import Operation, Tensor, WordUse
 from tbe_impl.scheduling.records import Fuse, Split
 
 
-def like(op: Operation, name: str, axis: Sequence[IterVar], body: Sequence[Expr], *, tag: str = "",
-         word: WordUse | None = None) -> Operation:  # fmt: skip
+def like(
+    op: Operation,
+    name: str,
+    axis: Sequence[IterVar],
+    body: Sequence[Expr],
+    *,
+    tag: str = "",
+    word: WordUse | None = None,
+) -> Operation:
     """An operation with the outputs of `op` and another body."""
     return Operation(
         op.kind if not body else "compute",
@@ -38,8 +45,15 @@ def copy_of(tensor: Tensor, scope: str) -> Operation:
     """An operation that copies a tensor into a memory."""
     axes = fresh_axes(tensor)
     name = f"{tensor.name}.{scope}"
-    return Operation("compute", name, [tensor.shape], [tensor.dtype], axis=axes,
-                     body=[Read(tensor, axes)], location=tensor.op.location)  # fmt: skip
+    return Operation(
+        "compute",
+        name,
+        [tensor.shape],
+        [tensor.dtype],
+        axis=axes,
+        body=[Read(tensor, axes)],
+        location=tensor.op.location,
+    )
 
 
 def moved_into(op: Operation, scope: str) -> tuple[Operation, Operation]:
@@ -54,9 +68,15 @@ def moved_into(op: Operation, scope: str) -> tuple[Operation, Operation]:
     body = [substitute(expression, values) for expression in op.body]
     computed = like(op, name, axes, body, tag=op.tag, word=op.word)
     copied = [Read(tensor, op.axis or fresh_axes(tensor)) for tensor in computed.outputs]
-    back = Operation("compute", op.name, [tensor.shape for tensor in op.outputs], [read.dtype for read in copied],
-                     axis=op.axis or [index for index in copied[0].indices if isinstance(index, IterVar)], body=copied,
-                     location=op.location)  # fmt: skip
+    back = Operation(
+        "compute",
+        op.name,
+        [tensor.shape for tensor in op.outputs],
+        [read.dtype for read in copied],
+        axis=op.axis or [index for index in copied[0].indices if isinstance(index, IterVar)],
+        body=copied,
+        location=op.location,
+    )
     return computed, back
 
 
@@ -85,8 +105,12 @@ def values_of_axes(relations: Sequence[Split | Fuse]) -> dict[int, Expr]:
 
 
 def factored(
-    op: Operation, leaves: Sequence[IterVar], relations: Sequence[Split | Fuse], loop: IterVar, position: int
-) -> tuple[Operation, Operation]:  # fmt: skip
+    op: Operation,
+    leaves: Sequence[IterVar],
+    relations: Sequence[Split | Fuse],
+    loop: IterVar,
+    position: int,
+) -> tuple[Operation, Operation]:
     """A reduction in two steps.
 
     Args:
@@ -99,8 +123,11 @@ def factored(
         The first step, and the second, which has the axes of `op`.
     """
     values = values_of_axes(relations)
-    values = {key: value for key, value in values.items()
-              if any(key == id(axis) for axis in op.reduce_axis)}  # fmt: skip
+    values = {
+        key: value
+        for key, value in values.items()
+        if any(key == id(axis) for axis in op.reduce_axis)
+    }
     axes = [IterVar(axis.dom, axis.name, axis.kind) for axis in op.axis]
     new = IterVar(Range(loop.extent), loop.name, "data")
     renamed: dict[int, Expr] = {id(old): one for old, one in zip(op.axis, axes, strict=True)}
@@ -131,12 +158,23 @@ def factored(
         bodies.append(Reduce(expression.op, source, inner, condition) if inner else source)
     shape = list(op.outputs[0].shape)
     shape.insert(place, new.extent)
-    first = Operation("compute", f"{op.name}.rf", [tuple(shape)] * len(bodies), [body.dtype for body in bodies],
-                      axis=[*axes[:place], new, *axes[place:]], body=bodies, tag=op.tag, location=op.location)  # fmt: skip
+    first = Operation(
+        "compute",
+        f"{op.name}.rf",
+        [tuple(shape)] * len(bodies),
+        [body.dtype for body in bodies],
+        axis=[*axes[:place], new, *axes[place:]],
+        body=bodies,
+        tag=op.tag,
+        location=op.location,
+    )
     over = IterVar(Range(loop.extent), f"{loop.name}.v", "reduce")
     index = [*op.axis[:place], over, *op.axis[place:]]
-    second = [Reduce(old.op, Read(tensor, index), [over]) for old, tensor in zip(op.body, first.outputs, strict=True)
-              if isinstance(old, Reduce)]  # fmt: skip
+    second = [
+        Reduce(old.op, Read(tensor, index), [over])
+        for old, tensor in zip(op.body, first.outputs, strict=True)
+        if isinstance(old, Reduce)
+    ]
     return first, like(op, op.name, op.axis, second, tag=op.tag)
 
 

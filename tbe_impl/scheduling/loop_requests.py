@@ -215,7 +215,11 @@ def _replaced(loop: AskedLoop, fused: IterVar, parts: Sequence[Part]) -> AskedLo
 def _whole(parts: Sequence[Part]) -> tuple[Part, ...]:
     """Parts of a fused loop, without blocks that are followed by their own steps."""
     following = (*parts[1:], None)
-    return tuple(one for one, other in zip(parts, following, strict=True) if other is None or one.axis is not other.axis)  # fmt: skip
+    return tuple(
+        one
+        for one, other in zip(parts, following, strict=True)
+        if other is None or one.axis is not other.axis
+    )
 
 
 def _joined(loops: Sequence[AskedLoop]) -> list[AskedLoop]:

@@ -97,15 +97,19 @@ class Schedule:
         if found is None:
             known = isinstance(op, Operation)
             raise InputError(
-                f"{op.name} is not part of this schedule" if known else "a schedule is asked by tensor",
+                f"{op.name} is not part of this schedule"
+                if known
+                else "a schedule is asked by tensor",
                 place=str(here()),
                 expected=f"one of {', '.join(stage.op.name for stage in self._stages)}",
                 got=op.name if known else repr(key),
                 remedy="create_schedule takes the operations of every output" if known else None,
-            )  # fmt: skip
+            )
         return found
 
-    def cache_read(self, tensor: Tensor, scope: str, readers: Any, layout_change: bool = False) -> Tensor:  # fmt: skip
+    def cache_read(
+        self, tensor: Tensor, scope: str, readers: Any, layout_change: bool = False
+    ) -> Tensor:
         """A copy of a tensor in another memory, which some stages read instead of it.
 
         Args:
@@ -169,8 +173,11 @@ class Schedule:
                 got=f"{len(given)}",
             )
         if stage.op.kind == "placeholder":
-            raise InputError(f"cache_write of {stage.op.name}: nothing computes an input", place=place,
-                             remedy="cache_read copies an input")  # fmt: skip
+            raise InputError(
+                f"cache_write of {stage.op.name}: nothing computes an input",
+                place=place,
+                remedy="cache_read copies an input",
+            )
         computed, back = moved_into(stage.op, scope)
         copy = Stage(computed, None, is_output=False, made_by="cache_write")
         copy.scope, copy.scope_place = scope, place
@@ -196,15 +203,22 @@ class Schedule:
         stage = self._stage(tensor)
         axes, positions = _listed(axis), _listed(factor_axis)
         if len(axes) != 1:
-            raise InputError(f"rfactor of {tensor.name} takes one loop at a time", place=place,
-                             expected="one reduce loop", got=str(len(axes)),
-                             remedy="fuse the loops first")  # fmt: skip
+            raise InputError(
+                f"rfactor of {tensor.name} takes one loop at a time",
+                place=place,
+                expected="one reduce loop",
+                got=str(len(axes)),
+                remedy="fuse the loops first",
+            )
         stage._position(axes[0], "rfactor", place)
         reduces = bool(stage.op.body) and all(isinstance(body, Reduce) for body in stage.op.body)
         if not reduces or axes[0].kind != "reduce":
-            raise InputError(f"rfactor of {tensor.name}: {axes[0].name} is no reduce loop", place=place,
-                             expected="a loop made of schedule[…].op.reduce_axis",
-                             got=axes[0].name)  # fmt: skip
+            raise InputError(
+                f"rfactor of {tensor.name}: {axes[0].name} is no reduce loop",
+                place=place,
+                expected="a loop made of schedule[…].op.reduce_axis",
+                got=axes[0].name,
+            )
         roots = roots_of(stage.record())
         mixed = [
             leaf
@@ -212,9 +226,13 @@ class Schedule:
             if len({root.kind for root in roots.get(id(leaf), ())}) > 1
         ]
         if mixed:
-            raise InputError(f"rfactor of {tensor.name}: {mixed[0].name} goes over results as well", place=place,
-                             expected="loops over what is reduced, and over nothing else", got=mixed[0].name,
-                             remedy="Fuse what is reduced with nothing but what is reduced")  # fmt: skip
+            raise InputError(
+                f"rfactor of {tensor.name}: {mixed[0].name} goes over results as well",
+                place=place,
+                expected="loops over what is reduced, and over nothing else",
+                got=mixed[0].name,
+                remedy="Fuse what is reduced with nothing but what is reduced",
+            )
         first, second = factored(
             stage.op, stage.leaf_iter_vars, stage.relations, axes[0], int(positions[0])
         )
@@ -224,10 +242,14 @@ class Schedule:
         self._replace(stage, second)
         return first.outputs[0] if first.num_outputs == 1 else list(first.outputs)
 
-    def read_instead(self, readers: Iterable[Operation], made: Operation, copies: Sequence[Tensor]) -> None:  # fmt: skip
+    def read_instead(
+        self, readers: Iterable[Operation], made: Operation, copies: Sequence[Tensor]
+    ) -> None:
         """Stages read copies from now on, where they read what `made` makes."""
         versions = self._stage(made).versions
-        tensors = {id(old): new for op in versions for old, new in zip(op.outputs, copies, strict=True)}  # fmt: skip
+        tensors = {
+            id(old): new for op in versions for old, new in zip(op.outputs, copies, strict=True)
+        }
         for reader in readers:
             stage = self._stage(reader)
             if any(id(read) in tensors for read in stage.op.input_tensors):
@@ -313,7 +335,9 @@ def create_schedule(ops: Any) -> Schedule:
                 got=type(item).__name__,
             )
     if not tensors:
-        raise InputError("create_schedule takes at least one operation", place=str(here()), got="none")  # fmt: skip
+        raise InputError(
+            "create_schedule takes at least one operation", place=str(here()), got="none"
+        )
     return Schedule(list({id(tensor): tensor for tensor in tensors}.values()))
 
 

@@ -94,8 +94,12 @@ class Stage:
         return tuple(self._relations)
 
     def split(
-        self, parent: IterVar, factor: Any = None, nparts: Any = None, tail_strategy: str = "guard_with_if"
-    ) -> tuple[IterVar, IterVar]:  # fmt: skip
+        self,
+        parent: IterVar,
+        factor: Any = None,
+        nparts: Any = None,
+        tail_strategy: str = "guard_with_if",
+    ) -> tuple[IterVar, IterVar]:
         """``parent = outer · factor + inner``.
 
         Args:
@@ -275,8 +279,12 @@ class Stage:
     def bind(self, ivar: IterVar, thread_ivar: IterVar) -> None:
         """The steps of a loop are shared out to the cores."""
         if not isinstance(thread_ivar, IterVar):
-            raise InputError(f"bind of {_name(ivar)} takes an axis of cores", place=str(here()),
-                             expected='thread_axis("blockIdx.x")', got=repr(thread_ivar))  # fmt: skip
+            raise InputError(
+                f"bind of {_name(ivar)} takes an axis of cores",
+                place=str(here()),
+                expected='thread_axis("blockIdx.x")',
+                got=repr(thread_ivar),
+            )
         self._record("bind", (ivar, thread_ivar), {})
 
     def pragma(self, var: IterVar, pragma_type: str, pragma_value: Any = None, *more: Any) -> None:
@@ -316,11 +324,19 @@ class Stage:
         if name in ("buffer_align", "buffer_tile"):
             for pair in value:
                 if not isinstance(pair, (list, tuple)) or len(pair) != 2:
-                    raise InputError(f"{name} of {self.op.name} takes one pair for each axis", place=place,
-                                     expected="(least, extent), each a number or None", got=repr(pair))  # fmt: skip
+                    raise InputError(
+                        f"{name} of {self.op.name} takes one pair for each axis",
+                        place=place,
+                        expected="(least, extent), each a number or None",
+                        got=repr(pair),
+                    )
         if name in ("set_buffer_size", "set_storage_bound") and len(value) != 1:
-            raise InputError(f"{name} of {self.op.name} takes a number of elements", place=place,
-                             expected="one argument", got=str(len(value)))  # fmt: skip
+            raise InputError(
+                f"{name} of {self.op.name} takes a number of elements",
+                place=place,
+                expected="one argument",
+                got=str(len(value)),
+            )
         if name in TAKES_A_LOOP and not (value and isinstance(value[0], IterVar)):
             raise InputError(
                 f"{name} of {self.op.name} takes one of its axes first",

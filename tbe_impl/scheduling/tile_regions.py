@@ -145,7 +145,9 @@ class Regions:
 
     def loops(self, stage: StageRecord) -> dict[int, int]:
         """``id`` of an axis or a loop of a stage → how many steps it takes in one execution."""
-        extents = {id(axis): size_of(axis.extent) for axis in (*stage.op.axis, *stage.op.reduce_axis)}  # fmt: skip
+        extents = {
+            id(axis): size_of(axis.extent) for axis in (*stage.op.axis, *stage.op.reduce_axis)
+        }
         made = self.tile(stage)
         extents.update((id(axis), size) for axis, size in zip(stage.op.axis, made, strict=False))
         # loops that came from no axis, such as one of a single step
@@ -163,7 +165,9 @@ class Regions:
                     outer = -(-whole // extents[id(relation.inner)])
                 extents[id(relation.outer)] = outer
             else:
-                extents[id(relation.fused)] = extents[id(relation.outer)] * extents[id(relation.inner)]  # fmt: skip
+                extents[id(relation.fused)] = (
+                    extents[id(relation.outer)] * extents[id(relation.inner)]
+                )
         return extents
 
     def position(self, stage: StageRecord, axis: IterVar) -> int:
@@ -172,7 +176,9 @@ class Regions:
         for relation in stage.relations:
             if isinstance(relation, Split) and id(relation.parent) in parts:
                 parts |= {id(relation.outer), id(relation.inner)}
-            elif not isinstance(relation, Split) and {id(relation.outer), id(relation.inner)} & parts:  # fmt: skip
+            elif (
+                not isinstance(relation, Split) and {id(relation.outer), id(relation.inner)} & parts
+            ):
                 parts.add(id(relation.fused))
         return max((at for at, leaf in enumerate(stage.leaves) if id(leaf) in parts), default=-1)
 
@@ -188,7 +194,10 @@ class Regions:
     def _steps_around(self, stage: StageRecord, position: int) -> int:
         """How many steps the loops up to a position take together, without those past the end of an axis."""
         extents = self.loops(stage)
-        steps = {id(leaf): extents[id(leaf)] if at <= position else 1 for at, leaf in enumerate(stage.leaves)}  # fmt: skip
+        steps = {
+            id(leaf): extents[id(leaf)] if at <= position else 1
+            for at, leaf in enumerate(stage.leaves)
+        }
         for relation in reversed(stage.relations):
             outer, inner = id(relation.outer), id(relation.inner)
             if isinstance(relation, Split):
@@ -220,12 +229,19 @@ class Regions:
         """
         found: dict[int, tuple[Tensor, tuple[int, ...]]] = {}
         steps = {id(axis): size_of(axis.extent) for axis in (*stage.op.axis, *stage.op.reduce_axis)}
-        steps.update((id(axis), size) for axis, size in zip(stage.op.axis, self.tile(stage), strict=False))  # fmt: skip
+        steps.update(
+            (id(axis), size) for axis, size in zip(stage.op.axis, self.tile(stage), strict=False)
+        )
         self._collect(stage, steps, found, 0)
         return found
 
-    def _collect(self, stage: StageRecord, steps: Mapping[int, int],
-                 found: dict[int, tuple[Tensor, tuple[int, ...]]], depth: int) -> None:  # fmt: skip
+    def _collect(
+        self,
+        stage: StageRecord,
+        steps: Mapping[int, int],
+        found: dict[int, tuple[Tensor, tuple[int, ...]]],
+        depth: int,
+    ) -> None:
         for tensor in stage.op.input_tensors:
             producer = self.producers[id(tensor)]
             full = self.full(producer)
@@ -234,11 +250,15 @@ class Regions:
                 spans: list[Interval | None] = [None] * len(full)
                 for span in self._spans(stage, producer, steps):
                     spans = [_hull(one, other) for one, other in zip(spans, span, strict=True)]
-                sizes = tuple(size if span is None else min(size, span[1] - span[0] + 1)
-                              for size, span in zip(full, spans, strict=True))  # fmt: skip
+                sizes = tuple(
+                    size if span is None else min(size, span[1] - span[0] + 1)
+                    for size, span in zip(full, spans, strict=True)
+                )
             if producer.inlined and depth < len(self.record.stages):
                 inner = {id(axis): size_of(axis.extent) for axis in producer.op.reduce_axis}
-                inner.update((id(axis), size) for axis, size in zip(producer.op.axis, sizes, strict=False))  # fmt: skip
+                inner.update(
+                    (id(axis), size) for axis, size in zip(producer.op.axis, sizes, strict=False)
+                )
                 self._collect(producer, inner, found, depth + 1)
             else:
                 before = found.get(id(tensor), (tensor, sizes))[1]

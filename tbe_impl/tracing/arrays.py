@@ -60,7 +60,9 @@ class Traced(NDArrayOperatorsMixin):
     @property
     def shape(self) -> tuple[Any, ...]:
         """Numbers, and `Size` where one is known at run time only."""
-        return tuple(size.value if isinstance(size, Const) else Size(size) for size in self.tensor.shape)  # fmt: skip
+        return tuple(
+            size.value if isinstance(size, Const) else Size(size) for size in self.tensor.shape
+        )
 
     @property
     def ndim(self) -> int:
@@ -91,7 +93,9 @@ class Traced(NDArrayOperatorsMixin):
         self.shared = True
         return Traced(tensor, weak=self.weak, shared=True)
 
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:  # fmt: skip
+    def __array_ufunc__(
+        self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **kwargs: Any
+    ) -> Any:
         if method != "__call__":
             from tbe_impl.tracing.functions import by_method
 
@@ -99,7 +103,9 @@ class Traced(NDArrayOperatorsMixin):
                 raise refused(f"np.{ufunc.__name__}.{method} with out cannot be traced")
             return by_method(ufunc, method, *inputs, **kwargs)
         if kwargs:
-            raise refused(f"np.{ufunc.__name__} with {', '.join(kwargs)} cannot be traced", remedy=REMEDY)  # fmt: skip
+            raise refused(
+                f"np.{ufunc.__name__} with {', '.join(kwargs)} cannot be traced", remedy=REMEDY
+            )
         found = elementwise(ufunc, inputs)
         if out is None:
             return found
@@ -127,7 +133,11 @@ class Traced(NDArrayOperatorsMixin):
         return element(self, key)
 
     def __setitem__(self, key: Any, value: Any) -> NoReturn:
-        raise refused("a formula that writes into elements cannot be traced", expected="np.where or np.concatenate", got=f"[{key!r}] = …")  # fmt: skip
+        raise refused(
+            "a formula that writes into elements cannot be traced",
+            expected="np.where or np.concatenate",
+            got=f"[{key!r}] = …",
+        )
 
     def __len__(self) -> int:
         if not self.ndim:
@@ -178,12 +188,28 @@ class Size:
         return Traced(made, weak=True)
 
     def _with(self, operation: str, other: Any, *, turned: bool = False) -> Any:
-        if isinstance(other, (int, np.integer, Size)) and operation in ("add", "sub", "mul", "floordiv", "floormod"):  # fmt: skip
-            pair = [self.expression, other.expression if isinstance(other, Size) else const(int(other))]  # fmt: skip
+        if isinstance(other, (int, np.integer, Size)) and operation in (
+            "add",
+            "sub",
+            "mul",
+            "floordiv",
+            "floormod",
+        ):
+            pair = [
+                self.expression,
+                other.expression if isinstance(other, Size) else const(int(other)),
+            ]
             found = binary(operation, *(reversed(pair) if turned else pair))
             return found.value if isinstance(found, Const) else Size(found)
-        functions: dict[str, Any] = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide,
-                     "floordiv": np.floor_divide, "floormod": np.remainder, "pow": np.power}  # fmt: skip
+        functions: dict[str, Any] = {
+            "add": np.add,
+            "sub": np.subtract,
+            "mul": np.multiply,
+            "div": np.divide,
+            "floordiv": np.floor_divide,
+            "floormod": np.remainder,
+            "pow": np.power,
+        }
         two = [self.traced(), other.traced() if isinstance(other, Size) else other]
         return elementwise(functions[operation], list(reversed(two)) if turned else two)
 
@@ -217,8 +243,15 @@ def _operator(name: str, *, turned: bool) -> Any:
     return lambda self, other: self._with(name, other, turned=turned)
 
 
-for _name, _operation in {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floordiv",
-                          "mod": "floormod", "pow": "pow"}.items():  # fmt: skip
+for _name, _operation in {
+    "add": "add",
+    "sub": "sub",
+    "mul": "mul",
+    "truediv": "div",
+    "floordiv": "floordiv",
+    "mod": "floormod",
+    "pow": "pow",
+}.items():
     setattr(Size, f"__{_name}__", _operator(_operation, turned=False))
     setattr(Size, f"__r{_name}__", _operator(_operation, turned=True))
 
@@ -275,7 +308,9 @@ def _constant(array: np.ndarray) -> Tensor:
             place = place * size + axis
         found: Expr = const(array.flat[-1].item(), dtype)
         for at in reversed(range(array.size - 1)):
-            found = select(binary("eq", place, const(at)), const(array.flat[at].item(), dtype), found)  # fmt: skip
+            found = select(
+                binary("eq", place, const(at)), const(array.flat[at].item(), dtype), found
+            )
         return found
 
     made = compute(array.shape, listed, fresh_name("constants"))
@@ -287,12 +322,17 @@ def _steps(array: np.ndarray) -> tuple[int, list[int]] | None:
     if array.dtype.kind not in "iuf" or not np.all(np.isfinite(array.astype(np.float64))):
         return None
     first = array.flat[0].item()
-    slopes = [np.take(array, 1, axis).flat[0].item() - first if array.shape[axis] > 1 else 0 for axis in range(array.ndim)]  # fmt: skip
+    slopes = [
+        np.take(array, 1, axis).flat[0].item() - first if array.shape[axis] > 1 else 0
+        for axis in range(array.ndim)
+    ]
     if any(float(item) != int(item) or abs(item) >= 1 << 30 for item in (first, *slopes)):
         return None
     found = np.full(array.shape, first, np.float64)
     for axis, slope in enumerate(slopes):
-        found += slope * np.arange(array.shape[axis]).reshape([-1 if at == axis else 1 for at in range(array.ndim)])  # fmt: skip
+        found += slope * np.arange(array.shape[axis]).reshape(
+            [-1 if at == axis else 1 for at in range(array.ndim)]
+        )
     return (int(first), [int(item) for item in slopes]) if (found == array).all() else None
 
 
@@ -305,7 +345,13 @@ def is_weak(value: Any) -> bool:
 
 def kind_of(value: Any) -> str:
     """``b``, ``i`` or ``f``."""
-    kind = value.dtype.kind if isinstance(value, Traced) else "i" if isinstance(value, Size) else np.asarray(value).dtype.kind  # fmt: skip
+    kind = (
+        value.dtype.kind
+        if isinstance(value, Traced)
+        else "i"
+        if isinstance(value, Size)
+        else np.asarray(value).dtype.kind
+    )
     if kind in "cOSU":
         raise refused("the formula has a value that is no number of the language", got=repr(value))
     return {"b": "b", "i": "i", "u": "i"}.get(kind, "f")
@@ -313,13 +359,19 @@ def kind_of(value: Any) -> str:
 
 def dtypes_of(values: Sequence[Any]) -> list[np.dtype[Any]]:
     """The dtype of each, of weak numbers that which they take beside the others."""
-    strong = [item.dtype if isinstance(item, Traced) else np.asarray(item).dtype for item in values if not is_weak(item)]  # fmt: skip
+    strong = [
+        item.dtype if isinstance(item, Traced) else np.asarray(item).dtype
+        for item in values
+        if not is_weak(item)
+    ]
     return [
         weak_dtype(kind_of(item), strong)
         if is_weak(item)
-        else item.dtype if isinstance(item, Traced) else np.asarray(item).dtype
+        else item.dtype
+        if isinstance(item, Traced)
+        else np.asarray(item).dtype
         for item in values
-    ]  # fmt: skip
+    ]
 
 
 def spread(function: str, tensors: Sequence[Tensor]) -> list[Tensor]:
@@ -349,7 +401,9 @@ def elementwise(function: np.ufunc, given: Sequence[Any]) -> Any:
     else:
         inner = dtypes[0] if name in QUESTIONS else result
     weak = all(map(is_weak, given))
-    number = _plain_number(given[1], inner) if len(given) == 2 and isinstance(given[0], Traced) else None  # fmt: skip
+    number = (
+        _plain_number(given[1], inner) if len(given) == 2 and isinstance(given[0], Traced) else None
+    )
     if number is not None:
         tensor = _inner(given[0], inner, name)
         if name in COMPARE:
@@ -395,7 +449,11 @@ def written(target: Any, found: Any) -> Any:
             remedy="Write x = x + y instead of x += y",
         )
     if not np.can_cast(found.dtype, target.dtype, "same_kind"):
-        raise refused("the result has another dtype than its target", expected=str(target.dtype), got=str(found.dtype))  # fmt: skip
+        raise refused(
+            "the result has another dtype than its target",
+            expected=str(target.dtype),
+            got=str(found.dtype),
+        )
     tensor = cast_to(found.tensor, target.tensor.dtype)
     if len(broadcast_shapes("out", [tensor.shape, target.tensor.shape])) != target.ndim:
         raise refused("the result has another shape than its target")

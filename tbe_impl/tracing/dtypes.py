@@ -65,7 +65,11 @@ def result_of(function: np.ufunc, dtypes: Sequence[np.dtype[Any]]) -> np.dtype[A
 def check_fits(number: Any, dtype: np.dtype[Any]) -> None:
     """Raises when a whole number lies outside of an integer dtype."""
     if dtype.kind in "iu" and not np.iinfo(dtype).min <= number <= np.iinfo(dtype).max:
-        raise refused(f"{number} is no {dtype}", expected=f"{np.iinfo(dtype).min} to {np.iinfo(dtype).max}", got=str(number))  # fmt: skip
+        raise refused(
+            f"{number} is no {dtype}",
+            expected=f"{np.iinfo(dtype).min} to {np.iinfo(dtype).max}",
+            got=str(number),
+        )
 
 
 def broadcast_shapes(function: str, shapes: Sequence[tuple[Expr, ...]]) -> tuple[Expr, ...]:

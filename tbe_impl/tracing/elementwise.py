@@ -189,23 +189,35 @@ ELEMENTWISE: Mapping[str, Maker] = {
     "sign": EXT_WORDS["sign"],
     "square": _by_kind(truth=lambda x: x, number=EXT_WORDS["square"]),
     "reciprocal": EXT_WORDS["reciprocal"],
-    "sqrt": WORDS["vsqrt"], "exp": WORDS["vexp"], "log": WORDS["vlog"],
+    "sqrt": WORDS["vsqrt"],
+    "exp": WORDS["vexp"],
+    "log": WORDS["vlog"],
     "arctan2": EXT_WORDS["atan2"],
     "hypot": _raw("hypot", lambda x, y: call("sqrt", x * x + y * y)),
     "logaddexp": _raw("logaddexp", _logaddexp),
     "copysign": _raw("copysign", _copysign),
     "heaviside": _raw("heaviside", _heaviside),
-    "signbit": _raw("signbit", lambda x: _negative_bit(x) if is_float(x.dtype) else binary("lt", x, const(0, x.dtype))),
-    **{name: EXT_WORDS[name] for name in
-       "exp2 expm1 log2 log10 log1p sin cos tan sinh cosh tanh erf erfc ndtr".split()},
+    "signbit": _raw(
+        "signbit",
+        lambda x: _negative_bit(x) if is_float(x.dtype) else binary("lt", x, const(0, x.dtype)),
+    ),
+    **{
+        name: EXT_WORDS[name]
+        for name in "exp2 expm1 log2 log10 log1p sin cos tan sinh cosh tanh erf erfc ndtr".split()
+    },
     **{f"arc{name}": EXT_WORDS[f"a{name}"] for name in "sin cos tan sinh cosh tanh".split()},
     **{name: _same_if_whole(name) for name in ("floor", "ceil", "trunc", "rint")},
-    "deg2rad": _factor(math.pi / 180), "radians": _factor(math.pi / 180),
-    "rad2deg": _factor(180 / math.pi), "degrees": _factor(180 / math.pi),
+    "deg2rad": _factor(math.pi / 180),
+    "radians": _factor(math.pi / 180),
+    "rad2deg": _factor(180 / math.pi),
+    "degrees": _factor(180 / math.pi),
     "isnan": _of_floats("isnan", otherwise=False),
     "isinf": _of_floats("isinf", otherwise=False),
     "isfinite": _of_floats("isfinite", otherwise=True),
-    "logical_and": _both, "logical_or": _either, "logical_not": _not, "logical_xor": _differ,
+    "logical_and": _both,
+    "logical_or": _either,
+    "logical_not": _not,
+    "logical_xor": _differ,
     "bitwise_and": _by_kind(truth=_both, number=WORDS["vand"]),
     "bitwise_or": _by_kind(truth=_either, number=WORDS["vor"]),
     "bitwise_xor": _by_kind(truth=_differ, number=WORDS["vxor"]),
@@ -215,10 +227,17 @@ ELEMENTWISE: Mapping[str, Maker] = {
     "expit": EXT_WORDS["sigmoid"],
     "log_expit": _raw("log_expit", _log_expit),
     "xlogy": _raw("xlogy", _xlogy),
-}  # fmt: skip
+}
 """Name of a ufunc → what it is here."""
 
-COMPARE = {"equal": "eq", "not_equal": "ne", "less": "lt", "less_equal": "le", "greater": "gt", "greater_equal": "ge"}  # fmt: skip
+COMPARE = {
+    "equal": "eq",
+    "not_equal": "ne",
+    "less": "lt",
+    "less_equal": "le",
+    "greater": "gt",
+    "greater_equal": "ge",
+}
 """Name of a ufunc → the comparison."""
 assert set(COMPARE.values()) == COMPARISONS
 

@@ -1,4 +1,7 @@
-"""Functions of NumPy that are no elementwise ones, on traced tensors: reductions, movements, matrix products, choices."""
+"""Functions of NumPy that are no elementwise ones, on traced tensors: reductions, movements, matrix products, choices.
+
+One file of more than 500 lines: it is the table of traced NumPy functions.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,11 @@ def call_function(function: Any, args: Sequence[Any], keywords: Mapping[str, Any
         signature = inspect.signature(made)
         bound = signature.bind(*args, **given)
     except TypeError as error:
-        raise refused(f"{name} cannot be traced with these arguments: {error}", expected=f"{name}({', '.join(signature.parameters)})", remedy=REMEDY) from None  # fmt: skip
+        raise refused(
+            f"{name} cannot be traced with these arguments: {error}",
+            expected=f"{name}({', '.join(signature.parameters)})",
+            remedy=REMEDY,
+        ) from None
     return made(*bound.args, **bound.kwargs)
 
 
@@ -75,23 +82,34 @@ def by_method(function: np.ufunc, method: str, *given: Any, **keywords: Any) -> 
 
 
 _REDUCED: Mapping[str, Any] = {
-    "add": np.sum, "multiply": np.prod, "maximum": np.max, "minimum": np.min, "logical_and": np.all, "logical_or": np.any,
-}  # fmt: skip
+    "add": np.sum,
+    "multiply": np.prod,
+    "maximum": np.max,
+    "minimum": np.min,
+    "logical_and": np.all,
+    "logical_or": np.any,
+}
 _METHODS: Mapping[str, Any] = {
-    **{name: getattr(np, name) for name in
-       "sum prod mean max min all any var std argmax argmin cumsum cumprod reshape ravel squeeze swapaxes repeat clip take round dot".split()},
+    **{
+        name: getattr(np, name)
+        for name in "sum prod mean max min all any var std argmax argmin cumsum cumprod reshape ravel squeeze swapaxes repeat clip take round dot".split()
+    },
     "flatten": np.ravel,
-}  # fmt: skip
+}
 
 
 def method_named(array: Traced, name: str) -> Any:
     """An attribute of an array that `Traced` does not spell out."""
     if name in _METHODS:
         if name == "reshape":
-            return lambda *shape, order="C": np.reshape(array, shape[0] if len(shape) == 1 else shape, order=order)  # fmt: skip
+            return lambda *shape, order="C": np.reshape(
+                array, shape[0] if len(shape) == 1 else shape, order=order
+            )
         return lambda *args, **keywords: call_function(_METHODS[name], (array, *args), keywords)
     if name == "transpose":
-        return lambda *axes: np.transpose(array, (axes[0] if len(axes) == 1 else axes) if axes else None)  # fmt: skip
+        return lambda *axes: np.transpose(
+            array, (axes[0] if len(axes) == 1 else axes) if axes else None
+        )
     if name == "astype":
         return lambda dtype, **_: Traced(cast_to(array.tensor, name_of(dtype)))
     if name == "copy":
@@ -108,7 +126,9 @@ def _axes(array: Traced, axis: Any) -> list[int]:
     listed = list(axis) if isinstance(axis, (tuple, list)) else [axis]
     for item in listed:
         if not -array.ndim <= int(item) < array.ndim:
-            raise refused("no such axis", expected=f"{-array.ndim} to {array.ndim - 1}", got=str(item))  # fmt: skip
+            raise refused(
+                "no such axis", expected=f"{-array.ndim} to {array.ndim - 1}", got=str(item)
+            )
     return [int(item) % array.ndim for item in listed]
 
 
@@ -165,7 +185,13 @@ def _ptp(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
 @_is("mean")
 def _mean(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Traced:
     array = _as_traced(a)
-    wanted = np.dtype(dtype) if dtype is not None else array.dtype if array.dtype.kind not in "iub" else np.dtype(np.float64)  # fmt: skip
+    wanted = (
+        np.dtype(dtype)
+        if dtype is not None
+        else array.dtype
+        if array.dtype.kind not in "iub"
+        else np.dtype(np.float64)
+    )
     return _reduced("reduce_mean", array, axis, keepdims, wanted)
 
 
@@ -244,7 +270,9 @@ def _sort(a: Any, axis: Any = -1) -> Traced:
 @_is("argsort")
 def _argsort(a: Any, axis: Any = -1, *, kind: Any = "stable") -> Traced:
     array = a if axis is not None else _ravel(a)
-    return Traced(cast_to(EXT_WORDS["sort"](array.tensor, -1 if axis is None else axis)[1], "int64"))  # fmt: skip
+    return Traced(
+        cast_to(EXT_WORDS["sort"](array.tensor, -1 if axis is None else axis)[1], "int64")
+    )
 
 
 @_is("shape")
@@ -283,9 +311,10 @@ def _shaped(tensor: Tensor, sizes: Sequence[Any]) -> Tensor:
         wanted = as_shape(sizes)
         long = [at for at, size in enumerate(wanted) if not is_one(size)]
         if len(long) == len(left) and all(
-            wanted[at] is tensor.shape[axis] or (isinstance(sizes[at], int) and binary("eq", wanted[at], tensor.shape[axis]) is True)
+            wanted[at] is tensor.shape[axis]
+            or (isinstance(sizes[at], int) and binary("eq", wanted[at], tensor.shape[axis]) is True)
             for at, axis in zip(long, left, strict=True)
-        ):  # fmt: skip
+        ):
             places = dict(zip(long, left, strict=True))
             return rearranged(tensor, [places.get(at) for at in range(len(wanted))])
     made: Tensor = EXT_WORDS["reshape"](tensor, list(sizes))
@@ -396,12 +425,18 @@ def _repeat(a: Any, repeats: int, axis: Any = None) -> Traced:
     array = a if axis is not None else _ravel(a)
     along = 0 if axis is None else _axes(array, axis)[0]
     if not isinstance(repeats, (int, np.integer)):
-        raise refused("np.repeat cannot be traced with several counts", expected="one number", got=repr(repeats))  # fmt: skip
+        raise refused(
+            "np.repeat cannot be traced with several counts",
+            expected="one number",
+            got=repr(repeats),
+        )
     tensor, count = array.tensor, int(repeats)
     shape = [*tensor.shape[:along], tensor.shape[along] * count, *tensor.shape[along + 1 :]]
     made: Tensor = compute(
-        shape, lambda *i: tensor(*i[:along], i[along] // count, *i[along + 1 :]), fresh_name("repeat")
-    )  # fmt: skip
+        shape,
+        lambda *i: tensor(*i[:along], i[along] // count, *i[along + 1 :]),
+        fresh_name("repeat"),
+    )
     return Traced(made)
 
 
@@ -421,7 +456,9 @@ def _roll(a: Any, shift: int, axis: Any = None) -> Any:
 @_is("pad")
 def _pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Traced:
     if mode != "constant" or np.ndim(constant_values):
-        raise refused("np.pad cannot be traced like this", expected="mode constant and one value", got=mode)  # fmt: skip
+        raise refused(
+            "np.pad cannot be traced like this", expected="mode constant and one value", got=mode
+        )
     pairs = np.broadcast_to(np.asarray(pad_width), (array.ndim, 2)).tolist()
     return Traced(EXT_WORDS["pad"](array.tensor, [tuple(pair) for pair in pairs], constant_values))
 
@@ -479,7 +516,9 @@ def _round(a: Any, decimals: int = 0) -> Any:
 
 
 @_is("nan_to_num")
-def _nan_to_num(x: Any, copy: bool = True, nan: float = 0.0, posinf: Any = None, neginf: Any = None) -> Any:  # fmt: skip
+def _nan_to_num(
+    x: Any, copy: bool = True, nan: float = 0.0, posinf: Any = None, neginf: Any = None
+) -> Any:
     if x.dtype.kind in "iub":
         return x
     import ml_dtypes
@@ -544,7 +583,11 @@ def matmul(a: Any, b: Any) -> Traced:
     """``a @ b``: of two vectors a number, of a vector and a matrix a vector, of more axes batches that are broadcast."""
     dtype = np.result_type(*dtypes_of([a, b]))
     if dtype.kind in "iub" and dtype != np.int32:
-        raise refused("matrix products of whole numbers are traced in int32", got=str(dtype), remedy="Cast them with astype")  # fmt: skip
+        raise refused(
+            "matrix products of whole numbers are traced in int32",
+            got=str(dtype),
+            remedy="Cast them with astype",
+        )
     one, other = tensor_of(a, dtype), tensor_of(b, dtype)
     if not one.ndim or not other.ndim:
         raise refused("np.matmul takes arrays with axes", remedy="Use * for a number")
@@ -552,5 +595,9 @@ def matmul(a: Any, b: Any) -> Traced:
     one = rearranged(one, [None, 0]) if row else one
     other = rearranged(other, [0, None]) if column else other
     found = batch_matmul(one, other, dst_dtype=name_of(dtype))
-    kept = [axis for axis in range(found.ndim) if not (row and axis == found.ndim - 2) and not (column and axis == found.ndim - 1)]  # fmt: skip
+    kept = [
+        axis
+        for axis in range(found.ndim)
+        if not (row and axis == found.ndim - 2) and not (column and axis == found.ndim - 1)
+    ]
     return Traced(rearranged(found, kept))

@@ -58,14 +58,20 @@ def _parts(array: Traced, keys: Sequence[Any]) -> Traced:
         ends.append(end)
         steps.append(step)
     if len(looked_up) > 1:
-        raise refused("looking up along several axes at once cannot be traced", expected="one array of whole numbers")  # fmt: skip
+        raise refused(
+            "looking up along several axes at once cannot be traced",
+            expected="one array of whole numbers",
+        )
     plain = all(item is None for item in (*begins, *ends, *steps))
     found = array.tensor if plain else strided_slice(array.tensor, begins, ends, steps)
     if not looked_up:
         return array.view(rearranged(found, kept))
     axis, numbers = looked_up[0]
     if len(kept) < len(keys) or None in kept:
-        raise refused("looking up beside single elements or new axes cannot be traced", remedy="Take them in two steps: x[i][:, 0]")  # fmt: skip
+        raise refused(
+            "looking up beside single elements or new axes cannot be traced",
+            remedy="Take them in two steps: x[i][:, 0]",
+        )
     return Traced(gather(found, numbers, axis, 0, True))
 
 
@@ -92,7 +98,9 @@ def _place(key: Any, size: Expr) -> Any:
     number = int(key)
     if isinstance(size, Const):
         if not -size.value <= number < size.value:
-            raise refused("no such element", expected=f"{-size.value} to {size.value - 1}", got=str(number))  # fmt: skip
+            raise refused(
+                "no such element", expected=f"{-size.value} to {size.value - 1}", got=str(number)
+            )
         return number % size.value
     return size + number if number < 0 else number
 
@@ -100,7 +108,11 @@ def _place(key: Any, size: Expr) -> Any:
 def _whole_numbers(key: Any) -> Tensor:
     tensor = tensor_of(key if isinstance(key, (Traced, np.ndarray)) else np.asarray(key))
     if tensor.dtype == "bool":
-        raise refused("the shape of what truth values choose is not known before run time", expected="np.where", got="a bool index")  # fmt: skip
+        raise refused(
+            "the shape of what truth values choose is not known before run time",
+            expected="np.where",
+            got="a bool index",
+        )
     return tensor
 
 
@@ -119,6 +131,8 @@ def rearranged(tensor: Tensor, axes: Sequence[int | None]) -> Tensor:
 
     left_out = [tensor.shape[axis] for axis in range(tensor.ndim) if axis not in axes]
     if not all(is_one(as_expr(size)) for size in left_out):
-        raise refused("an axis of several elements cannot be left out", got=shape_text(tensor.shape))  # fmt: skip
+        raise refused(
+            "an axis of several elements cannot be left out", got=shape_text(tensor.shape)
+        )
     made: Tensor = compute(shape, pick, fresh_name("axes"))
     return made

@@ -48,7 +48,9 @@ def sample_arrays(kernel: Kernel) -> list[np.ndarray]:
 def result_arrays(kernel: Kernel) -> list[np.ndarray]:
     """Arrays for its results."""
     shapes = [tuple(int(size.value) for size in item.tensor.shape) for item in kernel.outputs]  # type: ignore[attr-defined]
-    return [aligned_empty(shape, item.dtype) for shape, item in zip(shapes, kernel.outputs, strict=True)]  # fmt: skip
+    return [
+        aligned_empty(shape, item.dtype) for shape, item in zip(shapes, kernel.outputs, strict=True)
+    ]
 
 
 def caller(
@@ -85,7 +87,9 @@ def agree(found: np.ndarray, expected: np.ndarray) -> bool:
     """Whether two results differ by no more than another order of additions explains."""
     if dtype_of(found.dtype.name).kind != "float":
         return bool(np.array_equal(found, expected))
-    step = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10}.get(found.dtype.name, 2.0**-7)  # fmt: skip
+    step = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10}.get(
+        found.dtype.name, 2.0**-7
+    )
     wide = np.float64
     a, b = found.astype(wide), expected.astype(wide)
     plain = np.isfinite(b)

@@ -151,7 +151,9 @@ class Bench:
         if max(upper_bound(item.ratios), item.quiet_ratio) > 1.0 - MARGIN:
             return False
         fewer = item.choice.parallel_elements == NEVER or item.choice.threads
-        rest = msgspec.structs.replace(item.choice, parallel_elements=DEFAULT.parallel_elements, threads=0)  # fmt: skip
+        rest = msgspec.structs.replace(
+            item.choice, parallel_elements=DEFAULT.parallel_elements, threads=0
+        )
         same = rest == other.choice
         least = min(item.times)
         return not (fewer and same and (least > LONG_S or min(item.others) - least > WAKE_S))

@@ -20,7 +20,12 @@ def bar(name: str, seconds: float, *, shown: bool) -> Iterator[Progress]:
     from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar
 
-    columns = (TextColumn("tuning {task.fields[kernel]}"), BarColumn(), TimeElapsedColumn(), TextColumn("{task.fields[best]}"))  # fmt: skip
+    columns = (
+        TextColumn("tuning {task.fields[kernel]}"),
+        BarColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[best]}"),
+    )
     with Bar(*columns, console=Console(stderr=True), transient=True) as shown_bar:
         task = shown_bar.add_task("", total=seconds, kernel=name, best="")
         yield lambda elapsed, text: shown_bar.update(task, completed=elapsed, best=text)

@@ -43,7 +43,9 @@ def _alone(bench: Bench, also: Sequence[Choice]) -> list[Candidate]:
 def _combined(bench: Bench, singles: Sequence[Candidate]) -> list[Candidate]:
     """What gained alone, put together."""
     useful = [item for item in singles if item.score < 1.01]
-    unions = [union([item.choice for item in useful[:size]]) for size in (2, 3, 4) if len(useful) >= size]  # fmt: skip
+    unions = [
+        union([item.choice for item in useful[:size]]) for size in (2, 3, 4) if len(useful) >= size
+    ]
     unions += [union([a.choice, b.choice]) for n, a in enumerate(useful) for b in useful[n + 1 :]]
     found = [*singles, *bench.candidates(unions, share=0.45)]
     return _sorted(bench.halved(found, rounds=8, share=0.5))

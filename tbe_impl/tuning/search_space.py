@@ -92,5 +92,9 @@ def worth_storing(kernel: Kernel) -> list[int]:
         return []  # the numbers count within one program, and there are several
     sizes = [prod(static_shape(item) or (0,)) for item in outputs]
     found = storable(outputs, [item.tensor for item in kernel.inputs])
-    small = [n for n, item in enumerate(found) if 0 < prod(static_shape(item) or (0,)) * SMALL <= max(sizes)]  # fmt: skip
+    small = [
+        n
+        for n, item in enumerate(found)
+        if 0 < prod(static_shape(item) or (0,)) * SMALL <= max(sizes)
+    ]
     return small[::-1][:STAGES_MAX]

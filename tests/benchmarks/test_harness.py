@@ -38,11 +38,19 @@ def line(**ratios: tuple[float, float, float]) -> dict[str, Any]:
     """A record in which ours took 2 ms."""
     named = {"unfused": UNFUSED, "torch": TORCH, "ceiling": CEILING}
     return {
-        "title": "net, inference", "right": True, "targets": {UNFUSED: 1.8, TORCH: 1.0},
-        "receipts": {OURS: {"launches": 3, "fused": 2, "libraries": 2}, UNFUSED: {"launches": 40, "fused": 0, "libraries": 0}},
+        "title": "net, inference",
+        "right": True,
+        "targets": {UNFUSED: 1.8, TORCH: 1.0},
+        "receipts": {
+            OURS: {"launches": 3, "fused": 2, "libraries": 2},
+            UNFUSED: {"launches": 40, "fused": 0, "libraries": 0},
+        },
         "times": {OURS: SECONDS, CEILING: {**SECONDS, "median_us": 1500.0}},
-        "ratios": {named[who]: dict(zip(("low", "median", "high"), found, strict=True)) for who, found in ratios.items()},
-    }  # fmt: skip
+        "ratios": {
+            named[who]: dict(zip(("low", "median", "high"), found, strict=True))
+            for who, found in ratios.items()
+        },
+    }
 
 
 MADE_UP = {
@@ -53,8 +61,19 @@ MADE_UP = {
 def test_a_row_has_times_ratios_with_their_spread_and_launches() -> None:
     (row,) = (row for row in table(MADE_UP).splitlines() if row.startswith("| net"))
     assert [cell.strip() for cell in row.strip("|").split("|")] == [
-        "net, inference", "2 ms", "–", "2.00 (1.90–2.20)", "–", "–", "0.50 (0.40–0.60)", "–", "–", "75% (70–80%) of 1.5 ms", "–", "40 → 3",
-    ]  # fmt: skip
+        "net, inference",
+        "2 ms",
+        "–",
+        "2.00 (1.90–2.20)",
+        "–",
+        "–",
+        "0.50 (0.40–0.60)",
+        "–",
+        "–",
+        "75% (70–80%) of 1.5 ms",
+        "–",
+        "40 → 3",
+    ]
 
 
 def test_a_loss_is_named() -> None:
@@ -104,7 +123,10 @@ def test_the_better_way_is_chosen_first_and_begins_anew() -> None:
 def test_torch_computes_the_same_with_channels_last() -> None:
     nets = pytest.importorskip("benchmarks.torch_nets", exc_type=ImportError)
     x = np.random.default_rng(0).standard_normal((2, 3, 32, 32)).astype(np.float32)
-    usual, last = (nets.called("ResNet", x, train=False, memory_format=one)() for one in ("contiguous_format", "channels_last"))  # fmt: skip
+    usual, last = (
+        nets.called("ResNet", x, train=False, memory_format=one)()
+        for one in ("contiguous_format", "channels_last")
+    )
     np.testing.assert_allclose(usual, last, rtol=1e-4, atol=1e-5)
 
 
@@ -117,7 +139,9 @@ def test_lines_name_contestants_and_their_targets() -> None:
 
 @cases("page", [FULL, *READMES])
 def test_pages_show_the_stored_figures(page: Path) -> None:
-    assert replaced(page, stored()) == page.read_text("utf-8"), "python -m benchmarks --store writes them"  # fmt: skip
+    assert replaced(page, stored()) == page.read_text("utf-8"), (
+        "python -m benchmarks --store writes them"
+    )
 
 
 @cases("record", stored(), ids=vectors)
@@ -155,12 +179,23 @@ def run(when: str, title: str, **ratios: tuple[float, float, float]) -> dict[str
 
 def test_runs_are_put_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("RECORDS", "DRAWING", "FULL", "READMES"):
-        monkeypatch.setattr(keeping, name, {"RECORDS": tmp_path, "DRAWING": tmp_path / "bench.svg", "FULL": tmp_path / "page", "READMES": ()}[name])  # fmt: skip
+        monkeypatch.setattr(
+            keeping,
+            name,
+            {
+                "RECORDS": tmp_path,
+                "DRAWING": tmp_path / "bench.svg",
+                "FULL": tmp_path / "page",
+                "READMES": (),
+            }[name],
+        )
     keeping.FULL.write_text(f"before\n{keeping.BEGIN}{keeping.END}after\n", "utf-8")
     first, other = LINES[0].title, LINES[1].title
     keeping.store(run("2026-01-01", first, unfused=(1.9, 2.0, 2.2)))
     keeping.store(run("2026-01-01", other, unfused=(1.0, 1.1, 1.2)), add=True)
-    keeping.store(run("2026-01-02", first, unfused=(2.4, 2.5, 2.6), torch=(0.4, 0.5, 0.6)), add=True)  # fmt: skip
+    keeping.store(
+        run("2026-01-02", first, unfused=(2.4, 2.5, 2.6), torch=(0.4, 0.5, 0.6)), add=True
+    )
     keeping.store(run("2026-01-03", first, unfused=(2.0, 2.1, 2.3)), add=True)
     (record,) = keeping.stored()
     assert [one["title"] for one in record["lines"]] == [first, other]
@@ -193,9 +228,13 @@ def test_records_are_kept_apart_by_the_width_of_vectors() -> None:
     ],
 )
 def test_what_is_asked_in_vain_measures_nothing(
-    asked: list[str], quick: str, code: int, said: str,
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+    asked: list[str],
+    quick: str,
+    code: int,
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     monkeypatch.setenv("QUICK", quick)
     with pytest.raises(SystemExit) as ended:
         main(asked)
@@ -214,8 +253,20 @@ def test_everybody_who_takes_part_is_described() -> None:
 @pytest.mark.mindspore
 def test_a_line_is_measured(tmp_path: Path) -> None:
     """A real one: its results are compared with the formula, and the profiler saw our kernel."""
-    variables = {**os.environ, "QUICK": "1", "WITHOUT": "torch,ONNX Runtime", "PYTHONPATH": str(ROOT)}  # fmt: skip
-    done = subprocess.run([sys.executable, "-m", "benchmarks", "swish, forward"], cwd=tmp_path, env=variables, capture_output=True, text=True, check=False)  # fmt: skip
+    variables = {
+        **os.environ,
+        "QUICK": "1",
+        "WITHOUT": "torch,ONNX Runtime",
+        "PYTHONPATH": str(ROOT),
+    }
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks", "swish, forward"],
+        cwd=tmp_path,
+        env=variables,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     record = json.loads((tmp_path / "build/bench/bench.json").read_text("utf-8"))
     (one,) = record["lines"]
@@ -224,4 +275,8 @@ def test_a_line_is_measured(tmp_path: Path) -> None:
     assert one["receipts"][OURS]["fused"] == 1
     assert one["receipts"][UNFUSED]["fused"] == 0
     assert {OURS, UNFUSED, CEILING} <= set(one["times"])
-    assert {path.name for path in (tmp_path / "build/bench").iterdir()} == {"bench.json", "bench.md", "bench.svg"}  # fmt: skip
+    assert {path.name for path in (tmp_path / "build/bench").iterdir()} == {
+        "bench.json",
+        "bench.md",
+        "bench.svg",
+    }

@@ -51,11 +51,22 @@ def shapes_of(spec: OpSpec) -> Iterator[Shapes]:
     for shapes in spec.samples[:2]:
         for before in ((2,), (1, 3), (0,), (2, 1, 1, 2)):
             alike = [len(shape) == len(shapes[0]) for shape in shapes]
-            yield tuple((*before, *shape) if one else shape for one, shape in zip(alike, shapes, strict=True))  # fmt: skip
+            yield tuple(
+                (*before, *shape) if one else shape
+                for one, shape in zip(alike, shapes, strict=True)
+            )
         longest = max(len(shape) for shape in shapes)
-        yield tuple((1,) * (8 - longest) + shape if len(shape) == longest else shape for shape in shapes)  # fmt: skip
+        yield tuple(
+            (1,) * (8 - longest) + shape if len(shape) == longest else shape for shape in shapes
+        )
         for place in range(count):
-            for one in ((), (1,), shapes[place][1:], (1, *shapes[place][1:]), (*shapes[place][:-1], 1)):  # fmt: skip
+            for one in (
+                (),
+                (1,),
+                shapes[place][1:],
+                (1, *shapes[place][1:]),
+                (*shapes[place][:-1], 1),
+            ):
                 yield (*shapes[:place], one, *shapes[place + 1 :])
 
 
@@ -71,7 +82,9 @@ def run(spec: OpSpec, given: Any, *arrays: np.ndarray) -> tuple[Any, ...]:
     return as_tuple(computation_of(spec, sorted_attributes(spec, given))(*arrays))
 
 
-def gradients(spec: OpSpec, given: Any, arrays: Sequence[Any], made: Sequence[Any], grads: Sequence[Any]) -> list[Any]:  # fmt: skip
+def gradients(
+    spec: OpSpec, given: Any, arrays: Sequence[Any], made: Sequence[Any], grads: Sequence[Any]
+) -> list[Any]:
     """Of the differentiable inputs, from the inputs, all outputs, and the gradients of the visible ones."""
     gradient = gradient_of(spec)
     known = dict(zip((*spec.inputs, *spec.outputs), (*arrays, *made), strict=True))
@@ -109,7 +122,9 @@ def check(edge: Edge, seed: int = 0) -> bool:
     grads = [rng.standard_normal(one.shape).astype(one.dtype) for one in visible]
     found = gradients(spec, given, arrays, made, grads)
     for place, got in zip(spec.differentiable, found, strict=True):
-        assert (got.shape, got.dtype) == (arrays[place].shape, arrays[place].dtype), spec.inputs[place]  # fmt: skip
+        assert (got.shape, got.dtype) == (arrays[place].shape, arrays[place].dtype), spec.inputs[
+            place
+        ]
     wide = [np.asarray(grad, np.float64) for grad in grads]
     if edge.dtype == "float64":
         for place, got in zip(spec.differentiable, found, strict=True):
@@ -200,7 +215,9 @@ class _Formula:
             except (IndexError, ArithmeticError):
                 return None
 
-    def check_slope(self, place: int, got: np.ndarray, grads: Sequence[np.ndarray], rng: Any) -> None:  # fmt: skip
+    def check_slope(
+        self, place: int, got: np.ndarray, grads: Sequence[np.ndarray], rng: Any
+    ) -> None:
         """A gradient along a random direction is how the outputs change along it; shorter steps where one meets a bend."""
         if not got.size:
             return  # there is no direction, and the mean of nothing is NaN wherever it is taken
@@ -216,9 +233,13 @@ class _Formula:
             if abs(along - slope) <= RELATIVE * (scale + size) + 1e-9:
                 return
             seen.append(slope)
-        raise AssertionError(f"gradient of {self.spec.inputs[place]}: {along}, by differences {seen}")  # fmt: skip
+        raise AssertionError(
+            f"gradient of {self.spec.inputs[place]}: {along}, by differences {seen}"
+        )
 
-    def _slope(self, place: int, direction: np.ndarray, step: float, grads: Sequence[np.ndarray]) -> tuple[float, float]:  # fmt: skip
+    def _slope(
+        self, place: int, direction: np.ndarray, step: float, grads: Sequence[np.ndarray]
+    ) -> tuple[float, float]:
         """Σ grad·change along the direction, and the sum of the magnitudes."""
         changed = []
         for times in (1, -1, 2, -2):
@@ -253,9 +274,13 @@ def check_other_dtype(spec: OpSpec, place: int, dtype: str) -> bool:
     wide = [one.astype(np.float64) if one.dtype.kind == "f" else one for one in arrays]
     assert spec.formula is not None
     for got, want in zip(made, as_tuple(spec.formula(*wide, **given)), strict=False):
-        close(got, want, TOLERANCE["float16" if "float16" in (dtype, str(got.dtype)) else "float32"])  # fmt: skip
+        close(
+            got, want, TOLERANCE["float16" if "float16" in (dtype, str(got.dtype)) else "float32"]
+        )
     if spec.differentiable:
         grads = [np.ones(one.shape, one.dtype) for one in made[: len(spec.visible)]]
-        for one, got in zip(spec.differentiable, gradients(spec, given, arrays, made, grads), strict=True):  # fmt: skip
+        for one, got in zip(
+            spec.differentiable, gradients(spec, given, arrays, made, grads), strict=True
+        ):
             assert got.dtype == arrays[one].dtype, spec.inputs[one]
     return True

@@ -17,9 +17,18 @@ from custom_ops.operators import all_specs
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.kernel import Kernel
 
-STEPS = frozenset({
-    "ActivationGradient", "ActivationGradientAndSum", "Cast", "Conv2dGradWeight", "Conv2dGradX", "Product", "ProductOfRows", "RowsSum"
-})  # fmt: skip
+STEPS = frozenset(
+    {
+        "ActivationGradient",
+        "ActivationGradientAndSum",
+        "Cast",
+        "Conv2dGradWeight",
+        "Conv2dGradX",
+        "Product",
+        "ProductOfRows",
+        "RowsSum",
+    }
+)
 """Steps of operators that are several kernels in a row: tested through those."""
 STEPS |= {name for name, spec in all_specs().items() if spec.is_tbe_only}
 SPECS = {name: spec for name, spec in all_specs().items() if name not in STEPS}
@@ -64,14 +73,29 @@ def name_of(given: dict) -> str:
 
 _ROWS = ((3, 5, 7),)
 _OTHER_TAILS = {
-    "BatchNormInference": 2, "BatchNormTraining": 2, "BoxDecode": 0, "FoldBatchNorm": 0, "FoldBatchNormBias": 0,
-    "MaskedScaledDotProductAttention": 0, "NMS": 0, "ScaledDotProductAttention": 0, "ScaleAddSoftmax": 2, "ScaleMaskSoftmax": 2,
-    "ScaleSoftmax": 4, "TokenEmbedding": 0,
-    "BiasDropoutAdd": ((3, 23), (23,), (3, 23), (1,)), "GeGLU": _ROWS * 2, "GeGLUHalves": ((3, 46),), "SwiGLU": _ROWS * 2,
-    "SwiGLUHalves": ((3, 46),), "GroupNorm": ((2, 4, 5, 7), (4,), (4,)), "RotaryEmbedding": ((2, 3, 5, 22), (5, 22), (5, 22)),
-    "SoftmaxCrossEntropy": ((6, 43), (6,)), "SoftmaxCrossEntropyDense": ((6, 43), (6, 43)),
+    "BatchNormInference": 2,
+    "BatchNormTraining": 2,
+    "BoxDecode": 0,
+    "FoldBatchNorm": 0,
+    "FoldBatchNormBias": 0,
+    "MaskedScaledDotProductAttention": 0,
+    "NMS": 0,
+    "ScaledDotProductAttention": 0,
+    "ScaleAddSoftmax": 2,
+    "ScaleMaskSoftmax": 2,
+    "ScaleSoftmax": 4,
+    "TokenEmbedding": 0,
+    "BiasDropoutAdd": ((3, 23), (23,), (3, 23), (1,)),
+    "GeGLU": _ROWS * 2,
+    "GeGLUHalves": ((3, 46),),
+    "SwiGLU": _ROWS * 2,
+    "SwiGLUHalves": ((3, 46),),
+    "GroupNorm": ((2, 4, 5, 7), (4,), (4,)),
+    "RotaryEmbedding": ((2, 3, 5, 22), (5, 22), (5, 22)),
+    "SoftmaxCrossEntropy": ((6, 43), (6,)),
+    "SoftmaxCrossEntropyDense": ((6, 43), (6, 43)),
     "SoftmaxCrossEntropyWeighted": ((6, 43), (6,), (43,)),
-}  # fmt: skip
+}
 """Shapes, or the number of a sample, where the second sample has whole vectors alone or less than one."""
 
 
@@ -89,10 +113,17 @@ def tail_of(spec: OpSpec) -> tuple[tuple[int, ...], ...]:
     return spec.samples[other] if isinstance(other, int) else other
 
 
-SLOW_TO_COMPILE = frozenset({
-    "AddLayerNorm", "BoxDecode", "FoldBatchNormBias", "LayerNormLinearWithoutBias", "MaskedScaledDotProductAttention",
-    "SoftmaxCrossEntropyDense", "SoftmaxCrossEntropyWeighted",
-})  # fmt: skip
+SLOW_TO_COMPILE = frozenset(
+    {
+        "AddLayerNorm",
+        "BoxDecode",
+        "FoldBatchNormBias",
+        "LayerNormLinearWithoutBias",
+        "MaskedScaledDotProductAttention",
+        "SoftmaxCrossEntropyDense",
+        "SoftmaxCrossEntropyWeighted",
+    }
+)
 """`make test` compiles nothing of these.
 
 Their kernels are like those of others, or cost seconds.
@@ -119,7 +150,9 @@ def run_by(backend: str, spec: OpSpec, given: Mapping[str, Any], *arrays: Any) -
 
     Kernels that are not written in the language run as they are on either back end.
     """
-    kernel = computation_of(spec, sorted_attributes(spec, given)).kernel([Described.of(array) for array in arrays])  # fmt: skip
+    kernel = computation_of(spec, sorted_attributes(spec, given)).kernel(
+        [Described.of(array) for array in arrays]
+    )
     if not isinstance(kernel, Kernel):
         return as_tuple(kernel(*arrays))
     if backend == "cpu":

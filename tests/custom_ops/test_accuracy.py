@@ -15,10 +15,12 @@ from tests.custom_ops.spec_cases import SPECS, attributes_of, name_of
 UNARY = [
     pytest.param(spec, given, id=f"{name}-{name_of(given)}")
     for name, spec in SPECS.items()
-    if spec.inputs == ("x",) and spec.nan == "propagates" and spec.samples[0] == ((4, 8),)
+    if spec.inputs == ("x",)
+    and spec.nan == "propagates"
+    and spec.samples[0] == ((4, 8),)
     and np.shape(spec.formula(np.zeros((4, 8)), **spec.with_defaults({}))) == (4, 8)
     for given in attributes_of(spec)
-]  # fmt: skip
+]
 TINY = 2.0**-149
 IS_AVX2_ALONE = "avx2" in machine.cpu_features() and "avx512f" not in machine.cpu_features()
 SWISH_ULP = 2.61 if IS_AVX2_ALONE else 2.0
@@ -71,7 +73,10 @@ def test_every_half(spec, given, dtype):
 @cases("spec, given", UNARY, quick=4)
 def test_a_million_float32(spec, given):
     rng = np.random.default_rng(0)
-    near, scaled = np.linspace(-12, 12, 700_000), rng.standard_normal(200_000) * np.exp2(rng.uniform(-60, 60, 200_000))  # fmt: skip
+    near, scaled = (
+        np.linspace(-12, 12, 700_000),
+        rng.standard_normal(200_000) * np.exp2(rng.uniform(-60, 60, 200_000)),
+    )
     numbers = np.concatenate([near, scaled, np.linspace(-110, 110, 100_000)]).astype(np.float32)
     wide = numbers.astype(np.float64)
     with np.errstate(all="ignore"):

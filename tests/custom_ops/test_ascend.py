@@ -56,7 +56,10 @@ VARIED = [
     ("RMSNorm", {"epsilon": 0.1}, ((2, 3, 4, 5), (4, 5))),
     ("AddRMSNorm", {}, ((2, 3, 5), (2, 3, 5), (3, 5))),
     ("GroupNorm", {"num_groups": 2, "eps": 0.1}, IMAGE),
-    *(("BatchNormTraining", {"activation": activation, "alpha": 0.3}, IMAGE) for activation in ("relu", "leaky_relu", "silu")),
+    *(
+        ("BatchNormTraining", {"activation": activation, "alpha": 0.3}, IMAGE)
+        for activation in ("relu", "leaky_relu", "silu")
+    ),
     ("BatchNormTraining", {"data_format": "NHWC", "eps": 0.1}, LAST),
     ("BatchNormInference", {"data_format": "NHWC", "activation": "silu"}, (*LAST, (4,), (4,))),
     ("BatchNormInference", {"activation": "leaky_relu", "alpha": 0.3}, (*IMAGE, (4,), (4,))),
@@ -68,16 +71,28 @@ VARIED = [
     ("RotaryEmbedding", {"layout": "interleaved"}, ((2, 3, 5, 16), (5, 16), (5, 16))),
     ("TokenEmbedding", {"scale": 2.0}, ((5,), (10, 64))),
     *(
-        ("SoftmaxCrossEntropy", {"reduction": reduction, "label_smoothing": 0.1, "ignore_index": 3}, ((9, 10, 4), (9, 4)))
+        (
+            "SoftmaxCrossEntropy",
+            {"reduction": reduction, "label_smoothing": 0.1, "ignore_index": 3},
+            ((9, 10, 4), (9, 4)),
+        )
         for reduction in ("none", "mean", "sum")
     ),
     ("SoftmaxCrossEntropy", {}, ((12,), ())),
     *(
-        ("SoftmaxCrossEntropyWeighted", {"reduction": reduction, "label_smoothing": 0.1, "ignore_index": 3}, ((9, 10, 4), (9, 4), (10,)))
+        (
+            "SoftmaxCrossEntropyWeighted",
+            {"reduction": reduction, "label_smoothing": 0.1, "ignore_index": 3},
+            ((9, 10, 4), (9, 4), (10,)),
+        )
         for reduction in ("none", "mean", "sum")
     ),
     *(
-        ("SoftmaxCrossEntropyDense", {"reduction": reduction, "label_smoothing": 0.1}, ((5, 10, 4), (5, 10, 4)))
+        (
+            "SoftmaxCrossEntropyDense",
+            {"reduction": reduction, "label_smoothing": 0.1},
+            ((5, 10, 4), (5, 10, 4)),
+        )
         for reduction in ("none", "mean", "sum")
     ),
     ("SoftmaxCrossEntropyDense", {}, ((12,), (12,))),
@@ -88,10 +103,14 @@ VARIED = [
     ("IoU", {}, ((40, 4), (33, 4))),
     ("BoxDecode", {"version": "v3", "stride": 16.0}, ((2, 3, 5, 3, 9),)),
     ("BoxDecode", {"anchors": ((2.0, 3.0),)}, ((1, 2, 2, 1, 6),)),
-    ("Conv2dBias", {"stride": (2, 1), "padding": (1, 0, 2, 1), "groups": 2}, ((2, 6, 9, 8), (10, 3, 3, 3), (10,))),
+    (
+        "Conv2dBias",
+        {"stride": (2, 1), "padding": (1, 0, 2, 1), "groups": 2},
+        ((2, 6, 9, 8), (10, 3, 3, 3), (10,)),
+    ),
     ("Conv2d", {"stride": 2, "padding": "same", "dilation": (1, 2)}, ((2, 6, 9, 8), (10, 6, 3, 3))),
     ("Conv2d", {"padding": "valid"}, ((2, 6, 9, 8), (10, 6, 3, 3))),
-]  # fmt: skip
+]
 
 
 @cache
@@ -118,7 +137,9 @@ def check(spec, given, dtype, kinds, arrays, wanted, **chips):
         chips: name of a chip → back end.
     """
     outputs = list(zip(spec.outputs, wanted, strict=False))
-    described = [describe(array.shape, kinds[name]) for name, array in zip(spec.inputs, arrays, strict=True)]  # fmt: skip
+    described = [
+        describe(array.shape, kinds[name]) for name, array in zip(spec.inputs, arrays, strict=True)
+    ]
     described += [describe(np.shape(one), kinds[name]) for name, one in outputs]
     described += [describe((1,), kinds[name]) for name in spec.outputs[len(outputs) :]]
     own = {name: as_told(name, given[name]) for name in ascend.attributes_of(spec)}
@@ -204,11 +225,13 @@ CHIPS = ("Ascend310P3", "Ascend310B1")
 @cases(
     "spec, soc",
     [
-        pytest.param(*one.values, soc, id=f"{one.id}-{soc}", marks=FULL if number % 2 != place else [])
+        pytest.param(
+            *one.values, soc, id=f"{one.id}-{soc}", marks=FULL if number % 2 != place else []
+        )
         for number, one in enumerate(FORWARD)
         for place, soc in enumerate(CHIPS)
     ],
-)  # fmt: skip
+)
 def test_other_chips_have_the_words(spec, soc):
     """Nothing is run: what a chip lacks is an error when the kernel is built."""
     dtype, given = dtypes(spec)[-1], spec.with_defaults({})
@@ -218,7 +241,9 @@ def test_other_chips_have_the_words(spec, soc):
     known |= {f"grad_{name}": one for name, one in known.items()}
     for one in (spec, gradient_of(spec)) if spec.tbe_gradient else (spec,):
         kinds = ascend.dtypes_of(one, dtype, forward=None if one is spec else spec)
-        described = [describe(known[name].shape, kinds[name]) for name in (*one.inputs, *one.outputs)]  # fmt: skip
+        described = [
+            describe(known[name].shape, kinds[name]) for name in (*one.inputs, *one.outputs)
+        ]
         own = {name: as_told(name, given[name]) for name in ascend.attributes_of(one)}
         operator(one.tbe).build(*described, soc=soc, **own)
 
@@ -381,7 +406,10 @@ def test_optimizers_are_for_cpu(monkeypatch):
 
     monkeypatch.setattr(primitive, "device_target", lambda: "Ascend")
     weights = [ms.Parameter(np.ones(2, np.float32), name="w")]
-    with pytest.raises(MissingError, match="FusedAdam has a kernel for CPU only; expected device_target CPU, got Ascend"):  # fmt: skip
+    with pytest.raises(
+        MissingError,
+        match="FusedAdam has a kernel for CPU only; expected device_target CPU, got Ascend",
+    ):
         custom_ops.Adam(weights)
 
 

@@ -28,12 +28,23 @@ Q = np.ones((1, 2, 3, 4), np.float32)
 X = np.ones((2, 8), np.float32)
 BOXES = np.float32([[0, 0, 1, 1]])
 OTHERS = {
-    "AddReLU": ((), (X, X)), "BiasDropoutAdd": ((), (X, X[0], X)), "BoxDecode": ((((2.0, 3.0),), 8), (np.ones((1, 2, 2, 1, 6), np.float32),)),
-    "GELU": ((), (X,)), "GeGLU": ((), (X, X)), "HardSwish": ((), (X,)), "IoU": ((), (BOXES, BOXES)), "Mish": ((), (X,)),
-    "MulSigmoid": ((), (X, X)), "MyOp": ((), (X, X)), "NMS": ((), (BOXES, np.float32([0.5]))),
-    "RotaryEmbedding": ((), (Q, Q[0, 0], Q[0, 0])), "ScaleMaskSoftmax": ((), (X, X)), "ScaledDotProductAttention": ((), (Q, Q, Q, Q[0, 0, :, :3])),
-    "SwiGLU": ((), (X, X)), "Swish": ((), (X,)),
-}  # fmt: skip
+    "AddReLU": ((), (X, X)),
+    "BiasDropoutAdd": ((), (X, X[0], X)),
+    "BoxDecode": ((((2.0, 3.0),), 8), (np.ones((1, 2, 2, 1, 6), np.float32),)),
+    "GELU": ((), (X,)),
+    "GeGLU": ((), (X, X)),
+    "HardSwish": ((), (X,)),
+    "IoU": ((), (BOXES, BOXES)),
+    "Mish": ((), (X,)),
+    "MulSigmoid": ((), (X, X)),
+    "MyOp": ((), (X, X)),
+    "NMS": ((), (BOXES, np.float32([0.5]))),
+    "RotaryEmbedding": ((), (Q, Q[0, 0], Q[0, 0])),
+    "ScaleMaskSoftmax": ((), (X, X)),
+    "ScaledDotProductAttention": ((), (Q, Q, Q, Q[0, 0, :, :3])),
+    "SwiGLU": ((), (X, X)),
+    "Swish": ((), (X,)),
+}
 CELLS = {**OF_CELLS, **OTHERS}
 BAD = {"a number": 1.5, "None": None, "a list": [1.0, 2.0], "an array": X, "a text": "x"}
 
@@ -44,12 +55,18 @@ def names_both(error, operator, argument):
 
 
 TRIED = [
-    pytest.param(spec, route, bad, id=f"{spec.name}-{route}-{label}", marks=FULL if (number + place) % 3 else [])
+    pytest.param(
+        spec,
+        route,
+        bad,
+        id=f"{spec.name}-{route}-{label}",
+        marks=FULL if (number + place) % 3 else [],
+    )
     for number, spec in enumerate(SPECS.values())
     for route in ("native", "composite")
     for place, (label, bad) in enumerate(BAD.items())
     if spec.samples and (route == "native" or spec.composite is not None)
-]  # fmt: skip
+]
 """`make test` takes a third of what is no tensor for each operator, by turns."""
 
 
@@ -78,7 +95,10 @@ def test_cells(name, mode, subtests):
     tensors = [ms.Tensor(array) for array in arrays]
     for place in range(len(tensors)):
         for bad in BAD.values():
-            may_be_none = name in ("GeGLU", "SwiGLU", "ScaleMaskSoftmax", "ScaledDotProductAttention") and place == len(tensors) - 1  # fmt: skip
+            may_be_none = (
+                name in ("GeGLU", "SwiGLU", "ScaleMaskSoftmax", "ScaledDotProductAttention")
+                and place == len(tensors) - 1
+            )
             if bad is None and may_be_none:
                 continue
             with (
@@ -96,8 +116,11 @@ def test_every_public_cell_is_tried():
     cells = {
         name
         for name, one in public.items()
-        if isinstance(one, type) and one.__name__ == name and one.__module__.startswith("custom_ops.operators") and issubclass(one, ms.nn.Cell)
-    }  # fmt: skip
+        if isinstance(one, type)
+        and one.__name__ == name
+        and one.__module__.startswith("custom_ops.operators")
+        and issubclass(one, ms.nn.Cell)
+    }
     assert cells == set(CELLS)
 
 
@@ -120,9 +143,13 @@ def test_a_number_in_a_graph():
 
 def test_another_shape_or_dtype_than_the_other():
     add_relu = custom_ops.AddReLU()
-    with pytest.raises(InputError, match=r"^AddReLU: y has another shape; expected \(2, 8\), got \(8,\)\.$"):  # fmt: skip
+    with pytest.raises(
+        InputError, match=r"^AddReLU: y has another shape; expected \(2, 8\), got \(8,\)\.$"
+    ):
         add_relu(ms.Tensor(X), ms.Tensor(X[0]))
-    with pytest.raises(InputError, match=r"^AddReLU: y has another dtype than x; expected float32, got float16\.$"):  # fmt: skip
+    with pytest.raises(
+        InputError, match=r"^AddReLU: y has another dtype than x; expected float32, got float16\.$"
+    ):
         add_relu(ms.Tensor(X), ms.Tensor(X.astype(np.float16)))
 
 
@@ -131,7 +158,9 @@ def test_an_axis_that_is_no_whole_number(axis):
     """It is not taken for the number that it equals, then or later."""
     ms.set_context(mode=ms.PYNATIVE_MODE)
     for function in (custom_ops.functional.softmax, custom_ops.functional.log_softmax):
-        with pytest.raises(InputError, match="oftmax: axis is no whole number; expected a whole number, got"):  # fmt: skip
+        with pytest.raises(
+            InputError, match="oftmax: axis is no whole number; expected a whole number, got"
+        ):
             function(ms.Tensor(X), axis=axis)
         assert function(ms.Tensor(X), axis=1).shape == X.shape
 
@@ -143,16 +172,27 @@ def test_a_factor_that_is_no_number(wrong):
 
 
 NO_TENSOR = {
-    "functional.swish(v.shape[0] * 0.5)": "Swish: x", "functional.swish(None)": "Swish: x", "functional.swish([1.0, 2.0])": "Swish: x",
-    "functional.swish(array)": "Swish: x", "functional.swish('a')": "Swish: x", "swish(0.5)": "Swish: x",
-    "functional.softmax(v.shape)": "Softmax: x", "functional.softmax([v, v])": "Softmax: x",
-    "functional.add_relu(1.0, 2.0)": "AddReLU: x", "functional.add_relu(1.0, v)": "AddReLU: x", "functional.add_relu(v, None)": "AddReLU: y",
-    "functional.dense(1.0, 2.0)": "MatMul: x", "functional.conv2d(1.0, 2.0)": "Conv2d: x", "functional.token_embedding(1, 2.0)": "TokenEmbedding: ids",
+    "functional.swish(v.shape[0] * 0.5)": "Swish: x",
+    "functional.swish(None)": "Swish: x",
+    "functional.swish([1.0, 2.0])": "Swish: x",
+    "functional.swish(array)": "Swish: x",
+    "functional.swish('a')": "Swish: x",
+    "swish(0.5)": "Swish: x",
+    "functional.softmax(v.shape)": "Softmax: x",
+    "functional.softmax([v, v])": "Softmax: x",
+    "functional.add_relu(1.0, 2.0)": "AddReLU: x",
+    "functional.add_relu(1.0, v)": "AddReLU: x",
+    "functional.add_relu(v, None)": "AddReLU: y",
+    "functional.dense(1.0, 2.0)": "MatMul: x",
+    "functional.conv2d(1.0, 2.0)": "Conv2d: x",
+    "functional.token_embedding(1, 2.0)": "TokenEmbedding: ids",
     "functional.scaled_dot_product_attention(1.0, 2.0, 3.0)": "ScaledDotProductAttention: q",
-    "functional.group_norm(1.0, 1, 2.0, 3.0)": "GroupNorm: x", "functional.add_layer_norm(1.0, 2.0, 3.0, 4.0)": "AddLayerNorm: x",
-    "functional.batch_norm(None, None, None)": "BatchNormTraining: x", "functional.nms(1.0, 2.0)": "NMS: boxes",
+    "functional.group_norm(1.0, 1, 2.0, 3.0)": "GroupNorm: x",
+    "functional.add_layer_norm(1.0, 2.0, 3.0, 4.0)": "AddLayerNorm: x",
+    "functional.batch_norm(None, None, None)": "BatchNormTraining: x",
+    "functional.nms(1.0, 2.0)": "NMS: boxes",
     "functional.box_decode(1.0, ((1.0, 2.0),), 8)": "BoxDecode: x",
-}  # fmt: skip
+}
 """Calls whose operator has no tensor in some place, or in none, and which argument that is."""
 PROGRAM = ROOT / "tests" / "programs" / "custom_ops" / "calls_without_tensors.py"
 
@@ -165,12 +205,17 @@ def test_nothing_that_a_graph_hands_over_is_a_tensor(how, tmp_path):
     names = ", ".join(f"call{i}" for i in range(len(NO_TENSOR)))
     script = tmp_path / f"{how}.py"
     script.write_text(
-        PROGRAM.read_text("utf-8").replace("CALLS = ()", "\n\n".join([*functions, f"CALLS = ({names},)"])), "utf-8"
-    )  # fmt: skip
+        PROGRAM.read_text("utf-8").replace(
+            "CALLS = ()", "\n\n".join([*functions, f"CALLS = ({names},)"])
+        ),
+        "utf-8",
+    )
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = run_program(script, how, cwd=tmp_path, environment=environment, timeout_s=150)
     assert done.returncode == 0, (done.returncode, done.output[-2000:])
     said = [line for line in done.output.splitlines() if line.startswith(("InputError", "nothing"))]
     assert len(said) == len(NO_TENSOR), done.output
     for (call, argument), line in zip(NO_TENSOR.items(), said, strict=True):
-        assert line.startswith(f"InputError {argument} is no tensor; expected a mindspore.Tensor, got "), (call, line)  # fmt: skip
+        assert line.startswith(
+            f"InputError {argument} is no tensor; expected a mindspore.Tensor, got "
+        ), (call, line)

@@ -71,11 +71,15 @@ def test_the_gradient_drops_the_same():
 
 @cases("p", [-0.5, 1.0, 1.5, np.nan])
 def test_other_shares_are_refused(p):
-    with pytest.raises(InputError, match=rf"BiasDropoutAdd: p is out of range; expected 0 <= p < 1, got {p}"):  # fmt: skip
+    with pytest.raises(
+        InputError, match=rf"BiasDropoutAdd: p is out of range; expected 0 <= p < 1, got {p}"
+    ):
         BiasDropoutAdd(p=p)
     with pytest.raises(InputError, match="keep_prob is out of range; expected 0 < keep_prob <= 1"):
         BiasDropoutAdd(1.0 - p)
-    with pytest.raises(InputError, match="BiasDropoutAdd: p is no number; expected a number, got 'a'"):  # fmt: skip
+    with pytest.raises(
+        InputError, match="BiasDropoutAdd: p is no number; expected a number, got 'a'"
+    ):
         BiasDropoutAdd(p="a")
 
 

@@ -25,7 +25,9 @@ def chain(length: int) -> Chain:
     gate = own_kernel(MUL_SIGMOID, (SQUARE, SQUARE))
     steps = [Step(gate, (names[i], "y"), (names[i + 1],)) for i in range(length)]
     steps.append(Step(own_kernel(ROWS_SUM, (SQUARE,)), (names[-1],), ("total",)))
-    return Chain("Gated", {"x": SQUARE, "y": SQUARE}, {"total": Described((16,), "float32")}, tuple(steps))  # fmt: skip
+    return Chain(
+        "Gated", {"x": SQUARE, "y": SQUARE}, {"total": Described((16,), "float32")}, tuple(steps)
+    )
 
 
 def arrays(seed: int) -> list[np.ndarray]:

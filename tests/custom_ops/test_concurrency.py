@@ -50,6 +50,8 @@ PROGRAM = ROOT / "tests" / "programs" / "custom_ops" / "children_that_call.py"
 @cases("how", ["fork", "spawn", "forkserver"])
 def test_children_of_a_process_that_has_called(how, tmp_path, repository):
     environment = {**os.environ, "PYTHONPATH": str(repository)}
-    done = run_program(PROGRAM, how, cwd=tmp_path, environment=environment, timeout_s=150, fresh=True)  # fmt: skip
+    done = run_program(
+        PROGRAM, how, cwd=tmp_path, environment=environment, timeout_s=150, fresh=True
+    )
     assert done.returncode == 0, done.output[-2000:]
     assert "[0, 1, 2, 3]" in done.output.splitlines(), done.output[-2000:]

@@ -73,7 +73,9 @@ def test_dtypes(dtype, dispatched):
     x = Tensor(floats(4, 8)).astype(getattr(ms, dtype))
     made = FusedCell(PRODUCT, {})(x, x)
     assert made.dtype == x.dtype and not dispatched
-    assert np.allclose(made.astype(ms.float32).asnumpy(), x.astype(ms.float32).asnumpy() ** 2, rtol=1e-2)  # fmt: skip
+    assert np.allclose(
+        made.astype(ms.float32).asnumpy(), x.astype(ms.float32).asnumpy() ** 2, rtol=1e-2
+    )
 
 
 def test_large_results_lie_in_memory_of_mindspores(dispatched):
@@ -136,7 +138,9 @@ def test_errors_are_the_operators():
 
 def test_what_is_no_tensor():
     op = FusedCell(PRODUCT, {})
-    with pytest.raises(InputError, match=r"DirectProduct: y is no tensor; expected a mindspore\.Tensor, got 'text'"):  # fmt: skip
+    with pytest.raises(
+        InputError, match=r"DirectProduct: y is no tensor; expected a mindspore\.Tensor, got 'text'"
+    ):
         op(Tensor(floats(3, 4)), "text")
 
 

@@ -98,9 +98,12 @@ Q, TABLE, IMAGE, ROW = np.random.default_rng(1).uniform(0.5, 1, (4, 2, 3, 5, 4))
 WITHOUT_GRADIENT = {
     "rotary_embedding": ((Q, TABLE[0, 0], TABLE[0, 0]), (1, 2)),
     "scaled_dot_product_attention": ((Q, Q, Q, np.zeros((5, 5), np.float32)), (3,)),
-    "batch_norm": ((IMAGE, ROW[0, 0, :3, 0], ROW[0, 0, :3, 1], ROW[0, 0, :3, 2], ROW[0, 0, :3, 3]), (3, 4)),
+    "batch_norm": (
+        (IMAGE, ROW[0, 0, :3, 0], ROW[0, 0, :3, 1], ROW[0, 0, :3, 2], ROW[0, 0, :3, 3]),
+        (3, 4),
+    ),
     "softmax_cross_entropy": ((Q[0, 0], TABLE[0, 0]), (1,)),
-}  # fmt: skip
+}
 """Arguments of a floating dtype that the kernels have no gradient of."""
 
 

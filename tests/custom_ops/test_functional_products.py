@@ -22,14 +22,26 @@ STEPS = {"stride": 2, "padding": (1, 0, 1, 2), "groups": 2}
 CASES = [
     ("conv2d", "Conv2d", CONVOLUTION, STEPS, None),
     ("conv2d", "Conv2dBias", (*CONVOLUTION, (6,)), {**STEPS, "dilation": 2}, None),
-    ("conv2d", "Conv2dBias", (*CONVOLUTION, (6,)), {**STEPS, "padding": "same", "lowering": "im2col"}, None),
+    (
+        "conv2d",
+        "Conv2dBias",
+        (*CONVOLUTION, (6,)),
+        {**STEPS, "padding": "same", "lowering": "im2col"},
+        None,
+    ),
     ("matmul_bias_relu", "MatMulBiasReLU", LINEAR, {}, None),
     ("matmul_bias_gelu", "MatMulBiasGELU", LINEAR, {}, None),
     ("matmul_bias_gelu", "MatMulBiasGELU", LINEAR, {"approximate": False}, {"activation": "gelu"}),
     ("matmul_bias_silu", "MatMulBiasSiLU", LINEAR, {}, None),
     ("linear_residual", "LinearResidual", (*LINEAR, (3, 5, 6)), {}, None),
-    ("layer_norm_linear", "LayerNormLinear", ((3, 5, 8), (8,), (8,), (6, 8), (6,)), {"epsilon": 1e-3}, None),
-]  # fmt: skip
+    (
+        "layer_norm_linear",
+        "LayerNormLinear",
+        ((3, 5, 8), (8,), (8,), (6, 8), (6,)),
+        {"epsilon": 1e-3},
+        None,
+    ),
+]
 
 
 CONV_BN = [
@@ -84,7 +96,9 @@ QUICK = [("native", "graph"), *[("native", "pynative"), ("composite", "pynative"
 def test_convolution_normalised(name, keywords, activation, has_bias, route, mode):
     rng = np.random.default_rng(0)
     shapes = (*CONVOLUTION, *[(6,)] * 5)
-    arrays = [rng.uniform(0.5, 1.5, shape).astype(np.float32) - (i < 4) for i, shape in enumerate(shapes)]  # fmt: skip
+    arrays = [
+        rng.uniform(0.5, 1.5, shape).astype(np.float32) - (i < 4) for i, shape in enumerate(shapes)
+    ]
     x, weight, bias, gamma, beta, mean, variance = (one.astype(np.float64) for one in arrays)
     column = lambda one: one.reshape(-1, 1, 1)  # noqa: E731
     conv = all_specs()["Conv2d"]

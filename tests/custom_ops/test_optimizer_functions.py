@@ -28,7 +28,13 @@ RULES = {
 def lists(count):
     rng = np.random.default_rng(count)
     dtypes = [np.float32, np.float16, np.float32]
-    return [[rng.uniform(0.5, 1, shape).astype(dtype) for shape, dtype in zip([(3, 4), (5,), ()], dtypes, strict=True)] for _ in range(count)]  # fmt: skip
+    return [
+        [
+            rng.uniform(0.5, 1, shape).astype(dtype)
+            for shape, dtype in zip([(3, 4), (5,), ()], dtypes, strict=True)
+        ]
+        for _ in range(count)
+    ]
 
 
 class Step(ms.nn.Cell):
@@ -74,7 +80,9 @@ def test_step(name, mode):
 def test_rates_may_be_tensors():
     ms.set_context(mode=ms.PYNATIVE_MODE)
     (gradient, weight, moment) = ([ms.Tensor([1.0])] for _ in range(3))
-    functional.momentum(gradient, weight, moment, learning_rate=ms.Tensor(0.5), momentum=ms.Tensor(1.0))  # fmt: skip
+    functional.momentum(
+        gradient, weight, moment, learning_rate=ms.Tensor(0.5), momentum=ms.Tensor(1.0)
+    )
     assert weight[0].asnumpy() == 0
 
 
@@ -86,19 +94,37 @@ def test_what_does_not_fit_is_named():
 
 def test_rates_of_arrays_may_be_tensors_too():
     gradient, weight, moment1, moment2 = ([np.ones(3, np.float32)] for _ in range(4))
-    functional.adam(gradient, weight, moment1, moment2, count=np.array(1), learning_rate=ms.Tensor(0.1))  # fmt: skip
+    functional.adam(
+        gradient, weight, moment1, moment2, count=np.array(1), learning_rate=ms.Tensor(0.1)
+    )
     assert np.all(weight[0] < 1)
 
 
 WRONG = [
     ("adam", {"count": 0}, "Adam: count is out of range; expected 1 or more, got 0"),
     ("adam", {"count": -3}, "Adam: count is out of range; expected 1 or more, got -3"),
-    ("adam", {"count": 1, "beta1": 2.0}, "Adam: beta1 is out of range; expected 0 <= beta1 < 1, got 2.0"),
-    ("adam", {"count": 1, "learning_rate": "a"}, "Adam: learning_rate is no number; expected a number, got 'a'"),
-    ("adam_weight_decay", {"beta2": 1.0}, "AdamWeightDecay: beta2 is out of range; expected 0 <= beta2 < 1, got 1.0"),
+    (
+        "adam",
+        {"count": 1, "beta1": 2.0},
+        "Adam: beta1 is out of range; expected 0 <= beta1 < 1, got 2.0",
+    ),
+    (
+        "adam",
+        {"count": 1, "learning_rate": "a"},
+        "Adam: learning_rate is no number; expected a number, got 'a'",
+    ),
+    (
+        "adam_weight_decay",
+        {"beta2": 1.0},
+        "AdamWeightDecay: beta2 is out of range; expected 0 <= beta2 < 1, got 1.0",
+    ),
     ("momentum", {"momentum": "a"}, "Momentum: momentum is no number; expected a number, got 'a'"),
-    ("momentum", {"momentum": 0.9, "weight_decay": None}, "Momentum: weight_decay is no number; expected a number, got None"),
-]  # fmt: skip
+    (
+        "momentum",
+        {"momentum": 0.9, "weight_decay": None},
+        "Momentum: weight_decay is no number; expected a number, got None",
+    ),
+]
 
 
 @cases(

@@ -20,7 +20,10 @@ TOLERANCE = {"float16": 2e-3, "bfloat16": 2e-2, "float32": 1e-6, "float64": 1e-1
 def lists(count: int, dtype: str, seed: int = 0, scale: float = 1.0):
     rng = np.random.default_rng(seed)
     kind = dtype_of(dtype).numpy
-    return [[np.asarray(rng.standard_normal(shape) * scale, kind) for shape in SHAPES] for _ in range(count)]  # fmt: skip
+    return [
+        [np.asarray(rng.standard_normal(shape) * scale, kind) for shape in SHAPES]
+        for _ in range(count)
+    ]
 
 
 def close(got, want, dtype, steps=1):
@@ -46,15 +49,23 @@ def test_adam(decay, nesterov, dtype):
     right = [[one.astype(np.float64) for one in kind] for kind in (w, m, v)]
     for count in (1, 2, 3):
         (g,) = lists(1, dtype, seed=count)
-        adam_step(g, w, m, v, count=count, learning_rate=0.01, weight_decay=decay, use_nesterov=nesterov)  # fmt: skip
-        rate = 0.01 * np.sqrt(1 - float(np.float32(0.999)) ** count) / (1 - float(np.float32(0.9)) ** count)  # fmt: skip
+        adam_step(
+            g, w, m, v, count=count, learning_rate=0.01, weight_decay=decay, use_nesterov=nesterov
+        )
+        rate = (
+            0.01
+            * np.sqrt(1 - float(np.float32(0.999)) ** count)
+            / (1 - float(np.float32(0.9)) ** count)
+        )
         for i, one in enumerate(g):
             ww, mm, vv = (kind[i] for kind in right)
             slope = one.astype(np.float64) + decay * ww
             mm = beta1 * mm + (1 - beta1) * slope
             vv = beta2 * vv + (1 - beta2) * slope**2
             mean = beta1 * mm + (1 - beta1) * slope if nesterov else mm
-            for kind, value in zip(right, (ww - rate * mean / (np.sqrt(vv) + 1e-8), mm, vv), strict=True):  # fmt: skip
+            for kind, value in zip(
+                right, (ww - rate * mean / (np.sqrt(vv) + 1e-8), mm, vv), strict=True
+            ):
                 kind[i] = value
         tolerance = 8 if dtype != "float64" else 1e8  # rates are float32
         for got, want in zip((w, m, v), right, strict=True):
@@ -81,7 +92,9 @@ def test_adam_weight_decay(dtype):
 def test_momentum(nesterov, dtype):
     w, m, g = lists(3, dtype)
     before = [[one.astype(np.float64) for one in kind] for kind in (w, m, g)]
-    momentum_step(g, w, m, learning_rate=0.1, momentum=0.9, weight_decay=0.05, use_nesterov=nesterov)  # fmt: skip
+    momentum_step(
+        g, w, m, learning_rate=0.1, momentum=0.9, weight_decay=0.05, use_nesterov=nesterov
+    )
     want = []
     for ww, mm, gg in zip(*before, strict=True):
         gg = gg + 0.05 * ww
@@ -97,7 +110,9 @@ def test_what_does_not_fit():
     with pytest.raises(InputError, match=r"Momentum: 1\.0 is no array; .* got float32"):
         momentum_step([a[0]], [np.float32(1)], [a[1]], learning_rate=0.1, momentum=0.9)
     with pytest.raises(InputError, match="an array that is written to has gaps"):
-        momentum_step([a[::2]], [np.ones(4, np.float32)[::2]], [a[:2]], learning_rate=0.1, momentum=0.9)  # fmt: skip
+        momentum_step(
+            [a[::2]], [np.ones(4, np.float32)[::2]], [a[:2]], learning_rate=0.1, momentum=0.9
+        )
 
 
 ms = pytest.importorskip("mindspore")
@@ -176,12 +191,16 @@ def trained(kind, name, case, steps, whole=False):
     net = Net(case.pop("dtype", None))
     grouped = case.pop("grouped", None)
     if name == "AdamWeightDecay":
-        case = {key: value for key, value in case.items() if key not in ("loss_scale", "use_nesterov")}  # fmt: skip
+        case = {
+            key: value for key, value in case.items() if key not in ("loss_scale", "use_nesterov")
+        }
     case = {"learning_rate": 0.1, **case}
     if isinstance(case["learning_rate"], type):
         case["learning_rate"] = case["learning_rate"]()
     if grouped:
-        grouped = {key: value() if isinstance(value, type) else value for key, value in grouped.items()}  # fmt: skip
+        grouped = {
+            key: value() if isinstance(value, type) else value for key, value in grouped.items()
+        }
     params = groups(net, **grouped) if grouped else net.trainable_params()
     if name == "Momentum":
         case["momentum"] = 0.9
@@ -189,7 +208,9 @@ def trained(kind, name, case, steps, whole=False):
     step = Whole(optimizer)
     rng = np.random.default_rng(4)
     for _ in range(steps):
-        gradients = tuple(ms.Tensor(rng.standard_normal(one.shape), one.dtype) for one in optimizer.parameters)  # fmt: skip
+        gradients = tuple(
+            ms.Tensor(rng.standard_normal(one.shape), one.dtype) for one in optimizer.parameters
+        )
         if whole:
             step(*gradients)
         else:
@@ -210,13 +231,18 @@ HOW = {
 }
 TRAINED = [
     pytest.param(
-        case, name, how, marks=[] if (number + place) % 3 == 0 and how == ("alone" if number else "alone in graph mode") else FULL
+        case,
+        name,
+        how,
+        marks=[]
+        if (number + place) % 3 == 0 and how == ("alone" if number else "alone in graph mode")
+        else FULL,
     )
     for number, case in enumerate(CASES)
     for place, name in enumerate(NAMES)
     for how in HOW
     if (case, name) != ("nesterov", "Momentum")  # MindSpore on CPU takes no notice of it
-]  # fmt: skip
+]
 
 
 @pytest.mark.mindspore
@@ -233,14 +259,23 @@ def test_as_mindspore_has_it(case, name, how, full):
         assert got[key].dtype == value.dtype, key
         # MindSpore rounds each operation to float16 and is further from float64 than ours
         tolerance = 1e-5 if value.dtype != np.float16 else 0.1
-        np.testing.assert_allclose(got[key].astype(np.float64), value.astype(np.float64), rtol=tolerance, atol=tolerance, err_msg=key)  # fmt: skip
+        np.testing.assert_allclose(
+            got[key].astype(np.float64),
+            value.astype(np.float64),
+            rtol=tolerance,
+            atol=tolerance,
+            err_msg=key,
+        )
 
 
 @pytest.mark.mindspore
 @cases("mode", MODES)
 def test_alone_it_goes_past_mindspore_and_keeps_what_was_done(mode):
     set_mode(mode)
-    weights = [ms.Parameter(np.float32(values), name=f"w{i}") for i, values in enumerate(([1, 2], [[3, 5], [4, 6]]))]  # fmt: skip
+    weights = [
+        ms.Parameter(np.float32(values), name=f"w{i}")
+        for i, values in enumerate(([1, 2], [[3, 5], [4, 6]]))
+    ]
     ours = custom_ops.Momentum(weights, 0.5, 0.0)
     step = Whole(ours)
     given = ms.Tensor(np.float32([1, -1])), ms.Tensor(np.float32([[2, 2], [0, 0]]))
@@ -272,7 +307,7 @@ def test_alone_it_does_all_that_a_call_does(mode):
     ours((ms.Tensor(np.float16([1, 1])),))
     ours((one,))
     assert weight.asnumpy().tolist() == [0.5, 1.5]
-    with pytest.raises(InputError, match="Momentum: tensor 0 is another than its parameter"):  # fmt: skip
+    with pytest.raises(InputError, match="Momentum: tensor 0 is another than its parameter"):
         custom_ops.Momentum([weight], 0.25, 0.0)((ms.Tensor(np.float32([1, 1, 1])),))
 
 
@@ -328,5 +363,7 @@ def test_a_net_trains(mode, full):
 def test_what_is_not_fused_is_refused(mode):
     set_mode(mode)
     net = Net(None)
-    with pytest.raises(InputError, match=r"Adam: use_amsgrad is not fused; expected False, got True"):  # fmt: skip
+    with pytest.raises(
+        InputError, match=r"Adam: use_amsgrad is not fused; expected False, got True"
+    ):
         custom_ops.Adam(net.trainable_params(), use_amsgrad=True)

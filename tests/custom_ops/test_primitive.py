@@ -162,8 +162,13 @@ def test_the_primitive_for_ascend_says_so_on_a_cpu():
     from custom_ops.ascend import AscendPrimitive, registration
 
     spec = OpSpec(
-        "SwishOnAscend", ("x",), ("y",), forward=lambda x, *, beta: x, attributes={"beta": 1.0}, tbe="swish"
-    )  # fmt: skip
+        "SwishOnAscend",
+        ("x",),
+        ("y",),
+        forward=lambda x, *, beta: x,
+        attributes={"beta": 1.0},
+        tbe="swish",
+    )
     known = AscendPrimitive(spec, {"beta": 1.5})
     with pytest.raises(MissingError, match="primitive for Ascend; expected device_target Ascend"):
         known(Tensor(floats(2, 3)))
@@ -214,8 +219,10 @@ def test_fifty_batch_sizes_are_few_kernels(mode, full):
         f"RowsTimes{mode}",
         ("x", "y"),
         ("z",),
-        forward=lambda x, y: dsl.vmul(x, dsl.broadcast(dsl.reduce_sum(y, [1], keepdims=True), x.shape)),
-    )  # fmt: skip
+        forward=lambda x, y: dsl.vmul(
+            x, dsl.broadcast(dsl.reduce_sum(y, [1], keepdims=True), x.shape)
+        ),
+    )
     net = FusedCell(rows_sum, {})
     unknown = Tensor(shape=[None, 7], dtype=ms.float32)
     net.set_inputs(unknown, unknown)
@@ -227,8 +234,12 @@ def test_fifty_batch_sizes_are_few_kernels(mode, full):
         if rows > last_with_gradient:
             continue  # a graph of the gradient is compiled for each size
         da, db = both(Tensor(a), Tensor(b))
-        assert np.allclose(da.asnumpy(), np.broadcast_to(b.sum(1, keepdims=True), a.shape), atol=1e-5)  # fmt: skip
-        assert np.allclose(db.asnumpy(), np.broadcast_to(a.sum(1, keepdims=True), a.shape), atol=1e-5)  # fmt: skip
+        assert np.allclose(
+            da.asnumpy(), np.broadcast_to(b.sum(1, keepdims=True), a.shape), atol=1e-5
+        )
+        assert np.allclose(
+            db.asnumpy(), np.broadcast_to(a.sum(1, keepdims=True), a.shape), atol=1e-5
+        )
     assert net.run.computation.built <= 4
 
 
@@ -239,8 +250,13 @@ def test_kernels_that_were_not_used_for_longest_are_given_back():
         y[...] = 2 * x
 
     known = OpSpec(
-        "DoubledRows", ("x",), ("y",), procedure=doubled, infer_shape=lambda x: (x,), infer_dtype=lambda x: (x,)
-    )  # fmt: skip
+        "DoubledRows",
+        ("x",),
+        ("y",),
+        procedure=doubled,
+        infer_shape=lambda x: (x,),
+        infer_dtype=lambda x: (x,),
+    )
     dispatched = primitive(known, {}, eager=True)
     before = {id(bank): len(bank._records) for bank in dispatch._banks}
     for rows in range(2, KEPT + 12):
@@ -265,7 +281,10 @@ def test_a_second_derivative_that_does_not_exist_says_what_to_do(mode):
     set_mode(mode)
     from custom_ops import MatMulBiasReLU
 
-    with pytest.raises(Exception, match=r"MatMulBiasReLU has no derivative of order 2 as a kernel: .*route=\"composite\""):  # fmt: skip
+    with pytest.raises(
+        Exception,
+        match=r"MatMulBiasReLU has no derivative of order 2 as a kernel: .*route=\"composite\"",
+    ):
         second_of(MatMulBiasReLU(4, 2), Tensor(floats(3, 4)))
 
 

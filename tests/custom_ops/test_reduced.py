@@ -40,23 +40,33 @@ def wanted(spec, arrays):
     found = as_tuple(computation_of(gradient, attributes)(*saved, *grads))
     own = dict(zip(own_gradients(spec), found, strict=True))
     names = [spec.inputs[place] for place in spec.differentiable]
-    return sum(float(one.mean()) for one in visible), [own[spec.same_gradient.get(name, name)] for name in names]  # fmt: skip
+    return sum(float(one.mean()) for one in visible), [
+        own[spec.same_gradient.get(name, name)] for name in names
+    ]
 
 
 HOW = [(mode, level) for mode in MODES for level in ("", "O1")]
 ROWS = [
     *(
-        pytest.param(one.values[0], tail_of(one.values[0]), *how, id=f"{one.id}-tail-{how}", marks=FULL if number % 16 != 2 or how != HOW[number // 8 % 4] else [])
+        pytest.param(
+            one.values[0],
+            tail_of(one.values[0]),
+            *how,
+            id=f"{one.id}-tail-{how}",
+            marks=FULL if number % 16 != 2 or how != HOW[number // 8 % 4] else [],
+        )
         for number, one in enumerate(CASES)
         for how in dict.fromkeys((HOW[number // 4 % 4], HOW[number // 8 % 4]))
         if number % 4 == 2
     ),
     *(
-        pytest.param(one.values[0], one.values[0].samples[0], *how, id=f"{one.id}-{how}", marks=FULL)
+        pytest.param(
+            one.values[0], one.values[0].samples[0], *how, id=f"{one.id}-{how}", marks=FULL
+        )
         for one in CASES
         for how in HOW
     ),
-]  # fmt: skip
+]
 
 
 @cases("spec, shapes, mode, level", ROWS)

@@ -26,15 +26,26 @@ def has_second(spec):
 
 SECOND = [spec for spec in SPECS.values() if has_second(spec)]
 TRIED = [
-    pytest.param(spec, backend, id=f"{spec.name}-{backend}", marks=FULL if backend == "cpu" and spec.name != "Swish" else [])
+    pytest.param(
+        spec,
+        backend,
+        id=f"{spec.name}-{backend}",
+        marks=FULL if backend == "cpu" and spec.name != "Swish" else [],
+    )
     for backend in ("numpy", "cpu")
     for spec in SECOND
-]  # fmt: skip
+]
 """The formulas of all of them without a compiler, and compiled."""
 HIDDEN = {
-    "AddLayerNorm", "AddRMSNorm", "GroupNorm", "LayerNorm", "RMSNorm", "SoftmaxCrossEntropy", "SoftmaxCrossEntropyDense",
+    "AddLayerNorm",
+    "AddRMSNorm",
+    "GroupNorm",
+    "LayerNorm",
+    "RMSNorm",
+    "SoftmaxCrossEntropy",
+    "SoftmaxCrossEntropyDense",
     "SoftmaxCrossEntropyWeighted",
-}  # fmt: skip
+}
 
 
 def test_operators_with_hidden_outputs_are_among_them():
@@ -60,13 +71,21 @@ def test_against_differences(spec, backend):
     given, gradient = spec.with_defaults({}), gradient_of(spec)
     rng = np.random.default_rng(4)
     arrays = arrays_of(spec, spec.samples[0], "float64", seed=3)
-    made = dict(zip((*spec.inputs, *spec.outputs), (*arrays, *run(spec, given, *arrays)), strict=True))  # fmt: skip
+    made = dict(
+        zip((*spec.inputs, *spec.outputs), (*arrays, *run(spec, given, *arrays)), strict=True)
+    )
     known = {name: made[name] for name in gradient.inputs if name in made}
-    known |= {name: rng.standard_normal(made[name.removeprefix("grad_")].shape) for name in gradient.inputs if name not in known}  # fmt: skip
+    known |= {
+        name: rng.standard_normal(made[name.removeprefix("grad_")].shape)
+        for name in gradient.inputs
+        if name not in known
+    }
     outputs = run(gradient, given, *known.values())
     weights = [rng.standard_normal(one.shape) for one in outputs]
     second = gradient_of(gradient)
-    found = dict(zip(own_gradients(gradient), run(second, given, *known.values(), *weights), strict=True))  # fmt: skip
+    found = dict(
+        zip(own_gradients(gradient), run(second, given, *known.values(), *weights), strict=True)
+    )
     # results are where a relu bends
     moving = {
         name: rng.standard_normal(known[name].shape)
@@ -75,9 +94,15 @@ def test_against_differences(spec, backend):
     }
 
     def loss(step):
-        moved = {name: one + step * moving[name] if name in moving else one for name, one in known.items()}  # fmt: skip
+        moved = {
+            name: one + step * moving[name] if name in moving else one
+            for name, one in known.items()
+        }
         moved |= again(spec, given, moved, run)
-        return sum(float(np.sum(a * b)) for a, b in zip(run(gradient, given, *moved.values()), weights, strict=True))  # fmt: skip
+        return sum(
+            float(np.sum(a * b))
+            for a, b in zip(run(gradient, given, *moved.values()), weights, strict=True)
+        )
 
     slope = (loss(STEP) - loss(-STEP)) / (2 * STEP)
     along = sum(float(np.sum(found[name] * moving[name])) for name in moving)

@@ -44,9 +44,18 @@ def only_full(is_full):
 
 
 TRIED = [
-    *((spec, spec.with_defaults({}), tail_of(spec), f"{name}-tail", False) for name, spec in SPECS.items()),
     *(
-        (spec, spec.with_defaults({}), shapes, f"{name}-{'x'.join(map(str, shapes[0])) or 'scalar'}", True)
+        (spec, spec.with_defaults({}), tail_of(spec), f"{name}-tail", False)
+        for name, spec in SPECS.items()
+    ),
+    *(
+        (
+            spec,
+            spec.with_defaults({}),
+            shapes,
+            f"{name}-{'x'.join(map(str, shapes[0])) or 'scalar'}",
+            True,
+        )
         for name, spec in SPECS.items()
         for shapes in spec.samples
         if shapes != tail_of(spec)
@@ -56,7 +65,7 @@ TRIED = [
         for name, spec in SPECS.items()
         for number, given in enumerate(attributes_of(spec)[1:])
     ),
-]  # fmt: skip
+]
 """Operator, attributes, shapes, a label, and whether only `make test-all` tries them."""
 
 
@@ -98,9 +107,11 @@ DIFFERENTIATED = list(
         (*tried, dtype)
         for tried in TRIED
         for dtype in ("float32", "float64")
-        if tried[0].has_kernel and tried[0].differentiable and {"float32", "float64"} <= set(tried[0].dtypes)
+        if tried[0].has_kernel
+        and tried[0].differentiable
+        and {"float32", "float64"} <= set(tried[0].dtypes)
     )
-)  # fmt: skip
+)
 SLOPES = {"float32": (2e-3, 2e-4), "float64": (1e-3, 1e-5)}
 """How far gradients may be from differences: relative, and absolute."""
 
@@ -124,12 +135,18 @@ def is_half_without_a_compiler(row):
     return backend == "numpy" and dtype != "float32"
 
 
-@cases("spec, given, shapes, dtype, backend", [row for row in NUMBERS if not is_half_without_a_compiler(row)])  # fmt: skip
+@cases(
+    "spec, given, shapes, dtype, backend",
+    [row for row in NUMBERS if not is_half_without_a_compiler(row)],
+)
 def test_numbers(spec, given, shapes, dtype, backend):
     check_numbers(spec, given, shapes, dtype, backend)
 
 
-@cases("spec, given, shapes, dtype, backend", [row for row in NUMBERS if is_half_without_a_compiler(row)])  # fmt: skip
+@cases(
+    "spec, given, shapes, dtype, backend",
+    [row for row in NUMBERS if is_half_without_a_compiler(row)],
+)
 def test_halves_without_a_compiler(spec, given, shapes, dtype, backend):
     """What an operator defines, its casts among it, of those whose half kernels only `make test-all` compiles."""
     check_numbers(spec, given, shapes, dtype, backend)
@@ -183,19 +200,27 @@ def test_gradients_by_finite_differences(spec, given, shapes, dtype, backend, fu
 
 ROUTES = [
     pytest.param(
-        spec, shapes, mode, with_gradient, id=f"{name}-{label}-{mode}-{with_gradient}",
+        spec,
+        shapes,
+        mode,
+        with_gradient,
+        id=f"{name}-{label}-{mode}-{with_gradient}",
         marks=only_full(
-            shapes != tail_of(spec) or (mode == "graph") != (number == 16)
-            or with_gradient != (number % GRADIENT_EVERY == 4) or name in BY_INTERPRETER
+            shapes != tail_of(spec)
+            or (mode == "graph") != (number == 16)
+            or with_gradient != (number % GRADIENT_EVERY == 4)
+            or name in BY_INTERPRETER
         ),
     )
     for number, (name, spec) in enumerate(SPECS.items())
     for label, shapes in [("tail", tail_of(spec)), ("sample", spec.samples[0])]
     for mode in MODES
     for with_gradient in (True, False)
-    if spec.has_kernel and spec.composite is not None and (label == "tail" or shapes != tail_of(spec))
+    if spec.has_kernel
+    and spec.composite is not None
+    and (label == "tail" or shapes != tail_of(spec))
     if with_gradient or (label == "tail" and mode == "pynative" and number % GRADIENT_EVERY != 4)
-]  # fmt: skip
+]
 """Every composite forward that `make test` compiles a kernel beside, and the gradient of a few: MindSpore derives all alike."""
 
 
@@ -223,7 +248,10 @@ def test_both_routes_agree_inside_mindspore(spec, shapes, mode, with_gradient):
 
 
 @pytest.mark.mindspore
-@cases("name", [name for name, spec in SPECS.items() if name in BY_INTERPRETER and spec.composite is not None])  # fmt: skip
+@cases(
+    "name",
+    [name for name, spec in SPECS.items() if name in BY_INTERPRETER and spec.composite is not None],
+)
 def test_basic_operators_compute_the_formula(name):
     """The composite of those whose kernels `make test` does not compile, forward in PyNative."""
     ms = pytest.importorskip("mindspore")
@@ -249,10 +277,11 @@ def extremes(dtype: str) -> tuple[float, ...]:
 
 
 SPECIALS = [
-    row for row in NUMBERS
+    row
+    for row in NUMBERS
     for spec, _, shapes, _, _ in [row.values]
     if spec.nan != "undefined" and shapes in (tail_of(spec), spec.samples[0])
-]  # fmt: skip
+]
 
 
 @cases("spec, given, shapes, dtype, backend", SPECIALS)
@@ -282,7 +311,9 @@ def _with_special_values(spec, shapes, dtype, seed):
         if name not in spec.integers and name not in spec.ranges and arrays[place].shape == shape
     ]
     # of two numbers at the edge, what lies between may be beyond it
-    alone = len(spec.inputs) == 1 and arrays[0].shape == np.shape(spec.formula(*in_float64(spec, arrays), **spec.with_defaults({})))  # fmt: skip
+    alone = len(spec.inputs) == 1 and arrays[0].shape == np.shape(
+        spec.formula(*in_float64(spec, arrays), **spec.with_defaults({}))
+    )
     if spec.nan == "propagates":
         for place in floats:
             chosen = (*SPECIAL, *extremes(dtype)) if alone else SPECIAL
@@ -309,15 +340,21 @@ ONE_SHAPE = ((), (0,), (0, 4), (1,), (13,), (7, 11), (2, 3, 5))
     "spec, shape, backend",
     [
         pytest.param(
-            spec, shape, backend, id=f"{spec.name}-{shape}-{backend}",
-            marks=only_full(number % 7 != place or (backend == "cpu" and spec.name in BY_INTERPRETER)),
+            spec,
+            shape,
+            backend,
+            id=f"{spec.name}-{shape}-{backend}",
+            marks=only_full(
+                number % 7 != place or (backend == "cpu" and spec.name in BY_INTERPRETER)
+            ),
         )
         for number, spec in enumerate(SPECS.values())
         for place, shape in enumerate(ONE_SHAPE)
         for backend in ("cpu", "numpy")
-        if spec.has_kernel and (backend == "cpu" or (spec.name in BY_INTERPRETER and number % 7 == place))
+        if spec.has_kernel
+        and (backend == "cpu" or (spec.name in BY_INTERPRETER and number % 7 == place))
     ],
-)  # fmt: skip
+)
 def test_any_shape_works_or_is_refused(spec, shape, backend):
     """All inputs of one shape: right, or an error that names the operator and an argument, and says what came instead."""
     given = spec.with_defaults({})

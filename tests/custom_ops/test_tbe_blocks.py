@@ -31,10 +31,14 @@ CASES = [
     (MASKED, {}, (*SHARED, (17, 1))),
     ("LinearCrossEntropy", {"label_smoothing": 0.1}, ((2, 35, 16), (11, 16), (2, 35))),
     *(
-        ("LinearCrossEntropy", {"reduction": reduction, "ignore_index": 3}, ((3, 30, 16), (11, 16), (3, 30)))
+        (
+            "LinearCrossEntropy",
+            {"reduction": reduction, "ignore_index": 3},
+            ((3, 30, 16), (11, 16), (3, 30)),
+        )
         for reduction in ("none", "sum", "mean")
     ),
-]  # fmt: skip
+]
 QUICK = (0, 3, 5)
 """The rows that `make test` takes: causal attention, attention with a mask, and the loss."""
 

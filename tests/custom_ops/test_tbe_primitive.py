@@ -157,11 +157,15 @@ def test_an_attribute_may_change_and_copies_are_equal() -> None:
     assert np.allclose(call(x, x)[0].asnumpy(), 2 * X)
     call.add_prim_attr("factor", 2.0)
     assert np.allclose(call(x, x)[0].asnumpy(), 4 * X)
-    assert np.allclose(copy.deepcopy(Product(SumAndGap(3.0)))(x, one_more).asnumpy(), -3 * (2 * X + 1), atol=1e-5)  # fmt: skip
+    assert np.allclose(
+        copy.deepcopy(Product(SumAndGap(3.0)))(x, one_more).asnumpy(), -3 * (2 * X + 1), atol=1e-5
+    )
 
 
 def test_primitives_of_mindspore_are_left_alone() -> None:
-    assert not hasattr(ops.ReLU(), "__setattr_flag__") and not hasattr(ops.Cast(), "__setattr_flag__")  # fmt: skip
+    assert not hasattr(ops.ReLU(), "__setattr_flag__") and not hasattr(
+        ops.Cast(), "__setattr_flag__"
+    )
     assert ops.ReLU().check_elim(x) == (False, None)
 
 
@@ -169,13 +173,23 @@ def test_primitives_of_mindspore_are_left_alone() -> None:
 @cases(
     "name, members, words",
     [
-        ("Nameless", {}, ("the TBE function of Nameless is not there", "expected a function nobody")),
-        ("OtherShape", {"infer_shape": lambda self, x: (3,)}, ("infer_shape and the TBE function disagree on y", "got (2, 4)")),
+        (
+            "Nameless",
+            {},
+            ("the TBE function of Nameless is not there", "expected a function nobody"),
+        ),
+        (
+            "OtherShape",
+            {"infer_shape": lambda self, x: (3,)},
+            ("infer_shape and the TBE function disagree on y", "got (2, 4)"),
+        ),
         ("Lacking", {}, ("the TBE function needs gamma", "self.add_prim_attr('gamma', …)")),
         ("Blocked", {}, ("registered for blocked formats alone", "NC1HWC0")),
     ],
-)  # fmt: skip
-def test_what_does_not_fit_is_named(name: str, members: dict[str, Any], words: tuple[str, ...], mode: int) -> None:  # fmt: skip
+)
+def test_what_does_not_fit_is_named(
+    name: str, members: dict[str, Any], words: tuple[str, ...], mode: int
+) -> None:
     ms.set_context(mode=mode)
     with pytest.raises(Exception, match=r"test_tbe_primitive\.py") as caught:
         Single(unary(name, **members))(x)

@@ -54,7 +54,9 @@ def built(file, described, own, soc):
 def run_step(spec, given, arrays, soc, backend):
     """What the TBE operator of a step makes."""
     attributes = spec.with_defaults(given)
-    made = computation_of(spec, sorted_attributes(spec, given)).describe([Described.of(one) for one in arrays])  # fmt: skip
+    made = computation_of(spec, sorted_attributes(spec, given)).describe(
+        [Described.of(one) for one in arrays]
+    )
     own = {name: as_told(name, attributes[name]) for name in ascend.attributes_of(spec)}
     own = tuple((name, tuple(one) if isinstance(one, list) else one) for name, one in own.items())
     described = tuple((tuple(one.shape), str(one.dtype)) for one in (*arrays, *made))

@@ -26,7 +26,11 @@ class Mlp(nn.Cell):
     def __init__(self, ours):
         super().__init__()
         kit = custom_ops if ours else nn
-        self.first, self.second, self.third = nn.Dense(16, 64), nn.Dense(64, 64), nn.Dense(64, CLASSES)  # fmt: skip
+        self.first, self.second, self.third = (
+            nn.Dense(16, 64),
+            nn.Dense(64, 64),
+            nn.Dense(64, CLASSES),
+        )
         self.norm = kit.LayerNorm((64,))
         self.activation = kit.GELU(False)
         self.swish = custom_ops.Swish() if ours else nn.SiLU()
@@ -106,7 +110,11 @@ def _weights(net, seed):
     rng = np.random.default_rng(seed)
     for one in net.trainable_params():
         if one.name.endswith(("weight", "bias")):
-            one.set_data(ms.Tensor((rng.standard_normal(one.shape) / one.shape[-1] ** 0.5).astype(np.float32)))  # fmt: skip
+            one.set_data(
+                ms.Tensor(
+                    (rng.standard_normal(one.shape) / one.shape[-1] ** 0.5).astype(np.float32)
+                )
+            )
 
 
 def _losses(made, shape, ours, steps):

@@ -79,7 +79,9 @@ def test_few_sizes_of_a_last_axis_stay_known():
 
 
 def test_a_kernel_that_would_be_slow_is_not_taken(monkeypatch):
-    monkeypatch.setattr(computation, "quickest", lambda kernel, _: 1.0 if kernel.inputs[0].shape[0] < 0 else 0.1)  # fmt: skip
+    monkeypatch.setattr(
+        computation, "quickest", lambda kernel, _: 1.0 if kernel.inputs[0].shape[0] < 0 else 0.1
+    )
     op = Computation(SCALED_ROWS, {})
     for rows in range(2, 9):
         op(floats(rows, 7), floats(rows, 7))
@@ -130,7 +132,9 @@ def test_groups_of_channels_are_few_kernels(changing):
         y, middle, rstd = ops[0](x, gamma, beta)
         wide = (one.astype(np.float64) for one in (x, gamma, beta))
         assert np.allclose(y, spec.formula(*wide, num_groups=2), rtol=1e-4, atol=1e-5)
-        assert np.allclose(ops[1](x, gamma, middle, rstd, grad)[2], grad.sum((0, 2, 3)), rtol=1e-4, atol=1e-5)  # fmt: skip
+        assert np.allclose(
+            ops[1](x, gamma, middle, rstd, grad)[2], grad.sum((0, 2, 3)), rtol=1e-4, atol=1e-5
+        )
     assert [op.built for op in ops] == [PATIENCE + 1] * 2
 
 
@@ -194,7 +198,9 @@ def test_every_operator_computes_the_same_where_sizes_come_later(spec, attribute
     large = [shapes for shapes in spec.samples if all(size > 1 for one in shapes for size in one)]
     arrays = arrays_of(spec, (large or spec.samples)[0], "float32")
     forward = Computation(spec, full)
-    made = several(forward._trace_shapes(described(arrays), shapes_of(arrays))(*arrays, backend="numpy"))  # fmt: skip
+    made = several(
+        forward._trace_shapes(described(arrays), shapes_of(arrays))(*arrays, backend="numpy")
+    )
     check_open_sizes(forward, arrays)
     if not spec.differentiable or gradient_of(spec).forward is None:
         return
@@ -214,7 +220,9 @@ def shapes_of(arrays):
 
 
 def check_open_sizes(op, arrays):
-    wanted = several(op._trace_shapes(described(arrays), shapes_of(arrays))(*arrays, backend="numpy"))  # fmt: skip
+    wanted = several(
+        op._trace_shapes(described(arrays), shapes_of(arrays))(*arrays, backend="numpy")
+    )
     sizes = {size for array in arrays for size in array.shape if size > 1}
     for left_open in [*({size} for size in sizes), sizes]:
         variables = {size: Var(f"n{size}", "int64") for size in left_open}

@@ -68,8 +68,10 @@ def program(*arguments: str, **variables: str) -> subprocess.CompletedProcess[st
     return subprocess.run(
         [sys.executable, "-m", "ms_fusion", *arguments],
         env={**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1", **variables},
-        capture_output=True, text=True, timeout=240,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
 
 
 def here(capfd: pytest.CaptureFixture[str], *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -185,7 +187,7 @@ def test_without_mindspore_dumps_are_read(place: Path) -> None:
 @pytest.mark.usefixtures("shared_cache")
 def test_explain_prints_the_ledger_and_writes_what_was_asked_for(
     place: Path, more: list[str], capfd: pytest.CaptureFixture[str], full: bool
-) -> None:  # fmt: skip
+) -> None:
     """In `make test` the command runs in this process, which has imported what it needs."""
     started = program if full else functools.partial(here, capfd)
     for name in ("a.html", "a.json"):
@@ -226,7 +228,10 @@ def test_the_demo_prints_a_ledger_and_writes_two_reports(
     assert any(ledger.title in line for line in lines[:-1])
     ((target, inputs),) = asked
     assert target.endswith("ms_fusion/demo_block.py:Block") and inputs == ("8x128x256:float32",)
-    assert sorted(path.name for path in (place / "build/demo").iterdir()) == ["fusion.html", "fusion.json"]  # fmt: skip
+    assert sorted(path.name for path in (place / "build/demo").iterdir()) == [
+        "fusion.html",
+        "fusion.json",
+    ]
 
 
 @FULL

@@ -104,12 +104,14 @@ FILES = {
     "dynamic.py": DYNAMIC,
     "swish.py": SWISH.format(expression=RIGHT),
     "handed.py": SWISH.format(expression=HANDED),
-    "repaired.py": SWISH.format(expression=HANDED.replace("te.lang.cce.vmul(", "te.lang.cce.vmuls(")),
+    "repaired.py": SWISH.format(
+        expression=HANDED.replace("te.lang.cce.vmul(", "te.lang.cce.vmuls(")
+    ),
     "total.py": OLDEST,
     "large.py": TOO_LARGE,
     "odd.py": UNKNOWN,
     "broken.py": "def op(x, y):\n    return (\n",
-}  # fmt: skip
+}
 FORMULA = "x/(1+exp(-beta*x))"
 
 
@@ -195,7 +197,10 @@ def test_a_run_says_what_went_in_and_what_came_out(
     code, out = call("run", "swish.py:swish", *SMALL, "--attr", "beta=1.5", capfd=capfd)
     assert code == 0
     rows = [line.split() for line in out.splitlines() if "float16" in line]
-    assert [row[:4] for row in rows] == [["in", "x", "4×40", "float16"], ["out", "y", "4×40", "float16"]]  # fmt: skip
+    assert [row[:4] for row in rows] == [
+        ["in", "x", "4×40", "float16"],
+        ["out", "y", "4×40", "float16"],
+    ]
     assert "first call" in out and "warm call" in out and "swish.py" in out
     assert "\x1b" not in out and "a word of" not in out
     assert everything_in(place) == before
@@ -231,9 +236,20 @@ def test_a_text_that_computes_something_else_is_found(
 
 def test_the_oldest_style_is_called_with_shapes(capfd: pytest.CaptureFixture[str]) -> None:
     code, out = call(
-        "run", "total.py", "--input", "4x40:float32", "--input", "4x40:float32", "--attr", "axis=1",
-        "--check", "--formula", "sum(x+y, axis=1)", "--json", capfd=capfd,
-    )  # fmt: skip
+        "run",
+        "total.py",
+        "--input",
+        "4x40:float32",
+        "--input",
+        "4x40:float32",
+        "--attr",
+        "axis=1",
+        "--check",
+        "--formula",
+        "sum(x+y, axis=1)",
+        "--json",
+        capfd=capfd,
+    )
     found = json.loads(out)
     assert code == 0, found["differences"]
     assert [item["name"] for item in found["arrays"]] == ["x", "y", "output"]
@@ -285,7 +301,9 @@ def test_helpers_of_a_tree_are_found_and_no_bytecode_is_left(
     (tree / folder / "thrice.py").write_text(THRICE)
     before = everything_in(place)
     options = [] if folder == "impl" else ["--search-path", tree.name]
-    code, out = call("run", f"{tree.name}/{folder}/thrice.py", *SMALL, *options, "--formula", "3*x", capfd=capfd)  # fmt: skip
+    code, out = call(
+        "run", f"{tree.name}/{folder}/thrice.py", *SMALL, *options, "--formula", "3*x", capfd=capfd
+    )
     assert code == 0 and "agrees with its formula" in out
     assert everything_in(place) == before
 
@@ -302,7 +320,12 @@ def test_show_prints_the_graph_the_loops_the_c_and_the_report(
     assert code == 0
     titles = [line for line in out.splitlines() if line.startswith("==== ")]
     assert titles == ["==== graph ====", "==== loops ====", "==== C ====", "==== report ===="]
-    for text in ("vmuls(data, scalar=-1.0)", "for i0", "int k_swish(void **b", "local.UB at its fullest"):  # fmt: skip
+    for text in (
+        "vmuls(data, scalar=-1.0)",
+        "for i0",
+        "int k_swish(void **b",
+        "local.UB at its fullest",
+    ):
         assert text in out, text
 
 
@@ -310,12 +333,16 @@ def test_bench_gives_three_times(capfd: pytest.CaptureFixture[str]) -> None:
     code, out = call("bench", "swish.py", *SMALL, "--loop", "3", "--json", capfd=capfd)
     found = json.loads(out)
     assert code == 0 and found["bytes_moved"] == 2 * 4 * 40 * 2
-    assert [(item["what"], item["calls"]) for item in found["timings"]] == [("cpu", 3), ("numpy", 3), ("copy", 3)]  # fmt: skip
+    assert [(item["what"], item["calls"]) for item in found["timings"]] == [
+        ("cpu", 3),
+        ("numpy", 3),
+        ("copy", 3),
+    ]
     code, out = call("bench", "swish.py", *SMALL, "--loop", "3", capfd=capfd)
     assert "GB/s" in out and "of a copy" in out
 
 
-@cases("file, more", [("dynamic.py", []), ("swish.py", ["--attr", "beta=2"])])  # fmt: skip
+@cases("file, more", [("dynamic.py", []), ("swish.py", ["--attr", "beta=2"])])
 @cases("command", ["run", "bench"])
 def test_sizes_that_the_operator_does_not_know(
     command: str, file: str, more: list[str], capfd: pytest.CaptureFixture[str]

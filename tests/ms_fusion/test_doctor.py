@@ -17,9 +17,13 @@ from ms_fusion.presets import generator_proof
 from tests.cases import FULL, cases
 
 GOOD = {
-    "numpy": "1.26.4", "ml_dtypes": "0.5.4", "decorator": "5.3.1", "mindspore": "2.10.0", "onnx": "1.21.0",
+    "numpy": "1.26.4",
+    "ml_dtypes": "0.5.4",
+    "decorator": "5.3.1",
+    "mindspore": "2.10.0",
+    "onnx": "1.21.0",
     "protobuf": "6.31.0",
-}  # fmt: skip
+}
 
 
 @pytest.fixture(autouse=True)

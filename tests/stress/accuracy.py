@@ -16,7 +16,13 @@ from tests.stress.parts import Row, Stress
 from tests.tbe_impl.codegen.vector_formulas import FORMULAS, distance, points
 
 Oracle = Callable[[np.ndarray], np.ndarray]
-ROUNDINGS = {"floor": "floor", "ceil": "ceil", "rint": "round", "round_away": "round_d", "trunc": "trunc"}  # fmt: skip
+ROUNDINGS = {
+    "floor": "floor",
+    "ceil": "ceil",
+    "rint": "round",
+    "round_away": "round_d",
+    "trunc": "trunc",
+}
 WORDS: Mapping[str, tuple[Callable[[Any], Any], Oracle]] = {
     **{
         f"v{name}": (dsl.WORDS[f"v{name}"], FORMULAS[name][0])
@@ -66,10 +72,12 @@ def halves(stress: Stress) -> str:
             away = _steps(got, exact)
             worst = int(np.argmax(away))
             if away[worst] > 1:
-                failures.append(f"{dtype} {name}({x[worst]!r}) = {got[worst]!r}, exact {exact[worst]!r}")  # fmt: skip
+                failures.append(
+                    f"{dtype} {name}({x[worst]!r}) = {got[worst]!r}, exact {exact[worst]!r}"
+                )
             differ, total = differ + int(np.count_nonzero(away)), total + x.size
     assert not failures, f"{len(failures)} words: " + "; ".join(failures)
-    return f"{len(names)} words × 2 dtypes: at most 1 ULP, {100 - 100 * differ / total:.2f} % of {total:,} the rounded float64"  # fmt: skip
+    return f"{len(names)} words × 2 dtypes: at most 1 ULP, {100 - 100 * differ / total:.2f} % of {total:,} the rounded float64"
 
 
 def _steps(got: np.ndarray, exact: np.ndarray) -> np.ndarray:
@@ -80,7 +88,9 @@ def _steps(got: np.ndarray, exact: np.ndarray) -> np.ndarray:
         # of negative numbers the patterns grow downwards
         orders.append(np.where(bits < 0, -(bits & 0x7FFF) - MANY, bits))
     none = [np.isnan(values) for values in (got, exact)]
-    return np.where(none[0] & none[1], 0, np.where(none[0] | none[1], MANY, np.abs(orders[0] - orders[1])))  # fmt: skip
+    return np.where(
+        none[0] & none[1], 0, np.where(none[0] | none[1], MANY, np.abs(orders[0] - orders[1]))
+    )
 
 
 @np.errstate(all="ignore")
@@ -94,13 +104,15 @@ def singles(stress: Stress) -> str:
         away = distance("f32", got, exact)
         worst = int(np.argmax(away))
         if away[worst] > 2:
-            failures.append(f"{name}({x[worst]!r}) = {got[worst]!r}, exact {exact[worst]!r}: {away[worst]:.2f} ULP")  # fmt: skip
+            failures.append(
+                f"{name}({x[worst]!r}) = {got[worst]!r}, exact {exact[worst]!r}: {away[worst]:.2f} ULP"
+            )
         if away[worst] > worst_of_all:
             worst_of_all, worst_name = float(away[worst]), name
     assert not failures, f"{len(failures)} words: " + "; ".join(failures)
     gelu = _gelu(x)
     assert gelu <= GELU_ULP, f"gelu: {gelu:.2f} ULP from {GELU_FROM} on"
-    return f"{len(names)} words × {x.size:,} points: at most {worst_of_all:.2f} ULP ({worst_name}); gelu {gelu:.2f} ULP"  # fmt: skip
+    return f"{len(names)} words × {x.size:,} points: at most {worst_of_all:.2f} ULP ({worst_name}); gelu {gelu:.2f} ULP"
 
 
 def _gelu(x: np.ndarray) -> float:
@@ -115,6 +127,11 @@ def _gelu(x: np.ndarray) -> float:
 
 
 ROWS = (
-    Row(13, "all 65,536 float16 and bfloat16 inputs of unary words", "≤ 1 ULP of the rounded float64", halves),
+    Row(
+        13,
+        "all 65,536 float16 and bfloat16 inputs of unary words",
+        "≤ 1 ULP of the rounded float64",
+        halves,
+    ),
     Row(14, "a million float32 inputs of unary words", "≤ 2 ULP, gelu ≤ 4", singles),
-)  # fmt: skip
+)

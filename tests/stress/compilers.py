@@ -37,21 +37,47 @@ COMPILERS = (
     Bad("fails", "echo 'kernel.c:7: error: the moon is full' >&2; exit 1", "the moon is full"),
     Bad("fails without a word", "exit 3", "exit code 3"),
     Bad("hangs", "echo $$ >> {pids}; exec sleep 600", "took longer than"),
-    Bad("hangs with children", "sleep 600 & echo $! >> {pids}; sleep 600 & echo $! >> {pids}; wait", "took longer than"),
-    Bad("hangs and hears no signal", "trap '' TERM INT HUP; echo $$ >> {pids}; while :; do sleep 1; done", "took longer than"),
+    Bad(
+        "hangs with children",
+        "sleep 600 & echo $! >> {pids}; sleep 600 & echo $! >> {pids}; wait",
+        "took longer than",
+    ),
+    Bad(
+        "hangs and hears no signal",
+        "trap '' TERM INT HUP; echo $$ >> {pids}; while :; do sleep 1; done",
+        "took longer than",
+    ),
     Bad("is killed", "kill -9 $$", "exit code -9"),
     Bad("crashes", "kill -SEGV $$", "exit code -11"),
-    Bad("talks, then works", "head -c 3000000 /dev/urandom; head -c 3000000 /dev/zero >&2; exec {real} \"$@\""),
-    Bad("talks, then fails", "yes 'this is an error' | head -c 3000000; exit 1", "this is an error"),
+    Bad(
+        "talks, then works",
+        'head -c 3000000 /dev/urandom; head -c 3000000 /dev/zero >&2; exec {real} "$@"',
+    ),
+    Bad(
+        "talks, then fails", "yes 'this is an error' | head -c 3000000; exit 1", "this is an error"
+    ),
     Bad("says that it worked", "exit 0", "left no library"),
     Bad("leaves an empty library", TARGET + '; : > "$target"', "no library that can be loaded"),
-    Bad("leaves rubbish", TARGET + '; head -c 5000 /dev/urandom > "$target"', "no library that can be loaded"),
-    Bad("leaves a library without the kernel", TARGET + '; echo "int f;" | {real} -shared -fPIC -x c - -o "$target"', "no library that can be loaded"),
+    Bad(
+        "leaves rubbish",
+        TARGET + '; head -c 5000 /dev/urandom > "$target"',
+        "no library that can be loaded",
+    ),
+    Bad(
+        "leaves a library without the kernel",
+        TARGET + '; echo "int f;" | {real} -shared -fPIC -x c - -o "$target"',
+        "no library that can be loaded",
+    ),
     Bad("leaves a directory", TARGET + '; mkdir "$target"', "left no library"),
     Bad("leaves a link", TARGET + '; ln -s /etc/passwd "$target"', "left no library"),
-    Bad("leaves a process that holds its output", "sleep 600 & echo $! >> {pids}; exec {real} \"$@\""),
-    Bad("leaves a process of another session that holds its output", "setsid sleep 8 & exec {real} \"$@\""),
-)  # fmt: skip
+    Bad(
+        "leaves a process that holds its output", 'sleep 600 & echo $! >> {pids}; exec {real} "$@"'
+    ),
+    Bad(
+        "leaves a process of another session that holds its output",
+        'setsid sleep 8 & exec {real} "$@"',
+    ),
+)
 MISSING = Bad("is missing", "", "is not there")
 
 
@@ -64,14 +90,17 @@ def compilers(stress: Stress) -> str:
             text = bad.text.replace("{real}", real_compiler()).replace("{pids}", str(pids))
             script(path, text)
         seconds = 60.0 if stress.full and bad.name == "hangs" else HANGING_S
-        with using_compiler(path), mock.patch.object(compiler_process, "TIME_LIMIT_S", seconds if bad.cause else 60.0):  # fmt: skip
+        with (
+            using_compiler(path),
+            mock.patch.object(compiler_process, "TIME_LIMIT_S", seconds if bad.cause else 60.0),
+        ):
             try:
                 _check(bad, in_child(_kernel(number), limit_s=seconds + 30), pids, seconds)
             except AssertionError as error:
                 failures.append(f"{bad.name}: {error}")
     assert not failures, "; ".join(failures)
     limit = f", one of them {60 if stress.full else HANGING_S:g} s"
-    return f"{len(COMPILERS) + 1} compilers: all right, each with one warning that names the cause{limit}; no process left"  # fmt: skip
+    return f"{len(COMPILERS) + 1} compilers: all right, each with one warning that names the cause{limit}; no process left"
 
 
 def _kernel(number: int) -> Callable[[], dict[str, object]]:
@@ -121,5 +150,10 @@ def _runs(pid: str) -> bool:
 
 
 ROWS = (
-    Row(9, "compiler missing, failing, hanging, killed, lying, noisy", "the NumPy back end with the cause, no zombies", compilers),
-)  # fmt: skip
+    Row(
+        9,
+        "compiler missing, failing, hanging, killed, lying, noisy",
+        "the NumPy back end with the cause, no zombies",
+        compilers,
+    ),
+)

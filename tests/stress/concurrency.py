@@ -117,10 +117,12 @@ def growth(stress: Stress) -> str:
     with_calls = in_child(lambda: _grown(_calling(), warm=calls // 10, times=calls), limit_s=600)
     cycles = stress.times(500, 10)
     numbers = itertools.count()
-    with_cycles = in_child(lambda: _grown(lambda: check_swish(next(numbers)), warm=5, times=cycles), limit_s=900)  # fmt: skip
+    with_cycles = in_child(
+        lambda: _grown(lambda: check_swish(next(numbers)), warm=5, times=cycles), limit_s=900
+    )
     for name, grown in (("calls", with_calls), ("cycles", with_cycles)):
         assert grown < GROWTH_BYTES, f"{grown / 2**20:.1f} MB more after the {name}"
-    return f"{with_calls / 2**20:.1f} MB more after {calls:,} calls, {with_cycles / 2**20:.1f} MB after {cycles} cycles of compiling and loading"  # fmt: skip
+    return f"{with_calls / 2**20:.1f} MB more after {calls:,} calls, {with_cycles / 2**20:.1f} MB after {cycles} cycles of compiling and loading"
 
 
 def _calling() -> Callable[[], None]:

@@ -44,7 +44,11 @@ def damage(stress: Stress) -> str:
         (entry,) = kernel_entries()
         good = (entry.path / "kernel.so").read_bytes()
         before = calls_of(cc)
-        counts = {"cuts": 60, "flips": 400, "garbage": 91} if stress.full else {"cuts": 6, "flips": 20, "garbage": 4}  # fmt: skip
+        counts = (
+            {"cuts": 60, "flips": 400, "garbage": 91}
+            if stress.full
+            else {"cuts": 6, "flips": 20, "garbage": 4}
+        )
         for name, file, content in damages(good, stress.chance, **counts):
             (entry.path / file).write_bytes(content)
             with _named(name):
@@ -53,7 +57,10 @@ def damage(stress: Stress) -> str:
             kinds[name.partition("-")[0]] = kinds.get(name.partition("-")[0], 0) + 1
         healed = calls_of(cc) - before
     assert healed == sum(kinds.values()), f"{sum(kinds.values())} damages, {healed} compiled again"
-    return ", ".join(f"{count} × {kind}" for kind, count in kinds.items()) + ": 0 signals, all right and healed"  # fmt: skip
+    return (
+        ", ".join(f"{count} × {kind}" for kind, count in kinds.items())
+        + ": 0 signals, all right and healed"
+    )
 
 
 @contextlib.contextmanager
@@ -87,7 +94,9 @@ def hostile(stress: Stress) -> str:
 def _planted(place: Path, mark: Path) -> Path:
     source, library = place / "planted.c", place / "planted.so"
     source.write_text(PLANTED.replace("MARK", str(mark)))
-    subprocess.run([*real_compiler().split(), "-shared", "-fPIC", "-o", library, source], check=True)  # fmt: skip
+    subprocess.run(
+        [*real_compiler().split(), "-shared", "-fPIC", "-o", library, source], check=True
+    )
     return library
 
 
@@ -123,7 +132,9 @@ def _forge(entry: Path, planted: Path) -> None:
     meta = json.loads((entry / "meta.json").read_text())
     meta |= {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
     (entry / "meta.json").write_text(json.dumps(meta))
-    assert KernelCache(entry.parents[1]).load(entry.name), "the forgery is not believed: it shows nothing"  # fmt: skip
+    assert KernelCache(entry.parents[1]).load(entry.name), (
+        "the forgery is not believed: it shows nothing"
+    )
 
 
 def make_kernel_another_owners(entry: Path, other: Path) -> None:
@@ -155,6 +166,16 @@ _OTHERS = (
 )
 
 ROWS = (
-    Row(3, "library truncated, bits flipped, metadata garbage", "0 signals, 0 wrong numbers, healed", damage),
-    Row(5, "entries of another owner, writable by others, links, swapped pairs", "refused, never executed", hostile),
-)  # fmt: skip
+    Row(
+        3,
+        "library truncated, bits flipped, metadata garbage",
+        "0 signals, 0 wrong numbers, healed",
+        damage,
+    ),
+    Row(
+        5,
+        "entries of another owner, writable by others, links, swapped pairs",
+        "refused, never executed",
+        hostile,
+    ),
+)

@@ -70,7 +70,7 @@ def limit(stress: Stress) -> str:
     assert keys[0] not in {entry.key for entry in cache.entries()}, (
         "kept for a process that is dead"
     )
-    return f"{len(keys) + 1} stored, at most {kept} kept, the least recently used went first, one in use stayed until its user died"  # fmt: skip
+    return f"{len(keys) + 1} stored, at most {kept} kept, the least recently used went first, one in use stayed until its user died"
 
 
 def _identity(name: str) -> contextlib.AbstractContextManager[Any]:
@@ -125,7 +125,7 @@ def stale(stress: Stress) -> str:
         for at in stress.chance.sample(range(len(source)), stress.times(100, 5)):
             changed = source[:at] + chr(ord(source[at]) ^ 1) + source[at + 1 :]
             assert build(changed) == 1, f"source byte {at}: found although it changed"
-    return f"{len(changes)} parts ({', '.join(changes)}) and {stress.times(100, 5)} bytes of the source: each a miss"  # fmt: skip
+    return f"{len(changes)} parts ({', '.join(changes)}) and {stress.times(100, 5)} bytes of the source: each a miss"
 
 
 def warm(stress: Stress) -> str:

@@ -17,9 +17,30 @@ from tests.stress.networks import said
 from tests.stress.parts import Row, Stress
 
 PART = 250
-LOCATIONS = ("/etc/passwd", "../outside.bin", "below/../../outside.bin", "link.bin", "linked/data.bin", "circle.bin", "fifo", "/dev/zero", "missing.bin", "")  # fmt: skip
+LOCATIONS = (
+    "/etc/passwd",
+    "../outside.bin",
+    "below/../../outside.bin",
+    "link.bin",
+    "linked/data.bin",
+    "circle.bin",
+    "fifo",
+    "/dev/zero",
+    "missing.bin",
+    "",
+)
 NUMBERS = ({"offset": "99999999999999999999"}, {"offset": "-4"}, {"length": "4611686018427387904"})
-NAMES = ('x"y', "a\nb", "*/ int main(void) {", "</script><script>alert(1)</script>", "\x1b[31m\x07", "../../x", "%s%n", "'; --", "\u202e")  # fmt: skip
+NAMES = (
+    'x"y',
+    "a\nb",
+    "*/ int main(void) {",
+    "</script><script>alert(1)</script>",
+    "\x1b[31m\x07",
+    "../../x",
+    "%s%n",
+    "'; --",
+    "\u202e",
+)
 
 
 def mutated(stress: Stress) -> str:
@@ -30,7 +51,9 @@ def mutated(stress: Stress) -> str:
         first = stress.seed * count
         starts = range(first, first + count, PART)
         parts = [(way, str(one), str(min(one + PART, first + count))) for one in starts]
-        fused = sum(int(lines.split()[2]) for lines in said(stress, "tests.stress.mutated_models", parts))  # fmt: skip
+        fused = sum(
+            int(lines.split()[2]) for lines in said(stress, "tests.stress.mutated_models", parts)
+        )
         told.append(f"{count} by {way}, {fused} fused, the others refused")
     return "; ".join(told)
 
@@ -46,7 +69,10 @@ def elsewhere(stress: Stress) -> str:
     (place / "circle.bin").symlink_to(place / "circle.bin")
     os.mkfifo(place / "fifo")
     refused = 0
-    for location, more in (*((one, {}) for one in LOCATIONS), *(("data.bin", one) for one in NUMBERS)):  # fmt: skip
+    for location, more in (
+        *((one, {}) for one in LOCATIONS),
+        *(("data.bin", one) for one in NUMBERS),
+    ):
         model = with_data_at(place / "model.onnx", location, **more)
         refused += _is_refused(model, place / "fused.onnx")
     assert refused == len(LOCATIONS) + len(NUMBERS), f"{refused} refused"
@@ -55,7 +81,13 @@ def elsewhere(stress: Stress) -> str:
     (place / "to_input.onnx").symlink_to(whole)
     kernels = place / "kernels"
     kernels.symlink_to(stress.place)
-    targets = (whole, place / "to_input.onnx", place / "fifo", place / "no" / "fused.onnx", place / "fused.onnx")  # fmt: skip
+    targets = (
+        whole,
+        place / "to_input.onnx",
+        place / "fifo",
+        place / "no" / "fused.onnx",
+        place / "fused.onnx",
+    )
     for target in targets:
         assert _is_refused(whole, target), f"{target} was written"
     assert whole.read_bytes() == before
@@ -76,7 +108,12 @@ def _net(path: Path, name: str) -> Path:
     b = Builder({name: ("n", 8)})
     x = b.add("Mul", name, b.add("Sigmoid", b.add("Add", name, b.weight(8))))
     model = b.model(b.add("Relu", b.add("Add", b.add("MatMul", x, b.weight(8, 8)), b.weight(8))))
-    new = {value: f"{name}{number}" for number, value in enumerate(dict.fromkeys(one for node in model.graph.node for one in (*node.input, *node.output)))}  # fmt: skip
+    new = {
+        value: f"{name}{number}"
+        for number, value in enumerate(
+            dict.fromkeys(one for node in model.graph.node for one in (*node.input, *node.output))
+        )
+    }
     for node in model.graph.node:
         node.name = f"{name}{node.name}"
         node.input[:] = [new[one] for one in node.input]
@@ -94,22 +131,51 @@ def names(stress: Stress) -> str:
     for number, name in enumerate(tried):
         place = stress.place / f"named{number}"
         place.mkdir()
-        ledger = auto_fuse(_net(place / "model.onnx", name), place / "fused.onnx", verify=True, report=place / "report.html")  # fmt: skip
+        ledger = auto_fuse(
+            _net(place / "model.onnx", name),
+            place / "fused.onnx",
+            verify=True,
+            report=place / "report.html",
+        )
         assert ledger.kernels, "nothing was fused"
-        assert {one.name for one in place.iterdir()} == {"model.onnx", "fused.onnx", "kernels", "report.html"}  # fmt: skip
+        assert {one.name for one in place.iterdir()} == {
+            "model.onnx",
+            "fused.onnx",
+            "kernels",
+            "report.html",
+        }
         for file in (place / "kernels").rglob("*"):
             files += 1
-            assert file.is_dir() or file.name == "manifest.json" or file.suffix == ".h" or re.fullmatch(r"[A-Za-z0-9]+_[0-9a-f]{12}[\w.]*", file.name), file.name  # fmt: skip
-            assert file.suffix != ".c" or name not in file.read_text("utf-8"), f"{name!r} in {file.name}"  # fmt: skip
+            assert (
+                file.is_dir()
+                or file.name == "manifest.json"
+                or file.suffix == ".h"
+                or re.fullmatch(r"[A-Za-z0-9]+_[0-9a-f]{12}[\w.]*", file.name)
+            ), file.name
+            assert file.suffix != ".c" or name not in file.read_text("utf-8"), (
+                f"{name!r} in {file.name}"
+            )
         markup = (place / "report.html").read_text("utf-8")
         assert "<script>alert" not in markup, "a name became a script"
         shown = str(ledger)
-        assert not any(mark in shown for mark in ("\x1b[31m", "\x07", "\u202e")), f"{name!r} reaches the terminal"  # fmt: skip
+        assert not any(mark in shown for mark in ("\x1b[31m", "\x07", "\u202e")), (
+            f"{name!r} reaches the terminal"
+        )
     return f"{len(tried)} names, {files} files"
 
 
 ROWS = (
-    Row(17, "mutated ONNX files, 10,000 bytewise and 10,000 structured", "0 signals, none over 10 s or 2 GiB, only our error", mutated),
-    Row(18, "external data and outputs: .., absolute, links, fifo, /dev/zero, overflow", "all refused, reading and writing", elsewhere),
+    Row(
+        17,
+        "mutated ONNX files, 10,000 bytewise and 10,000 structured",
+        "0 signals, none over 10 s or 2 GiB, only our error",
+        mutated,
+    ),
+    Row(
+        18,
+        "external data and outputs: .., absolute, links, fifo, /dev/zero, overflow",
+        "all refused, reading and writing",
+        elsewhere,
+    ),
     Row(19, "names as injections into C, HTML, terminal, file names", "0 break-outs", names),
-)  # fmt: skip
+)

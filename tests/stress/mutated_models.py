@@ -26,7 +26,22 @@ from tests.ms_fusion.onnx_fusion.test_corpus import Shared
 
 LIMIT_S, LIMIT_BYTES = 10.0, 2 << 30
 SOURCES = ("torch_layer", "lstm_one", "random_5", "resnet_small", "t5_small")
-OPERATORS = ("Relu", "MatMul", "Add", "Softmax", "Reshape", "Concat", "Split", "Conv", "Loop", "If", "Nothing", "LSTM", "Cast", "")  # fmt: skip
+OPERATORS = (
+    "Relu",
+    "MatMul",
+    "Add",
+    "Softmax",
+    "Reshape",
+    "Concat",
+    "Split",
+    "Conv",
+    "Loop",
+    "If",
+    "Nothing",
+    "LSTM",
+    "Cast",
+    "",
+)
 NUMBERS = (-(2**63), -1, 0, 1, 3, 2**31, 2**62)
 TEXTS = ("", "x", "\n", "*/", "</script>", "../x", "é" * 1000)
 
@@ -63,7 +78,15 @@ def _input(model: onnx.ModelProto, chance: random.Random) -> None:
 
 
 def _gone(model: onnx.ModelProto, chance: random.Random) -> None:
-    parts = chance.choice((model.graph.node, model.graph.initializer, model.graph.input, model.graph.output, model.opset_import))  # fmt: skip
+    parts = chance.choice(
+        (
+            model.graph.node,
+            model.graph.initializer,
+            model.graph.input,
+            model.graph.output,
+            model.opset_import,
+        )
+    )
     if parts:
         del parts[chance.randrange(len(parts))]
 
@@ -96,7 +119,10 @@ def _tensor(model: onnx.ModelProto, chance: random.Random) -> None:
         case 2:
             one.data_location = TensorProto.EXTERNAL
             entry = one.external_data.add()
-            entry.key, entry.value = "location", chance.choice(["/dev/zero", "../x", "model.onnx", ""])  # fmt: skip
+            entry.key, entry.value = (
+                "location",
+                chance.choice(["/dev/zero", "../x", "model.onnx", ""]),
+            )
         case _:
             one.raw_data = bytes(chance.randrange(64))
 
@@ -123,7 +149,17 @@ def _version(model: onnx.ModelProto, chance: random.Random) -> None:
 
 
 Change = Callable[[onnx.ModelProto, random.Random], None]
-CHANGES: tuple[Change, ...] = (_operator, _input, _gone, _twice, _attribute, _tensor, _size, _name, _version)  # fmt: skip
+CHANGES: tuple[Change, ...] = (
+    _operator,
+    _input,
+    _gone,
+    _twice,
+    _attribute,
+    _tensor,
+    _size,
+    _name,
+    _version,
+)
 WAYS: dict[str, Callable[[bytes, random.Random], bytes]] = {
     "bytes": by_bytes,
     "structure": by_structure,
@@ -141,7 +177,10 @@ def tried(spoilt: bytes, level: int, place: Path) -> bool:
     if took_s >= LIMIT_S:
         fused, took_s = _fused(level, place)
     assert took_s < LIMIT_S, f"took {took_s:.1f} s"
-    held = 1024 * max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))  # fmt: skip
+    held = 1024 * max(
+        resource.getrusage(who).ru_maxrss
+        for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    )
     assert held < LIMIT_BYTES, f"held {held} bytes"
     return fused
 
@@ -167,7 +206,11 @@ def main(arguments: Sequence[str]) -> int:
         for seed in range(first, last):
             chance = random.Random(f"{way} {seed}")
             try:
-                fused += tried(WAYS[way](chance.choice(wholes), chance), chance.choice((0, 0, 0, 1, 2, 3)), place)  # fmt: skip
+                fused += tried(
+                    WAYS[way](chance.choice(wholes), chance),
+                    chance.choice((0, 0, 0, 1, 2, 3)),
+                    place,
+                )
             except BaseException:
                 sys.stderr.write(f"{way} {seed}\n")
                 raise

@@ -23,7 +23,14 @@ def said(stress: Stress, module: str, parts: Sequence[Sequence[str]]) -> list[st
     """What a module prints when it runs with the arguments of each part, in processes of its own."""
 
     def one(part: Sequence[str]) -> str:
-        done = subprocess.run([sys.executable, "-m", module, *part], cwd=stress.place, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False)  # fmt: skip
+        done = subprocess.run(
+            [sys.executable, "-m", module, *part],
+            cwd=stress.place,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         assert done.returncode == 0, done.stderr[-2000:]
         return done.stdout
 
@@ -72,7 +79,22 @@ def _seeds(stress: Stress, module: str, first: int, count: int) -> str:
 
 
 ROWS = (
-    Row(24, "operators of MindSpore in our kernels × dtype × alone, summed, broadcast", "as exact as unfused, by NumPy's float64", tables),
-    Row(25, f"{NETWORKS} random networks with gradients in our kernels", "as exact as unfused, by float64", networks),
-    Row(26, f"{CELLS} random Cells in our kernels: trained, by amp, with batches of several sizes", "as exact as unfused, by float64", cells),
-)  # fmt: skip
+    Row(
+        24,
+        "operators of MindSpore in our kernels × dtype × alone, summed, broadcast",
+        "as exact as unfused, by NumPy's float64",
+        tables,
+    ),
+    Row(
+        25,
+        f"{NETWORKS} random networks with gradients in our kernels",
+        "as exact as unfused, by float64",
+        networks,
+    ),
+    Row(
+        26,
+        f"{CELLS} random Cells in our kernels: trained, by amp, with batches of several sizes",
+        "as exact as unfused, by float64",
+        cells,
+    ),
+)

@@ -22,7 +22,9 @@ def edges(stress: Stress) -> str:
             (check, (edge, stress.seed))
             for edge in chance.sample(every, min(stress.times(20, 2), len(every)))
         ]
-        others = [(spec, place, dtype) for place in range(len(spec.inputs)) for dtype in OTHER_DTYPES]  # fmt: skip
+        others = [
+            (spec, place, dtype) for place in range(len(spec.inputs)) for dtype in OTHER_DTYPES
+        ]
         tried += [(check_other_dtype, one) for one in others[:: stress.times(1, 5)]]
         for function, arguments in tried:
             try:
@@ -34,10 +36,17 @@ def edges(stress: Stress) -> str:
                 failures.append(f"{told}: {type(error).__name__} {error}")
                 continue
             taken, refused = taken + right, refused + (not right)
-    assert not failures, f"{len(failures)} of {taken + refused + len(failures)}: " + "; ".join(failures)  # fmt: skip
+    assert not failures, f"{len(failures)} of {taken + refused + len(failures)}: " + "; ".join(
+        failures
+    )
     return f"{taken} right forward and backward, {refused} refused by name"
 
 
 ROWS = (
-    Row(15, "operators and their gradients at the edges of shapes and dtypes", "right, within 1e-6 of differences in float64, or one typed error", edges),
-)  # fmt: skip
+    Row(
+        15,
+        "operators and their gradients at the edges of shapes and dtypes",
+        "right, within 1e-6 of differences in float64, or one typed error",
+        edges,
+    ),
+)

@@ -64,15 +64,41 @@ PLACES = (
     Place("is a file", lambda place: place.write_text("")),
     Place("is a dangling link", lambda place: place.symlink_to("nowhere")),
     Place("has a file above it", _file_above),
-    Place("is writable by all", lambda place: [place.mkdir(), (place / "kernels").mkdir(), (place / "kernels").chmod(0o777)]),
+    Place(
+        "is writable by all",
+        lambda place: [
+            place.mkdir(),
+            (place / "kernels").mkdir(),
+            (place / "kernels").chmod(0o777),
+        ],
+    ),
     Place("is mounted read-only", mounting="mount -t tmpfs -o ro none {}"),
-    Place("is mounted read-only and holds the kernel", _filled, "mount --bind {0} {0} && mount -o remount,ro,bind {0}", 0),
+    Place(
+        "is mounted read-only and holds the kernel",
+        _filled,
+        "mount --bind {0} {0} && mount -o remount,ro,bind {0}",
+        0,
+    ),
     Place("is mounted noexec", mounting="mount -t tmpfs -o noexec none {}"),
     Place("is on a full disk", mounting="mount -t tmpfs -o size=8m none {}"),
-    Place("has no room for another file", mounting="mount -t tmpfs -o size=64m,nr_inodes=4 none {}"),
-    Place("fills while a kernel is made", mounting="mount -t tmpfs -o size=17m none {0} && head -c 1030k /dev/zero > {0}/much"),
-)  # fmt: skip
-OF_THE_SUPERUSER = (Place("belongs to another user", lambda place: [place.mkdir(), (place / "kernels").mkdir(), os.chown(place / "kernels", 12345, 12345)]),)  # fmt: skip
+    Place(
+        "has no room for another file", mounting="mount -t tmpfs -o size=64m,nr_inodes=4 none {}"
+    ),
+    Place(
+        "fills while a kernel is made",
+        mounting="mount -t tmpfs -o size=17m none {0} && head -c 1030k /dev/zero > {0}/much",
+    ),
+)
+OF_THE_SUPERUSER = (
+    Place(
+        "belongs to another user",
+        lambda place: [
+            place.mkdir(),
+            (place / "kernels").mkdir(),
+            os.chown(place / "kernels", 12345, 12345),
+        ],
+    ),
+)
 OF_USERS = (Place("is read-only", _closed),)
 
 
@@ -132,5 +158,10 @@ def _check_answer(name: str, answer: subprocess.CompletedProcess[str], warnings:
 
 
 ROWS = (
-    Row(4, "cache directory read-only, noexec, full, a file, a dangling link; no home", "right, one warning", places),
-)  # fmt: skip
+    Row(
+        4,
+        "cache directory read-only, noexec, full, a file, a dangling link; no home",
+        "right, one warning",
+        places,
+    ),
+)

@@ -98,5 +98,10 @@ def kill(stress: Stress) -> str:
 
 ROWS = (
     Row(1, "processes compile the same kernel at once", "0 errors, compiled once, one entry", race),
-    Row(2, "kill -9 while a kernel is compiled or published", "0 bad entries, the next run right", kill),
-)  # fmt: skip
+    Row(
+        2,
+        "kill -9 while a kernel is compiled or published",
+        "0 bad entries, the next run right",
+        kill,
+    ),
+)

@@ -53,25 +53,75 @@ def _first(call: Callable[..., Any]) -> Callable[..., Any]:
 
 # Words over several elements; each takes tensors of at least one axis.
 WIDE_CASES = (
-    *(Case(word, lambda x, f=oracle: _sums(x, f), _over(word), dtypes=NUMBERS, low=0, high=1, times=16)
-      for word, oracle in {"sum": np.sum, "reduce_sum": np.sum, "reduce_prod": np.prod}.items()),
-    *(Case(word, lambda x, f=oracle: np.atleast_1d(f(x, axis=-1)) if x.shape[-1] else None, _over(word), dtypes=NUMBERS)
-      for word, oracle in {"reduce_max": np.max, "reduce_min": np.min}.items()),
-    *(Case(word, lambda x, f=oracle: _sums(x, f), _over(word), dtypes=("bool",), result="bool")
-      for word, oracle in {"reduce_all": np.all, "reduce_any": np.any}.items()),
-    Case("reduce_mean", lambda x: np.atleast_1d(np.mean(x, axis=-1)) if x.shape[-1] else None, _over("reduce_mean"), low=0.5, times=16),
-    Case("tuple_sum", lambda x, y: _sums(x, np.sum), lambda w, x, y: w((x, y), -1)[0], arity=2, low=0.5, times=16),
-    _moved("broadcast", lambda x: np.broadcast_to(x, (2, *x.shape)), lambda w, x: w(x, (2, *_sizes(x)))),
+    *(
+        Case(
+            word,
+            lambda x, f=oracle: _sums(x, f),
+            _over(word),
+            dtypes=NUMBERS,
+            low=0,
+            high=1,
+            times=16,
+        )
+        for word, oracle in {"sum": np.sum, "reduce_sum": np.sum, "reduce_prod": np.prod}.items()
+    ),
+    *(
+        Case(
+            word,
+            lambda x, f=oracle: np.atleast_1d(f(x, axis=-1)) if x.shape[-1] else None,
+            _over(word),
+            dtypes=NUMBERS,
+        )
+        for word, oracle in {"reduce_max": np.max, "reduce_min": np.min}.items()
+    ),
+    *(
+        Case(word, lambda x, f=oracle: _sums(x, f), _over(word), dtypes=("bool",), result="bool")
+        for word, oracle in {"reduce_all": np.all, "reduce_any": np.any}.items()
+    ),
+    Case(
+        "reduce_mean",
+        lambda x: np.atleast_1d(np.mean(x, axis=-1)) if x.shape[-1] else None,
+        _over("reduce_mean"),
+        low=0.5,
+        times=16,
+    ),
+    Case(
+        "tuple_sum",
+        lambda x, y: _sums(x, np.sum),
+        lambda w, x, y: w((x, y), -1)[0],
+        arity=2,
+        low=0.5,
+        times=16,
+    ),
+    _moved(
+        "broadcast", lambda x: np.broadcast_to(x, (2, *x.shape)), lambda w, x: w(x, (2, *_sizes(x)))
+    ),
     _moved("transpose", np.transpose, lambda w, x: w(x, tuple(reversed(range(x.ndim))))),
-    _moved("concat", lambda x, y: np.concatenate([x, y], -1), lambda w, x, y: w([x, y], -1), arity=2),
+    _moved(
+        "concat", lambda x, y: np.concatenate([x, y], -1), lambda w, x, y: w([x, y], -1), arity=2
+    ),
     _moved("reverse", np.flip, lambda w, x: w(x, tuple(range(x.ndim)))),
     _moved("tile", lambda x: np.tile(x, [2] * x.ndim), lambda w, x: w(x, [2] * x.ndim)),
     _moved("reshape", np.ravel, lambda w, x: w(x, (int(np.prod(_sizes(x))),))),
     _moved("pad", lambda x: np.pad(x, 1), lambda w, x: w(x, [(1, 1)] * x.ndim)),
-    _moved("where", lambda x, y: np.where(x == y, x, y), lambda w, x, y: w(dsl.vcmp(x, y, "eq"), x, y), arity=2),
-    _moved("vsel", lambda x, y: np.where(x == y, x, y), lambda w, x, y: w(dsl.vcmp(x, y, "eq"), x, y), arity=2),
-    _moved("strided_slice", lambda x: x[..., ::2], lambda w, x: w(x, [0] * x.ndim, _sizes(x), [1] * (x.ndim - 1) + [2])),
-)  # fmt: skip
+    _moved(
+        "where",
+        lambda x, y: np.where(x == y, x, y),
+        lambda w, x, y: w(dsl.vcmp(x, y, "eq"), x, y),
+        arity=2,
+    ),
+    _moved(
+        "vsel",
+        lambda x, y: np.where(x == y, x, y),
+        lambda w, x, y: w(dsl.vcmp(x, y, "eq"), x, y),
+        arity=2,
+    ),
+    _moved(
+        "strided_slice",
+        lambda x: x[..., ::2],
+        lambda w, x: w(x, [0] * x.ndim, _sizes(x), [1] * (x.ndim - 1) + [2]),
+    ),
+)
 
 
 def _sizes(x: Any) -> tuple[int, ...]:
@@ -101,16 +151,27 @@ def shapes(stress: Stress) -> str:
             _one_kernel(cases, dtype, shape, counts, failures)
     layouts = _layouts(failures)
     assert not failures, f"{len(failures)}: " + "; ".join(failures[:40])
-    return f"{counts['right']:,} right, {counts['refused']:,} refused in a whole sentence; {layouts} layouts of arrays right"  # fmt: skip
+    return f"{counts['right']:,} right, {counts['refused']:,} refused in a whole sentence; {layouts} layouts of arrays right"
 
 
-def _one_kernel(cases: Sequence[Case], dtype: str, shape: tuple[int, ...], counts: dict[str, int], failures: list[str]) -> None:  # fmt: skip
+def _one_kernel(
+    cases: Sequence[Case],
+    dtype: str,
+    shape: tuple[int, ...],
+    counts: dict[str, int],
+    failures: list[str],
+) -> None:
     arrays: dict[tuple[float, float, int], np.ndarray] = {}
     made: list[Made] = []
     inputs: dict[int, Any] = {}
     for case in cases:
         place = f"{case.word} {dtype} {list(shape)}"
-        given = [arrays.setdefault((case.low, case.high, n), values(shape, dtype, case.low, case.high, n)) for n in range(case.arity)]  # fmt: skip
+        given = [
+            arrays.setdefault(
+                (case.low, case.high, n), values(shape, dtype, case.low, case.high, n)
+            )
+            for n in range(case.arity)
+        ]
         tensors = [inputs.setdefault(id(array), dsl.placeholder(shape, dtype)) for array in given]
         try:
             word = ALL_WORDS[case.word]
@@ -134,10 +195,22 @@ def _incomplete(error: FusionError, word: str) -> str:
     if not isinstance(error, InputError):
         return f"a {type(error).__name__}"
     lacking = [name for name in ("place", "expected", "got") if not getattr(error, name)]
-    return f"lacks {', '.join(lacking)}" if lacking else "" if word in str(error) else "does not name the word"  # fmt: skip
+    return (
+        f"lacks {', '.join(lacking)}"
+        if lacking
+        else ""
+        if word in str(error)
+        else "does not name the word"
+    )
 
 
-def _compare(made: Sequence[Made], arrays: Any, inputs: dict[int, Any], counts: dict[str, int], failures: list[str]) -> None:  # fmt: skip
+def _compare(
+    made: Sequence[Made],
+    arrays: Any,
+    inputs: dict[int, Any],
+    counts: dict[str, int],
+    failures: list[str],
+) -> None:
     used = {id(array) for item in made for array in item.arrays}
     known = [array for array in arrays if id(array) in used]
     tensors = [inputs[id(array)] for array in known]
@@ -166,7 +239,12 @@ def _renamed(arguments: Sequence[Any], tensors: Sequence[Any]) -> tuple[Any, ...
 
 def _check(item: Made, found: np.ndarray, defined: np.ndarray) -> None:
     result = item.case.result or str(item.output.dtype)
-    assert_near(found, defined.astype(np.float64) if result in FLOATS else defined, result, times=item.case.times)  # fmt: skip
+    assert_near(
+        found,
+        defined.astype(np.float64) if result in FLOATS else defined,
+        result,
+        times=item.case.times,
+    )
     if item.dtype in item.case.dtypes:
         wanted = item.case.oracle(*(array.astype(np.float64) for array in item.arrays))
         if wanted is not None:
@@ -183,10 +261,19 @@ def _layouts(failures: list[str]) -> int:
         for name, array in _lying_otherwise(x).items():
             np.testing.assert_array_equal(array, x)
             found = kernel(array)
-            if not all(np.array_equal(one, other) for one, other in zip(found, wanted, strict=True)):  # fmt: skip
+            if not all(
+                np.array_equal(one, other) for one, other in zip(found, wanted, strict=True)
+            ):
                 failures.append(f"{dtype} {name}: wrong numbers")
             done += 1
-        for wrong in (x[:5], x.ravel(), x.astype("complex64"), x.astype(x.dtype.newbyteorder()) if x.itemsize > 1 and x.dtype.kind in "iuf" else x[:, :3]):  # fmt: skip
+        for wrong in (
+            x[:5],
+            x.ravel(),
+            x.astype("complex64"),
+            x.astype(x.dtype.newbyteorder())
+            if x.itemsize > 1 and x.dtype.kind in "iuf"
+            else x[:, :3],
+        ):
             try:
                 kernel(wrong)
                 failures.append(f"{dtype} {wrong.dtype.str} {wrong.shape}: not refused")
@@ -200,7 +287,9 @@ def _lying_otherwise(x: np.ndarray) -> dict[str, np.ndarray]:
     raw = np.zeros(x.nbytes + 8, np.uint8)
     found = {}
     for offset in (1, 3):
-        found[f"unaligned by {offset}"] = raw[offset : offset + x.nbytes].view(x.dtype).reshape(x.shape)  # fmt: skip
+        found[f"unaligned by {offset}"] = (
+            raw[offset : offset + x.nbytes].view(x.dtype).reshape(x.shape)
+        )
         found[f"unaligned by {offset}"][...] = x
         raw = raw.copy()
     spaced = np.zeros((26, 21), x.dtype)
@@ -212,8 +301,30 @@ def _lying_otherwise(x: np.ndarray) -> dict[str, np.ndarray]:
 
 
 # Words of which two operations may overflow in between, or whose zeros have no sign that is asked for.
-ONLY_AS_DEFINED = {"vaxpy", "vmla", "vmadd", "vmaddrelu", "vlrelu", "vmod", "floor_divide", "vsubrelu", "vaddrelu", "clip"}  # fmt: skip
-NO_SIGN = {"vmax", "vmin", "vmaxs", "vmins", "clip", "round_to", "vrelu", "vaddrelu", "vsubrelu", "vmaddrelu"}  # fmt: skip
+ONLY_AS_DEFINED = {
+    "vaxpy",
+    "vmla",
+    "vmadd",
+    "vmaddrelu",
+    "vlrelu",
+    "vmod",
+    "floor_divide",
+    "vsubrelu",
+    "vaddrelu",
+    "clip",
+}
+NO_SIGN = {
+    "vmax",
+    "vmin",
+    "vmaxs",
+    "vmins",
+    "clip",
+    "round_to",
+    "vrelu",
+    "vaddrelu",
+    "vsubrelu",
+    "vmaddrelu",
+}
 
 
 @np.errstate(all="ignore")
@@ -228,18 +339,25 @@ def special(stress: Stress) -> str:
         tensors = [dsl.placeholder(x.shape, dtype) for _ in range(2)]
         outputs = [_called(case, tensors) for case in cases]
         kernel = kernel_of(lambda *_, outputs=outputs: outputs, x, y)
-        kernel = type(kernel)(kernel.name, kernel.soc, _renamed(kernel.inputs, tensors), kernel.outputs)  # fmt: skip
+        kernel = type(kernel)(
+            kernel.name, kernel.soc, _renamed(kernel.inputs, tensors), kernel.outputs
+        )
         kernel.compiled  # raises where a call would go on without it
         given = {id(tensors[0]): x, id(tensors[1]): y}
         defined = evaluate.run(outputs, given, {})
         for case, output, one, other in zip(cases, outputs, kernel(x, y), defined, strict=True):
-            for what, wanted in (("definition", other), ("policy", _policy(case, str(output.dtype), x, y))):  # fmt: skip
+            for what, wanted in (
+                ("definition", other),
+                ("policy", _policy(case, str(output.dtype), x, y)),
+            ):
                 if wanted is None:
                     continue
                 wrong = _differing(one, wanted, str(output.dtype), case)
                 if wrong.any():
                     at = int(np.argmax(wrong))
-                    failures.append(f"{case.word} {dtype}({x[at]!r}, {y[at]!r}) = {one[at]!r}, {what} {wanted[at]!r} ({np.count_nonzero(wrong)})")  # fmt: skip
+                    failures.append(
+                        f"{case.word} {dtype}({x[at]!r}, {y[at]!r}) = {one[at]!r}, {what} {wanted[at]!r} ({np.count_nonzero(wrong)})"
+                    )
                 count += one.size
     assert not failures, f"{len(failures)}: " + "; ".join(failures[:40])
     return f"{count:,} results as the policy has them"
@@ -259,7 +377,21 @@ def _edges(dtype: str) -> tuple[np.ndarray, np.ndarray]:
     elif dtype in FLOATS:
         limits: Any = ml_dtypes.finfo(real)
         least, tiny, most = float(limits.smallest_subnormal), float(limits.tiny), float(limits.max)
-        positive = [0.0, 1.0, 0.5, 1.5, 2.5, 3.0, least, 3 * least, tiny, tiny - least, most, most / 2, np.inf]  # fmt: skip
+        positive = [
+            0.0,
+            1.0,
+            0.5,
+            1.5,
+            2.5,
+            3.0,
+            least,
+            3 * least,
+            tiny,
+            tiny - least,
+            most,
+            most / 2,
+            np.inf,
+        ]
         edges = np.array([np.nan, *positive, *(-item for item in positive)]).astype(real)
     else:
         least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
@@ -285,12 +417,19 @@ def _differing(found: np.ndarray, wanted: np.ndarray, dtype: str, case: Case) ->
     one, other = found.astype(np.float64), wanted.astype(np.float64)
     ends = ~np.isfinite(one) | ~np.isfinite(other)
     same = (one == other) | (np.isnan(one) & np.isnan(other))
-    near = np.abs(one - other) <= case.times * (float(limits.eps) * np.abs(other) + float(limits.smallest_subnormal))  # fmt: skip
+    near = np.abs(one - other) <= case.times * (
+        float(limits.eps) * np.abs(other) + float(limits.smallest_subnormal)
+    )
     zeros = (one == 0) & (other == 0) & (np.signbit(one) != np.signbit(other))
     return np.where(ends, ~same, ~near | (zeros & (case.word not in NO_SIGN)))
 
 
 ROWS = (
-    Row(11, "every word × dtype × shapes 0-d, (0,), (0,4), 1, primes; strided, unaligned", "right, or one typed error: word, expected, got", shapes),
+    Row(
+        11,
+        "every word × dtype × shapes 0-d, (0,), (0,4), 1, primes; strided, unaligned",
+        "right, or one typed error: word, expected, got",
+        shapes,
+    ),
     Row(12, "NaN, ±inf, ±0, subnormal, largest through every word", "the policy", special),
-)  # fmt: skip
+)

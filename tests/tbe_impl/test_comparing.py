@@ -24,11 +24,14 @@ SPACED = [0.0, 1.0, 1.5, -3.0, 1e-7, 6e4]
 @cases(
     "values, dtype, expected",
     [
-        *((SPACED, dtype, np.abs(np.spacing(np.array(SPACED, dtype))).tolist()) for dtype in ("float16", "float32", "float64")),
+        *(
+            (SPACED, dtype, np.abs(np.spacing(np.array(SPACED, dtype))).tolist())
+            for dtype in ("float16", "float32", "float64")
+        ),
         ([1.0, 3.0], "bfloat16", [2.0**-7, 2.0**-6]),
     ],
     ids=lambda row: row[1],
-)  # fmt: skip
+)
 def test_spacing_is_that_of_the_dtype(values: list[float], dtype: str, expected: Any) -> None:
     wide = np.array(values, dtype if dtype != "bfloat16" else None).astype(np.float64)
     assert spacing(wide, dtype).tolist() == expected
@@ -36,7 +39,15 @@ def test_spacing_is_that_of_the_dtype(values: list[float], dtype: str, expected:
 
 def compared(got: Any, expected: Any, dtype: str = "float32", **more: Any) -> Any:
     array = np.asarray(got).astype(dtype_of(dtype).numpy)
-    return difference("y", "formula", array, np.asarray(expected, np.float64), dtype=dtype, through=dtype if dtype.startswith("float") else "float32", **more)  # fmt: skip
+    return difference(
+        "y",
+        "formula",
+        array,
+        np.asarray(expected, np.float64),
+        dtype=dtype,
+        through=dtype if dtype.startswith("float") else "float32",
+        **more,
+    )
 
 
 @cases(
@@ -122,12 +133,33 @@ def test_a_comma_makes_several() -> None:
 @cases(
     "text",
     [
-        "__import__('os').system('true')", "x.tofile('f')", "open('f')", "np.save('f', x)", "np.load('f')", "fromfile('f')",
-        "x.__class__", "(lambda: x)()", "[x for x in (1,)]", "f'{x}'", "'text'", "x +", "", "exec('1')", "np.lib.npyio", "y",
-        "sum(x, out=x)", "np.random.rand(3)", "getattr(x, 'tofile')", "memmap('f')", "x[9]", "dot(x, x)", "x := 1", "*x",
+        "__import__('os').system('true')",
+        "x.tofile('f')",
+        "open('f')",
+        "np.save('f', x)",
+        "np.load('f')",
+        "fromfile('f')",
+        "x.__class__",
+        "(lambda: x)()",
+        "[x for x in (1,)]",
+        "f'{x}'",
+        "'text'",
+        "x +",
+        "",
+        "exec('1')",
+        "np.lib.npyio",
+        "y",
+        "sum(x, out=x)",
+        "np.random.rand(3)",
+        "getattr(x, 'tofile')",
+        "memmap('f')",
+        "x[9]",
+        "dot(x, x)",
+        "x := 1",
+        "*x",
         "(" * 500 + ")" * 500,
     ],
-)  # fmt: skip
+)
 def test_formulas_reach_nothing_else(text: str, tmp_path: Any, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError):

@@ -36,20 +36,35 @@ def kernel(rows: int = 48, columns: int = 64) -> Kernel:
     y = WORDS["vexp"](WORDS["vabs"](x))
     shape = (rows, columns)
     schedule = auto_schedule.auto_schedule(y)
-    return Kernel("expabs", "Ascend910A", (Argument(x, shape, "x"),), (Argument(y, shape, "y"),), schedule)  # fmt: skip
+    return Kernel(
+        "expabs", "Ascend910A", (Argument(x, shape, "x"),), (Argument(y, shape, "y"),), schedule
+    )
 
 
 @needs_compiler
 def test_a_report_counts_bytes_and_names_the_code() -> None:
     found = kernel().report()
-    assert [(use.role, use.name, use.bytes) for use in found.arrays] == [("in", "x", 48 * 64 * 2), ("out", "y", 48 * 64 * 2)]  # fmt: skip
+    assert [(use.role, use.name, use.bytes) for use in found.arrays] == [
+        ("in", "x", 48 * 64 * 2),
+        ("out", "y", 48 * 64 * 2),
+    ]
     assert found.bytes_moved == 2 * 48 * 64 * 2
     (schedule,) = found.schedules
     assert schedule.bytes_read == schedule.bytes_written == 48 * 64 * 2
     assert found.errors == found.warnings == ()
     assert found.code.symbols == ("k_expabs",) and found.threads == 2
     text = str(found)
-    for part in ("built for Ascend910A", "C function k_expabs", "rounding accurate", "vector_bits the widest", "threads at most 2", "local.UB at its fullest", "alignment: ", "main memory: 6144 bytes read, 6144 bytes written", "tuned: no"):  # fmt: skip
+    for part in (
+        "built for Ascend910A",
+        "C function k_expabs",
+        "rounding accurate",
+        "vector_bits the widest",
+        "threads at most 2",
+        "local.UB at its fullest",
+        "alignment: ",
+        "main memory: 6144 bytes read, 6144 bytes written",
+        "tuned: no",
+    ):
         assert part in text, part
 
 

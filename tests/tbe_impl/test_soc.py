@@ -12,11 +12,19 @@ from tests.cases import cases
 @cases(
     "spelling, name",
     [
-        ("Ascend910", "Ascend910A"), ("ascend910a", "Ascend910A"), ("910A", "Ascend910A"), ("Ascend910ProB", "Ascend910A"),
-        ("Ascend910B", "Ascend910B1"), ("Ascend910B3", "Ascend910B3"), ("Ascend310P", "Ascend310P3"), ("310", "Ascend310"),
-        ("Ascend710", "Ascend310P3"), ("CPU", "cpu"), (SOCS["Ascend310"], "Ascend310"),
+        ("Ascend910", "Ascend910A"),
+        ("ascend910a", "Ascend910A"),
+        ("910A", "Ascend910A"),
+        ("Ascend910ProB", "Ascend910A"),
+        ("Ascend910B", "Ascend910B1"),
+        ("Ascend910B3", "Ascend910B3"),
+        ("Ascend310P", "Ascend310P3"),
+        ("310", "Ascend310"),
+        ("Ascend710", "Ascend310P3"),
+        ("CPU", "cpu"),
+        (SOCS["Ascend310"], "Ascend310"),
     ],
-)  # fmt: skip
+)
 def test_spellings(spelling: str, name: str) -> None:
     assert soc(spelling).name == name
 
@@ -35,20 +43,37 @@ def test_spellings(spelling: str, name: str) -> None:
 def test_sizes(name: str, short: str, unified: int, l1: int, cores: int) -> None:
     chip = soc(name)
     assert (chip.short_name, chip.unified_buffer_bytes, chip.l1_bytes, chip.cores) == (
-        short, unified * 1024, l1 * 1024, cores,
-    )  # fmt: skip
+        short,
+        unified * 1024,
+        l1 * 1024,
+        cores,
+    )
 
 
 @cases(
     "instruction, dtype, expected",
     [  # 310, 310P, 910A, 910B
-        ("vadd", "int32", "yyyy"), ("vadd", "int16", "nyny"), ("vadds", "int32", "nyny"), ("vmuls", "float32", "yyyy"),
-        ("vmaxs", "float32", "nyny"), ("vexp", "float32", "nyyy"), ("vln", "float32", "nyyy"), ("vdiv", "float16", "nyyy"),
-        ("vsqrt", "float32", "nyyy"), ("vrec", "float32", "yyyy"), ("vrelu", "float16", "yyyy"), ("vrelu", "float32", "nyny"),
-        ("vlrelu", "float16", "nyny"), ("vcmax", "float32", "nyny"), ("vcadd", "float32", "yyyy"), ("vand", "uint16", "yyyy"),
-        ("vand", "int32", "nnnn"), ("vadd", "float64", "nnnn"), ("nothing", "float16", "nnnn"),
+        ("vadd", "int32", "yyyy"),
+        ("vadd", "int16", "nyny"),
+        ("vadds", "int32", "nyny"),
+        ("vmuls", "float32", "yyyy"),
+        ("vmaxs", "float32", "nyny"),
+        ("vexp", "float32", "nyyy"),
+        ("vln", "float32", "nyyy"),
+        ("vdiv", "float16", "nyyy"),
+        ("vsqrt", "float32", "nyyy"),
+        ("vrec", "float32", "yyyy"),
+        ("vrelu", "float16", "yyyy"),
+        ("vrelu", "float32", "nyny"),
+        ("vlrelu", "float16", "nyny"),
+        ("vcmax", "float32", "nyny"),
+        ("vcadd", "float32", "yyyy"),
+        ("vand", "uint16", "yyyy"),
+        ("vand", "int32", "nnnn"),
+        ("vadd", "float64", "nnnn"),
+        ("nothing", "float16", "nnnn"),
     ],
-)  # fmt: skip
+)
 def test_instructions(instruction: str, dtype: str, expected: str) -> None:
     chips = ("Ascend310", "Ascend310P3", "Ascend910A", "Ascend910B1")
     found = "".join("ny"[supports(chip, instruction, dtype)] for chip in chips)
@@ -59,11 +84,17 @@ def test_instructions(instruction: str, dtype: str, expected: str) -> None:
 @cases(
     "mode, source, target, expected",
     [
-        ("", "float32", "float16", "yyyy"), ("z", "float32", "int32", "nyyy"), ("r", "float16", "int32", "yyyy"),
-        ("", "int32", "float32", "nyyy"), ("", "int32", "float16", "yyyy"), ("", "int8", "float32", "nnnn"),
-        ("", "uint8", "float16", "yyyy"), ("", "int64", "int32", "nnny"), ("", "float16", "float16", "yyyy"),
+        ("", "float32", "float16", "yyyy"),
+        ("z", "float32", "int32", "nyyy"),
+        ("r", "float16", "int32", "yyyy"),
+        ("", "int32", "float32", "nyyy"),
+        ("", "int32", "float16", "yyyy"),
+        ("", "int8", "float32", "nnnn"),
+        ("", "uint8", "float16", "yyyy"),
+        ("", "int64", "int32", "nnny"),
+        ("", "float16", "float16", "yyyy"),
     ],
-)  # fmt: skip
+)
 def test_conversions(mode: str, source: str, target: str, expected: str) -> None:
     chips = ("Ascend310", "Ascend310P3", "Ascend910A", "Ascend910B1")
     assert (
@@ -74,11 +105,19 @@ def test_conversions(mode: str, source: str, target: str, expected: str) -> None
 @cases(
     "word, dtype, expected",
     [
-        ("vsubs", "", False), ("vexp", "", True), ("vexp", "float32", True), ("vexp", "int32", False), ("sum", "int32", True),
-        ("round_to", "float16", True), ("vrelu", "float32", False), ("cast_to", "f322s32", True), ("cast_to", "f642s32", False),
-        ("floor", "f162s32", True), ("floor", "f322s8", False),
+        ("vsubs", "", False),
+        ("vexp", "", True),
+        ("vexp", "float32", True),
+        ("vexp", "int32", False),
+        ("sum", "int32", True),
+        ("round_to", "float16", True),
+        ("vrelu", "float32", False),
+        ("cast_to", "f322s32", True),
+        ("cast_to", "f642s32", False),
+        ("floor", "f162s32", True),
+        ("floor", "f322s8", False),
     ],
-)  # fmt: skip
+)
 def test_words_of_910a(word: str, dtype: str, expected: bool) -> None:
     assert word_supports("Ascend910A", word, dtype) is expected
 

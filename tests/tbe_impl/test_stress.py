@@ -59,8 +59,13 @@ def litters(stress: Stress) -> str:
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 @cases(
     "check, seen",
-    [(falls, "seed 3 of 7"), (dies, "died of SIGKILL"), (litters, "left in the current directory"), (lambda stress: "all", "all")],
-)  # fmt: skip
+    [
+        (falls, "seed 3 of 7"),
+        (dies, "died of SIGKILL"),
+        (litters, "left in the current directory"),
+        (lambda stress: "all", "all"),
+    ],
+)
 def test_a_row_that_does_not_hold_is_told(check, seen: str, capsys: pytest.CaptureFixture) -> None:
     rows = [Row(1, "what", "nothing", check), Row(2, "more", "nothing", lambda stress: "fine")]
     wrong = seen != "all"

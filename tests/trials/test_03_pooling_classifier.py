@@ -17,7 +17,9 @@ from tests.trials.operators import described, operator
 def largest(x: np.ndarray, axes: list[int], windows: dict[str, Any]) -> np.ndarray:
     """The largest element of every window, with −∞ as padding."""
     pads = [(0, 0)] * x.ndim
-    for axis, pair in zip(axes, windows.get("padding_dimensions") or [(0, 0)] * len(axes), strict=True):  # fmt: skip
+    for axis, pair in zip(
+        axes, windows.get("padding_dimensions") or [(0, 0)] * len(axes), strict=True
+    ):
         pads[axis] = tuple(pair)
     wide = np.pad(x.astype("float64"), pads, constant_values=-np.inf)
     counts = list(x.shape)

@@ -126,14 +126,38 @@ def refuse(*given: Any) -> Any:
 @cases(
     "member, function, message",
     [
-        ("infer_dtype", refuse, r"infer_dtype refuses these inputs: only for even sizes; got float32, float32"),
-        ("infer_shape", refuse, r"infer_shape refuses these inputs: only for even sizes; got \(8, 12\), \(8, 12\)"),
-        ("infer_dtype", lambda *_: "float33", "infer_dtype gives what is no dtype; expected float16, .* got 'float33'"),
-        ("infer_dtype", lambda *_: ("float16",) * 2, r"infer_dtype gives another number of results; expected 1 \(out\), got 2"),
-        ("infer_shape", lambda *_: "rows", "infer_shape gives what is no shape; expected a tuple of whole numbers"),
-        ("infer_shape", lambda x, y: (x[1], x[0]), r"infer_shape and forward disagree on out; expected \(12, 8\).* got \(8, 12\)"),
+        (
+            "infer_dtype",
+            refuse,
+            r"infer_dtype refuses these inputs: only for even sizes; got float32, float32",
+        ),
+        (
+            "infer_shape",
+            refuse,
+            r"infer_shape refuses these inputs: only for even sizes; got \(8, 12\), \(8, 12\)",
+        ),
+        (
+            "infer_dtype",
+            lambda *_: "float33",
+            "infer_dtype gives what is no dtype; expected float16, .* got 'float33'",
+        ),
+        (
+            "infer_dtype",
+            lambda *_: ("float16",) * 2,
+            r"infer_dtype gives another number of results; expected 1 \(out\), got 2",
+        ),
+        (
+            "infer_shape",
+            lambda *_: "rows",
+            "infer_shape gives what is no shape; expected a tuple of whole numbers",
+        ),
+        (
+            "infer_shape",
+            lambda x, y: (x[1], x[0]),
+            r"infer_shape and forward disagree on out; expected \(12, 8\).* got \(8, 12\)",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_is_inferred_wrongly_reaches_the_user(
     member: str, function: Callable[..., Any], message: str
 ) -> None:

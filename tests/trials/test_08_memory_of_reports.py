@@ -60,11 +60,15 @@ def peak_by_hand(ledger: Ledger) -> int:
 @cases("model", [transformer_layer, convolutional_net])
 def test_the_peak_of_a_model_is_counted_from_what_is_in_memory(model) -> None:  # type: ignore[no-untyped-def]
     with tempfile.TemporaryDirectory() as place:
-        ledger = auto_fuse(model(Path(place) / "model.onnx"), dry_run=True, assume={"n": 4, "t": 64})  # fmt: skip
+        ledger = auto_fuse(
+            model(Path(place) / "model.onnx"), dry_run=True, assume={"n": 4, "t": 64}
+        )
     assert ledger.kernels
     assert ledger.after.peak_memory_bytes <= peak_by_hand(ledger)
     assert ledger.after.peak_memory_bytes < ledger.before.peak_memory_bytes
-    inside = {name for kernel in ledger.kernels for node in kernel.body_graph for name in node.outputs}  # fmt: skip
+    inside = {
+        name for kernel in ledger.kernels for node in kernel.body_graph for name in node.outputs
+    }
     handed_out = {value.name for kernel in ledger.kernels for value in kernel.outputs}
     assert not (inside - handed_out) & ledger.after.graph.values.keys()
 
@@ -73,6 +77,12 @@ def test_a_result_that_nobody_makes_is_none() -> None:
     """Whoever leaves the values of a body beside those of the graph."""
     values = {name: Value(name, (64,), "float32") for name in "xaby"}
     values["w"] = Value("w", (64,), "float32", "parameter")
-    body = Graph("body", (Node("n", "Neg", ("x",), ("a",)), Node("e", "Exp", ("a",), ("y",))), values, ("x",), ("y",))  # fmt: skip
+    body = Graph(
+        "body",
+        (Node("n", "Neg", ("x",), ("a",)), Node("e", "Exp", ("a",), ("y",))),
+        values,
+        ("x",),
+        ("y",),
+    )
     graph = Graph("g", (Node("k", "Fused", ("x",), ("y",), body=body),), values, ("x",), ("y",))
     assert cost.peak_memory_bytes(graph) == 3 * 256

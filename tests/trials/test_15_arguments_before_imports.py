@@ -21,18 +21,30 @@ FUSE = ["fuse", "--input", "model.onnx"]
 EXPLAIN = ["explain", "net.py:Net", "--input", "4x4"]
 TBE = ["net.py:op", "--input", "4x4"]
 REFUSED: list[tuple[list[str], str]] = [
-    (["fuse", "--input", "absent.onnx", "--dry-run"], "absent.onnx: the model cannot be opened; got No such file"),
+    (
+        ["fuse", "--input", "absent.onnx", "--dry-run"],
+        "absent.onnx: the model cannot be opened; got No such file",
+    ),
     (["fuse", "--input", ".", "--dry-run"], "."),
     (["fuse", "--input", "/dev/null", "--dry-run"], "/dev/null: the model is no regular file"),
     (FUSE, "output: nowhere to write the fused model to"),
     ([*FUSE, "--output", "absent/x.onnx"], "absent: the directory of the output does not exist"),
     ([*FUSE, "--output", "model.onnx"], "model.onnx: the output cannot be written there"),
-    ([*FUSE, "--dry-run", "--report", "absent/x.html"], "absent/x.html: there is no such directory"),
-    ([*FUSE, "--dry-run", "--report", "model.onnx"], "model.onnx: the report cannot be written there"),
+    (
+        [*FUSE, "--dry-run", "--report", "absent/x.html"],
+        "absent/x.html: there is no such directory",
+    ),
+    (
+        [*FUSE, "--dry-run", "--report", "model.onnx"],
+        "model.onnx: the report cannot be written there",
+    ),
     ([*FUSE, "--dry-run", "--assume", "n"], "'n' is no NAME=SIZE"),
     ([*FUSE, "--dry-run", "--fusion-rules", "Nothing"], "unknown rule; expected all, GELU"),
     ([*FUSE, "--dry-run", "--fusion-rules", "GELU,absent.py:RULE"], "absent.py: no such file"),
-    ([*FUSE, "--dry-run", "--target", "ort", "--fusion-rules", "Cluster"], "expected all, Attention, AddLayerNorm"),
+    (
+        [*FUSE, "--dry-run", "--target", "ort", "--fusion-rules", "Cluster"],
+        "expected all, Attention, AddLayerNorm",
+    ),
     ([*FUSE, "--dry-run", "--target", "ort", "--device", "ascend910b"], "are taken on a CPU"),
     ([*FUSE, "--dry-run", "--debug", "maybe"], "'maybe' is not a valid boolean"),
     (["explain", "absent.py:Net"], "absent.py: no such file"),
@@ -43,7 +55,10 @@ REFUSED: list[tuple[list[str], str]] = [
     ([*EXPLAIN, "--preset", "agressive"], "there is no such preset; expected auto or off"),
     ([*EXPLAIN, "--flags", "--opt_lvel=2"], "MindSpore has no such flag; got --opt_lvel"),
     ([*EXPLAIN, "--html", "absent/x.html"], "absent/x.html: there is no such directory"),
-    (["read", "absent"], "absent: there is no such directory; expected a directory of MindSpore dumps"),
+    (
+        ["read", "absent"],
+        "absent: there is no such directory; expected a directory of MindSpore dumps",
+    ),
     (["read", ".", "--json", "absent/x.json"], "absent/x.json: there is no such directory"),
     (["presets", "agressive"], "Did you mean aggressive?"),
     (["presets", "auto", "--version", "two"], "this is no version of MindSpore"),
@@ -64,7 +79,7 @@ REFUSED: list[tuple[list[str], str]] = [
         )
     ),
     (["tbe", "run", *TBE, "--formula", "x+"], "--formula: this is no formula"),
-]  # fmt: skip
+]
 
 
 @functools.cache

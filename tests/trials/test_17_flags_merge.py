@@ -24,25 +24,51 @@ PROGRAM = ROOT / "tests" / "programs" / "trials" / "flags_merge.py"
         ("--opt_level=2", "", "--opt_level=2"),
         ("--opt_level=2", "--opt_level=1", "--opt_level=1"),
         ("--enable_cluster_ops=A,B", "--enable_cluster_ops=C,A", "--enable_cluster_ops=C,A,B"),
-        ("--disable_cluster_ops=A,B", "--enable_cluster_ops=A", "--enable_cluster_ops=A --disable_cluster_ops=B"),
-        ("--enable_cluster_ops=A,B", "--disable_cluster_ops=A", "--enable_cluster_ops=B --disable_cluster_ops=A"),
+        (
+            "--disable_cluster_ops=A,B",
+            "--enable_cluster_ops=A",
+            "--enable_cluster_ops=A --disable_cluster_ops=B",
+        ),
+        (
+            "--enable_cluster_ops=A,B",
+            "--disable_cluster_ops=A",
+            "--enable_cluster_ops=B --disable_cluster_ops=A",
+        ),
         ("--enable_cluster_ops=A", "--disable_cluster_ops=A", "--disable_cluster_ops=A"),
-        ("--enable_cluster_ops=A", "--disable_expand_ops=A", "--disable_expand_ops=A --enable_cluster_ops=A"),
-        ("--enable_cluster_ops=A --disable_cluster_ops=B", "--enable_cluster_ops_only=C", "--enable_cluster_ops_only=C"),
+        (
+            "--enable_cluster_ops=A",
+            "--disable_expand_ops=A",
+            "--disable_expand_ops=A --enable_cluster_ops=A",
+        ),
+        (
+            "--enable_cluster_ops=A --disable_cluster_ops=B",
+            "--enable_cluster_ops_only=C",
+            "--enable_cluster_ops_only=C",
+        ),
         ("--enable_cluster_ops_only=A", "--enable_cluster_ops=B", "--enable_cluster_ops_only=B,A"),
         ("--enable_cluster_ops_only=A,B", "--disable_cluster_ops=A", "--enable_cluster_ops_only=B"),
-        ("--enable_cluster_ops_only=A", "--disable_cluster_ops=A", "--enable_cluster_ops_only=None"),
+        (
+            "--enable_cluster_ops_only=A",
+            "--disable_cluster_ops=A",
+            "--enable_cluster_ops_only=None",
+        ),
         ("--enable_cluster_ops_only=None", "--enable_cluster_ops=A", "--enable_cluster_ops_only=A"),
-        ("--enable_cluster_ops_only=A", "--enable_cluster_ops_only=B", "--enable_cluster_ops_only=B"),
+        (
+            "--enable_cluster_ops_only=A",
+            "--enable_cluster_ops_only=B",
+            "--enable_cluster_ops_only=B",
+        ),
         ("--disable_pass=a.b", "--disable_pass=c.d", "--disable_pass=c.d,a.b"),
         ("--disable_pass=a.b,c.d", "--enable_pass=a.b", "--enable_pass=a.b --disable_pass=c.d"),
         ("--dump_as_text=true", "--dump_as_text=false", "--dump_as_text=false"),
     ],
-)  # fmt: skip
+)
 def test_names_join_lists_and_values_replace(base: str, over: str, merged: str) -> None:
     first, second = map(GraphKernelFlags.parse, (base, over))
     assert first.merge(second).render() == merged
-    assert GraphKernelFlags(**merge_values(first.set_flags(), second.set_flags())).render() == merged  # fmt: skip
+    assert (
+        GraphKernelFlags(**merge_values(first.set_flags(), second.set_flags())).render() == merged
+    )
 
 
 @cases("generator", ["ms_fusion", "mindspore"])

@@ -17,7 +17,13 @@ from tests.cases import cases
 from tests.ms_fusion.presets.mindspore_child import ROOT, run
 
 PROGRAM = ROOT / "tests" / "programs" / "trials" / "reshapes.py"
-VIEWS = {"alone": 0, "beside_its_source": 2048, "of_an_input": 0, "at_the_end": 0, "behind_a_library": 0}  # fmt: skip
+VIEWS = {
+    "alone": 0,
+    "beside_its_source": 2048,
+    "of_an_input": 0,
+    "at_the_end": 0,
+    "behind_a_library": 0,
+}
 """Nets with a Reshape that stays a view, and how many bytes more are moved."""
 QUICK = ("alone", "beside_its_source")
 
@@ -62,8 +68,15 @@ def test_the_presets_ask_for_it(preset: str) -> None:
 
 def edges_of(op: str, flags: str, **more: Any) -> list[str | None]:
     """The flags that are suggested for both edges of an operator between two that are fused."""
-    values = {name: Value(name, (8, 8), "float32", "input" if name == "x" else "result") for name in "xabc"}  # fmt: skip
-    nodes = (Node("a", "Exp", ("x",), ("a",)), Node("b", op, ("a",), ("b",)), Node("c", "Neg", ("b",), ("c",)))  # fmt: skip
+    values = {
+        name: Value(name, (8, 8), "float32", "input" if name == "x" else "result")
+        for name in "xabc"
+    }
+    nodes = (
+        Node("a", "Exp", ("x",), ("a",)),
+        Node("b", op, ("a",), ("b",)),
+        Node("c", "Neg", ("b",), ("c",)),
+    )
     graph = Graph("g", nodes, values, ("x",), ("c",))
     placement = {"a": ("first",), "c": ("last",)}
     found = explain_edges(graph, placement, {"a": "1", "c": "2"}, flags=flags, **more)

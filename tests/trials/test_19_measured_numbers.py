@@ -29,23 +29,38 @@ VALUES = {name: Value(name, (256, 256), "float32", "input") for name in ("x", "w
 BODY = Graph(
     "body",
     (Node("p", "MatMul", ("x", "w"), ("a",)), Node("g", "GeLU", ("a",), ("y",))),
-    VALUES, ("x", "w"), ("y",),
-)  # fmt: skip
+    VALUES,
+    ("x", "w"),
+    ("y",),
+)
 
 
 def kernel(*body: str, **more: object) -> FusedKernel:
     return FusedKernel(
-        "fused", "Default/fused", body, tuple(f"{op}-op" for op in body), body, BODY, (VALUES["x"],), (VALUES["y"],), **more,  # type: ignore[arg-type]
-    )  # fmt: skip
+        "fused",
+        "Default/fused",
+        body,
+        tuple(f"{op}-op" for op in body),
+        body,
+        BODY,
+        (VALUES["x"],),
+        (VALUES["y"],),
+        **more,  # type: ignore[arg-type]
+    )
 
 
 def test_hot_spots_are_those_of_the_fused_run() -> None:
     """What was fused away takes no time any more; its kernel does."""
     after = Graph(
         "after",
-        (Node("Default/fused", "Fused_MatMul_GeLU", ("x", "w"), ("y",), body=BODY), Node("s", "Sort", ("y",), ("c",))),
-        VALUES, ("x", "w"), ("c",),
-    )  # fmt: skip
+        (
+            Node("Default/fused", "Fused_MatMul_GeLU", ("x", "w"), ("y",), body=BODY),
+            Node("s", "Sort", ("y",), ("c",)),
+        ),
+        VALUES,
+        ("x", "w"),
+        ("c",),
+    )
     roofs = Device("made up", 8e9, 1e11, 1.0, 1 << 20, "this test", vector_flops_per_s=1e9, cores=4)
     fused = kernel("MatMul", "GeLU", sources=(Source("net.py", 7),))
     first, second = hot_spots(
@@ -55,7 +70,12 @@ def test_hot_spots_are_those_of_the_fused_run() -> None:
         kernels={"Default/fused": fused},
         roofs=roofs,
     )
-    assert (first.op, first.share, first.spread_us, str(first.source)) == ("MatMul + GeLU", 0.8, 12.5, "net.py:7")  # fmt: skip
+    assert (first.op, first.share, first.spread_us, str(first.source)) == (
+        "MatMul + GeLU",
+        0.8,
+        12.5,
+        "net.py:7",
+    )
     # 2 x 256^3 FLOP and those of GeLU by the unit for products
     assert first.detail.startswith("compute, 3") and "assumed" not in first.detail
     assert (second.op, second.spread_us) == ("Sort", None)
@@ -64,7 +84,9 @@ def test_hot_spots_are_those_of_the_fused_run() -> None:
 @cases("cores, says", [(1, "compute, 26% of the roof"), (8, "memory, 66% of the roof")])
 def test_all_cores_make_the_roof(cores: int, says: str) -> None:
     graph = Graph("g", (Node("n", "Neg", ("x",), ("y",)),), VALUES, ("x",), ("y",))
-    roofs = Device("made up", 8e9, 1e11, 1.0, 1 << 20, "this test", vector_flops_per_s=1e9 / 4, cores=cores)  # fmt: skip
+    roofs = Device(
+        "made up", 8e9, 1e11, 1.0, 1 << 20, "this test", vector_flops_per_s=1e9 / 4, cores=cores
+    )
     time_us = 1000.0 if cores == 1 else 100.0
     (spot,) = hot_spots(graph, {"n": time_us}, roofs=roofs)
     assert spot.detail.startswith(says), spot.detail
@@ -94,7 +116,14 @@ def test_operators_are_timed_in_several_sessions(tmp_path: Path) -> None:
 
 
 def test_a_loss_within_the_spread_is_no_loss() -> None:
-    noisy = kernel("Mul", "Add", time_us=12_530.0, unfused_time_us=10_000.0, time_spread_us=3000.0, unfused_time_spread_us=400.0)  # fmt: skip
+    noisy = kernel(
+        "Mul",
+        "Add",
+        time_us=12_530.0,
+        unfused_time_us=10_000.0,
+        time_spread_us=3000.0,
+        unfused_time_spread_us=400.0,
+    )
     assert noisy.measured_saving_us == -2530.0 and not saving_is_clear(noisy)
     assert saving_is_clear(replace(noisy, time_spread_us=100.0))
     assert saving_is_clear(replace(noisy, time_spread_us=None)), "nothing is known of it"
@@ -167,7 +196,9 @@ def test_an_error_has_a_verdict(
 
 @cases("relative, verdict", [(3e-7, "rounding"), (1e-2, "too large")])
 def test_outputs_have_a_verdict(relative: float, verdict: str) -> None:
-    ledger = replace(transformer_ledger(30), output_max_ulp=4.8e6, output_max_abs=1e-6, output_max_rel=relative)  # fmt: skip
+    ledger = replace(
+        transformer_ledger(30), output_max_ulp=4.8e6, output_max_abs=1e-6, output_max_rel=relative
+    )
     said = difference_text(ledger)
     assert said.endswith(f"of their largest value (1e-06 absolute): {verdict}.")
     assert "ULP" not in said
@@ -181,7 +212,13 @@ def ledger_of(*kernels: FusedKernel, **environment: float) -> Ledger:
 def timed(op: str, gflop_per_s: float, *, compute_us: float) -> FusedKernel:
     """A kernel of 1 MFLOP that reaches so much; the model says that it computes for so long."""
     time_us = 1e6 / gflop_per_s / 1e3
-    return kernel(op, "Add", work=Work(10**6, 2**19, 2**19, 1), time_us=time_us, stages=Stages(1.0, 10.0, compute_us, 10.0))  # fmt: skip
+    return kernel(
+        op,
+        "Add",
+        work=Work(10**6, 2**19, 2**19, 1),
+        time_us=time_us,
+        stages=Stages(1.0, 10.0, compute_us, 10.0),
+    )
 
 
 def test_products_and_other_arithmetic_have_roofs_of_their_own() -> None:
@@ -200,6 +237,9 @@ def test_no_dot_lies_above_its_roof() -> None:
     roofs = {"bandwidth_gb_per_s": 20.0, "matrix_gflop_per_s": 250.0, "vector_gflop_per_s": 126.0}
     plot = roofline(ledger_of(*kernels, **roofs))
     assert plot is not None and plot.bandwidth == "20 GB/s"
-    assert [(roof.peak, roof.raised) for roof in plot.roofs] == [("300 GFLOP/s", True), ("126 GFLOP/s", False)]  # fmt: skip
+    assert [(roof.peak, roof.raised) for roof in plot.roofs] == [
+        ("300 GFLOP/s", True),
+        ("126 GFLOP/s", False),
+    ]
     for dot, roof in zip(plot.dots, plot.roofs, strict=True):
         assert dot.y >= roof.line[-1][1], "down is larger"

@@ -25,19 +25,35 @@ CHAIN = ("MatMul", "BiasAdd", "Reshape", "GeLU", "Mul", "Add")
 
 def ledger(*kernels: tuple[str, ...], suggestion: Suggestion | None = None) -> Ledger:
     """A ledger of `CHAIN` in which these stand in one kernel each, and nothing else is fused."""
-    values = {f"{number}": Value(f"{number}", (8, 8), "float32") for number in range(len(CHAIN) + 3)}  # fmt: skip
-    nodes = [Node(f"{op}-op", op, (f"{number}",), (f"{number + 1}",)) for number, op in enumerate(CHAIN)]  # fmt: skip
+    values = {
+        f"{number}": Value(f"{number}", (8, 8), "float32") for number in range(len(CHAIN) + 3)
+    }
+    nodes = [
+        Node(f"{op}-op", op, (f"{number}",), (f"{number + 1}",)) for number, op in enumerate(CHAIN)
+    ]
     exp = Node("Exp-op", "Exp", (f"{len(CHAIN) + 1}",), (f"{len(CHAIN) + 2}",))
     graph = Graph("net", (*nodes, exp), values, ("0", f"{len(CHAIN) + 1}"))
     made = tuple(
-        FusedKernel(f"Fused_{'_'.join(ops)}", "", ops, tuple(f"{op}-op" for op in ops), ops, graph, (), ())
+        FusedKernel(
+            f"Fused_{'_'.join(ops)}", "", ops, tuple(f"{op}-op" for op in ops), ops, graph, (), ()
+        )
         for ops in kernels
-    )  # fmt: skip
+    )
     unfused = tuple(
-        UnfusedEdge(f"{a}-op", f"{b}-op", a, b, values["1"], "not-in-cluster-list", f"{b} is not in the list.", 8, suggestion)
+        UnfusedEdge(
+            f"{a}-op",
+            f"{b}-op",
+            a,
+            b,
+            values["1"],
+            "not-in-cluster-list",
+            f"{b} is not in the list.",
+            8,
+            suggestion,
+        )
         for a, b in pairwise(CHAIN)
         if not any({a, b} <= set(ops) for ops in kernels)
-    )  # fmt: skip
+    )
     summary = Summary(graph, len(nodes), len(CHAIN) - 1, len(nodes), 0, 0, 0)
     return Ledger("Net", made, unfused, summary, summary)
 
@@ -48,18 +64,38 @@ NEAR = ("MatMul", "BiasAdd")
 @cases(
     "group, kernels, says",
     [
-        (("BiasAdd", "GeLU"), (NEAR,), "BiasAdd → Reshape: Reshape is not in the list; Reshape → GeLU: GeLU is not in the list"),
-        (("GeLU", "BiasAdd"), (NEAR,), "BiasAdd → Reshape: Reshape is not in the list; Reshape → GeLU: GeLU is not in the list"),
-        (("BiasAdd", "GeLU"), (), "BiasAdd → Reshape: Reshape is not in the list; Reshape → GeLU: GeLU is not in the list"),
+        (
+            ("BiasAdd", "GeLU"),
+            (NEAR,),
+            "BiasAdd → Reshape: Reshape is not in the list; Reshape → GeLU: GeLU is not in the list",
+        ),
+        (
+            ("GeLU", "BiasAdd"),
+            (NEAR,),
+            "BiasAdd → Reshape: Reshape is not in the list; Reshape → GeLU: GeLU is not in the list",
+        ),
+        (
+            ("BiasAdd", "GeLU"),
+            (),
+            "BiasAdd → Reshape: Reshape is not in the list; Reshape → GeLU: GeLU is not in the list",
+        ),
         (("GeLU", "BiasAdd"), (), "Reshape → GeLU: GeLU is not in the list; BiasAdd → Reshape"),
         (("BiasAdd", "Reshape"), (NEAR,), "BiasAdd → Reshape: Reshape is not in the list"),
-        (("MatMul", "Add"), (NEAR, ("GeLU", "Mul", "Add")), "BiasAdd → Reshape: Reshape is not in the list; Reshape → GeLU: "),
-        (("MatMul", "Exp"), (NEAR,), "no value flows between the operators of Fused_MatMul_BiasAdd and Exp"),
+        (
+            ("MatMul", "Add"),
+            (NEAR, ("GeLU", "Mul", "Add")),
+            "BiasAdd → Reshape: Reshape is not in the list; Reshape → GeLU: ",
+        ),
+        (
+            ("MatMul", "Exp"),
+            (NEAR,),
+            "no value flows between the operators of Fused_MatMul_BiasAdd and Exp",
+        ),
         (("Exp", "Mul"), (), "no value flows between Exp and Mul"),
         (("Mul", "Mul"), (), "the net has 1 Mul, not 2"),
         (("Mul", "Sub"), (), "the net has no operator Sub"),
     ],
-)  # fmt: skip
+)
 def test_what_is_not_fused_has_a_reason(
     group: tuple[str, ...], kernels: tuple[tuple[str, ...], ...], says: str
 ) -> None:

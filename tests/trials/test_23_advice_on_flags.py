@@ -40,7 +40,11 @@ NUMBERS = [name for name, item in FLAGS.items() if item.metadata["kind"] == "int
     ],
 )
 def test_the_advice_is_what_was_meant(flag: str, remedy: str) -> None:
-    (found,) = (item for item in lint(f"--opt_level=2 {flag}") if item.column == 15 and item.code != "repeated")  # fmt: skip
+    (found,) = (
+        item
+        for item in lint(f"--opt_level=2 {flag}")
+        if item.column == 15 and item.code != "repeated"
+    )
     assert found.severity == "error" and found.remedy == remedy
 
 

@@ -24,8 +24,15 @@ def test_operators_of_mindspore_are_known(name: str, device: str) -> None:
 
 
 def test_every_operator_of_our_tables_is_known() -> None:
-    tables = (operators.CPU_CLUSTERED, operators.CPU_EXPANDED, operators.CPU_CLUSTERABLE, operators.CPU_EXPANDABLE,
-              operators.CPU_CLUSTERABLE_ELSEWHERE, operators.ASCEND_CLUSTERED, operators.ASCEND_CLUSTERED_LEVEL_1)  # fmt: skip
+    tables = (
+        operators.CPU_CLUSTERED,
+        operators.CPU_EXPANDED,
+        operators.CPU_CLUSTERABLE,
+        operators.CPU_EXPANDABLE,
+        operators.CPU_CLUSTERABLE_ELSEWHERE,
+        operators.ASCEND_CLUSTERED,
+        operators.ASCEND_CLUSTERED_LEVEL_1,
+    )
     assert frozenset().union(*tables) - vocabulary().operators == set()
 
 
@@ -77,7 +84,9 @@ def wheel(tmp_path: Path) -> Path:
     (root / "lib/libmindspore_core.so").write_bytes(
         f"\x7fELF\0{names}_ZN9mindspore4prim12kPrimNowhereE\0GeLUv2\0ReduceExp\0Cos\0".encode()
     )
-    (root / "lib/plugin/libmindspore_ascend.so.2").write_bytes(b"\0new_matmul_fusion\0enable_x_fusion\0")  # fmt: skip
+    (root / "lib/plugin/libmindspore_ascend.so.2").write_bytes(
+        b"\0new_matmul_fusion\0enable_x_fusion\0"
+    )
     (root / "ops/operations/math.py").write_text(
         "class Base(Primitive): pass\nclass Deep(Base): pass\nclass _Hidden(Primitive): pass\nclass Other: pass\n"
         'op = CpuRegOp("Registered")\n'

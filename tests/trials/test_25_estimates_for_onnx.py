@@ -31,12 +31,19 @@ def test_the_command_says_first_who_runs_the_kernels(
 ) -> None:
     source = gate(tmp_path / "gate.onnx", 64, 256)
     where = ["--output", str(tmp_path / "fused.onnx")] if written else ["--dry-run"]
-    assert run(["fuse", "--input", str(source), *where, "--report", str(tmp_path / "fusion.html")]) == 0  # fmt: skip
+    assert (
+        run(["fuse", "--input", str(source), *where, "--report", str(tmp_path / "fusion.html")])
+        == 0
+    )
     said = capfd.readouterr().out
     first = said.index("ONNX Runtime runs the model as before")
     assert first < said.index("launches less") and "ms_fusion.from_onnx" in said[first:]
     page = (tmp_path / "fusion.html").read_text("utf-8")
-    assert 0 < page.index("ONNX Runtime runs the fused model as before") < page.index('class="metrics"')  # fmt: skip
+    assert (
+        0
+        < page.index("ONNX Runtime runs the fused model as before")
+        < page.index('class="metrics"')
+    )
 
 
 def test_the_ledger_says_it_first(tmp_path: Path) -> None:
@@ -60,13 +67,19 @@ def test_the_ledger_says_it_first(tmp_path: Path) -> None:
     ],
 )
 def test_unknown_sizes_are_asked_for(
-    shape: tuple[int | str, ...], assume: dict[str, int], says: str,
+    shape: tuple[int | str, ...],
+    assume: dict[str, int],
+    says: str,
     capfd: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+) -> None:
     with tempfile.TemporaryDirectory() as place:
         source = gate(Path(place) / "gate.onnx", *shape)
         told = [text for text in fused(source, assume=assume).warnings if "not known" in text]
-        options = ["--assume", ",".join(f"{name}={size}" for name, size in assume.items())] if assume else []  # fmt: skip
+        options = (
+            ["--assume", ",".join(f"{name}={size}" for name, size in assume.items())]
+            if assume
+            else []
+        )
         capfd.readouterr()
         assert run(["fuse", "--input", str(source), "--dry-run", *options]) == 0
     out, err = capfd.readouterr()

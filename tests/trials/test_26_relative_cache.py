@@ -73,7 +73,12 @@ def test_the_home_of_nobody_is_refused(monkeypatch: pytest.MonkeyPatch, chosen: 
 
 
 def test_kernels_are_built_there_and_nothing_is_left_elsewhere(home: Path) -> None:
-    variables = {**os.environ, "PYTHONPATH": str(ROOT), "MS_FUSION_CACHE_DIR": "rel", "PYTHONDONTWRITEBYTECODE": "1"}  # fmt: skip
+    variables = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "MS_FUSION_CACHE_DIR": "rel",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
     done = subprocess.run(
         [sys.executable, str(SUM)], env=variables, capture_output=True, text=True, timeout=120
     )

@@ -41,7 +41,11 @@ def scan(made: str, wanted: str) -> Any:
 def saved(
     path: Path, *nodes: Any, output: str = "y", opset: int = 17, functions: tuple[Any, ...] = ()
 ) -> Path:
-    inputs = [value("x", 4), value("rows", 3, 4), helper.make_tensor_value_info("c", TensorProto.BOOL, [])]  # fmt: skip
+    inputs = [
+        value("x", 4),
+        value("rows", 3, 4),
+        helper.make_tensor_value_info("c", TensorProto.BOOL, []),
+    ]
     graph = helper.make_graph(list(nodes), "g", inputs, [value(output, 4)])
     versions = [helper.make_opsetid("", opset)]
     model = helper.make_model(graph, opset_imports=versions, functions=functions, ir_version=9)
@@ -63,27 +67,87 @@ LOST = "nothing makes the value 'lost'"
 REFUSED = [
     ("a branch", [branches("t", "lost")], {}, LOST),
     ("a scan", [scan("t", "lost")], {}, LOST),
-    ("a branch in a scan", [helper.make_node("Scan", ["rows"], ["y"], "outer", num_scan_inputs=1, body=graph_of(
-        [branches("t", "lost")], "y", "body", (value("x", 4),)))], {}, LOST),
+    (
+        "a branch in a scan",
+        [
+            helper.make_node(
+                "Scan",
+                ["rows"],
+                ["y"],
+                "outer",
+                num_scan_inputs=1,
+                body=graph_of([branches("t", "lost")], "y", "body", (value("x", 4),)),
+            )
+        ],
+        {},
+        LOST,
+    ),
     ("the graph", [RELU], {"output": "lost"}, LOST),
-    ("a function", [own_call()], {"functions": (function(helper.make_node("Relu", ["a"], ["b"]), output="lost"),)}, "this is no valid ONNX model; got Error calling deserialize_function"),
-    ("version 99", [RELU], {"opset": 99}, f"version 99 of ONNX's operators is not known; expected 1 to {NEWEST}, those of onnx"),
-    ("one version too new", [RELU], {"opset": NEWEST + 1}, f"version {NEWEST + 1} of ONNX's operators is not known"),
-    ("Reluu", [helper.make_node("Reluu", ["x"], ["y"], "first")], {}, "node 'first': ONNX has no operator 'Reluu'. Did you mean Relu?"),
-    ("an unknown one", [helper.make_node("Frobnicate", ["x"], ["y"], "first")], {}, "'Frobnicate'. Give an operator of your own a domain of its own"),
-    ("an unknown one in a branch", [helper.make_node("If", ["c"], ["y"], "if", then_branch=graph_of(
-        [helper.make_node("Reluu", ["x"], ["t"], "inner")], "t", "then"), else_branch=graph_of([helper.make_node("Neg", ["x"], ["b"])], "b", "other"))],
-        {}, "node 'inner': ONNX has no operator 'Reluu'"),
-    ("an unknown one in a function", [own_call()], {"functions": (function(helper.make_node("Reluu", ["a"], ["b"], "deep"), output="b"),)},
-        "node 'deep': ONNX has no operator 'Reluu'"),
-]  # fmt: skip
+    (
+        "a function",
+        [own_call()],
+        {"functions": (function(helper.make_node("Relu", ["a"], ["b"]), output="lost"),)},
+        "this is no valid ONNX model; got Error calling deserialize_function",
+    ),
+    (
+        "version 99",
+        [RELU],
+        {"opset": 99},
+        f"version 99 of ONNX's operators is not known; expected 1 to {NEWEST}, those of onnx",
+    ),
+    (
+        "one version too new",
+        [RELU],
+        {"opset": NEWEST + 1},
+        f"version {NEWEST + 1} of ONNX's operators is not known",
+    ),
+    (
+        "Reluu",
+        [helper.make_node("Reluu", ["x"], ["y"], "first")],
+        {},
+        "node 'first': ONNX has no operator 'Reluu'. Did you mean Relu?",
+    ),
+    (
+        "an unknown one",
+        [helper.make_node("Frobnicate", ["x"], ["y"], "first")],
+        {},
+        "'Frobnicate'. Give an operator of your own a domain of its own",
+    ),
+    (
+        "an unknown one in a branch",
+        [
+            helper.make_node(
+                "If",
+                ["c"],
+                ["y"],
+                "if",
+                then_branch=graph_of(
+                    [helper.make_node("Reluu", ["x"], ["t"], "inner")], "t", "then"
+                ),
+                else_branch=graph_of([helper.make_node("Neg", ["x"], ["b"])], "b", "other"),
+            )
+        ],
+        {},
+        "node 'inner': ONNX has no operator 'Reluu'",
+    ),
+    (
+        "an unknown one in a function",
+        [own_call()],
+        {"functions": (function(helper.make_node("Reluu", ["a"], ["b"], "deep"), output="b"),)},
+        "node 'deep': ONNX has no operator 'Reluu'",
+    ),
+]
 
 
 @cases("label, nodes, options, says", REFUSED, ids=lambda row: row[0])
 def test_what_is_wrong_is_named(
-    tmp_path: Path, label: str, nodes: list[Any], options: dict[str, Any], says: str,
+    tmp_path: Path,
+    label: str,
+    nodes: list[Any],
+    options: dict[str, Any],
+    says: str,
     capfd: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+) -> None:
     path = saved(tmp_path / "model.onnx", *nodes, **options)
     with pytest.raises(InputError) as caught:
         open_model(path)

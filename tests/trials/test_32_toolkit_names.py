@@ -44,7 +44,9 @@ def test_sparse_axes_write_some_rows(is_dynamic: bool) -> None:
     given = [of(one) for one in (var, moment, grad, indices, var, moment)]
     if is_dynamic:
         given = [described((-1,) * len(one["shape"]), one["dtype"]) for one in given]
-    found = operator(FILE, "step_of_rows").build(*given)(var, moment, grad, indices, backend="numpy")  # fmt: skip
+    found = operator(FILE, "step_of_rows").build(*given)(
+        var, moment, grad, indices, backend="numpy"
+    )
     moments, weights = moment.astype("float64"), var.astype("float64")
     moments[indices] += grad.astype("float64") ** 2
     weights[indices] -= grad / np.sqrt(moments[indices])
@@ -68,9 +70,18 @@ def test_scatter_nd_changes_points(reduction: str, depth: int) -> None:
     indices[2, -1] = 9  # outside: passed over
     indices[3, 0] = -1
     updates = normal(7, *var.shape[depth:], dtype="float32")
-    kernel = operator(FILE, "changed_points").build(*map(of, (var, indices, updates, var)), reduction)  # fmt: skip
+    kernel = operator(FILE, "changed_points").build(
+        *map(of, (var, indices, updates, var)), reduction
+    )
     expected = var.astype("float64")
-    change = {"max": np.maximum, "min": np.minimum, "add": np.add, "": np.add, "sub": np.subtract, "mul": np.multiply}  # fmt: skip
+    change = {
+        "max": np.maximum,
+        "min": np.minimum,
+        "add": np.add,
+        "": np.add,
+        "sub": np.subtract,
+        "mul": np.multiply,
+    }
     for point, new in zip(indices, updates, strict=True):
         at = tuple(point)
         if all(0 <= i < size for i, size in zip(at, var.shape, strict=False)):
@@ -94,7 +105,9 @@ def test_points_of_zeros_have_the_shape_of_an_input() -> None:
 @cases("negative", [True, False])
 def test_points_may_count_from_behind(negative: bool) -> None:
     x, indices = normal(4, 3), np.int32([[0, 1], [-1, 2], [3, -3], [9, 0]])
-    kernel = operator(FILE, "points_from_behind").build(of(x), of(indices), described((4,)), negative)  # fmt: skip
+    kernel = operator(FILE, "points_from_behind").build(
+        of(x), of(indices), described((4,)), negative
+    )
     behind = [x[-1, 2], x[3, -3]] if negative else [0, 0]
     assert np.array_equal(kernel(x, indices, backend="numpy"), np.float16([x[0, 1], *behind, 0]))
 
@@ -122,18 +135,26 @@ def test_second_slopes_lie_at_the_maxima(padding: str, pads: list[int]) -> None:
     sizes = [shape[1], shape[3], shape[4]]
     if padding == "SAME":
         counts = [-(-size // step) for size, step in zip(sizes, strides, strict=True)]
-        needed = [max((n - 1) * step + k - size, 0) for n, step, k, size in zip(counts, strides, ksize, sizes, strict=True)]  # fmt: skip
+        needed = [
+            max((n - 1) * step + k - size, 0)
+            for n, step, k, size in zip(counts, strides, ksize, sizes, strict=True)
+        ]
         begins = [one // 2 for one in needed]
     else:
         begins = pads[::2]
         both = [pads[2 * i] + pads[2 * i + 1] for i in range(3)]
-        counts = [(size + more - k) // step + 1 for size, more, k, step in zip(sizes, both, ksize, strides, strict=True)]  # fmt: skip
+        counts = [
+            (size + more - k) // step + 1
+            for size, more, k, step in zip(sizes, both, ksize, strides, strict=True)
+        ]
     y = np.zeros((2, counts[0], 1, counts[1], counts[2], 16), "float16")
     expected = np.zeros(y.shape, "float16")
     for n, d, h, w, c in product(range(2), *map(range, counts), range(16)):
         best = None
         for offset in product(*map(range, ksize)):
-            at = [i * s + o - b for i, s, o, b in zip((d, h, w), strides, offset, begins, strict=True)]  # fmt: skip
+            at = [
+                i * s + o - b for i, s, o, b in zip((d, h, w), strides, offset, begins, strict=True)
+            ]
             if all(0 <= i < size for i, size in zip(at, sizes, strict=True)):
                 place = (n, at[0], 0, at[1], at[2], c)
                 if best is None or x[place] > x[best]:
@@ -154,9 +175,15 @@ def depthwise(stride: tuple[int, int], pad: tuple[int, int, int, int]) -> Any:
     sizes = [(wide.shape[3 + i] - kernel[i]) // stride[i] + 1 for i in range(2)]
     dy = normal(2, 2, 1, *sizes, 16)
     windows = {
-        (h, w): np.s_[:, :, :, h : h + (sizes[0] - 1) * stride[0] + 1 : stride[0], w : w + (sizes[1] - 1) * stride[1] + 1 : stride[1]]
+        (h, w): np.s_[
+            :,
+            :,
+            :,
+            h : h + (sizes[0] - 1) * stride[0] + 1 : stride[0],
+            w : w + (sizes[1] - 1) * stride[1] + 1 : stride[1],
+        ]
         for h, w in product(*map(range, kernel))
-    }  # fmt: skip
+    }
     return x, wide, dy, kernel, windows
 
 
@@ -196,7 +223,10 @@ def test_depthwise_images_have_gradients(
 
 
 @cases("in_attributes", [True, False])
-@cases("one, other", [((4, 1), (3,)), ((1, 4), (4, 1)), ((2, 3), (2, 3)), ((2, 3), (1, 3)), ((1,), (5,))])  # fmt: skip
+@cases(
+    "one, other",
+    [((4, 1), (3,)), ((1, 4), (4, 1)), ((2, 3), (2, 3)), ((2, 3), (1, 3)), ((1,), (5,))],
+)
 def test_merged_batches_of_gemm_broadcast(
     one: tuple[int, ...], other: tuple[int, ...], in_attributes: bool
 ) -> None:
@@ -214,7 +244,9 @@ def test_merged_batches_of_gemm_broadcast(
 
 def test_merged_batches_that_do_not_broadcast_are_refused() -> None:
     x, y = described((4, 1, 1, 16, 16)), described((6, 1, 1, 16, 16))
-    with pytest.raises(FusionError, match=r"gemm: the batches differ; expected \(2, 2\) \(a\), got \(2, 3\) \(b\)"):  # fmt: skip
+    with pytest.raises(
+        FusionError, match=r"gemm: the batches differ; expected \(2, 2\) \(a\), got \(2, 3\) \(b\)"
+    ):
         operator(FILE, "product_of_batches").build(x, y, y, ((2, 2), (2, 3)))
 
 
@@ -222,7 +254,10 @@ def test_a_placeholder_may_be_the_beginning_of_a_tensor() -> None:
     x, scale = normal(4, 8), normal(6, 2, 8)
     kernel = operator(FILE, "scaled_by_first_row").build(of(x), of(scale), of(x))
     assert_close(kernel(x, scale), x.astype("float64") * scale[0, 0], "float16")
-    with pytest.raises(FusionError, match=r"the array for factor is another; expected \(6, 2, 8\) float16, got \(1, 8\)"):  # fmt: skip
+    with pytest.raises(
+        FusionError,
+        match=r"the array for factor is another; expected \(6, 2, 8\) float16, got \(1, 8\)",
+    ):
         kernel(x, scale[0, :1])
 
 
@@ -255,11 +290,16 @@ def test_sparse_bodies_that_are_none_are_refused() -> None:
         x, rows = tvm.placeholder((6, 5), name="x"), tvm.placeholder((2, 5), name="rows")
         places = tvm.placeholder((2,), "int32", name="places")
         k = tvm.sparse_axis((0, 2), name="k")
-        with pytest.raises(RuntimeError, match=r"tvm\.sparse takes tvm\.select\(index\[k\] == i\[0\], row\)"):  # fmt: skip
+        with pytest.raises(
+            RuntimeError, match=r"tvm\.sparse takes tvm\.select\(index\[k\] == i\[0\], row\)"
+        ):
             tvm.compute(x.shape, lambda *i: tvm.sparse(rows(k, i[1]), axis=[k]))
         with pytest.raises(
             RuntimeError, match="not one of the inputs that the rows are computed from"
         ):
-            tvm.compute((6, 5), lambda *i: tvm.sparse(tvm.select(places[k] == i[0], rows(k, i[1])), axis=[k]))  # fmt: skip
+            tvm.compute(
+                (6, 5),
+                lambda *i: tvm.sparse(tvm.select(places[k] == i[0], rows(k, i[1])), axis=[k]),
+            )
         with pytest.raises(RuntimeError, match="takes one axis made by"):
             tvm.compute(x.shape, lambda *i: tvm.sparse(rows(k, i[1]), axis=None))

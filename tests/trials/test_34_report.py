@@ -30,10 +30,19 @@ def repetitive() -> Ledger:
         for place, edge in enumerate(ledger.unfused)
     ]
     rejected = [
-        RejectedCandidate("Epilogue", "cross-operator", ("MatMul", op), (f"a{number}", "b"), 2.0 + (op == "Add"), OTHERS)
+        RejectedCandidate(
+            "Epilogue",
+            "cross-operator",
+            ("MatMul", op),
+            (f"a{number}", "b"),
+            2.0 + (op == "Add"),
+            OTHERS,
+        )
         for number, op in enumerate(["Add"] * 30 + ["Mul"] * 12)
-    ]  # fmt: skip
-    lonely = RejectedCandidate("Cluster", "intra-operator", ("Exp", "Log"), ("c", "d"), 1.0, "no kernel: Log of complex64")  # fmt: skip
+    ]
+    lonely = RejectedCandidate(
+        "Cluster", "intra-operator", ("Exp", "Log"), ("c", "d"), 1.0, "no kernel: Log of complex64"
+    )
     flags = "--enable_cluster_ops=CumSum --disable_cluster_ops=Exp"
     return replace(
         ledger,
@@ -90,8 +99,14 @@ def test_flags_are_shown_as_what_differs(
 
 @cases(
     "flags, preset",
-    [("--opt_level=2", ""), ("--opt_level=2", "auto"), ("no flags", "auto"), ("--opt_level=2", "no preset"), ("", "auto")],
-)  # fmt: skip
+    [
+        ("--opt_level=2", ""),
+        ("--opt_level=2", "auto"),
+        ("no flags", "auto"),
+        ("--opt_level=2", "no preset"),
+        ("", "auto"),
+    ],
+)
 def test_flags_that_are_of_no_preset_are_shown_whole(flags: str, preset: str) -> None:
     assert shown_flags(flags, preset) == flags
 
@@ -126,7 +141,9 @@ def rows_in(page: Browser, table: str) -> int:
 def test_rows_that_look_the_same_are_one(page: Browser) -> None:
     ledger = repetitive()
     assert rows_in(page, "kernels") == len(ledger.kernels) - ALIKE + 1
-    counts = page.run("[...document.querySelectorAll('#kernels .chip')].map((chip) => chip.textContent)")  # fmt: skip
+    counts = page.run(
+        "[...document.querySelectorAll('#kernels .chip')].map((chip) => chip.textContent)"
+    )
     assert counts == [f"×{ALIKE}"]
     page.run(f"select('kernel', {ALIKE - 1})")
     assert page.run("document.querySelector('#kernels tr.chosen .chip').textContent") == f"×{ALIKE}"
@@ -139,7 +156,10 @@ def test_rows_that_look_the_same_are_one(page: Browser) -> None:
 def test_edges_without_bytes_at_stake_come_on_demand(page: Browser) -> None:
     edges = len(repetitive().unfused)
     assert rows_in(page, "unfused") == edges - NOTHING_AT_STAKE
-    assert page.run("tables.unfused.minorButton.textContent") == f"Show {NOTHING_AT_STAKE} edges with no bytes at stake"  # fmt: skip
+    assert (
+        page.run("tables.unfused.minorButton.textContent")
+        == f"Show {NOTHING_AT_STAKE} edges with no bytes at stake"
+    )
     page.run("tables.unfused.minorButton.click()")
     assert rows_in(page, "unfused") == edges
     page.run("tables.unfused.minorButton.click()")
@@ -165,7 +185,9 @@ def test_numbers_stay_in_view_on_a_narrow_page(page: Browser, width: int) -> Non
     )
     page.look(1400, 900)
     assert outside == 0
-    assert labelled == [f'"{name}"' for name in ("Time", "Saving", "Runs", "Bytes saved", "Body", "Error")]  # fmt: skip
+    assert labelled == [
+        f'"{name}"' for name in ("Time", "Saving", "Runs", "Bytes saved", "Body", "Error")
+    ]
 
 
 @pytest.mark.browser

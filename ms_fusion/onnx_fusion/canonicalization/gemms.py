@@ -30,7 +30,13 @@ def with_gemms(model: ir.Model) -> None:
             inner = _inner(made)
             if inner is not None and _fits(added, inner):
                 bias = put(model, inner, "Gemm", [*inner.inputs, added], {})
-                put(model, node, "Gemm", [*made.inputs[:2], bias.outputs[0]], {key: one.value for key, one in made.attributes.items()})  # fmt: skip
+                put(
+                    model,
+                    node,
+                    "Gemm",
+                    [*made.inputs[:2], bias.outputs[0]],
+                    {key: one.value for key, one in made.attributes.items()},
+                )
                 model.graph.remove(made, safe=True)
                 moved = True
                 break
@@ -47,12 +53,20 @@ def _alone(value: ir.Value | None) -> ir.Node | None:
 
 def _is_product(node: ir.Node) -> bool:
     """Of two matrices."""
-    return is_op(node, "MatMul") and all(len(shape_of(one) or ()) == 2 for one in node.inputs) and node.outputs[0].dtype in DTYPES  # fmt: skip
+    return (
+        is_op(node, "MatMul")
+        and all(len(shape_of(one) or ()) == 2 for one in node.inputs)
+        and node.outputs[0].dtype in DTYPES
+    )
 
 
 def _inner(node: ir.Node) -> ir.Node | None:
     """The product that a Gemm adds as it is."""
-    if not is_op(node, "Gemm") or len(node.inputs) < 3 or node.attributes.get_float("beta", 1.0) != 1.0:  # fmt: skip
+    if (
+        not is_op(node, "Gemm")
+        or len(node.inputs) < 3
+        or node.attributes.get_float("beta", 1.0) != 1.0
+    ):
         return None
     found = _alone(node.inputs[2])
     return found if found is not None and _is_product(found) else None

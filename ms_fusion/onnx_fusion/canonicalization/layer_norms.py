@@ -43,11 +43,19 @@ def with_layer_norms(model: ir.Model) -> None:
         shape = shape_of(found.x)
         scaled = _reader(node, "Mul")
         scale = _row(scaled, node.outputs[0], shape)
-        if scaled is None or scale is None or not is_inside((one.outputs[0] for one in found.nodes), (*found.nodes, scaled)):  # fmt: skip
+        if (
+            scaled is None
+            or scale is None
+            or not is_inside((one.outputs[0] for one in found.nodes), (*found.nodes, scaled))
+        ):
             continue
         shifted = _reader(scaled, "Add")
         shift = _row(shifted, scaled.outputs[0], shape)
-        old, rest = (shifted, (*found.nodes, scaled)) if shifted is not None and shift is not None else (scaled, found.nodes)  # fmt: skip
+        old, rest = (
+            (shifted, (*found.nodes, scaled))
+            if shifted is not None and shift is not None
+            else (scaled, found.nodes)
+        )
         inputs = [found.x, scale, *([shift] if old is shifted else [])]
         put(model, old, "LayerNormalization", inputs, {"axis": -1, "epsilon": found.epsilon})
         model.graph.remove(rest, safe=True)
@@ -84,7 +92,9 @@ def _normalised(node: ir.Node) -> _Normalised | None:
             assert square is not None
             assert mean is not None
             if mean.inputs[0] is x:
-                return _Normalised(x, epsilon, (mean, centring, square, variance, total, root, *between, node))  # fmt: skip
+                return _Normalised(
+                    x, epsilon, (mean, centring, square, variance, total, root, *between, node)
+                )
     return None
 
 
@@ -102,7 +112,12 @@ def _made(value: ir.Value | None) -> ir.Node | None:
 def _is_square(node: ir.Node | None, of: ir.Value | None) -> bool:
     if is_op(node, "Mul"):
         return node is not None and node.inputs[0] is of and node.inputs[1] is of
-    return node is not None and is_op(node, "Pow") and node.inputs[0] is of and number(node.inputs[1]) == 2.0  # fmt: skip
+    return (
+        node is not None
+        and is_op(node, "Pow")
+        and node.inputs[0] is of
+        and number(node.inputs[1]) == 2.0
+    )
 
 
 def _is_mean(node: ir.Node | None) -> bool:
@@ -122,7 +137,9 @@ def _reader(node: ir.Node, kind: str) -> ir.Node | None:
     return found if is_op(found, kind) else None
 
 
-def _row(node: ir.Node | None, beside: ir.Value, shape: tuple[object, ...] | None) -> ir.Value | None:  # fmt: skip
+def _row(
+    node: ir.Node | None, beside: ir.Value, shape: tuple[object, ...] | None
+) -> ir.Value | None:
     """The other operand, if it is a constant of one number for each place of the last axis."""
     if node is None or not shape or not isinstance(shape[-1], int):
         return None

@@ -61,10 +61,19 @@ def axes_of(node: ir.Node) -> tuple[int, ...] | None:
 def is_inside(values: Iterable[ir.Value], readers: Iterable[ir.Node]) -> bool:
     """Whether only these operators read the values, and none is a result."""
     allowed = set(readers)
-    return all(not one.is_graph_output() and all(use.node in allowed for use in one.uses()) for one in values)  # fmt: skip
+    return all(
+        not one.is_graph_output() and all(use.node in allowed for use in one.uses())
+        for one in values
+    )
 
 
-def put(model: ir.Model, old: ir.Node, kind: str, inputs: Sequence[ir.Value | None], attributes: dict[str, Any]) -> ir.Node:  # fmt: skip
+def put(
+    model: ir.Model,
+    old: ir.Node,
+    kind: str,
+    inputs: Sequence[ir.Value | None],
+    attributes: dict[str, Any],
+) -> ir.Node:
     """Puts an operator of one result in the place of another; the result keeps its name."""
     before = old.outputs[0]
     made = ir.node(kind, inputs, attributes, name=old.name)

@@ -43,7 +43,9 @@ def _flattens(node: ir.Node, rank: int) -> bool:
         return node.attributes.get_int("axis", 1) in (1, 1 - rank)
     if is_op(node, "Squeeze") and len(node.inputs) > 1:
         axes = small_constant(node.inputs[1])
-        return axes is not None and sorted(int(one) % rank for one in axes.reshape(-1)) == list(range(2, rank))  # fmt: skip
+        return axes is not None and sorted(int(one) % rank for one in axes.reshape(-1)) == list(
+            range(2, rank)
+        )
     return False
 
 
@@ -54,6 +56,11 @@ def _known(model: ir.Model, name: str, numbers: list[int]) -> ir.Value:
     while name in taken:
         name = f"{name}'"
     tensor = ir.tensor(np.array(numbers, np.int64), name=name)
-    value = ir.Value(name=name, shape=ir.Shape(tensor.shape.numpy()), type=ir.TensorType(ir.DataType.INT64), const_value=tensor)  # fmt: skip
+    value = ir.Value(
+        name=name,
+        shape=ir.Shape(tensor.shape.numpy()),
+        type=ir.TensorType(ir.DataType.INT64),
+        const_value=tensor,
+    )
     model.graph.register_initializer(value)
     return value

@@ -10,8 +10,23 @@ import onnx_ir as ir
 
 from ms_fusion.onnx_fusion.canonicalization.parts import is_op, put, skip, small_constant
 
-FLOATS = frozenset({ir.DataType.FLOAT, ir.DataType.FLOAT16, ir.DataType.BFLOAT16, ir.DataType.DOUBLE})  # fmt: skip
-NEVER_BELOW = frozenset({"Relu", "Abs", "Sigmoid", "HardSigmoid", "Softplus", "Softmax", "Exp", "ReduceL1", "ReduceL2", "ReduceSumSquare"})  # fmt: skip
+FLOATS = frozenset(
+    {ir.DataType.FLOAT, ir.DataType.FLOAT16, ir.DataType.BFLOAT16, ir.DataType.DOUBLE}
+)
+NEVER_BELOW = frozenset(
+    {
+        "Relu",
+        "Abs",
+        "Sigmoid",
+        "HardSigmoid",
+        "Softplus",
+        "Softmax",
+        "Exp",
+        "ReduceL1",
+        "ReduceL2",
+        "ReduceSumSquare",
+    }
+)
 """Operators whose results are never below 0."""
 KEEPING = frozenset(
     """Tanh Erf Sqrt HardSwish ReduceMean ReduceMax ReduceMin ReduceSum Reshape Transpose Split Slice Squeeze Unsqueeze Flatten
@@ -28,7 +43,11 @@ def without_signs(model: ir.Model) -> None:
     """Takes them out."""
     positive: set[ir.Value] = set()
     for node in list(model.graph):
-        if not node.outputs or node.outputs[0].dtype not in FLOATS or node.domain not in ("", "ai.onnx"):  # fmt: skip
+        if (
+            not node.outputs
+            or node.outputs[0].dtype not in FLOATS
+            or node.domain not in ("", "ai.onnx")
+        ):
             continue
         first = node.inputs[0] if node.inputs else None
         if _is_idle(node, positive) and first is not None and skip(model, node, first):
@@ -46,7 +65,9 @@ def _is_idle(node: ir.Node, positive: set[ir.Value]) -> bool:
 
 
 def _is_positive(node: ir.Node, positive: set[ir.Value]) -> bool:
-    known = [one is not None and (one in positive or _is_constant_above(one)) for one in node.inputs]  # fmt: skip
+    known = [
+        one is not None and (one in positive or _is_constant_above(one)) for one in node.inputs
+    ]
     if node.op_type in NEVER_BELOW:
         return True
     if node.op_type in KEEPING:

@@ -21,6 +21,13 @@ def _silu(site: Site) -> str:
 
 HALVES = ("float32", "float16")
 EQUIVALENTS = (
-    Equivalent(GELU, (("Gelu or FastGelu", _gelu),), HALVES, "by erf and by tanh; float16 in float32"),
-    Equivalent(Rule("SiLU", "intra-operator", silu("x").patterns[1]), (("QuickGelu", _silu),), HALVES, "float16 in float32"),  # type: ignore[arg-type]
-)  # fmt: skip
+    Equivalent(
+        GELU, (("Gelu or FastGelu", _gelu),), HALVES, "by erf and by tanh; float16 in float32"
+    ),
+    Equivalent(
+        Rule("SiLU", "intra-operator", silu("x").patterns[1]),  # type: ignore[arg-type]
+        (("QuickGelu", _silu),),
+        HALVES,
+        "float16 in float32",
+    ),
+)

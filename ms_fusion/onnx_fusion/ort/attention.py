@@ -27,7 +27,9 @@ def _attended(q: Pattern, k: Pattern, v: Pattern) -> Op:
     scores = Op("MatMul", q, k)
     scaled = OneOf(Op("Mul|Div", scores, "scale"), scores)
     selected = (Op("Select", "kept", scaled, "fill"), Op("Select", "left", "fill", scaled))
-    return Op("MatMul", Op("Softmax", OneOf(Op("Add", scaled, "mask"), *selected, *scaled.patterns)), v)  # fmt: skip
+    return Op(
+        "MatMul", Op("Softmax", OneOf(Op("Add", scaled, "mask"), *selected, *scaled.patterns)), v
+    )
 
 
 def _layouts(name: str) -> Op:
@@ -35,9 +37,17 @@ def _layouts(name: str) -> Op:
 
 
 _KEYS = OneOf(Op("Transpose", _layouts("k")), _layouts("k"))
-_WHOLE = Op("Reshape", Op("Transpose", _attended(
-    OneOf(Op("Mul|Div", _layouts("q"), "q_scale"), _layouts("q")), OneOf(Op("Mul|Div", _KEYS, "k_scale"), *_KEYS.patterns), _layouts("v"),
-)))  # fmt: skip
+_WHOLE = Op(
+    "Reshape",
+    Op(
+        "Transpose",
+        _attended(
+            OneOf(Op("Mul|Div", _layouts("q"), "q_scale"), _layouts("q")),
+            OneOf(Op("Mul|Div", _KEYS, "k_scale"), *_KEYS.patterns),
+            _layouts("v"),
+        ),
+    ),
+)
 
 
 def _repeated(name: str) -> OneOf:
@@ -46,8 +56,10 @@ def _repeated(name: str) -> OneOf:
 
 _TURN = Op("Transpose", _repeated("k"))
 _INNER = _attended(
-    OneOf(Op("Mul|Div", "q", "q_scale"), "q"), OneOf(Op("Mul|Div", _TURN, "k_scale"), _TURN), _repeated("v")
-)  # fmt: skip
+    OneOf(Op("Mul|Div", "q", "q_scale"), "q"),
+    OneOf(Op("Mul|Div", _TURN, "k_scale"), _TURN),
+    _repeated("v"),
+)
 
 
 @dataclass(frozen=True)
@@ -94,12 +106,17 @@ def _found(site: Site) -> _Heads | str:
         fill = site.number("fill")
         if fill is None or fill > (FAR if site.value(bound["q"]).dtype == "float32" else -np.inf):
             return "what the mask leaves out might weigh something"
-    if mask and (graph.values[mask].shape == UNKNOWN_RANK or graph.values[mask].shape[-2:-1] not in ((), (1,), rows)):  # fmt: skip
+    if mask and (
+        graph.values[mask].shape == UNKNOWN_RANK
+        or graph.values[mask].shape[-2:-1] not in ((), (1,), rows)
+    ):
         return "the mask has another shape than the scores"
     if not is_whole:
         if _bare(graph, _scores(site).inputs[1]).attr("perm") != _SWAPPED:
             return "keys are not turned over"
-        if not all(_is_repeat(graph, node) for node in site.match.nodes if node.op == "BroadcastTo"):  # fmt: skip
+        if not all(
+            _is_repeat(graph, node) for node in site.match.nodes if node.op == "BroadcastTo"
+        ):
             return "heads are not repeated one after the other"
         heads: int | str = 0
     else:
@@ -113,12 +130,22 @@ def _is_repeat(graph: Graph, wide: Node) -> bool:
     """Whether (batch, heads, tokens, size) goes through (batch, heads, 1, tokens, size) and what is widened there to more heads."""
     (reader,) = graph.consumers[wide.outputs[0]]
     before = graph.values[_maker(graph, wide.inputs[0]).inputs[0]].shape
-    narrow, spread, after = (graph.values[name].shape for name in (wide.inputs[0], wide.outputs[0], reader.outputs[0]))  # fmt: skip
+    narrow, spread, after = (
+        graph.values[name].shape for name in (wide.inputs[0], wide.outputs[0], reader.outputs[0])
+    )
     if len(before) != 4 or len(spread) != 5 or -1 in (*before, *spread):
         return False
     times, heads = spread[2], before[1]
-    as_heads = isinstance(times, int) and isinstance(heads, int) and after == (before[0], heads * times, *before[2:])  # fmt: skip
-    return as_heads and narrow == (*before[:2], 1, *before[2:]) and spread == (*before[:2], times, *before[2:])  # fmt: skip
+    as_heads = (
+        isinstance(times, int)
+        and isinstance(heads, int)
+        and after == (before[0], heads * times, *before[2:])
+    )
+    return (
+        as_heads
+        and narrow == (*before[:2], 1, *before[2:])
+        and spread == (*before[:2], times, *before[2:])
+    )
 
 
 def _scale(site: Site) -> float | None:
@@ -146,7 +173,9 @@ def _bare(graph: Graph, value: str) -> Node:
     node = _maker(graph, value)
     if node.op not in ("Mul", "Div"):
         return node
-    return next(graph.producers[name] for name in node.inputs if graph.producers.get(name) is not None)  # fmt: skip
+    return next(
+        graph.producers[name] for name in node.inputs if graph.producers.get(name) is not None
+    )
 
 
 def _scores(site: Site) -> Node:
@@ -164,15 +193,26 @@ def _count_of_heads(site: Site, product: Node) -> int | str:
     else:
         turned = _TURNED
     out = _maker(graph, site.match.nodes[-1].inputs[0])
-    layouts = ((_bare(graph, scores.inputs[0]), _APART), (keys, turned), (_maker(graph, product.inputs[1]), _APART))  # fmt: skip
+    layouts = (
+        (_bare(graph, scores.inputs[0]), _APART),
+        (keys, turned),
+        (_maker(graph, product.inputs[1]), _APART),
+    )
     counts = set()
     for node, perm in layouts:
-        flat, apart = (graph.values[name].shape for name in (_maker(graph, node.inputs[0]).inputs[0], node.inputs[0]))  # fmt: skip
+        flat, apart = (
+            graph.values[name].shape
+            for name in (_maker(graph, node.inputs[0]).inputs[0], node.inputs[0])
+        )
         if node.attr("perm") != perm or not _splits(flat, apart):
             return "a layout is not the one of heads"
         counts.add(apart[2])
     joined = site.value(site.result).shape
-    if out.attr("perm") != _APART or not _splits(joined, graph.values[out.outputs[0]].shape) or len(counts) > 1:  # fmt: skip
+    if (
+        out.attr("perm") != _APART
+        or not _splits(joined, graph.values[out.outputs[0]].shape)
+        or len(counts) > 1
+    ):
         return "a layout is not the one of heads"
     return int(counts.pop())
 
@@ -202,7 +242,13 @@ def _mask(site: Site, found: _Heads) -> str:
         size = site.constant(np.array([1, 1, tokens, 1], np.int64))
     else:
         ones = (site.constant(np.ones(count, np.int64)) for count in (2, 1))
-        size = site.call("Concat", next(ones), site.call("Shape", found.q, start=axis, end=axis + 1), next(ones), axis=0)  # fmt: skip
+        size = site.call(
+            "Concat",
+            next(ones),
+            site.call("Shape", found.q, start=axis, end=axis + 1),
+            next(ones),
+            axis=0,
+        )
     return site.call("Expand", mask, size)
 
 
@@ -231,7 +277,14 @@ def _multi_head(site: Site) -> str:
         return "there is no such kernel for its dtype"
     mask = _mask(site, found)
     given = [found.q, found.k, found.v, *(["", "", mask] if mask else [])]
-    site.call("MultiHeadAttention", *given, to=site.result, domain=CONTRIB, num_heads=found.heads, scale=found.scale)  # fmt: skip
+    site.call(
+        "MultiHeadAttention",
+        *given,
+        to=site.result,
+        domain=CONTRIB,
+        num_heads=found.heads,
+        scale=found.scale,
+    )
     return ""
 
 

@@ -75,7 +75,11 @@ class Site:
     def whole(self, name: str) -> int | None:
         """The one whole number that is the value; None where it is none, or not known beforehand."""
         found = self.array(name)
-        return int(found.reshape(-1)[0]) if found is not None and found.size == 1 and found.dtype.kind == "i" else None  # fmt: skip
+        return (
+            int(found.reshape(-1)[0])
+            if found is not None and found.size == 1 and found.dtype.kind == "i"
+            else None
+        )
 
     def number(self, name: str) -> float | None:
         """The single number that a name of the pattern stands for; None where it is none, or not known beforehand."""
@@ -98,7 +102,15 @@ class Site:
         self.constants[name] = array
         return name
 
-    def call(self, op: str, *inputs: str, to: str = "", domain: str = "", more: tuple[str, ...] = (), **attributes: Any) -> str:  # fmt: skip
+    def call(
+        self,
+        op: str,
+        *inputs: str,
+        to: str = "",
+        domain: str = "",
+        more: tuple[str, ...] = (),
+        **attributes: Any,
+    ) -> str:
         """An operator on these inputs; hands back the name of its first output, `more` are those behind it."""
         result = to or self.new()
         self.calls.append(Call(op, domain, inputs, (result, *more), attributes))

@@ -69,7 +69,9 @@ class Decided:
     candidates: int = 0
 
 
-def chosen_equivalents(wanted: str | Sequence[str | Rule]) -> tuple[tuple[Equivalent, ...], tuple[Rule, ...]]:  # fmt: skip
+def chosen_equivalents(
+    wanted: str | Sequence[str | Rule],
+) -> tuple[tuple[Equivalent, ...], tuple[Rule, ...]]:
     """By names of rules: what ONNX Runtime has for them, and those for which it has nothing.
 
     Raises:
@@ -92,7 +94,9 @@ def chosen_equivalents(wanted: str | Sequence[str | Rule]) -> tuple[tuple[Equiva
     return tuple(one for one in EQUIVALENTS if one in found), tuple(dict.fromkeys(without))
 
 
-def raised(model: ir.Model, equivalents: Sequence[Equivalent], projection: Projection) -> ir.Model | None:  # fmt: skip
+def raised(
+    model: ir.Model, equivalents: Sequence[Equivalent], projection: Projection
+) -> ir.Model | None:
     """The model with the version of operators that attention needs; None where it has none, or cannot be raised."""
     version = model.opset_imports.get("", 0)
     if not RAISED_FROM <= version < attention.VERSION:
@@ -112,9 +116,15 @@ def raised(model: ir.Model, equivalents: Sequence[Equivalent], projection: Proje
 
 
 def decide(
-    equivalents: Sequence[Equivalent], without: Sequence[Rule], kinds: Sequence[str], model: ir.Model, projection: Projection,
-    sizes: Mapping[str, int], native: Native, say: Progress,
-) -> Decided:  # fmt: skip
+    equivalents: Sequence[Equivalent],
+    without: Sequence[Rule],
+    kinds: Sequence[str],
+    model: ir.Model,
+    projection: Projection,
+    sizes: Mapping[str, int],
+    native: Native,
+    say: Progress,
+) -> Decided:
     """Finds what may be mapped, the largest first, and tries it; groups that are alike are tried once."""
     graph, decided = projection.graph, Decided()
     known: dict[str, Tried] = {}
@@ -149,10 +159,16 @@ def decide(
         taken |= set(names)
     others = candidates_in(graph, without, (), kinds)
     mapped = [one.candidate for one in decided.mapped]
-    decided.rejected += refused_in(graph, (*(one.rule for one in found), *without), kinds, (*mapped, *others))  # fmt: skip
+    decided.rejected += refused_in(
+        graph, (*(one.rule for one in found), *without), kinds, (*mapped, *others)
+    )
     for other in others:
         decided.candidates += 1
-        decided.rejected.append(rejected(other, graph, 0.0, WITHOUT.get(other.rule, "ONNX Runtime has no operator for it")))  # fmt: skip
+        decided.rejected.append(
+            rejected(
+                other, graph, 0.0, WITHOUT.get(other.rule, "ONNX Runtime has no operator for it")
+            )
+        )
     return decided
 
 
@@ -162,7 +178,11 @@ def _found(one: Equivalent, graph: Graph) -> Iterator[tuple[Equivalent, Match]]:
     found = sorted(matches(one.rule, graph, order), key=lambda match: -len(match.nodes))
     # a single operator in a dtype that ONNX Runtime has it in is one already
     found = [match for match in found if len(match.nodes) > 1 or _dtype(match) in one.dtypes]
-    return ((one, match) for match in found if is_closed(graph, [node.name for node in match.nodes], order))  # fmt: skip
+    return (
+        (one, match)
+        for match in found
+        if is_closed(graph, [node.name for node in match.nodes], order)
+    )
 
 
 def _dtype(match: Match) -> str:

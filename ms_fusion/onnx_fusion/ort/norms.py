@@ -24,7 +24,11 @@ class _Normalisation:
         self.site = site
         self.nodes = site.match.nodes
         self.known = next((node for node in self.nodes if node.op in _OPERATORS), None)
-        self.is_rms = self.known.op == "RmsNorm" if self.known else not any(node.op == "Sub" for node in self.nodes)  # fmt: skip
+        self.is_rms = (
+            self.known.op == "RmsNorm"
+            if self.known
+            else not any(node.op == "Sub" for node in self.nodes)
+        )
         self.reason = self._why_not()
 
     def _why_not(self) -> str:
@@ -33,7 +37,11 @@ class _Normalisation:
             axis = self.known.attr("axis", -1)
             rank = len(self.site.value(self.known.inputs[0]).shape)
             return "" if axis in (-1, rank - 1) else "it goes over more than the last axis"
-        if any(_axes(node, self.site) not in ([-1], [len(self.size) - 1]) or not node.attr("keepdims", 1) for node in means):  # fmt: skip
+        if any(
+            _axes(node, self.site) not in ([-1], [len(self.size) - 1])
+            or not node.attr("keepdims", 1)
+            for node in means
+        ):
             return "it goes over more than the last axis"
         if self.site.number("epsilon") is None:
             return "epsilon is not known beforehand"
@@ -41,7 +49,11 @@ class _Normalisation:
         if not (row and isinstance(row[0], int) and row[0] > 0):
             return "the length of a row is not known"
         bound = self.site.match.bound
-        if any(self.site.value(bound[name]).shape != row for name in ("scale", "shift") if name in bound):  # fmt: skip
+        if any(
+            self.site.value(bound[name]).shape != row
+            for name in ("scale", "shift")
+            if name in bound
+        ):
             return "scale and shift are no rows"
         return ""
 
@@ -63,13 +75,19 @@ class _Normalisation:
         bound = self.site.match.bound
         if "scale" in bound:
             return [bound[name] for name in ("scale", "shift") if name in bound]
-        return [self.site.constant(np.ones(self.size[-1:], self.site.value(self.site.result).dtype))]  # type: ignore[arg-type]  # fmt: skip
+        return [
+            self.site.constant(np.ones(self.size[-1:], self.site.value(self.site.result).dtype))  # type: ignore[arg-type]
+        ]
 
     def write(self, x: str) -> None:
         """The normalisation of x as one operator."""
         kind = "LayerNormalization"
         if self.is_rms:
-            kind = "RMSNormalization" if self.site.version >= _RMS_VERSION else "SimplifiedLayerNormalization"  # fmt: skip
+            kind = (
+                "RMSNormalization"
+                if self.site.version >= _RMS_VERSION
+                else "SimplifiedLayerNormalization"
+            )
         self.site.call(kind, x, *self.weights, to=self.site.result, axis=-1, epsilon=self.epsilon)
 
 
@@ -88,7 +106,15 @@ def _normalised(site: Site) -> str:
 def _sum(site: Site) -> tuple[str, str, str]:
     """The two that are added, and the name of the sum."""
     x, residual = site.match.bound["x"], site.match.bound["residual"]
-    return x, residual, next(node.outputs[0] for node in site.match.nodes if node.op == "Add" and set(node.inputs) == {x, residual})  # fmt: skip
+    return (
+        x,
+        residual,
+        next(
+            node.outputs[0]
+            for node in site.match.nodes
+            if node.op == "Add" and set(node.inputs) == {x, residual}
+        ),
+    )
 
 
 def _skip(site: Site) -> str:
@@ -102,7 +128,16 @@ def _skip(site: Site) -> str:
     if any(name in site.match.graph.producers for name in weights):
         return "scale and shift are computed, perhaps from the sum"
     kind = "SkipSimplifiedLayerNormalization" if found.is_rms else "SkipLayerNormalization"
-    site.call(kind, x, residual, *weights, to=site.result, domain=CONTRIB, more=("", "", total), epsilon=found.epsilon)  # fmt: skip
+    site.call(
+        kind,
+        x,
+        residual,
+        *weights,
+        to=site.result,
+        domain=CONTRIB,
+        more=("", "", total),
+        epsilon=found.epsilon,
+    )
     return ""
 
 
@@ -119,10 +154,23 @@ _DTYPES = ("float32", "float16")
 EQUIVALENTS = (
     Equivalent(
         ADD_LAYER_NORM,
-        (("Skip(Simplified)LayerNormalization", _skip), ("Sum and LayerNormalization", _sum_and_norm)),
+        (
+            ("Skip(Simplified)LayerNormalization", _skip),
+            ("Sum and LayerNormalization", _sum_and_norm),
+        ),
         _DTYPES,
         "whichever is quicker; ONNX Runtime makes the first of an `Add`, not of a `Sum`",
     ),
-    Equivalent(LAYER_NORM, (("LayerNormalization", _normalised),), _DTYPES, "from version 17 of ONNX's operators"),
-    Equivalent(RMS_NORM, (("RMSNormalization or SimplifiedLayerNormalization", _normalised),), _DTYPES, "before and from version 23"),
-)  # fmt: skip
+    Equivalent(
+        LAYER_NORM,
+        (("LayerNormalization", _normalised),),
+        _DTYPES,
+        "from version 17 of ONNX's operators",
+    ),
+    Equivalent(
+        RMS_NORM,
+        (("RMSNormalization or SimplifiedLayerNormalization", _normalised),),
+        _DTYPES,
+        "before and from version 23",
+    ),
+)

@@ -50,7 +50,14 @@ def sizes_of(projection: Projection, assumed: Mapping[str, int]) -> dict[str, in
     return {**found, **assumed}
 
 
-def tried(group: Node, written: Mapping[str, Site], model: ir.Model, projection: Projection, sizes: Mapping[str, int], native: Native) -> Tried:  # fmt: skip
+def tried(
+    group: Node,
+    written: Mapping[str, Site],
+    model: ir.Model,
+    projection: Projection,
+    sizes: Mapping[str, int],
+    native: Native,
+) -> Tried:
     """Runs the group and everything that was written for it.
 
     Args:
@@ -63,9 +70,17 @@ def tried(group: Node, written: Mapping[str, Site], model: ir.Model, projection:
     assert group.body is not None
     paths = {name: native.place(".onnx") for name in ("", *written)}
     try:
-        before = ir.Model(graph_of(model, Fused("group", group), projection.nodes, projection.values), ir_version=model.ir_version)  # fmt: skip
+        before = ir.Model(
+            graph_of(model, Fused("group", group), projection.nodes, projection.values),
+            ir_version=model.ir_version,
+        )
         ir.save(before, paths[""])
-        inputs = _inputs(group.body, set[str]().union(*(site.halved for site in written.values())), projection, sizes)  # fmt: skip
+        inputs = _inputs(
+            group.body,
+            set[str]().union(*(site.halved for site in written.values())),
+            projection,
+            sizes,
+        )
         expected = list(native.run(paths[""], inputs).outputs.values())
         reasons = {}
         for name, site in written.items():
@@ -82,16 +97,30 @@ def tried(group: Node, written: Mapping[str, Site], model: ir.Model, projection:
             path.unlink(missing_ok=True)
 
 
-def _inputs(body: Graph, halved: Container[str], projection: Projection, sizes: Mapping[str, int]) -> dict[str, np.ndarray]:  # fmt: skip
+def _inputs(
+    body: Graph, halved: Container[str], projection: Projection, sizes: Mapping[str, int]
+) -> dict[str, np.ndarray]:
     """What the group is tried with; of values that are `halved` one half stands twice."""
     found = {}
-    for number, (name, array) in enumerate(zip(body.inputs, group_inputs(body, projection.values, sizes), strict=True)):  # fmt: skip
-        whole = np.concatenate([np.split(array, 2, axis=-1)[0]] * 2, axis=-1) if name in halved else array  # fmt: skip
+    for number, (name, array) in enumerate(
+        zip(body.inputs, group_inputs(body, projection.values, sizes), strict=True)
+    ):
+        whole = (
+            np.concatenate([np.split(array, 2, axis=-1)[0]] * 2, axis=-1)
+            if name in halved
+            else array
+        )
         found[f"x{number}"] = np.ascontiguousarray(whole)
     return found
 
 
-def _why_not(path: Path, inputs: Mapping[str, np.ndarray], names: Sequence[str], expected: Sequence[np.ndarray], native: Native) -> str:  # fmt: skip
+def _why_not(
+    path: Path,
+    inputs: Mapping[str, np.ndarray],
+    names: Sequence[str],
+    expected: Sequence[np.ndarray],
+    native: Native,
+) -> str:
     """What is wrong with a model that should give these numbers; empty when nothing is."""
     try:
         found = list(native.run(path, inputs).outputs.values())
@@ -103,7 +132,9 @@ def _why_not(path: Path, inputs: Mapping[str, np.ndarray], names: Sequence[str],
     return ""
 
 
-def _measured(paths: Mapping[str, Path], inputs: Mapping[str, np.ndarray], native: Native) -> dict[str, float]:  # fmt: skip
+def _measured(
+    paths: Mapping[str, Path], inputs: Mapping[str, np.ndarray], native: Native
+) -> dict[str, float]:
     """µs of each, the least of several rounds in turns: what disturbs only adds."""
     times = {name: native.run(path, inputs, repeats=2).seconds[-1] for name, path in paths.items()}
     repeats = {name: max(1, min(200, int(BLOCK_S / once))) for name, once in times.items()}
@@ -121,5 +152,8 @@ def _chosen(times: Mapping[str, float]) -> Tried:
     least = min(times[name] for name in others)
     name = next(name for name in others if times[name] <= least * TIE)
     if times[name] > before * TIE:
-        return Tried(None, reason=f"{name} takes {times[name]:.1f} µs, and ONNX Runtime {before:.1f} µs as it is")  # fmt: skip
+        return Tried(
+            None,
+            reason=f"{name} takes {times[name]:.1f} µs, and ONNX Runtime {before:.1f} µs as it is",
+        )
     return Tried(name, times[name], before)

@@ -14,13 +14,22 @@ def nodes_of(site: Site, known: dict[str, ir.Value | None], name: str) -> list[i
     """The operators; `known` says which value stands for a name, and learns those that are made."""
     made: list[ir.Node] = []
     for key, array in site.constants.items():
-        constant = ir.node("Constant", [], {"value": ir.tensor(array)}, name=f"{name}/constant_{len(made)}")  # fmt: skip
+        constant = ir.node(
+            "Constant", [], {"value": ir.tensor(array)}, name=f"{name}/constant_{len(made)}"
+        )
         constant.outputs[0].name = _free(f"{name}/constant_{len(made)}", known)
         known[key] = constant.outputs[0]
         made.append(constant)
     for call in site.calls:
         given = [known[value] if value else None for value in call.inputs]
-        node = ir.node(call.op, given, dict(call.attributes), domain=call.domain, num_outputs=len(call.outputs), name=f"{name}/{call.op}_{len(made)}")  # fmt: skip
+        node = ir.node(
+            call.op,
+            given,
+            dict(call.attributes),
+            domain=call.domain,
+            num_outputs=len(call.outputs),
+            name=f"{name}/{call.op}_{len(made)}",
+        )
         for place, (result, value) in enumerate(zip(call.outputs, node.outputs, strict=True)):
             value.name = _free(f"{name}/{call.op}_{len(made)}_{place}", known) if result else ""
             known[result] = value
@@ -54,11 +63,22 @@ def alone(site: Site, group: Node, model: ir.Model, values: Mapping[str, ir.Valu
         assert made is not None
         made.shape, made.type = values[name].shape, values[name].type
     imports = {**model.opset_imports, CONTRIB: 1}
-    graph = ir.Graph(inputs, outputs, nodes=[*constants, *nodes], opset_imports=imports, name="written")  # type: ignore[arg-type]  # fmt: skip
+    graph = ir.Graph(
+        inputs,  # type: ignore[arg-type]
+        outputs,  # type: ignore[arg-type]
+        nodes=[*constants, *nodes],
+        opset_imports=imports,
+        name="written",
+    )
     return ir.Model(graph, ir_version=model.ir_version)
 
 
-def replace(model: ir.Model, sites: Sequence[tuple[Site, Node]], nodes: Mapping[str, ir.Node], values: Mapping[str, ir.Value]) -> None:  # fmt: skip
+def replace(
+    model: ir.Model,
+    sites: Sequence[tuple[Site, Node]],
+    nodes: Mapping[str, ir.Node],
+    values: Mapping[str, ir.Value],
+) -> None:
     """Puts what was written into the places of groups, in place; inputs and outputs keep their names.
 
     Args:
@@ -78,7 +98,7 @@ def replace(model: ir.Model, sites: Sequence[tuple[Site, Node]], nodes: Mapping[
             assert one is not None
             assert two is not None
             two.shape, two.type = one.shape, one.type
-        ir.convenience.replace_nodes_and_values(model.graph, old[-1], old, made, before, after)  # type: ignore[arg-type]  # fmt: skip
+        ir.convenience.replace_nodes_and_values(model.graph, old[-1], old, made, before, after)  # type: ignore[arg-type]
     if sites:
         model.opset_imports.setdefault(CONTRIB, 1)
         model.graph.sort()

@@ -19,7 +19,10 @@ def _rotary(site: Site) -> str:
         return "there are no axes of batch, heads, places and numbers"
     if not _swaps_halves(site, shape[-1]):
         return "what is turned is not one half against the other"
-    if any(site.value(one).shape not in [(*(1,) * ones, *shape[-2:]) for ones in range(3)] for one in tables):  # fmt: skip
+    if any(
+        site.value(one).shape not in [(*(1,) * ones, *shape[-2:]) for ones in range(3)]
+        for one in tables
+    ):
         return "a table has another shape than places and numbers"
     if not all(_has_equal_halves(site, one) for one in tables):
         return "the halves of a table are not known to be the same"
@@ -49,10 +52,16 @@ def _part(site: Site, node: Node, value: str) -> tuple[int, int] | None:
         return None
     if node.op == "Split" and node.attr("axis", 0) in (-1, 3) and len(node.outputs) == 2:
         own = site.value(value).shape[-1]
-        return ((0, size // 2), (size // 2, size))[node.outputs.index(value)] if own == size // 2 else None  # fmt: skip
+        return (
+            ((0, size // 2), (size // 2, size))[node.outputs.index(value)]
+            if own == size // 2
+            else None
+        )
     if node.op != "Slice" or len(node.inputs) < 4:
         return None
-    start, end, axis, step = (site.whole(name) for name in (*node.inputs[1:], *("",) * (5 - len(node.inputs))))  # fmt: skip
+    start, end, axis, step = (
+        site.whole(name) for name in (*node.inputs[1:], *("",) * (5 - len(node.inputs)))
+    )
     if start is None or end is None or axis not in (-1, 3) or step not in (None, 1):
         return None
     first, last, _ = slice(start, end).indices(size)
@@ -71,7 +80,13 @@ def _has_equal_halves(site: Site, name: str) -> bool:
     ):
         maker = graph.producers.get(_larger(maker, graph))
     rank = len(graph.values[maker.outputs[0]].shape) if maker else 0
-    return maker is not None and maker.op == "Concat" and len(maker.inputs) == 2 and maker.inputs[0] == maker.inputs[1] and maker.attr("axis") in (-1, rank - 1)  # fmt: skip
+    return (
+        maker is not None
+        and maker.op == "Concat"
+        and len(maker.inputs) == 2
+        and maker.inputs[0] == maker.inputs[1]
+        and maker.attr("axis") in (-1, rank - 1)
+    )
 
 
 def _is_scaled(node: Node, graph: Graph) -> bool:
@@ -85,5 +100,10 @@ def _larger(node: Node, graph: Graph) -> str:
 
 
 EQUIVALENTS = (
-    Equivalent(ROTARY, (("RotaryEmbedding", _rotary),), ("float32", "float16"), "where both halves of a table are seen to be the same, in a weight or in what it is made of"),
-)  # fmt: skip
+    Equivalent(
+        ROTARY,
+        (("RotaryEmbedding", _rotary),),
+        ("float32", "float16"),
+        "where both halves of a table are seen to be the same, in a weight or in what it is made of",
+    ),
+)

@@ -16,6 +16,9 @@ def _softmax(site: Site) -> str:
 
 EQUIVALENTS = (
     Equivalent(
-        Rule("Softmax", "intra-operator", Op("Softmax", "x")), (("Softmax", _softmax),), ("float16",), "as one, in float32"
+        Rule("Softmax", "intra-operator", Op("Softmax", "x")),
+        (("Softmax", _softmax),),
+        ("float16",),
+        "as one, in float32",
     ),
-)  # fmt: skip
+)

@@ -104,7 +104,10 @@ def _compile_guarded(builder: Any) -> bool:
         failed = dict.fromkeys(waiting, Ended(f"{type(error).__name__}: {error}"))
     # where the disk is full, not even that can be written
     with contextlib.suppress(OSError):
-        found = [*refused, *(_refusal(*one, left=one[0] not in stand_ins) for one in failed.items())]  # fmt: skip
+        found = [
+            *refused,
+            *(_refusal(*one, left=one[0] not in stand_ins) for one in failed.items()),
+        ]
         refusals.record(Path.cwd(), found, process=os.getppid())
     return True
 
@@ -113,7 +116,9 @@ def _refusal(text: str, ended: Ended, *, left: bool) -> Refusal:
     """What is kept of a kernel that was not built."""
     kernel = re.search(r'"op": ?"(\w{1,100})', text)
     culprit = ended.place if f'"{ended.place}"' in text else ""
-    return Refusal(culprit, f"it cannot build {kernel[1] if kernel else 'a kernel'} ({ended.why})", left)  # fmt: skip
+    return Refusal(
+        culprit, f"it cannot build {kernel[1] if kernel else 'a kernel'} ({ended.why})", left
+    )
 
 
 class _Generator(Protocol):

@@ -23,7 +23,11 @@ def compute_four2five(input_tensor: Tensor, raw_shape_4D: Sequence[int]) -> Any:
     def pick(image: Any, block: Any, row: Any, column: Any, part: Any) -> Any:
         at = block * BLOCK + part
         value = input_tensor(image, at, row, column)
-        return value if channels % BLOCK == 0 else select(at < channels, value, const(0, input_tensor.dtype))  # fmt: skip
+        return (
+            value
+            if channels % BLOCK == 0
+            else select(at < channels, value, const(0, input_tensor.dtype))
+        )
 
     return compute((n, -(-channels // BLOCK), h, w, BLOCK), pick, fresh_name("four2five"))
 
@@ -44,7 +48,11 @@ def compute_five2four(input_tensor: Tensor, raw_shape_4D: Sequence[int]) -> Any:
 
 def _four(word: str, shape: Any) -> tuple[int, int, int, int]:
     if not isinstance(shape, (list, tuple)) or len(shape) != 4:
-        raise fault("E90001", f"{word} takes the four sizes of an image, but got {shape!r}", detailed_cause="raw_shape_4D")  # fmt: skip
+        raise fault(
+            "E90001",
+            f"{word} takes the four sizes of an image, but got {shape!r}",
+            detailed_cause="raw_shape_4D",
+        )
     n, channels, h, w = (int(size) for size in shape)
     return n, channels, h, w
 

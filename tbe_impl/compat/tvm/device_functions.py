@@ -56,7 +56,9 @@ class DeviceCall:
 
 def create_param_ptr(values: Sequence[Any], dtype: str, name: str) -> Parameter:
     """Numbers as a function of the device reads them."""
-    return Parameter(tuple(item.value if isinstance(item, Const) else item for item in values), dtype, name)  # fmt: skip
+    return Parameter(
+        tuple(item.value if isinstance(item, Const) else item for item in values), dtype, name
+    )
 
 
 def get_device_api_dtype(dtype: str) -> int:
@@ -72,8 +74,13 @@ def call_extern(dtype: str, name: str, *arguments: Any) -> DeviceCall:
 
 
 def extern(
-    shape: Any, inputs: Sequence[Any], fcompute: Callable[[Any, Any], Any], name: str = "extern", dtype: Any = None, **_: Any
-) -> Tensor:  # fmt: skip
+    shape: Any,
+    inputs: Sequence[Any],
+    fcompute: Callable[[Any, Any], Any],
+    name: str = "extern",
+    dtype: Any = None,
+    **_: Any,
+) -> Tensor:
     """The result of one function of the device.
 
     Args:
@@ -85,7 +92,10 @@ def extern(
     Raises:
         InputError: it is no call of one function, or nobody knows the function.
     """
-    places = [item if isinstance(item, Parameter) else _Place(item, item.shape, item.dtype) for item in inputs]  # fmt: skip
+    places = [
+        item if isinstance(item, Parameter) else _Place(item, item.shape, item.dtype)
+        for item in inputs
+    ]
     with _inside():
         made = fcompute(places, _results(shape, dtype))
     if not isinstance(made, DeviceCall):
@@ -99,8 +109,16 @@ def extern(
             expected=", ".join(sorted(_FUNCTIONS)),
             remedy="Write the operator with words of the DSL, or build it with the real toolkit",
         )
-    tensors = [item.tensor for item in made.arguments if isinstance(item, _Place) and item.tensor is not None]  # fmt: skip
-    numbers = [float(item.values[0]) for item in made.arguments if isinstance(item, Parameter) and not item.name.endswith(("shape", "shape_x", "shape_y"))]  # fmt: skip
+    tensors = [
+        item.tensor
+        for item in made.arguments
+        if isinstance(item, _Place) and item.tensor is not None
+    ]
+    numbers = [
+        float(item.values[0])
+        for item in made.arguments
+        if isinstance(item, Parameter) and not item.name.endswith(("shape", "shape_x", "shape_y"))
+    ]
     sizes = as_shape(shape)
     result = dtype or tensors[0].dtype
 
@@ -132,7 +150,12 @@ def _inside() -> Iterator[None]:
 def _read(tensor: Tensor, index: Sequence[Expr]) -> Any:
     """An element, broadcast from the right."""
     own = index[len(index) - tensor.ndim :]
-    return tensor(*(const(0) if isinstance(size, Const) and size.value == 1 else at for size, at in zip(tensor.shape, own, strict=True)))  # fmt: skip
+    return tensor(
+        *(
+            const(0) if isinstance(size, Const) and size.value == 1 else at
+            for size, at in zip(tensor.shape, own, strict=True)
+        )
+    )
 
 
 def _line(x: Any, scale: float, shift: float) -> Any:
@@ -181,8 +204,11 @@ def _refused(name: str) -> InputError:
         f"tvm.{name} writes code of the device itself",
         place=str(here()),
         remedy="Only operators made of DSL words, tvm.compute and calls of known functions run here; build this one with the real toolkit",
-    )  # fmt: skip
+    )
 
 
-UTILITIES: Mapping[str, Any] = {"create_param_ptr": create_param_ptr, "get_device_api_dtype": get_device_api_dtype}  # fmt: skip
+UTILITIES: Mapping[str, Any] = {
+    "create_param_ptr": create_param_ptr,
+    "get_device_api_dtype": get_device_api_dtype,
+}
 """``topi.cce.util``."""

@@ -14,9 +14,15 @@ from tbe_impl.dsl.tensor import Tensor, compute, reduce_axis
 
 
 def im2col_6d(
-    input_img: Tensor, col_shape: Sequence[Any], filter_h: int, filter_w: int, pad: Sequence[int], stride: Sequence[int],
-    padding_value: float = 0.0, dilation: Sequence[int] = (1, 1),
-) -> Any:  # fmt: skip
+    input_img: Tensor,
+    col_shape: Sequence[Any],
+    filter_h: int,
+    filter_w: int,
+    pad: Sequence[int],
+    stride: Sequence[int],
+    padding_value: float = 0.0,
+    dilation: Sequence[int] = (1, 1),
+) -> Any:
     """Rows of patches: (n, group, place, c₁, row, column, 16).
 
     Args:
@@ -49,15 +55,28 @@ def im2col_fractal_6d(a_im2col_shape: Sequence[Any], in_a: Tensor) -> Any:
     def pick(n: Any, group: Any, rows_at: Any, block: Any, row: Any, part: Any) -> Any:
         place, element = rows_at * BLOCK + row, block * BLOCK + part
         patch = element // width
-        value = in_a(n, group, place, patch // wide // high, patch // wide % high, patch % wide, element % width)  # fmt: skip
+        value = in_a(
+            n,
+            group,
+            place,
+            patch // wide // high,
+            patch // wide % high,
+            patch % wide,
+            element % width,
+        )
         return select(place < rows, value, const(0.0, in_a.dtype))
 
     return compute(a_im2col_shape, pick, "im2col_fractal", "im2col_fractal")
 
 
 def mad(
-    mad_shape: Sequence[Any], in_a: Tensor, in_b: Tensor, res_type: str, offset_x: int = 0, v200_flag: bool = False
-) -> Any:  # fmt: skip
+    mad_shape: Sequence[Any],
+    in_a: Tensor,
+    in_b: Tensor,
+    res_type: str,
+    offset_x: int = 0,
+    v200_flag: bool = False,
+) -> Any:
     """The product of blocks of rows (`im2col_fractal_6d`) and a filter (group, k₁, block of columns, column, k₀), summed in `res_type`."""
     less = offset_x if v200_flag else 0
     inner = reduce_axis((0, 2 * BLOCK if res_type in ("int32", "uint32") else BLOCK), "k0")

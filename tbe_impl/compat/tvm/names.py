@@ -29,9 +29,24 @@ from tbe_impl.dsl.tensor import Operation, Tensor
 from tbe_impl.errors import InputError
 
 _KINDS = {
-    "Add": "add", "Sub": "sub", "Mul": "mul", "Div": "div", "Mod": "floormod", "FloorDiv": "floordiv", "FloorMod": "floormod",
-    "Min": "min", "Max": "max", "EQ": "eq", "NE": "ne", "LT": "lt", "LE": "le", "GT": "gt", "GE": "ge", "And": "and", "Or": "or",
-}  # fmt: skip
+    "Add": "add",
+    "Sub": "sub",
+    "Mul": "mul",
+    "Div": "div",
+    "Mod": "floormod",
+    "FloorDiv": "floordiv",
+    "FloorMod": "floormod",
+    "Min": "min",
+    "Max": "max",
+    "EQ": "eq",
+    "NE": "ne",
+    "LT": "lt",
+    "LE": "le",
+    "GT": "gt",
+    "GE": "ge",
+    "And": "and",
+    "Or": "or",
+}
 
 
 class _OfBinary(type):
@@ -74,12 +89,28 @@ EMPTY_CLASSES = {
     for name in "Buffer Stmt Let Ramp Broadcast Shuffle Load Store For IfThenElse Array Map Node Object Stage TensorIntrin".split()
 }
 EXPRESSION_CLASSES: dict[str, Any] = {
-    "Expr": Expr, "PrimExpr": Expr, "ExprOp": Expr, "ConstExpr": Const, "IntImm": language.IntImm, "UIntImm": language.IntImm,
-    "FloatImm": language.FloatImm, "StringImm": language.Text, "Var": Var, "SizeVar": Var, "IterVar": IterVar,
-    "Cast": language.Cast, "Select": language.Select, "Call": language.Call, "Reduce": Reduce, "BinaryOpExpr": Binary,
-    "ProducerLoad": language.Read, "TensorSlice": graph.TensorSlice, "Range": Range, "Not": _class(_Nothing, "Not"),
+    "Expr": Expr,
+    "PrimExpr": Expr,
+    "ExprOp": Expr,
+    "ConstExpr": Const,
+    "IntImm": language.IntImm,
+    "UIntImm": language.IntImm,
+    "FloatImm": language.FloatImm,
+    "StringImm": language.Text,
+    "Var": Var,
+    "SizeVar": Var,
+    "IterVar": IterVar,
+    "Cast": language.Cast,
+    "Select": language.Select,
+    "Call": language.Call,
+    "Reduce": Reduce,
+    "BinaryOpExpr": Binary,
+    "ProducerLoad": language.Read,
+    "TensorSlice": graph.TensorSlice,
+    "Range": Range,
+    "Not": _class(_Nothing, "Not"),
     **BINARY_CLASSES,
-}  # fmt: skip
+}
 
 
 def placeholder(
@@ -150,7 +181,9 @@ def _reducer(op: str) -> Callable[..., Any]:
         if axes is None and isinstance(axis, (Expr, graph.TensorSlice, int, float)):
             # two values and more instead of axes: these alone are combined
             others = [item for item in (axis, where, *more) if item is not None]
-            return functools.reduce(lambda a, b: binary(_COMBINING[op], a, b), others, as_expr(source))  # fmt: skip
+            return functools.reduce(
+                lambda a, b: binary(_COMBINING[op], a, b), others, as_expr(source)
+            )
         if axes is None:
             raise fault(
                 "E90001",
@@ -308,28 +341,96 @@ def create_schedule(ops: Any) -> Any:
 
 
 FUNCTIONS: dict[str, Any] = {
-    "placeholder": placeholder, "var": var, "size_var": var, "const": const, "convert": convert, "compute": compute,
-    "tag_scope": tag_scope, "reduce_axis": graph.reduce_axis, "thread_axis": graph.thread_axis, "comm_reducer": comm_reducer,
-    "sparse_axis": sparse_rows.sparse_axis, "sparse": sparse_rows.sparse,
-    **_REDUCERS, "all": all_, "any": any_, "select": select, "if_then_else": select, "create_schedule": create_schedule,
-    "Select": select, "cast": lambda value, dtype=None: language.cast(*((value, dtype) if isinstance(value, str) else (dtype, value))),
-    **{name: _function(function) for name, function in {
-        "exp": "exp", "exp2": "exp2", "log": "log", "ln": "log", "log2": "log2", "log10": "log10", "log1p": "log1p",
-        "sqrt": "sqrt", "rsqrt": "rsqrt", "tanh": "tanh", "sigmoid": "sigmoid", "erf": "erf", "sin": "sin", "cos": "cos",
-        "tan": "tan", "atan": "atan", "asin": "asin", "acos": "acos", "sinh": "sinh", "cosh": "cosh", "floor": "floor",
-        "ceil": "ceil", "trunc": "trunc", "round": "rint", "nearbyint": "rint", "abs": "abs", "fabs": "abs", "relu": "relu",
-        "isnan": "isnan", "isinf": "isinf", "isfinite": "isfinite", "fmod": "fmod", "atan2": "atan2", "sign": "sign",
-    }.items()},
-    **{name: _operator(op) for name, op in {
-        "power": "pow", "pow": "pow", "div": "div", "truncdiv": "truncdiv", "truncmod": "truncmod", "floordiv": "floordiv",
-        "floormod": "floormod", "indexdiv": "floordiv", "indexmod": "floormod", "add": "add", "subtract": "sub",
-        "multiply": "mul", "bitwise_and": "bitand", "bitwise_or": "bitor", "bitwise_xor": "bitxor", "left_shift": "shl",
-        "right_shift": "shr",
-    }.items()},
-    "call_pure_intrin": call_pure_intrin, "call_intrin": call_pure_intrin,
-    **{name: _device_code(name) for name in
-       "decl_buffer call_pure_extern call_cce_pure_intrin decl_tensor_intrin scan call_packed".split()},
-}  # fmt: skip
+    "placeholder": placeholder,
+    "var": var,
+    "size_var": var,
+    "const": const,
+    "convert": convert,
+    "compute": compute,
+    "tag_scope": tag_scope,
+    "reduce_axis": graph.reduce_axis,
+    "thread_axis": graph.thread_axis,
+    "comm_reducer": comm_reducer,
+    "sparse_axis": sparse_rows.sparse_axis,
+    "sparse": sparse_rows.sparse,
+    **_REDUCERS,
+    "all": all_,
+    "any": any_,
+    "select": select,
+    "if_then_else": select,
+    "create_schedule": create_schedule,
+    "Select": select,
+    "cast": lambda value, dtype=None: language.cast(
+        *((value, dtype) if isinstance(value, str) else (dtype, value))
+    ),
+    **{
+        name: _function(function)
+        for name, function in {
+            "exp": "exp",
+            "exp2": "exp2",
+            "log": "log",
+            "ln": "log",
+            "log2": "log2",
+            "log10": "log10",
+            "log1p": "log1p",
+            "sqrt": "sqrt",
+            "rsqrt": "rsqrt",
+            "tanh": "tanh",
+            "sigmoid": "sigmoid",
+            "erf": "erf",
+            "sin": "sin",
+            "cos": "cos",
+            "tan": "tan",
+            "atan": "atan",
+            "asin": "asin",
+            "acos": "acos",
+            "sinh": "sinh",
+            "cosh": "cosh",
+            "floor": "floor",
+            "ceil": "ceil",
+            "trunc": "trunc",
+            "round": "rint",
+            "nearbyint": "rint",
+            "abs": "abs",
+            "fabs": "abs",
+            "relu": "relu",
+            "isnan": "isnan",
+            "isinf": "isinf",
+            "isfinite": "isfinite",
+            "fmod": "fmod",
+            "atan2": "atan2",
+            "sign": "sign",
+        }.items()
+    },
+    **{
+        name: _operator(op)
+        for name, op in {
+            "power": "pow",
+            "pow": "pow",
+            "div": "div",
+            "truncdiv": "truncdiv",
+            "truncmod": "truncmod",
+            "floordiv": "floordiv",
+            "floormod": "floormod",
+            "indexdiv": "floordiv",
+            "indexmod": "floormod",
+            "add": "add",
+            "subtract": "sub",
+            "multiply": "mul",
+            "bitwise_and": "bitand",
+            "bitwise_or": "bitor",
+            "bitwise_xor": "bitxor",
+            "left_shift": "shl",
+            "right_shift": "shr",
+        }.items()
+    },
+    "call_pure_intrin": call_pure_intrin,
+    "call_intrin": call_pure_intrin,
+    **{
+        name: _device_code(name)
+        for name in "decl_buffer call_pure_extern call_cce_pure_intrin decl_tensor_intrin scan call_packed".split()
+    },
+}
 """What ``tvm`` and ``tvm.api`` have."""
 
 IR_BUILDER = {

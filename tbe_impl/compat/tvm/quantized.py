@@ -36,7 +36,11 @@ def conv_vdeq(x: Any, deq_scale: Any) -> Expr:
 
 
 def _scaled(x: Any, scale: Expr, relu: bool) -> Expr:
-    factor = call("float_of_bits", scale, dtype="float32") if scale.dtype == "uint64" else cast("float32", scale)  # fmt: skip
+    factor = (
+        call("float_of_bits", scale, dtype="float32")
+        if scale.dtype == "uint64"
+        else cast("float32", scale)
+    )
     value = cast("float32", as_expr(x)) * factor
     return call("relu", value) if relu else value
 

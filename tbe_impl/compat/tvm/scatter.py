@@ -23,9 +23,16 @@ class Scatter:
     """
 
     def __init__(
-        self, var: Mapping[str, Any], indices: Mapping[str, Any], updates: Mapping[str, Any], var_out: Mapping[str, Any],
-        nd_flag: bool, kernel_name: str, compute_type: str, *_: Any,
-    ):  # fmt: skip
+        self,
+        var: Mapping[str, Any],
+        indices: Mapping[str, Any],
+        updates: Mapping[str, Any],
+        var_out: Mapping[str, Any],
+        nd_flag: bool,
+        kernel_name: str,
+        compute_type: str,
+        *_: Any,
+    ):
         self.var, self.indices, self.updates = var, indices, updates
         self.nd_flag, self.kernel_name = nd_flag, kernel_name
         self.reduction = compute_type.removeprefix("v")
@@ -56,9 +63,15 @@ class TensorScatter(Scatter):
     """`Scatter` with `nd_flag`."""
 
     def __init__(
-        self, var: Mapping[str, Any], indices: Mapping[str, Any], updates: Mapping[str, Any], var_out: Mapping[str, Any],
-        kernel_name: str, compute_type: str, *_: Any,
-    ):  # fmt: skip
+        self,
+        var: Mapping[str, Any],
+        indices: Mapping[str, Any],
+        updates: Mapping[str, Any],
+        var_out: Mapping[str, Any],
+        kernel_name: str,
+        compute_type: str,
+        *_: Any,
+    ):
         super().__init__(var, indices, updates, var_out, True, kernel_name, compute_type)
 
     def tensor_scatter_operator(self) -> None:

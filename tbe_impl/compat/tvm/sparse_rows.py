@@ -54,7 +54,11 @@ def sparse(source: Any, axis: Any = None) -> NoReturn:
     """
     axes = list(axis) if isinstance(axis, (list, tuple)) else [axis]
     if len(axes) != 1 or not isinstance(axes[0], IterVar):
-        raise fault("E90001", f"tvm.sparse takes one axis made by tvm.sparse_axis, not {axis!r}", detailed_cause="axis")  # fmt: skip
+        raise fault(
+            "E90001",
+            f"tvm.sparse takes one axis made by tvm.sparse_axis, not {axis!r}",
+            detailed_cause="axis",
+        )
     raise IsSparse(as_expr(source), axes[0])
 
 
@@ -95,7 +99,12 @@ def _parts(body: IsSparse, index: Sequence[Expr]) -> tuple[Tensor, Expr]:
     if isinstance(condition, Binary) and condition.op == "eq":
         for number, row in ((condition.a, condition.b), (condition.b, condition.a)):
             number, row = _bare(number), _bare(row)
-            if row is index[0] and isinstance(number, Read) and len(number.indices) == 1 and number.indices[0] is body.axis:  # fmt: skip
+            if (
+                row is index[0]
+                and isinstance(number, Read)
+                and len(number.indices) == 1
+                and number.indices[0] is body.axis
+            ):
                 assert isinstance(choice, Select)
                 return number.tensor, choice.a
     raise fault(
@@ -119,7 +128,11 @@ def _rows(shape: Any, axis: IterVar, value: Expr, index: Sequence[Expr]) -> Tens
         if same and _has_rows(value.tensor, axis):
             return value.tensor
     if not any(True for _ in reads(value)):
-        raise fault("E90001", f"tvm.sparse writes what no tensor is read for: {value}", detailed_cause=str(value))  # fmt: skip
+        raise fault(
+            "E90001",
+            f"tvm.sparse writes what no tensor is read for: {value}",
+            detailed_cause=str(value),
+        )
 
     def row(*own: Expr) -> Expr:
         return substitute(value, {id(old): new for old, new in zip(wanted, own, strict=True)})

@@ -41,7 +41,9 @@ def _at(item: Any, index: Sequence[Expr], dtype: str) -> Any:
     """What an operand has for an element of the result."""
     if isinstance(item, Tensor):
         own = index[len(index) - item.ndim :]
-        return item(*(const(0) if is_one(size) else at for at, size in zip(own, item.shape, strict=True)))  # fmt: skip
+        return item(
+            *(const(0) if is_one(size) else at for at, size in zip(own, item.shape, strict=True))
+        )
     return item if isinstance(item, Expr) else const(item, dtype)
 
 
@@ -55,7 +57,9 @@ def _function(name: str) -> Callable[[Any], Any]:
 
 def clip(x: Tensor, a_min: float, a_max: float) -> Tensor:
     """min(max(x, a_min), a_max)."""
-    return _elementwise("clip", lambda x, low, high: binary("min", binary("max", x, low), high))(x, a_min, a_max)  # fmt: skip
+    return _elementwise("clip", lambda x, low, high: binary("min", binary("max", x, low), high))(
+        x, a_min, a_max
+    )
 
 
 def reshape(x: Tensor, newshape: Any) -> Tensor:
@@ -108,12 +112,25 @@ def _reduction(name: str, word: Callable[..., Tensor]) -> Callable[..., Tensor]:
     return function
 
 
-def tf_round_cce(shape: Any, dtype: str, kernel_name: str = "cce_tf_round", need_build: bool = False, need_print: bool = False) -> None:  # fmt: skip
+def tf_round_cce(
+    shape: Any,
+    dtype: str,
+    kernel_name: str = "cce_tf_round",
+    need_build: bool = False,
+    need_print: bool = False,
+) -> None:
     """An operator that the toolkit writes whole: to the nearest whole number, halves to even."""
     _whole(lambda x: ext.rint(x), shape, dtype, kernel_name)
 
 
-def tf_tile_cce(shape: Any, dtype: str, multiples: Any, kernel_name: str = "cce_tf_tile", need_build: bool = False, need_print: bool = False) -> None:  # fmt: skip
+def tf_tile_cce(
+    shape: Any,
+    dtype: str,
+    multiples: Any,
+    kernel_name: str = "cce_tf_tile",
+    need_build: bool = False,
+    need_print: bool = False,
+) -> None:
     """An operator that the toolkit writes whole: repeated so often along each axis."""
     _whole(lambda x: ext.tile(x, multiples), shape, dtype, kernel_name)
 
@@ -129,23 +146,79 @@ WHOLE: Mapping[str, Mapping[str, Callable[..., None]]] = MappingProxyType(
 )
 """Module in ``topi.cce`` → operators that the toolkit writes whole."""
 
-FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType({
-    **{name: _elementwise(name, _binary(operation)) for name, operation in {
-        "add": "add", "subtract": "sub", "multiply": "mul", "divide": "div", "floor_divide": "floordiv", "mod": "truncmod",
-        "floor_mod": "floormod", "maximum": "max", "minimum": "min", "power": "pow", "left_shift": "shl", "right_shift": "shr",
-        "bitwise_and": "bitand", "bitwise_or": "bitor", "bitwise_xor": "bitxor", "logical_and": "and", "logical_or": "or",
-        "equal": "eq", "not_equal": "ne", "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le",
-    }.items()},
-    **{name: _elementwise(name, _function(name)) for name in (
-        "exp", "log", "sqrt", "rsqrt", "tanh", "sigmoid", "erf", "sin", "cos", "floor", "ceil", "trunc", "abs")},
-    "negative": _elementwise("negative", _function("neg")), "sign": lambda x: ext.sign(x),
-    "where": _elementwise("where", select), "identity": _elementwise("identity", lambda x: x),
-    "cast": cast, "clip": clip,
-    "reshape": reshape, "expand_dims": expand_dims, "squeeze": squeeze, "stack": stack, "concatenate": concatenate,
-    "transpose": lambda x, axes=None: dsl.transpose(x, axes if axes is not None else [*reversed(range(x.ndim))]),
-    "broadcast_to": lambda x, shape: dsl.broadcast(x, shape), "tile": lambda x, reps: ext.tile(x, reps),
-    "full": full, "full_like": lambda x, fill_value: full(x.shape, x.dtype, fill_value), "elemwise_sum": elemwise_sum,
-    "sum": _reduction("sum", dsl.reduce_sum), "prod": _reduction("prod", dsl.reduce_prod), "max": _reduction("max", dsl.reduce_max),
-    "min": _reduction("min", dsl.reduce_min), "all": _reduction("all", dsl.reduce_all), "any": _reduction("any", dsl.reduce_any),
-})  # fmt: skip
+FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
+    {
+        **{
+            name: _elementwise(name, _binary(operation))
+            for name, operation in {
+                "add": "add",
+                "subtract": "sub",
+                "multiply": "mul",
+                "divide": "div",
+                "floor_divide": "floordiv",
+                "mod": "truncmod",
+                "floor_mod": "floormod",
+                "maximum": "max",
+                "minimum": "min",
+                "power": "pow",
+                "left_shift": "shl",
+                "right_shift": "shr",
+                "bitwise_and": "bitand",
+                "bitwise_or": "bitor",
+                "bitwise_xor": "bitxor",
+                "logical_and": "and",
+                "logical_or": "or",
+                "equal": "eq",
+                "not_equal": "ne",
+                "greater": "gt",
+                "greater_equal": "ge",
+                "less": "lt",
+                "less_equal": "le",
+            }.items()
+        },
+        **{
+            name: _elementwise(name, _function(name))
+            for name in (
+                "exp",
+                "log",
+                "sqrt",
+                "rsqrt",
+                "tanh",
+                "sigmoid",
+                "erf",
+                "sin",
+                "cos",
+                "floor",
+                "ceil",
+                "trunc",
+                "abs",
+            )
+        },
+        "negative": _elementwise("negative", _function("neg")),
+        "sign": lambda x: ext.sign(x),
+        "where": _elementwise("where", select),
+        "identity": _elementwise("identity", lambda x: x),
+        "cast": cast,
+        "clip": clip,
+        "reshape": reshape,
+        "expand_dims": expand_dims,
+        "squeeze": squeeze,
+        "stack": stack,
+        "concatenate": concatenate,
+        "transpose": lambda x, axes=None: dsl.transpose(
+            x, axes if axes is not None else [*reversed(range(x.ndim))]
+        ),
+        "broadcast_to": lambda x, shape: dsl.broadcast(x, shape),
+        "tile": lambda x, reps: ext.tile(x, reps),
+        "full": full,
+        "full_like": lambda x, fill_value: full(x.shape, x.dtype, fill_value),
+        "elemwise_sum": elemwise_sum,
+        "sum": _reduction("sum", dsl.reduce_sum),
+        "prod": _reduction("prod", dsl.reduce_prod),
+        "max": _reduction("max", dsl.reduce_max),
+        "min": _reduction("min", dsl.reduce_min),
+        "all": _reduction("all", dsl.reduce_all),
+        "any": _reduction("any", dsl.reduce_any),
+    }
+)
 """Name in ``topi`` → what it is here."""

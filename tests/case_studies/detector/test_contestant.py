@@ -46,5 +46,7 @@ def test_the_highest_point_is_seen_and_forgotten():
 def test_time_is_split_by_what_onednn_says():
     found = bounds(0.005, SAID.splitlines())
     assert found.flops == 2 * 2 * 3 * 8 * 5 * 4 * 3 * 3
-    np.testing.assert_allclose((found.convolutions_s, found.layouts_s, found.rest_s), (1.5e-3, 0.5e-3, 3e-3))  # fmt: skip
+    np.testing.assert_allclose(
+        (found.convolutions_s, found.layouts_s, found.rest_s), (1.5e-3, 0.5e-3, 3e-3)
+    )
     np.testing.assert_allclose(found.gflop_per_s, found.flops / 1.5e-3 / 1e9)

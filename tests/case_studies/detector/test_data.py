@@ -28,7 +28,10 @@ def test_a_shape_is_seen_against_the_ground_and_fills_its_box():
     for image in range(10):
         images = drawn(1, 96, seed=100 + image)
         pixels = images.pixels[0]
-        shapes = [mask(KINDS[kind], box, 96) for box, kind in zip(images.boxes[0], images.kinds[0], strict=True)]  # fmt: skip
+        shapes = [
+            mask(KINDS[kind], box, 96)
+            for box, kind in zip(images.boxes[0], images.kinds[0], strict=True)
+        ]
         ground = np.median(pixels[:, ~np.any(shapes, axis=0)], axis=1)
         for box, covered in zip(images.boxes[0], shapes, strict=True):
             assert np.ptp(pixels[:, covered], axis=1).max() == 0
@@ -40,4 +43,6 @@ def test_a_shape_is_seen_against_the_ground_and_fills_its_box():
 
 def test_shapes_of_one_box_differ():
     areas = {kind: mask(kind, (0, 0, 100, 100), 100).mean() for kind in KINDS}
-    np.testing.assert_allclose([areas[kind] for kind in ("disc", "square", "triangle")], [np.pi / 4, 1, 0.5], atol=0.01)  # fmt: skip
+    np.testing.assert_allclose(
+        [areas[kind] for kind in ("disc", "square", "triangle")], [np.pi / 4, 1, 0.5], atol=0.01
+    )

@@ -31,7 +31,10 @@ def test_it_is_as_large_as_yolo_v3():
     """61,949,149 weights, 75 convolutions, 52 of them in Darknet-53: as published."""
     net = Detector(Design())
     assert sum(one.size for one in net.trainable_params()) == 61_949_149
-    counts = [sum(isinstance(cell, ms.nn.Conv2d) for _, cell in part.cells_and_names()) for part in (net, net.darknet)]  # fmt: skip
+    counts = [
+        sum(isinstance(cell, ms.nn.Conv2d) for _, cell in part.cells_and_names())
+        for part in (net, net.darknet)
+    ]
     assert counts == [75, 52]
 
 
@@ -62,10 +65,17 @@ def decoded(predictions, design):
 def test_boxes_and_scores_are_those_of_float64(fused, tolerance, mode):
     ms.set_context(mode=mode)
     random = np.random.default_rng(4)
-    given = [random.standard_normal((2, TINY.size // stride, TINY.size // stride, len(ANCHORS[0]), 8)).astype(np.float32) for stride in STRIDES]  # fmt: skip
+    given = [
+        random.standard_normal(
+            (2, TINY.size // stride, TINY.size // stride, len(ANCHORS[0]), 8)
+        ).astype(np.float32)
+        for stride in STRIDES
+    ]
     made = Decoding(TINY, fused=fused)(*map(ms.Tensor, given))
     for one, expected in zip(made, decoded(given, TINY), strict=True):
-        np.testing.assert_allclose(one.asnumpy(), expected, rtol=tolerance, atol=tolerance * TINY.size / 4)  # fmt: skip
+        np.testing.assert_allclose(
+            one.asnumpy(), expected, rtol=tolerance, atol=tolerance * TINY.size / 4
+        )
 
 
 @cases("mode", MODES, ids=MODE_NAMES)

@@ -13,7 +13,9 @@ def test_each_box_is_wanted_once_and_where_it_is():
     seen = [[] for _ in range(6)]
     for head, stride in enumerate(STRIDES):
         wanted, weights = made[2 * head : 2 * head + 2]
-        assert wanted.shape == weights.shape == (6, SMALL.size // stride, SMALL.size // stride, 3, 8)  # fmt: skip
+        assert (
+            wanted.shape == weights.shape == (6, SMALL.size // stride, SMALL.size // stride, 3, 8)
+        )
         for image, y, x, anchor in zip(*np.nonzero(wanted[..., 4]), strict=True):
             numbers = wanted[image, y, x, anchor].astype(np.float64)
             centre = (numbers[:2] + np.array([x, y])) * stride
@@ -27,7 +29,9 @@ def test_each_box_is_wanted_once_and_where_it_is():
 
 def test_what_is_no_box_says_so_and_is_asked_for_nothing_else():
     images = drawn(2, SMALL.size, seed=6)
-    for wanted, weights in zip(*(targets(SMALL, images.boxes, images.kinds)[part::2] for part in (0, 1)), strict=True):  # fmt: skip
+    for wanted, weights in zip(
+        *(targets(SMALL, images.boxes, images.kinds)[part::2] for part in (0, 1)), strict=True
+    ):
         empty = wanted[..., 4] == 0
         assert set(np.unique(weights[empty][:, 4])) <= {0.0, np.float32(QUIET)}
         assert not np.delete(weights[empty], 4, axis=1).any() and not wanted[empty].any()

@@ -33,7 +33,9 @@ def test_the_loss_is_that_of_float64():
     loss = Loss(Said([ms.Tensor(one) for one in made]))(images, *wanted)
     expected = 0.0
     for y, target, weight in zip(made, wanted[::2], wanted[1::2], strict=True):
-        y, target, weight = (np.asarray(one, np.float64) for one in (y, target.asnumpy(), weight.asnumpy()))  # fmt: skip
+        y, target, weight = (
+            np.asarray(one, np.float64) for one in (y, target.asnumpy(), weight.asnumpy())
+        )
         each = np.logaddexp(0, y) - y * target
         each[..., 2:4] = (y - target)[..., 2:4] ** 2
         expected += (weight * each).sum() / 2

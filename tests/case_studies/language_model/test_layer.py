@@ -34,7 +34,10 @@ def dense(x: np.ndarray, weights: Weights, name: str) -> np.ndarray:
 
 def formula(x: np.ndarray, weights: Weights) -> np.ndarray:
     y = norm(x, weights, "attention_norm")
-    query, key, value = (dense(y, weights, name).reshape(ROWS, CONTEXT, HEADS, -1).transpose(0, 2, 1, 3) for name in ("query", "key", "value"))  # fmt: skip
+    query, key, value = (
+        dense(y, weights, name).reshape(ROWS, CONTEXT, HEADS, -1).transpose(0, 2, 1, 3)
+        for name in ("query", "key", "value")
+    )
     scores = query @ key.swapaxes(-1, -2) / (D_MODEL // HEADS) ** 0.5
     scores = np.where(np.tril(np.ones((CONTEXT, CONTEXT), bool)), scores, -np.inf)
     shares = np.exp(scores - scores.max(-1, keepdims=True))
@@ -54,12 +57,16 @@ def test_a_layer_is_its_formula_and_so_is_its_gradient(kind: type, mode: int) ->
     layer = with_weights(kind(D_MODEL, HEADS, D_FF, CONTEXT))
     for one in layer.get_parameters():  # larger ones, so that every part counts
         one.set_data(ms.Tensor((random.standard_normal(one.shape) * 0.3 + 0.1).astype(np.float32)))
-    x, slope = (random.standard_normal((ROWS, CONTEXT, D_MODEL)).astype(np.float32) for _ in range(2))  # fmt: skip
+    x, slope = (
+        random.standard_normal((ROWS, CONTEXT, D_MODEL)).astype(np.float32) for _ in range(2)
+    )
     weights = {one.name: one.asnumpy().astype(np.float64) for one in layer.get_parameters()}
     assert_close(layer(ms.Tensor(x)).asnumpy(), formula(x.astype(np.float64), weights), "float32")
 
     trainable = layer.trainable_params()
-    of_x, of_weights = ms.ops.GradOperation(get_all=True, get_by_list=True, sens_param=True)(layer, trainable)(ms.Tensor(x), ms.Tensor(slope))  # fmt: skip
+    of_x, of_weights = ms.ops.GradOperation(get_all=True, get_by_list=True, sens_param=True)(
+        layer, trainable
+    )(ms.Tensor(x), ms.Tensor(slope))
     found = {one.name: each.asnumpy() for one, each in zip(trainable, of_weights, strict=True)}
     step = 1e-5
     for name, gradient in {"x": of_x[0].asnumpy(), **found}.items():
@@ -90,8 +97,13 @@ def test_a_layer_trained_alone_learns_the_same_of_either_kind() -> None:
 
 
 def test_both_layers_have_the_same_weights() -> None:
-    layers = [with_weights(kind(D_MODEL, HEADS, D_FF, CONTEXT)) for kind in (TransformerLayer, FusedTransformerLayer)]  # fmt: skip
-    one, other = ({each.name: each.asnumpy() for each in layer.get_parameters()} for layer in layers)  # fmt: skip
+    layers = [
+        with_weights(kind(D_MODEL, HEADS, D_FF, CONTEXT))
+        for kind in (TransformerLayer, FusedTransformerLayer)
+    ]
+    one, other = (
+        {each.name: each.asnumpy() for each in layer.get_parameters()} for layer in layers
+    )
     assert one.keys() == other.keys() and len(one) == 16
     for name, value in one.items():
         np.testing.assert_array_equal(value, other[name])

@@ -42,7 +42,10 @@ def test_every_stage_learns_the_same(trained: dict[str, Trained]) -> None:
 
 @FULL
 def test_the_ledger_tells_how_many_kernels_are_left(trained: dict[str, Trained]) -> None:
-    ledgers = {name: story.ledger_of(name, MODEL, SIZES["quick"], measure=False) for name in (SERVER, CUSTOM)}  # fmt: skip
+    ledgers = {
+        name: story.ledger_of(name, MODEL, SIZES["quick"], measure=False)
+        for name in (SERVER, CUSTOM)
+    }
     assert not any(
         "in this process" in note for ledger in ledgers.values() for note in ledger.notes
     )
@@ -56,7 +59,9 @@ def test_the_ledger_tells_how_many_kernels_are_left(trained: dict[str, Trained])
     said = story.told(ledgers)
     assert "2 × ScaledDotProductAttention," in said and "1 × FusedAdam" in said
     assert "BatchMatMul + Div + Add + Softmax + MatMul + BiasAdd" in said
-    assert all(row.stage in story.table([unfused, server, custom]) for row in (unfused, server, custom))  # fmt: skip
+    assert all(
+        row.stage in story.table([unfused, server, custom]) for row in (unfused, server, custom)
+    )
 
 
 @FULL

@@ -30,21 +30,45 @@ def main(step: int) -> None:
     """A line of JSON for each case and each way of what follows, or every second, third, … of these."""
     for name, (x_shape, weight_shape, how) in CASES.items():
         generator = np.random.default_rng(3)
-        x, weight = (generator.standard_normal(shape, np.float32) for shape in (x_shape, weight_shape))  # fmt: skip
+        x, weight = (
+            generator.standard_normal(shape, np.float32) for shape in (x_shape, weight_shape)
+        )
         sums = convolve(x, weight, **how)
-        given = {"x": x, "weight": weight, "residual": generator.standard_normal(sums.shape, np.float32)}  # fmt: skip
-        given |= {what: generator.standard_normal(weight_shape[0], np.float32) for what in ("scale", "bias")}  # fmt: skip
-        wide = {what: one.astype(np.float64).reshape(-1, 1, 1) for what, one in given.items() if one.ndim == 1}  # fmt: skip
+        given = {
+            "x": x,
+            "weight": weight,
+            "residual": generator.standard_normal(sums.shape, np.float32),
+        }
+        given |= {
+            what: generator.standard_normal(weight_shape[0], np.float32)
+            for what in ("scale", "bias")
+        }
+        wide = {
+            what: one.astype(np.float64).reshape(-1, 1, 1)
+            for what, one in given.items()
+            if one.ndim == 1
+        }
         ways = itertools.product((False, True), (False, True), (False, True), ("", "relu", "silu"))
         for scale, bias, residual, activation in itertools.islice(ways, 0, None, step):
             for last in ((), ("y",), ("x", "y"), *([("x", "y", "residual")] if residual else [])):
-                more: dict[str, Any] = {"scale": scale, "bias": bias, "residual": residual, "activation": activation}  # fmt: skip
+                more: dict[str, Any] = {
+                    "scale": scale,
+                    "bias": bias,
+                    "residual": residual,
+                    "activation": activation,
+                }
                 prepared = prepare_conv2d(x_shape, weight_shape, **how, **more, channels_last=last)
-                (found,) = prepared.call([_lying(given[kind.name], kind.name in last) for kind in prepared.inputs])  # fmt: skip
+                (found,) = prepared.call(
+                    [_lying(given[kind.name], kind.name in last) for kind in prepared.inputs]
+                )
                 expected = sums * (wide["scale"] if scale else 1) + (wide["bias"] if bias else 0)
                 expected = expected + (given["residual"] if residual else 0)
-                expected = ACTIVATIONS[activation].formula(expected, 1.0) if activation else expected  # fmt: skip
-                off = np.sqrt(np.mean((_plain(found, "y" in last) - expected) ** 2) / np.mean(expected**2))  # fmt: skip
+                expected = (
+                    ACTIVATIONS[activation].formula(expected, 1.0) if activation else expected
+                )
+                off = np.sqrt(
+                    np.mean((_plain(found, "y" in last) - expected) ** 2) / np.mean(expected**2)
+                )
                 print(json.dumps([name, f"{more} {last}", prepared.implementations, off]))
 
 

@@ -36,7 +36,9 @@ def test_short_sums_groups_and_narrow_numbers_are_not_parted() -> None:
     assert pieces(geometry("Conv2d", (1, 64, 9, 9), (64, 64, 3, 3)), "bfloat16") == 1
 
 
-@pytest.mark.skipif(bool(why_missing()) or "avx2" not in cpu_features(), reason="oneDNN with AVX2 is not there")  # fmt: skip
+@pytest.mark.skipif(
+    bool(why_missing()) or "avx2" not in cpu_features(), reason="oneDNN with AVX2 is not there"
+)
 def test_pieces_are_right_and_nearer_than_one_sum(full: bool) -> None:
     """Of all that can follow; ``make test`` takes every fifth."""
     step = 1 if full else 5

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from custom_ops.onednn import (  # fmt: skip
+from custom_ops.onednn import (
     prepare_conv2d,
     prepare_conv2d_backward,
     prepare_max_pool_gradient,
@@ -43,26 +43,37 @@ def test_a_convolution_with_all_that_can_follow(case: str, last: tuple[str, ...]
     prepared = prepare_conv2d(x_shape, weight_shape, **how, **more, channels_last=last)
     given = arrays(plain)
     (wanted,) = plain.call(given)
-    (found,) = prepared.call([turned(item) if kind.name in last else item for kind, item in zip(plain.inputs, given, strict=True)])  # fmt: skip
+    (found,) = prepared.call(
+        [
+            turned(item) if kind.name in last else item
+            for kind, item in zip(plain.inputs, given, strict=True)
+        ]
+    )
     close(found, turned(wanted) if "y" in last else wanted)
 
 
 @cases("last", [NAMES, ()])
-def test_a_scale_and_a_residual_have_a_quick_implementation(last: tuple[str, ...]) -> None:  # fmt: skip
-    prepared = prepare_conv2d((2, 32, 8, 8), (32, 32, 3, 3), padding=1, scale=True, residual=True, channels_last=last)  # fmt: skip
+def test_a_scale_and_a_residual_have_a_quick_implementation(last: tuple[str, ...]) -> None:
+    prepared = prepare_conv2d(
+        (2, 32, 8, 8), (32, 32, 3, 3), padding=1, scale=True, residual=True, channels_last=last
+    )
     assert not any(name.startswith("ref") for name in prepared.implementations)
 
 
 def test_long_sums_are_as_near_to_float64_as_in_the_usual_order() -> None:
     shapes = {"x_shape": (1, 384, 7, 7), "weight_shape": (32, 384, 3, 3)}
-    plain, last = (prepare_conv2d(**shapes, residual=True, channels_last=names) for names in ((), NAMES))  # fmt: skip
+    plain, last = (
+        prepare_conv2d(**shapes, residual=True, channels_last=names) for names in ((), NAMES)
+    )
     exact = prepare_conv2d(**shapes, residual=True, dtype="float64")
     given = arrays(plain)
     (wanted,) = exact.call([one.astype(np.float64) for one in given])
     (found,) = plain.call(given)
     x, weight, residual = given
     (with_last,) = last.call([turned(x), weight, turned(residual)])
-    away, away_last = (np.sqrt(np.mean((one - wanted) ** 2)) for one in (found, np.moveaxis(with_last, -1, 1)))  # fmt: skip
+    away, away_last = (
+        np.sqrt(np.mean((one - wanted) ** 2)) for one in (found, np.moveaxis(with_last, -1, 1))
+    )
     assert away_last <= 1.2 * away
 
 
@@ -73,20 +84,30 @@ def test_gradients(case: str, last: tuple[str, ...]) -> None:
     plain = prepare_conv2d_backward(x_shape, weight_shape, **how, lowering="im2col")
     prepared = prepare_conv2d_backward(x_shape, weight_shape, **how, channels_last=last)
     given = arrays(plain)
-    found = prepared.call([turned(item) if kind.name in last else item for kind, item in zip(plain.inputs, given, strict=True)])  # fmt: skip
+    found = prepared.call(
+        [
+            turned(item) if kind.name in last else item
+            for kind, item in zip(plain.inputs, given, strict=True)
+        ]
+    )
     for kind, mine, wanted in zip(plain.outputs, found, plain.call(given), strict=True):
         close(mine, turned(wanted) if kind.name in last else wanted)
 
 
 def test_the_gradient_of_max_pooling() -> None:
     sizes = {"window": (3, 3), "stride": (2, 2), "before": (1, 0)}
-    plain, last = (prepare_max_pool_gradient((2, 5, 7, 8), (2, 5, 4, 4), **sizes, channels_last=way) for way in (False, True))  # fmt: skip
+    plain, last = (
+        prepare_max_pool_gradient((2, 5, 7, 8), (2, 5, 4, 4), **sizes, channels_last=way)
+        for way in (False, True)
+    )
     given = arrays(plain)
     close(last.call([turned(item) for item in given])[0], turned(plain.call(given)[0]))
 
 
 def test_nan_stays_where_it_is() -> None:
-    prepared = prepare_conv2d((1, 2, 2, 2), (3, 2, 1, 1), scale=True, activation="relu", channels_last=("x", "y"))  # fmt: skip
+    prepared = prepare_conv2d(
+        (1, 2, 2, 2), (3, 2, 1, 1), scale=True, activation="relu", channels_last=("x", "y")
+    )
     x, weight, scale = arrays(prepared)
     x[0, 0, 1, 0] = np.nan
     (found,) = prepared.call([x, weight, scale])
@@ -94,9 +115,13 @@ def test_nan_stays_where_it_is() -> None:
 
 
 def test_what_is_wrong_is_said() -> None:
-    with pytest.raises(InputError, match=r"channels_last is wrong; expected some of x, y, residual, got z"):  # fmt: skip
+    with pytest.raises(
+        InputError, match=r"channels_last is wrong; expected some of x, y, residual, got z"
+    ):
         prepare_conv2d((1, 2, 2, 2), (3, 2, 1, 1), channels_last=("z",))
     with pytest.raises(InputError, match="channels_last is oneDNN's"):
         prepare_conv2d((1, 2, 2, 2), (3, 2, 1, 1), channels_last=("x",), lowering="im2col")
     with pytest.raises(InputError, match="dtype is not computed"):
-        prepare_max_pool_gradient((1, 1, 2, 2), (1, 1, 1, 1), window=(2, 2), stride=(2, 2), before=(0, 0), dtype="float64")  # fmt: skip
+        prepare_max_pool_gradient(
+            (1, 1, 2, 2), (1, 1, 1, 1), window=(2, 2), stride=(2, 2), before=(0, 0), dtype="float64"
+        )

@@ -43,7 +43,9 @@ def test_rows_are_computed_in_groups_where_the_result_is_large(case: str) -> Non
 @cases("case", CASES)
 def test_forward(case: str, after: str) -> None:
     batch, out, channels, places, _ = CASES[case]
-    x, weight, bias, residual = _numbers((batch, channels, *places), (out, channels, 1, 1), (out,), (batch, out, *places))  # fmt: skip
+    x, weight, bias, residual = _numbers(
+        (batch, channels, *places), (out, channels, 1, 1), (out,), (batch, out, *places)
+    )
     expected = np.einsum("oc,nchw->nohw", weight[:, :, 0, 0].astype(np.float64), x, optimize=True)
     given = [x, weight]
     if "bias" in after:
@@ -55,7 +57,13 @@ def test_forward(case: str, after: str) -> None:
     expected = np.maximum(expected, 0) if "relu" in after else expected
     expected = expected / (1 + np.exp(-expected)) if "silu" in after else expected
     activation = next((name for name in ("relu", "silu") if name in after), "")
-    prepared = prepare_conv2d(x.shape, weight.shape, bias="bias" in after, residual="residual" in after, activation=activation)  # fmt: skip
+    prepared = prepare_conv2d(
+        x.shape,
+        weight.shape,
+        bias="bias" in after,
+        residual="residual" in after,
+        activation=activation,
+    )
     _assert_near(prepared.call(given)[0], expected)
 
 
@@ -63,6 +71,8 @@ def test_forward(case: str, after: str) -> None:
 def test_gradient_of_x(case: str) -> None:
     batch, channels, out, places, _ = CASES[case]
     grad, weight = _numbers((batch, out, *places), (out, channels, 1, 1))
-    expected = np.einsum("oc,nohw->nchw", weight[:, :, 0, 0].astype(np.float64), grad, optimize=True)  # fmt: skip
+    expected = np.einsum(
+        "oc,nohw->nchw", weight[:, :, 0, 0].astype(np.float64), grad, optimize=True
+    )
     prepared = prepare_conv2d_backward((batch, channels, *places), weight.shape, wanted=("x",))
     _assert_near(prepared.call([grad, weight])[0], expected)

@@ -71,7 +71,10 @@ def test_memory_that_starts_anywhere(offset: int) -> None:
 @needs_onednn
 def test_many_threads_at_once() -> None:
     x, weight, a, b = arrays(3, (2, 16, 20, 20), (32, 16, 3, 3), (64, 48), (48, 80))
-    one, other = prepare_conv2d(x.shape, weight.shape, padding=1, threads=2), prepare_matmul(a.shape, b.shape, threads=3)  # fmt: skip
+    one, other = (
+        prepare_conv2d(x.shape, weight.shape, padding=1, threads=2),
+        prepare_matmul(a.shape, b.shape, threads=3),
+    )
     expected = one.call([x, weight])[0], other.call([a, b])[0]
     wrong: list[int] = []
 
@@ -93,7 +96,10 @@ def test_many_threads_at_once() -> None:
 @needs_onednn
 def test_the_same_with_any_number_of_threads() -> None:
     x, weight = arrays(4, (4, 16, 12, 12), (32, 16, 3, 3))
-    first, *rest = [prepare_conv2d(x.shape, weight.shape, padding=1, threads=count).call([x, weight])[0] for count in (1, 2, 3, 7)]  # fmt: skip
+    first, *rest = [
+        prepare_conv2d(x.shape, weight.shape, padding=1, threads=count).call([x, weight])[0]
+        for count in (1, 2, 3, 7)
+    ]
     for item in rest:
         np.testing.assert_array_equal(item, first)
 
@@ -165,36 +171,123 @@ X, W = (2, 8, 6, 6), (16, 8, 3, 3)
 @cases(
     "call, words",
     [
-        (lambda: prepare_conv2d((8, 6, 6), W), "Conv2d: x has a wrong shape; expected 4 sizes of at least 0, got [8, 6, 6]."),
-        (lambda: prepare_conv2d(X, (16, 8, 3)), "Conv2d: weight has a wrong shape; expected 4 sizes of at least 1, got [16, 8, 3]."),
-        (lambda: prepare_conv2d(X, (16, 4, 3, 3)), "Conv2d: weight does not fit x; expected 8 channels of x = 1 groups × dimension 1 of weight, got [16, 4, 3, 3]."),
-        (lambda: prepare_conv2d(X, (15, 4, 3, 3), groups=2), "Conv2d: weight cannot be parted into groups; expected dimension 0 a multiple of 2, got [15, 4, 3, 3]."),
-        (lambda: prepare_conv2d(X, W, groups=0), "Conv2d: groups is wrong; expected a positive number, got 0."),
-        (lambda: prepare_conv2d(X, W, stride=0), "Conv2d: stride is wrong; expected one positive number, or two, got 0."),
-        (lambda: prepare_conv2d(X, W, dilation=(1, 2, 3)), "Conv2d: dilation is wrong; expected one positive number, or two, got (1, 2, 3)."),
-        (lambda: prepare_conv2d(X, W, padding="around"), "Conv2d: padding is wrong; expected a number, four (above, below, left, right), \"same\" or \"valid\", got 'around'."),
+        (
+            lambda: prepare_conv2d((8, 6, 6), W),
+            "Conv2d: x has a wrong shape; expected 4 sizes of at least 0, got [8, 6, 6].",
+        ),
+        (
+            lambda: prepare_conv2d(X, (16, 8, 3)),
+            "Conv2d: weight has a wrong shape; expected 4 sizes of at least 1, got [16, 8, 3].",
+        ),
+        (
+            lambda: prepare_conv2d(X, (16, 4, 3, 3)),
+            "Conv2d: weight does not fit x; expected 8 channels of x = 1 groups × dimension 1 of weight, got [16, 4, 3, 3].",
+        ),
+        (
+            lambda: prepare_conv2d(X, (15, 4, 3, 3), groups=2),
+            "Conv2d: weight cannot be parted into groups; expected dimension 0 a multiple of 2, got [15, 4, 3, 3].",
+        ),
+        (
+            lambda: prepare_conv2d(X, W, groups=0),
+            "Conv2d: groups is wrong; expected a positive number, got 0.",
+        ),
+        (
+            lambda: prepare_conv2d(X, W, stride=0),
+            "Conv2d: stride is wrong; expected one positive number, or two, got 0.",
+        ),
+        (
+            lambda: prepare_conv2d(X, W, dilation=(1, 2, 3)),
+            "Conv2d: dilation is wrong; expected one positive number, or two, got (1, 2, 3).",
+        ),
+        (
+            lambda: prepare_conv2d(X, W, padding="around"),
+            'Conv2d: padding is wrong; expected a number, four (above, below, left, right), "same" or "valid", got \'around\'.',
+        ),
         (lambda: prepare_conv2d(X, W, padding=(1, -1, 0, 0)), "got (1, -1, 0, 0)."),
-        (lambda: prepare_conv2d(X, W, dilation=3), "Conv2d: weight reaches beyond x; expected at most 6 × 6, got 7 × 7."),
-        (lambda: prepare_conv2d(X, W, dtype="int8"), "Conv2d: dtype is not computed; expected float16 or bfloat16 or float32 or float64, got 'int8'."),
-        (lambda: prepare_conv2d(X, W, activation="softmax"), "Conv2d: activation is unknown; expected relu, leaky_relu,"),
-        (lambda: prepare_conv2d(X, W, activation="relu", alpha=0.1), "Conv2d: alpha is given to an activation without it; expected leaky_relu or swish, got 'relu'."),
-        (lambda: prepare_conv2d(X, W, activation="swish", alpha=float("nan")), "Conv2d: alpha is not finite"),
-        (lambda: prepare_conv2d(X, W, activation="swish", alpha="1"), "Conv2d: alpha is not finite; expected a finite number, got '1'."),
-        (lambda: prepare_conv2d(X, W, threads=0), "Conv2d: threads is wrong; expected a number from 1 to 256, got 0."),
-        (lambda: prepare_conv2d(X, W, lowering="fft"), "Conv2d: lowering is unknown; expected auto or onednn or im2col, got 'fft'."),
-        (lambda: prepare_conv2d_backward(X, W, wanted=("y",)), "Conv2dGrad: wanted is wrong; expected some of x, weight, bias; bias only with weight, got ('y',)."),
+        (
+            lambda: prepare_conv2d(X, W, dilation=3),
+            "Conv2d: weight reaches beyond x; expected at most 6 × 6, got 7 × 7.",
+        ),
+        (
+            lambda: prepare_conv2d(X, W, dtype="int8"),
+            "Conv2d: dtype is not computed; expected float16 or bfloat16 or float32 or float64, got 'int8'.",
+        ),
+        (
+            lambda: prepare_conv2d(X, W, activation="softmax"),
+            "Conv2d: activation is unknown; expected relu, leaky_relu,",
+        ),
+        (
+            lambda: prepare_conv2d(X, W, activation="relu", alpha=0.1),
+            "Conv2d: alpha is given to an activation without it; expected leaky_relu or swish, got 'relu'.",
+        ),
+        (
+            lambda: prepare_conv2d(X, W, activation="swish", alpha=float("nan")),
+            "Conv2d: alpha is not finite",
+        ),
+        (
+            lambda: prepare_conv2d(X, W, activation="swish", alpha="1"),
+            "Conv2d: alpha is not finite; expected a finite number, got '1'.",
+        ),
+        (
+            lambda: prepare_conv2d(X, W, threads=0),
+            "Conv2d: threads is wrong; expected a number from 1 to 256, got 0.",
+        ),
+        (
+            lambda: prepare_conv2d(X, W, lowering="fft"),
+            "Conv2d: lowering is unknown; expected auto or onednn or im2col, got 'fft'.",
+        ),
+        (
+            lambda: prepare_conv2d_backward(X, W, wanted=("y",)),
+            "Conv2dGrad: wanted is wrong; expected some of x, weight, bias; bias only with weight, got ('y',).",
+        ),
         (lambda: prepare_conv2d_backward(X, W, wanted=("bias",)), "Conv2dGrad: wanted is wrong"),
-        (lambda: prepare_matmul((4, 5), (6, 3)), "MatMul: b does not fit a; expected 5 rows of b, as a has columns, got 6: a [4, 5], b [6, 3]."),
-        (lambda: prepare_matmul((4, 5), (4, 3), transpose_b=True), "MatMul: b does not fit a; expected 5 rows of b"),
-        (lambda: prepare_matmul((2, 4, 5), (3, 5, 6)), "MatMul: b does not fit a; expected batches that broadcast with [2], got [3]."),
-        (lambda: prepare_matmul((5,), (5, 6)), "MatMul: a has a wrong shape; expected 2 to 12 sizes, got [5]."),
-        (lambda: prepare_matmul((4, 5), (5, 6), operator="Dense").call([np.zeros((4, 5), np.float32)]), "Dense: wrong number of arrays; expected a, b, got 1."),
-        (lambda: prepare_matmul((4, 5), (5, 6)).call([np.zeros((4, 5), np.float32), np.zeros((5, 7), np.float32)]), "MatMul: b does not fit; expected float32 [5, 6], got float32 [5, 7]."),
-        (lambda: prepare_matmul((4, 5), (5, 6)).call([np.zeros((4, 5)), np.zeros((5, 6), np.float32)]), "MatMul: a does not fit; expected float32 [4, 5], got float64 [4, 5]."),
-        (lambda: prepare_matmul((4, 5), (5, 6)).call([[1], [2]]), "MatMul: a does not fit; expected float32 [4, 5], got list."),
-        (lambda: prepare_matmul((2, 1), (1, 2)).call([np.zeros((2, 1), np.float32), np.zeros((1, 2), np.float32)], [np.zeros((2, 2), np.float32).T]), "MatMul: the result y cannot be written to; expected a dense array that can be written, got one with strides (4, 8)."),
+        (
+            lambda: prepare_matmul((4, 5), (6, 3)),
+            "MatMul: b does not fit a; expected 5 rows of b, as a has columns, got 6: a [4, 5], b [6, 3].",
+        ),
+        (
+            lambda: prepare_matmul((4, 5), (4, 3), transpose_b=True),
+            "MatMul: b does not fit a; expected 5 rows of b",
+        ),
+        (
+            lambda: prepare_matmul((2, 4, 5), (3, 5, 6)),
+            "MatMul: b does not fit a; expected batches that broadcast with [2], got [3].",
+        ),
+        (
+            lambda: prepare_matmul((5,), (5, 6)),
+            "MatMul: a has a wrong shape; expected 2 to 12 sizes, got [5].",
+        ),
+        (
+            lambda: prepare_matmul((4, 5), (5, 6), operator="Dense").call(
+                [np.zeros((4, 5), np.float32)]
+            ),
+            "Dense: wrong number of arrays; expected a, b, got 1.",
+        ),
+        (
+            lambda: prepare_matmul((4, 5), (5, 6)).call(
+                [np.zeros((4, 5), np.float32), np.zeros((5, 7), np.float32)]
+            ),
+            "MatMul: b does not fit; expected float32 [5, 6], got float32 [5, 7].",
+        ),
+        (
+            lambda: prepare_matmul((4, 5), (5, 6)).call(
+                [np.zeros((4, 5)), np.zeros((5, 6), np.float32)]
+            ),
+            "MatMul: a does not fit; expected float32 [4, 5], got float64 [4, 5].",
+        ),
+        (
+            lambda: prepare_matmul((4, 5), (5, 6)).call([[1], [2]]),
+            "MatMul: a does not fit; expected float32 [4, 5], got list.",
+        ),
+        (
+            lambda: prepare_matmul((2, 1), (1, 2)).call(
+                [np.zeros((2, 1), np.float32), np.zeros((1, 2), np.float32)],
+                [np.zeros((2, 2), np.float32).T],
+            ),
+            "MatMul: the result y cannot be written to; expected a dense array that can be written, got one with strides (4, 8).",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_does_not_fit(call: Any, words: str) -> None:
     assert words in message(call)
 
@@ -248,7 +341,9 @@ def test_a_file_that_is_none(content: bytes | None, tmp_path: Path) -> None:
 @needs_onednn
 def test_another_version_is_not_called(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(own, "VERSIONS", ((2, 0), (2, 6)))
-    with pytest.raises(MissingError, match=r"expected a version from 2\.0 to 2\.6 .* got version 3\."):  # fmt: skip
+    with pytest.raises(
+        MissingError, match=r"expected a version from 2\.0 to 2\.6 .* got version 3\."
+    ):
         own.load(library_path.find())
 
 
@@ -257,7 +352,9 @@ def test_a_wrong_result_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     from custom_ops.onednn import self_test
 
     library = found_library()
-    monkeypatch.setattr("custom_ops.onednn.im2col.columns", lambda sizes, x: np.ones((3, 1, 144, 72), np.float32))  # fmt: skip
+    monkeypatch.setattr(
+        "custom_ops.onednn.im2col.columns", lambda sizes, x: np.ones((3, 1, 144, 72), np.float32)
+    )
     with pytest.raises(CompileError, match="oneDNN gave a wrong result in a trial"):
         self_test.try_out(library)
 
@@ -265,7 +362,9 @@ def test_a_wrong_result_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
 @needs_onednn
 def test_a_failure_inside_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     prepared = prepare_matmul((3, 4), (4, 5))
-    failing = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(lambda state, buffers: 1)  # fmt: skip
+    failing = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(
+        lambda state, buffers: 1
+    )
     monkeypatch.setattr("custom_ops.onednn.prepared_operator._function", lambda address: failing)
     a, b = arrays(9, (3, 4), (4, 5))
     with pytest.raises(FusionError, match="MatMul failed in oneDNN; got out of memory"):
@@ -275,5 +374,8 @@ def test_a_failure_inside_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_little_work_is_not_shared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(environment, "threads", lambda: 4)
     asked = [(None, 10_000, 100), (None, 10**9, 100), (None, 100, 10**7), (3, 10_000, 100)]
-    found = [checked_threads("MatMul", threads, operations=operations, elements=elements) for threads, operations, elements in asked]  # fmt: skip
+    found = [
+        checked_threads("MatMul", threads, operations=operations, elements=elements)
+        for threads, operations, elements in asked
+    ]
     assert found == [1, 4, 4, 3]

@@ -40,15 +40,33 @@ SHAPES = [
 @cases("turned", [(False, False), (True, False), (False, True), (True, True)])
 @cases("a_shape, b_shape", SHAPES)
 @cases("lowering", LOWERINGS)
-def test_products(a_shape: tuple[int, ...], b_shape: tuple[int, ...], turned: tuple[bool, bool], dtype: str, lowering: str) -> None:  # fmt: skip
+def test_products(
+    a_shape: tuple[int, ...],
+    b_shape: tuple[int, ...],
+    turned: tuple[bool, bool],
+    dtype: str,
+    lowering: str,
+) -> None:
     a, b = arrays(1, a_shape, b_shape, dtype=DTYPES[dtype])
-    given = [np.ascontiguousarray(item.swapaxes(-1, -2)) if turn else item for item, turn in zip((a, b), turned, strict=True)]  # fmt: skip
-    prepared = prepare_matmul(given[0].shape, given[1].shape, dtype=dtype, transpose_a=turned[0], transpose_b=turned[1], lowering=lowering)  # fmt: skip
+    given = [
+        np.ascontiguousarray(item.swapaxes(-1, -2)) if turn else item
+        for item, turn in zip((a, b), turned, strict=True)
+    ]
+    prepared = prepare_matmul(
+        given[0].shape,
+        given[1].shape,
+        dtype=dtype,
+        transpose_a=turned[0],
+        transpose_b=turned[1],
+        lowering=lowering,
+    )
     (found,) = prepared.call(given)
     wide = a.astype(np.float64), b.astype(np.float64)
     error = np.abs(found.astype(np.float64) - wide[0] @ wide[1])
     assert found.dtype == DTYPES[dtype]
-    np.testing.assert_array_less(error, TOLERANCE[dtype] * (np.abs(wide[0]) @ np.abs(wide[1])) + 1e-30)  # fmt: skip
+    np.testing.assert_array_less(
+        error, TOLERANCE[dtype] * (np.abs(wide[0]) @ np.abs(wide[1])) + 1e-30
+    )
 
 
 HEADS = [(), ("a",), ("b",), ("y",), ("a", "b"), ("a", "b", "y")]
@@ -70,36 +88,69 @@ SIZES = [
 @cases("heads", HEADS)
 @cases("lowering", LOWERINGS)
 @cases("sizes", SIZES)
-def test_heads_behind_tokens(heads: tuple[str, ...], turned: tuple[int, int, int], dtype: str, lowering: str, sizes: tuple[int, ...]) -> None:  # fmt: skip
+def test_heads_behind_tokens(
+    heads: tuple[str, ...],
+    turned: tuple[int, int, int],
+    dtype: str,
+    lowering: str,
+    sizes: tuple[int, ...],
+) -> None:
     def as_it_lies(name: str, array: np.ndarray) -> np.ndarray:
         array = array.swapaxes(2, 3) if turned["aby".index(name)] else array
         return np.ascontiguousarray(array.swapaxes(1, 2) if name in heads else array)
 
     batch, count, rows, inner, columns = sizes
-    a, b = arrays(4, (batch, count, rows, inner), (batch, count, inner, columns), dtype=DTYPES[dtype])  # fmt: skip
+    a, b = arrays(
+        4, (batch, count, rows, inner), (batch, count, inner, columns), dtype=DTYPES[dtype]
+    )
     given = [as_it_lies("a", a), as_it_lies("b", b)]
-    transposed = dict(zip(("transpose_a", "transpose_b", "transpose_y"), map(bool, turned), strict=True))  # fmt: skip
-    prepared = prepare_matmul(given[0].shape, given[1].shape, dtype=dtype, heads_third=heads, lowering=lowering, **transposed)  # fmt: skip
+    transposed = dict(
+        zip(("transpose_a", "transpose_b", "transpose_y"), map(bool, turned), strict=True)
+    )
+    prepared = prepare_matmul(
+        given[0].shape,
+        given[1].shape,
+        dtype=dtype,
+        heads_third=heads,
+        lowering=lowering,
+        **transposed,
+    )
     wide = a.astype(np.float64), b.astype(np.float64)
-    wanted, scale = (as_it_lies("y", one) for one in (wide[0] @ wide[1], np.abs(wide[0]) @ np.abs(wide[1])))  # fmt: skip
+    wanted, scale = (
+        as_it_lies("y", one) for one in (wide[0] @ wide[1], np.abs(wide[0]) @ np.abs(wide[1]))
+    )
     held = np.full(wanted.size + 512, 7, DTYPES[dtype])
     found = held[256:-256].reshape(wanted.shape)
     prepared.call(given, [found])
-    np.testing.assert_array_less(np.abs(found.astype(np.float64) - wanted), TOLERANCE[dtype] * scale + 1e-30)  # fmt: skip
+    np.testing.assert_array_less(
+        np.abs(found.astype(np.float64) - wanted), TOLERANCE[dtype] * scale + 1e-30
+    )
     assert (held[:256] == 7).all() and (held[-256:] == 7).all()
 
 
 @cases("residual", [False, True])
-@cases("shapes", [((9, 5), (5, 7)), ((2, 9, 5), (2, 5, 7)), ((2, 3, 9, 5), (5, 7))])  # fmt: skip
+@cases("shapes", [((9, 5), (5, 7)), ((2, 9, 5), (2, 5, 7)), ((2, 3, 9, 5), (5, 7))])
 @cases("lowering", LOWERINGS)
-def test_a_transposed_result_with_what_follows(shapes: tuple[tuple[int, ...], ...], residual: bool, lowering: str) -> None:  # fmt: skip
+def test_a_transposed_result_with_what_follows(
+    shapes: tuple[tuple[int, ...], ...], residual: bool, lowering: str
+) -> None:
     a, b, bias = arrays(5, *shapes, (7,))
     wide = [item.astype(np.float64) for item in (a, b, bias)]
     sums = (wide[0] @ wide[1] + wide[2]).swapaxes(-1, -2)
     before = arrays(6, sums.shape)
-    prepared = prepare_matmul(a.shape, b.shape, transpose_y=True, bias=True, residual=residual, activation="relu", lowering=lowering)  # fmt: skip
+    prepared = prepare_matmul(
+        a.shape,
+        b.shape,
+        transpose_y=True,
+        bias=True,
+        residual=residual,
+        activation="relu",
+        lowering=lowering,
+    )
     (found,) = prepared.call([a, b, bias, *(before if residual else [])])
-    np.testing.assert_allclose(found, np.maximum(sums + (before[0] if residual else 0), 0), rtol=1e-5, atol=1e-5)  # fmt: skip
+    np.testing.assert_allclose(
+        found, np.maximum(sums + (before[0] if residual else 0), 0), rtol=1e-5, atol=1e-5
+    )
 
 
 @cases(
@@ -112,8 +163,10 @@ def test_a_transposed_result_with_what_follows(shapes: tuple[tuple[int, ...], ..
         (((2, 3, 4, 5), (2, 3, 5, 6)), {"heads_third": ("y",), "bias": True}),
         (((2, 3, 4, 5), (2, 3, 5, 6)), {"heads_third": ("y",), "residual": True}),
     ],
-)  # fmt: skip
-def test_heads_where_onednn_is_wrong_are_refused(shapes: tuple[tuple[int, ...], ...], more: dict[str, Any]) -> None:  # fmt: skip
+)
+def test_heads_where_onednn_is_wrong_are_refused(
+    shapes: tuple[tuple[int, ...], ...], more: dict[str, Any]
+) -> None:
     with pytest.raises(InputError, match="heads_third"):
         prepare_matmul(*shapes, **more)
 
@@ -129,20 +182,35 @@ def test_heads_where_onednn_is_wrong_are_refused(shapes: tuple[tuple[int, ...], 
         ("leaky_relu", lambda x: np.where(x > 0, x, 0.2 * x)),
         ("silu", lambda x: x * special.expit(x)),
         ("gelu", lambda x: x * special.ndtr(x)),
-        ("gelu_tanh", lambda x: 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))),
+        (
+            "gelu_tanh",
+            lambda x: 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))),
+        ),
     ],
-)  # fmt: skip
+)
 @cases("lowering", LOWERINGS)
-def test_what_follows(activation: str, formula: Any, residual: bool, rank: int, dtype: str, lowering: str) -> None:  # fmt: skip
+def test_what_follows(
+    activation: str, formula: Any, residual: bool, rank: int, dtype: str, lowering: str
+) -> None:
     shapes = [(2, 33, 16), (2, 16, 40), (40,), (2, 33, 40)]
     shapes = [shape[-rank:] for shape in shapes]
     a, b, bias, before = arrays(2, *shapes, dtype=DTYPES[dtype])
-    prepared = prepare_matmul(a.shape, b.shape, dtype=dtype, bias=True, residual=residual, activation=activation, lowering=lowering)  # fmt: skip
+    prepared = prepare_matmul(
+        a.shape,
+        b.shape,
+        dtype=dtype,
+        bias=True,
+        residual=residual,
+        activation=activation,
+        lowering=lowering,
+    )
     (found,) = prepared.call([a, b, bias, *([before] if residual else [])])
     wide = [item.astype(np.float64) for item in (a, b, bias, before)]
     sums = wide[0] @ wide[1] + wide[2] + (wide[3] if residual else 0)
     scale = np.abs(wide[0]) @ np.abs(wide[1]) + 2
-    np.testing.assert_array_less(np.abs(found.astype(np.float64) - formula(sums)), TOLERANCE[dtype] * scale)  # fmt: skip
+    np.testing.assert_array_less(
+        np.abs(found.astype(np.float64) - formula(sums)), TOLERANCE[dtype] * scale
+    )
 
 
 @cases("lowering", LOWERINGS)
@@ -150,13 +218,17 @@ def test_weights_changed_in_place_are_seen(lowering: str) -> None:
     a, b = arrays(3, (8, 16), (16, 24))
     prepared = prepare_matmul(a.shape, b.shape, lowering=lowering)
     for _ in range(3):
-        np.testing.assert_allclose(prepared.call([a, b])[0], a.astype(np.float64) @ b, rtol=1e-4, atol=1e-5)  # fmt: skip
+        np.testing.assert_allclose(
+            prepared.call([a, b])[0], a.astype(np.float64) @ b, rtol=1e-4, atol=1e-5
+        )
         b[3, 4] += 1
 
 
-@cases("a_shape, b_shape", [((0, 4), (4, 3)), ((2, 4), (4, 0)), ((0, 2, 4), (0, 4, 3))])  # fmt: skip
+@cases("a_shape, b_shape", [((0, 4), (4, 3)), ((2, 4), (4, 0)), ((0, 2, 4), (0, 4, 3))])
 @cases("lowering", LOWERINGS)
-def test_nothing_to_compute(a_shape: tuple[int, ...], b_shape: tuple[int, ...], lowering: str) -> None:  # fmt: skip
+def test_nothing_to_compute(
+    a_shape: tuple[int, ...], b_shape: tuple[int, ...], lowering: str
+) -> None:
     prepared = prepare_matmul(a_shape, b_shape, activation="relu", lowering=lowering)
     (found,) = prepared.call([np.zeros(a_shape, np.float32), np.zeros(b_shape, np.float32)])
     assert found.shape == (np.zeros(a_shape) @ np.zeros(b_shape)).shape

@@ -38,14 +38,18 @@ CASES: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = {
     "1x1, stride 2": ((2, 64, 56, 56), (32, 64, 1, 1), {"stride": 2}),
     "stride 3, rows unused": ((2, 16, 75, 74), (16, 16, 3, 3), {"stride": 3}),
     "dilation": ((2, 16, 40, 40), (16, 16, 3, 3), {"padding": 4, "dilation": (4, 2)}),
-    "unlike on all sides": ((2, 16, 30, 41), (16, 16, 3, 2), {"padding": (2, 0, 1, 3), "stride": (2, 1)}),
+    "unlike on all sides": (
+        (2, 16, 30, 41),
+        (16, 16, 3, 2),
+        {"padding": (2, 0, 1, 3), "stride": (2, 1)},
+    ),
     "same, even": ((2, 16, 64, 64), (16, 16, 3, 3), {"padding": "same", "stride": 2}),
     "groups": ((2, 32, 32, 32), (32, 16, 3, 3), {"padding": 1, "groups": 2}),
     "depthwise": ((2, 16, 32, 32), (16, 1, 3, 3), {"padding": 1, "groups": 16}),
     "one channel out": ((2, 16, 32, 32), (1, 16, 1, 1), {}),
     "odd channels": ((2, 19, 32, 32), (21, 19, 3, 3), {"padding": 1}),
     "padding alone under a row": ((1, 16, 6, 400), (16, 16, 3, 3), {"padding": (4, 4, 1, 1)}),
-}  # fmt: skip
+}
 
 
 def away(found: np.ndarray, exact: np.ndarray) -> float:
@@ -64,12 +68,16 @@ def drawn(case: str, dtype: Any = np.float32) -> tuple[np.ndarray, np.ndarray]:
 def exact_of(case: str, x: np.ndarray, grad: np.ndarray) -> list[np.ndarray]:
     x_shape, weight_shape, given = CASES[case]
     sizes = geometry("", x_shape, weight_shape, **given)
-    return im2col.backward(sizes, ("weight", "bias"), grad.astype(np.float64), x=x.astype(np.float64))  # fmt: skip
+    return im2col.backward(
+        sizes, ("weight", "bias"), grad.astype(np.float64), x=x.astype(np.float64)
+    )
 
 
 def prepared(case: str, **more: Any) -> Any:
     x_shape, weight_shape, given = CASES[case]
-    return prepare_conv2d_backward(x_shape, weight_shape, wanted=("weight", "bias"), lowering="onednn", **given, **more)  # fmt: skip
+    return prepare_conv2d_backward(
+        x_shape, weight_shape, wanted=("weight", "bias"), lowering="onednn", **given, **more
+    )
 
 
 @pytest.fixture
@@ -97,20 +105,27 @@ def test_every_geometry(case: str, in_one: Any) -> None:
         assert away(one, right) <= max(1.2 * away(whole, right), 2e-7)
 
 
-@cases("case", ["few channels", "rows", "several images a piece", "same, even"])  # fmt: skip
+@cases("case", ["few channels", "rows", "several images a piece", "same, even"])
 def test_nearer_than_one_sum(case: str, in_one: Any) -> None:
     x, grad = drawn(case)
     weight, _ = exact_of(case, x, grad)
-    assert away(prepared(case).call((grad, x))[0], weight) < 0.7 * away(in_one(case, grad, x)[0], weight)  # fmt: skip
+    assert away(prepared(case).call((grad, x))[0], weight) < 0.7 * away(
+        in_one(case, grad, x)[0], weight
+    )
 
 
 @cases("last", [("x",), ("grad",), ("x", "grad")])
 @cases("case", ["few channels", "rows", "groups", "a rest of images", "1x1, stride 2"])
 def test_channels_last(case: str, last: tuple[str, ...]) -> None:
     x, grad = drawn(case)
-    turned = [np.ascontiguousarray(one.transpose(0, 2, 3, 1)) if name in last else one for name, one in (("grad", grad), ("x", x))]  # fmt: skip
+    turned = [
+        np.ascontiguousarray(one.transpose(0, 2, 3, 1)) if name in last else one
+        for name, one in (("grad", grad), ("x", x))
+    ]
     assert turned[1].shape == lying(x.shape, "x" in last)
-    for one, right in zip(prepared(case, channels_last=last).call(turned), exact_of(case, x, grad), strict=True):  # fmt: skip
+    for one, right in zip(
+        prepared(case, channels_last=last).call(turned), exact_of(case, x, grad), strict=True
+    ):
         assert away(one, right) < 8e-7
 
 
@@ -135,7 +150,9 @@ def test_many_callers_at_once() -> None:
     x, grad = drawn("rows")
     alone = [plan.call((grad * factor, x)) for factor in range(1, 9)]
     with ThreadPoolExecutor(8) as pool:
-        together = list(pool.map(lambda factor: plan.call((grad * np.float32(factor), x)), [*range(1, 9)] * 4))  # fmt: skip
+        together = list(
+            pool.map(lambda factor: plan.call((grad * np.float32(factor), x)), [*range(1, 9)] * 4)
+        )
     for number, made in enumerate(together):
         assert np.array_equal(made[0], alone[number % 8][0])
 
@@ -156,7 +173,12 @@ def test_pieces_cover_the_result_once(case: str) -> None:
 def test_no_pieces_where_they_bring_nothing() -> None:
     assert not pieces(geometry("", (2, 64, 7, 7), (64, 64, 3, 3), padding=1), 2)
     assert not pieces(geometry("", (2, 64, 16, 16), (64, 64, 3, 3), padding=1), 16)
-    assert not pieces(geometry("", *CASES["padding alone under a row"][:2], **CASES["padding alone under a row"][2]), 2)  # fmt: skip
+    assert not pieces(
+        geometry(
+            "", *CASES["padding alone under a row"][:2], **CASES["padding alone under a row"][2]
+        ),
+        2,
+    )
 
 
 def test_weights_of_one_place_are_products_of_images_as_they_lie() -> None:

@@ -17,7 +17,11 @@ QUERIES, KEYS = 150, 210
 
 def arrays(dtype="float64", heads=4, shared=2, width=24, value_width=20, seed=0):
     rng = np.random.default_rng(seed)
-    shapes = (2, heads, QUERIES, width), (2, heads // shared, KEYS, width), (2, heads // shared, KEYS, value_width)  # fmt: skip
+    shapes = (
+        (2, heads, QUERIES, width),
+        (2, heads // shared, KEYS, width),
+        (2, heads // shared, KEYS, value_width),
+    )
     made = [rng.standard_normal(shape).astype(dtype_of(dtype).numpy) for shape in shapes]
     return [*made, rng.standard_normal((*shapes[0][:3], value_width)).astype(made[0].dtype)]
 
@@ -27,9 +31,12 @@ def mask_of(kind: str, dtype: str):
     if kind == "none":
         return None
     shape = {
-        "keys": (2, 1, 1, KEYS), "full": (2, 4, QUERIES, KEYS), "two": (QUERIES, KEYS), "queries": (QUERIES, 1),
+        "keys": (2, 1, 1, KEYS),
+        "full": (2, 4, QUERIES, KEYS),
+        "two": (QUERIES, KEYS),
+        "queries": (QUERIES, 1),
         "heads": (4, 1, KEYS),
-    }[kind.split()[0]]  # fmt: skip
+    }[kind.split()[0]]
     left_out = rng.random(shape) < 0.4
     if "bool" in kind:
         return left_out
@@ -59,20 +66,35 @@ def close(got, want, dtype):
     np.testing.assert_array_less(np.abs(got - want), TOLERANCE[dtype] * (1 + np.abs(want)) + 1e-300)
 
 
-KINDS = ("none", "keys bool", "keys", "full bool", "full", "two bool", "two", "queries bool", "heads")  # fmt: skip
+KINDS = (
+    "none",
+    "keys bool",
+    "keys",
+    "full bool",
+    "full",
+    "two bool",
+    "two",
+    "queries bool",
+    "heads",
+)
 DTYPES = ("float32", "float16", "bfloat16", "float64")
 
 
 @cases(
     "kind, is_causal, dtype",
     [
-        pytest.param(kind, is_causal, dtype, marks=() if is_causal == number % 2 and place == number % 3 else FULL)
+        pytest.param(
+            kind,
+            is_causal,
+            dtype,
+            marks=() if is_causal == number % 2 and place == number % 3 else FULL,
+        )
         for number, kind in enumerate(KINDS)
         for is_causal in (False, True)
         for place, dtype in enumerate(DTYPES)
     ],
     sample=6,
-)  # fmt: skip
+)
 def test_numbers_and_gradients(kind, is_causal, dtype):
     q, k, v, grad = arrays(dtype)
     mask = mask_of(kind, dtype)
@@ -157,16 +179,31 @@ Q, K = (2, 4, 5, 8), (2, 2, 6, 8)
     "given, words",
     [
         (shapes((2, 4, 5), K, K), "q has another number of dimensions; expected four: BNSD"),
-        (shapes(Q, (2, 3, 6, 8), (2, 3, 6, 8)), "k does not fit q; expected batch 2, width 8 and a number of heads that divides 4"),
+        (
+            shapes(Q, (2, 3, 6, 8), (2, 3, 6, 8)),
+            "k does not fit q; expected batch 2, width 8 and a number of heads that divides 4",
+        ),
         (shapes(Q, (2, 2, 6, 7), K), "k does not fit q"),
-        (shapes((2, 4, 5, 0), (2, 2, 6, 0), (2, 2, 6, 0)), "q has a width that no scale follows from; expected a width of 1 or more, or scale"),
+        (
+            shapes((2, 4, 5, 0), (2, 2, 6, 0), (2, 2, 6, 0)),
+            "q has a width that no scale follows from; expected a width of 1 or more, or scale",
+        ),
         (shapes(Q, K, (2, 2, 7, 8)), "v does not fit k"),
-        (shapes(Q, K, K, (3, 6)), "mask does not fit; expected a shape that broadcasts to (2, 4, 5, 6)"),
-        (shapes(Q, K, K, (6,), dtype="int32"), "q has another dtype; expected float16, bfloat16, float32, float64, got int32"),
-        ([*shapes(Q, K, K), np.zeros(6)], "mask has another dtype; expected bool or float32, got float64"),
+        (
+            shapes(Q, K, K, (3, 6)),
+            "mask does not fit; expected a shape that broadcasts to (2, 4, 5, 6)",
+        ),
+        (
+            shapes(Q, K, K, (6,), dtype="int32"),
+            "q has another dtype; expected float16, bfloat16, float32, float64, got int32",
+        ),
+        (
+            [*shapes(Q, K, K), np.zeros(6)],
+            "mask has another dtype; expected bool or float32, got float64",
+        ),
         ([*shapes(Q, K), np.zeros(K)], "v has another dtype than q; expected float32, got float64"),
     ],
-)  # fmt: skip
+)
 def test_what_does_not_fit(given, words):
     with pytest.raises(InputError) as caught:
         ScaledDotProductAttention().forward(*given)

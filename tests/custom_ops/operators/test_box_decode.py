@@ -22,7 +22,12 @@ def predictions(seed=0):
 @cases("float16_inside", [True, False])
 def test_numbers(float16_inside, version):
     x = predictions()
-    values = {"anchors": ANCHORS, "stride": 16, "version": version, "float16_inside": float16_inside}  # fmt: skip
+    values = {
+        "anchors": ANCHORS,
+        "stride": 16,
+        "version": version,
+        "float16_inside": float16_inside,
+    }
     boxes, scores = BoxDecode(**values).forward(x)
     want = formula(x.astype(np.float64), **values)
     tolerance = 2.0**-11 if float16_inside else 3e-7
@@ -56,12 +61,20 @@ def test_inside_mindspore(mode, version, full):
 
 
 def test_what_does_not_fit():
-    with pytest.raises(InputError, match=r"BoxDecode: x has another shape; expected \(images, height, width, 3 anchors, 5 \+ classes\), got \(2, 7, 5, 2, 9\)"):  # fmt: skip
+    with pytest.raises(
+        InputError,
+        match=r"BoxDecode: x has another shape; expected \(images, height, width, 3 anchors, 5 \+ classes\), got \(2, 7, 5, 2, 9\)",
+    ):
         BoxDecode(ANCHORS, 16).forward(predictions()[:, :, :, :2])
     with pytest.raises(InputError, match="BoxDecode: unknown version; expected v3 or v5, got 'v9'"):
         BoxDecode(ANCHORS, 16, "v9").forward(predictions())
     for anchor in ((1, 2, 3), 5, ("a", 1)):
-        with pytest.raises(InputError, match="BoxDecode: an anchor is no pair of numbers; expected width and height, got"):  # fmt: skip
+        with pytest.raises(
+            InputError,
+            match="BoxDecode: an anchor is no pair of numbers; expected width and height, got",
+        ):
             BoxDecode([(8, 16), anchor], 16)
-    with pytest.raises(InputError, match="BoxDecode: stride is no number; expected a number, got 'a'"):  # fmt: skip
+    with pytest.raises(
+        InputError, match="BoxDecode: stride is no number; expected a number, got 'a'"
+    ):
         BoxDecode(ANCHORS, "a")

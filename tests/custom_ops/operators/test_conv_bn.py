@@ -126,7 +126,11 @@ def near(got, want, tolerance=1e-4):
     "mode, kind, has_bias, train",
     [
         pytest.param(
-            mode, kind, has_bias, train, id=f"{name}-{kind}-bias {has_bias}-train {train}",
+            mode,
+            kind,
+            has_bias,
+            train,
+            id=f"{name}-{kind}-bias {has_bias}-train {train}",
             marks=() if (name, kind, has_bias, train) in QUICK else FULL,
         )
         for mode, name in zip(MODES, MODE_NAMES, strict=True)
@@ -135,7 +139,7 @@ def near(got, want, tolerance=1e-4):
         for train in (False, True)
     ],
     per_item=12,
-)  # fmt: skip
+)
 def test_in_the_place_of_three_cells(mode, kind, has_bias, train):
     ms.set_context(mode=mode)
     theirs = Theirs(KINDS[kind], has_bias)
@@ -212,7 +216,9 @@ def test_a_new_one_trains(full):
         "bn.beta",
     ], names
     net.set_train()
-    step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), nn.Momentum(net.trainable_params(), 0.1, 0.9))  # fmt: skip
+    step = nn.TrainOneStepCell(
+        nn.WithLossCell(net, nn.MSELoss()), nn.Momentum(net.trainable_params(), 0.1, 0.9)
+    )
     rng = np.random.default_rng(0)
     x, y = (Tensor(rng.random(shape).astype(np.float32)) for shape in ((4, 3, 6, 6), (4, 4, 6, 6)))
     losses = [float(step(x, y).asnumpy()) for _ in range(10 if full else 5)]

@@ -74,12 +74,19 @@ def test_a_product_ends_with_its_activation():
         (lambda: custom_ops.Dense(2, 2, activation="tanh").forward(X), "on arrays"),
         (lambda: custom_ops.MatMulBiasReLU(2, 2, activation="gelu"), "it has another activation"),
         (lambda: custom_ops.LinearResidual(2, 2, activation="relu"), "it has another activation"),
-        (lambda: custom_ops.MatMulBiasReLU.from_cells(nn.Dense(2, 2, activation="tanh")), "it has another"),
-        (lambda: custom_ops.LayerNormLinear.from_cells(nn.LayerNorm((2,)), nn.Dense(2, 2, activation="tanh")),
-         "the dense layer has an activation"),
+        (
+            lambda: custom_ops.MatMulBiasReLU.from_cells(nn.Dense(2, 2, activation="tanh")),
+            "it has another",
+        ),
+        (
+            lambda: custom_ops.LayerNormLinear.from_cells(
+                nn.LayerNorm((2,)), nn.Dense(2, 2, activation="tanh")
+            ),
+            "the dense layer has an activation",
+        ),
         (lambda: functional.dense(X, X, activation="tanh"), "dense: activation is unknown"),
     ],
-)  # fmt: skip
+)
 def test_other_activations_are_refused(make, said):
     with pytest.raises(InputError, match=said):
         make()
@@ -92,7 +99,10 @@ def test_the_activation_of_the_operator_may_be_named():
 
 @cases("has_bias", [False, True])
 def test_dense_as_a_function(has_bias):
-    weight, bias = RNG.standard_normal((6, 8)).astype(np.float32), RNG.standard_normal(6).astype(np.float32)  # fmt: skip
+    weight, bias = (
+        RNG.standard_normal((6, 8)).astype(np.float32),
+        RNG.standard_normal(6).astype(np.float32),
+    )
     given = [ms.Tensor(one) for one in (X, weight, bias)[: 2 + has_bias]]
     want = np.maximum(X @ weight.T + (bias if has_bias else 0), 0)
     for mode in (ms.GRAPH_MODE, ms.PYNATIVE_MODE):
@@ -121,8 +131,9 @@ class Loss(nn.Cell):
 
 
 QUICK = {
-    ("pynative", "indices", "mean", "composite"), ("pynative", "shares", "sum", "native"),
-}  # fmt: skip
+    ("pynative", "indices", "mean", "composite"),
+    ("pynative", "shares", "sum", "native"),
+}
 """The rows of the cross entropy that ``make test`` takes: compiling a graph takes seconds."""
 
 
@@ -130,7 +141,11 @@ QUICK = {
     "mode, labels, reduction, smoothing, route",
     [
         pytest.param(
-            mode, labels, *how, route, id=f"{name}-{of}-{how[0]}-{route}",
+            mode,
+            labels,
+            *how,
+            route,
+            id=f"{name}-{of}-{how[0]}-{route}",
             marks=() if (name, of, how[0], route) in QUICK else FULL,
         )
         for mode, name in zip(MODES, MODE_NAMES, strict=True)
@@ -139,7 +154,7 @@ QUICK = {
         for route in ("native", "composite")
     ],
     per_item=12,
-)  # fmt: skip
+)
 def test_cross_entropy_is_that_of_mindspore(mode, labels, reduction, smoothing, route):
     ignored = {"ignore_index": 3, "reduction": reduction, "label_smoothing": smoothing}
     weight = ms.Tensor(WEIGHT)

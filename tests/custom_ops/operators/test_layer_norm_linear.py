@@ -46,7 +46,9 @@ def test_in_the_place_of_two_cells(has_bias, mode):
 
 
 def test_axes_that_do_not_fit():
-    with pytest.raises(InputError, match="the normalisation is of other axes; expected the last one, of 24"):  # fmt: skip
+    with pytest.raises(
+        InputError, match="the normalisation is of other axes; expected the last one, of 24"
+    ):
         LayerNormLinear.from_cells(nn.LayerNorm((12,)), nn.Dense(24, 17))
     with pytest.raises(InputError, match="weight does not fit x"):
         LayerNormLinear(4, 3).forward(np.zeros((2, 5), np.float32))

@@ -21,7 +21,9 @@ def floats(*shape, seed=0):
 
 @cases("kind", KINDS)
 def test_sizes_that_do_not_fit(kind):
-    with pytest.raises(InputError, match=rf"{kind}: weight does not fit x; expected \(channels out, 5\)"):  # fmt: skip
+    with pytest.raises(
+        InputError, match=rf"{kind}: weight does not fit x; expected \(channels out, 5\)"
+    ):
         getattr(custom_ops, kind)(4, 3).forward(floats(2, 5))
     with pytest.raises(InputError, match=rf"{kind}: bias does not fit; expected \(3,\) float32"):
         getattr(custom_ops, kind)(4, 3).forward(floats(2, 4), floats(3, 4), floats(4))
@@ -31,7 +33,9 @@ def test_gelu_with_erf():
     from custom_ops.core.arrays import computation_of, sorted_attributes
 
     arrays = floats(5, 8), floats(3, 8, seed=1), floats(3, seed=2)
-    got = computation_of(MATMUL_BIAS_GELU, sorted_attributes(MATMUL_BIAS_GELU, {"activation": "gelu"}))(*arrays)  # fmt: skip
+    got = computation_of(
+        MATMUL_BIAS_GELU, sorted_attributes(MATMUL_BIAS_GELU, {"activation": "gelu"})
+    )(*arrays)
     wide = [one.astype(np.float64) for one in arrays]
     close(got, MATMUL_BIAS_GELU.formula(*wide, activation="gelu", lowering="auto"), "float32")
     tanh = run(MATMUL_BIAS_GELU, {}, *arrays)[0]

@@ -53,7 +53,9 @@ def test_the_definition(seed, class_aware, dtype):
 
 def test_of_equal_scores_the_lower_box_then_the_lower_class():
     boxes = np.repeat(np.float32([[[0, 0, 1, 1], [5, 5, 6, 6]]]), 2, 1)
-    _, _, classes, indices, counts = NMS(max_output=6).forward(boxes, np.ones((1, 4, 2), np.float32))  # fmt: skip
+    _, _, classes, indices, counts = NMS(max_output=6).forward(
+        boxes, np.ones((1, 4, 2), np.float32)
+    )
     np.testing.assert_array_equal(indices, [[0, 0, 2, 2, -1, -1]])
     np.testing.assert_array_equal(classes, [[0, 1, 0, 1, -1, -1]])
     np.testing.assert_array_equal(counts, [4])
@@ -68,7 +70,9 @@ def test_inside_mindspore(mode, route, class_aware):
     ms.set_context(mode=ms.GRAPH_MODE if mode == "graph" else ms.PYNATIVE_MODE)
     boxes, scores = detections(0, "float32")
     cell = NMS(0.5, 0.3, 9, class_aware, route)
-    for one, other in zip(cell(ms.Tensor(boxes), ms.Tensor(scores)), cell.forward(boxes, scores), strict=True):  # fmt: skip
+    for one, other in zip(
+        cell(ms.Tensor(boxes), ms.Tensor(scores)), cell.forward(boxes, scores), strict=True
+    ):
         np.testing.assert_array_equal(one.asnumpy(), other)
 
 
@@ -86,15 +90,29 @@ def test_boxes_that_overlap_as_much_as_the_threshold_stay(route):
 @cases(
     "shapes, dtypes, words",
     [
-        (((2, 5, 3), (2, 5, 1)), ("float32",) * 2, "NMS: boxes has another shape; expected (images, boxes, 4)"),
-        (((2, 5, 4), (2, 5)), ("float32",) * 2, "NMS: scores has another shape; expected (images, boxes, classes)"),
+        (
+            ((2, 5, 3), (2, 5, 1)),
+            ("float32",) * 2,
+            "NMS: boxes has another shape; expected (images, boxes, 4)",
+        ),
+        (
+            ((2, 5, 4), (2, 5)),
+            ("float32",) * 2,
+            "NMS: scores has another shape; expected (images, boxes, classes)",
+        ),
         (((2, 5, 4), (2, 6, 1)), ("float32",) * 2, "NMS: scores do not fit boxes"),
-        (((2, 5, 4), (2, 5, 1)), ("float32", "float16"), "NMS: boxes and scores are of one float dtype"),
+        (
+            ((2, 5, 4), (2, 5, 1)),
+            ("float32", "float16"),
+            "NMS: boxes and scores are of one float dtype",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_does_not_fit(shapes, dtypes, words):
     with pytest.raises(InputError) as caught:
-        NMS().forward(*(np.zeros(shape, dtype) for shape, dtype in zip(shapes, dtypes, strict=True)))  # fmt: skip
+        NMS().forward(
+            *(np.zeros(shape, dtype) for shape, dtype in zip(shapes, dtypes, strict=True))
+        )
     assert words in str(caught.value)
 
 

@@ -37,43 +37,82 @@ def _numbers(*shape):
 
 
 CASES = [
-    (layer_norm.LAYER_NORM, (_numbers(2, 3, 4, 5), _numbers(4, 5), _numbers(4, 5)),
-     {"begin_norm_axis": 1, "begin_params_axis": 2, "epsilon": 1e-3}),
-    (layer_norm.LAYER_NORM, (_numbers(2, 3, 4), _numbers(2, 3, 4), _numbers(2, 3, 4)),
-     {"begin_norm_axis": 1, "begin_params_axis": 0}),
+    (
+        layer_norm.LAYER_NORM,
+        (_numbers(2, 3, 4, 5), _numbers(4, 5), _numbers(4, 5)),
+        {"begin_norm_axis": 1, "begin_params_axis": 2, "epsilon": 1e-3},
+    ),
+    (
+        layer_norm.LAYER_NORM,
+        (_numbers(2, 3, 4), _numbers(2, 3, 4), _numbers(2, 3, 4)),
+        {"begin_norm_axis": 1, "begin_params_axis": 0},
+    ),
     (group_norm.GROUP_NORM, (_numbers(2, 6, 5, 3), _numbers(6), _numbers(6)), {"num_groups": 3}),
     (softmax.SOFTMAX, (_numbers(3, 7, 5),), {"axis": 1}),
     (softmax.LOG_SOFTMAX, (_numbers(3, 7, 5),), {"axis": 0}),
-    (rotary_embedding.ROTARY_EMBEDDING, (_numbers(2, 3, 4, 10), _numbers(4, 10), _numbers(4, 10)), {"layout": "interleaved"}),
-    (token_embedding.TOKEN_EMBEDDING, (np.array([[1, 3, 1], [0, 1, 1]], np.int64), _numbers(5, 9)), {"scale": 3.0}),
-    *(
-        (softmax_cross_entropy.SOFTMAX_CROSS_ENTROPY, (_numbers(6, 7), LABELS),
-         {"ignore_index": -1, "reduction": reduction, "label_smoothing": smoothing})
-        for reduction in ("none", "mean", "sum") for smoothing in (0.0, 0.2)
+    (
+        rotary_embedding.ROTARY_EMBEDDING,
+        (_numbers(2, 3, 4, 10), _numbers(4, 10), _numbers(4, 10)),
+        {"layout": "interleaved"},
+    ),
+    (
+        token_embedding.TOKEN_EMBEDDING,
+        (np.array([[1, 3, 1], [0, 1, 1]], np.int64), _numbers(5, 9)),
+        {"scale": 3.0},
     ),
     *(
-        (softmax_cross_entropy.SOFTMAX_CROSS_ENTROPY_WEIGHTED, (_numbers(6, 7), LABELS, RNG.uniform(0.5, 2, 7)),
-         {"ignore_index": -1, "reduction": reduction, "label_smoothing": smoothing})
-        for reduction in ("none", "mean", "sum") for smoothing in (0.0, 0.2)
+        (
+            softmax_cross_entropy.SOFTMAX_CROSS_ENTROPY,
+            (_numbers(6, 7), LABELS),
+            {"ignore_index": -1, "reduction": reduction, "label_smoothing": smoothing},
+        )
+        for reduction in ("none", "mean", "sum")
+        for smoothing in (0.0, 0.2)
     ),
     *(
-        (softmax_cross_entropy_dense.SOFTMAX_CROSS_ENTROPY_DENSE, (_numbers(6, 7), RNG.uniform(0, 1, (6, 7))),
-         {"reduction": reduction, "label_smoothing": 0.1})
+        (
+            softmax_cross_entropy.SOFTMAX_CROSS_ENTROPY_WEIGHTED,
+            (_numbers(6, 7), LABELS, RNG.uniform(0.5, 2, 7)),
+            {"ignore_index": -1, "reduction": reduction, "label_smoothing": smoothing},
+        )
+        for reduction in ("none", "mean", "sum")
+        for smoothing in (0.0, 0.2)
+    ),
+    *(
+        (
+            softmax_cross_entropy_dense.SOFTMAX_CROSS_ENTROPY_DENSE,
+            (_numbers(6, 7), RNG.uniform(0, 1, (6, 7))),
+            {"reduction": reduction, "label_smoothing": 0.1},
+        )
         for reduction in ("none", "mean", "sum")
     ),
     *(
-        (linear_cross_entropy.LINEAR_CROSS_ENTROPY, (_numbers(6, 4), _numbers(7, 4), LABELS),
-         {"ignore_index": -1, "reduction": reduction, "label_smoothing": 0.2})
+        (
+            linear_cross_entropy.LINEAR_CROSS_ENTROPY,
+            (_numbers(6, 4), _numbers(7, 4), LABELS),
+            {"ignore_index": -1, "reduction": reduction, "label_smoothing": 0.2},
+        )
         for reduction in ("none", "mean", "sum")
     ),
     *(
-        (batch_norm.BATCH_NORM_TRAINING, (_numbers(3, 4, 5), _numbers(4), _numbers(4)), {"activation": activation})
+        (
+            batch_norm.BATCH_NORM_TRAINING,
+            (_numbers(3, 4, 5), _numbers(4), _numbers(4)),
+            {"activation": activation},
+        )
         for activation in ("relu", "leaky_relu", "silu")
     ),
-    (batch_norm.BATCH_NORM_TRAINING, (_numbers(3, 5, 4), _numbers(4), _numbers(4)), {"data_format": "NHWC"}),
-    (batch_norm.BATCH_NORM_INFERENCE,
-     (_numbers(3, 4, 5), _numbers(4), _numbers(4), _numbers(4), RNG.uniform(1, 2, 4)), {"activation": "silu"}),
-]  # fmt: skip
+    (
+        batch_norm.BATCH_NORM_TRAINING,
+        (_numbers(3, 5, 4), _numbers(4), _numbers(4)),
+        {"data_format": "NHWC"},
+    ),
+    (
+        batch_norm.BATCH_NORM_INFERENCE,
+        (_numbers(3, 4, 5), _numbers(4), _numbers(4), _numbers(4), RNG.uniform(1, 2, 4)),
+        {"activation": "silu"},
+    ),
+]
 
 
 def several(made):
@@ -163,8 +202,10 @@ def test_chunks_agree_with_the_whole():
 
 
 def test_the_second_gradient_plans_no_kernel(monkeypatch):
-    op = linear_cross_entropy.LinearCrossEntropy(8, 11, RNG.standard_normal((11, 8)).astype(np.float32))  # fmt: skip
-    hidden, labels = _numbers(200, 8).astype(np.float32), RNG.integers(0, 11, 200).astype(np.int32)  # fmt: skip
+    op = linear_cross_entropy.LinearCrossEntropy(
+        8, 11, RNG.standard_normal((11, 8)).astype(np.float32)
+    )
+    hidden, labels = _numbers(200, 8).astype(np.float32), RNG.integers(0, 11, 200).astype(np.int32)
     op.forward(hidden, labels)
     first = op.backward(np.float32(1))
     monkeypatch.setattr(linear_cross_entropy.Kernel, "with_options", None)
@@ -184,29 +225,58 @@ def test_rotary_backward_is_the_rotation_by_the_opposite_angle(layout):
 
 
 REFUSED = [
-    (lambda: layer_norm.LayerNorm((4,)).forward(np.zeros((2, 3), np.float32)), "gamma has another shape"),
-    (lambda: layer_norm.LayerNorm((3,), begin_norm_axis=2).forward(np.zeros((2, 3), np.float32)), "begin_norm_axis"),
+    (
+        lambda: layer_norm.LayerNorm((4,)).forward(np.zeros((2, 3), np.float32)),
+        "gamma has another shape",
+    ),
+    (
+        lambda: layer_norm.LayerNorm((3,), begin_norm_axis=2).forward(np.zeros((2, 3), np.float32)),
+        "begin_norm_axis",
+    ),
     (lambda: softmax.Softmax(3).forward(np.zeros((2, 3), np.float32)), "axis is out of range"),
-    (lambda: softmax.Softmax((0, 1)), r"^Softmax: axis is no whole number; expected a whole number, got \(0, 1\)"),
-    (lambda: softmax.LogSoftmax(1.0), r"^LogSoftmax: axis is no whole number; expected a whole number, got 1\.0"),
+    (
+        lambda: softmax.Softmax((0, 1)),
+        r"^Softmax: axis is no whole number; expected a whole number, got \(0, 1\)",
+    ),
+    (
+        lambda: softmax.LogSoftmax(1.0),
+        r"^LogSoftmax: axis is no whole number; expected a whole number, got 1\.0",
+    ),
     (lambda: group_norm.GroupNorm(3, 4), "make no such groups"),
-    (lambda: FusedCell(group_norm.GROUP_NORM, {"num_groups": 0}).forward(*[np.zeros((2, 3), np.float32)] * 3),
-     "^GroupNorm: num_groups is out of range; expected 1 or more, got 0"),
-    (lambda: FusedCell(BATCH_NORM_TRAINING, {}).forward(*[np.zeros(3, np.float32)] * 3),
-     "^BatchNormTraining: x has no channels; expected two axes or more"),
+    (
+        lambda: FusedCell(group_norm.GROUP_NORM, {"num_groups": 0}).forward(
+            *[np.zeros((2, 3), np.float32)] * 3
+        ),
+        "^GroupNorm: num_groups is out of range; expected 1 or more, got 0",
+    ),
+    (
+        lambda: FusedCell(BATCH_NORM_TRAINING, {}).forward(*[np.zeros(3, np.float32)] * 3),
+        "^BatchNormTraining: x has no channels; expected two axes or more",
+    ),
     (lambda: batch_norm.BatchNorm(3, activation="elu"), "unknown activation"),
     (lambda: batch_norm.BatchNorm(3).forward(np.zeros((2, 4), np.float32)), "another shape"),
     (lambda: SoftmaxCrossEntropy(reduction="max"), "unknown reduction"),
     (lambda: SoftmaxCrossEntropy(label_smoothing=2), "label_smoothing"),
     (lambda: SoftmaxCrossEntropy(np.zeros((2, 2), np.float32)), "weight is no vector"),
-    (lambda: SoftmaxCrossEntropy(np.ones(3, np.float32)).forward(np.zeros((2, 4), np.float32), np.zeros(2, np.int32)),
-     "weight has another shape"),
+    (
+        lambda: SoftmaxCrossEntropy(np.ones(3, np.float32)).forward(
+            np.zeros((2, 4), np.float32), np.zeros(2, np.int32)
+        ),
+        "weight has another shape",
+    ),
     (lambda: rotary_embedding.RotaryEmbedding("thirds"), "unknown layout"),
-    (lambda: rotary_embedding.RotaryEmbedding().forward(*[np.zeros((2, 3), np.float32)] * 3), "make no pairs"),
+    (
+        lambda: rotary_embedding.RotaryEmbedding().forward(*[np.zeros((2, 3), np.float32)] * 3),
+        "make no pairs",
+    ),
     (lambda: token_embedding.TokenEmbedding(3, 4, padding_idx=3), "padding_idx"),
-    (lambda: linear_cross_entropy.LinearCrossEntropy(3, 4).forward(np.zeros((2, 5), np.float32), np.zeros(2, np.int32)),
-     "the weight does not fit"),
-]  # fmt: skip
+    (
+        lambda: linear_cross_entropy.LinearCrossEntropy(3, 4).forward(
+            np.zeros((2, 5), np.float32), np.zeros(2, np.int32)
+        ),
+        "the weight does not fit",
+    ),
+]
 
 
 @cases("call, message", REFUSED)

@@ -89,10 +89,12 @@ def test_in_the_place_of_a_cell(pair, mode):
 )
 def test_checkpoints_load(theirs, ours):
     names = [
-        {name.removeprefix("0."): weight.shape for name, weight in
-         nn.SequentialCell(make()).parameters_and_names()}
+        {
+            name.removeprefix("0."): weight.shape
+            for name, weight in nn.SequentialCell(make()).parameters_and_names()
+        }
         for make in (theirs, ours)
-    ]  # fmt: skip
+    ]
     assert names[0] == names[1]
 
 

@@ -104,7 +104,10 @@ class MindFormers(Projected):
         self.one = Tensor([1.0], dtype=ms.float32)
         self.scale_factor = Tensor(math.sqrt(math.sqrt(WIDTH)))
         self.real_div = P.RealDiv()
-        self.softmax, self.softmax_3d = nn.Softmax().to_float(ms.float32), nn.Softmax().to_float(ms.float32)  # fmt: skip
+        self.softmax, self.softmax_3d = (
+            nn.Softmax().to_float(ms.float32),
+            nn.Softmax().to_float(ms.float32),
+        )
         self.softmax_dtype, self._is_ascend = ms.float32, is_ascend
         self.transpose = P.Transpose()
 

@@ -57,7 +57,16 @@ CASES = {
     "Gpt2": (),
     "MultipliedCompared": (KEPT.astype(np.float32),),
 }
-MAY_LACK_ITS_MASK = ("GptNeo", "MindFormers", "DotProduct", "Fairseq", "Opt", "Swin", "ByFunction", "Diffusers")  # fmt: skip
+MAY_LACK_ITS_MASK = (
+    "GptNeo",
+    "MindFormers",
+    "DotProduct",
+    "Fairseq",
+    "Opt",
+    "Swin",
+    "ByFunction",
+    "Diffusers",
+)
 IN_GRAPH = ("Rotary",)
 LIKE_ANOTHER = (
     "MindFormersElsewhere",
@@ -84,11 +93,14 @@ def tensors(arrays):
 @cases(
     "name, masks",
     [
-        *(pytest.param(name, masks, id=name, marks=FULL if name in LIKE_ANOTHER else ()) for name, masks in CASES.items()),
+        *(
+            pytest.param(name, masks, id=name, marks=FULL if name in LIKE_ANOTHER else ())
+            for name, masks in CASES.items()
+        ),
         *(pytest.param(name, (), id=f"{name} plain", marks=FULL) for name in MAY_LACK_ITS_MASK),
     ],
     per_item=8,
-)  # fmt: skip
+)
 def test_forms(name, masks, full):
     """Found, checked, listed; in graph mode and PyNative, with other numbers; undone.
 

@@ -31,9 +31,14 @@ class Net(nn.Cell):
     def __init__(self):
         super().__init__()
         self.front = nn.SequentialCell(
-            nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Conv2d(8, 8, 3, has_bias=True), nn.BatchNorm2d(8),
-            nn.LeakyReLU(0.2), nn.Conv2d(8, 6, 1),
-        )  # fmt: skip
+            nn.Conv2d(3, 8, 3),
+            nn.BatchNorm2d(8),
+            nn.ReLU(),
+            nn.Conv2d(8, 8, 3, has_bias=True),
+            nn.BatchNorm2d(8),
+            nn.LeakyReLU(0.2),
+            nn.Conv2d(8, 6, 1),
+        )
         self.norm = nn.LayerNorm((6,))
         self.own = OwnNorm((6,))
         self.unused = nn.GELU()
@@ -84,11 +89,17 @@ def test_what_is_replaced_and_the_way_back(mode):
     known, want, text = names(net), net(x).asnumpy(), str(net)
     record = patch(net, x)
     assert kinds(record) == {
-        "front.0": "ConvBNReLU", "front.3": "ConvBNLeakyReLU", "front.6": "Conv2d", "norm": "LayerNorm", "rest.0": "MatMulBiasGELU",
+        "front.0": "ConvBNReLU",
+        "front.3": "ConvBNLeakyReLU",
+        "front.6": "Conv2d",
+        "norm": "LayerNorm",
+        "rest.0": "MatMulBiasGELU",
         "softmax": "Softmax",
-    }  # fmt: skip
+    }
     assert isinstance(net.front[0], custom_ops.ConvBNReLU) and isinstance(net.front[1], nn.Identity)
-    assert [(one.place, one.reason) for one in record.refused] == [("unused", "the sample inputs do not reach it")]  # fmt: skip
+    assert [(one.place, one.reason) for one in record.refused] == [
+        ("unused", "the sample inputs do not reach it")
+    ]
     assert net.front[3].alpha == 0.2
     assert names(net) == known
     np.testing.assert_allclose(net(x).asnumpy(), want, rtol=1e-4, atol=1e-5)
@@ -121,7 +132,9 @@ def test_a_patched_net_trains_as_before(mode):
         if patched:
             patch(net, x)
         assert all(cell.training for cell in (net, net.norm, net.front))
-        step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), nn.Momentum(net.trainable_params(), 0.05, 0.9))  # fmt: skip
+        step = nn.TrainOneStepCell(
+            nn.WithLossCell(net, nn.MSELoss()), nn.Momentum(net.trainable_params(), 0.05, 0.9)
+        )
         target = Tensor(np.full((2, 8, 8, 4), 0.25, np.float32))
         losses = [float(step(x, target).asnumpy()) for _ in range(4)]
         return losses, {one.name: one.asnumpy() for one in net.get_parameters()}

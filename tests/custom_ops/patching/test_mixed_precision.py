@@ -89,7 +89,9 @@ def test_levels_on_a_patched_net(level, mode, full):
     weights = net.trainable_params()
     value, grads = ms.value_and_grad(Summed(net), None, weights)(IMAGE)
     assert np.isfinite(value.asnumpy())
-    assert all(grad.dtype == one.dtype == ms.float32 for grad, one in zip(grads, weights, strict=True))  # fmt: skip
+    assert all(
+        grad.dtype == one.dtype == ms.float32 for grad, one in zip(grads, weights, strict=True)
+    )
     assert all(np.isfinite(grad.asnumpy()).all() for grad in grads)
 
 
@@ -110,10 +112,18 @@ def test_level_o1_narrows_products_and_keeps_names():
     names = [one.name for one in net.trainable_params()]
     patch(net, IMAGE)
     net = ms.amp.auto_mixed_precision(net, "O1")
-    kinds = [type(cell.cell).__name__ for _, cell in net.cells_and_names() if isinstance(cell, mixed_precision.Narrow)]  # fmt: skip
+    kinds = [
+        type(cell.cell).__name__
+        for _, cell in net.cells_and_names()
+        if isinstance(cell, mixed_precision.Narrow)
+    ]
     assert sorted(set(kinds)) == [
-        "Conv2d", "ConvBNReLU", "Dense", "MatMulBiasReLU", "ScaledDotProductAttention"
-    ]  # fmt: skip
+        "Conv2d",
+        "ConvBNReLU",
+        "Dense",
+        "MatMulBiasReLU",
+        "ScaledDotProductAttention",
+    ]
     assert net.conv.out_channels == 8
     assert [one.name for one in net.trainable_params()] == names
 

@@ -39,50 +39,89 @@ NUMBERS = Tensor(np.random.default_rng(6).integers(0, 10, (2, 5)).astype(np.int3
 LATER = Tensor(np.triu(np.full((1, 1, 16, 16), -1e9, np.float32), 1))
 CASES = {
     "resnet": (
-        nets.ResNet, (IMAGES,),
+        nets.ResNet,
+        (IMAGES,),
         {
-            "conv1": "ConvBNReLU", "layers.0.conv1": "ConvBNReLU", "layers.0.conv2": "ConvBN", "layers.1.conv1": "ConvBNReLU",
-            "layers.1.conv2": "ConvBN", "layers.1.down_sample.0": "ConvBN",
+            "conv1": "ConvBNReLU",
+            "layers.0.conv1": "ConvBNReLU",
+            "layers.0.conv2": "ConvBN",
+            "layers.1.conv1": "ConvBNReLU",
+            "layers.1.conv2": "ConvBN",
+            "layers.1.down_sample.0": "ConvBN",
         },
     ),
     "darknet": (
-        nets.Darknet, (IMAGES,),
+        nets.Darknet,
+        (IMAGES,),
         {
-            "stem.conv": "ConvBNLeakyReLU", "blocks.0.0.conv": "ConvBNLeakyReLU", "blocks.0.1.conv": "ConvBNLeakyReLU",
-            "blocks.1.0.conv": "ConvBNLeakyReLU", "blocks.1.1.conv": "ConvBNLeakyReLU", "last": "Conv2d", "norm": "BatchNorm",
+            "stem.conv": "ConvBNLeakyReLU",
+            "blocks.0.0.conv": "ConvBNLeakyReLU",
+            "blocks.0.1.conv": "ConvBNLeakyReLU",
+            "blocks.1.0.conv": "ConvBNLeakyReLU",
+            "blocks.1.1.conv": "ConvBNLeakyReLU",
+            "last": "Conv2d",
+            "norm": "BatchNorm",
         },
     ),
     "listed": (
-        nets.Listed, (IMAGES, NUMBERS),
+        nets.Listed,
+        (IMAGES, NUMBERS),
         {
-            "features.0": "ConvBNSiLU", "features.3": "ConvBNSiLU", "convs.0": "ConvBNReLU", "convs.1": "ConvBNReLU",
+            "features.0": "ConvBNSiLU",
+            "features.3": "ConvBNSiLU",
+            "convs.0": "ConvBNReLU",
+            "convs.1": "ConvBNReLU",
             "table": "TokenEmbedding",
         },
     ),
     "bert": (
-        nets.BertLayer, (TOKENS, KEPT),
-        {"attention": ATTENTION, "intermediate": "MatMulBiasGELU", "norm1": "LayerNorm", "norm2": "LayerNorm"},
+        nets.BertLayer,
+        (TOKENS, KEPT),
+        {
+            "attention": ATTENTION,
+            "intermediate": "MatMulBiasGELU",
+            "norm1": "LayerNorm",
+            "norm2": "LayerNorm",
+        },
     ),
     "gpt2": (
-        nets.Gpt2Block, (TOKENS,),
+        nets.Gpt2Block,
+        (TOKENS,),
         {"attn": ATTENTION, "c_fc": "MatMulBiasGELU", "ln_1": "LayerNorm", "ln_2": "LayerNorm"},
     ),
     "llama": (
-        nets.LlamaBlock, (TOKENS, LATER),
-        {"attention": ATTENTION, "w1": "MatMulBiasSiLU", "attention_norm": "RMSNorm", "ffn_norm": "RMSNorm"},
+        nets.LlamaBlock,
+        (TOKENS, LATER),
+        {
+            "attention": ATTENTION,
+            "w1": "MatMulBiasSiLU",
+            "attention_norm": "RMSNorm",
+            "ffn_norm": "RMSNorm",
+        },
     ),
     "vit": (
-        nets.Vit, (IMAGES,),
+        nets.Vit,
+        (IMAGES,),
         {
-            "attns.0": ATTENTION, "attns.1": ATTENTION, "patch_embed": "Conv2d", "mlps.0.0": "MatMulBiasGELU",
-            "mlps.1.0": "MatMulBiasGELU", **{f"norms.{number}": "LayerNorm" for number in range(5)},
+            "attns.0": ATTENTION,
+            "attns.1": ATTENTION,
+            "patch_embed": "Conv2d",
+            "mlps.0.0": "MatMulBiasGELU",
+            "mlps.1.0": "MatMulBiasGELU",
+            **{f"norms.{number}": "LayerNorm" for number in range(5)},
         },
     ),
     "encoder layer": (
-        lambda: nn.TransformerEncoderLayer(32, 4, 64, batch_first=True), (TOKENS,),
-        {"self_attn": ATTENTION, "dense1": "MatMulBiasReLU", "norm1": "LayerNorm", "norm2": "LayerNorm"},
+        lambda: nn.TransformerEncoderLayer(32, 4, 64, batch_first=True),
+        (TOKENS,),
+        {
+            "self_attn": ATTENTION,
+            "dense1": "MatMulBiasReLU",
+            "norm1": "LayerNorm",
+            "norm2": "LayerNorm",
+        },
     ),
-}  # fmt: skip
+}
 
 
 def made(name):
@@ -165,8 +204,13 @@ def trained(name, *, mode=None, steps):
 
 @cases(
     "name, mode",
-    [pytest.param("resnet", ms.GRAPH_MODE, marks=FULL), pytest.param("darknet", ms.PYNATIVE_MODE, marks=FULL), ("gpt2", ms.PYNATIVE_MODE), pytest.param("llama", ms.GRAPH_MODE, marks=FULL)],
-)  # fmt: skip
+    [
+        pytest.param("resnet", ms.GRAPH_MODE, marks=FULL),
+        pytest.param("darknet", ms.PYNATIVE_MODE, marks=FULL),
+        ("gpt2", ms.PYNATIVE_MODE),
+        pytest.param("llama", ms.GRAPH_MODE, marks=FULL),
+    ],
+)
 def test_nets_train_with_an_optimizer_that_was_there(name, mode, full):
     """Three steps; two in ``make test``."""
     steps = 3 if full else 2
@@ -190,7 +234,9 @@ def test_checkpoints_load_both_ways(tmp_path):
             one.set_data(one * 0 + 1)
         if is_patched:
             patch(other, *inputs)
-        left, _ = ms.load_param_into_net(other, ms.load_checkpoint(str(tmp_path / f"{source}.ckpt")))  # fmt: skip
+        left, _ = ms.load_param_into_net(
+            other, ms.load_checkpoint(str(tmp_path / f"{source}.ckpt"))
+        )
         assert left == []
         np.testing.assert_allclose(array(other(*inputs)), want, rtol=1e-4, atol=1e-5)
 
@@ -247,7 +293,9 @@ def test_attention_of_half_precision():
     holder = nn.SequentialCell(attention)
     record = patch(holder[0], x, LATER)
     assert [type(one.after).__name__ for one in record.replaced] == [ATTENTION]
-    np.testing.assert_allclose(attention(x, LATER).astype(ms.float32).asnumpy(), want, rtol=1e-2, atol=1e-2)  # fmt: skip
+    np.testing.assert_allclose(
+        attention(x, LATER).astype(ms.float32).asnumpy(), want, rtol=1e-2, atol=1e-2
+    )
 
 
 @GRAPH_IN_FULL
@@ -309,7 +357,9 @@ def test_a_bias_that_is_learned_stays_learned(kind, reason):
     assert reason in attention.reason
     net.set_train(False)
     record.undo()
-    assert [one.note for one in patch(net, x).replaced if one.before == ("attention",)] == ["not in training"]  # fmt: skip
+    assert [one.note for one in patch(net, x).replaced if one.before == ("attention",)] == [
+        "not in training"
+    ]
     net.set_train()
     slopes = ms.grad(nets.Loss(net), None, [net.table])(x)
     assert np.abs(slopes[0].asnumpy()).max() > 1e-3
@@ -422,10 +472,16 @@ def test_heads_of_mindspore_with_masks(kind, batch_first, mode):
             self.attn = nn.MultiheadAttention(16, 4, batch_first=batch_first)
 
         def construct(self, q, k, padding, mask):
-            return self.attn(q, k, k, key_padding_mask=padding, need_weights=False, attn_mask=mask)[0]  # fmt: skip
+            return self.attn(q, k, k, key_padding_mask=padding, need_weights=False, attn_mask=mask)[
+                0
+            ]
 
     net = Net()
-    q, k = (tensor(2, 5, 16), tensor(2, 7, 16, seed=1)) if batch_first else (tensor(5, 2, 16), tensor(7, 2, 16, seed=1))  # fmt: skip
+    q, k = (
+        (tensor(2, 5, 16), tensor(2, 7, 16, seed=1))
+        if batch_first
+        else (tensor(5, 2, 16), tensor(7, 2, 16, seed=1))
+    )
     rng = np.random.default_rng(4)
     padding, mask = rng.random((2, 7)) > 0.8, rng.random((5, 7)) > 0.8
     padding[:, 0] = mask[:, 0] = False

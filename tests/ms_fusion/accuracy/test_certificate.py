@@ -49,10 +49,15 @@ def composite(shape=(4, 8), name=NAME, second="Add", middle=None):
         "input_desc": [[x], [y]],
         "output_desc": [o],
         "op_desc": [
-            {"name": "Mul", "attr": None, "input_desc": [[x], [desc("k", [1], value=0.10000000149011612)]], "output_desc": [t]},
+            {
+                "name": "Mul",
+                "attr": None,
+                "input_desc": [[x], [desc("k", [1], value=0.10000000149011612)]],
+                "output_desc": [t],
+            },
             {"name": second, "attr": None, "input_desc": [[t], [y]], "output_desc": [o]},
         ],
-    }  # fmt: skip
+    }
 
 
 STOCK = """
@@ -219,10 +224,10 @@ def test_one_bad_kernel_does_not_stop_the_next(several):
 
 NOT_RUN = {
     "crashes": ("*(volatile int *)0 = 1;", {}, "died of signal 11"),
-    "hangs": ("for (;;) __asm__ volatile(\"\");", {"timeout_s": 3.0}, "no answer within"),
+    "hangs": ('for (;;) __asm__ volatile("");', {"timeout_s": 3.0}, "no answer within"),
     "writes past the end": ("p[2][i + 32] = 1;", {}, "past the end"),
     "too large": (RIGHT, {"max_bytes": 100}, "384 bytes, more than 100"),
-}  # fmt: skip
+}
 
 
 @cases(
@@ -243,21 +248,33 @@ DAMAGE = {
     "another library": (lambda folder: (folder / f"{NAME}.so").write_bytes(b"\x7fELF"), "digest"),
     "no digest": (lambda folder: (folder / f"{NAME}.json").write_text("{}"), "digest"),
     "damaged digest": (lambda folder: (folder / f"{NAME}.json").write_text("[1"), "cannot be read"),
-    "damaged description": (lambda folder: (folder / f"{NAME}.info").write_text('{"op": 1'), "cannot be read"),
-    "other shapes": (lambda folder: (folder / f"{NAME}.info").write_text(json.dumps(composite((2, 2)))), "other inputs"),
+    "damaged description": (
+        lambda folder: (folder / f"{NAME}.info").write_text('{"op": 1'),
+        "cannot be read",
+    ),
+    "other shapes": (
+        lambda folder: (folder / f"{NAME}.info").write_text(json.dumps(composite((2, 2)))),
+        "other inputs",
+    ),
     "a shape to fill the memory": (
-        lambda folder: (folder / f"{NAME}.info").write_text(json.dumps(composite(middle=(1 << 40, 8)))),
+        lambda folder: (folder / f"{NAME}.info").write_text(
+            json.dumps(composite(middle=(1 << 40, 8)))
+        ),
         "more than",
     ),
     "unknown dtype": (
-        lambda folder: (folder / f"{NAME}.info").write_text(json.dumps(composite()).replace("float32", "float33")),
+        lambda folder: (folder / f"{NAME}.info").write_text(
+            json.dumps(composite()).replace("float32", "float33")
+        ),
         "float33",
     ),
     "unknown operator": (
-        lambda folder: (folder / f"{NAME}.info").write_text(json.dumps(composite(second="Frobnicate"))),
+        lambda folder: (folder / f"{NAME}.info").write_text(
+            json.dumps(composite(second="Frobnicate"))
+        ),
         "Frobnicate",
     ),
-}  # fmt: skip
+}
 
 
 @cases("damage, said", DAMAGE.values(), ids=DAMAGE.keys())
@@ -386,12 +403,24 @@ J = np.array([2, -2, 3, 5], np.int32)
 YES = np.array([True, False, True])
 
 SINGLE = [
-    *((op, [P], (3,), "float32", {}) for op in """Abs Neg Sign Square Sqrt Rsqrt Reciprocal Inv Exp Expm1 Log Log1p Sin Cos Tan
-      Asin ACos Atan Sinh Cosh Tanh Asinh Atanh Erf Erfc Floor Ceil Trunc Rint ReLU Sigmoid OnesLike ZerosLike""".split()),
-    *((op, [X, X[::-1].copy()], (2, 3), "float32", {}) for op in """Add Sub Mul Div RealDiv FloorDiv Mod FloorMod Atan2
-      Maximum Minimum SquaredDifference""".split()),
-    *((op, [X, X[::-1].copy()], (2, 3), "bool", {}) for op in "Equal NotEqual Less LessEqual Greater GreaterEqual".split()),
-    *((op, [np.float32([1, np.nan, np.inf])], (3,), "bool", {}) for op in "IsNan IsInf IsFinite".split()),
+    *(
+        (op, [P], (3,), "float32", {})
+        for op in """Abs Neg Sign Square Sqrt Rsqrt Reciprocal Inv Exp Expm1 Log Log1p Sin Cos Tan
+      Asin ACos Atan Sinh Cosh Tanh Asinh Atanh Erf Erfc Floor Ceil Trunc Rint ReLU Sigmoid OnesLike ZerosLike""".split()
+    ),
+    *(
+        (op, [X, X[::-1].copy()], (2, 3), "float32", {})
+        for op in """Add Sub Mul Div RealDiv FloorDiv Mod FloorMod Atan2
+      Maximum Minimum SquaredDifference""".split()
+    ),
+    *(
+        (op, [X, X[::-1].copy()], (2, 3), "bool", {})
+        for op in "Equal NotEqual Less LessEqual Greater GreaterEqual".split()
+    ),
+    *(
+        (op, [np.float32([1, np.nan, np.inf])], (3,), "bool", {})
+        for op in "IsNan IsInf IsFinite".split()
+    ),
     *((op, [YES, ~YES], (3,), "bool", {}) for op in "LogicalAnd LogicalOr".split()),
     ("LogicalNot", [YES], (3,), "bool", {}),
     ("Pow", [P, 3.0], (3,), "float32", {}),
@@ -400,23 +429,38 @@ SINGLE = [
     ("Select", [YES, P, -P], (3,), "float32", {}),
     ("Cast", [X, 43], (2, 3), "int32", {}),
     ("Cast", [X, 42], (2, 3), "float16", {}),
-    *((op, [X, (1,)], (2, 1), "float32", {"keep_dims": True}) for op in "ReduceSum ReduceMax ReduceMin ReduceMean ReduceProd".split()),
+    *(
+        (op, [X, (1,)], (2, 1), "float32", {"keep_dims": True})
+        for op in "ReduceSum ReduceMax ReduceMin ReduceMean ReduceProd".split()
+    ),
     *((op, [YES, (0,)], (), "bool", {}) for op in "ReduceAll ReduceAny".split()),
     ("CumSum", [X, 1], (2, 3), "float32", {"exclusive": True, "reverse": True}),
     ("Reshape", [X, (3, 2)], (3, 2), "float32", {}),
     ("Transpose", [X, (1, 0)], (3, 2), "float32", {}),
     ("BroadcastTo", [P, (2, 3)], (2, 3), "float32", {}),
     ("Tile", [P, (2, 2)], (2, 6), "float32", {}),
-    ("OneHot", [np.int32([0, 2]), 3, np.float32(1), np.float32(0)], (2, 3), "float32", {"axis": -1}),
+    (
+        "OneHot",
+        [np.int32([0, 2]), 3, np.float32(1), np.float32(0)],
+        (2, 3),
+        "float32",
+        {"axis": -1},
+    ),
     ("OneHot", [np.int32([0, 2]), 3, np.float32(1), np.float32(0)], (3, 2), "float32", {"axis": 0}),
     ("StridedSlice", [X, (0, 2), (2, 0), (1, -1)], (2, 2), "float32", {}),
-    ("StridedSlice", [X, (1, 0), (2, 0), (1, 1)], (3,), "float32", {"end_mask": 2, "shrink_axis_mask": 1}),
+    (
+        "StridedSlice",
+        [X, (1, 0), (2, 0), (1, 1)],
+        (3,),
+        "float32",
+        {"end_mask": 2, "shrink_axis_mask": 1},
+    ),
     ("Gather", [X, np.int32([1, 0]), 0], (2, 3), "float32", {}),
     ("Concat", [X, X], (4, 3), "float32", {"axis": 0}),
     ("AddN", [X, X, X], (2, 3), "float32", {}),
     ("MatMul", [X, X], (2, 2), "float32", {"transpose_b": True}),
     ("Assign", [X, X + 1], (2, 3), "float32", {}),
-]  # fmt: skip
+]
 
 
 @FULL

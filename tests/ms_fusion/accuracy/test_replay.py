@@ -96,7 +96,12 @@ CASES = [
     ("Mod", [x, y], (F, x.shape), X - np.trunc(X / Y) * Y),
     ("Mod", [i, j], (INT, (4,)), [-1, 1, 0, 0]),  # the sign of the dividend
     ("Pow", [p, c(3.0, F)], (F, p.shape), P * P * P),
-    ("Atan2", [x, y], (F, x.shape), [[math.atan2(a, b) for a, b in zip(*r, strict=True)] for r in zip(X, Y, strict=True)]),
+    (
+        "Atan2",
+        [x, y],
+        (F, x.shape),
+        [[math.atan2(a, b) for a, b in zip(*r, strict=True)] for r in zip(X, Y, strict=True)],
+    ),
     ("Maximum", [np.float32([1, np.nan]), np.float32([2, 0])], (F, (2,)), [2, np.nan]),  # NaN wins
     ("Minimum", [x, y], (F, x.shape), np.where(X < Y, X, Y)),
     ("SquaredDifference", [x, y], (F, x.shape), (X - Y) ** 2),
@@ -122,7 +127,12 @@ CASES = [
     ("ReduceAll", [np.array([[True, False], [True, True]]), c((1,))], (B, (2,)), [False, True]),
     ("ReduceAny", [np.array([[False, False], [True, True]]), c((1,))], (B, (2,)), [False, True]),
     ("CumSum", [x, c(1)], (F, x.shape), [[-2.5, -3.5, -3.0], [1.5, 4.0, 7.0]]),
-    ("CumSum", [p, c(0), c(True, B), c(True, B)], (F, (3,)), [P[1] + P[2], P[2], 0]),  # exclusive, from the end
+    (
+        "CumSum",
+        [p, c(0), c(True, B), c(True, B)],
+        (F, (3,)),
+        [P[1] + P[2], P[2], 0],
+    ),  # exclusive, from the end
     ("Reshape", [x, c((3, -1))], (F, (3, 2)), X.reshape(3, 2)),
     ("ExpandDims", [p, c(0)], (F, (1, 3)), P[None]),
     ("Squeeze", [p[None]], (F, (3,)), P),
@@ -131,9 +141,19 @@ CASES = [
     ("BroadcastTo", [p, c((2, 3))], (F, (2, 3)), [P, P]),
     ("Tile", [p, c((2, 2))], (F, (2, 6)), [[*P, *P], [*P, *P]]),
     ("OneHot", [np.int32([0, 2]), c(3), c(1.0, F), c(0.0, F)], (F, (2, 3)), [[1, 0, 0], [0, 0, 1]]),
-    ("OneHot", [np.int32([0, 2]), c(3), c(1.0, F), c(0.0, F), c(0)], (F, (3, 2)), [[1, 0], [0, 0], [0, 1]]),
+    (
+        "OneHot",
+        [np.int32([0, 2]), c(3), c(1.0, F), c(0.0, F), c(0)],
+        (F, (3, 2)),
+        [[1, 0], [0, 0], [0, 1]],
+    ),
     ("StridedSlice", [x, c((0, 2)), c((2, 0)), c((1, -1))], (F, (2, 2)), X[:, 2:0:-1]),
-    ("StridedSlice", [x, c((1, 0)), c((2, 0)), c((1, 1)), c(0), c(2), c(0), c(0), c(1)], (F, (3,)), X[1]),
+    (
+        "StridedSlice",
+        [x, c((1, 0)), c((2, 0)), c((1, 1)), c(0), c(2), c(0), c(0), c(1)],
+        (F, (3,)),
+        X[1],
+    ),
     ("Slice", [x, c((0, 1)), c((-1, 2))], (F, (2, 2)), X[:, 1:]),
     ("Gather", [x, np.int32([1, 0, 5]), c(0)], (F, (3, 3)), [X[1], X[0], [0, 0, 0]]),  # outside: 0
     ("Gather", [x, np.int32([2]), c(1)], (F, (2, 1)), X[:, 2:]),
@@ -147,19 +167,34 @@ CASES = [
     ("AddN", [x, y, x], (F, x.shape), X + Y + X),
     ("BiasAdd", [x, p], (F, x.shape), X + P),
     ("BiasAddGrad", [x], (F, (3,)), X.sum(0)),
-    ("BiasAddGrad", [np.stack([x, y])[..., None]], (F, (2,)), [X[0].sum() + Y[0].sum(), X[1].sum() + Y[1].sum()]),
+    (
+        "BiasAddGrad",
+        [np.stack([x, y])[..., None]],
+        (F, (2,)),
+        [X[0].sum() + Y[0].sum(), X[1].sum() + Y[1].sum()],
+    ),
     ("ReLU", [np.float32([-1, 2, np.nan])], (F, (3,)), [0, 2, np.nan]),
     ("Sigmoid", [p], (F, p.shape), [1 / (1 + math.exp(-v)) for v in P]),
     ("SiLU", [p], (F, p.shape), [v / (1 + math.exp(-v)) for v in P]),
     ("Softplus", [p], (F, p.shape), [math.log(1 + math.exp(v)) for v in P]),
     ("GeLU", [np.float32([0.0, 10.0])], (F, (2,)), [0.0, 10.0]),
-    ("Softmax", [np.float32([[0, 0], [0, np.inf]]), c((-1,))], (F, (2, 2)), [[0.5, 0.5], [np.nan, np.nan]]),
-    ("LogSoftmax", [np.float32([[0, 0], [0, -np.inf]]), c((-1,))], (F, (2, 2)), [[-np.log(2), -np.log(2)], [0, -np.inf]]),
+    (
+        "Softmax",
+        [np.float32([[0, 0], [0, np.inf]]), c((-1,))],
+        (F, (2, 2)),
+        [[0.5, 0.5], [np.nan, np.nan]],
+    ),
+    (
+        "LogSoftmax",
+        [np.float32([[0, 0], [0, -np.inf]]), c((-1,))],
+        (F, (2, 2)),
+        [[-np.log(2), -np.log(2)], [0, -np.inf]],
+    ),
     ("Load", [x], (F, x.shape), X),
     ("Depend", [x, y], (F, x.shape), X),
     ("TensorMove", [x], (F, x.shape), X),
     ("StopGradient", [x], (F, x.shape), X),
-]  # fmt: skip
+]
 
 
 # -- operators of several steps: gradients as differences of what they are gradients of
@@ -177,11 +212,17 @@ def gelu(v):
 
 
 GRADIENTS = [
-    ("SqrtGrad", np.sqrt, "y"), ("RsqrtGrad", lambda v: v**-0.5, "y"), ("AcoshGrad", np.arccosh, "y"), ("AsinhGrad", np.arcsinh, "y"),
-    ("ACosGrad", np.arccos, "x"), ("AsinGrad", np.arcsin, "x"), ("AtanGrad", np.arctan, "x"),
-    ("FastGeLUGrad", lambda v: v * special.expit(1.702 * v), "dy"), ("GeLUGrad", gelu, "dy"),
+    ("SqrtGrad", np.sqrt, "y"),
+    ("RsqrtGrad", lambda v: v**-0.5, "y"),
+    ("AcoshGrad", np.arccosh, "y"),
+    ("AsinhGrad", np.arcsinh, "y"),
+    ("ACosGrad", np.arccos, "x"),
+    ("AsinGrad", np.arcsin, "x"),
+    ("AtanGrad", np.arctan, "x"),
+    ("FastGeLUGrad", lambda v: v * special.expit(1.702 * v), "dy"),
+    ("GeLUGrad", gelu, "dy"),
     ("SoftplusGrad", lambda v: np.logaddexp(v, 0), "dy"),
-]  # fmt: skip
+]
 """Operator, what it is the gradient of, and what it is told first."""
 
 
@@ -211,7 +252,12 @@ COMPOSED_CASES = [
     ("Xdivy", [np.float64([0, 2]), np.float64([0, 4])], {}, [0, 0.5]),
     ("Fmax", [np.float64([np.nan, 2]), np.float64([1, 4])], {}, [1, 4]),
     ("Fmin", [np.float64([np.nan, 2]), np.float64([1, 4])], {}, [1, 2]),
-    ("Hypot", [np.float64([3, 0, 3e200, np.inf]), np.float64([4, 0, 4e200, 1])], {}, [5, 0, 5e200, np.inf]),
+    (
+        "Hypot",
+        [np.float64([3, 0, 3e200, np.inf]), np.float64([4, 0, 4e200, 1])],
+        {},
+        [5, 0, 5e200, np.inf],
+    ),
     ("L2Loss", [X], {}, np.square(X).sum() / 2),
     ("KLDivLoss", [L, Q], {"reduction": "none"}, special.rel_entr(Q, np.exp(L))),
     ("KLDivLoss", [L, Q], {"reduction": "batchmean"}, special.rel_entr(Q, np.exp(L)).sum() / 2),
@@ -223,7 +269,7 @@ COMPOSED_CASES = [
     ("SeLU", [X], {}, 1.05070098 * np.where(X > 0, X, 1.67326324 * np.expm1(X))),
     ("Softsign", [X], {}, X / (1 + np.abs(X))),
     ("FastGeLU", [X], {}, X * special.expit(1.702 * X)),
-]  # fmt: skip
+]
 
 
 @cases("op, inputs, told, wanted", COMPOSED_CASES, ids=[case[0] for case in COMPOSED_CASES])
@@ -251,10 +297,30 @@ def test_formula(op, inputs, output, expected):
 HOW = {"stride": (1, 1, 2, 1), "pad_list": (1, 0, 2, 1), "dilation": (1, 1, 1, 2), "group": 2}
 CONVOLUTIONS = {"Conv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter"}
 IMAGES = {
-    *(f"{way}Pool{axes}{grad}" for way in ("Max", "Avg") for axes in ("", "3D") for grad in ("", "Grad")),
-    *(f"{name}{grad}" for name in ("AdaptiveAvgPool2D", "ResizeNearestNeighbor") for grad in ("", "Grad")),
-    *("Stack", "ReLU6", "ReLU6Grad", "HSigmoid", "HSigmoidGrad", "HSwish", "HSwishGrad", "Elu", "EluGrad", "Mish"),
-}  # fmt: skip
+    *(
+        f"{way}Pool{axes}{grad}"
+        for way in ("Max", "Avg")
+        for axes in ("", "3D")
+        for grad in ("", "Grad")
+    ),
+    *(
+        f"{name}{grad}"
+        for name in ("AdaptiveAvgPool2D", "ResizeNearestNeighbor")
+        for grad in ("", "Grad")
+    ),
+    *(
+        "Stack",
+        "ReLU6",
+        "ReLU6Grad",
+        "HSigmoid",
+        "HSigmoidGrad",
+        "HSwish",
+        "HSwishGrad",
+        "Elu",
+        "EluGrad",
+        "Mish",
+    ),
+}
 """Tested beside what they are built as, in tests/ms_fusion/kernel_server/test_pooling.py and test_image_operators.py."""
 
 

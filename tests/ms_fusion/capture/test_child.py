@@ -36,7 +36,9 @@ class Mortal:
 
 @pytest.mark.mindspore
 def test_the_signal_the_last_words_and_the_place() -> None:
-    with pytest.raises(CaptureError, match=r"died \(signal 6\): corrupted size vs\. prev_size") as caught:  # fmt: skip
+    with pytest.raises(
+        CaptureError, match=r"died \(signal 6\): corrupted size vs\. prev_size"
+    ) as caught:
         mf.explain(Mortal(), nets.floats(8, 8), measure=False, accuracy=False)
     assert caught.value.place is not None
     assert re.fullmatch(r"ms_fusion/capture/net_serialization\.py:\d+, unpack", caught.value.place)
@@ -49,9 +51,14 @@ def test_words_without_a_signal() -> None:
 
 def test_a_thread_without_python_dies_beside_one_with() -> None:
     code = "import faulthandler; faulthandler._fatal_error_c_thread()"
-    seen = subprocess.run([sys.executable, "-X", "faulthandler", "-c", code], capture_output=True, text=True)  # fmt: skip
+    seen = subprocess.run(
+        [sys.executable, "-X", "faulthandler", "-c", code], capture_output=True, text=True
+    )
     said, place = last_words(seen.stderr)
     assert (said, place) == ("", None)
     frame = f'File "{profiler.__file__}", line 31 in profile_operators'
     said, place = last_words(f"free(): invalid pointer\n{seen.stderr}\n  {frame}\n")
-    assert (said, place) == ("free(): invalid pointer", "ms_fusion/capture/profiler.py:31, profile_operators")  # fmt: skip
+    assert (said, place) == (
+        "free(): invalid pointer",
+        "ms_fusion/capture/profiler.py:31, profile_operators",
+    )

@@ -37,7 +37,9 @@ def test_what_a_script_holds_is_looked_at_in_a_child(name, home, tmp_path):
         said = run_program(program, name, cwd=tmp_path, environment=variables).output
     else:
         command = [sys.executable, "-c", "import train; train.main()", name]
-        told = subprocess.run(command, cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True)  # fmt: skip
+        told = subprocess.run(
+            command, cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True
+        )
         said = told.stdout or told.stderr
     assert "['captured', 'seeded', 'edges'] []" in said.splitlines(), said
 

@@ -78,7 +78,10 @@ def test_a_ledger_tells_what_was_decided_and_every_loss() -> None:
 
 
 def net(*sizes: int) -> object:
-    parameters = [SimpleNamespace(name=f"w{number}", shape=(size,), dtype="float32") for number, size in enumerate(sizes)]  # fmt: skip
+    parameters = [
+        SimpleNamespace(name=f"w{number}", shape=(size,), dtype="float32")
+        for number, size in enumerate(sizes)
+    ]
     return SimpleNamespace(get_parameters=lambda: parameters)
 
 

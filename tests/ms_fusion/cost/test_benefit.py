@@ -18,7 +18,10 @@ def chain(*steps: tuple[str, tuple[str, ...], str], **shapes: tuple[int, ...]) -
     """A graph of float32 operators; the last result goes out."""
     nodes = tuple(Node(made, op, inputs, (made,)) for op, inputs, made in steps)
     made = {node.outputs[0] for node in nodes}
-    values = {name: Value(name, shape, "float32", "result" if name in made else "input") for name, shape in shapes.items()}  # fmt: skip
+    values = {
+        name: Value(name, shape, "float32", "result" if name in made else "input")
+        for name, shape in shapes.items()
+    }
     return Graph("g", nodes, values, tuple(set(shapes) - made), (nodes[-1].name,))
 
 
@@ -41,8 +44,13 @@ def test_tiles_of_whole_rows_read_the_weight_again() -> None:
     graph = chain(
         ("MatMul", ("x", "w"), "y"),
         ("LayerNorm", ("y", "scale", "shift"), "z"),
-        x=(1024, 64), w=(64, 1024), y=(1024, 1024), scale=(1024,), shift=(1024,), z=(1024, 1024),
-    )  # fmt: skip
+        x=(1024, 64),
+        w=(64, 1024),
+        y=(1024, 1024),
+        scale=(1024,),
+        shift=(1024,),
+        z=(1024, 1024),
+    )
     result = found(graph)
     again = -(-1024 // 6) - -(-1024 // 73)
     assert result.loss_bytes == again * 64 * 1024 * 4
@@ -53,9 +61,15 @@ def test_tiles_of_whole_rows_read_the_weight_again() -> None:
 
 def test_a_norm_before_a_product_reads_its_source_once_more() -> None:
     graph = chain(
-        ("LayerNorm", ("x", "scale", "shift"), "n"), ("MatMul", ("n", "w"), "z"),
-        x=(1024, 1024), scale=(1024,), shift=(1024,), n=(1024, 1024), w=(1024, 64), z=(1024, 64),
-    )  # fmt: skip
+        ("LayerNorm", ("x", "scale", "shift"), "n"),
+        ("MatMul", ("n", "w"), "z"),
+        x=(1024, 1024),
+        scale=(1024,),
+        shift=(1024,),
+        n=(1024, 1024),
+        w=(1024, 64),
+        z=(1024, 64),
+    )
     assert found(graph).loss_bytes == 1024 * 1024 * 4
     assert found(graph).is_worth_it
 
@@ -63,9 +77,16 @@ def test_a_norm_before_a_product_reads_its_source_once_more() -> None:
 def test_attention_streams_its_rows() -> None:
     """Tiles hold rows of q and of the result: 26,214 bytes ÷ 512 are 51 rows where square tiles have 73."""
     graph = chain(
-        ("BatchMatMul", ("q", "k"), "s"), ("Softmax", ("s",), "p"), ("BatchMatMul", ("p", "v"), "o"),
-        q=(2, 512, 64), k=(2, 64, 512), s=(2, 512, 512), p=(2, 512, 512), v=(2, 512, 64), o=(2, 512, 64),
-    )  # fmt: skip
+        ("BatchMatMul", ("q", "k"), "s"),
+        ("Softmax", ("s",), "p"),
+        ("BatchMatMul", ("p", "v"), "o"),
+        q=(2, 512, 64),
+        k=(2, 64, 512),
+        s=(2, 512, 512),
+        p=(2, 512, 512),
+        v=(2, 512, 64),
+        o=(2, 512, 64),
+    )
     again = -(-512 // 51) - -(-512 // 73)
     assert found(graph).loss_bytes == again * 2 * (2 * 64 * 512 * 4)
     assert found(graph).saved_bytes == 4 * 2 * 512 * 512 * 4
@@ -73,7 +94,9 @@ def test_attention_streams_its_rows() -> None:
 
 
 def test_more_than_80_per_cent_of_the_chip_is_refused() -> None:
-    graph = chain(("Softmax", ("x",), "y"), ("Exp", ("y",), "z"), x=(4, 8192), y=(4, 8192), z=(4, 8192))  # fmt: skip
+    graph = chain(
+        ("Softmax", ("x",), "y"), ("Exp", ("y",), "z"), x=(4, 8192), y=(4, 8192), z=(4, 8192)
+    )
     result = found(graph)
     assert not result.is_worth_it
     assert result.on_chip_bytes == 2 * 8192 * 4
@@ -83,27 +106,60 @@ def test_more_than_80_per_cent_of_the_chip_is_refused() -> None:
 
 
 def test_two_products_need_something_that_they_share() -> None:
-    graph = chain(("MatMul", ("x", "w"), "y"), ("MatMul", ("u", "v"), "z"), x=(8, 8), w=(8, 8), u=(8, 8), v=(8, 8), y=(8, 8), z=(8, 8))  # fmt: skip
+    graph = chain(
+        ("MatMul", ("x", "w"), "y"),
+        ("MatMul", ("u", "v"), "z"),
+        x=(8, 8),
+        w=(8, 8),
+        u=(8, 8),
+        v=(8, 8),
+        y=(8, 8),
+        z=(8, 8),
+    )
     assert found(graph).refused == "2 matrix products in one kernel, and nothing that they share"
-    graph = chain(("MatMul", ("x", "w"), "y"), ("MatMul", ("x", "v"), "z"), x=(8, 8), w=(8, 8), v=(8, 8), y=(8, 8), z=(8, 8))  # fmt: skip
+    graph = chain(
+        ("MatMul", ("x", "w"), "y"),
+        ("MatMul", ("x", "v"), "z"),
+        x=(8, 8),
+        w=(8, 8),
+        v=(8, 8),
+        y=(8, 8),
+        z=(8, 8),
+    )
     assert found(graph).saved_bytes == 2 * 8 * 8 * 4  # x once less; y goes nowhere
     assert found(graph).is_worth_it
 
 
 def test_a_product_behind_a_product_waits_for_whole_rows() -> None:
-    graph = chain(("MatMul", ("x", "w"), "y"), ("MatMul", ("y", "v"), "z"), x=(8, 8), w=(8, 4096), v=(4096, 8), y=(8, 4096), z=(8, 8))  # fmt: skip
+    graph = chain(
+        ("MatMul", ("x", "w"), "y"),
+        ("MatMul", ("y", "v"), "z"),
+        x=(8, 8),
+        w=(8, 4096),
+        v=(4096, 8),
+        y=(8, 4096),
+        z=(8, 8),
+    )
     assert found(graph).on_chip_bytes == 3 * 4096 * 4
 
 
 def test_work_before_overlapping_windows_is_computed_again() -> None:
-    graph = chain(("Exp", ("x",), "y"), ("MaxPool", ("y",), "z"), x=(1, 1, 8, 8), y=(1, 1, 8, 8), z=(1, 1, 6, 6))  # fmt: skip
+    graph = chain(
+        ("Exp", ("x",), "y"),
+        ("MaxPool", ("y",), "z"),
+        x=(1, 1, 8, 8),
+        y=(1, 1, 8, 8),
+        z=(1, 1, 6, 6),
+    )
     pool = Node("z", "MaxPool", ("y",), ("z",), (("kernel_shape", (3, 3)), ("strides", (1, 1))))
     graph = Graph("g", (graph.nodes[0], pool), graph.values, graph.inputs, graph.outputs)
     assert found(graph).recomputed_flops == 8 * 8 * 8 * 10  # eight windows more, an exp is 10
 
 
 def test_products_that_are_calls_keep_what_lies_between() -> None:
-    graph = chain(("MatMul", ("x", "w"), "y"), ("Exp", ("y",), "z"), x=(8, 8), w=(8, 8), y=(8, 8), z=(8, 8))  # fmt: skip
+    graph = chain(
+        ("MatMul", ("x", "w"), "y"), ("Exp", ("y",), "z"), x=(8, 8), w=(8, 8), y=(8, 8), z=(8, 8)
+    )
     node = fused_node(graph, ["y", "z"], "Fused")
     each = lambda body: [fused_node(body, (one.name,), "Part").body for one in body.nodes]  # noqa: E731
     result = benefit(node, graph, DEVICE, each)
@@ -113,13 +169,21 @@ def test_products_that_are_calls_keep_what_lies_between() -> None:
 def as_calls(graph: Graph, device: Device, *parts: tuple[str, ...]):
     """The benefit of all its operators where each of the parts is a kernel; by default one."""
     names = [node.name for node in graph.nodes]
-    split = lambda body: [fused_node(body, part, "Part").body for part in parts or (names,)]  # noqa: E731  # fmt: skip
+    split = lambda body: [fused_node(body, part, "Part").body for part in parts or (names,)]  # noqa: E731
     return benefit(fused_node(graph, names, "Fused"), graph, device, split)
 
 
 def product_and(op: str, *others: str) -> Graph:
     """A product of 8 × 8 and what follows it: z = op(y, others)."""
-    return chain(("MatMul", ("x", "w"), "y"), (op, ("y", *others), "z"), x=(8, 8), w=(8, 8), y=(8, 8), z=(8, 8), **({"r": (8, 8)} if "r" in others else {"b": (8,)} if "b" in others else {}))  # fmt: skip
+    return chain(
+        ("MatMul", ("x", "w"), "y"),
+        (op, ("y", *others), "z"),
+        x=(8, 8),
+        w=(8, 8),
+        y=(8, 8),
+        z=(8, 8),
+        **({"r": (8, 8)} if "r" in others else {"b": (8,)} if "b" in others else {}),
+    )
 
 
 SLOW = Device("slow", 1e9, 2 * 8**3 / 1.1e-6, 3.0, 1 << 16, "made up")
@@ -139,7 +203,9 @@ def test_bytes_that_move_while_a_call_computes_cost_nothing() -> None:
 
 @cases("device", [SLOW, DEVICE], ids=lambda one: one.name)
 @cases("others", [("ReLU",), ("Add", "r")])
-def test_passes_behind_a_call_save_their_launch_alone(others: tuple[str, ...], device: Device) -> None:  # fmt: skip
+def test_passes_behind_a_call_save_their_launch_alone(
+    others: tuple[str, ...], device: Device
+) -> None:
     result = as_calls(product_and(*others), device)
     assert (result.saved_bytes, result.loss_bytes) == (2 * 256, 2 * 256)
     assert result.us == pytest.approx(3.0)
@@ -171,9 +237,9 @@ def test_scratch_memory_is_used_again() -> None:
 
 def test_what_fits_into_the_cache_moves_at_its_speed() -> None:
     graph = chain(("Exp", ("x",), "y"), ("Neg", ("y",), "z"), x=(10,), y=(10,), z=(10,))
-    near = Device("near", 1e9, 1e12, 3.0, 1 << 16, "made up", rates=((60, 5e10), (80, 1e10)))  # fmt: skip
+    near = Device("near", 1e9, 1e12, 3.0, 1 << 16, "made up", rates=((60, 5e10), (80, 1e10)))
     assert found(graph, near).us == pytest.approx(80 / 1e10 * 1e6 + 3.0)
-    less = Device("less", 1e9, 1e12, 3.0, 1 << 16, "made up", rates=((79, 1e10),))  # fmt: skip
+    less = Device("less", 1e9, 1e12, 3.0, 1 << 16, "made up", rates=((79, 1e10),))
     assert found(graph, less).us == pytest.approx(80 / 1e9 * 1e6 + 3.0)
 
 

@@ -34,15 +34,23 @@ def test_a_device_makes_one_number_of_it() -> None:
 @cases(
     "op1, options, says",
     [
-        ({"hbm_reed": 1}, {}, "a dict with hbm_read, hbm_write, schedule_cost, tiling_loss, got {'hbm_reed': 1}. Did you mean hbm_read?"),
+        (
+            {"hbm_reed": 1},
+            {},
+            "a dict with hbm_read, hbm_write, schedule_cost, tiling_loss, got {'hbm_reed': 1}. Did you mean hbm_read?",
+        ),
         ([4.3, 4.3], {}, "op1: these are not the costs of an operator"),
-        ({**COSTS, "hbm_read": -1}, {}, "op1, hbm_read: this is no cost; expected a number of 0 or more, got -1"),
+        (
+            {**COSTS, "hbm_read": -1},
+            {},
+            "op1, hbm_read: this is no cost; expected a number of 0 or more, got -1",
+        ),
         ({**COSTS, "tiling_loss": "0.5"}, {}, "op1, tiling_loss: this is no cost"),
         (COSTS, {"fusion_type": "inner"}, "unknown type of fusion; expected operator_inner or"),
         (COSTS, {"device": "nothing"}, "unknown device; expected cpu or ascend910a"),
     ],
     ids=lambda row: row[2],
-)  # fmt: skip
+)
 def test_what_is_no_cost_is_said(op1: Any, options: dict[str, str], says: str) -> None:
     with pytest.raises(InputError) as raised:
         estimate_benefit(op1, LESS, **options)  # type: ignore[arg-type]

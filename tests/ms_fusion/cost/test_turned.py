@@ -18,9 +18,13 @@ class Written:
 
     def __init__(self, **inputs: tuple[int, ...]):
         self.nodes: list[Node] = []
-        self.values = {name: Value(name, shape, "float32", "input") for name, shape in inputs.items()}  # fmt: skip
+        self.values = {
+            name: Value(name, shape, "float32", "input") for name, shape in inputs.items()
+        }
 
-    def add(self, op: str, *inputs: str, shape: tuple[int, ...] = SHAPE, **attributes: object) -> str:  # fmt: skip
+    def add(
+        self, op: str, *inputs: str, shape: tuple[int, ...] = SHAPE, **attributes: object
+    ) -> str:
         name = f"v{len(self.nodes)}"
         self.values[name] = Value(name, shape, "float32", "result")
         self.nodes.append(Node(name, op, inputs, (name,), tuple(sorted(attributes.items()))))
@@ -50,7 +54,9 @@ def gate(w: Written) -> str:
         (rotary, 3),
     ],
 )
-def test_what_is_read_at_several_places_counts_for_each(write: Callable[[Written], str], reads: int) -> None:  # fmt: skip
+def test_what_is_read_at_several_places_counts_for_each(
+    write: Callable[[Written], str], reads: int
+) -> None:
     w = Written(x=SHAPE, table=(8, 6), row=(6,))
     made = write(w)
     assert reads_of(made, w.graph(made)) == reads * ELEMENTS
@@ -58,9 +64,16 @@ def test_what_is_read_at_several_places_counts_for_each(write: Callable[[Written
 
 @cases(
     "write, order, is_stored",
-    [(rotary, (0, 2, 1), True), (rotary, (1, 0, 2), False), (gate, (0, 2, 1), False), (lambda w: "x", (0, 2, 1), False)],
-)  # fmt: skip
-def test_what_takes_several_reads_is_stored_before_a_transpose(write: Callable[[Written], str], order: tuple[int, ...], is_stored: bool) -> None:  # fmt: skip
+    [
+        (rotary, (0, 2, 1), True),
+        (rotary, (1, 0, 2), False),
+        (gate, (0, 2, 1), False),
+        (lambda w: "x", (0, 2, 1), False),
+    ],
+)
+def test_what_takes_several_reads_is_stored_before_a_transpose(
+    write: Callable[[Written], str], order: tuple[int, ...], is_stored: bool
+) -> None:
     w = Written(x=SHAPE, table=(8, 6))
     made = write(w)
     turned = w.add("Transpose", made, shape=tuple(SHAPE[axis] for axis in order), perm=order)
@@ -88,7 +101,9 @@ def rotated(w: Written, made: str) -> str:
     ],
     ids=["both", "both, of two", "swapped alone", "of memory", "one place", "a row that is kept"],
 )
-def test_what_is_read_directly_and_swapped_is_computed_twice(write: Callable[[Written], str], steps: int) -> None:  # fmt: skip
+def test_what_is_read_directly_and_swapped_is_computed_twice(
+    write: Callable[[Written], str], steps: int
+) -> None:
     w = Written(x=SHAPE, table=(8, 6))
     made = write(w)
     assert repeated_steps(w.graph(made)) == steps * ELEMENTS
@@ -99,6 +114,8 @@ def test_what_is_stored_is_computed_once_for_two_readers() -> None:
     made = w.add("Add", w.add("Tanh", "x"), w.add("Tanh", "table", shape=(8, 6)))
     turned = w.add("Transpose", made, shape=(2, 6, 8), perm=(0, 2, 1))
     low, high = (w.add("Slice", turned, shape=(2, 3, 8)) for _ in range(2))
-    both = w.add("Add", turned, w.add("Concat", high, low, shape=(2, 6, 8), axis=1), shape=(2, 6, 8))  # fmt: skip
+    both = w.add(
+        "Add", turned, w.add("Concat", high, low, shape=(2, 6, 8), axis=1), shape=(2, 6, 8)
+    )
     assert better_stored(w.graph(both)) == (made,)
     assert repeated_steps(w.graph(both)) == 0

@@ -10,14 +10,17 @@ from tests.cases import cases
 def steps(op: str, *shapes: tuple[int, ...], exponent: object = None, **attributes: object) -> int:
     """Of an operator on float32 inputs, the last shape that of its result; `exponent` is the second input's number."""
     names = [f"x{number}" for number in range(len(shapes) - 1)]
-    values = {name: Value(name, shape, "float32", "input") for name, shape in zip((*names, "y"), shapes, strict=True)}  # fmt: skip
+    values = {
+        name: Value(name, shape, "float32", "input")
+        for name, shape in zip((*names, "y"), shapes, strict=True)
+    }
     if exponent is not None:
         values["x1"] = Value("x1", (1,), "float32", "constant", exponent)
     node = Node("n", op, tuple(names), ("y",), tuple(sorted(attributes.items())))
     return vector_steps(node, Graph("g", (node,), values, tuple(names), ("y",)))
 
 
-@cases("op, wanted", [("Add", 1), ("Exp", 10), ("Tanh", 26), ("Reshape", 0), ("Nobody", 1)])  # fmt: skip
+@cases("op, wanted", [("Add", 1), ("Exp", 10), ("Tanh", 26), ("Reshape", 0), ("Nobody", 1)])
 def test_each_element_takes_the_steps_of_its_operator(op: str, wanted: int) -> None:
     assert steps(op, (4, 5), (4, 5)) == 20 * wanted
 
@@ -26,7 +29,7 @@ def test_a_reduction_takes_every_element_that_it_reads() -> None:
     assert steps("ReduceMean", (4, 5), (4, 1)) == 20 * STEPS["ReduceMean"]
 
 
-@cases("exponent, wanted", [(2.0, 2), ((3.0,), 2), (((0.5,),), 2), (1.7, 120), (None, 120)])  # fmt: skip
+@cases("exponent, wanted", [(2.0, 2), ((3.0,), 2), (((0.5,),), 2), (1.7, 120), (None, 120)])
 def test_a_power_of_a_small_number_is_a_product(exponent: object, wanted: int) -> None:
     assert steps("Pow", (4, 5), (1,), (4, 5), exponent=exponent) == 20 * wanted
 

@@ -50,15 +50,57 @@ CASES = {
     "broadcast: the row is read once": ("BiasAdd", (X, ROW), (OUT,), {}, Work(32, 160, 128, 1)),
     "a division counts 4": ("RealDiv", (X, Y), (OUT,), {}, Work(128, 256, 128, 1)),
     "an exp counts 10": ("Exp", (X,), (OUT,), {}, Work(320, 128, 128, 1)),
-    "a cast moves bytes, half of them on one side": ("Cast", (X,), (HALF,), {}, Work(0, 128, 64, 1)),
-    "a comparison writes one byte each": ("Less", (X, Y), (tensor("b", 4, 8, dtype="bool"),), {}, Work(32, 256, 32, 1)),
-    "three addends are two additions": ("AddN", (X, Y, tensor("z", 4, 8)), (OUT,), {}, Work(64, 384, 128, 1)),
+    "a cast moves bytes, half of them on one side": (
+        "Cast",
+        (X,),
+        (HALF,),
+        {},
+        Work(0, 128, 64, 1),
+    ),
+    "a comparison writes one byte each": (
+        "Less",
+        (X, Y),
+        (tensor("b", 4, 8, dtype="bool"),),
+        {},
+        Work(32, 256, 32, 1),
+    ),
+    "three addends are two additions": (
+        "AddN",
+        (X, Y, tensor("z", 4, 8)),
+        (OUT,),
+        {},
+        Work(64, 384, 128, 1),
+    ),
     "a view is free": ("Reshape", (X, axis(32)), (tensor("out", 32),), {}, Work()),
     "bookkeeping is free": ("Depend", (X, Y), (OUT,), {}, Work()),
-    "a transpose reads and writes all, no axes": ("Transpose", (X, axis(1, 0)), (tensor("out", 8, 4),), {}, Work(0, 128, 128, 1)),
-    "a broadcast writes more than it reads": ("BroadcastTo", (ROW,), (OUT,), {}, Work(0, 32, 128, 1)),
-    "a sum: one addition for each element read": ("ReduceSum", (X, axis(1)), (tensor("out", 4),), {}, Work(32, 128, 16, 1)),
-    "a mean divides each of its 4 results": ("ReduceMean", (X, axis(1)), (tensor("out", 4),), {}, Work(48, 128, 16, 1)),
+    "a transpose reads and writes all, no axes": (
+        "Transpose",
+        (X, axis(1, 0)),
+        (tensor("out", 8, 4),),
+        {},
+        Work(0, 128, 128, 1),
+    ),
+    "a broadcast writes more than it reads": (
+        "BroadcastTo",
+        (ROW,),
+        (OUT,),
+        {},
+        Work(0, 32, 128, 1),
+    ),
+    "a sum: one addition for each element read": (
+        "ReduceSum",
+        (X, axis(1)),
+        (tensor("out", 4),),
+        {},
+        Work(32, 128, 16, 1),
+    ),
+    "a mean divides each of its 4 results": (
+        "ReduceMean",
+        (X, axis(1)),
+        (tensor("out", 4),),
+        {},
+        Work(48, 128, 16, 1),
+    ),
     "softmax: 17 for each element": ("Softmax", (X, axis(-1)), (OUT,), {}, Work(544, 128, 128, 1)),
     "LayerNorm: 7 each, with gamma, beta, mean and variance": (
         "LayerNorm",
@@ -68,25 +110,59 @@ CASES = {
         Work(224, 192, 160, 1),
     ),
     "a fill reads nothing": ("OnesLike", (X,), (OUT,), {}, Work(0, 0, 128, 1)),
-    "a slice reads what it keeps": ("StridedSlice", (X, axis(0, 0)), (tensor("out", 2, 8),), {}, Work(0, 64, 64, 1)),
+    "a slice reads what it keeps": (
+        "StridedSlice",
+        (X, axis(0, 0)),
+        (tensor("out", 2, 8),),
+        {},
+        Work(0, 64, 64, 1),
+    ),
     "a gather reads 3 rows of 32 bytes and 3 indices of 8": (
         "Gather",
-        (tensor("table", 1000, 8), tensor("ids", 3, dtype="int64"), tensor("axis", dtype="int64", kind="constant", data=0)),
+        (
+            tensor("table", 1000, 8),
+            tensor("ids", 3, dtype="int64"),
+            tensor("axis", dtype="int64", kind="constant", data=0),
+        ),
         (tensor("out", 3, 8),),
         {},
         Work(0, 96 + 24, 96, 1),
     ),
-    "Assign writes its target and reads the value": ("Assign", (X, Y), (tensor("done", 1),), {}, Work(0, 128, 128, 1)),
-    "AssignAdd reads its target too": ("AssignAdd", (X, Y), (tensor("done", 1),), {}, Work(32, 256, 128, 1)),
+    "Assign writes its target and reads the value": (
+        "Assign",
+        (X, Y),
+        (tensor("done", 1),),
+        {},
+        Work(0, 128, 128, 1),
+    ),
+    "AssignAdd reads its target too": (
+        "AssignAdd",
+        (X, Y),
+        (tensor("done", 1),),
+        {},
+        Work(32, 256, 128, 1),
+    ),
     "Adam: 18 each; reads weight, moments, gradient; writes weight, moments": (
         "Adam",
-        (X, tensor("m", 4, 8), tensor("v", 4, 8), *(tensor(f"s{i}") for i in range(6)), tensor("g", 4, 8)),
+        (
+            X,
+            tensor("m", 4, 8),
+            tensor("v", 4, 8),
+            *(tensor(f"s{i}") for i in range(6)),
+            tensor("g", 4, 8),
+        ),
         (tensor("a", 4, 8), tensor("b", 4, 8), tensor("c", 4, 8)),
         {},
         Work(576, 512, 384, 1),
     ),
-    "an operator nobody knows: 1 FLOP per result": ("Frobnicate", (X, Y), (OUT,), {}, Work(32, 256, 128, 1)),
-}  # fmt: skip
+    "an operator nobody knows: 1 FLOP per result": (
+        "Frobnicate",
+        (X, Y),
+        (OUT,),
+        {},
+        Work(32, 256, 128, 1),
+    ),
+}
 
 
 @cases("op, inputs, outputs, attrs, expected", CASES.values(), ids=CASES.keys())
@@ -180,7 +256,10 @@ def test_convolution(op, inputs, outputs, flops, read):
 
 def test_pooling_counts_its_window():
     small = tensor("small", 2, 8, 3, 3)  # 144 elements, 4 under each window
-    assert cost.work_of(*one("MaxPool", (MAP,), (small,), kernel_shape=(2, 2))).flops == 4 * small.elements  # fmt: skip
+    assert (
+        cost.work_of(*one("MaxPool", (MAP,), (small,), kernel_shape=(2, 2))).flops
+        == 4 * small.elements
+    )
     assert cost.work_of(*one("MaxPool", (MAP,), (small,), kernel_size=(1, 1, 2, 2))) == Work(
         576, 2304, 576, 1
     )
@@ -206,10 +285,19 @@ def fused():
             Node("m", "Mul", ("p0", "two"), ("t",)),
             Node("a", "Add", ("t", "p1"), ("o",)),
         ),
-        {v.name: v for v in (tensor("p0", 4, 8), tensor("p1", 4, 8), tensor("two", kind="constant", data=2.0), tensor("t", 4, 8), tensor("o", 4, 8))},
+        {
+            v.name: v
+            for v in (
+                tensor("p0", 4, 8),
+                tensor("p1", 4, 8),
+                tensor("two", kind="constant", data=2.0),
+                tensor("t", 4, 8),
+                tensor("o", 4, 8),
+            )
+        },
         ("p0", "p1"),
         ("o",),
-    )  # fmt: skip
+    )
     node = Node("k", "Fused_Mul_Add", ("x", "y"), ("out",), body=body)
     return node, Graph("g", (node,), {v.name: v for v in (X, Y, OUT)}, ("x", "y"), ("out",))
 

@@ -92,9 +92,33 @@ def test_any_text(text):
 
 
 PIECES = st.sampled_from(
-    ["%0", "%para1_x", "(", ")", "{", "}", "[", "]", "<", ">", ", ", ": ", '"', "Tensor(shape=[2], dtype=Int8, value=",
-     "I64(1)", "@g", "$(", "call @k", " primitive_attrs: {", "Tuple[", "TupleShape(", "NoShape", "\n      : (", " -> "]
-)  # fmt: skip
+    [
+        "%0",
+        "%para1_x",
+        "(",
+        ")",
+        "{",
+        "}",
+        "[",
+        "]",
+        "<",
+        ">",
+        ", ",
+        ": ",
+        '"',
+        "Tensor(shape=[2], dtype=Int8, value=",
+        "I64(1)",
+        "@g",
+        "$(",
+        "call @k",
+        " primitive_attrs: {",
+        "Tuple[",
+        "TupleShape(",
+        "NoShape",
+        "\n      : (",
+        " -> ",
+    ]
+)
 
 
 @settings(max_examples=300, deadline=None)
@@ -126,40 +150,64 @@ HOSTILE = {
     "quotes in attributes": dump(statement(0, 'F() primitive_attrs: {a: "' + '", ' * MANY + "}")),
     "spaces": dump(statement(0, "F() {instance name: " + "}    " * MORE + "x")),
     "a name of an attribute": dump(statement(0, "F() primitive_attrs: {" + "a" * MANY)),
-    "a source line": dump(statement(0, "F()") + "      # In file a" + ":1" * MORE + " " * MORE + "x\n"),
-    "a full name": dump(statement(0, "F()") + "      # Fullname with scope: (" + ") " * MORE + "x\n"),
+    "a source line": dump(
+        statement(0, "F()") + "      # In file a" + ":1" * MORE + " " * MORE + "x\n"
+    ),
+    "a full name": dump(
+        statement(0, "F()") + "      # Fullname with scope: (" + ") " * MORE + "x\n"
+    ),
     "types": dump(statement(0, "F()", notes="      : (" + "<a>x" * MANY + "\n")),
     "nested types": dump(statement(0, "F()", notes="      : () -> (<" + "Tuple[" * MANY + "\n")),
-    "repeated types": dump(statement(0, "F()", notes="      : () -> (<Tuple[Int8*999999999], TupleShape((1))>)\n")),
+    "repeated types": dump(
+        statement(0, "F()", notes="      : () -> (<Tuple[Int8*999999999], TupleShape((1))>)\n")
+    ),
     "formats": dump(statement(0, "F()") + "      : (" + "<Fxx" * MANY + "[const vector]{\n"),
     "a parameter": dump(statement(0, "F()"), params="%para1_" + ": <" * MORE),
-    "symbols": dump(statement(0, "F()"), params=f"%para1_x: <Tensor[Int8], (-1)> : [{'a' * MORE}!]  :"),
+    "symbols": dump(
+        statement(0, "F()"), params=f"%para1_x: <Tensor[Int8], (-1)> : [{'a' * MORE}!]  :"
+    ),
     "dimensions": dump(statement(0, f"F(Tensor(shape=[{'1, ' * MANY}], dtype=Int8, value=[1]))")),
-    "a huge tensor": dump(statement(0, "F(Tensor(shape=[999999999, 999999999], dtype=Int8, value=[1 2]))")),
+    "a huge tensor": dump(
+        statement(0, "F(Tensor(shape=[999999999, 999999999], dtype=Int8, value=[1 2]))")
+    ),
     "doubling tuples": chain(lambda before: f"MakeTuple(%{before}, %{before})", 60),
     "nested tuples": chain(lambda before: f"MakeTuple(%{before})"),
     "a tuple read again and again": dump(
-        statement(0, f"MakeTuple({'%para1_x, ' * 5_000}%para1_x)") + "".join(f"  %{n}(a) = A(%0)\n" for n in range(1, 5_000))
+        statement(0, f"MakeTuple({'%para1_x, ' * 5_000}%para1_x)")
+        + "".join(f"  %{n}(a) = A(%0)\n" for n in range(1, 5_000))
     ),
-    "one name for all": dump("".join(statement(n, "A(%para1_x)", name="D" + "#2" * (n % 9)) for n in range(5_000))),
+    "one name for all": dump(
+        "".join(statement(n, "A(%para1_x)", name="D" + "#2" * (n % 9)) for n in range(5_000))
+    ),
     "a kernel that calls itself": dump(
-        statement(0, "call @k(%para1_x)"), before=kernel("k", statement(0, "call @k(%para9_a)")), total=2
+        statement(0, "call @k(%para1_x)"),
+        before=kernel("k", statement(0, "call @k(%para9_a)")),
+        total=2,
     ),
     "kernels in kernels": dump(
         statement(0, "call @k0(%para1_x)"),
-        before="".join(kernel(f"k{n}", statement(0, f"call @k{n + 1}(%para9_a)")) for n in range(2_000)),
+        before="".join(
+            kernel(f"k{n}", statement(0, f"call @k{n + 1}(%para9_a)")) for n in range(2_000)
+        ),
         total=2_001,
     ),
     "one body for many graphs": dump(
         statement(0, "call @k(%para1_x)"),
-        before=kernel("k", "".join(statement(n, "A(%para9_a)") for n in range(2_000)) + "  Return(%0)\n")
-        + "".join(kernel(f"g{n}", statement(0, "call @k(%para9_a)"), attributes="a: b") for n in range(2_000)),
+        before=kernel(
+            "k", "".join(statement(n, "A(%para9_a)") for n in range(2_000)) + "  Return(%0)\n"
+        )
+        + "".join(
+            kernel(f"g{n}", statement(0, "call @k(%para9_a)"), attributes="a: b")
+            for n in range(2_000)
+        ),
         total=2_002,
     ),
-    "many parameters": "# IR entry: @g\nsubgraph @g(" + ", ".join(f"%para{n}_x" for n in range(MANY)) + ") {\n}\n",
+    "many parameters": "# IR entry: @g\nsubgraph @g("
+    + ", ".join(f"%para{n}_x" for n in range(MANY))
+    + ") {\n}\n",
     "empty lines": "# IR entry: @g\n" + "\n" * MANY,
     "zeros": "\0" * MANY,
-}  # fmt: skip
+}
 
 
 REFUSED = (
@@ -182,9 +230,12 @@ SLOW = {
 @pytest.mark.timeout(60)
 @cases(
     "text",
-    [pytest.param(text, id=name, marks=FULL if name in SLOW or name in REFUSED else ()) for name, text in HOSTILE.items()],
+    [
+        pytest.param(text, id=name, marks=FULL if name in SLOW or name in REFUSED else ())
+        for name, text in HOSTILE.items()
+    ],
     per_item=10,
-)  # fmt: skip
+)
 def test_hostile_text_ends(text):
     """Each of these took minutes, or all memory, with a careless reader; the time-out of the test is the check."""
     read(".ir", text)

@@ -92,7 +92,9 @@ def test_no_operator_is_lost_and_none_is_invented(path):
     graph = read_ir(path).graph
     lines = kernel_graph_lines(path)
     names = ["Custom" if node.brought_by else node.op for node in graph]
-    assert ["call @" if node.is_fused_kernel else name for node, name in zip(graph, names, strict=True)] == lines  # fmt: skip
+    assert [
+        "call @" if node.is_fused_kernel else name for node, name in zip(graph, names, strict=True)
+    ] == lines
 
 
 def test_a_custom_operator_has_the_name_that_its_author_gave_it():

@@ -36,7 +36,9 @@ def with_data_at(path: Path, location: str, **more: str) -> Path:
 def test_external_data_beside_the_model_is_read(tmp_path: Path) -> None:
     (tmp_path / "below").mkdir()
     np.arange(8, dtype=np.float32).tofile(tmp_path / "below" / "data.bin")
-    model = open_model(with_data_at(tmp_path / "m.onnx", "below/data.bin", offset="16", length="16"))  # fmt: skip
+    model = open_model(
+        with_data_at(tmp_path / "m.onnx", "below/data.bin", offset="16", length="16")
+    )
     (value,) = model.graph.initializers.values()
     assert value.const_value is not None
     assert value.const_value.numpy().tolist() == [4, 5, 6, 7]
@@ -81,7 +83,9 @@ def inside(tmp_path: Path) -> Path:
         ("a\0b", {}),
     ],
 )
-def test_external_data_elsewhere_is_refused(inside: Path, location: str, more: dict[str, str]) -> None:  # fmt: skip
+def test_external_data_elsewhere_is_refused(
+    inside: Path, location: str, more: dict[str, str]
+) -> None:
     with pytest.raises(InputError):
         open_model(with_data_at(inside / "m.onnx", location, **more))
 
@@ -174,7 +178,7 @@ def test_an_operator_has_the_inputs_that_it_needs(tmp_path: Path) -> None:
         open_model(b.save(tmp_path / "m.onnx", b.add("Conv", "x", "")))
 
 
-@cases("imported, named", [("ai.onnx", ""), ("ai.onnx", "ai.onnx"), ("", "ai.onnx")])  # fmt: skip
+@cases("imported, named", [("ai.onnx", ""), ("ai.onnx", "ai.onnx"), ("", "ai.onnx")])
 def test_onnxs_own_domain_has_two_names(imported: str, named: str, tmp_path: Path) -> None:
     b = Builder({"x": (4,)})
     model = b.model(b.add("Relu", "x"))

@@ -8,8 +8,20 @@ from typing import Any
 from tests.ms_fusion.kernel_server.vocabulary import ALWAYS
 
 DTYPES = (
-    "float16", "bfloat16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool",
-)  # fmt: skip
+    "float16",
+    "bfloat16",
+    "float32",
+    "float64",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "bool",
+)
 """Every dtype that MindSpore can hand over on CPU."""
 
 BOTH: Callable[[Any, Any], bool] = lambda x, y: True  # noqa: E731
@@ -58,14 +70,24 @@ ANY_UNARY: tuple[tuple[str, str, Callable[[Any], bool]], ...] = (
     ("ops.clamp({0}, 0, 2)", "np.clip({0}, 0, 2)", ALWAYS),
     ("ops.AddN()(({0}, {0}, {0}))", "{0} + {0} + {0}", ALWAYS),
     ("ops.Inv()({0})", "1 / {0}", lambda x: x.min() > 0),
-    ("ops.one_hot(ops.cast({0}, ms.int32), 4)", "({0}.astype(np.int32)[..., None] == np.arange(4)).astype(np.int64)", lambda x: x.min() >= 0),
-    *((f"ops.cast({{0}}, ms.{name + '_' * (name == 'bool')})", "{0}", lambda x: x.min() >= 0) for name in DTYPES),
-)  # fmt: skip
+    (
+        "ops.one_hot(ops.cast({0}, ms.int32), 4)",
+        "({0}.astype(np.int32)[..., None] == np.arange(4)).astype(np.int64)",
+        lambda x: x.min() >= 0,
+    ),
+    *(
+        (f"ops.cast({{0}}, ms.{name + '_' * (name == 'bool')})", "{0}", lambda x: x.min() >= 0)
+        for name in DTYPES
+    ),
+)
 """Expression of MindSpore, what it means in NumPy, for which content; a cast keeps what it means."""
 
 ANY_BINARY: tuple[tuple[str, str, Callable[[Any, Any], bool]], ...] = (
     *((f"ops.{word}({{0}}, {{1}})", f"np.{word}({{0}}, {{1}})", BOTH) for word in COMPARED),
-    *((f"ops.logical_{word}({{0}}, {{1}})", f"np.logical_{word}({{0}}, {{1}})", BOTH) for word in ("and", "or", "xor")),
+    *(
+        (f"ops.logical_{word}({{0}}, {{1}})", f"np.logical_{word}({{0}}, {{1}})", BOTH)
+        for word in ("and", "or", "xor")
+    ),
     ("ops.floor_div({0}, {1})", "{0} // {1}", BY),
     ("ops.floor_mod({0}, {1})", "{0} % {1}", BY),
     ("ops.Mod()({0}, {1})", "np.fmod({0}, {1})", BY),
@@ -77,4 +99,4 @@ ANY_BINARY: tuple[tuple[str, str, Callable[[Any, Any], bool]], ...] = (
     ("ops.where({0} > 0, {0}, {1})", "np.where({0} > 0, {0}, {1})", BOTH),
     ("mint.add({0}, {1}, alpha=2)", "{0} + 2 * {1}", BOTH),
     ("mint.sub({0}, {1}, alpha=2)", "{0} - 2 * {1}", BOTH),
-)  # fmt: skip
+)

@@ -38,7 +38,10 @@ def run(cell: RandomCell, place: Path, flags: str) -> Run:
     results = changing if cell.way == "changing" else trained
     network, narrow = cell.network, "float16" if cell.way == "mixed" else cell.network.dtype
     try:
-        unfused, exact = results(cell, place, UNFUSED, exact=False), results(cell, place, UNFUSED, exact=True)  # fmt: skip
+        unfused, exact = (
+            results(cell, place, UNFUSED, exact=False),
+            results(cell, place, UNFUSED, exact=True),
+        )
     except Exception as error:  # noqa: BLE001 - MindSpore itself does not take this Cell
         return Run(network, skipped=" ".join(str(error).split())[:300])
     return compared(
@@ -117,7 +120,7 @@ def changing(cell: RandomCell, place: Path, flags: str, *, exact: bool, off: flo
         call = mf.specialize(net, buckets=BUCKETS)
     with presets.environment_flags(flags), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return [one.asnumpy() for size in SIZES for one in call(*(one[:size] for one in given))[1:]]  # fmt: skip
+        return [one.asnumpy() for size in SIZES for one in call(*(one[:size] for one in given))[1:]]
 
 
 def _module(cell: RandomCell, place: Path, flags: str, *, exact: bool) -> Any:
@@ -148,8 +151,17 @@ def main(first: int, last: int) -> None:
             cell = draw_cell(seed)
             found.append(run(cell, Path(place), flags))
             if found[-1].wrong or found[-1].skipped:
-                print(seed, cell.way, cell.level, cell.network.dtype, found[-1].wrong or f"skipped: {found[-1].skipped}", flush=True)  # fmt: skip
-    print(f"{len(found)} Cells, {sum(bool(one.wrong) for one in found)} wrong, {sum(bool(one.skipped) for one in found)} skipped")  # fmt: skip
+                print(
+                    seed,
+                    cell.way,
+                    cell.level,
+                    cell.network.dtype,
+                    found[-1].wrong or f"skipped: {found[-1].skipped}",
+                    flush=True,
+                )
+    print(
+        f"{len(found)} Cells, {sum(bool(one.wrong) for one in found)} wrong, {sum(bool(one.skipped) for one in found)} skipped"
+    )
 
 
 if __name__ == "__main__":

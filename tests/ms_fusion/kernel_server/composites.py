@@ -155,7 +155,9 @@ def interpreted(kernel: Composite, inputs: Mapping[str, np.ndarray]) -> dict[str
     """The outputs by name, computed by NumPy from the graph that a compiler would be given."""
     with compat.installed(soc="cpu"):
         group = translate(kernel)
-    given = {id(one): inputs[name] for one, name in zip(group.inputs, kernel.graph.inputs, strict=True)}  # fmt: skip
+    given = {
+        id(one): inputs[name] for one, name in zip(group.inputs, kernel.graph.inputs, strict=True)
+    }
     found = evaluate.run([group.values[name] for name in kernel.graph.outputs], given)
     return dict(zip(kernel.graph.outputs, found, strict=True))
 

@@ -71,7 +71,11 @@ def results(
     given = tensors(network, "float64" if exact else network.dtype, off)
     # MindSpore cannot hand over a number beside a bfloat16 tensor; a preset compiles that without fusion
     by_preset = flags != UNFUSED and network.dtype == "bfloat16"
-    scope = presets.fusion(flags=flags, generator="ms_fusion") if by_preset else presets.environment_flags(flags)  # fmt: skip
+    scope = (
+        presets.fusion(flags=flags, generator="ms_fusion")
+        if by_preset
+        else presets.environment_flags(flags)
+    )
     with warnings.catch_warnings(), scope:
         warnings.simplefilter("ignore")
         step = mindspore.jit(module.step) if compiled else module.step
@@ -97,9 +101,13 @@ def tensors(network: Network, dtype: str, off: float = 0.0) -> list[Any]:
     import mindspore
 
     return [
-        mindspore.Tensor((one + one * np.sign(np.sin(1000 * np.abs(one))) * off).astype(numpy_dtype(dtype)) if one.dtype == np.float64 else one)
+        mindspore.Tensor(
+            (one + one * np.sign(np.sin(1000 * np.abs(one))) * off).astype(numpy_dtype(dtype))
+            if one.dtype == np.float64
+            else one
+        )
         for one in network.inputs.values()
-    ]  # fmt: skip
+    ]
 
 
 @contextlib.contextmanager
@@ -139,7 +147,12 @@ def unfused_and_exact(network: Network, place: Path) -> tuple[list[Any], list[An
 
 def beside(unfused: list[Any], exact: list[Any], network: Network, place: Path, flags: str) -> Run:
     """The fused network, beside what the same says unfused and in float64."""
-    slopes = "float32" if network.dtype == "float64" and any(word in line for word in NARROW for line in network.body) else network.dtype  # fmt: skip
+    slopes = (
+        "float32"
+        if network.dtype == "float64"
+        and any(word in line for word in NARROW for line in network.body)
+        else network.dtype
+    )
     outputs = len(network.wanted)
     dtypes = [network.dtype] * outputs + [slopes] * (len(exact) - outputs)
     return compared(
@@ -179,13 +192,20 @@ def compared(
     found = [judged(*five) for five in zip(fused, unfused, exact, wanted, dtypes, strict=True)]
     if any(why for why, _ in found):
         # a result that hangs on the last bit of its inputs may be as far off as that bit moves it
-        noise = [distance(*two) if is_float(two[0].dtype.name) else 0.0 for two in zip(move(), exact, strict=True)]  # fmt: skip
-        found = [judged(*six) for six in zip(fused, unfused, exact, wanted, dtypes, noise, strict=True)]  # fmt: skip
+        noise = [
+            distance(*two) if is_float(two[0].dtype.name) else 0.0
+            for two in zip(move(), exact, strict=True)
+        ]
+        found = [
+            judged(*six) for six in zip(fused, unfused, exact, wanted, dtypes, noise, strict=True)
+        ]
     wrong = [f"result {number}: {why}" for number, (why, _) in enumerate(found) if why]
     return Run(network, "; ".join(wrong), gain=min(gain for _, gain in found))
 
 
-def judged(fused: Any, unfused: Any, exact: Any, wanted: Any, dtype: str, noise: float = 0.0) -> tuple[str, float]:  # fmt: skip
+def judged(
+    fused: Any, unfused: Any, exact: Any, wanted: Any, dtype: str, noise: float = 0.0
+) -> tuple[str, float]:
     """What is wrong with a result, and how much nearer to float64 it is than unfused.
 
     Args:
@@ -209,7 +229,11 @@ def judged(fused: Any, unfused: Any, exact: Any, wanted: Any, dtype: str, noise:
         return "", 1.0  # what cancels leaves a rounding of numbers around 1
     bound = max(FIRST * EPSILON[dtype], WORSE * theirs, WORSE * noise)
     floor = EPSILON[dtype]
-    return ("" if ours <= bound else f"{ours:.2g} from float64, unfused {theirs:.2g}, inputs a rounding off {noise:.2g}"), (theirs + floor) / (ours + floor)  # fmt: skip
+    return (
+        ""
+        if ours <= bound
+        else f"{ours:.2g} from float64, unfused {theirs:.2g}, inputs a rounding off {noise:.2g}"
+    ), (theirs + floor) / (ours + floor)
 
 
 def distance(got: Any, wanted: Any) -> float:
@@ -232,8 +256,15 @@ def main(first: int, last: int) -> None:
         for seed in range(first, last):
             found.append(run(draw(seed), Path(place), flags))
             if found[-1].wrong or found[-1].skipped:
-                print(seed, found[-1].network.dtype, found[-1].wrong or f"skipped: {found[-1].skipped}", flush=True)  # fmt: skip
-    print(f"{len(found)} networks, {sum(bool(one.wrong) for one in found)} wrong, {sum(bool(one.skipped) for one in found)} skipped")  # fmt: skip
+                print(
+                    seed,
+                    found[-1].network.dtype,
+                    found[-1].wrong or f"skipped: {found[-1].skipped}",
+                    flush=True,
+                )
+    print(
+        f"{len(found)} networks, {sum(bool(one.wrong) for one in found)} wrong, {sum(bool(one.skipped) for one in found)} skipped"
+    )
 
 
 if __name__ == "__main__":

@@ -57,16 +57,43 @@ def _adagrad(kept: Kept, slope: Any) -> Any:
 RATES = (0.05, 0.02, 0.01)
 STEPS = len(RATES)
 OPTIMIZERS = (
-    Optimizer("nn.SGD(parameters, 0.05, momentum=0.9)", lambda kept, x, slope, step: _momentum(kept, slope, 0.05, 0.9)),
-    Optimizer("nn.SGD(parameters, 0.05, weight_decay=0.125)", lambda kept, x, slope, step: 0.05 * (slope + 0.125 * x)),
-    Optimizer(f"nn.Momentum(parameters, {[*RATES]}, 0.5)", lambda kept, x, slope, step: _momentum(kept, slope, RATES[step - 1], 0.5)),
-    Optimizer("nn.Momentum(parameters, 0.05, 0.9, weight_decay=0.125)", lambda kept, x, slope, step: _momentum(kept, slope + 0.125 * x, 0.05, 0.9)),
-    Optimizer("nn.Adam(parameters, 0.05, eps=0.01)", lambda kept, x, slope, step: _adam(kept, slope, 0.05, step)),
-    Optimizer(f"nn.Adam(parameters, {[*RATES]}, eps=0.01, weight_decay=0.125)", lambda kept, x, slope, step: _adam(kept, slope + 0.125 * x, RATES[step - 1], step)),
-    Optimizer("nn.AdamWeightDecay(parameters, 0.05, eps=0.01, weight_decay=0.125)", lambda kept, x, slope, step: 0.05 * (_moments(kept, slope) + 0.125 * x)),
-    Optimizer("nn.RMSProp(parameters, 0.05, momentum=0.5, epsilon=1e-8)", lambda kept, x, slope, step: _rmsprop(kept, slope)),
-    Optimizer("nn.Adagrad(parameters, accum=0.1, learning_rate=0.05)", lambda kept, x, slope, step: _adagrad(kept, slope)),
-)  # fmt: skip
+    Optimizer(
+        "nn.SGD(parameters, 0.05, momentum=0.9)",
+        lambda kept, x, slope, step: _momentum(kept, slope, 0.05, 0.9),
+    ),
+    Optimizer(
+        "nn.SGD(parameters, 0.05, weight_decay=0.125)",
+        lambda kept, x, slope, step: 0.05 * (slope + 0.125 * x),
+    ),
+    Optimizer(
+        f"nn.Momentum(parameters, {[*RATES]}, 0.5)",
+        lambda kept, x, slope, step: _momentum(kept, slope, RATES[step - 1], 0.5),
+    ),
+    Optimizer(
+        "nn.Momentum(parameters, 0.05, 0.9, weight_decay=0.125)",
+        lambda kept, x, slope, step: _momentum(kept, slope + 0.125 * x, 0.05, 0.9),
+    ),
+    Optimizer(
+        "nn.Adam(parameters, 0.05, eps=0.01)",
+        lambda kept, x, slope, step: _adam(kept, slope, 0.05, step),
+    ),
+    Optimizer(
+        f"nn.Adam(parameters, {[*RATES]}, eps=0.01, weight_decay=0.125)",
+        lambda kept, x, slope, step: _adam(kept, slope + 0.125 * x, RATES[step - 1], step),
+    ),
+    Optimizer(
+        "nn.AdamWeightDecay(parameters, 0.05, eps=0.01, weight_decay=0.125)",
+        lambda kept, x, slope, step: 0.05 * (_moments(kept, slope) + 0.125 * x),
+    ),
+    Optimizer(
+        "nn.RMSProp(parameters, 0.05, momentum=0.5, epsilon=1e-8)",
+        lambda kept, x, slope, step: _rmsprop(kept, slope),
+    ),
+    Optimizer(
+        "nn.Adagrad(parameters, accum=0.1, learning_rate=0.05)",
+        lambda kept, x, slope, step: _adagrad(kept, slope),
+    ),
+)
 
 
 def _by_norm(slopes: list[Any]) -> list[Any]:
@@ -76,6 +103,9 @@ def _by_norm(slopes: list[Any]) -> list[Any]:
 
 CLIPPINGS: Mapping[str, tuple[str, Callable[[list[Any]], list[Any]]]] = {
     "norm": ("ops.clip_by_global_norm({}, 1.0)", _by_norm),
-    "value": ("ops.clip_by_value({}, -0.125, 0.125)", lambda slopes: [np.clip(one, -0.125, 0.125) for one in slopes]),
-}  # fmt: skip
+    "value": (
+        "ops.clip_by_value({}, -0.125, 0.125)",
+        lambda slopes: [np.clip(one, -0.125, 0.125) for one in slopes],
+    ),
+}
 """What is done with all gradients before: as text of MindSpore, and in NumPy."""

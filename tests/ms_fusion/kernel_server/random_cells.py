@@ -101,9 +101,15 @@ class Embedding(nn.Cell):
 def _in_numpy() -> dict[str, Any]:
     """The loops, computed by NumPy."""
     ops = SimpleNamespace(
-        concat=np.concatenate, matmul=np.matmul, reshape=np.reshape, sin=np.sin, softmax=special.softmax, stack=np.stack,
-        tanh=np.tanh, transpose=np.transpose,
-    )  # fmt: skip
+        concat=np.concatenate,
+        matmul=np.matmul,
+        reshape=np.reshape,
+        sin=np.sin,
+        softmax=special.softmax,
+        stack=np.stack,
+        tanh=np.tanh,
+        transpose=np.transpose,
+    )
     names: dict[str, Any] = {"ops": ops}
     exec(LOOPS, names)  # noqa: S102 - our own text
 
@@ -151,42 +157,54 @@ class RandomCell:
             for line in self.layers
         ]
         shapes = {name: list(self.weights[name].shape) for name in own}
-        weighed = " + ".join(f"ops.mean(ops.cast({name}, W)) * {0.5 + at}" for at, name in enumerate(network.outputs))  # fmt: skip
+        weighed = " + ".join(
+            f"ops.mean(ops.cast({name}, W)) * {0.5 + at}" for at, name in enumerate(network.outputs)
+        )
         clipped = CLIPPINGS[self.clipping][0]
-        return "\n".join([
-            "import mindspore as ms",
-            "import numpy as np",
-            "from mindspore import mint, nn, ops",
-            f"F, H, W = ms.{dtype}, ms.{other}, ms.{'float64' if dtype == 'float64' else 'float32'}",
-            *(EXACT[name] for name in spelled),
-            LOOPS, LAYERS, EXACT_LAYERS,
-            "class Net(nn.Cell):",
-            "    def __init__(self):",
-            "        super().__init__()",
-            *(f"        self.{name} = ms.Parameter(ms.Tensor(np.zeros({shape}), F), name='{name}')" for name, shape in shapes.items()),
-            *(f"        {line}" for line in layers),
-            f"    def construct(self, {given}):",
-            *(f"        {name} = self.{name}" for name in own),
-            *(f"        {replaced(line, spelled)}" for line in network.body),
-            f"        return {weighed}, {outputs}",
-            "class Step(nn.Cell):",
-            "    def __init__(self, net, optimizer):",
-            "        super().__init__()",
-            "        self.net, self.optimizer = net, optimizer",
-            "        self.gradient = ms.value_and_grad(net, None, optimizer.parameters, has_aux=True)",
-            f"    def construct(self, {given}):",
-            f"        results, slopes = self.gradient({given})",
-            f"        results = ops.depend(results, self.optimizer({clipped.format('slopes')}))",
-            "        return results",
-            "def stepper(net, optimizer):",
-            "    gradient = ms.value_and_grad(net, None, optimizer.parameters, has_aux=True)",
-            "    @ms.jit",
-            f"    def step({given}):",
-            f"        results, slopes = gradient({given})",
-            f"        optimizer({clipped.format('slopes')})",
-            "        return results",
-            "    return step",
-        ]) + "\n"  # fmt: skip
+        return (
+            "\n".join(
+                [
+                    "import mindspore as ms",
+                    "import numpy as np",
+                    "from mindspore import mint, nn, ops",
+                    f"F, H, W = ms.{dtype}, ms.{other}, ms.{'float64' if dtype == 'float64' else 'float32'}",
+                    *(EXACT[name] for name in spelled),
+                    LOOPS,
+                    LAYERS,
+                    EXACT_LAYERS,
+                    "class Net(nn.Cell):",
+                    "    def __init__(self):",
+                    "        super().__init__()",
+                    *(
+                        f"        self.{name} = ms.Parameter(ms.Tensor(np.zeros({shape}), F), name='{name}')"
+                        for name, shape in shapes.items()
+                    ),
+                    *(f"        {line}" for line in layers),
+                    f"    def construct(self, {given}):",
+                    *(f"        {name} = self.{name}" for name in own),
+                    *(f"        {replaced(line, spelled)}" for line in network.body),
+                    f"        return {weighed}, {outputs}",
+                    "class Step(nn.Cell):",
+                    "    def __init__(self, net, optimizer):",
+                    "        super().__init__()",
+                    "        self.net, self.optimizer = net, optimizer",
+                    "        self.gradient = ms.value_and_grad(net, None, optimizer.parameters, has_aux=True)",
+                    f"    def construct(self, {given}):",
+                    f"        results, slopes = self.gradient({given})",
+                    f"        results = ops.depend(results, self.optimizer({clipped.format('slopes')}))",
+                    "        return results",
+                    "def stepper(net, optimizer):",
+                    "    gradient = ms.value_and_grad(net, None, optimizer.parameters, has_aux=True)",
+                    "    @ms.jit",
+                    f"    def step({given}):",
+                    f"        results, slopes = gradient({given})",
+                    f"        optimizer({clipped.format('slopes')})",
+                    "        return results",
+                    "    return step",
+                ]
+            )
+            + "\n"
+        )
 
 
 def _weight(make: Maker, *shape: int, name: str = "") -> Value:
@@ -218,15 +236,28 @@ def _dense(make: Maker) -> None:
     if x is None:
         return
     width, wider = x.shape[-1], make.chance.choice([3, 8, 16])
-    name, (weight, bias) = _layer(make, f"nn.Dense({width}, {wider}, dtype=F)", ("weight", (wider, width)), ("bias", (wider,)))  # fmt: skip
-    make.put(f"ops.tanh(self.{name}({{0}}) * 0.125)", "np.tanh(({0} @ {1}.T + {2}) * 0.125)", x, weight, bias)  # fmt: skip
+    name, (weight, bias) = _layer(
+        make, f"nn.Dense({width}, {wider}, dtype=F)", ("weight", (wider, width)), ("bias", (wider,))
+    )
+    make.put(
+        f"ops.tanh(self.{name}({{0}}) * 0.125)",
+        "np.tanh(({0} @ {1}.T + {2}) * 0.125)",
+        x,
+        weight,
+        bias,
+    )
 
 
 def _product_with_weight(make: Maker) -> None:
     x = _columns(make)
     if x is not None:
         weight = _weight(make, x.shape[-1], make.chance.choice([2, 5, 16]))
-        make.put("ops.relu(ops.matmul({0}, {1}) * 0.125 + 0.03125)", "np.maximum({0} @ {1} * 0.125 + 0.03125, 0)", x, weight)  # fmt: skip
+        make.put(
+            "ops.relu(ops.matmul({0}, {1}) * 0.125 + 0.03125)",
+            "np.maximum({0} @ {1} * 0.125 + 0.03125, 0)",
+            x,
+            weight,
+        )
 
 
 def _tower(make: Maker) -> None:
@@ -234,19 +265,35 @@ def _tower(make: Maker) -> None:
     if x is None:
         return
     width = x.shape[-1]
-    every = [(f"steps.{at}.{one}", shape) for at in range(2) for one, shape in (("weight", (width, width)), ("bias", (width,)))]  # fmt: skip
+    every = [
+        (f"steps.{at}.{one}", shape)
+        for at in range(2)
+        for one, shape in (("weight", (width, width)), ("bias", (width,)))
+    ]
     name, weights = _layer(make, f"Tower({width}, 2)", *every)
     make.put(f"self.{name}({{0}})", "tower({0}, {1}, {2}, {3}, {4})", x, *weights)
 
 
 def _normed(make: Maker) -> None:
-    x = make.pick(among=lambda one: len(one.shape) >= 2 and one.shape[-1] > 3 and bool(np.var(one.array, -1).min() > 0.05))  # fmt: skip
+    x = make.pick(
+        among=lambda one: (
+            len(one.shape) >= 2 and one.shape[-1] > 3 and bool(np.var(one.array, -1).min() > 0.05)
+        )
+    )
     if x is None:
         return
     width = x.shape[-1]
-    name, (gamma, beta) = _layer(make, f"nn.LayerNorm(({width},), dtype=F)", ("gamma", (width,)), ("beta", (width,)))  # fmt: skip
+    name, (gamma, beta) = _layer(
+        make, f"nn.LayerNorm(({width},), dtype=F)", ("gamma", (width,)), ("beta", (width,))
+    )
     off = "({0} - np.mean({0}, -1, keepdims=True))"
-    make.put(f"self.{name}({{0}})", f"{off} / np.sqrt(np.var({{0}}, -1, keepdims=True) + 1e-7) * {{1}} + {{2}}", x, gamma, beta)  # fmt: skip
+    make.put(
+        f"self.{name}({{0}})",
+        f"{off} / np.sqrt(np.var({{0}}, -1, keepdims=True) + 1e-7) * {{1}} + {{2}}",
+        x,
+        gamma,
+        beta,
+    )
 
 
 def _scaled(make: Maker) -> None:
@@ -261,7 +308,9 @@ def _embedded(make: Maker) -> None:
     width = make.chance.choice([4, 7, 16])
     numbers = Value("i0", "int32", make.inputs["i0"], True)
     if make.chance.random() < 0.5:
-        name, (table,) = _layer(make, f"nn.Embedding({PLACES}, {width}, dtype=F)", ("embedding_table", (PLACES, width)))  # fmt: skip
+        name, (table,) = _layer(
+            make, f"nn.Embedding({PLACES}, {width}, dtype=F)", ("embedding_table", (PLACES, width))
+        )
         make.put(f"self.{name}({{1}}) * 0.5", "{0}[{1}] * 0.5", table, numbers)
     else:
         table = _weight(make, PLACES, width)
@@ -276,9 +325,18 @@ def _gathered(make: Maker) -> None:
     width = x.shape[-1]
     if make.chance.random() < 0.5:
         places = [make.chance.randrange(width) for _ in range(make.chance.choice([1, 3, 5]))]
-        make.put(f"ops.gather({{0}}, ms.Tensor({places}, ms.int32), -1)", f"np.take({{0}}, {places}, -1)", x, exact=x.exact)  # fmt: skip
+        make.put(
+            f"ops.gather({{0}}, ms.Tensor({places}, ms.int32), -1)",
+            f"np.take({{0}}, {places}, -1)",
+            x,
+            exact=x.exact,
+        )
     else:
-        place = "ops.argmax({0}, -1, True)" if x.exact and _apart(x.array) else "ops.zeros_like(ops.cast({0}[..., :1], ms.int64))"  # fmt: skip
+        place = (
+            "ops.argmax({0}, -1, True)"
+            if x.exact and _apart(x.array)
+            else "ops.zeros_like(ops.cast({0}[..., :1], ms.int64))"
+        )
         meant = "np.max({0}, -1, keepdims=True)" if "argmax" in place else "{0}[..., :1]"
         make.put(f"ops.gather_elements({{0}}, -1, {place})", meant, x, exact=x.exact)
 
@@ -294,12 +352,17 @@ def _masked(make: Maker) -> None:
     mask = make.pick("bool", among=lambda one: x is not None and _covers(x.shape, one.shape))
     if x is None or mask is None:
         return
-    ours, wanted = make.chance.choice((
-        ("ops.where({1}, {0}, 0.25)", "np.where({1}, {0}, 0.25)"),
-        ("ops.masked_fill({0}, {1}, -1.5)", "np.where({1}, -1.5, {0})"),
-        ("{0} * ops.cast({1}, F)", "{0} * {1}"),
-        ("ops.softmax(ops.masked_fill({0}, {1}, -1e4), -1)", "special.softmax(np.where({1}, -1e4, {0}), -1)"),
-    ))  # fmt: skip
+    ours, wanted = make.chance.choice(
+        (
+            ("ops.where({1}, {0}, 0.25)", "np.where({1}, {0}, 0.25)"),
+            ("ops.masked_fill({0}, {1}, -1.5)", "np.where({1}, -1.5, {0})"),
+            ("{0} * ops.cast({1}, F)", "{0} * {1}"),
+            (
+                "ops.softmax(ops.masked_fill({0}, {1}, -1e4), -1)",
+                "special.softmax(np.where({1}, -1e4, {0}), -1)",
+            ),
+        )
+    )
     make.put(ours, wanted, x, mask, exact=x.exact and "softmax" not in ours)
 
 
@@ -313,7 +376,9 @@ def _covers(shape: tuple[int, ...], mask: tuple[int, ...]) -> bool:
 
 def _heads(make: Maker) -> None:
     """Attention of a value to itself."""
-    x = make.pick(among=lambda one: len(one.shape) == 2 and one.shape[-1] % 2 == 0 and one.shape[-2] > 1)  # fmt: skip
+    x = make.pick(
+        among=lambda one: len(one.shape) == 2 and one.shape[-1] % 2 == 0 and one.shape[-2] > 1
+    )
     if x is None:
         return
     call = f"attended({{0}}, {x.shape[-1] // 2})"
@@ -340,11 +405,19 @@ def _parted(make: Maker) -> None:
     if x is None:
         return
     half = x.shape[-1] // 2
-    ours, wanted = make.chance.choice((
-        (f"ops.split({{0}}, {half}, -1)[0] * ops.sigmoid(ops.split({{0}}, {half}, -1)[1])", f"{{0}}[..., :{half}] * sigmoid({{0}}[..., {half}:])"),
-        (f"ops.concat((-{{0}}[..., {half}:], {{0}}[..., :{half}]), -1)", f"np.concatenate((-{{0}}[..., {half}:], {{0}}[..., :{half}]), -1)"),
-        ("ops.repeat_interleave({0}, 2, -1)", "np.repeat({0}, 2, -1)"),
-    ))  # fmt: skip
+    ours, wanted = make.chance.choice(
+        (
+            (
+                f"ops.split({{0}}, {half}, -1)[0] * ops.sigmoid(ops.split({{0}}, {half}, -1)[1])",
+                f"{{0}}[..., :{half}] * sigmoid({{0}}[..., {half}:])",
+            ),
+            (
+                f"ops.concat((-{{0}}[..., {half}:], {{0}}[..., :{half}]), -1)",
+                f"np.concatenate((-{{0}}[..., {half}:], {{0}}[..., :{half}]), -1)",
+            ),
+            ("ops.repeat_interleave({0}, 2, -1)", "np.repeat({0}, 2, -1)"),
+        )
+    )
     make.put(ours, wanted, x, exact=x.exact and "sigmoid" not in ours)
 
 
@@ -354,19 +427,23 @@ def _reshaped(make: Maker) -> None:
     if x is None:
         return
     if len(x.shape) == 2:
-        ours, wanted = make.chance.choice((
-            ("ops.expand_dims({0}, 1)", "{0}[:, None]"),
-            ("ops.transpose(ops.expand_dims({0}, 2), (0, 2, 1))", "{0}[:, None]"),
-            ("ops.tile({0}, (1, 2))", "np.tile({0}, (1, 2))"),
-            ("{0}[:, ::2]", "{0}[:, ::2]"),
-        ))  # fmt: skip
+        ours, wanted = make.chance.choice(
+            (
+                ("ops.expand_dims({0}, 1)", "{0}[:, None]"),
+                ("ops.transpose(ops.expand_dims({0}, 2), (0, 2, 1))", "{0}[:, None]"),
+                ("ops.tile({0}, (1, 2))", "np.tile({0}, (1, 2))"),
+                ("{0}[:, ::2]", "{0}[:, ::2]"),
+            )
+        )
     else:
-        ours, wanted = make.chance.choice((
-            ("ops.reshape({0}, ({0}.shape[0], -1))", "{0}.reshape({0}.shape[0], -1)"),
-            ("ops.swapaxes({0}, 1, 2)", "np.swapaxes({0}, 1, 2)"),
-            ("{0}[:, 0]", "{0}[:, 0]"),
-            ("ops.flatten({0})", "{0}.reshape({0}.shape[0], -1)"),
-        ))  # fmt: skip
+        ours, wanted = make.chance.choice(
+            (
+                ("ops.reshape({0}, ({0}.shape[0], -1))", "{0}.reshape({0}.shape[0], -1)"),
+                ("ops.swapaxes({0}, 1, 2)", "np.swapaxes({0}, 1, 2)"),
+                ("{0}[:, 0]", "{0}[:, 0]"),
+                ("ops.flatten({0})", "{0}.reshape({0}.shape[0], -1)"),
+            )
+        )
     make.put(ours, wanted, x, exact=x.exact)
 
 
@@ -378,9 +455,12 @@ def _looped(make: Maker) -> None:
     steps = make.chance.randint(1, 5)
     ways = [
         (f"recurrent({{0}}, {{1}}, {steps})", (x, y)),
-        (f"polynomial({{0}} * 0.25, {[make.chance.randint(-4, 4) / 4 for _ in range(steps)]})", (x,)),
+        (
+            f"polynomial({{0}} * 0.25, {[make.chance.randint(-4, 4) / 4 for _ in range(steps)]})",
+            (x,),
+        ),
         (f"until({{0}}, {2**steps})", (x,)),
-    ]  # fmt: skip
+    ]
     if x.shape[0] <= SAMPLES:
         ways += [(f"one_by_one({{0}}, {way})", (x,)) for way in (True, False)]
     call, given = make.chance.choice(ways)
@@ -388,9 +468,20 @@ def _looped(make: Maker) -> None:
 
 
 OWN: tuple[Kind, ...] = (
-    *[_dense] * 2, *[_masked] * 2, *[_joined] * 2, *[_reshaped] * 2, _product_with_weight, _tower, _normed, _scaled,
-    _embedded, _gathered, _heads, _parted, _looped,
-)  # fmt: skip
+    *[_dense] * 2,
+    *[_masked] * 2,
+    *[_joined] * 2,
+    *[_reshaped] * 2,
+    _product_with_weight,
+    _tower,
+    _normed,
+    _scaled,
+    _embedded,
+    _gathered,
+    _heads,
+    _parted,
+    _looped,
+)
 
 
 def draw_cell(seed: int) -> RandomCell:

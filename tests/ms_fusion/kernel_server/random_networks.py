@@ -90,12 +90,16 @@ class Network:
         ]
         if self.gradients:
             lines += [
-                "    loss = " + " + ".join(f"ops.sum(ops.cast({name}, W) * {0.5 + at})" for at, name in enumerate(self.outputs)),
+                "    loss = "
+                + " + ".join(
+                    f"ops.sum(ops.cast({name}, W) * {0.5 + at})"
+                    for at, name in enumerate(self.outputs)
+                ),
                 f"    return loss, {', '.join(self.outputs)}",
                 f"gradient = ops.value_and_grad(forward, {tuple(floats)}, None, True)",
                 f"def step({names}):",
                 f"    return gradient({names})",
-            ]  # fmt: skip
+            ]
         else:
             lines += [
                 f"    return 0, {', '.join(self.outputs)}",
@@ -113,7 +117,11 @@ def replaced(line: str, names: Collection[str]) -> str:
 Kind = Callable[["Maker"], None]
 """Draws a line, or nothing where nothing fits."""
 
-ROUNDED = (("ops.floor({0})", "np.floor({0})"), ("ops.round({0})", "np.rint({0})"), ("ops.sign({0})", "np.sign({0})"))  # fmt: skip
+ROUNDED = (
+    ("ops.floor({0})", "np.floor({0})"),
+    ("ops.round({0})", "np.rint({0})"),
+    ("ops.sign({0})", "np.sign({0})"),
+)
 OLD = 500
 """Seeds from here on draw from all of the vocabulary."""
 
@@ -155,13 +163,27 @@ class Maker:
         while len(self.body) < self.operators and tries < 50 * self.operators:
             tries += 1
             self.chance.choice(self.kinds)(self)
-        unread = [one for one in self.values if one.name not in self.read and one.name.startswith("v")]  # fmt: skip
-        handed = [one for one in unread if one.kind == "float"][-3:] + [one for one in unread if one.kind != "float"][-1:]  # fmt: skip
+        unread = [
+            one for one in self.values if one.name not in self.read and one.name.startswith("v")
+        ]
+        handed = [one for one in unread if one.kind == "float"][-3:] + [
+            one for one in unread if one.kind != "float"
+        ][-1:]
         if not any(one.kind == "float" for one in handed):
             handed.append(self.values[0])
-        return Network(seed, self.dtype, len(self.body), tuple(self.body), self.inputs, tuple(one.name for one in handed), tuple(one.array for one in handed))  # fmt: skip
+        return Network(
+            seed,
+            self.dtype,
+            len(self.body),
+            tuple(self.body),
+            self.inputs,
+            tuple(one.name for one in handed),
+            tuple(one.array for one in handed),
+        )
 
-    def pick(self, kind: str = "float", *, exact: bool = False, among: Callable[[Value], bool] = ALWAYS) -> Value | None:  # fmt: skip
+    def pick(
+        self, kind: str = "float", *, exact: bool = False, among: Callable[[Value], bool] = ALWAYS
+    ) -> Value | None:
         """A value of a kind, the later the likelier."""
         found = [
             one
@@ -184,11 +206,15 @@ class Maker:
         other = self.pick(x.kind, exact=exact, among=lambda one: one is not x and fits(one))
         return other or self.pick(x.kind, exact=exact, among=fits)
 
-    def put(self, ours: str, wanted: str, *given: Value, kind: str = "float", exact: bool = False) -> None:  # fmt: skip
+    def put(
+        self, ours: str, wanted: str, *given: Value, kind: str = "float", exact: bool = False
+    ) -> None:
         """One more line, unless its result is out of bounds."""
         names = [one.name for one in given]
         with np.errstate(all="ignore"):
-            array = np.asarray(eval(wanted.format(*names), self.names, {one.name: one.array for one in given}))  # noqa: S307 - our own text  # fmt: skip
+            array = np.asarray(
+                eval(wanted.format(*names), self.names, {one.name: one.array for one in given})  # noqa: S307
+            )
         if kind == "float":
             array = array.astype(np.float64)
             if not np.isfinite(array).all() or np.abs(array).max() > LARGEST:
@@ -214,7 +240,11 @@ def _binary(make: Maker) -> None:
     ours, wanted, allowed = make.chance.choice(make.binary)
     if x is not None and y is not None and allowed(x.array, y.array):
         # where two are equal to a rounding, which is larger is chance
-        close = "m" in ours[4:7] and np.abs(x.array - y.array).min() < 0.01 and not (x.exact and y.exact)  # fmt: skip
+        close = (
+            "m" in ours[4:7]
+            and np.abs(x.array - y.array).min() < 0.01
+            and not (x.exact and y.exact)
+        )
         if not close:
             make.put(ours, wanted, x, y)
 
@@ -239,12 +269,18 @@ def _reduction(make: Maker) -> None:
     flag = {"sum": "keepdim", "mean": "keep_dims", "amax": "keepdims", "amin": "keepdims"}[word]
     name = {"sum": "sum", "mean": "mean", "amax": "max", "amin": "min"}[word]
     axis = "dim" if word == "sum" else "axis"
-    make.put(f"ops.{word}({{0}}, {axis}={axes}, {flag}={keep})", f"np.{name}({{0}}, axis={axes}, keepdims={keep})", x)  # fmt: skip
+    make.put(
+        f"ops.{word}({{0}}, {axis}={axes}, {flag}={keep})",
+        f"np.{name}({{0}}, axis={axes}, keepdims={keep})",
+        x,
+    )
 
 
 def _product(make: Maker) -> None:
     x = make.pick(among=lambda one: len(one.shape) >= 2)
-    y = make.pick(among=lambda one: x is not None and len(one.shape) == 2 and one.shape[0] == x.shape[-1])  # fmt: skip
+    y = make.pick(
+        among=lambda one: x is not None and len(one.shape) == 2 and one.shape[0] == x.shape[-1]
+    )
     if x is not None and y is not None:
         make.put("ops.matmul({0}, {1}) * 0.125", "({0} @ {1}) * 0.125", x, y)
 
@@ -257,13 +293,20 @@ def moved(make: Maker) -> None:
     rank, way = len(x.shape), make.chance.randrange(5)
     if way == 0:
         order = tuple(make.chance.sample(range(rank), rank))
-        make.put(f"ops.transpose({{0}}, {order})", f"np.transpose({{0}}, {order})", x, exact=x.exact)  # fmt: skip
+        make.put(
+            f"ops.transpose({{0}}, {order})", f"np.transpose({{0}}, {order})", x, exact=x.exact
+        )
     elif way == 1:
         shape = (*x.shape[:-2], x.shape[-2] * x.shape[-1])
         make.put(f"ops.reshape({{0}}, {shape})", f"np.reshape({{0}}, {shape})", x, exact=x.exact)
     elif way == 2:
         shape = (2, *x.shape)
-        make.put(f"ops.broadcast_to({{0}}, {shape})", f"np.broadcast_to({{0}}, {shape})", x, exact=x.exact)  # fmt: skip
+        make.put(
+            f"ops.broadcast_to({{0}}, {shape})",
+            f"np.broadcast_to({{0}}, {shape})",
+            x,
+            exact=x.exact,
+        )
     elif way == 3 and x.shape[-1] > 2:
         part = make.chance.choice(["[..., 1:]", "[..., ::2]", "[..., :-1]"])
         make.put(f"{{0}}{part}", f"{{0}}{part}", x, exact=x.exact)
@@ -276,7 +319,9 @@ def _compared(make: Maker) -> None:
     y = make.beside(x, exact=True) if x is not None else None
     word = make.chance.choice(COMPARED)
     if x is not None and y is not None:
-        make.put(f"ops.{word}({{0}}, {{1}})", f"np.{word}({{0}}, {{1}})", x, y, kind="bool", exact=True)  # fmt: skip
+        make.put(
+            f"ops.{word}({{0}}, {{1}})", f"np.{word}({{0}}, {{1}})", x, y, kind="bool", exact=True
+        )
 
 
 def _logical(make: Maker) -> None:
@@ -291,7 +336,9 @@ def _logical(make: Maker) -> None:
         make.put("ops.any({0}, -1)", "np.any({0}, -1)", x, kind="bool", exact=True)
     else:
         word = ("logical_and", "logical_or")[way % 2]
-        make.put(f"ops.{word}({{0}}, {{1}})", f"np.{word}({{0}}, {{1}})", x, y, kind="bool", exact=True)  # fmt: skip
+        make.put(
+            f"ops.{word}({{0}}, {{1}})", f"np.{word}({{0}}, {{1}})", x, y, kind="bool", exact=True
+        )
 
 
 def _chosen(make: Maker) -> None:
@@ -299,7 +346,14 @@ def _chosen(make: Maker) -> None:
     y = make.pick(among=lambda one: x is not None and one.shape == x.shape)
     choice = make.pick("bool", among=lambda one: x is not None and one.shape == x.shape)
     if x is not None and y is not None and choice is not None:
-        make.put("ops.select({0}, {1}, {2})", "np.where({0}, {1}, {2})", choice, x, y, exact=x.exact and y.exact)  # fmt: skip
+        make.put(
+            "ops.select({0}, {1}, {2})",
+            "np.where({0}, {1}, {2})",
+            choice,
+            x,
+            y,
+            exact=x.exact and y.exact,
+        )
 
 
 def _whole(make: Maker) -> None:
@@ -307,11 +361,16 @@ def _whole(make: Maker) -> None:
     y = make.beside(x) if x is not None else None
     if x is None or y is None:
         return
-    ours, wanted = make.chance.choice((
-        ("ops.add({0}, {1})", "{0} + {1}"), ("ops.sub({0}, {1})", "{0} - {1}"), ("ops.mul({0}, {1})", "{0} * {1}"),
-        ("ops.maximum({0}, {1})", "np.maximum({0}, {1})"), ("ops.floor_div({0}, 3)", "{0} // 3"),
-        ("ops.neg({0})", "-{0}"),
-    ))  # fmt: skip
+    ours, wanted = make.chance.choice(
+        (
+            ("ops.add({0}, {1})", "{0} + {1}"),
+            ("ops.sub({0}, {1})", "{0} - {1}"),
+            ("ops.mul({0}, {1})", "{0} * {1}"),
+            ("ops.maximum({0}, {1})", "np.maximum({0}, {1})"),
+            ("ops.floor_div({0}, 3)", "{0} // 3"),
+            ("ops.neg({0})", "-{0}"),
+        )
+    )
     if x.kind == "uint8" and ("//" in wanted or wanted == "-{0}"):
         return
     given = (x, y) if "{1}" in ours else (x,)
@@ -320,7 +379,10 @@ def _whole(make: Maker) -> None:
 
 
 def _to_float(make: Maker) -> None:
-    x = make.pick(make.chance.choice(["bool", "whole"]), among=lambda one: one.kind == "bool" or np.abs(one.array.astype(np.float64)).max() < 60)  # fmt: skip
+    x = make.pick(
+        make.chance.choice(["bool", "whole"]),
+        among=lambda one: one.kind == "bool" or np.abs(one.array.astype(np.float64)).max() < 60,
+    )
     if x is not None:
         make.put("ops.cast({0}, F)", "({0}).astype(np.float64)", x, exact=True)
 
@@ -332,9 +394,20 @@ def _to_whole(make: Maker) -> None:
 
 
 KINDS: tuple[Kind, ...] = (
-    *[_unary] * 8, *[_binary] * 6, *[_reduction] * 3, *[moved] * 2, _product, _rounded, _compared, _logical, _chosen,
-    _chosen, _whole, _to_float, _to_whole,
-)  # fmt: skip
+    *[_unary] * 8,
+    *[_binary] * 6,
+    *[_reduction] * 3,
+    *[moved] * 2,
+    _product,
+    _rounded,
+    _compared,
+    _logical,
+    _chosen,
+    _chosen,
+    _whole,
+    _to_float,
+    _to_whole,
+)
 
 
 def _inputs(make: Maker) -> None:
@@ -343,11 +416,19 @@ def _inputs(make: Maker) -> None:
         make.chance.choice([1, 3, 8, 17, 33]),
         make.chance.choice([2, 7, 16, 40, 65]),
     )
-    shapes = [(rows, columns), (columns,), (rows, 1), (make.chance.choice([1, 2, 3]), rows, columns), (columns, make.chance.choice([4, 9]))]  # fmt: skip
+    shapes = [
+        (rows, columns),
+        (columns,),
+        (rows, 1),
+        (make.chance.choice([1, 2, 3]), rows, columns),
+        (columns, make.chance.choice([4, 9])),
+    ]
     for number, shape in enumerate([shapes[0], *make.chance.sample(shapes, 2)]):
         make.input(f"x{number}", "float", make.eighths(shape))
     whole = make.chance.choice(WHOLE)
-    make.input("n0", whole, make.draws.integers(0 if whole == "uint8" else -6, 7, shapes[0]).astype(whole))  # fmt: skip
+    make.input(
+        "n0", whole, make.draws.integers(0 if whole == "uint8" else -6, 7, shapes[0]).astype(whole)
+    )
 
 
 def draw(seed: int) -> Network:

@@ -110,10 +110,18 @@ def _part(network: Network, kept: Iterable[int]) -> Network:
     kept = list(kept)
     lines = tuple(f"v{at} = {network.body[old].partition(' = ')[2]}" for at, old in enumerate(kept))
     outputs = tuple(f"v{at}" for at in range(len(kept)))
-    return replace(network, body=lines, operators=len(lines), outputs=outputs, wanted=tuple(network.wanted[old] for old in kept))  # fmt: skip
+    return replace(
+        network,
+        body=lines,
+        operators=len(lines),
+        outputs=outputs,
+        wanted=tuple(network.wanted[old] for old in kept),
+    )
 
 
-def _runnable(network: Network, place: Path, found: Seen) -> Iterator[tuple[Network, list[Any], list[Any]]]:  # fmt: skip
+def _runnable(
+    network: Network, place: Path, found: Seen
+) -> Iterator[tuple[Network, list[Any], list[Any]]]:
     """The parts of it that MindSpore compiles and runs unfused, with what they say, and with gradients what they say in float64."""
     if not network.body:
         return
@@ -135,11 +143,15 @@ def _runnable(network: Network, place: Path, found: Seen) -> Iterator[tuple[Netw
     yield network, *plain
 
 
-def _wrong(network: Network, place: Path, flags: str, unfused: list[Any], exact: list[Any]) -> list[str]:  # fmt: skip
+def _wrong(
+    network: Network, place: Path, flags: str, unfused: list[Any], exact: list[Any]
+) -> list[str]:
     """What is wrong with a network that runs unfused, each with its line."""
     if network.gradients:
         told = beside(unfused, exact, network, place, flags).wrong
-        lines = "; ".join(f"{at}: {line}" for at, line in enumerate(network.body) if f"result {at}:" in told)  # fmt: skip
+        lines = "; ".join(
+            f"{at}: {line}" for at, line in enumerate(network.body) if f"result {at}:" in told
+        )
         return [f"{told}: {lines}"] if told else []
     try:
         fused = results(network, place, flags, exact=False)
@@ -149,7 +161,11 @@ def _wrong(network: Network, place: Path, flags: str, unfused: list[Any], exact:
         half = len(network.body) // 2
         both = (slice(half), slice(half, None))
         whole = range(len(network.body))
-        return [one for at in both for one in _wrong(_part(network, whole[at]), place, flags, unfused[at], [])]  # fmt: skip
+        return [
+            one
+            for at in both
+            for one in _wrong(_part(network, whole[at]), place, flags, unfused[at], [])
+        ]
     found = zip(network.body, fused, unfused, network.wanted, strict=True)
     return [f"{line}: {why}" for line, *three in found if (why := _unlike(*three))]
 
@@ -159,11 +175,17 @@ def _unlike(fused: Any, unfused: Any, wanted: Any) -> str:
     if (fused.shape, fused.dtype) != (unfused.shape, unfused.dtype):
         return f"{fused.dtype}{fused.shape} for {unfused.dtype}{unfused.shape}"
     if not is_float(fused.dtype.name):
-        same = np.array_equal(fused, unfused) or (wanted is not None and np.array_equal(fused, wanted))  # fmt: skip
+        same = np.array_equal(fused, unfused) or (
+            wanted is not None and np.array_equal(fused, wanted)
+        )
         return "" if same else f"{fused.reshape(-1)[:6]} for {unfused.reshape(-1)[:6]}"
     bound = FIRST * EPSILON[fused.dtype.name]
     off = [distance(fused, one) for one in (unfused, wanted) if one is not None]
-    return "" if min(off) <= bound or np.array_equal(fused, unfused, equal_nan=True) else f"{off} off: {fused.reshape(-1)[:6]} for {unfused.reshape(-1)[:6]}"  # fmt: skip
+    return (
+        ""
+        if min(off) <= bound or np.array_equal(fused, unfused, equal_nan=True)
+        else f"{off} off: {fused.reshape(-1)[:6]} for {unfused.reshape(-1)[:6]}"
+    )
 
 
 def main(dtypes: Sequence[str]) -> None:
@@ -171,7 +193,12 @@ def main(dtypes: Sequence[str]) -> None:
     for asked in dtypes:
         dtype, *part = asked.split(":")
         one = seen(islice(networks(dtype), *map(int, part)) if part else networks(dtype))
-        print(f"{dtype}: {one.right} right, {len(one.wrong)} wrong, {len(one.refused)} that MindSpore does not run, {len(handed_over())} handed over", *one.wrong, sep="\n  ", flush=True)  # fmt: skip
+        print(
+            f"{dtype}: {one.right} right, {len(one.wrong)} wrong, {len(one.refused)} that MindSpore does not run, {len(handed_over())} handed over",
+            *one.wrong,
+            sep="\n  ",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -19,7 +19,13 @@ from tests.ms_fusion.kernel_server.vocabulary import (
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 SHAPE, ROW, COLUMN = (6, 9), (9,), (6, 1)
-RANGES = {"wide": (-4, 4), "positive": (0.4, 4), "inside": (-0.8, 0.8), "above": (1.3, 4), "few": (0.4, 2.5)}  # fmt: skip
+RANGES = {
+    "wide": (-4, 4),
+    "positive": (0.4, 4),
+    "inside": (-0.8, 0.8),
+    "above": (1.3, 4),
+    "few": (0.4, 2.5),
+}
 PART = 24
 """Operators of one network: a kernel of all of them takes the compiler long."""
 
@@ -48,7 +54,9 @@ def of_functions(dtype: str) -> Iterator[Network]:
 def of_anything(dtype: str) -> Iterator[Network]:
     """Every operator that takes more than floats in each form; of dtypes that are none, functions as well."""
     if dtype in FLOATS:
-        yield from _in_forms(_counted(ANY_UNARY, ANY_BINARY), dtype, FORMS, _floats(), gradients=False, first=1000)  # fmt: skip
+        yield from _in_forms(
+            _counted(ANY_UNARY, ANY_BINARY), dtype, FORMS, _floats(), gradients=False, first=1000
+        )
         return
     every = _counted((*ANY_UNARY, *UNARY, *MORE_UNARY), (*ANY_BINARY, *BINARY, *MORE_BINARY))
     forms = OF_TRUTH if dtype == "bool" else OF_WHOLE
@@ -66,7 +74,15 @@ def _counted(unary: Sequence[Word], binary: Sequence[Word]) -> list[tuple[Word, 
     return [(one, 1) for one in unary] + [(one, 2) for one in binary]
 
 
-def _in_forms(every: Sequence[tuple[Word, int]], dtype: str, forms: Sequence[Form], inputs: Mapping[str, Any], *, gradients: bool, first: int) -> Iterator[Network]:  # fmt: skip
+def _in_forms(
+    every: Sequence[tuple[Word, int]],
+    dtype: str,
+    forms: Sequence[Form],
+    inputs: Mapping[str, Any],
+    *,
+    gradients: bool,
+    first: int,
+) -> Iterator[Network]:
     """Networks of `PART` operators each.
 
     Args:
@@ -85,7 +101,16 @@ def _in_forms(every: Sequence[tuple[Word, int]], dtype: str, forms: Sequence[For
                 lines.append(f"v{len(lines)} = {around[0].format(ours.format(*names))}")
                 wanted.append(_value(around[1].format(f"({meant.format(*names)})"), inputs))
             outputs = tuple(f"v{at}" for at in range(len(lines)))
-            yield Network(first + 100 * number + start // PART, dtype, len(lines), tuple(lines), inputs, outputs, tuple(wanted), gradients)  # fmt: skip
+            yield Network(
+                first + 100 * number + start // PART,
+                dtype,
+                len(lines),
+                tuple(lines),
+                inputs,
+                outputs,
+                tuple(wanted),
+                gradients,
+            )
 
 
 def _value(meant: str, inputs: Mapping[str, Any]) -> Any:
@@ -104,7 +129,9 @@ def _floats() -> dict[str, Any]:
         for number in range(2):
             inputs[f"{name}{number}"] = _eighths(random.uniform(low, high, SHAPE))
         inputs[f"{name}_row"] = _eighths(random.uniform(low, high, ROW))
-    inputs["row"], inputs["column"] = (_eighths(random.uniform(0.5, 2, one)) for one in (ROW, COLUMN))  # fmt: skip
+    inputs["row"], inputs["column"] = (
+        _eighths(random.uniform(0.5, 2, one)) for one in (ROW, COLUMN)
+    )
     return inputs
 
 
@@ -121,11 +148,15 @@ def _whole(dtype: str) -> dict[str, Any]:
         least = max(int(np.ceil(low)), 0 if dtype[0] in "ub" else -9)
         for place, shape in (("0", SHAPE), ("1", SHAPE), ("_row", ROW)):
             inputs[f"{name}{place}"] = random.integers(least, int(high) + 1, shape).astype(dtype)
-    inputs["row"], inputs["column"] = (random.integers(dtype != "bool", 4, one).astype(dtype) for one in (ROW, COLUMN))  # fmt: skip
+    inputs["row"], inputs["column"] = (
+        random.integers(dtype != "bool", 4, one).astype(dtype) for one in (ROW, COLUMN)
+    )
     return inputs
 
 
-def _inputs_for(inputs: Mapping[str, Any], allowed: Callable[..., bool], count: int, *, broadcast: bool) -> tuple[str, ...] | None:  # fmt: skip
+def _inputs_for(
+    inputs: Mapping[str, Any], allowed: Callable[..., bool], count: int, *, broadcast: bool
+) -> tuple[str, ...] | None:
     """Inputs that an operator is defined for; with `broadcast` the second is a row, if that may be."""
     for second in ("_row", "1") if broadcast else ("1",):
         for first in RANGES:

@@ -36,7 +36,9 @@ needs_onednn = pytest.mark.skipif(bool(why_missing()), reason="oneDNN is not the
 def softmax(name: str = "Fused_answered") -> str:
     text, shape = Text(name), (6, 40)
     x = text.input(shape, "float32")
-    total = text.step("ReduceSum", [x, text.constant([1], "int64")], (6, 1), "float32", keep_dims=True)  # fmt: skip
+    total = text.step(
+        "ReduceSum", [x, text.constant([1], "int64")], (6, 1), "float32", keep_dims=True
+    )
     return text.text(text.step("RealDiv", [x, total], shape, "float32"))
 
 
@@ -103,13 +105,17 @@ def again(text: str, tmp_path: Path) -> Path | None:
 
 
 @cases("text", texts(), ids=["own", "library"])
-def test_an_answer_is_the_kernel_that_was_built(text: str, tmp_path: Path, built_once: Path, filled: Path) -> None:  # fmt: skip
+def test_an_answer_is_the_kernel_that_was_built(
+    text: str, tmp_path: Path, built_once: Path, filled: Path
+) -> None:
     first, name = built_once / "first", json.loads(text)["op"]
     second = again(text, tmp_path)
     assert second is not None
     assert sorted(file.name for file in first.glob(f"{name}.*")) == sorted(os.listdir(second))
     for ending in ("so", "json"):
-        assert (first / f"{name}.{ending}").read_bytes() == (second / f"{name}.{ending}").read_bytes()  # fmt: skip
+        assert (first / f"{name}.{ending}").read_bytes() == (
+            second / f"{name}.{ending}"
+        ).read_bytes()
     was, now = (records.read_one(place, name) for place in (first, second))
     assert was is not None and now is not None
     assert now.steps == was.steps and now.cached and not now.why
@@ -123,9 +129,22 @@ def test_who_answers_has_not_loaded_the_generator(tmp_path: Path, filled: Path) 
         "answered = serve._Ours(Path(sys.argv[1])).answered(sys.argv[2])\n"
         "print(answered, [name for name in sys.argv[3:] if name in sys.modules])\n"
     )
-    heavy = ("numpy", "tbe_impl.dsl", "tbe_impl.compat", "ms_fusion.kernel_server.driver", "ms_fusion.presets.scopes")  # fmt: skip
+    heavy = (
+        "numpy",
+        "tbe_impl.dsl",
+        "tbe_impl.compat",
+        "ms_fusion.kernel_server.driver",
+        "ms_fusion.presets.scopes",
+    )
     (tmp_path / "other").mkdir()
-    done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "other"), softmax(), *heavy], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "other"), softmax(), *heavy],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     assert done.stdout.split("\n")[0] == "True []", done.stderr
     assert (tmp_path / "other" / "Fused_answered.so").is_file()
 
@@ -166,7 +185,9 @@ CHANGES: dict[str, Changed] = {
     "what was tuned": _tuned,
     "threads": lambda patch, _: patch.setenv("MS_FUSION_THREADS", "7"),
     "compiler": _other_compiler,
-    "processor's features": lambda patch, _: patch.setattr(machine, "identity", lambda: {"cpu_features": "other"}),
+    "processor's features": lambda patch, _: patch.setattr(
+        machine, "identity", lambda: {"cpu_features": "other"}
+    ),
     "processor": lambda patch, _: patch.setattr(tuning_store, "processor", lambda: "another"),
     "setting of oneDNN": lambda patch, _: patch.setenv("ONEDNN_MAX_CPU_ISA", "AVX2"),
     "older setting of oneDNN": lambda patch, _: patch.setenv("DNNL_MAX_CPU_ISA", "AVX2"),
@@ -174,11 +195,13 @@ CHANGES: dict[str, Changed] = {
     "no oneDNN": _without_onednn,
     "Python": lambda patch, _: patch.setattr(cache_key_inputs.sys, "version", "4.0"),
     "NumPy": _other_numpy,
-}  # fmt: skip
+}
 
 
 @cases("change", list(CHANGES.values()), ids=list(CHANGES))
-def test_what_was_built_otherwise_is_no_answer(change: Changed, tmp_path: Path, built_once: Path, filled: Path) -> None:  # fmt: skip
+def test_what_was_built_otherwise_is_no_answer(
+    change: Changed, tmp_path: Path, built_once: Path, filled: Path
+) -> None:
     refilled(filled, built_once)
     _forget()
     assert recall(softmax()) is not None
@@ -196,7 +219,9 @@ def _forget() -> None:
 
 
 @cases("suffix", cache_key_inputs.SUFFIXES)
-def test_a_file_of_ours_that_changes_is_seen(suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+def test_a_file_of_ours_that_changes_is_seen(
+    suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     package = tmp_path / suffix.removeprefix(".")
     inner = package / "inner"
     inner.mkdir(parents=True)
@@ -209,17 +234,25 @@ def test_a_file_of_ours_that_changes_is_seen(suffix: str, tmp_path: Path, monkey
 
 
 def test_the_files_of_all_packages_count() -> None:
-    assert {place.name for place in cache_key_inputs.PACKAGES} == {"tbe_impl", "custom_ops", "ms_fusion"}  # fmt: skip
+    assert {place.name for place in cache_key_inputs.PACKAGES} == {
+        "tbe_impl",
+        "custom_ops",
+        "ms_fusion",
+    }
     assert all((place / "__init__.py").is_file() for place in cache_key_inputs.PACKAGES)
 
 
-def test_a_process_with_old_files_keeps_nothing(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+def test_a_process_with_old_files_keeps_nothing(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(cache_key_inputs, "sources", lambda: "newer")
     built(softmax(), tmp_path)
     assert recall(softmax()) is None
 
 
-def test_what_was_tuned_meanwhile_keeps_nothing(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+def test_what_was_tuned_meanwhile_keeps_nothing(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     was = plan_choice.chosen
 
     def chosen(*arguments: Any) -> Any:
@@ -231,7 +264,9 @@ def test_what_was_tuned_meanwhile_keeps_nothing(tmp_path: Path, cache: Path, mon
     assert recall(softmax()) is None
 
 
-def test_what_the_compiler_did_not_take_is_tried_again(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+def test_what_the_compiler_did_not_take_is_tried_again(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def failed(*_: object) -> None:
         raise CompileError("the C compiler took longer than 60 s")
 
@@ -253,7 +288,16 @@ def test_what_mindspore_counts_up_makes_no_difference(filled: Path) -> None:
     assert recall(json.dumps(text)) == recall(softmax()) is not None
 
 
-@cases("others", [{"op": "Fused_other"}, {"process": "cuda"}, {"target_info": {"arch": "aarch64"}}, {"op_desc": []}], ids=str)  # fmt: skip
+@cases(
+    "others",
+    [
+        {"op": "Fused_other"},
+        {"process": "cuda"},
+        {"target_info": {"arch": "aarch64"}},
+        {"op_desc": []},
+    ],
+    ids=str,
+)
 def test_another_description_has_another_answer(others: dict[str, Any], filled: Path) -> None:
     assert recall(softmax()) is not None
     assert recall(changed(softmax(), **others)) is None
@@ -266,7 +310,21 @@ def test_a_tensor_that_is_another_has_another_answer(where: tuple[str, Any], fil
     assert recall(json.dumps(text)) is None
 
 
-@cases("text", ["", "{}", "[]", "7", '{"op": 7, "op_desc": []}', '{"op": "Fused_x"}', '{"op": "a b", "op_desc": []}', '{"op": "Fused_x", "op_desc": [[]]}', "[" * 100000, "\ud800"])  # fmt: skip
+@cases(
+    "text",
+    [
+        "",
+        "{}",
+        "[]",
+        "7",
+        '{"op": 7, "op_desc": []}',
+        '{"op": "Fused_x"}',
+        '{"op": "a b", "op_desc": []}',
+        '{"op": "Fused_x", "op_desc": [[]]}',
+        "[" * 100000,
+        "\ud800",
+    ],
+)
 def test_what_is_no_description_has_no_answer(text: str, tmp_path: Path, cache: Path) -> None:
     assert compile_cache.key_of(text) is None
     assert not published(text, tmp_path)
@@ -293,8 +351,10 @@ def test_a_note_that_is_damaged_or_anothers_is_no_answer(tmp_path: Path, filled:
     assert recall(softmax()) is not None
 
 
-@cases("content", [b"{}", b"[]", b"\xff", b'{"library":{"key":"../x","sha256":"0"},"steps":[]}'])  # fmt: skip
-def test_a_sealed_note_of_something_else_is_no_answer(content: bytes, tmp_path: Path, filled: Path) -> None:  # fmt: skip
+@cases("content", [b"{}", b"[]", b"\xff", b'{"library":{"key":"../x","sha256":"0"},"steps":[]}'])
+def test_a_sealed_note_of_something_else_is_no_answer(
+    content: bytes, tmp_path: Path, filled: Path
+) -> None:
     key = compile_cache.key_of(softmax())
     assert key is not None
     compiler.user_cache().remember(key, content)
@@ -319,7 +379,9 @@ def _another(entry: Path) -> None:
 
 @cases("spoil", [_damaged, _another, shutil.rmtree])
 @cases("which", ["kernel"] if why_missing() else ["kernel", "called"])
-def test_a_library_that_is_spoilt_or_gone_is_no_answer(which: str, spoil: Callable[[Path], object], tmp_path: Path, built_once: Path, filled: Path) -> None:  # fmt: skip
+def test_a_library_that_is_spoilt_or_gone_is_no_answer(
+    which: str, spoil: Callable[[Path], object], tmp_path: Path, built_once: Path, filled: Path
+) -> None:
     """It is damaged, replaced by another, or removed."""
     refilled(filled, built_once)
     text = softmax() if which == "kernel" else layer()
@@ -335,4 +397,8 @@ def test_calls_of_the_library_are_told_and_looked_for(filled: Path) -> None:
     answer = recall(layer())
     assert answer is not None
     assert len(answer.called()) == 2
-    assert answer.steps == (BuildStep("c", ("Exp",), 1), BuildStep("onednn", ("MatMul",)), BuildStep("c", ("Sin",), 1))  # fmt: skip
+    assert answer.steps == (
+        BuildStep("c", ("Exp",), 1),
+        BuildStep("onednn", ("MatMul",)),
+        BuildStep("c", ("Sin",), 1),
+    )

@@ -13,7 +13,12 @@ from tests.ms_fusion.kernel_server.composites import Text
 from tests.ms_fusion.kernel_server.test_library_groups import CONVOLUTION, check, normal
 
 pytestmark = pytest.mark.skipif(bool(why_missing()), reason="oneDNN is not there")
-POOLED = {"kernel_size": [1, 1, 3, 3], "strides": [1, 1, 2, 2], "pad_mode": "SAME", "format": "NCHW"}  # fmt: skip
+POOLED = {
+    "kernel_size": [1, 1, 3, 3],
+    "strides": [1, 1, 2, 2],
+    "pad_mode": "SAME",
+    "format": "NCHW",
+}
 F = "float32"
 FLAG = {"tensor_name": "input_flag", "shape": [1], "data_type": "bool"}
 """As MindSpore hands over a flag that is not set."""
@@ -48,7 +53,9 @@ class Net(Text):
     def beside(self, value: str, channels: int) -> str:
         """A row as numbers of channels."""
         one = self.step("Reshape", [value, self.constant([channels, 1], "int64")], (channels, 1), F)
-        return self.step("Reshape", [one, self.constant([channels, 1, 1], "int64")], (channels, 1, 1), F)  # fmt: skip
+        return self.step(
+            "Reshape", [one, self.constant([channels, 1, 1], "int64")], (channels, 1, 1), F
+        )
 
     def relu(self, x: str, shape: tuple[int, ...]) -> str:
         """max(0, x)."""
@@ -56,7 +63,9 @@ class Net(Text):
 
     def mean(self, x: str, shape: tuple[int, ...]) -> str:
         """The sums over the places of each image."""
-        return self.step("ReduceSum", [x, self.constant([2, 3], "int64")], shape[:2], F, keep_dims=False)  # fmt: skip
+        return self.step(
+            "ReduceSum", [x, self.constant([2, 3], "int64")], shape[:2], F, keep_dims=False
+        )
 
 
 def moves(graph: Graph) -> int:
@@ -109,11 +118,15 @@ def test_means_of_windows_between_convolutions() -> None:
 def test_their_gradient_between_gradients_of_convolutions() -> None:
     net, large, small = Net("Fused_means_backwards"), (2, 4, 8, 8), (2, 4, 4, 4)
     gradient, last, first = (net.array(*item) for item in (small, (4, 4, 3, 3), (4, 4, 3, 3)))
-    shapes = [{"tensor_name": f"input_shape_{n}", "shape": [4], "data_type": "int64"} for n in range(2)]  # fmt: skip
+    shapes = [
+        {"tensor_name": f"input_shape_{n}", "shape": [4], "data_type": "int64"} for n in range(2)
+    ]
     x, y = net.array(*large), net.array(*small)
     back = net.step("Conv2DBackpropInput", [gradient, last, shapes[0]], small, F, **CONVOLUTION)
     spread = averaged(net, "AvgPoolGrad", [x, y, back], large)
-    kernel = net.kernel(net.step("Conv2DBackpropInput", [spread, first, shapes[1]], large, F, **CONVOLUTION))  # fmt: skip
+    kernel = net.kernel(
+        net.step("Conv2DBackpropInput", [spread, first, shapes[1]], large, F, **CONVOLUTION)
+    )
     assert check(kernel, net.given).count("Conv2DBackpropInput") == 2
     assert moves(kernel.graph) == 0
 
@@ -125,7 +138,9 @@ def test_sizes_change_between_convolutions() -> None:
     z = net.normed(shares, 5, 6, 4)
     size = net.constant([8, 8], "int64")
     large = net.step("ResizeNearestNeighbor", [z, size, FLAG, FLAG], (2, 6, 8, 8), F)
-    last = net.step("AdaptiveAvgPool2D", [net.normed(large, 6, 7, 8)], (2, 7, 1, 1), F, output_size=[1, 1])  # fmt: skip
+    last = net.step(
+        "AdaptiveAvgPool2D", [net.normed(large, 6, 7, 8)], (2, 7, 1, 1), F, output_size=[1, 1]
+    )
     flat = net.step("Reshape", [last, net.constant([2, 7], "int64")], (2, 7), F)
     kernel = net.kernel(flat)
     assert check(kernel, net.given).count("Conv2D") == 3
@@ -134,11 +149,19 @@ def test_sizes_change_between_convolutions() -> None:
 
 def test_their_gradients_between_gradients_of_convolutions() -> None:
     net, large, small = Net("Fused_sizes_backwards"), (2, 4, 8, 8), (2, 4, 4, 4)
-    shapes = [{"tensor_name": f"input_shape_{n}", "shape": [4], "data_type": "int64"} for n in range(3)]  # fmt: skip
+    shapes = [
+        {"tensor_name": f"input_shape_{n}", "shape": [4], "data_type": "int64"} for n in range(3)
+    ]
     size = {"tensor_name": "input_size", "shape": [2], "data_type": "int64"}
 
     def back(gradient: str, number: int, shape: tuple[int, ...]) -> str:
-        return net.step("Conv2DBackpropInput", [gradient, net.array(4, 4, 3, 3), shapes[number]], shape, F, **CONVOLUTION)  # fmt: skip
+        return net.step(
+            "Conv2DBackpropInput",
+            [gradient, net.array(4, 4, 3, 3), shapes[number]],
+            shape,
+            F,
+            **CONVOLUTION,
+        )
 
     first = back(net.array(*small), 0, small)
     spread = net.step("AdaptiveAvgPool2DGrad", [first], large, F)
@@ -153,19 +176,38 @@ def test_their_gradients_between_gradients_of_convolutions() -> None:
 @cases("bias", ["ReduceSum", "BiasAddGrad"])
 def test_gradients_in_a_row(bias: str) -> None:
     net, shape = Net("Fused_backwards"), (2, 4, 8, 8)
-    x, gradient, weight, earlier = (net.array(*item) for item in (shape, shape, (4, 4, 3, 3), (4, 4, 3, 3)))  # fmt: skip
-    whole = [{"tensor_name": f"input_shape_{n}", "shape": [4], "data_type": "int64"} for n in range(3)]  # fmt: skip
+    x, gradient, weight, earlier = (
+        net.array(*item) for item in (shape, shape, (4, 4, 3, 3), (4, 4, 3, 3))
+    )
+    whole = [
+        {"tensor_name": f"input_shape_{n}", "shape": [4], "data_type": "int64"} for n in range(3)
+    ]
     back = net.step("Conv2DBackpropInput", [gradient, weight, whole[0]], shape, F, **CONVOLUTION)
-    through = net.step("Select", [net.step("Greater", [x, net.constant(0.0, F)], shape, "bool"), back, net.constant(0.0, F)], shape, F)  # fmt: skip
+    through = net.step(
+        "Select",
+        [net.step("Greater", [x, net.constant(0.0, F)], shape, "bool"), back, net.constant(0.0, F)],
+        shape,
+        F,
+    )
     told = [net.constant([0, 2, 3], "int64")] if bias == "ReduceSum" else []
     sums = net.step(bias, [through, *told], (4,), F)
-    level = net.step("ReduceSum", [through, net.constant([1], "int64")], (2, 1, 8, 8), F, keep_dims=True)  # fmt: skip
-    of_weight = net.step("Conv2DBackpropFilter", [through, x, whole[1]], (4, 4, 3, 3), F, **CONVOLUTION)  # fmt: skip
+    level = net.step(
+        "ReduceSum", [through, net.constant([1], "int64")], (2, 1, 8, 8), F, keep_dims=True
+    )
+    of_weight = net.step(
+        "Conv2DBackpropFilter", [through, x, whole[1]], (4, 4, 3, 3), F, **CONVOLUTION
+    )
     last = net.step("Conv2DBackpropInput", [through, earlier, whole[2]], shape, F, **CONVOLUTION)
     kernel = net.kernel(sums, of_weight, net.step("Sub", [last, level], shape, F))
     # the comparison is computed where it is read
     parts = check(kernel, net.given)
-    assert parts == ["Conv2DBackpropInput", "own", "Conv2DBackpropFilter", "Conv2DBackpropInput", "own"]  # fmt: skip
+    assert parts == [
+        "Conv2DBackpropInput",
+        "own",
+        "Conv2DBackpropFilter",
+        "Conv2DBackpropInput",
+        "own",
+    ]
 
 
 def test_images_that_meet_others_from_outside_lie_as_those_do() -> None:
@@ -173,8 +215,15 @@ def test_images_that_meet_others_from_outside_lie_as_those_do() -> None:
     x, gradient, weight = (net.array(*item) for item in (shape, shape, (4, 4, 3, 3)))
     whole = {"tensor_name": "input_shape", "shape": [4], "data_type": "int64"}
     back = net.step("Conv2DBackpropInput", [gradient, weight, whole], shape, F, **CONVOLUTION)
-    through = net.step("Select", [net.step("Greater", [x, net.constant(0.0, F)], shape, "bool"), back, net.constant(0.0, F)], shape, F)  # fmt: skip
-    sums = net.step("ReduceSum", [through, net.constant([0, 2, 3], "int64")], (4,), F, keep_dims=False)  # fmt: skip
+    through = net.step(
+        "Select",
+        [net.step("Greater", [x, net.constant(0.0, F)], shape, "bool"), back, net.constant(0.0, F)],
+        shape,
+        F,
+    )
+    sums = net.step(
+        "ReduceSum", [through, net.constant([0, 2, 3], "int64")], (4,), F, keep_dims=False
+    )
     kernel = net.kernel(through, sums)
     assert check(kernel, net.given) == ["Conv2DBackpropInput", "own"]
     assert not any(name.endswith("@last") for name in channels_last(kernel.graph).values)
@@ -190,5 +239,15 @@ def test_a_residual_is_part_of_a_matrix_product() -> None:
 
 def test_two_products_of_one_sum_are_added_once() -> None:
     net = Net("Fused_twins")
-    one, two = (net.step("MatMul", [net.array(4, 6), net.array(6, 5)], (4, 5), F, transpose_a=False, transpose_b=False) for _ in range(2))  # fmt: skip
+    one, two = (
+        net.step(
+            "MatMul",
+            [net.array(4, 6), net.array(6, 5)],
+            (4, 5),
+            F,
+            transpose_a=False,
+            transpose_b=False,
+        )
+        for _ in range(2)
+    )
     assert check(net.kernel(net.step("Add", [one, two], (4, 5), F)), net.given) == ["MatMul"] * 2

@@ -218,10 +218,24 @@ def test_shapes_and_places() -> None:
         text.step("Transpose", [x, text.constant([1, 0], "int64")], (6, 4), "float32"),
         text.step("BroadcastTo", [x, text.constant([2, 4, 6], "int64")], (2, 4, 6), "float32"),
         text.step("Tile", [x, text.constant([2, 1], "int64")], (8, 6), "float32"),
-        text.step("StridedSlice", [x, *(text.constant(item, "int64") for item in ([0, 1], [4, 6], [2, 2])), *(text.constant(0, "int64") for _ in range(5))], (2, 3), "float32"),
-        text.step("Slice", [x, text.constant([1, 2], "int64"), text.constant([2, 3], "int64")], (2, 3), "float32"),
+        text.step(
+            "StridedSlice",
+            [
+                x,
+                *(text.constant(item, "int64") for item in ([0, 1], [4, 6], [2, 2])),
+                *(text.constant(0, "int64") for _ in range(5)),
+            ],
+            (2, 3),
+            "float32",
+        ),
+        text.step(
+            "Slice",
+            [x, text.constant([1, 2], "int64"), text.constant([2, 3], "int64")],
+            (2, 3),
+            "float32",
+        ),
         text.step("Concat", [x, x], (4, 12), "float32", axis=1),
-    ]  # fmt: skip
+    ]
     check(text.kernel(*made), {x: np.random.default_rng(3).standard_normal((4, 6))})
 
 
@@ -230,8 +244,12 @@ def test_a_number_stands_for_one_element_of_any_rank() -> None:
     x = text.input((3,), "float32")
     one = {**text.constant(2.5, "float32"), "shape": [1, 1, 1]}
     kept = text.step("Triu", [one, text.constant(0, "int64")], (1, 1, 1), "float32")
-    turned = text.step("ReverseV2", [text.constant(1.5, "float32"), text.constant([0], "int64")], (1,), "float32")  # fmt: skip
-    both = text.step("Add", [text.step("Mul", [x, kept], (1, 1, 3), "float32"), turned], (1, 1, 3), "float32")  # fmt: skip
+    turned = text.step(
+        "ReverseV2", [text.constant(1.5, "float32"), text.constant([0], "int64")], (1,), "float32"
+    )
+    both = text.step(
+        "Add", [text.step("Mul", [x, kept], (1, 1, 3), "float32"), turned], (1, 1, 3), "float32"
+    )
     found = run(text.kernel(both), {x: np.arange(3.0)})
     assert found[both].tolist() == [[[1.5, 4.0, 6.5]]]
 
@@ -293,7 +311,7 @@ def test_special_values_survive() -> None:
     assert found[equal].tolist() == [False] + [True] * 7
 
 
-@cases("dtype", [*(pytest.param(one, marks=FULL) for one in ("int8", "uint8", "int64")), "int32"])  # fmt: skip
+@cases("dtype", [*(pytest.param(one, marks=FULL) for one in ("int8", "uint8", "int64")), "int32"])
 def test_powers_of_integers(dtype: str) -> None:
     """Exact where they fit; to an exponent below 0 the quotient, cut."""
     text = Text(f"Fused_power_{dtype}")
@@ -305,6 +323,14 @@ def test_powers_of_integers(dtype: str) -> None:
     square = text.step("Pow", [names[0], text.constant(2, dtype)], x.shape, dtype)
     found = run(text.kernel(power, square), dict(zip(names, (x, y), strict=True)))
     wide = x.astype(object)
-    wanted = [int(a ** int(b)) if b >= 0 else int(float(a) ** int(b)) for a, b in zip(wide, y, strict=True)]  # fmt: skip
-    np.testing.assert_array_equal(found[power], np.array(wanted, object).astype(np.int64).astype(dtype) if dtype != "uint8" else np.power(x, y))  # fmt: skip
+    wanted = [
+        int(a ** int(b)) if b >= 0 else int(float(a) ** int(b))
+        for a, b in zip(wide, y, strict=True)
+    ]
+    np.testing.assert_array_equal(
+        found[power],
+        np.array(wanted, object).astype(np.int64).astype(dtype)
+        if dtype != "uint8"
+        else np.power(x, y),
+    )
     np.testing.assert_array_equal(found[square], x * x)

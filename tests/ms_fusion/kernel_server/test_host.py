@@ -21,7 +21,9 @@ def momentum() -> Composite:
     text, shape = Text("Fused_by_formulas"), (3, 4)
     parameter, gradient = (text.input(shape, "float32") for _ in range(2))
     moved = text.step("Sub", [parameter, gradient], shape, "float32")
-    total = text.step("ReduceSum", [moved, text.constant([1], "int64")], (3,), "float32", keep_dims=False)  # fmt: skip
+    total = text.step(
+        "ReduceSum", [moved, text.constant([1], "int64")], (3,), "float32", keep_dims=False
+    )
     done = text.step("Assign", [parameter, moved], (1,), "float32")
     return text.kernel(done, total)
 

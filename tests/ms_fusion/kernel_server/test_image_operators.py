@@ -36,7 +36,10 @@ def test_activations_and_their_gradients(dtype: str, full: bool) -> None:
 def test_activations_at_the_edges_in_one_kernel() -> None:
     text = Text("Fused_all_edges")
     x, dy = text.input(EDGES.shape, "float32"), text.input(EDGES.shape, "float32")
-    made = [text.step(name, [dy, x] if name.endswith("Grad") else [x], EDGES.shape, "float32") for name in sorted(ACTIVATIONS)]  # fmt: skip
+    made = [
+        text.step(name, [dy, x] if name.endswith("Grad") else [x], EDGES.shape, "float32")
+        for name in sorted(ACTIVATIONS)
+    ]
     doubled = [text.step("Add", [one, one], EDGES.shape, "float32") for one in made]
     check(text.kernel(*doubled), {x: EDGES, dy: np.ones_like(EDGES)})
 
@@ -48,7 +51,10 @@ def test_activations_at_the_edges(name: str) -> None:
     text = Text("Fused_edges")
     x, dy = text.input(EDGES.shape, "float32"), text.input(EDGES.shape, "float32")
     made = text.step(name, [dy, x] if name.endswith("Grad") else [x], EDGES.shape, "float32")
-    check(text.kernel(text.step("Add", [made, made], EDGES.shape, "float32")), {x: EDGES, dy: np.ones_like(EDGES)})  # fmt: skip
+    check(
+        text.kernel(text.step("Add", [made, made], EDGES.shape, "float32")),
+        {x: EDGES, dy: np.ones_like(EDGES)},
+    )
 
 
 def test_activations_are_what_is_written_of_them() -> None:
@@ -67,7 +73,9 @@ def test_activations_are_what_is_written_of_them() -> None:
         "HSwishGrad": [0, 0, -1 / 6, 0.5, 7 / 6, 1, 1, 1],
     }
     for name, slope in gradients.items():
-        np.testing.assert_allclose(ACTIVATIONS[name](np.ones(8), x), slope, atol=1e-12, err_msg=name)  # fmt: skip
+        np.testing.assert_allclose(
+            ACTIVATIONS[name](np.ones(8), x), slope, atol=1e-12, err_msg=name
+        )
     assert np.isnan(ACTIVATIONS["HSwishGrad"](np.ones(1), np.array([np.nan]))).all()
 
 
@@ -91,10 +99,19 @@ def test_shares_overlap_where_they_do_not_divide() -> None:
     assert shares(2, 3) == [(0, 1), (0, 2), (1, 2)]
 
 
-def _nearest(text: Text, name: str, source: Any, shape: Any, dtype: str, *, same: bool = True) -> str:  # fmt: skip
+def _nearest(
+    text: Text, name: str, source: Any, shape: Any, dtype: str, *, same: bool = True
+) -> str:
     """As MindSpore writes it: the two flags are without values, and one tensor where they are equal."""
-    flags = [{"tensor_name": f"input_flag_{number * (not same)}", "shape": [1], "data_type": "bool"} for number in range(2)]  # fmt: skip
-    size = text.constant(list(shape[2:]), "int64") if name == "ResizeNearestNeighbor" else {"tensor_name": "input_size", "shape": [2], "data_type": "int64"}  # fmt: skip
+    flags = [
+        {"tensor_name": f"input_flag_{number * (not same)}", "shape": [1], "data_type": "bool"}
+        for number in range(2)
+    ]
+    size = (
+        text.constant(list(shape[2:]), "int64")
+        if name == "ResizeNearestNeighbor"
+        else {"tensor_name": "input_size", "shape": [2], "data_type": "int64"}
+    )
     return text.step(name, [source, size, *flags], shape, dtype)
 
 
@@ -127,7 +144,9 @@ def test_nearest_elements_that_are_not_known_are_refused() -> None:
 
 @cases("flags", [(True, False), (False, True)])
 @cases("grad", ["", "Grad"])
-def test_nearest_elements_of_aligned_images_are_refused(flags: tuple[bool, bool], grad: str) -> None:  # fmt: skip
+def test_nearest_elements_of_aligned_images_are_refused(
+    flags: tuple[bool, bool], grad: str
+) -> None:
     text = Text("Fused_aligned")
     x, size = text.input((1, 1, 4, 4), "float32"), text.constant([4, 4], "int64")
     told = [text.constant(flag, "bool") for flag in flags]
@@ -135,7 +154,12 @@ def test_nearest_elements_of_aligned_images_are_refused(flags: tuple[bool, bool]
     with pytest.raises(InputError, match="aligned"):
         run(text.kernel(made), {})
     given = (np.ones((1, 1, 4, 4)), np.array([4, 4]), *map(np.bool_, flags))
-    call = Call(Node("n", f"ResizeNearestNeighbor{grad}", (), ()), given, Value("y", (1, 1, 4, 4), "float32"), np.dtype(float))  # fmt: skip
+    call = Call(
+        Node("n", f"ResizeNearestNeighbor{grad}", (), ()),
+        given,
+        Value("y", (1, 1, 4, 4), "float32"),
+        np.dtype(float),
+    )
     with pytest.raises(InputError, match="aligned"):
         FORMULAS[call.node.op](call)
 
@@ -161,30 +185,48 @@ WINDOWS = (
 )
 
 
-@cases("more", [{"count_include_pad": True}, {"count_include_pad": False}, {"divisor_override": 5}])  # fmt: skip
+@cases("more", [{"count_include_pad": True}, {"count_include_pad": False}, {"divisor_override": 5}])
 @cases("case", WINDOWS, per_item=6)
 def test_windows_in_three_axes(case: Any, more: dict[str, Any], full: bool) -> None:
     """The smallest `make test` compiles."""
     sizes, spans, strides, mode, pads, counts = case
     text, shape, small = Text("Fused_windows"), (2, 3, *sizes), (2, 3, *counts)
-    told = {"kernel_size": [1, 1, *spans], "strides": [1, 1, *strides], "pad_mode": mode, "pad_list": [*pads], "format": "NCDHW", **more}  # fmt: skip
+    told = {
+        "kernel_size": [1, 1, *spans],
+        "strides": [1, 1, *strides],
+        "pad_mode": mode,
+        "pad_list": [*pads],
+        "format": "NCDHW",
+        **more,
+    }
     x, dy = text.input(shape, "float32"), text.input(small, "float32")
     twice = text.step("Add", [x, x], shape, "float32")
     most = text.step("MaxPool3D", [twice], small, "float32", **told)
     middle = text.step("AvgPool3D", [twice], small, "float32", **told)
-    back = text.step("AvgPool3DGrad", [text.constant([*shape], "int64"), dy], shape, "float32", **told)  # fmt: skip
+    back = text.step(
+        "AvgPool3DGrad", [text.constant([*shape], "int64"), dy], shape, "float32", **told
+    )
     to_most = text.step("MaxPool3DGrad", [twice, most, dy], shape, "float32", **told)
     random = np.random.default_rng(0)
     given = {x: np.rint(2 * random.standard_normal(shape)), dy: random.standard_normal(small)}
     kernel = text.kernel(text.step("Neg", [most], small, "float32"), middle, back, to_most)
-    check(kernel, given, built=full or (case is WINDOWS[1] and more == {"count_include_pad": False}))  # fmt: skip
+    check(
+        kernel, given, built=full or (case is WINDOWS[1] and more == {"count_include_pad": False})
+    )
 
 
 def test_means_with_and_without_the_padding() -> None:
     for include, wanted in ((True, [4 / 9, 6 / 9]), (False, [1, 1])):
         text = Text("Fused_counted")
         x = text.input((1, 1, 1, 3, 3), "float32")
-        told = {"kernel_size": [1, 1, 1, 3, 3], "strides": [1, 1, 1, 1, 1], "pad_mode": "PAD", "pad_list": [0, 0, 1, 1, 1, 1], "format": "NCDHW", "count_include_pad": include}  # fmt: skip
+        told = {
+            "kernel_size": [1, 1, 1, 3, 3],
+            "strides": [1, 1, 1, 1, 1],
+            "pad_mode": "PAD",
+            "pad_list": [0, 0, 1, 1, 1, 1],
+            "format": "NCDHW",
+            "count_include_pad": include,
+        }
         made = text.step("AvgPool3D", [x], (1, 1, 1, 3, 3), "float32", **told)
         found = run(text.kernel(made), {x: np.ones((1, 1, 1, 3, 3))})[made]
         np.testing.assert_allclose(found[0, 0, 0, 0, :2], wanted, rtol=1e-6)
@@ -193,7 +235,12 @@ def test_means_with_and_without_the_padding() -> None:
 def test_what_mindspore_leaves_out_is_the_alpha_of_elu() -> None:
     text = Text("Fused_elu")
     x = text.input((4,), "float32")
-    made = text.step("Elu", [x, {"tensor_name": "input_alpha", "shape": [1], "data_type": "float32"}], (4,), "float32")  # fmt: skip
+    made = text.step(
+        "Elu",
+        [x, {"tensor_name": "input_alpha", "shape": [1], "data_type": "float32"}],
+        (4,),
+        "float32",
+    )
     kernel = text.kernel(made)
     assert kernel.graph.values["input_alpha"].data == 1.0
     check(kernel, {x: np.float32([-1, 0, 1, -30])})

@@ -135,7 +135,11 @@ def test_a_page_of_which_much_is_missing_stays(library: Library) -> None:
     """An eighth of it, and the memory that the process takes would grow by more than a seventh."""
     memories = {missing: Memory(missing=missing) for missing in (64, 65, 511)}
     library.launch()
-    assert {missing: one.large() == 3 for missing, one in memories.items()} == {64: True, 65: False, 511: False}  # fmt: skip
+    assert {missing: one.large() == 3 for missing, one in memories.items()} == {
+        64: True,
+        65: False,
+        511: False,
+    }
     assert all(one.is_whole() for one in memories.values())
 
 
@@ -181,7 +185,16 @@ def test_threads_launch_at_once(library: Library) -> None:
 
 
 @moves
-@cases("modes, is_moved", [("always [madvise] never\n", True), pytest.param("[always] madvise never\n", True, marks=FULL), ("always madvise [never]\n", False), pytest.param("", False, marks=FULL), (None, False)])  # fmt: skip
+@cases(
+    "modes, is_moved",
+    [
+        ("always [madvise] never\n", True),
+        pytest.param("[always] madvise never\n", True, marks=FULL),
+        ("always madvise [never]\n", False),
+        pytest.param("", False, marks=FULL),
+        (None, False),
+    ],
+)
 def test_what_the_system_says_counts(modes: str | None, is_moved: bool, tmp_path: Path) -> None:
     setting = tmp_path / "enabled"
     setting.unlink(missing_ok=True)

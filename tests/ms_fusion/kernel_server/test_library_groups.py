@@ -26,7 +26,12 @@ from tests.cases import FULL, cases
 from tests.ms_fusion.kernel_server.composites import Text, close
 
 needs_onednn = pytest.mark.skipif(bool(why_missing()), reason="oneDNN is not there")
-CONVOLUTION = {"stride": [1, 1, 1, 1], "pad_list": [1, 1, 1, 1], "dilation": [1, 1, 1, 1], "group": 1}  # fmt: skip
+CONVOLUTION = {
+    "stride": [1, 1, 1, 1],
+    "pad_list": [1, 1, 1, 1],
+    "dilation": [1, 1, 1, 1],
+    "group": 1,
+}
 
 
 def check(kernel: Composite, inputs: Mapping[str, np.ndarray]) -> list[str]:
@@ -46,10 +51,14 @@ def check(kernel: Composite, inputs: Mapping[str, np.ndarray]) -> list[str]:
         array = held[node.inputs[0]] if written else found[name]
         close(array, wanted[name], str(array.dtype), what=name)
     check_row(kernel, given, [*held.values(), *(found[name] for name in graph.outputs)])
-    return [step.kernel.operator if isinstance(step.kernel, Prepared) else "own" for step in chain.steps]  # fmt: skip
+    return [
+        step.kernel.operator if isinstance(step.kernel, Prepared) else "own" for step in chain.steps
+    ]
 
 
-def check_row(kernel: Composite, given: Mapping[str, np.ndarray], wanted: Sequence[np.ndarray]) -> None:  # fmt: skip
+def check_row(
+    kernel: Composite, given: Mapping[str, np.ndarray], wanted: Sequence[np.ndarray]
+) -> None:
     """What is kept for the user's process computes the same as the chain, bit by bit, in every buffer that has a meaning."""
     row = compile_own(kernel).row
     assert row is not None
@@ -96,8 +105,12 @@ def test_a_product_between_kernels_of_ours(turned: tuple[bool, bool]) -> None:
     a_shape, b_shape = ((9, 7)[:: -1 if turned[0] else 1], (7, 5)[:: -1 if turned[1] else 1])
     a, b = text.input(a_shape, "float32"), text.input(b_shape, "float32")
     half = text.step("Mul", [a, text.constant(0.5, "float32")], a_shape, "float32")
-    product = text.step("MatMul", [half, b], (9, 5), "float32", transpose_a=turned[0], transpose_b=turned[1])  # fmt: skip
-    level = text.step("ReduceMax", [product, text.constant([1], "int64")], (9, 1), "float32", keep_dims=True)  # fmt: skip
+    product = text.step(
+        "MatMul", [half, b], (9, 5), "float32", transpose_a=turned[0], transpose_b=turned[1]
+    )
+    level = text.step(
+        "ReduceMax", [product, text.constant([1], "int64")], (9, 1), "float32", keep_dims=True
+    )
     result = text.step("Sub", [product, level], (9, 5), "float32")
     parts = check(text.kernel(result, half), {a: normal(*a_shape), b: normal(*b_shape)})
     assert parts == ["own", "MatMul", "own"]
@@ -107,7 +120,9 @@ def test_a_product_between_kernels_of_ours(turned: tuple[bool, bool]) -> None:
 def test_batches_of_products() -> None:
     text = Text("Fused_batches")
     a, b = text.input((2, 3, 4, 6), "float32"), text.input((2, 3, 5, 6), "float32")
-    product = text.step("BatchMatMul", [a, b], (2, 3, 4, 5), "float32", transpose_a=False, transpose_b=True)  # fmt: skip
+    product = text.step(
+        "BatchMatMul", [a, b], (2, 3, 4, 5), "float32", transpose_a=False, transpose_b=True
+    )
     parts = check(text.kernel(product), {a: normal(2, 3, 4, 6), b: normal(2, 3, 5, 6)})
     assert parts == ["BatchMatMul"]
 
@@ -120,12 +135,18 @@ def test_bias_and_relu_are_part_of_the_convolution(relu: bool, reshaped: bool) -
     x, weight = text.input((2, 3, 8, 9), "float32"), text.input((4, 3, 3, 3), "float32")
     bias = text.input((4,) if reshaped else (1, 4, 1, 1), "float32")
     made = text.step("Conv2D", [x, weight], (2, 4, 8, 9), "float32", **CONVOLUTION)
-    beside = text.step("Reshape", [bias, text.constant([4, 1, 1], "int64")], (4, 1, 1), "float32") if reshaped else bias  # fmt: skip
+    beside = (
+        text.step("Reshape", [bias, text.constant([4, 1, 1], "int64")], (4, 1, 1), "float32")
+        if reshaped
+        else bias
+    )
     made = text.step("Add", [made, beside], (2, 4, 8, 9), "float32")
     if relu:
         made = text.step("Maximum", [made, text.constant(0.0, "float32")], (2, 4, 8, 9), "float32")
     shape = (4,) if reshaped else (1, 4, 1, 1)
-    parts = check(text.kernel(made), {x: normal(2, 3, 8, 9), weight: normal(4, 3, 3, 3), bias: normal(*shape)})  # fmt: skip
+    parts = check(
+        text.kernel(made), {x: normal(2, 3, 8, 9), weight: normal(4, 3, 3, 3), bias: normal(*shape)}
+    )
     if reshaped:
         assert parts == ["Conv2D"]
 
@@ -148,7 +169,11 @@ def test_activations_behind_a_call_keep_nan_and_infinity(how: str, product: bool
     shape = (9, 5) if product else (2, 4, 8, 9)
     given = ((9, 7), (7, 5)) if product else ((2, 3, 8, 9), (4, 3, 3, 3))
     a, b = (text.input(one, "float32") for one in given)
-    made = text.step("MatMul", [a, b], shape, "float32", transpose_a=False, transpose_b=False) if product else text.step("Conv2D", [a, b], shape, "float32", **CONVOLUTION)  # fmt: skip
+    made = (
+        text.step("MatMul", [a, b], shape, "float32", transpose_a=False, transpose_b=False)
+        if product
+        else text.step("Conv2D", [a, b], shape, "float32", **CONVOLUTION)
+    )
     last = _activated(text, made, how, shape)
     inputs = {a: normal(*given[0]), b: normal(*given[1])}
     inputs[a].reshape(-1)[:3] = np.nan, np.inf, -np.inf
@@ -187,11 +212,17 @@ def test_both_gradients_of_a_convolution_and_an_update_in_place(how: dict[str, A
     shapes: list[dict[str, Any]] = [
         {"tensor_name": f"input_shape_{n}", "shape": [4], "data_type": "int64"} for n in range(2)
     ]
-    of_weight = text.step("Conv2DBackpropFilter", [doubled, x, shapes[0]], (6, 4 // groups, 3, 3), "float32", **how)  # fmt: skip
-    step = text.step("Mul", [of_weight, text.constant(0.1, "float32")], (6, 4 // groups, 3, 3), "float32")  # fmt: skip
+    of_weight = text.step(
+        "Conv2DBackpropFilter", [doubled, x, shapes[0]], (6, 4 // groups, 3, 3), "float32", **how
+    )
+    step = text.step(
+        "Mul", [of_weight, text.constant(0.1, "float32")], (6, 4 // groups, 3, 3), "float32"
+    )
     moved = text.step("Sub", [weight, step], (6, 4 // groups, 3, 3), "float32")
     done = text.step("Assign", [weight, moved], (1,), "float32")
-    of_x = text.step("Conv2DBackpropInput", [doubled, weight, shapes[1]], (2, 4, 8, 8), "float32", **how)  # fmt: skip
+    of_x = text.step(
+        "Conv2DBackpropInput", [doubled, weight, shapes[1]], (2, 4, 8, 8), "float32", **how
+    )
     last = text.step("Abs", [of_x], (2, 4, 8, 8), "float32")
     inputs = {x: normal(2, 4, 8, 8), weight: normal(6, 4 // groups, 3, 3), grad: normal(*y_shape)}
     parts = check(text.kernel(last, done), inputs)
@@ -204,8 +235,12 @@ def test_a_weight_that_is_read_after_its_update_is_written_last() -> None:
     x, weight = text.input((4, 4), "float32"), text.input((4, 4), "float32")
     moved = text.step("Mul", [weight, text.constant(0.5, "float32")], (4, 4), "float32")
     done = text.step("Assign", [weight, moved], (1,), "float32")
-    first = text.step("MatMul", [x, weight], (4, 4), "float32", transpose_a=False, transpose_b=False)  # fmt: skip
-    second = text.step("MatMul", [first, weight], (4, 4), "float32", transpose_a=False, transpose_b=False)  # fmt: skip
+    first = text.step(
+        "MatMul", [x, weight], (4, 4), "float32", transpose_a=False, transpose_b=False
+    )
+    second = text.step(
+        "MatMul", [first, weight], (4, 4), "float32", transpose_a=False, transpose_b=False
+    )
     parts = check(text.kernel(second, done), {x: normal(4, 4), weight: normal(4, 4)})
     assert parts == ["own", "MatMul", "MatMul", "own"]
 
@@ -232,6 +267,8 @@ def test_without_the_process_that_prepares_it_it_says_so() -> None:
     a, b = text.input((4, 6), "float32"), text.input((6, 5), "float32")
     product = text.step("MatMul", [a, b], (4, 5), "float32", transpose_a=False, transpose_b=False)
     built = library(text.kernel(product)).built
-    done = subprocess.run([sys.executable, "-c", CALL, str(built)], capture_output=True, text=True, check=False)  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", CALL, str(built)], capture_output=True, text=True, check=False
+    )
     assert done.returncode < 0
     assert "ms_fusion: kernel Fused_alone needs the process that built it" in done.stderr

@@ -30,9 +30,15 @@ def sums_both_ways(steps: int, shape: tuple[int, int] = (ROWS, COLUMNS)) -> Comp
     for _ in range(steps):
         value = text.step("Exp", [text.step("Neg", [value], shape, "float32")], shape, "float32")
     made = [
-        text.step("ReduceSum", [value, text.constant([axis], "int64")], (shape[1 - axis],), "float32", keep_dims=False)
+        text.step(
+            "ReduceSum",
+            [value, text.constant([axis], "int64")],
+            (shape[1 - axis],),
+            "float32",
+            keep_dims=False,
+        )
         for axis in (0, 1)
-    ]  # fmt: skip
+    ]
     return text.kernel(*made)
 
 
@@ -40,7 +46,9 @@ def row_shares() -> Composite:
     """A group of one nest: each element as a share of its row's sum."""
     text, shape = Text("Fused_shares"), (ROWS, COLUMNS)
     x = text.input(shape, "float32")
-    total = text.step("ReduceSum", [x, text.constant([1], "int64")], (ROWS, 1), "float32", keep_dims=True)  # fmt: skip
+    total = text.step(
+        "ReduceSum", [x, text.constant([1], "int64")], (ROWS, 1), "float32", keep_dims=True
+    )
     return text.kernel(text.step("RealDiv", [x, total], shape, "float32"))
 
 
@@ -51,7 +59,9 @@ def shares_in_turns(turns: int, shape: tuple[int, int] = (9, 11)) -> Composite:
     for _ in range(turns):
         for axis in (1, 0):
             of = tuple(1 if at == axis else size for at, size in enumerate(shape))
-            total = text.step("ReduceSum", [value, text.constant([axis], "int64")], of, "float32", keep_dims=True)  # fmt: skip
+            total = text.step(
+                "ReduceSum", [value, text.constant([axis], "int64")], of, "float32", keep_dims=True
+            )
             value = text.step("RealDiv", [value, total], shape, "float32")
     return text.kernel(value)
 
@@ -92,9 +102,19 @@ def clipped_sums(count: int) -> Composite:
     sums, squares = [], text.constant(1.0, "float32")
     for _ in range(count):
         x = text.input((ROWS, COLUMNS), "float32")
-        sums.append(text.step("ReduceSum", [x, text.constant([0], "int64")], (COLUMNS,), "float32", keep_dims=False))  # fmt: skip
+        sums.append(
+            text.step(
+                "ReduceSum",
+                [x, text.constant([0], "int64")],
+                (COLUMNS,),
+                "float32",
+                keep_dims=False,
+            )
+        )
         square = text.step("Mul", [sums[-1], sums[-1]], (COLUMNS,), "float32")
-        own = text.step("ReduceSum", [square, text.constant([0], "int64")], (1,), "float32", keep_dims=True)  # fmt: skip
+        own = text.step(
+            "ReduceSum", [square, text.constant([0], "int64")], (1,), "float32", keep_dims=True
+        )
         squares = text.step("Add", [own, squares], (1,), "float32")
     norm = text.step("Sqrt", [squares], (1,), "float32")
     return text.kernel(*(text.step("RealDiv", [one, norm], (COLUMNS,), "float32") for one in sums))
@@ -105,7 +125,11 @@ def test_sums_that_several_nests_need_are_stored_all_at_once(
 ) -> None:
     kernel = clipped_sums(8)
     whole, tries, written = nests(kernel, ()), [], nest_partition.with_stored
-    sums = {node.name for node in kernel.graph if node.op == "ReduceSum" and node.attr("keep_dims") is False}  # fmt: skip
+    sums = {
+        node.name
+        for node in kernel.graph
+        if node.op == "ReduceSum" and node.attr("keep_dims") is False
+    }
     assert sums <= whole.repeated
 
     def counted(*given: Any) -> nest_partition.Plan:
@@ -138,7 +162,9 @@ def test_sums_that_wait_for_one_another_repeat_nothing(full: bool) -> None:
 def test_each_operator_apart() -> None:
     kernel = sums_both_ways(2)
     found = nests(kernel, nest_partition.each_apart(translated(kernel), kernel.graph))
-    assert sorted(name for nest in found.nests for name in nest) == sorted(node.name for node in kernel.graph)  # fmt: skip
+    assert sorted(name for nest in found.nests for name in nest) == sorted(
+        node.name for node in kernel.graph
+    )
     assert len(found.stored) == 4 and found.repeated == frozenset()
 
 
@@ -149,7 +175,15 @@ def sums_of_each(steps: int) -> Composite:
     for _ in range(steps):
         value = text.step("Exp", [value], shape, "float32")
         for axis in (0, 1):
-            made.append(text.step("ReduceSum", [value, text.constant([axis], "int64")], (shape[1 - axis],), "float32", keep_dims=False))  # fmt: skip
+            made.append(
+                text.step(
+                    "ReduceSum",
+                    [value, text.constant([axis], "int64")],
+                    (shape[1 - axis],),
+                    "float32",
+                    keep_dims=False,
+                )
+            )
     return text.kernel(*made)
 
 
@@ -162,20 +196,32 @@ def test_a_nest_for_each_operator_is_planned_where_cheapest(full: bool) -> None:
     if full:
         check(kernel, {"input_0": -np.random.default_rng(0).random((ROWS, COLUMNS))})
     few = sums_of_each(2)
-    assert nest_partition.planned(translated(few), few.graph).stored != nest_partition.each_apart(translated(few), few.graph)  # fmt: skip
+    assert nest_partition.planned(translated(few), few.graph).stored != nest_partition.each_apart(
+        translated(few), few.graph
+    )
 
 
 @cases("way", ["whole", "planned", "apart"])
 def test_every_way_computes_the_same(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def names(group: Group, graph: nest_partition.Graph) -> Sequence[str]:
-        return {"whole": (), "planned": nest_partition.planned(group, graph).stored, "apart": nest_partition.each_apart(group, graph)}[way]  # fmt: skip
+        return {
+            "whole": (),
+            "planned": nest_partition.planned(group, graph).stored,
+            "apart": nest_partition.each_apart(group, graph),
+        }[way]
 
-    monkeypatch.setattr(plan_choice, "chosen", lambda own, group, graph: plan_choice.stored(own, group, names(group, graph)))  # fmt: skip
+    monkeypatch.setattr(
+        plan_choice,
+        "chosen",
+        lambda own, group, graph: plan_choice.stored(own, group, names(group, graph)),
+    )
     x = np.random.default_rng(0).standard_normal((ROWS, COLUMNS), np.float32)
     check(sums_both_ways(2), {"input_0": x})
 
 
-def test_what_cannot_be_planned_is_cut_into_its_operators(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:  # fmt: skip
+def test_what_cannot_be_planned_is_cut_into_its_operators(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     def refused(*_: object) -> None:
         raise CompileError("there is no loop nest for it")
 
@@ -192,7 +238,18 @@ def test_what_was_measured_comes_first(monkeypatch: pytest.MonkeyPatch, tmp_path
     kernel = sums_both_ways(3)
     group = translated(kernel)
     own = plan_choice.plain(group, kernel.graph.inputs)
-    record = tuning_store.Tuning(schema=1, key=tuning_store.key_of(own), name="sums", choice=tuning_store.Choice(accumulators=2), default_us=2.0, tuned_us=1.0, ratio=0.5, bound=0.6, steps=9, seconds=1.0)  # fmt: skip
+    record = tuning_store.Tuning(
+        schema=1,
+        key=tuning_store.key_of(own),
+        name="sums",
+        choice=tuning_store.Choice(accumulators=2),
+        default_us=2.0,
+        tuned_us=1.0,
+        ratio=0.5,
+        bound=0.6,
+        steps=9,
+        seconds=1.0,
+    )
     tuning_store.store().save(record)
     # another translation of the same description: another process would make that
     again = translated(kernel)
@@ -204,7 +261,9 @@ def test_what_was_measured_comes_first(monkeypatch: pytest.MonkeyPatch, tmp_path
 def test_who_is_told_a_plan_writes_it_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     text = Text("Fused_share_of_all")
     x = text.input((ROWS, COLUMNS), "float32")
-    total = text.step("ReduceSum", [x, text.constant([0, 1], "int64")], (1, 1), "float32", keep_dims=True)  # fmt: skip
+    total = text.step(
+        "ReduceSum", [x, text.constant([0, 1], "int64")], (1, 1), "float32", keep_dims=True
+    )
     kernel = text.kernel(text.step("RealDiv", [x, total], (ROWS, COLUMNS), "float32"))
     group, tries, nests_of = translated(kernel), [], program.nests_of
     monkeypatch.setattr(program, "nests_of", lambda *given: tries.append(1) or nests_of(*given))

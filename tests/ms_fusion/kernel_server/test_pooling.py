@@ -28,7 +28,13 @@ CASES = (
 FORMATS = {"NCHW": (2, 3), "NHWC": (1, 2)}
 
 
-def _where(sizes: tuple[int, int], spans: tuple[int, int], strides: tuple[int, int], mode: str, axes: tuple[int, int]) -> Windows:  # fmt: skip
+def _where(
+    sizes: tuple[int, int],
+    spans: tuple[int, int],
+    strides: tuple[int, int],
+    mode: str,
+    axes: tuple[int, int],
+) -> Windows:
     return slid(axes, sizes, spans, strides, mode)
 
 
@@ -43,12 +49,24 @@ def _four(pair: tuple[int, int], order: str) -> list[int]:
 @cases("case", CASES)
 def test_formulas_are_what_windows_hold(case: Any) -> None:
     where, random = _where(*case, (0, 1)), np.random.default_rng(0)
-    x, gradient = random.permutation(np.prod(case[0])).reshape(case[0]).astype(float), random.random(where.counts)  # fmt: skip
+    x, gradient = (
+        random.permutation(np.prod(case[0])).reshape(case[0]).astype(float),
+        random.random(where.counts),
+    )
     most, middle = np.zeros(where.counts), np.zeros(where.counts)
     of_most, of_middle = np.zeros(x.shape), np.zeros(x.shape)
     for at in itertools.product(*map(range, where.counts)):
-        first = [index * step - start for index, step, start in zip(at, where.strides, where.starts, strict=True)]  # fmt: skip
-        held = [place for place in itertools.product(*(range(one, one + span) for one, span in zip(first, where.spans, strict=True))) if all(0 <= item < size for item, size in zip(place, x.shape, strict=True))]  # fmt: skip
+        first = [
+            index * step - start
+            for index, step, start in zip(at, where.strides, where.starts, strict=True)
+        ]
+        held = [
+            place
+            for place in itertools.product(
+                *(range(one, one + span) for one, span in zip(first, where.spans, strict=True))
+            )
+            if all(0 <= item < size for item, size in zip(place, x.shape, strict=True))
+        ]
         best = max(held, key=lambda place: x[place])
         most[at], middle[at] = x[best], np.mean([x[place] for place in held])
         of_most[best] += gradient[at]
@@ -74,27 +92,47 @@ def test_groups_with_pooling(case: Any, dtype: str, order: str, full: bool) -> N
     text = Text("Fused_pooling")
     x, gradient = text.input(shape, dtype), text.input(small, dtype)
     twice = text.step("Add", [x, x], shape, dtype)
-    told = {"kernel_size": _four(spans, order), "strides": _four(strides, order), "pad_mode": mode, "format": order}  # fmt: skip
-    given = [text.constant(list(spans), "int64"), text.constant(list(strides), "int64"), text.constant(["", "SAME", "VALID"].index(mode), "int64"), text.constant([*FORMATS].index(order), "int64")]  # fmt: skip
+    told = {
+        "kernel_size": _four(spans, order),
+        "strides": _four(strides, order),
+        "pad_mode": mode,
+        "format": order,
+    }
+    given = [
+        text.constant(list(spans), "int64"),
+        text.constant(list(strides), "int64"),
+        text.constant(["", "SAME", "VALID"].index(mode), "int64"),
+        text.constant([*FORMATS].index(order), "int64"),
+    ]
     most = text.step("MaxPool", [twice], small, dtype, **told)
     middle = text.step("AvgPool", [twice, *given], small, dtype)
     made = [
         text.step("Abs", [most], small, dtype),
         middle,
         text.step("AvgPoolGrad", [twice, middle, gradient, *given], shape, dtype),
-    ]  # fmt: skip
+    ]
     random = np.random.default_rng(1)
     # halves, so that there are equals among them
-    given = {x: np.rint(2 * random.standard_normal(shape)) / 2, gradient: random.standard_normal(small)}  # fmt: skip
+    given = {
+        x: np.rint(2 * random.standard_normal(shape)) / 2,
+        gradient: random.standard_normal(small),
+    }
     check(text.kernel(*made), given, built=full or (case, dtype, order) == BUILT)
 
 
-def _gradient(text: Text, sizes: Any, case: Any, dtype: str, order: str = "NCHW") -> tuple[str, str, str]:  # fmt: skip
+def _gradient(
+    text: Text, sizes: Any, case: Any, dtype: str, order: str = "NCHW"
+) -> tuple[str, str, str]:
     """A gradient of max pooling between kernels of ours: (x, gradient of y, result)."""
     _, spans, strides, mode = case
     shape, small = _shape(order, sizes), _shape(order, _where(*case, FORMATS[order]).counts)
     x, gradient = text.input(shape, dtype), text.input(small, dtype)
-    told = {"kernel_size": _four(spans, order), "strides": _four(strides, order), "pad_mode": mode, "format": order}  # fmt: skip
+    told = {
+        "kernel_size": _four(spans, order),
+        "strides": _four(strides, order),
+        "pad_mode": mode,
+        "format": order,
+    }
     twice = text.step("Add", [x, x], shape, dtype)
     most = text.step("MaxPool", [twice], small, dtype, **told)
     back = text.step("MaxPoolGrad", [twice, most, gradient], shape, dtype, **told)
@@ -107,7 +145,10 @@ def test_gradients_of_max_pooling(case: Any, dtype: str) -> None:
     text = Text(f"Fused_pooling_{dtype}")
     x, gradient, result = _gradient(text, case[0], case, dtype)
     kernel, random = text.kernel(result), np.random.default_rng(1)
-    given = {x: np.rint(2 * random.standard_normal(kernel.graph.values[x].shape)) / 2, gradient: random.standard_normal(kernel.graph.values[gradient].shape)}  # fmt: skip
+    given = {
+        x: np.rint(2 * random.standard_normal(kernel.graph.values[x].shape)) / 2,
+        gradient: random.standard_normal(kernel.graph.values[gradient].shape),
+    }
     steps = check_chain(kernel, given) if needs_library(kernel.graph) else check(kernel, given)
     assert steps == (None if dtype == "float64" or why_missing() else ["own", "MaxPoolGrad", "own"])
 
@@ -117,12 +158,20 @@ def test_gradients_of_max_pooling_without_the_library(monkeypatch: pytest.Monkey
     text = Text("Fused_pooled_alone")
     x, gradient, result = _gradient(text, CASES[0][0], CASES[0], "float32", "NHWC")
     kernel, random = text.kernel(result), np.random.default_rng(1)
-    check(kernel, {name: random.standard_normal(kernel.graph.values[name].shape) for name in (x, gradient)})  # fmt: skip
+    check(
+        kernel,
+        {name: random.standard_normal(kernel.graph.values[name].shape) for name in (x, gradient)},
+    )
 
 
 def test_nan_and_infinity_come_through() -> None:
     text = Text("Fused_pooled_edges")
-    told = {"kernel_size": [1, 1, 2, 2], "strides": [1, 1, 2, 2], "pad_mode": "VALID", "format": "NCHW"}  # fmt: skip
+    told = {
+        "kernel_size": [1, 1, 2, 2],
+        "strides": [1, 1, 2, 2],
+        "pad_mode": "VALID",
+        "format": "NCHW",
+    }
     x = text.input((1, 1, 2, 6), "float32")
     most = text.step("MaxPool", [x], (1, 1, 1, 3), "float32", **told)
     given = np.float32([[[[1, NAN, -np.inf, -np.inf, 0, 1], [2, 5, -np.inf, -np.inf, 1, 0]]]])
@@ -135,6 +184,17 @@ def test_one_hot_rows_of_what_is_no_class_are_off(axis: int) -> None:
     text = Text("Fused_one_hot")
     indices = text.input((6,), "int32")
     shape = (4, 6) if axis == 0 else (6, 4)
-    hot = text.step("OneHot", [indices, text.constant(4, "int64"), text.constant(1.0, "float32"), text.constant(0.0, "float32")], shape, "float32", axis=axis)  # fmt: skip
+    hot = text.step(
+        "OneHot",
+        [
+            indices,
+            text.constant(4, "int64"),
+            text.constant(1.0, "float32"),
+            text.constant(0.0, "float32"),
+        ],
+        shape,
+        "float32",
+        axis=axis,
+    )
     found = text.step("Add", [hot, hot], shape, "float32")
     check(text.kernel(found), {indices: np.int32([0, 3, 1, -1, 4, 9])})

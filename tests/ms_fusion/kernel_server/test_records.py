@@ -15,7 +15,9 @@ from tests.ms_fusion.kernel_server.composites import Text
 def softmax(name: str = "Fused_softmax") -> Composite:
     text, shape = Text(name), (6, 40)
     x = text.input(shape, "float32")
-    total = text.step("ReduceSum", [x, text.constant([1], "int64")], (6, 1), "float32", keep_dims=True)  # fmt: skip
+    total = text.step(
+        "ReduceSum", [x, text.constant([1], "int64")], (6, 1), "float32", keep_dims=True
+    )
     return text.kernel(text.step("RealDiv", [x, total], shape, "float32"))
 
 

@@ -41,7 +41,9 @@ def test_a_plan_is_made_once_for_a_graph() -> None:
 
 
 @cases("note", [b"", b"[1, 3", b"[-1]", b'["1"]', b"\xff", b"[" * 5000])
-def test_a_plan_that_cannot_be_read_is_made_anew(note: bytes, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+def test_a_plan_that_cannot_be_read_is_made_anew(
+    note: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(KernelCache, "recall", lambda cache, key: note)
     assert plan_cache.places(kernel_of(2), lambda: (2,)) == (2,)
 
@@ -52,7 +54,7 @@ def test_other_files_make_other_plans(monkeypatch: pytest.MonkeyPatch) -> None:
     assert plan_cache.places(kernel_of(2), lambda: (2,)) == (2,)
 
 
-@cases("module", [nest_partition, plan_choice, cost, work, devices], ids=lambda one: one.__name__)  # fmt: skip
+@cases("module", [nest_partition, plan_choice, cost, work, devices], ids=lambda one: one.__name__)
 def test_the_files_that_decide_are_there(module: ModuleType) -> None:
     assert module.__file__ in map(str, plan_cache.DECIDING)
     assert all(file.is_file() for file in plan_cache.DECIDING)

@@ -73,7 +73,15 @@ def copied(source: Path, target: Path) -> Path:
 
 def called(place: Path, **variables: str) -> tuple[float, list[str]]:
     """What a fresh process finds: the largest error, and what it loaded of the generator."""
-    done = subprocess.run([sys.executable, "-c", CALL, str(place)], cwd=ROOT, env={**os.environ, **variables}, capture_output=True, text=True, timeout=120, check=False)  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", CALL, str(place)],
+        cwd=ROOT,
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     error, loaded = json.loads(done.stdout)
     return error, loaded
@@ -97,7 +105,9 @@ def _forgotten(place: Path) -> None:
 
 
 @cases("spoil", [_gone, pytest.param(_forgotten, marks=FULL)])
-def test_without_an_answer_it_is_assembled(spoil: Callable[[Path], None], built_once: Path, place: Path) -> None:  # fmt: skip
+def test_without_an_answer_it_is_assembled(
+    spoil: Callable[[Path], None], built_once: Path, place: Path
+) -> None:
     copied(built_once, place.parent)
     spoil(place)
     error, loaded = called(place)

@@ -66,7 +66,11 @@ MORE_UNARY: tuple[tuple[str, str, Callable[[Any], bool]], ...] = (
     ("ops.log1p({0})", "np.log1p({0})", lambda x: x.min() > -0.5),
     ("ops.erfc({0})", "special.erfc({0})", SMALL),
     ("ops.gelu({0}, 'none')", "{0} * special.ndtr({0})", ALWAYS),
-    ("ops.gelu({0}, 'tanh')", "0.5 * {0} * (1 + np.tanh(np.sqrt(2 / np.pi) * ({0} + 0.044715 * {0} ** 3)))", ALWAYS),
+    (
+        "ops.gelu({0}, 'tanh')",
+        "0.5 * {0} * (1 + np.tanh(np.sqrt(2 / np.pi) * ({0} + 0.044715 * {0} ** 3)))",
+        ALWAYS,
+    ),
     ("ops.fast_gelu({0})", "{0} * sigmoid(1.702 * {0})", ALWAYS),
     ("ops.softplus({0})", "np.logaddexp({0}, 0)", AWAY),
     ("ops.mish({0})", "{0} * np.tanh(np.logaddexp({0}, 0))", AWAY),
@@ -75,7 +79,11 @@ MORE_UNARY: tuple[tuple[str, str, Callable[[Any], bool]], ...] = (
     ("ops.hardsigmoid({0})", "np.clip({0} / 6 + 0.5, 0, 1)", beside(-3, 3)),
     ("ops.elu({0})", "np.where({0} > 0, {0}, np.expm1(np.minimum({0}, 0)))", AWAY),
     ("ops.celu({0}, 2.0)", "np.where({0} > 0, {0}, 2 * np.expm1(np.minimum({0}, 0) / 2))", AWAY),
-    ("ops.selu({0})", "1.0507009873554805 * np.where({0} > 0, {0}, 1.6732632423543772 * np.expm1(np.minimum({0}, 0)))", AWAY),
+    (
+        "ops.selu({0})",
+        "1.0507009873554805 * np.where({0} > 0, {0}, 1.6732632423543772 * np.expm1(np.minimum({0}, 0)))",
+        AWAY,
+    ),
     ("ops.leaky_relu({0}, 0.25)", "np.where({0} > 0, {0}, 0.25 * {0})", AWAY),
     ("ops.logsigmoid({0})", "-np.logaddexp(-{0}, 0)", lambda x: x.max() < 5),
     ("ops.Softsign()({0})", "{0} / (1 + np.abs({0}))", AWAY),
@@ -92,7 +100,7 @@ MORE_UNARY: tuple[tuple[str, str, Callable[[Any], bool]], ...] = (
     ("ops.logsumexp({0}, -1)", "special.logsumexp({0}, -1)", SMALL),
     ("ops.L2Loss()({0})", "np.sum(np.square({0})) / 2", ALWAYS),
     ("ops.prod({0}, -1, True)", "np.prod({0}, -1, keepdims=True)", AWAY),
-)  # fmt: skip
+)
 """Added later: a seed below `random_networks.OLD` draws as it always did."""
 
 BINARY: tuple[tuple[str, str, Callable[[Any, Any], bool]], ...] = (
@@ -126,13 +134,33 @@ MORE_BINARY: tuple[tuple[str, str, Callable[[Any, Any], bool]], ...] = (
     ("ops.addcmul({0}, {1}, {0}, 0.5)", "{0} + 0.5 * {1} * {0}", lambda x, y: True),
     ("ops.addcdiv({0}, {0}, {1}, 0.5)", "{0} + 0.5 * {0} / {1}", lambda x, y: AWAY(y)),
     ("ops.lerp({0}, {1}, 0.25)", "{0} + 0.25 * ({1} - {0})", lambda x, y: x.shape == y.shape),
-    ("ops.masked_fill({0}, {1} > 0.3, 0.5)", "np.where({1} > 0.3, 0.5, {0})", lambda x, y: x.shape == y.shape and beside(0.3)(y)),
-    ("ops.smooth_l1_loss({0}, {1}, 0.5, 'mean')", "np.mean(np.where(np.abs({0} - {1}) < 0.5, np.square({0} - {1}), np.abs({0} - {1}) - 0.25))", alike),
-    ("ops.smooth_l1_loss({0}, {1}, 2.0, 'none')", "np.where(np.abs({0} - {1}) < 2, np.square({0} - {1}) / 4, np.abs({0} - {1}) - 1)", alike),
+    (
+        "ops.masked_fill({0}, {1} > 0.3, 0.5)",
+        "np.where({1} > 0.3, 0.5, {0})",
+        lambda x, y: x.shape == y.shape and beside(0.3)(y),
+    ),
+    (
+        "ops.smooth_l1_loss({0}, {1}, 0.5, 'mean')",
+        "np.mean(np.where(np.abs({0} - {1}) < 0.5, np.square({0} - {1}), np.abs({0} - {1}) - 0.25))",
+        alike,
+    ),
+    (
+        "ops.smooth_l1_loss({0}, {1}, 2.0, 'none')",
+        "np.where(np.abs({0} - {1}) < 2, np.square({0} - {1}) / 4, np.abs({0} - {1}) - 1)",
+        alike,
+    ),
     ("ops.mse_loss({0}, {1})", "np.mean(np.square({0} - {1}))", alike),
-    ("ops.kl_div({0}, ops.stop_gradient(ops.softmax({1}, -1)), 'none')", "special.softmax({1}, -1) * (special.log_softmax({1}, -1) - {0})", alike),
-    ("ops.kl_div({0}, ops.stop_gradient(ops.softmax({1}, -1)), 'batchmean')", "np.sum(special.softmax({1}, -1) * (special.log_softmax({1}, -1) - {0})) / {0}.shape[0]", alike),
-)  # fmt: skip
+    (
+        "ops.kl_div({0}, ops.stop_gradient(ops.softmax({1}, -1)), 'none')",
+        "special.softmax({1}, -1) * (special.log_softmax({1}, -1) - {0})",
+        alike,
+    ),
+    (
+        "ops.kl_div({0}, ops.stop_gradient(ops.softmax({1}, -1)), 'batchmean')",
+        "np.sum(special.softmax({1}, -1) * (special.log_softmax({1}, -1) - {0})) / {0}.shape[0]",
+        alike,
+    ),
+)
 
 EXACT: Mapping[str, str] = {
     "number": "def number(value):\n    return ms.Tensor(value, F)",

@@ -46,7 +46,9 @@ def same(net: Any, source: Path, given: dict[str, np.ndarray], native: Native) -
 
 
 @in_modes("name", MODELS, per_item=2)
-def test_a_fused_model_is_what_onnx_runtime_says(name: str, native: Native, fused_once: FusedOnce) -> None:  # fmt: skip
+def test_a_fused_model_is_what_onnx_runtime_says(
+    name: str, native: Native, fused_once: FusedOnce
+) -> None:
     model = fused_once(name)
     source, net = model.source, mf.from_onnx(model.fused)
     kernels = [cell for cell in net.cells() if cell.cells() or cell.spec.made_by == "auto_fuse"]
@@ -100,12 +102,17 @@ def test_each_operator_is_what_onnx_runtime_says(op: str, native: Native, tmp_pa
 
 
 @in_pynative_first
-def test_sizes_are_computed_while_the_net_is_compiled(native: Native, tmp_path: Path) -> None:  # fmt: skip
+def test_sizes_are_computed_while_the_net_is_compiled(native: Native, tmp_path: Path) -> None:
     b = Builder({"x": ("n", "t", 6)})
     shape = b.add("Shape", "x")
     first = b.add("Gather", shape, b.constant(0, "int64"), axis=0)
     rows = b.add("Mul", first, b.add("Gather", shape, b.constant(1, "int64"), axis=0))
-    wanted = b.add("Concat", b.add("Unsqueeze", rows, b.constant([0], "int64")), b.constant([2, 3], "int64"), axis=0)  # fmt: skip
+    wanted = b.add(
+        "Concat",
+        b.add("Unsqueeze", rows, b.constant([0], "int64")),
+        b.constant([2, 3], "int64"),
+        axis=0,
+    )
     source = b.save(tmp_path / "model.onnx", b.add("Relu", b.add("Reshape", "x", wanted)))
     same(mf.from_onnx(source), source, {"x": random(2, 5, 6)}, native)
 
@@ -118,9 +125,16 @@ def test_tensors_are_made_of_sizes(native: Native, tmp_path: Path) -> None:
     places = b.add(
         "Cast", b.add("Range", b.constant(0, "int64"), second, b.constant(1, "int64")), to=1
     )
-    row = b.add("Concat", b.add("Unsqueeze", second, b.constant([0], "int64")), b.constant([6], "int64"), axis=0)  # fmt: skip
+    row = b.add(
+        "Concat",
+        b.add("Unsqueeze", second, b.constant([0], "int64")),
+        b.constant([6], "int64"),
+        axis=0,
+    )
     ones = b.add("ConstantOfShape", row, value=onnx.helper.make_tensor("v", 1, [1], [1.5]))
-    moved = b.add("Add", b.add("Mul", "x", ones), b.add("Unsqueeze", places, b.constant([1], "int64")))  # fmt: skip
+    moved = b.add(
+        "Add", b.add("Mul", "x", ones), b.add("Unsqueeze", places, b.constant([1], "int64"))
+    )
     source = b.save(tmp_path / "model.onnx", moved)
     same(mf.from_onnx(source), source, {"x": random(2, 5, 6)}, native)
 
@@ -134,22 +148,34 @@ def test_weights_are_parameters_under_their_names(tmp_path: Path) -> None:
 
 def test_operators_that_are_not_known_are_one_error(tmp_path: Path) -> None:
     b = Builder({"x": (3, 3)})
-    b.save(tmp_path / "model.onnx", b.add("RandomNormalLike", b.add("Selu", b.add("Multinomial", "x"))))  # fmt: skip
+    b.save(
+        tmp_path / "model.onnx", b.add("RandomNormalLike", b.add("Selu", b.add("Multinomial", "x")))
+    )
     with pytest.raises(InputError, match="Multinomial, RandomNormalLike"):
         mf.from_onnx(tmp_path / "model.onnx")
 
 
 def test_the_documentation_lists_the_operators() -> None:
-    listed = textwrap.fill(", ".join(f"`{one}`" for one in sorted({*OPERATORS, *BLOCKS, *OF_SIZES, "Shape"})) + ".", 130)  # fmt: skip
-    told = re.search(r"<!-- operators of from_onnx -->\n(.*?)<!-- end -->", DOCS.read_text("utf-8"), re.S)  # fmt: skip
+    listed = textwrap.fill(
+        ", ".join(f"`{one}`" for one in sorted({*OPERATORS, *BLOCKS, *OF_SIZES, "Shape"})) + ".",
+        130,
+    )
+    told = re.search(
+        r"<!-- operators of from_onnx -->\n(.*?)<!-- end -->", DOCS.read_text("utf-8"), re.S
+    )
     assert told is not None
     assert told[1].strip() == listed
 
 
 @cases("groups", [1, 2])
-def test_a_transposed_convolution_has_a_gradient(groups: int, native: Native, tmp_path: Path) -> None:  # fmt: skip
+def test_a_transposed_convolution_has_a_gradient(
+    groups: int, native: Native, tmp_path: Path
+) -> None:
     b = Builder({"x": (2, 4, 3, 3)})
-    source = b.save(tmp_path / "net.onnx", b.add("ConvTranspose", "x", b.weight(4, 6 // groups, 2, 2), strides=[2, 2], group=groups))  # fmt: skip
+    source = b.save(
+        tmp_path / "net.onnx",
+        b.add("ConvTranspose", "x", b.weight(4, 6 // groups, 2, 2), strides=[2, 2], group=groups),
+    )
     net, x, share = mf.from_onnx(source), random(2, 4, 3, 3), random(2, 6, 6, 6)
     same(net, source, {"x": x}, native)
     found = ms.grad(lambda x: (net(x) * ms.Tensor(share)).sum())(ms.Tensor(x)).asnumpy()
@@ -159,16 +185,35 @@ def test_a_transposed_convolution_has_a_gradient(groups: int, native: Native, tm
 
 SIDES = 7, 8
 OF_SIDES = {
-    "Conv": (lambda b: b.add("Conv", "x", b.weight(5, 4, 3, 2), auto_pad="SAME_UPPER", strides=[2, 2]), SIDES),
-    "Conv, sides too": (lambda b: b.add("Conv", "x", b.weight(5, 4, 3, 2), auto_pad="SAME_LOWER"), ("h", "w")),
-    "ConvTranspose": (lambda b: b.add("ConvTranspose", "x", b.weight(4, 3, 3, 3), auto_pad="SAME_UPPER", strides=[2, 2]), SIDES),
-    "MaxPool": (lambda b: b.add("MaxPool", "x", kernel_shape=[3, 3], strides=[2, 2], ceil_mode=1), SIDES),
-    "AveragePool": (lambda b: b.add("AveragePool", "x", kernel_shape=[2, 3], strides=[2, 2], ceil_mode=1), SIDES),
-}  # fmt: skip
+    "Conv": (
+        lambda b: b.add("Conv", "x", b.weight(5, 4, 3, 2), auto_pad="SAME_UPPER", strides=[2, 2]),
+        SIDES,
+    ),
+    "Conv, sides too": (
+        lambda b: b.add("Conv", "x", b.weight(5, 4, 3, 2), auto_pad="SAME_LOWER"),
+        ("h", "w"),
+    ),
+    "ConvTranspose": (
+        lambda b: b.add(
+            "ConvTranspose", "x", b.weight(4, 3, 3, 3), auto_pad="SAME_UPPER", strides=[2, 2]
+        ),
+        SIDES,
+    ),
+    "MaxPool": (
+        lambda b: b.add("MaxPool", "x", kernel_shape=[3, 3], strides=[2, 2], ceil_mode=1),
+        SIDES,
+    ),
+    "AveragePool": (
+        lambda b: b.add("AveragePool", "x", kernel_shape=[2, 3], strides=[2, 2], ceil_mode=1),
+        SIDES,
+    ),
+}
 
 
 @in_modes("name", OF_SIDES)
-def test_padding_that_follows_from_sides_takes_any_number(name: str, native: Native, tmp_path: Path) -> None:  # fmt: skip
+def test_padding_that_follows_from_sides_takes_any_number(
+    name: str, native: Native, tmp_path: Path
+) -> None:
     make, sides = OF_SIDES[name]
     b = Builder({"x": ("n", 4, *sides)}, opset=17)
     source = b.save(tmp_path / "net.onnx", make(b))
@@ -182,25 +227,60 @@ def by_factors(b: Builder, **told: Any) -> Any:
 def by_sizes(b: Builder, **told: Any) -> Any:
     """As large as another image."""
     zero, two, four = (b.constant([one], "int64") for one in (0, 2, 4))
-    wanted = b.add("Concat", b.add("Slice", b.add("Shape", "x"), zero, two), b.add("Slice", b.add("Shape", "y"), two, four), axis=0)  # fmt: skip
+    wanted = b.add(
+        "Concat",
+        b.add("Slice", b.add("Shape", "x"), zero, two),
+        b.add("Slice", b.add("Shape", "y"), two, four),
+        axis=0,
+    )
     return b.add("Resize", "x", "", "", wanted, **told)
 
 
 RESIZED = {
     "nearest": (by_factors, {"mode": "nearest"}),
-    "floor": (by_factors, {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}),
+    "floor": (
+        by_factors,
+        {
+            "mode": "nearest",
+            "coordinate_transformation_mode": "asymmetric",
+            "nearest_mode": "floor",
+        },
+    ),
     "linear": (by_factors, {"mode": "linear"}),
-    "nearest of sizes": (by_sizes, {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}),
-    "linear of sizes": (by_sizes, {"mode": "linear", "coordinate_transformation_mode": "pytorch_half_pixel"}),
-    "corners of sizes": (by_sizes, {"mode": "linear", "coordinate_transformation_mode": "align_corners"}),
+    "nearest of sizes": (
+        by_sizes,
+        {
+            "mode": "nearest",
+            "coordinate_transformation_mode": "asymmetric",
+            "nearest_mode": "floor",
+        },
+    ),
+    "linear of sizes": (
+        by_sizes,
+        {"mode": "linear", "coordinate_transformation_mode": "pytorch_half_pixel"},
+    ),
+    "corners of sizes": (
+        by_sizes,
+        {"mode": "linear", "coordinate_transformation_mode": "align_corners"},
+    ),
     "cubic of sizes": (by_sizes, {"mode": "cubic"}),
-    "antialiased": (lambda b, **told: b.add("Resize", "x", "", "", b.constant([4, 5], "int64"), axes=[2, 3], **told), {"mode": "linear", "antialias": 1}),
-    "ratio": (lambda b, **told: b.add("Resize", "x", "", "", b.constant([9, 9], "int64"), axes=[2, 3], **told), {"mode": "linear", "keep_aspect_ratio_policy": "not_larger"}),
-}  # fmt: skip
+    "antialiased": (
+        lambda b, **told: b.add(
+            "Resize", "x", "", "", b.constant([4, 5], "int64"), axes=[2, 3], **told
+        ),
+        {"mode": "linear", "antialias": 1},
+    ),
+    "ratio": (
+        lambda b, **told: b.add(
+            "Resize", "x", "", "", b.constant([9, 9], "int64"), axes=[2, 3], **told
+        ),
+        {"mode": "linear", "keep_aspect_ratio_policy": "not_larger"},
+    ),
+}
 
 
 @in_modes("name", RESIZED)
-def test_images_of_any_size_are_resized(name: str, native: Native, tmp_path: Path) -> None:  # fmt: skip
+def test_images_of_any_size_are_resized(name: str, native: Native, tmp_path: Path) -> None:
     make, told = RESIZED[name]
     b = Builder({"x": ("n", 2, "h", "w"), "y": ("n", 3, "s", "t")})
     source = b.save(tmp_path / "net.onnx", make(b, **told), b.add("Relu", "y"))
@@ -229,13 +309,21 @@ def to_a_multiple(b: Builder, **told: Any) -> Any:
 PADDED = {
     "numbers": (to_a_multiple, {}),
     "edge": (to_a_multiple, {"mode": "edge"}),
-    "mirror": (lambda b, **told: b.add("Pad", "x", b.constant([0, 0, 1, 2, 0, 0, 0, 3], "int64"), **told), {"mode": "reflect"}),
-    "less": (lambda b: b.add("Pad", "x", b.constant([0, 0, -1, 1, 0, 0, 1, -2], "int64"), b.constant(2, "float32")), {}),
-}  # fmt: skip
+    "mirror": (
+        lambda b, **told: b.add("Pad", "x", b.constant([0, 0, 1, 2, 0, 0, 0, 3], "int64"), **told),
+        {"mode": "reflect"},
+    ),
+    "less": (
+        lambda b: b.add(
+            "Pad", "x", b.constant([0, 0, -1, 1, 0, 0, 1, -2], "int64"), b.constant(2, "float32")
+        ),
+        {},
+    ),
+}
 
 
 @in_modes("name", PADDED)
-def test_images_of_any_size_are_padded(name: str, native: Native, tmp_path: Path) -> None:  # fmt: skip
+def test_images_of_any_size_are_padded(name: str, native: Native, tmp_path: Path) -> None:
     make, told = PADDED[name]
     b = Builder({"x": ("n", 2, "h", "w")})
     source = b.save(tmp_path / "net.onnx", make(b, **told))
@@ -245,13 +333,28 @@ def test_images_of_any_size_are_padded(name: str, native: Native, tmp_path: Path
 
 
 GROUPED = {
-    "groups": (lambda b: b.add("Conv", "x", b.weight(4, 3, 2, 3, 2), b.weight(4), group=2, strides=[1, 2, 1], pads=[0, 1, 1, 1, 0, 1], dilations=[1, 1, 2]), 6),
-    "each channel": (lambda b: b.add("Conv", "x", b.weight(6, 1, 2, 2, 3), group=3, auto_pad="SAME_UPPER"), 3),
-}  # fmt: skip
+    "groups": (
+        lambda b: b.add(
+            "Conv",
+            "x",
+            b.weight(4, 3, 2, 3, 2),
+            b.weight(4),
+            group=2,
+            strides=[1, 2, 1],
+            pads=[0, 1, 1, 1, 0, 1],
+            dilations=[1, 1, 2],
+        ),
+        6,
+    ),
+    "each channel": (
+        lambda b: b.add("Conv", "x", b.weight(6, 1, 2, 2, 3), group=3, auto_pad="SAME_UPPER"),
+        3,
+    ),
+}
 
 
 @in_modes("name", GROUPED)
-def test_a_convolution_in_three_axes_has_groups(name: str, native: Native, tmp_path: Path) -> None:  # fmt: skip
+def test_a_convolution_in_three_axes_has_groups(name: str, native: Native, tmp_path: Path) -> None:
     make, channels = GROUPED[name]
     b = Builder({"x": ("n", channels, 3, 4, 5)})
     source = b.save(tmp_path / "net.onnx", make(b))
@@ -266,7 +369,9 @@ def test_a_convolution_in_three_axes_has_groups(name: str, native: Native, tmp_p
     of_x, (of_weight,) = ms.grad(loss, 0, [weight])(x)
     # it is linear in both
     start, way, turn = float(loss(x)), random(*x.shape)[::-1], random(*weight.shape)[::-1]
-    assert float(loss(x + ms.Tensor(way))) - start == pytest.approx((of_x.asnumpy() * way).sum(), rel=1e-3)  # fmt: skip
+    assert float(loss(x + ms.Tensor(way))) - start == pytest.approx(
+        (of_x.asnumpy() * way).sum(), rel=1e-3
+    )
     weight.set_data(weight + ms.Tensor(turn))
     assert float(loss(x)) - start == pytest.approx((of_weight.asnumpy() * turn).sum(), rel=1e-3)
 
@@ -297,18 +402,22 @@ def test_scales_of_groups_and_of_channels(version: int, tmp_path: Path) -> None:
     count = 2 if version == 18 else 4
     b = Builder({"x": (2, 4, 3)}, opset=version)
     scale, shift = b.weight(count), b.weight(count)
-    source = b.save(tmp_path / "model.onnx", b.add("GroupNormalization", "x", scale, shift, num_groups=2))  # fmt: skip
+    source = b.save(
+        tmp_path / "model.onnx", b.add("GroupNormalization", "x", scale, shift, num_groups=2)
+    )
     x = random(2, 4, 3).astype(np.float64)
     apart = x.reshape(2, 2, 6)
     normed = (apart - apart.mean(2, keepdims=True)) / np.sqrt(apart.var(2, keepdims=True) + 1e-5)
     parts = [onnx.numpy_helper.to_array(one).astype(np.float64) for one in b.weights]
     factor, added = (np.repeat(one, 4 // count)[:, None] for one in parts)
     found = mf.from_onnx(source)(ms.Tensor(x.astype(np.float32))).asnumpy()
-    assert difference("y", (normed.reshape(2, 4, 3) * factor + added).astype(np.float32), found).agrees  # fmt: skip
+    assert difference(
+        "y", (normed.reshape(2, 4, 3) * factor + added).astype(np.float32), found
+    ).agrees
 
 
 @in_modes("by_middle", [0, 1])
-def test_boxes_that_overlap_are_left_out(by_middle: int, native: Native, tmp_path: Path) -> None:  # fmt: skip
+def test_boxes_that_overlap_are_left_out(by_middle: int, native: Native, tmp_path: Path) -> None:
     b = Builder({"boxes": (2, 20, 4), "scores": (2, 3, 20)})
     told = b.constant(5, "int64"), b.constant(0.3, "float32"), b.constant(0.2, "float32")
     made = b.add("NonMaxSuppression", "boxes", "scores", *told, center_point_box=by_middle)
@@ -321,9 +430,14 @@ def test_boxes_that_overlap_are_left_out(by_middle: int, native: Native, tmp_pat
 def test_numbers_go_onto_a_grid_and_back(native: Native, tmp_path: Path) -> None:
     b = Builder({"x": (3, 4, 5)}, opset=21)
     per_channel = b.constant([0.1, 0.02, 0.05, 0.3], "float32"), b.constant([0, 3, -5, 7], "int8")
-    whole = b.add("DequantizeLinear", b.add("QuantizeLinear", "x", *per_channel, axis=1), *per_channel, axis=1)  # fmt: skip
+    whole = b.add(
+        "DequantizeLinear", b.add("QuantizeLinear", "x", *per_channel, axis=1), *per_channel, axis=1
+    )
     one = b.constant(0.03, "float32"), b.constant(128, "uint8")
-    source = b.save(tmp_path / "model.onnx", b.add("DequantizeLinear", b.add("QuantizeLinear", whole, *one), *one))  # fmt: skip
+    source = b.save(
+        tmp_path / "model.onnx",
+        b.add("DequantizeLinear", b.add("QuantizeLinear", whole, *one), *one),
+    )
     same(mf.from_onnx(source), source, {"x": random(3, 4, 5)}, native)
 
 
@@ -331,15 +445,21 @@ def test_numbers_go_onto_a_grid_and_back(native: Native, tmp_path: Path) -> None
 def test_sequences_are_tuples(native: Native, tmp_path: Path) -> None:
     b = Builder({"x": (4, 3)})
     parts = b.add("SplitToSequence", "x", b.constant(2, "int64"), axis=0)
-    longer = b.add("SequenceInsert", parts, b.add("Relu", b.add("SequenceAt", parts, b.constant(1, "int64"))))  # fmt: skip
+    longer = b.add(
+        "SequenceInsert", parts, b.add("Relu", b.add("SequenceAt", parts, b.constant(1, "int64")))
+    )
     shorter = b.add("SequenceErase", longer, b.constant(0, "int64"))
-    both = b.add("SequenceConstruct", b.add("ConcatFromSequence", shorter, axis=0), b.add("Tanh", "x"))  # fmt: skip
+    both = b.add(
+        "SequenceConstruct", b.add("ConcatFromSequence", shorter, axis=0), b.add("Tanh", "x")
+    )
     source = b.save(tmp_path / "model.onnx", b.add("ConcatFromSequence", both, axis=1, new_axis=1))
     same(mf.from_onnx(source), source, {"x": random(4, 3)}, native)
 
 
 @in_modes("op", ["Tanh", "Sigmoid", "Erf", "Mish", "Softplus"])
-def test_activations_are_exact_where_mindspores_are_not(op: str, native: Native, tmp_path: Path) -> None:  # fmt: skip
+def test_activations_are_exact_where_mindspores_are_not(
+    op: str, native: Native, tmp_path: Path
+) -> None:
     b = Builder({"x": (4001,)})
     source = b.save(tmp_path / "model.onnx", b.add(op, "x"))
     same(mf.from_onnx(source), source, {"x": np.linspace(-6, 6, 4001, dtype=np.float32)}, native)
@@ -357,7 +477,9 @@ def test_groups_in_half_precision_have_gradients(tmp_path: Path) -> None:
         net = mf.from_onnx(file)
         _, made = ms.grad(net, 0, net.trainable_params())(x, bias)
         names = [one.name for one in net.trainable_params()]
-        found.append(dict(zip(names, (one.asnumpy().astype(np.float64) for one in made), strict=True)))  # fmt: skip
+        found.append(
+            dict(zip(names, (one.asnumpy().astype(np.float64) for one in made), strict=True))
+        )
     plain, fused = found
     assert plain.keys() == fused.keys()
     for name, one in plain.items():
@@ -367,7 +489,10 @@ def test_groups_in_half_precision_have_gradients(tmp_path: Path) -> None:
 @in_pynative_first
 def test_a_kernel_in_half_precision_has_gradients(tmp_path: Path) -> None:
     b = Builder({"x": (3, 11)}, onnx.TensorProto.FLOAT16)
-    source = b.save(tmp_path / "model.onnx", b.add("Mul", b.add("Add", "x", b.weight(11)), b.add("Sigmoid", "x")))  # fmt: skip
+    source = b.save(
+        tmp_path / "model.onnx",
+        b.add("Mul", b.add("Add", "x", b.weight(11)), b.add("Sigmoid", "x")),
+    )
     assert mf.auto_fuse(source, tmp_path / "fused.onnx").kernels
     net = mf.from_onnx(tmp_path / "fused.onnx").set_train()
     (weight,) = net.trainable_params()

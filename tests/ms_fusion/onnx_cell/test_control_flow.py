@@ -23,9 +23,18 @@ FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 SHAPE = (3, 4)
 
 
-def graph(nodes: Sequence[tuple[str, Sequence[str], str]], inputs: Sequence[tuple[str, int, Any]], outputs: Sequence[tuple[str, int, Any]], constants: Sequence[Any] = (), **more: Any) -> Any:  # fmt: skip
+def graph(
+    nodes: Sequence[tuple[str, Sequence[str], str]],
+    inputs: Sequence[tuple[str, int, Any]],
+    outputs: Sequence[tuple[str, int, Any]],
+    constants: Sequence[Any] = (),
+    **more: Any,
+) -> Any:
     """The graph of an operator: (operator, inputs, output) each."""
-    made = [helper.make_node(op, list(read), [name], name=f"in_{name}", **(more.get(name) or {})) for op, read, name in nodes]  # fmt: skip
+    made = [
+        helper.make_node(op, list(read), [name], name=f"in_{name}", **(more.get(name) or {}))
+        for op, read, name in nodes
+    ]
     told = [[helper.make_tensor_value_info(*one) for one in part] for part in (inputs, outputs)]
     return helper.make_graph(made, "inner", *told, list(constants))
 
@@ -36,9 +45,11 @@ def chosen(place: Path) -> Path:
     weight = b.weight(*SHAPE)
     above = b.add("Greater", b.add("ReduceSum", "x", keepdims=0), b.constant(0.0, "float32"))
     branches = {
-        "then_branch": graph([("Abs", ["x"], "size"), ("Log", ["size"], "t")], [], [("t", FLOAT, SHAPE)]),
+        "then_branch": graph(
+            [("Abs", ["x"], "size"), ("Log", ["size"], "t")], [], [("t", FLOAT, SHAPE)]
+        ),
         "else_branch": graph([("Mul", ["x", weight], "e")], [], [("e", FLOAT, SHAPE)]),
-    }  # fmt: skip
+    }
     return b.save(place, b.add("Tanh", b.add("If", above, **branches)))
 
 
@@ -63,11 +74,24 @@ def counted(place: Path, *, rounds: int | None, collects: bool) -> Path:
     if not rounds:
         b.inputs[1] = helper.make_tensor_value_info("n", INT64, ())
     nodes = [
-        ("MatMul", ["state", weight], "product"), ("Tanh", ["product"], "low"), ("Cast", ["i"], "number"), ("Add", ["low", "number"], "new"),
-        ("Identity", ["on"], "still"), *([("Identity", ["new"], "each")] if collects else []),
-    ]  # fmt: skip
-    outputs = [("still", BOOL, ()), ("new", FLOAT, SHAPE), *([("each", FLOAT, SHAPE)] if collects else [])]  # fmt: skip
-    body = graph(nodes, [("i", INT64, ()), ("on", BOOL, ()), ("state", FLOAT, SHAPE)], outputs, number={"to": FLOAT})  # fmt: skip
+        ("MatMul", ["state", weight], "product"),
+        ("Tanh", ["product"], "low"),
+        ("Cast", ["i"], "number"),
+        ("Add", ["low", "number"], "new"),
+        ("Identity", ["on"], "still"),
+        *([("Identity", ["new"], "each")] if collects else []),
+    ]
+    outputs = [
+        ("still", BOOL, ()),
+        ("new", FLOAT, SHAPE),
+        *([("each", FLOAT, SHAPE)] if collects else []),
+    ]
+    body = graph(
+        nodes,
+        [("i", INT64, ()), ("on", BOOL, ()), ("state", FLOAT, SHAPE)],
+        outputs,
+        number={"to": FLOAT},
+    )
     times = b.constant(rounds, "int64") if rounds else "n"
     made = b.add("Loop", times, going, "x", body=body, outputs=2 if collects else 1)
     return b.save(place, *(made if collects else [made]))
@@ -96,8 +120,17 @@ def test_what_cannot_be_collected_is_refused_by_name(tmp_path: Path) -> None:
 def test_a_loop_ends_with_its_condition(native: Native, tmp_path: Path) -> None:
     b = Builder({"x": SHAPE})
     limit, two = b.constant(50.0, "float32"), b.constant(2.0, "float32")
-    nodes = [("Mul", ["state", two], "new"), ("ReduceMax", ["new"], "top"), ("Less", ["top", limit], "still")]  # fmt: skip
-    body = graph(nodes, [("i", INT64, ()), ("on", BOOL, ()), ("state", FLOAT, SHAPE)], [("still", BOOL, ()), ("new", FLOAT, SHAPE)], top={"keepdims": 0})  # fmt: skip
+    nodes = [
+        ("Mul", ["state", two], "new"),
+        ("ReduceMax", ["new"], "top"),
+        ("Less", ["top", limit], "still"),
+    ]
+    body = graph(
+        nodes,
+        [("i", INT64, ()), ("on", BOOL, ()), ("state", FLOAT, SHAPE)],
+        [("still", BOOL, ()), ("new", FLOAT, SHAPE)],
+        top={"keepdims": 0},
+    )
     source = b.save(tmp_path / "model.onnx", b.add("Loop", "", b.constant(True), "x", body=body))
     same(mf.from_onnx(source), source, {"x": np.abs(random(*SHAPE))}, native)
 
@@ -106,15 +139,34 @@ def test_a_loop_ends_with_its_condition(native: Native, tmp_path: Path) -> None:
 def test_a_scan_is_written_out(back: int, native: Native, tmp_path: Path) -> None:
     b = Builder({"x": (5, 4)})
     start = b.constant(np.zeros(4, np.float32))
-    body = graph([("Add", ["state", "row"], "sum"), ("Tanh", ["sum"], "new"), ("Identity", ["sum"], "each")], [("state", FLOAT, (4,)), ("row", FLOAT, (4,))], [("new", FLOAT, (4,)), ("each", FLOAT, (4,))])  # fmt: skip
-    made = b.add("Scan", start, "x", body=body, num_scan_inputs=1, scan_input_directions=[back], scan_output_directions=[back], scan_output_axes=[1], outputs=2)  # fmt: skip
+    body = graph(
+        [("Add", ["state", "row"], "sum"), ("Tanh", ["sum"], "new"), ("Identity", ["sum"], "each")],
+        [("state", FLOAT, (4,)), ("row", FLOAT, (4,))],
+        [("new", FLOAT, (4,)), ("each", FLOAT, (4,))],
+    )
+    made = b.add(
+        "Scan",
+        start,
+        "x",
+        body=body,
+        num_scan_inputs=1,
+        scan_input_directions=[back],
+        scan_output_directions=[back],
+        scan_output_axes=[1],
+        outputs=2,
+    )
     source = b.save(tmp_path / "model.onnx", *made)
     same(mf.from_onnx(source), source, {"x": random(5, 4)}, native)
 
 
 @in_pynative_first
-def test_a_fused_model_has_them_too(native: Native, tmp_path: Path, subtests: pytest.Subtests) -> None:  # fmt: skip
-    for name, source in {"If": chosen(tmp_path / "one.onnx"), "Loop": counted(tmp_path / "two.onnx", rounds=3, collects=True)}.items():  # fmt: skip
+def test_a_fused_model_has_them_too(
+    native: Native, tmp_path: Path, subtests: pytest.Subtests
+) -> None:
+    for name, source in {
+        "If": chosen(tmp_path / "one.onnx"),
+        "Loop": counted(tmp_path / "two.onnx", rounds=3, collects=True),
+    }.items():
         with subtests.test(name):
             fused = tmp_path / f"fused {name}.onnx"
             mf.auto_fuse(source, fused)
@@ -139,7 +191,13 @@ def test_texts_within_a_branch_are_no_code(tmp_path: Path) -> None:
 @in_pynative_first
 def test_a_scan_of_unknown_length_is_refused_by_name(tmp_path: Path) -> None:
     b = Builder({"x": ("n", 4)})
-    body = graph([("Tanh", ["row"], "new"), ("Add", ["state", "row"], "sum")], [("state", FLOAT, (4,)), ("row", FLOAT, (4,))], [("sum", FLOAT, (4,)), ("new", FLOAT, (4,))])  # fmt: skip
-    made = b.add("Scan", b.constant(np.zeros(4, np.float32)), "x", body=body, num_scan_inputs=1, outputs=2)  # fmt: skip
+    body = graph(
+        [("Tanh", ["row"], "new"), ("Add", ["state", "row"], "sum")],
+        [("state", FLOAT, (4,)), ("row", FLOAT, (4,))],
+        [("sum", FLOAT, (4,)), ("new", FLOAT, (4,))],
+    )
+    made = b.add(
+        "Scan", b.constant(np.zeros(4, np.float32)), "x", body=body, num_scan_inputs=1, outputs=2
+    )
     with pytest.raises(InputError, match=r"Scan_.*number is not known"):
         mf.from_onnx(b.save(tmp_path / "model.onnx", *made))

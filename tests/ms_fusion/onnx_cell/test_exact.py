@@ -19,11 +19,15 @@ from tests.ms_fusion.onnx_fusion.models import OPSET, Builder
 Written = Callable[[Builder], str]
 
 
-def made(write: Written, given: dict[str, np.ndarray], path: Path, opset: int = OPSET) -> np.ndarray:  # fmt: skip
+def made(
+    write: Written, given: dict[str, np.ndarray], path: Path, opset: int = OPSET
+) -> np.ndarray:
     first = next(iter(given.values()))
     shapes = {name: one.shape for name, one in given.items()}
     b = Builder(shapes, helper.np_dtype_to_tensor_dtype(first.dtype), opset)
-    found: np.ndarray = mf.from_onnx(b.save(path / "model.onnx", write(b)))(*map(ms.Tensor, given.values())).asnumpy()  # fmt: skip
+    found: np.ndarray = mf.from_onnx(b.save(path / "model.onnx", write(b)))(
+        *map(ms.Tensor, given.values())
+    ).asnumpy()
     assert found.dtype == first.dtype
     return found
 
@@ -47,7 +51,7 @@ def test_remainders_of_whole_numbers_are_exact(dtype: str, tmp_path: Path) -> No
 
 
 @in_modes("dtype", WHOLE)
-def test_remainders_with_the_sign_of_the_divisor_are_exact(dtype: str, tmp_path: Path) -> None:  # fmt: skip
+def test_remainders_with_the_sign_of_the_divisor_are_exact(dtype: str, tmp_path: Path) -> None:
     given = numbers(dtype)
     found = made(lambda b: b.add("Mod", "x", "y"), given, tmp_path)
     np.testing.assert_array_equal(found, np.mod(*given.values()))
@@ -56,9 +60,13 @@ def test_remainders_with_the_sign_of_the_divisor_are_exact(dtype: str, tmp_path:
 @in_pynative_first
 def test_remainders_of_a_constant_and_by_one(tmp_path: Path) -> None:
     x = numbers("int64")["x"]
-    by = made(lambda b: b.add("Mod", "x", b.constant(-(10**9), "int64"), fmod=1), {"x": x}, tmp_path)  # fmt: skip
+    by = made(
+        lambda b: b.add("Mod", "x", b.constant(-(10**9), "int64"), fmod=1), {"x": x}, tmp_path
+    )
     np.testing.assert_array_equal(by, np.fmod(x, -(10**9)))
-    of = made(lambda b: b.add("Mod", b.constant(2**62 + 1, "int64"), "x", fmod=1), {"x": x}, tmp_path)  # fmt: skip
+    of = made(
+        lambda b: b.add("Mod", b.constant(2**62 + 1, "int64"), "x", fmod=1), {"x": x}, tmp_path
+    )
     np.testing.assert_array_equal(of, np.fmod(2**62 + 1, x))
 
 
@@ -96,22 +104,26 @@ REDUCED: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 
 
 @in_modes("op, dtype", itertools.product(REDUCED, ["int32", "int64"]))
-def test_reductions_of_whole_numbers_keep_their_dtype(op: str, dtype: str, tmp_path: Path) -> None:  # fmt: skip
+def test_reductions_of_whole_numbers_keep_their_dtype(op: str, dtype: str, tmp_path: Path) -> None:
     x = np.array([[1, 6, 2], [4, -3, 7]], dtype)
     found = made(lambda b: b.add(op, "x", b.constant([1], "int64"), keepdims=0), {"x": x}, tmp_path)
     np.testing.assert_array_equal(found, REDUCED[op](x).astype(dtype))
 
 
 @in_modes("largest", [0, 1])
-def test_the_largest_of_float64_are_not_those_of_float32(largest: int, tmp_path: Path) -> None:  # fmt: skip
+def test_the_largest_of_float64_are_not_those_of_float32(largest: int, tmp_path: Path) -> None:
     random = np.random.default_rng(1)
     # many are equal, and many differ by less than float32 has
     x = random.integers(0, 5, (3, 200, 2)) + 1e-12 * random.integers(0, 3, (3, 200, 2))
     order = np.argsort(-x if largest else x, 1, kind="stable")[:, :50]
 
     def write(b: Builder) -> str:
-        values, places = b.add("TopK", "x", b.constant([50], "int64"), outputs=2, axis=1, largest=largest)  # fmt: skip
-        told: str = b.add("Add", b.add("Mul", b.add("Cast", places, to=b.dtype), b.constant(10.0)), values)  # fmt: skip
+        values, places = b.add(
+            "TopK", "x", b.constant([50], "int64"), outputs=2, axis=1, largest=largest
+        )
+        told: str = b.add(
+            "Add", b.add("Mul", b.add("Cast", places, to=b.dtype), b.constant(10.0)), values
+        )
         return told
 
     found = made(write, {"x": x}, tmp_path)
@@ -127,18 +139,39 @@ def test_softplus_keeps_small_results(tmp_path: Path) -> None:
 
 HALVES: dict[str, tuple[Written, tuple[float, ...], tuple[float, ...]]] = {
     "ReduceL2": (lambda b: b.add("ReduceL2", "x", b.constant([0], "int64")), (300, 400), (500,)),
-    "ReduceLogSum": (lambda b: b.add("ReduceLogSum", "x", b.constant([0], "int64")), (5e4, 5e4), (11.513,)),
+    "ReduceLogSum": (
+        lambda b: b.add("ReduceLogSum", "x", b.constant([0], "int64")),
+        (5e4, 5e4),
+        (11.513,),
+    ),
     "LpNormalization": (lambda b: b.add("LpNormalization", "x", axis=0), (300, 400), (0.6, 0.8)),
-    "LpNormalization, p = 1": (lambda b: b.add("LpNormalization", "x", axis=0, p=1), (6e4, 4e4), (0.6, 0.4)),
+    "LpNormalization, p = 1": (
+        lambda b: b.add("LpNormalization", "x", axis=0, p=1),
+        (6e4, 4e4),
+        (0.6, 0.4),
+    ),
     "LRN": (
-        lambda b: b.add("Reshape", b.add("LRN", b.add("Reshape", "x", b.constant([1, 4, 1, 1], "int64")), size=3), b.constant([4], "int64")),
-        (300, 300, 300, 300), (69.7, 53.34, 53.34, 69.7),
+        lambda b: b.add(
+            "Reshape",
+            b.add("LRN", b.add("Reshape", "x", b.constant([1, 4, 1, 1], "int64")), size=3),
+            b.constant([4], "int64"),
+        ),
+        (300, 300, 300, 300),
+        (69.7, 53.34, 53.34, 69.7),
     ),
     "Gemm": (
-        lambda b: b.add("Gemm", b.add("Reshape", "x", b.constant([1, 4], "int64")), b.constant(np.full((4, 1), 300, "float16")), b.constant(np.ones(1, "float16")), alpha=0.001, beta=2.0),
-        (300, 300, 300, 300), (362.0,),
+        lambda b: b.add(
+            "Gemm",
+            b.add("Reshape", "x", b.constant([1, 4], "int64")),
+            b.constant(np.full((4, 1), 300, "float16")),
+            b.constant(np.ones(1, "float16")),
+            alpha=0.001,
+            beta=2.0,
+        ),
+        (300, 300, 300, 300),
+        (362.0,),
     ),
-}  # fmt: skip
+}
 """What is large on the way in half precision: the operator, its x, its result."""
 
 

@@ -22,7 +22,9 @@ WITH_PRODUCTS = {"MatMul", "Conv2D"}
 def groups(model: FusedModel) -> list[Node]:
     """Those of a fused model that multiply or convolve."""
     found = [unit for unit in read(model.fused).units if unit.body is not None]
-    return [one for one in found if one.body and WITH_PRODUCTS & {node.op for node in one.body.nodes}]  # fmt: skip
+    return [
+        one for one in found if one.body and WITH_PRODUCTS & {node.op for node in one.body.nodes}
+    ]
 
 
 @cases("name", [pytest.param("layer", marks=FULL), "images"])
@@ -41,9 +43,18 @@ def test_they_are_calls_of_the_library(name: str, fused_once: FusedOnce) -> None
             assert any(isinstance(step.kernel, Prepared) for step in made.steps)
             alone = build(group).kernel
             full = dict(zip(names, given, strict=True))
-            expected = alone(*(full[name] if name in full else np.zeros(group.body.values[name].shape, np.int64) for name in group.body.inputs))  # fmt: skip
+            expected = alone(
+                *(
+                    full[name]
+                    if name in full
+                    else np.zeros(group.body.values[name].shape, np.int64)
+                    for name in group.body.inputs
+                )
+            )
             results = made(*given)
-            for name, one, other in zip(group.body.outputs, _several(expected), _several(results), strict=True):  # fmt: skip
+            for name, one, other in zip(
+                group.body.outputs, _several(expected), _several(results), strict=True
+            ):
                 assert difference(name, one, other).agrees
 
 

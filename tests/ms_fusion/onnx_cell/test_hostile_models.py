@@ -23,10 +23,17 @@ def trap(tmp_path: Path) -> Iterator[str]:
     assert not place.exists()
 
 
-@cases("op, attribute, more", [
-    ("BatchNormalization", "epsilon", 4), ("GroupNormalization", "num_groups", 2), ("Elu", "alpha", 0), ("Swish", "alpha", 0),
-    ("Shape", "start", 0), ("HardSigmoid", "beta", 0),
-])  # fmt: skip
+@cases(
+    "op, attribute, more",
+    [
+        ("BatchNormalization", "epsilon", 4),
+        ("GroupNormalization", "num_groups", 2),
+        ("Elu", "alpha", 0),
+        ("Swish", "alpha", 0),
+        ("Shape", "start", 0),
+        ("HardSigmoid", "beta", 0),
+    ],
+)
 def test_a_text_is_no_number(op: str, attribute: str, more: int, trap: str, tmp_path: Path) -> None:
     b = Builder({"x": ("n", 4, 3, 3)})
     made = b.add(op, "x", *(b.weight(4) for _ in range(more)), **{attribute: trap})
@@ -43,7 +50,9 @@ def test_what_an_operator_does_not_have_is_refused(tmp_path: Path) -> None:
         mf.auto_fuse(source, tmp_path / "fused.onnx")
 
 
-def test_the_name_of_an_operator_is_no_line_of_code(trap: str, fused_once: FusedOnce, tmp_path: Path) -> None:  # fmt: skip
+def test_the_name_of_an_operator_is_no_line_of_code(
+    trap: str, fused_once: FusedOnce, tmp_path: Path
+) -> None:
     fused = tmp_path / "fused.onnx"
     assert fused_once("layer").ledger.kernels
     model = onnx.load(fused_once("layer").fused)

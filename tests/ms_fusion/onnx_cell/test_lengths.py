@@ -28,13 +28,34 @@ STEPS, BATCH, WIDTH, SIZE = 5, 3, 4, 8
     ],
     per_item=9,
 )
-def test_sequences_end_where_their_length_says(op: str, direction: str, computed: bool, native: Native, tmp_path: Path) -> None:  # fmt: skip
+def test_sequences_end_where_their_length_says(
+    op: str, direction: str, computed: bool, native: Native, tmp_path: Path
+) -> None:
     ways, gates = 1 + (direction == "bidirectional"), GATES[op]
     b = Builder({"x": (STEPS, BATCH, WIDTH), **({"lengths": (BATCH,)} if computed else {})})
-    lengths = b.add("Cast", "lengths", to=onnx.TensorProto.INT32) if computed else b.constant([5, 3, 1], "int32")  # fmt: skip
-    weights = b.weight(ways, gates * SIZE, WIDTH), b.weight(ways, gates * SIZE, SIZE), b.weight(ways, 2 * gates * SIZE)  # fmt: skip
+    lengths = (
+        b.add("Cast", "lengths", to=onnx.TensorProto.INT32)
+        if computed
+        else b.constant([5, 3, 1], "int32")
+    )
+    weights = (
+        b.weight(ways, gates * SIZE, WIDTH),
+        b.weight(ways, gates * SIZE, SIZE),
+        b.weight(ways, 2 * gates * SIZE),
+    )
     peepholes = ("", "", b.weight(ways, 3 * SIZE)) if op == "LSTM" else ()
-    results = b.add(op, "x", *weights, lengths, *peepholes, outputs=2 + (op == "LSTM"), hidden_size=SIZE, direction=direction)  # fmt: skip
+    results = b.add(
+        op,
+        "x",
+        *weights,
+        lengths,
+        *peepholes,
+        outputs=2 + (op == "LSTM"),
+        hidden_size=SIZE,
+        direction=direction,
+    )
     source = b.save(tmp_path / "model.onnx", *results)
-    given = {"x": random(STEPS, BATCH, WIDTH)} | ({"lengths": np.float32([5, 3, 1])} if computed else {})  # fmt: skip
+    given = {"x": random(STEPS, BATCH, WIDTH)} | (
+        {"lengths": np.float32([5, 3, 1])} if computed else {}
+    )
     same(mf.from_onnx(source), source, given, native)

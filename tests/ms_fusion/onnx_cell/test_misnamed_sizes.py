@@ -32,13 +32,28 @@ def normed(b: Builder, x: str) -> str:
 
 
 MODELS: dict[str, Callable[[Builder, str], str]] = {
-    "Reshape": lambda b, x: normed(b, b.add("Reshape", weighed(b, x), b.constant([0, 3, -1], "int64"))),
+    "Reshape": lambda b, x: normed(
+        b, b.add("Reshape", weighed(b, x), b.constant([0, 3, -1], "int64"))
+    ),
     "Flatten": lambda b, x: b.add("Softmax", b.add("Flatten", weighed(b, x), axis=1)),
-    "Unsqueeze": lambda b, x: b.add("Softmax", b.add("Unsqueeze", weighed(b, x), b.constant([1, -1], "int64")), axis=3),
-    "Squeeze": lambda b, x: b.add("Softmax", b.add("Squeeze", b.add("ReduceMax", weighed(b, x), b.constant([1], "int64")), b.constant([1], "int64"))),
-    "Expand": lambda b, x: weighed(b, b.add("Expand", weighed(b, x), b.constant([3, 1, 6, 1, 1], "int64"))),
-    "MatMul": lambda b, x: weighed(b, b.add("Add", b.add("MatMul", x, b.weight(9, 9)), b.weight(9))),
-}  # fmt: skip
+    "Unsqueeze": lambda b, x: b.add(
+        "Softmax", b.add("Unsqueeze", weighed(b, x), b.constant([1, -1], "int64")), axis=3
+    ),
+    "Squeeze": lambda b, x: b.add(
+        "Softmax",
+        b.add(
+            "Squeeze",
+            b.add("ReduceMax", weighed(b, x), b.constant([1], "int64")),
+            b.constant([1], "int64"),
+        ),
+    ),
+    "Expand": lambda b, x: weighed(
+        b, b.add("Expand", weighed(b, x), b.constant([3, 1, 6, 1, 1], "int64"))
+    ),
+    "MatMul": lambda b, x: weighed(
+        b, b.add("Add", b.add("MatMul", x, b.weight(9, 9)), b.weight(9))
+    ),
+}
 """Operator that is told sizes, or calls a library with them → a group with it."""
 
 
@@ -48,13 +63,17 @@ def written(path: Path, group: Callable[[Builder, str], str]) -> Path:
     model: Any = b.model(first, group(b, first))
     model.graph.output[0].CopyFrom(helper.make_tensor_value_info(first, FLOAT, NAMED))
     onnx.save(model, path / "model.onnx")
-    ledger = mf.auto_fuse(path / "model.onnx", path / "fused.onnx", assume={"b": 64, "h": 64, "d": 64})  # fmt: skip
+    ledger = mf.auto_fuse(
+        path / "model.onnx", path / "fused.onnx", assume={"b": 64, "h": 64, "d": 64}
+    )
     assert ledger.kernels
     return path / "model.onnx"
 
 
 @in_modes("name", MODELS, quick=("Reshape",), per_item=6)
-def test_a_group_is_computed_with_sizes_not_names(name: str, native: Native, tmp_path: Path) -> None:  # fmt: skip
+def test_a_group_is_computed_with_sizes_not_names(
+    name: str, native: Native, tmp_path: Path
+) -> None:
     source = written(tmp_path, MODELS[name])
     same(mf.from_onnx(tmp_path / "fused.onnx"), source, {"x": random(*SHAPE)}, native)
 

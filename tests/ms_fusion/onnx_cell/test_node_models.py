@@ -35,13 +35,81 @@ from tests.ms_fusion.onnx_cell.test_rarer_operators import CASES as RARER
 from tests.ms_fusion.onnx_fusion.test_corpus import IR_VERSION, Shared
 
 WANTED = (
-    "acosh", "argmax", "argmin", "asinh", "atanh", "attention_[34]d", "batchnorm", "bitcast", "bitshift", "bitwise", "celu", "center_crop", "compress",
-    "constantofshape", "convtranspose", "cumprod", "cumsum", "depthtospace", "dequantizelinear", "det", "dropout_default", "dynamicquantize", "edge_pad", "einsum", "eyelike",
-    "gather_[^e]", "gather_elements", "gathernd", "gridsample", "group_norm", "gru", "hardmax", "if$", "isinf", "l1norm", "l2norm", "layer_norm.*[^d]$", "loop11", "lppool",
-    "lrn", "lstm", "matmulinteger", "maxpool", "mod_", "mvn", "nllloss", "nonmaxsuppression", "nonzero", "onehot",
-    "qlinearmatmul", "quantizelinear", "range_(float|int32)", "reduce_log_sum", "reflect_pad", "resize_", "reversesequence", "rnn", "scan",
-    "scatter", "selu", "sequence", "size", "slice", "softmax", "spacetodepth", "split_to_sequence", "thresholdedrelu", "top_k", "tril", "triu", "unique", "upsample", "wrap_pad", "xor",
-)  # fmt: skip
+    "acosh",
+    "argmax",
+    "argmin",
+    "asinh",
+    "atanh",
+    "attention_[34]d",
+    "batchnorm",
+    "bitcast",
+    "bitshift",
+    "bitwise",
+    "celu",
+    "center_crop",
+    "compress",
+    "constantofshape",
+    "convtranspose",
+    "cumprod",
+    "cumsum",
+    "depthtospace",
+    "dequantizelinear",
+    "det",
+    "dropout_default",
+    "dynamicquantize",
+    "edge_pad",
+    "einsum",
+    "eyelike",
+    "gather_[^e]",
+    "gather_elements",
+    "gathernd",
+    "gridsample",
+    "group_norm",
+    "gru",
+    "hardmax",
+    "if$",
+    "isinf",
+    "l1norm",
+    "l2norm",
+    "layer_norm.*[^d]$",
+    "loop11",
+    "lppool",
+    "lrn",
+    "lstm",
+    "matmulinteger",
+    "maxpool",
+    "mod_",
+    "mvn",
+    "nllloss",
+    "nonmaxsuppression",
+    "nonzero",
+    "onehot",
+    "qlinearmatmul",
+    "quantizelinear",
+    "range_(float|int32)",
+    "reduce_log_sum",
+    "reflect_pad",
+    "resize_",
+    "reversesequence",
+    "rnn",
+    "scan",
+    "scatter",
+    "selu",
+    "sequence",
+    "size",
+    "slice",
+    "softmax",
+    "spacetodepth",
+    "split_to_sequence",
+    "thresholdedrelu",
+    "top_k",
+    "tril",
+    "triu",
+    "unique",
+    "upsample",
+    "wrap_pad",
+    "xor",
+)
 """Beginnings of names, or patterns for them."""
 EVERY = 4
 """One of so many of each kind."""
@@ -122,9 +190,20 @@ def array_of(value: Any) -> Any:
 def known_sets(inputs: list[Any]) -> Iterator[frozenset[int]]:
     """Which inputs are numbers of the model: none; whole ones behind the first, such as axes; all that are few."""
     yield frozenset()
-    whole = {place for place, one in enumerate(inputs) if isinstance(one, np.ndarray) and one.dtype.kind in "biu"}  # fmt: skip
+    whole = {
+        place
+        for place, one in enumerate(inputs)
+        if isinstance(one, np.ndarray) and one.dtype.kind in "biu"
+    }
     yield frozenset(whole - {0})
-    yield frozenset(whole | {place for place, one in enumerate(inputs) if place and isinstance(one, np.ndarray) and one.size <= 8})  # fmt: skip
+    yield frozenset(
+        whole
+        | {
+            place
+            for place, one in enumerate(inputs)
+            if place and isinstance(one, np.ndarray) and one.size <= 8
+        }
+    )
 
 
 def outcome(case: Any, place: Path) -> str:
@@ -171,7 +250,9 @@ def check(name: str, found: Any, expected: Any) -> None:
     assert found.dtype.name == expected.dtype.name, name
     relative = 1e-2 if expected.dtype.itemsize < 4 and expected.dtype.kind not in "biu" else 1e-4
     kind = expected.dtype if expected.dtype.kind in "biuc" else np.float64
-    np.testing.assert_allclose(found.astype(kind), expected.astype(kind), rtol=relative, atol=relative / 10, err_msg=name)  # fmt: skip
+    np.testing.assert_allclose(
+        found.astype(kind), expected.astype(kind), rtol=relative, atol=relative / 10, err_msg=name
+    )
 
 
 def model_of(case: Any, inputs: list[Any], known: frozenset[int], place: Path) -> Path:
@@ -203,7 +284,13 @@ def test_it_gives_what_onnx_says(
 
 
 def test_every_operator_is_tried(models: dict[str, Any]) -> None:
-    tried = {node.op_type for kind in WANTED for name, one in models.items() if re.match(f"test_{kind}", name) for node in one.model.graph.node}  # fmt: skip
+    tried = {
+        node.op_type
+        for kind in WANTED
+        for name, one in models.items()
+        if re.match(f"test_{kind}", name)
+        for node in one.model.graph.node
+    }
     tried |= {name.split()[0] for name in RARER}
     # those that can be part of a kernel, and sequences, are tried in `test_cell`
     assert not {one for one in OPERATORS.keys() - MEANINGS.keys() - tried if "Sequence" not in one}

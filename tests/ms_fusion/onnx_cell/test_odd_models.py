@@ -30,7 +30,9 @@ HALF = onnx.TensorProto.FLOAT16
 def test_norms_of_half_precision_are_computed_in_float32(op: str, tmp_path: Path) -> None:
     x = np.where(np.arange(64).reshape(2, 32) % 2, 300.0, -300.0).astype(np.float16)
     b = Builder({"x": x.shape}, HALF, opset=23)
-    net = mf.from_onnx(b.save(tmp_path / "m.onnx", b.add(op, "x", b.constant(np.ones(32), "float16"))))  # fmt: skip
+    net = mf.from_onnx(
+        b.save(tmp_path / "m.onnx", b.add(op, "x", b.constant(np.ones(32), "float16")))
+    )
     found = net(ms.Tensor(x)).asnumpy()
     assert found.dtype == np.float16
     np.testing.assert_allclose(found, np.sign(x), rtol=1e-3)
@@ -38,7 +40,9 @@ def test_norms_of_half_precision_are_computed_in_float32(op: str, tmp_path: Path
 
 def test_a_split_into_one_is_that_one(tmp_path: Path) -> None:
     b = Builder({"x": (4, 6)})
-    net = mf.from_onnx(b.save(tmp_path / "m.onnx", b.add("Relu", b.add("Split", "x", axis=1, num_outputs=1))))  # fmt: skip
+    net = mf.from_onnx(
+        b.save(tmp_path / "m.onnx", b.add("Relu", b.add("Split", "x", axis=1, num_outputs=1)))
+    )
     x = np.arange(-12, 12, dtype=np.float32).reshape(4, 6)
     np.testing.assert_array_equal(net(ms.Tensor(x)).asnumpy(), np.maximum(x, 0))
 
@@ -54,17 +58,29 @@ def test_a_size_times_a_list_of_one_is_a_list_of_one(tmp_path: Path) -> None:
 
 
 EXPANDED = {
-    "both ways": lambda b: b.add("Concat", b.constant([1], "int64"), b.add("Shape", "y", end=1), b.constant([1], "int64"), axis=0),
-    "fewer axes": lambda b: b.add("Concat", b.add("Shape", "y", end=1), b.constant([1], "int64"), axis=0),
+    "both ways": lambda b: b.add(
+        "Concat",
+        b.constant([1], "int64"),
+        b.add("Shape", "y", end=1),
+        b.constant([1], "int64"),
+        axis=0,
+    ),
+    "fewer axes": lambda b: b.add(
+        "Concat", b.add("Shape", "y", end=1), b.constant([1], "int64"), axis=0
+    ),
     "a constant": lambda b: b.constant([4, 1], "int64"),
-}  # fmt: skip
+}
 """Sizes that tell an ``Expand`` of (n, 1, 6) more of one axis, and one element of others."""
 
 
 @in_modes("name", EXPANDED)
-def test_a_shape_with_ones_keeps_what_is_larger(name: str, native: Native, tmp_path: Path) -> None:  # fmt: skip
+def test_a_shape_with_ones_keeps_what_is_larger(name: str, native: Native, tmp_path: Path) -> None:
     b = Builder({"x": ("n", 1, 6), "y": ("m", 2)})
-    source = b.save(tmp_path / "m.onnx", b.add("Tanh", b.add("Expand", b.add("Exp", "x"), EXPANDED[name](b))), b.add("Neg", "y"))  # fmt: skip
+    source = b.save(
+        tmp_path / "m.onnx",
+        b.add("Tanh", b.add("Expand", b.add("Exp", "x"), EXPANDED[name](b))),
+        b.add("Neg", "y"),
+    )
     x, y = np.linspace(-2, 1, 18, dtype=np.float32).reshape(3, 1, 6), np.ones((5, 2), np.float32)
     same(mf.from_onnx(source), source, {"x": x, "y": y}, native)
 
@@ -77,26 +93,52 @@ def chosen_sizes(b: Builder) -> str:
 
 
 def half_rounded_up(b: Builder) -> str:
-    half = b.add("Neg", b.add("Div", b.add("Neg", b.add("Shape", "x", end=1)), b.constant([2], "int64")))  # fmt: skip
+    half = b.add(
+        "Neg", b.add("Div", b.add("Neg", b.add("Shape", "x", end=1)), b.constant([2], "int64"))
+    )
     return str(b.add("Slice", "x", b.constant([0], "int64"), half, b.constant([0], "int64")))
 
 
 def last_row(b: Builder) -> str:
     begin = b.add("Sub", b.add("Shape", "x", end=1), b.constant([1], "int64"))
-    return str(b.add("Slice", "x", begin, b.constant([2**63 - 1], "int64"), b.constant([0], "int64")))  # fmt: skip
+    return str(
+        b.add("Slice", "x", begin, b.constant([2**63 - 1], "int64"), b.constant([0], "int64"))
+    )
 
 
 COMPUTED = {
     "chosen": chosen_sizes,
     "half": half_rounded_up,
     "last": last_row,
-    "larger": lambda b: b.add("Expand", b.constant([2.0], "float32"), b.add("Max", b.add("Shape", "x"), b.constant([4, 1], "int64"))),
-    "smaller": lambda b: b.add("ConstantOfShape", b.add("Min", b.add("Shape", "x"), b.constant(4, "int64"))),
-    "repeated": lambda b: b.add("Tile", "x", b.add("Concat", b.constant([1], "int64"), b.add("Shape", "x", end=1), axis=0)),
-    "all but one": lambda b: b.add("Expand", b.constant([2.0], "float32"), b.add("Slice", b.add("Shape", "x"), b.constant([-(2**63)], "int64"), b.constant([-1], "int64"))),
-    "all": lambda b: b.add("Slice", "x", b.constant([-(2**63)], "int64"), b.constant([2**63 - 1], "int64"), b.constant([0], "int64")),
-    "a truth value": lambda b: b.add("Cast", b.add("Equal", b.add("Shape", "x"), b.constant([3, 5], "int64")), to=FLOAT),
-}  # fmt: skip
+    "larger": lambda b: b.add(
+        "Expand",
+        b.constant([2.0], "float32"),
+        b.add("Max", b.add("Shape", "x"), b.constant([4, 1], "int64")),
+    ),
+    "smaller": lambda b: b.add(
+        "ConstantOfShape", b.add("Min", b.add("Shape", "x"), b.constant(4, "int64"))
+    ),
+    "repeated": lambda b: b.add(
+        "Tile", "x", b.add("Concat", b.constant([1], "int64"), b.add("Shape", "x", end=1), axis=0)
+    ),
+    "all but one": lambda b: b.add(
+        "Expand",
+        b.constant([2.0], "float32"),
+        b.add(
+            "Slice", b.add("Shape", "x"), b.constant([-(2**63)], "int64"), b.constant([-1], "int64")
+        ),
+    ),
+    "all": lambda b: b.add(
+        "Slice",
+        "x",
+        b.constant([-(2**63)], "int64"),
+        b.constant([2**63 - 1], "int64"),
+        b.constant([0], "int64"),
+    ),
+    "a truth value": lambda b: b.add(
+        "Cast", b.add("Equal", b.add("Shape", "x"), b.constant([3, 5], "int64")), to=FLOAT
+    ),
+}
 
 
 @in_modes(
@@ -112,27 +154,50 @@ def test_sizes_are_computed_with(name: str, native: Native, tmp_path: Path) -> N
 
 
 @in_modes("number, dtype", [(2.5, "float32"), (2, "int64"), (True, "bool")])
-def test_one_number_is_expanded_to_sizes(number: float, dtype: str, native: Native, tmp_path: Path) -> None:  # fmt: skip
+def test_one_number_is_expanded_to_sizes(
+    number: float, dtype: str, native: Native, tmp_path: Path
+) -> None:
     b = Builder({"x": ("n", 6)})
     whole = b.add("Expand", b.constant(number, dtype), b.add("Shape", "x"))
     source = b.save(tmp_path / "m.onnx", b.add("Add", "x", b.add("Cast", whole, to=FLOAT)))
-    same(mf.from_onnx(source), source, {"x": np.linspace(-2, 1, 18, dtype=np.float32).reshape(3, 6)}, native)  # fmt: skip
+    same(
+        mf.from_onnx(source),
+        source,
+        {"x": np.linspace(-2, 1, 18, dtype=np.float32).reshape(3, 6)},
+        native,
+    )
 
 
 @in_modes("divisor", [2, -2])
-def test_quotients_of_sizes_are_rounded_towards_zero(divisor: int, tmp_path: Path) -> None:  # fmt: skip
+def test_quotients_of_sizes_are_rounded_towards_zero(divisor: int, tmp_path: Path) -> None:
     b = Builder({"x": ("n", 6)})
     below = b.add("Sub", b.constant([0], "int64"), b.add("Shape", "x", end=1))
     half = b.add("Div", below, b.constant([divisor], "int64"))
-    shape = b.add("Concat", b.add("Add", half, b.constant([4], "int64")), b.constant([6], "int64"), axis=0)  # fmt: skip
-    net = mf.from_onnx(b.save(tmp_path / "m.onnx", b.add("Add", b.add("ConstantOfShape", shape), b.add("Slice", "x", *(b.constant([one], "int64") for one in (0, 1, 0))))))  # fmt: skip
+    shape = b.add(
+        "Concat", b.add("Add", half, b.constant([4], "int64")), b.constant([6], "int64"), axis=0
+    )
+    net = mf.from_onnx(
+        b.save(
+            tmp_path / "m.onnx",
+            b.add(
+                "Add",
+                b.add("ConstantOfShape", shape),
+                b.add("Slice", "x", *(b.constant([one], "int64") for one in (0, 1, 0))),
+            ),
+        )
+    )
     assert net(ms.Tensor(np.ones((3, 6), np.float32))).shape == (4 + int(-3 / divisor), 6)
 
 
 @in_modes("how, sizes", itertools.product(["nearest", "linear"], [(5, 6), ("h", "w")]))
-def test_images_of_half_precision_are_resized(how: str, sizes: tuple[int | str, ...], native: Native, tmp_path: Path) -> None:  # fmt: skip
+def test_images_of_half_precision_are_resized(
+    how: str, sizes: tuple[int | str, ...], native: Native, tmp_path: Path
+) -> None:
     b = Builder({"x": (1, 2, *sizes)}, HALF)
-    source = b.save(tmp_path / "m.onnx", b.add("Resize", "x", "", b.constant([1, 1, 1.5, 2], "float32"), mode=how))  # fmt: skip
+    source = b.save(
+        tmp_path / "m.onnx",
+        b.add("Resize", "x", "", b.constant([1, 1, 1.5, 2], "float32"), mode=how),
+    )
     x = np.random.default_rng(1).standard_normal((1, 2, 5, 6)).astype(np.float16)
     same(mf.from_onnx(source), source, {"x": x}, native)
 
@@ -150,8 +215,21 @@ def in_pairs(b: Builder) -> str:
     size = b.add("Gather", b.add("Shape", "x"), b.constant([1], "int64"))
     told = b.add("Concat", size, b.constant([1, 2, 0, 0, 0], "int64"), axis=0)
     pairs = b.add("Reshape", told, b.constant([-1, 2], "int64"))
-    turned = b.add("Slice", pairs, b.constant([-1], "int64"), b.constant([-(2**63) + 1], "int64"), b.constant([0], "int64"), b.constant([-1], "int64"))  # fmt: skip
-    return str(b.add("Pad", "x", b.add("Reshape", b.add("Transpose", turned, perm=[1, 0]), b.constant([-1], "int64"))))  # fmt: skip
+    turned = b.add(
+        "Slice",
+        pairs,
+        b.constant([-1], "int64"),
+        b.constant([-(2**63) + 1], "int64"),
+        b.constant([0], "int64"),
+        b.constant([-1], "int64"),
+    )
+    return str(
+        b.add(
+            "Pad",
+            "x",
+            b.add("Reshape", b.add("Transpose", turned, perm=[1, 0]), b.constant([-1], "int64")),
+        )
+    )
 
 
 def of_old(b: Builder) -> str:
@@ -164,7 +242,7 @@ SIZES = {"as a row": (as_a_row, 18), "in pairs": (in_pairs, 18), "old": (of_old,
 
 
 @in_modes("name", SIZES)
-def test_sizes_in_other_shapes_stay_sizes(name: str, native: Native, tmp_path: Path) -> None:  # fmt: skip
+def test_sizes_in_other_shapes_stay_sizes(name: str, native: Native, tmp_path: Path) -> None:
     make, opset = SIZES[name]
     b = Builder({"x": ("n", "t", 4)}, opset=opset)
     source = b.save(tmp_path / "m.onnx", make(b))
@@ -174,13 +252,24 @@ def test_sizes_in_other_shapes_stay_sizes(name: str, native: Native, tmp_path: P
 
 @FULL
 @in_both_modes
-def test_a_convolution_in_a_group_is_reshaped_by_sizes(native: Native, tmp_path: Path) -> None:  # fmt: skip
+def test_a_convolution_in_a_group_is_reshaped_by_sizes(native: Native, tmp_path: Path) -> None:
     b = Builder({"x": ("n", 4, "h", "w")})
     made = b.add("Conv", "x", b.weight(6, 4, 3, 3))
-    row = (b.add("Reshape", b.add("Squeeze", b.add("Shape", made, start=at, end=at + 1)), b.constant([-1], "int64")) for at in (2, 3))  # fmt: skip
-    wanted = b.add("Concat", b.add("Shape", "x", start=0, end=1), b.constant([2, 3], "int64"), *row, axis=0)  # fmt: skip
+    row = (
+        b.add(
+            "Reshape",
+            b.add("Squeeze", b.add("Shape", made, start=at, end=at + 1)),
+            b.constant([-1], "int64"),
+        )
+        for at in (2, 3)
+    )
+    wanted = b.add(
+        "Concat", b.add("Shape", "x", start=0, end=1), b.constant([2, 3], "int64"), *row, axis=0
+    )
     apart = b.add("Transpose", b.add("Reshape", made, wanted), perm=[0, 1, 3, 4, 2])
-    source = b.save(tmp_path / "m.onnx", b.add("Mul", b.add("Sigmoid", apart), b.constant(2, "float32")))  # fmt: skip
+    source = b.save(
+        tmp_path / "m.onnx", b.add("Mul", b.add("Sigmoid", apart), b.constant(2, "float32"))
+    )
     mf.auto_fuse(source, tmp_path / "f.onnx")
     net = mf.from_onnx(tmp_path / "f.onnx")
     x = np.random.default_rng(1).standard_normal((2, 4, 6, 5)).astype(np.float32)
@@ -248,7 +337,9 @@ def test_whole_numbers_to_a_power_stay_whole(tmp_path: Path) -> None:
 @cases("name", ["phase", "cells", "shard", "construct", "a b"])
 def test_a_weight_may_be_called_as_what_a_cell_has(name: str, tmp_path: Path) -> None:
     b = Builder({"x": (2, 3)})
-    b.weights += [onnx.numpy_helper.from_array(np.full((2, 3), 2, np.float32), one) for one in (name, "a_b")]  # fmt: skip
+    b.weights += [
+        onnx.numpy_helper.from_array(np.full((2, 3), 2, np.float32), one) for one in (name, "a_b")
+    ]
     net = mf.from_onnx(b.save(tmp_path / "m.onnx", b.add("Mul", b.add("Add", "x", name), "a_b")))
     assert net(ms.Tensor(np.ones((2, 3), np.float32))).asnumpy().tolist() == [[6.0] * 3] * 2
     assert len({one.name for one in net.get_parameters()}) == len(list(net.get_parameters()))
@@ -256,7 +347,9 @@ def test_a_weight_may_be_called_as_what_a_cell_has(name: str, tmp_path: Path) ->
 
 @cases("ir_version", [3, 8], sample=3)
 @cases("fuse", [False, True])
-def test_inputs_with_a_default_are_weights(ir_version: int, fuse: bool, native: Native, tmp_path: Path) -> None:  # fmt: skip
+def test_inputs_with_a_default_are_weights(
+    ir_version: int, fuse: bool, native: Native, tmp_path: Path
+) -> None:
     source, fused = listed(tmp_path / "m.onnx", ir_version), tmp_path / "fused.onnx"
     if fuse:
         assert mf.auto_fuse(source, fused, assume={"n": 4096}).kernels
@@ -271,15 +364,33 @@ def calling(tmp_path: Path, called: dict[str, list[str]]) -> Path:
     """A model that calls function ``f0``; each calls others, one after the other."""
     functions = [
         helper.make_function(
-            "own", name, ["x"], ["y"],
-            [helper.make_node(op, ["x" if not n else f"t{n}"], ["y" if n == len(ops) - 1 else f"t{n + 1}"], domain="own" if op in called else "") for n, op in enumerate(ops)],
+            "own",
+            name,
+            ["x"],
+            ["y"],
+            [
+                helper.make_node(
+                    op,
+                    ["x" if not n else f"t{n}"],
+                    ["y" if n == len(ops) - 1 else f"t{n + 1}"],
+                    domain="own" if op in called else "",
+                )
+                for n, op in enumerate(ops)
+            ],
             [helper.make_opsetid("", OPSET), helper.make_opsetid("own", 1)],
         )
         for name, ops in called.items()
-    ]  # fmt: skip
+    ]
     value = [helper.make_tensor_value_info(name, FLOAT, (2, 3)) for name in "xy"]
-    graph = helper.make_graph([helper.make_node("f0", ["x"], ["y"], domain="own")], "net", value[:1], value[1:])  # fmt: skip
-    model = helper.make_model(graph, functions=functions, opset_imports=[helper.make_opsetid("", OPSET), helper.make_opsetid("own", 1)], ir_version=9)  # fmt: skip
+    graph = helper.make_graph(
+        [helper.make_node("f0", ["x"], ["y"], domain="own")], "net", value[:1], value[1:]
+    )
+    model = helper.make_model(
+        graph,
+        functions=functions,
+        opset_imports=[helper.make_opsetid("", OPSET), helper.make_opsetid("own", 1)],
+        ir_version=9,
+    )
     onnx.save(model, tmp_path / "m.onnx")
     return tmp_path / "m.onnx"
 
@@ -291,7 +402,9 @@ def calling(tmp_path: Path, called: dict[str, list[str]]) -> Path:
         ({f"f{n}": [f"f{n + 1}"] * 2 for n in range(40)} | {"f40": ["Relu"]}, "too many operators"),
     ],
 )
-def test_functions_without_an_end_are_refused(called: dict[str, list[str]], words: str, tmp_path: Path) -> None:  # fmt: skip
+def test_functions_without_an_end_are_refused(
+    called: dict[str, list[str]], words: str, tmp_path: Path
+) -> None:
     source = calling(tmp_path, called)
     for use in (mf.from_onnx, lambda path: mf.auto_fuse(path, tmp_path / "fused.onnx")):
         with pytest.raises(InputError, match=words):

@@ -29,16 +29,30 @@ def gemm(*bias: int, **told: Any) -> Callable[[Builder], str]:
 
 def heads(b: Builder) -> str:
     """A product whose rows are laid out by heads, which its gradient reads in two shapes."""
-    parted = b.add("Reshape", b.add("MatMul", "x", b.weight(4, 6)), b.constant([0, 0, 2, 3], "int64"))  # fmt: skip
+    parted = b.add(
+        "Reshape", b.add("MatMul", "x", b.weight(4, 6)), b.constant([0, 0, 2, 3], "int64")
+    )
     return b.add("Transpose", parted, perm=[0, 2, 3, 1])
 
 
 CASES: dict[str, tuple[tuple[int | str, ...], tuple[int, ...], Callable[[Builder], str]]] = {
     "3-D by 2-D": ((2, 3, 4), (2, 3, 4), lambda b: b.add("MatMul", "x", b.weight(4, 5))),
     "of unknown sizes": (("n", "t", 4), (2, 3, 4), lambda b: b.add("MatMul", "x", b.weight(4, 5))),
-    "4-D by 4-D": ((2, 3, 4, 5), (2, 3, 4, 5), lambda b: b.add("MatMul", "x", b.weight(2, 3, 5, 4))),
-    "batches repeated on the left": ((2, 1, 3, 4), (2, 1, 3, 4), lambda b: b.add("MatMul", "x", b.weight(1, 3, 4, 2))),
-    "batches repeated on the right": ((2, 3, 4), (2, 3, 4), lambda b: b.add("MatMul", b.weight(5, 1, 2, 3), "x")),
+    "4-D by 4-D": (
+        (2, 3, 4, 5),
+        (2, 3, 4, 5),
+        lambda b: b.add("MatMul", "x", b.weight(2, 3, 5, 4)),
+    ),
+    "batches repeated on the left": (
+        (2, 1, 3, 4),
+        (2, 1, 3, 4),
+        lambda b: b.add("MatMul", "x", b.weight(1, 3, 4, 2)),
+    ),
+    "batches repeated on the right": (
+        (2, 3, 4),
+        (2, 3, 4),
+        lambda b: b.add("MatMul", b.weight(5, 1, 2, 3), "x"),
+    ),
     "a vector on the left": ((4,), (4,), lambda b: b.add("MatMul", "x", b.weight(2, 4, 3))),
     "a vector on the right": ((2, 3, 4), (2, 3, 4), lambda b: b.add("MatMul", "x", b.weight(4))),
     "two vectors": ((4,), (4,), lambda b: b.add("MatMul", "x", b.weight(4))),
@@ -50,7 +64,7 @@ CASES: dict[str, tuple[tuple[int | str, ...], tuple[int, ...], Callable[[Builder
     "Gemm, one number": ((3, 4), (3, 4), gemm(1, alpha=2.0)),
     "Gemm, all of it": ((3, 4), (3, 4), gemm(3, 5, alpha=0.5, beta=2.0)),
     "Gemm turned": ((3, 4), (3, 4), gemm(1, 5, transA=1, transB=1, alpha=1.5, beta=-1.0)),
-}  # fmt: skip
+}
 """What is multiplied → the shape of x in the model, that of the numbers, and the product."""
 
 
@@ -58,7 +72,11 @@ IN_QUICK = {"batches repeated on the left", "by heads", "Gemm turned"}
 """One of each layout: repeated batches, unknown sizes, what is added and turned."""
 
 
-@cases("name", [pytest.param(name, marks=() if name in IN_QUICK else FULL) for name in CASES], per_item=8)  # fmt: skip
+@cases(
+    "name",
+    [pytest.param(name, marks=() if name in IN_QUICK else FULL) for name in CASES],
+    per_item=8,
+)
 def test_gradients_are_what_finite_differences_say(name: str, tmp_path: Path) -> None:
     told, shape, product = CASES[name]
     b = Builder({"x": told}, TensorProto.DOUBLE)
@@ -88,4 +106,6 @@ def test_gradients_are_what_finite_differences_say(name: str, tmp_path: Path) ->
         way = random.standard_normal(at[place].shape)
         ahead, back = (loss_at(place, at[place] + sign * STEP * way) for sign in (1, -1))
         loss_at(place, at[place])
-        assert (gradient.asnumpy() * way).sum() == pytest.approx((ahead - back) / (2 * STEP), rel=1e-5, abs=1e-7)  # fmt: skip
+        assert (gradient.asnumpy() * way).sum() == pytest.approx(
+            (ahead - back) / (2 * STEP), rel=1e-5, abs=1e-7
+        )

@@ -22,16 +22,22 @@ class Builder:
     'v0'
     """
 
-    def __init__(self, inputs: Mapping[str, Sequence[int | str]], dtype: int = FLOAT, opset: int = OPSET):  # fmt: skip
+    def __init__(
+        self, inputs: Mapping[str, Sequence[int | str]], dtype: int = FLOAT, opset: int = OPSET
+    ):
         self.nodes: list[Any] = []
         self.weights: list[Any] = []
         self.dtype, self.opset = dtype, opset
-        self.inputs = [helper.make_tensor_value_info(name, dtype, shape) for name, shape in inputs.items()]  # fmt: skip
+        self.inputs = [
+            helper.make_tensor_value_info(name, dtype, shape) for name, shape in inputs.items()
+        ]
         self.random = np.random.default_rng(3)
 
     def add(self, op: str, *inputs: str, outputs: int = 1, **attributes: Any) -> Any:
         names = [f"v{len(self.nodes)}" + (f"_{n}" if n else "") for n in range(outputs)]
-        self.nodes.append(helper.make_node(op, list(inputs), names, name=f"{op}_{len(self.nodes)}", **attributes))  # fmt: skip
+        self.nodes.append(
+            helper.make_node(op, list(inputs), names, name=f"{op}_{len(self.nodes)}", **attributes)
+        )
         return names[0] if outputs == 1 else names
 
     def constant(self, value: Any, dtype: str | None = None) -> str:
@@ -41,12 +47,19 @@ class Builder:
 
     def weight(self, *shape: int) -> str:
         numpy_type = helper.tensor_dtype_to_np_dtype(self.dtype)
-        return self.constant((self.random.standard_normal(shape) / max(shape[0], 1) ** 0.5).astype(numpy_type))  # fmt: skip
+        return self.constant(
+            (self.random.standard_normal(shape) / max(shape[0], 1) ** 0.5).astype(numpy_type)
+        )
 
     def model(self, *outputs: str, dtypes: Mapping[str, int] | None = None) -> onnx.ModelProto:
-        told = [helper.make_tensor_value_info(name, (dtypes or {}).get(name, self.dtype), None) for name in outputs]  # fmt: skip
+        told = [
+            helper.make_tensor_value_info(name, (dtypes or {}).get(name, self.dtype), None)
+            for name in outputs
+        ]
         graph = helper.make_graph(self.nodes, "net", self.inputs, told, self.weights)
-        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=9)  # fmt: skip
+        return helper.make_model(
+            graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=9
+        )
 
     def save(self, path: Path, *outputs: str, dtypes: Mapping[str, int] | None = None) -> Path:
         onnx.save(self.model(*outputs, dtypes=dtypes), path)
@@ -65,8 +78,10 @@ def transformer_layer(path: Path, *, d: int = 32, heads: int = 4, dtype: int = F
 
     normed = norm("x")
     shape = b.constant([0, 0, heads, d // heads], "int64")
-    q, k, v = (b.add("Transpose", b.add("Reshape", linear(normed, d, d), shape), perm=perm)
-               for perm in ([0, 2, 1, 3], [0, 2, 3, 1], [0, 2, 1, 3]))  # fmt: skip
+    q, k, v = (
+        b.add("Transpose", b.add("Reshape", linear(normed, d, d), shape), perm=perm)
+        for perm in ([0, 2, 1, 3], [0, 2, 3, 1], [0, 2, 1, 3])
+    )
     numpy_type = helper.tensor_dtype_to_np_dtype(dtype)
     scale = b.constant(np.asarray((d // heads) ** -0.5, numpy_type))
     weights = b.add("Softmax", b.add("Mul", b.add("MatMul", q, k), scale), axis=-1)
@@ -84,7 +99,14 @@ def convolutional_net(path: Path) -> Path:
 
     def block(x: str, c: int, k: int) -> str:
         x = b.add("Conv", x, b.weight(k, c, 3, 3), pads=[1, 1, 1, 1])
-        return b.add("BatchNormalization", x, b.weight(k), b.weight(k), b.weight(k), b.constant(np.full(k, 0.5, np.float32)))  # fmt: skip
+        return b.add(
+            "BatchNormalization",
+            x,
+            b.weight(k),
+            b.weight(k),
+            b.weight(k),
+            b.constant(np.full(k, 0.5, np.float32)),
+        )
 
     x = b.add("Relu", block("x", 3, 8))
     x = block(x, 8, 8)

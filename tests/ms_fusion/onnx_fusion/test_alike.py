@@ -26,8 +26,19 @@ from tests.cases import FULL, cases
 from tests.ms_fusion.onnx_fusion.models import FLOAT, Builder
 
 
-def net(x: str = "x", *, rows: int | str = "n", dtype: int = FLOAT, first: str = "Mul", axis: int = -1, number: float = 0.5,
-        seed: int = 3, turned: bool = False, both: bool = False, width: int = 8) -> tuple[Builder, list[str]]:  # fmt: skip
+def net(
+    x: str = "x",
+    *,
+    rows: int | str = "n",
+    dtype: int = FLOAT,
+    first: str = "Mul",
+    axis: int = -1,
+    number: float = 0.5,
+    seed: int = 3,
+    turned: bool = False,
+    both: bool = False,
+    width: int = 8,
+) -> tuple[Builder, list[str]]:
     """A sum scaled, gated and normalised."""
     b = Builder({x: (rows, width)}, dtype)
     b.random = np.random.default_rng(seed)
@@ -54,15 +65,27 @@ def key(place: Path, made: tuple[Builder, list[str]], native: Native) -> str:
 
 
 @cases("same", [{"x": "y"}, {"rows": "batch"}, {"seed": 4}], ids=str)
-def test_names_unknown_sizes_and_weights_make_no_difference(same: dict[str, Any], native: Native, tmp_path: Path) -> None:  # fmt: skip
+def test_names_unknown_sizes_and_weights_make_no_difference(
+    same: dict[str, Any], native: Native, tmp_path: Path
+) -> None:
     assert key(tmp_path, net(**same), native) == key(tmp_path, net(), native)
 
 
 @cases(
     "other",
-    [{"rows": 4}, {"width": 9}, {"dtype": TensorProto.FLOAT16}, {"first": "Div"}, {"axis": 0}, {"number": 0.25}, {"number": -0.0}, {"turned": True}, {"both": True}],
+    [
+        {"rows": 4},
+        {"width": 9},
+        {"dtype": TensorProto.FLOAT16},
+        {"first": "Div"},
+        {"axis": 0},
+        {"number": 0.25},
+        {"number": -0.0},
+        {"turned": True},
+        {"both": True},
+    ],
     ids=str,
-)  # fmt: skip
+)
 def test_what_is_computed_does(other: dict[str, Any], native: Native, tmp_path: Path) -> None:
     base = {"number": 0.0} if other == {"number": -0.0} else {}
     assert key(tmp_path, net(**other), native) != key(tmp_path, net(**base), native)
@@ -79,7 +102,11 @@ def layers(path: Path, count: int, widths: Callable[[int], int]) -> Path:
     b = Builder({"x": ("n", widths(0))})
     x = "x"
     for number in range(count):
-        inner = b.add("Add", b.add("MatMul", x, b.weight(widths(number), widths(number + 1))), b.weight(widths(number + 1)))  # fmt: skip
+        inner = b.add(
+            "Add",
+            b.add("MatMul", x, b.weight(widths(number), widths(number + 1))),
+            b.weight(widths(number + 1)),
+        )
         x = b.add("Softmax", b.add("Mul", inner, b.add("Sigmoid", inner)), axis=-1)
     return b.save(path, x)
 

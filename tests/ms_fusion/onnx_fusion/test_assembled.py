@@ -25,7 +25,9 @@ def linear(b: Builder, x: str) -> str:
 
 
 def residual(b: Builder, x: str) -> str:
-    return b.add("Sigmoid", b.add("Add", b.add("Gemm", x, b.weight(8, 8), b.weight(8), transB=1), x))  # fmt: skip
+    return b.add(
+        "Sigmoid", b.add("Add", b.add("Gemm", x, b.weight(8, 8), b.weight(8), transB=1), x)
+    )
 
 
 def attention(b: Builder, x: str) -> str:
@@ -35,7 +37,10 @@ def attention(b: Builder, x: str) -> str:
 
 def image(b: Builder, x: str) -> str:
     x = b.add("Reshape", x, b.constant([0, 2, 2, 2], "int64"))
-    return b.add("Relu", b.add("Add", b.add("Conv", x, b.weight(2, 2, 3, 3), b.weight(2), pads=[1, 1, 1, 1]), x))  # fmt: skip
+    return b.add(
+        "Relu",
+        b.add("Add", b.add("Conv", x, b.weight(2, 2, 3, 3), b.weight(2), pads=[1, 1, 1, 1]), x),
+    )
 
 
 def scaled(b: Builder, x: str) -> str:

@@ -35,7 +35,7 @@ def nodes_of(path: Path) -> list[str]:
     return [node.op_type for node in onnx.load(path).graph.node]
 
 
-def test_a_transformer_layer_becomes_a_few_kernels(layer: Path, native: Native) -> None:  # fmt: skip
+def test_a_transformer_layer_becomes_a_few_kernels(layer: Path, native: Native) -> None:
     output = layer.with_name("fused.onnx")
     ledger = ms_fusion.auto_fuse(layer, output, assume={"n": 4, "t": 64}, verify=True)
     rules = {kernel.name.partition("_")[0] for kernel in ledger.kernels}
@@ -82,9 +82,15 @@ def test_kernels_lie_beside_the_model_and_in_the_manifest(layer: Path) -> None:
     ledger = auto_fuse(layer, layer.with_name("fused.onnx"))
     place = layer.with_name("kernels")
     told = json.loads((place / "manifest.json").read_text())
-    assert {f"{one['name']}.c" for one in told["kernels"]} == {path.name for path in place.glob("*.c")}  # fmt: skip
+    assert {f"{one['name']}.c" for one in told["kernels"]} == {
+        path.name for path in place.glob("*.c")
+    }
     assert len(told["kernels"]) == len({kernel.name for kernel in ledger.kernels})
-    assert sorted(path.name for path in layer.parent.iterdir()) == ["fused.onnx", "kernels", "layer.onnx"]  # fmt: skip
+    assert sorted(path.name for path in layer.parent.iterdir()) == [
+        "fused.onnx",
+        "kernels",
+        "layer.onnx",
+    ]
 
 
 def test_what_was_not_made_has_a_number_and_a_reason(layer: Path) -> None:
@@ -100,7 +106,9 @@ def test_an_operator_in_other_shapes_is_no_fusion(tmp_path: Path) -> None:
     b = Builder({"x": ("n", 8, 4, 4)})
     grouped = b.add("Reshape", "x", b.constant([0, 2, -1], "int64"))
     normed = b.add("InstanceNormalization", grouped, b.weight(2), b.weight(2))
-    source = b.save(tmp_path / "net.onnx", b.add("Reshape", normed, b.constant([-1, 8, 4, 4], "int64")))  # fmt: skip
+    source = b.save(
+        tmp_path / "net.onnx", b.add("Reshape", normed, b.constant([-1, 8, 4, 4], "int64"))
+    )
     ledger = auto_fuse(source, dry_run=True)
     assert (ledger.kernels, ledger.rejected) == ((), ())
 
@@ -135,7 +143,7 @@ def test_rules_are_chosen_by_name_and_may_be_ones_own(layer: Path) -> None:
     ledger = auto_fuse(layer, dry_run=True, fusion_rules=[own])
     assert [kernel.operators for kernel in ledger.kernels] == [("Sigmoid", "Mul")]
     ledger = auto_fuse(layer, dry_run=True, fusion_rules="AddLayerNorm,LinearBias")
-    assert {one.name.partition("_")[0] for one in ledger.kernels} <= {"AddLayerNorm", "LinearBias"}  # fmt: skip
+    assert {one.name.partition("_")[0] for one in ledger.kernels} <= {"AddLayerNorm", "LinearBias"}
     with pytest.raises(InputError, match="unknown rule"):
         auto_fuse(layer, dry_run=True, fusion_rules="LinearBiass")
     written = {"pattern": ["Sigmoid", "Mul"], "condition": lambda a, b: a.dtype == "float32"}
@@ -183,15 +191,21 @@ def without_a_softmax(made: Callable[..., Any]) -> Callable[..., Any]:
     return wrong
 
 
-def test_clean_up_that_changes_a_result_is_left_away(layer: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+def test_clean_up_that_changes_a_result_is_left_away(
+    layer: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(module, "clean", without_a_softmax(module.clean))
     ledger = auto_fuse(layer, layer.with_name("fused.onnx"), verify=True)
-    assert any(note.startswith("clean-up would change what the model computes") for note in ledger.notes)  # fmt: skip
+    assert any(
+        note.startswith("clean-up would change what the model computes") for note in ledger.notes
+    )
     assert not [note for note in ledger.notes if "WRONG" in note]
     assert any("Softmax" in kernel.operators for kernel in ledger.kernels)
 
 
-def test_what_differs_without_clean_up_too_is_refused(layer: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+def test_what_differs_without_clean_up_too_is_refused(
+    layer: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in ("clean", "untouched"):
         monkeypatch.setattr(module, name, without_a_softmax(getattr(module, name)))
     with pytest.raises(InputError, match="other numbers for the same operators"):
@@ -217,7 +231,9 @@ OWN = Rule("MyGate", "intra-operator", Op("Mul", "x", Op("Sigmoid", "x")))
 
 
 @cases("rules", [[OWN], pytest.param("all", marks=FULL)], ids=["one", "all"])
-def test_a_group_that_cannot_be_checked_is_not_used(rules: Any, layer: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+def test_a_group_that_cannot_be_checked_is_not_used(
+    rules: Any, layer: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refused(*given: object) -> None:
         raise decisions.WorkerError("no runtime")
 
@@ -227,10 +243,28 @@ def test_a_group_that_cannot_be_checked_is_not_used(rules: Any, layer: Path, mon
     assert any(one.reason.startswith("not checked") for one in ledger.rejected)
 
 
-def test_the_command_says_what_it_did(layer: Path, capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
+def test_the_command_says_what_it_did(layer: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = layer.with_name("fused.onnx")
-    assert run(["fuse", "--input", str(layer), "--output", str(output), "--fusion-rules", "all", "--opt-level", "3",
-                "--assume", "n=2", "--report", str(layer.with_name("fusion.html"))]) == 0  # fmt: skip
+    assert (
+        run(
+            [
+                "fuse",
+                "--input",
+                str(layer),
+                "--output",
+                str(output),
+                "--fusion-rules",
+                "all",
+                "--opt-level",
+                "3",
+                "--assume",
+                "n=2",
+                "--report",
+                str(layer.with_name("fusion.html")),
+            ]
+        )
+        == 0
+    )
     said = capsys.readouterr().out.splitlines()
     assert said[1].startswith("[INFO] Found 30 operators, ")
     assert f"[INFO] Wrote {output}" in said
@@ -246,8 +280,12 @@ def test_the_command_says_what_it_did(layer: Path, capsys: pytest.CaptureFixture
     [("/no/such/compiler", "is not there. Install"), ("false", "the C compiler failed")],
 )
 def test_the_command_says_why_no_kernel_could_be_built(
-    compiler: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:  # fmt: skip
+    compiler: str,
+    why: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     monkeypatch.setenv("MS_FUSION_CC", compiler)
     b = Builder({"x": (64, 77)})
     source = b.save(
@@ -273,7 +311,9 @@ def test_the_command_says_why_no_kernel_could_be_built(
         (["--dry-run", "--fusion-rules", "nothing"], "unknown rule"),
     ],
 )
-def test_bad_input_is_one_sentence(layer: Path, options: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
+def test_bad_input_is_one_sentence(
+    layer: Path, options: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     told = [one.format(place=layer.parent) for one in options]
     assert run(["fuse", "--input", str(layer), *told]) == 2
     assert said.format(place=layer.parent) in capsys.readouterr().err
@@ -317,13 +357,21 @@ def test_names_in_a_manifest_lead_nowhere(layer: Path, tmp_path: Path) -> None:
     (tmp_path / "secret.txt").write_text("secret")
     (tmp_path / "kernels").mkdir()
     entry = {"name": "../secret"}
-    others = [{"model": "layer.onnx", "kernels": [entry], "reproducers": ["..", "/", 3]}, 7, {"model": "../x", "kernels": []}]  # fmt: skip
-    (tmp_path / "kernels" / "manifest.json").write_text(json.dumps({"model": "layer.onnx", "kernels": [entry, 1], "others": others}))  # fmt: skip
+    others = [
+        {"model": "layer.onnx", "kernels": [entry], "reproducers": ["..", "/", 3]},
+        7,
+        {"model": "../x", "kernels": []},
+    ]
+    (tmp_path / "kernels" / "manifest.json").write_text(
+        json.dumps({"model": "layer.onnx", "kernels": [entry, 1], "others": others})
+    )
     auto_fuse(layer, tmp_path / "fused.onnx")
     assert not list((tmp_path / "kernels").rglob("*secret*"))
 
 
-def test_several_sizes_are_assumed_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
+def test_several_sizes_are_assumed_at_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     b = Builder({"x": ("n", "t")})
     source = b.save(tmp_path / "net.onnx", b.add("Relu", b.add("Neg", "x")))
     assert run(["fuse", "--input", str(source), "--dry-run", "--assume", "n=2,t=16"]) == 0
@@ -358,7 +406,13 @@ def test_weights_of_the_input_are_not_written_over(
 ) -> None:
     b = Builder({"x": (4, 8)})
     model = b.model(b.add("Relu", b.add("MatMul", "x", b.weight(8, 8))))
-    onnx.save(model, tmp_path / "m.onnx", save_as_external_data=True, location="fused.onnx.data", size_threshold=0)  # fmt: skip
+    onnx.save(
+        model,
+        tmp_path / "m.onnx",
+        save_as_external_data=True,
+        location="fused.onnx.data",
+        size_threshold=0,
+    )
     before = (tmp_path / "fused.onnx.data").read_bytes()
     monkeypatch.setattr(written, "INLINE_BYTES_MAX", 0)
     with pytest.raises(InputError, match="over those of the input"):
@@ -374,7 +428,9 @@ def test_nothing_is_written_where_weights_of_the_input_lie(what: str, tmp_path: 
     place.mkdir()
     b = Builder({"x": (4, 8)})
     model = b.model(b.add("Relu", b.add("MatMul", "x", b.weight(8, 8))))
-    onnx.save(model, place / "m.onnx", save_as_external_data=True, location="w.bin", size_threshold=0)  # fmt: skip
+    onnx.save(
+        model, place / "m.onnx", save_as_external_data=True, location="w.bin", size_threshold=0
+    )
     before = (place / "w.bin").read_bytes()
     places = {"output": place / "fused.onnx", what: place / "w.bin"}
     with pytest.raises(InputError, match="the input's weights lie there"):
@@ -410,11 +466,17 @@ def test_loops_and_branches_are_left_as_they_are(tmp_path: Path) -> None:
     b = Builder({"x": (4,)})
     x = b.add("Relu", b.add("Add", "x", "x"))
     inner = onnx.helper.make_graph(
-        [onnx.helper.make_node("Mul", [x, "v0"], ["inner"])], "then", [], [onnx.helper.make_tensor_value_info("inner", 1, [4])]
-    )  # fmt: skip
+        [onnx.helper.make_node("Mul", [x, "v0"], ["inner"])],
+        "then",
+        [],
+        [onnx.helper.make_tensor_value_info("inner", 1, [4])],
+    )
     other = onnx.helper.make_graph(
-        [onnx.helper.make_node("Identity", [x], ["other"])], "else", [], [onnx.helper.make_tensor_value_info("other", 1, [4])]
-    )  # fmt: skip
+        [onnx.helper.make_node("Identity", [x], ["other"])],
+        "else",
+        [],
+        [onnx.helper.make_tensor_value_info("other", 1, [4])],
+    )
     total = b.add("ReduceSum", "x", keepdims=0)
     truth = b.add("Greater", total, b.constant(0.0, "float32"))
     y = b.add("If", truth, then_branch=inner, else_branch=other)
@@ -434,7 +496,9 @@ def test_a_shape_that_a_value_has_already_is_not_given_again(tmp_path: Path) -> 
 
 
 @cases("opset", [7, pytest.param(8, marks=FULL), pytest.param(9, marks=FULL)])
-def test_old_versions_have_no_constants_of_whole_numbers(opset: int, native: Native, tmp_path: Path) -> None:  # fmt: skip
+def test_old_versions_have_no_constants_of_whole_numbers(
+    opset: int, native: Native, tmp_path: Path
+) -> None:
     b = Builder({"x": ("n", 8, 6)}, opset=opset)
     shape = b.constant([-1, 4, 12], "int64")
     results = []
@@ -455,7 +519,9 @@ def test_old_versions_have_no_constants_of_whole_numbers(opset: int, native: Nat
 def test_sizes_that_the_model_does_not_take_are_told(tmp_path: Path) -> None:
     b = Builder({"x": ("n", "t")})
     source = b.save(tmp_path / "net.onnx", b.add("Add", "x", b.constant([1, 2, 3, 4], "float32")))
-    with pytest.raises(InputError, match="It was run with n=5,t=3; if it takes other sizes, assume those"):  # fmt: skip
+    with pytest.raises(
+        InputError, match="It was run with n=5,t=3; if it takes other sizes, assume those"
+    ):
         auto_fuse(source, dry_run=True, verify=True, assume={"n": 5})
     assert auto_fuse(source, dry_run=True, verify=True, assume={"t": 4}).output_max_abs == 0
 
@@ -468,7 +534,9 @@ def test_an_input_may_be_a_result_that_says_no_shape(shape: Any, tmp_path: Path)
     ledger = auto_fuse(source, tmp_path / "fused.onnx", verify=True)
     assert (ledger.output_max_abs, len(ledger.kernels)) == (0, 1)
     (told,) = (one for one in onnx.load(tmp_path / "fused.onnx").graph.input if one.name == "state")
-    assert [one.dim_value or one.dim_param for one in told.type.tensor_type.shape.dim] == list(shape or ())  # fmt: skip
+    assert [one.dim_value or one.dim_param for one in told.type.tensor_type.shape.dim] == list(
+        shape or ()
+    )
     assert not any("no size of the model" in note for note in ledger.notes)
 
 

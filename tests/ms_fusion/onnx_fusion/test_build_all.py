@@ -19,12 +19,17 @@ from tests.cases import cases
 
 def group(columns: int, op: str = "Exp") -> Node:
     """(x + x) through an operator, for rows of so many numbers."""
-    values = {name: Value(name, (4, columns), "float32", "input" if name == "x" else "result") for name in "xyz"}  # fmt: skip
+    values = {
+        name: Value(name, (4, columns), "float32", "input" if name == "x" else "result")
+        for name in "xyz"
+    }
     nodes = (
         Node("sum", "Add", ("x", "x"), ("y",), (("onnx_op", "Add"),)),
         Node("last", op, ("y",), ("z",), (("onnx_op", op),)),
     )
-    return Node(f"group_{columns}", "Group", ("x",), ("z",), body=Graph("g", nodes, values, ("x",), ("z",)))  # fmt: skip
+    return Node(
+        f"group_{columns}", "Group", ("x",), ("z",), body=Graph("g", nodes, values, ("x",), ("z",))
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +37,7 @@ def _an_empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(environment.CACHE_DIR.name, str(tmp_path))
 
 
-def test_a_call_compiles_several_kernels_that_are_right(monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+def test_a_call_compiles_several_kernels_that_are_right(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernels, "TOGETHER", 8)
     sizes = range(5, 15)
     before = compiler.count_made()
@@ -74,10 +79,15 @@ def test_a_kernel_that_no_compiler_takes_costs_only_itself(monkeypatch: pytest.M
 
 
 @cases("order, stored", [((0, 2, 1), 1), ((1, 0, 2), 0)])
-def test_what_takes_several_reads_is_stored_before_it_is_turned(order: tuple[int, ...], stored: int) -> None:  # fmt: skip
+def test_what_takes_several_reads_is_stored_before_it_is_turned(
+    order: tuple[int, ...], stored: int
+) -> None:
     shape = (2, 8, 6)
     shapes = dict.fromkeys("xym", shape) | {"z": tuple(shape[axis] for axis in order)}
-    values = {name: Value(name, one, "float32", "input" if name in "xy" else "result") for name, one in shapes.items()}  # fmt: skip
+    values = {
+        name: Value(name, one, "float32", "input" if name in "xy" else "result")
+        for name, one in shapes.items()
+    }
     nodes = (
         Node("sum", "Add", ("x", "y"), ("m",), (("onnx_op", "Add"),)),
         Node("last", "Transpose", ("m",), ("z",), (("onnx_op", "Transpose"), ("perm", order))),

@@ -14,7 +14,10 @@ def graph_of(*nodes: tuple[str, str, tuple[str, ...]], outputs: tuple[str, ...] 
     """Operators (name, type, inputs); each gives a value of its own name."""
     made = tuple(Node(name, op, inputs, (name,)) for name, op, inputs in nodes)
     names = {"x", "w", *(name for name, _, _ in nodes)}
-    values = {name: Value(name, (8, 8), "float32", "input" if name in "xw" else "result") for name in names}  # fmt: skip
+    values = {
+        name: Value(name, (8, 8), "float32", "input" if name in "xw" else "result")
+        for name in names
+    }
     return Graph("g", made, values, ("x", "w"), outputs or (nodes[-1][0],))
 
 
@@ -72,27 +75,42 @@ def test_an_epilogue_grows_from_its_product() -> None:
         ("s", "Sigmoid", ("a",)),
         ("m", "Mul", ("a", "s")),
     )
-    assert [one.nodes for one in epilogues(graph, lambda node: True)] == [("p", "a"), ("p", "a", "s", "m")]  # fmt: skip
+    assert [one.nodes for one in epilogues(graph, lambda node: True)] == [
+        ("p", "a"),
+        ("p", "a", "s", "m"),
+    ]
 
 
 def test_a_long_epilogue_begins_before_each_reduction() -> None:
     ops = ["Softmax" if n == 30 else "Relu" for n in range(60)]
-    graph = graph_of(("n", "MatMul", ("x", "w")), *((f"n{n}", op, (f"n{n - 1}" if n else "n",)) for n, op in enumerate(ops)))  # fmt: skip
+    graph = graph_of(
+        ("n", "MatMul", ("x", "w")),
+        *((f"n{n}", op, (f"n{n - 1}" if n else "n",)) for n, op in enumerate(ops)),
+    )
     lengths = [len(one.nodes) for one in epilogues(graph, lambda node: True)]
     assert lengths == [*range(2, ALL_NODES + 1), 31, 61]
 
 
 def test_products_of_one_value_are_siblings() -> None:
-    graph = graph_of(("p", "MatMul", ("x", "w")), ("q", "MatMul", ("x", "w")), ("r", "MatMul", ("p", "w")), outputs=("q", "r"))  # fmt: skip
+    graph = graph_of(
+        ("p", "MatMul", ("x", "w")),
+        ("q", "MatMul", ("x", "w")),
+        ("r", "MatMul", ("p", "w")),
+        outputs=("q", "r"),
+    )
     assert [one.nodes for one in siblings(graph, lambda node: True)] == [("p", "q")]
 
 
 def test_groups_have_a_limit() -> None:
-    nodes = [("n0", "Relu", ("x",))] + [(f"n{n}", "Relu", (f"n{n - 1}",)) for n in range(1, 2 * MAX_NODES + 1)]  # fmt: skip
+    nodes = [("n0", "Relu", ("x",))] + [
+        (f"n{n}", "Relu", (f"n{n - 1}",)) for n in range(1, 2 * MAX_NODES + 1)
+    ]
     assert max(map(len, found(graph_of(*nodes)))) == MAX_NODES
 
 
 def test_inputs_and_outputs_of_a_group() -> None:
-    graph = graph_of(("a", "Relu", ("x",)), ("b", "Add", ("a", "w")), ("c", "Exp", ("a",)), outputs=("b", "c"))  # fmt: skip
+    graph = graph_of(
+        ("a", "Relu", ("x",)), ("b", "Add", ("a", "w")), ("c", "Exp", ("a",)), outputs=("b", "c")
+    )
     node = fused_node(graph, ["a", "b"], "Group")
     assert (node.inputs, node.outputs) == (("x", "w"), ("a", "b"))

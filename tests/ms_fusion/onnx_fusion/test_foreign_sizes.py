@@ -15,8 +15,17 @@ from tests.cases import cases
 from tests.ms_fusion.onnx_fusion.models import Builder
 
 SHAPES = {
-    "x": (1, 8), "y": ("m", 8), "sizes": (2,), "a": (1, 8), "b": (1, 8), "e": ("m", 8), "c": ("m", 8), "d": ("m", 8), "r": ("p", "q"), "s": ("p", "q"),
-}  # fmt: skip
+    "x": (1, 8),
+    "y": ("m", 8),
+    "sizes": (2,),
+    "a": (1, 8),
+    "b": (1, 8),
+    "e": ("m", 8),
+    "c": ("m", 8),
+    "d": ("m", 8),
+    "r": ("p", "q"),
+    "s": ("p", "q"),
+}
 
 
 def cut(*nodes: tuple[str, str, tuple[str, ...]]) -> list[tuple[str, ...]]:
@@ -44,19 +53,30 @@ def test_a_size_that_is_read_is_known() -> None:
 
 
 def test_what_is_left_is_cut_again() -> None:
-    nodes = (*BEFORE, ("r", "Reshape", ("y", "sizes")), ("s", "Exp", ("r",)), ("e", "BroadcastTo", ("b", "sizes")))  # fmt: skip
+    nodes = (
+        *BEFORE,
+        ("r", "Reshape", ("y", "sizes")),
+        ("s", "Exp", ("r",)),
+        ("e", "BroadcastTo", ("b", "sizes")),
+    )
     assert cut(*nodes) == [("a", "b")]
 
 
 @cases("rows", [1, 5])
-def test_what_stands_around_an_expansion_is_fused(rows: int, native: Native, tmp_path: Path) -> None:  # fmt: skip
+def test_what_stands_around_an_expansion_is_fused(
+    rows: int, native: Native, tmp_path: Path
+) -> None:
     b = Builder({"x": (1, 8), "y": ("m", 8)})
     row = b.add("Neg", b.add("Exp", b.add("Mul", "x", b.weight(8))))
     wide = b.add("Expand", row, b.add("Shape", "y"))
-    source = b.save(tmp_path / "model.onnx", b.add("Neg", b.add("Exp", b.add("Mul", wide, b.weight(8)))))  # fmt: skip
+    source = b.save(
+        tmp_path / "model.onnx", b.add("Neg", b.add("Exp", b.add("Mul", wide, b.weight(8))))
+    )
     ledger = auto_fuse(source, tmp_path / "fused.onnx", assume={"m": 4096})
     assert {one.operators for one in ledger.kernels} == {("Mul", "Exp", "Neg")}
     assert not [one for one in ledger.rejected if "size" in one.reason]
     given = {"x": np.ones((1, 8), np.float32), "y": np.ones((rows, 8), np.float32)}
-    (expected,), (found,) = (native.run(tmp_path / name, given).outputs.values() for name in ("model.onnx", "fused.onnx"))  # fmt: skip
+    (expected,), (found,) = (
+        native.run(tmp_path / name, given).outputs.values() for name in ("model.onnx", "fused.onnx")
+    )
     np.testing.assert_allclose(found, expected, rtol=1e-5)

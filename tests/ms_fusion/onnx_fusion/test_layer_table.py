@@ -20,4 +20,7 @@ def test_five_kernels_are_chosen_and_three_cost_more() -> None:
     told = list(lines())
     assert any("in 5 kernels" in line for line in told)
     graph, device = layer(), cost.device("ascend910b")
-    assert sum(judged(fused_node(graph, group, "Group"), graph, device).us for group in three(graph)) < 0  # fmt: skip
+    assert (
+        sum(judged(fused_node(graph, group, "Group"), graph, device).us for group in three(graph))
+        < 0
+    )

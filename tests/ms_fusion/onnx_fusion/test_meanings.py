@@ -40,7 +40,9 @@ def small(b: Builder, name: str) -> str:
 def convolved(b: Builder, op: str, x: str) -> str:
     if op == "Conv":
         return b.add(op, x, b.weight(5, 3, 3), b.weight(5))
-    return b.add(op, b.add("Unsqueeze", x, b.constant([3], "int64")), b.weight(3, 5, 2, 1), b.weight(5))  # fmt: skip
+    return b.add(
+        op, b.add("Unsqueeze", x, b.constant([3], "int64")), b.weight(3, 5, 2, 1), b.weight(5)
+    )
 
 
 def case(op: str, b: Builder) -> str | list[str]:
@@ -77,11 +79,15 @@ def case(op: str, b: Builder) -> str | list[str]:
         return b.add("Add", b.add(op, x), b.add(op, x, approximate="tanh"))
     if op.startswith("Reduce"):
         kept = b.add(op, x, ints(-1, 0), keepdims=1)
-        return b.add("Add", kept, b.add("Unsqueeze", b.add(op, x, ints(0, 2), keepdims=0), ints(0, 2)))  # fmt: skip
+        return b.add(
+            "Add", kept, b.add("Unsqueeze", b.add(op, x, ints(0, 2), keepdims=0), ints(0, 2))
+        )
     if op in ("LayerNormalization", "RMSNormalization"):
         return b.add(op, x, b.weight(4), *([b.weight(4)] if op[0] == "L" else []), axis=-1)
     if op == "BatchNormalization":
-        return b.add(op, x, b.weight(3), b.weight(3), b.weight(3), b.constant([0.5, 1.0, 2.0], "float32"))  # fmt: skip
+        return b.add(
+            op, x, b.weight(3), b.weight(3), b.weight(3), b.constant([0.5, 1.0, 2.0], "float32")
+        )
     if op == "InstanceNormalization":
         return b.add(op, x, b.weight(3), b.weight(3))
     if op == "Reshape":
@@ -107,7 +113,9 @@ def case(op: str, b: Builder) -> str | list[str]:
     if op == "MatMul":
         return b.add("Relu", b.add(op, x, b.weight(4, 5)))
     if op == "Gemm":
-        return b.add(op, b.add("Flatten", x), b.weight(5, 12), b.weight(5), transB=1, alpha=0.5, beta=2.0)  # fmt: skip
+        return b.add(
+            op, b.add("Flatten", x), b.weight(5, 12), b.weight(5), transB=1, alpha=0.5, beta=2.0
+        )
     if op in ("Conv", "ConvTranspose"):
         return b.add("Relu", convolved(b, op, x))
     if op in ("MaxPool", "AveragePool"):
@@ -137,7 +145,9 @@ IN_C_ONLY = {"Conv", "ConvTranspose", "MaxPool", "AveragePool"}
 """Operators whose groups have no operator file yet."""
 
 
-def group_of(b: Builder, outputs: list[str], native: Native, path: Path) -> tuple[ir.Model, Projection, Fused]:  # fmt: skip
+def group_of(
+    b: Builder, outputs: list[str], native: Native, path: Path
+) -> tuple[ir.Model, Projection, Fused]:
     """A model, and all of it as one group."""
     model = open_model(b.save(path, *outputs))
     native.infer_shapes(model)
@@ -183,7 +193,9 @@ def of_operator(op: str) -> tuple[Builder, list[str]]:
 Compiled = Mapping[str, tuple[Group, GroupKernel]]
 
 
-def compiled(models: Mapping[str, tuple[Builder, list[str]]], native: Native, path: Path) -> Compiled:  # fmt: skip
+def compiled(
+    models: Mapping[str, tuple[Builder, list[str]]], native: Native, path: Path
+) -> Compiled:
     """The kernels of models by name, several compiled by each call of the compiler."""
     groups = {name: group_of(*one, native, path) for name, one in models.items()}
     kernels = list(build_all([group[-1].node for group in groups.values()]))
@@ -232,24 +244,62 @@ def test_an_operator_is_what_onnx_runtime_says(
 IMAGES = {
     "padded": ("Conv", (1, 4, 7, 6), (6, 4, 3, 3), {"pads": [1, 0, 2, 1]}),
     "strided": ("Conv", (2, 4, 9, 8), (6, 4, 3, 2), {"strides": [2, 3], "dilations": [2, 1]}),
-    "groups": ("Conv", (1, 4, 6, 6), (8, 2, 3, 3), {"group": 2, "auto_pad": "SAME_UPPER", "strides": [2, 2]}),
+    "groups": (
+        "Conv",
+        (1, 4, 6, 6),
+        (8, 2, 3, 3),
+        {"group": 2, "auto_pad": "SAME_UPPER", "strides": [2, 2]},
+    ),
     "depthwise": ("Conv", (1, 4, 6, 6), (4, 1, 3, 3), {"group": 4, "auto_pad": "SAME_LOWER"}),
     "one axis": ("Conv", (2, 4, 9), (3, 4, 3), {"pads": [1, 1], "strides": [2]}),
     "three axes": ("Conv", (1, 2, 4, 5, 6), (3, 2, 2, 3, 3), {"pads": [0, 1, 1, 1, 1, 1]}),
     "any batch": ("Conv", ("n", 4, 5, 6), (3, 4, 3, 3), {"pads": [1, 1, 1, 1]}),
     "any image": ("Conv", ("n", 4, "h", "w"), (3, 4, 3, 3), {"pads": [1, 1, 1, 1]}),
     "transposed": ("ConvTranspose", (1, 4, 5, 4), (4, 3, 2, 2), {"strides": [2, 2]}),
-    "transposed and cut": ("ConvTranspose", (2, 4, 5, 4), (4, 3, 3, 3), {"strides": [2, 2], "pads": [1, 1, 1, 1], "output_padding": [1, 0], "group": 2}),
-    "largest": ("MaxPool", (1, 3, 7, 8), None, {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]}),
-    "largest, spread": ("MaxPool", (1, 3, 9, 8), None, {"kernel_shape": [2, 3], "dilations": [2, 1]}),
-    "mean": ("AveragePool", (1, 3, 7, 8), None, {"kernel_shape": [3, 2], "strides": [2, 2], "pads": [1, 0, 1, 1]}),
-    "mean with edges": ("AveragePool", (1, 3, 7), None, {"kernel_shape": [3], "pads": [1, 1], "count_include_pad": 1}),
-}  # fmt: skip
+    "transposed and cut": (
+        "ConvTranspose",
+        (2, 4, 5, 4),
+        (4, 3, 3, 3),
+        {"strides": [2, 2], "pads": [1, 1, 1, 1], "output_padding": [1, 0], "group": 2},
+    ),
+    "largest": (
+        "MaxPool",
+        (1, 3, 7, 8),
+        None,
+        {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]},
+    ),
+    "largest, spread": (
+        "MaxPool",
+        (1, 3, 9, 8),
+        None,
+        {"kernel_shape": [2, 3], "dilations": [2, 1]},
+    ),
+    "mean": (
+        "AveragePool",
+        (1, 3, 7, 8),
+        None,
+        {"kernel_shape": [3, 2], "strides": [2, 2], "pads": [1, 0, 1, 1]},
+    ),
+    "mean with edges": (
+        "AveragePool",
+        (1, 3, 7),
+        None,
+        {"kernel_shape": [3], "pads": [1, 1], "count_include_pad": 1},
+    ),
+}
 
 
 IN_QUICK = {
-    "strided", "groups", "depthwise", "three axes", "any image", "transposed and cut", "largest, spread", "mean", "mean with edges",
-}  # fmt: skip
+    "strided",
+    "groups",
+    "depthwise",
+    "three axes",
+    "any image",
+    "transposed and cut",
+    "largest, spread",
+    "mean",
+    "mean with edges",
+}
 """Those that have most in them."""
 
 
@@ -280,14 +330,18 @@ def test_other_dtypes(dtype: int, native: Native, tmp_path: Path) -> None:
     native.infer_shapes(model)
     graph = project(model).graph
     kernel = build(fused_node(graph, [node.name for node in graph.nodes], "Group"))
-    given = [np.linspace(-2, 2, size).reshape(shape).astype(kernel.kernel.inputs[n].dtype)
-             for n, (size, shape) in enumerate([(40, (5, 8)), (8, (8,))])]  # fmt: skip
+    given = [
+        np.linspace(-2, 2, size).reshape(shape).astype(kernel.kernel.inputs[n].dtype)
+        for n, (size, shape) in enumerate([(40, (5, 8)), (8, (8,))])
+    ]
     a, c = (one.astype(np.float64) for one in given)
     powers = (a + c) / (1 + np.exp(-a))
     powers = np.exp(powers - powers.max(-1, keepdims=True))
     expected = powers / powers.sum(-1, keepdims=True)
     tolerance = {10: 1e-3, 11: 1e-13, 16: 8e-3}[dtype]
-    np.testing.assert_allclose(kernel.kernel(*given).astype(np.float64), expected, rtol=tolerance, atol=tolerance)  # fmt: skip
+    np.testing.assert_allclose(
+        kernel.kernel(*given).astype(np.float64), expected, rtol=tolerance, atol=tolerance
+    )
 
 
 def test_every_value_keeps_its_name_out_of_the_code(native: Native, tmp_path: Path) -> None:

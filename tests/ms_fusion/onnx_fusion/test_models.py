@@ -20,8 +20,22 @@ from tests.cases import FULL, cases
 from tests.ms_fusion.onnx_fusion.corpus import MODELS
 from tests.ms_fusion.onnx_fusion.test_corpus import Shared
 
-TRIED = ("bert_spelled", "gpt_half", "llama_small", "t5_known", "vit_one_head", "resnet_known", "mobilenet_hard",
-         "yolo_small", "unet_biased", "lstm_steps", "gru_one", "random_7", "random_16", "torch_layer")  # fmt: skip
+TRIED = (
+    "bert_spelled",
+    "gpt_half",
+    "llama_small",
+    "t5_known",
+    "vit_one_head",
+    "resnet_known",
+    "mobilenet_hard",
+    "yolo_small",
+    "unet_biased",
+    "lstm_steps",
+    "gru_one",
+    "random_7",
+    "random_16",
+    "torch_layer",
+)
 
 
 def fused(name: str, place: Path) -> Ledger:
@@ -42,7 +56,11 @@ IN_QUICK = {"gru_one", "random_16"}
 """Transformers and convolutional nets are seen by other tests too."""
 
 
-@cases("name", [pytest.param(name, marks=() if name in IN_QUICK else FULL) for name in TRIED], per_item=5)  # fmt: skip
+@cases(
+    "name",
+    [pytest.param(name, marks=() if name in IN_QUICK else FULL) for name in TRIED],
+    per_item=5,
+)
 def test_a_model_is_fused_and_stays_what_it_is(name: str, tmp_path: Path) -> None:
     assert fused(name, tmp_path).kernels
 

@@ -60,10 +60,16 @@ CASES: dict[str, tuple[Callable[[transformers.Net], str], set[str]]] = {
     "gelu by tanh": (lambda n: n.gelu("x", by_tanh=True), {"FastGelu"}),
     "silu": (lambda n: n.silu("x"), {"QuickGelu"}),
     "layer norm": (lambda n: n.layer_norm("x"), {"LayerNormalization"}),
-    "layer norm of a sum": (lambda n: n.layer_norm(n.add("Add", "x", "r")), {"SkipLayerNormalization"}),
+    "layer norm of a sum": (
+        lambda n: n.layer_norm(n.add("Add", "x", "r")),
+        {"SkipLayerNormalization"},
+    ),
     "root mean square": (lambda n: n.rms_norm("x"), {"SimplifiedLayerNormalization"}),
-    "root mean square of a sum": (lambda n: n.rms_norm(n.add("Add", "x", "r")), {"SkipSimplifiedLayerNormalization"}),
-}  # fmt: skip
+    "root mean square of a sum": (
+        lambda n: n.rms_norm(n.add("Add", "x", "r")),
+        {"SkipSimplifiedLayerNormalization"},
+    ),
+}
 
 
 HALF_IN_QUICK = {"gelu", "layer norm of a sum", "root mean square"}
@@ -80,18 +86,24 @@ HALF_IN_QUICK = {"gelu", "layer norm of a sum", "root mean square"}
 )
 def test_what_is_spelled_out_becomes_one_operator(case: str, half: bool, tmp_path: Path) -> None:
     write, wanted = CASES[case]
-    n = transformers.Net(transformers.Sizes(spelled=True, half=half), {"x": ("n", "t", 32), "r": ("n", "t", 32)})  # fmt: skip
+    n = transformers.Net(
+        transformers.Sizes(spelled=True, half=half), {"x": ("n", "t", 32), "r": ("n", "t", 32)}
+    )
     assert set(mapped(n, tmp_path, write(n))) - {"Cast"} == wanted
 
 
 @cases("half, wanted", [(True, ["Cast", "Softmax", "Cast"]), (False, ["Softmax"])])
-def test_a_softmax_in_float16_is_computed_as_one(half: bool, wanted: list[str], tmp_path: Path) -> None:  # fmt: skip
+def test_a_softmax_in_float16_is_computed_as_one(
+    half: bool, wanted: list[str], tmp_path: Path
+) -> None:
     n = transformers.Net(transformers.Sizes(half=half), {"x": ("n", "t", 32)})
     assert mapped(n, tmp_path, n.add("Softmax", "x", axis=1)) == wanted
 
 
 @cases("axes", [(1,), (1, 2)])
-def test_a_norm_over_other_axes_stays(axes: tuple[int, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+def test_a_norm_over_other_axes_stays(
+    axes: tuple[int, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     n = transformers.Net(transformers.Sizes(spelled=True), {"x": (2, 32, 32)})
     monkeypatch.setattr(n, "whole", lambda *_: n.constant(axes, "int64"))
     assert "LayerNormalization" not in mapped(n, tmp_path, n.layer_norm("x"))
@@ -107,7 +119,11 @@ def test_a_sum_that_is_read_again_is_kept(tmp_path: Path) -> None:
 def test_what_is_read_on_the_way_is_not_lost(tmp_path: Path) -> None:
     n = transformers.Net(transformers.Sizes(), {"x": ("n", "t", 32)})
     gate = n.add("Sigmoid", "x")
-    assert mapped(n, tmp_path, n.add("Add", n.add("Mul", "x", gate), gate)) == ["Sigmoid", "Mul", "Add"]  # fmt: skip
+    assert mapped(n, tmp_path, n.add("Add", n.add("Mul", "x", gate), gate)) == [
+        "Sigmoid",
+        "Mul",
+        "Add",
+    ]
 
 
 FAMILIES = ("bert", "gpt", "t5", "vit", "llama")
@@ -119,7 +135,9 @@ FAMILIES_IN_QUICK = {"gpt", "llama"}
     "family",
     [pytest.param(one, marks=() if one in FAMILIES_IN_QUICK else FULL) for one in FAMILIES],
 )
-def test_attention_is_one_operator_of_a_newer_version(family: str, native: Native, tmp_path: Path) -> None:  # fmt: skip
+def test_attention_is_one_operator_of_a_newer_version(
+    family: str, native: Native, tmp_path: Path
+) -> None:
     source, output = MODELS[f"{family}_small"](tmp_path / "model.onnx"), tmp_path / "mapped.onnx"
     before = onnx.load(source)
     ledger = auto_fuse(source, output, target="ort")
@@ -128,7 +146,9 @@ def test_attention_is_one_operator_of_a_newer_version(family: str, native: Nativ
     assert "Softmax" not in operators(output)[:-1]
     assert any("raised from version 18" in note for note in ledger.notes)
     for one in ("input", "output"):
-        assert [value.name for value in getattr(before.graph, one)] == [value.name for value in getattr(after.graph, one)]  # fmt: skip
+        assert [value.name for value in getattr(before.graph, one)] == [
+            value.name for value in getattr(after.graph, one)
+        ]
     # other sizes than any that were tried, all different
     known = {"n": 3, "t": 5}
     random = np.random.default_rng(0)
@@ -140,8 +160,12 @@ def test_attention_is_one_operator_of_a_newer_version(family: str, native: Nativ
     assert all(difference(name, array, found[name]).agrees for name, array in expected.items())
 
 
-def test_a_model_is_not_raised_for_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
-    monkeypatch.setattr(operator_trials, "_measured", lambda paths, *_: {name: 1.0 + (name == "Attention") for name in paths})  # fmt: skip
+def test_a_model_is_not_raised_for_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        operator_trials,
+        "_measured",
+        lambda paths, *_: {name: 1.0 + (name == "Attention") for name in paths},
+    )
     n = transformers.Net(transformers.Sizes(), {"x": ("n", "t", 32)})
     source = n.save(tmp_path / "model.onnx", n.attention("x"))
     ledger = auto_fuse(source, tmp_path / "mapped.onnx", target="ort")
@@ -172,9 +196,18 @@ def inner_attention(n: transformers.Net, masked: Callable[[str], str], kv: int =
     q, k, v = "q", "k", "v"
     if kv < 4:
         size = n.constant((2, kv, 4 // kv, 6, 8), "int64")
-        k, v = (n.add("Reshape", n.add("Expand", n.add("Unsqueeze", x, n.whole(2)), size), n.constant((2, 4, 6, 8), "int64")) for x in (k, v))  # fmt: skip
+        k, v = (
+            n.add(
+                "Reshape",
+                n.add("Expand", n.add("Unsqueeze", x, n.whole(2)), size),
+                n.constant((2, 4, 6, 8), "int64"),
+            )
+            for x in (k, v)
+        )
     scores = n.add("MatMul", q, n.add("Transpose", k, perm=[0, 1, 3, 2]))
-    return str(n.add("MatMul", n.add("Softmax", masked(n.add("Mul", scores, n.number(0.25))), axis=-1), v))  # fmt: skip
+    return str(
+        n.add("MatMul", n.add("Softmax", masked(n.add("Mul", scores, n.number(0.25))), axis=-1), v)
+    )
 
 
 def heads_apart(kv: int = 4, *, half: bool = False) -> transformers.Net:
@@ -183,15 +216,26 @@ def heads_apart(kv: int = 4, *, half: bool = False) -> transformers.Net:
 
 
 @cases("turned", [False, True], sample=7)
-@cases("fill, half, taken", [
-    (-np.inf, False, True), (float(np.finfo(np.float32).min), False, True), (-1e4, False, False), (0.0, False, False),
-    (-np.inf, True, True), (-65504.0, True, False),
-])  # fmt: skip
-def test_a_mask_that_selects_is_added(fill: float, half: bool, taken: bool, turned: bool, tmp_path: Path) -> None:  # fmt: skip
+@cases(
+    "fill, half, taken",
+    [
+        (-np.inf, False, True),
+        (float(np.finfo(np.float32).min), False, True),
+        (-1e4, False, False),
+        (0.0, False, False),
+        (-np.inf, True, True),
+        (-65504.0, True, False),
+    ],
+)
+def test_a_mask_that_selects_is_added(
+    fill: float, half: bool, taken: bool, turned: bool, tmp_path: Path
+) -> None:
     n = heads_apart(half=half)
     keep = n.add("Greater", "mask", n.number(-0.5))
-    order = lambda scores: (n.number(fill), scores) if turned else (scores, n.number(fill))  # noqa: E731  # fmt: skip
-    found = mapped(n, tmp_path, inner_attention(n, lambda scores: n.add("Where", keep, *order(scores))))  # fmt: skip
+    order = lambda scores: (n.number(fill), scores) if turned else (scores, n.number(fill))  # noqa: E731
+    found = mapped(
+        n, tmp_path, inner_attention(n, lambda scores: n.add("Where", keep, *order(scores)))
+    )
     assert ("Attention" in found) == taken
 
 
@@ -207,17 +251,26 @@ def tables(n: transformers.Net, *, same: bool = True, known: bool = False) -> li
     """cos and sin of 6 places, 8 numbers each."""
     if known:
         half = np.random.default_rng(2).standard_normal((6, 4)).astype(n.numpy_type)
-        return [n.constant(np.concatenate([half, half if same else 2 * half], -1)) for _ in range(2)]  # fmt: skip
+        return [
+            n.constant(np.concatenate([half, half if same else 2 * half], -1)) for _ in range(2)
+        ]
     angles = n.add("MatMul", "places", n.weight(1, 4))
     both = n.add("Concat", angles, angles if same else n.add("Neg", angles), axis=-1)
-    return [n.add("Mul", n.add("Unsqueeze", n.add(op, both), n.whole(0)), n.number(1.5)) for op in ("Cos", "Sin")]  # fmt: skip
+    return [
+        n.add("Mul", n.add("Unsqueeze", n.add(op, both), n.whole(0)), n.number(1.5))
+        for op in ("Cos", "Sin")
+    ]
 
 
 @cases("half", [False, True])
 @cases("known", [False, True])
 @cases("same", [True, False], sample=5)
-def test_a_rotary_embedding_takes_half_of_equal_tables(same: bool, known: bool, half: bool, tmp_path: Path) -> None:  # fmt: skip
-    n = transformers.Net(transformers.Sizes(d=32, heads=4, half=half), {"x": (2, 4, 6, 8), "places": (6, 1)})  # fmt: skip
+def test_a_rotary_embedding_takes_half_of_equal_tables(
+    same: bool, known: bool, half: bool, tmp_path: Path
+) -> None:
+    n = transformers.Net(
+        transformers.Sizes(d=32, heads=4, half=half), {"x": (2, 4, 6, 8), "places": (6, 1)}
+    )
     found = mapped(n, tmp_path, n.rotary("x", *tables(n, same=same, known=known)))
     assert ("RotaryEmbedding" in found) == same
 
@@ -251,12 +304,18 @@ def test_models_of_the_corpus_stay_what_they_are(name: str, tmp_path: Path) -> N
 
 
 def test_what_is_slower_is_left_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(operator_trials, "_measured", lambda paths, *_: {name: 2.0 if name else 1.0 for name in paths})  # fmt: skip
+    monkeypatch.setattr(
+        operator_trials,
+        "_measured",
+        lambda paths, *_: {name: 2.0 if name else 1.0 for name in paths},
+    )
     n = transformers.Net(transformers.Sizes(), {"x": ("n", "t", 32)})
     source = n.save(tmp_path / "model.onnx", n.silu("x"))
     ledger = auto_fuse(source, target="ort", dry_run=True)
     assert ledger.kernels == ()
-    assert [one.reason for one in ledger.rejected] == ["QuickGelu takes 2.0 µs, and ONNX Runtime 1.0 µs as it is"]  # fmt: skip
+    assert [one.reason for one in ledger.rejected] == [
+        "QuickGelu takes 2.0 µs, and ONNX Runtime 1.0 µs as it is"
+    ]
 
 
 def test_the_quickest_of_several_is_taken() -> None:
@@ -288,7 +347,9 @@ def test_what_is_wrong_is_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert "Sigmoid differs by" in ledger.rejected[0].reason
 
 
-def test_a_mapping_that_changes_a_result_is_found_and_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+def test_a_mapping_that_changes_a_result_is_found_and_dropped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     whole = mapping.replace
 
     def spoilt(model, sites, nodes, values):
@@ -307,7 +368,9 @@ def test_a_mapping_that_changes_a_result_is_found_and_dropped(tmp_path: Path, mo
 
 def test_levels_and_names_say_what_is_tried(tmp_path: Path) -> None:
     source = transformer_layer(tmp_path / "layer.onnx")
-    names = lambda **told: {one.name for one in auto_fuse(source, target="ort", dry_run=True, **told).kernels}  # noqa: E731  # fmt: skip
+    names = lambda **told: {  # noqa: E731
+        one.name for one in auto_fuse(source, target="ort", dry_run=True, **told).kernels
+    }
     assert names(opt_level=0) == set()
     assert "Attention" not in names(opt_level=2)
     assert names(fusion_rules="SiLU,LinearBias") == {"QuickGelu"}
@@ -320,7 +383,9 @@ def test_levels_and_names_say_what_is_tried(tmp_path: Path) -> None:
         auto_fuse(source, target="ort", dry_run=True, fusion_rules=["all", {"constraint": 0.5}])
 
 
-def test_the_command_says_what_became_what(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
+def test_the_command_says_what_became_what(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     source, output = transformer_layer(tmp_path / "layer.onnx"), tmp_path / "mapped.onnx"
     asked = ["fuse", "--input", str(source), "--target", "ort"]
     assert run([*asked, "--output", str(output), "--report", str(tmp_path / "report.html")]) == 0
@@ -328,7 +393,20 @@ def test_the_command_says_what_became_what(tmp_path: Path, capsys: pytest.Captur
     (mapped,) = (line for line in said if "groups are ONNX Runtime's operators: " in line)
     assert "1 × QuickGelu" in mapped
     assert f"[INFO] Wrote {output}" in said
-    assert run(["fuse", "--input", str(output), "--target", "ort", "--output", str(tmp_path / "again.onnx")]) == 3  # fmt: skip
+    assert (
+        run(
+            [
+                "fuse",
+                "--input",
+                str(output),
+                "--target",
+                "ort",
+                "--output",
+                str(tmp_path / "again.onnx"),
+            ]
+        )
+        == 3
+    )
     assert not (tmp_path / "again.onnx").exists()
     assert run([*asked, "--dry-run", "--device", "ascend910b"]) == 2
     assert "on a CPU" in capsys.readouterr().err

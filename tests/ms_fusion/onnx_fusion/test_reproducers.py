@@ -19,14 +19,23 @@ from tests.ms_fusion.onnx_fusion.models import Builder
 def net(tmp_path: Path) -> Path:
     b = Builder({"x": ("n", 64)})
     x = b.add("Mul", b.add("Add", "x", b.weight(64)), b.add("Sigmoid", "x"))
-    return b.save(tmp_path / "net.onnx", b.add("Softmax", b.add("MatMul", x, b.weight(64, 48)), axis=-1))  # fmt: skip
+    return b.save(
+        tmp_path / "net.onnx", b.add("Softmax", b.add("MatMul", x, b.weight(64, 48)), axis=-1)
+    )
 
 
 def gaps(place: Path) -> dict[str, float]:
     """What a reproducer says: who computed it → how far it is from what it should be."""
     (script,) = place.glob("kernels/reproducers/*/reproduce.py")
-    told = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=60, check=True, cwd=place,
-                          env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])})  # fmt: skip
+    told = subprocess.run(
+        [sys.executable, str(script)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+        cwd=place,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
+    )
     lines = (line.partition(": result 0 differs by ") for line in told.stdout.splitlines())
     return {who: float(gap.partition(",")[0]) for who, _, gap in lines}
 

@@ -29,7 +29,11 @@ def cross(*behind: Node) -> Graph:
         Node("a3", "Add", ("q", "x"), ("s",)),
         *behind,
     )
-    values = {name: Value(name, (4,), "float32") for node in nodes for name in (*node.inputs, *node.outputs)}  # fmt: skip
+    values = {
+        name: Value(name, (4,), "float32")
+        for node in nodes
+        for name in (*node.inputs, *node.outputs)
+    }
     read = {name for node in nodes for name in node.inputs}
     return Graph("cross", nodes, values, ("x",), tuple(name for name in values if name not in read))
 

@@ -22,11 +22,15 @@ ALLOWED = {"cpu": 1e-5, "Ascend910B": 2e-3}
 
 
 def conv(*weight: int, bias: bool = True, **told: Any) -> Callable[[Builder], str]:
-    return lambda b: b.add("Conv", "x", b.weight(*weight), *([b.weight(weight[0])] if bias else []), **told)  # fmt: skip
+    return lambda b: b.add(
+        "Conv", "x", b.weight(*weight), *([b.weight(weight[0])] if bias else []), **told
+    )
 
 
 def turned(*weight: int, **told: Any) -> Callable[[Builder], str]:
-    return lambda b: b.add("ConvTranspose", "x", b.weight(*weight), b.weight(weight[1] * told.get("group", 1)), **told)  # fmt: skip
+    return lambda b: b.add(
+        "ConvTranspose", "x", b.weight(*weight), b.weight(weight[1] * told.get("group", 1)), **told
+    )
 
 
 def pool(kind: str, **told: Any) -> Callable[[Builder], str]:
@@ -37,7 +41,10 @@ IMAGE = (2, 4, 7, 6)
 CASES: dict[str, tuple[tuple[int | str, ...], Callable[[Builder], str]]] = {
     "3 by 3": (IMAGE, conv(5, 4, 3, 3, pads=[1, 1, 1, 1])),
     "1 by 1": (IMAGE, conv(5, 4, 1, 1, bias=False)),
-    "uneven padding, steps, gaps": (IMAGE, conv(3, 4, 3, 2, pads=[2, 0, 1, 1], strides=[2, 3], dilations=[2, 1])),
+    "uneven padding, steps, gaps": (
+        IMAGE,
+        conv(3, 4, 3, 2, pads=[2, 0, 1, 1], strides=[2, 3], dilations=[2, 1]),
+    ),
     "padding that follows": (IMAGE, conv(3, 4, 3, 3, auto_pad="SAME_UPPER", strides=[2, 2])),
     "groups": (IMAGE, conv(6, 2, 3, 3, group=2, pads=[1, 1, 1, 1])),
     "each channel alone": (IMAGE, conv(4, 1, 3, 3, group=4, pads=[1, 1, 1, 1])),
@@ -45,14 +52,26 @@ CASES: dict[str, tuple[tuple[int | str, ...], Callable[[Builder], str]]] = {
     "one axis": ((2, 4, 9), conv(5, 4, 3, pads=[1, 1], strides=[2])),
     "three axes": ((1, 2, 4, 5, 6), conv(3, 2, 2, 3, 2, pads=[0, 1, 1, 1, 1, 0])),
     "turned": (IMAGE, turned(4, 3, 3, 3)),
-    "turned with steps": (IMAGE, turned(4, 3, 3, 2, strides=[2, 3], pads=[1, 0, 1, 1], output_padding=[1, 2])),
-    "turned with groups and gaps": (IMAGE, turned(4, 3, 2, 2, group=2, dilations=[2, 1], strides=[1, 2])),
+    "turned with steps": (
+        IMAGE,
+        turned(4, 3, 3, 2, strides=[2, 3], pads=[1, 0, 1, 1], output_padding=[1, 2]),
+    ),
+    "turned with groups and gaps": (
+        IMAGE,
+        turned(4, 3, 2, 2, group=2, dilations=[2, 1], strides=[1, 2]),
+    ),
     "largest": (IMAGE, pool("MaxPool", kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])),
     "largest, with gaps": (IMAGE, pool("MaxPool", kernel_shape=[2, 2], dilations=[2, 2])),
     "mean": (IMAGE, pool("AveragePool", kernel_shape=[2, 3], strides=[2, 1])),
-    "mean with edges": (IMAGE, pool("AveragePool", kernel_shape=[3, 3], pads=[1, 1, 1, 1], count_include_pad=1)),
-    "mean without edges": (IMAGE, pool("AveragePool", kernel_shape=[3, 3], pads=[1, 1, 1, 1], strides=[2, 2])),
-}  # fmt: skip
+    "mean with edges": (
+        IMAGE,
+        pool("AveragePool", kernel_shape=[3, 3], pads=[1, 1, 1, 1], count_include_pad=1),
+    ),
+    "mean without edges": (
+        IMAGE,
+        pool("AveragePool", kernel_shape=[3, 3], pads=[1, 1, 1, 1], strides=[2, 2]),
+    ),
+}
 
 
 QUICK = {
@@ -66,12 +85,16 @@ QUICK = {
 
 @cases(
     "name, chips",
-    [pytest.param(name, tuple(ALLOWED), marks=FULL) for name in CASES if QUICK.get(name) != tuple(ALLOWED)]
+    [
+        pytest.param(name, tuple(ALLOWED), marks=FULL)
+        for name in CASES
+        if QUICK.get(name) != tuple(ALLOWED)
+    ]
     + list(QUICK.items()),
-)  # fmt: skip
+)
 def test_a_file_computes_what_the_kernel_does(
     name: str, chips: tuple[str, ...], native: Native, tmp_path: Path, full: bool
-) -> None:  # fmt: skip
+) -> None:
     """In `make test` the file is computed as it is defined, word by word: nothing of it is compiled."""
     backend = "cpu" if full else "numpy"
     shape, made = CASES[name]
@@ -85,7 +108,9 @@ def test_a_file_computes_what_the_kernel_does(
     values = [body.values[one] for one in (*body.inputs, *body.outputs)]
     given = descriptions(values, lambda size: {"n": 2}.get(size, size))
     random = np.random.default_rng(3)
-    arrays = [random.standard_normal(one["shape"]).astype(np.float32) for one in given[: len(body.inputs)]]  # type: ignore[arg-type]  # fmt: skip
+    arrays = [
+        random.standard_normal(one["shape"]).astype(np.float32) for one in given[: len(body.inputs)]
+    ]  # type: ignore[arg-type]
     expected = kernel.kernel(*arrays)
     for chip in chips:
         most = ALLOWED[chip]

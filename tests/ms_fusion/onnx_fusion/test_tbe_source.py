@@ -35,7 +35,9 @@ def several(found: Any) -> tuple[Any, ...]:
 
 
 def manifest(place: Path) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads((place / "kernels" / "manifest.json").read_text())["kernels"]  # fmt: skip
+    found: list[dict[str, Any]] = json.loads((place / "kernels" / "manifest.json").read_text())[
+        "kernels"
+    ]
     return found
 
 
@@ -55,8 +57,12 @@ def group_of(b: Builder, native: Native, path: Path, *outputs: str) -> GroupKern
     ],
 )
 def test_files_of_a_layer_compute_what_its_kernels_do(
-    dtype: str, allowed: dict[str, float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full: bool
-) -> None:  # fmt: skip
+    dtype: str,
+    allowed: dict[str, float],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    full: bool,
+) -> None:
     """In `make test` a file is computed as it is defined, word by word: nothing of it is compiled."""
     backend = "cpu" if full else "numpy"
     # those kernels agree with ONNX Runtime, else they would not be there
@@ -82,11 +88,17 @@ def test_files_of_a_layer_compute_what_its_kernels_do(
         values = [body.values[name] for name in (*body.inputs, *body.outputs)]
         given = descriptions(values, lambda size: SIZES.get(size, size))
         random = np.random.default_rng(0)
-        arrays = [random.standard_normal(one["shape"]).astype(one["dtype"]) if str(one["dtype"]).startswith("float")
-                  else np.array([2, 5, 32]) for one in given[: len(body.inputs)]]  # fmt: skip
+        arrays = [
+            random.standard_normal(one["shape"]).astype(one["dtype"])
+            if str(one["dtype"]).startswith("float")
+            else np.array([2, 5, 32])
+            for one in given[: len(body.inputs)]
+        ]
         expected = kernel.kernel(*arrays)
         for chip, most in allowed.items():
-            built = load_operator(tmp_path / "kernels" / entry["tbe"]["file"]).build(*given, soc=chip)  # fmt: skip
+            built = load_operator(tmp_path / "kernels" / entry["tbe"]["file"]).build(
+                *given, soc=chip
+            )
             for one, other in zip(
                 several(built(*arrays, backend=backend)), several(expected), strict=True
             ):
@@ -95,11 +107,16 @@ def test_files_of_a_layer_compute_what_its_kernels_do(
 
 def test_lines_name_the_operators_that_they_come_from(native: Native, tmp_path: Path) -> None:
     b = Builder({"x": (2, 3)})
-    source = tbe_source(group_of(b, native, tmp_path / "one.onnx", b.add("Mul", "x", b.add("Sigmoid", "x"))))  # fmt: skip
+    source = tbe_source(
+        group_of(b, native, tmp_path / "one.onnx", b.add("Mul", "x", b.add("Sigmoid", "x")))
+    )
     lines = source.text.splitlines()
     assert "    # Sigmoid 'Sigmoid_0' -> 'v0'" in lines
     assert [one.node.name for one in source.lines] == ["Sigmoid_0"] * 4 + ["Mul_1"]
-    assert [lines[one.line - 1] for one in source.lines][-2:] == ["    v0 = dsl.vrec(v0_3)", "    v1 = dsl.vmul(x, v0)"]  # fmt: skip
+    assert [lines[one.line - 1] for one in source.lines][-2:] == [
+        "    v0 = dsl.vrec(v0_3)",
+        "    v1 = dsl.vmul(x, v0)",
+    ]
 
 
 @cases(
@@ -115,7 +132,13 @@ def test_names_of_the_model_are_no_code(hostile: str, native: Native, tmp_path: 
     source = tbe_source(kernel)
     assert source.text.isascii()
     assert all(len(line) < 300 for line in source.text.splitlines())
-    assert [type(one).__name__ for one in ast.parse(source.text).body] == ["Expr", "ImportFrom", "ImportFrom", "FunctionDef", "FunctionDef"]  # fmt: skip
+    assert [type(one).__name__ for one in ast.parse(source.text).body] == [
+        "Expr",
+        "ImportFrom",
+        "ImportFrom",
+        "FunctionDef",
+        "FunctionDef",
+    ]
     file = tmp_path / "one.py"
     file.write_text(source.text)
     body = kernel.node.body
@@ -147,7 +170,9 @@ def test_debugging_maps_lines_of_both_codes_to_nodes(tmp_path: Path) -> None:
     for kind, file in (("c", entry["c"]), ("tbe", entry["tbe"]["file"])):
         assert set(lines[kind].values()) == {b.nodes[0].name, "Mul_1", "Softmax_2"}
         text = (place / file).read_text().splitlines()
-        assert all("=" in text[int(line) - 1] or "store" in text[int(line) - 1] for line in lines[kind])  # fmt: skip
+        assert all(
+            "=" in text[int(line) - 1] or "store" in text[int(line) - 1] for line in lines[kind]
+        )
     code = (place / entry["c"]).read_text()
     assert "/* Sigmoid '* / system(" in code
     plain = re.sub(r" /\* (Sigmoid|Mul|Softmax) .*? \*/$", "", code, flags=re.M)

@@ -16,12 +16,12 @@ from ms_fusion.onnx_fusion import tensor_files
 from ms_fusion.onnx_fusion.native import Native
 
 TENSORS = {
-    "a / \"name\"": np.arange(6, dtype=np.float32).reshape(2, 3),
+    'a / "name"': np.arange(6, dtype=np.float32).reshape(2, 3),
     "number": np.array(3, np.int64),
     "nothing": np.zeros((0, 4), np.float16),
     "turned": np.arange(6).reshape(2, 3).T,
     "true": np.array([True, False]),
-}  # fmt: skip
+}
 
 
 def test_what_was_written_is_read_and_lasts(tmp_path: Path) -> None:

@@ -52,8 +52,10 @@ def test_the_element_nearest_to_its_limit_decides(
 
 
 @cases("piece", PIECES)
-@cases("array", [np.zeros(0, np.float32), np.full(4, np.nan, np.float32), np.float32(2.0)])  # fmt: skip
-def test_nothing_finite_agrees_with_itself(piece: str, array: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+@cases("array", [np.zeros(0, np.float32), np.full(4, np.nan, np.float32), np.float32(2.0)])
+def test_nothing_finite_agrees_with_itself(
+    piece: str, array: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(verification, "PIECE", PIECES[piece])
     assert difference("y", np.asarray(array), np.asarray(array)).agrees
 
@@ -73,4 +75,6 @@ def test_a_group_of_gigabytes_is_not_tried(tmp_path: Path) -> None:
     source = b.save(tmp_path / "model.onnx", b.add("Sigmoid", b.add("Tanh", "x")))
     ledger = auto_fuse(source, tmp_path / "fused.onnx")
     assert not ledger.kernels
-    assert any("too large to be tried; expected at most 1024 MiB" in one.reason for one in ledger.rejected), ledger.rejected  # fmt: skip
+    assert any(
+        "too large to be tried; expected at most 1024 MiB" in one.reason for one in ledger.rejected
+    ), ledger.rejected

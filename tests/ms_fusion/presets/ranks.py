@@ -21,9 +21,17 @@ def launch(program: Path, place: Path, count: int, *arguments: str) -> list[str]
     if msrun is None:
         pytest.skip("MindSpore's msrun is not there")
     return [
-        msrun, f"--worker_num={count}", f"--local_worker_num={count}", "--master_addr=127.0.0.1",
-        f"--master_port={_free_port()}", "--join=True", f"--log_dir={place / 'log'}", str(program), str(place), *arguments,
-    ]  # fmt: skip
+        msrun,
+        f"--worker_num={count}",
+        f"--local_worker_num={count}",
+        "--master_addr=127.0.0.1",
+        f"--master_port={_free_port()}",
+        "--join=True",
+        f"--log_dir={place / 'log'}",
+        str(program),
+        str(place),
+        *arguments,
+    ]
 
 
 def _free_port() -> int:

@@ -19,9 +19,16 @@ from tests.ms_fusion.presets.mindspore_child import PROGRAMS, run, some
 
 OPTIMIZERS = ("SGD", "Momentum", "Adam")
 NETS = (
-    "bfloat16", "complex128", "complex and real", "string", "sparse", "quantised", "open rank", "sizes by content",
+    "bfloat16",
+    "complex128",
+    "complex and real",
+    "string",
+    "sparse",
+    "quantised",
+    "open rank",
+    "sizes by content",
     "several results",
-)  # fmt: skip
+)
 OTHERS = ("complex128", "string", "sparse", "quantised", "open rank", "sizes by content")
 """What `make test-all` runs besides; the optimizers too."""
 
@@ -31,7 +38,10 @@ def seen(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Any]:
     place = tmp_path_factory.mktemp("again") / "work"
-    names = [json.dumps(some(request, every, *full)) for every, full in ((OPTIMIZERS, OPTIMIZERS), (NETS, OTHERS))]  # fmt: skip
+    names = [
+        json.dumps(some(request, every, *full))
+        for every, full in ((OPTIMIZERS, OPTIMIZERS), (NETS, OTHERS))
+    ]
     return run(PROGRAMS / "unfusable_nets.py", place, *names).result
 
 
@@ -65,7 +75,9 @@ def test_operators_with_several_results_are_kept_out_and_told(
     right, said, _, kernels, edges = seen["nets"]["several results"]
     assert right and said == [] and kernels >= 4
     for operator in ("Split", "MaxPool3DWithArgmax"):
-        said = [detail for producer, consumer, detail in edges if operator in f"{producer} {consumer}"]  # fmt: skip
+        said = [
+            detail for producer, consumer, detail in edges if operator in f"{producer} {consumer}"
+        ]
         assert any("it has several results" in detail for detail in said), (operator, said)
 
 
@@ -114,7 +126,9 @@ def _tried(messages: list[str], place: Path, flags: str = FLAGS) -> list[str]:
 
 
 def test_operators_are_taken_out_one_by_one_and_at_last_all(tmp_path: Path) -> None:
-    first, second, third, last = _tried([FAILS.format("Mul"), FAILS.format("Add"), FAILS.format("Add")], tmp_path)  # fmt: skip
+    first, second, third, last = _tried(
+        [FAILS.format("Mul"), FAILS.format("Add"), FAILS.format("Add")], tmp_path
+    )
     assert first == FLAGS
     assert "=ReduceAll,Mul " in f"{second.partition('--disable_cluster_ops')[2]} "
     assert "ReduceAll,Mul,Add" in third and "--opt_level=0" in last
@@ -143,8 +157,12 @@ def test_what_another_rank_was_refused_concerns_nobody_else(tmp_path: Path) -> N
 
 @cases(
     "message, flags",
-    [("shapes differ, seen in infer.cc", FLAGS), (FAILS.format("Mul"), "--opt_level=2"), (FAILS.format("Mul"), "")],
-)  # fmt: skip
+    [
+        ("shapes differ, seen in infer.cc", FLAGS),
+        (FAILS.format("Mul"), "--opt_level=2"),
+        (FAILS.format("Mul"), ""),
+    ],
+)
 def test_what_is_not_ours_to_mend_is_raised(message: str, flags: str, tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match=message[:4]):
         _tried([message], tmp_path, flags)

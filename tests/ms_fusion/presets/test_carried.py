@@ -26,7 +26,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 @FULL
 @pytest.mark.mindspore
 @cases("name", ["gated", "patched"])
-def test_it_trains_as_without_fusion_with_the_same_kernels(seen: dict[str, Any], name: str) -> None:  # fmt: skip
+def test_it_trains_as_without_fusion_with_the_same_kernels(seen: dict[str, Any], name: str) -> None:
     losses, calls = seen["losses"][f"{name} auto"]
     wanted, wanted_calls = seen["losses"][f"{name} off"]
     np.testing.assert_allclose(losses, wanted, rtol=2e-5)
@@ -39,7 +39,11 @@ def test_it_trains_as_without_fusion_with_the_same_kernels(seen: dict[str, Any],
 def test_the_ledger_says_who_fused_what(seen: dict[str, Any]) -> None:
     operators = ["Tanh", "Add", "Sigmoid", "Mul"]
     for where in ("training", "apart"):
-        found = {by: (name, made_of) for name, by, made_of in seen[where]["carried"] if not name.endswith("_grad")}  # fmt: skip
+        found = {
+            by: (name, made_of)
+            for name, by, made_of in seen[where]["carried"]
+            if not name.endswith("_grad")
+        }
         assert found["custom_ops"] == ("LayerNorm", [])
         name, made_of = found["auto_fuse"]
         assert sorted(made_of) == sorted(operators)

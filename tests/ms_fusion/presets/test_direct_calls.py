@@ -93,8 +93,15 @@ def test_what_shares_a_result_stays_what_it_is(found: Any, share: str) -> None:
 
 @cases(
     "argument, straight",
-    [("transposed", False), ("rows", True), ("parameter", False), ("numpy", True), ("shape", False), ("pending", True)],
-)  # fmt: skip
+    [
+        ("transposed", False),
+        ("rows", True),
+        ("parameter", False),
+        ("numpy", True),
+        ("shape", False),
+        ("pending", True),
+    ],
+)
 def test_every_argument_is_read_where_it_lies(found: Any, argument: str, straight: bool) -> None:
     was, error = found["arguments"][argument]
     assert was == straight
@@ -139,10 +146,23 @@ def test_one_tensor_may_be_two_arguments(found: Any) -> None:
 
 @cases(
     "around, straight",
-    [("as usual", True), ("own call", True), *((name, False) for name in "mode jit training cache".split()), ("own compile", False), ("too many", True), ("name", True),
-     ("construct", False), ("no cache", False), ("own phase", False), ("compile_and_run", True),
-     *((f"other {name}", False) for name in "compile_and_run _check_construct_args _self_check _predict".split())],
-)  # fmt: skip
+    [
+        ("as usual", True),
+        ("own call", True),
+        *((name, False) for name in "mode jit training cache".split()),
+        ("own compile", False),
+        ("too many", True),
+        ("name", True),
+        ("construct", False),
+        ("no cache", False),
+        ("own phase", False),
+        ("compile_and_run", True),
+        *(
+            (f"other {name}", False)
+            for name in "compile_and_run _check_construct_args _self_check _predict".split()
+        ),
+    ],
+)
 def test_a_call_is_made_as_mindspore_would_make_it_now(
     found: Any, around: str, straight: bool
 ) -> None:

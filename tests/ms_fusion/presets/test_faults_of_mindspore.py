@@ -30,7 +30,9 @@ def told(call: str) -> bool:
 @pytest.mark.mindspore
 def test_the_gradient_of_selu(found: Any, way: str) -> None:
     def selu(x: Any) -> Any:
-        return 1.0507009873554805 * np.where(x > 0, x, 1.6732632423543772 * np.expm1(np.minimum(x, 0)))  # fmt: skip
+        return 1.0507009873554805 * np.where(
+            x > 0, x, 1.6732632423543772 * np.expm1(np.minimum(x, 0))
+        )
 
     x, step = np.float64([-2.5625, -0.5, 0.3125, 1.4375]), 1e-6
     slope = 2 * (selu(x + step) - selu(x - step)) / (2 * step)

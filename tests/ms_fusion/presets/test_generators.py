@@ -27,8 +27,15 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 @pytest.mark.mindspore
 @cases(
     "case, generator",
-    [("default", "ms_fusion"), ("unfused", "ms_fusion"), ("named", "mindspore"), ("by flags", "mindspore"), ("precise", "mindspore"), ("off", "")],
-)  # fmt: skip
+    [
+        ("default", "ms_fusion"),
+        ("unfused", "ms_fusion"),
+        ("named", "mindspore"),
+        ("by flags", "mindspore"),
+        ("precise", "mindspore"),
+        ("off", ""),
+    ],
+)
 def test_ours_builds_on_cpu_unless_another_is_named(
     seen: dict[str, Any], case: str, generator: str
 ) -> None:
@@ -147,7 +154,7 @@ def test_the_trial_is_said_on_a_terminal_once(
     assert generator_proof.known("2.10.0") == "it is another"
 
 
-@cases("device, preset", [("GPU", "auto"), ("Ascend", "auto"), ("CPU", "precise")])  # fmt: skip
+@cases("device, preset", [("GPU", "auto"), ("Ascend", "auto"), ("CPU", "precise")])
 def test_elsewhere_nothing_is_tried(
     device: str, preset: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -44,6 +44,8 @@ def test_they_are_in_the_groups(request: pytest.FixtureRequest, seen: dict[str, 
 
 @pytest.mark.mindspore
 @cases("name", rows([*EXPECTED], *SLOW))
-def test_results_and_gradients_are_those_of_the_unfused_net(seen: dict[str, Any], name: str) -> None:  # fmt: skip
+def test_results_and_gradients_are_those_of_the_unfused_net(
+    seen: dict[str, Any], name: str
+) -> None:
     for fused, unfused in zip(seen[f"{name} True"], seen[f"{name} False"], strict=True):
         np.testing.assert_allclose(fused, unfused, rtol=2e-4, atol=1e-4)

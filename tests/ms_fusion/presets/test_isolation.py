@@ -34,12 +34,20 @@ def losing(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     package = place / "extra" / "ziglang"
     package.mkdir(parents=True)
     (package / "__init__.py").touch()
-    (package / "__main__.py").write_text(f"import os, sys\nos.environ['PATH'] = {os.environ['PATH']!r}\nos.execv({real!r}, [{real!r}, *sys.argv[2:]])\n")  # fmt: skip
+    (package / "__main__.py").write_text(
+        f"import os, sys\nos.environ['PATH'] = {os.environ['PATH']!r}\nos.execv({real!r}, [{real!r}, *sys.argv[2:]])\n"
+    )
     told = place / "extra" / "ziglang-0.1.dist-info"
     told.mkdir()
     (told / "METADATA").write_text("Metadata-Version: 2.1\nName: ziglang\nVersion: 0.1\n")
     variables = _without_compiler(place) | {"PYTHONPATH": f"{place / 'extra'}{os.pathsep}{ROOT}"}
-    return run(PROGRAMS / "losing_compiler.py", place / "work", str(package), environment=variables, fresh=True).result  # fmt: skip
+    return run(
+        PROGRAMS / "losing_compiler.py",
+        place / "work",
+        str(package),
+        environment=variables,
+        fresh=True,
+    ).result
 
 
 @FULL
@@ -69,7 +77,12 @@ def test_a_full_disk_is_said_once(losing: dict[str, Any]) -> None:
 
 @pytest.mark.mindspore
 def test_without_any_compiler_mindspores_own_generator_stays(tmp_path: Path) -> None:
-    found = run(PROGRAMS / "losing_compiler.py", tmp_path / "work", environment=_without_compiler(tmp_path), fresh=True).result  # fmt: skip
+    found = run(
+        PROGRAMS / "losing_compiler.py",
+        tmp_path / "work",
+        environment=_without_compiler(tmp_path),
+        fresh=True,
+    ).result
     generator, (told,) = found["enabled"]
     assert generator == "mindspore"
     assert "since ours cannot be used: there is no C compiler" in told and "ziglang" in told
@@ -88,7 +101,14 @@ def test_a_rank_that_is_killed_leaves_no_damage(tmp_path: Path) -> None:
     program = PROGRAMS / "killed_rank.py"
     command, environment = launch(program, tmp_path, 2, "dies"), variables(tmp_path, SLOW)
     with (tmp_path / "output").open("w") as output:
-        ranks = subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=output, stderr=output, start_new_session=True)  # fmt: skip
+        ranks = subprocess.Popen(
+            command,
+            cwd=tmp_path,
+            env=environment,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
     try:
         assert _waited_for(tmp_path / "killed"), (tmp_path / "output").read_text()
         assert _waited_for(tmp_path / "result.json"), (
@@ -100,7 +120,14 @@ def test_a_rank_that_is_killed_leaves_no_damage(tmp_path: Path) -> None:
         os.killpg(ranks.pid, signal.SIGKILL)
         ranks.wait()
     (tmp_path / "result.json").unlink()
-    subprocess.run([sys.executable, str(program), str(tmp_path)], cwd=tmp_path, env=environment, capture_output=True, timeout=100, check=True)  # fmt: skip
+    subprocess.run(
+        [sys.executable, str(program), str(tmp_path)],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        timeout=100,
+        check=True,
+    )
     assert len(_check(tmp_path)) == 1, "what the ranks left is gone"
 
 

@@ -29,7 +29,9 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def test_what_lies_above_is_not_imported(package: Path) -> None:
     (package / "inner" / "part.py").write_text("from big_package.other import NUMBER\n")
     assert import_alone("big_package.inner.part").NUMBER == 7
-    assert not any(hasattr(sys.modules[name], "IMPORTED") for name in ("big_package", "big_package.inner"))  # fmt: skip
+    assert not any(
+        hasattr(sys.modules[name], "IMPORTED") for name in ("big_package", "big_package.inner")
+    )
 
 
 def test_where_the_package_lies_is_known(package: Path) -> None:

@@ -35,8 +35,18 @@ class Seen:
 def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
     place = tmp_path_factory.mktemp("ranks")
     command, environment = launch(PROGRAMS / "ranks.py", place, RANKS), variables(place, COMPILER)
-    done = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, timeout=280, check=False)  # fmt: skip
-    logs = "".join(file.read_text(errors="replace")[-2000:] for file in (place / "log").glob("worker_*.log"))  # fmt: skip
+    done = subprocess.run(
+        command,
+        cwd=place,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+    logs = "".join(
+        file.read_text(errors="replace")[-2000:] for file in (place / "log").glob("worker_*.log")
+    )
     assert done.returncode == 0, logs
     results = [json.loads((place / f"{rank}.json").read_text()) for rank in range(RANKS)]
     return Seen(results, (place / "compiled").read_text().splitlines())

@@ -52,9 +52,22 @@ STRAIGHT = {
 """Which calls of each scene go straight to their graph."""
 SCENES = (*STRAIGHT, "called_inside", "wrong")
 QUICK = (
-    "same", "shapes", "arguments_change_places", "training", "scalars", "nothing_given", "not_there_yet", "copies",
-    "compiled_between", "forgotten", "declared", "compile_replaced", "without_arguments", "only_compiles", "wrong",
-)  # fmt: skip
+    "same",
+    "shapes",
+    "arguments_change_places",
+    "training",
+    "scalars",
+    "nothing_given",
+    "not_there_yet",
+    "copies",
+    "compiled_between",
+    "forgotten",
+    "declared",
+    "compile_replaced",
+    "without_arguments",
+    "only_compiles",
+    "wrong",
+)
 SLOW = tuple(scene for scene in SCENES if scene not in QUICK)
 """Scenes that `make test-all` plays besides: their like is among the others."""
 

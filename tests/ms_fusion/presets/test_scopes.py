@@ -68,7 +68,9 @@ def test_environment_flags_stand_above_a_patched_cell(scopes: dict[str, Any]) ->
 
 @pytest.fixture(scope="module")
 def training(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    return run(PROGRAMS / "pynative_training.py", tmp_path_factory.mktemp("training") / "work").result  # fmt: skip
+    return run(
+        PROGRAMS / "pynative_training.py", tmp_path_factory.mktemp("training") / "work"
+    ).result
 
 
 @FULL

@@ -170,7 +170,7 @@ def precise(full: bool, tmp_path_factory: pytest.TempPathFactory) -> Any:
 @pytest.mark.mindspore
 @pytest.mark.timeout(900)
 @cases("dtype", ["float32", pytest.param("float16", marks=FULL)], per_item=1)
-def test_precise_is_bit_equal_for_each_pair(full: bool, precise: Any, dtype: str) -> None:  # fmt: skip
+def test_precise_is_bit_equal_for_each_pair(full: bool, precise: Any, dtype: str) -> None:
     found = precise(dtype)
     assert found["pairs"] >= (80 if full else 12)
     assert found["different"] == []

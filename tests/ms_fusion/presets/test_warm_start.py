@@ -31,7 +31,7 @@ def test_both_are_right_and_the_same(seen: list[dict[str, Any]]) -> None:
 
 
 @pytest.mark.mindspore
-def test_the_ledger_is_told_that_it_came_from_the_cache(seen: list[dict[str, Any]]) -> None:  # fmt: skip
+def test_the_ledger_is_told_that_it_came_from_the_cache(seen: list[dict[str, Any]]) -> None:
     cold, warm = seen
     assert cold["steps"] == warm["steps"]
     assert cold["cached"] and not all(cold["cached"])
@@ -51,6 +51,11 @@ def test_enabling_loads_nothing_that_compiling_or_messages_need(seen: list[dict[
 
 
 @pytest.mark.mindspore
-def test_the_compile_server_knows_onednn_as_the_user_does(seen: list[dict[str, Any]]) -> None:  # fmt: skip
-    called = {operator for _, by, *operators in seen[0]["steps"] for operator in operators if by == "onednn"}  # fmt: skip
+def test_the_compile_server_knows_onednn_as_the_user_does(seen: list[dict[str, Any]]) -> None:
+    called = {
+        operator
+        for _, by, *operators in seen[0]["steps"]
+        for operator in operators
+        if by == "onednn"
+    }
     assert {"MatMul", "Conv2D", "MaxPoolGrad"} <= called

@@ -16,10 +16,21 @@ from typing import Any
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync", "--disable-extensions", "--disable-dev-shm-usage", "--hide-scrollbars",
-    "--mute-audio", "--password-store=basic", "--remote-debugging-pipe",
-)  # fmt: skip
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-extensions",
+    "--disable-dev-shm-usage",
+    "--hide-scrollbars",
+    "--mute-audio",
+    "--password-store=basic",
+    "--remote-debugging-pipe",
+)
 PATIENCE_S = 60.0
 
 # Chromium reads commands from file 3 and answers on file 4; first both out of the way of each other.
@@ -41,10 +52,22 @@ class Browser:
         to_browser, self._write = os.pipe()
         self._read, from_browser = os.pipe()
         self._process = subprocess.Popen(
-            [sys.executable, "-c", LAUNCH, str(to_browser), str(from_browser), program, *FLAGS,
-             f"--user-data-dir={profile}", "about:blank"],
-            pass_fds=(to_browser, from_browser), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+            [
+                sys.executable,
+                "-c",
+                LAUNCH,
+                str(to_browser),
+                str(from_browser),
+                program,
+                *FLAGS,
+                f"--user-data-dir={profile}",
+                "about:blank",
+            ],
+            pass_fds=(to_browser, from_browser),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         os.close(to_browser)
         os.close(from_browser)
         self._buffer = b""

@@ -253,8 +253,11 @@ def _unfused(graph: Graph, groups: list[list[str]], *, full: bool) -> tuple[Unfu
         ]
         suggestion = None
         if full and code != "not-clusterable":
-            suggestion = Suggestion("flag", "hand whole clusters to the kernel generator of ms_fusion",
-                                    "--disable_pass=split.graph_kernel_splitter")  # fmt: skip
+            suggestion = Suggestion(
+                "flag",
+                "hand whole clusters to the kernel generator of ms_fusion",
+                "--disable_pass=split.graph_kernel_splitter",
+            )
         elif full and consumer.op == "Sigmoid":
             suggestion = Suggestion("code", "write the activation as x * sigmoid(x)")
         edges.append(
@@ -275,9 +278,17 @@ def _unfused(graph: Graph, groups: list[list[str]], *, full: bool) -> tuple[Unfu
     if full and graph.nodes:
         last = graph.nodes[-1]
         edges.append(
-            UnfusedEdge(last.name, "", last.op, "", graph.values[last.outputs[0]], "control-flow",
-                        "the value leaves the sub-graph", 1024)
-        )  # fmt: skip
+            UnfusedEdge(
+                last.name,
+                "",
+                last.op,
+                "",
+                graph.values[last.outputs[0]],
+                "control-flow",
+                "the value leaves the sub-graph",
+                1024,
+            )
+        )
     return tuple(edges)
 
 
@@ -334,8 +345,12 @@ def transformer_ledger(
     saved = sum((kernel.work_unfused.bytes - kernel.work.bytes for kernel in kernels), 0)
     apart = _work(builder.nodes, graph)
     fused_nodes = sum(len(kernel.nodes) for kernel in kernels)
-    together = Work(apart.flops, apart.bytes_read - saved, apart.bytes_written,
-                    apart.launches - fused_nodes + len(kernels))  # fmt: skip
+    together = Work(
+        apart.flops,
+        apart.bytes_read - saved,
+        apart.bytes_written,
+        apart.launches - fused_nodes + len(kernels),
+    )
     after = _after(graph, kernels)
     ledger = Ledger(
         "Transformer",
@@ -352,9 +367,13 @@ def transformer_ledger(
         ledger,
         single_operator_kernels=(single,),
         carried=(
-            CarriedKernel("AddReLU", "Default/Custom-op0", "custom_ops", (), (), slow.sources, 12, 3.14),
+            CarriedKernel(
+                "AddReLU", "Default/Custom-op0", "custom_ops", (), (), slow.sources, 12, 3.14
+            ),
             CarriedKernel("myadd", "Default/Custom-op1", "user", (), ()),
-            CarriedKernel("_gate", "Default/Custom-op2", "auto_fuse", (), (), operators=("Sigmoid", "Mul")),
+            CarriedKernel(
+                "_gate", "Default/Custom-op2", "auto_fuse", (), (), operators=("Sigmoid", "Mul")
+            ),
         ),
         hot_spots=(
             HotSpot(
@@ -366,8 +385,14 @@ def transformer_ledger(
                 "",
                 builder.nodes[4].sources[-1],
             ),
-            HotSpot(slow.name, slow.op, 9_120.0, 0.0998, "runs at the speed of a reference implementation",
-                    "set ONEDNN_MAX_CPU_ISA=AVX2 before MindSpore starts"),
+            HotSpot(
+                slow.name,
+                slow.op,
+                9_120.0,
+                0.0998,
+                "runs at the speed of a reference implementation",
+                "set ONEDNN_MAX_CPU_ISA=AVX2 before MindSpore starts",
+            ),
         ),
         environment={
             "device": "CPU",
@@ -386,7 +411,7 @@ def transformer_ledger(
         ),
         output_max_ulp=3.0,
         output_max_abs=4.8e-7,
-    )  # fmt: skip
+    )
 
 
 def minimal_ledger() -> Ledger:

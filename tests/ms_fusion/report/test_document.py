@@ -30,9 +30,14 @@ def without_nan(ledger: Ledger) -> Ledger:
 
 @cases(
     "ledger",
-    [without_nan(transformer_ledger(60)), transformer_ledger(60, full=False), minimal_ledger(), without_nan(split_ledger())],
+    [
+        without_nan(transformer_ledger(60)),
+        transformer_ledger(60, full=False),
+        minimal_ledger(),
+        without_nan(split_ledger()),
+    ],
     ids=["full", "bare", "minimal", "split"],
-)  # fmt: skip
+)
 def test_round_trip(ledger: Ledger) -> None:
     again = Ledger.from_json(ledger.to_json())
     assert again == ledger
@@ -50,11 +55,22 @@ def test_special_numbers_survive() -> None:
 
 
 anything = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(st.characters(exclude_categories=("Cs",))),
-    lambda inner: st.lists(inner, max_size=3).map(tuple)
-    | st.dictionaries(st.text(st.characters(exclude_categories=("Cs",)), max_size=4) | st.sampled_from(["$float", "$", "$$x"]), inner, max_size=3),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False)
+    | st.text(st.characters(exclude_categories=("Cs",))),
+    lambda inner: (
+        st.lists(inner, max_size=3).map(tuple)
+        | st.dictionaries(
+            st.text(st.characters(exclude_categories=("Cs",)), max_size=4)
+            | st.sampled_from(["$float", "$", "$$x"]),
+            inner,
+            max_size=3,
+        )
+    ),
     max_leaves=8,
-)  # fmt: skip
+)
 
 
 @given(anything, st.text(st.characters(exclude_categories=("Cs",))))
@@ -100,16 +116,31 @@ GOOD = transformer_ledger(30).to_json()
         ("[]", "Expected `object`, got `array`", 1, 1),
         ("{}", "missing required field `schema_version`", 1, 1),
         ('{"schema_version": 2, "ledger": {}}', "Invalid enum value 2", 1, 20),
-        ('{\n  "schema_version": 1,\n  "ledger": {"title": 3}\n}', "Expected `str`, got `int` at $.ledger.title", 3, 23),
-        (GOOD.replace('"operators"', '"operatorz"', 1), "unknown field `operatorz` at $.ledger.kernels[0]", 1, None),
-        (GOOD.replace('"launches":12', '"launches":"12"', 1), "Expected `int | null`, got `str`", 1, None),
+        (
+            '{\n  "schema_version": 1,\n  "ledger": {"title": 3}\n}',
+            "Expected `str`, got `int` at $.ledger.title",
+            3,
+            23,
+        ),
+        (
+            GOOD.replace('"operators"', '"operatorz"', 1),
+            "unknown field `operatorz` at $.ledger.kernels[0]",
+            1,
+            None,
+        ),
+        (
+            GOOD.replace('"launches":12', '"launches":"12"', 1),
+            "Expected `int | null`, got `str`",
+            1,
+            None,
+        ),
         (GOOD.replace('"fused_max_ulp":"inf"', '"fused_max_ulp":"many"', 1), "many", 1, None),
         ('{"schema_version": 1,\n "ledger": nonsense}', "malformed", 2, 12),
         ("[" * 200_000, "", 1, 1),
         ('{"schema_version":1,"ledger":{"environment":{"a":' + "[" * 200_000, "", 1, None),
         ("\x00", "malformed", 1, 1),
     ],
-)  # fmt: skip
+)
 def test_damage_is_named(text: str, says: str, line: int, column: int | None) -> None:
     with pytest.raises(ParseError) as caught:
         Ledger.from_json(text, file="a.json")

@@ -44,29 +44,65 @@ def poisoned(text: str) -> Ledger:
     graph = ledger.before.graph
     value = Value(text, (text, -1), text, "input", text, text)
     nodes = tuple(
-        replace(node, op=text, name=f"{text}{number}", inputs=(text,), attrs=((text, text),), sources=(Source(text, 1, text),),
-                expand_from=text, subgraph=text)
+        replace(
+            node,
+            op=text,
+            name=f"{text}{number}",
+            inputs=(text,),
+            attrs=((text, text),),
+            sources=(Source(text, 1, text),),
+            expand_from=text,
+            subgraph=text,
+        )
         for number, node in enumerate(graph.nodes)
-    )  # fmt: skip
+    )
     poison = Graph(text, nodes, {**graph.values, text: value}, (text,), graph.outputs)
     kernel = replace(
-        ledger.kernels[0], name=text, full_name=text, operators=(text, text), nodes=(f"{text}0", f"{text}1"), body=(text,),
-        inputs=(value,), outputs=(value,), sources=(Source(text, 3, text),), bound=text, generator=text, subgraph=text,
+        ledger.kernels[0],
+        name=text,
+        full_name=text,
+        operators=(text, text),
+        nodes=(f"{text}0", f"{text}1"),
+        body=(text,),
+        inputs=(value,),
+        outputs=(value,),
+        sources=(Source(text, 3, text),),
+        bound=text,
+        generator=text,
+        subgraph=text,
         build=Build((BuildStep(text, (text,)), BuildStep("onednn", (text,))), why=text),
-        accuracy=tuple(replace(entry, inputs=text, note=text) for entry in ledger.kernels[0].accuracy),
-    )  # fmt: skip
+        accuracy=tuple(
+            replace(entry, inputs=text, note=text) for entry in ledger.kernels[0].accuracy
+        ),
+    )
     carried = CarriedKernel(
         text, text, text, (value,), (value,), (Source(text, 4, text),), 1, 1.0, (text, text)
     )
     edge = replace(
-        ledger.unfused[0], producer=f"{text}0", consumer=f"{text}2", producer_op=text, consumer_op=text, value=value, reason=text,
-        detail=text, suggestion=Suggestion(text, text, text), producer_source=Source(text, 1, text),
-    )  # fmt: skip
+        ledger.unfused[0],
+        producer=f"{text}0",
+        consumer=f"{text}2",
+        producer_op=text,
+        consumer_op=text,
+        value=value,
+        reason=text,
+        detail=text,
+        suggestion=Suggestion(text, text, text),
+        producer_source=Source(text, 1, text),
+    )
     return replace(
-        ledger, title=text, kernels=(kernel,), carried=(carried,), unfused=(edge, replace(edge, producer="gone", consumer="")),
-        before=replace(ledger.before, graph=poison), hot_spots=(HotSpot(text, text, 1.0, 0.5, text, text, Source(text, 1, text)),),
-        environment={text: text, "device": text, "nested": {text: (text,)}}, flags=text, preset=text, notes=(text,),
-    )  # fmt: skip
+        ledger,
+        title=text,
+        kernels=(kernel,),
+        carried=(carried,),
+        unfused=(edge, replace(edge, producer="gone", consumer="")),
+        before=replace(ledger.before, graph=poison),
+        hot_spots=(HotSpot(text, text, 1.0, 0.5, text, text, Source(text, 1, text)),),
+        environment={text: text, "device": text, "nested": {text: (text,)}},
+        flags=text,
+        preset=text,
+        notes=(text,),
+    )
 
 
 class Elements(HTMLParser):

@@ -38,10 +38,16 @@ def holds(outer: Box, inner: Box) -> bool:
 graphs = st.integers(1, 24).flatmap(
     lambda count: st.tuples(
         st.lists(st.floats(20, 200), min_size=count, max_size=count),
-        st.lists(st.tuples(st.integers(0, count - 1), st.integers(0, count - 1)).filter(lambda pair: pair[0] != pair[1]), max_size=40, unique=True),
+        st.lists(
+            st.tuples(st.integers(0, count - 1), st.integers(0, count - 1)).filter(
+                lambda pair: pair[0] != pair[1]
+            ),
+            max_size=40,
+            unique=True,
+        ),
         st.lists(st.integers(-1, 4), min_size=count, max_size=count),
     )
-)  # fmt: skip
+)
 
 
 @given(graphs)

@@ -100,8 +100,19 @@ def test_a_click_on_a_kernel_shows_its_operators(page: Browser) -> None:
     click(page, "#graph .kernel-title[data-kernel='4']")
     panel = text_of(page, "#details")
     kernel = transformer_ledger(60).kernels[4]
-    for part in (kernel.name, *kernel.nodes, "y = y * ops.sigmoid(y)", "model/transformer.py:46", "blocks.0.f1.bias", "60.0 MiB",
-                 "FLOP/B", "The memory roof bounds it.", "it ran 12 times", "NaN differs in 1 of 4096 elements", "4.54 ms"):  # fmt: skip
+    for part in (
+        kernel.name,
+        *kernel.nodes,
+        "y = y * ops.sigmoid(y)",
+        "model/transformer.py:46",
+        "blocks.0.f1.bias",
+        "60.0 MiB",
+        "FLOP/B",
+        "The memory roof bounds it.",
+        "it ran 12 times",
+        "NaN differs in 1 of 4096 elements",
+        "4.54 ms",
+    ):
         assert part in panel, part
     assert count(page, "#operators li") == 3
     assert count(page, "#graph .group.chosen") == 1
@@ -158,8 +169,15 @@ def test_every_edge_in_the_graph_can_be_clicked(page: Browser) -> None:
 
 @cases(
     "words, kernels, edges",
-    [("sigmoid", 2, 0), ("SIGMOID mul", 2, 0), ("1-Block/f1-Dense", 1, 2), ("transformer.py:46", 2, None), ("no such thing", 0, 0), ("softm", 0, 0)],
-)  # fmt: skip
+    [
+        ("sigmoid", 2, 0),
+        ("SIGMOID mul", 2, 0),
+        ("1-Block/f1-Dense", 1, 2),
+        ("transformer.py:46", 2, None),
+        ("no such thing", 0, 0),
+        ("softm", 0, 0),
+    ],
+)
 def test_search_filters(page: Browser, words: str, kernels: int, edges: int | None) -> None:
     search(page, words)
     assert count(page, "#kernels tbody tr") == kernels

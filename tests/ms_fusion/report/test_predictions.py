@@ -16,17 +16,26 @@ from tests.ms_fusion.report.ledgers import minimal_ledger, transformer_ledger
 def ledger_of(*savings: tuple[float, float | None], rejected: tuple[float, ...] = ()) -> Ledger:
     whole = transformer_ledger(200)
     kernels = tuple(
-        replace(kernel, predicted_saving_us=predicted, unfused_time_us=None if measured is None else 1000.0 + measured,
-                time_us=None if measured is None else 1000.0)
+        replace(
+            kernel,
+            predicted_saving_us=predicted,
+            unfused_time_us=None if measured is None else 1000.0 + measured,
+            time_us=None if measured is None else 1000.0,
+        )
         for kernel, (predicted, measured) in zip(whole.kernels, savings, strict=False)
-    )  # fmt: skip
+    )
     assert len(kernels) == len(savings)
-    not_made = tuple(RejectedCandidate("Cluster", "intra-operator", ("Add", "Mul"), ("a", "b"), us, "no") for us in rejected)  # fmt: skip
+    not_made = tuple(
+        RejectedCandidate("Cluster", "intra-operator", ("Add", "Mul"), ("a", "b"), us, "no")
+        for us in rejected
+    )
     return replace(whole, kernels=kernels, rejected=not_made)
 
 
 def test_a_dot_for_each_kernel_that_was_measured() -> None:
-    found = predictions(ledger_of((10.0, 10.0), (100.0, 20.0), (5.0, -3.0), (7.0, None), rejected=(1.0, -4.0)))  # fmt: skip
+    found = predictions(
+        ledger_of((10.0, 10.0), (100.0, 20.0), (5.0, -3.0), (7.0, None), rejected=(1.0, -4.0))
+    )
     assert found is not None
     assert [dot.kernel for dot in found.dots] == [0, 1, 2]
     assert (found.right, found.near) == (2, 1)
@@ -65,7 +74,9 @@ def test_odd_numbers_are_left_out_or_have_a_place(saving: float) -> None:
 
 
 def test_ten_thousand_strokes_are_a_few_hundred() -> None:
-    found = predictions(ledger_of((1.0, None), rejected=tuple(number / 7 for number in range(10_000))))  # fmt: skip
+    found = predictions(
+        ledger_of((1.0, None), rejected=tuple(number / 7 for number in range(10_000)))
+    )
     assert found is not None
     assert found.counts[1] == 10_000
     assert len(found.not_made) <= 501

@@ -25,26 +25,48 @@ HOSTILE = "a[bold red]b[/]\x1b[31m\x07\r\n\u202egnp.exe\u2066\x9b2J\ue000"
 
 @cases(
     "value, text",
-    [(0, "0 B"), (1023, "1023 B"), (1024, "1.00 KiB"), (10 * 1024, "10.0 KiB"), (1024**2 - 1, "1.00 MiB"),
-     (25165824, "24.0 MiB"), (3 * 1024**3, "3.00 GiB"), (-2048, "−2.00 KiB"), (-5, "−5 B"), (1008 * 1024, "0.98 MiB"), (10**30, "8.88e+14 PiB"), (None, "–")],
-)  # fmt: skip
+    [
+        (0, "0 B"),
+        (1023, "1023 B"),
+        (1024, "1.00 KiB"),
+        (10 * 1024, "10.0 KiB"),
+        (1024**2 - 1, "1.00 MiB"),
+        (25165824, "24.0 MiB"),
+        (3 * 1024**3, "3.00 GiB"),
+        (-2048, "−2.00 KiB"),
+        (-5, "−5 B"),
+        (1008 * 1024, "0.98 MiB"),
+        (10**30, "8.88e+14 PiB"),
+        (None, "–"),
+    ],
+)
 def test_bytes(value: int | None, text: str) -> None:
     assert bytes_text(value) == text
 
 
 @cases(
     "value, text",
-    [(0.0, "0.00 µs"), (3.14159, "3.14 µs"), (999.4, "999 µs"), (999.6, "1.00 ms"), (91410.5, "91.4 ms"),
-     (2.5e6, "2.50 s"), (float("inf"), "inf µs"), (float("nan"), "nan µs"), (None, "–")],
-)  # fmt: skip
+    [
+        (0.0, "0.00 µs"),
+        (3.14159, "3.14 µs"),
+        (999.4, "999 µs"),
+        (999.6, "1.00 ms"),
+        (91410.5, "91.4 ms"),
+        (2.5e6, "2.50 s"),
+        (float("inf"), "inf µs"),
+        (float("nan"), "nan µs"),
+        (None, "–"),
+    ],
+)
 def test_times(value: float | None, text: str) -> None:
     assert time_text(value) == text
 
 
 def test_other_numbers() -> None:
     assert [flops_text(n) for n in (12, 3.2e9, None)] == ["12.0 FLOP", "3.20 GFLOP", "–"]
-    assert [percent_text(*pair) for pair in ((50, 100), (110, 100), (100, 100), (1, 0), (None, 1))] == [
-        "−50 %", "+10 %", "±0 %", "–", "–"]  # fmt: skip
+    assert [
+        percent_text(*pair) for pair in ((50, 100), (110, 100), (100, 100), (1, 0), (None, 1))
+    ] == ["−50 %", "+10 %", "±0 %", "–", "–"]
 
 
 @cases("width", [60, 80, 100, 200])
@@ -61,16 +83,37 @@ def test_no_line_is_wider_than_the_terminal(ledger: Ledger, width: int) -> None:
 def test_everything_is_said_once() -> None:
     text = to_text(transformer_ledger(60), width=140)
     for part in (
-        "Fusion ledger: Transformer", "MindSpore 2.10.0", "preset auto", "--opt_level=2", "before", "peak memory",
+        "Fusion ledger: Transformer",
+        "MindSpore 2.10.0",
+        "preset auto",
+        "--opt_level=2",
+        "before",
+        "peak memory",
         "30 of 62 operators run in 12 fused kernels; 1 generated kernel of one operator is no fusion.",
-        "at most 3 ULP (4.8e-07 absolute)", "Fused_Add_Sigmoid_Mul_fusion_5679", "model/transformer.py:46 +2", "60.0 MiB",
-        "model 3.16 ms", "real 3.72 ms", "12×", "not-clusterable", "… and 46 more", "--disable_pass=split.graph_kernel_splitter",
-        "12, built by ms_fusion, most", "by ms_fusion: 2 loop nests; built in 0.41 s",
+        "at most 3 ULP (4.8e-07 absolute)",
+        "Fused_Add_Sigmoid_Mul_fusion_5679",
+        "model/transformer.py:46 +2",
+        "60.0 MiB",
+        "model 3.16 ms",
+        "real 3.72 ms",
+        "12×",
+        "not-clusterable",
+        "… and 46 more",
+        "--disable_pass=split.graph_kernel_splitter",
+        "12, built by ms_fusion, most",
+        "by ms_fusion: 2 loop nests; built in 0.41 s",
         "by ms_fusion: MatMul + Add by oneDNN, 1 loop nest; from the cache",
         "not built, computed by its formulas in NumPy (Tan of complex64)",
-        "Kernels that the net brings  3, kept as they are", "AddReLU", "custom_ops  3.14 µs   12×", "_gate", "Sigmoid + Mul", "auto_fuse",
-        "Remedy: set ONEDNN_MAX_CPU_ISA=AVX2", "45.1 %", "median of 12 runs",
-    ):  # fmt: skip
+        "Kernels that the net brings  3, kept as they are",
+        "AddReLU",
+        "custom_ops  3.14 µs   12×",
+        "_gate",
+        "Sigmoid + Mul",
+        "auto_fuse",
+        "Remedy: set ONEDNN_MAX_CPU_ISA=AVX2",
+        "45.1 %",
+        "median of 12 runs",
+    ):
         assert part in text, part
 
 
@@ -154,9 +197,15 @@ def hostile_ledger() -> Ledger:
     )
     spot = replace(ledger.hot_spots[0], op=HOSTILE, detail=HOSTILE, remedy=HOSTILE)
     return replace(
-        ledger, title=HOSTILE, kernels=(kernel,), unfused=(edge,), hot_spots=(spot,), notes=(HOSTILE,),
-        flags=HOSTILE, environment={"device": HOSTILE},
-    )  # fmt: skip
+        ledger,
+        title=HOSTILE,
+        kernels=(kernel,),
+        unfused=(edge,),
+        hot_spots=(spot,),
+        notes=(HOSTILE,),
+        flags=HOSTILE,
+        environment={"device": HOSTILE},
+    )
 
 
 def test_names_cannot_steer_the_terminal() -> None:
@@ -205,9 +254,17 @@ def test_an_ascii_terminal_gets_ascii() -> None:
 
 @cases(
     "text, shown",
-    [("plain", "plain"), ("模型 é", "模型 é"), ("a\0b", "a\\x00b"), ("\ud800", "\\ud800"), ("\U000e0041", "\\U000e0041"),
-     ("\u200b\ufeff", "\\u200b\\ufeff"), ("\u2028", "\\u2028"), ("x" * 3000, "x" * 1999 + "…")],
-)  # fmt: skip
+    [
+        ("plain", "plain"),
+        ("模型 é", "模型 é"),
+        ("a\0b", "a\\x00b"),
+        ("\ud800", "\\ud800"),
+        ("\U000e0041", "\\U000e0041"),
+        ("\u200b\ufeff", "\\u200b\\ufeff"),
+        ("\u2028", "\\u2028"),
+        ("x" * 3000, "x" * 1999 + "…"),
+    ],
+)
 def test_printable(text: str, shown: str) -> None:
     assert printable(text) == shown
 

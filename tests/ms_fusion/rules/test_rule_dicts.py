@@ -114,28 +114,46 @@ def test_a_file_may_hold_dicts(tmp_path: Path) -> None:
 @cases(
     "written, says",
     [
-        ({"patern": ["Exp"]}, "a rule has no such key; expected pattern, condition, fusion_type, name"),
-        ({"fusion_type": "pipeline"}, 'is a list of operators; expected "pattern": ["LayerNorm", "Linear"], alternatives as in "Gelu|Erf", got None'),
+        (
+            {"patern": ["Exp"]},
+            "a rule has no such key; expected pattern, condition, fusion_type, name",
+        ),
+        (
+            {"fusion_type": "pipeline"},
+            'is a list of operators; expected "pattern": ["LayerNorm", "Linear"], alternatives as in "Gelu|Erf", got None',
+        ),
         ({"pattern": "LayerNorm"}, "got 'LayerNorm'"),
         ({"pattern": ["Layernorm", "Linear"]}, "got 'Layernorm'. Did you mean LayerNorm?"),
-        ({"pattern": ["Exp", "Neg"], "fusion_type": "inner"}, "unknown fusion_type; expected operator_inner or cross_operator or pipeline, got 'inner'"),
-        ({"pattern": ["Exp", "Neg"], "condition": lambda a: True}, "a function of 2 arguments, one for each of Exp, Neg"),
+        (
+            {"pattern": ["Exp", "Neg"], "fusion_type": "inner"},
+            "unknown fusion_type; expected operator_inner or cross_operator or pipeline, got 'inner'",
+        ),
+        (
+            {"pattern": ["Exp", "Neg"], "condition": lambda a: True},
+            "a function of 2 arguments, one for each of Exp, Neg",
+        ),
         ({"pattern": ["Exp", "Neg"], "condition": True}, "cannot be called"),
         ({"pattern": ["Mul", "Add", "ReLU?"]}, "may be absent write a second rule"),
         ({"pattern": ["Add?"]}, "is a list of operators"),
         ({"pattern": ["?"]}, "is a list of operators"),
         ({"pattern": ["Add", "Gelu||Erf"]}, "alternatives as in"),
-        ({"pattern": ["Exp"], "fusion_type": ["x"]}, "unknown fusion_type; expected operator_inner or cross_operator or pipeline, got ['x']"),
+        (
+            {"pattern": ["Exp"], "fusion_type": ["x"]},
+            "unknown fusion_type; expected operator_inner or cross_operator or pipeline, got ['x']",
+        ),
         ({"constraint": "UB_usage < 0.5 * L1_capacity"}, "this constraint is not understood"),
         ({"constraint": "usage < 0.5 * capacity"}, "this constraint is not understood"),
-        ({"constraint": "L2_usage < 0.5 * L2_capacity"}, "L1_capacity\"}, or UB"),
+        ({"constraint": "L2_usage < 0.5 * L2_capacity"}, 'L1_capacity"}, or UB'),
         (3, "this is no rule; expected a name, a Rule, a dict, or a list of them, got 3"),
-        ({"constraint": "L1_usage > 3"}, '{"constraint": "L1_usage < 0.8 * L1_capacity"}, or UB, or a share'),
+        (
+            {"constraint": "L1_usage > 3"},
+            '{"constraint": "L1_usage < 0.8 * L1_capacity"}, or UB, or a share',
+        ),
         ({"constraint": 80}, "this constraint is not understood"),
         ({"constraint": 0.8, "pattern": ["Exp"]}, "this constraint is not understood"),
     ],
     ids=lambda row: row[1],
-)  # fmt: skip
+)
 def test_what_is_no_rule_is_said(written: Any, says: str) -> None:
     with pytest.raises(InputError) as raised:
         read_rules([written])

@@ -18,7 +18,11 @@ BY_NAME = {rule.name: rule for rule in DEFAULT_RULES}
 
 def gelu_by_erf(b: Builder, x: str) -> str:
     inner = b.add("Erf", b.add("Div", x, b.constant(2**0.5, "float32")))
-    return b.add("Mul", b.add("Mul", x, b.add("Add", inner, b.constant(1.0, "float32"))), b.constant(0.5, "float32"))  # fmt: skip
+    return b.add(
+        "Mul",
+        b.add("Mul", x, b.add("Add", inner, b.constant(1.0, "float32"))),
+        b.constant(0.5, "float32"),
+    )
 
 
 def gelu_by_tanh(b: Builder, x: str) -> str:
@@ -30,7 +34,9 @@ def gelu_by_tanh(b: Builder, x: str) -> str:
 
 def layer_norm(b: Builder, x: str) -> str:
     centred = b.add("Sub", x, b.add("ReduceMean", x, b.constant([-1], "int64")))
-    variance = b.add("ReduceMean", b.add("Pow", centred, b.constant(2.0, "float32")), b.constant([-1], "int64"))  # fmt: skip
+    variance = b.add(
+        "ReduceMean", b.add("Pow", centred, b.constant(2.0, "float32")), b.constant([-1], "int64")
+    )
     root = b.add("Sqrt", b.add("Add", variance, b.constant(1e-5, "float32")))
     return b.add("Add", b.add("Mul", b.add("Div", centred, root), b.weight(8)), b.weight(8))
 
@@ -72,7 +78,9 @@ def residual_block(b: Builder, x: str) -> str:
 
 def swiglu(b: Builder, x: str) -> str:
     gate = b.add("MatMul", x, b.weight(8, 8))
-    return b.add("Mul", b.add("Mul", gate, b.add("Sigmoid", gate)), b.add("MatMul", x, b.weight(8, 8)))  # fmt: skip
+    return b.add(
+        "Mul", b.add("Mul", gate, b.add("Sigmoid", gate)), b.add("MatMul", x, b.weight(8, 8))
+    )
 
 
 @cases(
@@ -96,12 +104,14 @@ def swiglu(b: Builder, x: str) -> str:
         ("ConvBNActivation", conv, 3),
         ("ConvResidual", residual_block, 3),
     ],
-)  # fmt: skip
+)
 def test_a_rule_finds_what_it_names(rule: str, net, operators: int, tmp_path: Path) -> None:
     b = Builder({"x": (4, 8)})
     net(b, "x")
     graph = project(open_model(b.save(tmp_path / "net.onnx", b.nodes[-1].output[0]))).graph
-    assert operators in [len(match.nodes) for match in matches(BY_NAME[rule], graph, order_of(graph))]  # fmt: skip
+    assert operators in [
+        len(match.nodes) for match in matches(BY_NAME[rule], graph, order_of(graph))
+    ]
 
 
 def test_every_rule_is_tried_here() -> None:

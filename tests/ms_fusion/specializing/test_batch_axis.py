@@ -168,12 +168,37 @@ def together(x):
 
 APART = (chain, rows_normalised, each_normed, reshaped, heads, taken, made, along_others)
 MIXED = (
-    minor, over_batch, all_normed, summed, mean_of_all, reversed_batch, first_sample, one_row, counted, numbered, picked, tiled,
-    beside, cumulated, gram, contracted, branched, sorted_samples,
-)  # fmt: skip
+    minor,
+    over_batch,
+    all_normed,
+    summed,
+    mean_of_all,
+    reversed_batch,
+    first_sample,
+    one_row,
+    counted,
+    numbered,
+    picked,
+    tiled,
+    beside,
+    cumulated,
+    gram,
+    contracted,
+    branched,
+    sorted_samples,
+)
 ALIKE = (
-    summed, first_sample, counted, one_row, cumulated, contracted, sorted_samples, mean_of_all, numbered, beside,
-)  # fmt: skip
+    summed,
+    first_sample,
+    counted,
+    one_row,
+    cumulated,
+    contracted,
+    sorted_samples,
+    mean_of_all,
+    numbered,
+    beside,
+)
 """What `make test-all` runs besides: others are refused for the same."""
 
 

@@ -6,9 +6,15 @@ import random
 
 ARGUMENTS = ("x", "y", "z")
 UNARY = (
-    "ops.neg({})", "ops.abs({})", "ops.sqrt(ops.abs({}))", "{} * 2.0", "{} + 1.0", "ops.maximum({}, 0.5)", "ops.tanh({})",
+    "ops.neg({})",
+    "ops.abs({})",
+    "ops.sqrt(ops.abs({}))",
+    "{} * 2.0",
+    "{} + 1.0",
+    "ops.maximum({}, 0.5)",
+    "ops.tanh({})",
     "ops.relu({})",
-)  # fmt: skip
+)
 REDUCING = ("ops.ReduceSum(True)({}, 1)", "ops.ReduceMax(True)({}, 1)")
 
 

@@ -61,8 +61,12 @@ CLUSTERED = [
     Case("NotEqual", "a != b", lambda a, b, c: a != b, truth=True),
     Case("Greater", "a > b", lambda a, b, c: a > b, truth=True),
     Case("GreaterEqual", "a >= b", lambda a, b, c: a >= b, truth=True),
-    Case("LogicalAnd", "ops.logical_and(a < b, a < c)", lambda a, b, c: (a < b) & (a < c), truth=True),
-    Case("LogicalOr", "ops.logical_or(a < b, a < c)", lambda a, b, c: (a < b) | (a < c), truth=True),
+    Case(
+        "LogicalAnd", "ops.logical_and(a < b, a < c)", lambda a, b, c: (a < b) & (a < c), truth=True
+    ),
+    Case(
+        "LogicalOr", "ops.logical_or(a < b, a < c)", lambda a, b, c: (a < b) | (a < c), truth=True
+    ),
     Case("Sin", "ops.sin(a)", lambda a, b, c: np.sin(a)),
     Case("Cos", "ops.cos(a)", lambda a, b, c: np.cos(a)),
     Case("Atan", "ops.atan(a)", lambda a, b, c: np.arctan(a)),
@@ -75,9 +79,15 @@ CLUSTERED = [
     Case("IsFinite", "ops.isfinite(a)", lambda a, b, c: np.isfinite(a), truth=True),
     Case("Sign", "ops.sign(a)", lambda a, b, c: np.sign(a)),
     Case("Tile", "ops.tile(a, (2, 1))", lambda a, b, c: np.tile(a, (2, 1))),
-    Case("BroadcastTo", "ops.broadcast_to(a, (3, 24, 40))", lambda a, b, c: np.broadcast_to(a, (3, 24, 40))),
-    Case("ReduceMin", "primitives.ReduceMin(True)(a, (1,))", lambda a, b, c: a.min(1, keepdims=True)),
-]  # fmt: skip
+    Case(
+        "BroadcastTo",
+        "ops.broadcast_to(a, (3, 24, 40))",
+        lambda a, b, c: np.broadcast_to(a, (3, 24, 40)),
+    ),
+    Case(
+        "ReduceMin", "primitives.ReduceMin(True)(a, (1,))", lambda a, b, c: a.min(1, keepdims=True)
+    ),
+]
 """For `--enable_cluster_ops`."""
 
 EXPANDED = [
@@ -85,10 +95,19 @@ EXPANDED = [
     Case("SigmoidGrad", "gradients.SigmoidGrad()(b, a)", lambda a, b, c: a * b * (1 - b), 0.1, 0.9),
     Case("ReluGrad", "gradients.ReluGrad()(a, b)", lambda a, b, c: np.where(b > 0, a, 0)),
     Case("SquaredDifference", "primitives.SquaredDifference()(a, b)", lambda a, b, c: (a - b) ** 2),
-    Case("ReduceMean", "primitives.ReduceMean(True)(a, (1,))", lambda a, b, c: a.mean(1, keepdims=True), 0.0),
+    Case(
+        "ReduceMean",
+        "primitives.ReduceMean(True)(a, (1,))",
+        lambda a, b, c: a.mean(1, keepdims=True),
+        0.0,
+    ),
     Case("Softmax", "ops.softmax(a, -1)", lambda a, b, c: softmax(a)),
     Case("LogSoftmax", "ops.log_softmax(a, -1)", lambda a, b, c: np.log(softmax(a))),
-    Case("LayerNorm", "primitives.LayerNorm(-1, -1, 1e-7)(a, b[0], c[0])[0]", lambda a, b, c: layer_norm(a, b[0], c[0])),
+    Case(
+        "LayerNorm",
+        "primitives.LayerNorm(-1, -1, 1e-7)(a, b[0], c[0])[0]",
+        lambda a, b, c: layer_norm(a, b[0], c[0]),
+    ),
     Case("Erf", "ops.erf(a)", lambda a, b, c: erf(a)),
     Case("Erfc", "ops.erfc(a)", lambda a, b, c: erfc(a)),
     Case("HSigmoid", "primitives.HSigmoid()(a)", lambda a, b, c: np.clip(a / 6 + 0.5, 0, 1)),
@@ -96,8 +115,14 @@ EXPANDED = [
     Case("Sinh", "ops.sinh(a)", lambda a, b, c: np.sinh(a)),
     Case("Cosh", "ops.cosh(a)", lambda a, b, c: np.cosh(a)),
     Case("FastGeLU", "primitives.FastGeLU()(a)", lambda a, b, c: fast_gelu(a)),
-    Case("SquareSumAll", "primitives.SquareSumAll()(a, b)[0]", lambda a, b, c: (a * a).sum(), 0.0, 1.0),
-]  # fmt: skip
+    Case(
+        "SquareSumAll",
+        "primitives.SquareSumAll()(a, b)[0]",
+        lambda a, b, c: (a * a).sum(),
+        0.0,
+        1.0,
+    ),
+]
 """For `--enable_expand_ops`."""
 
 COMPOSITES = [
@@ -110,7 +135,7 @@ COMPOSITES = [
     Case("Hypot", "ops.hypot(a, b)", lambda a, b, c: np.hypot(a, b)),
     Case("MaskedFill", "ops.masked_fill(a, b < c, 0.5)", lambda a, b, c: np.where(b < c, 0.5, a)),
     Case("Ceil", "ops.ceil(a)", lambda a, b, c: np.ceil(a)),
-]  # fmt: skip
+]
 """For the lines of `ms_fusion.why_not.suggest.COMPOSITES`."""
 
 REWRITTEN = {

@@ -79,11 +79,25 @@ PAIRS = [
     Pair(FENCED_DIV, NEG, "code flag", mended=("div(a, b)", "")),
     Pair(FENCED_NEG, EVERY["Div"], "code flag", mended=("neg(a)", "")),
     pair("Neg", "Div", "code flag", dynamic=True),
-    pair("Sinh", "Div", "code flag", flags=f"{BASE} --enable_expand_ops=Sinh", mended=(IN_FLOAT32["Sinh"], ""), dtype="float16"),
+    pair(
+        "Sinh",
+        "Div",
+        "code flag",
+        flags=f"{BASE} --enable_expand_ops=Sinh",
+        mended=(IN_FLOAT32["Sinh"], ""),
+        dtype="float16",
+    ),
     Pair(FENCED_NEG, EVERY["ReLU6"], "code composite", mended=("neg(a)", "")),
     pair("Neg", "Hypot", "code composite", dynamic=True),
     pair("Div", "Lerp", "code composite flag", dynamic=True),
     Pair(FENCED_NEG, FENCED_NEG, "code", mended=("neg(a)", "neg(a)")),
     Pair(FENCED_NEG, NEG, "code code", mended=("neg(a)", ""), dynamic=True),
-    pair("Cosh", "Sinh", "code code", flags=f"{BASE} --enable_expand_ops=Sinh,Cosh", mended=(IN_FLOAT32["Cosh"], "ops.sinh(a)"), dtype="float16"),
-]  # fmt: skip
+    pair(
+        "Cosh",
+        "Sinh",
+        "code code",
+        flags=f"{BASE} --enable_expand_ops=Sinh,Cosh",
+        mended=(IN_FLOAT32["Cosh"], "ops.sinh(a)"),
+        dtype="float16",
+    ),
+]

@@ -16,7 +16,7 @@ def groups(clusters):
     return sorted(map(sorted, found.values()))
 
 
-@cases("name", ["Block_f", "Control_f", "ConvNet_f", "MyNet_f", "Odd_f", "OpNet_f"])  # fmt: skip
+@cases("name", ["Block_f", "Control_f", "ConvNet_f", "MyNet_f", "Odd_f", "OpNet_f"])
 def test_clusters_are_mindspores(name, repository):
     joined = join(read_dumps(repository / "tests" / "data" / "ms_2_10" / name))
     free = joined.cluster.keys()

@@ -46,8 +46,14 @@ def test_the_largest_share_comes_first():
 @cases("node", ["conv", "to_input", "to_filter"])
 @cases(
     "speed, kernel, device, named",
-    [(1.2, 3, "CPU", True), (9.9, 3, "CPU", True), (10.1, 3, "CPU", False), (1.2, 1, "CPU", False), (1.2, 3, "Ascend", False)],
-)  # fmt: skip
+    [
+        (1.2, 3, "CPU", True),
+        (9.9, 3, "CPU", True),
+        (10.1, 3, "CPU", False),
+        (1.2, 1, "CPU", False),
+        (1.2, 3, "Ascend", False),
+    ],
+)
 def test_a_convolution_at_reference_speed_is_named(node, speed, kernel, device, named):
     gflop = GFLOP if kernel == 3 else GFLOP / 9
     (spot,) = hot_spots(conv_graph(kernel), {node: gflop / speed * 1e6}, device=device)

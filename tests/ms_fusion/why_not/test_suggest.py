@@ -56,12 +56,20 @@ def test_every_composite_stands_beside_a_flag_and_beside_another():
     [
         ("", "--opt_level=2", "--opt_level=2"),
         ("--opt_level=2", "--enable_cluster_ops=Div", "--opt_level=2 --enable_cluster_ops=Div"),
-        ("--enable_cluster_ops=Sin --dump_as_text", "--enable_cluster_ops=Sin,Div", "--enable_cluster_ops=Sin,Div --dump_as_text"),
+        (
+            "--enable_cluster_ops=Sin --dump_as_text",
+            "--enable_cluster_ops=Sin,Div",
+            "--enable_cluster_ops=Sin,Div --dump_as_text",
+        ),
         ("--enable_cluster_ops=Sin", "--enable_cluster_ops=Div", "--enable_cluster_ops=Div,Sin"),
         ("--disable_cluster_ops=Exp", "--enable_cluster_ops=Exp", "--enable_cluster_ops=Exp"),
-        ("--enable_cluster_ops_only=Add,Div", "--disable_cluster_ops=Div", "--enable_cluster_ops_only=Add"),
+        (
+            "--enable_cluster_ops_only=Add,Div",
+            "--disable_cluster_ops=Div",
+            "--enable_cluster_ops_only=Add",
+        ),
     ],
-)  # fmt: skip
+)
 def test_with_flags_merges(flags, added, merged):
     assert with_flags(flags, added) == merged
 
@@ -77,13 +85,19 @@ class Runner:
         work.mkdir()
         (work / "request.json").write_text(json.dumps(jobs))
         done = subprocess.run(
-            [sys.executable, "-m", "tests.ms_fusion.why_not.suggestion_child", str(work / "request.json"), str(work)],
+            [
+                sys.executable,
+                "-m",
+                "tests.ms_fusion.why_not.suggestion_child",
+                str(work / "request.json"),
+                str(work),
+            ],
             cwd=self.repository,
             env=os.environ | {"PYTHONPATH": str(self.repository)},
             capture_output=True,
             text=True,
             timeout=240,
-        )  # fmt: skip
+        )
         assert (work / "answer.json").exists(), done.stderr[-3000:]
         return json.loads((work / "answer.json").read_text())
 
@@ -247,7 +261,10 @@ CHANGES = {
         {"flags": "--opt_level=2"},
     ),
     "disabled-by-flag": (
-        {"source": net("return ops.neg(ops.maximum(x, y))"), "flags": f"{BASE} --disable_cluster_ops=Neg,Exp"},
+        {
+            "source": net("return ops.neg(ops.maximum(x, y))"),
+            "flags": f"{BASE} --disable_cluster_ops=Neg,Exp",
+        },
         {"flags": f"{BASE} --disable_cluster_ops=Exp --enable_cluster_ops=Neg"},
     ),
     "dynamic-shape": (
@@ -255,7 +272,12 @@ CHANGES = {
         {"dynamic": False},
     ),
     "fence": (
-        {"source": net("return neg(ops.maximum(x, y))", head="neg = ops.Neg().add_prim_attr('aggregate', True)")},
+        {
+            "source": net(
+                "return neg(ops.maximum(x, y))",
+                head="neg = ops.Neg().add_prim_attr('aggregate', True)",
+            )
+        },
         {"source": net("return neg(ops.maximum(x, y))", head="neg = ops.Neg()")},
     ),
     "not-expanded": (
@@ -263,26 +285,43 @@ CHANGES = {
         {"flags": f"{BASE} --enable_cluster_ops=Tile"},
     ),
     "control-flow": (
-        {"source": net(
-            "z = x * 2.0 + 1.0", "if y.max() > 0:", "    z = z * 3.0 - y", "else:", "    z = z * 0.5 + y", "return z + 1.0",
-        )},
-        {"source": net(
-            "z = x * 2.0 + 1.0",
-            "z = ops.where(ops.broadcast_to(y.max() > 0, z.shape), z * 3.0 - y, z * 0.5 + y)",
-            "return z + 1.0",
-        )},
+        {
+            "source": net(
+                "z = x * 2.0 + 1.0",
+                "if y.max() > 0:",
+                "    z = z * 3.0 - y",
+                "else:",
+                "    z = z * 0.5 + y",
+                "return z + 1.0",
+            )
+        },
+        {
+            "source": net(
+                "z = x * 2.0 + 1.0",
+                "z = ops.where(ops.broadcast_to(y.max() > 0, z.shape), z * 3.0 - y, z * 0.5 + y)",
+                "return z + 1.0",
+            )
+        },
     ),
     "dtype": (
-        {"source": net("return ops.neg(norm(ops.maximum(x, y), x[0], y[0])[0])", head="norm = ops.LayerNorm(-1, -1, 1e-5)"),
-         "dtype": "float16", "flags": f"{BASE} --enable_expand_ops=LayerNorm"},
-        {"source": net(
-            "z = ops.maximum(x, y).astype(mindspore.float32)",
-            "gamma, beta = x[0].astype(mindspore.float32), y[0].astype(mindspore.float32)",
-            "return ops.neg(norm(z, gamma, beta)[0])",
-            head="norm = ops.LayerNorm(-1, -1, 1e-5)",
-        )},
+        {
+            "source": net(
+                "return ops.neg(norm(ops.maximum(x, y), x[0], y[0])[0])",
+                head="norm = ops.LayerNorm(-1, -1, 1e-5)",
+            ),
+            "dtype": "float16",
+            "flags": f"{BASE} --enable_expand_ops=LayerNorm",
+        },
+        {
+            "source": net(
+                "z = ops.maximum(x, y).astype(mindspore.float32)",
+                "gamma, beta = x[0].astype(mindspore.float32), y[0].astype(mindspore.float32)",
+                "return ops.neg(norm(z, gamma, beta)[0])",
+                head="norm = ops.LayerNorm(-1, -1, 1e-5)",
+            )
+        },
     ),
-}  # fmt: skip
+}
 """Reason → a net where it holds, and what the suggestion changes about it."""
 
 BESIDE = {"control-flow": {"ReduceMax", "Greater", "BroadcastTo"}, "dtype": {"StridedSlice"}}

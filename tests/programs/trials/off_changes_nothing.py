@@ -11,7 +11,9 @@ import ms_fusion as mf
 
 def state(net):
     """Classes and own attributes of the Cells of a net, and the functions of MindSpore that may be replaced."""
-    cells = [(name, id(cell), type(cell), sorted(vars(cell))) for name, cell in net.cells_and_names()]  # fmt: skip
+    cells = [
+        (name, id(cell), type(cell), sorted(vars(cell))) for name, cell in net.cells_and_names()
+    ]
     return cells, amp._auto_mixed_precision_rewrite, nn.Cell.compile_phase, nn.BatchNorm2d.construct
 
 

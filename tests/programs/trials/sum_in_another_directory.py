@@ -15,6 +15,8 @@ Path("elsewhere").mkdir()
 os.chdir("elsewhere")
 x, y = placeholder((8,), "float32", "x"), placeholder((8,), "float32", "y")
 z = WORDS["vadd"](x, y)
-kernel = Kernel("sum", "cpu", tuple(Argument(one, (8,), one.name) for one in (x, y)), (Argument(z, (8,), "z"),))  # fmt: skip
+kernel = Kernel(
+    "sum", "cpu", tuple(Argument(one, (8,), one.name) for one in (x, y)), (Argument(z, (8,), "z"),)
+)
 found = kernel(np.full(8, 3, np.float32), np.full(8, 4, np.float32))
 print("cpu" if kernel.compiled is not None else "numpy", found[0])

@@ -34,11 +34,16 @@ def sum_of_2020(x, y, z, kernel_name="sum_of_2020"):
 def step_of_rows(var, moment, grad, indices, var_out, moment_out, kernel_name="step_of_rows"):
     """Rows of moment get grad² more, rows of var grad / √moment less; the others stay."""
     tensors, schedules = [], []
-    for variant in dsl.classify([var, moment, grad, indices], "sparse_apply", {"input_shape_type": [0, 0, 1, 2]}):  # fmt: skip
+    for variant in dsl.classify(
+        [var, moment, grad, indices], "sparse_apply", {"input_shape_type": [0, 0, 1, 2]}
+    ):
         with dsl.compute():
             shapes = shape_util.variable_shape(variant, op_mode="sparse_apply")
             names = ("var", "moment", "grad", "indices")
-            given = [tvm.placeholder(shape, one["dtype"], name) for shape, one, name in zip(shapes, variant, names, strict=True)]  # fmt: skip
+            given = [
+                tvm.placeholder(shape, one["dtype"], name)
+                for shape, one, name in zip(shapes, variant, names, strict=True)
+            ]
             weights, moments, slopes, places = given
             total = dsl.vadd(dsl.gather(moments, places, axis=0), dsl.vmul(slopes, slopes))
             change = dsl.vdiv(slopes, dsl.vsqrt(total))
@@ -65,7 +70,9 @@ def doubled_rows(x, indices, y, kernel_name="doubled_rows"):
     """The rows of x at indices, numbered by the axis alone, twice as large."""
     data, places = _inputs(data=x, places=indices)
     k = tvm.sparse_axis((0, places.shape[0]), name="k")
-    made = tvm.compute(data.shape, lambda r, c: tvm.sparse(tvm.select(places[k] == r, data(k, c) * 2), axis=[k]))  # fmt: skip
+    made = tvm.compute(
+        data.shape, lambda r, c: tvm.sparse(tvm.select(places[k] == r, data(k, c) * 2), axis=[k])
+    )
     _build(kernel_name, [data, places], made, schedule_of=dsl.auto_schedule)
 
 
@@ -75,7 +82,10 @@ def changed_points(var, indices, updates, y, reduction="update", kernel_name="ch
     for variant in dsl.classify([var, indices, updates], "scatter_nd"):
         with dsl.compute():
             shapes = shape_util.variable_shape(variant, "scatter")
-            given = [tvm.placeholder(shape, one["dtype"], "abc"[n]) for n, (shape, one) in enumerate(zip(shapes, variant, strict=True))]  # fmt: skip
+            given = [
+                tvm.placeholder(shape, one["dtype"], "abc"[n])
+                for n, (shape, one) in enumerate(zip(shapes, variant, strict=True))
+            ]
             made = dsl.scatter_nd(*given, reduction, support_out_of_bound_index=True)
             tensors.append([*given, made])
         with tvm.target.cce():
@@ -111,9 +121,16 @@ def volume_gradient(w, dy, dx, filter_size, size, pads, kernel_name="volume_grad
     """The gradient of a convolution of volumes for its input."""
     filters, slopes = _inputs(filters=w, slopes=dy)
     made = volumes.conv3d_backprop_input_compute(
-        filters=filters, out_backprop=slopes, filter_sizes=filter_size, input_sizes=size,
-        strides=[1, 1, 1, 1, 1], padding=pads, dilations=[1, 1, 1, 1, 1], res_dtype="float16", kernel_name=kernel_name,
-    )  # fmt: skip
+        filters=filters,
+        out_backprop=slopes,
+        filter_sizes=filter_size,
+        input_sizes=size,
+        strides=[1, 1, 1, 1, 1],
+        padding=pads,
+        dilations=[1, 1, 1, 1, 1],
+        res_dtype="float16",
+        kernel_name=kernel_name,
+    )
     _build(kernel_name, [filters, slopes], made)
 
 
@@ -127,7 +144,9 @@ def slopes_at_maxima(x, y, g, assist, z, ksize, strides, pads, padding, kernel_n
 def depthwise_filters(x, dy, dw, kernel, stride, pad, dilation, kernel_name="depthwise_filters"):
     """The gradient of a depthwise convolution for its filters."""
     given = _inputs(x=x, dy=dy)
-    made = cce.depthwise_conv2d_backprop_filter_d_compute(*given, *kernel, stride, pad, dilation, "float32")  # fmt: skip
+    made = cce.depthwise_conv2d_backprop_filter_d_compute(
+        *given, *kernel, stride, pad, dilation, "float32"
+    )
     _build(kernel_name, given, made)
 
 
@@ -140,12 +159,21 @@ def depthwise_image(w, dy, dx, size, kernel, stride, pad, kernel_name="depthwise
 
 def product_of_batches(x, y, z, batches, in_attributes=False, kernel_name="product_of_batches"):
     """x·y for batches that were merged into one axis and broadcast."""
-    sizes = [{"format": "FRACTAL_NZ", **({"ori_batch_shape": one} if in_attributes else {})} for one in batches]  # fmt: skip
+    sizes = [
+        {"format": "FRACTAL_NZ", **({"ori_batch_shape": one} if in_attributes else {})}
+        for one in batches
+    ]
     a, b = (
         tvm.placeholder(one["shape"], "float16", name, attrs=more)
         for one, name, more in zip((x, y), "ab", sizes, strict=True)
     )
-    options = {"trans_a": True, "trans_b": True, "format_a": "FRACTAL_NZ", "format_b": "FRACTAL_NZ", "dst_dtype": "float16"}  # fmt: skip
+    options = {
+        "trans_a": True,
+        "trans_b": True,
+        "format_a": "FRACTAL_NZ",
+        "format_b": "FRACTAL_NZ",
+        "dst_dtype": "float16",
+    }
     if not in_attributes:
         options |= {"batch_shape_a": batches[0], "batch_shape_b": batches[1]}
     made = dsl.gemm(tensor_a=a, tensor_b=b, para_dict=options)

@@ -70,7 +70,9 @@ def log_softmax_backward(x: np.ndarray, g: np.ndarray) -> Arrays:
 
 def logsumexp(x: Tensor) -> Tensor:
     largest = dsl.reduce_max(x, -1, True)
-    return dsl.vadd(largest, dsl.vlog(dsl.reduce_sum(dsl.vexp(dsl.vsub(x, along(largest, x))), -1, True)))  # fmt: skip
+    return dsl.vadd(
+        largest, dsl.vlog(dsl.reduce_sum(dsl.vexp(dsl.vsub(x, along(largest, x))), -1, True))
+    )
 
 
 def logsumexp_backward(x: np.ndarray, g: np.ndarray) -> Arrays:
@@ -97,7 +99,9 @@ def layer_norm(x: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
     return dsl.vadd(dsl.vmul(normal, along(scale, x)), along(shift, x))
 
 
-def layer_norm_backward(x: np.ndarray, scale: np.ndarray, shift: np.ndarray, g: np.ndarray) -> Arrays:  # fmt: skip
+def layer_norm_backward(
+    x: np.ndarray, scale: np.ndarray, shift: np.ndarray, g: np.ndarray
+) -> Arrays:
     away = x - x.mean(-1, keepdims=True)
     inverse = 1 / np.sqrt((away**2).mean(-1, keepdims=True) + 1e-5)
     normal, inner = away * inverse, g * scale
@@ -203,11 +207,8 @@ def test_a_backward_is_one_nest_without_work_for_the_extreme(name: str) -> None:
         == 1
     )
     reductions = [
-        body.op
-        for op in stages_of(graph.found)
-        for body in op.body
-        if isinstance(body, Reduce)
-    ]  # fmt: skip
+        body.op for op in stages_of(graph.found) for body in op.body if isinstance(body, Reduce)
+    ]
     assert reductions.count("max") <= 1
     assert reductions.count("sum") <= 6
 
@@ -240,7 +241,9 @@ def test_the_backward_takes_what_the_forward_computed() -> None:
     assert not any("exp(" in body or "tanh(" in body for body in bodies if "vexp" not in body)
 
 
-def float64_graph(seed: int, monkeypatch: pytest.MonkeyPatch) -> tuple[Derived, list[np.ndarray], Any] | None:  # fmt: skip
+def float64_graph(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> tuple[Derived, list[np.ndarray], Any] | None:
     """A random graph whose inputs are float64 or whole numbers; None when something in it has no derivative."""
     monkeypatch.setattr(random_graphs, "DTYPES", ("float64",) * 6 + ("int32", "bool"))
     monkeypatch.setattr(random_graphs, "MOST_ELEMENTS", 200)
@@ -275,7 +278,9 @@ def smooth_change(total: Callable[[float], float]) -> float | None:
     return None if not spread <= 1e-3 * (1 + abs(changes[0])) else (changes[0] + changes[1]) / 2
 
 
-def test_random_graphs(monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests, full: bool) -> None:  # fmt: skip
+def test_random_graphs(
+    monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests, full: bool
+) -> None:
     """Half of them in `make test`."""
     compared, graphs = 0, GRAPHS if full else GRAPHS // 2
     for seed in range(FIRST, FIRST + graphs):
@@ -293,7 +298,7 @@ def agrees(seed: int, graph: Derived, arrays: list[np.ndarray], values: Any) -> 
         (tensor, one)
         for tensor, one in zip(graph.inputs, graph.found, strict=True)
         if one is not None and one.dtype == "float64"
-    ]  # fmt: skip
+    ]
     outputs = evaluate.run(graph.outputs, feed, values, rounding="float64")
     weights = [rng.normal(size=one.shape) for one in outputs]
     feed |= {id(tensor): weight for tensor, weight in zip(graph.given, weights, strict=True)}

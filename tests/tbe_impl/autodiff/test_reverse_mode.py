@@ -44,10 +44,16 @@ def compared(x: Tensor, y: Tensor) -> Tensor:
 
 
 ELEMENTWISE: list[Case] = [
-    *((name, dsl.WORDS[name], (A, B)) for name in "vadd vsub vmul vmax vmin vaddrelu vsubrelu".split()),
+    *(
+        (name, dsl.WORDS[name], (A, B))
+        for name in "vadd vsub vmul vmax vmin vaddrelu vsubrelu".split()
+    ),
     ("vdiv", dsl.vdiv, (A, POSITIVE)),
     ("vmod", dsl.vmod, (A, POSITIVE)),
-    *((name, lambda x, word=name: dsl.WORDS[word](x, 0.7), (A,)) for name in "vadds vmuls vmaxs vmins".split()),
+    *(
+        (name, lambda x, word=name: dsl.WORDS[word](x, 0.7), (A,))
+        for name in "vadds vmuls vmaxs vmins".split()
+    ),
     *((name, dsl.WORDS[name], (A,)) for name in "vexp vabs vrelu".split()),
     *((name, dsl.WORDS[name], (POSITIVE,)) for name in "vlog vrec vsqrt vrsqrt".split()),
     ("vlrelu", lambda x: dsl.vlrelu(x, 0.3), (A,)),
@@ -56,11 +62,17 @@ ELEMENTWISE: list[Case] = [
     ("clip", lambda x: dsl.clip(x, 1.0, -0.5), (A,)),
     ("cast_to", lambda x: dsl.cast_to(dsl.cast_to(x, "float64"), "float64"), (A,)),
     ("vsel", lambda x, y: dsl.vsel(compared(x, y), dsl.vmul(x, x), y), (A, B)),
-    ("vsel of bits", lambda x, y: dsl.vsel(dsl.vcmp(x, y, "gt", "bit"), x, dsl.vexp(y)), (array(3, 8), array(3, 8))),
+    (
+        "vsel of bits",
+        lambda x, y: dsl.vsel(dsl.vcmp(x, y, "gt", "bit"), x, dsl.vexp(y)),
+        (array(3, 8), array(3, 8)),
+    ),
     ("vcmpsel", lambda x, y: dsl.vcmpsel(x, y, "lt", dsl.vmul(x, y), 2.0), (A, B)),
     ("where", lambda x, y: ext.where(compared(x, y), x, 1.0), (A, B)),
-    *((name, dsl.EXT_WORDS[name], (A,)) for name in
-      "tanh sigmoid erf erfc ndtr ndtr_tanh tanh_softplus sin cos tan atan sinh cosh asinh exp2 expm1 sign neg rint square".split()),
+    *(
+        (name, dsl.EXT_WORDS[name], (A,))
+        for name in "tanh sigmoid erf erfc ndtr ndtr_tanh tanh_softplus sin cos tan atan sinh cosh asinh exp2 expm1 sign neg rint square".split()
+    ),
     *((name, dsl.EXT_WORDS[name], (SMALL,)) for name in "asin acos atanh log1p".split()),
     *((name, dsl.EXT_WORDS[name], (POSITIVE,)) for name in "log2 log10 reciprocal".split()),
     ("acosh", ext.acosh, (ABOVE_ONE,)),
@@ -69,7 +81,7 @@ ELEMENTWISE: list[Case] = [
     ("fmod", ext.fmod, (A, POSITIVE)),
     ("floor_divide", ext.floor_divide, (A, POSITIVE)),
     ("floor", lambda x: dsl.vsub(x, dsl.cast_to(dsl.floor(x), "float64")), (A,)),
-]  # fmt: skip
+]
 MOVING: list[Case] = [
     ("broadcast", lambda x: dsl.broadcast(x, (2, 3, 4)), (array(3, 1),)),
     ("broadcast in front", lambda x: dsl.broadcast(x, (2, 3, 4)), (array(4),)),
@@ -88,41 +100,107 @@ MOVING: list[Case] = [
     ("gather", lambda x, i: dsl.gather(x, i, 0), (array(6, 2), IDS)),
     ("gather on the last axis", lambda x, i: dsl.gather(x, i, 1), (array(2, 6), IDS.reshape(2, 3))),
     ("gather from the back", lambda x, i: dsl.gather(x, i, 1, 0, True), (array(2, 6, 2), IDS)),
-    ("gather in batches", lambda x, i: dsl.gather(x, i, 2, 1), (array(2, 3, 6, 2), IDS.reshape(2, 3))),
-    ("gather of a function", lambda x, i: dsl.gather(dsl.vlog(x), i, 0), (array(6, 2, low=1, high=2), IDS)),
-    ("gather_nd", lambda x, i: dsl.gather_nd(x, i), (array(3, 4, 2), np.array([[0, 1], [2, 3], [0, 1], [3, 0]], np.int32))),
+    (
+        "gather in batches",
+        lambda x, i: dsl.gather(x, i, 2, 1),
+        (array(2, 3, 6, 2), IDS.reshape(2, 3)),
+    ),
+    (
+        "gather of a function",
+        lambda x, i: dsl.gather(dsl.vlog(x), i, 0),
+        (array(6, 2, low=1, high=2), IDS),
+    ),
+    (
+        "gather_nd",
+        lambda x, i: dsl.gather_nd(x, i),
+        (array(3, 4, 2), np.array([[0, 1], [2, 3], [0, 1], [3, 0]], np.int32)),
+    ),
     ("scatter", lambda x, i, u: dsl.scatter(x, i, u, "add"), (array(6, 2), IDS, array(6, 2))),
     ("scatter sub", lambda x, i, u: dsl.scatter(x, i, u, "sub"), (array(6, 2), IDS, array(6, 2))),
     ("inplace_add", lambda x, u: dsl.inplace_add(x, [1, 4], u), (array(6, 2), array(2, 2))),
     ("inplace_sub", lambda x, u: dsl.inplace_sub(x, [1, 4], u), (array(6, 2), array(2, 2))),
-    *((f"unsorted_segment_{kind}", lambda x, i, kind=kind: dsl.WORDS[f"unsorted_segment_{kind}"](x, i, 7, 0), (array(6, 3), IDS))
-      for kind in ("sum", "mean", "max", "min")),
+    *(
+        (
+            f"unsorted_segment_{kind}",
+            lambda x, i, kind=kind: dsl.WORDS[f"unsorted_segment_{kind}"](x, i, 7, 0),
+            (array(6, 3), IDS),
+        )
+        for kind in ("sum", "mean", "max", "min")
+    ),
     ("segments of a list", lambda x: dsl.unsorted_segment_sum(x, [1, 0, 1], 2), (A,)),
-]  # fmt: skip
+]
 REDUCING: list[Case] = [
-    *((f"{name} {axes} {keep}", lambda x, name=name, axes=axes, keep=keep: dsl.WORDS[name](x, axes, keep), (CUBE,))
-      for name in "reduce_sum reduce_mean reduce_max reduce_min reduce_prod".split()
-      for axes, keep in (([1], False), ([0, 2], True), ([0, 1, 2], False))),
+    *(
+        (
+            f"{name} {axes} {keep}",
+            lambda x, name=name, axes=axes, keep=keep: dsl.WORDS[name](x, axes, keep),
+            (CUBE,),
+        )
+        for name in "reduce_sum reduce_mean reduce_max reduce_min reduce_prod".split()
+        for axes, keep in (([1], False), ([0, 2], True), ([0, 1, 2], False))
+    ),
     ("reduce_prod with a zero", lambda x: dsl.reduce_prod(x, 1), (A * (B > -1.2),)),
     ("reduce_prod with zeros", lambda x: dsl.reduce_prod(x, 1), (A * (B > 0.5),)),
     ("tuple_sum", lambda x, y: dsl.tuple_sum([x, dsl.vmul(x, y)], 1), (A, B)),
     ("cumsum", lambda x: ext.cumsum(x, 1), (A,)),
     ("cumsum of the others", lambda x: ext.cumsum(x, 0, True, True), (A,)),
-    ("reduce_window", lambda x: dsl.reduce_window(x, "AVG", (0, 1), (2, 3), (1, 2)), (array(5, 7),)),
-    ("reduce_window of overlapping maxima", lambda x: dsl.reduce_window(x, "MAX", (0, 1), (3, 3), (2, 2), None, "SAME"), (array(5, 7),)),
+    (
+        "reduce_window",
+        lambda x: dsl.reduce_window(x, "AVG", (0, 1), (2, 3), (1, 2)),
+        (array(5, 7),),
+    ),
+    (
+        "reduce_window of overlapping maxima",
+        lambda x: dsl.reduce_window(x, "MAX", (0, 1), (3, 3), (2, 2), None, "SAME"),
+        (array(5, 7),),
+    ),
     ("matmul", lambda x, y: dsl.matmul(x, y, dst_dtype="float64"), (A, MATRIX)),
-    *((f"matmul turned {i}{j}", lambda x, y, i=i, j=j: dsl.matmul(x, y, i, j, alpha_num=1.5, dst_dtype="float64"),
-       (A.T.copy() if i else A, MATRIX.T.copy() if j else MATRIX)) for i in (False, True) for j in (False, True)),
-    ("matmul with a bias", lambda x, y, z: dsl.matmul(x, y, dst_dtype="float64", tensor_bias=z), (A, MATRIX, array(5))),
+    *(
+        (
+            f"matmul turned {i}{j}",
+            lambda x, y, i=i, j=j: dsl.matmul(x, y, i, j, alpha_num=1.5, dst_dtype="float64"),
+            (A.T.copy() if i else A, MATRIX.T.copy() if j else MATRIX),
+        )
+        for i in (False, True)
+        for j in (False, True)
+    ),
+    (
+        "matmul with a bias",
+        lambda x, y, z: dsl.matmul(x, y, dst_dtype="float64", tensor_bias=z),
+        (A, MATRIX, array(5)),
+    ),
     ("matmul of a row", lambda x, y: dsl.matmul(x, y, dst_dtype="float64"), (array(4), MATRIX)),
-    ("gemm", lambda x, y, z: dsl.gemm(x, y, {"alpha": 2.0, "beta": 0.5, "tensor_c": z, "dst_dtype": "float64"}),
-     (A, MATRIX, array(3, 5))),
-    ("batch_matmul", lambda x, y: dsl.batch_matmul(x, y, dst_dtype="float64"), (CUBE, array(2, 4, 5))),
-    *((f"batch_matmul with one matrix {turned}", lambda x, y, turned=turned: dsl.batch_matmul(x, y, False, turned, dst_dtype="float64"),
-       (CUBE, array(5, 4) if turned else array(4, 5))) for turned in (False, True)),
-    ("batch_matmul with a bias", lambda x, y, z: dsl.batch_matmul(x, y, dst_dtype="float64", tensor_bias=z), (CUBE, array(4, 5), array(5))),
-    ("batch_matmul repeated", lambda x, y: dsl.batch_matmul(x, y, True, dst_dtype="float64"), (array(2, 1, 4, 3), array(5, 4, 2))),
-]  # fmt: skip
+    (
+        "gemm",
+        lambda x, y, z: dsl.gemm(
+            x, y, {"alpha": 2.0, "beta": 0.5, "tensor_c": z, "dst_dtype": "float64"}
+        ),
+        (A, MATRIX, array(3, 5)),
+    ),
+    (
+        "batch_matmul",
+        lambda x, y: dsl.batch_matmul(x, y, dst_dtype="float64"),
+        (CUBE, array(2, 4, 5)),
+    ),
+    *(
+        (
+            f"batch_matmul with one matrix {turned}",
+            lambda x, y, turned=turned: dsl.batch_matmul(x, y, False, turned, dst_dtype="float64"),
+            (CUBE, array(5, 4) if turned else array(4, 5)),
+        )
+        for turned in (False, True)
+    ),
+    (
+        "batch_matmul with a bias",
+        lambda x, y, z: dsl.batch_matmul(x, y, dst_dtype="float64", tensor_bias=z),
+        (CUBE, array(4, 5), array(5)),
+    ),
+    (
+        "batch_matmul repeated",
+        lambda x, y: dsl.batch_matmul(x, y, True, dst_dtype="float64"),
+        (array(2, 1, 4, 3), array(5, 4, 2)),
+    ),
+]
 
 
 def of(table: list[Case]) -> Any:
@@ -154,7 +232,9 @@ def product_of_matrices(x: Tensor, y: Tensor) -> Tensor:
 def convolution(x: Tensor, w: Tensor) -> Tensor:
     k = axis(3)
     inside = lambda at: binary("and", at >= 0, at < 9)  # noqa: E731
-    return compute((5,), lambda i: Reduce("sum", x(i * 2 + k - 1) * w(k), [k], inside(i * 2 + k - 1)))  # fmt: skip
+    return compute(
+        (5,), lambda i: Reduce("sum", x(i * 2 + k - 1) * w(k), [k], inside(i * 2 + k - 1))
+    )
 
 
 def part_of_an_axis(x: Tensor, y: Tensor) -> Tensor:
@@ -168,13 +248,28 @@ def conditional(x: Tensor) -> Tensor:
 
 
 RAW: list[Case] = [
-    ("several reads of one element", raw((3, 4), lambda x, i, j: x(i, j) * x(i, j) + call("exp", x(i, j))), (A,)),
-    ("neighbours", raw((3, 4), lambda x, i, j: x(i, j) + select(j > 0, x(i, j - 1) * x(i, j), const(2.0, "float64"))), (A,)),
+    (
+        "several reads of one element",
+        raw((3, 4), lambda x, i, j: x(i, j) * x(i, j) + call("exp", x(i, j))),
+        (A,),
+    ),
+    (
+        "neighbours",
+        raw(
+            (3, 4),
+            lambda x, i, j: x(i, j) + select(j > 0, x(i, j - 1) * x(i, j), const(2.0, "float64")),
+        ),
+        (A,),
+    ),
     ("a diagonal", raw((3,), lambda x, i: x(i, i) * 2.0), (A,)),
     ("one element", raw((3, 4), lambda x, i, j: x(2, 1) * x(i, 0)), (A,)),
     ("flattened", raw((12,), lambda x, i: call("sin", x(i // 4, i % 4))), (A,)),
     ("unflattened", raw((3, 4), lambda x, i, j: call("sin", x(i * 4 + j))), (array(12),)),
-    ("regrouped", raw((2, 6), lambda x, i, j: call("sin", x((i * 6 + j) // 4, (i * 6 + j) % 4))), (A,)),
+    (
+        "regrouped",
+        raw((2, 6), lambda x, i, j: call("sin", x((i * 6 + j) // 4, (i * 6 + j) % 4))),
+        (A,),
+    ),
     ("in blocks", raw((2, 2, 3), lambda x, i, j, k: x(k, i * 2 + j)), (A,)),
     ("coarse", raw((6, 4), lambda x, i, j: x(i // 2, j)), (A,)),
     ("coarse with a rest", raw((5, 4), lambda x, i, j: x(i // 2, j)), (A,)),
@@ -182,15 +277,30 @@ RAW: list[Case] = [
     ("steps with gaps", raw((2, 3), lambda x, i, j: x(i * 9 + j * 2)), (array(15),)),
     ("overlapping", raw((4, 3), lambda x, i, j: call("exp", x(i * 2 + j * 3))), (array(14),)),
     ("crooked", raw((3, 4), lambda x, i, j: x((i * j) % 3, j)), (A,)),
-    ("crooked and guarded", raw((3, 4), lambda x, i, j: select(i * j < 3, x(binary("min", i * j, 9), j), const(0.0, "float64"))), (A,)),
+    (
+        "crooked and guarded",
+        raw(
+            (3, 4),
+            lambda x, i, j: select(i * j < 3, x(binary("min", i * j, 9), j), const(0.0, "float64")),
+        ),
+        (A,),
+    ),
     ("an index as a number", raw((3, 4), lambda x, i, j: x(i, j) * cast("float64", j)), (A,)),
-    ("several outputs", lambda x, y: compute((3, 4), lambda i, j: [x(i, j) * y(i, j), x(i, j) / y(i, j), y(i, j)]), (A, POSITIVE)),
+    (
+        "several outputs",
+        lambda x, y: compute((3, 4), lambda i, j: [x(i, j) * y(i, j), x(i, j) / y(i, j), y(i, j)]),
+        (A, POSITIVE),
+    ),
     ("a product of matrices", product_of_matrices, (A, MATRIX)),
     ("a convolution", convolution, (array(9), array(3))),
     ("an extreme of products", part_of_an_axis, (A, B)),
     ("a condition", conditional, (A,)),
-    ("looked up", raw((3, 4), lambda x, i, r, c: x(binary("max", i(r), 0), c) * 2.0), (A, np.array([2, 2, -1], np.int32))),
-]  # fmt: skip
+    (
+        "looked up",
+        raw((3, 4), lambda x, i, r, c: x(binary("max", i(r), 0), c) * 2.0),
+        (A, np.array([2, 2, -1], np.int32)),
+    ),
+]
 
 
 @of(RAW)
@@ -198,7 +308,7 @@ def test_a_raw_compute(build: Callable[..., Any], arrays: tuple[np.ndarray, ...]
     assert_derivatives(derived(build, *arrays), arrays)
 
 
-def test_the_backwards_of_raw_computes_are_the_same_in_c(full: bool, cache: KernelCache) -> None:  # fmt: skip
+def test_the_backwards_of_raw_computes_are_the_same_in_c(full: bool, cache: KernelCache) -> None:
     pairs: list[tuple[Tensor, np.ndarray]] = []
     found: list[Tensor] = []
     for _, build, arrays in RAW if full else RAW[::4]:
@@ -223,8 +333,18 @@ def evaluated(graph: Derived, arrays: Any, values: Any = None) -> list[np.ndarra
 
 NAN, INF = np.nan, np.inf
 EDGES: list[tuple[str, Callable[..., Any], list[list[float]], list[list[float]]]] = [
-    ("vmax", dsl.vmax, [[1, 2, 3, NAN, 1], [2, 2, 2, 1, NAN]], [[0, 0.5, 1, 1, 1], [1, 0.5, 0, 1, 1]]),
-    ("vmin", dsl.vmin, [[1, 2, 3, NAN, 1], [2, 2, 2, 1, NAN]], [[1, 0.5, 0, 1, 1], [0, 0.5, 1, 1, 1]]),
+    (
+        "vmax",
+        dsl.vmax,
+        [[1, 2, 3, NAN, 1], [2, 2, 2, 1, NAN]],
+        [[0, 0.5, 1, 1, 1], [1, 0.5, 0, 1, 1]],
+    ),
+    (
+        "vmin",
+        dsl.vmin,
+        [[1, 2, 3, NAN, 1], [2, 2, 2, 1, NAN]],
+        [[1, 0.5, 0, 1, 1], [0, 0.5, 1, 1, 1]],
+    ),
     ("vmaxs", lambda x: dsl.vmaxs(x, 0.0), [[0, -0.0, 1, -1, NAN]], [[0.5, 0.5, 1, 0, 1]]),
     ("vrelu", dsl.vrelu, [[0, 1, -1, NAN]], [[0, 1, 0, 0]]),
     ("vaddrelu", dsl.vaddrelu, [[0, 1, -1], [0, 1, -1]], [[0, 1, 0], [0, 1, 0]]),
@@ -232,19 +352,71 @@ EDGES: list[tuple[str, Callable[..., Any], list[list[float]], list[list[float]]]
     ("vsqrt", dsl.vsqrt, [[0, 1, -1]], [[INF, 0.5, NAN]]),
     ("vlog", dsl.vlog, [[0, 2, INF]], [[INF, 0.5, 0]]),
     ("vdiv", dsl.vdiv, [[1, 0], [0, 0]], [[INF, INF], [-INF, NAN]]),
-    ("pow", ext.pow, [[0, 0, 2, -2, 0], [0, 2, 0, 2, -1]], [[0, 0, 0, -4, -INF], [0, 0, np.log(2), NAN, -INF]]),
-    ("log beside 0", lambda x: dsl.vsel(dsl.vcmp(x, 0.0, "gt"), dsl.vlog(x), x), [[0, 1, -1]], [[1, 1, 1]]),
-    ("a root of a root", lambda x: dsl.vsqrt(dsl.vmaxs(dsl.vsqrt(x), 1.0)), [[0, 16]], [[0, 1 / 32]]),
-    ("a product with inf", lambda x, y: dsl.vcmpsel(y, 9.0, "lt", dsl.vmul(x, y), 0.0), [[1, 1], [INF, 3]], [[0, 3], [0, 1]]),
-    ("a chain beside NaN", lambda x: dsl.vcmpsel(x, 0.0, "gt", dsl.vexp(dsl.vsqrt(dsl.vlog(x))), 0.0), [[-1, 0]], [[0, 0]]),
-    ("a constant power", lambda x: ext.pow(x, dsl.broadcast(const(2.0, "float64"), (2,))), [[0, -3]], [[0, -6]]),
-    ("both sides", lambda x: dsl.vsel(dsl.vcmp(x, 0.0, "ge"), dsl.vsqrt(x), dsl.vsqrt(dsl.vmuls(x, -1.0))), [[4, -4]], [[0.25, -0.25]]),
-    ("a row that is left out", lambda x: dsl.vcmpsel(x, 0.0, "gt", dsl.broadcast(dsl.vlog(dsl.reduce_sum(x, 0, True)), (2,)), x), [[0, 0]], [[1, 1]]),
+    (
+        "pow",
+        ext.pow,
+        [[0, 0, 2, -2, 0], [0, 2, 0, 2, -1]],
+        [[0, 0, 0, -4, -INF], [0, 0, np.log(2), NAN, -INF]],
+    ),
+    (
+        "log beside 0",
+        lambda x: dsl.vsel(dsl.vcmp(x, 0.0, "gt"), dsl.vlog(x), x),
+        [[0, 1, -1]],
+        [[1, 1, 1]],
+    ),
+    (
+        "a root of a root",
+        lambda x: dsl.vsqrt(dsl.vmaxs(dsl.vsqrt(x), 1.0)),
+        [[0, 16]],
+        [[0, 1 / 32]],
+    ),
+    (
+        "a product with inf",
+        lambda x, y: dsl.vcmpsel(y, 9.0, "lt", dsl.vmul(x, y), 0.0),
+        [[1, 1], [INF, 3]],
+        [[0, 3], [0, 1]],
+    ),
+    (
+        "a chain beside NaN",
+        lambda x: dsl.vcmpsel(x, 0.0, "gt", dsl.vexp(dsl.vsqrt(dsl.vlog(x))), 0.0),
+        [[-1, 0]],
+        [[0, 0]],
+    ),
+    (
+        "a constant power",
+        lambda x: ext.pow(x, dsl.broadcast(const(2.0, "float64"), (2,))),
+        [[0, -3]],
+        [[0, -6]],
+    ),
+    (
+        "both sides",
+        lambda x: dsl.vsel(dsl.vcmp(x, 0.0, "ge"), dsl.vsqrt(x), dsl.vsqrt(dsl.vmuls(x, -1.0))),
+        [[4, -4]],
+        [[0.25, -0.25]],
+    ),
+    (
+        "a row that is left out",
+        lambda x: dsl.vcmpsel(
+            x, 0.0, "gt", dsl.broadcast(dsl.vlog(dsl.reduce_sum(x, 0, True)), (2,)), x
+        ),
+        [[0, 0]],
+        [[1, 1]],
+    ),
     ("a part", lambda x: dsl.split(dsl.vlog(x), 0, [1, 2])[1][1], [[0, 1, 2]], [[0, 1, 0.5]]),
     ("a pad", lambda x: ext.strided_slice(dsl.vsqrt(x), [1], None), [[0, 4]], [[0, 0.25]]),
-    ("looked up", lambda x: dsl.gather(dsl.vlog(x), dsl.vcmp(x, 0.0, "gt") and ext.iota([1]), 0), [[2, 0]], [[0.5, 0]]),
-    ("reshaped", lambda x: dsl.vcmpsel(x, 0.0, "gt", ext.reshape(ext.reshape(dsl.vlog(x), [2, 1]), [2]), x), [[2, 0]], [[0.5, 1]]),
-]  # fmt: skip
+    (
+        "looked up",
+        lambda x: dsl.gather(dsl.vlog(x), dsl.vcmp(x, 0.0, "gt") and ext.iota([1]), 0),
+        [[2, 0]],
+        [[0.5, 0]],
+    ),
+    (
+        "reshaped",
+        lambda x: dsl.vcmpsel(x, 0.0, "gt", ext.reshape(ext.reshape(dsl.vlog(x), [2, 1]), [2]), x),
+        [[2, 0]],
+        [[0.5, 1]],
+    ),
+]
 
 
 @cases("case", EDGES, ids=lambda case: case[0])
@@ -269,14 +441,21 @@ def test_equal_extremes_share(word: str) -> None:
 
 
 @pytest.mark.mindspore
-@cases("name", ["Maximum", "Minimum", "ReLU", "Abs", "ReduceMax", "ReduceMin", "ReduceProd", "Sqrt"])  # fmt: skip
+@cases(
+    "name", ["Maximum", "Minimum", "ReLU", "Abs", "ReduceMax", "ReduceMin", "ReduceProd", "Sqrt"]
+)
 def test_edges_are_those_of_mindspore(name: str) -> None:
     ms = pytest.importorskip("mindspore")
     words = {
-        "Maximum": dsl.vmax, "Minimum": dsl.vmin, "ReLU": dsl.vrelu, "Abs": dsl.vabs, "Sqrt": dsl.vsqrt,
-        "ReduceMax": lambda x: dsl.reduce_max(x, 1), "ReduceMin": lambda x: dsl.reduce_min(x, 1),
+        "Maximum": dsl.vmax,
+        "Minimum": dsl.vmin,
+        "ReLU": dsl.vrelu,
+        "Abs": dsl.vabs,
+        "Sqrt": dsl.vsqrt,
+        "ReduceMax": lambda x: dsl.reduce_max(x, 1),
+        "ReduceMin": lambda x: dsl.reduce_min(x, 1),
         "ReduceProd": lambda x: dsl.reduce_prod(x, 1),
-    }  # fmt: skip
+    }
     reduces = name.startswith("Reduce")
     arrays = [np.array([[1, 2, 2], [0, 3, 0], [-1, 0, 2], [0, 0, 0]], np.float32)]
     if name in ("Maximum", "Minimum"):
@@ -297,7 +476,11 @@ def test_edges_are_those_of_mindspore(name: str) -> None:
 
 
 def test_integers_get_no_gradient_and_unused_inputs_get_zeros() -> None:
-    x, n, unused = dsl.placeholder((3,)), dsl.placeholder((3,), "int32"), dsl.placeholder((2, 2), "float16")  # fmt: skip
+    x, n, unused = (
+        dsl.placeholder((3,)),
+        dsl.placeholder((3,), "int32"),
+        dsl.placeholder((2, 2), "float16"),
+    )
     y = dsl.vadd(x, dsl.cast_to(n, "float32"))
     found = gradients([y], [x, n, unused], [dsl.placeholder((3,))])
     assert found[1] is None
@@ -321,9 +504,11 @@ def test_steps_have_the_derivative_0_and_positions_have_none() -> None:
     x = np.array([[1.5, 2.5], [0.5, -1]])
     graph = derived(lambda t: dsl.vmul(t, dsl.cast_to(dsl.floor(t), "float64")), x)
     weights = [np.ones((2, 2))]
-    np.testing.assert_array_equal(evaluate.run(graph.found, graph.feed([x], weights))[0], np.floor(x))  # fmt: skip
+    np.testing.assert_array_equal(
+        evaluate.run(graph.found, graph.feed([x], weights))[0], np.floor(x)
+    )
     counted = derived(lambda t: dsl.vmul(t, dsl.cast_to(dsl.vcmp(t, 1.0, "gt"), "float64")), x)
-    np.testing.assert_array_equal(evaluate.run(counted.found, counted.feed([x], weights))[0], x > 1)  # fmt: skip
+    np.testing.assert_array_equal(evaluate.run(counted.found, counted.feed([x], weights))[0], x > 1)
 
 
 def argmax_as_a_value(x: Tensor) -> Tensor:
@@ -343,10 +528,16 @@ def place_in_order(x: Tensor) -> Tensor:
         (lambda x: dsl.vmul(x, dsl.vexp(ext.sort(x)[0])), "sort cannot be differentiated"),
         (argmax_as_a_value, "argmax.* cannot be differentiated: its whole numbers say where"),
         (place_in_order, "sort cannot be differentiated: its whole numbers say where"),
-        (lambda x: dsl.scatter(x, ext.iota([3]), x, "max"), "scatter cannot be differentiated: with the reduction max"),
-        (lambda x: dsl.unsorted_segment_prod(x, [0, 0, 1], 2), "unsorted_segment_prod cannot be differentiated"),
+        (
+            lambda x: dsl.scatter(x, ext.iota([3]), x, "max"),
+            "scatter cannot be differentiated: with the reduction max",
+        ),
+        (
+            lambda x: dsl.unsorted_segment_prod(x, [0, 0, 1], 2),
+            "unsorted_segment_prod cannot be differentiated",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_has_no_derivative_says_so(build: Callable[..., Any], what: str) -> None:
     x = dsl.placeholder((3, 4))
     y = build(x)

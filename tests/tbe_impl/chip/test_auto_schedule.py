@@ -63,7 +63,9 @@ def test_an_elementwise_chain_by_exact_numbers():
     tiles = {stage.name.split("_")[0]: stage for stage in found.stages}
     assert tiles["x.local.UB"].tile == (32, 1024) and tiles["x.local.UB"].copies == 2
     # x twice 2 · 65536; one more buffer, over which each stage writes what the next reads
-    assert [(one.scope, one.bytes, one.capacity_bytes) for one in found.memories] == [("local.UB", 196608, 262144)]  # fmt: skip
+    assert [(one.scope, one.bytes, one.capacity_bytes) for one in found.memories] == [
+        ("local.UB", 196608, 262144)
+    ]
     assert found.cores == 32 and tiles["x.local.UB"].executions == 512
     assert (found.bytes_read, found.bytes_written) == (33554432, 33554432)
     assert found.findings == ()

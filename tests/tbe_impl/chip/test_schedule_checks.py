@@ -29,7 +29,15 @@ UB = "local.UB"
 class Manual:
     """z = (x + 1) · 2 by hand, as the optimisers of the wild do it: read, add, multiply, write, tile by tile."""
 
-    def __init__(self, rows: int = 64, columns: int = 1000, *, factor: int = 16, dtype: str = "float16", double: bool = True):  # fmt: skip
+    def __init__(
+        self,
+        rows: int = 64,
+        columns: int = 1000,
+        *,
+        factor: int = 16,
+        dtype: str = "float16",
+        double: bool = True,
+    ):
         self.x = placeholder((rows, columns), dtype, name="x")
         self.y = compute((rows, columns), lambda i, j: self.x(i, j) + 1, name="y")
         self.z = compute((rows, columns), lambda i, j: self.y(i, j) * 2, name="z")
@@ -196,37 +204,112 @@ def _split_after(manual: Manual) -> None:
 # what is done, on which chip, the finding, words of it
 BAD: list[tuple[Schedule, str, str, tuple[str, ...]]] = [
     # x twice 2 · 64 · 2000 + y 64 · 2000
-    (Manual(factor=64).schedule, "Ascend910A", "error capacity x.local.UB",
-     ("local.UB of Ascend910A is too small: 146 %", "at most 262144 bytes", "384000 bytes: x.local.UB 2 × 128000 + y 128000")),
+    (
+        Manual(factor=64).schedule,
+        "Ascend910A",
+        "error capacity x.local.UB",
+        (
+            "local.UB of Ascend910A is too small: 146 %",
+            "at most 262144 bytes",
+            "384000 bytes: x.local.UB 2 × 128000 + y 128000",
+        ),
+    ),
     # 3 · 36 · 2000 = 216000 of 262144
-    (Manual(72, factor=36).schedule, "Ascend910A", "warning capacity x.local.UB", ("nearly full: 82 %", "at most 209715 of 262144")),
+    (
+        Manual(72, factor=36).schedule,
+        "Ascend910A",
+        "warning capacity x.local.UB",
+        ("nearly full: 82 %", "at most 209715 of 262144"),
+    ),
     # the same on a chip with 192 KiB
-    (Manual(72, factor=36).schedule, "Ascend910B", "error capacity x.local.UB", ("too small: 110 %", "at most 196608 bytes")),
-    (Manual(64, 1024, factor=24).schedule, "Ascend910A", "warning division z",
-     ("i of z has 64 steps, which 24 does not divide: the last tile has 16", "16 divides it")),
-    (bad(lambda m: m.schedule[m.y].emit_insn(m.y.op.axis[1], "vector_addd")), "Ascend910A", "error emit_insn y",
-     ("there is no instruction 'vector_addd'", "The nearest one is 'vector_add'")),
-    (bad(lambda m: m.schedule[m.y].emit_insn(m.y.op.axis[1], "vector_not")), "Ascend910A", "error emit_insn y",
-     ("vector_not (vnot) of Ascend910A does not take float16", "int16, uint16")),
-    (bad(lambda m: m.schedule[m.y].emit_insn(m.y.op.axis[1], "vector_div")), "Ascend310", "error emit_insn y",
-     ("vector_div (vdiv) of Ascend310 does not take float16", "nothing: it lacks this instruction")),
-    (bad(lambda m: m.schedule[m.y].set_scope("local.ub")), "Ascend910A", "error scope y",
-     ("a memory that does not exist", "'local.ub'", "The nearest one is 'local.UB'")),
-    (bad(_attach_to_a_stranger), "Ascend910A", "error compute_at z.local.UB",
-     ("z.local.UB is computed inside y, which does not need it", "z.local.UB goes into z")),
-    (bad(_split_after), "Ascend910A", "error compute_at y", ("the loop i.outer of z was split or fused after y was attached",)),
-    (bad(lambda m: m.schedule[m.z].compute_inline()), "Ascend910A", "error compute_inline z", ("it is an output of the kernel",)),
-    (bad(lambda m: m.schedule[m.z].set_scope(UB)), "Ascend910A", "warning scope z",
-     ("set_scope of z has no effect", "got an output", 'cache_write(z, "local.UB")')),
-    (bad(lambda m: m.schedule[m.z].storage_align(m.z.op.axis[0], 16, 0)), "Ascend910A", "warning storage_align z",
-     ("storage_align of z has no effect", "got one in main memory")),
+    (
+        Manual(72, factor=36).schedule,
+        "Ascend910B",
+        "error capacity x.local.UB",
+        ("too small: 110 %", "at most 196608 bytes"),
+    ),
+    (
+        Manual(64, 1024, factor=24).schedule,
+        "Ascend910A",
+        "warning division z",
+        ("i of z has 64 steps, which 24 does not divide: the last tile has 16", "16 divides it"),
+    ),
+    (
+        bad(lambda m: m.schedule[m.y].emit_insn(m.y.op.axis[1], "vector_addd")),
+        "Ascend910A",
+        "error emit_insn y",
+        ("there is no instruction 'vector_addd'", "The nearest one is 'vector_add'"),
+    ),
+    (
+        bad(lambda m: m.schedule[m.y].emit_insn(m.y.op.axis[1], "vector_not")),
+        "Ascend910A",
+        "error emit_insn y",
+        ("vector_not (vnot) of Ascend910A does not take float16", "int16, uint16"),
+    ),
+    (
+        bad(lambda m: m.schedule[m.y].emit_insn(m.y.op.axis[1], "vector_div")),
+        "Ascend310",
+        "error emit_insn y",
+        (
+            "vector_div (vdiv) of Ascend310 does not take float16",
+            "nothing: it lacks this instruction",
+        ),
+    ),
+    (
+        bad(lambda m: m.schedule[m.y].set_scope("local.ub")),
+        "Ascend910A",
+        "error scope y",
+        ("a memory that does not exist", "'local.ub'", "The nearest one is 'local.UB'"),
+    ),
+    (
+        bad(_attach_to_a_stranger),
+        "Ascend910A",
+        "error compute_at z.local.UB",
+        ("z.local.UB is computed inside y, which does not need it", "z.local.UB goes into z"),
+    ),
+    (
+        bad(_split_after),
+        "Ascend910A",
+        "error compute_at y",
+        ("the loop i.outer of z was split or fused after y was attached",),
+    ),
+    (
+        bad(lambda m: m.schedule[m.z].compute_inline()),
+        "Ascend910A",
+        "error compute_inline z",
+        ("it is an output of the kernel",),
+    ),
+    (
+        bad(lambda m: m.schedule[m.z].set_scope(UB)),
+        "Ascend910A",
+        "warning scope z",
+        ("set_scope of z has no effect", "got an output", 'cache_write(z, "local.UB")'),
+    ),
+    (
+        bad(lambda m: m.schedule[m.z].storage_align(m.z.op.axis[0], 16, 0)),
+        "Ascend910A",
+        "warning storage_align z",
+        ("storage_align of z has no effect", "got one in main memory"),
+    ),
     # rows of 1001 elements where 1000 would have done
-    (bad(lambda m: m.schedule[m.y].storage_align(m.y.op.axis[0], 2, 1)), "Ascend910A", "warning storage_align y",
-     ("rows a multiple of 32 bytes apart, got 2002 bytes", "storage_align(axis, 16, 0) pads")),
+    (
+        bad(lambda m: m.schedule[m.y].storage_align(m.y.op.axis[0], 2, 1)),
+        "Ascend910A",
+        "warning storage_align y",
+        ("rows a multiple of 32 bytes apart, got 2002 bytes", "storage_align(axis, 16, 0) pads"),
+    ),
     # tiles of 1 · 1001 · 2 = 2002 bytes on different cores
-    (Manual(64, 1001, factor=1).schedule, "Ascend910A", "warning tail z",
-     ("tiles (1, 1001) of z end inside a block: two cores write into one block", "1001 × 2 = 2002 bytes", "a multiple of 16 elements")),
-]  # fmt: skip
+    (
+        Manual(64, 1001, factor=1).schedule,
+        "Ascend910A",
+        "warning tail z",
+        (
+            "tiles (1, 1001) of z end inside a block: two cores write into one block",
+            "1001 × 2 = 2002 bytes",
+            "a multiple of 16 elements",
+        ),
+    ),
+]
 
 
 @cases("schedule, chip, code, words", BAD)
@@ -350,9 +433,14 @@ def test_the_names_of_instructions_and_memories():
     assert {instruction_of_tag(tag) for tag in DEVICE_INSTRUCTION} <= set(DEVICE_INSTRUCTION)
     sizes = {scope: capacity(SOCS["Ascend910A"], scope) for scope in SCOPES}
     assert {scope: size for scope, size in sizes.items() if size} == {
-        "local.UB": 262144, "local.UB_Fusion": 262144, "local.L1": 1048576, "local.L1_Fusion": 1048576,
-        "local.L0A": 65536, "local.L0B": 65536, "local.L0C": 262144,
-    }  # fmt: skip
+        "local.UB": 262144,
+        "local.UB_Fusion": 262144,
+        "local.L1": 1048576,
+        "local.L1_Fusion": 1048576,
+        "local.L0A": 65536,
+        "local.L0B": 65536,
+        "local.L0C": 262144,
+    }
 
 
 def test_an_operator_brings_its_own_instructions():

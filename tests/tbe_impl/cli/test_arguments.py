@@ -81,19 +81,31 @@ information = (
         (unary, 1, "x:input y:output kernel_name:name"),
         (binary, 2, "input_x:input input_y:input output_z:output kernel_name:name"),
         (with_axis, 1, "x:input y:output axis:attribute keep_dims:attribute kernel_name:name"),
-        (optional_bias, 2, "x1:input x2:input bias:attribute output_y:output trans_a:attribute kernel_name:name"),
+        (
+            optional_bias,
+            2,
+            "x1:input x2:input bias:attribute output_y:output trans_a:attribute kernel_name:name",
+        ),
         (listed, 3, "values:inputs y:output axis:attribute kernel_name:name"),
         (gradient, 2, "y:input dy:input z:output kernel_name:name"),
         (empty_dicts, 2, "w1_gm:input w2_gm:input d_w1_gm:output d_w2_gm:output kernel_name:name"),
         (oldest, 1, "shape:shape dtype:dtype kernel_name:name need_build:flag need_print:flag"),
-        (oldest_two, 2, "shape_x:shape shape_y:shape src_dtype:dtype dst_dtype:dtype axis:attribute kernel_name:name need_build:flag need_print:flag"),
+        (
+            oldest_two,
+            2,
+            "shape_x:shape shape_y:shape src_dtype:dtype dst_dtype:dtype axis:attribute kernel_name:name need_build:flag need_print:flag",
+        ),
         (oldest_list, 2, "shapes:shapes dtype:dtype axis:attribute kernel_name:name"),
-        (declared, 1, "x:input bias:input y:output mask:output axes:attribute scale:attribute kernel_name:name"),
+        (
+            declared,
+            1,
+            "x:input bias:input y:output mask:output axes:attribute scale:attribute kernel_name:name",
+        ),
         (declared_list, 4, "inputs:inputs y:output kernel_name:name"),
         (typed_only, 2, "x:input batch_std:input y:output channel:attribute kernel_name:name"),
         (hidden, 2, "input_x:input input_y:input output_z:output kernel_name:name"),
     ],
-)  # fmt: skip
+)
 def test_roles(function: Callable[..., Any], inputs: int, expected: str) -> None:
     found = roles_of(function, inputs=inputs)
     assert " ".join(f"{item.name}:{item.role}" for item in found) == expected
@@ -130,7 +142,12 @@ def test_the_oldest_take_shapes_and_dtypes() -> None:
     assert positional(oldest, X) == [(2, 3), "float16"]
     found = call_of(oldest_two, (X, Y), (W,), {"axis": "1", "kernel_name": "k"}, place="op.py:1")
     assert found.positional == ((2, 3), (3,), "float16", "int32")
-    assert dict(found.keywords) == {"axis": 1, "kernel_name": "k", "need_build": True, "need_print": False}  # fmt: skip
+    assert dict(found.keywords) == {
+        "axis": 1,
+        "kernel_name": "k",
+        "need_build": True,
+        "need_print": False,
+    }
     assert positional(oldest_list, X, X, axis="0") == [[(2, 3), (2, 3)], "float16", "axis=0"]
 
 

@@ -22,12 +22,15 @@ def total(x, y, kernel_name="total"):
     "said, note",
     [
         (Description((7, 7)), ("y is (4, 1) float32, and was described as (7, 7) float32",)),
-        (Description((4, 1), "float16"), ("y is (4, 1) float32, and was described as (4, 1) float16",)),
+        (
+            Description((4, 1), "float16"),
+            ("y is (4, 1) float32, and was described as (4, 1) float16",),
+        ),
         (Description((4,)), ()),
         (Description((-1, 1)), ()),
         (Description((-2,)), ()),
     ],
-)  # fmt: skip
+)
 def test_an_output_that_was_described_otherwise_is_named(tmp_path, said, note):
     file = tmp_path / "total.py"
     file.write_text(TOTAL)

@@ -74,7 +74,13 @@ def test_given_arrays_are_used_and_matched_by_size_and_dtype() -> None:
     x, y = tensor((6,), "float32", "x"), tensor((6,), "int32", "y")
     made = kernel(WORDS["vadd"](x, WORDS["cast_to"](y, "float32")), x, y)
     given = np.arange(6, dtype=np.int32).reshape(2, 3)
-    found = inputs_for(made, [Description((2, 3), "int32", array=given, name="second"), Description((6,), "float32", name="first")])  # fmt: skip
+    found = inputs_for(
+        made,
+        [
+            Description((2, 3), "int32", array=given, name="second"),
+            Description((6,), "float32", name="first"),
+        ],
+    )
     assert [item.name for item in found] == ["first", "second"]
     assert found[1].array.tolist() == [0, 1, 2, 3, 4, 5]
 

@@ -20,13 +20,19 @@ AVX2 = "x86-64-v3"
 
 def marches() -> list[str]:
     """Processors to compile for: this one, and one with AVX2 where this one can run its code."""
-    known = platform.machine() in ("x86_64", "AMD64") and {"avx2", "fma", "f16c"} <= set(machine.cpu_features())  # fmt: skip
+    known = platform.machine() in ("x86_64", "AMD64") and {"avx2", "fma", "f16c"} <= set(
+        machine.cpu_features()
+    )
     return ["", AVX2] if known else [""]
 
 
 def run_both(
-    build: Callable[..., Any], *arrays: np.ndarray, cache: KernelCache, threads: int = 1, **options: Any
-) -> list[tuple[np.ndarray, np.ndarray]]:  # fmt: skip
+    build: Callable[..., Any],
+    *arrays: np.ndarray,
+    cache: KernelCache,
+    threads: int = 1,
+    **options: Any,
+) -> list[tuple[np.ndarray, np.ndarray]]:
     """Each output of `build`: from the cpu back end, and from the NumPy one."""
     kernel, outputs, inputs = prepare(build, *arrays, cache=cache, **options)
     given = {id(tensor): array for tensor, array in zip(inputs, arrays, strict=True)}
@@ -36,8 +42,12 @@ def run_both(
 
 
 def prepare(
-    build: Callable[..., Any], *arrays: np.ndarray, cache: KernelCache, name: str = "kernel", **options: Any
-) -> tuple[prepared_kernel.CpuKernel, Sequence[Any], Sequence[Any]]:  # fmt: skip
+    build: Callable[..., Any],
+    *arrays: np.ndarray,
+    cache: KernelCache,
+    name: str = "kernel",
+    **options: Any,
+) -> tuple[prepared_kernel.CpuKernel, Sequence[Any], Sequence[Any]]:
     """A kernel, its outputs and its inputs."""
     inputs = [dsl.placeholder(array.shape, str(array.dtype)) for array in arrays]
     made = build(*inputs)
@@ -49,15 +59,21 @@ def prepare(
 
 
 def prepare_together(
-    requests: Sequence[tuple[Callable[..., Any], Sequence[np.ndarray]]], *, cache: KernelCache, name: str = "case", **options: Any
-) -> list[tuple[prepared_kernel.CpuKernel, Sequence[Any], Sequence[Any]]]:  # fmt: skip
+    requests: Sequence[tuple[Callable[..., Any], Sequence[np.ndarray]]],
+    *,
+    cache: KernelCache,
+    name: str = "case",
+    **options: Any,
+) -> list[tuple[prepared_kernel.CpuKernel, Sequence[Any], Sequence[Any]]]:
     """As `prepare` of each request, a function and its arrays, with few calls of the compiler."""
     planned = []
     for number, (build, arrays) in enumerate(requests):
         inputs = [dsl.placeholder(array.shape, str(array.dtype)) for array in arrays]
         made = build(*inputs)
         outputs = list(made) if isinstance(made, (list, tuple)) else [made]
-        one = prepared_kernel.plan(outputs, inputs, name=f"{name}_{number}", options=Options(**options), cache=cache)  # fmt: skip
+        one = prepared_kernel.plan(
+            outputs, inputs, name=f"{name}_{number}", options=Options(**options), cache=cache
+        )
         planned.append((one, outputs, inputs))
     prepared_kernel.build_together([one for one, _, _ in planned])
     return [(one.compiled(), outputs, inputs) for one, outputs, inputs in planned]

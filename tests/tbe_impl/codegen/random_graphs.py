@@ -124,7 +124,11 @@ class RandomGraph:
         if fitting and self.chance(0.92):
             return self.pick(fitting)
         dtypes = [name for name in DTYPES if not kinds or dtype_of(name).kind in kinds]
-        shape = self.base if self.chance(0.8) else [const(1) if self.chance(0.4) else size for size in self.base]  # fmt: skip
+        shape = (
+            self.base
+            if self.chance(0.8)
+            else [const(1) if self.chance(0.4) else size for size in self.base]
+        )
         while len(shape) < rank:
             shape = [const(int(self.pick((1, 3, 8)))), *shape]
         return self.input(shape, self.pick(dtypes))
@@ -145,8 +149,10 @@ class RandomGraph:
         smaller = [
             item
             for item in self.nodes
-            if item.tensor.dtype == dtype and self._broadcasts(item, node) and (item.is_exact or not exact)
-        ]  # fmt: skip
+            if item.tensor.dtype == dtype
+            and self._broadcasts(item, node)
+            and (item.is_exact or not exact)
+        ]
         if smaller and self.chance(0.6):
             chosen = self.pick(smaller)
             return Node(dsl.broadcast(chosen.tensor, shape), chosen.is_exact, chosen.sample)
@@ -167,7 +173,9 @@ class RandomGraph:
         """A scalar that fits."""
         if is_float(dtype):
             return float(np.round(self.rng.uniform(-3, 3), 2))
-        return int(self.rng.integers(0 if dtype.startswith("u") else -5, 6)) if dtype != "bool" else 1  # fmt: skip
+        return (
+            int(self.rng.integers(0 if dtype.startswith("u") else -5, 6)) if dtype != "bool" else 1
+        )
 
     def add(self, made: Any, *, exact: bool) -> None:
         """Takes new tensors in; what grows too large is cut back to a range."""
@@ -305,7 +313,10 @@ def comparison(g: RandomGraph) -> None:
     operation = g.pick(["eq", "ne", "lt", "gt", "ge", "le"])
     if x.tensor.dtype == "bool":
         y = g.partner(x, exact=True)
-        g.add(dsl.vlogic(x.tensor, y.tensor, g.pick(["logic_and", "logic_or", "logic_not"])), exact=True)  # fmt: skip
+        g.add(
+            dsl.vlogic(x.tensor, y.tensor, g.pick(["logic_and", "logic_or", "logic_not"])),
+            exact=True,
+        )
         return
     y = g.partner(x, exact=True)
     other = y.tensor if g.chance(0.7) else g.number(x.tensor.dtype)
@@ -315,7 +326,11 @@ def comparison(g: RandomGraph) -> None:
     g.add(mask, exact=True)
     if g.chance(0.7):
         a, b = g.source("float"), None
-        if not packs and a.tensor.ndim == x.tensor.ndim and all(map(_same, a.tensor.shape, x.tensor.shape)):  # fmt: skip
+        if (
+            not packs
+            and a.tensor.ndim == x.tensor.ndim
+            and all(map(_same, a.tensor.shape, x.tensor.shape))
+        ):
             b = g.partner(a)
             g.add(dsl.vsel(mask, a.tensor, b.tensor), exact=a.is_exact and b.is_exact)
         else:
@@ -328,7 +343,10 @@ def compare_and_select(g: RandomGraph) -> None:
     y = g.partner(x, exact=True)
     a, b = g.partner(x), g.partner(x)
     operation = g.pick(["eq", "ne", "lt", "gt", "ge", "le"])
-    g.add(dsl.vcmpsel(x.tensor, y.tensor, operation, a.tensor, b.tensor), exact=a.is_exact and b.is_exact)  # fmt: skip
+    g.add(
+        dsl.vcmpsel(x.tensor, y.tensor, operation, a.tensor, b.tensor),
+        exact=a.is_exact and b.is_exact,
+    )
 
 
 @step
@@ -341,7 +359,7 @@ def conversion(g: RandomGraph) -> None:
         and wanted in NARROW
         and g.chance(0.8)
     ):
-        wanted = "float32"  # fmt: skip
+        wanted = "float32"
     g.add(dsl.cast_to(x.tensor, wanted), exact=x.is_exact)
 
 
@@ -358,7 +376,10 @@ def rounding(g: RandomGraph) -> None:
 @step
 def broadcast(g: RandomGraph) -> None:
     x = g.source()
-    larger = [size if not _is_one(size) else g.pick([size, const(int(g.pick(SIZES)))]) for size in x.tensor.shape]  # fmt: skip
+    larger = [
+        size if not _is_one(size) else g.pick([size, const(int(g.pick(SIZES)))])
+        for size in x.tensor.shape
+    ]
     if len(larger) < 4 and g.chance(0.5):
         larger = [const(int(g.pick((1, 2, 5)))), *larger]
     g.add(dsl.broadcast(x.tensor, larger), exact=x.is_exact)
@@ -366,12 +387,16 @@ def broadcast(g: RandomGraph) -> None:
 
 @step
 def reduction(g: RandomGraph) -> None:
-    name = g.pick("reduce_sum reduce_sum reduce_max reduce_min reduce_prod reduce_mean reduce_all reduce_any tuple_sum".split())  # fmt: skip
+    name = g.pick(
+        "reduce_sum reduce_sum reduce_max reduce_min reduce_prod reduce_mean reduce_all reduce_any tuple_sum".split()
+    )
     steps = name in ("reduce_all", "reduce_any")
     x = g.source(rank=1, exact=steps)
     if steps and 0 in g.sizes(x.tensor):
         return
-    axes = [axis for axis in range(x.tensor.ndim) if g.chance(0.5)] or [int(g.rng.integers(x.tensor.ndim))] * g.chance(0.9)  # fmt: skip
+    axes = [axis for axis in range(x.tensor.ndim) if g.chance(0.5)] or [
+        int(g.rng.integers(x.tensor.ndim))
+    ] * g.chance(0.9)
     axes = [axis - x.tensor.ndim if g.chance(0.3) else axis for axis in axes]
     if x.tensor.dtype == "bool" and name not in ("reduce_all", "reduce_any"):
         name = "reduce_any"
@@ -391,7 +416,12 @@ def reduction(g: RandomGraph) -> None:
     if made.ndim == x.tensor.ndim and made.dtype == x.tensor.dtype and g.chance(0.7):
         # as in a softmax: the rows and what they reduce to meet again
         back = dsl.broadcast(made, x.tensor.shape)
-        g.add(_word(g.pick(["vsub", "vmul", "vmax"]) if made.dtype != "bool" else "vlogic")(x.tensor, back), exact=exact)  # fmt: skip
+        g.add(
+            _word(g.pick(["vsub", "vmul", "vmax"]) if made.dtype != "bool" else "vlogic")(
+                x.tensor, back
+            ),
+            exact=exact,
+        )
 
 
 STEPS += [reduction, reduction]
@@ -440,15 +470,28 @@ def movement(g: RandomGraph) -> None:
     elif kind == "reverse":
         made = ext.reverse(x.tensor, [axis])
     elif kind == "pad":
-        made = ext.pad(x.tensor, [(int(a), int(b)) for a, b in g.rng.integers(0, 3, (rank, 2))], g.number(x.tensor.dtype))  # fmt: skip
+        made = ext.pad(
+            x.tensor,
+            [(int(a), int(b)) for a, b in g.rng.integers(0, 3, (rank, 2))],
+            g.number(x.tensor.dtype),
+        )
     elif kind == "tile":
         made = ext.tile(x.tensor, [int(item) for item in g.rng.integers(1, 3, rank)])
     elif kind == "strided_slice":
-        made = ext.strided_slice(x.tensor, [int(g.pick((0, 0, 1))) for _ in range(rank)], None, [int(g.pick((1, 1, 2, 3))) for _ in range(rank)])  # fmt: skip
+        made = ext.strided_slice(
+            x.tensor,
+            [int(g.pick((0, 0, 1))) for _ in range(rank)],
+            None,
+            [int(g.pick((1, 1, 2, 3))) for _ in range(rank)],
+        )
         if 0 in [max(size - 1, 0) for size in g.sizes(x.tensor)]:
             return
     elif kind == "reshape":
-        made = ext.reshape(x.tensor, [-1]) if g.chance(0.5) or rank < 2 else ext.reshape(x.tensor, [*shape[:-2], shape[-1], shape[-2]])  # fmt: skip
+        made = (
+            ext.reshape(x.tensor, [-1])
+            if g.chance(0.5) or rank < 2
+            else ext.reshape(x.tensor, [*shape[:-2], shape[-1], shape[-2]])
+        )
         if 0 in g.sizes(x.tensor):
             return
     elif kind == "split":
@@ -469,7 +512,9 @@ def concatenation(g: RandomGraph) -> None:
     x = g.source(rank=1)
     y = g.partner(x)
     axis = int(g.rng.integers(x.tensor.ndim))
-    z = g.input([const(3) if k == axis else size for k, size in enumerate(x.tensor.shape)], x.tensor.dtype)  # fmt: skip
+    z = g.input(
+        [const(3) if k == axis else size for k, size in enumerate(x.tensor.shape)], x.tensor.dtype
+    )
     g.add(dsl.concat([x.tensor, z.tensor, y.tensor], axis), exact=x.is_exact and y.is_exact)
 
 
@@ -480,7 +525,9 @@ def look_up(g: RandomGraph) -> None:
     size = g.sizes(x.tensor)[axis]
     dtype = g.pick(["int32", "int64", "int8", "uint8", "uint16"])
     tensor = placeholder([int(g.pick((1, 5, 9)))], dtype)
-    array = g.rng.integers(0 if dtype.startswith("u") else -2, min(size + 3, 120), g.sizes(tensor)).astype(dtype)  # fmt: skip
+    array = g.rng.integers(
+        0 if dtype.startswith("u") else -2, min(size + 3, 120), g.sizes(tensor)
+    ).astype(dtype)
     g.inputs.append((tensor, array))
     g.add(dsl.gather(x.tensor, tensor, axis, 0, g.chance(0.5)), exact=x.is_exact)
     if g.chance(0.3):
@@ -518,7 +565,9 @@ def by_a_library(g: RandomGraph) -> None:
     if x.tensor.dtype in NARROW:
         # what a library takes is rounded, what a stage takes is not
         return
-    g.add(ext.cumsum(x.tensor, int(g.rng.integers(x.tensor.ndim))), exact=not is_float(x.tensor.dtype))  # fmt: skip
+    g.add(
+        ext.cumsum(x.tensor, int(g.rng.integers(x.tensor.ndim))), exact=not is_float(x.tensor.dtype)
+    )
 
 
 @step
@@ -577,13 +626,30 @@ def raw_reduction(g: RandomGraph) -> None:
     batch, rows, columns = t.shape[:-2], t.shape[-2], t.shape[-1]
     if kind == "product":
         k = IterVar(Range(columns), "k", "reduce")
-        g.add(compute([*batch, rows, rows], lambda *i: Reduce("sum", t(*i[:-1], k) * y.tensor(*i[:-2], i[-1], k), [k])), exact=exact)  # fmt: skip
+        g.add(
+            compute(
+                [*batch, rows, rows],
+                lambda *i: Reduce("sum", t(*i[:-1], k) * y.tensor(*i[:-2], i[-1], k), [k]),
+            ),
+            exact=exact,
+        )
     elif kind == "condition":
         k = IterVar(Range(rows), "k", "reduce")
-        g.add(compute([*batch, columns], lambda *i: Reduce(g.pick(["sum", "max", "min"]), t(*i[:-1], k, i[-1]), [k], binary("gt", k, 1))), exact=exact)  # fmt: skip
+        g.add(
+            compute(
+                [*batch, columns],
+                lambda *i: Reduce(
+                    g.pick(["sum", "max", "min"]), t(*i[:-1], k, i[-1]), [k], binary("gt", k, 1)
+                ),
+            ),
+            exact=exact,
+        )
     elif g.sizes(t)[-1] > 1:
         k = IterVar(Range(1, columns), "k", "reduce")
-        g.add(compute([*batch, rows], lambda *i: Reduce("sum", t(*i, k) + y.tensor(*i, k - 1), [k])), exact=exact)  # fmt: skip
+        g.add(
+            compute([*batch, rows], lambda *i: Reduce("sum", t(*i, k) + y.tensor(*i, k - 1), [k])),
+            exact=exact,
+        )
 
 
 def _raw(like: Tensor, body: Callable[..., Any]) -> Any:

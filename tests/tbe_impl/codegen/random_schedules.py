@@ -39,7 +39,9 @@ def _place(stage: Stage, schedule: Schedule, chance: random.Random) -> None:
         stage.compute_root()
     else:
         made = {id(tensor) for tensor in stage.op.outputs}
-        readers = [one for one in schedule.stages if any(id(t) in made for t in one.op.input_tensors)]  # fmt: skip
+        readers = [
+            one for one in schedule.stages if any(id(t) in made for t in one.op.input_tensors)
+        ]
         loops = [(one, leaf) for one in readers for leaf in one.leaf_iter_vars]
         if loops:
             stage.compute_at(*chance.choice(loops))
@@ -77,7 +79,21 @@ def _loop(stage: Stage, chance: random.Random) -> None:
     if not leaves:
         return
     leaf = chance.choice(leaves)
-    verb = chance.choice(("split", "split", "split", "nparts", "fuse", "reorder", "reorder", "parallel", "bind", "unroll", "vectorize"))  # fmt: skip
+    verb = chance.choice(
+        (
+            "split",
+            "split",
+            "split",
+            "nparts",
+            "fuse",
+            "reorder",
+            "reorder",
+            "parallel",
+            "bind",
+            "unroll",
+            "vectorize",
+        )
+    )
     if verb == "split":
         stage.split(leaf, factor=chance.choice(FACTORS))
     elif verb == "nparts":

@@ -91,24 +91,40 @@ def copies_at_a_loop(s: Schedule, y: Tensor) -> None:
     s[made].compute_at(s[y], outer)
 
 
-ASKS = (outer_parts, inner_parts, parts_in_the_loop, parts_with_loops_of_their_own, parts_of_parts, a_whole_axis, fused_parts,
-        copies, copies_at_a_loop)  # fmt: skip
+ASKS = (
+    outer_parts,
+    inner_parts,
+    parts_in_the_loop,
+    parts_with_loops_of_their_own,
+    parts_of_parts,
+    a_whole_axis,
+    fused_parts,
+    copies,
+    copies_at_a_loop,
+)
 ALL = tuple(itertools.product((rows, columns, everything), ASKS))
 FEW = (
-    (rows, inner_parts), (rows, parts_of_parts), (columns, outer_parts), (columns, copies_at_a_loop), (everything, fused_parts),
+    (rows, inner_parts),
+    (rows, parts_of_parts),
+    (columns, outer_parts),
+    (columns, copies_at_a_loop),
+    (everything, fused_parts),
     (everything, parts_with_loops_of_their_own),
-)  # fmt: skip
+)
 """Each request once, but for those that sizes of run time are asked for."""
 CASES = [
     ("float16", "sum", (33, 70), FEW),
     *(
         pytest.param(*case, ALL, marks=FULL)
         for case in (
-            ("float32", "sum", (37, 101)), ("bfloat16", "max", (16, 35)), ("float16", "sum", (33, 70)), ("uint8", "min", (9, 33)),
+            ("float32", "sum", (37, 101)),
+            ("bfloat16", "max", (16, 35)),
+            ("float16", "sum", (33, 70)),
+            ("uint8", "min", (9, 33)),
             ("int32", "prod", (1, 17)),
         )
     ),
-]  # fmt: skip
+]
 
 
 @cases(
@@ -118,8 +134,12 @@ CASES = [
     ids=lambda row: "-".join(map(str, row[:3])),
 )
 def test_results_stay(
-    dtype: str, how: str, shape: tuple[int, int], asked: Sequence[tuple[Any, Ask]], cache: KernelCache
-) -> None:  # fmt: skip
+    dtype: str,
+    how: str,
+    shape: tuple[int, int],
+    asked: Sequence[tuple[Any, Ask]],
+    cache: KernelCache,
+) -> None:
     x = placeholder(shape, dtype, name="x")
     outputs = [graph(x, how) for graph, _ in asked]
     schedule = create_schedule(outputs)
@@ -229,7 +249,9 @@ def test_the_rest_of_the_last_part_is_never_read() -> None:
     schedule = create_schedule(y)
     outer_parts(schedule, y)
     record = schedule.record()
-    source = write_program(outputs_of(record, [y]), [x], options=options_of(record, [y], [x])).source  # fmt: skip
+    source = write_program(
+        outputs_of(record, [y]), [x], options=options_of(record, [y], [x])
+    ).source
     assert "least(INT64_C(16), INT64_C(-16)*i0 + INT64_C(50))" in source
     assert "gather_at" not in source
 
@@ -242,7 +264,9 @@ def test_a_condition_stays_when_nothing_else_is_summed(cache: KernelCache) -> No
     part = schedule.rfactor(y, k)
     assert not isinstance(part.op.body[0], Reduce)
     record = schedule.record()
-    kernel = prepared_kernel.prepare(outputs_of(record, [y]), [x], options=options_of(record, [y], [x]), cache=cache)  # fmt: skip
+    kernel = prepared_kernel.prepare(
+        outputs_of(record, [y]), [x], options=options_of(record, [y], [x]), cache=cache
+    )
     given = array((5, 40), "float32")
     np.testing.assert_array_equal(kernel.run([given], {}, 1)[0], given[:, :17].max(axis=1))
 
@@ -255,9 +279,13 @@ def test_an_axis_that_begins_later(factor: int | None, cache: KernelCache) -> No
     schedule = create_schedule(y)
     schedule.rfactor(y, k if factor is None else schedule[y].split(k, factor=factor)[0])
     record = schedule.record()
-    kernel = prepared_kernel.prepare(outputs_of(record, [y]), [x], options=options_of(record, [y], [x]), cache=cache)  # fmt: skip
+    kernel = prepared_kernel.prepare(
+        outputs_of(record, [y]), [x], options=options_of(record, [y], [x]), cache=cache
+    )
     given = array((5, 15), "float32")
-    assert_close(kernel.run([given], {}, 1)[0], given[:, 3:].sum(axis=1, dtype=np.float64), "float32")  # fmt: skip
+    assert_close(
+        kernel.run([given], {}, 1)[0], given[:, 3:].sum(axis=1, dtype=np.float64), "float32"
+    )
 
 
 def test_what_cannot_be_factored_is_told() -> None:

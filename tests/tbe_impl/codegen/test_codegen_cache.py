@@ -153,7 +153,10 @@ OTHERS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "shape": (lambda x: dsl.ext.reshape(dsl.vadds(dsl.vmuls(x, 2.0), 1.0), (48,)), {}),
     "begin": (lambda x: dsl.ext.strided_slice(x, (1, 0), (5, 8), (1, 1)), {}),
     "another begin": (lambda x: dsl.ext.strided_slice(x, (0, 0), (4, 8), (1, 1)), {}),
-    "rounding": (lambda x: dsl.cast_to(dsl.vadds(dsl.cast_to(dsl.vmuls(x, 2.1), "float16"), 1.0), "float32"), {}),
+    "rounding": (
+        lambda x: dsl.cast_to(dsl.vadds(dsl.cast_to(dsl.vmuls(x, 2.1), "float16"), 1.0), "float32"),
+        {},
+    ),
     "rounding of the device": (
         lambda x: dsl.cast_to(dsl.vadds(dsl.cast_to(dsl.vmuls(x, 2.1), "float16"), 1.0), "float32"),
         {"rounding": "device"},
@@ -161,14 +164,16 @@ OTHERS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "in place": (scaled(2.0), {"inplace": True}),
     "threads": (scaled(2.0), {"threads": 1}),
     "vectors": (scaled(2.0), {"vector_bits": 128}),
-}  # fmt: skip
+}
 
 
 LIKE_OTHERS = {"word", "order", "shape"}
 """What `make test` leaves out of `OTHERS`: other operations, as constants and attributes are."""
 
 
-def test_graphs_that_differ_in_one_thing_have_plans_of_their_own(store: KernelCache, written: list[str], full: bool) -> None:  # fmt: skip
+def test_graphs_that_differ_in_one_thing_have_plans_of_their_own(
+    store: KernelCache, written: list[str], full: bool
+) -> None:
     others = {name: one for name, one in OTHERS.items() if full or name not in LIKE_OTHERS}
     alone = {}
     for name, (build, options) in {"plain": (scaled(2.0), {}), **others}.items():
@@ -274,7 +279,9 @@ def test_a_plan_in_another_plans_place_is_refused(store: KernelCache, written: l
     assert len(written) == 3
 
 
-def test_a_whole_plan_to_another_graphs_kernel_leads_nowhere(store: KernelCache, written: list[str]) -> None:  # fmt: skip
+def test_a_whole_plan_to_another_graphs_kernel_leads_nowhere(
+    store: KernelCache, written: list[str]
+) -> None:
     wanted = run(scaled(2.0), store)
     path = note(store)
     run(scaled(3.0), store)
@@ -297,7 +304,9 @@ def test_a_whole_plan_to_another_graphs_kernel_leads_nowhere(store: KernelCache,
         b"\xff",
     ],
 )
-def test_a_whole_note_that_is_no_plan_is_not_used(filled, written: list[str], content: bytes) -> None:  # fmt: skip
+def test_a_whole_note_that_is_no_plan_is_not_used(
+    filled, written: list[str], content: bytes
+) -> None:
     copied, wanted = filled
     store = copied()
     path = note(store)
@@ -317,14 +326,18 @@ def test_a_plan_without_its_library_is_written_again(tmp_path: Path, written: li
     assert store.verify() == ()
 
 
-def test_another_generator_writes_again(store: KernelCache, written: list[str], monkeypatch) -> None:  # fmt: skip
+def test_another_generator_writes_again(
+    store: KernelCache, written: list[str], monkeypatch
+) -> None:
     run(scaled(2.0), store)
     monkeypatch.setattr(codegen_cache, "_GENERATOR", "another")
     run(scaled(2.0), store)
     assert len(written) == 2
 
 
-def test_a_generator_that_changed_meanwhile_is_not_remembered(store: KernelCache, monkeypatch) -> None:  # fmt: skip
+def test_a_generator_that_changed_meanwhile_is_not_remembered(
+    store: KernelCache, monkeypatch
+) -> None:
     monkeypatch.setattr(codegen_cache, "generator", lambda: "changed on disk")
     run(scaled(2.0), store)
     assert list(store.root.rglob("*.note")) == []

@@ -35,9 +35,12 @@ def test_rows_may_lie_outside_where_leading_loops_are_one(
 ) -> None:
     x = np.random.default_rng(0).permutation(864).reshape(2, 3, 4, 6, 6).astype("float32")
     both = run_both(
-        lambda x: dsl.reduce_window(x, "MAX", (2, 3, 4), (2, 3, 2), (2, 1, 2), padding_mode="SAME", return_argmax=True),
-        x, cache=cache,
-    )  # fmt: skip
+        lambda x: dsl.reduce_window(
+            x, "MAX", (2, 3, 4), (2, 3, 2), (2, 1, 2), padding_mode="SAME", return_argmax=True
+        ),
+        x,
+        cache=cache,
+    )
     for found, wanted in both:
         assert_same(found, wanted)
 

@@ -46,18 +46,24 @@ CASES: dict[str, tuple[Callable[[Tensor], Any], int]] = {
     "an exponential": (vexp, 1),
     "swish: the exponential and the inverse": (swish, 2),
     "softmax": (softmax, 1),
-    "what is cast to float32 and back": (lambda x: dsl.cast_to(swish(dsl.cast_to(x, "float32")), "float16"), 2),
+    "what is cast to float32 and back": (
+        lambda x: dsl.cast_to(swish(dsl.cast_to(x, "float32")), "float16"),
+        2,
+    ),
     "an inverse that two products read": (lambda x: vmul(vmul(x, (y := vrec(vexp(x)))), y), 1),
     "a difference": (lambda x: vsub(vexp(x), x), 0),
     "a sum with what may be negative": (lambda x: vadd(vexp(x), x), 0),
     "less a number": (lambda x: vadds(vexp(x), -1.0), 0),
     "a logarithm": (lambda x: vlog(vexp(x)), 0),
     "an exponential of another": (lambda x: vexp(vexp(x)), 1),
-    "float32 beside float16": (lambda x: (y := vexp(dsl.cast_to(x, "float32")), dsl.cast_to(y, "float16")), 0),
+    "float32 beside float16": (
+        lambda x: (y := vexp(dsl.cast_to(x, "float32")), dsl.cast_to(y, "float16")),
+        0,
+    ),
     "a sum with whole numbers that may have wrapped around": (of_wrapped, 0),
     "few squares": (lambda x: squared(vexp(x), 3), 1),
     "many squares": (lambda x: squared(vexp(x), 4), 0),
-}  # fmt: skip
+}
 
 
 @cases("case", CASES)
@@ -81,9 +87,9 @@ def test_a_long_graph_is_searched_without_recursion() -> None:
 
 @cases("dtype", ["float16", "bfloat16"], sample=2)
 @cases("march", marches())
-def test_every_half_input_is_within_a_unit(march: str, dtype: str, cache: KernelCache) -> None:  # fmt: skip
+def test_every_half_input_is_within_a_unit(march: str, dtype: str, cache: KernelCache) -> None:
     x = np.arange(65536, dtype=np.uint16).view(dtype_of(dtype).numpy)
-    kernel, _, _ = prepare(lambda x: [vexp(x), swish(x)], x, cache=cache, march=march)  # fmt: skip
+    kernel, _, _ = prepare(lambda x: [vexp(x), swish(x)], x, cache=cache, march=march)
     with np.errstate(all="ignore"):
         wide = x.astype(np.float64)
         power = np.exp(-wide)
@@ -96,7 +102,9 @@ def test_every_half_input_is_within_a_unit(march: str, dtype: str, cache: Kernel
         places = [item.view(np.int16).astype(np.int32) for item in (found, right)]
         places = [np.where(item < 0, -(item & 0x7FFF), item) for item in places]
         away = np.where(missing, 0, np.abs(places[0] - places[1]))
-        assert away.max() <= 1, f"{x[away.argmax()]}: {found[away.argmax()]}, {right[away.argmax()]}"  # fmt: skip
+        assert away.max() <= 1, (
+            f"{x[away.argmax()]}: {found[away.argmax()]}, {right[away.argmax()]}"
+        )
 
 
 def test_what_is_computed_in_float64_has_no_short_form(cache: KernelCache) -> None:

@@ -89,12 +89,16 @@ def test_wherever_a_number_stands(
     """Near 0 or far from it, at the beginning, the end or between, in memory that begins anywhere, on any thread."""
     build, _ = CASES["swish"]
     whole, *_ = prepare(build, EVERY, cache=cache, march=march)
-    result = dict(zip(EVERY.view(np.uint16), whole.run([EVERY], {}, 1)[0].view(np.uint16), strict=True))  # fmt: skip
+    result = dict(
+        zip(EVERY.view(np.uint16), whole.run([EVERY], {}, 1)[0].view(np.uint16), strict=True)
+    )
     chance = np.random.default_rng(length)
     x = (chance.standard_normal(length) * chance.choice([1, 8, 40])).astype(np.float16)
     x[:: chance.integers(20, 90)] = chance.choice(EVERY, 1)
     wanted = np.array([result[key] for key in x.view(np.uint16)]).view(np.float16)
-    kernel, *_ = prepare(build, x, cache=cache, march=march, stream_bytes=stream_bytes, parallel_elements=1)  # fmt: skip
+    kernel, *_ = prepare(
+        build, x, cache=cache, march=march, stream_bytes=stream_bytes, parallel_elements=1
+    )
     for place in (0, 2, 32, 62):
         given = behind(x, place)
         given[...] = x
@@ -137,10 +141,14 @@ def test_wherever_it_is_read(place: str, cache: KernelCache) -> None:
     plain, *_ = prepare(lambda t: [ext.sigmoid(of(t))], x, cache=cache, half_cells=False)
     assert ("HALF_CELLS" in write_program(outputs, inputs).source) == are_there
     (found,), (wanted,) = kernel.run([x], {}, 2), plain.run([x], {}, 1)
-    assert (np.abs(found.astype(np.float64) - wanted) <= 1.7 * unit(wanted.astype(np.float64))).all()  # fmt: skip
+    assert (
+        np.abs(found.astype(np.float64) - wanted) <= 1.7 * unit(wanted.astype(np.float64))
+    ).all()
 
 
-def _source(build: Callable[..., Any], shape: Sequence[int], dtype: str = "float16", **options: Any) -> str:  # fmt: skip
+def _source(
+    build: Callable[..., Any], shape: Sequence[int], dtype: str = "float16", **options: Any
+) -> str:
     x, y = (placeholder(tuple(shape), dtype, name) for name in "xy")
     made = build(x, y)
     outputs = list(made) if isinstance(made, (list, tuple)) else [made]
@@ -162,7 +170,8 @@ def test_they_are_in_the_text(shape: tuple[int, ...]) -> None:
     assert _source(_swish, shape).count("#if HALF_CELLS") == 1
 
 
-@cases("build, options",
+@cases(
+    "build, options",
     [
         (_swish, {"dtype": "float32"}),
         (_swish, {"dtype": "bfloat16"}),
@@ -172,7 +181,12 @@ def test_they_are_in_the_text(shape: tuple[int, ...]) -> None:
         (_swish, {"shape": (63,)}),
         (lambda x, y: dsl.vmul(y, ext.sigmoid(x)), {}),
         (lambda x, y: dsl.vmul(x, x), {}),
-        (lambda x, y: ext.sigmoid(dsl.vsub(x, dsl.broadcast(dsl.reduce_max(x, -1, True), x.shape))), {}),
+        (
+            lambda x, y: ext.sigmoid(
+                dsl.vsub(x, dsl.broadcast(dsl.reduce_max(x, -1, True), x.shape))
+            ),
+            {},
+        ),
         (lambda x, y: [_swish(x, y), ext.tanh(x)], {}),
         (lambda x, y: dsl.cast_to(ext.sigmoid(x), "float32"), {}),
         (lambda x, y: ext.sigmoid(dsl.cast_to(dsl.cast_to(x, "bfloat16"), "float16")), {}),
@@ -181,9 +195,25 @@ def test_they_are_in_the_text(shape: tuple[int, ...]) -> None:
         (lambda x, y: ext.tanh(x), {}),
         (lambda x, y: dsl.vexp(dsl.vmuls(x, -0.5)), {}),
     ],
-    ids=["float32", "bfloat16", "not asked for", "each operator rounded", "several vectors", "few", "of two", "short", "of a row",
-         "two results", "another result", "rounded between", "not everywhere", "too fine", "rounded once", "rounded once after a product that is exact"],
-)  # fmt: skip
+    ids=[
+        "float32",
+        "bfloat16",
+        "not asked for",
+        "each operator rounded",
+        "several vectors",
+        "few",
+        "of two",
+        "short",
+        "of a row",
+        "two results",
+        "another result",
+        "rounded between",
+        "not everywhere",
+        "too fine",
+        "rounded once",
+        "rounded once after a product that is exact",
+    ],
+)
 def test_where_they_are_not(build: Callable[..., Any], options: dict[str, Any]) -> None:
     assert "HALF_CELLS" not in _source(build, **{"shape": (64, 64), **options})
 

@@ -18,7 +18,10 @@ X = np.random.default_rng(1).standard_normal((6, 4, 10)).astype(np.float32)
 def kernel(make):
     x = dsl.placeholder(X.shape, "float32", "x")
     outputs = make(x)
-    results = [Argument(one, tuple(int(size.value) for size in one.shape), f"y{i}") for i, one in enumerate(outputs)]  # fmt: skip
+    results = [
+        Argument(one, tuple(int(size.value) for size in one.shape), f"y{i}")
+        for i, one in enumerate(outputs)
+    ]
     return Kernel("shapes", "cpu", (Argument(x, X.shape, "x"),), tuple(results)), outputs, x
 
 
@@ -31,9 +34,13 @@ def centred(x):
 RIGHT = X - X.mean((1, 2), keepdims=True)
 CASES = {
     "of a result": (lambda x: [dsl.ext.reshape(centred(x), [24, 10])], [RIGHT.reshape(24, 10)], 1),
-    "of a shape": (lambda x: [dsl.ext.reshape(dsl.ext.reshape(centred(x), [240]), [2, 120])], [RIGHT.reshape(2, 120)], 1),
+    "of a shape": (
+        lambda x: [dsl.ext.reshape(dsl.ext.reshape(centred(x), [240]), [2, 120])],
+        [RIGHT.reshape(2, 120)],
+        1,
+    ),
     "of an input": (lambda x: [dsl.ext.reshape(x, [24, 10])], [X.reshape(24, 10)], 0),
-}  # fmt: skip
+}
 
 
 def both(x):
@@ -82,7 +89,9 @@ def test_a_shape_that_two_products_read():
     x = dsl.placeholder(X.shape, "float32", "x")
     rows = dsl.ext.reshape(dsl.transpose(x, (0, 2, 1)), [60, 4])
     one = dsl.matmul(rows, rows, True, dst_dtype="float32")
-    two = dsl.matmul(dsl.ext.reshape(rows, [40, 6]), dsl.ext.reshape(x, [6, 40]), dst_dtype="float32")  # fmt: skip
+    two = dsl.matmul(
+        dsl.ext.reshape(rows, [40, 6]), dsl.ext.reshape(x, [6, 40]), dst_dtype="float32"
+    )
     results = Argument(one, (4, 4), "one"), Argument(two, (40, 40), "two")
     got = Kernel("products", "cpu", (Argument(x, X.shape, "x"),), results)(X)
     wanted = X.transpose(0, 2, 1).reshape(60, 4)
@@ -100,4 +109,6 @@ def test_sizes_that_only_the_shape_asks_for():
     x = dsl.placeholder((size * 4, 10), "float32", "x")
     made = dsl.ext.reshape(dsl.vadds(x, 1.0), [x.shape[0] // 4, 4, 10])
     arguments = Argument(x, (-1, 10), "x"), Argument(made, (-1, 4, 10), "y")
-    np.testing.assert_array_equal(Kernel("open", "cpu", arguments[:1], arguments[1:])(X.reshape(24, 10)), X + 1)  # fmt: skip
+    np.testing.assert_array_equal(
+        Kernel("open", "cpu", arguments[:1], arguments[1:])(X.reshape(24, 10)), X + 1
+    )

@@ -33,8 +33,14 @@ CHANNELS = 1.0 if "avx512f" in machine.cpu_features() else 1.5
 
 
 def test_sums_are_rounded_once(cache: KernelCache, subtests: pytest.Subtests) -> None:
-    given = {name: np.random.default_rng(0).random(shape, np.float32) for name, (shape, _) in SHAPES.items()}  # fmt: skip
-    requests = [(lambda t, axes=axes: dsl.reduce_sum(t, axes), [given[name]]) for name, (_, axes) in SHAPES.items()]  # fmt: skip
+    given = {
+        name: np.random.default_rng(0).random(shape, np.float32)
+        for name, (shape, _) in SHAPES.items()
+    }
+    requests = [
+        (lambda t, axes=axes: dsl.reduce_sum(t, axes), [given[name]])
+        for name, (_, axes) in SHAPES.items()
+    ]
     kernels = prepare_together(requests, cache=cache, name="long_sum", parallel_elements=2)
     for (name, (_, axes)), (kernel, *_) in zip(SHAPES.items(), kernels, strict=True):
         x = given[name]
@@ -49,7 +55,9 @@ def test_sums_are_rounded_once(cache: KernelCache, subtests: pytest.Subtests) ->
 
 @cases("axes", [[0], [1], [0, 1]])
 @cases("value", [np.inf, -np.inf, np.nan, 3e38])
-def test_what_is_no_number_or_too_large_comes_out(value: float, axes: Sequence[int], cache: KernelCache) -> None:  # fmt: skip
+def test_what_is_no_number_or_too_large_comes_out(
+    value: float, axes: Sequence[int], cache: KernelCache
+) -> None:
     x = np.zeros((300, 400), np.float32)
     x[7, 9] = x[11, 9] = x[7, 13] = value
     kernel, *_ = prepare(lambda t: dsl.reduce_sum(t, axes), x, cache=cache)
@@ -58,8 +66,20 @@ def test_what_is_no_number_or_too_large_comes_out(value: float, axes: Sequence[i
     np.testing.assert_array_equal(kernel.run([x], {}, 1)[0], expected)
 
 
-@cases("shape, axes, is_wide", [((255, 64), [0], False), ((256, 64), [0], True), ((8, 255, 64), [1], False), ((8, 256, 64), [1], True), ((8, 1 << 14), [1], True), ((8, (1 << 14) - 1), [1], False)])  # fmt: skip
-def test_short_sums_stay_what_they_were(shape: tuple[int, ...], axes: Sequence[int], is_wide: bool) -> None:  # fmt: skip
+@cases(
+    "shape, axes, is_wide",
+    [
+        ((255, 64), [0], False),
+        ((256, 64), [0], True),
+        ((8, 255, 64), [1], False),
+        ((8, 256, 64), [1], True),
+        ((8, 1 << 14), [1], True),
+        ((8, (1 << 14) - 1), [1], False),
+    ],
+)
+def test_short_sums_stay_what_they_were(
+    shape: tuple[int, ...], axes: Sequence[int], is_wide: bool
+) -> None:
     x = dsl.placeholder(shape, "float32")
     text = write_program([dsl.reduce_sum(x, axes)], [x]).source
     assert ("wide_add" in text) == is_wide

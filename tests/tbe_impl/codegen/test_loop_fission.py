@@ -45,7 +45,9 @@ def twice(x: Tensor, y: Tensor) -> list[Tensor]:
 def gradient(x: Tensor, y: Tensor) -> list[Tensor]:
     """Of silu: much of one number."""
     s = ext.sigmoid(x)
-    return [dsl.vmul(y, dsl.vmul(s, dsl.vadds(dsl.vmul(x, dsl.vadds(dsl.vmuls(s, -1.0), 1.0)), 1.0)))]  # fmt: skip
+    return [
+        dsl.vmul(y, dsl.vmul(s, dsl.vadds(dsl.vmul(x, dsl.vadds(dsl.vmuls(s, -1.0), 1.0)), 1.0)))
+    ]
 
 
 BUILDS = [silu, swish, gate, twice, gradient]
@@ -68,7 +70,11 @@ def _numbers(length: int, dtype: str, seed: int) -> np.ndarray:
 def test_as_one_vector_after_the_other(
     length: int, build: Build, dtype: str, offset: int, stream_bytes: int, cache: KernelCache
 ) -> None:
-    options: dict[str, Any] = {"stream_bytes": stream_bytes, "parallel_elements": 1, "offset": offset}  # fmt: skip
+    options: dict[str, Any] = {
+        "stream_bytes": stream_bytes,
+        "parallel_elements": 1,
+        "offset": offset,
+    }
     arrays = [_numbers(length, dtype, seed) for seed in (0, 1)]
     kernel, *_ = prepare(build, *arrays, cache=cache, **options)
     plain, *_ = prepare(build, *arrays, cache=cache, strips=False, **options)
@@ -77,7 +83,9 @@ def test_as_one_vector_after_the_other(
             given = [behind(one, place) for one in arrays]
             for one, array in zip(given, arrays, strict=True):
                 one[...] = array
-            for found, wanted in zip(kernel.run(given, {}, threads), plain.run(arrays, {}, 1), strict=True):  # fmt: skip
+            for found, wanted in zip(
+                kernel.run(given, {}, threads), plain.run(arrays, {}, 1), strict=True
+            ):
                 assert_same(found, wanted)
 
 
@@ -104,7 +112,9 @@ def test_written_over_what_is_read(dtype: str, cache: KernelCache) -> None:
     assert_same(own, wanted)
 
 
-def _source(build: Build, shape: Sequence[int] = (4096,), dtype: str = "float32", **options: Any) -> str:  # fmt: skip
+def _source(
+    build: Build, shape: Sequence[int] = (4096,), dtype: str = "float32", **options: Any
+) -> str:
     x, y = (placeholder(tuple(shape), dtype, name) for name in "xy")
     return write_program(build(x, y), [x, y], options=Options(**options)).source
 

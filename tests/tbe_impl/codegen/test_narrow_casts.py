@@ -68,7 +68,9 @@ def test_a_cast_rounds_once(
         with np.errstate(over="ignore"):
             np.testing.assert_array_equal(x.astype(np.float16).astype(np.float64), wanted)
     for rounding in ("accurate", "device"):
-        ((found, numpy),) = run_both(lambda t: dsl.cast_to(t, dtype), x, cache=cache, rounding=rounding)  # fmt: skip
+        ((found, numpy),) = run_both(
+            lambda t: dsl.cast_to(t, dtype), x, cache=cache, rounding=rounding
+        )
         assert_same(found.astype(np.float64), wanted)
         assert_same(numpy.astype(np.float64), wanted)
 
@@ -121,5 +123,7 @@ def test_conversion_of_arrays_keeps_shapes_and_specials() -> None:
     found = convert(x, bfloat16)
     assert found.shape == (2, 2)
     assert found.dtype == bfloat16
-    np.testing.assert_array_equal(found.astype(np.float64), [[1 + 2**-7, -1 - 2**-7], [np.nan, -np.inf]])  # fmt: skip
+    np.testing.assert_array_equal(
+        found.astype(np.float64), [[1 + 2**-7, -1 - 2**-7], [np.nan, -np.inf]]
+    )
     assert convert(np.float64(1 + 2**-8 + 2**-40)[()] * np.ones(()), bfloat16).shape == ()

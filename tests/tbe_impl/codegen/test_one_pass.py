@@ -22,7 +22,10 @@ def gradient(x: Tensor, dy: Tensor) -> list[Tensor]:
     mean = WORDS["vmuls"](WORDS["reduce_sum"](x, -1, True), 1 / 24)
     away = WORDS["vsub"](x, WORDS["broadcast"](mean, x.shape))
     product = WORDS["vmul"](dy, away)
-    return [WORDS["vsub"](dy, WORDS["broadcast"](WORDS["reduce_sum"](product, -1, True), x.shape)), WORDS["reduce_sum"](product, 0, False)]  # fmt: skip
+    return [
+        WORDS["vsub"](dy, WORDS["broadcast"](WORDS["reduce_sum"](product, -1, True), x.shape)),
+        WORDS["reduce_sum"](product, 0, False),
+    ]
 
 
 @cases("rows", [40, *(pytest.param(rows, marks=FULL) for rows in (1, 5))])
@@ -80,13 +83,16 @@ def test_a_result_with_fewer_axes_beside_a_transpose_is_stored(cache: KernelCach
 
 
 @cases("places", [200, pytest.param(8, marks=FULL)])
-def test_sums_of_rows_are_complete_before_they_are_summed(places: int, cache: KernelCache) -> None:  # fmt: skip
+def test_sums_of_rows_are_complete_before_they_are_summed(places: int, cache: KernelCache) -> None:
     """A sum over images of sums over places: lanes that are an image apart each would gather their elements."""
     from tbe_impl.cpu.prepared_kernel import prepare
 
     x = placeholder((20, 3, places), "float32", "x")
     sums = WORDS["reduce_sum"](x, -1, True)
-    outputs = [WORDS["reduce_sum"](sums, 0, True), WORDS["vmul"](x, WORDS["broadcast"](sums, x.shape))]  # fmt: skip
+    outputs = [
+        WORDS["reduce_sum"](sums, 0, True),
+        WORDS["vmul"](x, WORDS["broadcast"](sums, x.shape)),
+    ]
     assert ("gather" in write_program(outputs, [x]).source) == (places < 64)
     given = np.random.default_rng(4).standard_normal((20, 3, places)).astype(np.float32)
     whole, scaled = prepare(outputs, [x], cache=cache).run([given], {}, 2)

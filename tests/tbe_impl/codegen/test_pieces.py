@@ -22,7 +22,18 @@ from tbe_impl.runtime.cache import KernelCache
 from tests.cases import FULL, cases
 from tests.tbe_impl.codegen.graphs import assert_same, prepare, prepare_together, run_both
 
-DTYPES = ("float16", "bfloat16", "float32", "float64", "int8", "uint8", "int16", "int32", "int64", "bool")  # fmt: skip
+DTYPES = (
+    "float16",
+    "bfloat16",
+    "float32",
+    "float64",
+    "int8",
+    "uint8",
+    "int16",
+    "int32",
+    "int64",
+    "bool",
+)
 FEW_DTYPES = ("bfloat16", "float32", "int8", "int64")
 PER_LANE = re.compile(r"gather_at\(|_select\((?!lanes_below)")
 
@@ -33,10 +44,14 @@ def numbers(shape: tuple[int, ...], dtype: str) -> np.ndarray:
     return (counted % 3 == 0 if dtype == "bool" else counted % 120).astype(dtype_of(dtype).numpy)
 
 
-def check(build: Callable[..., Any], arrays: list[np.ndarray], cache: KernelCache, **options: Any) -> None:  # fmt: skip
+def check(
+    build: Callable[..., Any], arrays: list[np.ndarray], cache: KernelCache, **options: Any
+) -> None:
     """Raises unless both back ends say the same, with one thread and with two."""
     for threads in (1, 2):
-        for found, wanted in run_both(build, *arrays, cache=cache, threads=threads, parallel_elements=2, **options):  # fmt: skip
+        for found, wanted in run_both(
+            build, *arrays, cache=cache, threads=threads, parallel_elements=2, **options
+        ):
             assert_same(found, wanted)
 
 
@@ -51,7 +66,9 @@ def check(build: Callable[..., Any], arrays: list[np.ndarray], cache: KernelCach
 def test_concat_of_every_dtype_along_every_axis(
     axis: int, dtypes: Sequence[str], cache: KernelCache
 ) -> None:
-    shapes = [tuple(size if k == axis else (3, 5, 19)[k] for k in range(3)) for size in (33, 1, 0, 16, 7)]  # fmt: skip
+    shapes = [
+        tuple(size if k == axis else (3, 5, 19)[k] for k in range(3)) for size in (33, 1, 0, 16, 7)
+    ]
     arrays = [numbers(shape, dtype) for dtype in dtypes for shape in shapes]
 
     def build(*xs: Tensor) -> list[Tensor]:
@@ -128,23 +145,45 @@ def normal_rows(x: Tensor) -> Tensor:
 
 
 CHAINS: dict[str, Callable[..., Any]] = {
-    "computed before and after": lambda x, y: dsl.vadds(dsl.concat([dsl.vmuls(x, 2.0), dsl.vabs(y)], 1), 1.0),
+    "computed before and after": lambda x, y: dsl.vadds(
+        dsl.concat([dsl.vmuls(x, 2.0), dsl.vabs(y)], 1), 1.0
+    ),
     "concat of concats": lambda x, y: dsl.concat([dsl.concat([x, y], 0), dsl.concat([y, x], 0)], 1),
     "pad of concat": lambda x, y: ext.pad(dsl.concat([x, y], 1), [(1, 0), (2, 3)], 5),
-    "concat of pads": lambda x, y: dsl.concat([ext.pad(x, [(0, 1), (2, 2)]), ext.pad(y, [(1, 0), (4, 0)])], 1),
+    "concat of pads": lambda x, y: dsl.concat(
+        [ext.pad(x, [(0, 1), (2, 2)]), ext.pad(y, [(1, 0), (4, 0)])], 1
+    ),
     "split of concat": lambda x, y: dsl.split(dsl.concat([x, y], 1), 1, [30, 44])[1],
-    "stack before": lambda x, y: dsl.concat([ext.reshape(x, [1, 9, 37]), ext.reshape(y, [1, 9, 37])], 0),
-    "stack behind": lambda x, y: dsl.concat([ext.reshape(x, [9, 37, 1]), ext.reshape(y, [9, 37, 1])], 2),
-    "stack of sums": lambda x, y: dsl.concat([dsl.reduce_sum(x, 1, True), dsl.reduce_max(y, 1, True)], 1),
+    "stack before": lambda x, y: dsl.concat(
+        [ext.reshape(x, [1, 9, 37]), ext.reshape(y, [1, 9, 37])], 0
+    ),
+    "stack behind": lambda x, y: dsl.concat(
+        [ext.reshape(x, [9, 37, 1]), ext.reshape(y, [9, 37, 1])], 2
+    ),
+    "stack of sums": lambda x, y: dsl.concat(
+        [dsl.reduce_sum(x, 1, True), dsl.reduce_max(y, 1, True)], 1
+    ),
     "transposed": lambda x, y: dsl.concat([dsl.transpose(x), dsl.transpose(y)], 0),
     "transposed after": lambda x, y: dsl.transpose(dsl.concat([x, y], 1)),
-    "repeated": lambda x, y: dsl.vadd(dsl.concat([x, y], 1), dsl.broadcast(dsl.reduce_max(y, 1, True), (9, 74))),
+    "repeated": lambda x, y: dsl.vadd(
+        dsl.concat([x, y], 1), dsl.broadcast(dsl.reduce_max(y, 1, True), (9, 74))
+    ),
     "row sums": lambda x, y: dsl.reduce_sum(dsl.concat([x, y], 1), 1),
     "column sums": lambda x, y: dsl.reduce_sum(dsl.concat([x, y], 0), 0),
-    "sum of everything": lambda x, y: dsl.reduce_sum(ext.pad(dsl.concat([x, y], 0), [(2, 1), (0, 3)]), [0, 1]),
-    "sums beside rows": lambda x, y: dsl.concat([dsl.reduce_sum(x, 1, True), y, dsl.reduce_max(y, 1, True)], 1),
-    "sums below rows": lambda x, y: dsl.concat([dsl.reduce_sum(x, 0, True), y, dsl.reduce_max(y, 0, True)], 0),
-    "several outputs": lambda x, y: [dsl.concat([x, y], 1), dsl.concat([y, x], 1), dsl.concat([x, y], 0)],
+    "sum of everything": lambda x, y: dsl.reduce_sum(
+        ext.pad(dsl.concat([x, y], 0), [(2, 1), (0, 3)]), [0, 1]
+    ),
+    "sums beside rows": lambda x, y: dsl.concat(
+        [dsl.reduce_sum(x, 1, True), y, dsl.reduce_max(y, 1, True)], 1
+    ),
+    "sums below rows": lambda x, y: dsl.concat(
+        [dsl.reduce_sum(x, 0, True), y, dsl.reduce_max(y, 0, True)], 0
+    ),
+    "several outputs": lambda x, y: [
+        dsl.concat([x, y], 1),
+        dsl.concat([y, x], 1),
+        dsl.concat([x, y], 0),
+    ],
     "shifted": lambda x, y: dsl.vadd(shift(x, 3), shift(y, -2)),
     "sums below the diagonal": lambda x, y: dsl.reduce_sum(mask(dsl.vadd(x, y)), 1),
     "largest of what is below the diagonal": lambda x, y: dsl.reduce_max(mask(x), 0),
@@ -154,23 +193,39 @@ CHAINS: dict[str, Callable[..., Any]] = {
     "masked": lambda x, y: dsl.vadd(mask(x), y),
     "a place that is no whole number": lambda x, y: every_third(x),
     "one column": lambda x, y: single(x),
-}  # fmt: skip
+}
 
 
 QUICK_CHAINS = (
-    "concat of concats", "split of concat", "transposed after", "repeated", "row sums", "sums beside rows", "shifted",
-    "largest of what is below the diagonal", "tiles of pads", "one column",
-)  # fmt: skip
+    "concat of concats",
+    "split of concat",
+    "transposed after",
+    "repeated",
+    "row sums",
+    "sums beside rows",
+    "shifted",
+    "largest of what is below the diagonal",
+    "tiles of pads",
+    "one column",
+)
 QUICK_UNROLLED = ("pad of concat", "sum of everything", "masked")
 """Chains that `make test` takes several vectors of at once."""
 
 
 @cases("options", [{}, {"unroll": 2, "stream_bytes": 64}], per_item=1)
-def test_chains(options: dict[str, int], full: bool, cache: KernelCache, subtests: pytest.Subtests) -> None:  # fmt: skip
+def test_chains(
+    options: dict[str, int], full: bool, cache: KernelCache, subtests: pytest.Subtests
+) -> None:
     names = CHAINS if full else QUICK_UNROLLED if options else QUICK_CHAINS
     rng = np.random.default_rng(1)
     x, y = (np.round(rng.uniform(-9, 9, (9, 37))).astype(np.float32) for _ in range(2))
-    made = prepare_together([(CHAINS[name], [x, y]) for name in names], cache=cache, name="chain", parallel_elements=2, **options)  # fmt: skip
+    made = prepare_together(
+        [(CHAINS[name], [x, y]) for name in names],
+        cache=cache,
+        name="chain",
+        parallel_elements=2,
+        **options,
+    )
     for name, (kernel, outputs, inputs) in zip(names, made, strict=True):
         given = {id(tensor): array for tensor, array in zip(inputs, (x, y), strict=True)}
         with subtests.test(name):

@@ -12,7 +12,10 @@ from tests.cases import cases
 from tests.tbe_impl.codegen.graphs import assert_same, marches, run_both
 
 POWERS = {"float32": (0, 1, 3, -5, 126, -126), "float64": (0, 1, 3, -5, 1022, -1022)}
-OTHERS = {"float32": (3.0, 0.0, 2.0**127, 2.0**-149, 2.0**-127, np.inf, np.nan), "float64": (3.0, 0.0, 2.0**1023, 5e-324, np.inf, np.nan)}  # fmt: skip
+OTHERS = {
+    "float32": (3.0, 0.0, 2.0**127, 2.0**-149, 2.0**-127, np.inf, np.nan),
+    "float64": (3.0, 0.0, 2.0**1023, 5e-324, np.inf, np.nan),
+}
 
 
 def by(number: float, x: dsl.Tensor) -> dsl.Tensor:
@@ -35,7 +38,9 @@ def test_by_a_power_of_two_is_a_product(
 ) -> None:
     x, given = numbers(dtype), dsl.placeholder(numbers(dtype).shape, dtype)
     divisors = [sign * 2.0**power for power in POWERS[dtype] for sign in (1, -1)]
-    both = run_both(lambda one: [by(number, one) for number in divisors], x, cache=cache, march=march)  # fmt: skip
+    both = run_both(
+        lambda one: [by(number, one) for number in divisors], x, cache=cache, march=march
+    )
     for number, (found, _) in zip(divisors, both, strict=True):
         with subtests.test(number), np.errstate(all="ignore"):
             assert_same(found, x / x.dtype.type(number))

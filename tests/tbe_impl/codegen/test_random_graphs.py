@@ -37,7 +37,9 @@ def run_graph(
         stream_bytes=graph.pick((1024, 1 << 24)),
         parallel_elements=2,
     )
-    kernel = prepared_kernel.prepare(outputs, inputs, name=f"seed {graph.seed}", options=options, cache=cache)  # fmt: skip
+    kernel = prepared_kernel.prepare(
+        outputs, inputs, name=f"seed {graph.seed}", options=options, cache=cache
+    )
     arrays = [array for _, array in graph.inputs]
     odd = [_odd(array, graph) for array in arrays]
     first = kernel.run(arrays, graph.values, 1)
@@ -76,7 +78,9 @@ def assert_alike(node: Node, found: np.ndarray, wanted: np.ndarray, reference: n
         slack = 4 if tensor.dtype in ("float16", "bfloat16") else 64
         allowed = 8 * noise + slack * ULP[tensor.dtype] * (size + size.max(initial=0.0) + 1)
         wrong = ~doubtful & ~(np.abs(here - exact) <= allowed)
-    assert not wrong.any(), f"{here[wrong][:5]} instead of {exact[wrong][:5]} ({wrong.sum()} of {wrong.size})"  # fmt: skip
+    assert not wrong.any(), (
+        f"{here[wrong][:5]} instead of {exact[wrong][:5]} ({wrong.sum()} of {wrong.size})"
+    )
 
 
 def check(seed: int, cache: KernelCache | None = None) -> None:

@@ -26,19 +26,29 @@ CASES: dict[str, Callable[..., Any]] = {
     "twice": lambda x: ext.reshape(dsl.vadds(ext.reshape(x, [9, 80]), 1.0), [40, 18]),
     "of a transpose": lambda x: ext.reshape(dsl.transpose(x, [2, 0, 1]), [12, 60]),
     "transposed": lambda x: dsl.transpose(ext.reshape(x, [24, 5, 6]), [1, 0, 2]),
-    "ones among the sizes": lambda x: dsl.vadds(ext.reshape(ext.reshape(x, [24, 1, 30, 1]), [1, 36, 20]), 3.0),
+    "ones among the sizes": lambda x: dsl.vadds(
+        ext.reshape(ext.reshape(x, [24, 1, 30, 1]), [1, 36, 20]), 3.0
+    ),
     "reduced": lambda x: dsl.reduce_max(ext.reshape(x, [40, 18]), 1),
-    "beside itself": lambda x: dsl.concat([ext.reshape(x, [12, 60]), ext.reshape(dsl.vabs(x), [12, 60])], 1),
+    "beside itself": lambda x: dsl.concat(
+        [ext.reshape(x, [12, 60]), ext.reshape(dsl.vabs(x), [12, 60])], 1
+    ),
     "an output too": lambda x: [dsl.vabs(x), ext.reshape(dsl.vabs(x), [12, 60])],
     "padded": lambda x: ext.pad(ext.reshape(x, [8, 90]), [(1, 0), (2, 3)]),
-}  # fmt: skip
+}
 
 
 @cases("rounding", ["accurate", "device"])
 def test_reshape(rounding: str, full: bool, cache: KernelCache, subtests: pytest.Subtests) -> None:
     x = np.random.default_rng(0).integers(-9, 9, (4, 6, 30)).astype(np.float32)
     names = [*CASES] if full else [*CASES][1::2] if rounding == "accurate" else ["twice"]
-    made = prepare_together([(CASES[name], [x]) for name in names], cache=cache, name="reshape", rounding=rounding, parallel_elements=0)  # fmt: skip
+    made = prepare_together(
+        [(CASES[name], [x]) for name in names],
+        cache=cache,
+        name="reshape",
+        rounding=rounding,
+        parallel_elements=0,
+    )
     for name, (kernel, outputs, inputs) in zip(names, made, strict=True):
         with subtests.test(name):
             wanted = evaluate.run(outputs, {id(inputs[0]): x}, rounding=rounding)

@@ -21,9 +21,16 @@ def _softmax(x: Tensor, axis: int) -> Tensor:
 
 
 @cases("dtype", ["float32", "float64"], sample=1)
-@cases("shape, axes",
-    [((4, 8), [0, 1]), ((5, 33), [0, 1]), ((3, 4, 70), [1, 2]), ((3, 4, 70), [0, 1, 2]), ((3, 4, 70), [0, 2])],
-)  # fmt: skip
+@cases(
+    "shape, axes",
+    [
+        ((4, 8), [0, 1]),
+        ((5, 33), [0, 1]),
+        ((3, 4, 70), [1, 2]),
+        ((3, 4, 70), [0, 1, 2]),
+        ((3, 4, 70), [0, 2]),
+    ],
+)
 def test_sums_over_rows_that_were_made_of_their_own_sums(
     shape: tuple[int, ...], axes: list[int], dtype: str
 ) -> None:
@@ -62,8 +69,12 @@ def test_rows_behind_a_line_are_summed_from_the_next_one(dtype: str) -> None:
     shape = (5, 1024)
     x = dsl.placeholder(shape, dtype, "x")
     kernel = Kernel(
-        "shares", "cpu", (Argument(x, shape, "x"),), (Argument(_softmax(x, 1), shape, "shares"),), options=Options(offset=16, stream_bytes=0)
-    )  # fmt: skip
+        "shares",
+        "cpu",
+        (Argument(x, shape, "x"),),
+        (Argument(_softmax(x, 1), shape, "shares"),),
+        options=Options(offset=16, stream_bytes=0),
+    )
     assert f"{48 // np.dtype(dtype).itemsize} % LANES" in kernel.source
     given = np.random.default_rng(0).standard_normal(shape).astype(dtype)
     powers = np.exp(given.astype(np.float64))
@@ -86,7 +97,9 @@ def _normed(operations: int, columns: int = 512) -> tuple[Kernel, np.ndarray, np
         row = dsl.vmuls(row, 0.5) if number % 2 else dsl.vadds(row, 0.25)
     largest = dsl.broadcast(dsl.reduce_max(row, [1], keepdims=True), [7, columns])
     away = dsl.vsub(row, largest)
-    kernel = Kernel("away", "cpu", (Argument(x, (7, columns), "x"),), (Argument(away, (7, columns), "away"),))  # fmt: skip
+    kernel = Kernel(
+        "away", "cpu", (Argument(x, (7, columns), "x"),), (Argument(away, (7, columns), "away"),)
+    )
     given = np.random.default_rng(0).standard_normal((7, columns)).astype("float32")
     wanted = given.astype(np.float64)
     for number in range(operations):

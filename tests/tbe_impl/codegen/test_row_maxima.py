@@ -162,7 +162,7 @@ def _rows() -> list[Any]:
 @cases("case, shape", _rows())
 def test_results_are_nan_where_they_have_to_be(
     case: str, shape: tuple[int, int], cache: KernelCache
-) -> None:  # fmt: skip
+) -> None:
     build, told = TOLD[case]
     dtype = "float16" if build is in_half else "float32"
     differ = told > 0 and case != "over columns"
@@ -189,7 +189,9 @@ def test_results_are_nan_where_they_have_to_be(
     x[3, 0], x[3, 1] = np.inf, np.nan
     x[4] = -np.inf
     for threads in (1, 2):
-        for found, wanted in zip(kernel.run([x], {}, threads), plain.run([x], {}, threads), strict=True):  # fmt: skip
+        for found, wanted in zip(
+            kernel.run([x], {}, threads), plain.run([x], {}, threads), strict=True
+        ):
             np.testing.assert_array_equal(found, wanted)
 
 

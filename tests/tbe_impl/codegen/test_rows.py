@@ -39,14 +39,20 @@ def test_a_number_is_no_row(cache: KernelCache) -> None:
     "shape",
     [(5, 21), (3, 4, 33), *(pytest.param(shape, marks=FULL) for shape in ((9, 64), (2, 700)))],
 )
-def test_sums_of_all_rows_wait_for_each_rows_own_sum(shape: tuple[int, ...], threads: int, cache: KernelCache) -> None:  # fmt: skip
+def test_sums_of_all_rows_wait_for_each_rows_own_sum(
+    shape: tuple[int, ...], threads: int, cache: KernelCache
+) -> None:
     x, last = placeholder(shape, "float32"), len(shape) - 1
     power = WORDS["vexp"](x)
     total = WORDS["broadcast"](WORDS["reduce_sum"](power, last, True), shape)
     share = WORDS["vdiv"](power, total)
     square = WORDS["vmul"](share, share)
     everything = WORDS["reduce_sum"](square, list(range(len(shape))), False)
-    outputs = [everything, WORDS["reduce_sum"](square, list(range(1, len(shape))), False), WORDS["vsub"](share, total)]  # fmt: skip
+    outputs = [
+        everything,
+        WORDS["reduce_sum"](square, list(range(1, len(shape))), False),
+        WORDS["vsub"](share, total),
+    ]
     array = np.random.default_rng(0).uniform(-1, 1, shape).astype(np.float32)
     found = prepare(outputs, [x], cache=cache).run([array], {}, threads)
     wide = np.exp(array.astype(np.float64))

@@ -26,7 +26,9 @@ def test_one_kernel_for_all_values(dtype: str, rounding: str, cache: KernelCache
     alpha, beta = dsl.var("alpha", dtype), dsl.var("beta", dtype)
     x = dsl.placeholder((3, 40), dtype)
     scaled = dsl.compute((3, 40), lambda i, j: x(i, j) * alpha + beta)
-    chosen = dsl.compute((3, 40), lambda i, j: select(x(i, j) < alpha * beta, alpha / beta, call("exp", beta)))  # fmt: skip
+    chosen = dsl.compute(
+        (3, 40), lambda i, j: select(x(i, j) < alpha * beta, alpha / beta, call("exp", beta))
+    )
     same = dsl.compute((3, 40), lambda i, j: select(alpha < beta, x(i, j), beta))
     total = dsl.reduce_sum(dsl.compute((3, 40), lambda i, j: x(i, j) * beta), 1)
     outputs = [scaled, same, total]
@@ -41,7 +43,10 @@ def test_one_kernel_for_all_values(dtype: str, rounding: str, cache: KernelCache
         assert_same(found[1], wanted[1])
         wide = [item.astype(np.float64) for item in (found[2], wanted[2])]
         np.testing.assert_allclose(*wide, rtol=0.05, atol=0.1)
-        wide = [evaluate.run([chosen], {id(x): given}, values, rounding=rounding)[0], rare.run([given], values, 1)[0]]  # fmt: skip
+        wide = [
+            evaluate.run([chosen], {id(x): given}, values, rounding=rounding)[0],
+            rare.run([given], values, 1)[0],
+        ]
         np.testing.assert_allclose(*(item.astype(np.float64) for item in wide), rtol=1e-2)
 
 
@@ -74,7 +79,9 @@ def test_an_operator_takes_its_scalars_by_name() -> None:
     x = np.arange(6, dtype=np.float32)
     for which in ("cpu", "numpy"):
         for alpha in (0.25, -3):
-            np.testing.assert_array_equal(kernel(x, scalars={"alpha": alpha}, backend=which), x * np.float32(alpha))  # fmt: skip
+            np.testing.assert_array_equal(
+                kernel(x, scalars={"alpha": alpha}, backend=which), x * np.float32(alpha)
+            )
     assert kernel.compiled.steps[0].program is not None
     with pytest.raises(InputError, match=r"alpha is not the size of any input.*scalars="):
         kernel(x)

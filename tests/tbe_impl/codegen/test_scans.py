@@ -18,11 +18,24 @@ from tests.cases import FULL, cases
 from tests.tbe_impl.codegen.graphs import assert_same, prepare
 from tests.tbe_impl.codegen.test_scatter import DTYPES, numbers
 
-SHAPES = ((1, 5, 1), (19, 1, 1), (19, 1300, 1), (8, 7, 1), (3, 4, 1100), (2, 600, 3), (0, 4, 1), (4, 0, 2), (1, 1, 1), (2, 9, 512))  # fmt: skip
+SHAPES = (
+    (1, 5, 1),
+    (19, 1, 1),
+    (19, 1300, 1),
+    (8, 7, 1),
+    (3, 4, 1100),
+    (2, 600, 3),
+    (0, 4, 1),
+    (4, 0, 2),
+    (1, 1, 1),
+    (2, 9, 512),
+)
 ENDS = [(False, False), (True, False), (False, True), (True, True)]
 
 
-def same(kernel: prepared_kernel.CpuKernel, outputs: Sequence[Any], x: np.ndarray, sizes: dict[int, Any]) -> None:  # fmt: skip
+def same(
+    kernel: prepared_kernel.CpuKernel, outputs: Sequence[Any], x: np.ndarray, sizes: dict[int, Any]
+) -> None:
     """Raises unless both back ends say the same with any number of threads, and without a step by NumPy."""
     assert all(step.program for step in kernel.steps)
     wanted = evaluate.run(outputs, {id(kernel.inputs[0]): x}, sizes)

@@ -18,8 +18,21 @@ from tbe_impl.runtime.cache import KernelCache
 from tests.cases import FULL, cases
 from tests.tbe_impl.codegen.graphs import assert_same, prepare
 
-DTYPES = ("float16", "bfloat16", "float32", "float64", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64",
-          "uint64", "bool")  # fmt: skip
+DTYPES = (
+    "float16",
+    "bfloat16",
+    "float32",
+    "float64",
+    "int8",
+    "uint8",
+    "int16",
+    "uint16",
+    "int32",
+    "uint32",
+    "int64",
+    "uint64",
+    "bool",
+)
 SHAPES = ((40,), (40, 3), (40, 200), (0, 5), (7, 0))
 COUNT = 6
 KINDS = ("sum", "prod", "max", "min", "mean")
@@ -62,7 +75,13 @@ def check(build: Callable[..., Any], arrays: list[np.ndarray], cache: KernelCach
 )
 def test_segments_of_every_dtype(dtype: str, full: bool, cache: KernelCache) -> None:
     first = DTYPES.index(dtype)
-    for kind in ("prod", "max", "mean") if not full else KINDS if dtype in ("float16", "int8") else (KINDS[first % 5], KINDS[(first + 2) % 5]):  # fmt: skip
+    for kind in (
+        ("prod", "max", "mean")
+        if not full
+        else KINDS
+        if dtype in ("float16", "int8")
+        else (KINDS[first % 5], KINDS[(first + 2) % 5])
+    ):
         segments(kind, (40, 2, 33), dtype, cache)
 
 
@@ -91,7 +110,11 @@ def segments(kind: str, shape: tuple[int, ...], dtype: str, cache: KernelCache) 
 )
 def test_numbers_of_every_dtype_and_sorted_ones(dtype: str, cache: KernelCache) -> None:
     for ids in (places((40,), dtype), np.sort(places((40,), dtype))):
-        check(lambda x, i: dsl.unsorted_segment_sum(x, i, COUNT), [numbers((40,), "float32", 2), ids], cache)  # fmt: skip
+        check(
+            lambda x, i: dsl.unsorted_segment_sum(x, i, COUNT),
+            [numbers((40,), "float32", 2), ids],
+            cache,
+        )
 
 
 def test_numbers_of_several_axes_and_numbers_in_a_list(cache: KernelCache) -> None:
@@ -106,7 +129,13 @@ def test_numbers_of_several_axes_and_numbers_in_a_list(cache: KernelCache) -> No
 )
 def test_scatter(dtype: str, full: bool, cache: KernelCache) -> None:
     first = DTYPES.index(dtype)
-    some = ("update", "sub", "div", "max") if not full else REDUCTIONS if dtype in ("float16", "int8") else (REDUCTIONS[first % 7], REDUCTIONS[(first + 3) % 7])  # fmt: skip
+    some = (
+        ("update", "sub", "div", "max")
+        if not full
+        else REDUCTIONS
+        if dtype in ("float16", "int8")
+        else (REDUCTIONS[first % 7], REDUCTIONS[(first + 3) % 7])
+    )
     for reduction in some if dtype != "bool" else ("update", "add", "mul"):
         shape = (COUNT,) if dtype == "int8" and reduction != "update" else (COUNT, 2, 33)
         arrays = [numbers(shape, dtype, 4), places((5, 4)), numbers((5, 4, *shape[1:]), dtype, 5)]

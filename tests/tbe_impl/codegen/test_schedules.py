@@ -50,7 +50,9 @@ def scaled_rows() -> tuple[Tensor, list[Tensor]]:
     return compute(x.shape, lambda i, j: x(i, j) * c(i), name="y"), [x, c]
 
 
-def prepared(y: Tensor, inputs: Sequence[Tensor], schedule: Schedule) -> tuple[Options, Layout, tuple[Outcome, ...]]:  # fmt: skip
+def prepared(
+    y: Tensor, inputs: Sequence[Tensor], schedule: Schedule
+) -> tuple[Options, Layout, tuple[Outcome, ...]]:
     record = schedule.record()
     options = options_of(record, [y], inputs)
     layout = layout_of([y], inputs, options)
@@ -65,10 +67,14 @@ RUN = ("blocks of columns", "fused", "four vectors", "columns to threads")
 """Orders and marks whose kernels `make test` compiles and runs as well; it looks at the loops of all of them."""
 
 
-def assert_unchanged(y: Tensor, inputs: Sequence[Tensor], options: Options, cache: KernelCache) -> None:  # fmt: skip
+def assert_unchanged(
+    y: Tensor, inputs: Sequence[Tensor], options: Options, cache: KernelCache
+) -> None:
     """Bit for bit what it is without the schedule, with one thread and with three."""
     rng = np.random.default_rng(0)
-    arrays = [rng.uniform(-2, 2, [int(size.value) for size in t.shape]).astype(t.dtype) for t in inputs]  # type: ignore[attr-defined]  # fmt: skip
+    arrays = [
+        rng.uniform(-2, 2, [int(size.value) for size in t.shape]).astype(t.dtype) for t in inputs
+    ]  # type: ignore[attr-defined]
     (wanted,) = prepared_kernel.prepare([y], inputs, cache=cache).run(arrays, {}, 1)
     kernel = prepared_kernel.prepare([y], inputs, options=options, cache=cache)
     for threads in (1, 3):
@@ -228,7 +234,10 @@ MARKS: dict[str, tuple[Callable[[Stage], Any], list[str], dict[str, str]]] = {
     ),
     "chunks": (
         chunks_of_rows,
-        ["for i in 0..64:  # threads share it, 16 steps at least; 16 at once", "for j in 0..300:  # vectors"],
+        [
+            "for i in 0..64:  # threads share it, 16 steps at least; 16 at once",
+            "for j in 0..300:  # vectors",
+        ],
         {"split": "followed", "parallel": "followed", "unroll": "followed"},
     ),
     "four vectors": (
@@ -262,11 +271,15 @@ MARKS: dict[str, tuple[Callable[[Stage], Any], list[str], dict[str, str]]] = {
         {"split": "followed", "parallel": "followed"},
     ),
     "the device's words": (
-        lambda y: (y.double_buffer(), y.storage_align(y.op.axis[0], 16, 0), y.pragma(y.op.axis[0], "loop_partition_hint")),
+        lambda y: (
+            y.double_buffer(),
+            y.storage_align(y.op.axis[0], 16, 0),
+            y.pragma(y.op.axis[0], "loop_partition_hint"),
+        ),
         ["for i in 0..64:  # threads share it", "for j in 0..300:  # vectors"],
         {"double_buffer": "device", "storage_align": "device", "pragma": "device"},
     ),
-}  # fmt: skip
+}
 
 
 @cases("name", MARKS)
@@ -311,12 +324,42 @@ def chain() -> tuple[Tensor, Tensor, list[Tensor]]:
 PLACES: list[tuple[Callable[[], Any], Callable[[Schedule, Tensor, Tensor], Any], str, str, str]] = [
     (smoothed, lambda s, t, y: s[t].compute_root(), "compute_root", "followed", "memory"),
     (smoothed, lambda s, t, y: s[t].compute_inline(), "compute_inline", "followed", ""),
-    (smoothed, lambda s, t, y: (s[t].compute_root(), s[t].compute_inline()), "compute_root", "a later call says otherwise", ""),
-    (chain, lambda s, t, y: s[t].compute_root(), "compute_root", "each element is read once, where it can be computed as well", ""),
-    (chain, lambda s, t, y: s[t].compute_at(s[y], y.op.axis[0]), "compute_at", "one loop over the row reads it, and computes it", ""),
-    (shares_of_rows, lambda s, t, y: s[t].compute_at(s[y], y.op.axis[0]), "compute_at", "followed", "row"),
-    (shares_of_rows, lambda s, t, y: s[t].compute_at(s[y], y.op.axis[1]), "compute_at", "one element or more than a row: it is computed where it is read", ""),
-]  # fmt: skip
+    (
+        smoothed,
+        lambda s, t, y: (s[t].compute_root(), s[t].compute_inline()),
+        "compute_root",
+        "a later call says otherwise",
+        "",
+    ),
+    (
+        chain,
+        lambda s, t, y: s[t].compute_root(),
+        "compute_root",
+        "each element is read once, where it can be computed as well",
+        "",
+    ),
+    (
+        chain,
+        lambda s, t, y: s[t].compute_at(s[y], y.op.axis[0]),
+        "compute_at",
+        "one loop over the row reads it, and computes it",
+        "",
+    ),
+    (
+        shares_of_rows,
+        lambda s, t, y: s[t].compute_at(s[y], y.op.axis[0]),
+        "compute_at",
+        "followed",
+        "row",
+    ),
+    (
+        shares_of_rows,
+        lambda s, t, y: s[t].compute_at(s[y], y.op.axis[1]),
+        "compute_at",
+        "one element or more than a row: it is computed where it is read",
+        "",
+    ),
+]
 
 
 @cases("graph, ask, verb, verdict, place", PLACES)
@@ -434,7 +477,9 @@ def test_no_schedule_changes_a_result(
     outputs, inputs = [node.tensor for node in graph.outputs], [t for t, _ in graph.inputs]
     record = random_schedule(outputs, seed).record()
     rounding = "device" if seed % 5 == 4 else "accurate"
-    base = Options(rounding=rounding, parallel_elements=2, stream_bytes=1024 if seed % 3 else 1 << 24)  # fmt: skip
+    base = Options(
+        rounding=rounding, parallel_elements=2, stream_bytes=1024 if seed % 3 else 1 << 24
+    )
     options = options_of(record, outputs, inputs, base)
     made = outputs_of(record, outputs)
     if not any(op.kind == "library" for op in stages_of(outputs)):

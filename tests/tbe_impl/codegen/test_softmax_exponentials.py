@@ -52,14 +52,20 @@ CASES: dict[str, tuple[Callable[[Tensor], Tensor], int]] = {
     "softmax over columns": (lambda x: softmax(x, 0), 1),
     "softmax over everything": (lambda x: softmax(x, (0, 1)), 1),
     "softmax of what was computed": (lambda x: softmax(vmuls(x, 0.125)), 1),
-    "the largest of another tensor": (lambda x: vexp(less(x, reduce_max(vmuls(x, 0.5), -1, True))), 0),
+    "the largest of another tensor": (
+        lambda x: vexp(less(x, reduce_max(vmuls(x, 0.5), -1, True))),
+        0,
+    ),
     "less the smallest": (lambda x: vexp(less(x, reduce_min(x, -1, True))), 0),
-    "more than the largest": (lambda x: vexp(vadd(x, broadcast(reduce_max(x, -1, True), x.shape))), 0),
+    "more than the largest": (
+        lambda x: vexp(vadd(x, broadcast(reduce_max(x, -1, True), x.shape))),
+        0,
+    ),
     "turned round": (lambda x: vexp(vsub(broadcast(reduce_max(x, -1, True), x.shape), x)), 0),
     "the largest of a part": (of_a_part, 0),
     "the largest of another row": (of_another_row, 0),
     "a plain exponential": (vexp, 0),
-}  # fmt: skip
+}
 
 
 @cases("case", CASES)

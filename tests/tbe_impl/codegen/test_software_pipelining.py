@@ -90,7 +90,10 @@ def test_as_rows_one_after_the_other(
         for place in (0, 16, 40):
             room = [np.full(one.size + 256, 7, one.dtype) for one in wanted]
             starts = [(place - one.ctypes.data) % 64 // one.itemsize for one in room]
-            results = [one[first : first + want.size].reshape(want.shape) for one, first, want in zip(room, starts, wanted, strict=True)]  # fmt: skip
+            results = [
+                one[first : first + want.size].reshape(want.shape)
+                for one, first, want in zip(room, starts, wanted, strict=True)
+            ]
             kernel.run([x], {}, threads, results)
             for found, want, one, first in zip(results, wanted, room, starts, strict=True):
                 np.testing.assert_array_equal(found, want)
@@ -132,13 +135,17 @@ def test_loops_over_a_row_are_taken_together(build: Build, loops: int) -> None:
     ],
     ids=["long rows", "small outputs", "not asked for", "one loop", "five loops"],
 )
-def test_where_they_are_not(build: Build, shape: tuple[int, ...], options: dict[str, Any]) -> None:  # fmt: skip
+def test_where_they_are_not(build: Build, shape: tuple[int, ...], options: dict[str, Any]) -> None:
     assert "int64_t turn" not in _source(build, shape, **options)
 
 
 def test_the_first_loop_is_the_one_that_memory_is_asked_for() -> None:
     """What a later loop fetches it would fetch after the first has read it."""
-    fetched = [line for line in _source(softmax, (64, 1024), offset=16).splitlines() if line.strip().startswith("fetch")]  # fmt: skip
+    fetched = [
+        line
+        for line in _source(softmax, (64, 1024), offset=16).splitlines()
+        if line.strip().startswith("fetch")
+    ]
     staggered = [line for line in fetched if "_at" in line]
     assert staggered and all("i0_at0" in line for line in staggered)
     assert any("fetch_of(3, " in line for line in staggered)

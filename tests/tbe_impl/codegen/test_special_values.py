@@ -25,7 +25,20 @@ def pairs(dtype: str) -> tuple[np.ndarray, np.ndarray]:
     """Every special value beside every other, and then once more in the other order, 3 rows more than vectors hold."""
     limits: Any = ml_dtypes.finfo(dtype_of(dtype).numpy)
     smallest, largest = float(limits.smallest_subnormal), float(limits.max)
-    values = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.5, smallest, -smallest, largest, -largest, 0.5]  # fmt: skip
+    values = [
+        np.nan,
+        np.inf,
+        -np.inf,
+        0.0,
+        -0.0,
+        1.0,
+        -1.5,
+        smallest,
+        -smallest,
+        largest,
+        -largest,
+        0.5,
+    ]
     first = np.repeat(values, len(values)).astype(dtype_of(dtype).numpy)
     return first, np.tile(values, len(values)).astype(dtype_of(dtype).numpy)
 
@@ -36,13 +49,37 @@ def pairs(dtype: str) -> tuple[np.ndarray, np.ndarray]:
 )
 def test_special_floats_through_words(dtype: str, cache: KernelCache) -> None:
     def build(x: Any, y: Any) -> list[Any]:
-        words = [dsl.vadd, dsl.vsub, dsl.vmul, dsl.vdiv, dsl.vaddrelu, dsl.vsubrelu, dsl.vmod, ext.fmod, ext.floor_divide]  # fmt: skip
+        words = [
+            dsl.vadd,
+            dsl.vsub,
+            dsl.vmul,
+            dsl.vdiv,
+            dsl.vaddrelu,
+            dsl.vsubrelu,
+            dsl.vmod,
+            ext.fmod,
+            ext.floor_divide,
+        ]
         found = [word(x, y) for word in words]
         found += [dsl.vcmp(x, y, name) for name in ("eq", "ne", "lt", "gt", "ge", "le")]
         found += [dsl.vcmpsel(x, y, name, x, y) for name in ("eq", "ne", "lt", "gt", "ge", "le")]
-        found += [dsl.vabs(x), dsl.vrelu(x), dsl.vlrelu(x, 0.5), dsl.vsqrt(x), dsl.vrec(x), ext.sign(x), ext.neg(x), ext.square(x)]  # fmt: skip
+        found += [
+            dsl.vabs(x),
+            dsl.vrelu(x),
+            dsl.vlrelu(x, 0.5),
+            dsl.vsqrt(x),
+            dsl.vrec(x),
+            ext.sign(x),
+            ext.neg(x),
+            ext.square(x),
+        ]
         found += [dsl.vsignbit(x), ext.isnan(x), ext.isinf(x), ext.isfinite(x), ext.rint(x)]
-        found += [dsl.vsel(dsl.vcmp(x, y, "lt"), x, 2.0), dsl.vmla(x, y, x), dsl.vmuls(x, 0.0), dsl.vadds(x, -0.0)]  # fmt: skip
+        found += [
+            dsl.vsel(dsl.vcmp(x, y, "lt"), x, 2.0),
+            dsl.vmla(x, y, x),
+            dsl.vmuls(x, 0.0),
+            dsl.vadds(x, -0.0),
+        ]
         return found
 
     for rounding in ("accurate", "device") if dtype in ("float16", "bfloat16") else ("accurate",):
@@ -56,7 +93,13 @@ def test_special_floats_through_words(dtype: str, cache: KernelCache) -> None:
 )
 def test_extremes_keep_nan(dtype: str, cache: KernelCache) -> None:
     def build(x: Any, y: Any) -> list[Any]:
-        return [dsl.vmax(x, y), dsl.vmin(x, y), dsl.vmaxs(x, 0.5), dsl.vmins(x, -1.0), dsl.clip(x, 1.0, -1.0)]  # fmt: skip
+        return [
+            dsl.vmax(x, y),
+            dsl.vmin(x, y),
+            dsl.vmaxs(x, 0.5),
+            dsl.vmins(x, -1.0),
+            dsl.clip(x, 1.0, -1.0),
+        ]
 
     x, y = pairs(dtype)
     for found, wanted in run_both(build, x, y, cache=cache):
@@ -76,7 +119,11 @@ def test_reductions_keep_nan_and_infinity(dtype: str, cache: KernelCache) -> Non
 
     def build(t: Any) -> list[Any]:
         words = [dsl.reduce_max, dsl.reduce_min, dsl.reduce_sum, dsl.reduce_prod]
-        return [word(t, axis, keep) for word in words for axis, keep in ((1, True), (0, False), ([0, 1], False))]  # fmt: skip
+        return [
+            word(t, axis, keep)
+            for word in words
+            for axis, keep in ((1, True), (0, False), ([0, 1], False))
+        ]
 
     for threads in (1, 2):
         found = run_both(build, x, cache=cache, threads=threads, parallel_elements=2)
@@ -94,7 +141,9 @@ def test_reductions_keep_nan_and_infinity(dtype: str, cache: KernelCache) -> Non
 def test_subnormal_numbers_are_not_flushed(dtype: str, cache: KernelCache) -> None:
     limits: Any = ml_dtypes.finfo(dtype_of(dtype).numpy)
     x = (np.arange(-20, 21) * float(limits.smallest_subnormal)).astype(dtype_of(dtype).numpy)
-    for found, wanted in run_both(lambda t: [dsl.vadd(t, t), dsl.vmuls(t, 3.0), dsl.vabs(t)], x, cache=cache):  # fmt: skip
+    for found, wanted in run_both(
+        lambda t: [dsl.vadd(t, t), dsl.vmuls(t, 3.0), dsl.vabs(t)], x, cache=cache
+    ):
         assert_same(found, wanted)
 
 
@@ -103,14 +152,45 @@ def test_subnormal_numbers_are_not_flushed(dtype: str, cache: KernelCache) -> No
     ["float32", *(pytest.param(dtype, marks=FULL) for dtype in ("float16", "bfloat16", "float64"))],
 )
 def test_floats_to_integers_saturate(dtype: str, cache: KernelCache) -> None:
-    numbers = [0.0, -0.0, 0.5, -0.5, 2.5, -2.5, 127.4, 127.9, -128.9, 255.9, 256.0, 32767.5, 65535.9, 65536.0, 2.0**31 - 1, 2.0**31,
-               -(2.0**31), 2.0**32 - 1, 2.0**32, 2.0**63, -(2.0**63), 2.0**64, 1e30, -1e30, np.inf, -np.inf, np.nan]  # fmt: skip
+    numbers = [
+        0.0,
+        -0.0,
+        0.5,
+        -0.5,
+        2.5,
+        -2.5,
+        127.4,
+        127.9,
+        -128.9,
+        255.9,
+        256.0,
+        32767.5,
+        65535.9,
+        65536.0,
+        2.0**31 - 1,
+        2.0**31,
+        -(2.0**31),
+        2.0**32 - 1,
+        2.0**32,
+        2.0**63,
+        -(2.0**63),
+        2.0**64,
+        1e30,
+        -1e30,
+        np.inf,
+        -np.inf,
+        np.nan,
+    ]
     with np.errstate(all="ignore"):
         x = np.array(numbers).astype(dtype_of(dtype).numpy)
 
     def build(t: Any) -> list[Any]:
         found = [dsl.cast_to(t, name) for name in (*INTEGERS, "bool")]
-        return found + [dsl.WORDS[word](t, name) for word in ("floor", "ceil", "round", "trunc", "round_half_up") for name in ("int8", "uint32")]  # fmt: skip
+        return found + [
+            dsl.WORDS[word](t, name)
+            for word in ("floor", "ceil", "round", "trunc", "round_half_up")
+            for name in ("int8", "uint32")
+        ]
 
     for found, wanted in run_both(build, x, cache=cache):
         assert_same(found, wanted)
@@ -125,18 +205,50 @@ def test_floats_to_integers_saturate(dtype: str, cache: KernelCache) -> None:
 )
 def test_edges_of_integers(dtype: str, cache: KernelCache) -> None:
     limits = np.iinfo(dtype)
-    values = np.array([0, 1, 2, 3, 7, limits.max, limits.max - 1, limits.min, limits.min + 1, limits.max // 2], dtype)  # fmt: skip
+    values = np.array(
+        [0, 1, 2, 3, 7, limits.max, limits.max - 1, limits.min, limits.min + 1, limits.max // 2],
+        dtype,
+    )
     if limits.min:
         values = np.concatenate([values, np.array([-1, -2, -7], dtype)])
     x, y = np.repeat(values, len(values)), np.tile(values, len(values))
 
     def build(a: Any, b: Any) -> list[Any]:
-        found = [word(a, b) for word in (dsl.vadd, dsl.vsub, dsl.vmul, dsl.vdiv, dsl.vmax, dsl.vmin, ext.floor_divide)]  # fmt: skip
-        found += [dsl.compute(a.shape, lambda i, op=op: binary(op, a(i), b(i))) for op in ("floordiv", "floormod", "truncdiv", "truncmod")]  # fmt: skip
-        found += [dsl.compute(a.shape, lambda i, op=op: binary(op, a(i), b(i) & (limits.bits - 1))) for op in ("shl", "shr")]  # fmt: skip
-        found += [dsl.vabs(a), dsl.vrelu(a), ext.neg(a), ext.square(a), ext.sign(a), dsl.vnot(a), dsl.vrec(a)]  # fmt: skip
+        found = [
+            word(a, b)
+            for word in (
+                dsl.vadd,
+                dsl.vsub,
+                dsl.vmul,
+                dsl.vdiv,
+                dsl.vmax,
+                dsl.vmin,
+                ext.floor_divide,
+            )
+        ]
+        found += [
+            dsl.compute(a.shape, lambda i, op=op: binary(op, a(i), b(i)))
+            for op in ("floordiv", "floormod", "truncdiv", "truncmod")
+        ]
+        found += [
+            dsl.compute(a.shape, lambda i, op=op: binary(op, a(i), b(i) & (limits.bits - 1)))
+            for op in ("shl", "shr")
+        ]
+        found += [
+            dsl.vabs(a),
+            dsl.vrelu(a),
+            ext.neg(a),
+            ext.square(a),
+            ext.sign(a),
+            dsl.vnot(a),
+            dsl.vrec(a),
+        ]
         found += [dsl.vcmp(a, b, name) for name in ("lt", "ge", "eq")]
-        return found + [dsl.cast_to(a, name) for name in (*INTEGERS, "float32", "float64", "bool") if name != dtype]  # fmt: skip
+        return found + [
+            dsl.cast_to(a, name)
+            for name in (*INTEGERS, "float32", "float64", "bool")
+            if name != dtype
+        ]
 
     for found, wanted in run_both(build, x, y, cache=cache):
         assert_same(found, wanted)
@@ -212,16 +324,37 @@ def test_sigmoid_at_every_width(options: dict[str, Any], full: bool, cache: Kern
     wide = random.uniform(-12, 12, 1 << (18 if full else 15))
     small = np.ldexp(random.uniform(-1, 1, 1 << 16), random.integers(-150, 0, 1 << 16))
     beyond = random.uniform(-110, 110, 1 << (18 if full else 15))
-    powers = [sign * 2.0**exponent * step for sign in (-1, 1) for exponent in range(3, 127) for step in (0.8, 1, 1.6)]  # fmt: skip
+    powers = [
+        sign * 2.0**exponent * step
+        for sign in (-1, 1)
+        for exponent in range(3, 127)
+        for step in (0.8, 1, 1.6)
+    ]
     # what adds to 2 or 0 with the first cell's number, in the places of a sum's last bits
     odd = [-(2.0**22) - steps / 2 for steps in range(-64, 65)]
-    x = np.concatenate([usual, *(one.astype(np.float32) for one in (wide, small, beyond, np.array(powers + odd)))])  # fmt: skip
+    x = np.concatenate(
+        [usual, *(one.astype(np.float32) for one in (wide, small, beyond, np.array(powers + odd)))]
+    )
     kernel, _, _ = prepare(lambda t: [dsl.ext.sigmoid(t)], x, cache=cache, **options)
     (found,) = kernel.run([x], {}, 1)
     with np.errstate(over="ignore"):
         wanted = 1 / (1 + np.exp(-x.astype(np.float64)))
-    assert (np.abs(found - wanted) <= 2.2 * np.maximum(np.spacing(wanted.astype(np.float32)), TINY)).all()  # fmt: skip
-    for rare in (7.75, -8.25, 11.2, -11.2, 12.5, -13.5, 30.0, -80.0, -(2.0**22) - 8, np.inf, np.nan):  # fmt: skip
+    assert (
+        np.abs(found - wanted) <= 2.2 * np.maximum(np.spacing(wanted.astype(np.float32)), TINY)
+    ).all()
+    for rare in (
+        7.75,
+        -8.25,
+        11.2,
+        -11.2,
+        12.5,
+        -13.5,
+        30.0,
+        -80.0,
+        -(2.0**22) - 8,
+        np.inf,
+        np.nan,
+    ):
         other = usual.copy()
         other[::5] = rare
         (again,) = kernel.run([np.concatenate([other, x[usual.size :]])], {}, 1)
@@ -231,7 +364,11 @@ def test_sigmoid_at_every_width(options: dict[str, Any], full: bool, cache: Kern
 
 def extreme(name: str, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """`x` or `y`, of zeros +0 for the greater and −0 for the smaller one; NaN where one is."""
-    first = (x > y) | ((x == y) & ~np.signbit(x)) if name == "max" else (x < y) | ((x == y) & np.signbit(x))  # fmt: skip
+    first = (
+        (x > y) | ((x == y) & ~np.signbit(x))
+        if name == "max"
+        else (x < y) | ((x == y) & np.signbit(x))
+    )
     return np.where(np.isnan(x) | np.isnan(y), np.asarray(np.nan, x.dtype), np.where(first, x, y))
 
 
@@ -273,13 +410,24 @@ def test_rows_over_one_number(dtype: str, options: dict[str, Any], cache: Kernel
     x = np.ascontiguousarray(x.astype(dtype))
 
     def build(a: Any, b: Any) -> list[Any]:
-        return [dsl.vdiv(a, dsl.broadcast(b, a.shape)), dsl.vdiv(a, dsl.broadcast(3.0, a.shape, dtype))]  # fmt: skip
+        return [
+            dsl.vdiv(a, dsl.broadcast(b, a.shape)),
+            dsl.vdiv(a, dsl.broadcast(3.0, a.shape, dtype)),
+        ]
 
     kernel, _, _ = prepare(build, x, y, cache=cache, **options)
     assert f"f{limits.bits}_over(" in kernel.source
     with np.errstate(all="ignore"):
-        for found, wanted in zip(kernel.run([x, y], {}, 1), (x / y, x / x.dtype.type(3)), strict=True):  # fmt: skip
-            subnormal = (np.abs(wanted) < limits.smallest_normal * 2.0**60) | (np.abs(x) < limits.smallest_normal * 2.0**60)  # fmt: skip
+        for found, wanted in zip(
+            kernel.run([x, y], {}, 1), (x / y, x / x.dtype.type(3)), strict=True
+        ):
+            subnormal = (np.abs(wanted) < limits.smallest_normal * 2.0**60) | (
+                np.abs(x) < limits.smallest_normal * 2.0**60
+            )
             assert_same(found[~subnormal], wanted[~subnormal])
-            np.testing.assert_allclose(found[subnormal], wanted[subnormal], rtol=limits.eps, atol=limits.smallest_subnormal)  # fmt: skip
-            np.testing.assert_array_equal(np.signbit(found[subnormal]), np.signbit(wanted[subnormal]))  # fmt: skip
+            np.testing.assert_allclose(
+                found[subnormal], wanted[subnormal], rtol=limits.eps, atol=limits.smallest_subnormal
+            )
+            np.testing.assert_array_equal(
+                np.signbit(found[subnormal]), np.signbit(wanted[subnormal])
+            )

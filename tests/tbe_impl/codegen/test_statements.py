@@ -37,7 +37,9 @@ def test_what_is_defined(text: str, c: str, name: str, value: str) -> None:
 )
 def test_what_it_does(text: str, kinds: set[str]) -> None:
     line = Statement.of(text)
-    assert {kind for kind in ("reads", "writes", "fetches", "calls") if getattr(line, kind)} == kinds  # fmt: skip
+    assert {
+        kind for kind in ("reads", "writes", "fetches", "calls") if getattr(line, kind)
+    } == kinds
 
 
 def test_what_one_of_several_vectors_asks_memory_for() -> None:

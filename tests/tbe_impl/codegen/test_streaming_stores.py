@@ -115,12 +115,17 @@ def test_the_line_between_two_rows_is_written_once(
     """Also where a thread's rows begin and end, and nothing around them is touched."""
     shape = (7, length) if build is beside else (3, 5, length)
     x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
-    kernel, *_ = prepare(build, x, cache=cache, stream_bytes=1, portions=portions, parallel_elements=1)  # fmt: skip
+    kernel, *_ = prepare(
+        build, x, cache=cache, stream_bytes=1, portions=portions, parallel_elements=1
+    )
     wanted = kernel.run([x], {}, 1)
     for threads in (1, 2):
         room = [np.full(x.size + 64, 7.0, np.float32) for _ in wanted]
         starts = [(place - one.ctypes.data) % 64 // 4 for one in room]
-        results = [one[first : first + x.size].reshape(shape) for one, first in zip(room, starts, strict=True)]  # fmt: skip
+        results = [
+            one[first : first + x.size].reshape(shape)
+            for one, first in zip(room, starts, strict=True)
+        ]
         kernel.run([x], {}, threads, results)
         for found, expected, one, first in zip(results, wanted, room, starts, strict=True):
             np.testing.assert_array_equal(found, expected)

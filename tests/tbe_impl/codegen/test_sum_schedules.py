@@ -89,9 +89,17 @@ def results_outside(y: Stage) -> None:
 SUMS: dict[str, Ask] = {
     one.__name__: one
     for one in (
-        blocks, parts_of_parts, sums_outside, blocks_outside, steps_outside, tiles, one_of_both, turned, results_outside
+        blocks,
+        parts_of_parts,
+        sums_outside,
+        blocks_outside,
+        steps_outside,
+        tiles,
+        one_of_both,
+        turned,
+        results_outside,
     )
-}  # fmt: skip
+}
 
 
 def rows(x: Tensor, how: str) -> Tensor:
@@ -115,7 +123,9 @@ def everything(x: Tensor, how: str) -> Tensor:
 def products(x: Tensor, how: str) -> Tensor:
     """y[i, j] = Σ_k x[i, k] · x[j, k]."""
     k = reduce_axis((0, x.shape[1]), "k")
-    return compute((x.shape[0], x.shape[0]), lambda i, j: Reduce(how, x(i, k) * x(j, k), [k]), name="y")  # fmt: skip
+    return compute(
+        (x.shape[0], x.shape[0]), lambda i, j: Reduce(how, x(i, k) * x(j, k), [k]), name="y"
+    )
 
 
 GRAPHS: dict[Any, Callable[[np.ndarray, Any], np.ndarray]] = {
@@ -127,9 +137,14 @@ GRAPHS: dict[Any, Callable[[np.ndarray, Any], np.ndarray]] = {
 
 ALL = tuple(itertools.product(GRAPHS, SUMS))
 FEW = (
-    (rows, "sums_outside"), (columns, "parts_of_parts"), (columns, "steps_outside"), (columns, "one_of_both"), (everything, "turned"),
-    (products, "tiles"), (products, "results_outside"),
-)  # fmt: skip
+    (rows, "sums_outside"),
+    (columns, "parts_of_parts"),
+    (columns, "steps_outside"),
+    (columns, "one_of_both"),
+    (everything, "turned"),
+    (products, "tiles"),
+    (products, "results_outside"),
+)
 """Each request once, but for blocks, which other tables have."""
 CASES = [
     ("float16", "sum", (33, 70), FEW),
@@ -137,11 +152,15 @@ CASES = [
     *(
         pytest.param(*case, ALL, marks=FULL)
         for case in (
-            ("float32", "sum", (37, 101)), ("float32", "max", (1, 67)), ("float64", "prod", (32, 16)), ("float16", "sum", (33, 70)),
-            ("int8", "sum", (20, 45)), ("uint8", "max", (9, 33)),
+            ("float32", "sum", (37, 101)),
+            ("float32", "max", (1, 67)),
+            ("float64", "prod", (32, 16)),
+            ("float16", "sum", (33, 70)),
+            ("int8", "sum", (20, 45)),
+            ("uint8", "max", (9, 33)),
         )
     ),
-]  # fmt: skip
+]
 
 
 def array(shape: Sequence[int], dtype: str) -> np.ndarray:
@@ -158,8 +177,12 @@ def array(shape: Sequence[int], dtype: str) -> np.ndarray:
     ids=lambda row: "-".join(map(str, row[:3])),
 )
 def test_sums_in_every_order(
-    dtype: str, how: str, shape: tuple[int, int], asked: Sequence[tuple[Any, str]], cache: KernelCache
-) -> None:  # fmt: skip
+    dtype: str,
+    how: str,
+    shape: tuple[int, int],
+    asked: Sequence[tuple[Any, str]],
+    cache: KernelCache,
+) -> None:
     x = placeholder(shape, dtype, name="x")
     outputs = [graph(x, how) for graph, _ in asked]
     schedule = create_schedule(outputs)
@@ -195,13 +218,24 @@ LOOPS: list[tuple[Any, Ask, list[str], list[str]]] = [
     (
         rows,
         blocks,
-        ["for i in 0..40:  # threads share it", "for k in 0..200, 32 at a time:  # summed up", "for k in its block:  # summed up; vectors"],
-        ["for (int64_t i1_block32 = 0; i1_block32 < INT64_C(200); i1_block32 += 32)", "int64_t i1 = i1_block32;"],
+        [
+            "for i in 0..40:  # threads share it",
+            "for k in 0..200, 32 at a time:  # summed up",
+            "for k in its block:  # summed up; vectors",
+        ],
+        [
+            "for (int64_t i1_block32 = 0; i1_block32 < INT64_C(200); i1_block32 += 32)",
+            "int64_t i1 = i1_block32;",
+        ],
     ),
     (
         columns,
         blocks,
-        ["for k in 0..40, 32 at a time:  # threads share it, 32 steps at least", "for k in its block:", "for j in 0..200:  # vectors"],
+        [
+            "for k in 0..40, 32 at a time:  # threads share it, 32 steps at least",
+            "for k in its block:",
+            "for j in 0..200:  # vectors",
+        ],
         ["for (int64_t i0_block32 = begin; i0_block32 < end; i0_block32 += 32)"],
     ),
     (
@@ -233,9 +267,19 @@ LOOPS: list[tuple[Any, Ask, list[str], list[str]]] = [
         ],
         ["i2_block16 += 16", "i1_block4 += 4"],
     ),
-    (everything, turned, ["for l in 0..200:  # summed up; vectors", "for k in 0..40:  # summed up"], []),
-    (everything, lambda y: y.reorder(*reversed(y.op.reduce_axis)), ["for l in 0..200:  # summed up; vectors", "for k in 0..40:  # summed up"], []),
-]  # fmt: skip
+    (
+        everything,
+        turned,
+        ["for l in 0..200:  # summed up; vectors", "for k in 0..40:  # summed up"],
+        [],
+    ),
+    (
+        everything,
+        lambda y: y.reorder(*reversed(y.op.reduce_axis)),
+        ["for l in 0..200:  # summed up; vectors", "for k in 0..40:  # summed up"],
+        [],
+    ),
+]
 
 
 @cases("graph, ask, loops, code", LOOPS)

@@ -43,7 +43,11 @@ def windows(sizes: tuple[int, int, int], dtype: str) -> Made:
     n, m, _ = sizes
     x, w = placeholder((n, m), dtype, name="x"), placeholder((3, 1), dtype, name="w")
     t = compute(x.shape, lambda i, j: x(i, j) + x(i, j), name="t")
-    p = compute((n, m + 2), lambda i, j: Select(binary("and", j > 0, j < m + 1), t(i, j - 1), const(0, dtype)), name="p")  # fmt: skip
+    p = compute(
+        (n, m + 2),
+        lambda i, j: Select(binary("and", j > 0, j < m + 1), t(i, j - 1), const(0, dtype)),
+        name="p",
+    )
     k = reduce_axis((0, 3), "k")
     y = compute((n, m), lambda i, j: Reduce("sum", p(i, j + k) * w(k, 0), [k]), name="y")
 
@@ -119,18 +123,26 @@ ALL = (
 @cases(
     "dtype, sizes, asked",
     [
-        ("float32", (19, 37, 10), ((product, packed), (windows, prepared), (neighbours, prepared), (product, nested))),
+        (
+            "float32",
+            (19, 37, 10),
+            ((product, packed), (windows, prepared), (neighbours, prepared), (product, nested)),
+        ),
         ("int8", (3, 20, 5), ((product, parts), (windows, nested))),
         *(
             pytest.param(*case, ALL, marks=FULL)
             for case in (
-                ("float32", (16, 32, 8)), ("float32", (19, 37, 10)), ("float64", (5, 70, 33)), ("float16", (9, 18, 7)), ("int32", (8, 33, 4)),
+                ("float32", (16, 32, 8)),
+                ("float32", (19, 37, 10)),
+                ("float64", (5, 70, 33)),
+                ("float16", (9, 18, 7)),
+                ("int32", (8, 33, 4)),
                 ("int8", (3, 20, 5)),
             )
         ),
     ],
     ids=lambda row: "-".join(map(str, row[:2])),
-)  # fmt: skip
+)
 def test_results_stay(
     dtype: str, sizes: tuple[int, int, int], asked: Sequence[tuple[Any, Any]], cache: KernelCache
 ) -> None:

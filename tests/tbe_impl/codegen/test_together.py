@@ -20,8 +20,12 @@ ROWS, COLUMNS = 23, 37
 
 
 def softmax(x: Tensor, y: Tensor) -> list[Tensor]:
-    powers = WORDS["vexp"](WORDS["vsub"](x, WORDS["broadcast"](WORDS["reduce_max"](x, -1, True), x.shape)))  # fmt: skip
-    return [WORDS["vdiv"](powers, WORDS["broadcast"](WORDS["reduce_sum"](powers, -1, True), x.shape))]  # fmt: skip
+    powers = WORDS["vexp"](
+        WORDS["vsub"](x, WORDS["broadcast"](WORDS["reduce_max"](x, -1, True), x.shape))
+    )
+    return [
+        WORDS["vdiv"](powers, WORDS["broadcast"](WORDS["reduce_sum"](powers, -1, True), x.shape))
+    ]
 
 
 def np_softmax(x: Array, y: Array) -> list[Array]:
@@ -56,7 +60,9 @@ def run(
     write: Callable[..., list[Tensor]], arrays: Sequence[Array], cache: KernelCache, **options: Any
 ) -> tuple[str, tuple[Array, ...]]:
     x, y = (placeholder((ROWS, COLUMNS), "float32", name) for name in ("x", "y"))
-    kernel = prepare(write(x, y), [x, y], options=Options(parallel_elements=0, **options), cache=cache)  # fmt: skip
+    kernel = prepare(
+        write(x, y), [x, y], options=Options(parallel_elements=0, **options), cache=cache
+    )
     return kernel.source, kernel.run(list(arrays), {}, 2)
 
 
@@ -91,7 +97,7 @@ ROWS_OF: dict[str, tuple[int, Callable[[Tensor], list[Tensor]], bool]] = {
     "beside sums of columns": (48, lambda x: sums(x, x), True),
     "short rows less a sum of long ones": (4096, lambda x: [_less_long_sums(x)], False),
     "one row": (64, lambda x: [WORDS["reduce_sum"](x, (0, 1), False)], False),
-}  # fmt: skip
+}
 
 
 def _less_long_sums(x: Tensor) -> Tensor:
@@ -133,7 +139,9 @@ def test_short_rows_are_taken_together_unasked(case: str, cache: KernelCache) ->
 def test_a_loop_of_fewer_steps_stays_as_it_is(cache: KernelCache) -> None:
     x = placeholder((3, COLUMNS), "float32", "x")
     total = WORDS["reduce_sum"](x, -1, False)
-    sources = [prepare([total], [x], options=Options(together=n), cache=cache).source for n in (1, 4)]  # fmt: skip
+    sources = [
+        prepare([total], [x], options=Options(together=n), cache=cache).source for n in (1, 4)
+    ]
     assert sources[0] == sources[1]
 
 
@@ -158,13 +166,22 @@ def test_portions_of_a_full_sum(cache: KernelCache) -> None:
 
 
 @cases("together", [2, *(pytest.param(together, marks=FULL) for together in (1, 4))])
-def test_steps_at_once_of_what_is_summed_up_over_another_loop(together: int, cache: KernelCache) -> None:  # fmt: skip
+def test_steps_at_once_of_what_is_summed_up_over_another_loop(
+    together: int, cache: KernelCache
+) -> None:
     """The loop whose steps go at once is one of the sum's own results: each step has its own place."""
     x = placeholder((5, 2, 8, 6), "float32")
     # what keeps the loops apart
     last = compute(x.shape, lambda a, b, c, d: x(a, binary("truncdiv", b, 3), c, d))
-    kernel = prepare([WORDS["reduce_sum"](x, 0, True), last], [x], options=Options(together=together), cache=cache)  # fmt: skip
+    kernel = prepare(
+        [WORDS["reduce_sum"](x, 0, True), last],
+        [x],
+        options=Options(together=together),
+        cache=cache,
+    )
     array = np.random.default_rng(0).standard_normal((5, 2, 8, 6)).astype(np.float32)
     total, more = kernel.run([array], {}, 1)
-    np.testing.assert_allclose(total, array.astype(np.float64).sum(0, keepdims=True), rtol=1e-5, atol=1e-6)  # fmt: skip
+    np.testing.assert_allclose(
+        total, array.astype(np.float64).sum(0, keepdims=True), rtol=1e-5, atol=1e-6
+    )
     np.testing.assert_array_equal(more, array[:, [0, 0]])

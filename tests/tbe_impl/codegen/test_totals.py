@@ -17,12 +17,18 @@ SHAPES = [(9 + n, 20) for n in range(8)] + [(40,), (40,)]
 
 
 def clipped(*gradients: Any) -> list[Any]:
-    totals = [dsl.ext.reshape(dsl.reduce_sum(dsl.vmul(one, one), list(range(one.ndim)), True), (1,)) for one in gradients]  # fmt: skip
+    totals = [
+        dsl.ext.reshape(dsl.reduce_sum(dsl.vmul(one, one), list(range(one.ndim)), True), (1,))
+        for one in gradients
+    ]
     whole = totals[0]
     for one in totals[1:]:
         whole = dsl.vadd(whole, one)
     scale = dsl.vrsqrt(whole)
-    return [dsl.vmul(one, dsl.broadcast(dsl.ext.reshape(scale, (1,) * one.ndim), one.shape)) for one in gradients]  # fmt: skip
+    return [
+        dsl.vmul(one, dsl.broadcast(dsl.ext.reshape(scale, (1,) * one.ndim), one.shape))
+        for one in gradients
+    ]
 
 
 @pytest.fixture
@@ -56,7 +62,9 @@ def test_a_loss_of_many_sums(cache: KernelCache, written: list[int]) -> None:
     random = np.random.default_rng(0)
     arrays = [random.standard_normal(shape).astype(np.float32) for shape in SHAPES]
     first, *others = (one.astype(np.float64) for one in arrays)
-    wanted = [first.sum() + sum((0.5 + number) * np.abs(one).sum() for number, one in enumerate(others))]  # fmt: skip
+    wanted = [
+        first.sum() + sum((0.5 + number) * np.abs(one).sum() for number, one in enumerate(others))
+    ]
     ((found, other),) = run_both(loss, *arrays, cache=cache)
     np.testing.assert_allclose([found, other], [wanted, wanted], rtol=3e-6)
     assert len(written) <= 2

@@ -246,7 +246,9 @@ def drivers(full: bool, tmp_path_factory: pytest.TempPathFactory) -> dict[str, D
 
 def of_variants(functions: Sequence[str] = ("",), core: Sequence[str] = ("",)) -> list[Any]:
     """Rows of a variant and a function: `make test` takes all functions of the first, and `core` of some others."""
-    quick = [(name, f) for name in QUICK_VARIANTS for f in (functions if name == "native" else core)]  # fmt: skip
+    quick = [
+        (name, f) for name in QUICK_VARIANTS for f in (functions if name == "native" else core)
+    ]
     return [
         pytest.param(name, *([f] if f else []), marks=() if (name, f) in quick else FULL)
         for name in VARIANTS
@@ -288,7 +290,9 @@ def test_exponential_of_a_deficit(drivers: dict[str, Driver], variant: str) -> N
 
 
 @cases("variant, function", of_variants(("log", "log2", "log10"), ("log",)))
-def test_logarithms_where_subnormal_numbers_are_taken_for_zero(drivers: dict[str, Driver], variant: str, function: str) -> None:  # fmt: skip
+def test_logarithms_where_subnormal_numbers_are_taken_for_zero(
+    drivers: dict[str, Driver], variant: str, function: str
+) -> None:
     """As threads of frameworks do: beside ordinary numbers alone they would not be noticed as zeros are."""
     driver = drivers[variant]
     x = np.full(4 * driver.lanes, 0.75, np.float32)
@@ -604,8 +608,27 @@ def test_exp_with_a_table(tmp_path: Path) -> None:
     subprocess.run([COMPILER, *flags, *march, str(source), "-o", str(library), "-lm"], check=True)
     bits = np.arange(0, 1 << 32, 4099, dtype=np.uint64).astype(np.uint32).view(np.float32)
     near = np.linspace(-104.5, 89.5, 1 << 20, dtype=np.float32)
-    edges = np.array([0, -0.0, np.inf, -np.inf, np.nan, 87, -87, 88.72284, 88.7229, -103.97208, -104, 1e-45, 3e38], np.float32)  # fmt: skip
-    x = np.concatenate([edges, bits, near, np.zeros(-(edges.size + bits.size + near.size) % 16, np.float32)])  # fmt: skip
+    edges = np.array(
+        [
+            0,
+            -0.0,
+            np.inf,
+            -np.inf,
+            np.nan,
+            87,
+            -87,
+            88.72284,
+            88.7229,
+            -103.97208,
+            -104,
+            1e-45,
+            3e38,
+        ],
+        np.float32,
+    )
+    x = np.concatenate(
+        [edges, bits, near, np.zeros(-(edges.size + bits.size + near.size) % 16, np.float32)]
+    )
     y = np.empty_like(x)
     call = ctypes.CDLL(str(library)).run
     call(ctypes.c_void_p(x.ctypes.data), ctypes.c_void_p(y.ctypes.data), ctypes.c_long(x.size))
@@ -613,7 +636,9 @@ def test_exp_with_a_table(tmp_path: Path) -> None:
         exact = np.exp(x.astype(np.float64))
         rounded = exact.astype(np.float32)
     plain = np.isfinite(rounded) & np.isfinite(y)
-    np.testing.assert_array_equal(y[~plain & (exact < 3.402e38)], rounded[~plain & (exact < 3.402e38)])  # fmt: skip
+    np.testing.assert_array_equal(
+        y[~plain & (exact < 3.402e38)], rounded[~plain & (exact < 3.402e38)]
+    )
     np.testing.assert_array_equal(y[np.isnan(x)], rounded[np.isnan(x)])
     np.testing.assert_array_equal(y[exact > 3.4029e38], np.inf)
     unit = np.ldexp(1.0, np.maximum(np.frexp(exact[plain])[1], -125) - 24)

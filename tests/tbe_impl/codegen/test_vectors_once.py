@@ -19,14 +19,19 @@ def chosen(index, values):
 def weighted(values):
     """x[i, j]·values[j] + values[j], where the values are chosen by comparing j."""
     x = placeholder((6, len(values)), "float32", "x")
-    return [dsl.compute(x.shape, lambda i, j: x[i, j] * chosen(j, values) + chosen(j, values), "y")], [x]  # fmt: skip
+    return [
+        dsl.compute(x.shape, lambda i, j: x[i, j] * chosen(j, values) + chosen(j, values), "y")
+    ], [x]
 
 
 def test_what_is_chosen_by_an_index_is_compared_once(tmp_path, monkeypatch):
     monkeypatch.setenv("MS_FUSION_CACHE_DIR", str(tmp_path))
     values = np.linspace(-3, 7, 24).tolist()
     kernel = prepare(*weighted(values))
-    blocks = [re.findall(r"= (.*(?:==|iota|select).*);", block) for block in re.split(r"[{}]", kernel.source)]  # fmt: skip
+    blocks = [
+        re.findall(r"= (.*(?:==|iota|select).*);", block)
+        for block in re.split(r"[{}]", kernel.source)
+    ]
     assert max(map(len, blocks)) >= 1 + 2 * 23  # an index, and 23 comparisons and choices
     assert all(len(set(texts)) == len(texts) for texts in blocks)
     x = np.random.default_rng(0).standard_normal((6, 24)).astype(np.float32)

@@ -39,24 +39,48 @@ def operator(*kinds: Any) -> Any:
 @cases(
     "kind, value, code",
     [
-        ("REQUIRED_INPUT", GOOD, None), ("REQUIRED_INPUT", None, "E80001"), ("REQUIRED_INPUT", [GOOD], "E80003"),
-        ("REQUIRED_INPUT", {**GOOD, "shape": 3}, "E80003"), ("REQUIRED_INPUT", {**GOOD, "shape": (2.0,)}, "E80003"),
+        ("REQUIRED_INPUT", GOOD, None),
+        ("REQUIRED_INPUT", None, "E80001"),
+        ("REQUIRED_INPUT", [GOOD], "E80003"),
+        ("REQUIRED_INPUT", {**GOOD, "shape": 3}, "E80003"),
+        ("REQUIRED_INPUT", {**GOOD, "shape": (2.0,)}, "E80003"),
         ("REQUIRED_INPUT", {key: GOOD[key] for key in GOOD if key != "format"}, "E80004"),
-        ("REQUIRED_INPUT", {**GOOD, "dtype": "float17"}, "E80008"), ("REQUIRED_INPUT", {**GOOD, "format": "XY"}, "E80015"),
-        ("REQUIRED_INPUT", {**GOOD, "ori_format": "XY"}, "E80014"), ("REQUIRED_INPUT", {**GOOD, "shape": (1,) * 9}, "E80012"),
-        ("REQUIRED_INPUT", {**GOOD, "shape": (0, 4)}, None), ("OPTION_INPUT", None, None), ("OPTION_INPUT", 3, "E80003"),
-        ("DYNAMIC_INPUT", [GOOD, GOOD], None), ("DYNAMIC_INPUT", [], "E80001"), ("DYNAMIC_INPUT", GOOD, "E80003"),
-        ("REQUIRED_OUTPUT", None, "E80001"), ("OPTION_OUTPUT", None, None), ("REQUIRED_ATTR_FLOAT", 1.5, None),
-        ("REQUIRED_ATTR_FLOAT", None, "E80001"), ("REQUIRED_ATTR_FLOAT", "1.5", "E80003"),
-        ("REQUIRED_ATTR_FLOAT", float("inf"), "E80000"), ("OPTION_ATTR_INT", 1.5, "E80003"), ("OPTION_ATTR_INT", None, None),
-        ("REQUIRED_ATTR_BOOL", True, None), ("REQUIRED_ATTR_STR", 3, "E80003"), ("REQUIRED_ATTR_LIST_INT", [1, 2], None),
-        ("REQUIRED_ATTR_LIST_INT", 0, None), ("OPTION_ATTR_LIST_INT", False, None), ("REQUIRED_ATTR_LIST_INT", 1, "E80003"),
-        ("REQUIRED_ATTR_LIST_INT", [1, 2.0], "E80003"), ("REQUIRED_ATTR_LIST_LIST_INT", [[1], (2, 3)], None),
-        ("REQUIRED_ATTR_LIST_LIST_INT", [1], "E80003"), ("OPTION_ATTR_TYPE", "float32", None),
-        ("OPTION_ATTR_TYPE", "floaty", "E80008"), ("KERNEL_NAME", "exp_1", None), ("KERNEL_NAME", "1exp", "E80020"),
-        ("KERNEL_NAME", "x" * 201, "E80002"), ("KERNEL_NAME", 3, "E80003"), ("KERNEL_NAME", 'a"; system("x', "E80020"),
+        ("REQUIRED_INPUT", {**GOOD, "dtype": "float17"}, "E80008"),
+        ("REQUIRED_INPUT", {**GOOD, "format": "XY"}, "E80015"),
+        ("REQUIRED_INPUT", {**GOOD, "ori_format": "XY"}, "E80014"),
+        ("REQUIRED_INPUT", {**GOOD, "shape": (1,) * 9}, "E80012"),
+        ("REQUIRED_INPUT", {**GOOD, "shape": (0, 4)}, None),
+        ("OPTION_INPUT", None, None),
+        ("OPTION_INPUT", 3, "E80003"),
+        ("DYNAMIC_INPUT", [GOOD, GOOD], None),
+        ("DYNAMIC_INPUT", [], "E80001"),
+        ("DYNAMIC_INPUT", GOOD, "E80003"),
+        ("REQUIRED_OUTPUT", None, "E80001"),
+        ("OPTION_OUTPUT", None, None),
+        ("REQUIRED_ATTR_FLOAT", 1.5, None),
+        ("REQUIRED_ATTR_FLOAT", None, "E80001"),
+        ("REQUIRED_ATTR_FLOAT", "1.5", "E80003"),
+        ("REQUIRED_ATTR_FLOAT", float("inf"), "E80000"),
+        ("OPTION_ATTR_INT", 1.5, "E80003"),
+        ("OPTION_ATTR_INT", None, None),
+        ("REQUIRED_ATTR_BOOL", True, None),
+        ("REQUIRED_ATTR_STR", 3, "E80003"),
+        ("REQUIRED_ATTR_LIST_INT", [1, 2], None),
+        ("REQUIRED_ATTR_LIST_INT", 0, None),
+        ("OPTION_ATTR_LIST_INT", False, None),
+        ("REQUIRED_ATTR_LIST_INT", 1, "E80003"),
+        ("REQUIRED_ATTR_LIST_INT", [1, 2.0], "E80003"),
+        ("REQUIRED_ATTR_LIST_LIST_INT", [[1], (2, 3)], None),
+        ("REQUIRED_ATTR_LIST_LIST_INT", [1], "E80003"),
+        ("OPTION_ATTR_TYPE", "float32", None),
+        ("OPTION_ATTR_TYPE", "floaty", "E80008"),
+        ("KERNEL_NAME", "exp_1", None),
+        ("KERNEL_NAME", "1exp", "E80020"),
+        ("KERNEL_NAME", "x" * 201, "E80002"),
+        ("KERNEL_NAME", 3, "E80003"),
+        ("KERNEL_NAME", 'a"; system("x', "E80020"),
     ],
-)  # fmt: skip
+)
 def test_check_op_params(kind: str, value: Any, code: str | None) -> None:
     checked = operator(getattr(para_check, kind))
     if code is None:
@@ -92,14 +116,24 @@ def test_unknown_sizes_need_a_range() -> None:
 @cases(
     "name, arguments",
     [
-        ("check_shape_rule", ((),)), ("check_shape_rule", ((2, 0),)), ("check_shape_rule", ((2, 2.5),)),
-        ("check_shape_rule", ("ab",)), ("check_shape_rule", ((1,) * 9,)), ("check_dtype_rule", ("int64", ("float16",))),
-        ("check_dtype_rule", (None, ("float16",))), ("check_dtype", ("int64", ("float16",))), ("check_dtype", (None,)),
-        ("check_kernel_name", ("a-b",)), ("check_shape_size", ((2**16, 2**16),)), ("check_reduce_shape_rule", ((2**20, 2**10),)),
-        ("check_format", ("XY",)), ("check_shape", ((2, -1),)), ("check_shape", ((2, 3), 0, 9, 3)),
+        ("check_shape_rule", ((),)),
+        ("check_shape_rule", ((2, 0),)),
+        ("check_shape_rule", ((2, 2.5),)),
+        ("check_shape_rule", ("ab",)),
+        ("check_shape_rule", ((1,) * 9,)),
+        ("check_dtype_rule", ("int64", ("float16",))),
+        ("check_dtype_rule", (None, ("float16",))),
+        ("check_dtype", ("int64", ("float16",))),
+        ("check_dtype", (None,)),
+        ("check_kernel_name", ("a-b",)),
+        ("check_shape_size", ((2**16, 2**16),)),
+        ("check_reduce_shape_rule", ((2**20, 2**10),)),
+        ("check_format", ("XY",)),
+        ("check_shape", ((2, -1),)),
+        ("check_shape", ((2, 3), 0, 9, 3)),
         ("check_range", ((2,), [(1, 2), (3, 4)])),
     ],
-)  # fmt: skip
+)
 def test_other_checks_refuse(name: str, arguments: tuple[Any, ...]) -> None:
     with pytest.raises(compat.OperatorError):
         getattr(para_check, name)(*arguments)
@@ -148,14 +182,21 @@ def test_shapes_that_do_not_broadcast() -> None:
 @cases(
     "name, arguments, expected",
     [
-        ("refine_shape_axes", ((2, 1, 3, 4), [2, 3]), ([2, 12], [1])), ("refine_shape_axes", ((1, 1), [0]), ([1], [])),
-        ("simplify_axis_shape", ([2, 3, 4], range(3)), ([24], [0])), ("shape_refine", ((1, 1),), [1]),
-        ("shape_refine", ((2, 1, 3), [1], True), ((2, 1, 3), [1])), ("shape_refine", ((2, 1, 3), [1, 2], False), ([2, 3], [1])),
-        ("axis_check", (3, -1), 2), ("axis_check", (3, [-1, 0, 2]), [0, 2]), ("scalar2tensor_one", ((),), [1]),
-        ("scalar2tensor_one", ((2,),), (2,)), ("wrap_axes_to_positive", ([-1, 0], 3), [2, 0]),
-        ("axis_transform_5d", (-1, "NHWC"), -4), ("squeeze_shape", ((1, 2, 1),), [2]),
+        ("refine_shape_axes", ((2, 1, 3, 4), [2, 3]), ([2, 12], [1])),
+        ("refine_shape_axes", ((1, 1), [0]), ([1], [])),
+        ("simplify_axis_shape", ([2, 3, 4], range(3)), ([24], [0])),
+        ("shape_refine", ((1, 1),), [1]),
+        ("shape_refine", ((2, 1, 3), [1], True), ((2, 1, 3), [1])),
+        ("shape_refine", ((2, 1, 3), [1, 2], False), ([2, 3], [1])),
+        ("axis_check", (3, -1), 2),
+        ("axis_check", (3, [-1, 0, 2]), [0, 2]),
+        ("scalar2tensor_one", ((),), [1]),
+        ("scalar2tensor_one", ((2,),), (2,)),
+        ("wrap_axes_to_positive", ([-1, 0], 3), [2, 0]),
+        ("axis_transform_5d", (-1, "NHWC"), -4),
+        ("squeeze_shape", ((1, 2, 1),), [2]),
     ],
-)  # fmt: skip
+)
 def test_axes(name: str, arguments: tuple[Any, ...], expected: Any) -> None:
     assert getattr(shape_util, name)(*arguments) == expected
 
@@ -191,8 +232,13 @@ def test_every_error_that_operators_raise_has_a_code(name: str) -> None:
 def test_an_error_that_operators_raise_says_what_was_expected() -> None:
     with pytest.raises(RuntimeError, match="x has to have one of the dtypes int8") as one:
         error_manager.VECTOR["raise_err_input_dtype_not_supported"]("Add", "x", "int8", "float16")
-    assert one.value.args[0] == {"errCode": "E80008", "op_name": "Add", "param_name": "x",
-                                 "excepted_dtype_list": "int8", "dtype": "float16"}  # fmt: skip
+    assert one.value.args[0] == {
+        "errCode": "E80008",
+        "op_name": "Add",
+        "param_name": "x",
+        "excepted_dtype_list": "int8",
+        "dtype": "float16",
+    }
 
 
 def test_classify_keeps_what_it_is_given() -> None:

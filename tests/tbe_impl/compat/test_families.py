@@ -138,9 +138,14 @@ def test_outputs_are_cast_back(dtype: str, calls: tuple[str, ...], result: str) 
 
 @cases(
     "chip, word, dtype",
-    [("Ascend910A", "vexp", "int32"), ("Ascend910A", "vrelu", "float32"), ("Ascend310", "vlog", "float32"),
-     ("Ascend910A", "vadd", "int8"), ("Ascend910A", "vabs", "float64")],
-)  # fmt: skip
+    [
+        ("Ascend910A", "vexp", "int32"),
+        ("Ascend910A", "vrelu", "float32"),
+        ("Ascend310", "vlog", "float32"),
+        ("Ascend910A", "vadd", "int8"),
+        ("Ascend910A", "vabs", "float64"),
+    ],
+)
 def test_refusing_family(chip: str, word: str, dtype: str) -> None:
     with compat.installed(soc=chip):
         from tbe import dsl, tvm
@@ -225,6 +230,11 @@ def test_cube_words_take_whole_numbers() -> None:
 
         image = tvm.placeholder((1, 1, 4, 4, 32), dtype="int8")
         weight = tvm.placeholder((9, 1, 16, 32), dtype="int8")
-        sizes = {"strides": (1, 1), "pads": (1, 1, 1, 1), "dilations": (1, 1), "weight_ori_shape_nchw": (16, 32, 3, 3)}  # fmt: skip
+        sizes = {
+            "strides": (1, 1),
+            "pads": (1, 1, 1, 1),
+            "dilations": (1, 1),
+            "weight_ori_shape_nchw": (16, 32, 3, 3),
+        }
         made = tbe.dsl.conv(image, weight, sizes)
     assert made.dtype == "int32"

@@ -20,8 +20,14 @@ RANDOM = np.random.default_rng(3)
 
 def described(shape: tuple[int, ...], dtype: str, known: bool = True) -> dict[str, Any]:
     sizes = shape if known else (-1,) * len(shape)
-    return {"shape": sizes, "dtype": dtype, "format": "ND", "ori_shape": sizes, "ori_format": "ND",
-            "range": [(size, size) if known else (1, None) for size in shape]}  # fmt: skip
+    return {
+        "shape": sizes,
+        "dtype": dtype,
+        "format": "ND",
+        "ori_shape": sizes,
+        "ori_format": "ND",
+        "range": [(size, size) if known else (1, None) for size in shape],
+    }
 
 
 def array(shape: tuple[int, ...], dtype: str) -> np.ndarray:
@@ -46,39 +52,132 @@ SMALL = (3, 5)
 CASES: list[tuple[str, list[Any], list[tuple[tuple[int, ...], str]], Callable[..., Any], str]] = [
     ("scaled_2019", [SMALL, "float32"], [(SMALL, "float32")], lambda x: x * 3 + 1, "Ascend910A"),
     ("scaled_2019", [SMALL, "int32"], [(SMALL, "int32")], lambda x: x * 3 + 1, "Ascend910A"),
-    ("distance_2019", [SMALL, (5,), "float32", 1], [(SMALL, "float32"), ((5,), "float32")],
-     lambda x, y: np.sqrt(((x - y) ** 2).sum(1)), "Ascend910A"),
-    ("distance_2019", [(3, 1), SMALL, "float16", 0, "own", True], [((3, 1), "float16"), (SMALL, "float16")],
-     lambda x, y: np.sqrt(((x - y) ** 2).sum(0)), "Ascend910A"),
-    ("softplus_static", [described(SMALL, "float16")] * 2, [(SMALL, "float16")], lambda x: np.logaddexp(x, 0), "Ascend910A"),
-    ("softplus_static", [described(SMALL, "float32")] * 2, [(SMALL, "float32")], lambda x: np.logaddexp(x, 0), "Ascend310"),
-    ("gated_dynamic", [described((2, 3, 5), "float32"), described((5,), "float32"), described((2, 3, 5), "float32")],
-     [((2, 3, 5), "float32"), ((5,), "float32")], gated, "Ascend910A"),
-    ("gated_dynamic", [described((2, 3), "float32", known=False)] * 3, [((2, 3), "float32")] * 2, gated, "Ascend910B"),
-    ("mean_norm_dynamic", [described((4, 6), "float32")] * 2, [((4, 6), "float32")],
-     lambda x: x - x.mean(-1, keepdims=True), "Ascend910A"),
-    ("mean_norm_dynamic", [described((4, 6), "float32", known=False)] * 2, [((4, 6), "float32")],
-     lambda x: x - x.mean(-1, keepdims=True), "Ascend910A"),
-    ("momentum_manual", [described(SMALL, "float32")] * 5 + [0.9, 0.25], [(SMALL, "float32")] * 3, momentum, "Ascend910A"),
+    (
+        "distance_2019",
+        [SMALL, (5,), "float32", 1],
+        [(SMALL, "float32"), ((5,), "float32")],
+        lambda x, y: np.sqrt(((x - y) ** 2).sum(1)),
+        "Ascend910A",
+    ),
+    (
+        "distance_2019",
+        [(3, 1), SMALL, "float16", 0, "own", True],
+        [((3, 1), "float16"), (SMALL, "float16")],
+        lambda x, y: np.sqrt(((x - y) ** 2).sum(0)),
+        "Ascend910A",
+    ),
+    (
+        "softplus_static",
+        [described(SMALL, "float16")] * 2,
+        [(SMALL, "float16")],
+        lambda x: np.logaddexp(x, 0),
+        "Ascend910A",
+    ),
+    (
+        "softplus_static",
+        [described(SMALL, "float32")] * 2,
+        [(SMALL, "float32")],
+        lambda x: np.logaddexp(x, 0),
+        "Ascend310",
+    ),
+    (
+        "gated_dynamic",
+        [
+            described((2, 3, 5), "float32"),
+            described((5,), "float32"),
+            described((2, 3, 5), "float32"),
+        ],
+        [((2, 3, 5), "float32"), ((5,), "float32")],
+        gated,
+        "Ascend910A",
+    ),
+    (
+        "gated_dynamic",
+        [described((2, 3), "float32", known=False)] * 3,
+        [((2, 3), "float32")] * 2,
+        gated,
+        "Ascend910B",
+    ),
+    (
+        "mean_norm_dynamic",
+        [described((4, 6), "float32")] * 2,
+        [((4, 6), "float32")],
+        lambda x: x - x.mean(-1, keepdims=True),
+        "Ascend910A",
+    ),
+    (
+        "mean_norm_dynamic",
+        [described((4, 6), "float32", known=False)] * 2,
+        [((4, 6), "float32")],
+        lambda x: x - x.mean(-1, keepdims=True),
+        "Ascend910A",
+    ),
+    (
+        "momentum_manual",
+        [described(SMALL, "float32")] * 5 + [0.9, 0.25],
+        [(SMALL, "float32")] * 3,
+        momentum,
+        "Ascend910A",
+    ),
     ("stretch_topi", [(3, 7), 11, "float32"], [((3, 7), "float32")], stretched, "Ascend910A"),
     ("stretch_topi", [(3, 7), 11, "float16"], [((3, 7), "float16")], stretched, "Ascend910A"),
-    ("parts_dynamic", [described((4, 6), "float32"), [described((4, 2), "float32")] * 3, 1, 3], [((4, 6), "float32")],
-     lambda x: tuple(np.split(x, 3, 1)), "Ascend910B"),
-    ("parts_dynamic", [described((4, 6), "int32", known=False), [described((4, 3), "int32", known=False)] * 2, 1, 2],
-     [((4, 6), "int32")], lambda x: tuple(np.split(x, 2, 1)), "Ascend910A"),
-    ("parts_2020", [described((4, 6), "float16"), [described((4, 2), "float16"), described((4, 4), "float16")], [2, 4], 1],
-     [((4, 6), "float16")], lambda x: tuple(np.split(x, [2], 1)), "Ascend310"),
-    ("tiled_topi", [SMALL, "float32", 3], [(SMALL, "float32")], lambda x: np.tile(x, 3), "Ascend310"),
-    ("relu_mindspore", [described(SMALL, "float32")] * 2, [(SMALL, "float32")], lambda x: np.maximum(x / 2, 0), "Ascend310P3"),
-]  # fmt: skip
+    (
+        "parts_dynamic",
+        [described((4, 6), "float32"), [described((4, 2), "float32")] * 3, 1, 3],
+        [((4, 6), "float32")],
+        lambda x: tuple(np.split(x, 3, 1)),
+        "Ascend910B",
+    ),
+    (
+        "parts_dynamic",
+        [
+            described((4, 6), "int32", known=False),
+            [described((4, 3), "int32", known=False)] * 2,
+            1,
+            2,
+        ],
+        [((4, 6), "int32")],
+        lambda x: tuple(np.split(x, 2, 1)),
+        "Ascend910A",
+    ),
+    (
+        "parts_2020",
+        [
+            described((4, 6), "float16"),
+            [described((4, 2), "float16"), described((4, 4), "float16")],
+            [2, 4],
+            1,
+        ],
+        [((4, 6), "float16")],
+        lambda x: tuple(np.split(x, [2], 1)),
+        "Ascend310",
+    ),
+    (
+        "tiled_topi",
+        [SMALL, "float32", 3],
+        [(SMALL, "float32")],
+        lambda x: np.tile(x, 3),
+        "Ascend310",
+    ),
+    (
+        "relu_mindspore",
+        [described(SMALL, "float32")] * 2,
+        [(SMALL, "float32")],
+        lambda x: np.maximum(x / 2, 0),
+        "Ascend310P3",
+    ),
+]
 
 
-@cases(
-    "name, arguments, inputs, formula, chip", CASES, ids=lambda row: row[0]
-)  # fmt: skip
+@cases("name, arguments, inputs, formula, chip", CASES, ids=lambda row: row[0])
 def test_numbers(
-    name: str, arguments: list[Any], inputs: list[Any], formula: Callable[..., Any], chip: str, monkeypatch: pytest.MonkeyPatch
-) -> None:  # fmt: skip
+    name: str,
+    arguments: list[Any],
+    inputs: list[Any],
+    formula: Callable[..., Any],
+    chip: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     # with MindSpore installed, its own registration is used, which takes seconds to import
     monkeypatch.setattr("tbe_impl.compat.install._missing", lambda *_: True)
     kernel = load_operator(FOLDER / f"{name}.py", name).build(*arguments, soc=chip)

@@ -20,22 +20,51 @@ Y = RANDOM.uniform(0.5, 2, (3, 1)).astype(np.float32)
 N = RANDOM.integers(-9, 9, (4, 5)).astype(np.int32)
 M = RANDOM.integers(1, 4, (5,)).astype(np.int32)
 BINARY: dict[str, Callable[..., Any]] = {
-    "add": np.add, "subtract": np.subtract, "multiply": np.multiply, "divide": np.divide, "maximum": np.maximum,
-    "minimum": np.minimum, "equal": np.equal, "not_equal": np.not_equal, "greater": np.greater,
-    "greater_equal": np.greater_equal, "less": np.less, "less_equal": np.less_equal,
-}  # fmt: skip
+    "add": np.add,
+    "subtract": np.subtract,
+    "multiply": np.multiply,
+    "divide": np.divide,
+    "maximum": np.maximum,
+    "minimum": np.minimum,
+    "equal": np.equal,
+    "not_equal": np.not_equal,
+    "greater": np.greater,
+    "greater_equal": np.greater_equal,
+    "less": np.less,
+    "less_equal": np.less_equal,
+}
 WHOLE: dict[str, Callable[..., Any]] = {
-    "divide": lambda x, y: np.trunc(x / y), "floor_divide": np.floor_divide, "mod": np.fmod, "floor_mod": np.mod,
-    "left_shift": np.left_shift, "right_shift": np.right_shift, "bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or,
+    "divide": lambda x, y: np.trunc(x / y),
+    "floor_divide": np.floor_divide,
+    "mod": np.fmod,
+    "floor_mod": np.mod,
+    "left_shift": np.left_shift,
+    "right_shift": np.right_shift,
+    "bitwise_and": np.bitwise_and,
+    "bitwise_or": np.bitwise_or,
     "bitwise_xor": np.bitwise_xor,
-}  # fmt: skip
+}
 UNARY: dict[str, Callable[..., Any]] = {
-    "exp": np.exp, "tanh": np.tanh, "sigmoid": special.expit, "erf": special.erf, "sin": np.sin, "cos": np.cos,
-    "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "abs": np.abs, "negative": np.negative, "sign": np.sign,
-    "identity": lambda x: x, "squeeze": np.squeeze, "transpose": np.transpose,
-    "sum": lambda x: x.sum().reshape(1), "max": lambda x: x.max().reshape(1), "min": lambda x: x.min().reshape(1),
+    "exp": np.exp,
+    "tanh": np.tanh,
+    "sigmoid": special.expit,
+    "erf": special.erf,
+    "sin": np.sin,
+    "cos": np.cos,
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "trunc": np.trunc,
+    "abs": np.abs,
+    "negative": np.negative,
+    "sign": np.sign,
+    "identity": lambda x: x,
+    "squeeze": np.squeeze,
+    "transpose": np.transpose,
+    "sum": lambda x: x.sum().reshape(1),
+    "max": lambda x: x.max().reshape(1),
+    "min": lambda x: x.min().reshape(1),
     "prod": lambda x: x.prod().reshape(1),
-}  # fmt: skip
+}
 ARGUED: dict[str, tuple[Callable[..., Any], Callable[[np.ndarray], Any]]] = {
     "log": (lambda f, x: f(topi.FUNCTIONS["abs"](x)), lambda x: np.log(np.abs(x))),
     "sqrt": (lambda f, x: f(topi.FUNCTIONS["abs"](x)), lambda x: np.sqrt(np.abs(x))),
@@ -52,12 +81,24 @@ ARGUED: dict[str, tuple[Callable[..., Any], Callable[[np.ndarray], Any]]] = {
     "full": (lambda f, x: topi.FUNCTIONS["add"](x, f((5,), "float32", 2)), lambda x: x + 2),
     "full_like": (lambda f, x: topi.FUNCTIONS["add"](x, f(x, 2)), lambda x: x + 2),
     "elemwise_sum": (lambda f, x: f([x, x, x]), lambda x: 3 * x),
-    "where": (lambda f, x: f(topi.FUNCTIONS["greater"](x, 0), x, 1.0), lambda x: np.where(x > 0, x, 1)),
-    "logical_and": (lambda f, x: f(topi.FUNCTIONS["greater"](x, 0), topi.FUNCTIONS["less"](x, 1)), lambda x: (x > 0) & (x < 1)),
-    "logical_or": (lambda f, x: f(topi.FUNCTIONS["greater"](x, 1), topi.FUNCTIONS["less"](x, 0)), lambda x: (x > 1) | (x < 0)),
+    "where": (
+        lambda f, x: f(topi.FUNCTIONS["greater"](x, 0), x, 1.0),
+        lambda x: np.where(x > 0, x, 1),
+    ),
+    "logical_and": (
+        lambda f, x: f(topi.FUNCTIONS["greater"](x, 0), topi.FUNCTIONS["less"](x, 1)),
+        lambda x: (x > 0) & (x < 1),
+    ),
+    "logical_or": (
+        lambda f, x: f(topi.FUNCTIONS["greater"](x, 1), topi.FUNCTIONS["less"](x, 0)),
+        lambda x: (x > 1) | (x < 0),
+    ),
     "all": (lambda f, x: f(topi.FUNCTIONS["greater"](x, -1), axis=2), lambda x: (x > -1).all(2)),
-    "any": (lambda f, x: f(topi.FUNCTIONS["greater"](x, 1), axis=2, keepdims=True), lambda x: (x > 1).any(2, keepdims=True)),
-}  # fmt: skip
+    "any": (
+        lambda f, x: f(topi.FUNCTIONS["greater"](x, 1), axis=2, keepdims=True),
+        lambda x: (x > 1).any(2, keepdims=True),
+    ),
+}
 CASES = [
     *((name, lambda f, x, y: f(x, y), formula, (X, Y)) for name, formula in BINARY.items()),
     *((name, lambda f, x, y: f(x, y), formula, (N, M)) for name, formula in WHOLE.items()),
@@ -66,11 +107,18 @@ CASES = [
 ]
 
 
-@cases("name, build, formula, arrays", CASES, ids=lambda row: row[0])  # fmt: skip
-def test_formulas(name: str, build: Callable[..., Any], formula: Callable[..., Any], arrays: tuple[np.ndarray, ...]) -> None:  # fmt: skip
+@cases("name, build, formula, arrays", CASES, ids=lambda row: row[0])
+def test_formulas(
+    name: str,
+    build: Callable[..., Any],
+    formula: Callable[..., Any],
+    arrays: tuple[np.ndarray, ...],
+) -> None:
     tensors = [placeholder(array.shape, str(array.dtype)) for array in arrays]
     made = build(topi.FUNCTIONS[name], *tensors)
-    (found,) = evaluate.run([made], {id(t): array for t, array in zip(tensors, arrays, strict=True)})  # fmt: skip
+    (found,) = evaluate.run(
+        [made], {id(t): array for t, array in zip(tensors, arrays, strict=True)}
+    )
     wide = [array.astype(np.float64) if array.dtype.kind == "f" else array for array in arrays]
     wanted = np.asarray(formula(*wide))
     assert found.shape == wanted.shape

@@ -80,8 +80,10 @@ def assert_derivatives(
             for tensor, weight in zip(graph.outputs, weights, strict=True)
             if weight is not None
         ]
-        outputs = evaluate.run([tensor for tensor, _ in pairs], graph.feed(moved, weights), values)  # fmt: skip
-        return sum(float((one * weight).sum()) for one, (_, weight) in zip(outputs, pairs, strict=True))  # fmt: skip
+        outputs = evaluate.run([tensor for tensor, _ in pairs], graph.feed(moved, weights), values)
+        return sum(
+            float((one * weight).sum()) for one, (_, weight) in zip(outputs, pairs, strict=True)
+        )
 
     rng = np.random.default_rng(2)
     for _ in range(DIRECTIONS):

@@ -33,13 +33,17 @@ def compute(build: Callable[..., Any], *arrays: np.ndarray, **how: Any) -> list[
     return list(found)
 
 
-def values(shape: Sequence[int], dtype: str, low: float = -4, high: float = 4, seed: int = 0) -> np.ndarray:  # fmt: skip
+def values(
+    shape: Sequence[int], dtype: str, low: float = -4, high: float = 4, seed: int = 0
+) -> np.ndarray:
     """Random numbers that the dtype has; of integers whole ones, of unsigned ones none below 0."""
     rng = np.random.default_rng([seed, len(shape), *map(ord, dtype)])
     if dtype == "bool":
         return rng.integers(0, 2, shape).astype(bool)
     if dtype not in FLOATS:
-        return rng.integers(max(int(low), 0) if dtype.startswith("u") else int(low), int(high) + 1, shape).astype(dtype)  # fmt: skip
+        return rng.integers(
+            max(int(low), 0) if dtype.startswith("u") else int(low), int(high) + 1, shape
+        ).astype(dtype)
     return rng.uniform(low, high, shape).astype(dtype_of(dtype).numpy)
 
 

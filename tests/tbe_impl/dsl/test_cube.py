@@ -25,7 +25,14 @@ def whole(*shape: int) -> np.ndarray:
     return WHOLE.integers(-4, 5, shape).astype(np.float32)
 
 
-def convolution(x: np.ndarray, w: np.ndarray, strides: Sequence[int], pads: Sequence[Any], dilations: Sequence[int], groups: int = 1) -> np.ndarray:  # fmt: skip
+def convolution(
+    x: np.ndarray,
+    w: np.ndarray,
+    strides: Sequence[int],
+    pads: Sequence[Any],
+    dilations: Sequence[int],
+    groups: int = 1,
+) -> np.ndarray:
     """Out (N, O, spatial…), one window after the other."""
     inner, kernel = w.shape[1], w.shape[2:]
     padded = np.pad(x, [(0, 0), (0, 0), *pads])
@@ -34,7 +41,10 @@ def convolution(x: np.ndarray, w: np.ndarray, strides: Sequence[int], pads: Sequ
     out = np.zeros((len(x), len(w), *sizes))
     for o, at in itertools.product(range(len(w)), itertools.product(*map(range, sizes))):
         first = o // (len(w) // groups) * inner
-        window = tuple(slice(i * s, i * s + r, d) for i, s, r, d in zip(at, strides, reach, dilations, strict=True))  # fmt: skip
+        window = tuple(
+            slice(i * s, i * s + r, d)
+            for i, s, r, d in zip(at, strides, reach, dilations, strict=True)
+        )
         patch = padded[(slice(None), slice(first, first + inner), *window)]
         out[(slice(None), o, *at)] = (patch * w[o]).sum(axis=tuple(range(1, x.ndim)))
     return out
@@ -49,11 +59,20 @@ CONVOLUTIONS = [
 
 
 @cases("strides, pads, dilations, groups", CONVOLUTIONS)
-def test_convolution_and_its_gradients(strides: Any, pads: Any, dilations: Any, groups: int) -> None:  # fmt: skip
+def test_convolution_and_its_gradients(
+    strides: Any, pads: Any, dilations: Any, groups: int
+) -> None:
     x, w = whole(2, 4, 9, 10), whole(8, 4 // groups, 3, 2)
     flat = [*pads[0], *pads[1]]
-    para = {"strides": strides, "pads": flat, "padding": flat, "dilations": dilations, "group": groups, "groups": groups,
-            "res_dtype": "float32"}  # fmt: skip
+    para = {
+        "strides": strides,
+        "pads": flat,
+        "padding": flat,
+        "dilations": dilations,
+        "group": groups,
+        "groups": groups,
+        "res_dtype": "float32",
+    }
     wanted = convolution(x, w, strides, pads, dilations, groups)
     (y,) = compute(lambda a, b: dsl.conv(a, b, para), x, w)
     np.testing.assert_array_equal(y, wanted)
@@ -63,28 +82,43 @@ def test_convolution_and_its_gradients(strides: Any, pads: Any, dilations: Any, 
     (dw,) = compute(lambda a, b: dsl.conv2d_backprop_filter(a, b, w.shape, para), x, dy)
     for _ in range(3):
         other_x, other_w = whole(*x.shape), whole(*w.shape)
-        assert (convolution(other_x, w, strides, pads, dilations, groups) * dy).sum() == (other_x * dx).sum()  # fmt: skip
-        assert (convolution(x, other_w, strides, pads, dilations, groups) * dy).sum() == (other_w * dw).sum()  # fmt: skip
-    bx, bw, bdy = layouts.to_blocked_channels(x), layouts.to_fractal_z(w, groups=groups), layouts.to_blocked_channels(dy)  # fmt: skip
+        assert (convolution(other_x, w, strides, pads, dilations, groups) * dy).sum() == (
+            other_x * dx
+        ).sum()
+        assert (convolution(x, other_w, strides, pads, dilations, groups) * dy).sum() == (
+            other_w * dw
+        ).sum()
+    bx, bw, bdy = (
+        layouts.to_blocked_channels(x),
+        layouts.to_fractal_z(w, groups=groups),
+        layouts.to_blocked_channels(dy),
+    )
     (by,) = compute(lambda a, b: dsl.conv(a, b, {**para, "weight_ori_shape_nchw": w.shape}), bx, bw)
     np.testing.assert_array_equal(layouts.from_blocked_channels(by, 8), y)
     (bdx,) = compute(
-        lambda a, b: dsl.conv2d_backprop_input_compute(a, b, w.shape, x.shape, strides, flat, dilations, res_dtype="float32", groups=groups),
-        bw, bdy,
-    )  # fmt: skip
+        lambda a, b: dsl.conv2d_backprop_input_compute(
+            a, b, w.shape, x.shape, strides, flat, dilations, res_dtype="float32", groups=groups
+        ),
+        bw,
+        bdy,
+    )
     np.testing.assert_array_equal(layouts.from_blocked_channels(bdx, 4), dx)
     (bdw,) = compute(lambda a, b: dsl.conv2d_backprop_filter(a, b, w.shape, para), bx, bdy)
     assert bdw.shape == bw.shape
     np.testing.assert_array_equal(layouts.from_fractal_z(bdw, w.shape, groups), dw)
 
 
-@cases("outer, inner, groups", [(1, 1, 20), (16, 16, 2), (2, 3, 5), (20, 5, 1)])  # fmt: skip
+@cases("outer, inner, groups", [(1, 1, 20), (16, 16, 2), (2, 3, 5), (20, 5, 1)])
 def test_groups_in_fractal_z(outer: int, inner: int, groups: int) -> None:
     w = whole(outer * groups, inner, 2, 3) + 10
     found = layouts.to_fractal_z(w, groups=groups)
     together, packs = layouts.packed_groups(outer, inner, groups)
     blocks = -(-inner * together // 16)
-    assert found.shape == layouts.fractal_z_shape(w.shape, groups) == (packs * blocks * 6, -(-outer * together // 16), 16, 16)  # fmt: skip
+    assert (
+        found.shape
+        == layouts.fractal_z_shape(w.shape, groups)
+        == (packs * blocks * 6, -(-outer * together // 16), 16, 16)
+    )
     left = found.copy()
     for o, i, y, x in itertools.product(*map(range, w.shape)):
         pack, e = divmod(o // outer, together)
@@ -98,7 +132,14 @@ def test_groups_in_fractal_z(outer: int, inner: int, groups: int) -> None:
 
 def test_bias_of_a_convolution() -> None:
     x, w, bias = whole(1, 3, 5, 5), whole(4, 3, 2, 2), whole(4)
-    (y,) = compute(lambda a, b, c: dsl.conv(a, b, {"bias_tensor": c, "stride_h": 2, "stride_w": 1, "pad_h": [1, 0]}), x, w, bias)  # fmt: skip
+    (y,) = compute(
+        lambda a, b, c: dsl.conv(
+            a, b, {"bias_tensor": c, "stride_h": 2, "stride_w": 1, "pad_h": [1, 0]}
+        ),
+        x,
+        w,
+        bias,
+    )
     wanted = convolution(x, w, (2, 1), ((1, 0), (0, 0)), (1, 1)) + bias.reshape(1, -1, 1, 1)
     np.testing.assert_array_equal(y, wanted)
 
@@ -128,9 +169,13 @@ def group_dict(x: np.ndarray, w: np.ndarray, groups: int) -> dict[str, int]:
     outer, inner = len(w) // groups, w.shape[1]
     together, packs = layouts.packed_groups(outer, inner, groups)
     return {
-        "real_g": packs, "mag_factor": together, "cin1_g": -(-inner * together // 16),
-        "cout_g": -(-outer * together // 16) * 16, "cin_ori": x.shape[1], "cout_ori": len(w),
-    }  # fmt: skip
+        "real_g": packs,
+        "mag_factor": together,
+        "cin1_g": -(-inner * together // 16),
+        "cout_g": -(-outer * together // 16) * 16,
+        "cin_ori": x.shape[1],
+        "cout_ori": len(w),
+    }
 
 
 @cases("groups", [1, 2, 4])
@@ -141,13 +186,23 @@ def test_volumes_as_operators_declare_them(groups: int) -> None:
     flat = [one for pair in pads for one in pair]
     wanted = convolution(x, w, strides, pads, dilations, groups)
     dy = whole(*wanted.shape)
-    plain = {"strides": strides, "pads": flat, "dilations": dilations, "groups": groups, "res_dtype": "float32"}  # fmt: skip
+    plain = {
+        "strides": strides,
+        "pads": flat,
+        "dilations": dilations,
+        "groups": groups,
+        "res_dtype": "float32",
+    }
     (dx,) = compute(lambda a, b: dsl.conv3d_backprop_input(a, b, w.shape, x.shape, plain), w, dy)
     (dw,) = compute(lambda a, b: dsl.conv3d_backprop_filter(a, b, w.shape, plain), x, dy)
     for _ in range(3):
         other_x, other_w = whole(*x.shape), whole(*w.shape)
-        assert (convolution(other_x, w, strides, pads, dilations, groups) * dy).sum() == (other_x * dx).sum()  # fmt: skip
-        assert (convolution(x, other_w, strides, pads, dilations, groups) * dy).sum() == (other_w * dw).sum()  # fmt: skip
+        assert (convolution(other_x, w, strides, pads, dilations, groups) * dy).sum() == (
+            other_x * dx
+        ).sum()
+        assert (convolution(x, other_w, strides, pads, dilations, groups) * dy).sum() == (
+            other_w * dw
+        ).sum()
     bx, bdy = (np.ascontiguousarray(layouts.to_blocked_channels(one, 16, 2)) for one in (x, dy))
     bw = layouts.to_fractal_z(w, groups=groups)
     told = {"pads": flat, "res_dtype": "float32", "group_dict": group_dict(x, w, groups)}
@@ -171,7 +226,9 @@ def test_volumes_as_operators_declare_them(groups: int) -> None:
 def test_depthwise_convolution() -> None:
     x, w = whole(2, 20, 7, 8), whole(20, 1, 3, 3)
     wanted = convolution(x, w, (1, 2), ((1, 1), (0, 1)), (1, 1), 20)
-    build: Callable[..., Any] = lambda a, b: dsl.depthwise_conv2d(a, b, "float32", [1, 2], [1, 1, 0, 1], 1)  # noqa: E731  # fmt: skip
+    build: Callable[..., Any] = lambda a, b: dsl.depthwise_conv2d(  # noqa: E731
+        a, b, "float32", [1, 2], [1, 1, 0, 1], 1
+    )
     np.testing.assert_array_equal(compute(build, x, w)[0], wanted)
     filters = np.zeros((2, 3, 3, 1, 16), np.float32)
     for c in range(20):
@@ -330,9 +387,12 @@ def test_matrix_products_of_turned_matrices(turn_a: bool, turn_b: bool) -> None:
     np.testing.assert_array_equal(found, a @ b)
     # the flag of a matrix in FRACTAL_NZ is the other way round
     (found,) = compute(
-        lambda p, q: dsl.matmul(p, q, not turn_a, not turn_b, "FRACTAL_NZ", "FRACTAL_NZ", dst_dtype="float32"),
-        layouts.to_nz(x), layouts.to_nz(y),
-    )  # fmt: skip
+        lambda p, q: dsl.matmul(
+            p, q, not turn_a, not turn_b, "FRACTAL_NZ", "FRACTAL_NZ", dst_dtype="float32"
+        ),
+        layouts.to_nz(x),
+        layouts.to_nz(y),
+    )
     assert found.shape == (2, 2, 16, 16)
     np.testing.assert_array_equal(layouts.from_nz(found)[:20, :17], a @ b)
 
@@ -344,13 +404,24 @@ def test_matrix_products_with_a_bias_and_scalars() -> None:
     (found,) = compute(lambda p, q, r: dsl.matmul(p, q, tensor_bias=r, **kwargs), a, b, row)
     np.testing.assert_array_equal(found, a @ b + row)
     # rows come filled up to whole blocks
-    (found,) = compute(lambda p, q, r: dsl.matmul(p, q, tensor_bias=r, **kwargs), a, b, np.pad(row, (0, 15)))  # fmt: skip
+    (found,) = compute(
+        lambda p, q, r: dsl.matmul(p, q, tensor_bias=r, **kwargs), a, b, np.pad(row, (0, 15))
+    )
     np.testing.assert_array_equal(found, a @ b + row)
     two, three = np.array([2], np.float32), np.array([3], np.float32)
     wanted = 2 * (a @ b) + 3 * c
-    (found,) = compute(lambda p, q, m, s, t: dsl.gemm(p, q, s, t, dst_dtype="float32", tensor_bias=m), a, b, c, two, three)  # fmt: skip
+    (found,) = compute(
+        lambda p, q, m, s, t: dsl.gemm(p, q, s, t, dst_dtype="float32", tensor_bias=m),
+        a,
+        b,
+        c,
+        two,
+        three,
+    )
     np.testing.assert_array_equal(found, wanted)
-    (found,) = compute(lambda p, q, m: dsl.gemm(p, q, {"alpha": 2, "beta": 3, "tensor_c": m, **kwargs}), a, b, c)  # fmt: skip
+    (found,) = compute(
+        lambda p, q, m: dsl.gemm(p, q, {"alpha": 2, "beta": 3, "tensor_c": m, **kwargs}), a, b, c
+    )
     np.testing.assert_array_equal(found, wanted)
     (found,) = compute(lambda p, q: dsl.gemm(p, q, para_dict=kwargs), a, b)
     np.testing.assert_array_equal(found, a @ b)
@@ -361,9 +432,12 @@ def test_batches_of_matrix_products() -> None:
     (found,) = compute(lambda p, q: dsl.batch_matmul(p, q, dst_dtype="float32"), a, b)
     np.testing.assert_array_equal(found, a @ b)
     (found,) = compute(
-        lambda p, q: dsl.batch_matmul(p, q, True, True, "FRACTAL_NZ", "FRACTAL_NZ", dst_dtype="float32"),
-        layouts.to_nz(a), layouts.to_nz(b),
-    )  # fmt: skip
+        lambda p, q: dsl.batch_matmul(
+            p, q, True, True, "FRACTAL_NZ", "FRACTAL_NZ", dst_dtype="float32"
+        ),
+        layouts.to_nz(a),
+        layouts.to_nz(b),
+    )
     np.testing.assert_array_equal(layouts.from_nz(found)[..., :4, :6], a @ b)
     eights = (whole(4, 5).astype(np.int8) * 30, whole(5, 6).astype(np.int8) * 30)
     (found,) = compute(lambda p, q: dsl.matmul(p, q, dst_dtype="int32"), *eights)
@@ -373,13 +447,27 @@ def test_batches_of_matrix_products() -> None:
 def test_layouts_come_back() -> None:
     matrix, image, filters = whole(3, 20, 33), whole(2, 20, 3, 4), whole(20, 18, 2, 3)
     np.testing.assert_array_equal(layouts.from_nz(layouts.to_nz(matrix))[:, :20, :33], matrix)
-    np.testing.assert_array_equal(layouts.from_blocked_channels(layouts.to_blocked_channels(image), 20), image)  # fmt: skip
-    np.testing.assert_array_equal(layouts.from_fractal_z(layouts.to_fractal_z(filters), filters.shape), filters)  # fmt: skip
+    np.testing.assert_array_equal(
+        layouts.from_blocked_channels(layouts.to_blocked_channels(image), 20), image
+    )
+    np.testing.assert_array_equal(
+        layouts.from_fractal_z(layouts.to_fractal_z(filters), filters.shape), filters
+    )
     assert layouts.to_nz(matrix)[1, 2, 1, 3, 0] == matrix[1, 19, 32]
     assert layouts.to_fractal_z(filters)[1 * 6 + 5, 1, 3, 1] == filters[19, 17, 1, 2]
 
 
-def pooled(x: np.ndarray, kind: str, window: Any, stride: Any, pads: Any, dilation: Any, sizes: Any, *, with_padding: bool) -> np.ndarray:  # fmt: skip
+def pooled(
+    x: np.ndarray,
+    kind: str,
+    window: Any,
+    stride: Any,
+    pads: Any,
+    dilation: Any,
+    sizes: Any,
+    *,
+    with_padding: bool,
+) -> np.ndarray:
     """Every window by itself; what lies outside the image counts for nothing, or as 0 within the padding."""
     out = np.zeros((*x.shape[:2], *sizes))
     for i, j in itertools.product(*map(range, sizes)):
@@ -403,8 +491,12 @@ def test_pooling_of_whole_windows(kind: str, dilation: tuple[int, int]) -> None:
     none = ((0, 0), (0, 0))
     reach = [2 * dilation[0] + 1, dilation[1] + 1]
     sizes = [(9 - reach[0]) // 2 + 1, (11 - reach[1]) // 3 + 1]
-    (found,) = compute(lambda t: dsl.pooling2d(t, [3, 2], [2, 3], kind, "VALID", dilation=dilation), x)  # fmt: skip
-    np.testing.assert_allclose(found, pooled(x, kind, (3, 2), (2, 3), none, dilation, sizes, with_padding=False), rtol=1e-6)  # fmt: skip
+    (found,) = compute(
+        lambda t: dsl.pooling2d(t, [3, 2], [2, 3], kind, "VALID", dilation=dilation), x
+    )
+    np.testing.assert_allclose(
+        found, pooled(x, kind, (3, 2), (2, 3), none, dilation, sizes, with_padding=False), rtol=1e-6
+    )
 
 
 @cases("kind", ["MAX", "AVG"])
@@ -412,15 +504,27 @@ def test_pooling_with_padding(kind: str, subtests: pytest.Subtests) -> None:
     x = whole(2, 3, 9, 11)
     (found,) = compute(lambda t: dsl.pooling2d(t, [3, 3], [2, 2], kind), x)
     same = ((1, 1), (1, 1))
-    np.testing.assert_allclose(found, pooled(x, kind, (3, 3), (2, 2), same, (1, 1), (5, 6), with_padding=False), rtol=1e-6)  # fmt: skip
+    np.testing.assert_allclose(
+        found, pooled(x, kind, (3, 3), (2, 2), same, (1, 1), (5, 6), with_padding=False), rtol=1e-6
+    )
     wide = ((1, 2), (2, 1))
     for ceil_mode in (0, 1):
         with subtests.test(kind, ceil_mode=ceil_mode):
             (found,) = compute(
-                lambda t, c=ceil_mode: dsl.pooling2d(t, [3, 3], [3, 3], kind, pad=(1, 2, 2, 1), data_mode=0, ceil_mode=c), x
-            )  # fmt: skip
-            sizes = tuple(-(-(n + sum(p) - 3) // 3) + 1 if ceil_mode == 0 else (n + sum(p) - 3) // 3 + 1 for n, p in zip((9, 11), wide, strict=True))  # fmt: skip
-            np.testing.assert_allclose(found, pooled(x, kind, (3, 3), (3, 3), wide, (1, 1), sizes, with_padding=True), rtol=1e-6)  # fmt: skip
+                lambda t, c=ceil_mode: dsl.pooling2d(
+                    t, [3, 3], [3, 3], kind, pad=(1, 2, 2, 1), data_mode=0, ceil_mode=c
+                ),
+                x,
+            )
+            sizes = tuple(
+                -(-(n + sum(p) - 3) // 3) + 1 if ceil_mode == 0 else (n + sum(p) - 3) // 3 + 1
+                for n, p in zip((9, 11), wide, strict=True)
+            )
+            np.testing.assert_allclose(
+                found,
+                pooled(x, kind, (3, 3), (3, 3), wide, (1, 1), sizes, with_padding=True),
+                rtol=1e-6,
+            )
 
 
 def test_pooling_of_everything() -> None:
@@ -429,15 +533,29 @@ def test_pooling_of_everything() -> None:
     np.testing.assert_allclose(found, x.mean((2, 3), keepdims=True), rtol=1e-6, atol=1e-6)
     blocked = layouts.to_blocked_channels(x)
     (found,) = compute(lambda t: dsl.pooling2d(t, [2, 2], [2, 2], "GMP"), blocked)
-    np.testing.assert_array_equal(layouts.from_blocked_channels(found, 3), x.max((2, 3), keepdims=True))  # fmt: skip
+    np.testing.assert_array_equal(
+        layouts.from_blocked_channels(found, 3), x.max((2, 3), keepdims=True)
+    )
 
 
 def test_reduce_window_on_other_axes() -> None:
     x = whole(2, 9, 11, 3)
     (found,) = compute(
-        lambda t: dsl.reduce_window(t, "MAX", [1, 2], [3, 3], [2, 2], [1, 1], "CALCULATED", [[1, 1], [1, 1]], "FLOOR"), x
-    )  # fmt: skip
-    wanted = pooled(x.transpose(0, 3, 1, 2), "MAX", (3, 3), (2, 2), ((1, 1), (1, 1)), (1, 1), (5, 6), with_padding=False)  # fmt: skip
+        lambda t: dsl.reduce_window(
+            t, "MAX", [1, 2], [3, 3], [2, 2], [1, 1], "CALCULATED", [[1, 1], [1, 1]], "FLOOR"
+        ),
+        x,
+    )
+    wanted = pooled(
+        x.transpose(0, 3, 1, 2),
+        "MAX",
+        (3, 3),
+        (2, 2),
+        ((1, 1), (1, 1)),
+        (1, 1),
+        (5, 6),
+        with_padding=False,
+    )
     np.testing.assert_array_equal(found, wanted.transpose(0, 2, 3, 1))
     (found,) = compute(lambda t: dsl.reduce_window(t, "SUM", [0], [2], [1]), x)
     np.testing.assert_array_equal(found, x[:1] + x[1:])
@@ -467,8 +585,11 @@ def test_where_the_chosen_element_of_a_window_lay(kind: str) -> None:
     x = WHOLE.integers(-2, 3, (2, 6, 7, 3)).astype(np.float32)
     x[0, 2, 3, 1] = np.nan
     (values, places) = compute(
-        lambda t: dsl.reduce_window(t, kind, [1, 2], [3, 2], [2, 3], [1, 2], "CALCULATED", [[1, 0], [1, 1]], "CEIL", True), x
-    )  # fmt: skip
+        lambda t: dsl.reduce_window(
+            t, kind, [1, 2], [3, 2], [2, 3], [1, 2], "CALCULATED", [[1, 0], [1, 1]], "CEIL", True
+        ),
+        x,
+    )
     assert places.dtype == np.int32 and values.shape == places.shape == (2, 3, 3, 3)
     for n, i, j, c in np.ndindex(*values.shape):
         inside = [

@@ -13,18 +13,34 @@ from tests.cases import FULL, cases
 from tests.tbe_impl.dsl.graphs import compute, values
 
 RANGES = {
-    "asin": (-1, 1), "acos": (-1, 1), "atanh": (-0.999, 0.999), "acosh": (1.01, 9), "log1p": (-0.9, 9), "log2": (0.01, 99),
-    "log10": (0.01, 99), "sinh": (-5, 5), "cosh": (-5, 5), "expm1": (-5, 3), "exp2": (-10, 5), "tan": (-1.4, 1.4),
-    "pow": (0.1, 3), "reciprocal": (0.1, 9),
-}  # fmt: skip
+    "asin": (-1, 1),
+    "acos": (-1, 1),
+    "atanh": (-0.999, 0.999),
+    "acosh": (1.01, 9),
+    "log1p": (-0.9, 9),
+    "log2": (0.01, 99),
+    "log10": (0.01, 99),
+    "sinh": (-5, 5),
+    "cosh": (-5, 5),
+    "expm1": (-5, 3),
+    "exp2": (-10, 5),
+    "tan": (-1.4, 1.4),
+    "pow": (0.1, 3),
+    "reciprocal": (0.1, 9),
+}
 TWO = ("atan2", "pow", "fmod", "floor_divide")
 
 
 @cases("name", [name for name in EXPANSIONS if name != "where"])
-@cases("dtype, tolerance", [("float16", 1e-2), pytest.param("float32", 1e-5, marks=FULL), ("float64", 1e-5)])  # fmt: skip
+@cases(
+    "dtype, tolerance",
+    [("float16", 1e-2), pytest.param("float32", 1e-5, marks=FULL), ("float64", 1e-5)],
+)
 def test_a_word_and_its_expansion_agree(name: str, dtype: str, tolerance: float) -> None:
     low, high = RANGES.get(name, (-20, 20))
-    arrays = [values((999,), dtype, low, high, 1), values((999,), dtype, 0.5, 3, 2)][: 2 if name in TWO else 1]  # fmt: skip
+    arrays = [values((999,), dtype, low, high, 1), values((999,), dtype, 0.5, 3, 2)][
+        : 2 if name in TWO else 1
+    ]
     (word,) = compute(dsl.EXT_WORDS[name], *arrays)
     (expanded,) = compute(lambda *x: dsl.ext.expand(name, *x), *arrays)
     assert word.dtype == expanded.dtype

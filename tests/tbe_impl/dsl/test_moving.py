@@ -18,21 +18,36 @@ X = values((3, 5, 2), "float32")
 
 @cases(
     "shape, wanted",
-    [((), (2, 3)), ((1,), (4,)), ((3,), (2, 3)), ((3, 1), (2, 3, 4)), ((1, 3, 1), (2, 3, 4)), ((0, 1), (0, 3)), ((2, 3), (2, 3))],
-)  # fmt: skip
+    [
+        ((), (2, 3)),
+        ((1,), (4,)),
+        ((3,), (2, 3)),
+        ((3, 1), (2, 3, 4)),
+        ((1, 3, 1), (2, 3, 4)),
+        ((0, 1), (0, 3)),
+        ((2, 3), (2, 3)),
+    ],
+)
 @cases("dtype", EVERY)
 def test_broadcast(shape: tuple[int, ...], wanted: tuple[int, ...], dtype: str) -> None:
     x = values(shape, dtype)
-    np.testing.assert_array_equal(compute(lambda t: dsl.broadcast(t, wanted), x)[0], np.broadcast_to(x, wanted))  # fmt: skip
+    np.testing.assert_array_equal(
+        compute(lambda t: dsl.broadcast(t, wanted), x)[0], np.broadcast_to(x, wanted)
+    )
 
 
 @cases(
     "value, dtype, given",
     [
-        (1.5, None, "float16"), (3, None, "int32"), (dsl.const(2.0), None, "float32"), (dsl.const(3, "int8"), None, "int8"),
-        (1.5, "float32", "float32"), (np.float32(2), None, "float16"), (2, "float16", "float16"),
+        (1.5, None, "float16"),
+        (3, None, "int32"),
+        (dsl.const(2.0), None, "float32"),
+        (dsl.const(3, "int8"), None, "int8"),
+        (1.5, "float32", "float32"),
+        (np.float32(2), None, "float16"),
+        (2, "float16", "float16"),
     ],
-)  # fmt: skip
+)
 def test_broadcast_of_a_scalar_has_the_dtype_of_cann(value: Any, dtype: Any, given: str) -> None:
     made = dsl.broadcast(value, [2, 3], dtype)
     assert made.dtype == given
@@ -43,9 +58,13 @@ def test_broadcast_of_a_scalar_has_the_dtype_of_cann(value: Any, dtype: Any, giv
 
 
 REDUCTIONS: dict[str, Callable[..., Any]] = {
-    "sum": np.sum, "reduce_sum": np.sum, "reduce_max": np.max, "reduce_min": np.min, "reduce_prod": np.prod,
+    "sum": np.sum,
+    "reduce_sum": np.sum,
+    "reduce_max": np.max,
+    "reduce_min": np.min,
+    "reduce_prod": np.prod,
     "reduce_mean": np.mean,
-}  # fmt: skip
+}
 
 
 @cases(
@@ -64,7 +83,9 @@ def test_reductions(name: str, dtype: str, axis: Any, keep: bool | None) -> None
     (found,) = compute(lambda t: getattr(dsl, name)(t, axis, keep), x)
     over = tuple(axis) if isinstance(axis, (list, tuple)) else axis
     wanted = REDUCTIONS[name](x.astype(np.float64), axis=over, keepdims=bool(keep))
-    assert_near(found, np.reshape(wanted, (1,)) if np.ndim(wanted) == 0 else wanted, dtype, times=16)  # fmt: skip
+    assert_near(
+        found, np.reshape(wanted, (1,)) if np.ndim(wanted) == 0 else wanted, dtype, times=16
+    )
 
 
 def test_reductions_of_nothing_give_the_identity() -> None:
@@ -110,11 +131,20 @@ def test_moving_elements(dtype: str, subtests: pytest.Subtests) -> None:
         (lambda a, b: E.tile(a, [2, 1, 3]), np.tile(x, (2, 1, 3))),
         (lambda a, b: E.reshape(a, (5, -1)), x.reshape(5, 6)),
         (lambda a, b: E.reshape(a, (1, 30, 1)), x.reshape(1, 30, 1)),
-        (lambda a, b: E.pad(a, [(1, 2), (0, 0), (0, 1)], 1), np.pad(x, [(1, 2), (0, 0), (0, 1)], constant_values=1)),
-        (lambda a, b: E.strided_slice(a, [0, -1, 1], [2, None, 2], [1, -2, 1]), x[0:2, -1::-2, 1:2]),
+        (
+            lambda a, b: E.pad(a, [(1, 2), (0, 0), (0, 1)], 1),
+            np.pad(x, [(1, 2), (0, 0), (0, 1)], constant_values=1),
+        ),
+        (
+            lambda a, b: E.strided_slice(a, [0, -1, 1], [2, None, 2], [1, -2, 1]),
+            x[0:2, -1::-2, 1:2],
+        ),
         (lambda a, b: E.strided_slice(a, [3, 0, 0], [3, 5, 2]), x[3:3]),
-        (lambda a, b: dsl.set_value(a, lambda i, j, k: i < 1, 1), np.concatenate([np.ones_like(x[:1]), x[1:]])),
-    ]  # fmt: skip
+        (
+            lambda a, b: dsl.set_value(a, lambda i, j, k: i < 1, 1),
+            np.concatenate([np.ones_like(x[:1]), x[1:]]),
+        ),
+    ]
     for number, (build, wanted) in enumerate(moves):
         with subtests.test(dtype, move=number):
             np.testing.assert_array_equal(compute(build, x, y)[0], wanted)
@@ -194,8 +224,13 @@ def test_other_forms_of_gather(index: str) -> None:
 
 
 CHANGES: dict[str, Callable[..., Any]] = {
-    "update": lambda a, b: b, "add": np.add, "sub": np.subtract, "mul": np.multiply, "max": np.maximum, "min": np.minimum,
-}  # fmt: skip
+    "update": lambda a, b: b,
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "max": np.maximum,
+    "min": np.minimum,
+}
 
 
 @cases("dtype", ["float16", "float32", "int32"])
@@ -220,8 +255,12 @@ def test_scatter_and_rows_in_place(dtype: str, reduction: str) -> None:
 
 
 SEGMENTS: dict[str, Callable[..., Any]] = {
-    "sum": np.sum, "mean": np.mean, "prod": np.prod, "max": np.max, "min": np.min,
-}  # fmt: skip
+    "sum": np.sum,
+    "mean": np.mean,
+    "prod": np.prod,
+    "max": np.max,
+    "min": np.min,
+}
 
 
 @cases("dtype", ["float16", "float32", "int32"])

@@ -26,7 +26,9 @@ def test_a_graph_as_text() -> None:
     y = dsl.vmuls(dsl.vsub(wide, top), 0.5)
     plus, below = compute((n, 16), lambda i, j: [y(i, j) + 1.0, y(i, j) < 0.0], name="both")
     text = re.sub(r"py:\d+", "py:L", dsl.show([below, plus]))
-    assert [line.split() for line in text.splitlines()] == [line.split() for line in GOLDEN.splitlines()]  # fmt: skip
+    assert [line.split() for line in text.splitlines()] == [
+        line.split() for line in GOLDEN.splitlines()
+    ]
     assert len({line.index("=") for line in text.splitlines()[:-1]}) == 1
 
 

@@ -83,35 +83,82 @@ CASES = (
     Case("trunc", np.trunc, dtypes=ALL, result="int32"),
     Case("round_half_up", lambda x: np.copysign(np.floor(np.abs(x) + 0.5), x), result="int32"),
     Case("round_d", lambda x: np.copysign(np.floor(np.abs(x) + 0.5), x), result="int32"),
-    Case("cast_to_round", lambda x: np.copysign(np.floor(np.abs(x) + 0.5), x), lambda w, x: w(x, "int32"), result="int32"),
+    Case(
+        "cast_to_round",
+        lambda x: np.copysign(np.floor(np.abs(x) + 0.5), x),
+        lambda w, x: w(x, "int32"),
+        result="int32",
+    ),
     Case("floor", np.floor, lambda w, x: w(x, "float32"), result="float32"),
     Case("clip", lambda x: np.clip(x, -1, 2), lambda w, x: w(x, 2, -1)),
     Case("clip", lambda x: x * 0 + 1, lambda w, x: w(x, -1, 1)),
     Case("round_to", lambda x: np.clip(x, -1, 2), lambda w, x: w(x, 2.0, -1.0)),
     Case("vsignbit", np.signbit, dtypes=FLOATS + INTEGERS[:4]),
-    Case("calculate_one_or_zero", lambda x: x > 0, lambda w, x: w(x, x.shape, x.dtype), dtypes=MIXED),
+    Case(
+        "calculate_one_or_zero", lambda x: x > 0, lambda w, x: w(x, x.shape, x.dtype), dtypes=MIXED
+    ),
     Case("vcmpsel", lambda x, y: np.where(x < y, x, y), arity=2, dtypes=ALL),
     Case("vcmpsel", lambda x: np.where(x < 2, x, 0), dtypes=ALL),
     Case("vcmpsel", lambda x: np.where(x >= 1, 7, x), lambda w, x: w(x, 1, "ge", 7, x), dtypes=ALL),
-    Case("vcmpsel", lambda x, y, z: np.where(x != 1, y, z), lambda w, x, y, z: w(x, 1, "ne", y, z), arity=3, dtypes=ALL),
+    Case(
+        "vcmpsel",
+        lambda x, y, z: np.where(x != 1, y, z),
+        lambda w, x, y, z: w(x, 1, "ne", y, z),
+        arity=3,
+        dtypes=ALL,
+    ),
     Case("vlogic", np.logical_and, arity=2, dtypes=("bool",), result="bool"),
-    Case("vlogic", np.logical_or, lambda w, x, y: w(x, y, "logic_or"), arity=2, dtypes=("bool",), result="bool"),
-    Case("vlogic", np.logical_not, lambda w, x: w(x, operation="logic_not"), dtypes=("bool",), result="bool"),
+    Case(
+        "vlogic",
+        np.logical_or,
+        lambda w, x, y: w(x, y, "logic_or"),
+        arity=2,
+        dtypes=("bool",),
+        result="bool",
+    ),
+    Case(
+        "vlogic",
+        np.logical_not,
+        lambda w, x: w(x, operation="logic_not"),
+        dtypes=("bool",),
+        result="bool",
+    ),
     *(
-        Case("vcmp", getattr(np, oracle), lambda w, x, y, o=name: w(x, y, o), arity=2, dtypes=ALL, result="bool")
-        for name, oracle in {"eq": "equal", "ne": "not_equal", "lt": "less", "gt": "greater", "le": "less_equal",
-                             "ge": "greater_equal"}.items()
+        Case(
+            "vcmp",
+            getattr(np, oracle),
+            lambda w, x, y, o=name: w(x, y, o),
+            arity=2,
+            dtypes=ALL,
+            result="bool",
+        )
+        for name, oracle in {
+            "eq": "equal",
+            "ne": "not_equal",
+            "lt": "less",
+            "gt": "greater",
+            "le": "less_equal",
+            "ge": "greater_equal",
+        }.items()
     ),
     Case("vcmp", lambda x: x < 1, lambda w, x: w(x, 1.0), dtypes=ALL, result="bool"),
     *(
         Case("cast_to", lambda x: x, lambda w, x, d=dtype: w(x, d), dtypes=ALL, low=0, result=dtype)
         for dtype in FLOATS
     ),
-    *(Case("cast_to", np.trunc, lambda w, x, d=dtype: w(x, d), dtypes=ALL, low=0, result=dtype) for dtype in INTEGERS),
+    *(
+        Case("cast_to", np.trunc, lambda w, x, d=dtype: w(x, d), dtypes=ALL, low=0, result=dtype)
+        for dtype in INTEGERS
+    ),
     Case("cast_to", lambda x: x != 0, lambda w, x: w(x, "bool"), dtypes=ALL, result="bool"),
-    Case("cast_to", lambda x: np.trunc(np.maximum(x - 0.5, -128)), lambda w, x: w(x, "int8", False),
-         dtypes=("float16",), result="int8"),
-)  # fmt: skip
+    Case(
+        "cast_to",
+        lambda x: np.trunc(np.maximum(x - 0.5, -128)),
+        lambda w, x: w(x, "int8", False),
+        dtypes=("float16",),
+        result="int8",
+    ),
+)
 
 
 def _ndtr_tanh(x: np.ndarray) -> np.ndarray:
@@ -120,25 +167,49 @@ def _ndtr_tanh(x: np.ndarray) -> np.ndarray:
 
 
 EXT_CASES = (
-    Case("tanh", np.tanh), Case("sigmoid", lambda x: 1 / (1 + np.exp(-x))),
-    Case("erf", lambda x: _special("erf", x)), Case("erfc", lambda x: _special("erfc", x), times=64),
-    Case("ndtr", lambda x: _special("ndtr", x), times=64), Case("ndtr_tanh", _ndtr_tanh, times=8),
+    Case("tanh", np.tanh),
+    Case("sigmoid", lambda x: 1 / (1 + np.exp(-x))),
+    Case("erf", lambda x: _special("erf", x)),
+    Case("erfc", lambda x: _special("erfc", x), times=64),
+    Case("ndtr", lambda x: _special("ndtr", x), times=64),
+    Case("ndtr_tanh", _ndtr_tanh, times=8),
     Case("tanh_softplus", lambda x: np.tanh(np.logaddexp(x, 0))),
-    Case("sin", np.sin), Case("cos", np.cos), Case("tan", np.tan, low=-1, high=1),
-    Case("asin", np.arcsin, low=-1, high=1), Case("acos", np.arccos, low=-1, high=1), Case("atan", np.arctan),
-    Case("atan2", np.arctan2, arity=2), Case("sinh", np.sinh), Case("cosh", np.cosh), Case("asinh", np.arcsinh),
-    Case("acosh", np.arccosh, low=1), Case("atanh", np.arctanh, low=-0.9, high=0.9), Case("exp2", np.exp2),
-    Case("expm1", np.expm1), Case("log1p", np.log1p, low=-0.9), Case("log2", np.log2, low=0.1),
-    Case("log10", np.log10, low=0.1), Case("sign", np.sign, dtypes=FLOATS + INTEGERS[:4]),
-    Case("neg", np.negative, dtypes=FLOATS + INTEGERS[:4]), Case("rint", np.rint),
-    Case("fmod", np.fmod, arity=2, low=0.5, times=16), Case("pow", np.power, arity=2, low=0.1, times=8),
+    Case("sin", np.sin),
+    Case("cos", np.cos),
+    Case("tan", np.tan, low=-1, high=1),
+    Case("asin", np.arcsin, low=-1, high=1),
+    Case("acos", np.arccos, low=-1, high=1),
+    Case("atan", np.arctan),
+    Case("atan2", np.arctan2, arity=2),
+    Case("sinh", np.sinh),
+    Case("cosh", np.cosh),
+    Case("asinh", np.arcsinh),
+    Case("acosh", np.arccosh, low=1),
+    Case("atanh", np.arctanh, low=-0.9, high=0.9),
+    Case("exp2", np.exp2),
+    Case("expm1", np.expm1),
+    Case("log1p", np.log1p, low=-0.9),
+    Case("log2", np.log2, low=0.1),
+    Case("log10", np.log10, low=0.1),
+    Case("sign", np.sign, dtypes=FLOATS + INTEGERS[:4]),
+    Case("neg", np.negative, dtypes=FLOATS + INTEGERS[:4]),
+    Case("rint", np.rint),
+    Case("fmod", np.fmod, arity=2, low=0.5, times=16),
+    Case("pow", np.power, arity=2, low=0.1, times=8),
     Case("floor_divide", lambda x, y: np.floor(x / y), arity=2, low=0.5),
-    Case("floor_divide", lambda x, y: np.where(y == 0, 0, np.floor(x / np.where(y == 0, 1, y))), arity=2, dtypes=INTEGERS),
-    Case("square", np.square, dtypes=ALL), Case("reciprocal", lambda x: 1 / x, low=0.1),
+    Case(
+        "floor_divide",
+        lambda x, y: np.where(y == 0, 0, np.floor(x / np.where(y == 0, 1, y))),
+        arity=2,
+        dtypes=INTEGERS,
+    ),
+    Case("square", np.square, dtypes=ALL),
+    Case("reciprocal", lambda x: 1 / x, low=0.1),
     Case("reciprocal", lambda x: _truncated(np.ones_like(x), x), dtypes=INTEGERS),
-    Case("isnan", np.isnan, result="bool"), Case("isinf", np.isinf, result="bool"),
+    Case("isnan", np.isnan, result="bool"),
+    Case("isinf", np.isinf, result="bool"),
     Case("isfinite", np.isfinite, result="bool"),
-)  # fmt: skip
+)
 
 
 def _special(name: str, x: np.ndarray) -> np.ndarray:
@@ -155,10 +226,15 @@ SELDOM = ("int16", "uint16", "uint32", "uint64")
 def _rows(table: Sequence[Case]) -> list[Any]:
     """Each word with each of its dtypes."""
     return [
-        pytest.param(case, dtype, id=f"{case.word} of {dtype} to {case.result or dtype}", marks=FULL if dtype in SELDOM else ())
+        pytest.param(
+            case,
+            dtype,
+            id=f"{case.word} of {dtype} to {case.result or dtype}",
+            marks=FULL if dtype in SELDOM else (),
+        )
         for case in table
         for dtype in case.dtypes
-    ]  # fmt: skip
+    ]
 
 
 def _check(case: Case, word: Any, dtype: str, rounding: str, times: float, *, full: bool) -> None:
@@ -269,15 +345,53 @@ def test_bits_beyond_the_end_are_0_and_select_nothing(size: int) -> None:
 
 def test_every_word_is_tested_or_known_to_be_elsewhere() -> None:
     elsewhere = {
-        "vsel", "broadcast", "transpose", "concat", "split", "set_value", "sum", "reduce_sum", "reduce_max", "reduce_min",
-        "reduce_prod", "reduce_all", "reduce_any", "reduce_mean", "tuple_sum", "gather", "gather_nd", "scatter",
-        "inplace_add", "inplace_sub", "inplace_update", "reduce_window", "pooling2d", "pooling3d", "dilation",
-        "matmul", "batch_matmul", "gemm", "conv", "conv2d", "conv3d", "conv2d_backprop_input", "conv2d_backprop_input_compute",
-        "conv2d_backprop_filter", "conv2d_backprop_filter_compute", "conv3d_backprop_input", "conv3d_backprop_filter",
-        "depthwise_conv2d", "depthwise_conv2d_compute", "vgcd",
-        "conv3d_backprop_input_compute", "conv3d_backprop_filter_compute", "pooling3d_max_grad_grad", "scatter_nd",
-        "depthwise_conv2d_backprop_filter_d_compute", "depthwise_conv2d_backprop_input_d_compute",
-    } | {f"unsorted_segment_{kind}" for kind in ("sum", "mean", "prod", "max", "min")}  # fmt: skip
+        "vsel",
+        "broadcast",
+        "transpose",
+        "concat",
+        "split",
+        "set_value",
+        "sum",
+        "reduce_sum",
+        "reduce_max",
+        "reduce_min",
+        "reduce_prod",
+        "reduce_all",
+        "reduce_any",
+        "reduce_mean",
+        "tuple_sum",
+        "gather",
+        "gather_nd",
+        "scatter",
+        "inplace_add",
+        "inplace_sub",
+        "inplace_update",
+        "reduce_window",
+        "pooling2d",
+        "pooling3d",
+        "dilation",
+        "matmul",
+        "batch_matmul",
+        "gemm",
+        "conv",
+        "conv2d",
+        "conv3d",
+        "conv2d_backprop_input",
+        "conv2d_backprop_input_compute",
+        "conv2d_backprop_filter",
+        "conv2d_backprop_filter_compute",
+        "conv3d_backprop_input",
+        "conv3d_backprop_filter",
+        "depthwise_conv2d",
+        "depthwise_conv2d_compute",
+        "vgcd",
+        "conv3d_backprop_input_compute",
+        "conv3d_backprop_filter_compute",
+        "pooling3d_max_grad_grad",
+        "scatter_nd",
+        "depthwise_conv2d_backprop_filter_d_compute",
+        "depthwise_conv2d_backprop_input_d_compute",
+    } | {f"unsorted_segment_{kind}" for kind in ("sum", "mean", "prod", "max", "min")}
     assert {case.word for case in CASES} | elsewhere == set(WORDS)
 
 

@@ -36,8 +36,12 @@ def one(tensor: Tensor, given: dict[int, Any], values: Any = None, **how: Any) -
     ],
 )
 @cases("source", ["float32", "float64", "bfloat16"])
-def test_floats_to_integers_are_cut_and_saturate(source: str, dtype: str, wanted: list[int]) -> None:  # fmt: skip
-    given = np.array([np.inf, -np.inf, np.nan, -2.7, 2.7, 300]).astype(np.dtype(source) if source != "bfloat16" else ml_dtypes.bfloat16)  # fmt: skip
+def test_floats_to_integers_are_cut_and_saturate(
+    source: str, dtype: str, wanted: list[int]
+) -> None:
+    given = np.array([np.inf, -np.inf, np.nan, -2.7, 2.7, 300]).astype(
+        np.dtype(source) if source != "bfloat16" else ml_dtypes.bfloat16
+    )
     assert convert(given, np.dtype(dtype)).tolist() == wanted
     near = np.array([2.0**63, 2.0**64, -(2.0**63)])
     assert convert(near, np.dtype("int64")).tolist() == [2**63 - 1, 2**63 - 1, -(2**63)]
@@ -169,7 +173,9 @@ def test_shapes_that_do_not_fit_at_run_time_name_the_line() -> None:
 def test_functions_in_raw_stages() -> None:
     x = placeholder((4,), "float16", "x")
     given = {id(x): np.array([0.5, -1, 2, np.nan], np.float16)}
-    made = compute((4,), lambda i: select(call("isnan", x(i), dtype="bool"), 0.0, call("tanh", x(i))))  # fmt: skip
+    made = compute(
+        (4,), lambda i: select(call("isnan", x(i), dtype="bool"), 0.0, call("tanh", x(i)))
+    )
     np.testing.assert_allclose(
         one(made, given), [np.tanh(0.5), np.tanh(-1), np.tanh(2), 0], atol=1e-3
     )

@@ -84,7 +84,7 @@ def casts(x, y, z, kernel_name="casts"):
 """
 
 
-@cases("made, factors", [("same", [1]), ("dsl.vmuls(same, 3.0), same", [3, 1])])  # fmt: skip
+@cases("made, factors", [("same", [1]), ("dsl.vmuls(same, 3.0), same", [3, 1])])
 @cases("backend", ["cpu", "numpy"])
 def test_an_input_that_is_handed_back_is_copied(tmp_path, made, factors, backend):
     place = tmp_path / f"{len(factors)}-{backend}"
@@ -102,7 +102,10 @@ def test_an_operator_that_ends_the_program_is_refused(tmp_path, where):
     text = SWISH + "\nimport sys\nsys.exit(0)\n"
     if where == "inside":
         text = SWISH.replace('"swish"):', '"swish"):\n    raise SystemExit(0)')
-    with pytest.raises(InputError, match=r"swish\.py:\d+: .* fails.*: SystemExit: 0\. Take the call of sys\.exit out"):  # fmt: skip
+    with pytest.raises(
+        InputError,
+        match=r"swish\.py:\d+: .* fails.*: SystemExit: 0\. Take the call of sys\.exit out",
+    ):
         load_operator(write(tmp_path / where, "swish.py", text)).build(*[description((4, 4))] * 2)
 
 
@@ -110,7 +113,11 @@ def test_nothing_that_was_installed_stays(tmp_path):
     before = set(sys.modules)
     operator = load_operator(write(tmp_path, "swish.py", SWISH))
     operator.build(description((4, 4)), description((4, 4)))
-    left = {name for name in set(sys.modules) - before if name.split(".")[0] in ("te", "tbe", "topi", "swish")}  # fmt: skip
+    left = {
+        name
+        for name in set(sys.modules) - before
+        if name.split(".")[0] in ("te", "tbe", "topi", "swish")
+    }
     assert not left and not list(tmp_path.glob("__pycache__"))
 
 
@@ -189,11 +196,17 @@ def test_what_cannot_be_in_place_says_so():
 
 
 WRONG = {
-    "scalar handed to vmul": ("te.lang.cce.vmul(data, -1.0)", "vmul takes tensors only.*`vmuls` takes a tensor and a scalar"),
-    "other shape": ("te.lang.cce.vadd(data, te.lang.cce.sum(data, 0, True))", "takes tensors of one shape"),
+    "scalar handed to vmul": (
+        "te.lang.cce.vmul(data, -1.0)",
+        "vmul takes tensors only.*`vmuls` takes a tensor and a scalar",
+    ),
+    "other shape": (
+        "te.lang.cce.vadd(data, te.lang.cce.sum(data, 0, True))",
+        "takes tensors of one shape",
+    ),
     "no such word": ("te.lang.cce.vsubs(data, 1.0)", "vsubs"),
     "python error": ("data.no_such_thing()", "no_such_thing"),
-}  # fmt: skip
+}
 
 
 @cases("case", WRONG)
@@ -227,7 +240,9 @@ def test_wrong_files_and_functions_are_one_sentence(tmp_path):
 
 
 def test_wrong_arrays_are_refused(tmp_path, subtests):
-    kernel = load_operator(write(tmp_path, "swish.py", SWISH)).build(description((4, 4)), description((4, 4)))  # fmt: skip
+    kernel = load_operator(write(tmp_path, "swish.py", SWISH)).build(
+        description((4, 4)), description((4, 4))
+    )
     x = np.ones((4, 4), np.float32)
     for arrays, says in (
         ((), "another number of arrays"),

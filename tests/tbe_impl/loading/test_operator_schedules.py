@@ -64,17 +64,29 @@ def total(x, y, kernel_name="total"):
 """
 
 
-@cases("memory, soc, followed", [
-    ("global", "Ascend910A", True), ("local.UB", "Ascend910A", False), pytest.param("local.UB", "cpu", True, marks=FULL),
-])  # fmt: skip
+@cases(
+    "memory, soc, followed",
+    [
+        ("global", "Ascend910A", True),
+        ("local.UB", "Ascend910A", False),
+        pytest.param("local.UB", "cpu", True, marks=FULL),
+    ],
+)
 def test_sums_in_two_steps_with_a_tile(
-    memory: str, soc: str, followed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full: bool
-) -> None:  # fmt: skip
+    memory: str,
+    soc: str,
+    followed: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    full: bool,
+) -> None:
     monkeypatch.setenv("MS_FUSION_CACHE_DIR", str(tmp_path / "cache"))
     place = tmp_path / f"{memory}-{soc}" / "total.py"
     place.parent.mkdir()
     place.write_text(SUMS.replace("MEMORY", memory), "utf-8")
-    kernel = load_operator(place).build(described(33), {**described(33), "shape": (33,), "ori_shape": (33,)}, soc=soc)  # fmt: skip
+    kernel = load_operator(place).build(
+        described(33), {**described(33), "shape": (33,), "ori_shape": (33,)}, soc=soc
+    )
     verdicts = {one.verb: one.verdict for one in outcomes_of(kernel)}
     assert verdicts["rfactor"] == ("followed" if followed else "device")
     assert bool(kernel.scheduled) == ("_nest1" in kernel.source) == followed
@@ -104,7 +116,13 @@ def file(compiled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
 
 def described(rows: int) -> dict[str, object]:
     shape = (rows, 300)
-    return {"shape": shape, "dtype": "float32", "format": "ND", "ori_shape": shape, "ori_format": "ND"}  # fmt: skip
+    return {
+        "shape": shape,
+        "dtype": "float32",
+        "format": "ND",
+        "ori_shape": shape,
+        "ori_format": "ND",
+    }
 
 
 def built(file: Path) -> Kernel:

@@ -51,9 +51,13 @@ def describe(shape: Sequence[int], dtype: str) -> dict[str, Any]:
     """A tensor as operators are told of it."""
     sizes = tuple(shape)
     return {
-        "shape": sizes, "dtype": dtype, "format": "ND", "ori_shape": sizes, "ori_format": "ND",
+        "shape": sizes,
+        "dtype": dtype,
+        "format": "ND",
+        "ori_shape": sizes,
+        "ori_format": "ND",
         "range": tuple((max(size, 1), None if size < 0 else size) for size in sizes),
-    }  # fmt: skip
+    }
 
 
 @cache
@@ -70,7 +74,10 @@ def dtypes_of(case: Case, dtype: str, count: int) -> list[str]:
 def build(case: Case, shapes: Sequence[Shape | None], dtype: str, **how: Any) -> Any:
     """The kernel of an operator for these shapes."""
     kinds = dtypes_of(case, dtype, len(shapes))
-    inputs: list[Any] = [None if shape is None else describe(shape, kind) for shape, kind in zip(shapes, kinds, strict=True)]  # fmt: skip
+    inputs: list[Any] = [
+        None if shape is None else describe(shape, kind)
+        for shape, kind in zip(shapes, kinds, strict=True)
+    ]
     if FORMULAS[case.name].arguments[0].startswith("*"):
         inputs = [inputs]
     output = describe(shapes[0] or (), case.result or dtype)
@@ -82,7 +89,9 @@ def arrays(case: Case, shapes: Sequence[Shape | None], dtype: str) -> list[np.nd
     """Numbers for each input that is there."""
     rng = np.random.default_rng([len(case.name), *map(ord, dtype)])
     found = []
-    for place, (shape, kind) in enumerate(zip(shapes, dtypes_of(case, dtype, len(shapes)), strict=True)):  # fmt: skip
+    for place, (shape, kind) in enumerate(
+        zip(shapes, dtypes_of(case, dtype, len(shapes)), strict=True)
+    ):
         low, high = case.limits.get(place, (case.low, case.high))
         if shape is None:
             continue

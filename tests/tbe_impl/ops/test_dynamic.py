@@ -26,14 +26,21 @@ CASES = (
 IN_C = ("softmax", "reduce_mean", "maximum")
 """What `make test` compiles; of the others NumPy runs the graphs."""
 ROWS = [
-    pytest.param(backend, *case, id=f"{case[0]}-{backend}", marks=() if backend == "numpy" or case[0] in IN_C else FULL)
+    pytest.param(
+        backend,
+        *case,
+        id=f"{case[0]}-{backend}",
+        marks=() if backend == "numpy" or case[0] in IN_C else FULL,
+    )
     for backend in ("numpy", "cpu")
     for case in CASES
-]  # fmt: skip
+]
 
 
 @cases("backend, name, attributes, inputs, ways", ROWS)
-def test_one_kernel_for_many_shapes(backend: str, name: str, attributes: dict[str, Any], inputs: int, ways: Any) -> None:  # fmt: skip
+def test_one_kernel_for_many_shapes(
+    backend: str, name: str, attributes: dict[str, Any], inputs: int, ways: Any
+) -> None:
     case = Case(name, ways, attributes)
     kernel = build(case, [(-1, -1)] * inputs, "float32")
     for shapes in ways:

@@ -19,10 +19,32 @@ from tests.tbe_impl.tolerances import assert_close
 NARROW = "float16"
 TOGETHER = 50
 LIKE_ANOTHER = {
-    "addcdiv", "addcmul", "apply_adagrad", "apply_adam", "apply_adam_weight_decay", "apply_rms_prop", "apply_sgd", "axpby",
-    "batch_norm_infer", "huber_loss", "instance_norm", "kl_div", "l2_loss", "l2_normalize", "lamb_update", "lerp", "log_softmax",
-    "masked_fill", "mse_loss", "reduce_all", "reduce_mean", "reduce_min", "reduce_prod", "smooth_l1_loss", "softmax_grad",
-}  # fmt: skip
+    "addcdiv",
+    "addcmul",
+    "apply_adagrad",
+    "apply_adam",
+    "apply_adam_weight_decay",
+    "apply_rms_prop",
+    "apply_sgd",
+    "axpby",
+    "batch_norm_infer",
+    "huber_loss",
+    "instance_norm",
+    "kl_div",
+    "l2_loss",
+    "l2_normalize",
+    "lamb_update",
+    "lerp",
+    "log_softmax",
+    "masked_fill",
+    "mse_loss",
+    "reduce_all",
+    "reduce_mean",
+    "reduce_min",
+    "reduce_prod",
+    "smooth_l1_loss",
+    "softmax_grad",
+}
 """Operators whose code for the processor is made as that of another one, which is compiled."""
 BY_NUMPY_ALONE = {
     id(case)
@@ -41,13 +63,16 @@ def _ways() -> list[Any]:
     """
     return [
         pytest.param(
-            case, dtype, shapes, id=f"{case.name}-{number}-{dtype}-{way}",
+            case,
+            dtype,
+            shapes,
+            id=f"{case.name}-{number}-{dtype}-{way}",
             marks=() if not way and dtype == case.dtypes[number % len(case.dtypes)] else FULL,
         )
         for number, case in enumerate(CASES)
         for dtype in case.dtypes
         for way, shapes in enumerate(case.shapes if dtype == "float32" else case.shapes[:1])
-    ]  # fmt: skip
+    ]
 
 
 def is_compiled(case: Case, config: pytest.Config) -> bool:
@@ -70,7 +95,9 @@ def built(request: pytest.FixtureRequest) -> dict[Any, Any]:
 
 
 @cases("case, dtype, shapes", _ways())
-def test_an_operator_computes_its_formula(case: Case, dtype: str, shapes: Any, built: dict[Any, Any], request: pytest.FixtureRequest) -> None:  # fmt: skip
+def test_an_operator_computes_its_formula(
+    case: Case, dtype: str, shapes: Any, built: dict[Any, Any], request: pytest.FixtureRequest
+) -> None:
     kernel = built.get((id(case), dtype, shapes)) or build(case, shapes, dtype)
     given = arrays(case, shapes, dtype)
     wanted = expected(case, given)

@@ -59,4 +59,6 @@ def test_the_text_so_repaired_computes_something_else(tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match="Max absolute difference"):
         assert_close(found, wanted, "float32")
     # at x = 4 swish is nearly 4 and the repaired text nearly 1/e
-    assert np.abs(found - wanted).max() == pytest.approx(4 / (1 + np.exp(-6)) - np.exp(-(1 + np.exp(-6))), rel=1e-4)  # fmt: skip
+    assert np.abs(found - wanted).max() == pytest.approx(
+        4 / (1 + np.exp(-6)) - np.exp(-(1 + np.exp(-6))), rel=1e-4
+    )

@@ -113,6 +113,13 @@ def make_a_file(entry: Path, other: Path) -> None:
 
 
 HOSTILE = [
-    make_world_writable, make_kernel_group_writable, make_kernel_a_link, make_entry_a_link, make_dangling,
-    make_swapped_pair, make_swapped_entry, make_a_pipe, make_a_file,
-]  # fmt: skip
+    make_world_writable,
+    make_kernel_group_writable,
+    make_kernel_a_link,
+    make_entry_a_link,
+    make_dangling,
+    make_swapped_pair,
+    make_swapped_entry,
+    make_a_pipe,
+    make_a_file,
+]

@@ -87,8 +87,13 @@ def test_only_keys_name_entries(cache: KernelCache, key: str) -> None:
 def child(program: str, *args: object, **options: object) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, PROGRAMS / program, *map(str, args)],
-        cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options,
-    )  # fmt: skip
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **options,
+    )
 
 
 @cases("turns", [1, pytest.param(3, marks=FULL)])
@@ -222,9 +227,14 @@ def place_is_full(root: Path, patch: pytest.MonkeyPatch) -> None:
 
 
 PLACES = [
-    place_is_a_file, place_is_a_dangling_link, place_has_a_file_above, place_is_world_writable, place_is_read_only,
-    place_is_noexec, place_is_full,
-]  # fmt: skip
+    place_is_a_file,
+    place_is_a_dangling_link,
+    place_has_a_file_above,
+    place_is_world_writable,
+    place_is_read_only,
+    place_is_noexec,
+    place_is_full,
+]
 
 
 @cases("spoil", PLACES)
@@ -292,9 +302,12 @@ def test_each_part_alone_is_a_miss(monkeypatch: pytest.MonkeyPatch) -> None:
     parts = {"source": b"int f;", "compiler": "cc 13.2", "flags": ["-O2", "-fopenmp"], "line": 1}
     keys = {make_key(**parts)}
     for change in (
-        {"source": b"int g;"}, {"compiler": "cc 13.3"}, {"flags": ["-O3", "-fopenmp"]},
-        {"flags": ["-O2 -fopenmp"]}, {"line": "1"},
-    ):  # fmt: skip
+        {"source": b"int g;"},
+        {"compiler": "cc 13.3"},
+        {"flags": ["-O3", "-fopenmp"]},
+        {"flags": ["-O2 -fopenmp"]},
+        {"line": "1"},
+    ):
         keys.add(make_key(**{**parts, **change}))
     for name in ("cpu_features", "libc", "package", "architecture", "system"):
         with monkeypatch.context() as patch:

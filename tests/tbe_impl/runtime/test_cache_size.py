@@ -93,12 +93,25 @@ def link(root: Path) -> None:
         lambda root: (root / cache_size.NAME).write_text("9" * 40),
         lambda root: (root / cache_size.NAME).write_bytes(b"1\n" * (1 << 20)),
         lambda root: (root / cache_size.NAME).write_bytes("٣\n".encode()),
-        lambda root: ((root / cache_size.NAME).write_text("1\n"), (root / cache_size.NAME).chmod(0o666)),
+        lambda root: (
+            (root / cache_size.NAME).write_text("1\n"),
+            (root / cache_size.NAME).chmod(0o666),
+        ),
         lambda root: (root / cache_size.NAME).mkdir(),
         link,
     ],
-    ids=["none", "words", "negative", "too many digits", "long", "other digits", "writable", "directory", "link"],
-)  # fmt: skip
+    ids=[
+        "none",
+        "words",
+        "negative",
+        "too many digits",
+        "long",
+        "other digits",
+        "writable",
+        "directory",
+        "link",
+    ],
+)
 def test_what_cannot_be_trusted_is_counted_anew(
     tmp_path: Path, spoil: Callable[[Path], object]
 ) -> None:
@@ -114,7 +127,9 @@ def test_what_cannot_be_trusted_is_counted_anew(
             assert cache_size.add(root, 0) == size_of(cache)
 
 
-def test_kernels_that_somebody_deleted_cost_one_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+def test_kernels_that_somebody_deleted_cost_one_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     cache = filled(tmp_path, range(19), limit_kernels=20.5)
     for entry in cache.entries()[:15]:
         cache._remove(entry.path)

@@ -58,7 +58,9 @@ def _compiled(cache: KernelCache) -> np.ndarray:
     return kernel.run([X], {}, 1)[0]
 
 
-def test_a_compiler_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch, cache: KernelCache) -> None:  # fmt: skip
+def test_a_compiler_that_is_not_there_is_named(
+    monkeypatch: pytest.MonkeyPatch, cache: KernelCache
+) -> None:
     monkeypatch.setenv("MS_FUSION_CC", "/nowhere/cc")
     with pytest.raises(MissingError, match=r"/nowhere/cc is not there.*Install gcc or clang"):
         _compiled(cache)
@@ -131,7 +133,9 @@ def test_what_a_failing_compiler_says_is_passed_on(use) -> None:
         _compiled(cache)
 
 
-def test_a_compiler_that_hangs_is_ended_with_its_children(use, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:  # fmt: skip
+def test_a_compiler_that_hangs_is_ended_with_its_children(
+    use, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     before = _children()
     cache = use(f"sleep 600 & echo $! > {tmp_path}/pid; sleep 600")
     monkeypatch.setattr(compiler_process, "TIME_LIMIT_S", 0.4)
@@ -139,7 +143,9 @@ def test_a_compiler_that_hangs_is_ended_with_its_children(use, monkeypatch: pyte
         _compiled(cache)
     child = Path("/proc") / (tmp_path / "pid").read_text().strip()
     deadline = time.monotonic() + 10
-    while child.exists() and " Z " not in (child / "stat").read_text() and time.monotonic() < deadline:  # fmt: skip
+    while (
+        child.exists() and " Z " not in (child / "stat").read_text() and time.monotonic() < deadline
+    ):
         time.sleep(0.02)
     assert not child.exists() or " Z " in (child / "stat").read_text()
     assert _children() <= before
@@ -176,14 +182,12 @@ LIES = {
     "an object file": f'for a in "$@"; do [ "$a" = -shared ] && a=-c; set -- "$@" "$a"; shift; done; {REAL} "$@"',
     "another function": f'{LAST}; echo "int other(void) {{ return 0; }}" | {REAL} -shared -fPIC -x c -o "$out" -',
     "a function that is nowhere": f'{LAST}; echo "int f(void); int k_kernel(void) {{ return f(); }}" | {REAL} -shared -fPIC -x c -o "$out" -',
-    "another machine's": f"{REAL} \"$@\"; {LAST}; printf '\\377\\377' | dd of=\"$out\" bs=1 seek=18 conv=notrunc 2> /dev/null",
-}  # fmt: skip
+    "another machine's": f'{REAL} "$@"; {LAST}; printf \'\\377\\377\' | dd of="$out" bs=1 seek=18 conv=notrunc 2> /dev/null',
+}
 """What it left → a compiler that ends well."""
 
 
-QUICK_LIES = (
-    "rubbish", "the beginning of a library", "another function"
-)  # fmt: skip
+QUICK_LIES = ("rubbish", "the beginning of a library", "another function")
 """One of those that are no library, one of those that end too early, one of those that lack the function."""
 
 
@@ -205,7 +209,7 @@ def test_a_compiler_that_lies_is_an_error_and_nothing_is_kept(use, name: str) ->
 
 
 def test_a_noisy_compiler_is_listened_to(use) -> None:
-    cache = use(f"head -c 4000000 /dev/zero; head -c 300000 /dev/urandom >&2; exec {REAL} \"$@\"")  # fmt: skip
+    cache = use(f'head -c 4000000 /dev/zero; head -c 300000 /dev/urandom >&2; exec {REAL} "$@"')
     np.testing.assert_array_equal(_compiled(cache), X + 1)
 
 
@@ -230,14 +234,28 @@ def test_names_of_users_stay_outside_the_c(cache: KernelCache) -> None:
 
 def test_a_frame_of_a_kernel_names_the_operator_and_its_line(cache: KernelCache) -> None:
     x = np.zeros((64, 64), np.float32)
-    kernel, _, _ = prepare(lambda t: [dsl.reduce_max(t, 1), dsl.vexp(dsl.transpose(t))], x, cache=cache, name="my_softmax")  # fmt: skip
+    kernel, _, _ = prepare(
+        lambda t: [dsl.reduce_max(t, 1), dsl.vexp(dsl.transpose(t))],
+        x,
+        cache=cache,
+        name="my_softmax",
+    )
     library = kernel.steps[0].program.file
     listed = subprocess.run(["nm", str(library)], capture_output=True, text=True, check=True).stdout
     own = re.findall(r"^([0-9a-f]+) [tT] (\S+)$", listed, re.MULTILINE)
-    code = {name: place for place, name in own if not name.startswith(("_", "deregister", "register", "frame"))}  # fmt: skip
+    code = {
+        name: place
+        for place, name in own
+        if not name.startswith(("_", "deregister", "register", "frame"))
+    }
     assert code
     assert all(name.startswith("k_my_softmax") for name in code)
-    where = subprocess.run(["addr2line", "-f", "-e", str(library), code["k_my_softmax"]], capture_output=True, text=True, check=True)  # fmt: skip
+    where = subprocess.run(
+        ["addr2line", "-f", "-e", str(library), code["k_my_softmax"]],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     function, line = where.stdout.splitlines()
     assert function == "k_my_softmax"
     assert re.search(r"kernel\.c:\d+$", line.split(" ")[0])

@@ -18,8 +18,15 @@ PROGRAM = ROOT / "tests" / "programs" / "tbe_impl" / "sum_on_this_machine.py"
 
 
 def child(isa: str, cache: Path) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "MS_FUSION_ISA": isa, "MS_FUSION_CACHE_DIR": str(cache)}  # fmt: skip
-    return subprocess.run([sys.executable, PROGRAM], env=environment, capture_output=True, text=True, check=False)  # fmt: skip
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "MS_FUSION_ISA": isa,
+        "MS_FUSION_CACHE_DIR": str(cache),
+    }
+    return subprocess.run(
+        [sys.executable, PROGRAM], env=environment, capture_output=True, text=True, check=False
+    )
 
 
 @pytest.mark.skipif("avx512f" not in machine.cpu_features(), reason="nothing to leave out")
@@ -34,7 +41,12 @@ def test_a_kernel_that_is_kept_to_avx2_has_no_wider_instruction(tmp_path: Path) 
     assert set(told["avx2"]["features"]) < set(told["native"]["features"])
     objdump = shutil.which("objdump")
     if objdump:
-        texts = (subprocess.run([objdump, "-d", *map(str, one)], capture_output=True, text=True, check=True).stdout for one in libraries.values())  # fmt: skip
+        texts = (
+            subprocess.run(
+                [objdump, "-d", *map(str, one)], capture_output=True, text=True, check=True
+            ).stdout
+            for one in libraries.values()
+        )
         assert ["zmm" in text for text in texts] == [False, True]
 
 

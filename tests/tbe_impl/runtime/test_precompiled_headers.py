@@ -16,7 +16,9 @@ from tbe_impl.runtime.compiler_process import Compiler
 from tests.cases import cases
 from tests.stress.parts import libraries
 
-pytestmark = pytest.mark.skipif("gcc" not in str(Path(shutil.which("cc") or "").resolve()), reason="the compiler is not GCC")  # fmt: skip
+pytestmark = pytest.mark.skipif(
+    "gcc" not in str(Path(shutil.which("cc") or "").resolve()), reason="the compiler is not GCC"
+)
 
 
 FIND = precompiled_headers.find

@@ -25,9 +25,19 @@ CHILD = ROOT / "tests" / "programs" / "codegen" / "kernels_in_children.py"
 @cases(
     "way", ["os.fork", *(pytest.param(way, marks=FULL) for way in ("fork", "spawn", "forkserver"))]
 )
-def test_child_processes_use_kernels_that_the_parent_used(way: str, cache: KernelCache, tmp_path: Path) -> None:  # fmt: skip
+def test_child_processes_use_kernels_that_the_parent_used(
+    way: str, cache: KernelCache, tmp_path: Path
+) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"}
-    done = subprocess.run([sys.executable, str(CHILD), str(cache.root), way], capture_output=True, text=True, timeout=60, env=environment, cwd=tmp_path, check=False)  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, str(CHILD), str(cache.root), way],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=environment,
+        cwd=tmp_path,
+        check=False,
+    )
     assert done.stdout == "all right\n", done.stderr
     assert not [*tmp_path.iterdir()]
 
@@ -44,7 +54,12 @@ def test_eight_threads_compile_and_call(full: bool, tmp_path: Path) -> None:
             start.wait()
             for turn in range(rounds):
                 factor = float((number + turn) % kernels)
-                kernel, _, _ = prepare(lambda t, f=factor: [dsl.vmuls(t, f), dsl.reduce_max(t, 1)], x, cache=cache, parallel_elements=2)  # fmt: skip
+                kernel, _, _ = prepare(
+                    lambda t, f=factor: [dsl.vmuls(t, f), dsl.reduce_max(t, 1)],
+                    x,
+                    cache=cache,
+                    parallel_elements=2,
+                )
                 product, most = kernel.run([x], {}, 1 + turn % 2)
                 np.testing.assert_array_equal(product, x * np.float32(factor))
                 np.testing.assert_array_equal(most, x.max(1))
@@ -87,8 +102,10 @@ LAYOUTS = {
     "strided": lambda x: np.repeat(np.repeat(x, 2, 0), 3, 1)[::2, ::3],
     "broadcast": lambda x: np.broadcast_to(x[:1], x.shape),
     "read only": lambda x: np.frombuffer(x.tobytes(), x.dtype).reshape(x.shape),
-    "unaligned": lambda x: np.frombuffer(b"\0" + x.tobytes(), np.uint8)[1:].view(x.dtype).reshape(x.shape),
-}  # fmt: skip
+    "unaligned": lambda x: (
+        np.frombuffer(b"\0" + x.tobytes(), np.uint8)[1:].view(x.dtype).reshape(x.shape)
+    ),
+}
 
 
 @cases("layout", LAYOUTS)
@@ -97,7 +114,9 @@ def test_inputs_of_any_layout(layout: str, dtype: str, cache: KernelCache) -> No
     x = np.arange(13 * 37).reshape(13, 37).astype(dtype)
     x = LAYOUTS[layout](x)
     copy = x.copy()
-    kernel, _, _ = prepare(lambda t: [dsl.vadd(t, t), dsl.reduce_max(t, 1), dsl.transpose(t)], copy, cache=cache)  # fmt: skip
+    kernel, _, _ = prepare(
+        lambda t: [dsl.vadd(t, t), dsl.reduce_max(t, 1), dsl.transpose(t)], copy, cache=cache
+    )
     found = kernel.run([x], {}, 2)
     np.testing.assert_array_equal(found[0], copy + copy)
     np.testing.assert_array_equal(found[1], copy.max(1))
@@ -111,7 +130,9 @@ def test_inputs_of_any_layout(layout: str, dtype: str, cache: KernelCache) -> No
 
 def test_results_go_where_they_are_wanted(cache: KernelCache) -> None:
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
-    kernel, _, _ = prepare(lambda t: [t, dsl.vadds(t, 1), dsl.ext.cumsum(t, 0), dsl.vmuls(t, 2)], x, cache=cache)  # fmt: skip
+    kernel, _, _ = prepare(
+        lambda t: [t, dsl.vadds(t, 1), dsl.ext.cumsum(t, 0), dsl.vmuls(t, 2)], x, cache=cache
+    )
     places = [np.full((2, 3), -1, np.float32) for _ in range(4)]
     found = kernel.run([x], {}, 1, places)
     for place, array, wanted in zip(places, found, [x, x + 1, x.cumsum(0), x * 2], strict=True):
@@ -141,7 +162,11 @@ def test_shapes_of_every_kind(shape: tuple[int, ...], dtype: str, cache: KernelC
     x = (np.arange(np.prod(shape)) % 5 - 2).reshape(shape).astype(dtype)
 
     def build(t):
-        found = [dsl.compute(t.shape, lambda *i: t(*i) | t(*i))] if dtype in ("bool", "int64") else [dsl.vadd(t, t)]  # fmt: skip
+        found = (
+            [dsl.compute(t.shape, lambda *i: t(*i) | t(*i))]
+            if dtype in ("bool", "int64")
+            else [dsl.vadd(t, t)]
+        )
         found.append(dsl.broadcast(t, (2, *shape)))
         if shape:
             axes = list(range(len(shape)))

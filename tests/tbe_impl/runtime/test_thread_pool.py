@@ -97,7 +97,9 @@ def pointer(array: np.ndarray) -> ctypes.c_void_p:
     return ctypes.c_void_p(array.ctypes.data)
 
 
-def times(library: ctypes.CDLL, threads: int, count: int, *, wait_us: int = 0, deeper: bool = False) -> np.ndarray:  # fmt: skip
+def times(
+    library: ctypes.CDLL, threads: int, count: int, *, wait_us: int = 0, deeper: bool = False
+) -> np.ndarray:
     found = np.zeros(count, np.int64)
     library.run(pointer(found), None, None, *map(ctypes.c_int64, (threads, count, wait_us, deeper)))
     return found
@@ -107,7 +109,9 @@ def test_they_are_there() -> None:
     assert start_workers()
 
 
-def test_it_is_said_once_that_they_are_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:  # fmt: skip
+def test_it_is_said_once_that_they_are_missing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     source = tmp_path / "workers.c"
     source.write_text("#error no threads here\n")
     monkeypatch.setattr(thread_pool, "_loaded", [])
@@ -130,7 +134,9 @@ def test_parts_within_parts(library: ctypes.CDLL) -> None:
 
 
 @cases("keep", [1, 0, 1])
-def test_all_have_their_caller_s_way_with_subnormal_numbers(library: ctypes.CDLL, keep: int) -> None:  # fmt: skip
+def test_all_have_their_caller_s_way_with_subnormal_numbers(
+    library: ctypes.CDLL, keep: int
+) -> None:
     kept = np.full(4, 2, np.int64)
     library.ways(ctypes.c_void_p(kept.ctypes.data), ctypes.c_int64(4), ctypes.c_int64(keep))
     np.testing.assert_array_equal(kept, keep)
@@ -168,11 +174,18 @@ def test_several_callers(library: ctypes.CDLL) -> None:
 @cases("steps, grain", [(1, 1), (10, 16), (1000, 7), (4096, 64)])
 @cases("portions", [0, 1, 16])
 @cases("threads", [1, 2, 5])
-def test_steps_of_a_nest(library: ctypes.CDLL, steps: int, grain: int, portions: int, threads: int) -> None:  # fmt: skip
+def test_steps_of_a_nest(
+    library: ctypes.CDLL, steps: int, grain: int, portions: int, threads: int
+) -> None:
     for _ in range(10):
         counts, sums = np.zeros(steps, np.int64), np.zeros(64, np.int64)
         buffers = (ctypes.c_void_p * 1)(counts.ctypes.data)
-        parts = library.nest(buffers, *map(ctypes.c_int64, (steps, grain, portions)), pointer(sums), ctypes.c_int64(threads))  # fmt: skip
+        parts = library.nest(
+            buffers,
+            *map(ctypes.c_int64, (steps, grain, portions)),
+            pointer(sums),
+            ctypes.c_int64(threads),
+        )
         assert (counts == 1).all()
         assert sums[:parts].sum() == steps
         assert not sums[parts:].any()
@@ -191,7 +204,12 @@ def test_they_do_not_share_the_processor_of_their_caller(library: ctypes.CDLL) -
             os.sched_setaffinity(0, before)
             threads, processors = np.zeros(2, np.int64), np.zeros(2, np.int64)
             for _ in range(20):
-                library.run(pointer(np.zeros(2, np.int64)), pointer(threads), pointer(processors), *map(ctypes.c_int64, (2, 2, 1000, 0)))  # fmt: skip
+                library.run(
+                    pointer(np.zeros(2, np.int64)),
+                    pointer(threads),
+                    pointer(processors),
+                    *map(ctypes.c_int64, (2, 2, 1000, 0)),
+                )
                 here.add((bool(threads[0] == threads[1]), bool(processors[0] == processors[1])))
     finally:
         os.sched_setaffinity(0, before)
@@ -218,7 +236,15 @@ def test_less_is_shared_where_one_is_awake(library: ctypes.CDLL) -> None:
     assert found == {100, 400}
 
 
-@cases("build, is_either", [(lambda x: dsl.vadds(x, 1.0), True), (lambda x: dsl.reduce_sum(x, 1), True), (lambda x: dsl.reduce_sum(x, 0), False), (lambda x: dsl.reduce_sum(x, [0, 1]), False)])  # fmt: skip
+@cases(
+    "build, is_either",
+    [
+        (lambda x: dsl.vadds(x, 1.0), True),
+        (lambda x: dsl.reduce_sum(x, 1), True),
+        (lambda x: dsl.reduce_sum(x, 0), False),
+        (lambda x: dsl.reduce_sum(x, [0, 1]), False),
+    ],
+)
 def test_what_parts_make_is_shared_always_or_never(build, is_either: bool) -> None:
     """It has other bits from parts."""
     x = dsl.placeholder((512, 512), "float32")

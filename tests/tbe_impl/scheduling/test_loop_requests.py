@@ -29,7 +29,9 @@ def scaled() -> tuple[Tensor, Schedule]:
 
 def asked(schedule: Schedule, tensor: Tensor) -> Loops:
     loops = asked_loops(schedule.record().stage(tensor.op))
-    return [(tuple((part.axis.name, part.step) for part in loop.parts), {*loop.marks}) for loop in loops]  # fmt: skip
+    return [
+        (tuple((part.axis.name, part.step) for part in loop.parts), {*loop.marks}) for loop in loops
+    ]
 
 
 def blocks(y: Stage) -> None:
@@ -64,13 +66,16 @@ def blocks_of_one_step(y: Stage) -> None:
 CASES: list[tuple[Callable[[Stage], Any], Loops]] = [
     (lambda y: None, [((("i", 1),), set()), ((("j", 1),), set())]),
     (lambda y: y.reorder(*reversed(y.op.axis)), [((("j", 1),), set()), ((("i", 1),), set())]),
-    (blocks, [((("i", 7),), set()), ((("j", 128),), set()), ((("i", 1),), set()), ((("j", 1),), set())]),
+    (
+        blocks,
+        [((("i", 7),), set()), ((("j", 128),), set()), ((("i", 1),), set()), ((("j", 1),), set())],
+    ),
     (followed_by_their_steps, [((("i", 1),), set()), ((("j", 1),), {"parallel", "unroll"})]),
     (blocks_of_blocks, [((("i", 20),), set()), ((("j", 1),), set()), ((("i", 1),), set())]),
     (a_fused_loop_cut_again, [((("i", 1), ("j", 1)), {"vectorize"})]),
     (cut_and_fused_back, [((("i", 1),), set()), ((("j", 1),), set())]),
     (blocks_of_one_step, [((("i", 1),), set()), ((("j", 1),), set())]),
-]  # fmt: skip
+]
 
 
 @cases("ask, wanted", CASES)

@@ -76,7 +76,13 @@ def test_copies_stand_between_and_leave_the_graph_alone():
     schedule = create_schedule(z.op)
     x_ub = schedule.cache_read(x, "local.UB", [y])
     z_ub = schedule.cache_write(z, "local.UB")
-    assert [stage.op.name for stage in schedule.stages] == ["x", "x.local.UB", "y", "z.local.UB", "z"]  # fmt: skip
+    assert [stage.op.name for stage in schedule.stages] == [
+        "x",
+        "x.local.UB",
+        "y",
+        "z.local.UB",
+        "z",
+    ]
     assert [str(stage.op.body) for stage in schedule.stages[1:]] == [
         "(x[i0, i1],)",
         "((x.local.UB[i, j] + 1.0),)",
@@ -152,7 +158,14 @@ def test_everything_is_recorded_with_its_line():
     schedule.set_var_range(x, 1, 2)
     record = schedule.record()
     given = [directive.name for directive in record.stage(z_ub.op).directives]
-    assert given == ["storage_align", "double_buffer", "mem_unique", "buffer_tile", "preload", "emit_insn"]  # fmt: skip
+    assert given == [
+        "storage_align",
+        "double_buffer",
+        "mem_unique",
+        "buffer_tile",
+        "preload",
+        "emit_insn",
+    ]
     assert [one.name for one in record.stage(z.op).directives] == ["bind", "pragma", "parallel"]
     assert record.stage(y.op).inlined
     attach = record.stage(z_ub.op).attach
@@ -186,26 +199,78 @@ def _split_twice(schedule: Schedule, x: Tensor, y: Tensor, z: Tensor) -> None:
 MISTAKES = [
     (lambda s, x, y, z: s[z].tensorise(), "a stage has no `tensorise`", "compute_at"),
     (lambda s, x, y, z: s.cash_read(), "a schedule has no `cash_read`", "cache_read"),
-    (lambda s, x, y, z: s[z].split(z.op.axis[0]), "split of i takes a factor or a number of parts", "neither"),
-    (lambda s, x, y, z: s[z].split(z.op.axis[0], 0), "cannot be split so", "a positive whole number"),
+    (
+        lambda s, x, y, z: s[z].split(z.op.axis[0]),
+        "split of i takes a factor or a number of parts",
+        "neither",
+    ),
+    (
+        lambda s, x, y, z: s[z].split(z.op.axis[0], 0),
+        "cannot be split so",
+        "a positive whole number",
+    ),
     (_split_twice, "split: i is no loop of stage z", "It was split into i.outer and i.inner"),
-    (lambda s, x, y, z: s[z].split(y.op.axis[0], 4), "split: i is no loop of stage z", "schedule[…].op.axis of z"),
+    (
+        lambda s, x, y, z: s[z].split(y.op.axis[0], 4),
+        "split: i is no loop of stage z",
+        "schedule[…].op.axis of z",
+    ),
     (lambda s, x, y, z: s[z].reorder(z.op.axis[0], z.op.axis[0]), "names a loop twice", "i, i"),
-    (lambda s, x, y, z: s[z].compute_at(s[z], z.op.axis[0]), "z cannot be computed inside itself", ""),
-    (lambda s, x, y, z: s[y].compute_at(z, z.op.axis[0]), "compute_at of y takes a stage", "schedule[tensor]"),
-    (lambda s, x, y, z: s[z].emit_insn(y.op.axis[0], "dma_copy"), "emit_insn: i is no loop of stage z", ""),
-    (lambda s, x, y, z: s[z].storage_align(y.op.axis[0], 16, 0), "storage_align: i is no axis of stage z", ""),
-    (lambda s, x, y, z: s[z].bind(z.op.axis[0], "blockIdx.x"), "bind of i takes an axis of cores", "thread_axis"),
-    (lambda s, x, y, z: s[z].buffer_tile((None,)), "buffer_tile of z takes one pair for each axis", "(None,)"),
-    (lambda s, x, y, z: s[z].set_buffer_size(), "set_buffer_size of z takes a number of elements", "one argument"),
-    (lambda s, x, y, z: s.cache_read(x, "local.UB", [z]), "cache_read of x: z does not read it", "reads y"),
-    (lambda s, x, y, z: s.cache_write(x, "local.UB"), "nothing computes an input", "cache_read copies an input"),
+    (
+        lambda s, x, y, z: s[z].compute_at(s[z], z.op.axis[0]),
+        "z cannot be computed inside itself",
+        "",
+    ),
+    (
+        lambda s, x, y, z: s[y].compute_at(z, z.op.axis[0]),
+        "compute_at of y takes a stage",
+        "schedule[tensor]",
+    ),
+    (
+        lambda s, x, y, z: s[z].emit_insn(y.op.axis[0], "dma_copy"),
+        "emit_insn: i is no loop of stage z",
+        "",
+    ),
+    (
+        lambda s, x, y, z: s[z].storage_align(y.op.axis[0], 16, 0),
+        "storage_align: i is no axis of stage z",
+        "",
+    ),
+    (
+        lambda s, x, y, z: s[z].bind(z.op.axis[0], "blockIdx.x"),
+        "bind of i takes an axis of cores",
+        "thread_axis",
+    ),
+    (
+        lambda s, x, y, z: s[z].buffer_tile((None,)),
+        "buffer_tile of z takes one pair for each axis",
+        "(None,)",
+    ),
+    (
+        lambda s, x, y, z: s[z].set_buffer_size(),
+        "set_buffer_size of z takes a number of elements",
+        "one argument",
+    ),
+    (
+        lambda s, x, y, z: s.cache_read(x, "local.UB", [z]),
+        "cache_read of x: z does not read it",
+        "reads y",
+    ),
+    (
+        lambda s, x, y, z: s.cache_write(x, "local.UB"),
+        "nothing computes an input",
+        "cache_read copies an input",
+    ),
     (lambda s, x, y, z: s.rfactor(z, z.op.axis[0]), "i is no reduce loop", "reduce_axis"),
     (lambda s, x, y, z: s[chain()[0]], "x is not part of this schedule", "one of x, y, z"),
     (lambda s, x, y, z: s["z"], "a schedule is asked by tensor", "'z'"),
     (lambda s, x, y, z: create_schedule("z"), "create_schedule takes operations", "str"),
-    (lambda s, x, y, z: create_schedule([]), "create_schedule takes at least one operation", "none"),
-]  # fmt: skip
+    (
+        lambda s, x, y, z: create_schedule([]),
+        "create_schedule takes at least one operation",
+        "none",
+    ),
+]
 
 
 @cases("mistake, what, more", MISTAKES)

@@ -52,11 +52,17 @@ def walked(schedule: Schedule, y: Tensor, level: int) -> tuple[list[tuple[int, i
     values = values_of_axes(stage.relations)
     found: list[tuple[int, int]] = []
     counts = [range(size_of(leaf.extent)) for leaf in leaves]
-    guards = [(values.get(id(r.parent), r.parent), size_of(r.parent.extent)) for r in stage.relations if hasattr(r, "parent")]  # fmt: skip
+    guards = [
+        (values.get(id(r.parent), r.parent), size_of(r.parent.extent))
+        for r in stage.relations
+        if hasattr(r, "parent")
+    ]
     for outer in itertools.product(*counts[: level + 1]):
         rows, columns = set(), set()
         for inner in itertools.product(*counts[level + 1 :]):
-            now: dict[int, Expr] = {id(leaf): const(step) for leaf, step in zip(leaves, (*outer, *inner), strict=True)}  # fmt: skip
+            now: dict[int, Expr] = {
+                id(leaf): const(step) for leaf, step in zip(leaves, (*outer, *inner), strict=True)
+            }
             if any(_number(substitute(value, now)) >= limit for value, limit in guards):
                 continue
             i, j = (_number(substitute(values.get(id(axis), axis), now)) for axis in y.op.axis)
@@ -113,9 +119,17 @@ def test_intervals_of_indices(subtests: pytest.Subtests):
     i, j = y.op.axis
     steps = {id(i): 4, id(j): 5}
     expected_of = [
-        (i * 3 + j, (0, 13)), (j - i, (-3, 4)), (i * -2, (-6, 0)), (j // 2, (0, 2)), (j % 3, (0, 2)), (j % 7, (0, 4)),
-        (i + n, (0, 3)), (x(i) + 0, None), (i // n, None), ((i + 2).astype("int64"), (2, 5)),
-    ]  # fmt: skip
+        (i * 3 + j, (0, 13)),
+        (j - i, (-3, 4)),
+        (i * -2, (-6, 0)),
+        (j // 2, (0, 2)),
+        (j % 3, (0, 2)),
+        (j % 7, (0, 4)),
+        (i + n, (0, 3)),
+        (x(i) + 0, None),
+        (i // n, None),
+        ((i + 2).astype("int64"), (2, 5)),
+    ]
     for expression, expected in expected_of:
         with subtests.test(str(expression)):
             assert interval(expression, steps) == expected

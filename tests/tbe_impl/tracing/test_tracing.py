@@ -64,10 +64,14 @@ def on_arrays(formula: Formula, arrays: Sequence[np.ndarray]) -> list[Any]:
 
 
 ONE: dict[str, Formula] = {
-    **{name: getattr(np, name) for name in
-       "exp exp2 expm1 log log2 log10 log1p sqrt square tanh sinh cosh sin cos tan arctan arcsinh floor ceil trunc rint "
-       "reciprocal negative positive absolute fabs sign isnan isinf isfinite signbit deg2rad rad2deg logical_not".split()},
-    "arcsin": lambda x: np.arcsin(x / 4), "arccos": lambda x: np.arccos(x / 4), "arctanh": lambda x: np.arctanh(x / 4),
+    **{
+        name: getattr(np, name)
+        for name in "exp exp2 expm1 log log2 log10 log1p sqrt square tanh sinh cosh sin cos tan arctan arcsinh floor ceil trunc rint "
+        "reciprocal negative positive absolute fabs sign isnan isinf isfinite signbit deg2rad rad2deg logical_not".split()
+    },
+    "arcsin": lambda x: np.arcsin(x / 4),
+    "arccos": lambda x: np.arccos(x / 4),
+    "arctanh": lambda x: np.arctanh(x / 4),
     "arccosh": lambda x: np.arccosh(x + 1),
     "numbers": lambda x: 2 * x + 0.5 - x / 3 + 1 / (x + 1) + (3 - x),
     "a number of NumPy": lambda x: x * np.sqrt(2 / np.pi) + np.float32(1.5) - np.int64(2),
@@ -76,38 +80,97 @@ ONE: dict[str, Formula] = {
     "remainders": lambda x: (x % 0.75, x // 0.75, np.fmod(x, 0.75), -x % 0.75, -x // 0.75),
     "where": lambda x: np.where(x > 1, x, 0) + np.where(x < 2, 1.0, x),
     "clip": lambda x: np.clip(x, 0.5, 2) + x.clip(min=1),
-    "sum": lambda x: (x.sum(), np.sum(x, 1), np.sum(x, axis=(0, 2), keepdims=True), x.sum(-1, keepdims=True)),
+    "sum": lambda x: (
+        x.sum(),
+        np.sum(x, 1),
+        np.sum(x, axis=(0, 2), keepdims=True),
+        x.sum(-1, keepdims=True),
+    ),
     "mean": lambda x: (x.mean(), np.mean(x, 1, keepdims=True)),
-    "extremes": lambda x: (x.max(), np.min(x, 1), np.max(x, axis=(0, 1)), np.amin(x, -1, keepdims=True), np.ptp(x, 0)),
+    "extremes": lambda x: (
+        x.max(),
+        np.min(x, 1),
+        np.max(x, axis=(0, 1)),
+        np.amin(x, -1, keepdims=True),
+        np.ptp(x, 0),
+    ),
     "spread": lambda x: (np.var(x, -1), x.std(0, ddof=1), np.var(x)),
     "prod": lambda x: np.prod(x, 1),
-    "truth": lambda x: (np.all(x > 1, 1), np.any(x > 2), np.count_nonzero(x > 1, 0), (x > 1).sum(), (x > 1).mean(-1)),
+    "truth": lambda x: (
+        np.all(x > 1, 1),
+        np.any(x > 2),
+        np.count_nonzero(x > 1, 0),
+        (x > 1).sum(),
+        (x > 1).mean(-1),
+    ),
     "positions": lambda x: (x.argmax(1), np.argmin(x), np.argmax(x, -1, keepdims=True)),
     "running": lambda x: (np.cumsum(x, 1), x.cumsum(), np.add.accumulate(x, 2)),
-    "by method": lambda x: (np.add.reduce(x), np.maximum.reduce(x, axis=1), np.multiply.reduce(x, -1, keepdims=True)),
+    "by method": lambda x: (
+        np.add.reduce(x),
+        np.maximum.reduce(x, axis=1),
+        np.multiply.reduce(x, -1, keepdims=True),
+    ),
     "order": lambda x: (np.sort(x, 1), np.sort(x, axis=None)),
-    "axes": lambda x: (x.T, x.transpose(1, 0, 2), np.transpose(x, (2, 0, 1)), np.swapaxes(x, 0, -1), np.moveaxis(x, 0, 2)),
-    "reshape": lambda x: (x.reshape(6, 4), np.reshape(x, (-1, 2)), x.ravel(), x.reshape([2, 1, 3, 4]), x.flatten() * 2),
-    "new axes": lambda x: (x[:, None], x[..., None] * x[:, :, None, :1], np.expand_dims(x, (0, 2)), np.squeeze(x[:1]), x[:, :1].squeeze(1)),
+    "axes": lambda x: (
+        x.T,
+        x.transpose(1, 0, 2),
+        np.transpose(x, (2, 0, 1)),
+        np.swapaxes(x, 0, -1),
+        np.moveaxis(x, 0, 2),
+    ),
+    "reshape": lambda x: (
+        x.reshape(6, 4),
+        np.reshape(x, (-1, 2)),
+        x.ravel(),
+        x.reshape([2, 1, 3, 4]),
+        x.flatten() * 2,
+    ),
+    "new axes": lambda x: (
+        x[:, None],
+        x[..., None] * x[:, :, None, :1],
+        np.expand_dims(x, (0, 2)),
+        np.squeeze(x[:1]),
+        x[:, :1].squeeze(1),
+    ),
     "elements": lambda x: (x[1], x[-1, 2], x[:, 0], x[0, 1, 2], x[..., -1]),
     "slices": lambda x: (x[:, 1:], x[..., ::2], x[:, ::-1, -3:-1], x[1:, 0, 1:3], x[:, 5:]),
-    "looked up": lambda x: (x[:, [2, 0, -1]], x[np.array([1, 0, 1])], np.take(x, [[0, 1], [2, 3]], 2), x.take([5, -2])),
-    "joined": lambda x: (np.concatenate([x, x * 2], 1), np.stack([x, -x], -1), np.hstack([x, x]), np.vstack([x, x]), np.concatenate([x, x[0:1]], axis=None)),
+    "looked up": lambda x: (
+        x[:, [2, 0, -1]],
+        x[np.array([1, 0, 1])],
+        np.take(x, [[0, 1], [2, 3]], 2),
+        x.take([5, -2]),
+    ),
+    "joined": lambda x: (
+        np.concatenate([x, x * 2], 1),
+        np.stack([x, -x], -1),
+        np.hstack([x, x]),
+        np.vstack([x, x]),
+        np.concatenate([x, x[0:1]], axis=None),
+    ),
     "split": lambda x: tuple(np.split(x, 2, -1)) + tuple(np.array_split(x, [1], 1)),
-    "repeated": lambda x: (np.tile(x, (2, 1, 2)), np.repeat(x, 3, 1), x.repeat(2), np.broadcast_to(x[:, :1], (2, 3, 4))),
+    "repeated": lambda x: (
+        np.tile(x, (2, 1, 2)),
+        np.repeat(x, 3, 1),
+        x.repeat(2),
+        np.broadcast_to(x[:, :1], (2, 3, 4)),
+    ),
     "turned": lambda x: (np.flip(x, 1), np.flip(x), np.roll(x, 1, 2), np.roll(x, -5)),
     "padded": lambda x: (np.pad(x, ((0, 0), (1, 2), (0, 3)), constant_values=1), np.pad(x, 1)),
     "triangles": lambda x: (np.tril(x), np.triu(x, 1)),
     "filled": lambda x: (np.zeros_like(x) + 1, np.full_like(x, 3), np.ones_like(x, dtype=bool)),
     "differences": lambda x: np.diff(x) + np.diff(x, axis=2, n=1),
-    "constants": lambda x: (x * np.arange(4), x + np.arange(12).reshape(3, 4)[:, ::-1], x * np.array([1, 5, -2, 3])),
+    "constants": lambda x: (
+        x * np.arange(4),
+        x + np.arange(12).reshape(3, 4)[:, ::-1],
+        x * np.array([1, 5, -2, 3]),
+    ),
     "rounded": lambda x: (np.round(x), x.round(1)),
     "cast": lambda x: (x.astype("float32"), x.astype(np.int32), (x > 1).astype(x.dtype), x.copy()),
     "shapes": lambda x: x / x.shape[-1] + np.size(x) + len(x) + x.ndim + np.shape(x)[0],
     "in place": lambda x: in_place(x),
     "rows": lambda x: sum(row[0] for row in x),
     "nan_to_num": lambda x: np.nan_to_num(np.log(x - x.max()), nan=1.0),
-}  # fmt: skip
+}
 
 
 def in_place(x: Any) -> Any:
@@ -118,15 +181,17 @@ def in_place(x: Any) -> Any:
 
 
 TWO: dict[str, Formula] = {
-    **{name: getattr(np, name) for name in
-       "add subtract multiply divide maximum minimum fmax fmin power arctan2 hypot logaddexp copysign heaviside remainder "
-       "floor_divide fmod less less_equal greater greater_equal equal not_equal logical_and logical_or logical_xor".split()},
+    **{
+        name: getattr(np, name)
+        for name in "add subtract multiply divide maximum minimum fmax fmin power arctan2 hypot logaddexp copysign heaviside remainder "
+        "floor_divide fmod less less_equal greater greater_equal equal not_equal logical_and logical_or logical_xor".split()
+    },
     "relu of a sum": lambda x, y: np.maximum(x + y, 0),
     "outer": lambda x, y: np.multiply.outer(x[0], y[0]),
     "where": lambda x, y: np.where(x > y, x, y),
     "infinite": lambda x, y: np.logaddexp(np.log(x - x), np.log(y - y)),
     "distances": lambda x, y: np.sqrt(((x[:, None] - y[None]) ** 2).sum(-1)),
-}  # fmt: skip
+}
 FLOATS = ("float16", "float32", "float64", "bfloat16")
 INTEGERS = ("int8", "int32", "int64", "uint8")
 WIDE_ONLY = {"nan_to_num"}
@@ -137,7 +202,10 @@ def check(formula: Formula, arrays: Sequence[np.ndarray], cache: KernelCache | N
     """Raises unless a back end, or with a cache both, says what NumPy says; of narrow floats what it says in float32, rounded once."""
     inputs, outputs = traced(formula, arrays)
     narrow = arrays[0].dtype.name in ("float16", "bfloat16")
-    wide = [array.astype(np.float32) if array.dtype.name in ("float16", "bfloat16") else array for array in arrays]  # fmt: skip
+    wide = [
+        array.astype(np.float32) if array.dtype.name in ("float16", "bfloat16") else array
+        for array in arrays
+    ]
     wanted = on_arrays(formula, wide)
     if narrow:
         own = [tensor.dtype for tensor in outputs]
@@ -189,7 +257,9 @@ PLACING = ["looked up", "new axes", "remainders", "turned", "padded", "triangles
 def test_the_table_in_c(dtype: str, names: list[str], cache: KernelCache) -> None:
     array = sample((2, 3, 4), dtype)
     chosen = [name for name in names if dtype == "float32" or name != "powers"]
-    inputs, outputs = traced(lambda x: [one for name in chosen for one in listed(ONE[name](x))], [array])  # fmt: skip
+    inputs, outputs = traced(
+        lambda x: [one for name in chosen for one in listed(ONE[name](x))], [array]
+    )
     wanted = evaluate.run(outputs, {id(inputs[0]): array})
     kernel = prepared_kernel.prepare(outputs, inputs, name="table", cache=cache)
     for one, other in zip(kernel.run([array], {}, 1), wanted, strict=True):
@@ -201,9 +271,30 @@ def listed(found: Any) -> Sequence[Any]:
     return found if isinstance(found, (tuple, list)) else [found]
 
 
-OF_INTEGERS = ["numbers", "sum", "mean", "extremes", "truth", "running", "axes", "elements", "slices",
-                                  "joined", "constants", "absolute", "square", "sqrt", "exp", "floor", "negative", "cast",
-                                  "comparisons", "positions", "clip", "isnan"]  # fmt: skip
+OF_INTEGERS = [
+    "numbers",
+    "sum",
+    "mean",
+    "extremes",
+    "truth",
+    "running",
+    "axes",
+    "elements",
+    "slices",
+    "joined",
+    "constants",
+    "absolute",
+    "square",
+    "sqrt",
+    "exp",
+    "floor",
+    "negative",
+    "cast",
+    "comparisons",
+    "positions",
+    "clip",
+    "isnan",
+]
 
 
 @cases("name", OF_INTEGERS)
@@ -227,8 +318,18 @@ def test_a_function_of_integers(name: str, dtype: str) -> None:
         lambda x, y: np.logical_and(x, y),
     ],
 )
-@cases("pair", [("float32", "float64"), ("float16", "float32"), ("int32", "float32"), ("int8", "uint8"),
-                                  ("bool", "int32"), ("bool", "float32"), ("int64", "float16")])  # fmt: skip
+@cases(
+    "pair",
+    [
+        ("float32", "float64"),
+        ("float16", "float32"),
+        ("int32", "float32"),
+        ("int8", "uint8"),
+        ("bool", "int32"),
+        ("bool", "float32"),
+        ("int64", "float16"),
+    ],
+)
 def test_dtypes_meet_as_in_numpy(formula: Formula, pair: tuple[str, str]) -> None:
     arrays = [sample((3, 4), dtype) for dtype in pair]
     inputs, outputs = traced(formula, arrays)
@@ -239,18 +340,56 @@ def test_dtypes_meet_as_in_numpy(formula: Formula, pair: tuple[str, str]) -> Non
 
 def test_truth_values_add_and_multiply_as_in_numpy(cache: KernelCache) -> None:
     arrays = [sample((9,), "bool"), sample((9,), "bool")]
-    check(lambda x, y: (x + y, x * y, np.maximum(x, y), x ^ y, x & y, ~x, x + 1, x * 1.5, x.sum(), x.mean()), arrays, cache)  # fmt: skip
+    check(
+        lambda x, y: (
+            x + y,
+            x * y,
+            np.maximum(x, y),
+            x ^ y,
+            x & y,
+            ~x,
+            x + 1,
+            x * 1.5,
+            x.sum(),
+            x.mean(),
+        ),
+        arrays,
+        cache,
+    )
 
 
 def test_integers_bit_by_bit(cache: KernelCache) -> None:
     arrays = [sample((9,), "int32"), sample((9,), "int32")]
-    check(lambda x, y: (x & y, x | y, x ^ y, ~x, x << y, x >> 1, x % y, -x // y, np.fmod(-x, y), x**2), arrays, cache)  # fmt: skip
+    check(
+        lambda x, y: (
+            x & y,
+            x | y,
+            x ^ y,
+            ~x,
+            x << y,
+            x >> 1,
+            x % y,
+            -x // y,
+            np.fmod(-x, y),
+            x**2,
+        ),
+        arrays,
+        cache,
+    )
 
 
 PRODUCTS: list[tuple[tuple[int, ...], tuple[int, ...]]] = [
-    ((3, 4), (4, 5)), ((4,), (4, 5)), ((3, 4), (4,)), ((4,), (4,)), ((2, 3, 4), (4, 5)), ((2, 3, 4), (2, 4, 5)), ((3, 4), (2, 4, 5)),
-    ((2, 1, 3, 4), (5, 4, 2)), ((2, 3, 4), (4,)), ((4,), (2, 4, 5)),
-]  # fmt: skip
+    ((3, 4), (4, 5)),
+    ((4,), (4, 5)),
+    ((3, 4), (4,)),
+    ((4,), (4,)),
+    ((2, 3, 4), (4, 5)),
+    ((2, 3, 4), (2, 4, 5)),
+    ((3, 4), (2, 4, 5)),
+    ((2, 1, 3, 4), (5, 4, 2)),
+    ((2, 3, 4), (4,)),
+    ((4,), (2, 4, 5)),
+]
 
 
 @cases("shapes", PRODUCTS)
@@ -285,7 +424,10 @@ OPERATORS: dict[str, tuple[Formula, list[tuple[int, ...]]]] = {
     "softmax": (softmax, [(6, 24)]),
     "layer_norm": (layer_norm, [(6, 24), (24,), (24,)]),
     "gelu": (lambda x: x * 0.5 * (1 + special.erf(x / np.sqrt(2))), [(6, 24)]),
-    "gelu by tanh": (lambda x: 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))), [(6, 24)]),
+    "gelu by tanh": (
+        lambda x: 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))),
+        [(6, 24)],
+    ),
     "silu": (lambda x: x * special.expit(x), [(6, 24)]),
     "mish": (lambda x: x * np.tanh(np.logaddexp(x, 0)), [(6, 24)]),
     "normal": (lambda x: x * special.ndtr(x) + special.erfc(x) + special.xlogy(x, x), [(6, 24)]),
@@ -293,7 +435,7 @@ OPERATORS: dict[str, tuple[Formula, list[tuple[int, ...]]]] = {
     "dense": (lambda x, w, b: np.maximum(x @ w.T + b, 0), [(6, 24), (5, 24), (5,)]),
     "attention": (attention, [(2, 5, 8), (2, 5, 8), (2, 5, 8)]),
     "rotary": (rotary, [(2, 5, 8), (5, 8), (5, 8)]),
-}  # fmt: skip
+}
 
 
 def dtypes_of_operators() -> Iterator[Any]:
@@ -348,7 +490,17 @@ LATE: dict[str, Formula] = {
 }
 
 
-@cases("name", [pytest.param(name, id=name, marks=FULL if name in ("softmax", "two tensors", "reshaped", "scaled") else ()) for name in LATE])  # fmt: skip
+@cases(
+    "name",
+    [
+        pytest.param(
+            name,
+            id=name,
+            marks=FULL if name in ("softmax", "two tensors", "reshaped", "scaled") else (),
+        )
+        for name in LATE
+    ],
+)
 def test_sizes_that_are_known_late(
     name: str, cache: KernelCache, subtests: pytest.Subtests
 ) -> None:
@@ -361,14 +513,17 @@ def test_sizes_that_are_known_late(
         wanted = on_arrays(LATE[name], arrays)
         given = {id(tensor): array for tensor, array in zip(inputs, arrays, strict=True)}
         with subtests.test(name, back_end="numpy", size=size):
-            for one, other in zip(evaluate.run(outputs, given, {id(n): size}), wanted, strict=True):  # fmt: skip
+            for one, other in zip(evaluate.run(outputs, given, {id(n): size}), wanted, strict=True):
                 assert_same(one, other)
         with subtests.test(name, back_end="cpu", size=size):
             for one, other in zip(kernel.run(arrays, {id(n): size}, 1), wanted, strict=True):
                 assert_same(one, other)
 
 
-@cases("asks", [lambda n: n == 3, lambda n: n > 1, lambda n: bool(n), lambda n: range(n), lambda n: n != 3])  # fmt: skip
+@cases(
+    "asks",
+    [lambda n: n == 3, lambda n: n > 1, lambda n: bool(n), lambda n: range(n), lambda n: n != 3],
+)
 def test_a_formula_that_asks_for_a_size_that_is_known_late(asks: Callable[[Any], Any]) -> None:
     x = dsl.placeholder((3, Var("n")))
     with pytest.raises(InputError, match="asks for a size that is known at run time only"):
@@ -434,7 +589,10 @@ def python_number(x: Any) -> Any:
         (lambda x: x + np.ones((3, 3)), "the shapes cannot be broadcast"),
         (lambda x: x + 1j, "no number of the language"),
         (lambda x: x & x, "bitwise_and has no meaning for these dtypes"),
-        (lambda x: x * np.random.default_rng(0).normal(size=(50, 2, 3)), "a long array of constants"),
+        (
+            lambda x: x * np.random.default_rng(0).normal(size=(50, 2, 3)),
+            "a long array of constants",
+        ),
         (lambda x: x.astype("complex64"), "the language has no such dtype"),
         (lambda x: x.sum(5), "no such axis; expected -2 to 1, got 5"),
         (lambda x: None, "the formula gives no array"),
@@ -443,7 +601,7 @@ def python_number(x: Any) -> Any:
         (changes_a_view, "of which there is a view"),
         (python_number, "makes a Python number of values"),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_traced_says_so(formula: Formula, what: str) -> None:
     with pytest.raises(InputError) as caught:
         trace(formula, dsl.placeholder((2, 3)))

@@ -78,7 +78,9 @@ def pretend(monkeypatch: pytest.MonkeyPatch, times: Times, noise: float = 0.0) -
     monkeypatch.setattr(search_space, "KNOBS", (("accumulators", (1, 2)), ("unroll", (2,))))
 
 
-def test_the_fastest_is_chosen_kept_and_found_again(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+def test_the_fastest_is_chosen_kept_and_found_again(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pretend(monkeypatch, lambda choice: 0.5 if choice.accumulators == 2 else 1.0, noise=0.1)
     kernel = tune(scaled_total(), progress=False)
     assert kernel.options.accumulators == 2
@@ -94,7 +96,10 @@ def test_the_fastest_is_chosen_kept_and_found_again(cache: Path, monkeypatch: py
 def test_gains_of_two_knobs_are_combined(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     x = placeholder((6, 72), "float32", "x")
     outputs = [WORDS["reduce_sum"](x, -1, False), WORDS["vmuls"](x, 2.0)]
-    pretend(monkeypatch, lambda c: (0.8 if c.accumulators == 1 else 1.0) * (0.8 if c.unroll == 2 else 1.0))  # fmt: skip
+    pretend(
+        monkeypatch,
+        lambda c: (0.8 if c.accumulators == 1 else 1.0) * (0.8 if c.unroll == 2 else 1.0),
+    )
     found = tune(kernel_with([x], outputs), progress=False).options
     assert (found.accumulators, found.unroll) == (1, 2)
 
@@ -206,18 +211,33 @@ def test_a_wrong_result_is_never_chosen(cache: Path, monkeypatch: pytest.MonkeyP
     ],
     ids=["again", "shape", "constant", "dtype", "rounding"],
 )
-def test_the_key_says_what_a_record_is_for(cache: Path, other: Callable[[], Kernel], same: bool) -> None:  # fmt: skip
+def test_the_key_says_what_a_record_is_for(
+    cache: Path, other: Callable[[], Kernel], same: bool
+) -> None:
     assert (tuning_store.key_of(other()) == tuning_store.key_of(scaled_total())) is same
 
 
-def test_another_number_of_threads_is_another_record(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+def test_another_number_of_threads_is_another_record(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = tuning_store.key_of(scaled_total())
     monkeypatch.setenv("MS_FUSION_THREADS", "1")
     assert tuning_store.key_of(scaled_total()) != before
 
 
 def record(key: str, **changes: Any) -> dict[str, Any]:
-    made = Tuning(schema=1, key=key, name="n", choice=Choice(accumulators=2), default_us=2.0, tuned_us=1.0, ratio=0.5, bound=0.6, steps=9, seconds=1.0)  # fmt: skip
+    made = Tuning(
+        schema=1,
+        key=key,
+        name="n",
+        choice=Choice(accumulators=2),
+        default_us=2.0,
+        tuned_us=1.0,
+        ratio=0.5,
+        bound=0.6,
+        steps=9,
+        seconds=1.0,
+    )
     return {**msgspec.to_builtins(made), **changes}
 
 
@@ -229,24 +249,46 @@ def record(key: str, **changes: Any) -> dict[str, Any]:
         lambda path, text: path.write_bytes(b"\xff\x00" * 50),
         lambda path, text: path.write_text("[" * 60_000),
         lambda path, text: path.write_text(text + " " * 70_000),
-        lambda path, text: path.write_text(text.replace('"accumulators":2', '"accumulators":2000000')),
+        lambda path, text: path.write_text(
+            text.replace('"accumulators":2', '"accumulators":2000000')
+        ),
         lambda path, text: path.write_text(text.replace('"accumulators":2', '"accumulators":"2"')),
-        lambda path, text: path.write_text(text.replace('"accumulators":2', '"march":"x -o /etc/passwd"')),
+        lambda path, text: path.write_text(
+            text.replace('"accumulators":2', '"march":"x -o /etc/passwd"')
+        ),
         lambda path, text: path.write_text(text.replace('"vector_bits":0', '"vector_bits":100')),
         lambda path, text: path.write_text(text.replace('"stream_bytes":', '"stream_bytes":-')),
         lambda path, text: path.write_text(text.replace('"schema":1', '"schema":2')),
         lambda path, text: path.write_text(text.replace(json.loads(text)["key"], "0" * 64)),
         lambda path, text: path.chmod(0o666),
-        lambda path, text: (path.rename(path.with_suffix(".x")), path.symlink_to(path.with_suffix(".x"))),
+        lambda path, text: (
+            path.rename(path.with_suffix(".x")),
+            path.symlink_to(path.with_suffix(".x")),
+        ),
         lambda path, text: (path.unlink(), os.mkfifo(path)),
         lambda path, text: (path.unlink(), path.mkdir()),
         lambda path, text: path.parent.chmod(0o777),
     ],
     ids=[
-        "half", "empty", "garbage", "deep", "large", "range", "type", "unknown", "value", "negative", "schema", "key",
-        "writable", "link", "fifo", "directory", "open place",
+        "half",
+        "empty",
+        "garbage",
+        "deep",
+        "large",
+        "range",
+        "type",
+        "unknown",
+        "value",
+        "negative",
+        "schema",
+        "key",
+        "writable",
+        "link",
+        "fifo",
+        "directory",
+        "open place",
     ],
-)  # fmt: skip
+)
 def test_a_record_that_cannot_be_trusted_is_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, damage: Any
 ) -> None:
@@ -289,7 +331,9 @@ def test_a_place_that_cannot_be_written_is_one_warning(
     assert len(caplog.records) == 1
 
 
-def test_an_operator_is_built_with_what_tuning_found(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+def test_an_operator_is_built_with_what_tuning_found(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pretend(monkeypatch, lambda choice: 0.5 if choice.accumulators == 2 else 1.0)
 
     def total(x: dict[str, Any], y: dict[str, Any], kernel_name: str = "total") -> None:

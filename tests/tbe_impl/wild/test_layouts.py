@@ -57,11 +57,15 @@ def test_sizes_that_come_late(backend: str) -> None:
     np.testing.assert_array_equal(back(in_blocks(x), backend=backend, scalars={"_dst_1": 20}), x)
     with pytest.raises(FusionError, match="the size _dst_1 is not the size of any input"):
         back(in_blocks(x), backend=backend)
-    rows = operator("laid_out_dynamic").build(describe((-1, -1), "float32"), [-1, -1, 16], {0: [1], 1: [0, 2]})  # fmt: skip
+    rows = operator("laid_out_dynamic").build(
+        describe((-1, -1), "float32"), [-1, -1, 16], {0: [1], 1: [0, 2]}
+    )
     x = draw(5, 40)
     padded = np.zeros((16, 48), np.float32)
     padded[:5, :40] = x
-    np.testing.assert_array_equal(rows(x, backend=backend), padded.reshape(16, 3, 16).transpose(1, 0, 2))  # fmt: skip
+    np.testing.assert_array_equal(
+        rows(x, backend=backend), padded.reshape(16, 3, 16).transpose(1, 0, 2)
+    )
 
 
 @cases("axes", [{0: 0, 1: 1, 2: 2}, {0: 0, 1: (1, 2, 3), 2: 4}, [0, 1]])
@@ -103,12 +107,21 @@ def test_divisors(rows: int, dtype: str, backend: str) -> None:
 @cases(
     "name, message",
     [
-        ("with_tvm_of_te", r":10: `te.placeholder` has no .*`tvm.placeholder` after `from te import tvm`"),
-        ("with_reshape", r":17: `te.lang.cce.reshape` has no .*give the placeholder the other shape"),
+        (
+            "with_tvm_of_te",
+            r":10: `te.placeholder` has no .*`tvm.placeholder` after `from te import tvm`",
+        ),
+        (
+            "with_reshape",
+            r":17: `te.lang.cce.reshape` has no .*give the placeholder the other shape",
+        ),
         ("with_tanh", r":23: `te.lang.cce.tanh` has no .*tbe_impl.dsl.ext.tanh"),
-        ("with_other_arguments", r":29: te.lang.cce.vmuls does not take these arguments.*expected.*scalar.*factor"),
+        (
+            "with_other_arguments",
+            r":29: te.lang.cce.vmuls does not take these arguments.*expected.*scalar.*factor",
+        ),
     ],
-)  # fmt: skip
+)
 def test_first_tries_are_told_what_to_write(name: str, message: str) -> None:
     tensor = describe((4, 5), "float32")
     source = TREE / "impl" / "first_tries.py"

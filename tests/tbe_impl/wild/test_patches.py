@@ -17,11 +17,21 @@ from tests.tbe_impl.wild.test_wild import BACKENDS, draw, in_backends, operator
 
 @cases(
     "backend, strides, pads, dilations",
-    in_backends([((1, 1), (1, 1, 0, 1), (1, 1)), ((2, 3), (0, 2, 3, 1), (1, 2)), ((1, 2), (0, 0, 0, 0), (2, 1))], in_c=(1,)),
-)  # fmt: skip
+    in_backends(
+        [
+            ((1, 1), (1, 1, 0, 1), (1, 1)),
+            ((2, 3), (0, 2, 3, 1), (1, 2)),
+            ((1, 2), (0, 0, 0, 0), (2, 1)),
+        ],
+        in_c=(1,),
+    ),
+)
 def test_a_convolution_of_patches(
-    strides: tuple[int, int], pads: tuple[int, int, int, int], dilations: tuple[int, int], backend: str
-) -> None:  # fmt: skip
+    strides: tuple[int, int],
+    pads: tuple[int, int, int, int],
+    dilations: tuple[int, int],
+    backend: str,
+) -> None:
     high, wide = 3, 2
     x = draw(2, 1, 1, 7, 6, 16).astype(np.float16)
     w = draw(1, high * wide, 1, 16, 16, seed=1).astype(np.float16)
@@ -65,7 +75,9 @@ def test_the_chip_of_small_boards() -> None:
     for word, dtype in (("vadd", "float32"), ("vexp", "float32"), ("cast_to", "f322bf16")):
         assert soc.word_supports("Ascend310B1", word, dtype)
     tensor = describe((3, 4, 5), "float32")
-    operator("turned_dynamic").build(tensor, describe((5, 3, 4), "float32"), [2, 0, 1], soc="Ascend310B1")  # fmt: skip
+    operator("turned_dynamic").build(
+        tensor, describe((5, 3, 4), "float32"), [2, 0, 1], soc="Ascend310B1"
+    )
 
 
 def _windows(size: int) -> tuple[int, int, int]:

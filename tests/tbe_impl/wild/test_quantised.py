@@ -88,7 +88,9 @@ def test_what_a_build_of_tvm_says() -> None:
 
 @cases("backend", BACKENDS)
 def test_builders_of_2021(backend: str) -> None:
-    kernel = operator("variants_2021").build(describe((-1, 9), "float32"), describe((-1, 9), "float32"))  # fmt: skip
+    kernel = operator("variants_2021").build(
+        describe((-1, 9), "float32"), describe((-1, 9), "float32")
+    )
     x = draw(6, 9)
     assert_close(kernel(x, backend=backend), np.abs(x) + 1, "float32")
 

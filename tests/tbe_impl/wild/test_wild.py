@@ -81,7 +81,9 @@ def test_names_that_only_old_operators_use(backend: str) -> None:
 @cases(
     "backend, padding, window, stride", in_backends([("SAME", 4, 3), ("VALID", 3, 2)], in_c=(0,))
 )
-def test_windows_counted_by_the_toolkit(padding: str, window: int, stride: int, backend: str) -> None:  # fmt: skip
+def test_windows_counted_by_the_toolkit(
+    padding: str, window: int, stride: int, backend: str
+) -> None:
     tensor = describe((3, 17), "float16")
     x = draw(3, 17).astype(np.float16)
     for scale in (None, 0.5):
@@ -99,10 +101,22 @@ def test_windows_counted_by_the_toolkit(padding: str, window: int, stride: int, 
 def test_an_operator_derived_from_a_class_of_the_toolkit(groups: int) -> None:
     shape, size = (2, 8, 6, 5), (12, 8 // groups, 3, 2)
     x, dy = draw(*shape), draw(2, 12, 3, 6, seed=1)
-    image = {"shape": (2, 1, 6, 5, 16), "dtype": "float32", "format": "NC1HWC0", "ori_shape": shape, "ori_format": "NCHW"}  # fmt: skip
+    image = {
+        "shape": (2, 1, 6, 5, 16),
+        "dtype": "float32",
+        "format": "NC1HWC0",
+        "ori_shape": shape,
+        "ori_format": "NCHW",
+    }
     slope = {**image, "shape": (2, 1, 3, 6, 16), "ori_shape": dy.shape}
     blocks = layouts.fractal_z_shape(size, groups)
-    y = {"shape": blocks, "dtype": "float32", "format": "FRACTAL_Z", "ori_shape": size, "ori_format": "NCHW"}  # fmt: skip
+    y = {
+        "shape": blocks,
+        "dtype": "float32",
+        "format": "FRACTAL_Z",
+        "ori_shape": size,
+        "ori_format": "NCHW",
+    }
     build = operator("filter_slope_static").build
     kernel = build(image, slope, y, list(size), [1, 1, 2, 1], [1, 1, 1, 1], groups)
     found = kernel(layouts.to_blocked_channels(x), layouts.to_blocked_channels(dy))
@@ -138,7 +152,9 @@ def test_kernels_that_are_made_when_ranks_and_axes_are_known(shape: Any, backend
 
 def test_a_refusal_that_sizes_do_not_change_comes_at_once() -> None:
     with pytest.raises(FusionError, match="float16, float32"):
-        operator("centred_dynamic").build(describe((-2,), "int8"), describe((-1,), "int32"), describe((-2,), "int8"))  # fmt: skip
+        operator("centred_dynamic").build(
+            describe((-2,), "int8"), describe((-1,), "int32"), describe((-2,), "int8")
+        )
 
 
 @cases("backend", BACKENDS)
@@ -173,20 +189,28 @@ def test_how_many_are_wanted_stands_in_an_array(shape: Any, backend: str) -> Non
 
 @cases("backend", BACKENDS)
 def test_how_many_segments_there_are_stands_in_an_array(backend: str) -> None:
-    rows, row, one = describe((-1, -1), "float32"), describe((-1,), "int32"), describe((1,), "int32")  # fmt: skip
+    rows, row, one = (
+        describe((-1, -1), "float32"),
+        describe((-1,), "int32"),
+        describe((1,), "int32"),
+    )
     kernel = operator("grouped_dynamic").build(rows, row, one, rows)
     x, ids = draw(6, 16), np.array([0, 1, 1, 3, 0, 3], np.int32)
     for count in (4, 5):
         wanted = np.full((count, 16), -0.5)
         for number in set(ids.tolist()):
             wanted[number] = x[ids == number].max(axis=0) / 2.0
-        assert_close(kernel(x, ids, np.array([count], np.int32), backend=backend), wanted, "float32")  # fmt: skip
+        assert_close(
+            kernel(x, ids, np.array([count], np.int32), backend=backend), wanted, "float32"
+        )
 
 
 def test_frameworks_hide_functions_and_tutorials_build_lists() -> None:
     loaded = tbe_impl.load_operator(TREE / "impl" / "soft_step.py", search_path=[TREE])
     x = draw(4, 9)
-    kernel = loaded.build(describe((4, 9), "float32"), describe((4, 9), "float32"), kernel_name="own")  # fmt: skip
+    kernel = loaded.build(
+        describe((4, 9), "float32"), describe((4, 9), "float32"), kernel_name="own"
+    )
     assert kernel.name == "own"
     assert_close(kernel(x), 1 / (1 + np.exp(-4 * (x.astype(np.float64) - 0.5))), "float32")
 
@@ -215,8 +239,15 @@ def test_classes_that_are_a_whole_operator(kind: str, backend: str) -> None:
     kernel = operator("rows_2020").build(var, describe((3, 2), "int32"), new, var, kind)
     x, updates = draw(*shape), draw(3, 5, seed=1) + 2
     wanted = x.astype(np.float64)
-    change = {"vadd": np.add, "vsub": np.subtract, "vmul": np.multiply, "vdiv": np.divide,
-              "vmax": np.maximum, "vmin": np.minimum, "update": lambda _, b: b}[kind]  # fmt: skip
+    change = {
+        "vadd": np.add,
+        "vsub": np.subtract,
+        "vmul": np.multiply,
+        "vdiv": np.divide,
+        "vmax": np.maximum,
+        "vmin": np.minimum,
+        "update": lambda _, b: b,
+    }[kind]
     for place, update in zip(places, updates, strict=True):
         wanted[tuple(place)] = change(wanted[tuple(place)], update)
     found = kernel(x, places, updates, backend=backend)
@@ -228,8 +259,12 @@ def test_classes_that_are_a_whole_operator(kind: str, backend: str) -> None:
 def test_windows_that_are_classified_with_the_shape(shape: Any, backend: str) -> None:
     image = describe(shape, "float16")
     kernel = operator("peaks_dynamic").build(
-        image, describe((-1,) * 4, "float16"), describe((-1,) * 4, "int32"), [1, 3, 3, 1], [1, 2, 2, 1]
-    )  # fmt: skip
+        image,
+        describe((-1,) * 4, "float16"),
+        describe((-1,) * 4, "int32"),
+        [1, 3, 3, 1],
+        [1, 2, 2, 1],
+    )
     x = draw(2, 3, 6, 7).astype(np.float16)
     values, places = kernel(x, backend=backend)
     padded = np.pad(x, [(0, 0), (0, 0), (1, 1), (1, 1)], constant_values=-9)
@@ -259,7 +294,9 @@ def test_functions_of_the_device(
 ) -> None:
     x, y = abs(draw(3, 20)) * 4 + 0.1, abs(draw(3, 1, seed=1)) + 0.5
     given = (x, y) if two else (x,)
-    kernel = operator("device_2018").build((3, 20), (3, 1) if two else (), "float32", function, numbers)  # fmt: skip
+    kernel = operator("device_2018").build(
+        (3, 20), (3, 1) if two else (), "float32", function, numbers
+    )
     wanted = formula(*(item.astype(np.float64) for item in given))
     assert_close(kernel(*given, backend=backend), wanted, "float32", times=2)
 

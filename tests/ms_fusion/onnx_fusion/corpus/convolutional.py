@@ -47,12 +47,32 @@ class Net(Builder):
             return self.add("Clip", x, self.constant(0.0, "float32"), self.constant(6.0, "float32"))
         return self.add(self.sizes.activation, x)
 
-    def conv(self, x: str, c: int, k: int, span: int = 3, *, stride: int = 1, group: int = 1, act: bool = True) -> str:  # fmt: skip
+    def conv(
+        self,
+        x: str,
+        c: int,
+        k: int,
+        span: int = 3,
+        *,
+        stride: int = 1,
+        group: int = 1,
+        act: bool = True,
+    ) -> str:
         bias = [] if self.sizes.normed else [self.weight(k)]
-        x = self.add("Conv", x, self.weight(k, c // group, span, span), *bias, pads=[span // 2] * 4, strides=[stride] * 2, group=group)  # fmt: skip
+        x = self.add(
+            "Conv",
+            x,
+            self.weight(k, c // group, span, span),
+            *bias,
+            pads=[span // 2] * 4,
+            strides=[stride] * 2,
+            group=group,
+        )
         if self.sizes.normed:
             variance = self.constant(self.random.uniform(0.5, 1.5, k).astype(np.float32))
-            x = self.add("BatchNormalization", x, self.weight(k), self.weight(k), self.weight(k), variance)  # fmt: skip
+            x = self.add(
+                "BatchNormalization", x, self.weight(k), self.weight(k), self.weight(k), variance
+            )
         return self.act(x) if act else x
 
     def head(self, x: str, c: int) -> str:
@@ -67,7 +87,9 @@ def resnet(path: Path, sizes: Sizes) -> Path:
     for stage in range(2):
         for block in range(sizes.blocks):
             before, stride = (c, 2) if stage and not block else (c << stage, 1)
-            y = n.conv(n.conv(x, before, c << stage, stride=stride), c << stage, c << stage, act=False)  # fmt: skip
+            y = n.conv(
+                n.conv(x, before, c << stage, stride=stride), c << stage, c << stage, act=False
+            )
             short = x if stride == 1 else n.conv(x, before, c << stage, 1, stride=2, act=False)
             x = n.act(n.add("Add", y, short))
     return n.save(path, n.head(x, 2 * c))
@@ -79,7 +101,9 @@ def mobilenet(path: Path, sizes: Sizes) -> Path:
     x = n.conv("x", 3, c, stride=2)
     for _ in range(sizes.blocks + 1):
         wide = n.conv(n.conv(x, c, 3 * c, 1), 3 * c, 3 * c, group=3 * c)
-        gate = n.add("Conv", n.add("GlobalAveragePool", wide), n.weight(c, 3 * c, 1, 1), n.weight(c))  # fmt: skip
+        gate = n.add(
+            "Conv", n.add("GlobalAveragePool", wide), n.weight(c, 3 * c, 1, 1), n.weight(c)
+        )
         gate = n.add("Conv", n.add("Relu", gate), n.weight(3 * c, c, 1, 1), n.weight(3 * c))
         wide = n.add("Mul", wide, n.add("HardSigmoid", gate))
         x = n.add("Add", x, n.conv(wide, 3 * c, c, 1, act=False))
@@ -100,10 +124,27 @@ def yolo(path: Path, sizes: Sizes) -> Path:
         pooled.append(n.add("MaxPool", pooled[-1], kernel_shape=[3, 3], pads=[1] * 4))
     small = n.conv(n.add("Concat", *pooled, axis=1), 8 * c, 2 * c, 1)
     scales = n.constant([1.0, 1.0, 2.0, 2.0], "float32")
-    wide = n.add("Resize", small, "", scales, mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor")  # fmt: skip
+    wide = n.add(
+        "Resize",
+        small,
+        "",
+        scales,
+        mode="nearest",
+        coordinate_transformation_mode="asymmetric",
+        nearest_mode="floor",
+    )
     joined = n.conv(n.add("Concat", wide, large, axis=1), 4 * c, c, 1)
-    heads = [n.add("Reshape", n.add("Conv", x, n.weight(6, k, 1, 1), n.weight(6)), n.constant([0, 6, -1], "int64")) for x, k in ((joined, c), (small, 2 * c))]  # fmt: skip
-    boxes, scores = n.add("Split", n.add("Concat", *heads, axis=2), n.constant([4, 2], "int64"), outputs=2, axis=1)  # fmt: skip
+    heads = [
+        n.add(
+            "Reshape",
+            n.add("Conv", x, n.weight(6, k, 1, 1), n.weight(6)),
+            n.constant([0, 6, -1], "int64"),
+        )
+        for x, k in ((joined, c), (small, 2 * c))
+    ]
+    boxes, scores = n.add(
+        "Split", n.add("Concat", *heads, axis=2), n.constant([4, 2], "int64"), outputs=2, axis=1
+    )
     middle, size = n.add("Split", boxes, outputs=2, axis=1, num_outputs=2)
     half = n.add("Mul", n.add("Exp", size), n.constant(0.5, "float32"))
     corners = n.add("Concat", n.add("Sub", middle, half), n.add("Add", middle, half), axis=1)
@@ -121,13 +162,20 @@ def unet(path: Path, sizes: Sizes) -> Path:
     for _ in range(sizes.blocks):
         x = n.conv(x, k, k)
     for level in (1, 0):
-        x = n.add("ConvTranspose", x, n.weight(k, c << level, 2, 2), n.weight(c << level), strides=[2, 2])  # fmt: skip
+        x = n.add(
+            "ConvTranspose", x, n.weight(k, c << level, 2, 2), n.weight(c << level), strides=[2, 2]
+        )
         k = c << level
         x = n.conv(n.add("Concat", x, kept[level], axis=1), 2 * k, k)
     return n.save(path, n.add("Sigmoid", n.add("Conv", x, n.weight(1, k, 1, 1), n.weight(1))))
 
 
-FAMILIES: Mapping[str, Callable[[Path, Sizes], Path]] = {"resnet": resnet, "mobilenet": mobilenet, "yolo": yolo, "unet": unet}  # fmt: skip
+FAMILIES: Mapping[str, Callable[[Path, Sizes], Path]] = {
+    "resnet": resnet,
+    "mobilenet": mobilenet,
+    "yolo": yolo,
+    "unet": unet,
+}
 VARIANTS: Mapping[str, Sizes] = {
     "small": Sizes(),
     "known": Sizes(batch=2),
@@ -139,5 +187,7 @@ VARIANTS: Mapping[str, Sizes] = {
     "biased": Sizes(normed=False),
 }
 MODELS: Mapping[str, Callable[[Path], Path]] = {
-    f"{family}_{name}": functools.partial(write, sizes=sizes) for family, write in FAMILIES.items() for name, sizes in VARIANTS.items()
-}  # fmt: skip
+    f"{family}_{name}": functools.partial(write, sizes=sizes)
+    for family, write in FAMILIES.items()
+    for name, sizes in VARIANTS.items()
+}

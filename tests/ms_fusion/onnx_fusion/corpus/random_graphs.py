@@ -47,9 +47,17 @@ def random_graph(path: Path, seed: int, rows: int | str = ROWS, columns: int = C
             case 3 | 4 | 5:
                 made = b.add(str(random.choice(BINARY)), one(), one())
             case 6:
-                made = b.add("Sub", one(), b.add(str(random.choice(["ReduceMean", "ReduceMax"])), one(), axis))  # fmt: skip
+                made = b.add(
+                    "Sub",
+                    one(),
+                    b.add(str(random.choice(["ReduceMean", "ReduceMax"])), one(), axis),
+                )
             case 7:
-                made = b.add("Softmax", one(), axis=int(random.integers(0, 2)) if isinstance(rows, int) else -1)  # fmt: skip
+                made = b.add(
+                    "Softmax",
+                    one(),
+                    axis=int(random.integers(0, 2)) if isinstance(rows, int) else -1,
+                )
             case 8:
                 made = b.add("MatMul", one(), b.weight(columns, columns))
                 made = b.add("Add", made, b.weight(columns)) if random.integers(0, 2) else made

@@ -15,23 +15,43 @@ def whole(path: Path, op: str, *, features: int, hidden: int, layers: int) -> Pa
     x, gates = "x", 4 if op == "LSTM" else 3
     for layer in range(layers):
         read = features if layer == 0 else hidden
-        y, *_ = b.add(op, x, b.weight(1, gates * hidden, read), b.weight(1, gates * hidden, hidden), b.weight(1, 2 * gates * hidden), outputs=2, hidden_size=hidden)  # fmt: skip
+        y, *_ = b.add(
+            op,
+            x,
+            b.weight(1, gates * hidden, read),
+            b.weight(1, gates * hidden, hidden),
+            b.weight(1, 2 * gates * hidden),
+            outputs=2,
+            hidden_size=hidden,
+        )
         x = b.add("Squeeze", y, b.constant([1], "int64"))
         x = b.add("Tanh", b.add("Mul", x, b.constant(0.5, "float32")))
     last = b.add("Gather", x, b.constant(-1, "int64"), axis=0)
-    return b.save(path, b.add("Softmax", b.add("Gemm", last, b.weight(hidden, 5), b.weight(5)), axis=-1))  # fmt: skip
+    return b.save(
+        path, b.add("Softmax", b.add("Gemm", last, b.weight(hidden, 5), b.weight(5)), axis=-1)
+    )
 
 
 def lstm_steps(path: Path, *, features: int, hidden: int, steps: int) -> Path:
     """Gates from two products, split and put together again."""
     b = Builder({"x": ("n", steps, features), "h": ("n", hidden), "c": ("n", hidden)})
-    weight, recurrent, bias = b.weight(features, 4 * hidden), b.weight(hidden, 4 * hidden), b.weight(4 * hidden)  # fmt: skip
+    weight, recurrent, bias = (
+        b.weight(features, 4 * hidden),
+        b.weight(hidden, 4 * hidden),
+        b.weight(4 * hidden),
+    )
     h, c = "h", "c"
     for step in range(steps):
         x = b.add("Gather", "x", b.constant(step, "int64"), axis=1)
-        gates = b.add("Add", b.add("Add", b.add("MatMul", x, weight), b.add("MatMul", h, recurrent)), bias)  # fmt: skip
+        gates = b.add(
+            "Add", b.add("Add", b.add("MatMul", x, weight), b.add("MatMul", h, recurrent)), bias
+        )
         i, f, g, o = b.add("Split", gates, outputs=4, axis=1, num_outputs=4)
-        c = b.add("Add", b.add("Mul", b.add("Sigmoid", f), c), b.add("Mul", b.add("Sigmoid", i), b.add("Tanh", g)))  # fmt: skip
+        c = b.add(
+            "Add",
+            b.add("Mul", b.add("Sigmoid", f), c),
+            b.add("Mul", b.add("Sigmoid", i), b.add("Tanh", g)),
+        )
         h = b.add("Mul", b.add("Sigmoid", o), b.add("Tanh", c))
     return b.save(path, h, c)
 
@@ -40,18 +60,24 @@ def gru_steps(path: Path, *, features: int, hidden: int, steps: int) -> Path:
     """Update and reset gates, a candidate, a weighted mean."""
     b = Builder({"x": ("n", steps, features), "h": ("n", hidden)})
     one = b.constant(1.0, "float32")
-    weights = [(b.weight(features, hidden), b.weight(hidden, hidden), b.weight(hidden)) for _ in range(3)]  # fmt: skip
+    weights = [
+        (b.weight(features, hidden), b.weight(hidden, hidden), b.weight(hidden)) for _ in range(3)
+    ]
     h = "h"
     for step in range(steps):
         x = b.add("Gather", "x", b.constant(step, "int64"), axis=1)
 
         def gate(number: int, state: str, x: str = x) -> str:
             w, u, bias = weights[number]
-            return b.add("Add", b.add("Add", b.add("MatMul", x, w), b.add("MatMul", state, u)), bias)  # fmt: skip
+            return b.add(
+                "Add", b.add("Add", b.add("MatMul", x, w), b.add("MatMul", state, u)), bias
+            )
 
         update, reset = b.add("Sigmoid", gate(0, h)), b.add("Sigmoid", gate(1, h))
         candidate = b.add("Tanh", gate(2, b.add("Mul", reset, h)))
-        h = b.add("Add", b.add("Mul", b.add("Sub", one, update), candidate), b.add("Mul", update, h))  # fmt: skip
+        h = b.add(
+            "Add", b.add("Mul", b.add("Sub", one, update), candidate), b.add("Mul", update, h)
+        )
     return b.save(path, h)
 
 

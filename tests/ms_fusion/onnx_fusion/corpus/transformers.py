@@ -75,7 +75,9 @@ class Net(Builder):
             inner = self.add("Mul", self.number(0.7978845608), self.add("Add", x, cubic))
             gate = self.add("Add", self.number(1.0), self.add("Tanh", inner))
             return self.add("Mul", self.add("Mul", self.number(0.5), x), gate)
-        gate = self.add("Add", self.add("Erf", self.add("Div", x, self.number(2**0.5))), self.number(1.0))  # fmt: skip
+        gate = self.add(
+            "Add", self.add("Erf", self.add("Div", x, self.number(2**0.5))), self.number(1.0)
+        )
         return self.add("Mul", self.add("Mul", x, gate), self.number(0.5))
 
     def silu(self, x: str) -> str:
@@ -83,7 +85,9 @@ class Net(Builder):
 
     def heads_of(self, x: str, perm: list[int]) -> str:
         d, heads = self.sizes.d, self.sizes.heads
-        return self.add("Transpose", self.add("Reshape", x, self.whole(0, 0, heads, d // heads)), perm=perm)  # fmt: skip
+        return self.add(
+            "Transpose", self.add("Reshape", x, self.whole(0, 0, heads, d // heads)), perm=perm
+        )
 
     def rotary(self, x: str, cos: str, sin: str) -> str:
         half = self.sizes.d // self.sizes.heads // 2
@@ -92,7 +96,15 @@ class Net(Builder):
         turned = self.add("Concat", self.add("Neg", second), first, axis=-1)
         return self.add("Add", self.add("Mul", x, cos), self.add("Mul", turned, sin))
 
-    def attention(self, x: str, *, bias: bool = True, mask: str = "", turned: tuple[str, str] | None = None, scaled: bool = True) -> str:  # fmt: skip
+    def attention(
+        self,
+        x: str,
+        *,
+        bias: bool = True,
+        mask: str = "",
+        turned: tuple[str, str] | None = None,
+        scaled: bool = True,
+    ) -> str:
         d, heads = self.sizes.d, self.sizes.heads
         q, k, v = (self.linear(x, d, d, bias=bias) for _ in range(3))
         q, v = self.heads_of(q, [0, 2, 1, 3]), self.heads_of(v, [0, 2, 1, 3])
@@ -105,26 +117,35 @@ class Net(Builder):
         scores = self.add("Mul", scores, self.number((d // heads) ** -0.5)) if scaled else scores
         scores = self.add("Add", scores, mask) if mask else scores
         mixed = self.add("MatMul", self.add("Softmax", scores, axis=-1), v)
-        mixed = self.add("Reshape", self.add("Transpose", mixed, perm=[0, 2, 1, 3]), self.whole(0, 0, d))  # fmt: skip
+        mixed = self.add(
+            "Reshape", self.add("Transpose", mixed, perm=[0, 2, 1, 3]), self.whole(0, 0, d)
+        )
         return self.linear(mixed, d, d, bias=bias)
 
 
 def bert(path: Path, sizes: Sizes) -> Path:
     """Norms behind the sums, GELU by erf, a mask from an input."""
-    n = Net(sizes, {"x": (sizes.batch, sizes.tokens, sizes.d), "mask": (sizes.batch, 1, 1, sizes.tokens)})  # fmt: skip
+    n = Net(
+        sizes,
+        {"x": (sizes.batch, sizes.tokens, sizes.d), "mask": (sizes.batch, 1, 1, sizes.tokens)},
+    )
     x, mask = "x", n.add("Mul", n.add("Sub", n.number(1.0), "mask"), n.number(-100.0))
     for _ in range(sizes.layers):
         x = n.layer_norm(n.add("Add", x, n.attention(x, mask=mask)))
         inner = n.linear(n.gelu(n.linear(x, sizes.d, 4 * sizes.d)), 4 * sizes.d, sizes.d)
         x = n.layer_norm(n.add("Add", inner, x))
-    pooled = n.add("Tanh", n.linear(n.add("ReduceMean", x, n.whole(1), keepdims=0), sizes.d, sizes.d))  # fmt: skip
+    pooled = n.add(
+        "Tanh", n.linear(n.add("ReduceMean", x, n.whole(1), keepdims=0), sizes.d, sizes.d)
+    )
     return n.save(path, x, pooled)
 
 
 def gpt(path: Path, sizes: Sizes) -> Path:
     """Norms before, GELU by tanh, a causal mask that is a weight, a head."""
     tokens = sizes.tokens if isinstance(sizes.tokens, int) else 8
-    fixed = Sizes(sizes.d, sizes.heads, sizes.layers, sizes.batch, tokens, sizes.spelled, sizes.half)  # fmt: skip
+    fixed = Sizes(
+        sizes.d, sizes.heads, sizes.layers, sizes.batch, tokens, sizes.spelled, sizes.half
+    )
     n = Net(fixed)
     mask = n.constant(np.triu(np.full((tokens, tokens), -100.0), 1).astype(n.numpy_type))
     x = "x"
@@ -138,19 +159,34 @@ def gpt(path: Path, sizes: Sizes) -> Path:
 def llama(path: Path, sizes: Sizes) -> Path:
     """RMS norms, rotary embedding from inputs, SwiGLU, no biases."""
     each = sizes.d // sizes.heads
-    n = Net(sizes, {"x": (sizes.batch, sizes.tokens, sizes.d), "cos": (sizes.tokens, each), "sin": (sizes.tokens, each)})  # fmt: skip
+    n = Net(
+        sizes,
+        {
+            "x": (sizes.batch, sizes.tokens, sizes.d),
+            "cos": (sizes.tokens, each),
+            "sin": (sizes.tokens, each),
+        },
+    )
     x = "x"
     for _ in range(sizes.layers):
         x = n.add("Add", x, n.attention(n.rms_norm(x), bias=False, turned=("cos", "sin")))
         normed = n.rms_norm(x)
         gate, up = (n.linear(normed, sizes.d, 2 * sizes.d, bias=False) for _ in range(2))
-        x = n.add("Add", x, n.linear(n.add("Mul", n.silu(gate), up), 2 * sizes.d, sizes.d, bias=False))  # fmt: skip
+        x = n.add(
+            "Add", x, n.linear(n.add("Mul", n.silu(gate), up), 2 * sizes.d, sizes.d, bias=False)
+        )
     return n.save(path, n.rms_norm(x))
 
 
 def t5(path: Path, sizes: Sizes) -> Path:
     """RMS norms, scores without a scale but with a bias of places, gated GELU."""
-    n = Net(sizes, {"x": (sizes.batch, sizes.tokens, sizes.d), "places": (1, sizes.heads, sizes.tokens, sizes.tokens)})  # fmt: skip
+    n = Net(
+        sizes,
+        {
+            "x": (sizes.batch, sizes.tokens, sizes.d),
+            "places": (1, sizes.heads, sizes.tokens, sizes.tokens),
+        },
+    )
     x = "x"
     for _ in range(sizes.layers):
         x = n.add("Add", x, n.attention(n.rms_norm(x), bias=False, mask="places", scaled=False))
@@ -169,13 +205,21 @@ def vit(path: Path, sizes: Sizes) -> Path:
     x = n.add("Add", x, n.weight(1, 16, sizes.d))
     for _ in range(sizes.layers):
         x = n.add("Add", x, n.attention(n.layer_norm(x)))
-        inner = n.linear(n.gelu(n.linear(n.layer_norm(x), sizes.d, 2 * sizes.d)), 2 * sizes.d, sizes.d)  # fmt: skip
+        inner = n.linear(
+            n.gelu(n.linear(n.layer_norm(x), sizes.d, 2 * sizes.d)), 2 * sizes.d, sizes.d
+        )
         x = n.add("Add", x, inner)
     mean = n.add("ReduceMean", n.layer_norm(x), n.whole(1), keepdims=0)
     return n.save(path, n.add("Softmax", n.linear(mean, sizes.d, 10), axis=-1))
 
 
-FAMILIES: Mapping[str, Callable[[Path, Sizes], Path]] = {"bert": bert, "gpt": gpt, "llama": llama, "t5": t5, "vit": vit}  # fmt: skip
+FAMILIES: Mapping[str, Callable[[Path, Sizes], Path]] = {
+    "bert": bert,
+    "gpt": gpt,
+    "llama": llama,
+    "t5": t5,
+    "vit": vit,
+}
 VARIANTS: Mapping[str, Sizes] = {
     "small": Sizes(),
     "known": Sizes(batch=2, tokens=8),
@@ -188,5 +232,7 @@ VARIANTS: Mapping[str, Sizes] = {
     "wide": Sizes(d=96, heads=6, batch=1, tokens=12),
 }
 MODELS: Mapping[str, Callable[[Path], Path]] = {
-    f"{family}_{name}": functools.partial(write, sizes=sizes) for family, write in FAMILIES.items() for name, sizes in VARIANTS.items()
-}  # fmt: skip
+    f"{family}_{name}": functools.partial(write, sizes=sizes)
+    for family, write in FAMILIES.items()
+    for name, sizes in VARIANTS.items()
+}

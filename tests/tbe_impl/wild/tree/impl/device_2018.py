@@ -26,9 +26,17 @@ def device_2018(
     def call(ins, outs):
         pointers = [item.access_ptr("r") for item in ins]
         return tvm.call_extern(
-            "int32_t", function, "block_num", "block_idx", kind, *pointers[len(data) :], rank, padding,
-            *pointers[: len(data)], outs[0].access_ptr("w"),
-        )  # fmt: skip
+            "int32_t",
+            function,
+            "block_num",
+            "block_idx",
+            kind,
+            *pointers[len(data) :],
+            rank,
+            padding,
+            *pointers[: len(data)],
+            outs[0].access_ptr("w"),
+        )
 
     output = tvm.extern(shape_x, [*data, *given, sizes], call, name="output", dtype=dtype)
     schedule = tvm.create_schedule(output.op)

@@ -30,9 +30,12 @@ class FilterSlope(ConvBpFilterBase):
         x = tvm.placeholder(self.fm.shape, name="x", dtype=self.fm.dtype)
         dy = tvm.placeholder(self.grads.shape, name="dy", dtype=self.grads.dtype)
         options = {
-            "strides": self.strides.strides, "padding": self.pads.pads, "dilations": self.dilations.get_nchw_shape(),
-            "groups": self.groups, "res_dtype": self.kernel.dtype,
-        }  # fmt: skip
+            "strides": self.strides.strides,
+            "padding": self.pads.pads,
+            "dilations": self.dilations.get_nchw_shape(),
+            "groups": self.groups,
+            "res_dtype": self.kernel.dtype,
+        }
         slope = dsl.conv2d_backprop_filter(
             input_x=x, out_backprop=dy, filter_sizes=self.kernel.get_nchw_shape(), para_dict=options
         )
@@ -40,9 +43,15 @@ class FilterSlope(ConvBpFilterBase):
 
 
 @para_check.check_op_params(
-    para_check.REQUIRED_INPUT, para_check.REQUIRED_INPUT, para_check.REQUIRED_OUTPUT, para_check.REQUIRED_ATTR_LIST_INT,
-    para_check.REQUIRED_ATTR_LIST_INT, para_check.REQUIRED_ATTR_LIST_INT, para_check.REQUIRED_ATTR_INT, para_check.KERNEL_NAME,
-)  # fmt: skip
+    para_check.REQUIRED_INPUT,
+    para_check.REQUIRED_INPUT,
+    para_check.REQUIRED_OUTPUT,
+    para_check.REQUIRED_ATTR_LIST_INT,
+    para_check.REQUIRED_ATTR_LIST_INT,
+    para_check.REQUIRED_ATTR_LIST_INT,
+    para_check.REQUIRED_ATTR_INT,
+    para_check.KERNEL_NAME,
+)
 def filter_slope_static(
     x, dy, y, filter_size, strides, pads, groups, kernel_name="filter_slope_static"
 ):

@@ -9,9 +9,14 @@ from tbe.common.utils import shape_util
 def peaks_dynamic(x, y, places, sizes, strides, kernel_name="peaks_dynamic"):
     """Peaks of an image in NCHW, one row and column of padding around it."""
     known = {
-        "WINDOW_AXES": [2, 3], "ATTR_AXES": [1, 2], "WINDOW_DIMENSIONS": sizes, "WINDOW_STRIDES": strides,
-        "WINDOW_PADDINGS": [[1, 1]] * 4, "WINDOW_DILATIONS": [1] * 4, "CEIL_MODE": False,
-    }  # fmt: skip
+        "WINDOW_AXES": [2, 3],
+        "ATTR_AXES": [1, 2],
+        "WINDOW_DIMENSIONS": sizes,
+        "WINDOW_STRIDES": strides,
+        "WINDOW_PADDINGS": [[1, 1]] * 4,
+        "WINDOW_DILATIONS": [1] * 4,
+        "CEIL_MODE": False,
+    }
     schedules, tensors = [], []
     for variant in dsl.classify([x], "pooling_with_arg", known):
         with dsl.compute():

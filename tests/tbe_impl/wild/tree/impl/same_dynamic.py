@@ -21,16 +21,27 @@ def same_dynamic(x, w, y, backwards=False, kernel_name="same_dynamic"):
         data = tvm.placeholder(sizes, x["dtype"], "data")
         pads = [*padding(high, 2), *padding(wide, 2)]
         res = tbe.conv2d_backprop_input(
-            weights, data, [16, 16, 3, 3], [x["shape"][0], 16, high, wide],
+            weights,
+            data,
+            [16, 16, 3, 3],
+            [x["shape"][0], 16, high, wide],
             {"strides": [2, 2], "padding": pads, "dilations": [1, 1, 1, 1], "res_dtype": "float16"},
-        )  # fmt: skip
+        )
     else:
         data = tvm.placeholder([x["shape"][0], 1, high, wide, 16], x["dtype"], "data")
         res = tbe.conv(
-            data, weights,
-            {"stride_h": 2, "stride_w": 2, "pad_h": padding(high, 2), "pad_w": padding(wide, 2), "filter_h": 3, "filter_w": 3,
-             "weight_ori_shape_nchw": (16, 16, 3, 3)},
-        )  # fmt: skip
+            data,
+            weights,
+            {
+                "stride_h": 2,
+                "stride_w": 2,
+                "pad_h": padding(high, 2),
+                "pad_w": padding(wide, 2),
+                "filter_h": 3,
+                "filter_w": 3,
+                "weight_ori_shape_nchw": (16, 16, 3, 3),
+            },
+        )
     with tvm.target.cce():
         sch = tbe.auto_schedule(res)
     tbe.build(sch, {"name": kernel_name, "tensor_list": [data, weights, res]})
