@@ -24,8 +24,8 @@ Places = tuple[int, ...]
 
 HERE = Path(__file__).resolve().parent
 DECIDING = (
-    HERE / "plan.py",
-    HERE / "choose.py",
+    HERE / "nest_partition.py",
+    HERE / "plan_choice.py",
     HERE.parent / "devices.py",
     *sorted((HERE.parent / "cost").glob("*.py")),
 )

@@ -29,7 +29,12 @@ TIME_LIMIT_S = 180.0
 TELLING = "ms_fusion: trying our kernel generator with this MindSpore, once on this machine (some seconds) …"
 LOCK = "proof.lock"
 log = logging.getLogger("ms_fusion")
-_SOURCES = ("kernel_server", "presets/compile_server", "presets/served.py", "presets/proof.py")
+_SOURCES = (
+    "kernel_server",
+    "presets/compile_server",
+    "presets/own_generator_flags.py",
+    "presets/generator_proof_child.py",
+)
 
 
 class Proof(msgspec.Struct, frozen=True):
