@@ -18,18 +18,18 @@ from custom_ops.operators.layer_norm import LAYER_NORM
 from custom_ops.operators.rms_norm import RMS_NORM
 from ms_fusion.onnx_cell import (
     attention,
-    bit_casts,
-    box_selection,
+    bits,
+    boxes,
+    distinct,
     einsum,
-    fourier,
-    grid_sampling,
-    image_operators,
-    indexed_elements,
+    images,
+    places,
     quantized,
     recurrent,
-    region_sampling,
+    regions,
+    sampling,
     sequences,
-    unique,
+    spectra,
 )
 from ms_fusion.onnx_cell.operator_use import Use, number
 
@@ -453,11 +453,11 @@ def _tiled(use: Use) -> str:
 
 def _padded(use: Use) -> str:
     if use.has(1) and use.node.inputs[1] in use.sizes:
-        return indexed_elements.padded(use)
+        return places.padded(use)
     pads, axes = use.whole("pads", 1) or (), use.whole("axes", 3)
     value = use.numbers("value", 2) or (0.0,)
     if use.attr("mode", "constant") != "constant" or min(pads, default=0) < 0 or axes:
-        return indexed_elements.padded(use)
+        return places.padded(use)
     half = len(pads) // 2
     told = tuple(one for pair in zip(pads[:half], pads[half:], strict=True) for one in pair)
     return f"functions.padded({use.text()}, {told}, {number(value[0])})"
@@ -611,38 +611,38 @@ OPERATORS: Mapping[str, Said] = MappingProxyType(
         "OneHot": _one_hot,
         "DepthToSpace": _blocks,
         "SpaceToDepth": _blocks,
-        "GatherElements": indexed_elements.gather_elements,
-        "GatherND": indexed_elements.gather_nd,
-        "ScatterElements": indexed_elements.scatter_elements,
-        "Scatter": indexed_elements.scatter_elements,
-        "ScatterND": indexed_elements.scatter_nd,
-        "TopK": indexed_elements.top,
-        "Compress": indexed_elements.compress,
-        "ReverseSequence": indexed_elements.reverse_sequence,
-        "EyeLike": indexed_elements.diagonal,
+        "GatherElements": places.gather_elements,
+        "GatherND": places.gather_nd,
+        "ScatterElements": places.scatter_elements,
+        "Scatter": places.scatter_elements,
+        "ScatterND": places.scatter_nd,
+        "TopK": places.top,
+        "Compress": places.compress,
+        "ReverseSequence": places.reverse_sequence,
+        "EyeLike": places.diagonal,
         "NonZero": lambda use: f"places.not_zero({use.text()})",
-        "Unique": unique.unique,
-        "TensorScatter": indexed_elements.write,
-        "BitCast": bit_casts.bit_cast,
+        "Unique": distinct.unique,
+        "TensorScatter": places.write,
+        "BitCast": bits.bit_cast,
         # products, images, sequences
         "MatMul": _own("matmul"),
         "Gemm": _gemm,
         "Einsum": einsum.einsum,
         "Attention": attention.attention,
-        "Conv": image_operators.convolution,
-        "ConvTranspose": image_operators.transposed_convolution,
-        "MaxPool": image_operators.max_pool,
-        "AveragePool": image_operators.average_pool,
-        "Resize": image_operators.resized,
-        "LpPool": image_operators.power_pool,
-        "Upsample": image_operators.resized,
-        "GridSample": grid_sampling.grid_sample,
-        "RoiAlign": region_sampling.align,
-        "DeformConv": region_sampling.bent_convolution,
-        "Col2Im": image_operators.put_together,
-        "MaxUnpool": image_operators.unpooled,
-        "DFT": fourier.transform,
-        "STFT": fourier.windowed_transform,
+        "Conv": images.convolution,
+        "ConvTranspose": images.transposed_convolution,
+        "MaxPool": images.max_pool,
+        "AveragePool": images.average_pool,
+        "Resize": images.resized,
+        "LpPool": images.power_pool,
+        "Upsample": images.resized,
+        "GridSample": sampling.grid_sample,
+        "RoiAlign": regions.align,
+        "DeformConv": regions.bent_convolution,
+        "Col2Im": images.put_together,
+        "MaxUnpool": images.unpooled,
+        "DFT": spectra.transform,
+        "STFT": spectra.windowed_transform,
         "LSTM": recurrent.lstm,
         "GRU": recurrent.gru,
         "RNN": recurrent.rnn,
@@ -658,7 +658,7 @@ OPERATORS: Mapping[str, Said] = MappingProxyType(
         # numbers on a grid, boxes
         "QuantizeLinear": quantized.to_grid,
         "DequantizeLinear": quantized.from_grid,
-        "NonMaxSuppression": box_selection.suppression,
+        "NonMaxSuppression": boxes.suppression,
         "MatMulInteger": quantized.product,
         "QLinearMatMul": quantized.product_on_grid,
     }

@@ -8,7 +8,7 @@ from typing import Any
 import mindspore
 from mindspore import ops
 
-from ms_fusion.onnx_cell import grid_sampling, image_operators
+from ms_fusion.onnx_cell import images, sampling
 from ms_fusion.onnx_cell.operator_use import Use, number
 
 HALF_PIXEL = 16
@@ -149,7 +149,7 @@ def along(start: Any, reach: Any, count: int, size: int) -> list[tuple[Any, Any]
 def bent_convolution(use: Use) -> str:
     """``DeformConv``."""
     _, _, *spans = use.known_shape(1)
-    strides, dilations, pads = image_operators.windows_of(use, spans)
+    strides, dilations, pads = images.windows_of(use, spans)
     groups = int(use.attr("group", 1)), int(use.attr("offset_group", 1))
     given = ", ".join(use.text(place) or "None" for place in range(5))
     return f"regions.bent({given}, {strides}, {pads[::2]}, {dilations}, {groups})"
@@ -197,7 +197,7 @@ def bent(
         inner = ops.reshape(ops.broadcast_to(inner, spans), (span, 1))
         place = ops.cast(steps + inner - before[axis], x.dtype)
         at.append(ops.reshape(moved[:, :, axis] + place, (images_count * own, -1)))
-    found = grid_sampling.read(
+    found = sampling.read(
         ops.reshape(x, (images_count * own, channels // own, *sides)), at, "linear", "zeros", True
     )
     if mask is not None:
