@@ -149,7 +149,7 @@ def tuning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str
     if not shutil.which("cc"):
         pytest.skip("there is no C compiler")
     asked: dict[str, Any] = {"bars": []}
-    generator, bar = random.Random(7), tbe_impl.tuning.progress_bar
+    generator, bar = random.Random(7), tbe_impl.tuning.bar
 
     def timed(bench: Any, item: measurement.Candidate) -> float:
         bench.taken += 1
