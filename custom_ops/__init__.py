@@ -7,7 +7,7 @@ In: tensors or NumPy arrays. Out: results, and gradients where they are asked fo
 
 from __future__ import annotations
 
-from custom_ops.tbe import import_hook
+from custom_ops.tbe_bridge import import_hook
 from tbe_impl.lazy_names import late_names
 
 _HOMES = {

@@ -18,8 +18,8 @@ from custom_ops.core.gradient import gradient_of, wiring
 from custom_ops.core.kernel_interface import Described
 from custom_ops.core.operator_spec import OpSpec
 from custom_ops.core.primitive import inferred
-from custom_ops.tbe.sequence_cell import InARow, with_gradient
-from custom_ops.tbe.steps import TbeSteps
+from custom_ops.tbe_bridge.sequence_cell import InARow, with_gradient
+from custom_ops.tbe_bridge.steps import TbeSteps
 from tbe_impl.errors import MissingError
 from tbe_impl.loading.operator import load_operator
 

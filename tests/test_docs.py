@@ -206,8 +206,8 @@ def printed_by(name: str, program: str, place: Path) -> str:
 
 QUICKLY = """
 import functools
-from ms_fusion.capture import front
-front.explain = functools.partial(front.explain, isolate=False, measure=False, accuracy=False)
+from ms_fusion.capture import explain_net
+explain_net.explain = functools.partial(explain_net.explain, isolate=False, measure=False, accuracy=False)
 """
 """Before a program: its ledger is made in its own process, and nothing is measured."""
 
@@ -238,7 +238,7 @@ def native_once() -> Iterator[native.Native]:
 @pytest.fixture
 def shared_native(native_once: native.Native, monkeypatch: pytest.MonkeyPatch) -> None:
     """`auto_fuse` and `from_onnx` use it instead of a pair of their own."""
-    for room in ("onnx_fusion.auto_fuse", "onnx_cell.reading"):
+    for room in ("onnx_fusion.auto_fuse", "onnx_cell.model_graph"):
         module = importlib.import_module(f"ms_fusion.{room}")
         monkeypatch.setattr(module, "Native", lambda: contextlib.nullcontext(native_once))
 

@@ -38,7 +38,7 @@ ORDER = {
     ),
     "custom_ops": (
         ("onednn",),
-        ("core", "tbe", "ascend"),
+        ("core", "tbe_bridge", "ascend"),
         ("operators",),
         ("aliases", "optimizer_functions"),
         ("functional", "optimizers"),
@@ -123,7 +123,7 @@ MAY_LOAD_A_FRAMEWORK = {
     "custom_ops/core/pynative_fast_path.py",
     "custom_ops/core/primitive.py",
     "custom_ops/core/optimizer_step_call.py",
-    "custom_ops/tbe/primitive.py",
+    "custom_ops/tbe_bridge/primitive.py",
 }
 LONG_FILE_LINES = 500
 

@@ -67,7 +67,7 @@ class OpSpec:
         tbe: the operator that CANN builds: name of one of `tbe_impl.ops`, or a file (``….py``) whose function has its name;
             its arguments are the inputs, the outputs and the attributes. Empty where there are several in a row, or none.
         tbe_gradient: likewise that of the gradient.
-        tbe_steps: where CANN builds several operators in a row instead: the attributes by keyword → `custom_ops.tbe.steps.TbeSteps`
+        tbe_steps: where CANN builds several operators in a row instead: the attributes by keyword → `custom_ops.tbe_bridge.steps.TbeSteps`
             that make the outputs from the inputs.
         tbe_gradient_steps: likewise the gradients, from what the operator of the gradient reads.
         place: where it was written, for messages.

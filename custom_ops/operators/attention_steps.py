@@ -14,7 +14,7 @@ from custom_ops.operators.products import (
     ROUNDED,
     ZEROS,
 )
-from custom_ops.tbe.steps import AnyStep, TbeBlocks, TbeStep, TbeSteps, step_operator
+from custom_ops.tbe_bridge.steps import AnyStep, TbeBlocks, TbeStep, TbeSteps, step_operator
 
 KEYS = 256
 """Of a block: what is held of weights is so much for each query."""

@@ -12,7 +12,7 @@ from custom_ops.core.counter_random import NEXT_KEY, bits, bits_in_numpy, bits_o
 from custom_ops.core.framework import HAS_MINDSPORE, ms, ops
 from custom_ops.core.operator_spec import OpSpec
 from custom_ops.core.pointwise import common_shape, like, promoted, wide
-from custom_ops.tbe.steps import TbeStep, TbeSteps, step_operator
+from custom_ops.tbe_bridge.steps import TbeStep, TbeSteps, step_operator
 from tbe_impl import dsl
 from tbe_impl.dsl.expr import const, select
 from tbe_impl.dsl.sizes import is_one

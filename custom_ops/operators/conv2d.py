@@ -24,7 +24,7 @@ from custom_ops.operators.epilogues import (
     activation_steps,
 )
 from custom_ops.operators.linear import own_kernel, threads
-from custom_ops.tbe.steps import TbeStep, TbeSteps
+from custom_ops.tbe_bridge.steps import TbeStep, TbeSteps
 from tbe_impl.errors import InputError
 
 LOWERINGS = ("auto", "onednn", "im2col")

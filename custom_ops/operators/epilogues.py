@@ -14,7 +14,7 @@ from custom_ops.core.row_helpers import total
 from custom_ops.operators.gelu import formula as gelu_formula
 from custom_ops.operators.gelu import gelu_slope
 from custom_ops.operators.swish import swish_slope
-from custom_ops.tbe.steps import TbeStep
+from custom_ops.tbe_bridge.steps import TbeStep
 from tbe_impl import dsl
 from tbe_impl.dsl.functions import FUNCTIONS
 

@@ -24,7 +24,7 @@ from custom_ops.operators.linear import (
     threads,
 )
 from custom_ops.operators.matmul_bias import MATMUL, MATMUL_BIAS, dense_weights
-from custom_ops.tbe.steps import TbeStep, TbeSteps
+from custom_ops.tbe_bridge.steps import TbeStep, TbeSteps
 from tbe_impl.errors import InputError
 
 NAME = "LayerNormLinear"

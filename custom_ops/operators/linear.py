@@ -23,7 +23,7 @@ from custom_ops.operators.epilogues import (
 )
 from custom_ops.operators.gelu import GELU_SPEC
 from custom_ops.operators.products import PRODUCT, PRODUCT_OF_ROWS
-from custom_ops.tbe.steps import TbeStep, TbeSteps
+from custom_ops.tbe_bridge.steps import TbeStep, TbeSteps
 from tbe_impl import dsl, environment
 from tbe_impl.errors import InputError
 from tbe_impl.runtime.buffers import usable_threads

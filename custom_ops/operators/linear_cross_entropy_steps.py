@@ -13,7 +13,14 @@ from custom_ops.operators.products import (
     ZEROS,
 )
 from custom_ops.operators.softmax_cross_entropy import SOFTMAX_CROSS_ENTROPY
-from custom_ops.tbe.steps import AnyStep, TbeBlocks, TbeStep, TbeSteps, TbeView, step_operator
+from custom_ops.tbe_bridge.steps import (
+    AnyStep,
+    TbeBlocks,
+    TbeStep,
+    TbeSteps,
+    TbeView,
+    step_operator,
+)
 
 ROWS = 256
 """Of a chunk: so many rows of logits are held."""

@@ -15,7 +15,7 @@ from custom_ops.core.kernel_interface import Described
 from custom_ops.core.operator_spec import OpSpec
 from custom_ops.operators.iou import formula as iou
 from custom_ops.operators.products import PLACES
-from custom_ops.tbe.steps import TbeBlocks, TbeStep, TbeSteps, step_operator
+from custom_ops.tbe_bridge.steps import TbeBlocks, TbeStep, TbeSteps, step_operator
 from tbe_impl.errors import InputError
 
 _ELEMENTS = {"float16": 0, "bfloat16": 1, "float32": 2, "float64": 3}

@@ -8,7 +8,7 @@ from typing import Any
 
 from custom_ops.core.operator_spec import OpSpec
 from custom_ops.core.row_helpers import sizes
-from custom_ops.tbe.steps import step_operator
+from custom_ops.tbe_bridge.steps import step_operator
 from tbe_impl import dsl
 
 

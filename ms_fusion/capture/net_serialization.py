@@ -21,9 +21,9 @@ from typing import Any
 
 import cloudpickle
 
-from custom_ops.tbe import mindspore_hook
-from custom_ops.tbe.kernels import with_parameters
-from custom_ops.tbe.registrations import Registration, registrations
+from custom_ops.tbe_bridge import mindspore_hook
+from custom_ops.tbe_bridge.kernels import with_parameters
+from custom_ops.tbe_bridge.registrations import Registration, registrations
 from ms_fusion.capture.net_copy import plain_function, reachable
 from tbe_impl.compat.placeholders import CompatModule
 

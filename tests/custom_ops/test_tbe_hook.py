@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from custom_ops.tbe import mindspore_hook
+from custom_ops.tbe_bridge import mindspore_hook
 from tests.cases import cases
 
 

@@ -37,7 +37,7 @@ from custom_ops import ascend  # noqa: E402
 from custom_ops.ascend import AscendPrimitive, as_told, registered_name  # noqa: E402
 from custom_ops.core.cell import Visible  # noqa: E402
 from custom_ops.operators.conv2d import CONV2D_GRAD_WEIGHT, CONV2D_GRAD_X  # noqa: E402
-from custom_ops.tbe.sequence_cell import InARow  # noqa: E402
+from custom_ops.tbe_bridge.sequence_cell import InARow  # noqa: E402
 from tests.custom_ops.test_ascend import Called, Sloped, operator  # noqa: E402
 
 FORWARD = [pytest.param(spec, id=name) for name, spec in SPECS.items() if spec.tbe_steps]

@@ -1,7 +1,7 @@
 """What is replaced in MindSpore so that primitives with a TBE function run on CPU.
 
 MindSpore's parser calls ``_clone`` of a primitive that has ``__setattr_flag__`` and takes what that gives; in PyNative a
-primitive calls its ``check_elim`` first and takes its result. Both give the primitive of `custom_ops.tbe.primitive` where
+primitive calls its ``check_elim`` first and takes its result. Both give the primitive of `custom_ops.tbe_bridge.primitive` where
 there is one. A registration (``op_info_register``) is noted as it goes to MindSpore's library of operators.
 """
 
@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from custom_ops.tbe.registrations import Registration, registrations
+from custom_ops.tbe_bridge.registrations import Registration, registrations
 from tbe_impl import environment
 from tbe_impl.errors import InputError
 
@@ -63,7 +63,7 @@ def registration_of(primitive: Any) -> Registration | None:
     if found is None:
         return None
     if found.function is None:
-        from custom_ops.tbe.kernels import registered_function
+        from custom_ops.tbe_bridge.kernels import registered_function
 
         name = str(found.info["op_name"])
         found = registrations[name] = replace(found, function=registered_function(found))
@@ -87,7 +87,7 @@ def _replacement(primitive: Any) -> Any:
     """
     if not _has_function(primitive):
         return None
-    from custom_ops.tbe.primitive import tbe_primitive
+    from custom_ops.tbe_bridge.primitive import tbe_primitive
 
     return tbe_primitive(primitive, registration_of(primitive))
 

@@ -1,4 +1,4 @@
-"""TBE operators in a row as a Cell that MindSpore builds a graph of (`custom_ops.tbe.steps`)."""
+"""TBE operators in a row as a Cell that MindSpore builds a graph of (`custom_ops.tbe_bridge.steps`)."""
 # ruff: noqa: RUF005
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from custom_ops.core.framework import Cell, ops
-from custom_ops.tbe.steps import AnyStep, TbeBlocks, TbeSteps, TbeView
+from custom_ops.tbe_bridge.steps import AnyStep, TbeBlocks, TbeSteps, TbeView
 
 Primitive = Callable[..., Any]
 """Makes the primitive of an operator and its attributes, as `custom_ops.ascend.AscendPrimitive`."""

@@ -14,8 +14,14 @@ from custom_ops.core.kernel_interface import Described
 from custom_ops.core.operator_spec import OpSpec
 from custom_ops.core.primitive import FusedPrimitive, mindspore_dtype
 from custom_ops.core.recent import Recent
-from custom_ops.tbe.kernels import GRADIENT_REMEDY, TbeFunction, Wanted, place_of, with_parameters
-from custom_ops.tbe.registrations import Registration
+from custom_ops.tbe_bridge.kernels import (
+    GRADIENT_REMEDY,
+    TbeFunction,
+    Wanted,
+    place_of,
+    with_parameters,
+)
+from custom_ops.tbe_bridge.registrations import Registration
 from tbe_impl.dsl.dtypes import DTYPES
 from tbe_impl.errors import InputError
 from tbe_impl.loading.parameter_roles import plain_function, roles_of

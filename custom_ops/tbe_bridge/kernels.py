@@ -13,7 +13,7 @@ from typing import Any
 
 from custom_ops.core.computation import SOC, copied
 from custom_ops.core.kernel_interface import Described
-from custom_ops.tbe.registrations import Registration
+from custom_ops.tbe_bridge.registrations import Registration
 from tbe_impl import compat
 from tbe_impl.autodiff.reverse_mode import gradients
 from tbe_impl.cli.arguments import Description

@@ -47,6 +47,6 @@ def _imported(run: Callable[[ModuleType], None], module: ModuleType) -> None:
 
 
 def _replace() -> None:
-    from custom_ops.tbe import mindspore_hook
+    from custom_ops.tbe_bridge import mindspore_hook
 
     mindspore_hook.replace_functions()
