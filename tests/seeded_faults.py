@@ -322,7 +322,7 @@ FAULTS = (
     ),
     Fault(
         "an output overwrites an input that is read later",
-        "ms_fusion/kernel_server/library_sequence.py",
+        "ms_fusion/kernel_server/sequence_assembly.py",
         "target in later or not may_overwrite(",
         "not may_overwrite(",
         SERVER,

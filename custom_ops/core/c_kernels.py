@@ -19,7 +19,7 @@ from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.errors import CompileError, InputError
 from tbe_impl.runtime import compiler
 from tbe_impl.runtime.buffers import aligned_empty, usable_threads
-from tbe_impl.runtime.library_loader import open_library
+from tbe_impl.runtime.shared_library_loader import open_library
 
 FOLDER = Path(__file__).parent.parent / "c_sources"
 

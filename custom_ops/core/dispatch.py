@@ -21,7 +21,7 @@ from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.errors import CompileError, FusionError
 from tbe_impl.runtime import compiler
 from tbe_impl.runtime.buffers import usable_threads
-from tbe_impl.runtime.library_loader import open_library
+from tbe_impl.runtime.shared_library_loader import open_library
 
 SOURCE = Path(__file__).with_name("dispatch.c")
 _log = logging.getLogger("custom_ops")

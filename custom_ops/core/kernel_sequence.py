@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from tbe_impl import environment
 from tbe_impl.runtime import compiler
 from tbe_impl.runtime.buffers import ALIGNMENT, usable_threads
-from tbe_impl.runtime.library_loader import open_library
+from tbe_impl.runtime.shared_library_loader import open_library
 
 SOURCE = Path(__file__).with_name("kernel_chain.c")
 

@@ -11,7 +11,7 @@ from custom_ops.onednn import constants
 from custom_ops.onednn.statuses import describe
 from tbe_impl.errors import CompileError, MissingError
 from tbe_impl.runtime import compiler
-from tbe_impl.runtime.library_loader import open_library
+from tbe_impl.runtime.shared_library_loader import open_library
 
 HERE = Path(__file__).resolve().parent
 VERSIONS = ((3, 1), (3, 13))

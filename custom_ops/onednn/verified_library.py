@@ -6,7 +6,7 @@ import threading
 from functools import lru_cache
 
 from custom_ops.onednn.dnnl_library import Library, load
-from custom_ops.onednn.library_path import find
+from custom_ops.onednn.onednn_path import find
 from custom_ops.onednn.self_test import try_out
 from tbe_impl.errors import FusionError
 

@@ -21,9 +21,9 @@ from ms_fusion.cost import work_of
 from ms_fusion.formats.composite import Composite, parse_kernel
 from ms_fusion.generator_limits import generator_of
 from ms_fusion.kernel_server.composite_lowering import Group
-from ms_fusion.kernel_server.library_sequence import own_kernels
 from ms_fusion.kernel_server.nest_partition import each_apart, numbers, planned
 from ms_fusion.kernel_server.onednn_steps import LIBRARY
+from ms_fusion.kernel_server.sequence_assembly import own_kernels
 from ms_fusion.presets import net_choices
 from ms_fusion.presets.mindspore_state import KERNELS
 from ms_fusion.target import check_tensors, require_mindspore

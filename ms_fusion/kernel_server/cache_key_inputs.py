@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
-from custom_ops.onednn import library_path
+from custom_ops.onednn import onednn_path
 from tbe_impl import environment, tuning_store
 from tbe_impl.errors import MissingError
 from tbe_impl.runtime import compiler
@@ -89,7 +89,7 @@ def _tuned() -> list[str]:
 @lru_cache(maxsize=1)
 def _library() -> str:
     try:
-        return _stamp(library_path.find())
+        return _stamp(onednn_path.find())
     except MissingError:
         return ""
 

@@ -19,8 +19,8 @@ from ms_fusion.kernel_server.compile_cache import Row
 from ms_fusion.kernel_server.composite_lowering import Group, translate
 from ms_fusion.kernel_server.entry import entry
 from ms_fusion.kernel_server.float64_operators import in_float64
-from ms_fusion.kernel_server.library_sequence import compile_own, needs_library
 from ms_fusion.kernel_server.publishing import is_name, publish
+from ms_fusion.kernel_server.sequence_assembly import compile_own, needs_library
 from ms_fusion.kernel_server.stubs import stub
 from ms_fusion.ledger import Build, BuildStep
 from tbe_impl import compat, environment

@@ -14,7 +14,7 @@ from custom_ops.core.kernel_chain import Chain
 from ms_fusion.accuracy.replay import replay
 from ms_fusion.formats.composite import Composite
 from ms_fusion.kernel_server.composite_lowering import IN_PLACE
-from ms_fusion.kernel_server.library_sequence import assemble
+from ms_fusion.kernel_server.sequence_assembly import assemble
 from ms_fusion.kernel_server.sequence_loader import Prepared, address
 from tbe_impl.dsl.dtypes import dtype_of
 

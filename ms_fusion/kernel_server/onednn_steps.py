@@ -11,7 +11,7 @@ from ms_fusion.accuracy.convolutions import spatial
 from ms_fusion.accuracy.windows import windows
 from ms_fusion.graph import Graph, Node, Value
 from ms_fusion.kernel_server.broadcast_operands import flattened, shape_of
-from ms_fusion.kernel_server.library_epilogues import following
+from ms_fusion.kernel_server.epilogues import following
 from ms_fusion.kernel_server.onednn_call import OnednnCall, Plain
 
 

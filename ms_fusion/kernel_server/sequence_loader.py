@@ -9,7 +9,7 @@ from typing import Any
 from custom_ops.core.kernel_sequence import InC, InRow, record
 from ms_fusion.kernel_server.compile_cache import OwnKernel, Row, recall
 from ms_fusion.kernel_server.onednn_call import OnednnCall
-from tbe_impl.runtime.library_loader import open_library
+from tbe_impl.runtime.shared_library_loader import open_library
 
 
 @dataclass(frozen=True)

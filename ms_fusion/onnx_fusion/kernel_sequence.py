@@ -13,7 +13,7 @@ from custom_ops.core.kernel_interface import Described
 from ms_fusion.cost import VIEWS, is_matrix_product
 from ms_fusion.formats.onnx_graph import ABSENT, ONNX_OP, assumed
 from ms_fusion.graph import Graph, Node, Value
-from ms_fusion.kernel_server.library_partition import alone, parts
+from ms_fusion.kernel_server.group_partition import alone, parts
 from ms_fusion.kernel_server.onednn_steps import LIBRARY, LibraryStep
 from ms_fusion.onnx_fusion.groups import fused_node
 from ms_fusion.onnx_fusion.kernels import build

@@ -14,7 +14,7 @@ from tbe_impl.codegen.polynomials import Poly
 from tbe_impl.codegen.program import Program
 from tbe_impl.errors import CompileError
 from tbe_impl.runtime.buffers import aligned_empty, usable_threads
-from tbe_impl.runtime.library_loader import open_library
+from tbe_impl.runtime.shared_library_loader import open_library
 
 
 @dataclass(frozen=True)

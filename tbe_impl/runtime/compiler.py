@@ -22,7 +22,7 @@ from tbe_impl.errors import CompileError, InputError, MissingError
 from tbe_impl.runtime import compiler_process, machine, precompiled_headers
 from tbe_impl.runtime.cache import KernelCache
 from tbe_impl.runtime.compiler_process import Compiler, run
-from tbe_impl.runtime.library_check import check_library
+from tbe_impl.runtime.shared_library_check import check_library
 
 INCLUDE = Path(__file__).resolve().parent.parent / "codegen" / "include"
 _made: list[str] = []

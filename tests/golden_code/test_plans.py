@@ -8,9 +8,9 @@ import pytest
 
 from ms_fusion.formats.composite import Composite
 from ms_fusion.graph import Graph
-from ms_fusion.kernel_server import channels_last, library_sequence, nest_partition
+from ms_fusion.kernel_server import channels_last, nest_partition, sequence_assembly
 from ms_fusion.kernel_server.composite_lowering import Group, translate
-from ms_fusion.kernel_server.library_partition import parts
+from ms_fusion.kernel_server.group_partition import parts
 from ms_fusion.kernel_server.onednn_steps import LibraryStep
 from ms_fusion.kernel_server.transposes import done_by
 from tbe_impl import compat
@@ -45,8 +45,8 @@ def planned_text(kernel: Composite) -> str:
 
 def chain_text(kernel: Composite) -> str:
     """The calls of the library in a group, and the plans of what lies between."""
-    graph = library_sequence._ready(kernel.graph)
-    own = library_sequence.own_kernels(kernel)
+    graph = sequence_assembly._ready(kernel.graph)
+    own = sequence_assembly.own_kernels(kernel)
     lines = [f"operators: {' '.join(node.op for node in kernel.graph)}"]
     for part in parts(graph):
         if isinstance(part, LibraryStep):

@@ -18,7 +18,7 @@ import pytest
 
 from custom_ops.onednn import dnnl_library as own
 from custom_ops.onednn import (
-    library_path,
+    onednn_path,
     prepare_conv2d,
     prepare_conv2d_backward,
     prepare_matmul,
@@ -325,12 +325,12 @@ def test_a_stand_in_for_mindspore_has_no_library(monkeypatch: pytest.MonkeyPatch
     stand_in = types.ModuleType("mindspore")
     monkeypatch.setitem(sys.modules, "mindspore", stand_in)
     with pytest.raises(MissingError, match=r"libdnnl.so.3 of MindSpore is not there.*im2col"):
-        library_path.find()
+        onednn_path.find()
 
 
 @cases("content", [None, b"not a library"])
 def test_a_file_that_is_none(content: bytes | None, tmp_path: Path) -> None:
-    path = tmp_path / ("absent" if content is None else "there") / library_path.FILE
+    path = tmp_path / ("absent" if content is None else "there") / onednn_path.FILE
     path.parent.mkdir()
     if content is not None:
         path.write_bytes(content)
@@ -344,7 +344,7 @@ def test_another_version_is_not_called(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(
         MissingError, match=r"expected a version from 2\.0 to 2\.6 .* got version 3\."
     ):
-        own.load(library_path.find())
+        own.load(onednn_path.find())
 
 
 @needs_onednn

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from custom_ops.onednn import library_path as place
+from custom_ops.onednn import onednn_path as place
 from custom_ops.onednn import why_missing
 from ms_fusion.kernel_server import cache_key_inputs, compile_cache, driver, plan_choice, records
 from ms_fusion.kernel_server.compile_cache import published, recall

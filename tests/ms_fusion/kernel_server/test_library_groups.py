@@ -19,7 +19,7 @@ from ms_fusion.kernel_server import host_preparation, sequence_loader
 from ms_fusion.kernel_server.compile_cache import Row
 from ms_fusion.kernel_server.composite_lowering import IN_PLACE
 from ms_fusion.kernel_server.driver import library
-from ms_fusion.kernel_server.library_sequence import assemble, compile_own
+from ms_fusion.kernel_server.sequence_assembly import assemble, compile_own
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.errors import InputError
 from tests.cases import FULL, cases

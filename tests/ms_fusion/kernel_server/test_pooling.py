@@ -12,7 +12,7 @@ from custom_ops.onednn import why_missing
 from ms_fusion.accuracy.pooling import gradient_of_largest, gradient_of_mean, largest, mean
 from ms_fusion.accuracy.windows import Windows, slid
 from ms_fusion.kernel_server import onednn_steps
-from ms_fusion.kernel_server.library_sequence import needs_library
+from ms_fusion.kernel_server.sequence_assembly import needs_library
 from tests.cases import cases
 from tests.ms_fusion.kernel_server.composites import Text, check, run
 from tests.ms_fusion.kernel_server.test_library_groups import check as check_chain

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from custom_ops.onednn import Prepared
-from ms_fusion.kernel_server.library_sequence import assemble, compile_own, own_kernels
+from ms_fusion.kernel_server.sequence_assembly import assemble, compile_own, own_kernels
 from ms_fusion.ledger import BuildStep
 from tests.cases import cases
 from tests.ms_fusion.kernel_server.composites import Text

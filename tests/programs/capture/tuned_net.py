@@ -7,7 +7,7 @@ import mindspore as ms
 import ms_fusion as mf
 from ms_fusion.formats.composite import parse_kernel
 from ms_fusion.kernel_server import plan_choice
-from ms_fusion.kernel_server.library_sequence import own_kernels
+from ms_fusion.kernel_server.sequence_assembly import own_kernels
 from ms_fusion.presets import net_choices
 from tests.ms_fusion.capture.tuned_nets import Net
 from tests.programs.presets.child import RESULT, answer, bodies, ones

@@ -16,7 +16,7 @@ import pytest
 from tbe_impl import dsl
 from tbe_impl.codegen.program import write_program
 from tbe_impl.runtime import compiler, thread_pool
-from tbe_impl.runtime.library_loader import open_library
+from tbe_impl.runtime.shared_library_loader import open_library
 from tbe_impl.runtime.thread_pool import start_workers
 from tests.cases import cases
 

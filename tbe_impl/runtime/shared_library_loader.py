@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Sequence
 from pathlib import Path
 
-from tbe_impl.runtime.library_check import load_library
+from tbe_impl.runtime.shared_library_check import load_library
 from tbe_impl.runtime.thread_pool import start_workers
 
 

@@ -18,7 +18,7 @@ from ms_fusion.kernel_server.compile_cache import Library, OwnKernel, Place, Row
 from ms_fusion.kernel_server.composite_lowering import IN_PLACE, Group, size_bytes, translate
 from ms_fusion.kernel_server.constant_operands import stored
 from ms_fusion.kernel_server.float64_operators import in_float64
-from ms_fusion.kernel_server.library_partition import Region, alone, parts, reads
+from ms_fusion.kernel_server.group_partition import Region, alone, parts, reads
 from ms_fusion.kernel_server.onednn_call import OnednnCall
 from ms_fusion.kernel_server.onednn_steps import LibraryStep, is_called
 from ms_fusion.kernel_server.transposes import done_by, transposed_by_products
