@@ -1,1 +1,1 @@
-"""Measurements that a stranger can repeat: ours beside others, in one run, with the ceiling of the machine."""
+"""Repeatable measurements: ours beside others, in one run, with the ceiling of the machine."""

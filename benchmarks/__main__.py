@@ -1,4 +1,4 @@
-"""Every claim of the README, measured: ``make bench``, or ``python -m benchmarks [--store | --add] [title …]``.
+"""Measures every claim of the README: ``python -m benchmarks [--store | --add] [title …]``.
 
 Each line has ours, MindSpore unfused and with its own fusion, torch, torch.compile, ONNX Runtime where it applies, and the ceiling,
 each in a process of its own, called in turns in one run; their results are compared, and MindSpore's profiler says that our kernels

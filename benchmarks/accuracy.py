@@ -1,4 +1,4 @@
-"""How far results are from float64: ours beside unfused MindSpore and torch: ``python -m benchmarks.accuracy [network …]``.
+"""Errors against float64, ours beside MindSpore and torch: ``python -m benchmarks.accuracy [net …]``.
 
 Networks of the bench: what comes out, and the gradients of the mean square of it for all weights of two axes or more. The reference is
 torch in float64 with the same weights and inputs; a figure is the root mean square of the difference over that of the reference: of the

@@ -1,4 +1,4 @@
-"""The quickest way to move the bytes of an operator: so many arrays read, so many written, nothing computed."""
+"""Measures the memory ceiling of an operator: its arrays read and written, nothing computed."""
 
 from __future__ import annotations
 

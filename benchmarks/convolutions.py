@@ -1,4 +1,4 @@
-"""Convolutions and matrix products of `custom_ops.onednn` against torch: ``python -m benchmarks.convolutions``.
+"""Convolutions and products by oneDNN beside torch: ``python -m benchmarks.convolutions``.
 
 Forward, forward with bias, residual and ReLU, and both gradients, float32, from and to plain arrays (batch, channels, height,
 width), so that changes of layout are part of the time, as they are in torch, which calls oneDNN too. The lowering to NumPy

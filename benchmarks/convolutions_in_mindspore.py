@@ -1,4 +1,4 @@
-"""Convolutions as MindSpore users write them, built by us, against torch: ``python -m benchmarks.convolutions_in_mindspore``.
+"""Convolutions in MindSpore beside torch: ``python -m benchmarks.convolutions_in_mindspore``.
 
 `ops.conv2d` and its gradients, graph mode, float32, from and to plain arrays (batch, channels, height, width): what
 `benchmarks.convolutions` measures without MindSpore. Calls are in turns, with all that a call costs in either framework:

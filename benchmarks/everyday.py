@@ -1,4 +1,4 @@
-"""Small training scripts built by us beside the same unfused: ``python -m benchmarks.everyday [names]``.
+"""Small training scripts, fused and unfused: ``python -m benchmarks.everyday [names]``.
 
 The scripts of `benchmarks.everyday_nets`, in graph mode; with ``--pynative`` as a step function, which `mf.enable(step=…)` compiles,
 beside the same called as it is. All in one process in turns, from the same weights; the losses of three steps are compared, but

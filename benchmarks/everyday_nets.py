@@ -1,4 +1,4 @@
-"""Small training scripts of everyday kinds, each in two sizes, written as MindSpore users write them; each net computes its loss."""
+"""Small training scripts in two sizes, as MindSpore users write them; each net computes its loss."""
 
 from __future__ import annotations
 

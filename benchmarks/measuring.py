@@ -1,4 +1,4 @@
-"""How everything here is measured: in turns, so that a disturbance meets all; medians with their spread; as JSON."""
+"""Interleaved timing: contestants in turns, medians with their spread, as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The operators of `custom_ops` with what they are measured with: shapes, MindSpore's own, and the bytes that must move."""
+"""Operators of `custom_ops` with their shapes, MindSpore's versions and the bytes that must move."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The operators of `custom_ops` inside MindSpore: ``python -m benchmarks.mindspore_operators [operator …]``.
+"""`custom_ops` in MindSpore: ``python -m benchmarks.mindspore_operators [operator …]``.
 
 Graph mode, 16M float32 elements, most in rows of 1024, forward, and the gradients of inputs and weights; the optimizers on 16
 parameters of 1M elements and on 200 small ones. Each line has our kernel (``native``), the same from MindSpore's basic operators,

@@ -1,4 +1,4 @@
-"""A transformer layer in float16, batch 1, sequence 2048, d_model 4096, by the model of costs: ``python -m benchmarks.onnx_layer``.
+"""A float16 transformer layer by the cost model: ``python -m benchmarks.onnx_layer``.
 
 Traffic unfused and fused, the kernels that are chosen, and what three kernels would cost, with the arithmetic. Weights are
 only shapes here: nothing is run. The table in docs/onnx_layer.md is this output.

@@ -1,4 +1,4 @@
-"""How many operators a model keeps after clean-up, beside onnxsim and OnnxSlim: ``python -m benchmarks.onnx_peers --peers PYTHON``.
+"""Operators left after clean-up, beside onnxsim and OnnxSlim: ``python -m benchmarks.onnx_peers``.
 
 Counted after all functions are inlined, constants left out, so that a fusion of ours counts as what it holds; the kernels that are
 launched after fusion are counted apart. The peers live in an environment of their own, whose Python is named::

@@ -1,4 +1,4 @@
-"""What the model of costs says that fusions save on this processor, beside what they save: ``python -m benchmarks.onnx_predictions``.
+"""Predicted and measured savings of fusions: ``python -m benchmarks.onnx_predictions``.
 
 Every candidate of models of the corpus, in sizes that matter, that becomes kernels in C: its operators one by one, and as they
 are fused, both in a row in C on the same arrays, in turns. ``--prepare`` only compiles, which need not be quiet.

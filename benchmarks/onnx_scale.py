@@ -1,4 +1,4 @@
-"""Time and memory of fusing models of 1,250 to 10,000 operators: ``python -m benchmarks.onnx_scale [--varied | --random]``.
+"""Time and memory of fusing large models: ``python -m benchmarks.onnx_scale [--varied | --random]``.
 
 Blocks of a norm, a product with its bias, a gate and a sum, one behind the other, each size in a process of its own.
 The goal: 10,000 in less than 60 s and 2 GiB, and no operator more than twice as dear as in the smallest. Nothing is shared, which

@@ -1,4 +1,4 @@
-"""Fused ONNX models beside what they were made from, in ONNX Runtime and in MindSpore: ``python -m benchmarks.onnx_speed [names]``.
+"""Fused ONNX models beside their originals: ``python -m benchmarks.onnx_speed [names]``.
 
 - ONNX Runtime, all of its own optimisations on: the original, and what ``auto_fuse(target="ort")`` makes of it.
 - MindSpore, graph mode: `from_onnx` of the original, and of what `auto_fuse` makes of it, whose groups are our kernels.

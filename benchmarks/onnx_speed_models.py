@@ -1,4 +1,4 @@
-"""The models of `benchmarks.onnx_speed`: transformer layers, convolutional nets, and what of a layer only moves memory."""
+"""Models of `benchmarks.onnx_speed`: transformer layers, convolutional nets, memory-bound parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The operators that are measured: each written with words of the language, and as a formula in NumPy."""
+"""The measured operators, each as DSL operations and as a formula in NumPy."""
 
 from __future__ import annotations
 

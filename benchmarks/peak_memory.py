@@ -1,4 +1,4 @@
-"""Memory that operators take inside MindSpore, forward and backward: ``python -m benchmarks.peak_memory``.
+"""Peak memory of operators in MindSpore, forward and backward: ``python -m benchmarks.peak_memory``.
 
 The highest point of a process beyond what it held before, ours and from basic operators, each in a process of its own (Linux,
 which counts pages). LayerNormLinear's gradient is five kernels whose intermediates share memory.

@@ -1,4 +1,4 @@
-"""Predictions that are wrong by more than a factor of 2, and why: the first cause that holds for a candidate, in Markdown.
+"""Predictions wrong by more than a factor of 2, each with its first cause, in Markdown.
 
 Causes are asked of what was measured and of the operators, never of one model.
 """

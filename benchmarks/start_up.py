@@ -1,4 +1,4 @@
-"""How long fusion keeps a user waiting before the first result: ``python -m benchmarks.start_up [networks]``.
+"""Time to the first result with fusion: ``python -m benchmarks.start_up [networks]``.
 
 The training step of a network, in a fresh process each time, with Adam, graph mode; three kinds of process in turns:
 

@@ -1,4 +1,4 @@
-"""Kernels against the memory of this machine and against others: ``python -m benchmarks.tbe_kernels``, or ``make bench``.
+"""Kernels beside the memory ceiling and peers: ``python -m benchmarks.tbe_kernels``.
 
 16M elements in rows of 1024 on all threads (two in the published figures), and 64K elements, which stay in the cache.
 The ceiling of a line is the quickest way to move its bytes: the best of memcpy, a vector copy and one that writes past the

@@ -1,4 +1,4 @@
-"""The network of `case_studies.detector` in torch, with the same names and weights; imports no MindSpore."""
+"""The detector case study's network in torch, same names and weights; imports no MindSpore."""
 
 from __future__ import annotations
 

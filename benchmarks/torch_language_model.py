@@ -1,4 +1,4 @@
-"""The language model of the case study in torch, with the same weights, as its users write it; imports no MindSpore."""
+"""The language model of the case study in torch, same weights; imports no MindSpore."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The networks of `benchmarks.nets` in torch, with the same weights, as its users write them; imports no MindSpore."""
+"""The networks of `benchmarks.nets` in torch, same weights; imports no MindSpore."""
 
 from __future__ import annotations
 

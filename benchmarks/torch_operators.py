@@ -1,4 +1,4 @@
-"""The operators of `custom_ops` in torch, eager and compiled, as its users write them when speed matters.
+"""Operators of `custom_ops` in torch, eager and compiled, as users who need speed write them.
 
 What was done so that the comparison is fair:
 

@@ -1,1 +1,1 @@
-"""`make bench`: every claim of the README as a line, ours beside all others, interleaved in one run; losses as plainly as wins."""
+"""Measures the README's claims, one line each, ours and all peers interleaved in one run."""

@@ -1,4 +1,4 @@
-"""One contestant's call of a workload, in this process; frameworks are imported here, when they are asked for."""
+"""One contestant's call of a workload, in this process; imports its framework on use."""
 
 from __future__ import annotations
 

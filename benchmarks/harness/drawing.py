@@ -1,4 +1,4 @@
-"""What was measured, as a drawing that needs nothing else: how long each takes in units of ours, a row for each line (SVG)."""
+"""Draws measured times relative to ours as a self-contained SVG, one row per line."""
 
 from __future__ import annotations
 

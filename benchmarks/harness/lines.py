@@ -1,4 +1,4 @@
-"""What is claimed: the lines of `make bench`, who takes part in each, and what each has to reach; imports no framework."""
+"""The lines of `make bench`: claim, contestants, target; imports no framework."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several runs of a line as one: what lies between runs, of hours and of processes, is more than what lies between rounds of one."""
+"""Merges several runs of a line: runs differ by more than the rounds of one run."""
 
 from __future__ import annotations
 

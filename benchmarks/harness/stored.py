@@ -1,4 +1,4 @@
-"""The figures that the pages show: a stored record for each width of vectors, what is made of them, and what agrees with them."""
+"""Stored figures per vector width, the pages made of them, and their consistency checks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is measured, by name, with what it is called with: operators on 16M elements, networks, case studies; imports no framework."""
+"""Workloads by name: operators on 16M elements, networks, case studies; imports no framework."""
 
 from __future__ import annotations
 
