@@ -15,12 +15,12 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from benchmarks.harness.drawing import drawn
+from benchmarks.harness.drawing import draw_chart
 from benchmarks.harness.lines import LINES, Line
-from benchmarks.harness.running import measured, say
-from benchmarks.harness.stored import changed, store
+from benchmarks.harness.running import measure_line, say
+from benchmarks.harness.stored import compare_with_stored, store
 from benchmarks.harness.table import table
-from benchmarks.measuring import PLACE, described, is_quick, write
+from benchmarks.measuring import PLACE, describe_machine, is_quick, write
 
 PEERS = ("mindspore", "torch", "onnxruntime")
 
@@ -46,33 +46,33 @@ def main(arguments: Sequence[str]) -> int:
         help=f"how titles of lines begin, of: {'; '.join(line.title for line in LINES)}",
     )
     asked = parser.parse_args(arguments)
-    if unknown := [title for title in asked.titles if not chosen([title])]:
+    if unknown := [title for title in asked.titles if not select_lines([title])]:
         parser.error(f"no line begins with {', '.join(map(repr, unknown))}")
     if (asked.store or asked.add) and is_quick():
         parser.error("the README's figures are those of whole runs: without QUICK")
     record: dict[str, Any] = {
-        **described(),
+        **describe_machine(),
         "peers": {name: _version(name) for name in PEERS},
         "lines": [],
     }
     print(
         f"{record['processor']}, {record['threads']} threads, load {record['load_before']}; {record['peers']}"
     )
-    for line in chosen(asked.titles):
-        found = measured(line)
+    for line in select_lines(asked.titles):
+        found = measure_line(line)
         say(found)
         record["lines"].append(found)
     write("bench", record)
     (PLACE / "bench.md").write_text(table(record), "utf-8")
-    (PLACE / "bench.svg").write_text(drawn(record), "utf-8")
-    for one in changed(record):
+    (PLACE / "bench.svg").write_text(draw_chart(record), "utf-8")
+    for one in compare_with_stored(record):
         print(f"otherwise than the stored figures: {one}")
     if asked.store or asked.add:
         store(record, add=asked.add)
     return 0 if all(line["right"] for line in record["lines"]) else 1
 
 
-def chosen(wanted: Sequence[str]) -> list[Line]:
+def select_lines(wanted: Sequence[str]) -> list[Line]:
     """Lines by how their titles begin; without any, all, or in the short form those that belong to it."""
     if wanted:
         return [line for line in LINES if line.title.startswith(tuple(wanted))]

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.harness.workloads import LARGE, inputs_of
-from benchmarks.measuring import described, write
+from benchmarks.measuring import describe_machine, write
 from benchmarks.network_inputs import SHAPES, input_of
 from benchmarks.operators import OPERATORS
 
@@ -54,7 +54,7 @@ def main(wanted: Sequence[str]) -> int:
             keys = [key for key in exact if key.startswith(f"{name}|{part}|")]
             rivals = [UNFUSED, TORCH] if name in SHAPES else [UNFUSED]
             off = {
-                who: _typical({key: _away(found[who][key], exact[key]) for key in keys})
+                who: _typical({key: _relative_error(found[who][key], exact[key]) for key in keys})
                 for who in (OURS, *rivals)
             }
             right = off[OURS] <= max(
@@ -67,7 +67,7 @@ def main(wanted: Sequence[str]) -> int:
                 + ("" if right else "  FARTHER"),
                 flush=True,
             )
-    write("accuracy", {**described(), "lines": lines})
+    write("accuracy", {**describe_machine(), "lines": lines})
     return 0 if all(line["right"] for line in lines) else 1
 
 
@@ -80,7 +80,7 @@ def _typical(away: Mapping[str, float]) -> float:
     return statistics.median(largest.values())
 
 
-def _away(found: np.ndarray, exact: np.ndarray) -> float:
+def _relative_error(found: np.ndarray, exact: np.ndarray) -> float:
     wide = exact.astype(np.float64)
     return float(np.sqrt(np.mean((found.astype(np.float64) - wide) ** 2) / np.mean(wide**2)))
 
@@ -107,7 +107,7 @@ def _by_another_process(who: str, names: Sequence[str], place: Path) -> Arrays:
         return dict(file)
 
 
-def _computed(who: str, target: str, names: Sequence[str]) -> None:
+def _compute_and_save(who: str, target: str, names: Sequence[str]) -> None:
     computed = _in_torch if who in (EXACT, TORCH) else _in_mindspore
     made: dict[str, np.ndarray] = {}
     for name in names:
@@ -171,6 +171,6 @@ def _parts(result: np.ndarray, gradients: Sequence[Sequence[np.ndarray]]) -> Arr
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--as"]:
-        _computed(sys.argv[2], sys.argv[3], sys.argv[4:])
+        _compute_and_save(sys.argv[2], sys.argv[3], sys.argv[4:])
     else:
         sys.exit(main(sys.argv[1:]))

@@ -24,7 +24,7 @@ import numpy as np
 from mindspore import Tensor, nn, ops
 
 import custom_ops
-from benchmarks.measuring import described, in_turns, is_quick, ratio, write
+from benchmarks.measuring import describe_machine, in_turns, is_quick, ratio, write
 from tbe_impl.runtime import compiler
 
 CHAIN, CALLS = 50, 100
@@ -54,7 +54,7 @@ class Chain(nn.Cell):
 
 def main() -> int:
     """Prints and records a line for each pair and mode."""
-    record: dict[str, Any] = {**described(), "mindspore": ms.__version__, "lines": []}
+    record: dict[str, Any] = {**describe_machine(), "mindspore": ms.__version__, "lines": []}
     print(f"{record['processor']}, MindSpore {ms.__version__}, load {record['load_before']}")
     print(f"{'mode':<9} {'ours':<10} {'a call':>10} {'built in':>18} {'×':>6}")
     with tempfile.TemporaryDirectory() as place:
@@ -78,7 +78,7 @@ def main() -> int:
                 runs[theirs] = timed(other, inputs[:arity])
             if mode == "apart":
                 runs["ops.add"]()
-                _apart()
+                _keep_off_this_core()
             found = in_turns(runs, rounds=20 if is_quick() else 100, block_s=0.01, slow_s=10.0)
             for ours, _, theirs, _, _ in chosen:
                 record["lines"].append(_line(mode, ours, theirs, found, count))
@@ -86,7 +86,7 @@ def main() -> int:
     return 0
 
 
-def _apart() -> None:
+def _keep_off_this_core() -> None:
     """Keeps MindSpore's threads off this one's core: one spins, and where they share a core each call takes ten times as long."""
     cores = os.sched_getaffinity(0)
     if len(cores) > 1:

@@ -8,15 +8,15 @@ from dataclasses import replace
 import numpy as np
 
 from tbe_impl import environment
-from tbe_impl.dsl.operation_table import WORDS
+from tbe_impl.dsl.operation_table import OPERATIONS
 from tbe_impl.dsl.tensor import Tensor, placeholder, static_shape
 from tbe_impl.kernel import Argument, Kernel
 from tbe_impl.runtime.buffers import aligned_empty
 from tbe_impl.tuning import caller
-from tbe_impl.tuning_store import NEVER
+from tbe_impl.tuning_store import UNREACHABLE_THRESHOLD
 
 Run = Callable[[], object]
-WAYS = {"ceiling": {"stream_bytes": 0}, "ceiling in cache": {"stream_bytes": NEVER}}
+WAYS = {"ceiling": {"stream_bytes": 0}, "ceiling in cache": {"stream_bytes": UNREACHABLE_THRESHOLD}}
 """Past the caches, and through them: the better of the two is the ceiling of a line."""
 
 
@@ -25,15 +25,17 @@ def moving(read: int, written: int, shape: tuple[int, ...]) -> dict[str, Run]:
     inputs = [placeholder(shape, "float32", f"x{number}") for number in range(read)]
     whole: Tensor = inputs[0]
     for one in inputs[1:]:
-        whole = WORDS["vadd"](whole, one)
+        whole = OPERATIONS["vadd"](whole, one)
     # another number for each, or they were one array; where nothing is written, sums of rows
-    outputs = [WORDS["vmaxs"](whole, -3e38 + number * 1e37) for number in range(written)]
-    outputs = outputs or [WORDS["reduce_sum"](whole, -1, False)]
+    outputs = [OPERATIONS["vmaxs"](whole, -3e38 + number * 1e37) for number in range(written)]
+    outputs = outputs or [OPERATIONS["reduce_sum"](whole, -1, False)]
 
-    def listed(tensors: list[Tensor]) -> tuple[Argument, ...]:
+    def describe_tensors(tensors: list[Tensor]) -> tuple[Argument, ...]:
         return tuple(Argument(item, static_shape(item) or (), item.name) for item in tensors)
 
-    kernel = Kernel(f"move_{read}_{written}", "cpu", listed(inputs), listed(outputs))
+    kernel = Kernel(
+        f"move_{read}_{written}", "cpu", describe_tensors(inputs), describe_tensors(outputs)
+    )
     given = [_numbers(shape) for _ in inputs]
     made = [_numbers(static_shape(one) or ()) for one in outputs]
     threads = environment.threads()

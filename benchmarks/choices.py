@@ -23,7 +23,7 @@ TIE = 1.0 / 1.15
 """Differences below 15 % are none."""
 
 
-def measured(wanted: tuple[str, ...]) -> dict[str, dict[str, list[float]]]:
+def measure_operators(wanted: tuple[str, ...]) -> dict[str, dict[str, list[float]]]:
     """Operator → forward, gradient or step → times the built-in operator, for each of `SIZES`."""
     import mindspore as ms
     import numpy as np
@@ -92,13 +92,13 @@ def with_table(page: str, record: Mapping[str, Any]) -> str:
 
 def main(wanted: Sequence[str]) -> int:
     """Measures, writes the record and the table."""
-    from benchmarks.measuring import described
+    from benchmarks.measuring import describe_machine
 
     record = (
         json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() and wanted else {"operators": {}}
     )
-    record |= {"machine": described(), "sizes": list(SIZES)}
-    for name, times in measured(tuple(wanted) or ("",)).items():
+    record |= {"machine": describe_machine(), "sizes": list(SIZES)}
+    for name, times in measure_operators(tuple(wanted) or ("",)).items():
         slow = [one for many in times.values() for one in many if one < TIE]
         record["operators"][name] = {
             "against": _against(name),

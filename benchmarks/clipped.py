@@ -24,10 +24,10 @@ def _by_value(gradient: Any) -> Any:
 def _each(clip: Callable[[Any], Any]) -> Callable[[Any], Any]:
     over = ops.HyperMap()
 
-    def clipped(gradients: Any) -> Any:
+    def clip_gradients(gradients: Any) -> Any:
         return over(clip, gradients)
 
-    return clipped
+    return clip_gradients
 
 
 def _by_global_norm(gradients: Any) -> Any:

@@ -18,8 +18,13 @@ from typing import Any
 import numpy as np
 
 from benchmarks import peers
-from benchmarks.measuring import described, in_turns, is_quick, ratio, write
-from custom_ops.onednn import Prepared, prepare_conv2d, prepare_conv2d_backward, prepare_matmul
+from benchmarks.measuring import describe_machine, in_turns, is_quick, ratio, write
+from custom_ops.onednn import (
+    Prepared,
+    prepare_conv2d,
+    prepare_conv2d_backward,
+    prepare_matmul,
+)
 from custom_ops.onednn.verified_library import library
 from tbe_impl import environment
 
@@ -48,7 +53,7 @@ def main() -> int:
         print(f"torch takes no part: {missing}")
     known = library()
     record: dict[str, Any] = {
-        **described(),
+        **describe_machine(),
         "torch": peers.torch_version(),
         "onednn": ".".join(map(str, known.version)),
         "lines": [],

@@ -18,7 +18,15 @@ from typing import Any
 import numpy as np
 
 from benchmarks import peers
-from benchmarks.measuring import described, in_turns, is_quick, largest_error, ratio, settle, write
+from benchmarks.measuring import (
+    describe_machine,
+    in_turns,
+    is_quick,
+    largest_error,
+    ratio,
+    settle,
+    write,
+)
 from tbe_impl import environment
 
 # x, weights, stride, how many as in a net
@@ -49,7 +57,7 @@ def main() -> int:
 
     ms.set_context(mode=ms.GRAPH_MODE)
     mf.enable(generator="ms_fusion")
-    record: dict[str, Any] = {**described(), "torch": peers.torch_version(), "lines": []}
+    record: dict[str, Any] = {**describe_machine(), "torch": peers.torch_version(), "lines": []}
     print(
         f"{record['processor']}, {record['threads']} threads, torch {record['torch']}, load {record['load_before']}"
     )

@@ -15,7 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.measuring import described, in_turns, is_quick, largest_error, ratio, settle, write
+from benchmarks.measuring import (
+    describe_machine,
+    in_turns,
+    is_quick,
+    largest_error,
+    ratio,
+    settle,
+    write,
+)
 
 PYNATIVE = "--pynative"
 TIE = 0.87
@@ -32,7 +40,7 @@ def main(wanted: Sequence[str]) -> int:
     pynative = PYNATIVE in wanted
     names = [name for name in SCRIPTS if name in wanted or set(wanted) <= {PYNATIVE}]
     ms.set_context(mode=ms.PYNATIVE_MODE if pynative else ms.GRAPH_MODE)
-    record: dict[str, Any] = {**described(), "pynative": pynative, "lines": []}
+    record: dict[str, Any] = {**describe_machine(), "pynative": pynative, "lines": []}
     print(f"{record['processor']}, {record['threads']} threads, load {record['load_before']}")
     for name in names:
         record["lines"].append(_line(name, _step_functions if pynative else _cells))

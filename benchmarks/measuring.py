@@ -141,7 +141,7 @@ def _nothing() -> None:
     pass
 
 
-def described() -> dict[str, Any]:
+def describe_machine() -> dict[str, Any]:
     """The machine and the versions, for the record."""
     vectors = ("avx", "asimd", "sve", "fma", "f16c")
     return {

@@ -28,7 +28,7 @@ from mindspore import Tensor, nn, ops
 from benchmarks import ceilings, peers, torch_operators
 from benchmarks.measuring import (
     Samples,
-    described,
+    describe_machine,
     in_turns,
     is_quick,
     largest_error,
@@ -87,7 +87,7 @@ def main(wanted: Sequence[str]) -> int:
     torch_operators.keep_memory()
     ms.set_context(mode=ms.GRAPH_MODE)
     record: dict[str, Any] = {
-        **described(),
+        **describe_machine(),
         "mindspore": ms.__version__,
         "torch": peers.torch_version(),
         "lines": [],
@@ -139,7 +139,7 @@ def _both_ways(name: str, case: Case, *, with_torch: bool) -> list[dict[str, Any
 def reads_result(cell: Any) -> bool:
     """Whether the gradient reads the result, which the forward has written then, as it does in training."""
     spec = getattr(cell, "spec", None)
-    return spec is not None and any(name in spec.visible for name in spec.saves or ())
+    return spec is not None and any(name in spec.visible_outputs for name in spec.saves or ())
 
 
 def runs_of(
@@ -186,9 +186,9 @@ def _in_torch(
 
 
 def _line(name: str, what: str, runs: dict[str, Run], moving: Mapping[str, Run]) -> dict[str, Any]:
-    before = dispatch.calls()
+    before = dispatch.count_calls()
     first = {"native": flat(runs["native"]())}
-    ran = dispatch.calls() - before
+    ran = dispatch.count_calls() - before
     first |= {who: flat(run()) for who, run in runs.items() if who != "native"}
     off = largest_error(list(first.values()), [first["native"].astype(np.float64)] * len(first))
     found = in_turns({**runs, **moving}, rounds=7 if is_quick() else 15, pause_s=0.005, slow_s=10.0)

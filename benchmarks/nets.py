@@ -200,11 +200,11 @@ class UNet(nn.Cell):
         one = self.first(x)
         two = self.second(one)
         three = self.third(two)
-        back = self.fourth(ops.concat((_doubled(three), two), 1))
-        return self.last(self.fifth(ops.concat((_doubled(back), one), 1)))
+        back = self.fourth(ops.concat((_upsample(three), two), 1))
+        return self.last(self.fifth(ops.concat((_upsample(back), one), 1)))
 
 
-def _doubled(x: Any) -> Any:
+def _upsample(x: Any) -> Any:
     """Each place four times."""
     batch, channels, height, width = x.shape
     wide = ops.broadcast_to(

@@ -11,12 +11,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ms_fusion import cost
-from ms_fusion.formats.onnx_graph import ONNX_OP, ONNX_VERSION
-from ms_fusion.formats.onnx_names import NAMES
 from ms_fusion.graph import Graph, Node, Value
-from ms_fusion.onnx_fusion.decisions import candidates_in, chosen_rules, judged
-from ms_fusion.onnx_fusion.groups import fused_node
-from ms_fusion.onnx_fusion.selection import select
+from ms_fusion.onnx.fuse.decisions import choose_rules, estimate_group_benefit, find_candidates
+from ms_fusion.onnx.fuse.selection import select
+from ms_fusion.onnx.kernels.subgraphs import fused_node
+from ms_fusion.readers.onnx_graph import ONNX_OP, ONNX_VERSION
+from ms_fusion.readers.onnx_names import MINDSPORE_NAMES
 
 TOKENS, SIZE, HEADS, INNER = 2048, 4096, 32, 16384
 DEVICE = "ascend910b"
@@ -45,7 +45,7 @@ class _Shapes:
         self.nodes.append(
             Node(
                 name,
-                NAMES.get(op, op),
+                MINDSPORE_NAMES.get(op, op),
                 tuple(inputs),
                 tuple(made),
                 tuple(sorted(attributes.items())),
@@ -100,7 +100,7 @@ def layer() -> Graph:
     )
 
 
-def _named(graph: Graph, first: str, last: str) -> list[str]:
+def _names_between(graph: Graph, first: str, last: str) -> list[str]:
     names = [node.name for node in graph.nodes]
     return names[names.index(first) : names.index(last) + 1]
 
@@ -108,21 +108,22 @@ def _named(graph: Graph, first: str, last: str) -> list[str]:
 def three(graph: Graph) -> list[list[str]]:
     """The layer as three kernels: to the attention's end, to the inner activation, the rest."""
     return [
-        _named(graph, "LN1", "flat"),
-        _named(graph, "O", "SiLU"),
-        _named(graph, "FFN2", "sum 2"),
+        _names_between(graph, "LN1", "flat"),
+        _names_between(graph, "O", "SiLU"),
+        _names_between(graph, "FFN2", "sum 2"),
     ]
 
 
 def lines() -> Iterator[str]:
     """The table in Markdown."""
     graph, device = layer(), cost.device(DEVICE)
-    rules, searches = chosen_rules("all")
-    candidates = candidates_in(
+    rules, searches = choose_rules("all")
+    candidates = find_candidates(
         graph, rules, searches, ("intra-operator", "cross-operator", "pipeline")
     )
     worth = {
-        one: judged(fused_node(graph, one.nodes, one.rule), graph, device) for one in candidates
+        one: estimate_group_benefit(fused_node(graph, one.nodes, one.rule), graph, device)
+        for one in candidates
     }
     chosen = select(graph, {one: found.us for one, found in worth.items() if found.is_worth_it})
     groups = [list(one.nodes) for one in chosen.chosen]
@@ -150,7 +151,7 @@ def lines() -> Iterator[str]:
     fewer = _table(graph, three(graph))
     yield from fewer[0]
     yield ""
-    yield f"They would save {fewer[2]:.0f} µs, which is {total[2] - fewer[2]:.0f} µs less: {_why(graph)}"
+    yield f"They would save {fewer[2]:.0f} µs, which is {total[2] - fewer[2]:.0f} µs less: {_loss_arithmetic(graph)}"
 
 
 def _table(graph: Graph, groups: Sequence[Sequence[str]]) -> tuple[list[str], int, float]:
@@ -161,10 +162,12 @@ def _table(graph: Graph, groups: Sequence[Sequence[str]]) -> tuple[list[str], in
         node = fused_node(graph, group, "Group")
         assert node.body is not None
         apart = sum(cost.work_of(one, node.body).bytes for one in node.body.nodes)
-        found = judged(node, graph, device)
+        found = estimate_group_benefit(node, graph, device)
         if len(group) > 1:
             saved, us = saved + found.saved_bytes - found.loss_bytes, us + found.us
-        note = f" (refused: {found.refused})" if found.refused and len(group) > 1 else ""
+        note = (
+            f" (refused: {found.refusal_reason})" if found.refusal_reason and len(group) > 1 else ""
+        )
         again = found.loss_bytes if len(group) > 1 else 0
         gain = found.us if len(group) > 1 else 0.0
         name = " + ".join(group)
@@ -174,11 +177,12 @@ def _table(graph: Graph, groups: Sequence[Sequence[str]]) -> tuple[list[str], in
     return rows, saved, us
 
 
-def _why(graph: Graph) -> str:
+def _loss_arithmetic(graph: Graph) -> str:
     """The arithmetic of the largest loss among the three."""
     device = cost.device(DEVICE)
     losses = [
-        (judged(fused_node(graph, group, "Group"), graph, device), group) for group in three(graph)
+        (estimate_group_benefit(fused_node(graph, group, "Group"), graph, device), group)
+        for group in three(graph)
     ]
     worst, group = max(losses, key=lambda one: one[0].loss_bytes)
     return (

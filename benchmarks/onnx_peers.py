@@ -22,8 +22,8 @@ import onnx.inliner
 import onnx.shape_inference
 
 from benchmarks import measuring
-from ms_fusion.onnx_fusion.auto_fuse import auto_fuse
-from tests.ms_fusion.onnx_fusion.corpus import MODELS
+from ms_fusion.onnx.fuse.auto_fuse import auto_fuse
+from tests.ms_fusion.onnx.fuse.corpus import MODELS
 
 PEERS = """
 import json, sys, warnings

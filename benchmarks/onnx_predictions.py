@@ -19,14 +19,14 @@ import numpy as np
 from benchmarks import measuring, prediction_misses
 from benchmarks.scatter import scatter
 from ms_fusion.cost import Benefit, measure_cpu
-from ms_fusion.formats.onnx_file import open_model
-from ms_fusion.formats.onnx_graph import ONNX_OP, assumed, project
-from ms_fusion.onnx_fusion.cleanup import clean
-from ms_fusion.onnx_fusion.decisions import candidates_in, chosen_rules, judged
-from ms_fusion.onnx_fusion.groups import fused_node
-from ms_fusion.onnx_fusion.native import Native
-from ms_fusion.onnx_fusion.timing import Rows, launch_us, measured, rows_of
-from tests.ms_fusion.onnx_fusion.corpus import convolutional, random_graphs, transformers
+from ms_fusion.onnx.canonicalization.cleanup import clean
+from ms_fusion.onnx.fuse.decisions import choose_rules, estimate_group_benefit, find_candidates
+from ms_fusion.onnx.fuse.timing import GroupChains, build_chains, launch_us, measure_chains
+from ms_fusion.onnx.kernels.subgraphs import fused_node
+from ms_fusion.onnx.native.child import NativeWorkers
+from ms_fusion.readers.onnx_file import open_model
+from ms_fusion.readers.onnx_graph import ONNX_OP, project, substitute_sizes
+from tests.ms_fusion.onnx.fuse.corpus import convolutional, random_graphs, transformers
 
 SWEEPS = 6
 NOISE_US = 1.0
@@ -78,20 +78,20 @@ class Case:
     name: str
     operators: tuple[str, ...]
     predicted: Benefit
-    rows: Rows
+    rows: GroupChains
 
 
 def cases(limit: int) -> Iterator[Case]:
     """Candidates, no two with the same operators on the same sizes."""
-    rules, searches = chosen_rules("all")
+    rules, searches = choose_rules("all")
     device, seen = replace(measure_cpu(), launch_us=launch_us()), set[object]()
-    with Native() as native, tempfile.TemporaryDirectory() as directory:
+    with NativeWorkers() as native, tempfile.TemporaryDirectory() as directory:
         for name, write in models().items():
             model = open_model(write(Path(directory) / "model.onnx"))
             clean(model, native)
-            graph = assumed(project(model).graph, {})
+            graph = substitute_sizes(project(model).graph, {})
             kept = 0
-            for one in candidates_in(
+            for one in find_candidates(
                 graph, rules, searches, ("intra-operator", "cross-operator", "pipeline")
             ):
                 node = fused_node(graph, one.nodes, one.rule)
@@ -106,10 +106,10 @@ def cases(limit: int) -> Iterator[Case]:
                 if key in seen or kept >= limit:
                     continue
                 seen.add(key)
-                rows = rows_of(node, {})
+                rows = build_chains(node, {})
                 if rows is None:
                     continue
-                predicted = judged(node, graph, device)
+                predicted = estimate_group_benefit(node, graph, device)
                 if abs(predicted.us) < NOISE_US:
                     continue
                 kept += 1
@@ -144,7 +144,7 @@ def main() -> None:
     for _ in range(SWEEPS):
         # what disturbs for a while does not meet a candidate each time
         least = [
-            tuple(map(min, one, measured(case.rows, given.rounds)))
+            tuple(map(min, one, measure_chains(case.rows, given.rounds)))
             for one, case in zip(least, found, strict=True)
         ]  # type: ignore[misc]
     for case, (apart, fused) in zip(found, least, strict=True):
@@ -153,7 +153,7 @@ def main() -> None:
                 "case": case.name,
                 "operators": case.operators,
                 "predicted_us": case.predicted.us,
-                "refused": case.predicted.refused,
+                "refused": case.predicted.refusal_reason,
                 "measured_us": apart - fused,
                 "apart_us": apart,
                 "fused_us": fused,
@@ -161,7 +161,7 @@ def main() -> None:
                 "saved_launches": case.predicted.saved_launches,
             }
         )
-    summary = summarised(rows)
+    summary = summarise(rows)
     print(summary, *prediction_misses.table(rows), sep="\n")
     drawing = scatter(
         [
@@ -180,7 +180,7 @@ def main() -> None:
     measuring.write(
         "onnx_predictions",
         {
-            "machine": measuring.described(),
+            "machine": measuring.describe_machine(),
             "device": str(measure_cpu()),
             "summary": summary,
             "rows": rows,
@@ -188,7 +188,7 @@ def main() -> None:
     )
 
 
-def summarised(rows: list[dict[str, Any]]) -> dict[str, Any]:
+def summarise(rows: list[dict[str, Any]]) -> dict[str, Any]:
     """The share of right signs, the rank correlation, and how many are wrong by more than two."""
     predicted = np.array([row["predicted_us"] for row in rows])
     saved = np.array([row["measured_us"] for row in rows])

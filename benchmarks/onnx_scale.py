@@ -19,8 +19,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from benchmarks import measuring
-from ms_fusion.onnx_fusion.auto_fuse import auto_fuse
-from tests.ms_fusion.onnx_fusion.models import Builder
+from ms_fusion.onnx.fuse.auto_fuse import auto_fuse
+from tests.ms_fusion.onnx.fuse.models import Builder
 
 SIZES = (1250, 2500, 5000, 10_000)
 BLOCK = 6
@@ -41,7 +41,7 @@ def deep(path: Path, operators: int) -> Path:
     return b.save(path, x)
 
 
-def varied(path: Path, operators: int) -> Path:
+def write_varied_model(path: Path, operators: int) -> Path:
     """The same without the sum, each block from one width to another; no two widths meet twice in that order."""
     b = Builder({"x": ("n", WIDTHS)})
     x, before = "x", 0
@@ -83,7 +83,7 @@ def chain(path: Path, operators: int) -> Path:
 
 SHAPES: Mapping[str, Callable[[Path, int], Path]] = {
     "--alike": deep,
-    "--varied": varied,
+    "--varied": write_varied_model,
     "--random": chain,
 }
 
@@ -95,7 +95,7 @@ def one(operators: int, write: Callable[[Path, int], Path]) -> None:
         auto_fuse(source, Path(directory) / "fused.onnx")
 
 
-def watched(command: list[str]) -> tuple[float, float, float]:
+def run_and_watch(command: list[str]) -> tuple[float, float, float]:
     """Seconds of the clock, seconds of processors, and the most MiB that a command and all that it starts hold together."""
     before, begin = _processor_s(), time.perf_counter()
     held = 0
@@ -137,7 +137,7 @@ def main(shape: str) -> None:
         # each has an empty cache of kernels
         with tempfile.TemporaryDirectory() as cache:
             os.environ["MS_FUSION_CACHE_DIR"] = cache
-            seconds, processor, held = watched(
+            seconds, processor, held = run_and_watch(
                 [sys.executable, "-m", "benchmarks.onnx_scale", shape, str(size)]
             )
         rows.append(
@@ -147,7 +147,9 @@ def main(shape: str) -> None:
             f"{size:6d} operators {seconds:6.1f} s, of processors {processor:6.1f} s, {processor / size * 1e3:5.2f} ms each, {held:5.0f} MiB",
             flush=True,
         )
-    measuring.write("onnx_scale", {"machine": measuring.described(), "shape": shape, "rows": rows})
+    measuring.write(
+        "onnx_scale", {"machine": measuring.describe_machine(), "shape": shape, "rows": rows}
+    )
 
 
 if __name__ == "__main__":

@@ -22,9 +22,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.measuring import described, in_turns, is_quick, largest_error, ratio, write
+from benchmarks.measuring import describe_machine, in_turns, is_quick, largest_error, ratio, write
 from benchmarks.onnx_speed_models import MODELS
-from ms_fusion.onnx_fusion.auto_fuse import auto_fuse
+from ms_fusion.onnx.fuse.auto_fuse import auto_fuse
 from tbe_impl import environment
 
 TIE = 0.95
@@ -38,7 +38,11 @@ def main(wanted: Sequence[str]) -> int:
     import onnxruntime
 
     onnxruntime.set_global_thread_pool_sizes(environment.threads(), 1)
-    record: dict[str, Any] = {**described(), "onnxruntime": onnxruntime.__version__, "lines": []}
+    record: dict[str, Any] = {
+        **describe_machine(),
+        "onnxruntime": onnxruntime.__version__,
+        "lines": [],
+    }
     print(f"{record['processor']}, {record['threads']} threads, load {record['load_before']}")
     if importlib.util.find_spec("torch") is None:
         print("torch is not installed: the layer that it exports is left out")
@@ -146,7 +150,7 @@ def child(place: Path) -> dict[str, Any]:
     with np.load(place / "expected.npz") as stored:
         expected = list(stored.values())
 
-    def called(name: str) -> Callable[[], list[np.ndarray]]:
+    def make_call(name: str) -> Callable[[], list[np.ndarray]]:
         net = from_onnx(place / f"{name}.onnx")
 
         def call() -> list[np.ndarray]:
@@ -155,7 +159,7 @@ def child(place: Path) -> dict[str, Any]:
 
         return call
 
-    runs = {name: called(name) for name in ("original", "fused")}
+    runs = {name: make_call(name) for name in ("original", "fused")}
     differs = {f"mindspore {name}": largest_error(run(), expected) for name, run in runs.items()}
     found = in_turns(runs, rounds=7 if is_quick() else 21, block_s=0.02, slow_s=2.0)
     return {

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.ms_fusion.onnx_fusion.corpus import convolutional, transformers
+from tests.ms_fusion.onnx.fuse.corpus import convolutional, transformers
 
 Inputs = Mapping[str, np.ndarray]
 SIZES = {"short": (8, 128), "long": (1, 2048)}
@@ -56,7 +56,7 @@ def _transformer(path: Path, family: str, size: str, *, spelled: bool) -> Inputs
     return inputs
 
 
-def _exported(path: Path, size: str) -> Inputs | None:
+def _export_layer(path: Path, size: str) -> Inputs | None:
     """The layer as torch exports it, batch and sequence left open."""
     if importlib.util.find_spec("torch") is None:
         return None
@@ -155,7 +155,7 @@ PARTS = (
 MODELS: Mapping[str, Model] = {
     **{
         f"torch layer {size}": Model(
-            functools.partial(_exported, size=size), is_large=size == "long"
+            functools.partial(_export_layer, size=size), is_large=size == "long"
         )
         for size in SIZES
     },

@@ -10,7 +10,7 @@ import numpy as np
 
 from tbe_impl.dsl import ext
 from tbe_impl.dsl.dtypes import dtype_of
-from tbe_impl.dsl.operation_table import WORDS
+from tbe_impl.dsl.operation_table import OPERATIONS
 from tbe_impl.dsl.tensor import Tensor, placeholder, static_shape
 from tbe_impl.kernel import Argument, Kernel
 
@@ -42,10 +42,12 @@ class Measured:
         ]
         outputs = self.write(*inputs)
 
-        def listed(tensors: Sequence[Tensor]) -> tuple[Argument, ...]:
+        def describe_tensors(tensors: Sequence[Tensor]) -> tuple[Argument, ...]:
             return tuple(Argument(item, static_shape(item) or (), item.name) for item in tensors)
 
-        return Kernel(self.name, "cpu", listed(inputs), listed(outputs), **changes)
+        return Kernel(
+            self.name, "cpu", describe_tensors(inputs), describe_tensors(outputs), **changes
+        )
 
     def inputs(self, shape: tuple[int, ...], dtype: str = "float32") -> list[Array]:
         """Normally distributed numbers from a fixed seed; those of later inputs are positive, as variances are."""
@@ -60,7 +62,7 @@ class Measured:
 
 
 def _word(name: str) -> Callable[..., Any]:
-    return WORDS[name]
+    return OPERATIONS[name]
 
 
 vadd, vsub, vmul, vdiv = map(_word, ("vadd", "vsub", "vmul", "vdiv"))

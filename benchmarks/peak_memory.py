@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 
-from benchmarks.measuring import described, write
+from benchmarks.measuring import describe_machine, write
 from tests.peak_memory import peak_bytes
 
 
@@ -94,7 +94,7 @@ def main() -> int:
             flush=True,
         )
         lines.append({"name": name, "bytes": ours, "unfused_bytes": unfused, "share": case.share})
-    write("peak_memory", {**described(), "lines": lines})
+    write("peak_memory", {**describe_machine(), "lines": lines})
     return 0 if all(one["bytes"] * one["share"] <= one["unfused_bytes"] for one in lines) else 1
 
 

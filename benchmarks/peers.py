@@ -122,28 +122,28 @@ def torch_peers(
 
     formula = torch_formula(name)
 
-    def written(target: Any, *given: Any) -> None:
+    def write_result(target: Any, *given: Any) -> None:
         target.copy_(formula(*given))
 
-    compiled = torch.compile(written, dynamic=False, fullgraph=True)
+    compiled = torch.compile(write_result, dynamic=False, fullgraph=True)
 
     def without_gradients(run: Run) -> Run:
-        def inside() -> None:
+        def run_in_inference_mode() -> None:
             with torch.inference_mode():
                 run()
 
-        return inside
+        return run_in_inference_mode
 
     mark = "" if threads > 1 else ", one thread"
 
-    def before() -> None:
+    def set_threads() -> None:
         torch.set_num_threads(threads)
 
     return {
-        f"torch eager{mark}": (without_gradients(eager[name]), before, out.numpy()),
+        f"torch eager{mark}": (without_gradients(eager[name]), set_threads, out.numpy()),
         f"torch.compile{mark}": (
             without_gradients(lambda: compiled(made, *inputs)),
-            before,
+            set_threads,
             made.numpy(),
         ),
     }

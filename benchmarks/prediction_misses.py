@@ -78,10 +78,10 @@ def table(rows: Sequence[Row]) -> Iterator[str]:
             typical = min(
                 own, key=lambda row: abs(abs(row["predicted_us"] - row["measured_us"]) - gap)
             )
-            yield f"| {cause} | {len(own)} | {too_much} | {gap:.1f} µs | {_told(typical)} |"
+            yield f"| {cause} | {len(own)} | {too_much} | {gap:.1f} µs | {_miss_text(typical)} |"
     yield f"| all | {len(misses)} of {len(rows)} | {sum(row['predicted_us'] > row['measured_us'] for row in misses)} | | |"
 
 
-def _told(row: Row) -> str:
+def _miss_text(row: Row) -> str:
     operators = ", ".join(row["operators"][:6]) + (" …" if len(row["operators"]) > 6 else "")
     return f"{row['case']} ({operators}): {row['predicted_us']:.1f} promised, {row['measured_us']:.1f} saved of {row['apart_us']:.1f} µs"

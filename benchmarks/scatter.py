@@ -10,7 +10,7 @@ SIDE, EDGE = 640, 60
 TICKS = (-1000.0, -100.0, -10.0, 0.0, 10.0, 100.0, 1000.0)
 
 
-def _scaled(value: float) -> float:
+def _symmetric_log(value: float) -> float:
     """Linear up to 1, logarithmic beyond."""
     return math.copysign(math.log10(1 + abs(value)), value)
 
@@ -22,11 +22,11 @@ def scatter(points: Sequence[tuple[float, float, str]], x: str, y: str) -> str:
         points: two numbers and what is shown where the pointer rests.
         x, y: what the axes are.
     """
-    most = max((abs(_scaled(one)) for point in points for one in point[:2]), default=1.0)
+    most = max((abs(_symmetric_log(one)) for point in points for one in point[:2]), default=1.0)
     middle, reach = SIDE / 2, SIDE / 2 - EDGE
 
-    def at(value: float) -> float:
-        return _scaled(value) / most * reach
+    def position(value: float) -> float:
+        return _symmetric_log(value) / most * reach
 
     drawing = ElementTree.Element(
         "svg", xmlns="http://www.w3.org/2000/svg", viewBox=f"0 0 {SIDE} {SIDE}", role="img"
@@ -59,18 +59,20 @@ def scatter(points: Sequence[tuple[float, float, str]], x: str, y: str) -> str:
         made.text = said
 
     for tick in TICKS:
-        if abs(_scaled(tick)) <= most:
-            line(at(tick), -reach, at(tick), reach, "#ddd" if tick else "#888")
-            line(-reach, at(tick), reach, at(tick), "#ddd" if tick else "#888")
-            text(middle + at(tick), SIDE - EDGE + 18, f"{tick:g}", **{"text-anchor": "middle"})
-            text(EDGE - 6, middle - at(tick) + 4, f"{tick:g}", **{"text-anchor": "end"})
+        if abs(_symmetric_log(tick)) <= most:
+            line(position(tick), -reach, position(tick), reach, "#ddd" if tick else "#888")
+            line(-reach, position(tick), reach, position(tick), "#ddd" if tick else "#888")
+            text(
+                middle + position(tick), SIDE - EDGE + 18, f"{tick:g}", **{"text-anchor": "middle"}
+            )
+            text(EDGE - 6, middle - position(tick) + 4, f"{tick:g}", **{"text-anchor": "end"})
     line(-reach, -reach, reach, reach, "#4a4")
     for one, other, said in points:
         dot = ElementTree.SubElement(
             drawing,
             "circle",
-            cx=f"{middle + at(one):.1f}",
-            cy=f"{middle - at(other):.1f}",
+            cx=f"{middle + position(one):.1f}",
+            cy=f"{middle - position(other):.1f}",
             r="3",
             fill="#26c",
             opacity="0.5",

@@ -20,7 +20,7 @@ import numpy as np
 from mindspore import nn, ops
 
 import ms_fusion as mf
-from benchmarks.measuring import described, in_turns, largest_error, settle, write
+from benchmarks.measuring import describe_machine, in_turns, largest_error, settle, write
 
 BATCHES, ROWS, SIZE = 64, 16, 512
 TOLERANCE = 1e-4
@@ -93,7 +93,7 @@ def main() -> int:
                 add(f"all rows, {kind}", AllRows(weight, bias), wanted)
                 add(f"gradients, {kind}", Gradients(Net(weight, bias)), slopes)
                 add(f"model, {kind}", mf.from_onnx(model), wanted)
-    record: dict[str, Any] = {**described(), "lines": []}
+    record: dict[str, Any] = {**describe_machine(), "lines": []}
     off = {name: largest_error(call(), expected) for name, (call, expected) in calls.items()}
     for call, _ in calls.values():
         settle(call)

@@ -30,7 +30,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.measuring import described, is_quick, write
+from benchmarks.measuring import describe_machine, is_quick, write
 
 CLIPPED = ("clip_by_norm", "clip_by_global_norm", "clip_by_value")
 NETWORKS = ("transformer", "MLP", *(f"encoder-{name}" for name in CLIPPED))
@@ -43,7 +43,7 @@ PACKAGES = ("tbe_impl", "custom_ops", "ms_fusion", "benchmarks")
 
 def main(wanted: Sequence[str]) -> int:
     """Measures those networks, or all; 1 when a first result is wrong."""
-    record: dict[str, Any] = {**described(), "lines": []}
+    record: dict[str, Any] = {**describe_machine(), "lines": []}
     print(f"{record['processor']}, {record['threads']} threads, load {record['load_before']}")
     for package in PACKAGES:
         compileall.compile_dir(ROOT / package, quiet=1)
@@ -61,7 +61,7 @@ def _line(name: str) -> dict[str, Any]:
     for _ in range(1 if is_quick() else ROUNDS):
         with tempfile.TemporaryDirectory() as cache:
             for who, runs in found.items():
-                runs.append(_started(who, name, cache))
+                runs.append(_start_process(who, name, cache))
     enable, first = (
         {who: statistics.median(one[what] for one in runs) for who, runs in found.items()}
         for what in ("enable_s", "first_s")
@@ -88,7 +88,7 @@ def _line(name: str) -> dict[str, Any]:
     return line
 
 
-def _started(who: str, name: str, cache: str) -> dict[str, Any]:
+def _start_process(who: str, name: str, cache: str) -> dict[str, Any]:
     """What a fresh process says."""
     variables = {**os.environ, "MS_FUSION_CACHE_DIR": cache, "GLOG_v": "4"}
     variables.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -113,7 +113,7 @@ def child(who: str, name: str) -> dict[str, Any]:
     start = time.perf_counter()
     loaded = start
     if who != "unfused":
-        importlib.import_module("ms_fusion.presets")
+        importlib.import_module("ms_fusion.mindspore.presets")
         loaded = time.perf_counter()
         mf.enable(generator="ms_fusion")
     enabled = time.perf_counter()

@@ -23,13 +23,21 @@ from typing import Any
 import numpy as np
 
 from benchmarks import peers
-from benchmarks.measuring import Samples, described, in_turns, is_quick, largest_error, ratio, write
+from benchmarks.measuring import (
+    Samples,
+    describe_machine,
+    in_turns,
+    is_quick,
+    largest_error,
+    ratio,
+    write,
+)
 from benchmarks.operators import OPERATORS
 from tbe_impl import environment
 from tbe_impl.kernel import Kernel
 from tbe_impl.runtime.buffers import aligned_empty
 from tbe_impl.tuning import caller
-from tbe_impl.tuning_store import NEVER
+from tbe_impl.tuning_store import UNREACHABLE_THRESHOLD
 
 LARGE, SMALL = (16384, 1024), (64, 1024)
 LINES = (
@@ -61,7 +69,7 @@ def main() -> int:
     missing = peers.prepare_torch(environment.threads())
     if missing:
         print(f"torch takes no part: {missing}")
-    record: dict[str, Any] = {**described(), "torch": peers.torch_version(), "lines": []}
+    record: dict[str, Any] = {**describe_machine(), "torch": peers.torch_version(), "lines": []}
     print(
         f"{record['processor']}, {record['threads']} threads, torch {record['torch'] or 'absent'}, load {record['load_before']}"
     )
@@ -85,7 +93,7 @@ def _line(
 ) -> list[dict[str, Any]]:
     """All competitors of one operator at one size."""
     operator = OPERATORS[name]
-    inputs = [_aligned(item) for item in operator.inputs(shape, dtype)]
+    inputs = [_aligned_copy(item) for item in operator.inputs(shape, dtype)]
     rows = slice(0, None, max(1, shape[0] // CHECKED_ROWS))
     wide = [
         item.astype(np.float64)[rows] if item.shape == shape else item.astype(np.float64)
@@ -107,7 +115,7 @@ def _line(
     kernel = operator.kernel(shape, dtype)
     ours("kernel", kernel)
     ours("from Python", kernel, python=True)
-    if "avx512f" in described()["features"]:
+    if "avx512f" in describe_machine()["features"]:
         ours("kernel, AVX2", replace(kernel, options=replace(kernel.options, march=AVX2)))
     outputs["NumPy"] = np.empty(shape, inputs[0].dtype)
     runs["NumPy"] = peers.numpy_peer(name, inputs, outputs["NumPy"])
@@ -177,12 +185,18 @@ def _ceilings(inputs: int, shape: tuple[int, ...], dtype: str) -> dict[str, Run]
     width = np.dtype(dtype).itemsize
     plain = (*shape[:-1], shape[-1] * width // 4)
     kernel = OPERATORS[name].kernel(plain)
-    arrays = [_aligned(item) for item in OPERATORS[name].inputs(plain)]
+    arrays = [_aligned_copy(item) for item in OPERATORS[name].inputs(plain)]
     target = [aligned_empty(plain, np.dtype(np.float32))]
     threads = environment.threads()
     found: dict[str, Run] = {}
-    ways = {f"vector {name}": {"stream_bytes": NEVER}, f"non-temporal {name}": {"stream_bytes": 0}}
-    alone = {f"{who}, one thread": {**way, "parallel_elements": NEVER} for who, way in ways.items()}
+    ways = {
+        f"vector {name}": {"stream_bytes": UNREACHABLE_THRESHOLD},
+        f"non-temporal {name}": {"stream_bytes": 0},
+    }
+    alone = {
+        f"{who}, one thread": {**way, "parallel_elements": UNREACHABLE_THRESHOLD}
+        for who, way in ways.items()
+    }
     for who, way in (ways | (alone if shape == SMALL else {})).items():
         changed = replace(kernel, options=replace(kernel.options, **way))  # type: ignore[arg-type]
         found[who] = caller(changed.compiled, arrays, target, threads)
@@ -202,7 +216,7 @@ def _memcpy(source: np.ndarray, target: np.ndarray, threads: int) -> Run:
     return lambda: list(pool.map(lambda piece: ctypes.memmove(*piece), pieces))
 
 
-def _aligned(array: np.ndarray) -> np.ndarray:
+def _aligned_copy(array: np.ndarray) -> np.ndarray:
     found = aligned_empty(array.shape, array.dtype)
     found[...] = array
     return found

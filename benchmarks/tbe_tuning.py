@@ -11,10 +11,10 @@ import sys
 import tempfile
 from typing import Any
 
-from benchmarks.measuring import described, in_turns, is_quick, ratio, write
+from benchmarks.measuring import describe_machine, in_turns, is_quick, ratio, write
 from benchmarks.operators import OPERATORS
 from tbe_impl import environment, tuning_store
-from tbe_impl.codegen.options import DEFAULT
+from tbe_impl.codegen.options import DEFAULT_OPTIONS
 from tbe_impl.kernel import Kernel
 from tbe_impl.tuning import caller, result_arrays, sample_arrays, tune
 
@@ -41,7 +41,7 @@ NOISE = 1.03
 
 def main() -> int:
     """Tunes, measures again, writes the record; 1 when a tuned kernel is slower."""
-    record: dict[str, Any] = {**described(), "lines": []}
+    record: dict[str, Any] = {**describe_machine(), "lines": []}
     print(f"{record['processor']}, {record['threads']} threads, load {record['load_before']}")
     with tempfile.TemporaryDirectory(prefix="bench-") as place:
         os.environ[environment.CACHE_DIR.name] = place
@@ -60,12 +60,12 @@ def _line(name: str, shape: tuple[int, ...], dtype: str) -> dict[str, Any]:
     plain = OPERATORS[name].kernel(shape, dtype)
     limits = {"seconds": 10.0} if is_quick() else {}
     found = tune(plain, **limits)  # type: ignore[arg-type]
-    again = tuning_store.applied(OPERATORS[name].kernel(shape, dtype))
+    again = tuning_store.apply_tuning(OPERATORS[name].kernel(shape, dtype))
     assert found.tuning is not None
     assert again.tuning == found.tuning, "what was tuned is not found again"
-    samples = _timed(plain, again)
+    samples = _time_candidates(plain, again)
     default, own = samples["default"], samples["tuned"]
-    same = again.options == DEFAULT and not again.threads
+    same = again.options == DEFAULT_OPTIONS and not again.threads
     line = {
         "operator": name,
         "shape": list(shape),
@@ -88,7 +88,7 @@ def _line(name: str, shape: tuple[int, ...], dtype: str) -> dict[str, Any]:
     return line
 
 
-def _timed(plain: Kernel, found: Kernel) -> Any:
+def _time_candidates(plain: Kernel, found: Kernel) -> Any:
     inputs, results = sample_arrays(plain), result_arrays(plain)
     runs = {
         who: caller(kernel.compiled, inputs, results, kernel.threads or environment.threads())

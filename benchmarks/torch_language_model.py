@@ -77,7 +77,7 @@ def _name(name: str) -> str:
     return name.replace("tokens.weight", "tokens.embedding_table")
 
 
-def called(what: str, size: Size, *, whole: bool = False) -> Callable[[int], np.ndarray]:
+def training_step(what: str, size: Size, *, whole: bool = False) -> Callable[[int], np.ndarray]:
     """A training step of a layer or the model, which gives its loss; called with its number.
 
     Args:

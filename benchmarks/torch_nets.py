@@ -219,7 +219,9 @@ def with_same_weights(net: nn.Module) -> nn.Module:
     return net
 
 
-def laid(net: nn.Module, x: np.ndarray, memory_format: str) -> tuple[nn.Module, Tensor]:
+def set_memory_format(
+    net: nn.Module, x: np.ndarray, memory_format: str
+) -> tuple[nn.Module, Tensor]:
     """A network and its input with images in one of torch's orders."""
     order, given = getattr(torch, memory_format), torch.from_numpy(x)
     return net.to(memory_format=order), given.contiguous(
@@ -227,7 +229,7 @@ def laid(net: nn.Module, x: np.ndarray, memory_format: str) -> tuple[nn.Module, 
     ) if x.ndim == 4 else given
 
 
-def called(
+def make_call(
     name: str,
     x: np.ndarray,
     *,
@@ -241,7 +243,7 @@ def called(
         whole: compile it, with its loss.
         memory_format: torch's name of the order in which images and weights lie.
     """
-    net, given = laid(with_same_weights(NETWORKS[name]()), x, memory_format)
+    net, given = set_memory_format(with_same_weights(NETWORKS[name]()), x, memory_format)
 
     def compiled(function: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
         return torch.compile(function, dynamic=False, fullgraph=True) if whole else function

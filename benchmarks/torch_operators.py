@@ -66,7 +66,7 @@ def formulas() -> Mapping[str, Formula]:
             x, torch.zeros_like(beta), torch.ones_like(beta), gamma, beta, False, 0.1, EPSILON
         )
 
-    def convolved(norm: Any, activation: Any) -> Formula:
+    def convolution(norm: Any, activation: Any) -> Formula:
         return Formula(
             lambda x, weight, g, b: activation(norm(functional.conv2d(x, weight, None, 1, 1), g, b))
         )
@@ -77,7 +77,7 @@ def formulas() -> Mapping[str, Formula]:
         "SiLU": functional.silu,
     }
 
-    def decoded(x: Any) -> Any:
+    def decode_boxes(x: Any) -> Any:
         images, height, width, _, size = x.shape
         anchors = torch.tensor([[10.0, 13.0], [16.0, 30.0], [33.0, 23.0]])
         down, across = torch.meshgrid(torch.arange(height), torch.arange(width), indexing="ij")
@@ -88,7 +88,7 @@ def formulas() -> Mapping[str, Formula]:
         return boxes, (share[..., 5:] * share[..., 4:5]).reshape(images, -1, size - 5)
 
     return {
-        "BoxDecode": Formula(decoded),
+        "BoxDecode": Formula(decode_boxes),
         "BiasDropoutAdd": Formula(
             lambda x, bias, y: x + bias + y, lambda x, bias, y: (x + bias).add_(y)
         ),
@@ -98,9 +98,9 @@ def formulas() -> Mapping[str, Formula]:
         "LinearResidual": Formula(
             lambda x, y, weight, bias: functional.linear(x, weight, bias) + y
         ),
-        **{f"ConvBN{name}": convolved(inference, one) for name, one in activations.items()},
+        **{f"ConvBN{name}": convolution(inference, one) for name, one in activations.items()},
         **{
-            f"ConvBN{name} training": convolved(batch_norm, one)
+            f"ConvBN{name} training": convolution(batch_norm, one)
             for name, one in activations.items()
         },
         "Mish": Formula(functional.mish),
@@ -167,8 +167,8 @@ def peers(
         compiled = torch.compile(forward, dynamic=False, fullgraph=True)
         spare = formula.spare or forward
         return {
-            "torch": lambda: _without(spare, *varied, *fixed),
-            "torch.compile": lambda: _without(compiled, *varied, *fixed),
+            "torch": lambda: _without_gradient_record(spare, *varied, *fixed),
+            "torch.compile": lambda: _without_gradient_record(compiled, *varied, *fixed),
         }
 
     def slopes(outer: Any, *given: Any) -> Any:
@@ -183,12 +183,14 @@ def peers(
     whole = torch.compile(slopes, dynamic=False, fullgraph=True)
     alone = formula.slope
     return {
-        "torch": eager if alone is None else lambda: _without(alone, outer, *varied, *fixed),
+        "torch": eager
+        if alone is None
+        else lambda: _without_gradient_record(alone, outer, *varied, *fixed),
         "torch.compile": lambda: whole(outer, *varied, *fixed),
     }
 
 
-def _without(function: Callable[..., Any], *given: Any) -> Any:
+def _without_gradient_record(function: Callable[..., Any], *given: Any) -> Any:
     """A call without a record for gradients."""
     import torch
 

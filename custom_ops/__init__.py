@@ -1,14 +1,15 @@
-"""Fused operators as MindSpore users call them: Cells and primitives, forward and backward.
+"""Exports the fused operators as Cells and primitives for MindSpore, forward and backward.
 
-Importing it loads no framework; each public name is fetched from its module when it is first used.
+Importing the package loads no framework; each public name is imported lazily, on first use.
 
-In: tensors or NumPy arrays. Out: results, and gradients where they are asked for. It knows nothing of graphs, ledgers or fusion rules.
+In: tensors or NumPy arrays. Out: results and, on request, gradients. Must not: know graphs, ledgers
+or fusion rules.
 """
 
 from __future__ import annotations
 
 from custom_ops.tbe_bridge import import_hook
-from tbe_impl.lazy_names import late_names
+from tbe_impl.lazy_attributes import lazy_attributes
 
 _HOMES = {
     "Adam": "optimizers",
@@ -65,14 +66,14 @@ _HOMES = {
     "set_default_route": "core.cell",
     "tbe": "core.registry",
 }
-"""Public name → the module of this package that has it."""
+"""Public name → the module of this package that defines it."""
 
 __all__ = sorted(_HOMES)
 
 import_hook.activate()
 
 
-__getattr__ = late_names(__name__, {name: f".{home}" for name, home in _HOMES.items()})
+__getattr__ = lazy_attributes(__name__, {name: f".{home}" for name, home in _HOMES.items()})
 
 
 def __dir__() -> list[str]:

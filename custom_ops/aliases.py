@@ -1,4 +1,4 @@
-"""Operators of this package under the names that articles on custom operators have for them."""
+"""Aliases two operators under the names used in published custom-operator tutorials."""
 
 from custom_ops.operators.add_relu import AddReLU as FusedAddReLU
 from custom_ops.operators.mul_sigmoid import MulSigmoid as FusedMulSigmoid

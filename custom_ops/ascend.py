@@ -1,4 +1,7 @@
-"""Operators on Ascend: the primitive, and the TBE operator that CANN builds for it. Written, untested without a device."""
+"""Builds the Ascend primitives of the operators and registers their TBE operators with CANN.
+
+Untested: no Ascend device was available.
+"""
 
 from __future__ import annotations
 
@@ -12,46 +15,46 @@ from mindspore.ops import DataType, PrimitiveWithInfer, TBERegOp, op_info_regist
 
 import tbe_impl.ops
 from custom_ops.core import bprops
-from custom_ops.core.arrays import Attributes, computation_of, sorted_attributes
+from custom_ops.core.arrays import Attributes, attribute_key, computation_of
 from custom_ops.core.framework import device_target
 from custom_ops.core.gradient import gradient_of, wiring
-from custom_ops.core.kernel_interface import Described
+from custom_ops.core.kernel_interface import ArraySpec
 from custom_ops.core.operator_spec import OpSpec
-from custom_ops.core.primitive import inferred
-from custom_ops.tbe_bridge.sequence_cell import InARow, with_gradient
-from custom_ops.tbe_bridge.steps import TbeSteps
+from custom_ops.core.primitive import infer_outputs
+from custom_ops.tbe_bridge.sequence_cell import SequenceCell, build_differentiable_sequence
+from custom_ops.tbe_bridge.tbe_sequence import TbeSteps
 from tbe_impl.errors import MissingError
 from tbe_impl.loading.operator import load_operator
 
 PREFIX = "CustomOps"
-"""Before the name of an operator: MindSpore and CANN have a Softmax of their own."""
+"""Prefix of registered operator names; MindSpore and CANN have their own Softmax."""
 _DTYPES = {"float16": "F16", "float32": "F32", "int32": "I32", "bool": "BOOL"}
-"""What TBE registrations call them."""
+"""dtype → its abbreviation in TBE registrations."""
 _FLOATS = ("float16", "float32")
 _ATTRIBUTES = {bool: "bool", int: "int", float: "float", str: "str", tuple: "listFloat"}
 _WINDOW = {"stride": 2, "padding": 4, "dilation": 2}
-"""Attributes that are one number or several → how many an operator is told."""
+"""Window attribute → length of the list that the TBE operator takes. Users may give one integer."""
 _NAMED_PADDING = {"same": -1, "valid": 0}
-_registered: set[str] = set()
+_registered_names: set[str] = set()
 
 
 class AscendPrimitive(PrimitiveWithInfer):
-    """The primitive that a graph for Ascend holds; CANN builds the operator of the same name.
+    """Primitive for Ascend graphs; CANN builds the TBE operator of the same name.
 
     Args:
-        spec: of the operator.
-        attributes: those that are not the default.
-        forward: where `spec` is a gradient, the operator that it is of.
+        spec: the operator.
+        attributes: attributes that differ from the default.
+        forward: the forward operator, where `spec` is a gradient.
 
     Raises:
-        MissingError: it is called on another device; or the operator has no TBE operator, or one without an attribute that is
-            not the default.
+        MissingError: the primitive is called on another device, the operator has no TBE operator,
+            or its TBE operator lacks an attribute that differs from the default.
     """
 
     def __init__(
         self, spec: OpSpec, attributes: Mapping[str, Any], *, forward: OpSpec | None = None
     ):
-        super().__init__(registered_name(spec))
+        super().__init__(registration_name(spec))
         self.spec = spec
         known = attributes_of(spec)
         for name, value in attributes.items():
@@ -62,11 +65,11 @@ class AscendPrimitive(PrimitiveWithInfer):
                     expected=f"{name}={spec.attributes.get(name)}",
                     got=repr(value),
                 )
-        self.attributes = sorted_attributes(spec, attributes)
+        self.attributes = attribute_key(spec, attributes)
         self.computation = computation_of(spec, self.attributes)
         self.init_prim_io_names(inputs=list(spec.inputs), outputs=list(spec.outputs))
         for name in known:
-            self.add_prim_attr(name, as_told(name, self.computation.attributes[name]))
+            self.add_prim_attr(name, encode_attribute(name, self.computation.attributes[name]))
         register(spec, forward)
 
     def __call__(self, *arguments: Any) -> Any:
@@ -76,67 +79,74 @@ class AscendPrimitive(PrimitiveWithInfer):
                 place=self.spec.name,
                 expected="device_target Ascend",
                 got=device_target(),
-                remedy="On CPU use the Cell, or custom_ops.core.primitive.primitive(spec, attributes)",
+                remedy="On CPU use the Cell, or "
+                "custom_ops.core.primitive.primitive(spec, attributes)",
             )
         return super().__call__(*arguments)
 
     def __infer__(self, *given: Mapping[str, Any]) -> dict[str, Any]:
-        return inferred(self.computation, given)
+        return infer_outputs(self.computation, given)
 
     def get_bprop(self) -> Callable[..., Any]:
-        """The gradient as a function that MindSpore reads: one primitive, or an error where there is none."""
+        """Returns the bprop that MindSpore parses: one primitive, or an error."""
         if not self.spec.has_tbe_gradient:
-            return bprops.refused(len(self.spec.inputs), bprops.refusal(self.spec, 0))
+            return bprops.build_raising_bprop(
+                len(self.spec.inputs), bprops.missing_gradient_message(self.spec, 0)
+            )
         return _bprop(self.spec, self.attributes)
 
 
-def called(spec: OpSpec, attributes: Mapping[str, Any], forward: OpSpec | None = None) -> Any:
-    """One TBE operator, or several in a row.
+def build_call(spec: OpSpec, attributes: Mapping[str, Any], forward: OpSpec | None = None) -> Any:
+    """Builds one TBE operator or a sequence of TBE operators.
 
     Args:
-        spec: of the operator.
-        attributes: those that are not the default.
-        forward: where `spec` is a gradient, the operator that it is of.
+        spec: the operator.
+        attributes: attributes that differ from the default.
+        forward: the forward operator, where `spec` is a gradient.
 
     Raises:
-        MissingError: a step has no TBE operator, or one without an attribute that is not the default.
+        MissingError: a step has no TBE operator, or its TBE operator lacks an attribute that
+            differs from the default.
     """
     if spec.tbe_steps is None:
         return AscendPrimitive(spec, attributes, forward=forward)
     steps: TbeSteps = spec.tbe_steps(**spec.with_defaults(attributes))
     if spec.tbe_gradient_steps is None:
-        return InARow(steps, spec.inputs, spec.outputs, AscendPrimitive)
-    back = _bprop(spec, sorted_attributes(spec, attributes), bare=True)
-    return with_gradient(steps, spec.inputs, spec.outputs, AscendPrimitive, back)
+        return SequenceCell(steps, spec.inputs, spec.outputs, AscendPrimitive)
+    back = _bprop(spec, attribute_key(spec, attributes), bare=True)
+    return build_differentiable_sequence(steps, spec.inputs, spec.outputs, AscendPrimitive, back)
 
 
 def _bprop(spec: OpSpec, attributes: Attributes, *, bare: bool = False) -> Callable[..., Any]:
-    """The gradient as a function that MindSpore reads."""
+    """Returns the bprop that MindSpore parses."""
     saved, places = wiring(spec)
-    return bprops.of(
-        (_gradient(spec, attributes),),
+    return bprops.build_bprop(
+        (_build_gradient_call(spec, attributes),),
         len(spec.inputs),
         singles=(max(places) == 0,),
         saved=saved,
         places=places,
         several=len(spec.outputs) > 1,
-        visible=len(spec.visible),
+        visible=len(spec.visible_outputs),
         bare=bare,
     )
 
 
 @cache
-def _gradient(spec: OpSpec, attributes: Attributes) -> Any:
-    return called(gradient_of(spec), dict(attributes), spec)
+def _build_gradient_call(spec: OpSpec, attributes: Attributes) -> Any:
+    return build_call(gradient_of(spec), dict(attributes), spec)
 
 
-def registered_name(spec: OpSpec) -> str:
-    """What MindSpore and CANN know it by."""
+def registration_name(spec: OpSpec) -> str:
+    """Returns the operator's name in MindSpore and CANN."""
     return PREFIX + spec.name.replace("_grad", "Grad")
 
 
-def as_told(name: str, value: Any) -> Any:
-    """An attribute as the TBE operator is told of it: pairs one after the other, windows as lists, −1 for the padding ``same``."""
+def encode_attribute(name: str, value: Any) -> Any:
+    """Encodes an attribute for the TBE operator.
+
+    Pairs are flattened, windows become lists, and the padding ``same`` becomes −1 (``valid`` 0).
+    """
     if not _is_window(name, value):
         return [one for pair in value for one in pair] if isinstance(value, tuple) else value
     value = _NAMED_PADDING.get(value, value) if isinstance(value, str) else value
@@ -148,19 +158,19 @@ def _is_window(name: str, value: Any) -> bool:
 
 
 def register(spec: OpSpec, forward: OpSpec | None = None) -> None:
-    """Tells MindSpore which TBE operator computes it; once in a process.
+    """Registers the TBE operator with MindSpore, once per process.
 
     Raises:
-        MissingError: there is no file of that operator in `tbe_impl.ops`.
+        MissingError: `tbe_impl.ops` has no file for the operator.
     """
-    if spec.name in _registered:
+    if spec.name in _registered_names:
         return
-    op_info_register(registration(spec, forward))(_function(spec))
-    _registered.add(spec.name)
+    op_info_register(build_op_info(spec, forward))(_load_tbe_function(spec))
+    _registered_names.add(spec.name)
 
 
 def operator_file(spec: OpSpec) -> Path:
-    """The TBE operator of the same meaning, as CANN lays it out: one of `tbe_impl.ops`, or a file of one's own."""
+    """Returns the TBE operator's file, from `tbe_impl.ops` or as named in the spec."""
     own = Path(spec.tbe)
     file = own if own.suffix == ".py" else Path(tbe_impl.ops.__file__).parent / f"{spec.tbe}.py"
     if not spec.tbe or not file.is_file():
@@ -175,31 +185,37 @@ def operator_file(spec: OpSpec) -> Path:
 
 
 @cache
-def _function(spec: OpSpec) -> Any:
-    """The function of the TBE operator."""
+def _load_tbe_function(spec: OpSpec) -> Any:
+    """Loads the TBE operator's function."""
     file = operator_file(spec)
     return inspect.unwrap(load_operator(file, function=file.stem).function)
 
 
-def known_of(spec: OpSpec) -> Mapping[str, Any]:
-    """The names of the file of its TBE operator: DTYPES and FORMATS, where it has other ones than most."""
-    names: Mapping[str, Any] = _function(spec).__globals__
+def operator_file_globals(spec: OpSpec) -> Mapping[str, Any]:
+    """Returns the globals of the TBE operator's file.
+
+    Optional: DTYPES, FORMATS and OTHER_DTYPES, where they differ from the defaults.
+    """
+    names: Mapping[str, Any] = _load_tbe_function(spec).__globals__
     return names
 
 
 def attributes_of(spec: OpSpec) -> list[str]:
-    """The attributes that its TBE operator has too; it computes what the defaults of the others say."""
-    parameters = inspect.signature(_function(spec)).parameters
+    """Returns the attributes that the TBE operator takes.
+
+    The TBE operator computes with the default value of every other attribute.
+    """
+    parameters = inspect.signature(_load_tbe_function(spec)).parameters
     return [name for name in spec.attributes if name in parameters]
 
 
 def dtypes_of(spec: OpSpec, dtype: str, forward: OpSpec | None = None) -> dict[str, str]:
-    """The dtype of each input and output of an operator where that of its numbers is this one.
+    """Returns the dtype of each input and output for a given compute dtype.
 
     Args:
-        spec: of the operator.
-        dtype: of its numbers.
-        forward: where it is a gradient, the operator that it is of.
+        spec: the operator.
+        dtype: the compute dtype.
+        forward: the forward operator, where `spec` is a gradient.
     """
     if forward is not None:
         known = dtypes_of(forward, dtype)
@@ -211,23 +227,23 @@ def dtypes_of(spec: OpSpec, dtype: str, forward: OpSpec | None = None) -> dict[s
     if spec.forward is None or not spec.samples:
         return found | dict.fromkeys(spec.outputs, dtype)
     given = [
-        Described(shape, kind) for shape, kind in zip(spec.samples[0], found.values(), strict=True)
+        ArraySpec(shape, kind) for shape, kind in zip(spec.samples[0], found.values(), strict=True)
     ]
-    made = computation_of(spec, sorted_attributes(spec, {})).describe(given)
+    made = computation_of(spec, attribute_key(spec, {})).describe(given)
     return found | {name: one.dtype for name, one in zip(spec.outputs, made, strict=True)}
 
 
-def registration(spec: OpSpec, forward: OpSpec | None = None) -> Any:
-    """What MindSpore has to know of a TBE operator, in its own form.
+def build_op_info(spec: OpSpec, forward: OpSpec | None = None) -> Any:
+    """Builds MindSpore's registration record (``TBERegOp``) of a TBE operator.
 
     Args:
-        spec: of the operator.
-        forward: where it is a gradient, the operator that it is of.
+        spec: the operator.
+        forward: the forward operator, where `spec` is a gradient.
     """
-    told = known_of(spec)
+    told = operator_file_globals(spec)
     kernel_name = operator_file(spec).stem
     record = (
-        TBERegOp(registered_name(spec))
+        TBERegOp(registration_name(spec))
         .fusion_type("OPAQUE")
         .async_flag(False)
         .binfile_name(f"{kernel_name}.so")

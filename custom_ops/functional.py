@@ -1,4 +1,4 @@
-"""The operators as functions of tensors.
+"""Exposes the operators as functions of tensors.
 
 One file of more than 500 lines: it is one function for each operator.
 """
@@ -16,13 +16,14 @@ from custom_ops.core.framework import HAS_MINDSPORE, ms
 from custom_ops.operators.activations import NAMES, key_of
 from custom_ops.operators.conv_bn import SPECS, leak_of
 from custom_ops.operators.matmul_bias import PRODUCTS
-from custom_ops.operators.softmax_cross_entropy_cell import weighted_labels
+from custom_ops.operators.softmax_cross_entropy_cell import weight_labels
 from custom_ops.optimizer_functions import adam as adam
 from custom_ops.optimizer_functions import adam_weight_decay as adam_weight_decay
 from custom_ops.optimizer_functions import momentum as momentum
 from tbe_impl.errors import InputError
 
-# `ms.amp` with level O1 copies the functions that a net calls, without what they use, except those of modules without a file
+# `ms.amp` with level O1 copies the functions that a net calls without their globals. It skips
+# functions of modules that have no `__file__`.
 del __file__
 
 _index_dtypes = (ms.int32, ms.int64) if HAS_MINDSPORE else ()
@@ -30,46 +31,50 @@ _index_dtypes = (ms.int32, ms.int64) if HAS_MINDSPORE else ()
 
 @lru_cache(maxsize=0)
 def _cell(name: str, *attributes: Any, **route: str) -> Any:
-    """The Cell of that name with these attributes.
+    """Returns the Cell of that name with these attributes.
 
-    MindSpore reads functions as source, but not those behind a cache, which it calls with the names and numbers that it
-    knows when it builds a graph. What is kept is in `_made`, since the default route may change.
+    MindSpore's parser reads plain functions as source. It calls an ``lru_cache`` wrapper at compile
+    time, with constant names and values. `_build_cell` holds the actual cache, because the default
+    route may change.
     """
-    return _made(
+    return _build_cell(
         name, *attributes, **{key: check_route(given, name) for key, given in route.items()}
     )
 
 
-@lru_cache(maxsize=None, typed=True)  # 1.0 is no axis, though it equals 1
-def _made(name: str, *attributes: Any, **route: str) -> Any:
-    if name == "BiasDropoutAdd":  # with a key that is handed over
+@lru_cache(maxsize=None, typed=True)  # typed: 1.0 equals 1, but is not an axis
+def _build_cell(name: str, *attributes: Any, **route: str) -> Any:
+    if name == "BiasDropoutAdd":  # its functional form takes the key as an argument
         found = import_module("custom_ops.operators.bias_dropout_add")
         return FusedCell(
-            found.BIAS_DROPOUT_ADD, {"p": found.share_dropped("p", attributes[0])}, **route
+            found.BIAS_DROPOUT_ADD, {"p": found.drop_probability("p", attributes[0])}, **route
         )
     return getattr(custom_ops, name)(*attributes, **route)
 
 
 @lru_cache(maxsize=0)
-def _operator(module: str, spec: str, *attributes: Any, route: str) -> Any:
-    """The operator of a Cell that has weights, as a Cell that is handed them; attributes in the order of the table."""
-    return _made_operator(module, spec, *attributes, route=check_route(route, spec))
+def _operator_cell(module: str, spec: str, *attributes: Any, route: str) -> Any:
+    """Returns the operator of a weighted Cell as a Cell that takes its weights as inputs.
+
+    `attributes` follow the order of ``spec.attributes``.
+    """
+    return _build_operator(module, spec, *attributes, route=check_route(route, spec))
 
 
 @cache
-def _made_operator(module: str, spec: str, *attributes: Any, route: str) -> Any:
+def _build_operator(module: str, spec: str, *attributes: Any, route: str) -> Any:
     found = getattr(import_module(f"custom_ops.operators.{module}"), spec)
     return FusedCell(found, dict(zip(found.attributes, attributes, strict=True)), route)
 
 
 @lru_cache(maxsize=0)
-def _dense(activation: str, has_bias: bool, *, route: str) -> Any:
-    """The product that ends with an activation of that name."""
-    return _made_dense(activation, has_bias, route=check_route(route, "dense"))
+def _dense_cell(activation: str, has_bias: bool, *, route: str) -> Any:
+    """Returns the matrix product with the named activation as its epilogue."""
+    return _build_dense_cell(activation, has_bias, route=check_route(route, "dense"))
 
 
 @cache
-def _made_dense(activation: str, has_bias: bool, *, route: str) -> Any:
+def _build_dense_cell(activation: str, has_bias: bool, *, route: str) -> Any:
     key = key_of(activation or None)
     if key is None:
         raise InputError(
@@ -82,13 +87,13 @@ def _made_dense(activation: str, has_bias: bool, *, route: str) -> Any:
 
 
 @lru_cache(maxsize=0)
-def _convolution(activation: str, *how: Any, route: str) -> Any:
-    """The convolution with bias that ends with an activation of that name."""
-    return _made_convolution(activation, *how, route=check_route(route, "fused_conv_bn"))
+def _convolution_cell(activation: str, *how: Any, route: str) -> Any:
+    """Returns the convolution with bias and the named activation as its epilogue."""
+    return _build_convolution_cell(activation, *how, route=check_route(route, "fused_conv_bn"))
 
 
 @cache
-def _made_convolution(activation: str, *how: Any, route: str) -> Any:
+def _build_convolution_cell(activation: str, *how: Any, route: str) -> Any:
     if activation not in SPECS:
         raise InputError(
             "fused_conv_bn: activation is unknown",
@@ -183,9 +188,9 @@ def bias_dropout_add(
     """dropout(x + bias) + residual.
 
     Args:
-        x, bias, residual: as `custom_ops.BiasDropoutAdd` takes them.
-        key: int32 of shape (1,): the same key drops the same elements.
-        p: the share that is dropped; 0 drops none.
+        x, bias, residual: as in `custom_ops.BiasDropoutAdd`.
+        key: int32 of shape (1,); the same key drops the same elements.
+        p: the fraction of elements to drop; 0 drops none.
     """
     cell = _cell("BiasDropoutAdd", p, route=route)
     return cell(x, bias, residual, key)
@@ -200,14 +205,14 @@ def box_decode(
     float16_inside: bool = True,
     route: str = "",
 ) -> Any:
-    """Boxes and scores from what a YOLO head predicts; see `custom_ops.BoxDecode`."""
+    """Decodes a YOLO head's predictions into boxes and scores; see `custom_ops.BoxDecode`."""
     pairs = tuple(map(tuple, anchors))
     cell = _cell("BoxDecode", pairs, stride, version, float16_inside, route=route)
     return cell(x)
 
 
 def iou(boxes: Any, others: Any, *, route: str = "") -> Any:
-    """How much each box and each other overlap; see `custom_ops.IoU`."""
+    """Intersection over union of each pair of boxes; see `custom_ops.IoU`."""
     cell = _cell("IoU", route=route)
     return cell(boxes, others)
 
@@ -222,7 +227,7 @@ def nms(
     class_aware: bool = True,
     route: str = "",
 ) -> Any:
-    """Of boxes that overlap, the ones with the best scores; see `custom_ops.NMS`."""
+    """Non-maximum suppression: the best-scoring of overlapping boxes; see `custom_ops.NMS`."""
     cell = _cell("NMS", score_threshold, iou_threshold, max_output, class_aware, route=route)
     return cell(boxes, scores)
 
@@ -239,7 +244,7 @@ def layer_norm(
 ) -> Any:
     """(x − mean) / √(variance + epsilon)·gamma + beta; see `custom_ops.LayerNorm`."""
     axes = (begin_norm_axis, begin_params_axis)
-    cell = _operator("layer_norm", "LAYER_NORM", axes[0], axes[1], epsilon, route=route)
+    cell = _operator_cell("layer_norm", "LAYER_NORM", axes[0], axes[1], epsilon, route=route)
     return cell(x, gamma, beta)
 
 
@@ -254,23 +259,25 @@ def add_layer_norm(
     epsilon: float = 1e-7,
     route: str = "",
 ) -> Any:
-    """Layer normalisation of x + residual, and that sum; see `custom_ops.AddLayerNorm`."""
+    """Layer normalisation of x + residual, and their sum; see `custom_ops.AddLayerNorm`."""
     axes = (begin_norm_axis, begin_params_axis)
-    cell = _operator("add_layer_norm", "ADD_LAYER_NORM", axes[0], axes[1], epsilon, route=route)
+    cell = _operator_cell(
+        "add_layer_norm", "ADD_LAYER_NORM", axes[0], axes[1], epsilon, route=route
+    )
     return cell(x, residual, gamma, beta)
 
 
 def rms_norm(x: Any, gamma: Any, *, epsilon: float = 1e-6, route: str = "") -> Any:
     """x / √(mean x² + epsilon)·gamma; see `custom_ops.RMSNorm`."""
-    cell = _operator("rms_norm", "RMS_NORM", epsilon, route=route)
+    cell = _operator_cell("rms_norm", "RMS_NORM", epsilon, route=route)
     return cell(x, gamma)
 
 
 def add_rms_norm(
     x: Any, residual: Any, gamma: Any, *, epsilon: float = 1e-6, route: str = ""
 ) -> Any:
-    """The same of x + residual, and that sum; see `custom_ops.AddRMSNorm`."""
-    cell = _operator("add_rms_norm", "ADD_RMS_NORM", epsilon, route=route)
+    """RMS normalisation of x + residual, and their sum; see `custom_ops.AddRMSNorm`."""
+    cell = _operator_cell("add_rms_norm", "ADD_RMS_NORM", epsilon, route=route)
     return cell(x, residual, gamma)
 
 
@@ -278,7 +285,7 @@ def group_norm(
     x: Any, num_groups: int, gamma: Any, beta: Any, *, eps: float = 1e-5, route: str = ""
 ) -> Any:
     """Normalisation over groups of channels; see `custom_ops.GroupNorm`."""
-    cell = _operator("group_norm", "GROUP_NORM", num_groups, eps, route=route)
+    cell = _operator_cell("group_norm", "GROUP_NORM", num_groups, eps, route=route)
     return cell(x, gamma, beta)
 
 
@@ -298,17 +305,17 @@ def batch_norm(
     """activation((x − mean) / √(variance + eps)·gamma + beta); see `custom_ops.BatchNorm`.
 
     Args:
-        x, gamma, beta: as the Cell has them.
-        moving_mean, moving_variance: both, which get no gradient, or None for those of the batch, which are given back then: y,
-            mean, variance.
-        eps, activation, alpha, data_format: as the Cell takes them.
+        x, gamma, beta: as in `custom_ops.BatchNorm`.
+        moving_mean, moving_variance: both, or neither (None). They get no gradient. None selects
+            the batch statistics; the result is then y, mean, variance.
+        eps, activation, alpha, data_format: as in `custom_ops.BatchNorm`.
     """
     if moving_mean is None:
-        cell = _operator(
+        cell = _operator_cell(
             "batch_norm", "BATCH_NORM_TRAINING", eps, activation, data_format, alpha, route=route
         )
         return cell(x, gamma, beta)
-    cell = _operator(
+    cell = _operator_cell(
         "batch_norm", "BATCH_NORM_INFERENCE", eps, activation, data_format, alpha, route=route
     )
     return cell(x, gamma, beta, moving_mean, moving_variance)
@@ -343,7 +350,7 @@ def softmax_cross_entropy(
         )
         return cell(logits, labels)
     if labels.dtype in _index_dtypes:
-        cell = _operator(
+        cell = _operator_cell(
             "softmax_cross_entropy",
             "SOFTMAX_CROSS_ENTROPY_WEIGHTED",
             ignore_index,
@@ -353,7 +360,7 @@ def softmax_cross_entropy(
         )
         return cell(logits, labels, weight.astype(logits.dtype))
     cell = _cell("SoftmaxCrossEntropy", None, ignore_index, reduction, 0.0, route=route)
-    return cell(logits, weighted_labels(logits, labels, weight, label_smoothing))
+    return cell(logits, weight_labels(logits, labels, weight, label_smoothing))
 
 
 def linear_cross_entropy(
@@ -366,23 +373,23 @@ def linear_cross_entropy(
     label_smoothing: float = 0.0,
     route: str = "",
 ) -> Any:
-    """Cross entropy of hidden · weightᵀ by chunks of rows; see `custom_ops.LinearCrossEntropy`."""
+    """Cross entropy of hidden · weightᵀ, in chunks of rows; see `custom_ops.LinearCrossEntropy`."""
     how = (ignore_index, reduction, label_smoothing)
-    cell = _operator(
+    cell = _operator_cell(
         "linear_cross_entropy", "LINEAR_CROSS_ENTROPY", how[0], how[1], how[2], route=route
     )
     return cell(hidden, weight, labels)
 
 
 def rotary_embedding(x: Any, cos: Any, sin: Any, *, layout: str = "halves", route: str = "") -> Any:
-    """Pairs of elements rotated by an angle; see `custom_ops.RotaryEmbedding`."""
+    """Rotates pairs of elements by position-dependent angles; see `custom_ops.RotaryEmbedding`."""
     cell = _cell("RotaryEmbedding", layout, route=route)
     return cell(x, cos, sin)
 
 
 def token_embedding(ids: Any, table: Any, *, scale: float = 1.0, route: str = "") -> Any:
     """table[ids]·scale; see `custom_ops.TokenEmbedding`."""
-    cell = _operator("token_embedding", "TOKEN_EMBEDDING", scale, route=route)
+    cell = _operator_cell("token_embedding", "TOKEN_EMBEDDING", scale, route=route)
     return cell(ids, table)
 
 
@@ -401,18 +408,18 @@ def conv2d(
     """conv(x, weight) + bias.
 
     Args:
-        x, weight, bias: as `custom_ops.Conv2d` has them.
-        stride, dilation: one number, or height and width.
-        padding: one number; above, below, left, right; ``same`` or ``valid``.
-        groups: into how many the channels are parted.
-        lowering: as `custom_ops.Conv2d` takes it.
+        x, weight, bias: as in `custom_ops.Conv2d`.
+        stride, dilation: one integer, or (height, width).
+        padding: one integer; (above, below, left, right); ``same`` or ``valid``.
+        groups: number of channel groups.
+        lowering: as in `custom_ops.Conv2d`.
     """
     if bias is None:
-        cell = _operator(
+        cell = _operator_cell(
             "conv2d", "CONV2D", stride, padding, dilation, groups, lowering, route=route
         )
         return cell(x, weight)
-    cell = _operator(
+    cell = _operator_cell(
         "conv2d", "CONV2D_BIAS", stride, padding, dilation, groups, lowering, route=route
     )
     return cell(x, weight, bias)
@@ -428,16 +435,23 @@ def _conv_bn(
     how: Any,
     route: str,
 ) -> Any:
-    """The folded weights, then the convolution; `statistics` are gamma, beta, mean and variance, `how` the convolution's."""
+    """Folds the batch normalisation into the weights, then convolves.
+
+    Args:
+        statistics: gamma, beta, mean, variance.
+        how: the convolution's stride, padding, dilation, groups, lowering, and alpha.
+    """
     if bias is None:
-        fold = _operator("fold_batch_norm", "FOLD_BATCH_NORM", eps, route=route)
+        fold = _operator_cell("fold_batch_norm", "FOLD_BATCH_NORM", eps, route=route)
         folded, offset = fold(weight, statistics[0], statistics[1], statistics[2], statistics[3])
     else:
-        fold = _operator("fold_batch_norm", "FOLD_BATCH_NORM_BIAS", eps, route=route)
+        fold = _operator_cell("fold_batch_norm", "FOLD_BATCH_NORM_BIAS", eps, route=route)
         folded, offset = fold(
             weight, bias, statistics[0], statistics[1], statistics[2], statistics[3]
         )
-    cell = _convolution(activation, how[0], how[1], how[2], how[3], how[4], how[5], route=route)
+    cell = _convolution_cell(
+        activation, how[0], how[1], how[2], how[3], how[4], how[5], route=route
+    )
     return cell(x, folded.astype(x.dtype), offset.astype(x.dtype))
 
 
@@ -460,12 +474,15 @@ def fused_conv_bn(
     lowering: str = "auto",
     route: str = "",
 ) -> Any:
-    """f((conv(x, conv_weight) + conv_bias − bn_mean) / √(bn_var + eps)·bn_weight + bn_bias); see `custom_ops.FusedConvBN`.
+    """f(z), z = (conv(x, conv_weight) + conv_bias − bn_mean) / √(bn_var + eps)·bn_weight + bn_bias.
+
+    See `custom_ops.FusedConvBN`.
 
     Args:
-        x, conv_weight, conv_bias, bn_weight, bn_bias, bn_mean, bn_var: as there, of tensors; conv_bias may be None, bn_mean and
-            bn_var get no gradient.
-        eps, stride, padding, dilation, groups, activation, alpha, lowering: as there.
+        x, conv_weight, conv_bias, bn_weight, bn_bias, bn_mean, bn_var: tensors, as in
+            `custom_ops.FusedConvBN`. conv_bias may be None; bn_mean and bn_var get no gradient.
+        eps, stride, padding, dilation, groups, activation, alpha, lowering: as in
+            `custom_ops.FusedConvBN`.
     """
     how = (stride, padding, dilation, groups, lowering, alpha)
     statistics = (bn_weight, bn_bias, bn_mean, bn_var)
@@ -489,13 +506,16 @@ def conv_bn_relu(
     lowering: str = "auto",
     route: str = "",
 ) -> Any:
-    """max(z, 0), z = (conv(x, weight) + bias − moving_mean) / √(moving_variance + eps)·gamma + beta.
+    """max(z, 0) for a convolution z with batch normalisation.
+
+    z = (conv(x, weight) + bias − moving_mean) / √(moving_variance + eps)·gamma + beta.
 
     Args:
-        x, weight: as `custom_ops.ConvBNReLU` has them.
+        x, weight: as in `custom_ops.ConvBNReLU`.
         bias: (channels out), or None.
-        gamma, beta, moving_mean, moving_variance: (channels out); the moving ones get no gradient.
-        stride, padding, dilation, groups, lowering: as `conv2d` takes them.
+        gamma, beta, moving_mean, moving_variance: (channels out). The moving statistics get no
+            gradient.
+        stride, padding, dilation, groups, lowering: as in `conv2d`.
         eps: added to the variance.
     """
     how = (stride, padding, dilation, groups, lowering, 0.1)
@@ -521,7 +541,10 @@ def conv_bn_leaky_relu(
     lowering: str = "auto",
     route: str = "",
 ) -> Any:
-    """max(z, 0) + alpha·min(z, 0); z and the arguments as for `conv_bn_relu`; see `custom_ops.ConvBNLeakyReLU`."""
+    """max(z, 0) + alpha·min(z, 0); see `custom_ops.ConvBNLeakyReLU`.
+
+    z and the arguments are those of `conv_bn_relu`.
+    """
     how = (stride, padding, dilation, groups, lowering, alpha)
     statistics = (gamma, beta, moving_mean, moving_variance)
     return _conv_bn("leaky_relu", x, weight, bias, statistics, eps, how, route)
@@ -544,7 +567,7 @@ def conv_bn_silu(
     lowering: str = "auto",
     route: str = "",
 ) -> Any:
-    """z·σ(z); z and the arguments as for `conv_bn_relu`; see `custom_ops.ConvBNSiLU`."""
+    """z·σ(z); see `custom_ops.ConvBNSiLU`. z and the arguments are those of `conv_bn_relu`."""
     how = (stride, padding, dilation, groups, lowering, 0.1)
     statistics = (gamma, beta, moving_mean, moving_variance)
     return _conv_bn("silu", x, weight, bias, statistics, eps, how, route)
@@ -552,13 +575,13 @@ def conv_bn_silu(
 
 def dense(x: Any, weight: Any, bias: Any = None, *, activation: str = "", route: str = "") -> Any:
     """f(x·weightᵀ + bias), f by name: relu, gelu, silu, or empty; see `custom_ops.Dense`."""
-    cell = _dense(activation, bias is not None, route=route)
+    cell = _dense_cell(activation, bias is not None, route=route)
     return cell(x, weight) if bias is None else cell(x, weight, bias)
 
 
 def matmul_bias_relu(x: Any, weight: Any, bias: Any, *, route: str = "") -> Any:
     """max(x·weightᵀ + bias, 0); see `custom_ops.MatMulBiasReLU`."""
-    cell = _operator("matmul_bias", "MATMUL_BIAS_RELU", "relu", "auto", route=route)
+    cell = _operator_cell("matmul_bias", "MATMUL_BIAS_RELU", "relu", "auto", route=route)
     return cell(x, weight, bias)
 
 
@@ -567,25 +590,25 @@ def matmul_bias_gelu(
 ) -> Any:
     """gelu(x·weightᵀ + bias); see `custom_ops.MatMulBiasGELU`."""
     activation = "gelu_tanh" if approximate else "gelu"
-    cell = _operator("matmul_bias", "MATMUL_BIAS_GELU", activation, "auto", route=route)
+    cell = _operator_cell("matmul_bias", "MATMUL_BIAS_GELU", activation, "auto", route=route)
     return cell(x, weight, bias)
 
 
 def matmul_bias_silu(x: Any, weight: Any, bias: Any, *, route: str = "") -> Any:
     """silu(x·weightᵀ + bias); see `custom_ops.MatMulBiasSiLU`."""
-    cell = _operator("matmul_bias", "MATMUL_BIAS_SILU", "silu", "auto", route=route)
+    cell = _operator_cell("matmul_bias", "MATMUL_BIAS_SILU", "silu", "auto", route=route)
     return cell(x, weight, bias)
 
 
 def linear_residual(x: Any, weight: Any, bias: Any, residual: Any, *, route: str = "") -> Any:
     """x·weightᵀ + bias + residual; see `custom_ops.LinearResidual`."""
-    cell = _operator("matmul_bias", "LINEAR_RESIDUAL", "", "auto", route=route)
+    cell = _operator_cell("matmul_bias", "LINEAR_RESIDUAL", "", "auto", route=route)
     return cell(x, weight, bias, residual)
 
 
 def layer_norm_linear(
     x: Any, gamma: Any, beta: Any, weight: Any, bias: Any, *, epsilon: float = 1e-7, route: str = ""
 ) -> Any:
-    """The rows of x normalised, then ·weightᵀ + bias; see `custom_ops.LayerNormLinear`."""
-    cell = _operator("layer_norm_linear", "LAYER_NORM_LINEAR", epsilon, "auto", route=route)
+    """Layer normalisation of x's rows, then ·weightᵀ + bias; see `custom_ops.LayerNormLinear`."""
+    cell = _operator_cell("layer_norm_linear", "LAYER_NORM_LINEAR", epsilon, "auto", route=route)
     return cell(x, gamma, beta, weight, bias)

@@ -1,4 +1,4 @@
-"""The steps of the optimizers as functions of tensors or of arrays: everything in one launch, in place."""
+"""Exposes the optimizer steps as functions of tensors or arrays: one launch, updates in place."""
 
 from __future__ import annotations
 
@@ -23,28 +23,33 @@ _TENSOR = ms.Tensor if HAS_MINDSPORE else ()
 
 @lru_cache(maxsize=0)
 def _steps(rule: int, dtypes: Sequence[Any], decays: int, **attributes: Any) -> Any:
-    """The operators of one step, one for each dtype.
+    """Returns the operators of one step, one per dtype.
 
-    MindSpore reads functions as source, but not those behind a cache, which it calls when it builds a graph.
+    MindSpore's parser reads plain functions as source. It calls an ``lru_cache`` wrapper at compile
+    time.
     """
     check_numbers(rule, **{name: one for name, one in attributes.items() if name != "nesterov"})
-    return _made(rule, tuple(str(one).lower() for one in dtypes), decays, **attributes)
+    return _build_step_primitives(
+        rule, tuple(str(one).lower() for one in dtypes), decays, **attributes
+    )
 
 
 @lru_cache(maxsize=0)
-def _plain(rule: int, argument: str, value: Any) -> Any:
-    """What a step is told that is no Tensor, and is known when MindSpore builds a graph."""
+def _check_constant(rule: int, argument: str, value: Any) -> Any:
+    """Checks a constant argument (no Tensor) at compile time."""
     check_numbers(rule, **{argument: value})
     return value
 
 
-def _told(rule: int, argument: str, value: Any) -> Any:
-    return value if isinstance(value, ms.Tensor) else _plain(rule, argument, value)
+def _check_argument(rule: int, argument: str, value: Any) -> Any:
+    return value if isinstance(value, ms.Tensor) else _check_constant(rule, argument, value)
 
 
 @cache
-def _made(rule: int, dtypes: tuple[str, ...], decays: int, **attributes: Any) -> Any:
-    from custom_ops.core.primitive import primitive  # which needs MindSpore
+def _build_step_primitives(
+    rule: int, dtypes: tuple[str, ...], decays: int, **attributes: Any
+) -> Any:
+    from custom_ops.core.primitive import primitive  # needs MindSpore
 
     spec = optimizer_spec(rule, len(dtypes), 1, decays)
     flags = (True,) * len(dtypes)
@@ -54,11 +59,11 @@ def _made(rule: int, dtypes: tuple[str, ...], decays: int, **attributes: Any) ->
     )
 
 
-def _stepped(steps: Any, numbers: Any, *lists: Any) -> Any:
-    """Runs them on numbers, gradients, parameters and states."""
+def _run_steps(steps: Any, numbers: Any, *lists: Any) -> Any:
+    """Runs the operators on scalars, gradients, parameters and states."""
     given: Any = ()
     for one in numbers:
-        given = given + (_number(one),)  # noqa: RUF005
+        given = given + (_to_scalar_tensor(one),)  # noqa: RUF005
     for many in lists:
         given = given + tuple(many)
     done: Any = ()
@@ -67,7 +72,7 @@ def _stepped(steps: Any, numbers: Any, *lists: Any) -> Any:
     return done
 
 
-def _number(value: Any) -> Any:
+def _to_scalar_tensor(value: Any) -> Any:
     if isinstance(value, ms.Tensor):
         return ops.cast(value, ms.float32)
     return ms.Tensor(value, ms.float32)
@@ -78,8 +83,8 @@ def _dtypes(parameters: Any) -> Any:
 
 
 def _decays(rule: int, weight_decay: Any) -> Any:
-    """None where it is 0, which the operator need not read."""
-    told = _told(rule, "weight_decay", weight_decay)
+    """Returns the weight decay as a tuple, empty where it is 0: the operator then skips it."""
+    told = _check_argument(rule, "weight_decay", weight_decay)
     return () if isinstance(told, (int, float)) and told == 0 else (told,)
 
 
@@ -100,16 +105,19 @@ def adam(
     """One step of `custom_ops.Adam` over lists of tensors or of arrays, in place.
 
     Args:
-        gradients, parameters, moment1, moment2: lists of the same length; all but the gradients are overwritten.
-        count: of the step, 1 at the first; a number or a Tensor.
-        learning_rate, weight_decay: numbers, or Tensors of one.
-        beta1, beta2, eps, use_nesterov: as the optimizer takes them.
+        gradients, parameters, moment1, moment2: lists of the same length. The step overwrites all
+            but the gradients.
+        count: index of the step, 1 for the first; a number or a Tensor.
+        learning_rate, weight_decay: numbers, or one-element Tensors.
+        beta1, beta2, eps, use_nesterov: as in `custom_ops.Adam`.
 
     Returns:
-        For tensors what has to be used in a graph, so that the step is in it; it means nothing.
+        For tensors a value that a graph has to use, so that the graph keeps the step. It has no
+        other meaning.
 
     Raises:
-        InputError: shapes or dtypes that do not fit, or a number that is none or out of range.
+        InputError: shapes or dtypes do not match, or an argument is not a number or is out of
+            range.
     """
     if not isinstance(parameters[0], _TENSOR):
         return adam_step(
@@ -129,9 +137,12 @@ def adam(
     steps = _steps(
         ADAM, dtypes, len(decays), nesterov=use_nesterov, beta1=beta1, beta2=beta2, eps=eps
     )
-    rate, number = _told(ADAM, "learning_rate", learning_rate), _told(ADAM, "count", count)
+    rate, number = (
+        _check_argument(ADAM, "learning_rate", learning_rate),
+        _check_argument(ADAM, "count", count),
+    )
     numbers = (rate, *decays, beta1**number, beta2**number)
-    return _stepped(steps, numbers, gradients, parameters, moment1, moment2)
+    return _run_steps(steps, numbers, gradients, parameters, moment1, moment2)
 
 
 def adam_weight_decay(
@@ -146,7 +157,10 @@ def adam_weight_decay(
     eps: float = 1e-6,
     weight_decay: Any = 0.0,
 ) -> Any:
-    """One step of `custom_ops.AdamWeightDecay` over lists of tensors or of arrays, in place; arguments as for `adam`."""
+    """One step of `custom_ops.AdamWeightDecay` over lists of tensors or of arrays, in place.
+
+    Arguments as for `adam`.
+    """
     if not isinstance(parameters[0], _TENSOR):
         return adam_weight_decay_step(
             gradients,
@@ -161,8 +175,8 @@ def adam_weight_decay(
         )
     decays, dtypes = _decays(ADAM_WEIGHT_DECAY, weight_decay), _dtypes(parameters)
     steps = _steps(ADAM_WEIGHT_DECAY, dtypes, len(decays), beta1=beta1, beta2=beta2, eps=eps)
-    rate = _told(ADAM_WEIGHT_DECAY, "learning_rate", learning_rate)
-    return _stepped(steps, (rate, *decays), gradients, parameters, moments1, moments2)
+    rate = _check_argument(ADAM_WEIGHT_DECAY, "learning_rate", learning_rate)
+    return _run_steps(steps, (rate, *decays), gradients, parameters, moments1, moments2)
 
 
 def momentum(
@@ -175,7 +189,10 @@ def momentum(
     weight_decay: Any = 0.0,
     use_nesterov: bool = False,
 ) -> Any:
-    """One step of `custom_ops.Momentum` over lists of tensors or of arrays, in place; arguments as for `adam`."""
+    """One step of `custom_ops.Momentum` over lists of tensors or of arrays, in place.
+
+    Arguments as for `adam`.
+    """
     if not isinstance(parameters[0], _TENSOR):
         return momentum_step(
             gradients,
@@ -189,8 +206,8 @@ def momentum(
     decays, dtypes = _decays(MOMENTUM, weight_decay), _dtypes(parameters)
     steps = _steps(MOMENTUM, dtypes, len(decays), nesterov=use_nesterov)
     numbers = (
-        _told(MOMENTUM, "learning_rate", learning_rate),
+        _check_argument(MOMENTUM, "learning_rate", learning_rate),
         *decays,
-        _told(MOMENTUM, "momentum", momentum),
+        _check_argument(MOMENTUM, "momentum", momentum),
     )
-    return _stepped(steps, numbers, gradients, parameters, moments)
+    return _run_steps(steps, numbers, gradients, parameters, moments)

@@ -1,4 +1,7 @@
-"""Adam, AdamWeightDecay and Momentum as MindSpore has them, each step one launch for all parameters of a dtype."""
+"""Defines Adam, AdamWeightDecay and Momentum with one kernel launch per dtype and step.
+
+The classes have the signatures of MindSpore's.
+"""
 # mypy: disable-error-code="no-untyped-def, attr-defined, assignment, has-type, misc"
 
 from __future__ import annotations
@@ -17,12 +20,12 @@ from tbe_impl.errors import InputError, MissingError
 
 if not HAS_MINDSPORE:
     raise MissingError(
-        "the optimizers are MindSpore's, and it is not there",
-        remedy="Install mindspore, or call adam_step and its like of "
+        "the optimizers derive from MindSpore's, and MindSpore is not installed",
+        remedy="Install mindspore, or call adam_step and the other steps of "
         "custom_ops.operators.optimizer_steps on arrays",
     )
 
-from custom_ops.core.optimizer_step_call import Alone
+from custom_ops.core.optimizer_step_call import FastOptimizerStep
 from custom_ops.core.primitive import primitive
 
 
@@ -35,20 +38,21 @@ def _prepare(
     powers: Any = (),
     **attributes: Any,
 ) -> None:
-    """Makes the operators of an optimizer, one for the parameters of each dtype.
+    """Builds the optimizer's operators, one for the parameters of each dtype.
 
     Args:
-        optimizer: of this kind, or derived from it.
-        kind: whose `construct` is what `Alone` does too.
-        rule: what is computed.
-        states: lists of Parameters.
-        powers: which numbers of the rule are multiplied at each step, and by what.
-        attributes: of the operators.
+        optimizer: an instance of `kind` or of a subclass.
+        kind: the class whose `construct` computes the same step as `FastOptimizerStep`.
+        rule: the update rule.
+        states: lists of state Parameters.
+        powers: Parameter name → the factor by which each step multiplies it.
+        attributes: attributes of the operators.
     """
     parameters, grouped = optimizer.parameters, optimizer.is_group
     flags = tuple(bool(one) for one in optimizer.decay_flags)
     optimizer.states = states[0] if len(states) == 1 else states[0] + states[1]
-    # gradients are centred after they decayed, so that both are left to MindSpore then; nn.AdamWeightDecay centres none
+    # gradient centralization follows weight decay, so MindSpore computes both then;
+    # nn.AdamWeightDecay does not centralize
     centred = grouped and any(optimizer.grad_centralization_flags)
     optimizer.is_centred = centred and rule != ADAM_WEIGHT_DECAY
     optimizer.decays_here = bool(optimizer.exec_weight_decay) and not optimizer.is_centred
@@ -63,36 +67,36 @@ def _prepare(
         for dtype in sorted({str(one.dtype).lower() for one in parameters})
     )
     optimizer.own_construct = kind.construct
-    optimizer.alone = Alone(optimizer.steps, SCALARS[rule], dict(powers))
+    optimizer.alone = FastOptimizerStep(optimizer.steps, SCALARS[rule], dict(powers))
 
 
-_as_parameter = ops.MultitypeFuncGraph("as_parameter")
+_cast_gradient = ops.MultitypeFuncGraph("as_parameter")
 
 
-@_as_parameter.register("Tensor", "Tensor")
-def _as_its_parameter(parameter, gradient):
+@_cast_gradient.register("Tensor", "Tensor")
+def _cast_gradient_to_parameter(parameter, gradient):
     return ops.cast(gradient, parameter.dtype)
 
 
-class _InOneLaunch:
-    """What the optimizers share."""
+class _SingleLaunchOptimizer:
+    """Shared methods of the optimizers."""
 
     def __call__(self, gradients):
-        """One step, past MindSpore's dispatch where that is possible."""
+        """Runs one step, bypassing MindSpore's dispatch where possible."""
         done = self.alone(self, gradients)
         return super().__call__(gradients) if done is None else done
 
     @ms.jit
-    def varying(self):
-        """Rates and decays of this step."""
+    def rates_and_decays(self):
+        """Returns the learning rates and weight decays of this step."""
         return self.get_lr(), self.get_weight_decay()
 
-    def updated(self, lr, decay, numbers, gradients):
-        """Runs the operators on rates, decays, numbers, gradients, parameters and states."""
+    def run_update_kernels(self, lr, decay, numbers, gradients):
+        """Runs the operators on rates, decays, scalars, gradients, parameters and states."""
         given = lr if self.is_group_lr else (lr,)
         if self.decays_here:
             given = given + (decay if self.is_group else (decay,))
-        gradients = self.hyper_map(_as_parameter, self._parameters, gradients)
+        gradients = self.hyper_map(_cast_gradient, self._parameters, gradients)
         given = given + numbers + gradients + self._parameters + self.states
         done = ()
         for step in self.steps:
@@ -100,28 +104,28 @@ class _InOneLaunch:
         return done
 
 
-class Adam(_InOneLaunch, nn.Adam):
-    r"""`nn.Adam`, all parameters in one launch.
+class Adam(_SingleLaunchOptimizer, nn.Adam):
+    r"""`nn.Adam` with all parameters of a dtype in one kernel launch.
 
     .. math::
         m = \beta_1 m + (1 - \beta_1) g, \quad v = \beta_2 v + (1 - \beta_2) g^2, \quad
         w = w - lr \frac{\sqrt{1 - \beta_2^t}}{1 - \beta_1^t} \frac{m}{\sqrt{v} + \epsilon}
 
-    with :math:`\beta_1 m + (1 - \beta_1) g` in the place of the last m for Nesterov's.
+    The Nesterov variant replaces the last m by :math:`\beta_1 m + (1 - \beta_1) g`.
 
     Args:
-        params, learning_rate, beta1, beta2, eps, use_locking, use_nesterov, weight_decay, loss_scale: as for `nn.Adam`, with
-            groups and schedules.
+        params, learning_rate, beta1, beta2, eps, use_locking, use_nesterov, weight_decay,
+            loss_scale: as for `nn.Adam`, with groups and schedules.
         use_amsgrad, use_lazy, use_offload: must be False.
 
     Inputs:
         - **gradients** (tuple[Tensor]) - one for each parameter; none may be a RowTensor.
 
     Outputs:
-        tuple[Tensor], which mean nothing.
+        tuple[Tensor] without meaningful values.
 
     Raises:
-        InputError: what is not fused was asked for.
+        InputError: an argument selects a variant that is not fused.
 
     Supported Platforms:
         ``CPU``
@@ -187,7 +191,7 @@ class Adam(_InOneLaunch, nn.Adam):
 
     @ms.jit
     def construct(self, gradients):
-        """One step."""
+        """Runs one step."""
         if self.is_centred:
             gradients = self.gradients_centralization(self.decay_weight(gradients))
         decay = self.get_weight_decay()
@@ -197,27 +201,28 @@ class Adam(_InOneLaunch, nn.Adam):
         self.beta1_power = beta1_power
         beta2_power = self.beta2_power * self.beta2
         self.beta2_power = beta2_power
-        return self.updated(lr, decay, (beta1_power, beta2_power), gradients)
+        return self.run_update_kernels(lr, decay, (beta1_power, beta2_power), gradients)
 
 
-class AdamWeightDecay(_InOneLaunch, nn.AdamWeightDecay):
-    r"""`nn.AdamWeightDecay`, all parameters in one launch.
+class AdamWeightDecay(_SingleLaunchOptimizer, nn.AdamWeightDecay):
+    r"""`nn.AdamWeightDecay` with all parameters of a dtype in one kernel launch.
 
     .. math::
         m = \beta_1 m + (1 - \beta_1) g, \quad v = \beta_2 v + (1 - \beta_2) g^2, \quad
         w = w - lr \left(\frac{m}{\sqrt{v} + \epsilon} + \lambda w\right)
 
     Args:
-        params, learning_rate, beta1, beta2, eps, weight_decay: as for `nn.AdamWeightDecay`, with groups and schedules.
+        params, learning_rate, beta1, beta2, eps, weight_decay: as for `nn.AdamWeightDecay`,
+            with groups and schedules.
 
     Inputs:
         - **gradients** (tuple[Tensor]) - one for each parameter; none may be a RowTensor.
 
     Outputs:
-        tuple[Tensor], which mean nothing.
+        tuple[Tensor] without meaningful values.
 
     Raises:
-        InputError: an optimizer that is cut among devices.
+        InputError: the parameters are sharded across devices.
 
     Supported Platforms:
         ``CPU``
@@ -237,7 +242,7 @@ class AdamWeightDecay(_InOneLaunch, nn.AdamWeightDecay):
         super().__init__(params, learning_rate, beta1, beta2, eps, weight_decay)
         if self.use_parallel:
             raise InputError(
-                "AdamWeightDecay: parameters that are cut among devices are not fused",
+                "AdamWeightDecay: parameters that are sharded across devices are not fused",
                 place="custom_ops.AdamWeightDecay",
                 remedy="Use nn.AdamWeightDecay",
             )
@@ -253,30 +258,31 @@ class AdamWeightDecay(_InOneLaunch, nn.AdamWeightDecay):
 
     @ms.jit
     def construct(self, gradients):
-        """One step."""
+        """Runs one step."""
         decay = self.get_weight_decay()
         lr = self.get_lr()
         self.assignadd(self.global_step, self.global_step_increase_tensor)
-        return self.updated(lr, decay, (), gradients)
+        return self.run_update_kernels(lr, decay, (), gradients)
 
 
-class Momentum(_InOneLaunch, nn.Momentum):
-    r"""`nn.Momentum`, all parameters in one launch.
+class Momentum(_SingleLaunchOptimizer, nn.Momentum):
+    r"""`nn.Momentum` with all parameters of a dtype in one kernel launch.
 
     .. math::
         v = u\, v + g, \quad w = w - lr\, v
 
-    or, for Nesterov's, :math:`w = w - lr (g + u\, v)`; `nn.Momentum` on CPU takes no notice of ``use_nesterov``.
+    The Nesterov variant is :math:`w = w - lr (g + u\, v)`; `nn.Momentum` on CPU ignores
+    ``use_nesterov``.
 
     Args:
-        params, learning_rate, momentum, weight_decay, loss_scale, use_nesterov: as for `nn.Momentum`, with groups and
-            schedules.
+        params, learning_rate, momentum, weight_decay, loss_scale, use_nesterov: as for
+            `nn.Momentum`, with groups and schedules.
 
     Inputs:
         - **gradients** (tuple[Tensor]) - one for each parameter; none may be a RowTensor.
 
     Outputs:
-        tuple[Tensor], which mean nothing.
+        tuple[Tensor] without meaningful values.
 
     Raises:
         TypeError, ValueError: as `nn.Momentum`.
@@ -308,10 +314,10 @@ class Momentum(_InOneLaunch, nn.Momentum):
 
     @ms.jit
     def construct(self, gradients):
-        """One step."""
+        """Runs one step."""
         if self.is_centred:
             gradients = self.gradients_centralization(self.decay_weight(gradients))
         decay = self.get_weight_decay()
         lr = self.get_lr()
         self.assignadd(self.global_step, self.global_step_increase_tensor)
-        return self.updated(lr, decay, (self.momentum,), gradients)
+        return self.run_update_kernels(lr, decay, (self.momentum,), gradients)

@@ -1,6 +1,6 @@
-"""Operator fusion in MindSpore: visible, provable and fast.
+"""Fuses operators in MindSpore, explains each fusion and measures it.
 
-Importing it loads no framework: each public name is fetched from its module when it is first used.
+Importing the package loads no framework: public names are lazy imports.
 
 >>> import ms_fusion as mf
 >>> mf.__version__
@@ -11,18 +11,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import custom_ops as custom_ops  # with it a script's `import te` finds our modules
+import custom_ops as custom_ops  # makes a script's `import te` find our modules
 from tbe_impl import __version__ as __version__
-from tbe_impl.lazy_names import late_names
+from tbe_impl.lazy_attributes import lazy_attributes
 
 if TYPE_CHECKING:
     from ms_fusion.capture.explain_net import assert_fused, explain, read
     from ms_fusion.capture.tune import tune
     from ms_fusion.ledger import Ledger
-    from ms_fusion.onnx_cell.cell import from_onnx
-    from ms_fusion.onnx_fusion.auto_fuse import auto_fuse
-    from ms_fusion.presets.scopes import check, disable, enable, fusion, patch
-    from ms_fusion.specializing.specialized import specialize
+    from ms_fusion.mindspore.presets.scopes import check, disable, enable, fusion, patch
+    from ms_fusion.mindspore.specialize.specialized_net import specialize
+    from ms_fusion.onnx.cell.from_onnx import from_onnx
+    from ms_fusion.onnx.fuse.auto_fuse import auto_fuse
     from tbe_impl.errors import FusionError, FusionNotFound
 
 __all__ = [
@@ -48,21 +48,21 @@ _HOMES = {
     "FusionNotFound": "tbe_impl.errors",
     "Ledger": "ms_fusion.ledger",
     "assert_fused": "ms_fusion.capture.explain_net",
-    "auto_fuse": "ms_fusion.onnx_fusion.auto_fuse",
-    "check": "ms_fusion.presets.scopes",
-    "disable": "ms_fusion.presets.scopes",
-    "enable": "ms_fusion.presets.scopes",
+    "auto_fuse": "ms_fusion.onnx.fuse.auto_fuse",
+    "check": "ms_fusion.mindspore.presets.scopes",
+    "disable": "ms_fusion.mindspore.presets.scopes",
+    "enable": "ms_fusion.mindspore.presets.scopes",
     "explain": "ms_fusion.capture.explain_net",
-    "from_onnx": "ms_fusion.onnx_cell.cell",
-    "fusion": "ms_fusion.presets.scopes",
-    "patch": "ms_fusion.presets.scopes",
+    "from_onnx": "ms_fusion.onnx.cell.from_onnx",
+    "fusion": "ms_fusion.mindspore.presets.scopes",
+    "patch": "ms_fusion.mindspore.presets.scopes",
     "read": "ms_fusion.capture.explain_net",
-    "specialize": "ms_fusion.specializing.specialized",
+    "specialize": "ms_fusion.mindspore.specialize.specialized_net",
     "tune": "ms_fusion.capture.tune",
 }
 
 
-__getattr__ = late_names(__name__, _HOMES)
+__getattr__ = lazy_attributes(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

@@ -1,6 +1,6 @@
-"""`python -m ms_fusion` is the program `ms-fusion`."""
+"""Runs `ms-fusion` as `python -m ms_fusion`."""
 
-from ms_fusion.cli import main
+from ms_fusion.cli.main import main
 
 if __name__ == "__main__":
     main()

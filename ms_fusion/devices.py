@@ -1,4 +1,4 @@
-"""What the model of costs has to know of a device: bandwidth, rates, launch cost, on-chip memory, and where each figure is from."""
+"""Describes devices for the cost model: bandwidth, rates, launch cost, on-chip memory, sources."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Device:
-    """One device as the roofline sees it.
+    """One device of the roofline model.
 
     Attributes:
         name: key in `DEVICES`.
-        bandwidth_bytes_per_s: main memory, reading and writing together.
-        flops_per_s: peak of the unit that does matrix products.
+        bandwidth_bytes_per_s: bandwidth of main memory, reads and writes together.
+        flops_per_s: peak rate of the unit for matrix products.
         launch_us: cost of one more kernel in a compiled graph.
-        on_chip_bytes: memory next to one core that a fused kernel can keep a tile in.
-        source: where the figures are from.
-        vector_flops_per_s: peak of the unit that does everything else; None where it is the same unit.
-        rates: how quickly kernels in a row move bytes of which each leaves so many to the next: (bytes, bytes per second), from
-            the nearest cache outwards; more move at the bandwidth.
-        cores: that share a large kernel; the figures for arithmetic on vectors are of one of them.
-        lacks: operators of ONNX that it has not, of those that can be lowered: ``Conv``, ``Gemm``.
+        on_chip_bytes: memory of one core in which a fused kernel can keep a tile.
+        source: origin of the figures.
+        vector_flops_per_s: peak rate of the unit for all other arithmetic; None if the same unit.
+        rates: (bytes, bytes per second) for consecutive kernels that pass results of this size,
+            from the nearest cache outwards; larger ones run at the bandwidth.
+        cores: cores that share a large kernel; vector figures are per core.
+        lacks: lowerable ONNX operators that the device does not support: ``Conv``, ``Gemm``.
     """
 
     name: str
@@ -42,11 +42,11 @@ class Device:
     lacks: tuple[str, ...] = ()
 
     def rate_of_bytes(self, held: int) -> float:
-        """Bytes per second of kernels in a row that move so many bytes each."""
+        """Bytes per second of consecutive kernels that move `held` bytes each."""
         return next((rate for most, rate in self.rates if held <= most), self.bandwidth_bytes_per_s)
 
     def rate(self, *, matrix: bool) -> float:
-        """FLOP per second of the unit that does matrix products, or of the one that does the rest."""
+        """FLOP per second of the unit for matrix products, or of the vector unit of one core."""
         return (
             self.flops_per_s
             if matrix or self.vector_flops_per_s is None
@@ -54,13 +54,13 @@ class Device:
         )
 
     def peak(self, *, matrix: bool) -> float:
-        """FLOP per second of all cores together, by the same unit."""
+        """Peak FLOP per second of that unit on all cores."""
         shared = not matrix and self.vector_flops_per_s is not None
         return self.rate(matrix=matrix) * (self.cores if shared else 1)
 
     @property
     def roofs(self) -> dict[str, float]:
-        """The roofs of the device as a report shows them."""
+        """The device's roofs for a report."""
         return {
             "bandwidth_gb_per_s": round(self.bandwidth_bytes_per_s / 1e9, 1),
             "matrix_gflop_per_s": round(self.peak(matrix=True) / 1e9, 1),
@@ -69,19 +69,28 @@ class Device:
 
 
 SIZES = (3 << 19, 2 << 20, 4 << 20, 8 << 20, 16 << 20)
-"""Bytes that a kernel moves, for which a rate is measured."""
+"""Working-set sizes for which a rate is measured, bytes."""
 ARRAYS, GAP = 8, 1600
-"""Kernels in a row seldom write where the last but one did: sums go round so many arrays, with so many numbers between them, as
-arrays at equal places of a page disturb each other."""
-ROOTS, ROOT_STEPS = 1 << 14, 15
-"""Square roots that are taken, within the nearest cache, and what one counts; see `ms_fusion.cost.vector_steps`."""
-TRIED_S = 0.03
-"""How long each figure is tried at least."""
-CPU_LAUNCH_US = 1.2
-"""µs for each further operator in a compiled graph, measured on MindSpore 2.10 on CPU."""
+"""Number of arrays in the rate measurement, and gap between them in elements.
 
-_CANN = "CANN's published platform_config/{}.ini: cores x bytes per cycle x clock, cores x 2 x 16^3 x clock, ub_size"
-_ASSUMED_LAUNCH = "; the launch cost is an assumption, measure it"
+Consecutive kernels rarely write where the kernel before last wrote, so the sums cycle through
+several arrays. The gap avoids cache conflicts between arrays at equal page offsets.
+"""
+ROOTS, ROOT_STEPS = 1 << 14, 15
+"""Square roots per measurement, within the nearest cache, and steps of one root.
+
+See `ms_fusion.cost.vector_steps`.
+"""
+MIN_TRIAL_S = 0.03
+"""Shortest total measurement time of one figure, s."""
+CPU_LAUNCH_US = 1.2
+"""Cost of one more operator in a compiled graph, µs; measured on MindSpore 2.10 on CPU."""
+
+_CANN = (
+    "CANN's published platform_config/{}.ini: cores x bytes per cycle x clock, cores x 2 "
+    "x 16^3 x clock, ub_size"
+)
+_LAUNCH_ASSUMPTION = "; the launch cost is an assumption, measure it"
 
 DEVICES: Mapping[str, Device] = MappingProxyType(
     {
@@ -96,7 +105,7 @@ DEVICES: Mapping[str, Device] = MappingProxyType(
                 on_chip_bytes=262_144,
                 source=_CANN.format("Ascend910A")
                 + " (its HBM alone: 1.2 TB/s, Hot Chips 31)"
-                + _ASSUMED_LAUNCH,
+                + _LAUNCH_ASSUMPTION,
             ),
             Device(
                 name="ascend910b",
@@ -105,7 +114,7 @@ DEVICES: Mapping[str, Device] = MappingProxyType(
                 vector_flops_per_s=48 * 64 * 1.8e9,
                 launch_us=5.0,
                 on_chip_bytes=196_608,
-                source=_CANN.format("Ascend910B2C") + _ASSUMED_LAUNCH,
+                source=_CANN.format("Ascend910B2C") + _LAUNCH_ASSUMPTION,
             ),
             Device(
                 name="ascend310p",
@@ -114,8 +123,8 @@ DEVICES: Mapping[str, Device] = MappingProxyType(
                 vector_flops_per_s=8 * 64 * 1.08e9,
                 launch_us=5.0,
                 on_chip_bytes=262_144,
-                source="Atlas 300I Duo, two processors: 408 GB/s, 280 TOPS int8 (140 TFLOPS float16)"
-                + _ASSUMED_LAUNCH,
+                source="Atlas 300I Duo, two processors: 408 GB/s, 280 TOPS int8 (140 TFLOPS "
+                "float16)" + _LAUNCH_ASSUMPTION,
             ),
             Device(
                 name="gpu",
@@ -123,26 +132,28 @@ DEVICES: Mapping[str, Device] = MappingProxyType(
                 flops_per_s=19.5e12,
                 launch_us=4.0,
                 on_chip_bytes=196_608,
-                source="NVIDIA A100 40 GB, Ampere white paper: 1555 GB/s, 19.5 TFLOPS float32, 192 KB per processor"
-                + _ASSUMED_LAUNCH,
+                source="NVIDIA A100 40 GB, Ampere white paper: 1555 GB/s, 19.5 TFLOPS "
+                "float32, 192 KB per processor" + _LAUNCH_ASSUMPTION,
             ),
         )
     }
 )
-"""Devices by name; the CPU is measured instead, see `measure_cpu`."""
+"""Devices by name; the CPU is measured by `measure_cpu` instead."""
 
 
-DESCRIPTION = ".json"
-"""How the name of a file that describes a device ends."""
+DESCRIPTION_SUFFIX = ".json"
+"""File name suffix of a device description."""
 _ALIASES = {"ascend": "ascend910b"}
 
 
 @cache
 def measure_cpu() -> Device:
-    """This machine's CPU: best of three ways to copy 32 MiB, sums of arrays within its caches, roots, and a float32 product of 512 x 512 matrices; well under 1 s.
+    """Measure this machine's CPU in well under 1 s; cached per process.
 
-    The bandwidth counts bytes read and written. What does not use matrices is counted in steps of one thread. Measured once in a
-    process; each is tried for so long that other work beside it does not show.
+    Measures the best of three ways to copy 32 MiB, sums of arrays within the caches, square roots,
+    and a float32 product of 512 × 512 matrices. The bandwidth counts bytes read and written. Vector
+    arithmetic is counted in steps of one thread. Each measurement is repeated long enough to hide
+    other load.
     """
     import time
 
@@ -153,7 +164,7 @@ def measure_cpu() -> Device:
     def best_seconds(action: Callable[[], object], repeats: int) -> float:
         action()
         times: list[float] = []
-        while len(times) < repeats or sum(times) < TRIED_S:
+        while len(times) < repeats or sum(times) < MIN_TRIAL_S:
             start = time.perf_counter()
             action()
             times.append(time.perf_counter() - start)
@@ -196,13 +207,15 @@ def measure_cpu() -> Device:
         launch_us=CPU_LAUNCH_US,
         on_chip_bytes=near,
         rates=tuple((size, max(measured[place:])) for place, size in enumerate(sizes)),
-        source="measured here with NumPy: best of three copies of 32 MiB, sums within the nearest cache and round eight arrays of 0.75 to 8 MiB, 16,384 roots, 512 x 512 float32 product; launch: MindSpore 2.10",
+        source="measured here with NumPy: best of three copies of 32 MiB, sums within the "
+        "nearest cache and round eight arrays of 0.75 to 8 MiB, 16,384 roots, 512 x "
+        "512 float32 product; launch: MindSpore 2.10",
         cores=environment.threads(),
     )
 
 
 def _cache_bytes() -> int:
-    """Size of one core's level-2 cache; 1 MiB where the system does not say."""
+    """Size of one core's level-2 cache; 1 MiB where the system reports none."""
     try:
         return os.sysconf("SC_LEVEL2_CACHE_SIZE") or 1 << 20
     except (ValueError, OSError, AttributeError):
@@ -210,25 +223,27 @@ def _cache_bytes() -> int:
 
 
 def check_device(name: str) -> str:
-    """The key of a device's name; raises `InputError` for an unknown one. Nothing is measured."""
+    """Key of a device's name; raises `InputError` for an unknown name. Measures nothing."""
     from tbe_impl.errors import InputError
 
-    if name.endswith(DESCRIPTION):
-        return described(Path(name)).name
+    if name.endswith(DESCRIPTION_SUFFIX):
+        return read_device(Path(name)).name
     key = _ALIASES.get(name.lower(), name.lower())
     if key != "cpu" and key not in DEVICES:
-        expected = " or ".join(("cpu", *DEVICES, f"a file NAME{DESCRIPTION} that describes one"))
+        expected = " or ".join(
+            ("cpu", *DEVICES, f"a file NAME{DESCRIPTION_SUFFIX} that describes one")
+        )
         raise InputError("unknown device", expected=expected, got=repr(name))
     return key
 
 
-def described(file: Path) -> Device:
-    """The device that a JSON file describes by the attributes of `Device`.
+def read_device(file: Path) -> Device:
+    """Read a device from a JSON file with the attributes of `Device`.
 
-    ``name`` and ``source`` are those of the file where it has none.
+    ``name`` and ``source`` default to those of the file.
 
     Raises:
-        InputError: the file cannot be read, lacks an attribute, or has one that is none.
+        InputError: the file cannot be read, or an attribute is missing, unknown or invalid.
     """
     import msgspec
 
@@ -255,12 +270,16 @@ def described(file: Path) -> Device:
 
 
 def device(name: str) -> Device:
-    """A device by name: a key of `DEVICES`, ``cpu`` (measured on the spot) or ``ascend`` (the 910B), or a file as `described`.
+    """A device by name.
+
+    Args:
+        name: a key of `DEVICES`, ``cpu`` (measured now), ``ascend`` (the 910B), or a file for
+            `read_device`.
 
     Raises:
-        InputError: unknown name, or a file that describes no device.
+        InputError: the name is unknown, or the file describes no device.
     """
-    if name.endswith(DESCRIPTION):
-        return described(Path(name))
+    if name.endswith(DESCRIPTION_SUFFIX):
+        return read_device(Path(name))
     key = check_device(name)
     return measure_cpu() if key == "cpu" else DEVICES[key]

@@ -1,7 +1,8 @@
-"""Value, Node, Graph: frozen; the one structure that flows from the readers to the report.
+"""Defines `Value`, `Node` and `Graph`, the frozen structure from the readers to the report.
 
-A graph knows no file format. Names are unique inside one graph: a node is found by its full name
-(``Default/q-Dense/MatMul-op0``), a value by its own. Two edges between the same two nodes are two edges.
+A graph is independent of file formats. Names are unique inside one graph: a node is found by its
+full name (``Default/q-Dense/MatMul-op0``), a value by its own. Two edges between the same two nodes
+are two edges.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ DTYPE_BYTES: Mapping[str, int] = MappingProxyType(
     }
 )
 NOTEBOOK_CELL = re.compile(r".*[/\\]ipykernel_\d+[/\\]\d+\.py")
-"""The file name that Jupyter's kernel gives to the text of a cell."""
+"""File name that Jupyter's kernel gives to a cell."""
 
 
 @dataclass(frozen=True)
@@ -50,12 +51,12 @@ class Source:
     code: str = ""
 
     @property
-    def shown_file(self) -> str:
-        """The file, but ``notebook cell`` for one whose name holds for a single session of Jupyter."""
+    def display_file(self) -> str:
+        """The file; ``notebook cell`` for a file name that is valid only in one Jupyter session."""
         return "notebook cell" if NOTEBOOK_CELL.fullmatch(self.file) else self.file
 
     def __str__(self) -> str:
-        return f"{self.shown_file}:{self.line}"
+        return f"{self.display_file}:{self.line}"
 
 
 @dataclass(frozen=True)
@@ -84,17 +85,17 @@ class Value:
 
     @cached_property
     def elements(self) -> int:
-        """Number of elements; sizes that are not known count as 1."""
+        """Number of elements; unknown sizes count as 1."""
         return prod(size if isinstance(size, int) and size >= 0 else 1 for size in self.shape)
 
     @property
     def bytes(self) -> int:
-        """Size in memory; 0 for what is not a tensor of a known dtype."""
+        """Size in memory; 0 for anything but a tensor of a known dtype."""
         return self.elements * DTYPE_BYTES.get(self.dtype, 0)
 
 
-BROUGHT_BY, MADE_OF, WRITTEN_AT = "brought_by", "made_of", "written_at"
-"""Attributes of a custom operator: who fused its kernel, and out of which operators."""
+PROVIDER_ATTRIBUTE, OPERATORS_ATTRIBUTE, SOURCE_ATTRIBUTE = "brought_by", "made_of", "written_at"
+"""Attributes of a custom operator: provider of its fused kernel, and the fused operator types."""
 
 
 @dataclass(frozen=True)
@@ -125,24 +126,29 @@ class Node:
 
     @property
     def is_fused_kernel(self) -> bool:
-        """Whether a generator built it; with a single operator in its body it still is no fusion."""
+        """Whether a generator built the node; with one operator in its body it is no fusion."""
         return self.body is not None
 
     @property
-    def brought_by(self) -> str:
-        """Who made the kernel of a custom operator: ``custom_ops``, ``auto_fuse`` or ``user``; empty for the framework's own."""
+    def kernel_provider(self) -> str:
+        """Provider of a custom operator's kernel: ``custom_ops``, ``auto_fuse`` or ``user``.
+
+        Empty for a framework operator.
+        """
         custom = self.attr("func_type") is not None and self.attr("reg_op_name") is not None
-        return str(self.attr(BROUGHT_BY, "user")) if custom else ""
+        return str(self.attr(PROVIDER_ATTRIBUTE, "user")) if custom else ""
 
     @property
-    def made_of(self) -> tuple[str, ...]:
-        """Types of the operators that the kernel of a custom operator was fused out of, where it says so."""
-        return tuple(str(self.attr(MADE_OF, "")).split()) if self.brought_by else ()
+    def fused_operator_types(self) -> tuple[str, ...]:
+        """Types of the operators fused into a custom operator, where recorded."""
+        return (
+            tuple(str(self.attr(OPERATORS_ATTRIBUTE, "")).split()) if self.kernel_provider else ()
+        )
 
     @property
-    def written_at(self) -> Source | None:
-        """Where the function of a user's TBE operator is written."""
-        file, _, line = str(self.attr(WRITTEN_AT, "")).rpartition(":")
+    def tbe_source(self) -> Source | None:
+        """Source location of a user's TBE operator function."""
+        file, _, line = str(self.attr(SOURCE_ATTRIBUTE, "")).rpartition(":")
         return Source(file, int(line)) if file else None
 
     def attr(self, name: str, default: Any = None) -> Any:
@@ -151,7 +157,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Edge:
-    """`value` goes from `producer` to input number `index` of `consumer`; both are node names."""
+    """`value` flows from `producer` to input number `index` of `consumer`; both are node names."""
 
     producer: str
     consumer: str
@@ -181,21 +187,21 @@ class Graph:
         object.__setattr__(self, "values", MappingProxyType(dict(self.values)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Made anew when copied or pickled: the read-only view of `values` cannot be pickled."""
+        """Rebuild on copy and unpickling: the read-only view of `values` cannot be pickled."""
         return Graph, (self.name, self.nodes, dict(self.values), self.inputs, self.outputs)
 
     @cached_property
-    def _by_name(self) -> dict[str, Node]:
+    def _nodes_by_name(self) -> dict[str, Node]:
         return {node.name: node for node in self.nodes}
 
     @cached_property
     def producers(self) -> dict[str, Node]:
-        """Value name → the node that makes it."""
+        """Value name → the node that produces it."""
         return {value: node for node in self.nodes for value in node.outputs}
 
     @cached_property
     def consumers(self) -> dict[str, tuple[Node, ...]]:
-        """Value name → the nodes that read it, one entry for each reading."""
+        """Value name → the nodes that read it, one entry per read."""
         found: dict[str, list[Node]] = {}
         for node in self.nodes:
             for value in node.inputs:
@@ -212,10 +218,10 @@ class Graph:
         )
 
     def node(self, name: str) -> Node:
-        return self._by_name[name]
+        return self._nodes_by_name[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in self._by_name
+        return name in self._nodes_by_name
 
     def __iter__(self) -> Iterator[Node]:
         return iter(self.nodes)

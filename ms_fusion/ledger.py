@@ -1,6 +1,6 @@
-"""The ledger: fused kernels ↔ original operators, a reason for each edge left apart, numbers, receipts.
+"""Defines the ledger's frozen records: fused kernels ↔ operators, unfused edges, measurements.
 
-Only records live here; `ms_fusion.capture.operator_join` fills them. All of it is frozen.
+`ms_fusion.capture.operator_join` fills them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Stages:
 
     @property
     def total_us(self) -> float:
-        """Reading, computing and writing overlap: launch + the longest of (read + write) and compute."""
+        """Launch + max(read + write, compute): memory traffic and computation overlap."""
         return self.launch_us + max(self.read_us + self.write_us, self.compute_us)
 
 
@@ -119,7 +119,7 @@ class Build:
 
     @property
     def second_passes(self) -> Work:
-        """What its steps move besides the inputs and outputs of the kernel."""
+        """Traffic of its steps beyond the inputs and outputs of the kernel."""
         moved = sum(step.second_pass_bytes for step in self.steps)
         return Work(bytes_read=moved, bytes_written=moved)
 
@@ -175,7 +175,7 @@ class FusedKernel:
 
     @property
     def saving_spread_us(self) -> float | None:
-        """How far `measured_saving_us` spreads; a saving that is smaller is none."""
+        """Spread of `measured_saving_us`; a smaller saving is not significant."""
         if self.time_spread_us is None or self.unfused_time_spread_us is None:
             return None
         return math.hypot(self.time_spread_us, self.unfused_time_spread_us)
@@ -380,10 +380,10 @@ class Ledger:
     warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "environment", _frozen(self.environment))
+        object.__setattr__(self, "environment", _freeze(self.environment))
 
     def __repr__(self) -> str:
-        """In one line; `str` has all of it."""
+        """The ledger in one line; `str` gives all of it."""
         return (
             f"Ledger({self.title!r}, {len(self.kernels)} fused kernels, "
             f"{len(self.unfused)} edges not fused, "
@@ -392,57 +392,57 @@ class Ledger:
 
     def __str__(self) -> str:
         """The ledger as plain text of 100 columns."""
-        return str(_report("text").to_text(self))
+        return str(_report_module("text").to_text(self))
 
     def to_html(self, path: str | Path | None = None) -> str | Path:
-        """One self-contained page: its text, or with `path` the file that was written.
+        """One self-contained page: its text, or with `path` the written file.
 
         Raises:
-            InputError: the directory does not exist or cannot be written.
+            InputError: the directory does not exist or is not writable.
         """
-        page: str = _report("html").to_html(self)
+        page: str = _report_module("html").to_html(self)
         if path is None:
             return page
-        written: Path = _report("write").write_text(path, page)
+        written: Path = _report_module("write").write_text(path, page)
         return written
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """The ledger as JSON (docs/ledger.schema.json); with `path` it is written there as well.
+        """The ledger as JSON (docs/ledger.schema.json); with `path`, also written to the file.
 
         Raises:
-            InputError: the directory does not exist or cannot be written.
+            InputError: the directory does not exist or is not writable.
         """
-        text: str = _report("document").to_json(self)
+        text: str = _report_module("document").to_json(self)
         if path is not None:
-            _report("write").write_text(path, text)
+            _report_module("write").write_text(path, text)
         return text
 
     @classmethod
     def from_json(cls, text: str | bytes, *, file: str = "<ledger>") -> Ledger:
-        """The ledger that `to_json` wrote; `file` is named in errors.
+        """Parse the output of `to_json`; `file` is named in errors.
 
         Raises:
-            ParseError: damaged, or of another version.
+            ParseError: the text is damaged, or of another schema version.
         """
-        ledger: Ledger = _report("document").from_json(text, file=file)
+        ledger: Ledger = _report_module("document").from_json(text, file=file)
         return ledger
 
     def _repr_html_(self) -> str:
         """Static HTML without scripts, for a notebook."""
-        return str(_report("notebook").to_static_html(self))
+        return str(_report_module("notebook").to_static_html(self))
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        """What a notebook shows: HTML, and text where it cannot."""
+        """Notebook output: HTML, and plain text for front ends without HTML."""
         return {"text/plain": str(self), "text/html": self._repr_html_()}
 
 
-def _report(module: str) -> Any:
-    """A module of the report, which imports this one: so it is fetched by name and only when asked for."""
+def _report_module(module: str) -> Any:
+    """Lazy import of a report module; these modules import this one."""
     return import_module(f"ms_fusion.report.{module}")
 
 
-def _frozen(value: Any) -> Any:
-    """Mappings copied, lists as tuples, all the way down."""
+def _freeze(value: Any) -> Any:
+    """Recursively copy mappings and convert lists to tuples."""
     if isinstance(value, Mapping):
-        return {str(key): _frozen(item) for key, item in value.items()}
-    return tuple(map(_frozen, value)) if isinstance(value, list | tuple) else value
+        return {str(key): _freeze(item) for key, item in value.items()}
+    return tuple(map(_freeze, value)) if isinstance(value, list | tuple) else value

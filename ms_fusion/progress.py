@@ -1,10 +1,10 @@
-"""How far something long has come: words, and where steps can be counted a share."""
+"""Reports the progress of long work: a text, and a share where steps can be counted."""
 
 from __future__ import annotations
 
 
 class Step(str):
-    """One step of several, in words.
+    """One of several counted steps, as text.
 
     >>> Step("kernel", 3, 12), Step("kernel", 3, 12).share
     ('kernel 3 of 12', 0.25)
@@ -19,6 +19,6 @@ class Step(str):
 
 
 class Milestone(str):
-    """A result on the way, which a log keeps; other words only say what is being done."""
+    """An intermediate result, which a log keeps; other texts only name the current work."""
 
     __slots__ = ()

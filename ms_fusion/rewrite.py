@@ -1,8 +1,7 @@
-"""Rules: a pattern over `Graph`, a check of what it found, and the fused operator that takes its place.
+"""Defines fusion rules: a pattern over `Graph`, a check of each match, and the fused operator.
 
-A rule knows no file format, so one rule speaks of ONNX models and of MindSpore's graphs. A pattern is a tree that is held
-against the graph from an operator upwards:
-
+Rules are independent of file formats: the same rule applies to ONNX models and to MindSpore graphs.
+A pattern is a tree, matched from an operator upwards through its producers:
 >>> rule = Rule("AddReLU", "intra-operator", Op("ReLU", Op("Add", "x", "y")))
 >>> str(rule.pattern)
 'ReLU(Add(x, y))'
@@ -18,18 +17,20 @@ from ms_fusion.graph import Graph, Node, Value
 from ms_fusion.operators import VIEWS
 
 Kind = Literal["intra-operator", "cross-operator", "pipeline"]
-COMMUTATIVE = frozenset({"Add", "Mul", "Maximum", "Minimum", "AddN", "LogicalAnd", "LogicalOr"})
+COMMUTATIVE_OPERATORS = frozenset(
+    {"Add", "Mul", "Maximum", "Minimum", "AddN", "LogicalAnd", "LogicalOr"}
+)
 
 
 @dataclass(frozen=True, init=False)
 class Op:
-    """An operator of one of these types whose first inputs fit.
+    """Matches an operator of one of the types whose first inputs match.
 
     Args:
         names: ``"Add"``, or several as ``"Add|Sub"``.
-        inputs: for each input a pattern, or a name that stands for any value, the same one wherever it is used again;
-            ``"_"`` stands for any value at all, ``"1.0"`` for a constant of that number. The two inputs of an operator
-            that takes them in either order are tried in both.
+        inputs: a pattern or a name per input. A name matches any value, and the same value wherever
+            it recurs; ``"_"`` matches any value without binding it, ``"1.0"`` a constant of that
+            value. Inputs of a commutative operator are tried in both orders.
     """
 
     names: frozenset[str]
@@ -46,7 +47,7 @@ class Op:
 
 @dataclass(frozen=True, init=False)
 class OneOf:
-    """The first of these patterns that fits."""
+    """Matches the first of these patterns that matches."""
 
     patterns: tuple[Pattern, ...]
 
@@ -55,7 +56,7 @@ class OneOf:
 
     @property
     def names(self) -> frozenset[str]:
-        """Types of the operators that one of them may begin with."""
+        """Operator types at the root of the patterns."""
         found: set[str] = set()
         for pattern in self.patterns:
             if not isinstance(pattern, str):
@@ -68,21 +69,21 @@ class OneOf:
 
 @dataclass(frozen=True)
 class Chain:
-    """Patterns in sequence: each fits what makes the value that the next one calls ``"x"``.
+    """Matches patterns in sequence: each matches the producer of the next one's input ``"x"``.
 
-    Between two of them a value may change its layout (Reshape, Transpose …). Names of a pattern
-    hold within it only.
+    Layout operators (Reshape, Transpose …) are allowed between two of them. Names are local to one
+    pattern.
 
     Attributes:
-        parts: each with a label, under which `Match.bound` has what goes in (``"input LABEL"``)
-            and what comes out (``"output LABEL"``); neighbours with one label count as one.
+        parts: (label, pattern) pairs. `Match.bound` holds the part's input under ``"input LABEL"``
+            and its output under ``"output LABEL"``; adjacent parts with one label count as one.
     """
 
     parts: tuple[tuple[str, Op | OneOf], ...]
 
     @property
     def names(self) -> frozenset[str]:
-        """Types of the operators that the last part may begin with."""
+        """Operator types at the root of the last part."""
         return self.parts[-1][1].names
 
     def __str__(self) -> str:
@@ -90,18 +91,18 @@ class Chain:
 
 
 Pattern = Op | OneOf | Chain | str
-LAYOUTS = VIEWS | {"Transpose"}
-"""Operators that only change how a value lies."""
+LAYOUT_OPERATORS = VIEWS | {"Transpose"}
+"""Operators that only change the layout of a value."""
 
 
 @dataclass(frozen=True)
 class Match:
-    """Where a pattern fits.
+    """One match of a pattern.
 
     Attributes:
         graph: the graph.
         nodes: the operators, in the graph's order.
-        bound: the names of the pattern → the values they stand for.
+        bound: name in the pattern → name of the bound value.
     """
 
     graph: Graph
@@ -109,12 +110,12 @@ class Match:
     bound: Mapping[str, str]
 
     def value(self, name: str) -> Value:
-        """What a name of the pattern stands for."""
+        """The value bound to a name of the pattern."""
         return self.graph.values[self.bound[name]]
 
 
-def always(match: Match) -> str:
-    """Nothing speaks against it."""
+def accept_every_match(match: Match) -> str:
+    """A check without objections."""
     return ""
 
 
@@ -123,17 +124,17 @@ class Rule:
     """One fusion.
 
     Attributes:
-        name: of the rule and of the fused operator.
-        kind: ``intra-operator`` (one operation spelled out in several), ``cross-operator`` or ``pipeline`` (two groups
-            whose tiles overlap in time).
-        pattern: held against each operator.
-        check: what speaks against a match, empty when nothing does.
+        name: name of the rule and of the fused operator.
+        kind: ``intra-operator`` (one decomposed operation), ``cross-operator`` or ``pipeline`` (two
+            groups whose tiles overlap in time).
+        pattern: pattern to match at each operator.
+        check: returns the reason to refuse a match, empty to accept it.
     """
 
     name: str
     kind: Kind
     pattern: Op | OneOf | Chain
-    check: Callable[[Match], str] = always
+    check: Callable[[Match], str] = accept_every_match
 
 
 @dataclass(frozen=True)
@@ -142,7 +143,7 @@ class Candidate:
 
     Attributes:
         rule: name of the rule, or of the general search that found it.
-        kind: of the fusion.
+        kind: kind of the fusion.
         nodes: names, in the graph's order.
     """
 
@@ -151,36 +152,40 @@ class Candidate:
     nodes: tuple[str, ...]
 
 
-def matches(rule: Rule, graph: Graph, order: Mapping[str, int]) -> Iterator[Match]:
-    """Every place where a rule's pattern fits and its check has nothing against it.
+def find_matches(rule: Rule, graph: Graph, order: Mapping[str, int]) -> Iterator[Match]:
+    """Matches of a rule's pattern that pass its check.
 
     Args:
         rule: the rule.
         graph: the graph.
-        order: place of each node in the graph.
+        order: position of each node in the graph.
     """
-    return (match for match, against in _judged(rule, graph, order) if not against)
+    return (match for match, against in _judge_matches(rule, graph, order) if not against)
 
 
-def near_misses(rule: Rule, graph: Graph, order: Mapping[str, int]) -> Iterator[tuple[Match, str]]:
-    """Every place where a rule's pattern fits, its check speaks against each way in which it does, and the first such reason.
+def find_near_misses(
+    rule: Rule, graph: Graph, order: Mapping[str, int]
+) -> Iterator[tuple[Match, str]]:
+    """Places where the pattern matches but the check refuses every match, with the first reason.
 
     Args:
-        as `matches`.
+        as `find_matches`.
     """
-    return (found for found in _judged(rule, graph, order) if found[1])
+    return (found for found in _judge_matches(rule, graph, order) if found[1])
 
 
-def _judged(rule: Rule, graph: Graph, order: Mapping[str, int]) -> Iterator[tuple[Match, str]]:
-    """One way in which the pattern fits for each operator at which it does.
+def _judge_matches(
+    rule: Rule, graph: Graph, order: Mapping[str, int]
+) -> Iterator[tuple[Match, str]]:
+    """One match per operator, with its refusal reason.
 
-    It is the first that passes the check, else the first of all, with what is against it.
+    It is the first match that passes the check (empty reason), else the first match.
     """
     for node in graph.nodes:
         if node.op not in rule.pattern.names:
             continue
         first: tuple[Match, str] | None = None
-        for nodes, bound in _held(rule.pattern, node, graph, {}):
+        for nodes, bound in _match_pattern(rule.pattern, node, graph, {}):
             found = Match(graph, tuple(sorted(nodes, key=lambda one: order[one.name])), bound)
             against = rule.check(found)
             if not against:
@@ -191,37 +196,39 @@ def _judged(rule: Rule, graph: Graph, order: Mapping[str, int]) -> Iterator[tupl
             yield first
 
 
-_NEAR: Mapping[str, float] = {"float16": 1e-3, "bfloat16": 8e-3}
-"""How far a constant may be from the number of a pattern, by its dtype: as far as rounding takes it; 1e-4 for others."""
-_Found = tuple[tuple[Node, ...], Mapping[str, str]]
+_CONSTANT_TOLERANCE: Mapping[str, float] = {"float16": 1e-3, "bfloat16": 8e-3}
+"""Relative tolerance of a constant by dtype, covering its rounding; 1e-4 for other dtypes."""
+_PartialMatch = tuple[tuple[Node, ...], Mapping[str, str]]
 
 
-def _held(pattern: Pattern, node: Node, graph: Graph, bound: Mapping[str, str]) -> Iterator[_Found]:
-    """The ways in which a pattern fits at an operator."""
+def _match_pattern(
+    pattern: Pattern, node: Node, graph: Graph, bound: Mapping[str, str]
+) -> Iterator[_PartialMatch]:
+    """All matches of a pattern at an operator."""
     if isinstance(pattern, OneOf):
         for one in pattern.patterns:
-            yield from _held(one, node, graph, bound)
+            yield from _match_pattern(one, node, graph, bound)
     elif isinstance(pattern, Chain):
         ends = {**bound, f"output {pattern.parts[-1][0]}": node.outputs[0]}
-        yield from _chained(pattern.parts, node, graph, ends)
+        yield from _match_chain(pattern.parts, node, graph, ends)
     elif (
         isinstance(pattern, Op)
         and node.op in pattern.names
         and len(node.inputs) >= len(pattern.inputs)
     ):
-        for inputs in _orders(node, len(pattern.inputs)):
-            yield from _all_held(pattern.inputs, inputs, graph, ((node,), bound))
+        for inputs in _operand_orders(node, len(pattern.inputs)):
+            yield from _match_operands(pattern.inputs, inputs, graph, ((node,), bound))
 
 
-def _chained(
+def _match_chain(
     parts: Sequence[tuple[str, Op | OneOf]],
     node: Node,
     graph: Graph,
     bound: Mapping[str, str],
-) -> Iterator[_Found]:
-    """The ways in which a chain fits that ends at an operator, whose output is bound already."""
+) -> Iterator[_PartialMatch]:
+    """All matches of a chain that ends at an operator, whose output is already bound."""
     *before, (label, last) = parts
-    for nodes, own in _held(last, node, graph, {}):
+    for nodes, own in _match_pattern(last, node, graph, {}):
         value = own["x"]
         named = {f"{name} of part {len(parts)}": one for name, one in own.items()}
         found = {**named, **bound, f"input {label}": value}
@@ -231,50 +238,52 @@ def _chained(
         moved: tuple[Node, ...] = ()
         while maker := graph.producers.get(value):
             ends = {f"output {before[-1][0]}": value, **found}
-            for more, now in _chained(before, maker, graph, ends):
+            for more, now in _match_chain(before, maker, graph, ends):
                 yield tuple(dict.fromkeys((*nodes, *moved, *more))), now
-            if maker.op not in LAYOUTS:
+            if maker.op not in LAYOUT_OPERATORS:
                 break
             moved += (maker,)
             value = maker.inputs[0]
 
 
-def _orders(node: Node, wanted: int) -> Sequence[tuple[str, ...]]:
+def _operand_orders(node: Node, wanted: int) -> Sequence[tuple[str, ...]]:
     inputs = node.inputs[:wanted]
-    if wanted == 2 and len(node.inputs) == 2 and node.op in COMMUTATIVE:
+    if wanted == 2 and len(node.inputs) == 2 and node.op in COMMUTATIVE_OPERATORS:
         return (inputs, inputs[::-1])
     return (inputs,)
 
 
-def _all_held(
-    patterns: Sequence[Pattern], values: Sequence[str], graph: Graph, found: _Found
-) -> Iterator[_Found]:
+def _match_operands(
+    patterns: Sequence[Pattern], values: Sequence[str], graph: Graph, found: _PartialMatch
+) -> Iterator[_PartialMatch]:
     if not patterns:
         yield found
         return
-    for one in _value_held(patterns[0], values[0], graph, found):
-        yield from _all_held(patterns[1:], values[1:], graph, one)
+    for one in _match_value(patterns[0], values[0], graph, found):
+        yield from _match_operands(patterns[1:], values[1:], graph, one)
 
 
-def _value_held(pattern: Pattern, value: str, graph: Graph, found: _Found) -> Iterator[_Found]:
+def _match_value(
+    pattern: Pattern, value: str, graph: Graph, found: _PartialMatch
+) -> Iterator[_PartialMatch]:
     nodes, bound = found
     if isinstance(pattern, str):
-        known = _named(pattern, graph.values[value], bound)
+        known = _bind_name(pattern, graph.values[value], bound)
         if known is not None:
             yield nodes, known
         return
     if isinstance(pattern, OneOf):
         for one in pattern.patterns:
-            yield from _value_held(one, value, graph, found)
+            yield from _match_value(one, value, graph, found)
         return
     maker = graph.producers.get(value)
     if maker is not None:
-        for more, now in _held(pattern, maker, graph, bound):
+        for more, now in _match_pattern(pattern, maker, graph, bound):
             yield tuple(dict.fromkeys((*nodes, *more))), now
 
 
-def _named(name: str, value: Value, bound: Mapping[str, str]) -> Mapping[str, str] | None:
-    """What is bound when a name stands for a value; None when it cannot."""
+def _bind_name(name: str, value: Value, bound: Mapping[str, str]) -> Mapping[str, str] | None:
+    """The bindings with a name bound to a value; None if the value does not match the name."""
     if name == "_":
         return bound
     if name[0].isdigit() or name[0] == "-":
@@ -282,7 +291,7 @@ def _named(name: str, value: Value, bound: Mapping[str, str]) -> Mapping[str, st
         data = value.data
         while isinstance(data, tuple) and len(data) == 1:
             data = data[0]
-        near = _NEAR.get(value.dtype, 1e-4) * max(1.0, abs(wanted))
+        near = _CONSTANT_TOLERANCE.get(value.dtype, 1e-4) * max(1.0, abs(wanted))
         close = isinstance(data, int | float) and abs(data - wanted) <= near
         return bound if close else None
     known = bound.get(name)

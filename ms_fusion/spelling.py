@@ -1,4 +1,4 @@
-"""The known names that a misspelled one may have meant; never one of another meaning."""
+"""Suggests known names for a misspelled one, but none with another meaning."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import difflib
 import re
 from collections.abc import Iterable
 
-LONGEST = 80
-"""Characters of a name that are compared: difflib is quadratic, and no name is longer."""
-MOST = 3
-"""Names that are advised at most; what is near to more than these is near to none."""
+COMPARED_LENGTH_MAX = 80
+"""Compared prefix of a name, characters: difflib is quadratic, and no valid name is longer."""
+ADVISED_NAMES_MAX = 3
+"""Most suggestions; a name near to more than these gets none."""
 OPPOSITES = (
     {"enable", "disable"},
     {"max", "min"},
@@ -31,58 +31,62 @@ OPPOSITES = (
     {"any", "all"},
     {"input", "output"},
 )
-TURNED = frozenset({"not", "no", "non", "un", "inv", "inverse", "grad", "fission"})
-"""Words that make another thing of a name."""
+DERIVATION_WORDS = frozenset({"not", "no", "non", "un", "inv", "inverse", "grad", "fission"})
+"""Words that change the meaning of a name."""
 
 
 def near_names(name: str, valid: Iterable[str]) -> tuple[str, ...]:
-    """The names that differ in letter case only, else those that begin with it, else those a letter or two away.
+    """Names that differ only in case, else names within edit distance 2, else longer names.
 
-    Only one kind is handed back, nearest first; none where a name means the opposite or something derived, or where there
-    are more than `MOST`.
+    Returns one of these groups, nearest first. Omits names with the opposite or a derived meaning.
+    Empty for more than `ADVISED_NAMES_MAX` names.
 
-    >>> near_names("erf", ["Erf", "Erfc"]), near_names("Grater", ["Greater", "Less"]), near_names("ReduceMix", ["ReduceMax", "ReduceMin"])
-    (('Erf',), ('Greater',), ('ReduceMax', 'ReduceMin'))
-    >>> near_names("enable_matmul_fusion", ["disable_matmul_fusion"]), near_names("LessGrad", ["Less"])
-    ((), ())
+    >>> near_names("erf", ["Erf", "Erfc"]), near_names("Grater", ["Greater", "Less"])
+    (('Erf',), ('Greater',))
+    >>> near_names("ReduceMix", ["ReduceMax", "ReduceMin"])
+    ('ReduceMax', 'ReduceMin')
+    >>> near_names("enable_matmul_fusion", ["disable_matmul_fusion"])
+    ()
+    >>> near_names("LessGrad", ["Less"])
+    ()
     >>> near_names("ReLU7", ["ReLU6"])
     ()
     """
-    short = _plain(name)[:LONGEST]
+    short = _normalize_name(name)[:COMPARED_LENGTH_MAX]
     by_plain: dict[str, list[str]] = {}
     for one in sorted(set(valid)):
-        by_plain.setdefault(_plain(one), []).append(one)
+        by_plain.setdefault(_normalize_name(one), []).append(one)
     if not short or short in by_plain:
-        return tuple(by_plain.get(short, ()))[:MOST]
+        return tuple(by_plain.get(short, ()))[:ADVISED_NAMES_MAX]
     longer = [one for one in by_plain if one.startswith(short)] if len(short) > 3 else []
-    close = difflib.get_close_matches(short, by_plain, n=2 * MOST, cutoff=0.6)
-    away = {one: _distance(short, one) for one in close}
-    least = min(away.values(), default=LONGEST)
+    close = difflib.get_close_matches(short, by_plain, n=2 * ADVISED_NAMES_MAX, cutoff=0.6)
+    away = {one: _edit_distance(short, one) for one in close}
+    least = min(away.values(), default=COMPARED_LENGTH_MAX)
     typos = [one for one in sorted(close) if away[one] == least <= (2 if len(short) > 5 else 1)]
     found = [one for group in (typos or longer) for one in by_plain[group]]
-    found = [one for one in found if not _means_another(name, one)]
-    return tuple(found) if len(found) <= MOST else ()
+    found = [one for one in found if not _has_other_meaning(name, one)]
+    return tuple(found) if len(found) <= ADVISED_NAMES_MAX else ()
 
 
-def _plain(name: str) -> str:
+def _normalize_name(name: str) -> str:
     return name.replace("_", "").lower()
 
 
-def _means_another(written: str, advised: str) -> bool:
-    """Whether a word of the one stands against a word of the other."""
+def _has_other_meaning(written: str, advised: str) -> bool:
+    """Whether the names differ in a word that changes the meaning."""
     one, other = set(_words(written)), set(_words(advised))
     differ = (one - other) | (other - one)
     if any(pair <= differ for pair in OPPOSITES):
         return True
-    return bool(differ & TURNED) or any(word.isdigit() for word in differ)
+    return bool(differ & DERIVATION_WORDS) or any(word.isdigit() for word in differ)
 
 
 def _words(name: str) -> list[str]:
     return [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", name)]
 
 
-def _distance(one: str, other: str) -> int:
-    """Letters to insert, leave out, replace or swap (optimal string alignment)."""
+def _edit_distance(one: str, other: str) -> int:
+    """Insertions, deletions, substitutions and transpositions (optimal string alignment)."""
     before: list[int] = []
     row = list(range(len(other) + 1))
     for at, letter in enumerate(one, 1):

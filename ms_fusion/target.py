@@ -1,6 +1,7 @@
-"""``FILE.py:NAME`` and texts such as ``64x128:float32`` → a net and its inputs.
+"""Resolves ``FILE.py:NAME`` and texts such as ``64x128:float32`` to a net and its inputs.
 
-The file is loaded as `python FILE.py` would find its neighbours, but not as ``__main__``, and nothing is written beside it.
+The file is imported with its neighbours on the path as under `python FILE.py`, but not as
+``__main__``. Nothing is written beside it.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _FACTORY = (
 
 @dataclass(frozen=True)
 class InputSpec:
-    """One input: seeded numbers of a shape and dtype, or, with `file`, the array in a ``.npy`` file."""
+    """One input: seeded values of a shape and dtype, or the array of the ``.npy`` file `file`."""
 
     shape: tuple[int, ...] = ()
     dtype: str = "float32"
@@ -42,10 +43,12 @@ class InputSpec:
 
 
 def parse_input(text: str) -> InputSpec:
-    """One ``--input``: ``64x128:float32``, ``64x128`` (float32), ``:int32`` (a scalar) or ``file.npy``.
+    """Parse one ``--input``.
+
+    Forms: ``64x128:float32``, ``64x128`` (float32), ``:int32`` (a scalar) or ``file.npy``.
 
     Raises:
-        InputError: says what is wrong with it.
+        InputError: names the error in the text.
 
     >>> parse_input("64x128:float16")
     InputSpec(shape=(64, 128), dtype='float16', file=None)
@@ -88,10 +91,10 @@ def parse_input(text: str) -> InputSpec:
 
 
 def split_target(text: str) -> tuple[Path, str]:
-    """``FILE.py:NAME`` → the existing file and the name.
+    """Split ``FILE.py:NAME`` into the existing file and the name.
 
     Raises:
-        InputError: it has another form, or there is no such file.
+        InputError: the text has another form, or the file does not exist.
     """
     file, colon, name = text.rpartition(":")
     if not colon or not file or not name.isidentifier():
@@ -111,22 +114,23 @@ def split_target(text: str) -> tuple[Path, str]:
 
 
 def require_mindspore() -> None:
-    """Raise `MissingError`, with the line that installs it, unless MindSpore is there."""
+    """Raise `MissingError`, with the install command, unless MindSpore is installed."""
     if importlib.util.find_spec("mindspore") is None:
         raise MissingError(
             "MindSpore is not installed",
-            remedy=f"Run: {INSTALL} (Linux on x86-64 or aarch64; `ms-fusion read` works without it)",
+            remedy=f"Run: {INSTALL} (Linux on x86-64 or aarch64; "
+            "`ms-fusion read` works without it)",
         )
 
 
 def check_tensors(inputs: Any, place: str = "input") -> None:
-    """Raises `InputError` for an array of NumPy among the inputs of a net, at any depth."""
+    """Raise `InputError` for a NumPy array among the inputs of a net, at any nesting depth."""
     for number, one in enumerate(inputs):
         if isinstance(one, (tuple, list)):
             check_tensors(one, f"{place} {number},")
         elif type(one).__module__ == "numpy" and hasattr(one, "dtype"):
             raise InputError(
-                "this is no Tensor",
+                "not a Tensor",
                 place=f"{place} {number}",
                 expected="mindspore.Tensor",
                 got=f"numpy.{type(one).__name__} of {one.dtype} {one.shape}",
@@ -137,22 +141,23 @@ def check_tensors(inputs: Any, place: str = "input") -> None:
 def load_target(
     target: str, *, inputs: Sequence[str] = ()
 ) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    """The net that ``FILE.py:NAME`` names, and Tensors for its inputs.
+    """Load the net named by ``FILE.py:NAME``, and Tensors for its inputs.
 
     Args:
-        target: NAME is a Cell class without constructor arguments, a Cell, a function that takes the inputs
+        target: NAME is a Cell class without constructor arguments, a Cell, a function of the inputs
             (``@ms.jit`` or plain), or a function without arguments that returns one of these.
-        inputs: one text for each input, see `parse_input`. Floats are normal with deviation 1 and seeded, integers and
-            booleans are 0 or 1.
+        inputs: one text per input, see `parse_input`. Floats are drawn from a seeded standard
+            normal distribution; integers and booleans are 0 or 1.
 
     Raises:
-        InputError: no such file or name, the file fails when loaded, the net does not take these inputs.
+        InputError: the file or name does not exist, the file fails on import, or the net does not
+            take these inputs.
         MissingError: MindSpore is not installed.
     """
     path, name = split_target(target)
     specs = [parse_input(text) for text in inputs]
     require_mindspore()
-    with _as_script(path):
+    with _extend_import_path(path):
         module = _load(path)
         net = _net_of(module, name, target, len(specs))
     _check_arity(net, len(specs), target)
@@ -160,24 +165,24 @@ def load_target(
 
 
 def run_file(path: Path) -> ModuleType:
-    """What a Python file defines; it is run, as `python FILE.py` would, without its ``__main__``.
+    """Run a Python file like `python FILE.py`, but not as ``__main__``; returns its module.
 
     Raises:
-        InputError: it fails.
+        InputError: the file fails.
     """
-    with _as_script(path):
+    with _extend_import_path(path):
         return _load(path)
 
 
 @contextmanager
-def _as_script(path: Path) -> Iterator[None]:
-    """Find modules as `python FILE.py` would; their bytecode goes to our cache, not beside them."""
-    from tbe_impl.loading.bytecode import cached_bytecode
+def _extend_import_path(path: Path) -> Iterator[None]:
+    """Resolve imports as `python FILE.py` would; bytecode is written to our cache only."""
+    from tbe_impl.loading.bytecode import bytecode_cache
 
     place = str(path.resolve().parent)
-    # It stays on the path: a net may import its neighbours when it is first called.
+    # The entry stays on the path: a net may import its neighbours when first called.
     sys.path.insert(0, place)
-    with cached_bytecode(place):
+    with bytecode_cache(place):
         yield
 
 
@@ -199,7 +204,8 @@ def _load(path: Path) -> ModuleType:
         raise InputError(
             f"the file fails when it is loaded: {_first_line(error)}",
             place=_place_of(error, path),
-            remedy=f'Make `python {path}` run first; what trains belongs under `if __name__ == "__main__":`',
+            remedy=f"Make `python {path}` run first; "
+            'what trains belongs under `if __name__ == "__main__":`',
         ) from error
     return module
 
@@ -210,7 +216,7 @@ def _first_line(error: BaseException) -> str:
 
 
 def _place_of(error: BaseException, path: Path) -> str:
-    """File and line: the innermost frame that lies in the user's file."""
+    """File and line of the innermost frame in the user's file."""
     if isinstance(error, SyntaxError) and error.lineno:
         return f"{error.filename or path}:{error.lineno}"
     line = None
@@ -244,7 +250,7 @@ def _net_of(module: ModuleType, name: str, target: str, count: int) -> Callable[
             raise InputError(
                 f"the class {name} is not a mindspore.nn.Cell", place=target, remedy=_FACTORY
             )
-        return _made(found, target)
+        return _instantiate_net(found, target)
     if isinstance(found, nn.Cell):
         return found
     if not callable(found):
@@ -254,11 +260,11 @@ def _net_of(module: ModuleType, name: str, target: str, count: int) -> Callable[
             expected="a Cell class, a Cell or a function",
             got=type(found).__name__,
         )
-    return _made(found, target) if _is_factory(found) else found
+    return _instantiate_net(found, target) if _is_factory(found) else found
 
 
 def _is_factory(function: Callable[..., Any]) -> bool:
-    """Whether a function makes a net: it can be called without arguments and is not compiled itself."""
+    """Whether a function returns a net: it needs no arguments and is not compiled itself."""
     if hasattr(function, "__wrapped__"):  # @ms.jit
         return False
     return all(
@@ -268,7 +274,7 @@ def _is_factory(function: Callable[..., Any]) -> bool:
     )
 
 
-def _made(maker: Callable[..., Any], target: str) -> Callable[..., Any]:
+def _instantiate_net(maker: Callable[..., Any], target: str) -> Callable[..., Any]:
     signature = inspect.signature(maker)
     try:
         signature.bind()

@@ -1,15 +1,17 @@
-"""Operators as kernels, written once and run on any CPU or, by CANN, on Ascend; knows no framework.
+"""Builds kernels from TBE operators and DSL graphs and runs them on CPUs or, by CANN, on Ascend.
 
-Importing it loads nothing else: each public name is fetched from its module when it is first used.
+Importing the package loads nothing else; each public name is a lazy import.
 
-In: operator files, DSL graphs, arrays. Out: kernels, reports, results. It imports neither of the other packages.
+In: operator files, DSL graphs, arrays.
+Out: kernels, reports, results.
+Must not: import the other packages or a framework.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tbe_impl.lazy_names import late_names
+from tbe_impl.lazy_attributes import lazy_attributes
 
 if TYPE_CHECKING:
     from tbe_impl import compat
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from tbe_impl.loading.tune_operator import tune
 
 __version__ = "0.1.0"
-"""Of all that is installed together; cached kernels of another version are not used."""
+"""Version of the whole distribution and a cache key input of kernels."""
 
 __all__ = ["FusionError", "Kernel", "Operator", "compat", "load_operator", "tune"]
 
@@ -33,7 +35,7 @@ _HOMES = {
 }
 
 
-__getattr__ = late_names(__name__, _HOMES)
+__getattr__ = lazy_attributes(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

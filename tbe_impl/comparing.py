@@ -1,4 +1,4 @@
-"""How far arrays are from what they should be, and how far they may be."""
+"""Compares arrays with expected values within tolerances by dtype."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from tbe_impl.dsl.dtypes import dtype_of, is_float
 from tbe_impl.dsl.tensor import Tensor, stages_of
 
 TOLERANCE = {"float16": 4e-3, "bfloat16": 3e-2, "float32": 2e-5, "float64": 1e-12}
-"""Relative to |expected| plus the array's root mean square: about four roundings of a narrow dtype, and in float32 room for
-sums in another order."""
-STEPS = 0.01
-"""Share of elements that may lie at a step of a floor, a comparison or a cast, where one rounding decides the result."""
+"""Relative to |expected| plus the array's root mean square: about four roundings of a narrow
+dtype; for float32 it covers another summation order."""
+STEP_SHARE = 0.01
+"""Permitted share of elements at a step of a floor, comparison or cast, where rounding decides."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """An array against what it should be.
+    """The difference of an array from its expected value.
 
     Attributes:
         name: of the array.
         against: ``definition`` or ``formula``.
         max_absolute: largest difference where both are finite.
-        max_ulp: the same in units of the dtype's spacing; whole numbers count as they are.
-        tolerance: relative, see `TOLERANCE`; 0 for whole numbers.
-        wrong: how many elements are further away than that, or NaN or infinite on one side only.
-        at_steps: how many are left out of `wrong` because rounding alone decides them.
+        max_ulp: the same in units of the dtype's spacing; integers are not scaled.
+        tolerance: relative, see `TOLERANCE`; 0 for integers.
+        wrong: number of elements beyond the tolerance, or NaN or infinite on one side only.
+        at_steps: number of elements excluded from `wrong` because rounding alone decides them.
         elements: of the array.
         where: index of the worst element.
         got, expected: its values.
-        problem: why it cannot be compared; else empty.
+        problem: why the comparison is impossible; else empty.
     """
 
     name: str
@@ -50,16 +50,16 @@ class Difference:
     problem: str = ""
 
     @property
-    def within(self) -> bool:
-        """Whether the array is what it should be."""
+    def is_within_tolerance(self) -> bool:
+        """Whether the array is within the tolerance."""
         return not self.wrong and not self.problem
 
 
-def coarsest(outputs: Sequence[Tensor], rounding: str = "accurate") -> str:
-    """The floating dtype with the largest spacing that values pass through: outputs, casts, and every stage ``device``."""
+def coarsest_dtype(outputs: Sequence[Tensor], rounding: str = "accurate") -> str:
+    """Returns the coarsest float dtype among outputs, casts and, with ``device``, all stages."""
     passed = {tensor.dtype for tensor in outputs}
     for op in stages_of(outputs):
-        explicit = op.word is not None and op.word.name == "cast_to"
+        explicit = op.dsl_call is not None and op.dsl_call.name == "cast_to"
         if explicit or rounding == "device":
             passed |= {tensor.dtype for tensor in op.outputs}
     floats = [dtype for dtype in passed if is_float(dtype)]
@@ -67,7 +67,7 @@ def coarsest(outputs: Sequence[Tensor], rounding: str = "accurate") -> str:
 
 
 def spacing(values: np.ndarray, dtype: str) -> np.ndarray:
-    """The distance from one number of a dtype to the next at each value; 1 for whole numbers.
+    """Returns the spacing of a dtype's values at each element; 1 for integers.
 
     >>> spacing(np.array([1.0, 0.0]), "float16").tolist()
     [0.0009765625, 5.960464477539063e-08]
@@ -82,7 +82,7 @@ def spacing(values: np.ndarray, dtype: str) -> np.ndarray:
     return np.maximum(np.ldexp(float(limits.eps), np.frexp(sizes)[1] - 1), smallest)
 
 
-def difference(
+def compare_arrays(
     name: str,
     against: str,
     got: Any,
@@ -93,17 +93,18 @@ def difference(
     rounded: Any = None,
     meant: Any = None,
 ) -> Difference:
-    """Compares an array.
+    """Compares an array with its expected value.
 
     Args:
         name: of the array.
-        against: what `expected` is.
+        against: origin of `expected`, ``definition`` or ``formula``.
         got: the array.
-        expected: what it should be, in float64 or whole numbers.
+        expected: the expected value, in float64 or integers.
         dtype: of the array.
-        through: the coarsest floating dtype that its values pass through.
-        rounded: the same computed by the definition in its own dtypes.
-        meant: the definition in float64. Where `expected` agrees with it and `got` with `rounded`, rounding alone decides.
+        through: the coarsest float dtype of the computation.
+        rounded: the definition computed in its own dtypes.
+        meant: the definition computed in float64. Where `expected` agrees with it and `got` with
+            `rounded`, rounding alone decides.
     """
     result = np.asarray(got)
     wanted = np.asarray(expected)
@@ -123,28 +124,32 @@ def difference(
             )
     if not result.size:
         return Difference(name, against)
-    result, wanted = _plain(result, dtype), _plain(wanted, dtype)
+    result, wanted = _to_float64(result, dtype), _to_float64(wanted, dtype)
     limit = TOLERANCE[through] if is_float(dtype) else 0.0
-    apart = _apart(result, wanted)
-    # NaN and infinities have to be met: no distance from them is small
-    allowed = limit * (np.where(np.isfinite(wanted), np.abs(wanted), 0.0) + _scale(wanted))
+    apart = _distances(result, wanted)
+    # NaN and infinities must be equal; a finite value is never close to them
+    allowed = limit * (
+        np.where(np.isfinite(wanted), np.abs(wanted), 0.0) + _root_mean_square(wanted)
+    )
     if is_float(dtype):
         allowed = np.maximum(allowed, spacing(wanted, through))
     if rounded is not None and meant is not None and is_float(dtype):
-        # what the definition itself loses in its own dtypes is no fault of the kernel
-        own = _apart(_plain(np.asarray(rounded), dtype), _plain(np.asarray(meant), dtype))
+        # the rounding error of the definition in its own dtypes is not the kernel's error
+        own = _distances(
+            _to_float64(np.asarray(rounded), dtype), _to_float64(np.asarray(meant), dtype)
+        )
         if against == "definition":
             allowed = np.maximum(allowed, 4 * np.where(np.isfinite(own), own, 0.0))
     wrong = ~(apart <= allowed)
     excused = np.zeros_like(wrong)
     if rounded is not None and meant is not None and wrong.any():
-        near = _apart(result, _plain(np.asarray(rounded), dtype)) <= allowed
-        same = _apart(wanted, _plain(np.asarray(meant), dtype)) <= allowed
+        near = _distances(result, _to_float64(np.asarray(rounded), dtype)) <= allowed
+        same = _distances(wanted, _to_float64(np.asarray(meant), dtype)) <= allowed
         excused = wrong & near & same
-        if excused.sum() > max(1, STEPS * result.size):
+        if excused.sum() > max(1, STEP_SHARE * result.size):
             excused[...] = False
     wrong &= ~excused
-    return _worst(
+    return _summarize_difference(
         name,
         against,
         result,
@@ -157,7 +162,7 @@ def difference(
     )
 
 
-def _worst(
+def _summarize_difference(
     name: str,
     against: str,
     result: np.ndarray,
@@ -193,8 +198,8 @@ def _worst(
     )
 
 
-def _plain(array: np.ndarray, dtype: str) -> np.ndarray:
-    """In float64; what is too large for the dtype is infinite."""
+def _to_float64(array: np.ndarray, dtype: str) -> np.ndarray:
+    """Converts to float64; values beyond the dtype's range become infinite."""
     if not is_float(dtype):
         return array.astype(np.float64)
     with np.errstate(all="ignore"):
@@ -203,8 +208,8 @@ def _plain(array: np.ndarray, dtype: str) -> np.ndarray:
     return np.where(np.isinf(held), held, wide)
 
 
-def _apart(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Distances; 0 where both are NaN or the same infinity, infinite where one of them is."""
+def _distances(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Returns distances: 0 for two NaN or equal infinities, infinite for one NaN or infinity."""
     if first.shape != second.shape:
         second = second.reshape(first.shape)
     with np.errstate(all="ignore"):
@@ -213,7 +218,7 @@ def _apart(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     return np.where(np.isnan(apart), np.inf, apart)
 
 
-def _scale(values: np.ndarray) -> float:
+def _root_mean_square(values: np.ndarray) -> float:
     finite = values[np.isfinite(values)]
     if not finite.size:
         return 0.0

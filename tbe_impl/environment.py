@@ -1,4 +1,4 @@
-"""Every environment variable of the project, read and checked in one place (listed in docs/environment.md)."""
+"""Reads and checks every environment variable of the project (see docs/environment.md)."""
 
 from __future__ import annotations
 
@@ -13,8 +13,16 @@ from tbe_impl.errors import InputError
 
 
 @dataclass(frozen=True)
-class Variable:
-    """One environment variable: its name, the values it takes (empty: free text), its default, what it does, what free text says."""
+class EnvironmentVariable:
+    """One environment variable.
+
+    Attributes:
+        name: of the variable.
+        choices: permitted values; empty for free text.
+        default: value when it is unset.
+        doc: its effect.
+        takes: description of a free text value.
+    """
 
     name: str
     choices: tuple[str, ...]
@@ -23,7 +31,7 @@ class Variable:
     takes: str = ""
 
     def read(self) -> str:
-        """The value in force; raises `InputError` that lists the good values."""
+        """Returns the current value; raises `InputError` unless it is permitted."""
         value = os.environ.get(self.name, "") or self.default
         if self.choices and value not in self.choices:
             raise InputError(
@@ -35,39 +43,43 @@ class Variable:
         return value
 
 
-FUSION = Variable(
+FUSION = EnvironmentVariable(
     "MS_FUSION",
     ("on", "off"),
     "on",
-    "`off` makes `enable()` and every patch do nothing (said once); `te`, `tbe` and `topi` cannot be imported.",
+    "`off` makes `enable()` and every patch do nothing (said once); `te`, `tbe` and `topi` cannot "
+    "be imported.",
 )
-CACHE_DIR = Variable(
+CACHE_DIR = EnvironmentVariable(
     "MS_FUSION_CACHE_DIR",
     (),
     "",
-    "Directory of compiled kernels; by default the user's cache directory. A relative one, or one with `~`, counts from where the process first asks.",
+    "Directory of compiled kernels; by default the user's cache directory. A relative one, or one "
+    "with `~`, counts from where the process first asks.",
     "a directory",
 )
 
-COMPILER = Variable(
+COMPILER = EnvironmentVariable(
     "MS_FUSION_CC",
     (),
     "",
     "C compiler for kernels; by default `cc`, `gcc`, `clang`, or that of the package `ziglang`.",
     "a command without options",
 )
-THREADS = Variable(
+THREADS = EnvironmentVariable(
     "MS_FUSION_THREADS",
     (),
     "",
     "Threads of a kernel; by default the cores that this process may use.",
     "1 to 256",
 )
-ISA = Variable(
+ISA = EnvironmentVariable(
     "MS_FUSION_ISA",
     ("native", "avx2"),
     "native",
-    "Instructions of kernels: all that the processor has, or, where it has AVX-512, none beyond AVX2, as on a processor without. A process looks once. For oneDNN set `ONEDNN_MAX_CPU_ISA=AVX2` as well.",
+    "Instructions of kernels: all that the processor has, or, where it has AVX-512, none beyond "
+    "AVX2, as on a processor without. A process looks once. For oneDNN set "
+    "`ONEDNN_MAX_CPU_ISA=AVX2` as well.",
 )
 
 VARIABLES = (FUSION, CACHE_DIR, COMPILER, THREADS, ISA)
@@ -79,25 +91,25 @@ def is_off() -> bool:
 
 
 _log = logging.getLogger("ms_fusion")
-_said_off = False
+_is_off_logged = False
 
 
-def is_off_and_said() -> bool:
-    """`is_off` for whoever was about to change something.
+def is_off_with_warning() -> bool:
+    """`is_off` for callers that are about to change something.
 
-    The first time in a process it is said in the log.
+    The first call that returns True in a process writes a log message.
     """
-    global _said_off
+    global _is_off_logged
     if not is_off():
         return False
-    if not _said_off:
-        _said_off = True
+    if not _is_off_logged:
+        _is_off_logged = True
         _log.warning("MS_FUSION=off: ms_fusion changes nothing in this process")
     return True
 
 
 def threads() -> int:
-    """How many threads a kernel uses unless it is told otherwise."""
+    """Returns the default number of threads of a kernel."""
     chosen = THREADS.read()
     if not chosen:
         usable = getattr(os, "sched_getaffinity", None)
@@ -113,10 +125,11 @@ def threads() -> int:
 
 
 def cache_dir() -> Path:
-    """Directory for compiled kernels and for MindSpore's own kernel files: absolute; it need not exist yet.
+    """Returns the absolute directory for compiled kernels and MindSpore's kernel files.
 
-    A relative name, or one with ``~``, counts from where it is first asked for. It is replaced in the environment then: what
-    comes later has other working directories, children too.
+    The directory need not exist. A relative name, or one with ``~``, is resolved on the first call
+    and replaced in the environment, because later calls and children may have another working
+    directory.
 
     Raises:
         InputError: it cannot be made absolute.
@@ -128,16 +141,17 @@ def cache_dir() -> Path:
         else _user_cache(os.environ.get("HOME"), os.environ.get("XDG_CACHE_HOME"))
     )
     if not place.is_absolute():
-        place = _absolute(place, CACHE_DIR.name if chosen else "XDG_CACHE_HOME or HOME")
+        place = _make_absolute(place, CACHE_DIR.name if chosen else "XDG_CACHE_HOME or HOME")
         os.environ[CACHE_DIR.name] = str(place)
     return place
 
 
-def is_text(place: Path) -> bool:
-    """Whether a path is the same text to MindSpore, which takes it for UTF-8, as it is to the file system.
+def is_utf8_path(place: Path) -> bool:
+    """Whether MindSpore, which decodes paths as UTF-8, reads this path as the file system does.
 
-    It is not where its bytes are no UTF-8 (the home of a user with a GBK name), or where this process encodes names otherwise
-    (``LC_ALL=C`` without Python's UTF-8 mode): MindSpore's JSON then dies of it.
+    It does not when the bytes are not UTF-8 (a home directory with a GBK name), or when this
+    process encodes names otherwise (``LC_ALL=C`` without Python's UTF-8 mode); MindSpore's JSON
+    then fails.
     """
     try:
         return os.fsencode(place) == str(place).encode("utf-8")
@@ -145,19 +159,19 @@ def is_text(place: Path) -> bool:
         return False
 
 
-def shown(place: Path) -> str:
-    """A path for messages: bytes that are no UTF-8 as escapes."""
+def printable_path(place: Path) -> str:
+    """Returns a path for messages; bytes that are not UTF-8 become escapes."""
     return os.fsencode(place).decode("utf-8", "backslashreplace")
 
 
 def temporary_directory() -> Path:
-    """The system's temporary directory, or another where its name `is_text` not.
+    """Returns the system's temporary directory, or another one when its name is not UTF-8.
 
     Raises OSError when there is none.
     """
     chosen = Path(tempfile.gettempdir())
     others = ("/dev/shm", "/tmp", "/var/tmp")
-    if is_text(chosen):
+    if is_utf8_path(chosen):
         return chosen
     for other in map(Path, others):
         if other.is_dir() and os.access(other, os.W_OK | os.X_OK):
@@ -165,8 +179,8 @@ def temporary_directory() -> Path:
     return chosen
 
 
-def _absolute(place: Path, variable: str) -> Path:
-    """Raises `InputError` for the home of nobody, and where there is no working directory."""
+def _make_absolute(place: Path, variable: str) -> Path:
+    """Raises `InputError` for an unknown home directory or a deleted working directory."""
     try:
         return place.expanduser().absolute()
     except RuntimeError as error:
@@ -186,7 +200,7 @@ def _absolute(place: Path, variable: str) -> Path:
 
 @lru_cache(maxsize=4)
 def _user_cache(*_: str | None) -> Path:
-    """The user's cache directory, which those variables decide."""
+    """Returns the user's cache directory; the arguments are the variables that it depends on."""
     from platformdirs import user_cache_path
 
     return user_cache_path("ms_fusion")

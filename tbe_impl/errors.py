@@ -1,21 +1,21 @@
-"""Every error type of the project.
+"""Defines every error type of the project.
 
-An error names the user's thing, the place, what was expected, what came, and what to do. The parts are kept apart, so
-that the command line, a report and a test can each use the one they need; ``str(error)`` puts them in one sentence.
+An error names the user's object, the place, the expected and the actual value, and a remedy. The
+parts are separate attributes for the command line, reports and tests; ``str(error)`` joins them.
 """
 
 from __future__ import annotations
 
 
 class FusionError(Exception):
-    """The one family of exceptions raised on purpose.
+    """Base class of all exceptions that the project raises on purpose.
 
     Args:
-        what: the sentence that says what is wrong, with the user's thing in it.
-        place: file, line, argument or graph where it is.
-        expected: what would have been right.
-        got: what came instead.
-        remedy: the next thing to do, as a command or a change.
+        what: the sentence that describes the error and names the user's object.
+        place: file, line, argument or graph.
+        expected: the expected value.
+        got: the actual value.
+        remedy: the next step, as a command or a change.
     """
 
     code = "fusion"
@@ -40,7 +40,7 @@ class FusionError(Exception):
 
     @property
     def sentence(self) -> str:
-        """What is wrong, where, what was expected and what came, without the remedy."""
+        """Error, place, expected and actual value, without the remedy."""
         named = not self.place or self.what.startswith((f"{self.place}:", f"{self.place} "))
         text = self.what if named else f"{self.place}: {self.what}"
         if self.expected is not None and self.got is not None:
@@ -56,20 +56,20 @@ class FusionError(Exception):
 
 
 class InputError(FusionError):
-    """What the user handed over cannot be used: no such file, no such class, wrong shape, unknown name."""
+    """The user's input cannot be used: no such file or class, wrong shape, unknown name."""
 
     code = "input"
 
 
 class ParseError(InputError):
-    """A file is damaged or of another kind.
+    """A file is damaged or of another format.
 
     Args:
-        what: what is wrong there.
+        what: the error.
         file: name of the file.
         line: line number, from 1.
         column: column number, from 1.
-        text: the line around the place.
+        text: the line with the error.
     """
 
     code = "parse"
@@ -94,25 +94,25 @@ class ParseError(InputError):
 
 
 class MissingError(FusionError):
-    """Something that has to be installed is absent: a package, a compiler."""
+    """A required package, compiler or other program is not installed."""
 
     code = "missing"
 
 
 class UnsafeError(FusionError):
-    """A combination that is known to kill the process or to compute wrong numbers was refused."""
+    """A combination known to crash the process or to compute wrong values was rejected."""
 
     code = "unsafe"
 
 
 class CaptureError(FusionError):
-    """A net could not be compiled or run while it was being looked at."""
+    """A net could not be compiled or run during its capture."""
 
     code = "capture"
 
 
 class CacheError(FusionError):
-    """A cache entry or the cache directory cannot be trusted or used."""
+    """A cache entry or the cache directory is invalid or unusable."""
 
     code = "cache"
 
@@ -124,6 +124,6 @@ class CompileError(FusionError):
 
 
 class FusionNotFound(FusionError, AssertionError):
-    """A fusion that was asserted is not there; names the nearest kernel and the reason."""
+    """An asserted fusion is missing; names the nearest kernel and the reason."""
 
     code = "not-fused"

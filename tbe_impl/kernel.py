@@ -1,4 +1,4 @@
-"""A built operator: called with arrays in the declared shapes, and asked what it does."""
+"""Defines `Kernel`, a built operator that is called with arrays of the declared shapes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from tbe_impl import environment
 from tbe_impl.codegen.program import Layout, layout_of
-from tbe_impl.codegen.source_comments import marking
+from tbe_impl.codegen.source_comments import enable_stage_comments
 from tbe_impl.cpu import prepared_kernel as cpu
 from tbe_impl.dsl.dtypes import dtype_of, is_float
 from tbe_impl.dsl.expr import Const, Expr, Var
@@ -22,14 +22,20 @@ from tbe_impl.dsl.layouts import BLOCK
 from tbe_impl.dsl.tensor import Tensor, shape_text, stages_of, static_shape, variables_of
 from tbe_impl.errors import CompileError, InputError, MissingError
 from tbe_impl.interpreter import evaluate
-from tbe_impl.runtime.blocked_sizes import blocked, cut, filled_up, real_size, sizes_in_blocks
-from tbe_impl.runtime.merged_sizes import merged_variables, unmerged
+from tbe_impl.runtime.blocked_sizes import (
+    crop,
+    match_blocked_size,
+    pad_with_zeros,
+    real_size,
+    sizes_in_blocks,
+)
+from tbe_impl.runtime.merged_sizes import merged_variables, split_merged_sizes
 from tbe_impl.tuning_store import Tuning
 
 BACKENDS = ("cpu", "numpy")
 _TRUTH = ({"bool", "int8"}, {"bool", "uint8"})
 _log = logging.getLogger("tbe_impl")
-_said: set[str] = set()
+_logged_messages: set[str] = set()
 
 
 @dataclass(frozen=True)
@@ -37,8 +43,8 @@ class Argument:
     """An input or output of a kernel.
 
     Attributes:
-        tensor: of the graph; operators flatten, so its shape may be another.
-        shape: as declared; a negative size is known at call time only.
+        tensor: of the graph; its shape may differ from the declared one, because operators flatten.
+        shape: as declared; a negative size is known only at call time.
         name: for messages.
     """
 
@@ -48,12 +54,12 @@ class Argument:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The NumPy dtype of its array."""
+        """The NumPy dtype of the array."""
         return dtype_of(self.tensor.dtype).numpy
 
     @cached_property
     def is_resized(self) -> bool:
-        """Whether the operator reads another number of elements than were declared, from the first on."""
+        """Whether the operator reads more or fewer elements than declared, from the first on."""
         own = static_shape(self.tensor)
         known = own is not None and all(size >= 0 for size in self.shape)
         return known and prod(own or ()) != prod(self.shape) and prod(self.shape) > 0
@@ -61,21 +67,22 @@ class Argument:
 
 @dataclass(frozen=True)
 class Kernel:
-    """What an operator built.
+    """The result of building an operator.
 
     Attributes:
         name: of the kernel.
-        soc: the chip that it was built for.
+        soc: the target chip.
         inputs, outputs: in the order of the operator's arguments.
-        schedule: what the operator decided about loops; None when nothing.
-        scheduled: the tensors of `outputs` as the schedule computes them on this processor, with copies and partial sums
-            of its own; empty where it adds none.
-        options: how code is made for this processor.
-        threads: how many it uses where that pays; 0 for as many as this process may.
-        tuning: what was measured when its options were chosen; None when `tbe_impl.tune` never saw it.
-        specialise: of a kernel of unknown sizes, from arrays to a kernel for theirs alone; None where they do not fit.
+        schedule: the operator's schedule; None without one.
+        scheduled: the tensors of `outputs` as a manual schedule computes them on this processor,
+            with copies and partial sums; empty where it adds none.
+        options: code generation options for this processor.
+        threads: maximum number of threads; 0 for the process default.
+        tuning: measurements that selected the options; None without tuning.
+        specialise: for a kernel of unknown sizes, a function of arrays that returns a kernel for
+            their sizes, or None when they do not fit.
 
-    `dataclasses.replace` makes one with other options.
+    `dataclasses.replace` creates a kernel with other options.
     """
 
     name: str
@@ -99,17 +106,18 @@ class Kernel:
         out: Sequence[np.ndarray] | np.ndarray | None = None,
         scalars: Mapping[str, float] | None = None,
     ) -> Any:
-        """The output array, or a tuple of them.
+        """Returns the output array, or a tuple of them.
 
         Args:
-            arrays: one for each input, in its declared shape and dtype.
-            backend: ``cpu`` (compiled) or ``numpy`` (the definition, word by word).
-            rounding: ``accurate``, ``device`` (each stage rounded to its dtype) or, with ``numpy``, ``float64``.
-            out: arrays to write to; an input among them is overwritten.
-            scalars: numbers that the operator left open (``tvm.var``) and that are no size of an input, by their names.
+            arrays: one per input, in its declared shape and dtype.
+            backend: ``cpu`` (compiled) or ``numpy`` (the definition, operation by operation).
+            rounding: ``accurate``, ``device`` (each stage is rounded to its dtype) or, with
+                ``numpy``, ``float64``.
+            out: output arrays; an array that is also an input is overwritten.
+            scalars: values of symbolic scalars (``tvm.var``) that are no size of an input, by name.
 
         Raises:
-            InputError: another number of arrays, another shape or dtype, a scalar that is missing or unknown.
+            InputError: wrong number of arrays, wrong shape or dtype, a missing or unknown scalar.
         """
         if backend not in BACKENDS:
             raise InputError(
@@ -123,21 +131,21 @@ class Kernel:
                 *arrays, out=out, scalars=scalars
             )
         try:
-            given = self._checked(arrays)
+            given = self._check_arrays(arrays)
             values = self._sizes(given, scalars or {})
             shapes = [self._shape_of(item, values, given) for item in self.outputs]
             flat = [
-                self._as_tensor(item, array, values)
+                self._reshape_input(item, array, values)
                 for item, array in zip(self.inputs, given, strict=True)
             ]
         except InputError as error:
-            own = self._for_these(arrays, error)
+            own = self._specialise_for(arrays, error)
             return own(*arrays, backend=backend, rounding=rounding, out=out, scalars=scalars)
         if self.options.inplace and backend == "numpy":
             raise InputError("the NumPy back end computes nothing in place", place=self.name)
         targets = self._targets(out, shapes)
-        prepared = self._prepared() if backend == "cpu" else None
-        places = self._places(targets, flat, values) if prepared is not None else None
+        prepared = self._compile_or_warn() if backend == "cpu" else None
+        places = self._reshape_targets(targets, flat, values) if prepared is not None else None
         if prepared is None:
             results = evaluate.run(
                 [item.tensor for item in self.outputs],
@@ -147,7 +155,7 @@ class Kernel:
             )
         else:
             results = prepared.run(flat, values, self.threads or environment.threads(), places)
-        found = tuple(cut(array, shape) for array, shape in zip(results, shapes, strict=True))
+        found = tuple(crop(array, shape) for array, shape in zip(results, shapes, strict=True))
         if targets is not None:
             for target, array in zip(targets, found if places is None else (), strict=False):
                 target[...] = array
@@ -156,22 +164,22 @@ class Kernel:
 
     @property
     def computed(self) -> tuple[Tensor, ...]:
-        """The tensors that its code computes for its outputs."""
+        """The tensors that the code computes for the outputs."""
         return self.scheduled or tuple(item.tensor for item in self.outputs)
 
     @cached_property
     def compiled(self) -> cpu.CpuKernel:
-        """The graph made ready for this processor; from the cache when it was built before.
+        """The compiled kernel, from the cache if it was built before.
 
         Raises:
             MissingError: there is no C compiler.
-            CompileError: there is no code for it.
+            CompileError: code generation failed.
         """
-        return self.planned.compiled()
+        return self.planned.compile_and_load()
 
     @cached_property
-    def planned(self) -> cpu.Planned:
-        """What has to be compiled for it; `compiled` does that, `cpu.build_together` for several kernels at once."""
+    def planned(self) -> cpu.PlannedKernel:
+        """The plan, not compiled yet; `cpu.build_together` compiles several plans at once."""
         options = replace(self.options, threads=self.threads) if self.threads else self.options
         return cpu.plan(
             self.computed,
@@ -183,10 +191,10 @@ class Kernel:
 
     @cached_property
     def graph(self) -> str:
-        """The graph as text, the same in every process.
+        """The graph as text, equal in every process.
 
         Raises:
-            InputError: something in it has no such text.
+            InputError: a part of it has no such text.
         """
         return graph_text(self.computed, [item.tensor for item in self.inputs])
 
@@ -197,15 +205,17 @@ class Kernel:
         threads: int | None = None,
         vector_bits: int | None = None,
     ) -> Kernel:
-        """The same kernel, its code made another way; each choice stands in `source`, and what is left out stays.
+        """Returns the kernel with other code generation options; omitted ones stay.
 
         Args:
-            inplace: write the first output over the first input of its shape and dtype; the call gives that array back.
-            threads: how many to use where it pays; 0 for as many as this process may.
-            vector_bits: width of the vectors: 128, 256 or 512; 0 for the processor's widest.
+            inplace: write the first output over the first input of its shape and dtype; the call
+                returns that array.
+            threads: maximum number of threads; 0 for the process default.
+            vector_bits: vector width: 128, 256 or 512; 0 for the processor's widest.
 
         Raises:
-            InputError: no such width or number; CompileError, when it is compiled, where it cannot be in place.
+            InputError: the width or number is invalid.
+            CompileError: at compilation, when the kernel cannot compute in place.
         """
         if vector_bits not in (None, 0, 128, 256, 512):
             raise InputError(
@@ -227,23 +237,23 @@ class Kernel:
 
     @cached_property
     def _unknown_sizes(self) -> tuple[Var, ...]:
-        """Sizes and scalars that are known at call time only."""
+        """Sizes and scalars known only at call time."""
         return tuple(variables_of([item.tensor for item in self.outputs]))
 
     @property
     def open_sizes(self) -> tuple[Expr, ...]:
-        """Unknown sizes and scalars that no input has as a size: they stand in the input's numbers, or nowhere."""
+        """Unknown sizes and scalars that are no size of an input; inputs may contain them."""
         sizes = [size for item in self.inputs for size in item.tensor.shape]
         known = {id(size) for size in sizes} | {
-            id(parts[0]) for parts in map(blocked, sizes) if parts
+            id(parts[0]) for parts in map(match_blocked_size, sizes) if parts
         }
         known |= {id(one) for one in merged_variables(sizes)}
         return tuple(item for item in self._unknown_sizes if id(item) not in known)
 
     @cached_property
-    def _counts_in_blocks(self) -> bool:
-        """Whether an input has a size that is a multiple of a number known at call time only."""
-        return any(blocked(size) for item in self.inputs for size in item.tensor.shape)
+    def _has_blocked_sizes(self) -> bool:
+        """Whether an input has a size that is a constant multiple of a variable."""
+        return any(match_blocked_size(size) for item in self.inputs for size in item.tensor.shape)
 
     @property
     def source(self) -> str:
@@ -252,39 +262,39 @@ class Kernel:
 
     @property
     def marked_source(self) -> str:
-        """`source`, behind its lines the stages that they compute: ``/* stage 12 */``, as `Operation.number` counts them."""
+        """`source` with stage comments ``/* stage 12 */``, numbered by `Operation.number`."""
         options = replace(self.options, threads=self.threads) if self.threads else self.options
-        with marking():
-            return self.compiled.written_anew(self.name, options)
+        with enable_stage_comments():
+            return self.compiled.regenerate_source(self.name, options)
 
     @property
     def layout(self) -> Layout | None:
-        """The loops of that code; None where there is none, or several programs with a library between them.
+        """The loops of the code; None without code, or with a library between several programs.
 
         Raises:
-            CompileError: there is no code for it.
+            CompileError: code generation failed.
         """
         if any(op.kind == "library" for op in stages_of(self.computed)):
             return None
         return layout_of(self.computed, [item.tensor for item in self.inputs], self.options)
 
     def report(self) -> Any:
-        """Tiles, bytes on the chip, alignment, bytes moved and warnings, as the chip would see it."""
+        """Returns tiles, on-chip bytes, alignment, bytes moved and warnings for the chip."""
         from tbe_impl.kernel_report import report_of
 
         return report_of(self)
 
-    def _prepared(self) -> cpu.CpuKernel | None:
+    def _compile_or_warn(self) -> cpu.CpuKernel | None:
         try:
             return self.compiled
         except (MissingError, CompileError) as error:
-            if str(error) not in _said:
-                _said.add(str(error))
+            if str(error) not in _logged_messages:
+                _logged_messages.add(str(error))
                 _log.warning("%s runs on the NumPy back end: %s", self.name, error)
             return None
 
-    def _for_these(self, arrays: Sequence[Any], error: InputError) -> Kernel:
-        """A kernel made for the shapes of these arrays; raises `error` where there is none."""
+    def _specialise_for(self, arrays: Sequence[Any], error: InputError) -> Kernel:
+        """Returns a kernel for the shapes of these arrays; raises `error` when there is none."""
         if self.specialise is None:
             raise error
         try:
@@ -293,15 +303,15 @@ class Kernel:
             found = None
         if found is None:
             raise error
-        return self._like_this(found)
+        return self._copy_options_to(found)
 
-    def _like_this(self, other: Kernel) -> Kernel:
-        """Another kernel with the options of this one."""
+    def _copy_options_to(self, other: Kernel) -> Kernel:
+        """Returns another kernel with the options of this one."""
         return replace(
             other, options=self.options.with_loops_of(other.options), threads=self.threads
         )
 
-    def _checked(self, arrays: Sequence[Any]) -> list[np.ndarray]:
+    def _check_arrays(self, arrays: Sequence[Any]) -> list[np.ndarray]:
         if len(arrays) != len(self.inputs):
             raise InputError(
                 "another number of arrays",
@@ -313,7 +323,7 @@ class Kernel:
         for item, array in zip(self.inputs, arrays, strict=True):
             given = np.asarray(array)
             if given.dtype != item.dtype and {given.dtype.name, item.dtype.name} in _TRUTH:
-                # truth values are int8 to the toolkit and bool inside operators
+                # booleans are int8 in the toolkit and bool inside operators
                 given = given.astype(item.dtype)
             fits = len(given.shape) == len(item.shape) and all(
                 size < 0 or size == own for size, own in zip(item.shape, given.shape, strict=True)
@@ -332,7 +342,7 @@ class Kernel:
     def _sizes(
         self, given: Sequence[np.ndarray], scalars: Mapping[str, float]
     ) -> dict[int, int | float]:
-        """``id`` of each size and scalar that is known now → its value."""
+        """Returns ``id`` of each size and scalar known at this call → its value."""
         values: dict[int, int | float] = {}
         foreign = scalars.keys() - {item.name for item in self._unknown_sizes}
         if foreign:
@@ -353,7 +363,7 @@ class Kernel:
             if len(sizes) != len(actual):
                 continue
             for size, number in zip(sizes, actual, strict=True):
-                parts = blocked(size)
+                parts = match_blocked_size(size)
                 if parts is not None:
                     values.setdefault(id(parts[0]), -(-number // parts[1]))
                 if isinstance(size, Var) and values.setdefault(id(size), number) != number:
@@ -370,26 +380,26 @@ class Kernel:
                 raise InputError(
                     f"the size {one} is not the size of any input",
                     place=self.name,
-                    remedy=f"Hand it over: scalars={{{one.name!r}: …}}",
+                    remedy=f"Pass it as an argument: scalars={{{one.name!r}: …}}",
                 )
             value = scalars[one.name]
             values[id(one)] = float(value) if is_float(one.dtype) else int(value)
         return values
 
-    def _as_tensor(
+    def _reshape_input(
         self, item: Argument, array: np.ndarray, values: Mapping[int, int | float]
     ) -> np.ndarray:
         shape = tuple(_number(size, values) for size in item.tensor.shape)
         if shape != array.shape and len(shape) == array.ndim:
             lacking = [wanted - own for wanted, own in zip(shape, array.shape, strict=True)]
             if all(0 <= number < BLOCK for number in lacking):
-                array = filled_up(array, shape)
+                array = pad_with_zeros(array, shape)
         if item.is_resized:
-            # the device reads from the first element on, whatever lies behind
+            # the device reads from the first element on, past the end if necessary
             array = np.resize(array.reshape(-1), prod(shape))
         if prod(shape) != array.size:
             raise InputError(
-                f"the array for {item.name} does not fit what the operator made of it",
+                f"the array for {item.name} does not fit the operator's tensor",
                 place=self.name,
                 expected=shape_text(shape),
                 got=shape_text(array.shape),
@@ -400,7 +410,7 @@ class Kernel:
         self, item: Argument, values: Mapping[int, int | float], given: Sequence[np.ndarray]
     ) -> tuple[int, ...]:
         actual = tuple(_number(size, values) for size in item.tensor.shape)
-        if self._counts_in_blocks:
+        if self._has_blocked_sizes:
             in_blocks = sizes_in_blocks([one.tensor.shape for one in self.inputs], given)
             real = [real_size(size, in_blocks) for size in item.tensor.shape]
             actual = tuple(
@@ -409,22 +419,22 @@ class Kernel:
         total, known = prod(actual), [size for size in item.shape if size >= 0]
         if len(known) == len(item.shape):
             return item.shape if prod(item.shape) == total else actual
-        apart = unmerged(item.tensor.shape, values)
+        apart = split_merged_sizes(item.tensor.shape, values)
         if apart and prod(apart) == total:
             return apart
         share: int = prod(known)
         if len(known) == len(item.shape) - 1 and share:
             return tuple(total // share if size < 0 else size for size in item.shape)
         if len(actual) != len(item.shape):
-            # flattened inside: the shape of an array with as many elements
+            # flattened by the operator: use the shape of an array with as many elements
             like = (a.shape for a in given if a.size == total and a.ndim == len(item.shape))
-            return next(like, None) or _filled(item.shape, given, total) or actual
+            return next(like, None) or _fill_unknown_sizes(item.shape, given, total) or actual
         return actual
 
     def _targets(
         self, out: Sequence[np.ndarray] | np.ndarray | None, shapes: Sequence[tuple[int, ...]]
     ) -> list[np.ndarray] | None:
-        """The arrays to write to, looked at before anything is computed."""
+        """Checks and returns the output arrays before anything is computed."""
         if out is None:
             return None
         targets = [out] if isinstance(out, np.ndarray) else list(out)
@@ -445,13 +455,13 @@ class Kernel:
                 )
         return targets
 
-    def _places(
+    def _reshape_targets(
         self,
         targets: Sequence[np.ndarray] | None,
         given: Sequence[np.ndarray],
         values: Mapping[int, int | float],
     ) -> list[np.ndarray] | None:
-        """The targets as the code can write to them; None when they have to be copied to."""
+        """Reshapes the output arrays for the code; None when results must be copied."""
         if targets is None or self.options.inplace:
             return None
         others = [*given, *targets]
@@ -465,10 +475,10 @@ class Kernel:
         return [target.reshape(shape) for shape, target in zip(shapes, targets, strict=True)]
 
 
-def _filled(
+def _fill_unknown_sizes(
     shape: tuple[int, ...], given: Sequence[np.ndarray], total: int
 ) -> tuple[int, ...] | None:
-    """A declared shape with the sizes of an array in place of those that are not known; None when no array fits."""
+    """Replaces unknown declared sizes by those of an array; None when no array fits."""
     known = [size for size in shape if size >= 0]
     for array in given:
         if known and array.ndim == len(shape) - len(known) and array.size * prod(known) == total:
@@ -480,4 +490,4 @@ def _filled(
 def _number(size: Expr, values: Mapping[int, int | float]) -> int:
     if isinstance(size, Const):
         return int(size.value)
-    return int(evaluate.scalar(size, values))
+    return int(evaluate.evaluate_scalar(size, values))

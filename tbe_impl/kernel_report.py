@@ -1,4 +1,4 @@
-"""What a kernel does, as numbers and as text: its arrays, its code for this processor, its schedule on the chip."""
+"""Reports a kernel as values and text: arrays, code for this processor, schedule on the chip."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any
 
 from tbe_impl import environment
 from tbe_impl.chip.report import ScheduleReport
-from tbe_impl.chip.report import report as schedule_report
+from tbe_impl.chip.report import report_schedule as schedule_report
 from tbe_impl.chip.schedule_checks import Finding
 from tbe_impl.codegen.options import Options
-from tbe_impl.codegen.schedule_compliance import Outcome, outcome_text, outcomes
+from tbe_impl.codegen.schedule_compliance import Outcome, outcome_lines, outcomes
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.tensor import shape_text
 from tbe_impl.errors import CompileError, FusionError, MissingError
 from tbe_impl.kernel import Argument, Kernel
 from tbe_impl.scheduling.schedule import Schedule
-from tbe_impl.soc import soc
+from tbe_impl.soc import find_soc
 
-UNEXPECTED = (
+ANALYSIS_ERRORS = (
     ArithmeticError,
     AssertionError,
     AttributeError,
@@ -28,12 +28,12 @@ UNEXPECTED = (
     TypeError,
     ValueError,
 )
-"""What an analysis may end with where a schedule is like none seen before; the kernel runs all the same."""
+"""Errors of an analysis of an unusual schedule; the kernel runs nevertheless."""
 
 
 @dataclass(frozen=True)
 class ArrayUse:
-    """An array that a kernel reads or writes; `bytes` is None when a size is known at call time only."""
+    """An array that a kernel reads or writes; `bytes` is None for a size unknown until the call."""
 
     role: str
     name: str
@@ -47,10 +47,10 @@ class CodeUse:
     """The code for this processor.
 
     Attributes:
-        symbols: names of its C functions, in the order in which they run.
-        libraries: the files that they were loaded from.
-        words: what a library computes as a whole in between, by word.
-        problem: why there is no code, so that the NumPy back end runs; else empty.
+        symbols: names of its C functions in execution order.
+        libraries: files from which they were loaded.
+        words: DSL operations that a library computes in between.
+        problem: why there is no code and the NumPy back end runs; else empty.
     """
 
     symbols: tuple[str, ...] = ()
@@ -61,20 +61,21 @@ class CodeUse:
 
 @dataclass(frozen=True)
 class KernelReport:
-    """What a kernel does.
+    """The report of a kernel.
 
     Attributes:
         name: of the kernel.
-        chip: that it was built for.
+        chip: its target chip.
         arrays: inputs, then outputs.
-        bytes_moved: every input read once and every output written once; None when known at call time only.
-        options: how code is made for this processor.
-        threads: how many run where that pays.
-        tuned: what `tbe_impl.tune` chose, with its gain; empty when it never saw the kernel.
-        code: what was made.
-        schedules: of the operator, on its chip: tiles, bytes on the chip for each stage, alignment, bytes moved.
-        problem: why nothing can be said about its schedule; else empty.
-        outcomes: what became of each request of a schedule by hand on this processor.
+        bytes_moved: every input read once and every output written once; None when known only at
+            call time.
+        options: code generation options for this processor.
+        threads: maximum number of threads.
+        tuned: the tuned options with their gain; empty without tuning.
+        code: the generated code.
+        schedules: the operator's schedules on its chip: tiles, on-chip bytes, alignment, traffic.
+        problem: why the schedule cannot be analysed; else empty.
+        outcomes: how this processor honours each request of a manual schedule.
     """
 
     name: str
@@ -91,12 +92,12 @@ class KernelReport:
 
     @property
     def errors(self) -> tuple[Finding, ...]:
-        """What the chip would refuse."""
+        """Findings that the chip rejects."""
         return tuple(finding for one in self.schedules for finding in one.errors)
 
     @property
     def warnings(self) -> tuple[Finding, ...]:
-        """What would cost time on the chip."""
+        """Findings that cost time on the chip."""
         return tuple(finding for one in self.schedules for finding in one.warnings)
 
     def __str__(self) -> str:
@@ -104,7 +105,7 @@ class KernelReport:
 
 
 def report_of(kernel: Kernel) -> KernelReport:
-    """The report of a kernel; makes its code when that was not done yet."""
+    """Returns the report of a kernel; generates its code if necessary."""
     arrays = (*_uses("in", kernel.inputs), *_uses("out", kernel.outputs))
     sizes = [use.bytes for use in arrays]
     schedules, problem = _schedules(kernel)
@@ -126,7 +127,7 @@ def report_of(kernel: Kernel) -> KernelReport:
 
 
 def schedules_of(kernel: Kernel) -> tuple[Schedule, ...]:
-    """The schedules that an operator handed over: one, a list of them for dynamic shapes, or none."""
+    """Returns the operator's schedules: one, a list for dynamic shapes, or none."""
     found: list[Any] = [kernel.schedule]
     while any(isinstance(item, (list, tuple)) for item in found):
         found = [
@@ -136,7 +137,7 @@ def schedules_of(kernel: Kernel) -> tuple[Schedule, ...]:
 
 
 def outcomes_of(kernel: Kernel) -> tuple[Outcome, ...]:
-    """What became of a schedule by hand on this processor; nothing of an automatic one, which leaves the loops to us."""
+    """Returns how requests of a manual schedule are honoured; empty for an automatic schedule."""
     known = schedules_of(kernel)
     if len(known) != 1 or known[0].is_automatic:
         return ()
@@ -144,19 +145,19 @@ def outcomes_of(kernel: Kernel) -> tuple[Outcome, ...]:
         layout = kernel.layout
         if layout is None:
             return ()
-        has_memories = not soc(kernel.soc).unlimited
+        has_memories = not find_soc(kernel.soc).is_unlimited
         return outcomes(known[0].record(), layout, kernel.options, has_memories=has_memories)
-    except (CompileError, *UNEXPECTED):
+    except (CompileError, *ANALYSIS_ERRORS):
         return ()
 
 
 def findings_of(kernel: Kernel) -> tuple[Finding, ...]:
-    """Errors and warnings of its schedules; quicker than the whole report."""
+    """Returns errors and warnings of its schedules; faster than the whole report."""
     from tbe_impl.chip.schedule_checks import check
 
     try:
         return tuple(finding for one in schedules_of(kernel) for finding in check(one, kernel.soc))
-    except UNEXPECTED:
+    except ANALYSIS_ERRORS:
         return ()
 
 
@@ -173,10 +174,10 @@ def _schedules(kernel: Kernel) -> tuple[tuple[ScheduleReport, ...], str]:
     if not known:
         return (), "the operator handed over no schedule"
     try:
-        return tuple(schedule_report(one, soc(kernel.soc)) for one in known), ""
+        return tuple(schedule_report(one, find_soc(kernel.soc)) for one in known), ""
     except FusionError as error:
         return (), str(error)
-    except UNEXPECTED as error:
+    except ANALYSIS_ERRORS as error:
         return (), f"its schedule cannot be analysed: {type(error).__name__}: {error}"
 
 
@@ -188,7 +189,7 @@ def _code(kernel: Kernel) -> CodeUse:
     return CodeUse(
         tuple(step.program.program.symbol for step in steps if step.program),
         tuple(str(step.program.file) for step in steps if step.program),
-        tuple(step.stage.word.name for step in steps if step.stage and step.stage.word),
+        tuple(step.stage.dsl_call.name for step in steps if step.stage and step.stage.dsl_call),
     )
 
 
@@ -221,11 +222,11 @@ def _code_text(found: KernelReport) -> Iterator[str]:
     options["march"] = options["march"] or "this one"
     options["threads"] = f"at most {found.threads}"
     for name in ("inlined", "rows", "orders"):
-        del options[name]  # told by the outcomes
+        del options[name]  # shown by the outcomes
     yield f"  options: {', '.join(f'{name} {value}' for name, value in options.items())}"
     yield f"  tuned: {found.tuned or 'no'}"
     for library in found.code.libraries:
         yield f"  library: {library}"
     if found.outcomes:
         yield "  loops that the schedule asks for:"
-        yield from (f"  {line}" for line in outcome_text(found.outcomes))
+        yield from (f"  {line}" for line in outcome_lines(found.outcomes))

@@ -1,7 +1,7 @@
-"""What each chip has: on-chip sizes, and the dtypes of its instructions, of its words and of its conversions.
+"""Lists each chip's on-chip sizes and the dtypes of its instructions, operations and conversions.
 
-Two tables per chip, because the toolkit has two: what an *instruction* takes (where it takes less, the word is made of
-casts and other instructions), and what a *word* of the language takes (where it takes less, the word is refused).
+The toolkit has two tables per chip: the dtypes of *instructions* (an operation with other dtypes
+is composed of casts and other instructions), and the dtypes of *operations* (others are rejected).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from tbe_impl.errors import InputError
 
-SHORT = {
+DTYPE_OF_SHORT_NAME = {
     "f16": "float16",
     "f32": "float32",
     "f64": "float64",
@@ -30,10 +30,10 @@ SHORT = {
     "u32": "uint32",
     "u64": "uint64",
 }
-"""Short name of a dtype in the tables below → its name."""
+"""Short dtype name in the tables below → dtype."""
 
 _CONVERSION_NAME = {
-    **{long: short for short, long in SHORT.items()},
+    **{long: short for short, long in DTYPE_OF_SHORT_NAME.items()},
     **{f"int{bits}": f"s{bits}" for bits in (4, 8, 16, 32, 64)},
     "bool": "s8",
 }
@@ -46,14 +46,15 @@ class Soc:
     Attributes:
         name: the full name, such as ``Ascend910A``.
         short_name: the family as operators compare it, such as ``Ascend910``.
-        unified_buffer_bytes, l1_bytes, l0a_bytes, l0b_bytes, l0c_bytes: on-chip memory of a core; 0 for no limit.
-        l2_bytes: memory that the cores share.
-        block_bytes: what a copy moves at least, and to which it is aligned.
-        cores: how many run one kernel.
-        vector_cores: how many of a kind without a cube unit there are beside them.
-        instructions: dtypes by name of an instruction.
-        words: dtypes by name of a word.
-        conversions: pairs such as ``f322s32z``: source, target, and how it rounds.
+        unified_buffer_bytes, l1_bytes, l0a_bytes, l0b_bytes, l0c_bytes: on-chip memory of a core;
+            0 for no limit.
+        l2_bytes: memory shared by the cores.
+        block_bytes: minimum size and alignment of a copy.
+        cores: number of cores of a kernel.
+        vector_cores: number of additional cores without a cube unit.
+        instructions: instruction → dtypes.
+        words: DSL operation → dtypes.
+        conversions: such as ``f322s32z``: source, target, rounding mode.
     """
 
     name: str
@@ -72,20 +73,23 @@ class Soc:
     conversions: frozenset[str] = frozenset()
 
     @property
-    def unlimited(self) -> bool:
-        """Whether it takes every dtype and has no on-chip limit."""
+    def is_unlimited(self) -> bool:
+        """Whether it supports every dtype and has no on-chip limit."""
         return self.short_name == "cpu"
 
 
 def _table(text: str, column: int) -> Mapping[str, frozenset[str]]:
-    """One column of a table whose cells are separated by ``|``; an empty cell repeats the one before it, ``-`` is nothing."""
+    """Parses one column of a table: cells are separated by ``|``, ``-`` is an empty set.
+
+    An empty cell repeats the cell before it.
+    """
     found: dict[str, frozenset[str]] = {}
     for line in text.strip().splitlines():
         names, *cells = line.split("|")
         chosen = "-"
         for cell in cells[: column + 1]:
             chosen = cell.strip() or chosen
-        dtypes = frozenset(SHORT[item] for item in chosen.split() if item != "-")
+        dtypes = frozenset(DTYPE_OF_SHORT_NAME[item] for item in chosen.split() if item != "-")
         if dtypes:
             found.update(dict.fromkeys(names.split(), dtypes))
     return MappingProxyType(found)
@@ -123,7 +127,7 @@ vnchwconv                            | i16 u16 i8 u8 f16 | i16 u16 i8 u8 i32 u32
 vtranspose                           | u16 i16 f16
 """
 
-_WORDS = """
+_OPERATION_TABLE = """
 broadcast full        | i8 u8 f16 i16 u16 f32 i32 u32 | b i8 u8 f16 i16 u16 f32 i32 u32 i64 u64 | i8 u8 f16 i16 u16 f32 i32 u32 i64 u64 | b u1 i8 u8 f16 i16 u16 f32 i32 u32 i64 u64 bf16
 unsorted_segment_sum unsorted_segment_mean inplace_add inplace_sub inplace_update | f16 f32 i32
 unsorted_segment_prod unsorted_segment_min unsorted_segment_max | f16 f32 i32 | f16 f32 i32 i16 | f16 f32 i32
@@ -169,45 +173,53 @@ split                 | b i8 i16 i32 i64 u8 u16 u32 u64 bf16 f16 f32
 sort topk             | - | f16 f32 | f16 | f16 f32
 """
 
-_FROM_FLOAT = (
-    "f322f16 f162f32 f322f16o f162s8 f162s8a f162s8f f162s8c f162s8z f162u8 f162u8a f162u8f f162u8c f162u8z deq s322f32 "
-    "f162s32r f162s32a f162s32f f162s32c f162s32z f322s32r f322s32a f322s32f f322s32c f322s32z u82f16 s82f16 s322f16"
+_FLOAT_CONVERSIONS = (
+    "f322f16 f162f32 f322f16o f162s8 f162s8a f162s8f f162s8c f162s8z f162u8 f162u8a f162u8f "
+    "f162u8c f162u8z deq s322f32 f162s32r f162s32a f162s32f f162s32c f162s32z f322s32r f322s32a "
+    "f322s32f f322s32c f322s32z u82f16 s82f16 s322f16"
 )
 _CONVERSIONS = {
-    "Ascend310": "f322f16 f162f32 f162s8 f162u8 deq f162s32f f162s32c f162s32r u82f16 s82f16 s322f16",
-    "Ascend310P": f"{_FROM_FLOAT} s162u8 s162s8 f162s4 s162f16 f162s16r",
-    "Ascend910": _FROM_FLOAT,
-    "Ascend910B": f"{_FROM_FLOAT} f162s8r f162u8r s162f16 s162f32 s162s8 s162u8 s322s64 s322s16 s642s32 bf162f32 "
+    "Ascend310": "f322f16 f162f32 f162s8 f162u8 deq f162s32f f162s32c f162s32r u82f16 s82f16 "
+    "s322f16",
+    "Ascend310P": f"{_FLOAT_CONVERSIONS} s162u8 s162s8 f162s4 s162f16 f162s16r",
+    "Ascend910": _FLOAT_CONVERSIONS,
+    "Ascend910B": f"{_FLOAT_CONVERSIONS} f162s8r f162u8r s162f16 s162f32 s162s8 s162u8 s322s64 "
+    "s322s16 s642s32 bf162f32 "
     + " ".join(
         f"{pair}{rounding}"
-        for pair in "f322f32 f322f16 f322s64 f322s16 f162s16 s162f16 s322f32 s642f32 f322bf16 bf162s32".split()
+        for pair in (
+            "f322f32 f322f16 f322s64 f322s16 f162s16 s162f16 s322f32 s642f32 f322bf16 bf162s32"
+        ).split()
         for rounding in "rafcz"
     ),
 }
 
-_WORD_CONVERSIONS = {
-    "Ascend310": "s82f16 s82u8 u82f16 u82s8 f162f32 f162s8 f162u8 f162s32 f322f16 f322s8 f322u8 f322s32 s322f16 s322s8 s322u8 s322f32",
-    "Ascend310P": "u82s8 u82f16 u82s32 u82f32 s82u8 s82f16 s82s32 s82f32 s162f16 s162s32 s162f32 f162u8 f162s8 f162s32 f162f32 "
-    "s322u8 s322s8 s322f16 s322f32 s322s64 f322u8 f322s8 f322f16 f322s32 s642s32 s642f16 s322s16",
-    "Ascend910": "s82f16 s82u8 u82f16 u82s8 f162f32 f162s8 f162u8 f162s32 f322f16 f322s8 f322u8 f322s32 s322f16 s322s8 s322u8 "
-    "s322f32 s322s64 s642s32 s642f16",
-    "Ascend910B": "s42f16 s82f16 s82u8 u82f16 u82s8 f162f32 f162s8 f162u8 f162s32 bf162f32 f322bf16 f322f16 f322s8 f322u8 f322s32 "
-    "s322f16 s322s8 s322u8 s322f32 s322s64 s642s32 s642f16 s162f32 s642u32 s642s16 s642u16 s642s8 s642u8 s322u32 s322s16 "
-    "s322u16 u322s64 u322s32 u322s16 u322u16 u322s8 u322u8 s162s64 s162s32 s162u32 s162u16 s162s8 s162u8 u162s64 u162s32 "
-    "u162u32 u162s16 u162s8 u162u8 s82s64 s82s32 s82u32 s82s16 s82u16 u82s64 u82s32 u82u32 u82s16 u82u16",
+_OPERATION_CONVERSIONS = {
+    "Ascend310": "s82f16 s82u8 u82f16 u82s8 f162f32 f162s8 f162u8 f162s32 f322f16 f322s8 f322u8 "
+    "f322s32 s322f16 s322s8 s322u8 s322f32",
+    "Ascend310P": "u82s8 u82f16 u82s32 u82f32 s82u8 s82f16 s82s32 s82f32 s162f16 s162s32 s162f32 "
+    "f162u8 f162s8 f162s32 f162f32 s322u8 s322s8 s322f16 s322f32 s322s64 f322u8 f322s8 f322f16 "
+    "f322s32 s642s32 s642f16 s322s16",
+    "Ascend910": "s82f16 s82u8 u82f16 u82s8 f162f32 f162s8 f162u8 f162s32 f322f16 f322s8 f322u8 "
+    "f322s32 s322f16 s322s8 s322u8 s322f32 s322s64 s642s32 s642f16",
+    "Ascend910B": "s42f16 s82f16 s82u8 u82f16 u82s8 f162f32 f162s8 f162u8 f162s32 bf162f32 "
+    "f322bf16 f322f16 f322s8 f322u8 f322s32 s322f16 s322s8 s322u8 s322f32 s322s64 s642s32 s642f16 "
+    "s162f32 s642u32 s642s16 s642u16 s642s8 s642u8 s322u32 s322s16 s322u16 u322s64 u322s32 u322s16 "
+    "u322u16 u322s8 u322u8 s162s64 s162s32 s162u32 s162u16 s162s8 s162u8 u162s64 u162s32 u162u32 "
+    "u162s16 u162s8 u162u8 s82s64 s82s32 s82u32 s82s16 s82u16 u82s64 u82s32 u82u32 u82s16 u82u16",
 }
-"""What ``cast_to`` does as one word, several conversions included."""
+"""Conversions that ``cast_to`` supports, including those of several instructions."""
 
 _KIB = 1024
-_WORD_SYNONYMS = {"sum": "reduce_sum", "round_to": "clip", "round_d": "round_half_up"}
+_OPERATION_SYNONYMS = {"sum": "reduce_sum", "round_to": "clip", "round_d": "round_half_up"}
 
 
-_LIKE = {"Ascend310B": "Ascend910B"}
-"""Chips that have all that another has, and some more that operators do not ask for."""
+_EQUIVALENT_FAMILY = {"Ascend310B": "Ascend910B"}
+"""Chip family → the family whose tables it shares; operators do not query its extensions."""
 
 
 def _chip(name: str, short_name: str, sizes: tuple[int, int, int, int], **more: int) -> Soc:
-    like = _LIKE.get(short_name, short_name)
+    like = _EQUIVALENT_FAMILY.get(short_name, short_name)
     column = _COLUMNS.index(like)
     unified, l1, l0c, cores = sizes
     return Soc(
@@ -220,13 +232,13 @@ def _chip(name: str, short_name: str, sizes: tuple[int, int, int, int], **more: 
         l0c_bytes=l0c * _KIB,
         cores=cores,
         instructions=_table(_INSTRUCTIONS, column),
-        words=_table(_WORDS, column),
+        words=_table(_OPERATION_TABLE, column),
         conversions=frozenset(_CONVERSIONS[like].split()),
         **more,
     )
 
 
-def _b(name: str, cores: int) -> Soc:
+def _make_ascend910b(name: str, cores: int) -> Soc:
     return _chip(
         name,
         "Ascend910B",
@@ -260,14 +272,14 @@ SOCS: Mapping[str, Soc] = MappingProxyType(
                 )
                 for number in (1, 2, 3, 4)
             ),
-            _b("Ascend910B1", 24),
-            _b("Ascend910B2", 24),
-            _b("Ascend910B3", 20),
-            _b("Ascend910B4", 20),
+            _make_ascend910b("Ascend910B1", 24),
+            _make_ascend910b("Ascend910B2", 24),
+            _make_ascend910b("Ascend910B3", 20),
+            _make_ascend910b("Ascend910B4", 20),
         )
     }
 )
-"""By full name. Sizes and dtypes are those of the toolkit's platform files; ``cpu`` takes everything."""
+"""Full name → chip. Sizes and dtypes are those of the toolkit's platform files."""
 
 _SPELLINGS = {
     "910": "910A",
@@ -289,14 +301,14 @@ _SPELLINGS = {
 }
 
 
-def soc(name: str | Soc) -> Soc:
-    """The chip of that name, in any spelling that people use.
+def find_soc(name: str | Soc) -> Soc:
+    """Returns the chip of a name in any common spelling.
 
-    >>> soc("ascend910").name, soc("910B").name
+    >>> find_soc("ascend910").name, find_soc("910B").name
     ('Ascend910A', 'Ascend910B1')
 
     Raises:
-        InputError: no such chip is known; the known ones are listed.
+        InputError: the chip is unknown; lists the known ones.
     """
     if isinstance(name, Soc):
         return name
@@ -313,53 +325,62 @@ def soc(name: str | Soc) -> Soc:
     )
 
 
-def supports(chip: str | Soc, instruction: str, dtype: str) -> bool:
-    """Whether an instruction of a chip takes a dtype; of ``cpu`` always.
+def is_instruction_supported(chip: str | Soc, instruction: str, dtype: str) -> bool:
+    """Whether an instruction of a chip supports a dtype; always True for ``cpu``.
 
-    >>> supports("Ascend910A", "vrelu", "float32"), supports("Ascend310P3", "vrelu", "float32")
-    (False, True)
+    >>> is_instruction_supported("Ascend910A", "vrelu", "float32")
+    False
+    >>> is_instruction_supported("Ascend310P3", "vrelu", "float32")
+    True
     """
-    found = soc(chip)
-    return found.unlimited or dtype in found.instructions.get(instruction, frozenset())
+    found = find_soc(chip)
+    return found.is_unlimited or dtype in found.instructions.get(instruction, frozenset())
 
 
-def word_supports(chip: str | Soc, word: str, dtype: str = "") -> bool:
-    """Whether a word is there for a chip and takes a dtype; without a dtype only whether it is there.
+def is_operation_supported(chip: str | Soc, word: str, dtype: str = "") -> bool:
+    """Whether a chip supports an operation and, if given, its dtype.
 
-    >>> word_supports("Ascend910A", "vsubs"), word_supports("Ascend910A", "vexp", "float32")
-    (False, True)
+    >>> is_operation_supported("Ascend910A", "vsubs")
+    False
+    >>> is_operation_supported("Ascend910A", "vexp", "float32")
+    True
     """
-    found = soc(chip)
-    name = _WORD_SYNONYMS.get(word, word)
+    found = find_soc(chip)
+    name = _OPERATION_SYNONYMS.get(word, word)
     if name == "cast_to":
         return (
-            found.unlimited
+            found.is_unlimited
             or not dtype
-            or dtype in _WORD_CONVERSIONS[_LIKE.get(found.short_name, found.short_name)].split()
+            or dtype
+            in _OPERATION_CONVERSIONS[
+                _EQUIVALENT_FAMILY.get(found.short_name, found.short_name)
+            ].split()
         )
-    table = (SOCS["Ascend910B1"] if found.unlimited else found).words
+    table = (SOCS["Ascend910B1"] if found.is_unlimited else found).words
     if name not in table:
         return False
-    if not dtype or found.unlimited or dtype in table[name]:
+    if not dtype or found.is_unlimited or dtype in table[name]:
         return True
-    # rounding words are also asked for as conversions, such as f162s32
+    # queries of rounding operations may also name a conversion, such as f162s32
     return name in ("ceil", "floor", "round", "trunc", "round_half_up") and any(
         pair.rstrip("rafcz") == dtype for pair in found.conversions
     )
 
 
-def convert_supported(chip: str | Soc, mode: str, source: str, target: str) -> bool:
+def is_conversion_supported(chip: str | Soc, mode: str, source: str, target: str) -> bool:
     """Whether one instruction converts `source` to `target`.
 
     Args:
-        mode: how it rounds: ``r`` to nearest even, ``a`` half away from zero, ``f`` floor, ``c`` ceil, ``z`` truncate, or
-            empty for the plain conversion.
+        mode: rounding: ``r`` to nearest even, ``a`` half away from zero, ``f`` floor, ``c`` ceil,
+            ``z`` truncate, or empty for the plain conversion.
 
-    >>> convert_supported("Ascend910A", "z", "float32", "int32"), convert_supported("Ascend310", "z", "float32", "int32")
-    (True, False)
+    >>> is_conversion_supported("Ascend910A", "z", "float32", "int32")
+    True
+    >>> is_conversion_supported("Ascend310", "z", "float32", "int32")
+    False
     """
-    found = soc(chip)
-    if found.unlimited or source == target:
+    found = find_soc(chip)
+    if found.is_unlimited or source == target:
         return True
     names = [_CONVERSION_NAME.get(dtype, dtype) for dtype in (source, target)]
     return f"{names[0]}2{names[1]}{mode}" in found.conversions

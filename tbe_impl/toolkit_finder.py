@@ -1,4 +1,4 @@
-"""Lets programs import the toolkit's packages (``te``, ``tbe``, ``topi``) where it is not installed."""
+"""Makes the toolkit's packages (``te``, ``tbe``, ``topi``) importable where it is not installed."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from typing import Any
 ROOTS = ("te", "tbe", "topi")
 """Top-level packages of the toolkit."""
 PROBERS = ("mindspore", "akg")
-"""Packages that import these names to learn whether the toolkit is installed."""
+"""Packages that try these imports to detect an installed toolkit."""
 
 
 class Finder:
-    """The last of ``sys.meta_path``: finds what no installed toolkit has, for everybody but `PROBERS`.
+    """Meta path finder of last resort: provides the toolkit's modules, except to `PROBERS`.
 
-    Nothing where ``MS_FUSION=off``.
+    Does nothing with ``MS_FUSION=off``.
     """
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
@@ -36,27 +36,27 @@ class Finder:
         return ModuleSpec(fullname, loader, is_package=True) if is_ours else None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """The module with its names."""
-        from tbe_impl.compat.modules import make
+        """Creates the module with its names."""
+        from tbe_impl.compat.modules import make_module
 
-        return make(spec.name, importlib.import_module)
+        return make_module(spec.name, importlib.import_module)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Nothing: it is whole."""
+        """Does nothing: the module is already complete."""
 
 
 _finder = Finder()
 
 
 def provide() -> None:
-    """From now on the names can be imported; nothing is loaded before one of them is."""
+    """Makes the names importable; loads nothing before the first import."""
     if _finder not in sys.meta_path:
         sys.meta_path.append(_finder)
 
 
 @contextlib.contextmanager
-def hidden() -> Iterator[None]:
-    """Inside, what was imported by these names is not there; nor behind, under a name that another package took."""
+def hide_provided_modules() -> Iterator[None]:
+    """Removes the provided modules in the block; restores them unless their root was imported."""
     found = {
         name: module
         for name, module in sys.modules.items()
@@ -74,12 +74,12 @@ def hidden() -> Iterator[None]:
 
 
 def _is_provided(module: Any) -> bool:
-    """Whether it is a module of `tbe_impl.compat`, which is not loaded for the answer."""
+    """Whether a module belongs to `tbe_impl.compat`; does not import it."""
     return str(getattr(type(module), "__module__", "")).startswith("tbe_impl.compat.")
 
 
 def _importer() -> str:
-    """The module whose code runs the import."""
+    """Returns the name of the module whose code runs the import."""
     frame = sys._getframe(1)
     own = ("importlib", "_frozen_importlib", __name__)
     while frame.f_back and str(frame.f_globals.get("__name__")).startswith(own):

@@ -1,4 +1,4 @@
-"""What tuning found, kept on disk: read by later builds as hostile input, written whole or not at all."""
+"""Stores tuning results on disk; later builds validate them; writes are atomic."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Generic, Literal, Protocol, TypeVar
 import msgspec
 
 from tbe_impl import environment
-from tbe_impl.codegen.options import DEFAULT, Options
+from tbe_impl.codegen.options import DEFAULT_OPTIONS, Options
 from tbe_impl.errors import CacheError, InputError, MissingError
 from tbe_impl.runtime import compiler, machine
 from tbe_impl.runtime.cache_entry import check_owner
@@ -29,45 +29,45 @@ if TYPE_CHECKING:
 
 SCHEMA = 1
 BYTES_MAX = 1 << 16
-NEVER = 1 << 62
-"""A threshold that no size reaches."""
+UNREACHABLE_THRESHOLD = 1 << 62
+"""A threshold above every size."""
 
 _log = logging.getLogger("tbe_impl")
 _FILE = re.compile(r"[0-9a-f]{64}\.json\Z")
-_said: set[str] = set()
+_logged_messages: set[str] = set()
 
-Threshold = Annotated[int, msgspec.Meta(ge=0, le=NEVER)]
+Threshold = Annotated[int, msgspec.Meta(ge=0, le=UNREACHABLE_THRESHOLD)]
 Number = Annotated[int, msgspec.Meta(ge=1, le=16)]
 Time = Annotated[float, msgspec.Meta(gt=0, lt=1e12)]
-Stage = Annotated[int, msgspec.Meta(ge=0, lt=1 << 20)]
+StageNumber = Annotated[int, msgspec.Meta(ge=0, lt=1 << 20)]
 Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 40)]
 
 
 class Choice(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The fields of `Options` that a tuner may choose, and the number of threads; 0 for all of them."""
+    """The fields of `Options` that a tuner may choose, and the number of threads; 0 for all."""
 
-    vector_bits: Literal[0, 128, 256, 512] = DEFAULT.vector_bits  # type: ignore[assignment]
-    accumulators: Number = DEFAULT.accumulators
-    unroll: Number = DEFAULT.unroll
-    together: Annotated[int, msgspec.Meta(ge=0, le=16)] = DEFAULT.together
-    keep_rows: bool = DEFAULT.keep_rows
-    prefetch: bool = DEFAULT.prefetch
-    stagger: bool = DEFAULT.stagger
-    stream_bytes: Threshold = DEFAULT.stream_bytes
-    portions: Annotated[int, msgspec.Meta(ge=0, le=256)] = DEFAULT.portions
-    parallel_elements: Threshold = DEFAULT.parallel_elements
+    vector_bits: Literal[0, 128, 256, 512] = DEFAULT_OPTIONS.vector_bits  # type: ignore[assignment]
+    accumulators: Number = DEFAULT_OPTIONS.accumulators
+    unroll: Number = DEFAULT_OPTIONS.unroll
+    together: Annotated[int, msgspec.Meta(ge=0, le=16)] = DEFAULT_OPTIONS.together
+    keep_rows: bool = DEFAULT_OPTIONS.keep_rows
+    prefetch: bool = DEFAULT_OPTIONS.prefetch
+    stagger: bool = DEFAULT_OPTIONS.stagger
+    stream_bytes: Threshold = DEFAULT_OPTIONS.stream_bytes
+    portions: Annotated[int, msgspec.Meta(ge=0, le=256)] = DEFAULT_OPTIONS.portions
+    parallel_elements: Threshold = DEFAULT_OPTIONS.parallel_elements
     threads: Annotated[int, msgspec.Meta(ge=0, le=256)] = 0
-    stored: Annotated[tuple[Stage, ...], msgspec.Meta(max_length=256)] = ()
+    stored: Annotated[tuple[StageNumber, ...], msgspec.Meta(max_length=256)] = ()
 
     def options(self, base: Options) -> Options:
-        """`base` with what was chosen."""
+        """Returns `base` with the chosen fields."""
         chosen = msgspec.structs.asdict(self)
         del chosen["threads"]  # a field of the kernel
         chosen["stored"] = tuple(dict.fromkeys((*base.stored, *self.stored)))
         return replace(base, **chosen)
 
     def text(self) -> str:
-        """What differs from the default."""
+        """Formats the differences from the default."""
         default = Choice()
         found = [
             f"{k}={v}" for k, v in msgspec.structs.asdict(self).items() if v != getattr(default, k)
@@ -76,15 +76,15 @@ class Choice(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 
 class Tuning(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What a tuner measured.
+    """The result of tuning a kernel.
 
     Attributes:
         schema, key: of the record.
         name: of the kernel.
-        choice: what was chosen.
-        default_us, tuned_us: medians of the last comparison, in microseconds.
+        choice: the chosen options.
+        default_us, tuned_us: medians of the final comparison, in microseconds.
         ratio: median of tuned ÷ default, measured in pairs.
-        bound: what that median stays below, with 99 % confidence.
+        bound: upper bound of that median with 99 % confidence.
         steps: measurements taken.
         seconds: time taken.
     """
@@ -101,35 +101,35 @@ class Tuning(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     seconds: Annotated[float, msgspec.Meta(ge=0, lt=1e9)]
 
     def line(self) -> str:
-        """What it does, for a list of records."""
+        """Formats the record as one line."""
         return f"{self.name}: {self.choice.text()}, {self.ratio:.2f} × the time of the default."
 
 
-class Keyed(Protocol):
-    """A record that says whose it is."""
+class KeyedRecord(Protocol):
+    """A record with a key."""
 
     @property
     def key(self) -> str:
-        """64 hexadecimal digits."""
+        """The key, 64 hexadecimal digits."""
 
 
-Record = TypeVar("Record", bound=Keyed)
+Record = TypeVar("Record", bound=KeyedRecord)
 
 
 @dataclass(frozen=True)
-class Store(Generic[Record]):
-    """A directory of records, one file for each key.
+class RecordStore(Generic[Record]):
+    """A directory of records, one file per key.
 
     Attributes:
         root: the directory; it need not exist.
-        kind: what a record is.
+        kind: the record type.
     """
 
     root: Path
     kind: type[Record]
 
     def load(self, key: str) -> Record | None:
-        """The record of a key, None when there is none that can be trusted."""
+        """Returns the record of a key, None when there is no valid one."""
         path = self.root / f"{key}.json"
         try:
             record = msgspec.json.decode(_bytes_of(path), type=self.kind)
@@ -150,7 +150,7 @@ class Store(Generic[Record]):
         return record
 
     def save(self, record: Record) -> None:
-        """Writes a record; a place that cannot be written is told in one warning."""
+        """Writes a record; warns once when the directory cannot be written."""
         try:
             for place in (self.root.parent, self.root):
                 place.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -169,14 +169,14 @@ class Store(Generic[Record]):
             _say(f"what tuning found is not kept: {error}")
 
     def records(self) -> tuple[Record, ...]:
-        """Those that can be trusted, by key."""
+        """Returns the valid records, sorted by key."""
         found = (self.load(key) for key in self._keys())
         return tuple(record for record in found if record is not None)
 
     def remove(self, keys: Iterable[str] | None = None) -> int:
-        """Removes the records of these keys, or all, those that cannot be read too.
+        """Removes the records of these keys, or all, including invalid ones.
 
-        Their number.
+        Returns their number.
         """
         removed = 0
         for key in self._keys() if keys is None else keys:
@@ -186,7 +186,7 @@ class Store(Generic[Record]):
         return removed
 
     def is_empty(self) -> bool:
-        """Whether there is nothing to look for."""
+        """Whether the directory is missing."""
         return not self.root.is_dir()
 
     def _keys(self) -> list[str]:
@@ -196,42 +196,42 @@ class Store(Generic[Record]):
             return []
 
 
-def store() -> Store[Tuning]:
-    """The user's, of kernels."""
-    return Store(environment.cache_dir() / "tuned", Tuning)
+def user_store() -> RecordStore[Tuning]:
+    """Returns the user's store of kernel tunings."""
+    return RecordStore(environment.cache_dir() / "tuned", Tuning)
 
 
-def applied(kernel: Kernel) -> Kernel:
-    """`kernel` with what tuning found for its graph on this machine; itself when nothing was, or options were chosen."""
-    place = store()
+def apply_tuning(kernel: Kernel) -> Kernel:
+    """Applies a stored tuning for the graph and machine; keeps chosen options."""
+    place = user_store()
     if place.is_empty() or not has_free_options(kernel):
         return kernel
     try:
         key = key_of(kernel)
-    except (MissingError, InputError):  # without a compiler, or a key, there is nothing to choose
+    except (MissingError, InputError):  # without a compiler or a key there is no record
         return kernel
     record = place.load(key)
-    return kernel if record is None else with_tuning(kernel, record)
+    return kernel if record is None else apply_record(kernel, record)
 
 
 def has_free_options(kernel: Kernel) -> bool:
-    """Whether nobody chose options or threads of this kernel, so that tuning may."""
-    return not kernel.threads and kernel.options == DEFAULT.with_loops_of(kernel.options)
+    """Whether options and threads of this kernel are the defaults, so that tuning may set them."""
+    return not kernel.threads and kernel.options == DEFAULT_OPTIONS.with_loops_of(kernel.options)
 
 
-def with_tuning(kernel: Kernel, record: Tuning) -> Kernel:
-    """`kernel` made as a record says."""
+def apply_record(kernel: Kernel, record: Tuning) -> Kernel:
+    """Returns `kernel` with the options of a record."""
     choice = record.choice
     threads = min(choice.threads, environment.threads()) if choice.threads else kernel.threads
     return replace(kernel, options=choice.options(kernel.options), threads=threads, tuning=record)
 
 
 def key_of(kernel: Kernel) -> str:
-    """The SHA-256 over graph, shapes, dtypes, processor, compiler and number of threads.
+    """Returns the SHA-256 over graph, shapes, dtypes, processor, compiler and number of threads.
 
     Raises:
         MissingError: there is no C compiler.
-        InputError: something in the graph has no text that is the same in every process.
+        InputError: a part of the graph has no text that is equal in every process.
     """
     parts = {
         "schema": SCHEMA,
@@ -244,15 +244,15 @@ def key_of(kernel: Kernel) -> str:
         "contract": kernel.options.contract,
         "march": kernel.options.march,
     }
-    asked = DEFAULT.with_loops_of(kernel.options)
-    if asked != DEFAULT:
+    asked = DEFAULT_OPTIONS.with_loops_of(kernel.options)
+    if asked != DEFAULT_OPTIONS:
         parts["loops"] = repr(asked)
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
 @lru_cache(maxsize=1)
 def processor() -> str:
-    """The processor's name, where the system tells it."""
+    """Returns the processor's name as reported by the system."""
     try:
         with Path("/proc/cpuinfo").open(encoding="utf-8", errors="replace") as lines:
             named = (line.partition(":") for line in lines)
@@ -264,10 +264,10 @@ def processor() -> str:
 
 
 def _bytes_of(path: Path) -> bytes:
-    """A regular file of ours, opened without following a link, not larger than a record can be.
+    """Returns a regular file of this user, opened without following links, of at most `BYTES_MAX`.
 
     Raises:
-        CacheError: it is another's, or no such file.
+        CacheError: the file belongs to another user, or there is no such file.
         OSError: it cannot be opened.
     """
     check_owner(path.parent.lstat(), path.parent)
@@ -291,6 +291,6 @@ def _bytes_of(path: Path) -> bytes:
 
 
 def _say(text: str) -> None:
-    if text not in _said:
-        _said.add(text)
+    if text not in _logged_messages:
+        _logged_messages.add(text)
         _log.warning("%s", text)

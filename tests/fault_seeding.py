@@ -117,12 +117,12 @@ def rooms_of(path: str) -> tuple[str, ...]:
     also = {
         "tbe_impl/codegen": ("tests/golden_code",),
         "tbe_impl/cpu": ("tests/tbe_impl/codegen", "tests/golden_code"),
-        "tbe_impl/compat": ("tests/tbe_impl/wild",),
+        "tbe_impl/compat": ("tests/tbe_impl/operator_files",),
         "tbe_impl/dsl": ("tests/tbe_impl/ops", "tests/golden_code"),
         "custom_ops/onednn": ("tests/custom_ops/operators",),
         "custom_ops/operators": ("tests/custom_ops",),
         "ms_fusion/kernel_server": ("tests/golden_code",),
-        "ms_fusion/onnx_fusion": ("tests/ms_fusion/onnx_cell",),
+        "ms_fusion/onnx/fuse": ("tests/ms_fusion/onnx/cell",),
     }
     return (mirrored, *also.get("/".join(folders[:2]), ()), path)
 

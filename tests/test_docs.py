@@ -20,16 +20,21 @@ import pytest
 from click import Group
 
 import ms_fusion
-from ms_fusion import flag_lint, flags, generator_limits, operators
+from ms_fusion import operators
 from ms_fusion.capture import capture_child
-from ms_fusion.cli import cli, run
-from ms_fusion.formats import onnx_file, onnx_place
-from ms_fusion.mindspore_faults import FAULTS
-from ms_fusion.onnx_fusion import native, native_worker
-from ms_fusion.presets import generator_proof, generators, mindspore_state, preset_record, table
+from ms_fusion.cli.main import cli, run
+from ms_fusion.mindspore.flags import generator_limits, graph_kernel_flags
+from ms_fusion.mindspore.flags import lint as flag_lint
+from ms_fusion.mindspore.flags import preset_table as table
+from ms_fusion.mindspore.known_faults import FAULTS
+from ms_fusion.mindspore.presets import generator_choice, generator_proof
+from ms_fusion.mindspore.state import mindspore_state, preset_record
+from ms_fusion.onnx.native import child as native
+from ms_fusion.onnx.native import worker as native_worker
+from ms_fusion.readers import onnx_file, onnx_file_check
 from ms_fusion.why_not.reasons import REASONS
 from tbe_impl import tuning_store
-from tbe_impl.environment import VARIABLES, Variable
+from tbe_impl.environment import VARIABLES, EnvironmentVariable
 from tbe_impl.runtime import cache_entry, cache_notes, compiler_process
 from tests.cases import FULL, cases
 from tests.fork_server import run_program
@@ -47,7 +52,7 @@ def code_blocks(text: str) -> list[str]:
 
 
 def test_the_table_of_environment_variables_is_whole() -> None:
-    def row(variable: Variable) -> str:
+    def row(variable: EnvironmentVariable) -> str:
         values = ", ".join(f"`{choice}`" for choice in variable.choices) or variable.takes
         return f"{values} | {f'`{variable.default}`' if variable.default else 'none'}"
 
@@ -91,13 +96,13 @@ def test_every_preset_is_explained_with_its_flags() -> None:
 @cases(
     "heading, entries",
     [
-        ("Never, on CPU", table.NEVER_ON_CPU),
+        ("Never, on CPU", table.UNSAFE_ON_CPU),
         ("Kept out by `auto` and `basic`, on CPU", table.INACCURATE_ON_CPU),
         ("Not expanded by `auto` and `basic`, on CPU", table.INACCURATE_EXPANSIONS),
         ("Clustered by `auto` besides MindSpore's list, on CPU", table.AUTO_CLUSTERED),
         ("Expanded by `auto` besides MindSpore's list, on CPU", table.AUTO_EXPANDED),
-        ("Possible, but not added by `auto`, on CPU", table.NOT_ADDED),
-        ("Who builds the kernels, on CPU", generator_limits.KEPT_OUT),
+        ("Possible, but not added by `auto`, on CPU", table.EXCLUDED_FROM_AUTO),
+        ("Who builds the kernels, on CPU", generator_limits.EXCLUDED_OPERATORS),
     ],
 )
 def test_every_operator_of_the_presets_is_explained(
@@ -121,8 +126,8 @@ def test_every_operator_that_precise_leaves_out_is_explained() -> None:
     rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("| `")]
     assert all(len(row) == 2 for row in rows), "names and a reason"
     named = [name for names, _ in rows for name in re.findall(r"`(\w+)`", names)]
-    buildable = operators.CPU_CLUSTERED | operators.CPU_CLUSTERABLE
-    exact = operators.CORRECTLY_ROUNDED & buildable
+    buildable = operators.CPU_CLUSTER_OPS | operators.CPU_CLUSTERABLE_OPS
+    exact = operators.CORRECTLY_ROUNDED_OPS & buildable
     assert sorted(named) == sorted(exact - set(table.PRECISE_ON_CPU))
 
 
@@ -229,18 +234,18 @@ OPERATOR_GUIDE = "docs/write_an_operator.md"
 
 
 @pytest.fixture(scope="module")
-def native_once() -> Iterator[native.Native]:
+def native_once() -> Iterator[native.NativeWorkers]:
     """One pair of child processes for all models of this file."""
-    with native.Native() as found:
+    with native.NativeWorkers() as found:
         yield found
 
 
 @pytest.fixture
-def shared_native(native_once: native.Native, monkeypatch: pytest.MonkeyPatch) -> None:
+def shared_native(native_once: native.NativeWorkers, monkeypatch: pytest.MonkeyPatch) -> None:
     """`auto_fuse` and `from_onnx` use it instead of a pair of their own."""
-    for room in ("onnx_fusion.auto_fuse", "onnx_cell.model_graph"):
+    for room in ("onnx.fuse.auto_fuse", "onnx.cell.model_graph"):
         module = importlib.import_module(f"ms_fusion.{room}")
-        monkeypatch.setattr(module, "Native", lambda: contextlib.nullcontext(native_once))
+        monkeypatch.setattr(module, "NativeWorkers", lambda: contextlib.nullcontext(native_once))
 
 
 @pytest.mark.skipif(not shutil.which("cc"), reason="there is no C compiler")
@@ -329,7 +334,7 @@ def flags_page() -> str:
     """docs/flags.md, made of what the code knows."""
 
     def takes(name: str) -> str:
-        data = flags.FLAGS[name].metadata
+        data = graph_kernel_flags.FLAGS[name].metadata
         kinds = {
             "bool": "`true`, `false`",
             "int": f"a number from {data['minimum']}",
@@ -345,15 +350,17 @@ def flags_page() -> str:
         return "none" if value in ((), "") else written(value)
 
     def warned(name: str) -> str:
-        killed = flags.FLAGS[name].metadata["killed_by"]
+        killed = graph_kernel_flags.FLAGS[name].metadata["killed_by"]
         values = " or ".join(map(written, killed))
-        return f" On CPU {values} kills the process: {flag_lint.KILLERS[name]}." if killed else ""
+        return (
+            f" On CPU {values} kills the process: {flag_lint.FATAL_FLAGS[name]}." if killed else ""
+        )
 
     rows = [
         f"| `--{name}` | {takes(name)} | {default(item.metadata['default'])} | {item.metadata['doc']}{warned(name)} |"
-        for name, item in flags.FLAGS.items()
+        for name, item in graph_kernel_flags.FLAGS.items()
     ]
-    gone = [f"| `--{name}` | {what} |" for name, what in flag_lint.GONE.items()]
+    gone = [f"| `--{name}` | {what} |" for name, what in flag_lint.REMOVED_FLAGS.items()]
     stages = [
         f"| {number} | `{stage}` | {', '.join(f'`{one}`' for one in passes)} |"
         for number, (stage, passes) in enumerate(flag_lint.STAGES.items())
@@ -376,7 +383,7 @@ def flags_page() -> str:
         '# Flags\n\nThe flags of MindSpore\'s graph kernel fusion, as the presets set them and as `mf.enable(flags="…")`, `--flags` of '
         "`ms-fusion explain` and the\nvariable `MS_DEV_GRAPH_KERNEL_FLAGS` take them: `--key=value` with spaces between, lists with commas. "
         '`ms-fusion lint-flags "…"` finds what is wrong in\nsuch a string, about which MindSpore is mostly silent. What each preset sets: '
-        "[presets.md](presets.md).\n\nThis page is written from `ms_fusion/flags.py` and `ms_fusion/flag_lint.py` by\n"
+        "[presets.md](presets.md).\n\nThis page is written from `ms_fusion/mindspore/flags/graph_kernel_flags.py` and `ms_fusion/mindspore/flags/lint.py` by\n"
         "`pytest tests/test_docs.py --update-golden`, and a test holds it to them.\n"
     ]
     for heading, (head, lines) in tables.items():
@@ -415,7 +422,7 @@ def test_the_limits_in_the_security_model_are_those_of_the_code() -> None:
     assert expected in rows["shape inference and ONNX Runtime"]
     assert f"{generator_proof.TIME_LIMIT_S:g} s" in rows["the proof of our generator"]
     limits = section_of("SECURITY.md", "Limits on what is read")
-    assert (onnx_place.FILE_BYTES_MAX + 1, onnx_file.TENSORS_MAX) == (2 << 30, 2**20)
+    assert (onnx_file_check.FILE_BYTES_MAX + 1, onnx_file.TENSORS_MAX) == (2 << 30, 2**20)
     for size, what in (
         (cache_entry.KERNEL_BYTES_MAX, "A library of the cache is at most 1 GiB"),
         (cache_entry.META_BYTES_MAX, "its note 1 MiB"),
@@ -486,7 +493,12 @@ def warns(function: ast.expr) -> bool:
 
 def warnings_of_the_code() -> list[str]:
     """The texts that stand where something is warned of; what is put into one is …."""
-    places = ("ms_fusion/presets/", "ms_fusion/kernel_server/", "custom_ops/", "tbe_impl/")
+    places = (
+        "ms_fusion/mindspore/presets/",
+        "ms_fusion/kernel_server/",
+        "custom_ops/",
+        "tbe_impl/",
+    )
     return [
         re.sub(r"%(?:\.\d)?[a-z]", "…", text)
         for name, text in said_in_the_code()[1]
@@ -498,10 +510,10 @@ def test_every_warning_is_explained_in_troubleshooting() -> None:
     quoted, said = texts_in_troubleshooting(), warnings_of_the_code()
     assert len(said) > 10
     named = (
-        preset_record.PYNATIVE,
+        preset_record.PYNATIVE_MESSAGE,
         preset_record.O1_ON_CPU,
-        generators.NOT_PRECISE,
-        mindspore_state.EARLIER,
+        generator_choice.PRECISE_NOTE,
+        mindspore_state.EARLIER_KERNELS,
     )
     assert [text for text in (*said, *named) if not any(one in text for one in quoted)] == []
 

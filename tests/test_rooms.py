@@ -45,79 +45,88 @@ ORDER = {
         ("patching",),
     ),
     "ms_fusion": (
-        ("graph", "operators", "disjoint", "progress", "mindspore_faults"),
-        ("devices", "generator_limits"),
-        ("formats", "cost", "ledger"),
-        ("rewrite", "rules", "accuracy", "flags", "flag_lint", "target"),
-        ("rule_files", "rule_dicts"),
-        ("why_not", "kernel_server"),
-        ("presets",),
-        ("specializing",),
-        ("capture",),
-        ("onnx_fusion",),
-        ("onnx_cell",),
+        (
+            "graph",
+            "operators",
+            "disjoint_sets",
+            "progress",
+            "source_paths",
+            "spelling",
+            "vocabulary",
+        ),
+        ("mindspore.known_faults", "mindspore.patches"),
+        ("devices", "mindspore.flags"),
+        ("readers", "cost", "ledger"),
+        ("rewrite", "rules", "accuracy", "target"),
         ("report",),
-        ("doctor", "demo", "doctor_net", "demo_block", "tbe_request"),
-        ("cli_shared",),
-        ("cli_tbe", "cli_fuse"),
+        ("lowering.onednn", "onnx.native", "why_not"),
+        ("lowering", "onnx.canonicalization"),
+        ("kernel_server", "onnx.kernels"),
+        ("compile_server", "mindspore.state"),
+        ("mindspore.calls",),
+        ("mindspore.presets",),
+        ("mindspore.specialize",),
+        ("capture",),
+        ("onnx.fuse",),
+        ("onnx.cell",),
         ("cli",),
         ("__main__",),
     ),
 }
 MAY_LOAD_A_FRAMEWORK = {
-    "ms_fusion/formats/onnx_attributes.py",
-    "ms_fusion/formats/onnx_defaults.py",
-    "ms_fusion/formats/onnx_file.py",
-    "ms_fusion/formats/onnx_graph.py",
-    "ms_fusion/onnx_cell/attention.py",
-    "ms_fusion/onnx_cell/bits.py",
-    "ms_fusion/onnx_cell/boxes.py",
-    "ms_fusion/onnx_cell/cell.py",
-    "ms_fusion/onnx_cell/distinct.py",
-    "ms_fusion/onnx_cell/einsum.py",
-    "ms_fusion/onnx_cell/functions.py",
-    "ms_fusion/onnx_cell/images.py",
-    "ms_fusion/onnx_cell/inlining.py",
-    "ms_fusion/onnx_cell/operators.py",
-    "ms_fusion/onnx_cell/places.py",
-    "ms_fusion/onnx_cell/quantized.py",
-    "ms_fusion/onnx_cell/model_graph.py",
-    "ms_fusion/onnx_cell/recurrent.py",
-    "ms_fusion/onnx_cell/regions.py",
-    "ms_fusion/onnx_cell/resizing.py",
-    "ms_fusion/onnx_cell/sampling.py",
-    "ms_fusion/onnx_cell/sequences.py",
-    "ms_fusion/onnx_cell/spectra.py",
-    "ms_fusion/onnx_cell/windows.py",
-    "ms_fusion/onnx_fusion/kernel_functions.py",
-    "ms_fusion/onnx_fusion/runtime_operators.py",
-    "ms_fusion/onnx_fusion/assumed_sizes.py",
-    "ms_fusion/onnx_fusion/auto_fuse.py",
-    "ms_fusion/onnx_fusion/cleanup.py",
-    "ms_fusion/onnx_fusion/decisions.py",
-    "ms_fusion/onnx_fusion/functions.py",
-    "ms_fusion/onnx_fusion/inlining.py",
-    "ms_fusion/onnx_fusion/lowering.py",
-    "ms_fusion/onnx_fusion/native.py",
-    "ms_fusion/onnx_fusion/ort/mapping.py",
-    "ms_fusion/onnx_fusion/ort/placement.py",
-    "ms_fusion/onnx_fusion/ort/operator_trials.py",
-    "ms_fusion/onnx_fusion/ranks.py",
-    "ms_fusion/onnx_fusion/reproducers.py",
-    "ms_fusion/onnx_fusion/task.py",
-    "ms_fusion/onnx_fusion/canonicalization/__init__.py",
-    "ms_fusion/onnx_fusion/canonicalization/gemms.py",
-    "ms_fusion/onnx_fusion/canonicalization/layer_norms.py",
-    "ms_fusion/onnx_fusion/canonicalization/parts.py",
-    "ms_fusion/onnx_fusion/canonicalization/pools.py",
-    "ms_fusion/onnx_fusion/canonicalization/signs.py",
-    "ms_fusion/onnx_fusion/verification.py",
-    "ms_fusion/onnx_fusion/output_files.py",
-    "ms_fusion/demo_block.py",
-    "ms_fusion/presets/batch_norm.py",
-    "ms_fusion/presets/leaky_relu.py",
-    "ms_fusion/presets/padding.py",
-    "ms_fusion/presets/outer_cell.py",
+    "ms_fusion/readers/onnx_attributes.py",
+    "ms_fusion/readers/onnx_defaults.py",
+    "ms_fusion/readers/onnx_file.py",
+    "ms_fusion/readers/onnx_graph.py",
+    "ms_fusion/onnx/cell/attention.py",
+    "ms_fusion/onnx/cell/bits.py",
+    "ms_fusion/onnx/cell/boxes.py",
+    "ms_fusion/onnx/cell/from_onnx.py",
+    "ms_fusion/onnx/cell/distinct.py",
+    "ms_fusion/onnx/cell/einsum.py",
+    "ms_fusion/onnx/cell/functions.py",
+    "ms_fusion/onnx/cell/images.py",
+    "ms_fusion/onnx/cell/inlining.py",
+    "ms_fusion/onnx/cell/operators.py",
+    "ms_fusion/onnx/cell/places.py",
+    "ms_fusion/onnx/cell/quantized.py",
+    "ms_fusion/onnx/cell/model_graph.py",
+    "ms_fusion/onnx/cell/recurrent.py",
+    "ms_fusion/onnx/cell/regions.py",
+    "ms_fusion/onnx/cell/resizing.py",
+    "ms_fusion/onnx/cell/sampling.py",
+    "ms_fusion/onnx/cell/sequences.py",
+    "ms_fusion/onnx/cell/spectra.py",
+    "ms_fusion/onnx/cell/windows.py",
+    "ms_fusion/onnx/fuse/kernel_functions.py",
+    "ms_fusion/onnx/fuse/runtime_operators.py",
+    "ms_fusion/onnx/fuse/assumed_sizes.py",
+    "ms_fusion/onnx/fuse/auto_fuse.py",
+    "ms_fusion/onnx/canonicalization/cleanup.py",
+    "ms_fusion/onnx/fuse/decisions.py",
+    "ms_fusion/onnx/fuse/functions.py",
+    "ms_fusion/onnx/canonicalization/inlining.py",
+    "ms_fusion/onnx/canonicalization/simpler_operators.py",
+    "ms_fusion/onnx/native/child.py",
+    "ms_fusion/onnx/fuse/ort/mapping.py",
+    "ms_fusion/onnx/fuse/ort/placement.py",
+    "ms_fusion/onnx/fuse/ort/operator_trials.py",
+    "ms_fusion/onnx/native/ranks.py",
+    "ms_fusion/onnx/fuse/reproducers.py",
+    "ms_fusion/onnx/fuse/fusion_request.py",
+    "ms_fusion/onnx/canonicalization/__init__.py",
+    "ms_fusion/onnx/canonicalization/gemms.py",
+    "ms_fusion/onnx/canonicalization/layer_norms.py",
+    "ms_fusion/onnx/canonicalization/model_edits.py",
+    "ms_fusion/onnx/canonicalization/global_pools.py",
+    "ms_fusion/onnx/canonicalization/signs.py",
+    "ms_fusion/onnx/fuse/verification.py",
+    "ms_fusion/onnx/fuse/output_files.py",
+    "ms_fusion/cli/demo_block.py",
+    "ms_fusion/mindspore/patches/batch_norm.py",
+    "ms_fusion/mindspore/patches/leaky_relu.py",
+    "ms_fusion/mindspore/patches/padding.py",
+    "ms_fusion/mindspore/state/outer_cell.py",
     "custom_ops/ascend.py",
     "custom_ops/core/bprops.py",
     "custom_ops/core/pynative_fast_path.py",
@@ -196,17 +205,17 @@ def imports_at_load(tree: ast.Module) -> frozenset[str]:
 
 
 def rank(package: str, module: str) -> int | None:
-    """The row of ORDER in which a module of a package stands, None when it stands in none."""
-    for row, names in enumerate(ORDER[package]):
-        if module in names:
-            return row
-    return None
+    """The row of ORDER that names a module of a package or the innermost room around it, else None."""
+    rows = {name: row for row, names in enumerate(ORDER[package]) for name in names}
+    parts = module.split(".")
+    heads = (".".join(parts[:count]) for count in range(len(parts), 0, -1))
+    return next((rows[head] for head in heads if head in rows), None)
 
 
 def backward_imports(name: str, imports: Iterable[str]) -> list[str]:
     """The imports that go against the direction of the rooms."""
     package, _, rest = name.partition(".")
-    own = rank(package, rest.split(".")[0])
+    own = rank(package, rest)
     wrong = []
     for target in sorted(imports):
         other, _, inner = target.partition(".")
@@ -215,7 +224,7 @@ def backward_imports(name: str, imports: Iterable[str]) -> list[str]:
         if PACKAGES.index(other) > PACKAGES.index(package):
             wrong.append(target)
         elif other == package and own is not None:
-            row = rank(package, inner.split(".")[0])
+            row = rank(package, inner)
             if row is not None and row > own:
                 wrong.append(target)
     return wrong
@@ -246,7 +255,7 @@ def test_imports_go_one_way() -> None:
             "from tbe_impl.loading.operator import Operator",
             ["tbe_impl.loading.operator"],
         ),
-        ("tbe_impl.cpu.call", "from tbe_impl.kernel import Kernel", ["tbe_impl.kernel"]),
+        ("tbe_impl.cpu.loaded_program", "from tbe_impl.kernel import Kernel", ["tbe_impl.kernel"]),
         ("tbe_impl.loading.operator", "from tbe_impl.compat import installed", []),
         ("ms_fusion.graph", "from ms_fusion.report import html", ["ms_fusion.report"]),
         ("ms_fusion.report.html", "from ms_fusion.graph import Graph", []),
@@ -348,7 +357,7 @@ def test_dumps_can_be_read_where_there_is_no_unix() -> None:
         "sys.modules.update(dict.fromkeys(('fcntl', 'grp', 'pwd', 'resource', 'termios')))\n"
         "for name in ('O_CLOEXEC', 'O_NOFOLLOW', 'O_NONBLOCK', 'geteuid', 'getuid', 'killpg'):\n"
         "    delattr(os, name)\n"
-        "import ms_fusion.cli, ms_fusion.doctor\n"
+        "import ms_fusion.cli.main, ms_fusion.cli.doctor\n"
         "print(ms_fusion.read.__name__)"
     )
     assert out == "read"
@@ -357,7 +366,7 @@ def test_dumps_can_be_read_where_there_is_no_unix() -> None:
 def test_the_command_line_starts_without_a_framework() -> None:
     out = in_a_child(
         "import sys\n"
-        "import ms_fusion.cli\n"
+        "import ms_fusion.cli.main\n"
         f"print([name for name in {FRAMEWORKS!r} if name in sys.modules])"
     )
     assert out == "[]"

@@ -93,7 +93,7 @@ def test_a_sample_varies_all_axes() -> None:
 @cases(
     "nodeid, room",
     [
-        ("tests/tbe_impl/dsl/test_show.py::test_a", "tests/tbe_impl/dsl"),
+        ("tests/tbe_impl/dsl/test_graph_listing.py::test_a", "tests/tbe_impl/dsl"),
         ("tests/tbe_impl/codegen/test_a.py::test_a[x::y]", "tests/tbe_impl/codegen"),
         ("tests/test_docs.py::test_a", "tests"),
         ("tbe_impl/dsl/shaping.py::tbe_impl.dsl.shaping.broadcast", "tbe_impl"),

@@ -173,22 +173,28 @@ def _rounds(processes: Sequence[Process], workload: Workload, once_s: float) -> 
     """The ratios of one pair of processes."""
     asked = json.dumps([workload.name, max(1, int(BLOCK_S / once_s))])
 
-    def timed(process: Process) -> float:
+    def ask_time(process: Process) -> float:
         time.sleep(PAUSE_S)
         return float(process.ask(asked))
 
-    return in_turns(processes, ROUNDS, timed)
+    return in_turns(processes, ROUNDS, ask_time)
 
 
 def measure_starts(run: Run, sides: Sequence[Side]) -> None:
     """What a fresh process waits for."""
 
-    def imported(side: Side) -> float:
+    def time_import(side: Side) -> float:
         with Process(side, "import") as process:
             return float(process.answer())
 
-    in_turns(sides, 1, imported)  # writes the byte code
-    _tell(run, STARTS, "import ms_fusion", [in_turns(sides, IMPORTS, imported)], imported(sides[1]))
+    in_turns(sides, 1, time_import)  # writes the byte code
+    _tell(
+        run,
+        STARTS,
+        "import ms_fusion",
+        [in_turns(sides, IMPORTS, time_import)],
+        time_import(sides[1]),
+    )
     with both(sides, "start") as processes, tempfile.TemporaryDirectory() as place:
         for one in processes:
             one.answer()
@@ -199,7 +205,7 @@ def measure_starts(run: Run, sides: Sequence[Side]) -> None:
         ):
             failed = {}
 
-            def timed(process: Process, asked: str = asked) -> float:
+            def answer_time(process: Process, asked: str = asked) -> float:
                 cache = str(process.side.cache)
                 if asked.startswith("cold"):
                     cache = tempfile.mkdtemp(dir=place)
@@ -209,12 +215,12 @@ def measure_starts(run: Run, sides: Sequence[Side]) -> None:
                 return 1.0 if isinstance(told, str) else float(told)
 
             if asked == "warm_enable":
-                in_turns(processes, 1, timed)
-            ratios = in_turns(processes, rounds, timed)
+                in_turns(processes, 1, answer_time)
+            ratios = in_turns(processes, rounds, answer_time)
             if failed:
                 _report_failure(run, STARTS, name, [f"{who}: {why}" for who, why in failed.items()])
             else:
-                _tell(run, STARTS, name, [ratios], timed(processes[1]))
+                _tell(run, STARTS, name, [ratios], answer_time(processes[1]))
 
 
 def _report_failure(run: Run, group: str, name: str, reasons: Sequence[str]) -> None:

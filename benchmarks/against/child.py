@@ -62,7 +62,7 @@ def _answer_group(name: str) -> None:
     for workload in GROUPS[name]:
         try:
             call = workload.make()
-            first = _compared(call())
+            first = _sample_values(call())
         except Exception as error:  # noqa: BLE001 - left out of the line
             ready[workload.name] = {"failed": f"{type(error).__name__}: {error}"[:300]}
             continue
@@ -73,10 +73,10 @@ def _answer_group(name: str) -> None:
     for line in sys.stdin:
         asked, count = json.loads(line)
         _seconds(calls[asked], max(1, count // 2))
-        _tell(_undisturbed(calls[asked], count))
+        _tell(_lower_quartile(calls[asked], count))
 
 
-def _compared(made: Any) -> list[float]:
+def _sample_values(made: Any) -> list[float]:
     import numpy as np
 
     first = made[0] if isinstance(made, tuple) else made
@@ -100,7 +100,7 @@ def _seconds(call: Callable[[], Any], count: int) -> float:
     return (time.perf_counter() - start) / count
 
 
-def _undisturbed(call: Callable[[], Any], count: int) -> float:
+def _lower_quartile(call: Callable[[], Any], count: int) -> float:
     """The lower quartile of the times of up to `BLOCKS` blocks.
 
     Whatever else runs only adds to a time.

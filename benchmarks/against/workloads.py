@@ -171,10 +171,10 @@ def layer_norm_gradient() -> Call:
 
     norm = ops.LayerNorm(1, 1, 1e-5)
 
-    def normalised(x: Any, g: Any, b: Any) -> Any:
+    def apply_norm(x: Any, g: Any, b: Any) -> Any:
         return norm(x, g, b)[0]
 
-    slope = ms.grad(normalised, (0, 1, 2))
+    slope = ms.grad(apply_norm, (0, 1, 2))
     return _net(slope, _normal(*ROWS), _normal(ROWS[1], seed=1), _normal(ROWS[1], seed=2))
 
 

@@ -153,7 +153,7 @@ def _as_float32(operator: Operator) -> tuple[int, int]:
 
 def _libraries() -> int:
     """How many kernels out of our cache are in this process."""
-    from ms_fusion import presets
+    from ms_fusion.mindspore import presets
 
     place = str(presets.kernel_directory())
     maps = Path("/proc/self/maps")
@@ -172,13 +172,15 @@ def _in_torch(workload: str, *, train: bool, whole: bool) -> Call:
     if workload in LANGUAGE:
         from benchmarks import torch_language_model
 
-        step = torch_language_model.called(LANGUAGE[workload], size_of(workload), whole=whole)
+        step = torch_language_model.training_step(
+            LANGUAGE[workload], size_of(workload), whole=whole
+        )
         return lambda: step(0)
     if not is_operator(workload):
-        from benchmarks.torch_nets import called
+        from benchmarks.torch_nets import make_call
 
         (x,) = inputs_of(workload)
-        made = partial(called, workload, x, train=train, whole=whole)
+        made = partial(make_call, workload, x, train=train, whole=whole)
         return _in_better_format(made) if x.ndim == 4 and not whole else made()
     from benchmarks.peers import torch_peers
 
@@ -206,9 +208,9 @@ def _detector_in_torch(*, whole: bool, memory_format: str = "contiguous_format")
     import torch
 
     from benchmarks.torch_detector import detector
-    from benchmarks.torch_nets import laid
+    from benchmarks.torch_nets import set_memory_format
 
-    net, x = laid(detector(design()), *inputs_of(DETECTOR), memory_format)
+    net, x = set_memory_format(detector(design()), *inputs_of(DETECTOR), memory_format)
     forward: Callable[..., Any] = (
         torch.compile(net, dynamic=False, fullgraph=True) if whole else net
     )
@@ -227,7 +229,7 @@ def _in_onnx_runtime(workload: str) -> Call:
     arrays = inputs_of(workload)
     file = io.BytesIO()
     torch.onnx.export(
-        _exported(workload),
+        _load_torch_net(workload),
         tuple(map(torch.from_numpy, arrays)),
         file,
         dynamo=True,
@@ -244,7 +246,7 @@ def _in_onnx_runtime(workload: str) -> Call:
     return lambda: session.run(None, given)[0]
 
 
-def _exported(workload: str) -> Any:
+def _load_torch_net(workload: str) -> Any:
     from benchmarks import peers, torch_detector, torch_nets
 
     if workload == DETECTOR:

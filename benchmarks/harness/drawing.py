@@ -34,7 +34,7 @@ LEFT, WIDTH, ROW, HEAD, EDGE = 190, 620, 24, 84, 40
 LEAST, MOST = 0.25, 256.0
 
 
-def drawn(record: Mapping[str, Any]) -> str:
+def draw_chart(record: Mapping[str, Any]) -> str:
     """Dots to the right of the line at 1 take longer than ours, dots to its left are faster; the axis is logarithmic."""
     lines = record["lines"]
     height = HEAD + ROW * len(lines) + EDGE
@@ -55,13 +55,13 @@ def drawn(record: Mapping[str, Any]) -> str:
         _add(
             drawing,
             "line",
-            x1=_at(tick),
-            x2=_at(tick),
+            x1=_x_position(tick),
+            x2=_x_position(tick),
             y1=HEAD - 8,
             y2=height - EDGE,
             stroke="#333" if tick == 1 else "#ddd",
         )
-        _text(drawing, _at(tick), height - EDGE + 18, f"{tick:g} ×", anchor="middle")
+        _text(drawing, _x_position(tick), height - EDGE + 18, f"{tick:g} ×", anchor="middle")
         tick *= 2 if tick < 1 else 4
     _text(
         drawing,
@@ -83,17 +83,19 @@ def _dot(drawing: ElementTree.Element, who: str, ratio: Mapping[str, float], mid
     _add(
         drawing,
         "line",
-        x1=_at(ratio["low"]),
-        x2=_at(ratio["high"]),
+        x1=_x_position(ratio["low"]),
+        x2=_x_position(ratio["high"]),
         y1=middle,
         y2=middle,
         stroke=colour,
     )
-    dot = _add(drawing, "circle", cx=_at(ratio["median"]), cy=middle, r=5, fill=colour, opacity=0.8)
+    dot = _add(
+        drawing, "circle", cx=_x_position(ratio["median"]), cy=middle, r=5, fill=colour, opacity=0.8
+    )
     ElementTree.SubElement(dot, "title").text = f"{who}: {ratio['median']:.2f} × our time"
 
 
-def _at(ratio: float) -> float:
+def _x_position(ratio: float) -> float:
     share = math.log(min(max(ratio, LEAST), MOST) / LEAST) / math.log(MOST / LEAST)
     return round(LEFT + WIDTH * share, 1)
 

@@ -113,7 +113,7 @@ def in_turns(running: Mapping[str, Process]) -> dict[str, Samples]:
     return found
 
 
-def _timed(call: Callable[[], object], calls: int) -> float:
+def _time_calls(call: Callable[[], object], calls: int) -> float:
     start = time.perf_counter()
     for _ in range(calls):
         call()
@@ -136,8 +136,8 @@ def child(who: str, workload: str, what: str) -> None:
         elif asked == "result":
             tell(compared_part(as_array(made.call())))
         else:
-            _timed(made.call, int(asked))
-            tell(_timed(made.call, int(asked)))
+            _time_calls(made.call, int(asked))
+            tell(_time_calls(made.call, int(asked)))
 
 
 def _warmed_up(who: str, call: Callable[[], object]) -> Mapping[str, Any]:
@@ -147,7 +147,7 @@ def _warmed_up(who: str, call: Callable[[], object]) -> Mapping[str, Any]:
     once_s = time.perf_counter() - start
     # the first call of torch.compile compiles
     if once_s < VERY_SLOW_S or who == COMPILED:
-        once_s = _timed(call, 1)
+        once_s = _time_calls(call, 1)
     if once_s < SLOW_S:
         moves_s = QUICK_SETTLED_S if is_quick() else SETTLED_S
         settle(
@@ -155,7 +155,7 @@ def _warmed_up(who: str, call: Callable[[], object]) -> Mapping[str, Any]:
             at_least_s=moves_s if who in WITH_OURS else 0.0,
             at_most_s=SETTLED_S if who in IN_MINDSPORE else WARMED_S,
         )
-        once_s = _timed(call, 1)
+        once_s = _time_calls(call, 1)
     return {"first": first, "once_s": once_s}
 
 

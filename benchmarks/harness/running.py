@@ -33,7 +33,7 @@ DIFFERS_MAX = 1e-3
 """Of a network's result, from those of the others."""
 
 
-def measured(line: Line) -> dict[str, Any]:
+def measure_line(line: Line) -> dict[str, Any]:
     """Its record; `right` is False where a result is wrong or none of our kernels ran."""
     with ExitStack() as running:
         known = {
@@ -114,7 +114,7 @@ def _spread(other: Samples, ours: Samples) -> dict[str, float]:
     }
 
 
-def shown(record: Mapping[str, Any]) -> str:
+def line_text(record: Mapping[str, Any]) -> str:
     """A line of the screen."""
     times, ratios = record["times"], record["ratios"]
     said = f"{record['title']:<24} ours {times[OURS]['median_us'] / 1e3:9.3f} ms"
@@ -147,7 +147,7 @@ def short_of(record: Mapping[str, Any]) -> list[str]:
 
 def say(record: Mapping[str, Any]) -> None:
     """Prints it."""
-    print(shown(record), flush=True)
+    print(line_text(record), flush=True)
     if not record["right"]:
         print(
             f"  differences: {record['differs']}; receipts: {record['receipts']}", file=sys.stderr

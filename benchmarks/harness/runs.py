@@ -18,7 +18,7 @@ def runs_of(record: Mapping[str, Any], line: Mapping[str, Any]) -> list[dict[str
     return line.get("runs") or [run_of(record, line)]
 
 
-def pooled(line: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def pool_runs(line: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The line with the medians of all those runs; the spread of a ratio is from its lowest quartile in any of them to its highest."""
     if len(runs) == 1:
         return {**line, "runs": [*runs]}

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness.drawing import drawn
+from benchmarks.harness.drawing import draw_chart
 from benchmarks.harness.lines import LINES
-from benchmarks.harness.runs import pooled, run_of, runs_of
-from benchmarks.harness.table import COLUMNS, KINDS, SHOWN, described, table, vectors
+from benchmarks.harness.runs import pool_runs, run_of, runs_of
+from benchmarks.harness.table import KINDS, machine_text, readme_table, table, vectors
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDS, DRAWING = ROOT / "benchmarks/results", ROOT / "docs/bench.svg"
@@ -30,28 +30,28 @@ def store(record: Mapping[str, Any], *, add: bool = False) -> None:
         add: put the runs of each line together with those that are stored, instead of in their place.
     """
     _place(vectors(record)).write_text(
-        json.dumps(_merged(record, add=add), indent=1) + "\n", "utf-8"
+        json.dumps(_merge_record(record, add=add), indent=1) + "\n", "utf-8"
     )
-    records = stored()
-    DRAWING.write_text(drawn(records[0]), "utf-8")
+    records = read_records()
+    DRAWING.write_text(draw_chart(records[0]), "utf-8")
     for page in (FULL, *READMES):
-        page.write_text(replaced(page, records), "utf-8")
+        page.write_text(render_page(page, records), "utf-8")
 
 
-def replaced(page: Path, records: Sequence[Mapping[str, Any]]) -> str:
-    """A page with the figures: of the widest vectors in a README, else of all."""
-    shown, columns = (records[:1], SHOWN) if page in READMES else (records, COLUMNS)
+def render_page(page: Path, records: Sequence[Mapping[str, Any]]) -> str:
+    """A page with the figures: a few of the widest vectors in a README, else all."""
+    shown, draw = (records[:1], readme_table) if page in READMES else (records, table)
     before, rest = page.read_text("utf-8").split(BEGIN)
-    tables = "\n".join(f"{described(one)}\n\n{table(one, columns)}" for one in shown)
+    tables = "\n".join(f"{machine_text(one)}\n\n{draw(one)}" for one in shown)
     return f"{before}{BEGIN}{tables}{END}{rest.split(END)[1]}"
 
 
-def stored() -> list[dict[str, Any]]:
+def read_records() -> list[dict[str, Any]]:
     """The records, that of the widest vectors first, one that was kept to narrower ones last."""
     return [json.loads(place.read_text("utf-8")) for place in map(_place, KINDS) if place.exists()]
 
 
-def changed(record: Mapping[str, Any]) -> list[str]:
+def compare_with_stored(record: Mapping[str, Any]) -> list[str]:
     """What a run on the processor of a stored record found otherwise, a line each; nothing on another, or of what was smaller."""
     old = {line["title"]: line["ratios"] for line in _stored_of(record).get("lines", ())}
     return [
@@ -70,7 +70,7 @@ def _place(width: str) -> Path:
 
 def _stored_of(record: Mapping[str, Any]) -> dict[str, Any]:
     """The stored record of the same processor; empty where there is none."""
-    return next((one for one in stored() if _kind(one) == _kind(record)), {})
+    return next((one for one in read_records() if _kind(one) == _kind(record)), {})
 
 
 def _kind(record: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -78,12 +78,12 @@ def _kind(record: Mapping[str, Any]) -> tuple[Any, ...]:
     return record["processor"], vectors(record), record["caches"].get("L3 Unified")
 
 
-def _merged(record: Mapping[str, Any], *, add: bool) -> dict[str, Any]:
+def _merge_record(record: Mapping[str, Any], *, add: bool) -> dict[str, Any]:
     before = _stored_of(record)
     found = {
         line["title"]: {**line, "runs": runs_of(before, line)} for line in before.get("lines", ())
     }
     for line in record["lines"]:
         earlier = found[line["title"]]["runs"] if add and line["title"] in found else []
-        found[line["title"]] = pooled(line, [*earlier, run_of(record, line)])
+        found[line["title"]] = pool_runs(line, [*earlier, run_of(record, line)])
     return {**record, "lines": [found[line.title] for line in LINES if line.title in found]}

@@ -20,8 +20,18 @@ from benchmarks.harness.lines import (
 )
 
 COLUMNS = (CUSTOM, UNFUSED, REPAIRED, OWN, TORCH, COMPILED, RUNTIME, CEILING, INSIDE)
-SHOWN = tuple(who for who in COLUMNS if who not in (CUSTOM, REPAIRED, INSIDE))
-"""In the README."""
+README_COLUMNS = (UNFUSED, OWN, TORCH, COMPILED, RUNTIME)
+README_LINES = (
+    "swish, forward",
+    "layer_norm, forward",
+    "MLP, training",
+    "transformer, inference",
+    "transformer, training",
+    "ResNet, training",
+    "YOLOv3, inference",
+    "LSTM, inference",
+)
+"""Titles: operators, training, inference, and the net that loses most."""
 
 
 WIDTHS = {"AVX-512": "avx512f", "AVX2": "avx2", "other vectors": ""}
@@ -41,19 +51,37 @@ def vectors(record: Mapping[str, Any]) -> str:
     )
 
 
-def table(record: Mapping[str, Any], columns: Sequence[str] = COLUMNS) -> str:
-    """A row for each line: our time, how many times as fast ours is as each other (with the quartiles of the rounds, the farthest of several runs), and our share of the ceiling, with its time."""
+def table(record: Mapping[str, Any]) -> str:
+    """One row per line: our time, speed-ups with quartiles, shares of the ceilings with their times.
+
+    A speed-up is the other's time divided by ours. The quartiles are those of the rounds, of several runs the farthest.
+    """
+    return _markdown(record["lines"], COLUMNS, spread=True)
+
+
+def readme_table(record: Mapping[str, Any]) -> str:
+    """The table of the README: few lines and columns, medians only."""
+    lines = [line for line in record["lines"] if line["title"] in README_LINES]
+    return _markdown(lines, README_COLUMNS, spread=False)
+
+
+def _markdown(
+    lines: Sequence[Mapping[str, Any]],
+    columns: Sequence[str],
+    *,
+    spread: bool,
+) -> str:
     heads = [
         "",
         "ours",
         *(f"of the {who}" if who in CEILINGS else f"÷ {who}" for who in columns),
         "launches, unfused → ours",
     ]
-    rows = [heads, ["---"] * len(heads), *(_row(line, columns) for line in record["lines"])]
+    rows = [heads, ["---"] * len(heads), *(_row(line, columns, spread=spread) for line in lines)]
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
-def described(record: Mapping[str, Any]) -> str:
+def machine_text(record: Mapping[str, Any]) -> str:
     """The machine and the versions, in a sentence."""
     peers = ", ".join(f"{name} {version}" for name, version in record["peers"].items() if version)
     runs = [len(line.get("runs", "1")) for line in record["lines"]]
@@ -61,13 +89,13 @@ def described(record: Mapping[str, Any]) -> str:
     return f"{record['processor']} with {vectors(record)}, {record['threads']} threads, {peers}; {record['when'][:10]}{each}."
 
 
-def _row(line: Mapping[str, Any], columns: Sequence[str]) -> list[str]:
+def _row(line: Mapping[str, Any], columns: Sequence[str], *, spread: bool) -> list[str]:
     receipts = line["receipts"]
     before = receipts.get(UNFUSED, {}).get("launches", "–")
     return [
         line["title"],
         _time(line["times"][OURS]),
-        *(_ratio(line, who) for who in columns),
+        *(_ratio(line, who, spread=spread) for who in columns),
         f"{before} → {receipts[OURS]['launches']}",
     ]
 
@@ -77,14 +105,14 @@ def _time(samples: Mapping[str, float]) -> str:
     return f"{took / 1e3:.3g} ms" if took >= 1e3 else f"{took:.3g} µs"
 
 
-def _ratio(line: Mapping[str, Any], who: str) -> str:
+def _ratio(line: Mapping[str, Any], who: str, *, spread: bool) -> str:
     found = line["ratios"].get(who)
     if found is None:
         return "–"
     if who in CEILINGS:
         return f"{found['median']:.0%} ({found['low'] * 100:.0f}–{found['high']:.0%}) of {_time(line['times'][who])}"
-    return (
-        f"{found['median']:.2f} ({found['low']:.2f}–{found['high']:.2f})"
-        if found["median"] < 10
-        else f"{found['median']:.0f} ({found['low']:.0f}–{found['high']:.0f})"
-    )
+    digits = 2 if found["median"] < 10 else 0
+    median = f"{found['median']:.{digits}f}"
+    if not spread:
+        return median
+    return f"{median} ({found['low']:.{digits}f}–{found['high']:.{digits}f})"

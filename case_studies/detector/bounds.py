@@ -34,7 +34,7 @@ class Bounds:
         return self.flops / self.convolutions_s / 1e9
 
 
-def measured(task: Task) -> Bounds:
+def measure_bounds(task: Task) -> Bounds:
     """Those of a second call of ours."""
     with Contestant(TOLD, task) as one:
         one.seconds()

@@ -39,7 +39,7 @@ class Task:
 
     Attributes:
         design: of the detector.
-        batch: images in a call, as `data.drawn` draws them.
+        batch: images in a call, as `data.draw_images` draws them.
         score_threshold: scores must be above it.
         weights: a file that `save_checkpoint` wrote; empty for the ones that `detector` makes.
         seed: of the images.
@@ -127,8 +127,8 @@ def child(who: str, told: dict[str, Any]) -> None:
     import mindspore as ms
 
     from case_studies.detector.darknet import detector
-    from case_studies.detector.data import drawn
-    from case_studies.detector.detection import Detection, found
+    from case_studies.detector.data import draw_images
+    from case_studies.detector.detection import Detection, collect_detections
 
     task = Task(**{**told, "design": Design(**told["design"])})
     ms.set_context(mode=ms.GRAPH_MODE)
@@ -141,14 +141,14 @@ def child(who: str, told: dict[str, Any]) -> None:
     if task.weights:
         ms.load_checkpoint(task.weights, net)
     whole = Detection(net, task.design, fused=fused, score_threshold=task.score_threshold)
-    x = ms.Tensor(drawn(task.batch, task.design.size, seed=task.seed).pixels)
+    x = ms.Tensor(draw_images(task.batch, task.design.size, seed=task.seed).pixels)
     loaded = memory.held_bytes()
     memory.begin_again()
     begin = time.perf_counter()
     whole.compile(x)
     compiled, highest, held = time.perf_counter(), memory.highest_bytes(), memory.held_bytes()
     memory.begin_again()
-    seen = found(whole(x))
+    seen = collect_detections(whole(x))
     first_s = time.perf_counter() - compiled
     in_call = memory.highest_bytes()
     _tell(

@@ -104,11 +104,15 @@ class Detector(nn.Cell):
         """`x`: (images, 3, size, size)."""
         fine, middle, coarse = self.darknet(x)
         of_coarse, mixed = self.coarse(coarse)
-        of_middle, mixed = self.middle(ops.concat((_doubled(self.to_middle(mixed)), middle), 1))
-        of_fine, _ = self.fine(ops.concat((_doubled(self.to_fine(mixed)), fine), 1))
-        return self.arranged(of_fine), self.arranged(of_middle), self.arranged(of_coarse)
+        of_middle, mixed = self.middle(ops.concat((_upsample(self.to_middle(mixed)), middle), 1))
+        of_fine, _ = self.fine(ops.concat((_upsample(self.to_fine(mixed)), fine), 1))
+        return (
+            self._arrange_predictions(of_fine),
+            self._arrange_predictions(of_middle),
+            self._arrange_predictions(of_coarse),
+        )
 
-    def arranged(self, y: Any) -> Any:
+    def _arrange_predictions(self, y: Any) -> Any:
         """Predictions with the numbers of each box in a row."""
         images, _, height, width = y.shape
         return ops.reshape(
@@ -116,7 +120,7 @@ class Detector(nn.Cell):
         )
 
 
-def _doubled(x: Any) -> Any:
+def _upsample(x: Any) -> Any:
     """Each place four times."""
     return ops.ResizeNearestNeighbor((2 * x.shape[2], 2 * x.shape[3]))(x)
 

@@ -18,7 +18,7 @@ class Images(NamedTuple):
     Attributes:
         pixels: float32 (images, 3, size, size), from 0 to 1.
         boxes: of each image, float32 (shapes, 4): left, top, right, bottom in pixels.
-        kinds: of each image, int32 (shapes,): places in `KINDS`.
+        kinds: of each image, int32 (shapes,): places in `SETTING_TYPES`.
     """
 
     pixels: np.ndarray
@@ -26,7 +26,7 @@ class Images(NamedTuple):
     kinds: tuple[np.ndarray, ...]
 
 
-def drawn(count: int, size: int, *, seed: int, most: int = 4) -> Images:
+def draw_images(count: int, size: int, *, seed: int, most: int = 4) -> Images:
     """So many square images of red discs, green squares and blue triangles in front of grey noise.
 
     Args:
@@ -69,7 +69,7 @@ def mask(kind: str, box: tuple[float, ...], size: int) -> np.ndarray:
     """Which pixels of an image a shape covers: bool (size, size).
 
     Args:
-        kind: of `KINDS`.
+        kind: of `SETTING_TYPES`.
         box: around it, in pixels.
         size: of the image's side.
     """

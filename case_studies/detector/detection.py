@@ -37,7 +37,7 @@ class Detection(nn.Cell):
         return self.suppression(boxes, scores)
 
 
-def found(results: Sequence[Any]) -> list[Found]:
+def collect_detections(results: Sequence[Any]) -> list[Found]:
     """The detections of each image, from what `Detection` gives."""
     boxes, scores, classes, _, counts = (one.asnumpy() for one in results)
     return [

@@ -30,7 +30,7 @@ def overlaps(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     return common / np.maximum(areas[0][:, None] + areas[1][None] - common, 1e-9)
 
 
-def matched(one: Found, other: Found, *, overlap: float, score: float = 1.0) -> int:
+def count_matches(one: Found, other: Found, *, overlap: float, score: float = 1.0) -> int:
     """How many of `one` have a partner of their own in `other`, taken greedily, best first.
 
     Args:

@@ -14,12 +14,12 @@ def can_be_counted() -> bool:
 
 def held_bytes() -> int:
     """Now; 0 where nobody counts."""
-    return _counted("VmRSS")
+    return _read_status("VmRSS")
 
 
 def highest_bytes() -> int:
     """The most since `begin_again`, or since the process began; 0 where nobody counts."""
-    return _counted("VmHWM")
+    return _read_status("VmHWM")
 
 
 def begin_again() -> None:
@@ -28,7 +28,7 @@ def begin_again() -> None:
         CLEAR.write_text("5", "ascii")
 
 
-def _counted(key: str) -> int:
+def _read_status(key: str) -> int:
     if not STATUS.exists():
         return 0
     lines = STATUS.read_text("ascii").splitlines()

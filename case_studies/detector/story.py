@@ -10,10 +10,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from case_studies.detector.bounds import measured
+from case_studies.detector.bounds import measure_bounds
 from case_studies.detector.contestant import AS_IT_COMES, OURS, REPAIRED, Contestant, Task
 from case_studies.detector.design import SMALL, YOLO_V3, Design
-from case_studies.detector.matching import Found, matched
+from case_studies.detector.matching import Found, count_matches
 
 PLACE = Path("build/case_studies/detector")
 NEW_IMAGES = 1_000_000
@@ -56,14 +56,16 @@ def tell(scale: Scale) -> dict[str, Any]:
     record: dict[str, Any] = {"trained": _training(scale)}
     record["hot_spots"] = _hot_spots(scale)
     task = Task(scale.timed, score_threshold=scale.score_threshold)
-    record["one_image"] = _compared(f"{_named(scale.timed)}, one image", task, scale)
+    record["one_image"] = _compare_contestants(
+        f"{_design_name(scale.timed)}, one image", task, scale
+    )
     if scale.batch:
         weights = str((PLACE / "weights.ckpt").resolve())
         learnt = Task(scale.learner, batch=8, weights=weights, seed=NEW_IMAGES)
-        record["learner"] = _compared("The trained one, 8 images", learnt, scale)
+        record["learner"] = _compare_contestants("The trained one, 8 images", learnt, scale)
         many = replace(task, batch=scale.batch)
-        record["many"] = _compared(
-            f"{_named(scale.timed)}, {scale.batch} images", many, scale, slowest=False
+        record["many"] = _compare_contestants(
+            f"{_design_name(scale.timed)}, {scale.batch} images", many, scale, slowest=False
         )
     record["bounds"] = _bounds(task)
     path = PLACE / "story.json"
@@ -72,7 +74,7 @@ def tell(scale: Scale) -> dict[str, Any]:
     return record
 
 
-def _named(design: Design) -> str:
+def _design_name(design: Design) -> str:
     name = "Darknet-53 with three heads" if design.blocks == YOLO_V3.blocks else "a small Darknet"
     return f"{name}, {design.width} channels, {design.size}×{design.size}"
 
@@ -82,26 +84,30 @@ def _training(scale: Scale) -> dict[str, Any]:
     import mindspore as ms
 
     import ms_fusion as mf
-    from case_studies.detector.data import drawn
-    from case_studies.detector.detection import Detection, found
+    from case_studies.detector.data import draw_images
+    from case_studies.detector.detection import Detection, collect_detections
     from case_studies.detector.picture import draw
-    from case_studies.detector.training import trained
+    from case_studies.detector.training import train_detector
 
     ms.set_context(mode=ms.GRAPH_MODE)
     with mf.fusion(generator="ms_fusion"):
-        net, losses = trained(scale.learner, steps=scale.steps)
-        images = drawn(32, scale.learner.size, seed=NEW_IMAGES)
-        seen = found(Detection(net, scale.learner, fused=True)(ms.Tensor(images.pixels)))
+        net, losses = train_detector(scale.learner, steps=scale.steps)
+        images = draw_images(32, scale.learner.size, seed=NEW_IMAGES)
+        seen = collect_detections(
+            Detection(net, scale.learner, fused=True)(ms.Tensor(images.pixels))
+        )
     ms.save_checkpoint(net, str(PLACE / "weights.ckpt"))
     draw(images.pixels[:8], seen[:8], PLACE / "detections.png")
     real = [
         Found(box, box[:, 0] * 0 + 1, kind)
         for box, kind in zip(images.boxes, images.kinds, strict=True)
     ]
-    right = sum(matched(one, other, overlap=0.5) for one, other in zip(real, seen, strict=True))
+    right = sum(
+        count_matches(one, other, overlap=0.5) for one, other in zip(real, seen, strict=True)
+    )
     shapes, said = sum(len(one.scores) for one in real), sum(len(one.scores) for one in seen)
     _say(
-        f"{_named(scale.learner)}: trained for {scale.steps} steps of 16 images, loss {losses[0]:.1f} → {losses[-1]:.1f}"
+        f"{_design_name(scale.learner)}: trained for {scale.steps} steps of 16 images, loss {losses[0]:.1f} → {losses[-1]:.1f}"
     )
     _say(
         f"  32 new images: {right} of {shapes} shapes are found (overlap of at least 0.5), {said - right} detections are none"
@@ -121,13 +127,13 @@ def _hot_spots(scale: Scale) -> dict[str, Any]:
 
     import ms_fusion as mf
     from case_studies.detector.darknet import detector
-    from case_studies.detector.data import drawn
+    from case_studies.detector.data import draw_images
     from case_studies.detector.detection import Detection
 
     design = scale.learner
     net, x = (
         Detection(detector(design), design, fused=False),
-        ms.Tensor(drawn(1, design.size, seed=0).pixels),
+        ms.Tensor(draw_images(1, design.size, seed=0).pixels),
     )
     apart = mf.explain(net, x, preset="off", accuracy=False)
     ledger = mf.explain(net, x, generator="ms_fusion", measure=False, accuracy=False)
@@ -150,7 +156,9 @@ def _hot_spots(scale: Scale) -> dict[str, Any]:
     return {"shares": shares, **numbers}
 
 
-def _compared(title: str, task: Task, scale: Scale, *, slowest: bool = True) -> dict[str, Any]:
+def _compare_contestants(
+    title: str, task: Task, scale: Scale, *, slowest: bool = True
+) -> dict[str, Any]:
     """All contestants on one task, called in turns; as it comes once, where a call takes minutes."""
     rivals = (OURS, REPAIRED, AS_IT_COMES) if slowest else (OURS, REPAIRED)
     with ExitStack() as running:
@@ -176,13 +184,13 @@ def _compared(title: str, task: Task, scale: Scale, *, slowest: bool = True) -> 
             line["same"], line["detections"] = _agreement(
                 all_of_them[who].beginning.found, all_of_them[OURS].beginning.found
             )
-        _say(_told(who, line))
+        _say(_text_of(who, line))
     return record
 
 
 def _bounds(task: Task) -> dict[str, float]:
     """Where the time of ours goes."""
-    found = measured(task)
+    found = measure_bounds(task)
     whole = found.convolutions_s + found.layouts_s + found.rest_s
     _say(
         f"\nWhat bounds ours, one image: {found.convolutions_s / whole:.0%} of the time are convolutions ({found.flops / 1e9:.1f} GFLOP at {found.gflop_per_s:.0f} GFLOP/s), {found.layouts_s / whole:.0%} changes of layout, most of weights, {found.rest_s / whole:.0%} all else"
@@ -206,11 +214,11 @@ def _line(one: Contestant, times: Sequence[float], batch: int) -> dict[str, Any]
 
 def _agreement(before: Sequence[Found], after: Sequence[Found]) -> tuple[int, int]:
     """How many detections both have, and how many the one has that has more."""
-    same = sum(matched(one, other, **SAME) for one, other in zip(before, after, strict=True))
+    same = sum(count_matches(one, other, **SAME) for one, other in zip(before, after, strict=True))
     return same, max(sum(len(one.scores) for one in found) for found in (before, after))
 
 
-def _told(who: str, line: Mapping[str, Any]) -> str:
+def _text_of(who: str, line: Mapping[str, Any]) -> str:
     text = f"  {who:<12} {line['median_s'] * 1e3:9.1f} ms {line['images_per_s']:8.2f} images/s, peak {line['peak_bytes'] / 2**20:6.0f} MiB, of them in the call {line['call_bytes'] / 2**20:6.0f}"
     if "times" in line:
         text += f"; ours is {line['times']:.2f} × as fast"

@@ -45,7 +45,7 @@ def _put(
     made: list[np.ndarray], image: int, box: np.ndarray, kind: int, anchors: np.ndarray
 ) -> None:
     sides, centre = box[2:] - box[:2], (box[2:] + box[:2]) / 2
-    alike = _alike(sides, anchors)
+    alike = _anchor_iou(sides, anchors)
     best = divmod(int(alike.argmax()), anchors.shape[1])
     for head, stride in enumerate(STRIDES):
         wanted, weights = made[2 * head], made[2 * head + 1]
@@ -61,7 +61,7 @@ def _put(
                 weights[place][4] = 0
 
 
-def _alike(sides: np.ndarray, anchors: np.ndarray) -> np.ndarray:
+def _anchor_iou(sides: np.ndarray, anchors: np.ndarray) -> np.ndarray:
     """Common area ÷ area of both, of a box and each anchor around one centre: (heads, anchors)."""
     common = np.minimum(sides, anchors).prod(-1)
     alike: np.ndarray = common / (sides.prod() + anchors.prod(-1) - common)

@@ -9,7 +9,7 @@ import numpy as np
 from mindspore import Tensor, nn, ops
 
 from case_studies.detector.darknet import Detector, detector
-from case_studies.detector.data import drawn
+from case_studies.detector.data import draw_images
 from case_studies.detector.design import Design
 from case_studies.detector.targets import targets
 
@@ -47,11 +47,11 @@ class Loss(nn.Cell):
 def batches(design: Design, batch: int, steps: int, seed: int) -> Iterator[list[Tensor]]:
     """Images and their targets, other ones in each step."""
     for step in range(steps):
-        images = drawn(batch, design.size, seed=seed + step)
+        images = draw_images(batch, design.size, seed=seed + step)
         yield [Tensor(one) for one in (images.pixels, *targets(design, images.boxes, images.kinds))]
 
 
-def trained(
+def train_detector(
     design: Design, *, steps: int, batch: int = 16, seed: int = 1
 ) -> tuple[Detector, list[float]]:
     """A detector that was trained from weights that are the same each time, and the loss of each step.

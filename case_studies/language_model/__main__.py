@@ -43,7 +43,7 @@ def main(place: Path, *, quick: bool) -> None:
     ledgers = {name: story.ledger_of(name, MODEL, size, measure=not quick) for name in looked_at}
     settled = min(SETTLED, size.steps // 2)
     found = story.rows(trained, ledgers, size, settled=settled)
-    print(f"\n{story.table(found)}\n\n{story.told(ledgers)}")
+    print(f"\n{story.table(found)}\n\n{story.describe_kernels(ledgers)}")
     record = story.record(size_name, found, trained)
     if not quick:
         record["layer"] = _layer()

@@ -138,13 +138,13 @@ def table(found: Sequence[Row]) -> str:
         lines.append(
             (
                 row.stage,
-                _shown(row.operators),
-                _shown(row.launches),
-                _shown(row.bytes_moved, MIB, ".1f"),
+                _format_number(row.operators),
+                _format_number(row.launches),
+                _format_number(row.bytes_moved, MIB, ".1f"),
                 f"{row.step_s * 1e3:.1f}",
                 f"{row.tokens_per_s:,.0f}",
                 f"{row.times:.2f} ×",
-                _shown(row.peak_bytes, MIB, ".0f"),
+                _format_number(row.peak_bytes, MIB, ".0f"),
                 f"{row.last_loss:.4f}",
                 f"{row.differs:.0e}",
             )
@@ -161,11 +161,11 @@ def table(found: Sequence[Row]) -> str:
     )
 
 
-def _shown(number: float | None, unit: float = 1, form: str = ",.0f") -> str:
+def _format_number(number: float | None, unit: float = 1, form: str = ",.0f") -> str:
     return "–" if number is None else format(number / unit, form)
 
 
-def told(ledgers: Mapping[str, Ledger]) -> str:
+def describe_kernels(ledgers: Mapping[str, Ledger]) -> str:
     """How many operators became few, by the kernels that took in most of them."""
     lines = []
     if SERVER in ledgers:

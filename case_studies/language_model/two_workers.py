@@ -147,7 +147,7 @@ def work(place: Path, size_name: str, steps: int, stages: list[str]) -> None:
         comm_fusion=ALL_AT_ONCE,
     )
 
-    def own(step: int) -> tuple[Any, ...]:
+    def worker_share(step: int) -> tuple[Any, ...]:
         return tuple(ms.Tensor(each[rank::WORKERS]) for each in arrays(MODEL, size, step=step))
 
     made = {}
@@ -155,10 +155,10 @@ def work(place: Path, size_name: str, steps: int, stages: list[str]) -> None:
         stage = STAGES[name]
         with mf.fusion("auto" if stage.generator else "off", generator=stage.generator or None):
             made[name] = stage.training_step(MODEL, size)
-            made[name].compile(*own(0))
+            made[name].compile(*worker_share(0))
     found: dict[str, Any] = {name: {"losses": [], "seconds": []} for name in stages}
     for step in range(steps):
-        inputs = own(step)
+        inputs = worker_share(step)
         for name in stages:
             begin = time.perf_counter()
             found[name]["losses"].append(float(made[name](*inputs).asnumpy()))

@@ -1,4 +1,5 @@
-"""What an operator is, and how frameworks call it: specification, gradient, kernels, primitive, Cell.
+"""Defines operators and their calls: spec, gradient, kernels, primitive, Cell.
 
-In: an operator's specification and tensors or arrays. Out: a primitive, a Cell, results. No operator of its own is defined here.
+In: an operator's spec and tensors or arrays. Out: a primitive, a Cell, results. Must not: define an
+operator of its own.
 """

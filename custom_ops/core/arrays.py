@@ -1,4 +1,4 @@
-"""Operators on NumPy arrays, by the same kernels, without a framework."""
+"""Runs operators on NumPy arrays without a framework, with the same kernels."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from typing import Any
 import numpy as np
 
 from custom_ops.core.computation import Computation
-from custom_ops.core.gradient import gradient_of, own_gradients
-from custom_ops.core.kernel_interface import several
-from custom_ops.core.operator_spec import OpSpec, cached_in_spec
+from custom_ops.core.gradient import gradient_of, inputs_with_own_gradient
+from custom_ops.core.kernel_interface import to_tuple
+from custom_ops.core.operator_spec import OpSpec, cache_in_spec
 from tbe_impl.errors import InputError
 
 Attributes = tuple[tuple[str, Any], ...]
-"""Sorted pairs: what a computation is looked up by."""
+"""Sorted (name, value) pairs: the cache key of a computation."""
 
 
-def sorted_attributes(spec: OpSpec, attributes: Mapping[str, Any]) -> Attributes:
-    """All attributes of an operator, as they are looked up by."""
+def attribute_key(spec: OpSpec, attributes: Mapping[str, Any]) -> Attributes:
+    """Returns all attributes of an operator, defaults included, as a cache key."""
     return tuple(sorted(spec.with_defaults(attributes).items()))
 
 
-@cached_in_spec
+@cache_in_spec
 def computation_of(spec: OpSpec, attributes: Attributes) -> Computation:
-    """The kernels of an operator with these attributes, one for the whole process."""
+    """Returns the operator's `Computation` for these attributes, cached in the spec."""
     return Computation(spec, dict(attributes))
 
 
-class OnArrays:
-    """An operator that is called with NumPy arrays.
+class ArrayOperator:
+    """Operator on NumPy arrays.
 
     >>> import numpy as np
     >>> from custom_ops import AddReLU
@@ -44,21 +44,21 @@ class OnArrays:
     attributes: Mapping[str, Any]
 
     def forward(self, *arrays: Any) -> Any:
-        """The output, or a tuple of them; the arrays are kept for `backward`."""
+        """Returns the output, or a tuple of outputs. Saves inputs and outputs for `backward`."""
         given = tuple(np.asarray(array) for array in arrays)
-        made = several(self._computation(self.spec)(*given))
+        made = to_tuple(self._computation(self.spec)(*given))
         object.__setattr__(self, "_seen", (given, made))
-        return _alone(made[: len(self.spec.visible)])
+        return _unwrap_single(made[: len(self.spec.visible_outputs)])
 
     def backward(self, grad: Any, *arrays: Any) -> Any:
-        """The gradients of the inputs that have one: an array, or a tuple.
+        """Returns the gradients of the differentiable inputs: an array, or a tuple.
 
         Args:
-            grad: gradient of the output; a tuple of them where there are several outputs.
-            arrays: the inputs of `forward`; left out: those of the last call.
+            grad: gradient of the output; a tuple for several outputs.
+            arrays: inputs of `forward`; by default those of the last call.
 
         Raises:
-            InputError: no inputs, and `forward` was not called before.
+            InputError: no inputs, and no earlier call of `forward`.
         """
         if arrays:
             self.forward(*arrays)
@@ -75,15 +75,15 @@ class OnArrays:
         known = dict(zip(names, (*seen[0], *seen[1]), strict=True))
         saved = [known[name] for name in gradient.inputs if name in known]
         grads = tuple(grad) if isinstance(grad, (tuple, list)) else (grad,)
-        found = several(self._computation(gradient)(*saved, *map(np.asarray, grads)))
-        own = dict(zip(own_gradients(self.spec), found, strict=True))
-        names = tuple(self.spec.inputs[i] for i in self.spec.differentiable)
-        return _alone(tuple(own[self.spec.same_gradient.get(name, name)] for name in names))
+        found = to_tuple(self._computation(gradient)(*saved, *map(np.asarray, grads)))
+        own = dict(zip(inputs_with_own_gradient(self.spec), found, strict=True))
+        names = tuple(self.spec.inputs[i] for i in self.spec.differentiable_inputs)
+        return _unwrap_single(tuple(own[self.spec.same_gradient.get(name, name)] for name in names))
 
     def _computation(self, spec: OpSpec) -> Computation:
-        return computation_of(spec, sorted_attributes(spec, self.attributes))
+        return computation_of(spec, attribute_key(spec, self.attributes))
 
 
-def _alone(made: tuple[Any, ...]) -> Any:
-    """The only one, or the tuple."""
+def _unwrap_single(made: tuple[Any, ...]) -> Any:
+    """Returns the single element, or the tuple."""
     return made[0] if len(made) == 1 else made

@@ -1,4 +1,4 @@
-"""Gradient functions of primitives. MindSpore reads them as source, so they are written in what it understands."""
+"""Builds the bprops of primitives, in the Python subset that MindSpore's parser accepts."""
 # ruff: noqa: RUF005
 # mypy: disable-error-code="assignment, no-untyped-def"
 
@@ -12,7 +12,7 @@ from mindspore import ops
 from custom_ops.core.operator_spec import OpSpec
 
 
-def of(
+def build_bprop(
     calls: tuple[Any, ...],
     count: int,
     *,
@@ -23,22 +23,22 @@ def of(
     visible: int,
     bare: bool = False,
 ) -> Callable[..., Any]:
-    """The gradient function of a primitive, or, where `bare`, that of the inputs as a tuple.
+    """Builds the bprop of a primitive, or, if `bare`, a function of the inputs as one tuple.
 
     Args:
-        calls: the primitives of its gradient; MindSpore leaves out those whose outputs nobody reads.
-        count: number of its inputs.
+        calls: primitives of the gradient. MindSpore drops calls whose outputs are unused.
+        count: number of inputs.
         singles: which of `calls` have one output.
-        saved: what of inputs and outputs `calls` read.
-        places: for each input which of all outputs is its gradient; -1 for one that has none, and gets zeros.
-        several: whether it has several outputs.
-        visible: how many of them, the first ones, have a gradient.
+        saved: which inputs and outputs `calls` read.
+        places: for each input the index of its gradient among all outputs; -1 gives zeros.
+        several: whether the primitive has several outputs.
+        visible: number of leading outputs that have a gradient.
         bare: for the ``bprop`` of a Cell, which has to name each input.
     """
     zeros_like = ops.zeros_like
     numbers = tuple(range(len(calls)))
 
-    def shared(inputs, out, dout):
+    def compute_gradients(inputs, out, dout):
         known = inputs + out if several else inputs + (out,)
         read = ()
         for place in saved:
@@ -56,15 +56,15 @@ def of(
                 found = found + (made[places[i]],)
         return found
 
-    return shared if bare else _MAKERS[count](shared)
+    return compute_gradients if bare else _BPROP_MAKERS[count](compute_gradients)
 
 
-def refusal(spec: OpSpec, order: int) -> str:
-    """What is said where a gradient does not exist.
+def missing_gradient_message(spec: OpSpec, order: int) -> str:
+    """Returns the message for a missing gradient.
 
     Args:
-        spec: of the operator, or of its gradient.
-        order: how often it was differentiated before.
+        spec: the operator, or its gradient.
+        order: derivative order reached so far.
     """
     remedy = spec.gradient_remedy
     if not order:
@@ -83,75 +83,85 @@ def refusal(spec: OpSpec, order: int) -> str:
         )
     usual = 'use route="composite", where MindSpore differentiates basic operators'
     return (
-        f"{whole} has no derivative of order {order + 1} as a kernel: its gradient reads what only the kernel of the forward "
-        f"makes, or is written by hand; {remedy or usual}"
+        f"{whole} has no derivative of order {order + 1} as a kernel: "
+        "its gradient reads values that only the forward kernel computes, or is hand-written; "
+        f"{remedy or usual}"
     )
 
 
-def refused(count: int, message: str) -> Callable[..., Any]:
-    """The gradient function of a primitive that has no gradient: it says so, where MindSpore would take zeros."""
+def build_raising_bprop(count: int, message: str) -> Callable[..., Any]:
+    """Builds the bprop of a primitive without a gradient: it raises where MindSpore uses zeros."""
 
-    def shared(inputs, out, dout):
+    def raise_error(inputs, out, dout):
         raise RuntimeError(message)
 
-    return _MAKERS[min(count, MAX_INPUTS)](shared)
+    return _BPROP_MAKERS[min(count, MAX_INPUTS)](raise_error)
 
 
-def _one(shared: Any) -> Any:
+def _make_bprop_1(shared: Any) -> Any:
     def bprop(a, out, dout):
         return shared((a,), out, dout)
 
     return bprop
 
 
-def _two(shared: Any) -> Any:
+def _make_bprop_2(shared: Any) -> Any:
     def bprop(a, b, out, dout):
         return shared((a, b), out, dout)
 
     return bprop
 
 
-def _three(shared: Any) -> Any:
+def _make_bprop_3(shared: Any) -> Any:
     def bprop(a, b, c, out, dout):
         return shared((a, b, c), out, dout)
 
     return bprop
 
 
-def _four(shared: Any) -> Any:
+def _make_bprop_4(shared: Any) -> Any:
     def bprop(a, b, c, d, out, dout):
         return shared((a, b, c, d), out, dout)
 
     return bprop
 
 
-def _five(shared: Any) -> Any:
+def _make_bprop_5(shared: Any) -> Any:
     def bprop(a, b, c, d, e, out, dout):
         return shared((a, b, c, d, e), out, dout)
 
     return bprop
 
 
-def _six(shared: Any) -> Any:
+def _make_bprop_6(shared: Any) -> Any:
     def bprop(a, b, c, d, e, f, out, dout):
         return shared((a, b, c, d, e, f), out, dout)
 
     return bprop
 
 
-def _seven(shared: Any) -> Any:
+def _make_bprop_7(shared: Any) -> Any:
     def bprop(a, b, c, d, e, f, g, out, dout):
         return shared((a, b, c, d, e, f, g), out, dout)
 
     return bprop
 
 
-def _eight(shared: Any) -> Any:
+def _make_bprop_8(shared: Any) -> Any:
     def bprop(a, b, c, d, e, f, g, h, out, dout):
         return shared((a, b, c, d, e, f, g, h), out, dout)
 
     return bprop
 
 
-_MAKERS = {1: _one, 2: _two, 3: _three, 4: _four, 5: _five, 6: _six, 7: _seven, 8: _eight}
-MAX_INPUTS = max(_MAKERS)
+_BPROP_MAKERS = {
+    1: _make_bprop_1,
+    2: _make_bprop_2,
+    3: _make_bprop_3,
+    4: _make_bprop_4,
+    5: _make_bprop_5,
+    6: _make_bprop_6,
+    7: _make_bprop_7,
+    8: _make_bprop_8,
+}
+MAX_INPUTS = max(_BPROP_MAKERS)

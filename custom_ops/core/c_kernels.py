@@ -1,4 +1,7 @@
-"""Kernels that are written in C by hand, for what no loop over independent elements says: blocks, sorted lists, many tensors."""
+"""Builds hand-written C kernels, for blocked algorithms, sorted lists and multi-tensor updates.
+
+A loop nest of the DSL over independent elements cannot express these.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from custom_ops.core.kernel_interface import Described
-from custom_ops.core.kernel_sequence import InC
+from custom_ops.core.kernel_interface import ArraySpec
+from custom_ops.core.kernel_sequence import CFunction
 from tbe_impl import environment
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.errors import CompileError, InputError
@@ -21,59 +24,62 @@ from tbe_impl.runtime import compiler
 from tbe_impl.runtime.buffers import aligned_empty, usable_threads
 from tbe_impl.runtime.shared_library_loader import open_library
 
-FOLDER = Path(__file__).parent.parent / "c_sources"
+C_SOURCE_FOLDER = Path(__file__).parent.parent / "c_sources"
 
 
 @dataclass(frozen=True, eq=False)
-class Written:
-    """A kernel in C for inputs of certain shapes and dtypes.
+class CKernel:
+    """Hand-written C kernel for given shapes and dtypes.
 
-    Its function is ``int function(void **buffers, const int64_t *numbers, int64_t threads)``: inputs, then outputs, 0 when
-    all is well. `custom_ops.core.kernel_interface.Computation` takes it like a generated one.
+    Signature: ``int function(void **buffers, const int64_t *numbers, int64_t threads)``, inputs
+    before outputs; 0 is success. `custom_ops.core.computation.Computation` handles it like a
+    generated kernel.
 
     Attributes:
-        name: of the operator.
-        file: in the folder ``c_sources``; may include the headers of the CPU back end.
-        symbol: of its function.
-        inputs, outputs: what the buffers are.
-        numbers: what the function is told besides.
-        options: for the compiler, such as ``-DNAME=value``.
-        overwrites: whether it writes to inputs: they must be dense then.
+        name: name of the operator.
+        file: file in ``c_sources``; it may include the headers of the CPU back end.
+        symbol: name of the C function.
+        inputs, outputs: shapes and dtypes of the buffers.
+        numbers: further integer arguments of the function.
+        options: compiler options, such as ``-DNAME=value``.
+        overwrites: whether it writes to inputs, which must be dense then.
     """
 
     name: str
     file: str
     symbol: str
-    inputs: tuple[Described, ...]
-    outputs: tuple[Described, ...]
+    inputs: tuple[ArraySpec, ...]
+    outputs: tuple[ArraySpec, ...]
     numbers: tuple[int, ...] = ()
     options: tuple[str, ...] = ()
     overwrites: bool = False
 
     @cached_property
     def function(self) -> Any:
-        """The function, compiled or from the cache.
+        """Compiles the function, or loads it from the compile cache.
 
         Raises:
             MissingError: there is no C compiler.
         """
-        text = _with_headers((FOLDER / self.file).read_text("utf-8"))
+        text = _inline_headers((C_SOURCE_FOLDER / self.file).read_text("utf-8"))
         library = compiler.build(text, options=self.options, symbols=(self.symbol,))
         function = getattr(open_library(library, (self.symbol,)), self.symbol)
         function.restype = ctypes.c_int
         return function
 
     @property
-    def whole(self) -> InC:
-        """The function as C calls it."""
-        return InC(self.function, list(range(len(self.inputs) + len(self.outputs))), self.numbers)
+    def c_function(self) -> CFunction:
+        """The function with its buffer order and numbers."""
+        return CFunction(
+            self.function, list(range(len(self.inputs) + len(self.outputs))), self.numbers
+        )
 
     def __call__(self, *arrays: Any, out: Sequence[np.ndarray] | None = None) -> Any:
-        """The output array, or a tuple of them.
+        """Returns the output array, or a tuple of output arrays.
 
         Raises:
-            InputError: an array that is to be overwritten has gaps.
-            CompileError: memory ran out.
+            InputError: an overwritten array is not dense.
+            CompileError: out of memory.
         """
         given = [np.asarray(array, order="C") for array in arrays]
         if self.overwrites and any(a is not b for a, b in zip(given, arrays, strict=True)):
@@ -93,11 +99,11 @@ class Written:
         return made[0] if len(made) == 1 else tuple(made)
 
 
-def _with_headers(text: str) -> str:
-    """The text with the headers of its own folder in it: the cache knows kernels by their text."""
+def _inline_headers(text: str) -> str:
+    """Inlines the headers of the source's folder: the source text is the compile cache key."""
 
     def content(found: re.Match[str]) -> str:
-        header = FOLDER / found[1]
-        return _with_headers(header.read_text("utf-8")) if header.exists() else found[0]
+        header = C_SOURCE_FOLDER / found[1]
+        return _inline_headers(header.read_text("utf-8")) if header.exists() else found[0]
 
     return re.sub(r'^#include "([a-z_]+\.h)"$', content, text, flags=re.MULTILINE)

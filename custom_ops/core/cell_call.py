@@ -1,4 +1,4 @@
-"""How the Cell of an operator is called: with tensors in MindSpore, with NumPy arrays where there is none."""
+"""Calls an operator's Cell with tensors in MindSpore, or with NumPy arrays without MindSpore."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from typing import Any
 
 import numpy as np
 
-from custom_ops.core.arrays import OnArrays
+from custom_ops.core.arrays import ArrayOperator
 from custom_ops.core.framework import HAS_MINDSPORE, Cell, ms
 from tbe_impl.errors import InputError
 
 
-class Called(OnArrays, Cell):
-    """A Cell that says which of its arguments is no tensor before MindSpore meets it."""
+class OperatorCell(ArrayOperator, Cell):
+    """Cell that rejects arguments other than tensors by name, before MindSpore's dispatch."""
 
     @property
     def operator_name(self) -> str:
-        """What it is called in messages."""
+        """Name of the operator in messages."""
         return type(self).__name__
 
     if HAS_MINDSPORE:
 
         def __call__(self, *inputs: Any, **keywords: Any) -> Any:
-            """What it makes of tensors.
+            """Runs the operator on tensors.
 
             Raises:
-                InputError: an argument is no tensor.
+                InputError: an argument is not a tensor.
             """
             for one in inputs:
                 if type(one) is not ms.Tensor and not isinstance(one, ms.Tensor):
@@ -39,24 +39,26 @@ class Called(OnArrays, Cell):
         training = False
 
         def __call__(self, *arrays: Any, **keywords: Any) -> Any:
-            """What it makes of arrays."""
+            """Runs the operator on arrays."""
             return self.forward(*arrays, **keywords)
 
         def set_train(self, mode: bool = True) -> Any:
-            """Whether it trains."""
+            """Sets the training flag."""
             self.training = mode
             return self
 
 
 def check_tensors(cell: Any, inputs: Sequence[Any], keywords: Mapping[str, Any]) -> None:
-    """Raises `InputError` for an argument of a Cell that is no tensor, where None is no default."""
-    for argument, one in _named(cell, inputs, keywords):
+    """Raises `InputError` for an argument that is not a tensor; a default of None passes."""
+    for argument, one in _name_arguments(cell, inputs, keywords):
         if not isinstance(one, ms.Tensor):
-            raise not_a_tensor(cell.operator_name, argument, one)
+            raise tensor_error(cell.operator_name, argument, one)
 
 
-def _named(cell: Any, inputs: Sequence[Any], keywords: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """Arguments by name, without those that are left at None as `construct` has them."""
+def _name_arguments(
+    cell: Any, inputs: Sequence[Any], keywords: Mapping[str, Any]
+) -> list[tuple[str, Any]]:
+    """Pairs arguments with their names, without those left at a default of None."""
     parameters = inspect.signature(cell.construct).parameters
     if any(one.kind is one.VAR_POSITIONAL for one in parameters.values()):
         names = [
@@ -72,13 +74,13 @@ def _named(cell: Any, inputs: Sequence[Any], keywords: Mapping[str, Any]) -> lis
     ]
 
 
-def not_a_tensor(name: str, argument: str, given: Any) -> InputError:
-    """The error for it.
+def tensor_error(name: str, argument: str, given: Any) -> InputError:
+    """Builds the error for an argument that is not a tensor.
 
     Args:
-        name: of the operator.
-        argument: of which this is the value.
-        given: that.
+        name: name of the operator.
+        argument: name of the argument.
+        given: its value.
     """
     is_array = isinstance(given, np.ndarray)
     got = f"a NumPy array {given.shape} {given.dtype}" if is_array else f"{given!r:.60}"
@@ -87,15 +89,15 @@ def not_a_tensor(name: str, argument: str, given: Any) -> InputError:
         place=name,
         expected="a mindspore.Tensor",
         got=got,
-        remedy="Call forward(…) with NumPy arrays, or make a Tensor of it" if is_array else "",
+        remedy="Call forward(…) with NumPy arrays, or convert it to a Tensor" if is_array else "",
     )
 
 
-def real(operator: str, argument: str, value: Any) -> float:
-    """An argument of a constructor that is a number.
+def check_real(operator: str, argument: str, value: Any) -> float:
+    """Checks that a constructor argument is a number, and returns it as a float.
 
     Raises:
-        InputError: it is none; names operator and argument.
+        InputError: it is not a number; names operator and argument.
     """
     if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool):
         return float(value)
@@ -104,11 +106,11 @@ def real(operator: str, argument: str, value: Any) -> float:
     )
 
 
-def whole(operator: str, argument: str, value: Any) -> int:
-    """An argument of a constructor that is a whole number.
+def check_whole_number(operator: str, argument: str, value: Any) -> int:
+    """Checks that a constructor argument is an integer.
 
     Raises:
-        InputError: it is none; names operator and argument.
+        InputError: it is not an integer; names operator and argument.
     """
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         return int(value)

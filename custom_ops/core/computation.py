@@ -1,4 +1,4 @@
-"""Kernels of an operator for the shapes and dtypes that it is called with; knows no framework."""
+"""Builds and caches an operator's kernels by shape and dtype, without a framework."""
 
 from __future__ import annotations
 
@@ -14,131 +14,134 @@ from custom_ops.core.dynamic_kernels import (
     LAST_SIZES,
     PATIENCE,
     SHORT_S,
-    Bound,
+    BoundKernel,
+    DynamicKernel,
     Sizes,
-    Varying,
-    agree,
-    fitting,
-    kinds,
+    classify_sizes,
+    is_equivalent,
     last_axes,
+    match_pattern,
     pattern_of,
-    quickest,
-    shrunk,
+    random_arrays,
+    shrink_pattern,
     sizes_of,
-    tried_with,
+    time_fastest_call,
 )
 from custom_ops.core.kernel_interface import (
     AnyKernel,
-    Described,
+    ArraySpec,
+    OpaqueKernel,
     Procedure,
-    WholeKernel,
     outputs_of,
-    several,
+    to_tuple,
 )
+from custom_ops.core.lru_cache import LruCache
 from custom_ops.core.operator_spec import OpSpec
-from custom_ops.core.recent import Recent
 from custom_ops.core.shape_inference import check_shapes
 from tbe_impl import compat
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import Const, Expr, Var
-from tbe_impl.dsl.tensor import Tensor, copy_of, placeholder
+from tbe_impl.dsl.tensor import Tensor, copy_tensor, placeholder
 from tbe_impl.errors import FusionError, InputError
 from tbe_impl.kernel import Argument, Kernel
 
 SOC = "cpu"
-KEPT = 64
-"""So many kernels for sizes of their own an operator keeps, and so many answers about shapes."""
+KERNEL_CACHE_SIZE = 64
+"""Capacity of each LRU cache of an operator: static kernels, and described outputs."""
 SMALL_SIZES = range(1, 9)
-"""Tried where an operator wants a certain one, such as the four of a box."""
-SOME_SIZES = (48, 96)
-"""Stand for a size that is not known: what comes out otherwise for the other depends on it."""
-_building = threading.RLock()
-"""Operators are built one after the other: the language keeps its state in one place."""
+"""Probe sizes for an operator that requires a certain size, such as 4 for the sides of a box."""
+PROBE_SIZES = (48, 96)
+"""Probe sizes for an unknown size: an output size that differs between them depends on it."""
+_build_lock = threading.RLock()
+"""Serializes builds, because the DSL has global state."""
 
 Group = tuple[tuple[str, int], ...]
-"""dtype and number of axes of each input."""
-Like = tuple[Group, Sizes]
-"""That, and which sizes are 0 and which are 1."""
+"""dtype and rank of each input."""
+ShapeClass = tuple[Group, Sizes]
+"""The group, and the class of each size: 0, 1 or more."""
 
 
 class Computation:
-    """An operator with its attributes, and the kernels that were made of it.
+    """Operator with its attributes and cached kernels.
 
-    Each of the first sizes gets a kernel of its own. After `PATIENCE` of them, or when a framework said that sizes will
-    change, one kernel is made that reads them at call time (`custom_ops.core.dynamic_kernels`), where the operator's `forward` allows it.
+    Each of the first `PATIENCE` sizes gets a static kernel. After that, or when a framework
+    declares sizes as dynamic, one dynamic kernel reads the sizes at call time
+    (`custom_ops.core.dynamic_kernels`), if the operator's `forward` supports it.
 
     Attributes:
-        spec: of the operator.
-        attributes: all of them.
-        built: how many kernels were made.
+        spec: the operator.
+        attributes: all attributes.
+        built: number of kernels built.
     """
 
     def __init__(self, spec: OpSpec, attributes: Mapping[str, Any]):
         self.spec, self.attributes = spec, spec.with_defaults(attributes)
-        # a procedure is a user's code, which may wait for others that build
-        self._lock = _building if spec.procedure is None else nullcontext()
+        # a procedure runs user code, which may wait for another thread's build
+        self._lock = _build_lock if spec.procedure is None else nullcontext()
         self.built = 0
-        self._kernels: Recent[tuple[Described, ...], AnyKernel] = Recent(KEPT)
-        self._traced: Recent[tuple[Described, ...], AnyKernel] = Recent(KEPT)
-        self._outputs: Recent[tuple[Described, ...], tuple[Described, ...]] = Recent(KEPT)
-        self._varying: dict[Like, list[Varying]] = {}
-        self._needed: dict[Like, frozenset[int]] = {}
-        self._last: dict[Like, set[tuple[int, ...]]] = {}
-        self._seen: Recent[tuple[Any, ...], list[Sizes]] = Recent(KEPT)
+        self._kernels: LruCache[tuple[ArraySpec, ...], AnyKernel] = LruCache(KERNEL_CACHE_SIZE)
+        self._traced: LruCache[tuple[ArraySpec, ...], AnyKernel] = LruCache(KERNEL_CACHE_SIZE)
+        self._outputs: LruCache[tuple[ArraySpec, ...], tuple[ArraySpec, ...]] = LruCache(
+            KERNEL_CACHE_SIZE
+        )
+        self._varying: dict[ShapeClass, list[DynamicKernel]] = {}
+        self._needed: dict[ShapeClass, frozenset[int]] = {}
+        self._last: dict[ShapeClass, set[tuple[int, ...]]] = {}
+        self._seen: LruCache[tuple[Any, ...], list[Sizes]] = LruCache(KERNEL_CACHE_SIZE)
         self._changing: dict[Group, frozenset[int]] = {}
         self._dtypes: tuple[str, ...] = ()
         self._shapes: tuple[tuple[int, ...], ...] = ()
 
-    def kernel(self, given: Sequence[Described]) -> AnyKernel:
-        """The kernel for these inputs.
+    def kernel(self, given: Sequence[ArraySpec]) -> AnyKernel:
+        """Returns the kernel for these inputs.
 
         Raises:
-            InputError: the operator refuses them; names the operator and the argument.
+            InputError: the operator rejects them; names operator and argument.
         """
         key = tuple(given)
         with self._lock:
             found = self._kernels.get(key)
             if found is None:
-                said = self._shapes_said(key)
-                varying = self._varying_for(key)
+                said = self._call_infer_shape(key)
+                varying = self._dynamic_kernel_for(key)
                 if varying is None:
                     found, self.built = self._trace(key), self.built + 1
                 else:
-                    found = Bound(varying, key, self._described(varying, key))
+                    found = BoundKernel(varying, key, self._describe_outputs(varying, key))
                 self._check_shapes(said, outputs_of(found))
                 self._kernels[key] = found
             return found
 
-    def fixed(self, given: Sequence[Described]) -> AnyKernel:
-        """A kernel for the sizes of these inputs alone.
+    def build_for_fixed_sizes(self, given: Sequence[ArraySpec]) -> AnyKernel:
+        """Builds a static kernel for the sizes of these inputs.
 
         Raises:
-            InputError: as `kernel`.
+            InputError: as in `kernel`.
         """
         with self._lock:
             return self._trace(tuple(given))
 
-    def describe(self, given: Sequence[Described]) -> tuple[Described, ...]:
-        """Shapes and dtypes of what it makes; nothing is compiled."""
+    def describe(self, given: Sequence[ArraySpec]) -> tuple[ArraySpec, ...]:
+        """Returns shapes and dtypes of the outputs, without compilation."""
         key = tuple(given)
         with self._lock:
             found = self._outputs.get(key)
             if found is None:
-                said = self._shapes_said(key)
-                known = self._made_varying(key)
+                said = self._call_infer_shape(key)
+                known = self._find_dynamic_kernel(key)
                 if known is not None:
-                    found = self._described(known, key)
+                    found = self._describe_outputs(known, key)
                 else:
                     found = outputs_of(self._trace(key))
                 self._check_shapes(said, found)
                 self._outputs[key] = found
             return found
 
-    def _shapes_said(self, given: Sequence[Described]) -> Any:
-        """The shapes that the operator infers beside what `forward` makes; None where it infers none.
+    def _call_infer_shape(self, given: Sequence[ArraySpec]) -> Any:
+        """Returns the shapes from ``infer_shape``; None without one or without `forward`.
 
         Raises:
-            InputError: it refuses these.
+            InputError: ``infer_shape`` rejects the inputs.
         """
         spec = self.spec
         if spec.infer_shape is None or spec.forward is None:
@@ -146,14 +149,14 @@ class Computation:
         self._check_number(given)
         return spec.infer_shape(*(one.shape for one in given), **self.attributes)
 
-    def _check_shapes(self, said: Any, made: Sequence[Described]) -> None:
-        """Raises where `forward` makes other shapes than were inferred."""
+    def _check_shapes(self, said: Any, made: Sequence[ArraySpec]) -> None:
+        """Raises `InputError` where `forward`'s shapes differ from the inferred ones."""
         if said is not None:
             shapes = tuple(one.shape for one in made)
             check_shapes(self.spec.name, self.spec.outputs, said, shapes, self.spec.place)
 
-    def describe_unknown(self, given: Sequence[Described]) -> tuple[Described, ...]:
-        """As `describe`, for sizes that may be -1: what depends on them is -1 too."""
+    def describe_dynamic(self, given: Sequence[ArraySpec]) -> tuple[ArraySpec, ...]:
+        """Like `describe`, for sizes that may be -1; dependent output sizes are -1 too."""
         self._dtypes = tuple(one.dtype for one in given)
         self._shapes = tuple(one.shape for one in given)
         places = frozenset(i for i, size in enumerate(sizes_of(given)) if size < 0)
@@ -162,9 +165,9 @@ class Computation:
         group = _group(given)
         self._changing[group] = self._changing.get(group, frozenset()) | places
         try:
-            tried = [self._describe_with(size, given) for size in SOME_SIZES]
+            tried = [self._describe_with(size, given) for size in PROBE_SIZES]
         except InputError:
-            return self._ranks(given)
+            return self._describe_ranks(given)
         return tuple(
             replace(
                 first,
@@ -175,53 +178,61 @@ class Computation:
             for first, second in zip(*tried, strict=True)
         )
 
-    def _describe_with(self, size: int, given: Sequence[Described]) -> tuple[Described, ...]:
-        return self.describe([replace(one, shape=_with(one.shape, size)) for one in given])
+    def _describe_with(self, size: int, given: Sequence[ArraySpec]) -> tuple[ArraySpec, ...]:
+        return self.describe(
+            [replace(one, shape=_replace_unknown_sizes(one.shape, size)) for one in given]
+        )
 
-    def _ranks(self, given: Sequence[Described]) -> tuple[Described, ...]:
-        """Outputs of unknown sizes, where unknown sizes of inputs have to fit known ones: some of these fit."""
+    def _describe_ranks(self, given: Sequence[ArraySpec]) -> tuple[ArraySpec, ...]:
+        """Returns outputs of unknown sizes where an unknown input size must match a known one.
+
+        It tries the known sizes, then `SMALL_SIZES`.
+        """
         known = {size for size in sizes_of(given) if size > 0}
         for size in (*sorted(known, reverse=True), *SMALL_SIZES):
             with suppress(InputError):
                 made = self._describe_with(size, given)
                 return tuple(replace(one, shape=(-1,) * len(one.shape)) for one in made)
-        return self._describe_with(SOME_SIZES[0], given)
+        return self._describe_with(PROBE_SIZES[0], given)
 
     def shapes(self, given: Sequence[tuple[int, ...]]) -> tuple[tuple[int, ...], ...]:
-        """Shapes of what it makes from these shapes, whatever the dtypes; MindSpore may ask before it says any."""
+        """Returns the output shapes for these input shapes, independent of dtypes.
+
+        MindSpore may request shapes before dtypes.
+        """
         whole, infer = self.spec.integers, self.spec.infer_shape
         dtypes = self._dtypes or tuple(
             whole[name][0] if name in whole else "float32" for name in self.spec.inputs
         )
-        described = [Described(shape, dtype) for shape, dtype in zip(given, dtypes, strict=True)]
+        described = [ArraySpec(shape, dtype) for shape, dtype in zip(given, dtypes, strict=True)]
         try:
-            return tuple(one.shape for one in self.describe_unknown(described))
+            return tuple(one.shape for one in self.describe_dynamic(described))
         except InputError:
-            # a group of an ONNX model computes in its own dtypes alone
+            # a group of an ONNX model supports only its own dtypes
             if infer is None:
                 raise
             return tuple(map(tuple, infer(*given, **self.attributes)))
 
     def dtypes(self, given: Sequence[str]) -> tuple[str, ...]:
-        """dtypes of what it makes from these dtypes, for shapes that were described before."""
+        """Returns the output dtypes for these input dtypes, with the shapes described last."""
         self._dtypes = tuple(given)
         shapes = self._shapes or ((2, 2),) * len(given)
-        described = [Described(shape, dtype) for shape, dtype in zip(shapes, given, strict=True)]
-        return tuple(one.dtype for one in self.describe_unknown(described))
+        described = [ArraySpec(shape, dtype) for shape, dtype in zip(shapes, given, strict=True)]
+        return tuple(one.dtype for one in self.describe_dynamic(described))
 
-    def _made_varying(self, given: Sequence[Described]) -> Varying | None:
-        """A kernel of unknown sizes that was made before and takes these."""
-        known = self._varying.get(_like(given), ())
+    def _find_dynamic_kernel(self, given: Sequence[ArraySpec]) -> DynamicKernel | None:
+        """Returns a cached dynamic kernel that matches these inputs."""
+        known = self._varying.get(_shape_class(given), ())
         sizes = sizes_of(given)
-        return next((one for one in known if fitting(one.pattern, sizes) is not None), None)
+        return next((one for one in known if match_pattern(one.pattern, sizes) is not None), None)
 
-    def _varying_for(self, given: tuple[Described, ...]) -> Varying | None:
-        """A kernel of unknown sizes for these; None where they get one of their own."""
-        known = self._made_varying(given)
+    def _dynamic_kernel_for(self, given: tuple[ArraySpec, ...]) -> DynamicKernel | None:
+        """Returns a dynamic kernel for these inputs, building it if due; None: use a static one."""
+        known = self._find_dynamic_kernel(given)
         if known is not None or self.spec.forward is None:
             return known
-        sizes, like = sizes_of(given), _like(given)
-        needed = self._needed_of(given)
+        sizes, like = sizes_of(given), _shape_class(given)
+        needed = self._static_places(given)
         place = (*like, tuple(sizes[at] for at in sorted(needed)))
         seen = self._seen.get(place)
         if seen is None:
@@ -237,20 +248,25 @@ class Computation:
         if min(pattern, default=0) >= 0:
             return None
         seen.clear()
-        found = self._trace_varying(given, pattern)
+        found = self._trace_dynamic_kernel(given, pattern)
         if found is None:
-            # without the size of the last of them nothing can be done: those of the same last size may have one kernel
+            # the trace failed: keep the last dynamic size static, so that inputs with the same last
+            # size can share a kernel
             last = max(at for at, size in enumerate(pattern) if size < 0)
             self._needed[like] = needed | {
                 at for at, size in enumerate(pattern) if size == pattern[last]
             }
-            return self._varying_for(given)
+            return self._dynamic_kernel_for(given)
         made.append(found)
         return found
 
-    def _needed_of(self, given: Sequence[Described]) -> frozenset[int]:
-        """Places of sizes that stay known: at first those of last axes, which make kernels quicker, until many came."""
-        sizes, like = sizes_of(given), _like(given)
+    def _static_places(self, given: Sequence[ArraySpec]) -> frozenset[int]:
+        """Returns the places of static sizes.
+
+        Last axes are static at first, because their kernels are faster. They become dynamic after
+        `LAST_SIZES` sizes.
+        """
+        sizes, like = sizes_of(given), _shape_class(given)
         found = self._needed.get(like)
         if found is None:
             found = last_axes(given) - self._changing.get(like[0], frozenset())
@@ -260,8 +276,10 @@ class Computation:
                 found = self._needed[like] = frozenset()
         return found
 
-    def _trace_varying(self, given: tuple[Described, ...], pattern: Sizes) -> Varying | None:
-        """None where the operator has to know its sizes."""
+    def _trace_dynamic_kernel(
+        self, given: tuple[ArraySpec, ...], pattern: Sizes
+    ) -> DynamicKernel | None:
+        """Traces and checks a dynamic kernel; None where it is wrong, slow or cannot be traced."""
         try:
             found = self._trace_pattern(given, pattern)
             if not self._is_right(given, pattern) or not self._is_quick(found, given):
@@ -271,18 +289,20 @@ class Computation:
         self.built += 1
         return found
 
-    def _trace_pattern(self, given: Sequence[Described], pattern: Sizes) -> Varying:
+    def _trace_pattern(self, given: Sequence[ArraySpec], pattern: Sizes) -> DynamicKernel:
         variables = tuple(Var(f"n{number}", "int64") for number in range(-min(pattern)))
         left = iter(pattern)
         shapes = [[_size(next(left), variables) for _ in one.shape] for one in given]
-        return Varying(pattern, variables, self._trace_shapes(given, shapes))
+        return DynamicKernel(pattern, variables, self._trace_shapes(given, shapes))
 
-    def _is_right(self, given: Sequence[Described], pattern: Sizes) -> bool:
-        """Whether it computes what kernels for known sizes do, tried on small arrays with small sizes for the known ones
-        too where they are large."""
-        for known in (pattern, shrunk(pattern)):
+    def _is_right(self, given: Sequence[ArraySpec], pattern: Sizes) -> bool:
+        """Whether the dynamic kernel computes what static kernels do, tested on small arrays.
+
+        If the arrays are too large, it shrinks the known sizes too.
+        """
+        for known in (pattern, shrink_pattern(pattern)):
             sizes = tuple(size if size >= 0 else 2 - size for size in known)
-            arrays = tried_with(given, sizes)
+            arrays = random_arrays(given, sizes)
             if arrays is None:
                 continue
             try:
@@ -290,13 +310,13 @@ class Computation:
                 other = self._trace_pattern(given, known).kernel
             except FusionError:
                 continue
-            return agree(one, other, arrays)
+            return is_equivalent(one, other, arrays)
         return False
 
-    def _is_quick(self, varying: Varying, given: Sequence[Described]) -> bool:
-        """Whether it takes no longer than twice a kernel for known sizes; it is compiled, too."""
+    def _is_quick(self, varying: DynamicKernel, given: Sequence[ArraySpec]) -> bool:
+        """Whether it takes at most twice the time of a static kernel. Compiles the kernel."""
         sizes = sizes_of(given)
-        arrays = tried_with(given, sizes) or tried_with(
+        arrays = random_arrays(given, sizes) or random_arrays(
             given,
             [
                 size if known >= 0 else min(size, 16)
@@ -306,28 +326,33 @@ class Computation:
         if varying.program is None or arrays is None:
             return True
         fixed = self._trace_shapes(given, [array.shape for array in arrays])
-        return quickest(varying.kernel, arrays) <= 2 * quickest(fixed, arrays) + SHORT_S
+        return (
+            time_fastest_call(varying.kernel, arrays)
+            <= 2 * time_fastest_call(fixed, arrays) + SHORT_S
+        )
 
-    def _described(self, varying: Varying, given: Sequence[Described]) -> tuple[Described, ...]:
+    def _describe_outputs(
+        self, varying: DynamicKernel, given: Sequence[ArraySpec]
+    ) -> tuple[ArraySpec, ...]:
         shapes = varying.outputs(sizes_of(given))
         dtypes = [item.tensor.dtype for item in varying.kernel.outputs]
-        return tuple(map(Described, shapes, dtypes))
+        return tuple(map(ArraySpec, shapes, dtypes))
 
-    def _trace(self, given: tuple[Described, ...]) -> AnyKernel:
-        """The kernel for these sizes; it is compiled when it is first called."""
+    def _trace(self, given: tuple[ArraySpec, ...]) -> AnyKernel:
+        """Returns the traced kernel for these sizes; the first call compiles it."""
         found = self._traced.get(given)
         if found is None:
             found = self._traced[given] = self._build(given)
         return found
 
-    def _build(self, given: tuple[Described, ...]) -> AnyKernel:
+    def _build(self, given: tuple[ArraySpec, ...]) -> AnyKernel:
         spec = self.spec
         self._check_number(given)
         self._check_dtypes(given)
         if spec.procedure is not None or spec.is_tbe_only:
-            return Procedure.of(spec, self.attributes, given)
-        if spec.written is not None:
-            whole: WholeKernel = spec.written(*given, **self.attributes)
+            return Procedure.from_inputs(spec, self.attributes, given)
+        if spec.kernel_builder is not None:
+            whole: OpaqueKernel = spec.kernel_builder(*given, **self.attributes)
             return whole
         if spec.forward is None:
             raise InputError(
@@ -337,8 +362,8 @@ class Computation:
             )
         return self._trace_shapes(given, [one.shape for one in given])
 
-    def _trace_shapes(self, given: Sequence[Described], shapes: Sequence[Any]) -> Kernel:
-        """The kernel that `forward` describes."""
+    def _trace_shapes(self, given: Sequence[ArraySpec], shapes: Sequence[Any]) -> Kernel:
+        """Traces `forward` into a kernel."""
         spec = self.spec
         assert spec.forward is not None
         names = list(zip(spec.inputs, given, strict=True))
@@ -348,11 +373,13 @@ class Computation:
                 for (name, one), shape in zip(names, shapes, strict=True)
             ]
             try:
-                made = copied(tensors, several(spec.forward(*tensors, **self.attributes)))
+                made = copy_aliased_outputs(
+                    tensors, to_tuple(spec.forward(*tensors, **self.attributes))
+                )
             except FusionError as error:
                 if not isinstance(error, InputError) or spec.name in error.what:
                     raise
-                # what operators share names one of them
+                # a shared helper reports another operator's name
                 other = f"{error.place}: "
                 is_named = error.what.startswith(other)
                 raise InputError(
@@ -370,7 +397,7 @@ class Computation:
                 ) from error
         if len(made) != len(spec.outputs):
             raise InputError(
-                f"{spec.name} makes another number of tensors",
+                f"{spec.name} returns another number of tensors",
                 place=spec.place or spec.name,
                 expected=f"{len(spec.outputs)} ({', '.join(spec.outputs)})",
                 got=str(len(made)),
@@ -378,7 +405,7 @@ class Computation:
         inputs = tuple(map(_argument, tensors, spec.inputs))
         return Kernel(spec.name, SOC, inputs, tuple(map(_argument, made, spec.outputs)))
 
-    def _check_number(self, given: Sequence[Described]) -> None:
+    def _check_number(self, given: Sequence[ArraySpec]) -> None:
         names = self.spec.inputs
         if len(given) != len(names):
             raise InputError(
@@ -388,7 +415,7 @@ class Computation:
                 got=str(len(given)),
             )
 
-    def _check_dtypes(self, given: Sequence[Described]) -> None:
+    def _check_dtypes(self, given: Sequence[ArraySpec]) -> None:
         for name, one in zip(self.spec.inputs, given, strict=True):
             taken = self.spec.dtypes_of(name)
             if one.dtype not in taken:
@@ -400,34 +427,34 @@ class Computation:
                 )
 
     def __call__(self, *arrays: Any) -> Any:
-        """The outputs for NumPy arrays: an array, or a tuple."""
+        """Returns the outputs for NumPy arrays: an array, or a tuple."""
         given = [np.asarray(array) for array in arrays]
-        self._check_number([Described.of(array) for array in given])
-        return self.kernel([Described.of(array) for array in given])(*given)
+        self._check_number([ArraySpec.from_array(array) for array in given])
+        return self.kernel([ArraySpec.from_array(array) for array in given])(*given)
 
 
 def _size(number: int, variables: Sequence[Var]) -> Expr | int:
     return number if number >= 0 else variables[-1 - number]
 
 
-def copied(inputs: Sequence[Tensor], made: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """The outputs; what is an input, or an output before, is copied by the kernel itself."""
+def copy_aliased_outputs(inputs: Sequence[Tensor], made: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """Returns the outputs; the kernel copies an output that is an input or an earlier output."""
     found: list[Tensor] = []
     for tensor in made:
         is_met = any(tensor is other for other in (*inputs, *found))
-        found.append(copy_of(tensor) if is_met else tensor)
+        found.append(copy_tensor(tensor) if is_met else tensor)
     return tuple(found)
 
 
-def _group(given: Sequence[Described]) -> Group:
+def _group(given: Sequence[ArraySpec]) -> Group:
     return tuple((one.dtype, len(one.shape)) for one in given)
 
 
-def _like(given: Sequence[Described]) -> Like:
-    return _group(given), kinds(sizes_of(given))
+def _shape_class(given: Sequence[ArraySpec]) -> ShapeClass:
+    return _group(given), classify_sizes(sizes_of(given))
 
 
-def _with(shape: tuple[int, ...], number: int) -> tuple[int, ...]:
+def _replace_unknown_sizes(shape: tuple[int, ...], number: int) -> tuple[int, ...]:
     return tuple(number if size < 0 else size for size in shape)
 
 

@@ -1,4 +1,8 @@
-"""Random numbers of a position and a key: the same wherever and whenever they are computed, so nobody has to keep them."""
+"""Counter-based random numbers: a hash of position and key.
+
+The same position and key always give the same bits, so that backward recomputes them and nothing is
+stored.
+"""
 
 from __future__ import annotations
 
@@ -13,16 +17,21 @@ from tbe_impl.dsl.expr import const
 from tbe_impl.dsl.tensor import Tensor
 
 NEXT_KEY = -1640531527
-"""What is added to a key for the next draw: 2³² divided by the golden ratio, as int32."""
+"""Increment of the key for the next draw: 2³² divided by the golden ratio, as int32."""
 FACTORS = (0xED5AD4BB, 0xAC4C1B51, 0x31848BAB)
 SHIFTS = (17, 11, 15, 14)
 
 
-def bits(shape: Any, key: Tensor) -> Tensor:
-    """32 random bits for each position of `shape`, uint32; key: int32 of shape (1,).
+def random_bits(shape: Any, key: Tensor) -> Tensor:
+    """Returns 32 random bits (uint32) per position of `shape`.
 
-    Positions are counted in the order of memory, modulo 2³². Three multiplications, each after a shifted copy is mixed in;
-    the key comes in after the first, so that other keys give other numbers and not the same ones elsewhere.
+    The hash takes the row-major position modulo 2³². It multiplies three times, each time after an
+    xor with a shifted copy. The key enters after the first multiplication; another key therefore
+    gives other bits, not a shifted copy of the same bits.
+
+    Args:
+        shape: shape of the result.
+        key: int32 of shape (1,).
     """
 
     def position(*index: Any) -> Any:
@@ -31,36 +40,36 @@ def bits(shape: Any, key: Tensor) -> Tensor:
             found = i if found is None else found * size + i
         return found.astype("uint32")
 
-    def mixed(tensor: Tensor, shift: int) -> Any:
+    def xor_shift(tensor: Tensor, shift: int) -> Any:
         return lambda *i: tensor(*i) ^ (tensor(*i) >> const(shift, "uint32"))
 
-    # a stage for each step, since an expression that is used twice is computed twice
+    # one stage per step: an expression used twice would be computed twice
     found = dsl.compute(shape, position, "position")
     for number, shift in enumerate(SHIFTS):
-        found = dsl.compute(shape, mixed(found, shift), "mixed")
+        found = dsl.compute(shape, xor_shift(found, shift), "mixed")
         if number == 1:
-            found = _with_key(found, key)
+            found = _mix_key(found, key)
         if number < len(FACTORS):
-            found = _times(found, FACTORS[number])
+            found = _multiply(found, FACTORS[number])
     return found
 
 
-def _with_key(tensor: Tensor, key: Tensor) -> Tensor:
+def _mix_key(tensor: Tensor, key: Tensor) -> Tensor:
     made: Tensor = dsl.compute(
         tensor.shape, lambda *i: tensor(*i) ^ key(0).astype("uint32"), "keyed"
     )
     return made
 
 
-def _times(tensor: Tensor, factor: int) -> Tensor:
+def _multiply(tensor: Tensor, factor: int) -> Tensor:
     made: Tensor = dsl.compute(
         tensor.shape, lambda *i: tensor(*i) * const(factor, "uint32"), "times"
     )
     return made
 
 
-def bits_in_numpy(shape: tuple[int, ...], key: Any) -> Any:
-    """As `bits`."""
+def random_bits_in_numpy(shape: tuple[int, ...], key: Any) -> Any:
+    """NumPy version of `random_bits`."""
     found = np.arange(math.prod(shape), dtype=np.uint64).astype(np.uint32).reshape(shape)
     for number, shift in enumerate(SHIFTS):
         found = found ^ (found >> np.uint32(shift))
@@ -71,18 +80,18 @@ def bits_in_numpy(shape: tuple[int, ...], key: Any) -> Any:
     return found
 
 
-def bits_of_mindspore(like: Any, key: Any) -> Any:
-    """As `bits`, from basic operators; as int32, less 2³¹, in the shape of a tensor."""
+def random_bits_in_mindspore(like: Any, key: Any) -> Any:
+    """`random_bits` from basic MindSpore operators: int32, minus 2³¹, in the shape of `like`."""
     found = ops.cast(ops.reshape(ops.arange(like.size), like.shape), ms.int32)
-    found = ops.mul(_mixed_by(found, 17, 0x7FFF), FACTORS_32[0])
-    found = ops.mul(ops.bitwise_xor(_mixed_by(found, 11, 0x1FFFFF), key), FACTORS_32[1])
-    found = ops.mul(_mixed_by(found, 15, 0x1FFFF), FACTORS_32[2])
-    return ops.bitwise_xor(_mixed_by(found, 14, 0x3FFFF), LEAST)
+    found = ops.mul(_xor_shift(found, 17, 0x7FFF), FACTORS_INT32[0])
+    found = ops.mul(ops.bitwise_xor(_xor_shift(found, 11, 0x1FFFFF), key), FACTORS_INT32[1])
+    found = ops.mul(_xor_shift(found, 15, 0x1FFFF), FACTORS_INT32[2])
+    return ops.bitwise_xor(_xor_shift(found, 14, 0x3FFFF), INT32_MIN)
 
 
-def _mixed_by(x: Any, shift: int, mask: int) -> Any:
+def _xor_shift(x: Any, shift: int, mask: int) -> Any:
     return ops.bitwise_xor(x, ops.bitwise_and(ops.bitwise_right_shift(x, shift), mask))
 
 
-FACTORS_32 = tuple(factor - 2**32 if factor >= 2**31 else factor for factor in FACTORS)
-LEAST = -(2**31)
+FACTORS_INT32 = tuple(factor - 2**32 if factor >= 2**31 else factor for factor in FACTORS)
+INT32_MIN = -(2**31)

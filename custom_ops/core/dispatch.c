@@ -1,5 +1,5 @@
-/* Entry points for MindSpore's custom operators: each looks up the kernel for the shapes and dtypes that it is called
-   with, and calls it. A kernel that is not there yet is asked for once. */
+/* Entry points for MindSpore's custom operators. Each looks up the kernel for the shapes and dtypes
+   of the call, and runs it. On a miss the `build` callback adds the kernel. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #define ANY INT64_MIN
 #define VARIABLES 64
 #define TRIES 16
-#define KEPT 64 /* kernels and answers of a slot */
+#define KEPT 64 /* capacity of each cache of a slot */
 
 typedef int (*kernel_function)(void **buffers, const int64_t *sizes, int64_t threads);
 typedef int (*stateful_function)(void *state, void **buffers);
@@ -20,19 +20,19 @@ struct kernel {
   int parameters, buffers, sizes;
   int64_t threads;
   const int *ranks;
-  const int64_t *dims; /* of all parameters, one after the other; -1 - v: variable v, at least 2; ANY: any */
+  const int64_t *dims; /* of all parameters; -1 - v: variable v, at least 2; ANY: any */
   const char *const *dtypes;
-  const int *buffer_parameter;               /* which parameter each buffer is */
-  const int *size_parameter, *size_dimension; /* where each size is read */
-  const int64_t *numbers;                    /* what it is told instead of sizes; NULL: sizes */
-  kernel_function function;                  /* NULL: `run` computes it */
-  void *state;                               /* not NULL: the function is a `stateful_function`, and takes it */
-  int users;                                 /* calls that are under way */
+  const int *buffer_parameter;               /* parameter index of each buffer */
+  const int *size_parameter, *size_dimension; /* source of each size */
+  const int64_t *numbers;                    /* passed instead of sizes; NULL: sizes */
+  kernel_function function;                  /* NULL: computed by `run` */
+  void *state;                               /* not NULL: argument of a `stateful_function` */
+  int users;                                 /* calls in progress */
   struct kernel *next;
 };
 
-/* What the program that loaded this library does when a slot has no kernel, when its shapes are asked for, and for
-   kernels that are not of one function. Each gives 0 when it went well. */
+/* Callbacks into the loading program: build a missing kernel, infer shapes, infer dtypes, and run
+   kernels that are not one C function. Each returns 0 on success. */
 typedef int (*build_callback)(int slot, int parameters, const int *ranks, int64_t *const *shapes, const char *const *dtypes);
 typedef int (*shapes_callback)(int slot, const int *ranks, int64_t *const *shapes, int64_t *result);
 typedef int (*types_callback)(int slot, int count, const int *types, int64_t *result);
@@ -45,10 +45,10 @@ static shapes_callback infer_shapes;
 static types_callback infer_types;
 static int input_counts[SLOTS];
 static run_callback run;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all lists */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all lists */
 static int forked;
 
-/* A forked child is one of several, as a rule, which compute at the same time: each on one thread. */
+/* A forked child usually computes beside its siblings, so it uses one thread. */
 static void in_child(void) {
   lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
   forked = 1;
@@ -57,7 +57,7 @@ __attribute__((constructor)) static void at_fork(void) { pthread_atfork(NULL, NU
 
 int fused_slots(void) { return SLOTS; }
 
-/* How often a kernel of this library was called. */
+/* Number of kernel calls of this library. */
 int64_t fused_calls(void) { return __atomic_load_n(&calls, __ATOMIC_RELAXED); }
 
 void fused_callbacks(build_callback b, shapes_callback s, types_callback t, run_callback r) {
@@ -69,8 +69,8 @@ void fused_callbacks(build_callback b, shapes_callback s, types_callback t, run_
 
 void fused_inputs(int slot, int count) { input_counts[slot] = count; }
 
-/* `kernel` and all that it points to stay alive until it is given back, here or by a later call: the one that was not used
-   for longest, once there are many. */
+/* `kernel` and all that it points to must stay alive until this function or a later call returns
+   it: the least recently used kernel, once the cache is full. */
 void *fused_add(int slot, struct kernel *kernel) {
   pthread_mutex_lock(&lock);
   kernel->next = kernels[slot];
@@ -104,7 +104,7 @@ static int fits(const struct kernel *kernel, int parameters, const int *ranks, i
   return 1;
 }
 
-/* The kernel, with one user more and first in the list; NULL where there is none. */
+/* Finds the kernel, moves it to the front of the list and increments its users; NULL on a miss. */
 static struct kernel *take(int slot, int parameters, const int *ranks, int64_t *const *shapes, const char *const *dtypes) {
   pthread_mutex_lock(&lock);
   struct kernel **place = &kernels[slot];
@@ -120,7 +120,7 @@ static struct kernel *take(int slot, int parameters, const int *ranks, int64_t *
   return found;
 }
 
-/* A kernel on its buffers; `shapes` is read where it has sizes of its own. */
+/* Runs a kernel on its buffers; `shapes` is read only for dynamic sizes. */
 static int run_in_c(const struct kernel *kernel, void *const *data, int64_t *const *shapes) {
   __atomic_fetch_add(&calls, 1, __ATOMIC_RELAXED);
   void *buffers[kernel->buffers + 1];
@@ -132,13 +132,13 @@ static int run_in_c(const struct kernel *kernel, void *const *data, int64_t *con
   return kernel->function(buffers, numbers, forked ? 0 : kernel->threads) ? NO_MEMORY : 0;
 }
 
-/* A kernel that the program has looked up itself. */
+/* Runs a kernel that the program has looked up. */
 int fused_call(const struct kernel *kernel, void *const *data) { return run_in_c(kernel, data, NULL); }
 
 __attribute__((noinline)) static int call(int slot, int parameters, void **data, int *ranks, int64_t **shapes, const char **dtypes) {
   const char *const *names = (const char *const *)dtypes;
   struct kernel *kernel;
-  /* one that was built may be gone again before it is taken, where other threads build many */
+  /* another thread's builds may evict a new kernel before it is taken */
   for (int tries = 0; !(kernel = take(slot, parameters, ranks, shapes, names)); tries++) {
     int failed = build && tries < TRIES ? build(slot, parameters, ranks, shapes, names) : NO_KERNEL;
     if (failed) return failed;
@@ -154,7 +154,8 @@ __attribute__((noinline)) static int call(int slot, int parameters, void **data,
   return status;
 }
 
-/* What was asked before, and the answer, so that the program is asked once for each question of a slot. */
+/* Cached answers of the inference callbacks, so that each question of a slot reaches the program
+   once. */
 #define ROOM 16384
 struct answer {
   size_t question_bytes, count;
@@ -164,7 +165,7 @@ struct answer {
 };
 static struct answer *shape_answers[SLOTS], *type_answers[SLOTS];
 
-/* Whether it was asked before; the answer is written to `room`. */
+/* Returns whether the answer is cached, and copies it to `room`. */
 static int remembered(struct answer *const *place, const void *question, size_t bytes, int64_t *room) {
   pthread_mutex_lock(&lock);
   const struct answer *known = *place;
@@ -174,7 +175,7 @@ static int remembered(struct answer *const *place, const void *question, size_t 
   return known != NULL;
 }
 
-/* Of many answers the oldest is forgotten. */
+/* Caches an answer and evicts the oldest of more than KEPT. */
 static void remember(struct answer **place, const void *question, size_t bytes, const int64_t *numbers, size_t count) {
   struct answer *made = malloc(sizeof *made + bytes + count * sizeof *numbers);
   if (!made) return;
@@ -197,7 +198,7 @@ static void remember(struct answer **place, const void *question, size_t bytes, 
   pthread_mutex_unlock(&lock);
 }
 
-/* The memory of a std::vector, whose destructor frees what malloc gave. */
+/* Memory layout of std::vector, whose destructor frees memory from malloc. */
 struct vector {
   void *begin, *end, *room;
 };
@@ -210,12 +211,13 @@ static struct vector vector_of(const void *content, size_t bytes) {
   return made;
 }
 
-/* Number of outputs, then for each its rank and its sizes; no outputs where the program refuses. `room` holds them. */
+/* Number of outputs, then rank and sizes of each; 0 outputs on an error. `room` holds them. */
 static const int64_t *shapes_of(int slot, const int *ranks, int64_t *const *shapes, int64_t *room) {
   int64_t question[ROOM];
   size_t asked = 0;
   int inputs = input_counts[slot];
-  /* of what is no tensor MindSpore hands over nothing; what Python infers then says which argument it is */
+  /* MindSpore passes no shapes for a non-tensor argument; Python's inference then names the
+     argument */
   if (inputs && (!ranks || !shapes)) return memset(room, 0, sizeof *room);
   for (int i = 0; i < inputs; i++) {
     if (asked + ranks[i] + 1 > ROOM) return memset(room, 0, sizeof *room);
@@ -245,7 +247,7 @@ __attribute__((noinline)) static struct vector many_shapes(int slot, int *ranks,
   return vector_of(made, (size_t)found[0] * sizeof(struct vector));
 }
 
-/* MindSpore's numbers of the dtypes of the outputs, after how many there are. */
+/* Number of outputs, then MindSpore's dtype number of each. */
 static const int64_t *types_of(int slot, const struct vector *types, int64_t *room) {
   const char *begin = types->begin;
   size_t bytes = (const char *)types->end - begin;

@@ -1,4 +1,4 @@
-"""Operators as entries of a library in C, which is what a framework calls: shapes and dtypes in, the right kernel called."""
+"""Exposes operators to frameworks as entry points of a C library with a kernel cache."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from custom_ops.core.computation import Computation
-from custom_ops.core.dynamic_kernels import Bound
-from custom_ops.core.kernel_interface import AnyKernel, Described, in_c
+from custom_ops.core.dynamic_kernels import BoundKernel
+from custom_ops.core.kernel_interface import AnyKernel, ArraySpec, c_function_of
 from tbe_impl import environment
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.errors import CompileError, FusionError
@@ -25,9 +25,9 @@ from tbe_impl.runtime.shared_library_loader import open_library
 
 SOURCE = Path(__file__).with_name("dispatch.c")
 _log = logging.getLogger("custom_ops")
-FAILED = 70
-ANY = -(2**63)
-"""In the place of a size that is not looked at."""
+FAILURE_CODE = 70
+ANY_SIZE = -(2**63)
+"""Marks a size that the lookup ignores."""
 NUMBER_OF_DTYPE = {
     "bool": 30,
     "int8": 32,
@@ -43,7 +43,7 @@ NUMBER_OF_DTYPE = {
     "float64": 44,
     "bfloat16": 45,
 }
-"""As MindSpore numbers them (`mindspore._c_expression.typing.type_to_type_id`); a test holds it to that."""
+"""MindSpore's numbers (`mindspore._c_expression.typing.type_to_type_id`), checked by a test."""
 DTYPE_OF_NUMBER = {number: name for name, number in NUMBER_OF_DTYPE.items()}
 
 _Ranks = ctypes.POINTER(ctypes.c_int)
@@ -79,11 +79,11 @@ class _Kernel(ctypes.Structure):
 
 @dataclass(frozen=True)
 class Entry:
-    """Where a framework finds an operator.
+    """Entry point of an operator.
 
     Attributes:
         file: the library.
-        function: its name in there.
+        function: the function's name in the library.
     """
 
     file: Path
@@ -91,7 +91,7 @@ class Entry:
 
 
 class Bank:
-    """One library, and the operators in its slots."""
+    """One loaded copy of the C library and the operators in its slots."""
 
     def __init__(self, number: int):
         text = f"/* bank {number} */\n{SOURCE.read_text()}"
@@ -113,11 +113,11 @@ class Bank:
         self._library.fused_callbacks(*self._callbacks)
 
     def calls(self) -> int:
-        """How often a kernel of its operators was called."""
+        """Number of kernel calls of its operators."""
         return int(self._library.fused_calls())
 
     def add(self, computation: Computation) -> Entry:
-        """The entry of an operator, in the next free slot."""
+        """Adds an operator in the next free slot."""
         slot = len(self.slots)
         self.slots.append(computation)
         self._library.fused_inputs(slot, len(computation.spec.inputs))
@@ -125,25 +125,28 @@ class Bank:
         return Entry(self.file, f"{several}_{slot:02x}")
 
     def _build(self, slot: int, parameters: int, ranks: Any, shapes: Any, dtypes: Any) -> int:
-        """Makes the kernel for a call that has none yet."""
+        """Builds the kernel for a call that found none."""
         computation = self.slots[slot]
         try:
-            given = _described(parameters, ranks, shapes, dtypes)
+            given = _describe_arguments(parameters, ranks, shapes, dtypes)
             kernel = computation.kernel(given[: len(computation.spec.inputs)])
-            self._keep(slot, kernel, given)
+            self._store_kernel(slot, kernel, given)
         except Exception as error:  # noqa: BLE001 - no exception may pass through C
-            problems.report(computation, error)
-            return FAILED
+            callback_errors.report(computation, error)
+            return FAILURE_CODE
         return 0
 
-    def _keep(self, slot: int, kernel: AnyKernel, given: Sequence[Described]) -> None:
+    def _store_kernel(self, slot: int, kernel: AnyKernel, given: Sequence[ArraySpec]) -> None:
         record, alive = _record(kernel, given, open_sizes=True)
         self._records[ctypes.addressof(record)] = record, alive
         gone = self._library.fused_add(slot, ctypes.byref(record))
         self._records.pop(gone, None)
 
     def _infer_shapes(self, slot: int, ranks: Any, shapes: Any, result: Any) -> int:
-        """Writes how many outputs there are, and for each its rank and its sizes; dtypes do not change them."""
+        """Writes the number of outputs, then rank and sizes of each.
+
+        The shapes do not depend on dtypes.
+        """
         computation = self.slots[slot]
         try:
             count = len(computation.spec.inputs)
@@ -154,57 +157,57 @@ class Bank:
             for place, number in enumerate(numbers):
                 result[place] = number
         except Exception as error:  # noqa: BLE001 - no exception may pass through C
-            problems.report(computation, error)
-            return FAILED
+            callback_errors.report(computation, error)
+            return FAILURE_CODE
         return 0
 
     def _infer_types(self, slot: int, count: int, types: Any, result: Any) -> int:
-        """Writes how many outputs there are, and the number of each one's dtype."""
+        """Writes the number of outputs, then the dtype number of each."""
         computation = self.slots[slot]
         try:
             found = computation.dtypes([DTYPE_OF_NUMBER[types[i]] for i in range(count)])
             for place, number in enumerate([len(found), *(NUMBER_OF_DTYPE[one] for one in found)]):
                 result[place] = number
         except Exception as error:  # noqa: BLE001 - no exception may pass through C
-            problems.report(computation, error)
-            return FAILED
+            callback_errors.report(computation, error)
+            return FAILURE_CODE
         return 0
 
     def _run(
         self, slot: int, parameters: int, data: Any, ranks: Any, shapes: Any, dtypes: Any
     ) -> int:
-        """Computes what is not of one function in C."""
+        """Runs a kernel that is not one C function."""
         computation = self.slots[slot]
         try:
-            given = _described(parameters, ranks, shapes, dtypes)
+            given = _describe_arguments(parameters, ranks, shapes, dtypes)
             arrays = [_array(data[i], one) for i, one in enumerate(given)]
             count = len(computation.spec.inputs)
             computation.kernel(given[:count])(*arrays[:count], out=arrays[count:])
         except Exception as error:  # noqa: BLE001 - no exception may pass through C
-            _log.exception("%s failed", computation.spec.name)  # of it the framework says a number
-            problems.report(computation, error)
-            return FAILED
+            _log.exception("%s failed", computation.spec.name)  # MindSpore shows a number only
+            callback_errors.report(computation, error)
+            return FAILURE_CODE
         return 0
 
 
 @dataclass(frozen=True)
-class Ready:
-    """A kernel for inputs of known shapes and dtypes, called with where they lie.
+class KernelCall:
+    """Kernel for inputs of known shapes and dtypes, called with raw addresses.
 
     Attributes:
-        outputs: what it makes.
+        outputs: shapes and dtypes of its outputs.
         call: takes the addresses of the inputs, then of the outputs.
     """
 
-    outputs: tuple[Described, ...]
+    outputs: tuple[ArraySpec, ...]
     call: Callable[[Sequence[int]], None]
 
 
-def ready(computation: Computation, given: Sequence[Described]) -> Ready:
-    """The kernel for these inputs.
+def prepare_call(computation: Computation, given: Sequence[ArraySpec]) -> KernelCall:
+    """Builds the kernel for these inputs.
 
     Raises:
-        InputError: the operator refuses them.
+        InputError: the operator rejects them.
         MissingError: there is no C compiler.
     """
     kernel, outputs = computation.kernel(given), computation.describe(given)
@@ -216,25 +219,25 @@ def ready(computation: Computation, given: Sequence[Described]) -> Ready:
         kernel(*arrays[: len(given)], out=arrays[len(given) :])
 
     if not record.function:
-        return Ready(outputs, run)
+        return KernelCall(outputs, run)
     function, place, pointers = _bank().call, ctypes.byref(record), ctypes.c_void_p * len(every)
 
     def run_in_c(addresses: Sequence[int], alive: Any = (record, alive)) -> None:
         if function(place, pointers(*addresses)):
             raise CompileError("a kernel ran out of memory", place=computation.spec.name)
 
-    return Ready(outputs, run_in_c)
+    return KernelCall(outputs, run_in_c)
 
 
 def _record(
-    kernel: AnyKernel, given: Sequence[Described], *, open_sizes: bool = False
+    kernel: AnyKernel, given: Sequence[ArraySpec], *, open_sizes: bool = False
 ) -> tuple[_Kernel, Any]:
-    """A kernel as the library knows it, and what has to live as long.
+    """Builds the C record of a kernel, and the objects that have to outlive it.
 
     Args:
-        kernel: for some inputs.
-        given: those, and the outputs.
-        open_sizes: a kernel that takes other sizes too is known as one for all of them.
+        kernel: kernel for given inputs.
+        given: the inputs, then the outputs.
+        open_sizes: register a dynamic kernel for all its sizes.
     """
     record = _Kernel(parameters=len(given), threads=usable_threads(environment.threads()))
     sizes = [size for one in given for size in one.shape]
@@ -242,9 +245,9 @@ def _record(
     record.ranks = (ctypes.c_int * len(given))(*(len(one.shape) for one in given))
     record.dims = (ctypes.c_int64 * max(len(sizes), 1))(*sizes)
     record.dtypes = (ctypes.c_char_p * len(given))(*names)
-    whole = in_c(kernel)
-    if open_sizes and isinstance(kernel, Bound):
-        _open_sizes(record, kernel, given)
+    whole = c_function_of(kernel)
+    if open_sizes and isinstance(kernel, BoundKernel):
+        _write_dynamic_sizes(record, kernel, given)
         whole = None if whole is None else whole._replace(numbers=())
     if whole is not None:
         if whole.numbers:
@@ -256,12 +259,12 @@ def _record(
     return record, (names, kernel)
 
 
-def _open_sizes(record: _Kernel, kernel: Bound, given: Sequence[Described]) -> None:
-    """Writes which sizes may be others, and where the function's own are read."""
+def _write_dynamic_sizes(record: _Kernel, kernel: BoundKernel, given: Sequence[ArraySpec]) -> None:
+    """Marks the dynamic sizes, and records the source of each size argument."""
     pattern, program = kernel.varying.pattern, kernel.varying.program
     places = [] if program is None else program[2]
     of_outputs = [size for one in given[len(kernel.inputs) :] for size in one.shape]
-    dims = [*pattern, *(ANY for _ in of_outputs)]
+    dims = [*pattern, *(ANY_SIZE for _ in of_outputs)]
     record.dims = (ctypes.c_int64 * max(len(dims), 1))(*dims)
     axes = [(i, k) for i, one in enumerate(kernel.inputs) for k in range(len(one.shape))]
     record.sizes = len(places)
@@ -269,8 +272,8 @@ def _open_sizes(record: _Kernel, kernel: Bound, given: Sequence[Described]) -> N
     record.size_dimension = (ctypes.c_int * max(len(places), 1))(*(axes[at][1] for at in places))
 
 
-class Problems:
-    """What went wrong inside of a callback, to be said where the framework raises."""
+class CallbackErrors:
+    """Holds the last error of a callback, for the place where the framework raises."""
 
     def __init__(self) -> None:
         self.last: FusionError | None = None
@@ -283,43 +286,43 @@ class Problems:
         self.last = error
 
 
-problems = Problems()
+callback_errors = CallbackErrors()
 _banks: list[Bank] = []
-_adding = threading.Lock()
+_add_lock = threading.Lock()
 
 
-def calls() -> int:
-    """How often frameworks have called a kernel of ours in this process: a receipt that they did."""
+def count_calls() -> int:
+    """Number of our kernel calls by frameworks in this process; proves that a kernel ran."""
     return sum(bank.calls() for bank in _banks)
 
 
 def entry_of(computation: Computation) -> Entry:
-    """A place in a library for an operator; operators are never taken out again, kernels are when many others came.
+    """Registers an operator in a library. Operators are never removed; kernels are evicted.
 
     Raises:
         MissingError: there is no C compiler.
     """
-    with _adding:
+    with _add_lock:
         return _bank().add(computation)
 
 
 def _bank() -> Bank:
-    """One with a free slot."""
+    """Returns a bank with a free slot."""
     if not _banks or len(_banks[-1].slots) == _banks[-1].size:
         _banks.append(Bank(len(_banks)))
     return _banks[-1]
 
 
-def _described(parameters: int, ranks: Any, shapes: Any, dtypes: Any) -> list[Described]:
+def _describe_arguments(parameters: int, ranks: Any, shapes: Any, dtypes: Any) -> list[ArraySpec]:
     return [
-        Described(
+        ArraySpec(
             tuple(int(shapes[i][k]) for k in range(ranks[i])), dtype_of(dtypes[i].decode()).name
         )
         for i in range(parameters)
     ]
 
 
-def _array(address: int, described: Described) -> np.ndarray:
+def _array(address: int, described: ArraySpec) -> np.ndarray:
     dtype = dtype_of(described.dtype).numpy
     count = int(np.prod(described.shape, dtype=np.int64))
     if not count:
@@ -329,8 +332,8 @@ def _array(address: int, described: Described) -> np.ndarray:
 
 
 @lru_cache(maxsize=1)
-def is_possible() -> bool:
-    """Whether there is a C compiler, so that operators can have kernels of their own."""
+def has_c_compiler() -> bool:
+    """Whether there is a C compiler, without which operators have no kernels."""
     try:
         compiler.find_compiler()
     except FusionError:

@@ -1,7 +1,7 @@
-"""Kernels whose sizes are known at call time only: made when an operator has seen several sizes of the same axes.
+"""Builds dynamic-shape kernels once an operator has seen several sizes of the same axes.
 
-Sizes are told apart as 0, 1 and more: what is repeated where a size is 1, and what is empty, is another kernel. So an unknown
-size is at least 2.
+Sizes 0 and 1 are specialized, because broadcasting and empty arrays need other kernels. A dynamic
+size is therefore at least 2.
 """
 
 from __future__ import annotations
@@ -15,39 +15,39 @@ from typing import Any
 
 import numpy as np
 
-from custom_ops.core.kernel_interface import Described, program_of, several
-from custom_ops.core.kernel_sequence import InC
-from tbe_impl.cpu.call import Loaded
+from custom_ops.core.kernel_interface import ArraySpec, program_of, to_tuple
+from custom_ops.core.kernel_sequence import CFunction
+from tbe_impl.cpu.loaded_program import LoadedProgram
 from tbe_impl.dsl.dtypes import dtype_of, is_float
 from tbe_impl.dsl.expr import Var
 from tbe_impl.interpreter import evaluate
 from tbe_impl.kernel import Kernel
 
 Sizes = tuple[int, ...]
-"""All sizes of all inputs, one after the other."""
+"""Sizes of all inputs, concatenated."""
 PATIENCE = 3
-"""So many sizes of an axis get a kernel each; the next makes one for all."""
+"""Number of sizes of an axis that get a static kernel each; the next size builds a dynamic one."""
 LAST_SIZES = 8
-"""With more sizes of a last axis that one comes later too."""
+"""Number of sizes of a last axis after which the last axis becomes dynamic too."""
 SHORT_S = 1e-4
-"""What a kernel may take without being compared."""
-MANY = 1 << 20
-"""With so many numbers a kernel is not tried."""
+"""Slack in seconds when a dynamic kernel is timed against a static one."""
+MAX_TRIAL_ELEMENTS = 1 << 20
+"""Number of elements above which a kernel is not tested."""
 SMALL_SIZE = 64
 
 
-def sizes_of(given: Sequence[Described]) -> Sizes:
-    """Of inputs."""
+def sizes_of(given: Sequence[ArraySpec]) -> Sizes:
+    """Returns the sizes of all inputs."""
     return tuple(size for one in given for size in one.shape)
 
 
-def kinds(sizes: Sizes) -> Sizes:
-    """What has to be the same for one kernel: which sizes are 0 and which are 1."""
+def classify_sizes(sizes: Sizes) -> Sizes:
+    """Maps sizes to their class (0, 1 or 2 for larger), which selects the kernel."""
     return tuple(min(size, 2) for size in sizes)
 
 
-def last_axes(given: Sequence[Described]) -> frozenset[int]:
-    """Places of the sizes of last axes, of inputs with others before."""
+def last_axes(given: Sequence[ArraySpec]) -> frozenset[int]:
+    """Returns the places of last-axis sizes, for inputs of rank 2 or more."""
     found, first = set(), 0
     for one in given:
         first += len(one.shape)
@@ -57,9 +57,10 @@ def last_axes(given: Sequence[Described]) -> frozenset[int]:
 
 
 def pattern_of(seen: Sequence[Sizes], open_places: frozenset[int] = frozenset()) -> Sizes:
-    """Sizes that did not change, as they are; each other one as -1 less the number of its variable.
+    """Returns the pattern of the seen sizes: a constant size, or −1 − number of a variable.
 
-    Places whose sizes were always equal share a variable. `open_places` are known to change, though they did not yet.
+    Places whose sizes were always equal share a variable. `open_places` are dynamic even if
+    constant so far.
     """
     numbers: dict[tuple[int, ...], int] = {}
     found = []
@@ -71,8 +72,8 @@ def pattern_of(seen: Sequence[Sizes], open_places: frozenset[int] = frozenset())
     return tuple(found)
 
 
-def fitting(pattern: Sizes, sizes: Sizes) -> dict[int, int] | None:
-    """Number of a variable of the pattern → its size; None where the sizes are others."""
+def match_pattern(pattern: Sizes, sizes: Sizes) -> dict[int, int] | None:
+    """Returns variable number → size; None where the sizes do not match the pattern."""
     values: dict[int, int] = {}
     for wanted, size in zip(pattern, sizes, strict=True):
         if wanted >= 0:
@@ -84,13 +85,13 @@ def fitting(pattern: Sizes, sizes: Sizes) -> dict[int, int] | None:
 
 
 @dataclass(frozen=True, eq=False)
-class Varying:
-    """A kernel for all sizes of a pattern.
+class DynamicKernel:
+    """Kernel for all sizes of a pattern.
 
     Attributes:
-        pattern: as `pattern_of` makes it.
-        variables: of the graph, by their numbers in the pattern.
-        kernel: for them.
+        pattern: as `pattern_of` returns it.
+        variables: variables of the graph, by number in the pattern.
+        kernel: kernel with these variables.
     """
 
     pattern: Sizes
@@ -98,22 +99,24 @@ class Varying:
     kernel: Kernel
 
     def outputs(self, sizes: Sizes) -> list[tuple[int, ...]]:
-        """Shapes of what it makes from inputs of sizes that fit."""
-        found = fitting(self.pattern, sizes)
+        """Returns the output shapes for matching input sizes."""
+        found = match_pattern(self.pattern, sizes)
         assert found is not None
         values = {id(variable): found[number] for number, variable in enumerate(self.variables)}
         return [
-            tuple(int(evaluate.scalar(size, values)) for size in item.tensor.shape)
+            tuple(int(evaluate.evaluate_scalar(size, values)) for size in item.tensor.shape)
             for item in self.kernel.outputs
         ]
 
     @cached_property
-    def program(self) -> tuple[Loaded, list[int], list[int]] | None:
-        """Its function, the parameter that each buffer is, and the place among all sizes of inputs where each of its sizes
-        is read; None where it is no single function of sizes of its inputs.
+    def program(self) -> tuple[LoadedProgram, list[int], list[int]] | None:
+        """The program, the parameter index of each buffer, and the source of each size argument.
+
+        A source is an index among all input sizes. None if the kernel is not a single program whose
+        sizes are input sizes.
 
         Raises:
-            FusionError: it cannot be compiled.
+            FusionError: compilation failed.
         """
         found = program_of(self.kernel)
         numbers = {id(variable): -1 - number for number, variable in enumerate(self.variables)}
@@ -123,17 +126,17 @@ class Varying:
         return *found, places
 
 
-def shrunk(pattern: Sizes) -> Sizes:
-    """With small numbers in the place of large ones, equal for equal."""
+def shrink_pattern(pattern: Sizes) -> Sizes:
+    """Replaces large sizes by small ones, equal sizes by equal ones."""
     large = sorted({size for size in pattern if size > SMALL_SIZE})
     return tuple(8 * (1 + large.index(size)) if size in large else size for size in pattern)
 
 
-def tried_with(given: Sequence[Described], sizes: Sequence[int]) -> list[np.ndarray] | None:
-    """Arrays like those described, of these sizes; None for many numbers."""
+def random_arrays(given: Sequence[ArraySpec], sizes: Sequence[int]) -> list[np.ndarray] | None:
+    """Returns random arrays of these sizes; None above MAX_TRIAL_ELEMENTS."""
     rng, left = np.random.default_rng(0), iter(sizes)
     shapes = [tuple(next(left) for _ in one.shape) for one in given]
-    if sum(map(prod, shapes)) > MANY:
+    if sum(map(prod, shapes)) > MAX_TRIAL_ELEMENTS:
         return None
     dtypes = [dtype_of(one.dtype) for one in given]
     return [
@@ -144,8 +147,8 @@ def tried_with(given: Sequence[Described], sizes: Sequence[int]) -> list[np.ndar
     ]
 
 
-def quickest(kernel: Kernel, arrays: Sequence[np.ndarray]) -> float:
-    """Seconds of the quickest of a few calls."""
+def time_fastest_call(kernel: Kernel, arrays: Sequence[np.ndarray]) -> float:
+    """Returns the seconds of the fastest of four calls."""
     times = []
     for _ in range(4):
         begin = perf_counter()
@@ -154,10 +157,13 @@ def quickest(kernel: Kernel, arrays: Sequence[np.ndarray]) -> float:
     return min(times)
 
 
-def agree(one: Kernel, other: Kernel, arrays: Sequence[np.ndarray]) -> bool:
-    """Whether two kernels define the same. An operator that counts with a size as a number may mean another one where the
-    size is not known: `1 / size` is a fraction of numbers, and a whole number of sizes."""
-    made = [several(kernel(*arrays, backend="numpy")) for kernel in (one, other)]
+def is_equivalent(one: Kernel, other: Kernel, arrays: Sequence[np.ndarray]) -> bool:
+    """Whether two kernels compute the same result.
+
+    A forward that uses a size as a number may change meaning when the size is dynamic: ``1 / size``
+    is a fraction of numbers, but integer division of symbolic sizes.
+    """
+    made = [to_tuple(kernel(*arrays, backend="numpy")) for kernel in (one, other)]
     return all(
         a.shape == b.shape
         and a.dtype == b.dtype
@@ -169,22 +175,22 @@ def agree(one: Kernel, other: Kernel, arrays: Sequence[np.ndarray]) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Bound:
-    """A kernel of unknown sizes for inputs of known ones."""
+class BoundKernel:
+    """Dynamic kernel bound to inputs of known sizes."""
 
-    varying: Varying
-    inputs: tuple[Described, ...]
-    outputs: tuple[Described, ...]
+    varying: DynamicKernel
+    inputs: tuple[ArraySpec, ...]
+    outputs: tuple[ArraySpec, ...]
 
     @property
-    def whole(self) -> InC | None:
-        """Its function, told the sizes; None where it has to be called as it is."""
+    def c_function(self) -> CFunction | None:
+        """The C function with its size arguments; None if only Python can call the kernel."""
         if self.varying.program is None:
             return None
         loaded, order, places = self.varying.program
         sizes = sizes_of(self.inputs)
-        return InC(loaded.function, order, tuple(sizes[place] for place in places))
+        return CFunction(loaded.function, order, tuple(sizes[place] for place in places))
 
     def __call__(self, *arrays: np.ndarray, out: Sequence[np.ndarray] | None = None) -> Any:
-        """The outputs: an array, or a tuple."""
+        """Returns the outputs: an array, or a tuple."""
         return self.varying.kernel(*arrays, out=out)

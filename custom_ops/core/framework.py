@@ -1,4 +1,4 @@
-"""MindSpore, where it is installed: operators take it from here, so that they can be imported and called without it."""
+"""Imports MindSpore where it is installed, so that operators also work without it."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ Cell: Any = nn.Cell if HAS_MINDSPORE else object
 
 
 def device_target() -> str:
-    """The device that MindSpore is set to, such as ``CPU`` and ``Ascend``."""
+    """Returns MindSpore's device target, such as ``Ascend``; ``CPU`` without MindSpore."""
     return str(ms.get_context("device_target")) if HAS_MINDSPORE else "CPU"

@@ -1,4 +1,7 @@
-"""The gradient of an operator is an operator: its inputs are what the first one saved, and a gradient for each output."""
+"""Derives the gradient operator of an operator.
+
+Its inputs are the forward operator's saved values and one gradient per output.
+"""
 
 from __future__ import annotations
 
@@ -6,29 +9,35 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from custom_ops.core.kernel_interface import several
-from custom_ops.core.operator_spec import OpSpec, cached_in_spec
+from custom_ops.core.kernel_interface import to_tuple
+from custom_ops.core.operator_spec import OpSpec, cache_in_spec
 from tbe_impl.autodiff.reverse_mode import gradients
 from tbe_impl.errors import InputError
 
 
-@cached_in_spec
+@cache_in_spec
 def gradient_of(spec: OpSpec, part: tuple[str, ...] = ()) -> OpSpec:
-    """The operator that computes the gradients of the differentiable inputs, or only of those of `part`, one group of its
-    ``gradients_apart``.
+    """Returns the operator that computes the gradients of the differentiable inputs.
 
-    It reads the values of ``saves`` (all inputs where `backward` is derived), then ``grad_<output>`` for each visible output,
-    and makes ``grad_<input>``, one for inputs of the same gradient. What flows back into hidden outputs would be lost: the
-    gradient of an operator that has them has a gradient itself only where they can be computed again from what else is saved
-    (`hidden_again`), and is derived with them as functions of that.
+    It reads the values of ``saves`` (all inputs where `backward` is derived), then
+    ``grad_<output>`` for each visible output. It returns ``grad_<input>`` once per distinct
+    gradient.
+
+    A gradient through hidden outputs would be lost. With hidden outputs, the gradient is therefore
+    differentiable only if ``recompute_hidden`` recomputes them from the other saved values; it is
+    then derived with the hidden outputs as functions of those values.
+
+    Args:
+        spec: the forward operator.
+        part: one group of its ``gradient_groups``, to compute only these gradients.
     """
-    by_hand = (spec.backward, spec.backward_written, spec.backward_procedure)
+    by_hand = (spec.backward, spec.backward_kernel_builder, spec.backward_procedure)
     is_written = any(one is not None for one in by_hand)
     saves = spec.saves if is_written else spec.inputs
     taken = set(saves)
-    grads = tuple(_fresh(f"grad_{name}", taken) for name in spec.visible)
-    own = part or own_gradients(spec)
-    wanted = tuple(_fresh(f"grad_{name}", taken) for name in own)
+    grads = tuple(_fresh_name(f"grad_{name}", taken) for name in spec.visible_outputs)
+    own = part or inputs_with_own_gradient(spec)
+    wanted = tuple(_fresh_name(f"grad_{name}", taken) for name in own)
     if not wanted:
         raise InputError(f"{spec.name} has no input with a gradient", place=spec.name)
     return OpSpec(
@@ -36,22 +45,22 @@ def gradient_of(spec: OpSpec, part: tuple[str, ...] = ()) -> OpSpec:
         inputs=(*saves, *grads),
         outputs=wanted,
         forward=_forward(spec),
-        written=partial(spec.backward_written, wanted=part)
-        if part and spec.backward_written
-        else spec.backward_written,
+        kernel_builder=partial(spec.backward_kernel_builder, wanted=part)
+        if part and spec.backward_kernel_builder
+        else spec.backward_kernel_builder,
         procedure=spec.backward_procedure,
-        infer_shape=_like(saves, own),
-        infer_dtype=_like(saves, own),
+        infer_shape=_infer_like_inputs(saves, own),
+        infer_dtype=_infer_like_inputs(saves, own),
         attributes=spec.attributes,
         integers=spec.integers,
         dtypes=spec.dtypes,
         tbe="" if part else spec.tbe_gradient,
         tbe_steps=None if part else spec.tbe_gradient_steps,
-        derived_from=_from_all(spec) if spec.hidden_again is not None else None,
+        derived_from=_recompute_hidden_outputs(spec) if spec.recompute_hidden is not None else None,
         undifferentiable=frozenset({*saves, *grads})
-        if (spec.hidden and spec.hidden_again is None)
+        if (spec.hidden and spec.recompute_hidden is None)
         or spec.backward_procedure
-        or spec.backward_written
+        or spec.backward_kernel_builder
         else (spec.undifferentiable | spec.hidden) & set(saves),
         gradient_remedy=spec.gradient_remedy,
         place=spec.place,
@@ -61,17 +70,20 @@ def gradient_of(spec: OpSpec, part: tuple[str, ...] = ()) -> OpSpec:
     )
 
 
-def own_gradients(spec: OpSpec) -> tuple[str, ...]:
-    """The inputs whose gradients are computed, in order."""
-    names = (spec.inputs[i] for i in spec.differentiable)
+def inputs_with_own_gradient(spec: OpSpec) -> tuple[str, ...]:
+    """Returns the inputs whose gradients are computed, in order."""
+    names = (spec.inputs[i] for i in spec.differentiable_inputs)
     return tuple(name for name in names if name not in spec.same_gradient)
 
 
 def wiring(spec: OpSpec, part: tuple[str, ...] = ()) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """What the gradient reads, as places among inputs and outputs; for each input which of its outputs it gets, -1 for none."""
-    names, own = (*spec.inputs, *spec.outputs), part or own_gradients(spec)
+    """Returns the indices of the gradient's saved inputs and outputs, and its output per input.
+
+    The output index is -1 for an input without a gradient.
+    """
+    names, own = (*spec.inputs, *spec.outputs), part or inputs_with_own_gradient(spec)
     sources = [spec.same_gradient.get(name, name) for name in spec.inputs]
-    saved = gradient_of(spec, part).inputs[: -len(spec.visible)]
+    saved = gradient_of(spec, part).inputs[: -len(spec.visible_outputs)]
     return (
         tuple(names.index(name) for name in saved),
         tuple(own.index(name) if name in own else -1 for name in sources),
@@ -79,34 +91,34 @@ def wiring(spec: OpSpec, part: tuple[str, ...] = ()) -> tuple[tuple[int, ...], t
 
 
 def _forward(spec: OpSpec) -> Any:
-    if spec.backward_procedure is not None or spec.backward_written is not None:
+    if spec.backward_procedure is not None or spec.backward_kernel_builder is not None:
         return None
-    return _written(spec) if spec.backward is not None else _derived(spec)
+    return _wrap_backward(spec) if spec.backward is not None else _derive_backward(spec)
 
 
-def _like(saves: Sequence[str], own: Sequence[str]) -> Any:
-    """Shapes, or dtypes, of gradients: those of their inputs; None where one of them is not there."""
+def _infer_like_inputs(saves: Sequence[str], own: Sequence[str]) -> Any:
+    """Infers the gradients' shapes, or dtypes, from their inputs; None if one is not saved."""
     if not set(own) <= set(saves):
         return None
     places = [saves.index(name) for name in own]
     return lambda *given, **_: tuple(given[place] for place in places)
 
 
-def _fresh(name: str, taken: set[str]) -> str:
-    """A name that nothing has yet: gradients of gradients repeat theirs."""
+def _fresh_name(name: str, taken: set[str]) -> str:
+    """Returns an unused name, because gradients of gradients repeat names."""
     while name in taken:
         name += "_"
     taken.add(name)
     return name
 
 
-def _written(spec: OpSpec) -> Any:
-    """What the author wrote; the gradients of inputs that have none are left out."""
+def _wrap_backward(spec: OpSpec) -> Any:
+    """Wraps the user's `backward`, without the gradients of undifferentiable inputs."""
 
     def compute(*tensors: Any, **attributes: Any) -> tuple[Any, ...]:
         assert spec.backward is not None
-        made = several(spec.backward(*tensors, **attributes))
-        own = own_gradients(spec)
+        made = to_tuple(spec.backward(*tensors, **attributes))
+        own = inputs_with_own_gradient(spec)
         if len(made) == len(spec.inputs) > len(own):
             made = tuple(made[spec.inputs.index(name)] for name in own)
         return made
@@ -114,23 +126,23 @@ def _written(spec: OpSpec) -> Any:
     return compute
 
 
-def _from_all(spec: OpSpec) -> Any:
-    """What the author wrote, of hidden outputs that are computed again."""
-    written, own = _written(spec), [name for name in spec.saves if name in spec.hidden]
+def _recompute_hidden_outputs(spec: OpSpec) -> Any:
+    """Wraps the user's `backward` with recomputed hidden outputs."""
+    written, own = _wrap_backward(spec), [name for name in spec.saves if name in spec.hidden]
 
     def compute(*tensors: Any, **attributes: Any) -> tuple[Any, ...]:
-        assert spec.hidden_again is not None
+        assert spec.recompute_hidden is not None
         saved = dict(zip(spec.saves, tensors, strict=False))
         seen = [one for name, one in saved.items() if name not in spec.hidden]
-        saved |= zip(own, several(spec.hidden_again(*seen, **attributes)), strict=True)
+        saved |= zip(own, to_tuple(spec.recompute_hidden(*seen, **attributes)), strict=True)
         made: tuple[Any, ...] = written(*saved.values(), *tensors[len(saved) :], **attributes)
         return made
 
     return compute
 
 
-def _derived(spec: OpSpec) -> Any:
-    """The gradient of what `forward` computes."""
+def _derive_backward(spec: OpSpec) -> Any:
+    """Derives the gradient of `forward` by reverse-mode differentiation."""
 
     def compute(*tensors: Any, **attributes: Any) -> tuple[Any, ...]:
 
@@ -143,10 +155,10 @@ def _derived(spec: OpSpec) -> Any:
             )
         count = len(spec.inputs)
         made = dict(
-            zip(spec.outputs, several(forward(*tensors[:count], **attributes)), strict=True)
+            zip(spec.outputs, to_tuple(forward(*tensors[:count], **attributes)), strict=True)
         )
-        outputs = [made[name] for name in spec.visible]
-        own = [spec.inputs.index(name) for name in own_gradients(spec)]
+        outputs = [made[name] for name in spec.visible_outputs]
+        own = [spec.inputs.index(name) for name in inputs_with_own_gradient(spec)]
         wanted = [tensors[i] for i in own]
         found = gradients(outputs, wanted, tensors[count:])
         lacking = [i for i, one in zip(own, found, strict=True) if one is None]

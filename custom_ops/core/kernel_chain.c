@@ -1,4 +1,5 @@
-/* Kernels in a row: each reads and writes buffers of the caller, or scratch memory that lasts for one call. */
+/* Runs a kernel sequence. Each kernel reads and writes buffers of the caller, or scratch memory
+   that lasts for one call. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -9,8 +10,8 @@ typedef int (*plain_function)(void **buffers, const int64_t *numbers, int64_t th
 typedef int (*stateful_function)(void *state, void **buffers);
 
 struct step {
-  void *function, *state; /* with a state it is a `stateful_function` */
-  const int64_t *numbers, *operands; /* an operand: number of a buffer, or -1 - offset in the scratch memory */
+  void *function, *state; /* with a state: a `stateful_function` */
+  const int64_t *numbers, *operands; /* operand: buffer index, or -1 - scratch offset */
   int64_t count, threads;
 };
 
@@ -27,7 +28,7 @@ struct scratch {
   char content[];
 };
 
-/* What the last call used, for the next: fresh memory costs a fault for each page. */
+/* Scratch memory cached from the last call; fresh memory costs one page fault per page. */
 static _Atomic(struct scratch *) kept;
 
 static struct scratch *take(int64_t bytes) {
@@ -43,16 +44,16 @@ static struct scratch *take(int64_t bytes) {
 
 static void give_back(struct scratch *scratch) { free(atomic_exchange(&kept, scratch)); }
 
-/* Gives the memory that is kept back to the system. */
+/* Returns the cached memory to the system. */
 void chain_free_scratch(void) { give_back(NULL); }
 
 static int forked;
 
-/* A forked child is one of several, as a rule, which compute at the same time: each on one thread. */
+/* A forked child usually computes beside its siblings, so it uses one thread. */
 static void in_child(void) { forked = 1; }
 __attribute__((constructor)) static void at_fork(void) { pthread_atfork(NULL, NULL, in_child); }
 
-/* 0, or what the step said that failed. Any number of threads may call it at once, with one chain or several. */
+/* Returns 0, or the status of the failed step. Thread-safe, for one sequence or several. */
 int chain_run(void *state, void **buffers) {
   const struct chain *chain = state;
   struct scratch *scratch = NULL;

@@ -1,4 +1,4 @@
-"""Kernels in a row that are one operator: the library's products between kernels of ours, with shared scratch memory."""
+"""Runs a kernel sequence as one operator: library products and our kernels share scratch memory."""
 
 from __future__ import annotations
 
@@ -11,8 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from custom_ops.core.kernel_interface import Described, WholeKernel, in_c, outputs_of
-from custom_ops.core.kernel_sequence import InC, InRow, Record, record, scratch_places
+from custom_ops.core.kernel_interface import ArraySpec, OpaqueKernel, c_function_of, outputs_of
+from custom_ops.core.kernel_sequence import (
+    CFunction,
+    SequenceRecord,
+    SequenceStep,
+    assign_scratch_offsets,
+    build_sequence_record,
+)
 from custom_ops.onednn import Prepared
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.errors import CompileError, InputError, MissingError
@@ -22,40 +28,40 @@ from tbe_impl.runtime.buffers import aligned_empty
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """One kernel of a chain.
+    """One kernel of a sequence.
 
     Attributes:
-        kernel: of the library or of ours; sizes of its arrays may be grouped otherwise than those of the chain.
+        kernel: library or own kernel; its shapes may group sizes differently from the sequence.
         reads, writes: names of its inputs and outputs.
     """
 
-    kernel: Prepared | Kernel | WholeKernel
+    kernel: Prepared | Kernel | OpaqueKernel
     reads: tuple[str, ...]
     writes: tuple[str, ...]
 
     @property
-    def made(self) -> list[Described]:
-        """What it writes."""
+    def outputs(self) -> list[ArraySpec]:
+        """Shapes and dtypes of its outputs."""
         if isinstance(self.kernel, Prepared):
-            return [Described(one.shape, one.dtype) for one in self.kernel.outputs]
+            return [ArraySpec(one.shape, one.dtype) for one in self.kernel.outputs]
         return list(outputs_of(self.kernel))
 
     @property
-    def in_c(self) -> InC | None:
-        """It as C calls it; None where it has to be called as it is."""
+    def c_function(self) -> CFunction | None:
+        """The kernel's C function; None if only Python can call it."""
         if not isinstance(self.kernel, Prepared):
-            return in_c(self.kernel)
+            return c_function_of(self.kernel)
         if not self.kernel.state:
             return None
         order = list(range(len(self.reads) + len(self.writes)))
-        return InC(self.kernel.function, order, state=self.kernel.state)
+        return CFunction(self.kernel.function, order, state=self.kernel.state)
 
     def __call__(self, *arrays: np.ndarray, out: Sequence[np.ndarray]) -> None:
-        """Computes it on arrays."""
+        """Runs the kernel on arrays."""
         if not isinstance(self.kernel, Prepared):
             shapes = [one.shape for one in self.kernel.inputs]  # type: ignore[union-attr]
             given = [array.reshape(shape) for array, shape in zip(arrays, shapes, strict=True)]
-            made = [array.reshape(one.shape) for array, one in zip(out, self.made, strict=True)]
+            made = [array.reshape(one.shape) for array, one in zip(out, self.outputs, strict=True)]
             self.kernel(*given, out=made)
             return
         inputs, outputs = self.kernel.inputs, self.kernel.outputs
@@ -67,27 +73,28 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class Chain:
-    """Kernels in a row for inputs of certain shapes and dtypes.
+    """Kernel sequence for given shapes and dtypes.
 
-    What a step writes that is no output lies in scratch memory, from the step that writes it to the last that reads it;
-    then its place is free for others. The memory is kept for the next call of any chain.
+    An intermediate array occupies scratch memory from the step that writes it to the last step that
+    reads it; later steps reuse the memory. The scratch memory is cached for the next call of any
+    sequence.
 
     Attributes:
-        name: of the operator.
-        given: name of an input → what it is, in order.
-        wanted: names of the outputs, each written by a step, and their shapes.
-        steps: in order.
+        name: name of the operator.
+        given: input name → shape and dtype, in order.
+        wanted: output name → shape and dtype; a step writes each output.
+        steps: the steps, in order.
     """
 
     name: str
-    given: Mapping[str, Described]
-    wanted: Mapping[str, Described]
+    given: Mapping[str, ArraySpec]
+    wanted: Mapping[str, ArraySpec]
     steps: tuple[Step, ...]
 
     def __post_init__(self) -> None:
         known = {**self.given, **self.wanted}
         for step in self.steps:
-            for name, made in zip(step.writes, step.made, strict=True):
+            for name, made in zip(step.writes, step.outputs, strict=True):
                 held = known.setdefault(name, made)
                 assert (made.dtype, _bytes(made)) == (held.dtype, _bytes(held)), (
                     self.name,
@@ -97,55 +104,56 @@ class Chain:
                 )
 
     @property
-    def inputs(self) -> tuple[Described, ...]:
-        """What it reads."""
+    def inputs(self) -> tuple[ArraySpec, ...]:
+        """Shapes and dtypes of the inputs."""
         return tuple(self.given.values())
 
     @property
-    def outputs(self) -> tuple[Described, ...]:
-        """What it makes."""
+    def outputs(self) -> tuple[ArraySpec, ...]:
+        """Shapes and dtypes of the outputs."""
         return tuple(self.wanted.values())
 
     @property
-    def whole(self) -> InC | None:
-        """The chain as C calls it; None where a step of it has to be called as it is."""
-        return None if self._record is None else self._record.whole
+    def c_function(self) -> CFunction | None:
+        """The sequence as one C function; None if a step can only be called from Python."""
+        return None if self._record is None else self._record.c_function
 
     @cached_property
     def scratch_bytes(self) -> int:
-        """Memory that a call holds besides its buffers."""
-        return scratch_places(self._row, (*self.given, *self.wanted))[1]
+        """Scratch bytes of a call, besides its buffers."""
+        return assign_scratch_offsets(self._sequence_steps, (*self.given, *self.wanted))[1]
 
     @property
-    def _row(self) -> list[InRow]:
+    def _sequence_steps(self) -> list[SequenceStep]:
         return [
-            InRow(step.reads, step.writes, tuple(map(_bytes, step.made))) for step in self.steps
+            SequenceStep(step.reads, step.writes, tuple(map(_bytes, step.outputs)))
+            for step in self.steps
         ]
 
     @cached_property
-    def _record(self) -> Record | None:
-        """What C reads; None where a step is no function in C."""
-        kernels = [step.in_c for step in self.steps]
+    def _record(self) -> SequenceRecord | None:
+        """The C record; None if a step has no C function."""
+        kernels = [step.c_function for step in self.steps]
         known = [kernel for kernel in kernels if kernel is not None]
         if len(known) < len(kernels):
             return None
-        return record((*self.given, *self.wanted), self._row, known)
+        return build_sequence_record((*self.given, *self.wanted), self._sequence_steps, known)
 
     def __call__(self, *arrays: Any, out: Sequence[np.ndarray] | None = None) -> Any:
-        """The output array, or a tuple of them.
+        """Returns the output array, or a tuple of output arrays.
 
         Raises:
             InputError: an array has another shape or dtype.
-            CompileError: a step failed, or memory ran out.
+            CompileError: a step failed, or out of memory.
         """
-        known = self._checked(arrays)
+        known = self._check_arrays(arrays)
         made = (
             list(out)
             if out is not None
             else [aligned_empty(one.shape, dtype_of(one.dtype).numpy) for one in self.outputs]
         )
         try:
-            whole = self.whole
+            whole = self.c_function
         except MissingError:
             whole = None
         if whole is not None:
@@ -155,14 +163,14 @@ class Chain:
         else:
             known |= dict(zip(self.wanted, made, strict=True))
             for step in self.steps:
-                for name, one in zip(step.writes, step.made, strict=True):
+                for name, one in zip(step.writes, step.outputs, strict=True):
                     known.setdefault(name, np.empty(one.shape, dtype_of(one.dtype).numpy))
                 step(
                     *(known[name] for name in step.reads), out=[known[name] for name in step.writes]
                 )
         return made[0] if len(made) == 1 else tuple(made)
 
-    def _checked(self, arrays: Sequence[Any]) -> dict[str, np.ndarray]:
+    def _check_arrays(self, arrays: Sequence[Any]) -> dict[str, np.ndarray]:
         found = {}
         for (name, one), array in zip(self.given.items(), arrays, strict=True):
             dense = np.asarray(array, order="C")
@@ -171,11 +179,11 @@ class Chain:
                     f"{self.name}: {name} does not fit",
                     place=self.name,
                     expected=str(one),
-                    got=str(Described.of(dense)),
+                    got=str(ArraySpec.from_array(dense)),
                 )
             found[name] = dense
         return found
 
 
-def _bytes(one: Described) -> int:
+def _bytes(one: ArraySpec) -> int:
     return math.prod(one.shape) * dtype_of(one.dtype).numpy.itemsize

@@ -1,4 +1,4 @@
-"""What a kernel of an operator is, for all that call one; knows no framework."""
+"""Defines the kernel interface of an operator, independent of any framework."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from custom_ops.core.kernel_sequence import InC
+from custom_ops.core.kernel_sequence import CFunction
 from custom_ops.core.operator_spec import OpSpec
-from tbe_impl.cpu.call import Loaded
+from tbe_impl.cpu.loaded_program import LoadedProgram
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.tensor import shape_text
 from tbe_impl.kernel import Kernel
 
 
 @dataclass(frozen=True)
-class Described:
-    """Shape and dtype of an array; a size of -1 is not known."""
+class ArraySpec:
+    """Shape and dtype of an array; -1 marks an unknown size."""
 
     shape: tuple[int, ...]
     dtype: str
 
     @classmethod
-    def of(cls, array: Any) -> Described:
+    def from_array(cls, array: Any) -> ArraySpec:
         return cls(tuple(array.shape), str(array.dtype))
 
     def __str__(self) -> str:
@@ -33,31 +33,31 @@ class Described:
 
 @dataclass(frozen=True)
 class Procedure:
-    """An operator for arrays of these shapes and dtypes that is no kernel but a function.
+    """Host function with the interface of a kernel, for arrays of given shapes and dtypes.
 
     Attributes:
-        spec: of the operator.
-        attributes: all of them.
-        outputs: what it makes.
+        spec: the operator.
+        attributes: all attributes.
+        outputs: shapes and dtypes of the outputs.
     """
 
     spec: OpSpec
     attributes: Mapping[str, Any]
-    outputs: tuple[Described, ...]
+    outputs: tuple[ArraySpec, ...]
 
     @classmethod
-    def of(
-        cls, spec: OpSpec, attributes: Mapping[str, Any], given: Sequence[Described]
+    def from_inputs(
+        cls, spec: OpSpec, attributes: Mapping[str, Any], given: Sequence[ArraySpec]
     ) -> Procedure:
         if spec.describe is not None:
             return cls(spec, attributes, tuple(spec.describe(*given, **attributes)))
         assert spec.infer_shape is not None and spec.infer_dtype is not None, spec.name
         shapes = spec.infer_shape(*(one.shape for one in given), **attributes)
         dtypes = spec.infer_dtype(*(one.dtype for one in given))
-        return cls(spec, attributes, tuple(map(Described, shapes, dtypes)))
+        return cls(spec, attributes, tuple(map(ArraySpec, shapes, dtypes)))
 
     def __call__(self, *arrays: np.ndarray, out: Sequence[np.ndarray] | None = None) -> Any:
-        """The outputs: an array, or a tuple; written to `out` where it is given."""
+        """Returns the outputs: an array, or a tuple. Writes to `out` where given."""
         if out is None:
             out = [np.empty(one.shape, dtype_of(one.dtype).numpy) for one in self.outputs]
         assert self.spec.procedure is not None
@@ -65,33 +65,36 @@ class Procedure:
         return out[0] if len(out) == 1 else tuple(out)
 
 
-class WholeKernel(Protocol):
-    """A kernel that was not made from a graph, such as `custom_ops.core.c_kernels.Written`."""
+class OpaqueKernel(Protocol):
+    """Kernel not built from a graph, such as `custom_ops.core.c_kernels.CKernel`."""
 
     @property
-    def outputs(self) -> tuple[Described, ...]:
-        """What it makes."""
+    def outputs(self) -> tuple[ArraySpec, ...]:
+        """Shapes and dtypes of the outputs."""
 
     @property
-    def whole(self) -> InC | None:
-        """Its function in C; None where it has to be called as it is."""
+    def c_function(self) -> CFunction | None:
+        """The kernel's C function; None if only Python can call it."""
 
     def __call__(self, *arrays: np.ndarray, out: Sequence[np.ndarray] | None = None) -> Any:
-        """The outputs: an array, or a tuple."""
+        """Returns the outputs: an array, or a tuple."""
 
 
-AnyKernel = Kernel | Procedure | WholeKernel
+AnyKernel = Kernel | Procedure | OpaqueKernel
 
 
-def outputs_of(kernel: AnyKernel) -> tuple[Described, ...]:
-    """What a kernel makes."""
+def outputs_of(kernel: AnyKernel) -> tuple[ArraySpec, ...]:
+    """Returns shapes and dtypes of a kernel's outputs."""
     if not isinstance(kernel, Kernel):
         return kernel.outputs
-    return tuple(Described(item.shape, item.tensor.dtype) for item in kernel.outputs)
+    return tuple(ArraySpec(item.shape, item.tensor.dtype) for item in kernel.outputs)
 
 
-def program_of(kernel: Kernel) -> tuple[Loaded, list[int]] | None:
-    """The one program that a kernel is, and the parameter that each of its buffers is; None where it is no such."""
+def program_of(kernel: Kernel) -> tuple[LoadedProgram, list[int]] | None:
+    """Returns the kernel's single program and the parameter index of each buffer.
+
+    None if the kernel is not a single program.
+    """
     compiled = kernel.compiled
     if len(compiled.steps) != 1 or compiled.steps[0].program is None:
         return None
@@ -109,18 +112,18 @@ def program_of(kernel: Kernel) -> tuple[Loaded, list[int]] | None:
     return loaded, [numbers[id(tensor)] for tensor in (*program.inputs, *program.outputs)]
 
 
-def in_c(kernel: AnyKernel) -> InC | None:
-    """A kernel as one function in C; None where it is no such."""
+def c_function_of(kernel: AnyKernel) -> CFunction | None:
+    """Returns the kernel as one C function, or None."""
     if isinstance(kernel, Procedure):
         return None
     if not isinstance(kernel, Kernel):
-        return kernel.whole
+        return kernel.c_function
     found = program_of(kernel)
     if found is None or found[0].program.sizes:
         return None
-    return InC(found[0].function, found[1])
+    return CFunction(found[0].function, found[1])
 
 
-def several(made: Any) -> tuple[Any, ...]:
-    """What a function gives back, always as a tuple."""
+def to_tuple(made: Any) -> tuple[Any, ...]:
+    """Returns a function's result as a tuple."""
     return tuple(made) if isinstance(made, (tuple, list)) else (made,)

@@ -1,4 +1,4 @@
-"""Kernels in a row as one function in C: where the arrays between them lie, and the record that C reads."""
+"""Runs a kernel sequence as one C function: scratch layout and the record that C reads."""
 
 from __future__ import annotations
 
@@ -17,14 +17,16 @@ from tbe_impl.runtime.shared_library_loader import open_library
 SOURCE = Path(__file__).with_name("kernel_chain.c")
 
 
-class InC(NamedTuple):
-    """A kernel as C calls it: ``int function(void **buffers, const int64_t *numbers, int64_t threads)``, 0 when all is well.
+class CFunction(NamedTuple):
+    """C function of a kernel; it returns 0 on success.
+
+    Signature: ``int function(void **buffers, const int64_t *numbers, int64_t threads)``.
 
     Attributes:
-        function: that, or its address.
-        order: the parameter that each of its buffers is, inputs first.
-        numbers: what it is told besides.
-        state: where it is not 0, the function is ``int function(void *state, void **buffers)`` instead.
+        function: the function, or its address.
+        order: parameter index of each buffer, inputs first.
+        numbers: further integer arguments.
+        state: if not 0, the signature is ``int function(void *state, void **buffers)`` instead.
     """
 
     function: Any
@@ -33,12 +35,12 @@ class InC(NamedTuple):
     state: int = 0
 
 
-class InRow(NamedTuple):
-    """A kernel's place in a row.
+class SequenceStep(NamedTuple):
+    """Buffers of one kernel in a sequence.
 
     Attributes:
         reads, writes: names of its arrays.
-        written_bytes: of each that it writes.
+        written_bytes: bytes of each written array.
     """
 
     reads: tuple[str, ...]
@@ -66,13 +68,13 @@ class _Chain(ctypes.Structure):
 
 
 @dataclass(frozen=True, eq=False)
-class Record:
-    """A row as C reads it; it has to live as long as it is called.
+class SequenceRecord:
+    """Kernel sequence in the layout that C reads; it must outlive every call.
 
     Attributes:
-        chain: what C is given.
-        arrays: how many buffers it has: inputs, then outputs.
-        kept: what `chain` points to.
+        chain: the C record.
+        arrays: number of buffers, inputs before outputs.
+        kept: objects that `chain` points to.
     """
 
     chain: _Chain
@@ -80,16 +82,24 @@ class Record:
     kept: tuple[Any, ...]
 
     @property
-    def whole(self) -> InC:
-        """The row as C calls it."""
-        return InC(_run(), list(range(self.arrays)), state=ctypes.addressof(self.chain))
+    def c_function(self) -> CFunction:
+        """The sequence as one C function."""
+        return CFunction(
+            _load_sequence_runner(), list(range(self.arrays)), state=ctypes.addressof(self.chain)
+        )
 
 
-def scratch_places(row: Sequence[InRow], outside: Container[str]) -> tuple[dict[str, int], int]:
-    """Offset of each array that lies between the kernels, and the bytes of all: the lowest gap that is free.
+def assign_scratch_offsets(
+    row: Sequence[SequenceStep], outside: Container[str]
+) -> tuple[dict[str, int], int]:
+    """Assigns scratch offsets to the intermediate arrays by first fit.
 
     Args:
-        outside: names of the inputs and outputs, which lie elsewhere.
+        row: the steps, in order.
+        outside: names of the inputs and outputs, which get no scratch memory.
+
+    Returns:
+        Offset of each intermediate array, and the total scratch bytes.
     """
     last = {name: at for at, step in enumerate(row) for name in (*step.reads, *step.writes)}
     found: dict[str, int] = {}
@@ -112,14 +122,16 @@ def scratch_places(row: Sequence[InRow], outside: Container[str]) -> tuple[dict[
     return found, end
 
 
-def record(names: Sequence[str], row: Sequence[InRow], kernels: Sequence[InC]) -> Record:
-    """A row as C reads it.
+def build_sequence_record(
+    names: Sequence[str], row: Sequence[SequenceStep], kernels: Sequence[CFunction]
+) -> SequenceRecord:
+    """Builds the C record of a sequence.
 
     Args:
-        names: of the inputs, then of the outputs.
-        row, kernels: what is called, in order.
+        names: names of the inputs, then of the outputs.
+        row, kernels: the steps and their C functions, in order.
     """
-    offsets, scratch_bytes = scratch_places(row, names)
+    offsets, scratch_bytes = assign_scratch_offsets(row, names)
     steps = (_Step * len(row))()
     for step, place, kernel in zip(steps, row, kernels, strict=True):
         own = (*place.reads, *place.writes)
@@ -132,12 +144,14 @@ def record(names: Sequence[str], row: Sequence[InRow], kernels: Sequence[InC]) -
         step.numbers = (ctypes.c_int64 * max(len(kernel.numbers), 1))(*kernel.numbers)
         step.operands = (ctypes.c_int64 * max(len(operands), 1))(*operands)
         step.count, step.threads = len(operands), usable_threads(environment.threads())
-    return Record(_Chain(len(steps), scratch_bytes, steps), len(names), (steps, tuple(kernels)))
+    return SequenceRecord(
+        _Chain(len(steps), scratch_bytes, steps), len(names), (steps, tuple(kernels))
+    )
 
 
 @cache
-def _run() -> Any:
-    """The function that runs rows.
+def _load_sequence_runner() -> Any:
+    """Compiles the C function that runs sequences.
 
     Raises:
         MissingError: there is no C compiler.

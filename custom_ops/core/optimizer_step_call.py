@@ -1,8 +1,8 @@
-"""A step of an optimizer that is called by itself, past MindSpore's dispatch: the kernel runs at once, on the memory of the tensors.
+"""Fast call path of an optimizer step: bypasses MindSpore's dispatch, runs the kernel at once.
 
-A graph of MindSpore spends some 10 µs on each tensor that it is given: on 200 parameters with their states and gradients many
-times what the step takes. What is done here is what `construct` does; inside of a graph, and wherever this cannot be done,
-`construct` does it.
+A MindSpore graph call costs some 10 µs per tensor argument, which exceeds the step's own time for
+many parameters. This path computes what `construct` computes. `construct` remains in use inside a
+graph and wherever the fast path does not apply.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ import numpy as np
 from mindspore import Tensor
 
 from custom_ops.core import dispatch, pynative_fast_path
-from custom_ops.core.kernel_interface import Described
+from custom_ops.core.kernel_interface import ArraySpec
 
 _KIND, _BYTES = attrgetter("shape", "dtype"), attrgetter("nbytes")
 
 
-class Alone:
-    """How an optimizer is called by itself.
+class FastOptimizerStep:
+    """Fast step of an optimizer.
 
     Args:
-        steps: its primitives, one for the parameters of each dtype.
-        numbers: the Parameters that they read besides rates and decays.
-        powers: which of those are multiplied at each step, and by what.
+        steps: the primitives, one per parameter dtype.
+        numbers: names of Parameters that they read besides rates and decays.
+        powers: Parameter name → the factor by which each step multiplies it.
     """
 
     def __init__(self, steps: Sequence[Any], numbers: Sequence[str], powers: Mapping[str, float]):
@@ -37,14 +37,16 @@ class Alone:
         self._known: tuple[Sequence[Any], Sequence[Any]] = (), ()
 
     def __call__(self, optimizer: Any, gradients: Any) -> Any:
-        """A tuple that means nothing; None where MindSpore has to call, and nothing was done.
+        """Runs the step; returns None, without effect, where MindSpore has to make the call.
+
+        The returned tuple has no meaning.
 
         Raises:
-            InputError: gradients that do not fit.
+            InputError: gradients of wrong shape or dtype.
         """
         if (
             not pynative_fast_path.IS_KNOWN
-            or not pynative_fast_path.is_free()
+            or not pynative_fast_path.can_bypass_dispatch()
             or pynative_fast_path.is_recording()
         ):
             return None
@@ -58,28 +60,28 @@ class Alone:
         pynative_fast_path.wait()
         every = [*numbers, *gradients, *own]
         addresses = list(map(pynative_fast_path.address_of, every))
-        # of a Parameter whose first value was put off there is no memory yet
+        # a Parameter with delayed initialization has no memory yet
         has_memory = (
             0 not in addresses and pynative_fast_path.address_of(optimizer.global_step) != 0
         )
         if not has_memory or not all(map(pynative_fast_path.is_dense, every)):
             return None
-        # the memory of parameters has the size that was seen, which is quicker to ask for than shapes and dtypes
+        # compares nbytes of parameters: faster to query than shapes and dtypes
         signature = [list(map(_KIND, numbers)), list(map(_KIND, gradients)), list(map(_BYTES, own))]
         known, calls = self._known
         if signature != known:
             if [one.dtype for one in gradients] != [one.dtype for one in optimizer.parameters]:
                 return None
-            calls = [_call(step, every) for step in self.steps]
+            calls = [_prepare_step_call(step, every) for step in self.steps]
             self._known = signature, calls
-        self._go_on(optimizer)
+        self._advance_counters(optimizer)
         done = ctypes.c_float()
         for call in calls:
             call([*addresses, ctypes.addressof(done)])
-        return tuple([_number(done.value) for _ in calls])
+        return tuple([_to_scalar_tensor(done.value) for _ in calls])
 
-    def _go_on(self, optimizer: Any) -> None:
-        """Counts the step."""
+    def _advance_counters(self, optimizer: Any) -> None:
+        """Advances the step count and the powers."""
         ctypes.c_int32.from_address(optimizer.global_step.data_ptr()).value += 1
         for name, factor in self.powers.items():
             power = ctypes.c_float.from_address(getattr(optimizer, name).data_ptr())
@@ -87,7 +89,7 @@ class Alone:
 
 
 def _is_plain(optimizer: Any) -> bool:
-    """Whether calling it is its step and nothing else."""
+    """Whether a call is only the optimizer step on CPU: no hooks, no overridden `construct`."""
     hooks = ("_forward_pre_hook", "_forward_hook", "_backward_pre_hook", "_backward_hook")
     return (
         type(optimizer).construct is optimizer.own_construct
@@ -99,22 +101,27 @@ def _is_plain(optimizer: Any) -> bool:
 
 
 def _rates_and_decays(optimizer: Any) -> list[Any]:
-    """Tensors of one number each; schedules are computed in a graph, as they are inside of one."""
+    """Returns the rates and decays as one-element tensors.
+
+    A graph computes schedules, as in graph mode.
+    """
     dynamic = optimizer.dynamic_lr or optimizer.dynamic_weight_decay
     rates, decays = (
-        optimizer.varying() if dynamic else (optimizer.learning_rate, optimizer.weight_decay)
+        optimizer.rates_and_decays()
+        if dynamic
+        else (optimizer.learning_rate, optimizer.weight_decay)
     )
     found = list(rates) if optimizer.is_group_lr else [rates]
     if optimizer.decays_here:
         found += decays if optimizer.is_group else [decays]
-    return [one if isinstance(one, Tensor) else _number(one) for one in found]
+    return [one if isinstance(one, Tensor) else _to_scalar_tensor(one) for one in found]
 
 
 @lru_cache(maxsize=1024)
-def _number(value: float) -> Any:
+def _to_scalar_tensor(value: float) -> Any:
     return Tensor(value, mindspore.float32)
 
 
-def _call(step: Any, every: Sequence[Any]) -> Any:
-    given = [Described(tuple(one.shape), str(one.dtype).lower()) for one in every]
-    return dispatch.ready(step.computation, given).call
+def _prepare_step_call(step: Any, every: Sequence[Any]) -> Any:
+    given = [ArraySpec(tuple(one.shape), str(one.dtype).lower()) for one in every]
+    return dispatch.prepare_call(step.computation, given).call

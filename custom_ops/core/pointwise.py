@@ -1,4 +1,4 @@
-"""What operators on single elements share: inputs of one shape in a wide dtype, results in the narrow one again."""
+"""Shared helpers of elementwise operators: type promotion, broadcasting, unbroadcasting."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from tbe_impl.dsl.sizes import is_one
 from tbe_impl.dsl.tensor import Tensor, shape_text
 from tbe_impl.errors import InputError
 
-HALVES = ("float16", "bfloat16")
+HALF_DTYPES = ("float16", "bfloat16")
 
 
-def promoted(*tensors: Tensor) -> str:
-    """The dtype of a result: the widest of the inputs; float32 for float16 together with bfloat16."""
+def promote_dtype(*tensors: Tensor) -> str:
+    """Returns the result dtype: the widest input dtype, or float32 for float16 with bfloat16."""
     found = {tensor.dtype for tensor in tensors}
     if len(found) == 1:
         return found.pop()
     return "float64" if "float64" in found else "float32"
 
 
-def common_shape(*tensors: Tensor) -> tuple[Any, ...]:
-    """The shape that all are repeated to, axes aligned at the right, as in NumPy and MindSpore.
+def broadcast_shape(*tensors: Tensor) -> tuple[Any, ...]:
+    """Returns the broadcast shape, axes aligned at the right as in NumPy and MindSpore.
 
     Raises:
         InputError: two sizes differ, and neither is 1.
@@ -42,50 +42,60 @@ def common_shape(*tensors: Tensor) -> tuple[Any, ...]:
                 )
                 raise InputError(
                     f"{tensor.name} does not fit {first.name}",
-                    expected=f"the shape of {first.name}, {shape_text(first.shape)}, or 1 where they differ",
+                    expected=f"the shape of {first.name}, {shape_text(first.shape)}, "
+                    "or 1 where they differ",
                     got=shape_text(tensor.shape),
                 )
         found.insert(0, known)
     return tuple(found)
 
 
-def wide(*tensors: Tensor) -> list[Tensor]:
-    """All of one shape, in float32 or, where one of them has it, float64.
+def widen_inputs(*tensors: Tensor) -> list[Tensor]:
+    """Broadcasts the tensors to one shape in float32, or float64 where one input is float64.
 
     Raises:
-        InputError: an input that has no floating dtype, or shapes that do not fit.
+        InputError: an input has no floating dtype, or the shapes do not broadcast.
     """
-    dtype = promoted(*tensors)
-    inner = "float32" if dtype in HALVES else dtype
-    shape = common_shape(*tensors)
+    dtype = promote_dtype(*tensors)
+    inner = "float32" if dtype in HALF_DTYPES else dtype
+    shape = broadcast_shape(*tensors)
     return [dsl.broadcast(dsl.cast_to(tensor, inner), shape) for tensor in tensors]
 
 
-def like(made: Tensor, tensor: Tensor) -> Tensor:
-    """A gradient of the result's shape as one of `tensor`: summed where that was repeated, in its dtype."""
+def unbroadcast(made: Tensor, tensor: Tensor) -> Tensor:
+    """Reduces a gradient of the result's shape to the shape and dtype of `tensor`.
+
+    Broadcast axes are summed.
+    """
     lacking = made.ndim - tensor.ndim
     axes: Sequence[int] = [
         axis
         for axis in range(made.ndim)
         if axis < lacking or (is_one(tensor.shape[axis - lacking]) and not is_one(made.shape[axis]))
     ]
-    # where all is summed up the words make one of shape (1,)
+    # a sum over all axes has shape (1,) in the DSL
     if len(axes) > lacking or (axes and not tensor.ndim):
         made = dsl.reduce_sum(made, axes, keepdims=True)
         made = dsl.ext.reshape(made, tensor.shape) if lacking else made
     elif axes:
-        # without a reshape behind it: a sum of columns by itself goes through memory row by row
+        # no reshape follows: a column sum alone reads memory row by row
         made = dsl.reduce_sum(made, axes, keepdims=False)
     return dsl.cast_to(made, tensor.dtype)
 
 
-def limited(x: Tensor, bound: float) -> Tensor:
-    """x between −bound and bound; NaN stays. For slopes whose value there is that at the ends, where inf·0 would be NaN."""
+def clamp(x: Tensor, bound: float) -> Tensor:
+    """Clamps x to [−bound, bound]; NaN propagates.
+
+    For derivatives that are constant beyond the bound, where inf·0 would give NaN.
+    """
     return dsl.vmaxs(dsl.vmins(x, bound), -bound)
 
 
-def gate_and_rest(gate: Callable[[Tensor], Tensor], z: Tensor) -> tuple[Tensor, Tensor]:
-    """A gate from 0 to 1 that is point-symmetric, as σ is, and 1 less it: the smaller one computed, so that neither cancels."""
+def gate_and_complement(gate: Callable[[Tensor], Tensor], z: Tensor) -> tuple[Tensor, Tensor]:
+    """Returns a point-symmetric gate (such as σ) and 1 − gate without cancellation.
+
+    The smaller of the two is computed directly.
+    """
     smaller = gate(dsl.vmuls(dsl.vabs(z), -1.0))
     larger = dsl.vadds(dsl.vmuls(smaller, -1.0), 1.0)
     return dsl.vcmpsel(z, 0.0, "lt", smaller, larger), dsl.vcmpsel(z, 0.0, "lt", larger, smaller)

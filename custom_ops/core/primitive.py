@@ -1,4 +1,4 @@
-"""Operators as MindSpore's primitives: on CPU custom operators of our kernels, on Ascend those that CANN builds."""
+"""Defines MindSpore primitives on CPU: custom operators that call our kernels."""
 
 from __future__ import annotations
 
@@ -11,38 +11,38 @@ from mindspore.ops import CustomRegOp, DataType
 from mindspore.ops import signature as sig
 
 from custom_ops.core import bprops, dispatch, pynative_fast_path
-from custom_ops.core.arrays import Attributes, computation_of, sorted_attributes
-from custom_ops.core.cell_call import not_a_tensor
+from custom_ops.core.arrays import Attributes, attribute_key, computation_of
+from custom_ops.core.cell_call import tensor_error
 from custom_ops.core.computation import Computation
 from custom_ops.core.framework import device_target
 from custom_ops.core.gradient import gradient_of, wiring
-from custom_ops.core.kernel_interface import Described
-from custom_ops.core.operator_spec import OpSpec, cached_in_spec
-from custom_ops.core.pynative_fast_path import Direct
-from custom_ops.core.recent import Recent
+from custom_ops.core.kernel_interface import ArraySpec
+from custom_ops.core.lru_cache import LruCache
+from custom_ops.core.operator_spec import OpSpec, cache_in_spec
+from custom_ops.core.pynative_fast_path import FastCall
 from tbe_impl.errors import InputError, MissingError
 
 MAX_ORDER = 2
-"""How often an operator can be differentiated."""
+"""Highest derivative order."""
 
 
 class FusedPrimitive(ops.Custom):
-    """A primitive for which MindSpore calls our kernel.
+    """MindSpore primitive that calls our kernel.
 
     Args:
-        spec: of the operator.
-        attributes: all of them.
-        order: how often `spec` was differentiated to come here.
-        eager: shapes and dtypes are found in C, which is quick, but an error of the operator comes as one of MindSpore; for
-            calls that were described before.
+        spec: the operator.
+        attributes: all attributes.
+        order: derivative order of `spec`.
+        eager: infer shapes and dtypes in C. This is fast, but an operator's error appears as one of
+            MindSpore's. For calls already described once.
     """
 
     def __init__(self, spec: OpSpec, attributes: Attributes, order: int, *, eager: bool):
         self.spec, self.attributes = spec, attributes
         self.order, self.eager = order, eager
         self.computation = computation_of(spec, attributes)
-        self._called: Recent[tuple[Any, ...], FusedPrimitive] = Recent(
-            pynative_fast_path.SIGNATURES
+        self._called: LruCache[tuple[Any, ...], FusedPrimitive] = LruCache(
+            pynative_fast_path.MAX_SIGNATURES
         )
         entry = _entry(spec, attributes)
         super().__init__(
@@ -51,28 +51,28 @@ class FusedPrimitive(ops.Custom):
             out_dtype=None if eager else self._dtypes,
             func_type="aot",
             bprop=_bprop(spec, attributes, order, eager),
-            reg_info=_registration(spec),
+            reg_info=_build_op_info(spec),
         )
-        # the ledger of ms_fusion looks for it
+        # read by ms_fusion's ledger
         self.add_prim_attr("brought_by", spec.made_by)
         if spec.made_of:
             self.add_prim_attr("made_of", " ".join(spec.made_of))
         if spec.made_by == "user":
             self.add_prim_attr("written_at", spec.place)
-        self._direct = _direct(spec, attributes, order)
+        self._direct = _build_fast_call(spec, attributes, order)
         if spec.overwrites:
             self.set_signatures(_signatures(spec))
             self.add_prim_attr("side_effect_mem", True)
 
     def __infer__(self, *given: Mapping[str, Any]) -> dict[str, Any]:
-        """Shapes and dtypes of the outputs, with the operator's own errors when a graph is built."""
+        """Infers shapes and dtypes of the outputs at compile time, with the operator's errors."""
         for place, one in enumerate(given):
             if not isinstance(one["dtype"], mindspore.common.dtype.TensorType):
-                raise self._not_a_tensor(place, one["value"])
-        return inferred(self.computation, given)
+                raise self._tensor_error(place, one["value"])
+        return infer_outputs(self.computation, given)
 
     def __call__(self, *arguments: Any) -> Any:
-        """Runs it at once (PyNative), past MindSpore's dispatch where that is possible."""
+        """Runs at once in PyNative, bypassing MindSpore's dispatch where possible."""
         if self.eager:
             return super().__call__(*arguments)
         if self._direct is not None and not (self.spec.bprop and pynative_fast_path.is_recording()):
@@ -81,26 +81,28 @@ class FusedPrimitive(ops.Custom):
                 return made
         for place, one in enumerate(arguments):
             if not isinstance(one, mindspore.Tensor):
-                raise self._not_a_tensor(place, one)
+                raise self._tensor_error(place, one)
         called = tuple([(one.shape, one.dtype) for one in arguments])
         quick = self._called.get(called)
         if quick is None:
             self.computation.describe(
-                [Described(tuple(shape), str(dtype).lower()) for shape, dtype in called]
+                [ArraySpec(tuple(shape), str(dtype).lower()) for shape, dtype in called]
             )
-            quick = self._called[called] = _made(self.spec, self.attributes, self.order, True)
+            quick = self._called[called] = _build_primitive(
+                self.spec, self.attributes, self.order, True
+            )
         return quick(*arguments)
 
-    def _not_a_tensor(self, place: int, value: Any) -> InputError:
+    def _tensor_error(self, place: int, value: Any) -> InputError:
         names = self.spec.inputs
         argument = names[place] if place < len(names) else f"argument {place + 1}"
-        return not_a_tensor(self.spec.name, argument, value)
+        return tensor_error(self.spec.name, argument, value)
 
     def _dtypes(self, *given: Any) -> Any:
-        raise AssertionError("MindSpore asks __infer__")
+        raise AssertionError("MindSpore calls __infer__ instead")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _made, (self.spec, self.attributes, self.order, self.eager)
+        return _build_primitive, (self.spec, self.attributes, self.order, self.eager)
 
     def __deepcopy__(self, memo: Any) -> FusedPrimitive:
         return self
@@ -109,11 +111,11 @@ class FusedPrimitive(ops.Custom):
 def primitive(
     spec: OpSpec, attributes: Mapping[str, Any], *, eager: bool = False
 ) -> FusedPrimitive:
-    """The primitive of an operator, made once for each set of attributes.
+    """Returns the operator's primitive, cached by attributes.
 
     Raises:
-        MissingError: there is no C compiler, or MindSpore is set to another device.
-        InputError: an attribute that the operator does not have.
+        MissingError: there is no C compiler, or MindSpore's device target is not CPU.
+        InputError: the operator lacks an attribute.
     """
     target = device_target()
     if target != "CPU":
@@ -122,22 +124,25 @@ def primitive(
             place=spec.place or spec.name,
             expected="device_target CPU",
             got=target,
-            remedy="Take what MindSpore has for that device, or on Ascend custom_ops.ascend.AscendPrimitive",
+            remedy="Use MindSpore's operators on that device, "
+            "or on Ascend custom_ops.ascend.AscendPrimitive",
         )
-    return _made(spec, sorted_attributes(spec, attributes), 0, eager)
+    return _build_primitive(spec, attribute_key(spec, attributes), 0, eager)
 
 
-@cached_in_spec
-def _made(spec: OpSpec, attributes: Attributes, order: int, eager: bool) -> FusedPrimitive:
+@cache_in_spec
+def _build_primitive(
+    spec: OpSpec, attributes: Attributes, order: int, eager: bool
+) -> FusedPrimitive:
     return FusedPrimitive(spec, attributes, order, eager=eager)
 
 
-@cached_in_spec
+@cache_in_spec
 def _entry(spec: OpSpec, attributes: Attributes) -> dispatch.Entry:
     return dispatch.entry_of(computation_of(spec, attributes))
 
 
-def _registration(spec: OpSpec) -> Any:
+def _build_op_info(spec: OpSpec) -> Any:
     record = CustomRegOp(spec.name)
     for place, name in enumerate(spec.inputs):
         record = record.input(place, name)
@@ -148,7 +153,10 @@ def _registration(spec: OpSpec) -> Any:
 
 
 def _signatures(spec: OpSpec) -> Any:
-    """Which inputs are written to: MindSpore keeps the order of what reads and writes a Parameter."""
+    """Marks the inputs that are written to.
+
+    MindSpore then preserves the order of reads and writes of a Parameter.
+    """
     kinds = [
         sig.sig_rw.RW_WRITE if name in spec.overwrites else sig.sig_rw.RW_READ
         for name in spec.inputs
@@ -159,58 +167,60 @@ def _signatures(spec: OpSpec) -> Any:
 def _gradients(
     spec: OpSpec, attributes: Attributes, order: int, *, eager: bool = False
 ) -> tuple[pynative_fast_path.Gradient, ...]:
-    """The operators that compute the gradient; none where there is none."""
+    """Returns the operators that compute the gradient; empty without a gradient."""
     if (
         spec.bprop is not None
         or order >= MAX_ORDER
-        or not spec.differentiable
+        or not spec.differentiable_inputs
         or len(spec.inputs) > bprops.MAX_INPUTS
     ):
         return ()
     found = []
-    for part in spec.gradients_apart or ((),):
+    for part in spec.gradient_groups or ((),):
         saved, places = wiring(spec, part)
-        call = _made(gradient_of(spec, part), attributes, order + 1, eager)
-        found.append(pynative_fast_path.Gradient(call, saved, places, len(spec.visible)))
+        call = _build_primitive(gradient_of(spec, part), attributes, order + 1, eager)
+        found.append(pynative_fast_path.Gradient(call, saved, places, len(spec.visible_outputs)))
     return tuple(found)
 
 
-def _direct(spec: OpSpec, attributes: Attributes, order: int) -> Direct | None:
+def _build_fast_call(spec: OpSpec, attributes: Attributes, order: int) -> FastCall | None:
     if not pynative_fast_path.IS_KNOWN or spec.overwrites:
         return None
-    return Direct(
+    return FastCall(
         computation_of(spec, attributes),
         _gradients(spec, attributes, order),
-        bprops.refusal(spec, order),
+        bprops.missing_gradient_message(spec, order),
     )
 
 
 def _bprop(spec: OpSpec, attributes: Attributes, order: int, eager: bool) -> Any:
-    """The gradient as a function that MindSpore reads; inputs without one get zeros."""
+    """Returns the bprop that MindSpore parses; undifferentiable inputs get zeros."""
     if spec.bprop is not None:
         return spec.bprop
     found = _gradients(spec, attributes, order, eager=eager)
     if not found:
-        return bprops.refused(len(spec.inputs), bprops.refusal(spec, order))
+        return bprops.build_raising_bprop(
+            len(spec.inputs), bprops.missing_gradient_message(spec, order)
+        )
     places, first = [-1] * len(spec.inputs), 0
     for one in found:
         for place, output in enumerate(one.places):
             places[place] = output + first if output >= 0 else places[place]
-        first += one.made
-    return bprops.of(
+        first += one.gradient_count
+    return bprops.build_bprop(
         tuple(one.call for one in found),
         len(spec.inputs),
-        singles=tuple(one.made == 1 for one in found),
+        singles=tuple(one.gradient_count == 1 for one in found),
         saved=found[0].saved,
         places=tuple(places),
         several=len(spec.outputs) > 1,
-        visible=len(spec.visible),
+        visible=len(spec.visible_outputs),
     )
 
 
-def inferred(computation: Computation, given: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Shapes and dtypes of the outputs, in MindSpore's form."""
-    found = computation.describe_unknown([_described(one) for one in given])
+def infer_outputs(computation: Computation, given: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Infers shapes and dtypes of the outputs, in MindSpore's format."""
+    found = computation.describe_dynamic([_describe_argument(one) for one in given])
     shapes, dtypes = (
         [list(one.shape) for one in found],
         [mindspore_dtype(one.dtype) for one in found],
@@ -220,15 +230,15 @@ def inferred(computation: Computation, given: Sequence[Mapping[str, Any]]) -> di
     return {"shape": tuple(shapes), "dtype": tuple(dtypes), "value": None}
 
 
-def _described(given: Mapping[str, Any]) -> Described:
+def _describe_argument(given: Mapping[str, Any]) -> ArraySpec:
     dtype = given["dtype"]
     element = dtype.element_type() if hasattr(dtype, "element_type") else dtype
-    return Described(tuple(given["shape"]), str(element).lower())
+    return ArraySpec(tuple(given["shape"]), str(element).lower())
 
 
 def mindspore_dtype(name: str) -> Any:
-    """MindSpore's type of tensors of a dtype."""
-    # of a bare number MindSpore makes a scalar where a shape is empty
+    """Returns MindSpore's tensor type for a dtype."""
+    # with a bare element type MindSpore treats an empty shape as a scalar
     return mindspore.common.dtype.TensorType(
         getattr(mindspore, "bool_" if name == "bool" else name)
     )

@@ -1,10 +1,11 @@
-"""Calls in PyNative past MindSpore's dispatch: the kernel runs at once, in the calling thread, on the memory of the tensors.
+"""Fast call path in PyNative: runs the kernel in the calling thread, past MindSpore's dispatch.
 
-MindSpore hands a custom operator from thread to thread and waits for each: where they share a core with others, a call takes
-hundreds of microseconds. Here it takes a few, and waits only for what the inputs still wait for. A gradient is recorded as a
-function of MindSpore's own (`mindspore.common._grad_function`), whose backward calls the operator's gradient the same way.
+MindSpore passes a custom operator through several threads and waits for each. The fast path runs on
+the memory of the tensors, and waits only for pending inputs. It records a gradient as a
+`mindspore.common._grad_function`, whose backward calls the operator's gradient the same way.
 
-What this cannot do goes through MindSpore's dispatch: other devices, casts of mixed precision, tensors that are not there yet.
+Unsupported calls use MindSpore's dispatch: other devices, mixed-precision casts, tensors without
+memory.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from mindspore import Tensor, mint
 
 from custom_ops.core import dispatch
 from custom_ops.core.computation import Computation
-from custom_ops.core.kernel_interface import Described
-from custom_ops.core.recent import Recent
+from custom_ops.core.kernel_interface import ArraySpec
+from custom_ops.core.lru_cache import LruCache
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.runtime.buffers import aligned_empty
 
-try:  # names that MindSpore does not promise
+try:  # private names of MindSpore, which may change
     from mindspore._c_expression import TensorPy
     from mindspore._c_expression.amp import get_curr_amp_strategy
     from mindspore.common._grad_function import _Function
@@ -50,32 +51,32 @@ except (ImportError, AttributeError):
     IS_KNOWN = False
     _Function = object
 
-SIGNATURES = 64
-"""How many sets of shapes and dtypes an operator remembers."""
-LARGE = 1 << 22
-"""From so many bytes on memory comes from MindSpore, which keeps it: fresh memory costs a fault for each page."""
-SMALL = 1 << 14
-"""Up to so many bytes it does not matter where memory begins."""
+MAX_SIGNATURES = 64
+"""Call signatures (shapes and dtypes) cached per operator."""
+LARGE_BYTES = 1 << 22
+"""From this size on, MindSpore's pool allocates: fresh memory costs one page fault per page."""
+SMALL_BYTES = 1 << 14
+"""Up to this size, alignment does not matter."""
 
 
-class _Casting:
-    """How many Cells of another precision are being called: inside of them MindSpore casts what operators get."""
+class _CastDepth:
+    """Nesting depth of mixed-precision Cells, in which MindSpore casts the operators' inputs."""
 
     depth = 0
 
 
 if IS_KNOWN:
 
-    def _counted(self: Any, kind: Any, is_push: bool = True) -> Any:
-        _Casting.depth += 1 if is_push else -1
+    def _track_mixed_precision(self: Any, kind: Any, is_push: bool = True) -> Any:
+        _CastDepth.depth += 1 if is_push else -1
         return _push(self, kind, is_push)
 
-    type(_pynative_executor).set_mixed_precision_type = _counted
+    type(_pynative_executor).set_mixed_precision_type = _track_mixed_precision
 
 
-def is_free() -> bool:
-    """Whether a call may go past MindSpore's dispatch: no graph is being built, nothing is cast."""
-    return not (_Casting.depth or jit_context() or get_curr_amp_strategy() is not None)
+def can_bypass_dispatch() -> bool:
+    """Whether a call may bypass MindSpore's dispatch: no graph compilation, no casts."""
+    return not (_CastDepth.depth or jit_context() or get_curr_amp_strategy() is not None)
 
 
 def is_recording() -> bool:
@@ -84,12 +85,12 @@ def is_recording() -> bool:
 
 
 def wait() -> None:
-    """Until all that was called has run."""
+    """Waits until all dispatched operators have run."""
     _pynative_executor.sync()
 
 
 class Output(NamedTuple):
-    """What a kernel writes."""
+    """Shape, dtypes (NumPy's and MindSpore's) and size in bytes of an output."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -98,8 +99,8 @@ class Output(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Known:
-    """How an operator is called for certain shapes and dtypes."""
+class FastCallPlan:
+    """Call plan of an operator for given shapes and dtypes."""
 
     call: Callable[[Sequence[int]], None]
     outputs: tuple[Output, ...]
@@ -107,13 +108,14 @@ class Known:
 
 @dataclass(frozen=True)
 class Gradient:
-    """Of an operator, of all inputs or of some.
+    """Gradient of an operator, for all or some of its inputs.
 
     Attributes:
-        call: takes what is saved, then the gradients of the visible outputs; gives a tensor, or a tuple.
-        saved: which of inputs and outputs it reads.
-        places: for each input which of its outputs is that gradient; -1 for none.
-        visible: how many outputs have a gradient; hidden ones follow.
+        call: takes the saved tensors, then the gradients of the visible outputs; returns a tensor,
+            or a tuple.
+        saved: indices of the saved inputs and outputs.
+        places: for each input the index of its gradient among the results; -1 for none.
+        visible: number of leading outputs that have a gradient; hidden outputs follow.
     """
 
     call: Callable[..., Any]
@@ -122,31 +124,32 @@ class Gradient:
     visible: int
 
     @property
-    def made(self) -> int:
-        """How many gradients it computes."""
+    def gradient_count(self) -> int:
+        """Number of gradients that it computes."""
         return max(self.places) + 1
 
 
-class Direct:
-    """An operator called at once.
+class FastCall:
+    """Fast call of an operator.
 
     Args:
-        computation: its kernels.
-        gradients: the operators that compute its gradient, which save the same; none where it has none.
-        refusal: what is said then.
+        computation: the operator's kernels.
+        gradients: operators that compute its gradient, all with the same saved tensors; may be
+            empty.
+        refusal: error message for an operator without a gradient.
     """
 
     def __init__(self, computation: Computation, gradients: tuple[Gradient, ...], refusal: str):
         self.computation, self.gradients, self.refusal = computation, gradients, refusal
-        self._known: Recent[tuple[Any, ...], Known] = Recent(SIGNATURES)
+        self._known: LruCache[tuple[Any, ...], FastCallPlan] = LruCache(MAX_SIGNATURES)
 
     def __call__(self, tensors: tuple[Any, ...]) -> Any:
-        """The output, or a tuple of them; None where MindSpore has to call.
+        """Returns the output, or a tuple of outputs; None if MindSpore has to make the call.
 
         Raises:
-            InputError: the operator refuses these shapes or dtypes.
+            InputError: the operator rejects these shapes or dtypes.
         """
-        if not is_free():
+        if not can_bypass_dispatch():
             return None
         for one in tensors:
             if not isinstance(one, Tensor):
@@ -156,48 +159,48 @@ class Direct:
         if known is None:
             if not _is_plain(tensors):
                 return None
-            known = self._known[signature] = self._find(signature)
+            known = self._known[signature] = self._plan_call(signature)
         made = self._record(known, tensors) if _requires_grad() else self.run(known, tensors)
         return made[0] if len(made) == 1 else made
 
-    def run(self, known: Known, tensors: Sequence[Any]) -> tuple[Any, ...]:
-        """The outputs; nothing is recorded."""
+    def run(self, known: FastCallPlan, tensors: Sequence[Any]) -> tuple[Any, ...]:
+        """Returns the outputs without recording a gradient."""
         dense = [one if is_dense(one) else one.contiguous() for one in tensors]
-        made = tuple([_new(output) for output in known.outputs])
+        made = tuple([_allocate(output) for output in known.outputs])
         addresses = list(map(address_of, (*dense, *made)))
         if 0 in addresses:
             for one in dense:
-                one.asnumpy()  # a Parameter whose first value was put off gets it
+                one.asnumpy()  # initializes a Parameter with delayed initialization
             addresses = list(map(address_of, (*dense, *made)))
         known.call(addresses)
         return made
 
-    def _record(self, known: Known, tensors: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The outputs, and their gradient is recorded: in this thread, instead of one that would have to be waited for."""
+    def _record(self, known: FastCallPlan, tensors: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Returns the outputs and records the gradient in this thread, without MindSpore's."""
         was_off = _pynative_executor.disable_frontend_and_bprop_pipeline()
         try:
-            return tuple(_Recorded.apply(self, known, *tensors))
+            return tuple(_RecordedCall.apply(self, known, *tensors))
         finally:
             if not was_off:
                 _pynative_executor.enable_frontend_and_bprop_pipeline()
 
-    def _find(self, signature: Sequence[tuple[Any, Any]]) -> Known:
-        given = [Described(tuple(shape), str(kind).lower()) for shape, kind in signature]
-        ready = dispatch.ready(self.computation, given)
+    def _plan_call(self, signature: Sequence[tuple[Any, Any]]) -> FastCallPlan:
+        given = [ArraySpec(tuple(shape), str(kind).lower()) for shape, kind in signature]
+        ready = dispatch.prepare_call(self.computation, given)
         outputs = []
         for one in ready.outputs:
             dtype = dtype_of(one.dtype).numpy
             kind = getattr(mindspore, "bool_" if one.dtype == "bool" else one.dtype)
             outputs.append(Output(one.shape, dtype, kind, math.prod(one.shape) * dtype.itemsize))
-        return Known(ready.call, tuple(outputs))
+        return FastCallPlan(ready.call, tuple(outputs))
 
 
-class _Recorded(_Function):
-    """A call whose gradient may be asked for."""
+class _RecordedCall(_Function):
+    """Recorded call, for autograd."""
 
     @staticmethod
-    def forward(ctx: Any, direct: Direct, known: Known, *tensors: Any) -> tuple[Any, ...]:
-        """The outputs."""
+    def forward(ctx: Any, direct: FastCall, known: FastCallPlan, *tensors: Any) -> tuple[Any, ...]:
+        """Returns the outputs."""
         made = direct.run(known, tensors)
         ctx.direct, ctx.known = direct, known
         if direct.gradients:
@@ -210,7 +213,7 @@ class _Recorded(_Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> tuple[Any, ...]:
-        """For each argument of `forward` a gradient, or None."""
+        """Returns a gradient or None for each argument of `forward`."""
         gradients = ctx.direct.gradients
         if not gradients:
             raise RuntimeError(ctx.direct.refusal)
@@ -232,13 +235,13 @@ class _Recorded(_Function):
         return (None, None, *found)
 
 
-def _new(output: Output) -> Any:
-    if output.size >= LARGE:
+def _allocate(output: Output) -> Any:
+    if output.size >= LARGE_BYTES:
         return mint.empty(output.shape, dtype=output.kind)
-    array = (np.empty if output.size <= SMALL else aligned_empty)(output.shape, output.dtype)
+    array = (np.empty if output.size <= SMALL_BYTES else aligned_empty)(output.shape, output.dtype)
     return Tensor.from_numpy(array)
 
 
 def _is_plain(tensors: Sequence[Any]) -> bool:
-    """Whether the tensors have memory of this machine's."""
+    """Whether the tensors have host memory."""
     return mindspore.get_context("device_target") == "CPU" and all(one.size for one in tensors)

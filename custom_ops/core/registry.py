@@ -1,4 +1,4 @@
-"""Operators of one's own: a class with a forward becomes a Cell, its primitive and its gradient."""
+"""Registers user-defined operators: a class with a forward becomes a Cell with a gradient."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import custom_ops
 from custom_ops.core import shape_inference
 from custom_ops.core.cell import FusedCell
 from custom_ops.core.framework import HAS_MINDSPORE, nn
-from custom_ops.core.kernel_interface import several
+from custom_ops.core.kernel_interface import to_tuple
 from custom_ops.core.numpy_operator import KIND, Declaration, Operator, place_of
 from custom_ops.core.operator_spec import Compute, OpSpec
 from tbe_impl.dsl.dtypes import DTYPES
@@ -21,33 +21,35 @@ from tbe_impl.errors import InputError
 from tbe_impl.tracing.trace import trace
 
 _operators: dict[str, tuple[type[Any], str]] = {}
-"""Name → the class that is registered, and its file and line."""
+"""Name → registered class, and its file and line."""
 
 
 def tbe(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Marks a function on tensors of the TBE DSL (``te.lang.cce``, ``tbe.dsl``, `tbe_impl.dsl`)."""
+    """Marks a function on TBE DSL tensors (``te.lang.cce``, ``tbe.dsl``, `tbe_impl.dsl`)."""
     setattr(function, KIND, "tbe")
     return function
 
 
 def formula(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Marks a formula in NumPy: it is run once on symbols, and what it does becomes a kernel."""
+    """Marks a NumPy formula; it is traced once with symbols and compiled into a kernel."""
     setattr(function, KIND, "formula")
     return function
 
 
 def get(name: str) -> type[Any]:
-    """The class of an operator: a registered one, else one of this package.
+    """Returns the class of an operator, registered or of this package.
+
+    A registered class takes precedence.
 
     Raises:
-        InputError: there is none of that name.
+        InputError: no operator has this name.
     """
     if name in _operators:
         return _operators[name][0]
     home = custom_ops._HOMES.get(name, "").partition(".")[0]
     found = getattr(custom_ops, name) if home in ("operators", "aliases") else None
     if not isinstance(found, type):
-        registered = ", ".join(sorted(_operators)) or "one made with register_operator"
+        registered = ", ".join(sorted(_operators)) or "one registered with register_operator"
         raise InputError(
             "no operator of that name is registered",
             place="custom_ops.get",
@@ -66,34 +68,40 @@ def register_operator(
     tbe_file: str | PathLike[str] = "",
     tbe_gradient_file: str | PathLike[str] = "",
 ) -> Callable[[type], type[Any]]:
-    """Makes an operator of the class below.
+    """Registers the decorated class as an operator.
 
-    A class that derives from `custom_ops.Operator` has ``forward`` and ``backward`` as methods, and stays as it is.
+    A class that derives from `custom_ops.Operator` has ``forward`` and ``backward`` as methods and
+    is registered unchanged.
 
-    Any other class has ``forward``: a function on tensors marked `tbe`, one in NumPy marked `formula`, or a Cell. Its keyword
-    arguments are the operator's attributes. It may have ``backward(ctx, grad, …)``, of the same kind, with one gradient for
-    each output: ``ctx.x`` is the input or output of that name, ``ctx.alpha`` an attribute; it gives the gradient of each
-    input, None for one that has none. Without it the gradient is derived. ``infer_shape`` and ``infer_dtype`` take the
-    shapes, or dtypes by name, of the inputs, and attributes by keyword; each gives one for each output, or raises. A dtype
-    that is inferred is the result's: ``forward`` computes in it where it is wider, and what it makes is cast. A shape has to
-    be the one that ``forward`` makes. Without them both follow from ``forward``. ``composite`` is the same from basic
-    operators of MindSpore, which say their dtypes themselves.
+    Any other class defines:
+
+    - ``forward``: a DSL function marked `tbe`, a NumPy function marked `formula`, or a Cell. Its
+      keyword arguments are the operator's attributes.
+    - ``backward(ctx, grad, …)``, optional: of the same kind, with one gradient per output.
+      ``ctx.x`` is the input or output of that name, ``ctx.alpha`` an attribute. It returns one
+      gradient per input, None for an input without one. By default the gradient is derived.
+    - ``infer_shape`` and ``infer_dtype``, optional: take the shapes, or dtype names, of the inputs,
+      and attributes by keyword. Each returns one result per output, or raises. ``forward`` computes
+      in the inferred dtype where it is wider, and its result is cast to it. An inferred shape has
+      to equal the shape of ``forward``'s result. By default both follow from ``forward``.
+    - ``composite``, optional: the same computation from basic MindSpore operators, which infer
+      their own dtypes.
 
     Args:
-        name: what `get` finds it by, before an operator of this package of that name.
+        name: name for `get`; it takes precedence over an operator of this package.
         inputs: names; by default those of forward's arguments.
         outputs: names; by default ``out``.
-        undifferentiable: inputs that get no gradient.
-        tbe_file: for Ascend the operator as CANN lays it out, compute, schedule and build, as `custom_ops.core.operator_spec.OpSpec.tbe`
-            has it; without it the class has only its composite there.
-        tbe_gradient_file: likewise that of the gradient.
+        undifferentiable: inputs without a gradient.
+        tbe_file: for Ascend: the TBE operator for CANN, with compute, schedule and build, as in
+            `custom_ops.core.operator_spec.OpSpec.tbe`. Without it only the composite runs there.
+        tbe_gradient_file: the TBE operator of the gradient.
 
     Returns:
-        A decorator: the class becomes a Cell, or, of an `Operator`, is one already.
+        A decorator. It returns a Cell class; an `Operator` is returned unchanged.
 
     Raises:
-        InputError: the name is taken by another class, there is no forward, the names do not fit, or a forward that is a
-            Cell has ``infer_shape`` or ``infer_dtype`` beside it.
+        InputError: another class has the name, forward is missing, the names do not match, or a
+            Cell as forward is combined with ``infer_shape`` or ``infer_dtype``.
 
     >>> import numpy as np
     >>> @register_operator("Times")
@@ -120,9 +128,9 @@ def register_operator(
                 tbe_gradient=str(tbe_gradient_file),
             )
         else:
-            spec = _spec(written, name, inputs, outputs, undifferentiable, place)
+            spec = _build_spec(written, name, inputs, outputs, undifferentiable, place)
             spec = replace(spec, tbe=str(tbe_file), tbe_gradient=str(tbe_gradient_file))
-            made = _cell_class(written, spec)
+            made = _build_cell_class(written, spec)
         _operators[name] = made, place
         return made
 
@@ -134,7 +142,7 @@ def _declaration(
 ) -> Declaration:
     own = written.declaration.inputs
     if not own:
-        raise _without_forward(name, place)
+        raise _missing_forward_error(name, place)
     if inputs is not None and tuple(inputs) != own:
         raise InputError(
             f"{name}: the names of inputs are not those of forward",
@@ -146,7 +154,7 @@ def _declaration(
     return Declaration(name, own, place=place)
 
 
-def _without_forward(name: str, place: str) -> InputError:
+def _missing_forward_error(name: str, place: str) -> InputError:
     return InputError(
         f"{name} has no forward",
         place=place,
@@ -154,7 +162,7 @@ def _without_forward(name: str, place: str) -> InputError:
     )
 
 
-def _cell_class(written: type, spec: OpSpec) -> type[FusedCell]:
+def _build_cell_class(written: type, spec: OpSpec) -> type[FusedCell]:
     def start(self: FusedCell, *given: Any, route: str = "", **attributes: Any) -> None:
         if given:
             names = ", ".join(f"{name}=…" for name in spec.attributes) or "nothing"
@@ -163,7 +171,7 @@ def _cell_class(written: type, spec: OpSpec) -> type[FusedCell]:
                 place=spec.place or spec.name,
                 expected=f"{spec.name}({names})",
                 got=f"{', '.join(type(one).__name__ for one in given)} without a name",
-                remedy="Name them; inputs go to the call of what this makes",
+                remedy="Name them; inputs are arguments of the operator's call",
             )
         FusedCell.__init__(self, spec, attributes, route)
 
@@ -177,7 +185,7 @@ def _cell_class(written: type, spec: OpSpec) -> type[FusedCell]:
     return type(written.__name__, (FusedCell,), members)
 
 
-def _spec(
+def _build_spec(
     written: type,
     name: str,
     inputs: Sequence[str] | None,
@@ -187,11 +195,13 @@ def _spec(
 ) -> OpSpec:
     forward = inspect.getattr_static(written, "forward", None)
     if forward is None:
-        raise _without_forward(name, place)
+        raise _missing_forward_error(name, place)
     if HAS_MINDSPORE and (
         isinstance(forward, nn.Cell) or (isinstance(forward, type) and issubclass(forward, nn.Cell))
     ):
-        idle = [name for name in ("infer_shape", "infer_dtype") if _optional(written, name)]
+        idle = [
+            name for name in ("infer_shape", "infer_dtype") if _optional_function(written, name)
+        ]
         if idle:
             raise InputError(
                 f"{name}: {' and '.join(idle)} would not be used",
@@ -223,22 +233,25 @@ def _spec(
         )
     names, made = tuple(inputs or arguments), tuple(outputs or ("out",))
     compute = _as_compute(function, kind)
-    infer_shape, infer_dtype = _optional(written, "infer_shape"), _optional(written, "infer_dtype")
+    infer_shape, infer_dtype = (
+        _optional_function(written, "infer_shape"),
+        _optional_function(written, "infer_dtype"),
+    )
     if infer_shape is not None:
-        infer_shape = shape_inference.shapes_by(infer_shape, name, made, place)
+        infer_shape = shape_inference.wrap_infer_shape(infer_shape, name, made, place)
     if infer_dtype is not None:
-        infer_dtype = shape_inference.dtypes_by(infer_dtype, name, made, place)
-        compute = shape_inference.forward_with(compute, infer_dtype)
+        infer_dtype = shape_inference.wrap_infer_dtype(infer_dtype, name, made, place)
+        compute = shape_inference.cast_results(compute, infer_dtype)
     backward = inspect.getattr_static(written, "backward", None)
     saves: tuple[str, ...] = ()
     gradient: Compute | None = None
     if backward is not None:
         own = _function(backward, written)
-        saves = _saves(own, names, made)
-        gradient = _with_context(own, saves, len(made))
+        saves = _saved_names(own, names, made)
+        gradient = _bind_context(own, saves, len(made))
         gradient = _as_compute(gradient, getattr(backward, KIND, kind))
         if infer_dtype is not None:
-            gradient = shape_inference.backward_with(gradient, saves, names)
+            gradient = shape_inference.cast_gradients(gradient, saves, names)
     return OpSpec(
         name,
         names,
@@ -247,7 +260,7 @@ def _spec(
         backward=gradient,
         saves=saves,
         attributes=attributes,
-        composite=_optional(written, "composite"),
+        composite=_optional_function(written, "composite"),
         infer_shape=infer_shape,
         infer_dtype=infer_dtype,
         undifferentiable=frozenset(undifferentiable),
@@ -274,28 +287,28 @@ def _as_compute(function: Compute, kind: str) -> Compute:
     if kind == "tbe":
         return function
 
-    def traced(*tensors: Any, **attributes: Any) -> Any:
+    def trace_function(*tensors: Any, **attributes: Any) -> Any:
 
         return trace(function, *tensors, **attributes)
 
-    return traced
+    return trace_function
 
 
 def _function(member: Any, written: type) -> Callable[..., Any]:
-    """A function without `self`, however it was written."""
+    """Returns the function without `self`, for methods and static methods alike."""
     function = getattr(member, "__func__", member)
     if next(iter(inspect.signature(function).parameters), "") == "self":
         return function.__get__(written())
     return function
 
 
-def _optional(written: type, name: str) -> Callable[..., Any] | None:
+def _optional_function(written: type, name: str) -> Callable[..., Any] | None:
     member = inspect.getattr_static(written, name, None)
     return None if member is None else _function(member, written)
 
 
 def _arguments(function: Any, *, drop_self: bool = False) -> tuple[list[str], dict[str, Any]]:
-    """Names of the tensors, and attributes with their defaults."""
+    """Returns the names of the tensors, and the attributes with their defaults."""
     parameters = list(inspect.signature(function).parameters.values())[drop_self:]
     tensors, attributes = [], {}
     for item in parameters:
@@ -306,22 +319,22 @@ def _arguments(function: Any, *, drop_self: bool = False) -> tuple[list[str], di
     return tensors, attributes
 
 
-def _saves(backward: Any, inputs: Sequence[str], outputs: Sequence[str]) -> tuple[str, ...]:
-    """The inputs and outputs that a backward names behind ``ctx.``."""
+def _saved_names(backward: Any, inputs: Sequence[str], outputs: Sequence[str]) -> tuple[str, ...]:
+    """Returns the inputs and outputs that backward reads from ``ctx``."""
     used = set(inspect.unwrap(getattr(backward, "__func__", backward)).__code__.co_names)
     if "saved_tensors" in used:
         return tuple(inputs)
     return tuple(name for name in (*inputs, *outputs) if name in used)
 
 
-def _with_context(backward: Any, saves: Sequence[str], outputs: int) -> Compute:
-    """``backward(ctx, grad, …)`` as a function of what was saved, and of the gradients."""
+def _bind_context(backward: Any, saves: Sequence[str], outputs: int) -> Compute:
+    """Wraps ``backward(ctx, grad, …)`` as a function of the saved tensors and the gradients."""
 
     def compute(*tensors: Any, **attributes: Any) -> tuple[Any, ...]:
         known: Mapping[str, Any] = dict(zip(saves, tensors, strict=False))
         context = SimpleNamespace(
             **{**attributes, **known}, saved_tensors=tuple(tensors[: len(saves)])
         )
-        return several(backward(context, *tensors[len(saves) :][:outputs]))
+        return to_tuple(backward(context, *tensors[len(saves) :][:outputs]))
 
     return compute

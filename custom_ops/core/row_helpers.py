@@ -1,4 +1,4 @@
-"""Words that operators over rows share; sums are in float32, of float64 in float64."""
+"""Shared DSL helpers of row operators; sums are in float32, or float64 for float64 inputs."""
 
 from __future__ import annotations
 
@@ -11,28 +11,31 @@ from tbe_impl.errors import InputError
 
 
 def sizes(tensor: Any) -> list[Any]:
-    """The shape: an integer where a size is known, its variable where it comes later."""
+    """Returns the shape: an integer for a static size, its variable for a dynamic size."""
     return [int(size.value) if isinstance(size, Const) else size for size in tensor.shape]
 
 
-def wide(tensor: Any, like: Any = None) -> Any:
-    """The tensor in the dtype that sums are kept in: of its own, or of another's."""
+def widen(tensor: Any, like: Any = None) -> Any:
+    """Casts to the accumulation dtype of `like`, by default of the tensor itself."""
     dtype = (tensor if like is None else like).dtype
     return dsl.cast_to(tensor, "float64" if dtype == "float64" else "float32")
 
 
-def spread(tensor: Any, other: Any) -> Any:
-    """The tensor repeated to the shape of another."""
+def broadcast_like(tensor: Any, other: Any) -> Any:
+    """Broadcasts the tensor to the shape of `other`."""
     return dsl.broadcast(tensor, sizes(other))
 
 
 def total(tensor: Any, axes: Sequence[int], *, keep: bool = True) -> Any:
-    """The sum over axes; over none it is the tensor."""
+    """Sums over `axes`; without axes it returns the tensor."""
     return dsl.reduce_sum(tensor, list(axes), keepdims=keep) if axes else tensor
 
 
-def per(number: Any, *sizes_given: Any, dtype: str) -> Any:
-    """A number over a product of sizes, of which one may come later; over none of anything it is the number."""
+def divide_by_sizes(number: Any, *sizes_given: Any, dtype: str) -> Any:
+    """Divides a number by a product of sizes, static or dynamic.
+
+    Without sizes it returns the number.
+    """
     known, later = number, None
     for size in sizes_given:
         if isinstance(size, Expr):
@@ -42,22 +45,22 @@ def per(number: Any, *sizes_given: Any, dtype: str) -> Any:
     return known if later is None else const(known, dtype) / cast(dtype, later)
 
 
-def share_of(tensor: Any, axes: Sequence[int]) -> Any:
-    """1 over how many elements there are over axes."""
+def reciprocal_count(tensor: Any, axes: Sequence[int]) -> Any:
+    """Returns 1 / (number of elements along `axes`)."""
     own = sizes(tensor)
-    return per(1, *(own[axis] for axis in axes), dtype=tensor.dtype)
+    return divide_by_sizes(1, *(own[axis] for axis in axes), dtype=tensor.dtype)
 
 
 def mean(tensor: Any, axes: Sequence[int]) -> Any:
-    """The mean over axes, which stay with size 1."""
-    return dsl.vmuls(total(tensor, axes), share_of(tensor, axes))
+    """Returns the mean over `axes`, keeping them with size 1."""
+    return dsl.vmuls(total(tensor, axes), reciprocal_count(tensor, axes))
 
 
-def axis_of(tensor: Any, axis: int, place: str, *, argument: str = "axis") -> int:
-    """An axis counted from the front.
+def resolve_axis(tensor: Any, axis: int, place: str, *, argument: str = "axis") -> int:
+    """Returns the axis as a non-negative index.
 
     Raises:
-        InputError: the tensor lacks it.
+        InputError: the axis is out of range.
     """
     rank = len(tensor.shape)
     if not -rank <= axis < rank:
@@ -73,7 +76,11 @@ def axis_of(tensor: Any, axis: int, place: str, *, argument: str = "axis") -> in
 def check_shape(
     tensor: Any, shape: Sequence[int], place: str, argument: str, like: Any = None
 ) -> None:
-    """Raises `InputError`, which names the argument, for a tensor of another shape, or of another dtype than `like` has."""
+    """Checks the shape of a tensor, and its dtype against `like`.
+
+    Raises:
+        InputError: shape or dtype differ; names the argument.
+    """
     if sizes(tensor) != list(shape):
         raise InputError(
             f"{place}: {argument} has another shape",

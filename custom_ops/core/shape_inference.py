@@ -1,7 +1,7 @@
-"""Calls ``infer_dtype`` and ``infer_shape`` of an operator's class and holds ``forward`` to them.
+"""Wraps a user's ``infer_dtype`` and ``infer_shape``, and checks ``forward`` against them.
 
 An inferred dtype is the dtype of the result: `forward` computes in the wider of it and its inputs,
-and its result is cast. An inferred shape has to equal the shape that `forward` makes.
+and its result is cast. An inferred shape has to equal the shape of `forward`'s result.
 """
 
 from __future__ import annotations
@@ -13,26 +13,26 @@ from typing import Any
 
 import numpy as np
 
-from custom_ops.core.kernel_interface import several
+from custom_ops.core.kernel_interface import to_tuple
 from custom_ops.core.operator_spec import Compute
 from tbe_impl.dsl.casts import cast_to
-from tbe_impl.dsl.dtypes import common, dtype_of, is_float
+from tbe_impl.dsl.dtypes import common_dtype, dtype_of, is_float
 from tbe_impl.errors import FusionError, InputError
 
 Shapes = tuple[tuple[int, ...], ...]
 
 
-def dtypes_by(
+def wrap_infer_dtype(
     function: Callable[..., Any], name: str, outputs: Sequence[str], place: str
 ) -> Callable[..., tuple[str, ...]]:
-    """A class's ``infer_dtype`` that always gives one name for each output.
+    """Wraps ``infer_dtype`` so that it returns one dtype name per output.
 
     Raises, when it is called:
-        InputError: the function raised, gave another number of dtypes, or what is no dtype.
+        InputError: the function raised, or returned another number of dtypes or an invalid dtype.
     """
 
     def infer(*given: str, **attributes: Any) -> tuple[str, ...]:
-        made = _called(function, f"{name}.infer_dtype", place, given, attributes)
+        made = _call_user_function(function, f"{name}.infer_dtype", place, given, attributes)
         listed = made if isinstance(made, (tuple, list)) else (made,)
         _check_number(listed, f"{name}.infer_dtype", place, outputs)
         return tuple(_dtype_name(one, f"{name}.infer_dtype", place) for one in listed)
@@ -40,19 +40,19 @@ def dtypes_by(
     return infer
 
 
-def shapes_by(
+def wrap_infer_shape(
     function: Callable[..., Any], name: str, outputs: Sequence[str], place: str
 ) -> Callable[..., Shapes]:
-    """A class's ``infer_shape`` that always gives one tuple for each output.
+    """Wraps ``infer_shape`` so that it returns one tuple per output.
 
     A bare shape is that of the only output.
 
     Raises, when it is called:
-        InputError: the function raised, gave another number of shapes, or what is no shape.
+        InputError: the function raised, or returned another number of shapes or an invalid shape.
     """
 
     def infer(*given: tuple[int, ...], **attributes: Any) -> Shapes:
-        made = _called(function, f"{name}.infer_shape", place, given, attributes)
+        made = _call_user_function(function, f"{name}.infer_shape", place, given, attributes)
         is_one = isinstance(made, (tuple, list)) and all(
             hasattr(size, "__index__") for size in made
         )
@@ -73,28 +73,28 @@ def shapes_by(
     return infer
 
 
-def forward_with(compute: Compute, infer: Callable[..., tuple[str, ...]]) -> Compute:
-    """`compute` with results in the dtypes that `infer` gives.
+def cast_results(compute: Compute, infer: Callable[..., tuple[str, ...]]) -> Compute:
+    """Wraps `compute` so that its results have the dtypes that `infer` returns.
 
-    Narrower floats are widened before, results are cast after.
+    Narrower float inputs are widened first; results are cast last.
     """
 
-    def computed(*tensors: Any, **attributes: Any) -> tuple[Any, ...]:
+    def compute_and_cast(*tensors: Any, **attributes: Any) -> tuple[Any, ...]:
         wanted = infer(*(tensor.dtype for tensor in tensors), **attributes)
         floats = [dtype for dtype in wanted if is_float(dtype)]
-        made = several(compute(*(_widened(one, floats) for one in tensors), **attributes))
+        made = to_tuple(compute(*(_widen(one, floats) for one in tensors), **attributes))
         if len(made) != len(wanted):
-            return made  # another number of outputs is an error of its own
+            return made  # reported by the caller
         return tuple(cast_to(one, dtype) for one, dtype in zip(made, wanted, strict=True))
 
-    return computed
+    return compute_and_cast
 
 
-def backward_with(compute: Compute, saves: Sequence[str], inputs: Sequence[str]) -> Compute:
-    """`compute` with gradients in the dtypes of their inputs, as far as these are saved."""
+def cast_gradients(compute: Compute, saves: Sequence[str], inputs: Sequence[str]) -> Compute:
+    """Wraps `compute` so that each gradient has the dtype of its input, if that input is saved."""
 
-    def computed(*tensors: Any, **attributes: Any) -> tuple[Any, ...]:
-        made = several(compute(*tensors, **attributes))
+    def compute_and_cast(*tensors: Any, **attributes: Any) -> tuple[Any, ...]:
+        made = to_tuple(compute(*tensors, **attributes))
         if len(made) != len(inputs):
             return made
         known = {name: tensor.dtype for name, tensor in zip(saves, tensors, strict=False)}
@@ -103,29 +103,33 @@ def backward_with(compute: Compute, saves: Sequence[str], inputs: Sequence[str])
             for one, name in zip(made, inputs, strict=True)
         )
 
-    return computed
+    return compute_and_cast
 
 
 def check_shapes(name: str, outputs: Sequence[str], said: Shapes, made: Shapes, place: str) -> None:
-    """Raises where a class infers another shape than `forward` makes."""
+    """Checks inferred shapes against the shapes of `forward`'s results.
+
+    Raises:
+        InputError: a shape differs.
+    """
     for output, wanted, own in zip(outputs, said, made, strict=True):
         if wanted != own:
             raise InputError(
                 f"{name}: infer_shape and forward disagree on {output}",
                 place=place or name,
-                expected=f"{wanted}, as infer_shape has it",
+                expected=f"{wanted} from infer_shape",
                 got=f"{own} from forward",
                 remedy="Change one of them; without infer_shape the shape follows from forward",
             )
 
 
-def _widened(tensor: Any, floats: Sequence[str]) -> Any:
+def _widen(tensor: Any, floats: Sequence[str]) -> Any:
     if not floats or not is_float(tensor.dtype):
         return tensor
-    return cast_to(tensor, functools.reduce(common, floats, tensor.dtype))
+    return cast_to(tensor, functools.reduce(common_dtype, floats, tensor.dtype))
 
 
-def _called(
+def _call_user_function(
     function: Callable[..., Any],
     name: str,
     place: str,
@@ -133,7 +137,7 @@ def _called(
     attributes: Mapping[str, Any],
 ) -> Any:
     try:
-        return function(*given, **_accepted(function, attributes))
+        return function(*given, **_select_attributes(function, attributes))
     except FusionError:
         raise
     except Exception as error:
@@ -144,8 +148,10 @@ def _called(
         ) from error
 
 
-def _accepted(function: Callable[..., Any], attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """The attributes that a function takes by keyword."""
+def _select_attributes(
+    function: Callable[..., Any], attributes: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Returns the attributes that the function takes by keyword."""
     parameters = inspect.signature(function).parameters.values()
     if any(one.kind is one.VAR_KEYWORD for one in parameters):
         return dict(attributes)
@@ -164,7 +170,7 @@ def _check_number(made: Sequence[Any], name: str, place: str, outputs: Sequence[
 
 
 def _dtype_name(given: Any, name: str, place: str) -> str:
-    """The name of a dtype of NumPy, of MindSpore, or written out."""
+    """Returns the name of a dtype, given as a NumPy or MindSpore dtype or as text."""
     plain = np.dtype(given).name if isinstance(given, (type, np.dtype)) else given
     try:
         return dtype_of(plain).name

@@ -1,4 +1,4 @@
-"""Operators with weights of their own, as MindSpore's Cells have them."""
+"""Defines Cells that own weights, like MindSpore's layers."""
 
 from __future__ import annotations
 
@@ -17,11 +17,13 @@ from tbe_impl.errors import InputError
 _FILLS = {"ones": 1.0, "zeros": 0.0}
 
 
-def uniform(bound: float, *, he: bool = False) -> Any:
-    """Initial values between −bound and bound: MindSpore's initialiser, or a function of a shape where there is none.
+def uniform_initializer(bound: float, *, he: bool = False) -> Any:
+    """Returns a uniform initializer on [−bound, bound].
+
+    It is MindSpore's initializer, or a function of a shape without MindSpore.
 
     Args:
-        he: MindSpore's `HeUniform(√5)`, whose bound is one over the root of the inputs of an output.
+        he: use MindSpore's `HeUniform(√5)`, with bound 1/√(inputs per output).
     """
     if HAS_MINDSPORE:
         from mindspore.common.initializer import HeUniform, Uniform
@@ -31,8 +33,8 @@ def uniform(bound: float, *, he: bool = False) -> Any:
 
 
 @contextmanager
-def keeping_names(*parameters: Any) -> Iterator[None]:
-    """Parameters have their names again afterwards: MindSpore names those that a Cell is given anew."""
+def keep_names(*parameters: Any) -> Iterator[None]:
+    """Restores the names of parameters: MindSpore renames a Parameter assigned to a Cell."""
     known = [(one, one.name) for one in parameters if hasattr(one, "name")]
     try:
         yield
@@ -41,14 +43,15 @@ def keeping_names(*parameters: Any) -> Iterator[None]:
             one.name = name
 
 
-def parameter(
+def make_parameter(
     initial: Any, shape: Sequence[int], dtype: Any, name: str, *, trained: bool = True
 ) -> Any:
-    """A weight: MindSpore's Parameter, or an array where there is no MindSpore.
+    """Creates a weight: a MindSpore Parameter, or an array without MindSpore.
 
     Args:
-        initial: what `mindspore.common.initializer.initializer` takes; an array; a Parameter, which is taken as it is.
-        dtype: of MindSpore; None: float32.
+        initial: any argument of `mindspore.common.initializer.initializer`, an array, or a
+            Parameter, which is returned unchanged.
+        dtype: MindSpore dtype; None: float32.
     """
     if HAS_MINDSPORE:
         if isinstance(initial, ms.Parameter):
@@ -62,7 +65,7 @@ def parameter(
     if isinstance(initial, str):
         if initial not in _FILLS:
             raise InputError(
-                f"{name}: without MindSpore there is no such initial value",
+                f"{name}: unknown initial value without MindSpore",
                 place=name,
                 expected="ones, zeros, a number or an array",
                 got=repr(initial),
@@ -74,16 +77,16 @@ def parameter(
 
 
 class WeightedCell(FusedCell):
-    """An operator some of whose inputs are weights that the Cell owns.
+    """Cell that owns the weights among an operator's inputs.
 
-    `forward` on arrays takes the others alone, or all inputs in order; weights that are left out at the end are the Cell's
-    own.
+    `forward` on arrays takes all inputs in order, or only the non-weight inputs. The Cell's own
+    weights replace omitted trailing ones.
 
     Args:
-        spec: of the operator.
-        attributes: those that are not the default.
-        weights: name of an input → the Parameter, in the order of the inputs.
-        route: as `FusedCell` has it.
+        spec: the operator.
+        attributes: attributes that differ from the default.
+        weights: input name → the Parameter, in the order of the inputs.
+        route: as in `FusedCell`.
     """
 
     def __init__(
@@ -99,10 +102,10 @@ class WeightedCell(FusedCell):
             setattr(self, name, weight)
 
     def forward(self, *arrays: Any) -> Any:
-        """The output, or a tuple of them; the arrays are kept for `backward`."""
+        """Returns the output, or a tuple of outputs. Saves the arrays for `backward`."""
         inputs, names = self.spec.inputs, self.weights
         if not set(names) <= set(inputs):
-            names = inputs[-len(names) :]  # the Cell calls them otherwise
+            names = inputs[-len(names) :]  # the Cell uses other names
         own = dict(zip(names, self.weights, strict=True))
         if len(arrays) == len(inputs) - len(own):
             known = dict(zip([name for name in inputs if name not in own], arrays, strict=True))
@@ -117,5 +120,5 @@ class WeightedCell(FusedCell):
 
 
 def as_array(weight: Any) -> np.ndarray:
-    """A weight as an array."""
+    """Returns a weight as an array."""
     return weight if isinstance(weight, np.ndarray) else weight.asnumpy()

@@ -1,24 +1,26 @@
-"""Convolutions and matrix products by the oneDNN that comes with MindSpore, from plain pointers.
+"""Runs convolutions and matrix products with MindSpore's copy of oneDNN, on plain pointers.
 
-``prepare_conv2d``, ``prepare_conv2d_backward``, ``prepare_matmul`` and ``prepare_max_pool_gradient`` give a `Prepared` operator for fixed shapes, dtypes
-and attributes: ``.call(arrays)`` runs it on NumPy arrays, ``.function`` and ``.state`` run it from C. Each name is fetched from
-its module when it is first used.
+``prepare_conv2d``, ``prepare_conv2d_backward``, ``prepare_matmul`` and
+``prepare_max_pool_gradient`` return a `Prepared` operator for fixed shapes, dtypes and attributes.
+``.call(arrays)`` runs it on NumPy arrays; ``.function`` and ``.state`` run it from C. Each public
+name is imported lazily, on first use.
 
-In: shapes, dtypes, attributes, pointers. Out: prepared operators that C and Python call alike. It loads no MindSpore.
+In: shapes, dtypes, attributes, pointers. Out: prepared operators that C and Python call.
+Must not: load MindSpore.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tbe_impl.lazy_names import late_names
+from tbe_impl.lazy_attributes import lazy_attributes
 
 if TYPE_CHECKING:
     from custom_ops.onednn.convolution import prepare_conv2d, prepare_conv2d_backward
-    from custom_ops.onednn.fast_dtypes import quick_channels_last
+    from custom_ops.onednn.fast_layouts import quick_channels_last
+    from custom_ops.onednn.matmul import prepare_matmul
     from custom_ops.onednn.pooling import prepare_max_pool_gradient
     from custom_ops.onednn.prepared_operator import Prepared, TensorType
-    from custom_ops.onednn.products import prepare_matmul
     from custom_ops.onednn.verified_library import why_missing
 
 _HOMES = {
@@ -26,9 +28,9 @@ _HOMES = {
     "TensorType": "prepared_operator",
     "prepare_conv2d": "convolution",
     "prepare_conv2d_backward": "convolution",
-    "prepare_matmul": "products",
+    "prepare_matmul": "matmul",
     "prepare_max_pool_gradient": "pooling",
-    "quick_channels_last": "fast_dtypes",
+    "quick_channels_last": "fast_layouts",
     "why_missing": "verified_library",
 }
 
@@ -44,4 +46,4 @@ __all__ = [
 ]
 
 
-__getattr__ = late_names(__name__, {name: f".{home}" for name, home in _HOMES.items()})
+__getattr__ = lazy_attributes(__name__, {name: f".{home}" for name, home in _HOMES.items()})

@@ -1,4 +1,4 @@
-"""The numbers of oneDNN's C interface, the same in every version from 3.1 to 3.13."""
+"""Constants of oneDNN's C interface, the same in every version from 3.1 to 3.13."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 DATA_TYPES: Final = {"float16": 1, "bfloat16": 2, "float32": 3}
 
 ANY_LAYOUT: Final = 1
-"""A format tag: the primitive chooses."""
+"""Format tag: the primitive chooses the layout."""
 
 FORWARD_TRAINING: Final = 64
 CONVOLUTION_DIRECT: Final = 1
@@ -24,11 +24,11 @@ HARD_SWISH: Final = 0x34
 BINARY_ADD: Final = 0x1FFF0
 BINARY_MUL: Final = 0x1FFF1
 SAME_TYPE: Final = 0
-"""What is added to a result is of its own type."""
+"""The summed tensor has the dtype of the result."""
 
 QUERY_NAME: Final = 8
 QUERY_ARGUMENT: Final = 255
-"""The description of the memory that a primitive takes as an argument."""
+"""Queries the memory descriptor of a primitive's argument."""
 
 SCRATCHPAD_OF_USER: Final = 1
 
@@ -46,7 +46,7 @@ FROM, TO = SOURCE, RESULT
 
 
 def post_operation(number: int) -> int:
-    """The argument that a binary post-operation reads, by its place in the chain."""
+    """Returns the argument index of a binary post-op, by its position in the chain."""
     return 32768 * (number + 1) | 2
 
 

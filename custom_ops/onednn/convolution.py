@@ -1,16 +1,16 @@
-"""Convolution in two dimensions: forward with its epilogue, and its gradients."""
+"""Prepares 2-D convolutions: forward with its epilogue, and the gradients."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
 from custom_ops.onednn import im2col
-from custom_ops.onednn.convolution_programs import plan_forward, plan_gradients
+from custom_ops.onednn.convolution_plans import plan_forward, plan_gradients
 from custom_ops.onednn.epilogues import Epilogue
 from custom_ops.onednn.geometry import Padding, Pair, geometry
-from custom_ops.onednn.layouts import lying
+from custom_ops.onednn.layouts import memory_shape
 from custom_ops.onednn.prepared_operator import Prepared, TensorType
-from custom_ops.onednn.routes import check_dtype, checked_threads, chosen
+from custom_ops.onednn.routes import check_dtype, choose_library, resolve_threads
 from tbe_impl.errors import InputError
 
 
@@ -33,26 +33,29 @@ def prepare_conv2d(
     lowering: str = "auto",
     operator: str = "Conv2d",
 ) -> Prepared:
-    """``y = activation(conv(x, weight) · scale + bias + residual)``, arrays as batch, channels, height, width.
+    """Prepares ``y = activation(conv(x, weight) · scale + bias + residual)`` on NCHW arrays.
 
-    Inputs ``x``, ``weight``, then ``bias`` (channels out), ``residual`` (shape of y) and ``scale`` (channels out) when asked
-    for; output ``y``.
-    Sums are float32; float16 and bfloat16 are rounded once, at the end.
+    Inputs: ``x``, ``weight``, then, if requested, ``bias`` (channels out), ``residual`` (shape of
+    y) and ``scale`` (channels out). Output: ``y``. Sums are float32; float16 and bfloat16 are
+    rounded once, at the end.
 
     Args:
         x_shape, weight_shape, stride, padding, dilation, groups: as for `geometry.geometry`.
-        dtype: of all arrays: ``float32``, ``float16``, ``bfloat16``, or ``float64``, which NumPy computes.
+        dtype: dtype of all arrays: ``float32``, ``float16``, ``bfloat16``, or ``float64``, which
+            NumPy computes.
         bias, residual, scale: whether they are inputs.
         activation: a key of `epilogues.ACTIVATIONS`; empty for none.
-        alpha: its parameter where it has one.
-        channels_last: which of ``x``, ``y`` and ``residual`` lie as batch, height, width, channels; by oneDNN alone.
-        threads: that share the work; by default those of `tbe_impl.environment.threads`, or one where there is little.
-        lowering: ``onednn``, ``im2col`` (NumPy; no address for C), or ``auto``: oneDNN where it is there.
+        alpha: parameter of the activation.
+        channels_last: which of ``x``, ``y`` and ``residual`` have the memory order batch, height,
+            width, channels; oneDNN only.
+        threads: number of threads; by default that of `tbe_impl.environment.threads`, or one for
+            little work.
+        lowering: ``onednn``, ``im2col`` (NumPy; no C address), or ``auto``: oneDNN where available.
         operator: the name in errors.
 
     Raises:
         InputError: names operator, argument, expected and got.
-        MissingError: oneDNN is asked for and not there.
+        MissingError: oneDNN is requested but not available.
     """
     sizes = geometry(
         operator,
@@ -66,25 +69,27 @@ def prepare_conv2d(
     after = Epilogue(bias, residual, activation, alpha, scale)
     after.check(operator)
     check_dtype(operator, dtype)
-    last, library = frozenset(channels_last), chosen(operator, lowering, dtype)
-    _check_last(operator, last, ("x", "y", "residual"), library)
+    last, library = frozenset(channels_last), choose_library(operator, lowering, dtype)
+    _check_channels_last(operator, last, ("x", "y", "residual"), library)
     inputs = [
-        TensorType("x", lying(sizes.x, "x" in last), dtype),
+        TensorType("x", memory_shape(sizes.x, "x" in last), dtype),
         TensorType("weight", sizes.weight, dtype),
     ]
     inputs += [TensorType("bias", sizes.weight[:1], dtype)] if bias else []
     inputs += (
-        [TensorType("residual", lying(sizes.y, "residual" in last), dtype)] if residual else []
+        [TensorType("residual", memory_shape(sizes.y, "residual" in last), dtype)]
+        if residual
+        else []
     )
     inputs += [TensorType("scale", sizes.weight[:1], dtype)] if scale else []
-    output = TensorType("y", lying(sizes.y, "y" in last), dtype)
-    shared = checked_threads(
+    output = TensorType("y", memory_shape(sizes.y, "y" in last), dtype)
+    shared = resolve_threads(
         operator, threads, operations=sizes.operations, elements=sizes.elements
     )
     return plan_forward(operator, sizes, tuple(inputs), output, after, shared, library, last)
 
 
-def _check_last(
+def _check_channels_last(
     operator: str, last: frozenset[str], known: tuple[str, ...], library: object
 ) -> None:
     if not last <= set(known):
@@ -116,19 +121,20 @@ def prepare_conv2d_backward(
     lowering: str = "auto",
     operator: str = "Conv2dGrad",
 ) -> Prepared:
-    """The gradients of `prepare_conv2d` without its epilogue.
+    """Prepares the gradients of `prepare_conv2d` without its epilogue.
 
-    Inputs ``grad`` (of y), then ``weight`` when the gradient of x is wanted, then ``x`` when that of weight is; outputs
-    the gradients ``grad_x``, ``grad_weight``, ``grad_bias`` that are wanted, in this order.
+    Inputs: ``grad`` (of y), then ``weight`` for the gradient of x, then ``x`` for that of weight.
+    Outputs: the requested ones of ``grad_x``, ``grad_weight``, ``grad_bias``, in this order.
 
     Args:
         wanted: some of ``x``, ``weight``, ``bias``.
-        channels_last: which of ``grad``, ``x`` and ``grad_x`` lie as batch, height, width, channels; by oneDNN alone.
+        channels_last: which of ``grad``, ``x`` and ``grad_x`` have the memory order batch, height,
+            width, channels; oneDNN only.
         x_shape and the rest: as for `prepare_conv2d`.
 
     Raises:
         InputError: names operator, argument, expected and got.
-        MissingError: oneDNN is asked for and not there.
+        MissingError: oneDNN is requested but not available.
     """
     sizes = geometry(
         operator,
@@ -141,18 +147,20 @@ def prepare_conv2d_backward(
     )
     check_dtype(operator, dtype)
     wishes = im2col.check_wanted(operator, wanted)
-    last, library = frozenset(channels_last), chosen(operator, lowering, dtype)
-    _check_last(operator, last, ("grad", "x", "grad_x"), library)
-    inputs = [TensorType("grad", lying(sizes.y, "grad" in last), dtype)]
+    last, library = frozenset(channels_last), choose_library(operator, lowering, dtype)
+    _check_channels_last(operator, last, ("grad", "x", "grad_x"), library)
+    inputs = [TensorType("grad", memory_shape(sizes.y, "grad" in last), dtype)]
     inputs += [TensorType("weight", sizes.weight, dtype)] if "x" in wishes else []
-    inputs += [TensorType("x", lying(sizes.x, "x" in last), dtype)] if "weight" in wishes else []
+    inputs += (
+        [TensorType("x", memory_shape(sizes.x, "x" in last), dtype)] if "weight" in wishes else []
+    )
     shapes = {
-        "x": lying(sizes.x, "grad_x" in last),
+        "x": memory_shape(sizes.x, "grad_x" in last),
         "weight": sizes.weight,
         "bias": sizes.weight[:1],
     }
     outputs = [TensorType(f"grad_{name}", shapes[name], dtype) for name in wishes]
-    shared = checked_threads(
+    shared = resolve_threads(
         operator, threads, operations=sizes.operations, elements=sizes.elements
     )
     return plan_gradients(operator, sizes, tuple(inputs), tuple(outputs), shared, library, last)

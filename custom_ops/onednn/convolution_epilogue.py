@@ -1,4 +1,4 @@
-"""What follows a convolution in the same primitive, with the arrays that it reads."""
+"""Describes the epilogue of a convolution primitive and the arrays that it reads."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from typing import Any
 
 from custom_ops.onednn import constants
 from custom_ops.onednn.epilogues import Epilogue
-from custom_ops.onednn.programs import Builder, Place
+from custom_ops.onednn.plans import Place, PlanBuilder
 
 
 @dataclass(frozen=True)
-class Following:
+class EpilogueOperands:
     """``activation(y · scale + bias + residual)``.
 
     Attributes:
-        after: which of them there are.
-        bias: one number a channel, which the primitive itself adds.
-        channels: numbers of channels, of one image of one place, in the order in which they come: the scale, and behind it the bias.
+        after: which terms exist.
+        bias: one value per channel, added by the primitive.
+        channels: per-channel values of shape (1, channels, 1, 1), in order: the scale, then the
+            bias.
         residual: an image like y.
     """
 
@@ -27,8 +28,12 @@ class Following:
     channels: tuple[Place, ...] = ()
     residual: Place | None = None
 
-    def attributes(self, builder: Builder, y: Any, *, onto: bool = False) -> Any:
-        """Of a primitive whose result lies like `y`; `onto`: what is there is added first."""
+    def attributes(self, builder: PlanBuilder, y: Any, *, onto: bool = False) -> Any:
+        """Builds the attributes of a primitive whose result has the layout `y`.
+
+        Args:
+            onto: add the previous content of the result first.
+        """
         made = builder.attributes()
         multiplied, added = (
             [place.description for place in some] for some in (self.channels[:1], self.channels[1:])
@@ -38,7 +43,7 @@ class Following:
         return made
 
     def arguments(self, *, onto: bool = False) -> Mapping[int, Place]:
-        """What that primitive reads besides images and weights, by the number of the argument."""
+        """Returns the primitive's further inputs, by argument index."""
         places = [*self.channels, *([self.residual] if self.residual else [])]
         found = {
             constants.post_operation(number): place

@@ -1,4 +1,4 @@
-"""The primitives that plans of convolutions and their gradients share."""
+"""Creates the primitives that plans of convolutions and of their gradients share."""
 
 from __future__ import annotations
 
@@ -8,18 +8,21 @@ from typing import Any
 
 from custom_ops.onednn import constants
 from custom_ops.onednn.geometry import Geometry
-from custom_ops.onednn.programs import Builder, dims
+from custom_ops.onednn.plans import PlanBuilder, dims
 
 LONG_SUM = 1024
-"""Products that are added to one number, from which on it matters how."""
-BLOCKWISE = "jit:avx512_core"
-"""The implementation that adds the products of 16 channels, then these sums, where images lie in its blocks of channels."""
+"""Number of products per sum above which the order of summation matters."""
+BLOCKED_IMPLEMENTATION = "jit:avx512_core"
+"""The implementation that sums blockwise: 16 channels, then the partial sums.
+
+It needs images in oneDNN's channel-blocked layout.
+"""
 
 
 def window(sizes: Geometry) -> tuple[Any, ...]:
-    """Strides, dilations and padding, as oneDNN takes them."""
+    """Returns strides, dilations and padding in oneDNN's format."""
     above, below, left, right = sizes.padding
-    # oneDNN counts the gaps
+    # oneDNN's dilation counts the gaps
     return (
         dims(sizes.stride),
         dims([step - 1 for step in sizes.dilation]),
@@ -28,14 +31,20 @@ def window(sizes: Geometry) -> tuple[Any, ...]:
     )
 
 
-def convolution(
-    builder: Builder,
+def create_convolution(
+    builder: PlanBuilder,
     sizes: Geometry,
     laid: Mapping[str, Any],
     bias: Any = None,
     attributes: Any = None,
 ) -> Any:
-    """A convolution of these layouts of ``x``, ``weight`` and ``y``; that of the bias, or None; what follows it."""
+    """Creates a convolution primitive.
+
+    Args:
+        laid: layouts of ``x``, ``weight`` and ``y``.
+        bias: layout of the bias, or None.
+        attributes: attributes with the epilogue.
+    """
     return builder.primitive(
         "convolution_forward",
         builder.dnnl.engine,
@@ -50,33 +59,37 @@ def convolution(
     )
 
 
-def hint(builder: Builder, sizes: Geometry, laid: Mapping[str, Any]) -> Any:
-    """The forward pass that gradients belong to."""
-    made = convolution(builder, sizes, laid)
+def create_forward_hint(builder: PlanBuilder, sizes: Geometry, laid: Mapping[str, Any]) -> Any:
+    """Creates the forward primitive that a gradient primitive takes as a hint."""
+    made = create_convolution(builder, sizes, laid)
     builder.names.pop()
     return made
 
 
-def adds_in_blocks(builder: Builder, sizes: Geometry, dtype: str) -> bool:
-    """Whether a result is nearer to the exact one where the library lays the images, and its sums are long enough for it.
+def adds_in_blocks(builder: PlanBuilder, sizes: Geometry, dtype: str) -> bool:
+    """Whether oneDNN's own layout is more accurate, for sums long enough to matter.
 
-    With channels last it adds one product after the other, so that its error grows with the root of their number: 4.2e-7 of
-    64 channels under weights of 3 × 3, 1.1e-6 of 512; in its blocks of channels 2.2e-7 of any. Laying them otherwise and back
-    takes up to a quarter of the convolution's time, and up to 8 % of a network's. Weights of 1 × 1 have too little work for it.
+    Channels-last implementations sum all products sequentially, and their error grows with the
+    square root of the number of products. The blocked layout sums blockwise. Its reorders take up
+    to a quarter of the convolution's time, too much for 1 × 1 weights.
     """
     if dtype != "float32" or sizes.weight[2:] == (1, 1) or math.prod(sizes.weight[1:]) < LONG_SUM:
         return False
     shapes = {"x": sizes.x, "weight": sizes.grouped_weight, "y": sizes.y}
-    convolution(
-        builder, sizes, {name: builder.free(shape, dtype) for name, shape in shapes.items()}
+    create_convolution(
+        builder, sizes, {name: builder.any_layout(shape, dtype) for name, shape in shapes.items()}
     )
-    return builder.names.pop() == BLOCKWISE
+    return builder.names.pop() == BLOCKED_IMPLEMENTATION
 
 
-def gradient_of_weights(
-    builder: Builder, sizes: Geometry, laid: Mapping[str, Any], forward: Any, bias: Any
+def create_weight_gradient(
+    builder: PlanBuilder, sizes: Geometry, laid: Mapping[str, Any], forward: Any, bias: Any
 ) -> Any:
-    """That primitive; `bias` is the layout of the bias's gradient, or None."""
+    """Creates the primitive of the weight gradient.
+
+    Args:
+        bias: layout of the bias gradient, or None.
+    """
     return builder.primitive(
         "convolution_backward_weights",
         builder.dnnl.engine,

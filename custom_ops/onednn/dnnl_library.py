@@ -1,4 +1,4 @@
-"""oneDNN on this machine: the library that comes with MindSpore, loaded without MindSpore."""
+"""Loads the oneDNN library that MindSpore ships, without MindSpore."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tbe_impl.errors import CompileError, MissingError
 from tbe_impl.runtime import compiler
 from tbe_impl.runtime.shared_library_loader import open_library
 
-HERE = Path(__file__).resolve().parent
+SOURCE_FOLDER = Path(__file__).resolve().parent
 VERSIONS = ((3, 1), (3, 13))
-"""From and up to which its C interface and its class of threads were read."""
+"""Supported versions: those with the known C interface and thread pool class."""
 SOURCES = ("threads.c", "passes.c", "runtime.c")
-"""Parts of one text, in order."""
+"""C files that are concatenated, in order."""
 SYMBOLS = (
     "onednn_bind",
     "onednn_run",
@@ -26,13 +26,13 @@ SYMBOLS = (
     "onednn_forget",
 )
 _STDLIB = "_ZSt20__throw_length_errorPKc"
-"""A function that libstdc++ has and other C++ libraries name otherwise."""
+"""A libstdc++ symbol; other C++ libraries mangle it differently."""
 
 Handle = ctypes.c_void_p
 
 
 class Version(ctypes.Structure):
-    """What ``dnnl_version`` points to."""
+    """``dnnl_version_t``, as returned by ``dnnl_version``."""
 
     _fields_ = [
         ("major", ctypes.c_int),
@@ -44,7 +44,7 @@ class Version(ctypes.Structure):
     ]
 
 
-class Bound(ctypes.Structure):
+class LibraryStruct(ctypes.Structure):
     """``struct library`` of runtime.c."""
 
     _fields_ = [
@@ -66,13 +66,13 @@ class Library:
     Attributes:
         path: the library's file.
         version: its version.
-        runtime: the compiled C beside this file.
-        engine: the processor, as oneDNN calls it.
+        runtime: the compiled C files of this folder.
+        engine: oneDNN's CPU engine.
     """
 
     def __init__(self, path: Path, functions: ctypes.CDLL, version: tuple[int, int, int]):
         self.path, self.version, self._functions = path, version, functions
-        source = "\n".join((HERE / name).read_text("utf-8") for name in SOURCES)
+        source = "\n".join((SOURCE_FOLDER / name).read_text("utf-8") for name in SOURCES)
         self.runtime = open_library(compiler.build(source, symbols=SYMBOLS), SYMBOLS)
         self.runtime.onednn_bind.restype = Handle
         self.runtime.onednn_run.argtypes = [Handle, Handle]
@@ -90,7 +90,7 @@ class Library:
             "threadpool_interop_stream_create",
             "primitive_execute",
         )
-        bound = Bound(*map(self._address, names), made)
+        bound = LibraryStruct(*map(self._address, names), made)
         engine = Handle(self.runtime.onednn_bind(ctypes.byref(bound)))
         if engine.value != made.value:
             self.call("engine_destroy", made)
@@ -109,7 +109,7 @@ class Library:
         return found
 
     def status(self, name: str, *arguments: Any) -> int:
-        """Calls ``dnnl_<name>`` and hands back its status."""
+        """Calls ``dnnl_<name>`` and returns its status."""
         return int(getattr(self._functions, f"dnnl_{name}")(*arguments))
 
     def call(self, name: str, *arguments: Any) -> None:
@@ -125,7 +125,7 @@ class Library:
             )
 
     def value(self, name: str, result: Any, *arguments: Any) -> Any:
-        """What ``dnnl_<name>`` returns, as a ctypes type."""
+        """Calls ``dnnl_<name>`` and returns its result as a ctypes type."""
         function = getattr(self._functions, f"dnnl_{name}")
         return ctypes.cast(function, ctypes.CFUNCTYPE(result, *(type(item) for item in arguments)))(
             *arguments
@@ -133,10 +133,10 @@ class Library:
 
 
 def load(path: Path) -> Library:
-    """The library in a file.
+    """Loads the library from a file.
 
     Raises:
-        MissingError: it cannot be loaded, or is of another kind than the one that was read.
+        MissingError: it cannot be loaded, or its version or threading runtime is not supported.
         CompileError: our runtime cannot be built.
     """
     if platform.machine() not in ("x86_64", "aarch64") or platform.system() != "Linux":
@@ -148,7 +148,7 @@ def load(path: Path) -> Library:
         functions = ctypes.CDLL(str(path))
         get_version = functions.dnnl_version
         getattr(functions, _STDLIB)
-        getattr(functions, "dnnl_threadpool_interop_stream_create")  # noqa: B009 - a name, not an attribute of ours
+        getattr(functions, "dnnl_threadpool_interop_stream_create")  # noqa: B009
     except (OSError, AttributeError) as error:
         raise MissingError(
             "oneDNN cannot be loaded as it is expected", place=str(path), got=str(error)
@@ -164,7 +164,7 @@ def load(path: Path) -> Library:
         raise MissingError(
             "this oneDNN is not called",
             place=str(path),
-            expected=f"a version from {low} to {high} that takes its threads from its caller",
-            got=f"version {'.'.join(map(str, version))}, kind of threads {told.cpu_runtime}",
+            expected=f"a version from {low} to {high} with the thread pool runtime",
+            got=f"version {'.'.join(map(str, version))}, CPU runtime {told.cpu_runtime}",
         )
     return Library(path, functions, version)

@@ -1,7 +1,8 @@
-"""What follows a matrix product or a convolution before its result is written: a scale, a bias, a residual, one activation.
+"""Defines the epilogue of a matrix product or convolution: scale, bias, residual, activation.
 
-NaN stays NaN everywhere. relu, leaky_relu, tanh and sigmoid of ±infinity are their limits; the others give NaN for
-−infinity, as x · sigmoid(x) does, and gelu, by oneDNN, for infinity too and infinity above half of the largest float32.
+NaN propagates everywhere. relu, leaky_relu, tanh and sigmoid of ±infinity are their limits. The
+other activations return NaN for −infinity, as x · sigmoid(x) does. oneDNN's gelu also returns NaN
+for infinity, and infinity above half of the largest float32.
 """
 
 from __future__ import annotations
@@ -19,15 +20,15 @@ from tbe_impl.errors import InputError
 
 
 @dataclass(frozen=True)
-class Activation:
-    """An activation that oneDNN can join to a product.
+class PostOpActivation:
+    """Activation that oneDNN can fuse into a product.
 
     Attributes:
-        number: oneDNN's number of it, 0 for a pass of our own.
-        alpha: oneDNN's first parameter, where the user does not give it.
-        beta: its second.
-        formula: of an array and alpha, in NumPy.
-        takes_alpha: whether the user may give it.
+        number: oneDNN's constant; 0 for our own pass.
+        alpha: default of oneDNN's first parameter.
+        beta: oneDNN's second parameter.
+        formula: NumPy function of an array and alpha.
+        takes_alpha: whether the user may set alpha.
     """
 
     number: int
@@ -45,39 +46,42 @@ def _sigmoid(x: np.ndarray) -> np.ndarray:
     return 1 / (1 + np.exp(-x))
 
 
-# relu is a pass of our own over the result, 3 % of a product of 1024 columns: oneDNN's turns NaN into 0
+# relu is our own pass over the result (3 % of a product of 1024 columns), because oneDNN's maps NaN
+# to 0
 ACTIVATIONS = {
-    "relu": Activation(0, 0, 0, lambda x, _: np.maximum(x, 0)),
-    "leaky_relu": Activation(constants.RELU, 0.2, 0, lambda x, a: np.where(x > 0, x, a * x), True),
-    "swish": Activation(constants.SWISH, 1, 0, lambda x, a: x * _sigmoid(a * x), True),
-    "silu": Activation(constants.SWISH, 1, 0, lambda x, _: x * _sigmoid(x)),
-    "gelu": Activation(
+    "relu": PostOpActivation(0, 0, 0, lambda x, _: np.maximum(x, 0)),
+    "leaky_relu": PostOpActivation(
+        constants.RELU, 0.2, 0, lambda x, a: np.where(x > 0, x, a * x), True
+    ),
+    "swish": PostOpActivation(constants.SWISH, 1, 0, lambda x, a: x * _sigmoid(a * x), True),
+    "silu": PostOpActivation(constants.SWISH, 1, 0, lambda x, _: x * _sigmoid(x)),
+    "gelu": PostOpActivation(
         constants.GELU_ERF, 0, 0, lambda x, _: 0.5 * x * (1 + _erf(x / math.sqrt(2)))
     ),
-    "gelu_tanh": Activation(
+    "gelu_tanh": PostOpActivation(
         constants.GELU_TANH,
         0,
         0,
         lambda x, _: 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))),
     ),
-    "sigmoid": Activation(constants.SIGMOID, 0, 0, lambda x, _: _sigmoid(x)),
-    "tanh": Activation(constants.TANH, 0, 0, lambda x, _: np.tanh(x)),
-    "hard_swish": Activation(
+    "sigmoid": PostOpActivation(constants.SIGMOID, 0, 0, lambda x, _: _sigmoid(x)),
+    "tanh": PostOpActivation(constants.TANH, 0, 0, lambda x, _: np.tanh(x)),
+    "hard_swish": PostOpActivation(
         constants.HARD_SWISH, 1 / 6, 0.5, lambda x, _: x * np.clip(x / 6 + 0.5, 0, 1)
     ),
-    "mish": Activation(constants.MISH, 0, 0, lambda x, _: x * np.tanh(np.logaddexp(0, x))),
+    "mish": PostOpActivation(constants.MISH, 0, 0, lambda x, _: x * np.tanh(np.logaddexp(0, x))),
 }
 
 
 @dataclass(frozen=True)
 class Epilogue:
-    """What follows: ``activation(product · scale + bias + residual)``, each of them only when asked for.
+    """Epilogue ``activation(product · scale + bias + residual)``; every term is optional.
 
     Attributes:
         bias, residual: whether they are inputs.
-        scale: whether there is one for each channel; only convolutions have it.
+        scale: whether there is one per channel; convolutions only.
         activation: a key of `ACTIVATIONS`, or empty.
-        alpha: the slope of leaky_relu, the factor of swish; its default when None.
+        alpha: slope of leaky_relu or factor of swish; None: its default.
     """
 
     bias: bool = False
@@ -110,7 +114,7 @@ class Epilogue:
 
     @property
     def has_own_relu(self) -> bool:
-        """Whether relu is to be done by a pass of ours."""
+        """Whether our own pass computes relu."""
         return self.activation == "relu"
 
     def _alpha(self) -> float:
@@ -126,14 +130,14 @@ class Epilogue:
         *,
         onto: bool = False,
     ) -> None:
-        """Puts it on the attributes of a primitive.
+        """Appends the post-ops to the attributes of a primitive.
 
         Args:
             library: oneDNN.
-            attributes: of the primitive.
-            added, multiplied: descriptions of what the product is multiplied with first, then what is added, each an
-                argument `constants.post_operation` of its number.
-            onto: whether what lies in the result is added before all that, as number 0.
+            attributes: attributes of the primitive.
+            added, multiplied: descriptors of the addends and factors. Factors come first; each is
+                the argument `constants.post_operation` of its position.
+            onto: first add the previous content of the result, as position 0.
         """
         steps = ctypes.c_void_p()
         library.call("post_ops_create", ctypes.byref(steps))
@@ -168,7 +172,10 @@ class Epilogue:
         residual: np.ndarray | None,
         scale: np.ndarray | None = None,
     ) -> np.ndarray:
-        """The same in NumPy, in the precision of `product`; `bias` and `scale` are broadcast as they come."""
+        """Applies the epilogue in NumPy, in the precision of `product`.
+
+        `bias` and `scale` broadcast as given.
+        """
         found = product if scale is None else product * scale
         found = found if bias is None else found + bias
         if residual is not None:
@@ -182,4 +189,4 @@ class Epilogue:
         return found
 
 
-NOTHING = Epilogue()
+EMPTY_EPILOGUE = Epilogue()

@@ -1,4 +1,4 @@
-"""The sizes of a convolution: checked once, then known."""
+"""Checks the sizes of a convolution and derives its output shape."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ Padding = int | str | Sequence[int]
 
 @dataclass(frozen=True)
 class Geometry:
-    """A two-dimensional convolution, arrays as batch, channels, height, width.
+    """Geometry of a 2-D convolution on NCHW arrays.
 
     Attributes:
         x: shape of the input.
-        weight: shape of the weights: channels out, channels in of a group, height, width.
-        stride, dilation: in height and width.
+        weight: shape of the weights: channels out, channels in per group, height, width.
+        stride, dilation: height, width.
         padding: above, below, left, right.
-        groups: into how many the channels are parted.
+        groups: number of channel groups.
     """
 
     x: tuple[int, int, int, int]
@@ -42,27 +42,27 @@ class Geometry:
 
     @cached_property
     def reach(self) -> tuple[int, int]:
-        """Height and width that the weights span."""
+        """Height and width of the receptive field."""
         return _reach(self.weight, self.dilation)
 
     @property
     def operations(self) -> int:
-        """Additions and products of the forward pass, and of each gradient."""
+        """Additions and multiplications of the forward pass, and of each gradient."""
         return 2 * math.prod(self.y) * math.prod(self.weight[1:])
 
     @property
     def elements(self) -> int:
-        """Of x, the weights and the result."""
+        """Number of elements of x, the weights and the result."""
         return sum(math.prod(shape) for shape in (self.x, self.weight, self.y))
 
     @property
     def is_narrower_than_stride(self) -> bool:
-        """Whether x is lower or narrower than one step."""
+        """Whether x is smaller than the stride in height or width."""
         return self.x[2] < self.stride[0] or self.x[3] < self.stride[1]
 
     @property
     def grouped_weight(self) -> tuple[int, ...]:
-        """Shape of the weights with their groups as a dimension of its own, where there is more than one."""
+        """Shape of the weights, with the groups as the first dimension if there are several."""
         out, *rest = self.weight
         return (self.groups, out // self.groups, *rest) if self.groups > 1 else self.weight
 
@@ -81,19 +81,19 @@ def geometry(
     dilation: Pair = 1,
     groups: int = 1,
 ) -> Geometry:
-    """The sizes of a convolution.
+    """Checks the sizes of a convolution.
 
     Args:
         operator: its name in errors.
         x_shape: batch, channels, height, width.
-        weight_shape: channels out, channels in of a group, height, width.
-        stride, dilation: one number, or height and width.
-        padding: one number, or above, below, left, right; ``"same"`` (result of ⌈size ÷ stride⌉, an odd rest below and
-            right) or ``"valid"`` (none).
-        groups: into how many the channels are parted.
+        weight_shape: channels out, channels in per group, height, width.
+        stride, dilation: one integer, or height and width.
+        padding: one integer, or above, below, left, right; ``"same"`` (output extent ⌈size ÷
+            stride⌉, an odd remainder below and right) or ``"valid"`` (none).
+        groups: number of channel groups.
 
     Raises:
-        InputError: a size is wrong, or they do not fit each other.
+        InputError: a size is invalid, or the sizes do not match.
 
     >>> geometry("Conv2d", (8, 64, 56, 56), (128, 64, 3, 3), stride=2, padding="same").y
     (8, 128, 28, 28)

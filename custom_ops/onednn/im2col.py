@@ -1,8 +1,9 @@
-"""Convolution as a matrix product of the patches under the weights: for machines without oneDNN, and to compare with.
+"""Computes convolutions by im2col in NumPy: without oneDNN, and as its reference.
 
-For each place of the result the values under the weights are laid in a column (im2col); then the convolution is one
-product per group, the gradient of the weights is another, and the gradient of the input is a third whose columns are
-added back to where they came from. Everything in NumPy; numbers of 16 bits are computed in float32.
+im2col copies the receptive field of each output position to a column. The convolution, and the
+gradient of the weights, are then one matrix product per group. The gradient of the input is a
+product whose columns col2im adds back to the input positions. 16-bit values are computed in
+float32.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ WISHES = ("x", "weight", "bias")
 
 
 def check_wanted(operator: str, wanted: Sequence[str]) -> tuple[str, ...]:
-    """The gradients that are wanted, in their order.
+    """Returns the requested gradients in canonical order.
 
     Raises:
-        InputError: one is unknown, or that of the bias is wanted without that of the weights.
+        InputError: an unknown gradient, or that of the bias without that of the weights.
     """
     names = (wanted,) if isinstance(wanted, str) else tuple(wanted)
     if not names or not set(names) <= set(WISHES) or ("bias" in names and "weight" not in names):
@@ -38,14 +39,17 @@ def check_wanted(operator: str, wanted: Sequence[str]) -> tuple[str, ...]:
 def forward(
     sizes: Geometry, after: Epilogue, x: np.ndarray, weight: np.ndarray, *more: np.ndarray
 ) -> np.ndarray:
-    """The convolution with what follows it; `more` is the bias, the residual, the scale, as far as the epilogue has them."""
-    wide = [_wide(item) for item in (x, weight, *more)]
+    """Returns the convolution with its epilogue.
+
+    `more` holds bias, residual and scale, as far as the epilogue has them.
+    """
+    wide = [_widen(item) for item in (x, weight, *more)]
     rest = iter(wide[2:])
     bias = next(rest).reshape(-1, 1, 1) if after.bias else None
     residual = next(rest) if after.residual else None
     scale = next(rest).reshape(-1, 1, 1) if after.scale else None
     kernel = wide[1].reshape(sizes.groups, sizes.weight[0] // sizes.groups, -1)
-    product = np.matmul(kernel, columns(sizes, wide[0])).reshape(sizes.y)
+    product = np.matmul(kernel, im2col(sizes, wide[0])).reshape(sizes.y)
     return after.apply(product, bias, residual, scale)
 
 
@@ -56,37 +60,37 @@ def backward(
     weight: np.ndarray | None = None,
     x: np.ndarray | None = None,
 ) -> list[np.ndarray]:
-    """The gradients that are wanted of x, weight and bias."""
+    """Returns the requested gradients of x, weight and bias."""
     batch, out, height, width = sizes.y
-    rows = _wide(grad).reshape(batch, sizes.groups, out // sizes.groups, height * width)
+    rows = _widen(grad).reshape(batch, sizes.groups, out // sizes.groups, height * width)
     found = []
     for name in wanted:
         if name == "x":
             assert weight is not None
-            kernel = _wide(weight).reshape(sizes.groups, out // sizes.groups, -1)
-            found.append(add_back(sizes, np.matmul(kernel.transpose(0, 2, 1), rows)))
+            kernel = _widen(weight).reshape(sizes.groups, out // sizes.groups, -1)
+            found.append(col2im(sizes, np.matmul(kernel.transpose(0, 2, 1), rows)))
         elif name == "weight":
             assert x is not None
-            each = np.matmul(rows, columns(sizes, _wide(x)).transpose(0, 1, 3, 2))
+            each = np.matmul(rows, im2col(sizes, _widen(x)).transpose(0, 1, 3, 2))
             found.append(each.sum(0).reshape(sizes.weight))
         else:
-            found.append(_wide(grad).sum((0, 2, 3)))
+            found.append(_widen(grad).sum((0, 2, 3)))
     return found
 
 
-def columns(sizes: Geometry, x: np.ndarray) -> np.ndarray:
-    """The patches: batch, groups, values of a patch, places of the result."""
+def im2col(sizes: Geometry, x: np.ndarray) -> np.ndarray:
+    """Returns the patches: batch, groups, patch values, output positions."""
     above, below, left, right = sizes.padding
     padded = np.pad(x, ((0, 0), (0, 0), (above, below), (left, right)))
     batch, channels = sizes.x[:2]
     found = np.empty((batch, channels, *sizes.weight[2:], *sizes.y[2:]), x.dtype)
     for row, column in np.ndindex(*sizes.weight[2:]):
-        found[:, :, row, column] = padded[_under(sizes, row, column)]
+        found[:, :, row, column] = padded[_window_slices(sizes, row, column)]
     return found.reshape(batch, sizes.groups, math.prod(sizes.weight[1:]), math.prod(sizes.y[2:]))
 
 
-def add_back(sizes: Geometry, patches: np.ndarray) -> np.ndarray:
-    """The sum of all patches where each came from: the transpose of `columns`."""
+def col2im(sizes: Geometry, patches: np.ndarray) -> np.ndarray:
+    """Scatter-adds all patches to their input positions: the transpose of `im2col`."""
     above, below, left, right = sizes.padding
     batch, channels, height, width = sizes.x
     padded = np.zeros(
@@ -94,12 +98,12 @@ def add_back(sizes: Geometry, patches: np.ndarray) -> np.ndarray:
     )
     parts = patches.reshape(batch, channels, *sizes.weight[2:], *sizes.y[2:])
     for row, column in np.ndindex(*sizes.weight[2:]):
-        padded[_under(sizes, row, column)] += parts[:, :, row, column]
+        padded[_window_slices(sizes, row, column)] += parts[:, :, row, column]
     return padded[:, :, above : above + height, left : left + width]
 
 
-def _under(sizes: Geometry, row: int, column: int) -> tuple[slice, ...]:
-    """The places of the padded input that one value of the weights meets."""
+def _window_slices(sizes: Geometry, row: int, column: int) -> tuple[slice, ...]:
+    """Returns the slices of the padded input that one weight element multiplies."""
     found = [slice(None), slice(None)]
     for axis, offset in enumerate((row, column)):
         begin, step = offset * sizes.dilation[axis], sizes.stride[axis]
@@ -107,5 +111,5 @@ def _under(sizes: Geometry, row: int, column: int) -> tuple[slice, ...]:
     return tuple(found)
 
 
-def _wide(array: np.ndarray) -> np.ndarray:
+def _widen(array: np.ndarray) -> np.ndarray:
     return array if array.dtype in (np.float32, np.float64) else array.astype(np.float32)

@@ -1,31 +1,31 @@
-"""One matrix product in a plan."""
+"""Adds a matrix product to a plan."""
 
 from __future__ import annotations
 
 from custom_ops.onednn import constants
-from custom_ops.onednn.epilogues import NOTHING, Epilogue
-from custom_ops.onednn.programs import Builder, Place, Written
+from custom_ops.onednn.epilogues import EMPTY_EPILOGUE, Epilogue
+from custom_ops.onednn.plans import OutputPlace, Place, PlanBuilder
 
 
 def multiply(
-    builder: Builder,
+    builder: PlanBuilder,
     a: Place,
     b: Place,
-    y: Written,
-    after: Epilogue = NOTHING,
+    y: OutputPlace,
+    after: Epilogue = EMPTY_EPILOGUE,
     *,
     bias: Place | None = None,
     row_bias: Place | None = None,
     residual: Place | None = None,
 ) -> None:
-    """The steps of a product with what follows it.
+    """Adds the steps of a product with its epilogue.
 
     Args:
-        builder: collects them.
-        a, b, y: matrices, or batches of them with as many dimensions.
-        after: what follows.
-        bias: added to every row of y, when there is one.
-        row_bias: added to every column instead.
+        builder: collects the steps.
+        a, b, y: matrices, or batches of matrices, all of the same rank.
+        after: the epilogue.
+        bias: added to every row of y.
+        row_bias: added to every column of y instead.
         residual: added to y.
     """
     attributes = builder.attributes()

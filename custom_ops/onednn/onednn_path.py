@@ -1,4 +1,4 @@
-"""Where oneDNN lies on this machine."""
+"""Finds oneDNN's library file on this machine."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from tbe_impl.errors import MissingError
 FILE = "libdnnl.so.3"
 
 
-def find() -> Path:
-    """The file beside the installed MindSpore, which is not imported for that.
+def find_library() -> Path:
+    """Returns oneDNN's file in the installed MindSpore package, without importing MindSpore.
 
-    Other builds of oneDNN are not looked for: those of Python packages bring threads of their own, or are part of another
-    library, and MindSpore loads this one anyway.
+    Other builds of oneDNN are not searched. Those of Python packages have their own threads or are
+    part of another library, and MindSpore loads its own copy anyway.
 
     Raises:
-        MissingError: there is none.
+        MissingError: the file does not exist.
     """
     try:
         found = importlib.util.find_spec("mindspore")
-    except ValueError:  # a stand-in without a place
+    except ValueError:  # a stub module without a spec
         found = None
     for place in (found.submodule_search_locations or []) if found else []:
         path = Path(place) / "lib" / FILE

@@ -1,4 +1,5 @@
-/* What oneDNN does not do on every processor, or not as it should: one pass over dense memory. */
+/* Passes over dense memory for operations that oneDNN lacks on some processors, or computes
+   differently. */
 #include "vector_convert.h"
 
 enum { EXECUTE, WIDEN_FLOAT16, NARROW_FLOAT16, WIDEN_BFLOAT16, NARROW_BFLOAT16, RELU_FLOAT32, RELU_SHORT, SUM, PIECE };
@@ -9,7 +10,7 @@ struct pass {
   struct function function;
   const void *from;
   void *to;
-  int64_t kind, count, number; /* number: of RELU_SHORT the bits of infinity, of SUM how many arrays */
+  int64_t kind, count, number; /* number: RELU_SHORT: bits of infinity; SUM: arrays */
 };
 
 #define WIDEN(half)                                                                  \
@@ -21,7 +22,7 @@ struct pass {
 
 #define SUMMED 64
 
-/* Arrays of floats that lie one after the other, each from an aligned place on: their sum, rounded once. */
+/* Sums consecutive float arrays, each starting at an aligned address; rounds once. */
 static void sum_arrays(float *restrict to, const float *restrict from, int64_t i, int64_t last, const struct pass *pass) {
   const int64_t apart = (pass->count * (int64_t)sizeof(float) + ALIGNMENT - 1) / ALIGNMENT * (ALIGNMENT / (int64_t)sizeof(float));
   for (; i < last; i += SUMMED) {
@@ -45,10 +46,10 @@ static void pass_part(const struct function *self, int *index, int *parts) {
     case NARROW_FLOAT16: NARROW(f16) break;
     case WIDEN_BFLOAT16: WIDEN(bf16) break;
     case NARROW_BFLOAT16: NARROW(bf16) break;
-    case RELU_FLOAT32: /* NaN stays NaN: oneDNN's makes it 0 */
+    case RELU_FLOAT32: /* NaN propagates; oneDNN's relu maps it to 0 */
       for (; i < last; i++) to[i] = 0 > from[i] ? 0 : from[i];
       break;
-    case RELU_SHORT: /* 0 for what has a sign, and is not beyond minus infinity where the NaNs are */
+    case RELU_SHORT: /* 0 for negative values up to minus infinity; larger bit patterns are NaNs */
       for (; i < last; i++)
         to_short[i] = from_short[i] & 0x8000 && from_short[i] <= (pass->number | 0x8000) ? 0 : from_short[i];
       break;

@@ -1,4 +1,4 @@
-"""The gradient of max pooling over height and width, for float32, float16 and bfloat16."""
+"""Prepares the gradient of 2-D max pooling, for float32, float16 and bfloat16."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from custom_ops.onednn import constants, layouts
-from custom_ops.onednn.convolution_programs import KEPT
+from custom_ops.onednn.convolution_plans import PLAN_CACHE_SIZE
 from custom_ops.onednn.dnnl_library import Library
+from custom_ops.onednn.plan_building import build_plan
+from custom_ops.onednn.plans import PlanBuilder, dims
 from custom_ops.onednn.prepared_operator import Prepared, TensorType
-from custom_ops.onednn.program_building import build
-from custom_ops.onednn.programs import Builder, dims
-from custom_ops.onednn.routes import checked_threads
+from custom_ops.onednn.routes import resolve_threads
 from custom_ops.onednn.verified_library import library
 from tbe_impl.errors import InputError
 
@@ -31,22 +31,24 @@ def prepare_max_pool_gradient(
     threads: int | None = None,
     operator: str = "MaxPoolGrad",
 ) -> Prepared:
-    """Inputs ``x`` and ``grad`` (of y), output ``grad_x``: to the first of the largest elements of each window.
+    """Prepares the gradient of max pooling: inputs ``x`` and ``grad`` (of y), output ``grad_x``.
 
-    Which element that is, is found anew: MindSpore keeps nothing of the forward pass but x and y.
+    The gradient of a window goes to its first largest element. The plan recomputes the position,
+    because MindSpore saves only x and y of the forward pass.
 
     Args:
         x_shape, y_shape: batch, channels, height, width.
-        window, stride: in height and width.
-        before: how far the first window reaches beyond the upper and the left edge.
-        dtype: of all arrays: ``float32``, ``float16`` or ``bfloat16``.
-        channels_last: whether all arrays lie as batch, height, width, channels.
-        threads: that share the work; by default those of `tbe_impl.environment.threads`, or one where there is little.
+        window, stride: height, width.
+        before: padding above and left.
+        dtype: dtype of all arrays: ``float32``, ``float16`` or ``bfloat16``.
+        channels_last: whether all arrays have the memory order batch, height, width, channels.
+        threads: number of threads; by default that of `tbe_impl.environment.threads`, or one for
+            little work.
         operator: the name in errors.
 
     Raises:
-        InputError: a dtype that oneDNN does not compute.
-        MissingError: oneDNN is not there.
+        InputError: oneDNN does not support the dtype.
+        MissingError: oneDNN is not available.
     """
     if dtype not in constants.DATA_TYPES:
         raise InputError(
@@ -55,8 +57,9 @@ def prepare_max_pool_gradient(
             got=repr(dtype),
         )
     windows, images = math.prod(y_shape), math.prod(x_shape)
-    # the forward pass is made anew, at an operation for each element of a window where products have eight
-    shared = checked_threads(
+    # the forward pass is recomputed, with one operation per window element where products have
+    # eight
+    shared = resolve_threads(
         operator,
         threads,
         operations=16 * windows * math.prod(window),
@@ -76,7 +79,7 @@ def prepare_max_pool_gradient(
     )
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=PLAN_CACHE_SIZE)
 def _prepare(
     operator: str,
     x_shape: tuple[int, ...],
@@ -90,7 +93,7 @@ def _prepare(
     dnnl: Library,
 ) -> Prepared:
     x, grad, grad_x = (
-        TensorType(name, layouts.lying(shape, last), dtype)
+        TensorType(name, layouts.memory_shape(shape, last), dtype)
         for name, shape in (("x", x_shape), ("grad", y_shape), ("grad_x", x_shape))
     )
     behind = [
@@ -101,12 +104,12 @@ def _prepare(
     ]
     where = dims(stride), dims(window), dims((0, 0)), dims(before), dims(behind)
 
-    def steps(builder: Builder, dtype: str) -> None:
+    def add_steps(builder: PlanBuilder, dtype: str) -> None:
         given, slope = (
-            layouts.read(builder, x, dtype, x_shape, last),
-            layouts.read(builder, grad, dtype, y_shape, last),
+            layouts.input_image(builder, x, dtype, x_shape, last),
+            layouts.input_image(builder, grad, dtype, y_shape, last),
         )
-        made = layouts.written(builder, grad_x, dtype, x_shape, last)
+        made = layouts.output_image(builder, grad_x, dtype, x_shape, last)
         forward = builder.primitive(
             "pooling_forward",
             dnnl.engine,
@@ -128,7 +131,7 @@ def _prepare(
             builder.attributes(),
         )
         chosen, largest = (
-            builder.scratch(builder.wanted(forward, constants.WORKSPACE)),
+            builder.scratch(builder.argument_layout(forward, constants.WORKSPACE)),
             builder.scratch(slope.description),
         )
         builder.execute(
@@ -145,4 +148,4 @@ def _prepare(
         )
         builder.deliver(made.dense, made)
 
-    return build(dnnl, threads, operator, (x, grad), (grad_x,), steps)
+    return build_plan(dnnl, threads, operator, (x, grad), (grad_x,), add_steps)

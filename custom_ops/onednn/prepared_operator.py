@@ -1,4 +1,4 @@
-"""A prepared operator: called with NumPy arrays, or from C by its function and state."""
+"""Defines prepared operators, called with NumPy arrays or from C by function and state."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ DTYPES = {
 
 @dataclass(frozen=True)
 class TensorType:
-    """What a buffer of an operator holds, row-major.
+    """Content of an operator's buffer, row-major.
 
     Attributes:
-        name: of the argument.
+        name: name of the argument.
         shape: its sizes.
         dtype: ``float32``, ``float16``, ``bfloat16`` or ``float64``.
     """
@@ -42,19 +42,20 @@ class TensorType:
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """An operator for given shapes, dtypes and attributes.
+    """Operator prepared for given shapes, dtypes and attributes.
 
-    From C: ``int status = ((int (*)(void *, void **))function)(state, buffers)``, 0 when all is well, with the addresses
-    of the inputs, then of the outputs, in `buffers`; an output must not share memory with an input there. The object has
-    to live as long as its state is used. Any number of threads may call it at once. Inputs are read anew each time,
-    weights too; nothing of them is kept.
+    From C: ``int status = ((int (*)(void *, void **))function)(state, buffers)``; 0 is success.
+    `buffers` holds the addresses of the inputs, then of the outputs. There an output must not share
+    memory with an input. The object must outlive the use of its state. Thread-safe. Every call
+    reads all inputs again, weights included; none are cached.
 
     Attributes:
         operator: its name in errors.
         inputs, outputs: the buffers, in order.
-        function, state: addresses for C; both 0 for the lowering by NumPy.
-        implementations: what oneDNN chose for each primitive.
-        scratch_bytes: memory that a call holds besides; it is shared by all operators and kept for the next call.
+        function, state: addresses for C; both 0 for NumPy's lowering.
+        implementations: oneDNN's implementation of each primitive.
+        scratch_bytes: further memory of a call, shared by all operators and cached for the next
+            call.
     """
 
     operator: str
@@ -70,27 +71,27 @@ class Prepared:
     def call(
         self, arrays: Sequence[np.ndarray], outs: Sequence[np.ndarray] | None = None
     ) -> tuple[np.ndarray, ...]:
-        """The outputs for arrays.
+        """Returns the outputs for arrays.
 
         Args:
             arrays: one for each of `inputs`.
-            outs: where the results go: dense arrays; new ones when left out. They may share memory with `arrays`.
+            outs: dense result arrays; new ones by default. They may share memory with `arrays`.
 
         Raises:
             InputError: names operator, argument, expected and got.
-            CompileError: oneDNN failed, or memory ran out.
+            CompileError: oneDNN failed, or out of memory.
         """
-        given = [np.ascontiguousarray(item) for item in self._checked(self.inputs, arrays)]
+        given = [np.ascontiguousarray(item) for item in self._check_arrays(self.inputs, arrays)]
         if outs is None:
             results = tuple(aligned_empty(kind.shape, DTYPES[kind.dtype]) for kind in self.outputs)
         else:
-            results = tuple(self._checked(self.outputs, outs))
+            results = tuple(self._check_arrays(self.outputs, outs))
             for kind, array in zip(self.outputs, results, strict=True):
                 if not (array.flags.c_contiguous and array.flags.writeable):
                     raise InputError(
                         f"{self.operator}: the result {kind.name} cannot be written to",
                         expected="a dense array that can be written",
-                        got=_how(array),
+                        got=_describe_layout(array),
                     )
             given = [
                 item.copy() if any(np.may_share_memory(item, out) for out in results) else item
@@ -102,12 +103,14 @@ class Prepared:
                     array[...] = found
             return results
         buffers = [array.ctypes.data for array in (*given, *results)]
-        status = _function(self.function)(self.state, (ctypes.c_void_p * len(buffers))(*buffers))
+        status = _bind_function(self.function)(
+            self.state, (ctypes.c_void_p * len(buffers))(*buffers)
+        )
         if status:
             raise CompileError(f"{self.operator} failed in oneDNN", got=describe(status))
         return results
 
-    def _checked(
+    def _check_arrays(
         self, kinds: Sequence[TensorType], arrays: Sequence[np.ndarray]
     ) -> Sequence[np.ndarray]:
         if len(arrays) != len(kinds):
@@ -133,7 +136,7 @@ class Prepared:
         return arrays
 
 
-def _how(array: np.ndarray) -> str:
+def _describe_layout(array: np.ndarray) -> str:
     return (
         "one that is read-only" if array.flags.c_contiguous else f"one with strides {array.strides}"
     )
@@ -142,5 +145,5 @@ def _how(array: np.ndarray) -> str:
 _FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
 
 
-def _function(address: int) -> Any:
+def _bind_function(address: int) -> Any:
     return _FUNCTION(address)

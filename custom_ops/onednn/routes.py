@@ -1,4 +1,4 @@
-"""Which library computes, and with how many threads."""
+"""Selects the library (oneDNN or NumPy) and the number of threads."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LOWERINGS = ("auto", "onednn", "im2col")
 
 
 def check_dtype(operator: str, dtype: str) -> None:
-    """Raises `InputError` for a dtype that is not computed here."""
+    """Raises `InputError` for an unsupported dtype."""
     if dtype not in DTYPES:
         raise InputError(
             f"{operator}: dtype is not computed", expected=" or ".join(DTYPES), got=repr(dtype)
@@ -20,20 +20,23 @@ def check_dtype(operator: str, dtype: str) -> None:
 
 
 OPERATIONS_PER_US, BYTES_PER_US = 2.6e5, 1e5
-"""What one thread does of products in its caches; measured with AVX-512."""
+"""Throughput of one thread for products in cache; measured with AVX-512."""
 WAKING_US = 24
-"""Sharing has to save this much: a product of 16×64 and 64×4 takes 1.9 µs alone and 9.3 µs shared, when the other thread sleeps."""
+"""Minimum time that more threads have to save, because idle threads must wake up.
+
+A 16×64 by 64×4 product takes 1.9 µs on one thread, 9.3 µs with a sleeping second one.
+"""
 
 
-def checked_threads(operator: str, threads: int | None, *, operations: int, elements: int) -> int:
-    """How many threads share the work: unless they are given, those of the environment, or one where the work is small.
+def resolve_threads(operator: str, threads: int | None, *, operations: int, elements: int) -> int:
+    """Returns the number of threads: given, or from the environment, or 1 for little work.
 
     Args:
-        operations: additions and products.
-        elements: that are read and written.
+        operations: additions and multiplications.
+        elements: elements read and written.
 
     Raises:
-        InputError: no number from 1 to 256.
+        InputError: not a number from 1 to 256.
     """
     found = environment.threads() if threads is None else threads
     if isinstance(found, bool) or not isinstance(found, int) or not 1 <= found <= 256:
@@ -44,12 +47,12 @@ def checked_threads(operator: str, threads: int | None, *, operations: int, elem
     return found if threads is not None or alone_us * (1 - 1 / found) > WAKING_US else 1
 
 
-def chosen(operator: str, lowering: str, dtype: str) -> Library | None:
-    """oneDNN, or None for NumPy, which alone knows float64.
+def choose_library(operator: str, lowering: str, dtype: str) -> Library | None:
+    """Returns oneDNN, or None for NumPy. Only NumPy supports float64.
 
     Raises:
-        InputError: there is no such lowering, or not for this dtype.
-        MissingError, CompileError: oneDNN is asked for and cannot be had.
+        InputError: an unknown lowering, or one that does not support this dtype.
+        MissingError, CompileError: oneDNN is requested but not available.
     """
     if lowering not in LOWERINGS:
         raise InputError(

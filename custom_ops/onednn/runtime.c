@@ -1,6 +1,6 @@
-/* Runs prepared steps of oneDNN and passes of our own, from plain pointers. */
+/* Runs the prepared oneDNN steps and our own passes, on plain pointers. */
 
-/* What is called of oneDNN; each gives 0 when it went well. */
+/* oneDNN functions that the runtime calls; each returns 0 on success. */
 struct library {
   int (*memory_create)(void **memory, const void *description, void *engine, void *handle);
   int (*memory_destroy)(void *memory);
@@ -13,17 +13,17 @@ struct library {
 enum { BUFFER, SCRATCH };
 
 struct place {
-  const void *description; /* NULL: what only passes touch */
-  int64_t kind, value;     /* number of the buffer, or where in the scratch memory it begins */
-  int64_t offset;          /* in bytes, from there */
+  const void *description; /* NULL: touched by passes only */
+  int64_t kind, value;     /* buffer index, or offset in the scratch memory */
+  int64_t offset;          /* further offset in bytes */
 };
 
 struct step {
   const void *primitive;
-  int64_t kind;     /* one of the enumeration of the passes */
-  int64_t first;    /* its first argument; of a pass these are source and target */
-  int64_t count;    /* how many arguments; of a pass, elements; of a piece, the steps that follow and are its own */
-  int64_t number;   /* of a pass */
+  int64_t kind;     /* an enumerator of passes.c */
+  int64_t first;    /* index of the first argument; a pass has source and target */
+  int64_t count;    /* of arguments; pass: of elements; piece: of its steps, which follow */
+  int64_t number;   /* parameter of a pass */
 };
 
 struct argument {
@@ -35,10 +35,10 @@ struct plan {
   const struct place *place;
   const struct step *step;
   const struct argument *argument;
-  struct memories *memories; /* that no call has at the moment */
+  struct memories *memories; /* free list: not in use by a call */
 };
 
-/* What oneDNN knows the places of a plan by; a call sets where they are. */
+/* oneDNN memory objects of a plan's places; each call sets their addresses. */
 struct memories {
   struct memories *following;
   void *memory[];
@@ -49,7 +49,7 @@ struct executed {
   void *memory;
 };
 
-/* What one call at a time needs; kept for the next. */
+/* Resources of one call at a time, cached for the next. */
 struct context {
   struct pool pool;
   void *stream;
@@ -68,7 +68,8 @@ static void forget_after_fork(void) {
   choosing = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 }
 
-/* Once in a process: what is prepared stays with the engine that it was made for. Gives the engine in force. */
+/* Binds oneDNN once per process, because prepared primitives belong to their engine. Returns the
+   engine in use. */
 void *onednn_bind(const struct library *given) {
   pthread_mutex_lock(&choosing);
   if (!library.engine) {
@@ -111,7 +112,7 @@ static void give_back(struct context *context) {
   pthread_mutex_unlock(&choosing);
 }
 
-/* Scratch memory that no call holds at the moment. */
+/* Returns the bytes of scratch memory that no call is using. */
 int64_t onednn_scratch_bytes(void) {
   int64_t whole = 0;
   pthread_mutex_lock(&choosing);
@@ -120,7 +121,7 @@ int64_t onednn_scratch_bytes(void) {
   return whole;
 }
 
-/* Gives it back to the system. */
+/* Returns that memory to the system. */
 void onednn_free_scratch(void) {
   pthread_mutex_lock(&choosing);
   for (struct context *context = contexts; context; context = context->following) {
@@ -162,7 +163,7 @@ static void give_memories_back(struct plan *plan, struct memories *memories) {
   pthread_mutex_unlock(&choosing);
 }
 
-/* Before a plan goes; nobody calls it any more. */
+/* Destroys the memory objects of a plan; no call may be in progress. */
 void onednn_forget(void *state) {
   struct plan *plan = state;
   while (plan->memories) {
@@ -172,7 +173,7 @@ void onednn_forget(void *state) {
   }
 }
 
-/* A call: where the places of its plan are. */
+/* One call: the addresses of its plan's places. */
 struct call {
   const struct plan *plan;
   void **addresses, **memory;
@@ -189,7 +190,7 @@ static int execute(const struct call *call, const struct step *step, void *strea
   return library.primitive_execute(step->primitive, stream, (int)step->count, executed);
 }
 
-/* Pieces that follow each other: any threads take them, one each, and no step of theirs is shared. */
+/* Consecutive pieces. Threads take one piece at a time and do not share its steps. */
 struct pieces {
   struct function function;
   const struct call *call;
@@ -208,7 +209,7 @@ static void piece_part(const struct function *self, int *index, int *count) {
   if (status) atomic_store(&pieces->status, status);
 }
 
-/* How many steps the pieces that begin here are. */
+/* Runs the consecutive pieces that start at `step`; returns their number of steps. */
 static int64_t run_pieces(const struct call *call, const struct step *step, int64_t steps, int *status) {
   const struct step *piece[steps];
   int count = 0;
@@ -248,7 +249,7 @@ static int run_in(const struct plan *plan, void **buffers, struct context *conte
   return status;
 }
 
-/* 0, NO_MEMORY, or oneDNN's status. Any number of threads may call it at once, with one plan or several. */
+/* Returns 0, NO_MEMORY, or oneDNN's status. Thread-safe, for one plan or several. */
 int onednn_run(void *state, void **buffers) {
   struct plan *plan = state;
   struct context *context = take_context((int)plan->threads, plan->scratch_bytes);

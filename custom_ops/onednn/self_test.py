@@ -1,10 +1,10 @@
-"""One convolution on several threads, compared with what it must be, before anything else is run."""
+"""Self-tests oneDNN with one multi-threaded convolution."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from custom_ops.onednn.convolution_programs import plan_forward
+from custom_ops.onednn.convolution_plans import plan_forward
 from custom_ops.onednn.dnnl_library import Library
 from custom_ops.onednn.epilogues import Epilogue
 from custom_ops.onednn.geometry import geometry
@@ -13,15 +13,15 @@ from custom_ops.onednn.prepared_operator import TensorType
 from tbe_impl.errors import CompileError
 
 THREADS = 3
-"""More than one, so that the class of threads is called."""
+"""More than one, to exercise the thread pool class."""
 
 
 def try_out(library: Library) -> None:
-    """Raises `CompileError` when oneDNN, called as we call it, computes something else than it should."""
+    """Raises `CompileError` if oneDNN, called through our runtime, computes a wrong result."""
     sizes = geometry("Conv2d", (3, 16, 9, 8), (32, 16, 3, 3), padding=1)
     after = Epilogue(activation="leaky_relu", alpha=0.5)
     generator = np.random.default_rng(0)
-    # small whole numbers: every sum is exact, whatever its order
+    # small integers: every sum is exact in any order
     given = [
         generator.integers(-3, 4, shape).astype(np.float32) for shape in (sizes.x, sizes.weight)
     ]

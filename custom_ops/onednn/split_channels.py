@@ -1,7 +1,8 @@
-"""A convolution as the sum of convolutions of some of its channels each, where oneDNN adds the products of all one after the other.
+"""Splits a convolution along its input channels into a sum of convolutions, for accuracy.
 
-With AVX2 alone it has no other way for images with channels last, and its error grows with the root of how many products there are:
-1.1e-6 of 512 channels under weights of 3 × 3, 5.6e-7 in four pieces. Each of them adds what it has found, at its end, to what is there.
+On AVX2, oneDNN's channels-last implementation sums all products sequentially, and its error grows
+with the square root of their number. Each piece accumulates its result into the output, which
+halves the error of 512 channels with 3 × 3 weights.
 """
 
 from __future__ import annotations
@@ -12,25 +13,28 @@ from dataclasses import replace
 from typing import Any
 
 from custom_ops.onednn import constants, layouts
-from custom_ops.onednn.convolution_epilogue import Following
-from custom_ops.onednn.convolution_primitives import convolution
-from custom_ops.onednn.epilogues import NOTHING
+from custom_ops.onednn.convolution_epilogue import EpilogueOperands
+from custom_ops.onednn.convolution_primitives import create_convolution
+from custom_ops.onednn.epilogues import EMPTY_EPILOGUE
 from custom_ops.onednn.geometry import Geometry
-from custom_ops.onednn.programs import Builder, Place, Written, row_major
+from custom_ops.onednn.plans import OutputPlace, Place, PlanBuilder, row_major
 
-ONE_BY_ONE = "brg_conv_fwd:avx2"
-"""The implementation that adds so, and is as quick for a piece."""
-LEAST_CHANNELS, MOST = 16, 4
-"""Of a piece at least, and pieces at most: they take 5 to 7 % of a network's time in inference, and nothing in training, where images are laid out anew in any case."""
+SEQUENTIAL_IMPLEMENTATION = "brg_conv_fwd:avx2"
+"""The implementation that sums sequentially, and is equally fast for a piece."""
+LEAST_CHANNELS, MAX_PIECES = 16, 4
+"""Minimum channels of a piece, and maximum number of pieces.
+
+Pieces cost 5 to 7 % of a network's inference time.
+"""
 LONG_SUM = 256
-"""Products that are added to one number, from which on it matters how."""
+"""Number of products per sum above which the order of summation matters."""
 BYTES = 4
-"""Of a float32."""
-NOTHING_FOLLOWS = Following(NOTHING)
+"""Bytes of a float32."""
+NO_EPILOGUE = EpilogueOperands(EMPTY_EPILOGUE)
 
 
-def pieces(sizes: Geometry, dtype: str) -> int:
-    """Into how many pieces the channels go; 1 where their sum is short, or copying a piece would take as long as computing it."""
+def piece_count(sizes: Geometry, dtype: str) -> int:
+    """Returns the number of pieces: 1 for a short sum, or where copying a piece dominates."""
     if (
         dtype != "float32"
         or sizes.groups > 1
@@ -41,27 +45,30 @@ def pieces(sizes: Geometry, dtype: str) -> int:
     channels = sizes.x[1]
     return max(
         many
-        for many in range(1, MOST + 1)
+        for many in range(1, MAX_PIECES + 1)
         if channels % many == 0 and (many == 1 or channels // many >= LEAST_CHANNELS)
     )
 
 
 def forward(
-    builder: Builder,
+    builder: PlanBuilder,
     sizes: Geometry,
     dtype: str,
     x: Place,
     weight: Place,
-    y: Written,
-    following: Following,
+    y: OutputPlace,
+    following: EpilogueOperands,
     last: Collection[str],
 ) -> bool:
-    """The steps of the convolution and what follows; False, and nothing written, where the whole is as good or pieces would be slow.
+    """Adds the steps of the split convolution and its epilogue.
 
     Args:
-        last: which of ``x`` and ``y`` lie with channels last.
+        last: which of ``x`` and ``y`` are channels-last.
+
+    Returns:
+        False, without any step, if splitting is not needed or pieces would be slow.
     """
-    many = pieces(sizes, dtype)
+    many = piece_count(sizes, dtype)
     if many == 1:
         return False
     each = sizes.x[1] // many
@@ -69,18 +76,18 @@ def forward(
         sizes, x=(sizes.x[0], each, *sizes.x[2:]), weight=(sizes.weight[0], each, *sizes.weight[2:])
     )
     laid = {
-        "x": builder.dense(part.x, dtype, layouts.strides(part.x, True)),
-        "weight": builder.free(part.weight, dtype),
-        "y": builder.dense(sizes.y, dtype, layouts.strides(sizes.y, True)),
+        "x": builder.dense_layout(part.x, dtype, layouts.strides(part.x, True)),
+        "weight": builder.any_layout(part.weight, dtype),
+        "y": builder.dense_layout(sizes.y, dtype, layouts.strides(sizes.y, True)),
     }
-    ends = [*(NOTHING_FOLLOWS,) * (many - 1), following]
+    ends = [*(NO_EPILOGUE,) * (many - 1), following]
     primitives: list[Any] = []
     for end in ends:
         attributes = end.attributes(builder, laid["y"], onto=bool(primitives))
         primitives.append(
-            convolution(builder, part, laid, end.bias and end.bias.description, attributes)
+            create_convolution(builder, part, laid, end.bias and end.bias.description, attributes)
         )
-        if builder.names[-1] != ONE_BY_ONE:
+        if builder.names[-1] != SEQUENTIAL_IMPLEMENTATION:
             del builder.names[-len(primitives) :]
             return False
     result = builder.target(y, laid["y"])
@@ -89,8 +96,8 @@ def forward(
         row_major(sizes.weight),
     )
     x_part, weight_part = (
-        builder.dense(part.x, dtype, x_strides),
-        builder.dense(part.weight, dtype, strides),
+        builder.dense_layout(part.x, dtype, x_strides),
+        builder.dense_layout(part.weight, dtype, strides),
     )
     for number, (primitive, end) in enumerate(zip(primitives, ends, strict=True)):
         taken = {
@@ -101,7 +108,7 @@ def forward(
             **end.arguments(onto=number > 0),
         }
         given = {
-            name: builder.converted(place, builder.wanted(primitive, name))
+            name: builder.convert(place, builder.argument_layout(primitive, name))
             for name, place in taken.items()
         }
         builder.execute(primitive, {**given, constants.RESULT: result})

@@ -1,9 +1,9 @@
-"""What a call of oneDNN hands back, in words."""
+"""Translates oneDNN's status codes into text."""
 
 from __future__ import annotations
 
 NO_MEMORY = 101
-"""Of our runtime: its scratch memory cannot be had."""
+"""Status of our runtime: out of scratch memory."""
 STATUSES = (
     "success",
     "out of memory",
@@ -20,7 +20,7 @@ STATUSES = (
 
 
 def describe(status: int) -> str:
-    """A status of oneDNN, or of our runtime, in words.
+    """Returns a status of oneDNN, or of our runtime, as text.
 
     >>> describe(3)
     'unimplemented'

@@ -1,8 +1,8 @@
-/* The threads of this process as oneDNN asks for them.
-
-   It asks its caller for threads through a C++ class, `threadpool_iface`. Its table of virtual functions is laid out
-   here by hand, so that a C compiler is enough; the fifth entry is `wait` since 3.11 and a destructor, which oneDNN never
-   calls, before. What is known of the class and of `std::function` (libstdc++) is tried out when the library is loaded. */
+/* oneDNN's thread pool interface, backed by this process's threads. oneDNN requests threads from
+   its caller through the C++ class `threadpool_iface`. Its virtual table is built by hand, so that
+   a C compiler suffices. The fifth entry is `wait` since 3.11; before, it is a destructor that
+   oneDNN never calls. A self-test at load time checks the assumptions about the class and about
+   `std::function` (libstdc++). */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdatomic.h>

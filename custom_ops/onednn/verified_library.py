@@ -1,4 +1,4 @@
-"""The one oneDNN of this process, tried out before it is used."""
+"""Loads oneDNN once per process and self-tests it before first use."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import threading
 from functools import lru_cache
 
 from custom_ops.onednn.dnnl_library import Library, load
-from custom_ops.onednn.onednn_path import find
+from custom_ops.onednn.onednn_path import find_library
 from custom_ops.onednn.self_test import try_out
 from tbe_impl.errors import FusionError
 
@@ -14,24 +14,24 @@ from tbe_impl.errors import FusionError
 @lru_cache(maxsize=1)
 def _load() -> Library | FusionError:
     try:
-        made = load(find())
+        made = load(find_library())
         try_out(made)
     except FusionError as error:
         return error
     return made
 
 
-_loading = threading.Lock()
+_load_lock = threading.Lock()
 
 
 def library() -> Library:
-    """oneDNN, loaded and tried out once in a process.
+    """Returns oneDNN, loaded and self-tested once per process.
 
     Raises:
-        MissingError: there is none that is known.
-        CompileError: our runtime cannot be built, or gave a wrong result.
+        MissingError: no supported oneDNN is installed.
+        CompileError: our runtime cannot be built, or its self-test failed.
     """
-    with _loading:
+    with _load_lock:
         found = _load()
     if isinstance(found, FusionError):
         raise found
@@ -39,7 +39,7 @@ def library() -> Library:
 
 
 def why_missing() -> str:
-    """Why oneDNN is not used here; empty when it is."""
+    """Returns the reason why oneDNN is not used here; empty if it is."""
     try:
         library()
     except FusionError as error:

@@ -1,6 +1,7 @@
-"""One operator a file: what it computes, its gradient, its Cell.
+"""Defines one fused operator per file: forward, gradient, reference formula and Cell.
 
-In: specifications of `core`. Out: `OpSpec` records and their Cells. No operator imports MindSpore by itself or touches a kernel.
+In: operator specifications of `core`. Out: `OpSpec` records and their Cells.
+Must not: import MindSpore directly, or call a kernel directly.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from custom_ops.core.operator_spec import OpSpec
 
 
 def all_specs() -> Mapping[str, OpSpec]:
-    """Every operator of this package by name."""
+    """Returns every operator of this package, by name."""
     found: dict[str, OpSpec] = {}
     for module in pkgutil.iter_modules(__path__):
         members = vars(importlib.import_module(f"{__name__}.{module.name}"))

@@ -1,4 +1,4 @@
-"""What nn.Dense takes for an activation: a name, a Cell or a primitive; those that a product of ours ends with have a key."""
+"""Maps the activation argument of nn.Dense (name, Cell or primitive) to an epilogue key."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from custom_ops.core.framework import HAS_MINDSPORE, Cell, nn, ops
 from tbe_impl.errors import InputError
 
 NAMES = {"relu": "relu", "gelu": "gelu_tanh", "silu": "silu"}
-"""Name of MindSpore's → key of `custom_ops.onednn.epilogues.ACTIVATIONS`."""
+"""Activation name in MindSpore → key of `custom_ops.onednn.epilogues.ACTIVATIONS`."""
 
 
 def key_of(activation: Any) -> str | None:
-    """The key of an activation; empty for none, None for one that no product ends with."""
+    """Returns the epilogue key: empty for no activation, None if no product epilogue has it."""
     if activation is None:
         return ""
     if isinstance(activation, str):
@@ -30,11 +30,11 @@ def key_of(activation: Any) -> str | None:
     return known.get(type(activation))
 
 
-def as_cell(activation: Any, place: str) -> Any:
-    """An activation that is no key, as what is called.
+def activation_cell(activation: Any, place: str) -> Any:
+    """Returns the Cell or primitive of an activation that has no epilogue key.
 
     Raises:
-        InputError: it is no activation of MindSpore's.
+        InputError: MindSpore has no such activation.
     """
     expected = "None, a name, a Cell or a primitive"
     if isinstance(activation, str):

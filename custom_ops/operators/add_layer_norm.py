@@ -1,4 +1,4 @@
-"""Layer normalisation of a sum, which is an output too."""
+"""Computes layer normalisation of x + residual; the sum is a second output."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 from custom_ops.core.framework import ops
 from custom_ops.core.operator_spec import OpSpec
-from custom_ops.core.pointwise import HALVES
-from custom_ops.core.row_helpers import check_shape, mean, sizes, spread, wide
+from custom_ops.core.pointwise import HALF_DTYPES
+from custom_ops.core.row_helpers import broadcast_like, check_shape, mean, sizes, widen
 from custom_ops.operators import layer_norm
 from tbe_impl import dsl
 
@@ -22,17 +22,19 @@ def compute(
     begin_params_axis: int = -1,
     epsilon: float = 1e-7,
 ) -> tuple[Any, ...]:
-    """y, x + residual, the mean of that as it is rounded, and rstd."""
+    """Returns y, x + residual, the mean of the rounded sum, and rstd."""
     axes, params = layer_norm.axes_of(x, begin_norm_axis, begin_params_axis)
     check_shape(residual, sizes(x), "AddLayerNorm", "residual", x)
     check_shape(gamma, sizes(x)[params:], "AddLayerNorm", "gamma")
     check_shape(beta, sizes(x)[params:], "AddLayerNorm", "beta", gamma)
-    both = dsl.vadd(wide(x), wide(residual, x))
+    both = dsl.vadd(widen(x), widen(residual, x))
     normal, middle, rstd = layer_norm.normalise(both, axes, epsilon)
-    made = dsl.vadd(dsl.vmul(normal, spread(wide(gamma, x), x)), spread(wide(beta, x), x))
+    made = dsl.vadd(
+        dsl.vmul(normal, broadcast_like(widen(gamma, x), x)), broadcast_like(widen(beta, x), x)
+    )
     held = dsl.cast_to(both, x.dtype)
-    if x.dtype in HALVES:
-        middle = mean(wide(held), axes)  # that of the sum which the gradient reads
+    if x.dtype in HALF_DTYPES:
+        middle = mean(widen(held), axes)  # the gradient reads the rounded sum
     return dsl.cast_to(made, x.dtype), held, middle, rstd
 
 
@@ -48,10 +50,10 @@ def gradient(
     begin_params_axis: int = -1,
     **_: Any,
 ) -> tuple[Any, Any, Any]:
-    """Gradients of x (and residual), gamma and beta."""
+    """Returns the gradients of x (and residual), gamma and beta."""
     axes, params = layer_norm.axes_of(both, begin_norm_axis, begin_params_axis)
     made = layer_norm.gradients_of(both, gamma, middle, rstd, grad, axes, params)
-    of_x = dsl.vadd(made[0], wide(grad_sum))
+    of_x = dsl.vadd(made[0], widen(grad_sum))
     return dsl.cast_to(of_x, both.dtype), made[1], made[2]
 
 
@@ -64,7 +66,7 @@ def composite(
     begin_params_axis: int = -1,
     epsilon: float = 1e-7,
 ) -> Any:
-    """The same from basic operators of MindSpore."""
+    """Computes the same result from basic MindSpore operators."""
     both = ops.add(x, residual)
     begin = begin_norm_axis % x.ndim
     axes = tuple(range(begin, x.ndim))
@@ -79,7 +81,7 @@ ADD_LAYER_NORM = OpSpec(
     inputs=("x", "residual", "gamma", "beta"),
     outputs=("y", "sum", "mean", "rstd"),
     hidden=frozenset({"mean", "rstd"}),
-    hidden_again=layer_norm.statistics,
+    recompute_hidden=layer_norm.statistics,
     same_gradient={"residual": "x"},
     forward=compute,
     backward=gradient,
@@ -106,11 +108,12 @@ class AddLayerNorm(layer_norm.LayerNormCell):
     r"""Layer normalisation of x + residual, with the sum as a second output.
 
     .. math::
-        s = x + r, \quad y = \frac{s - \mathrm{E}[s]}{\sqrt{\mathrm{Var}[s] + \epsilon}} \cdot \gamma + \beta
+        s = x + r, \quad
+        y = \frac{s - \mathrm{E}[s]}{\sqrt{\mathrm{Var}[s] + \epsilon}} \cdot \gamma + \beta
 
     Args:
-        normalized_shape, begin_norm_axis, begin_params_axis, gamma_init, beta_init, epsilon, dtype: as `nn.LayerNorm` has
-            them.
+        normalized_shape, begin_norm_axis, begin_params_axis, gamma_init, beta_init, epsilon, dtype:
+            as for `nn.LayerNorm`.
         route (str): ``native``, ``composite``, or empty for the default.
 
     Inputs:
@@ -121,7 +124,7 @@ class AddLayerNorm(layer_norm.LayerNormCell):
         Tuple of y and x + residual, of the same shape and dtype.
 
     Raises:
-        InputError: an axis that x lacks, or shapes that do not fit.
+        InputError: x lacks an axis, or the shapes do not fit.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)
@@ -137,5 +140,5 @@ class AddLayerNorm(layer_norm.LayerNormCell):
     own = ADD_LAYER_NORM
 
     def construct(self, x: Any, residual: Any) -> Any:
-        """One kernel, or basic operators."""
+        """Runs one fused kernel, or the composite."""
         return self.run(x, residual, self.gamma, self.beta)

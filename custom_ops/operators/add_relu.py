@@ -1,4 +1,4 @@
-"""relu(x + y)."""
+"""Computes relu(x + y)."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def compute(x: Any, y: Any) -> Any:
 
 
 def gradient(z: Any, grad: Any) -> Any:
-    """grad where z > 0, of x and of y."""
+    """Returns grad where z > 0, else 0; the gradients of x and y are equal."""
     return dsl.vcmpsel(z, 0.0, "gt", grad, 0.0)
 
 
 def composite(x: Any, y: Any) -> Any:
-    """The same from basic operators of MindSpore."""
+    """Computes the same result from basic MindSpore operators."""
     return ops.relu(ops.add(x, y))
 
 
@@ -47,7 +47,7 @@ ADD_RELU = OpSpec(
 
 
 class AddReLU(FusedCell):
-    r"""The positive part of a sum.
+    r"""ReLU of a sum.
 
     .. math::
         z = \max(x + y, 0)
@@ -57,7 +57,8 @@ class AddReLU(FusedCell):
 
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64, any shape.
-        - **y** (Tensor) - of the same shape and dtype: the gradient reads z alone, which knows no other.
+        - **y** (Tensor) - of the same shape and dtype: no broadcasting, because the gradient
+          reads z alone.
 
     Outputs:
         Tensor of that shape and dtype. NaN propagates.

@@ -1,4 +1,4 @@
-"""Normalisation of a sum by its root mean square; the sum is an output too."""
+"""Computes RMS normalisation of x + residual; the sum is a second output."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from typing import Any
 
 from custom_ops.core.framework import ops
 from custom_ops.core.operator_spec import OpSpec
-from custom_ops.core.row_helpers import check_shape, sizes, wide
+from custom_ops.core.row_helpers import check_shape, sizes, widen
 from custom_ops.operators import rms_norm
 from tbe_impl import dsl
 
 
 def compute(x: Any, residual: Any, gamma: Any, *, epsilon: float = 1e-6) -> tuple[Any, Any, Any]:
-    """y, x + residual and rstd."""
+    """Returns y, x + residual and rstd."""
     axes = rms_norm.axes_of(x, gamma, "AddRMSNorm")
     check_shape(residual, sizes(x), "AddRMSNorm", "residual", x)
-    both = dsl.vadd(wide(x), wide(residual, x))
+    both = dsl.vadd(widen(x), widen(residual, x))
     made, rstd = rms_norm.scale(both, gamma, axes, epsilon)
     return dsl.cast_to(made, x.dtype), dsl.cast_to(both, x.dtype), rstd
 
@@ -23,13 +23,13 @@ def compute(x: Any, residual: Any, gamma: Any, *, epsilon: float = 1e-6) -> tupl
 def gradient(
     both: Any, gamma: Any, rstd: Any, grad: Any, grad_sum: Any, **_: Any
 ) -> tuple[Any, Any]:
-    """Gradients of x (and residual) and gamma."""
+    """Returns the gradients of x (and residual) and gamma."""
     of_x, of_gamma = rms_norm.gradients_of(both, gamma, rstd, grad, rms_norm.axes_of(both, gamma))
-    return dsl.cast_to(dsl.vadd(of_x, wide(grad_sum)), both.dtype), of_gamma
+    return dsl.cast_to(dsl.vadd(of_x, widen(grad_sum)), both.dtype), of_gamma
 
 
 def composite(x: Any, residual: Any, gamma: Any, epsilon: float = 1e-6) -> Any:
-    """The same from basic operators of MindSpore."""
+    """Computes the same result from basic MindSpore operators."""
     both = ops.add(x, residual)
     axes = tuple(range(x.ndim - gamma.ndim, x.ndim))
     square = ops.mean(ops.mul(both, both), axes, True)
@@ -42,7 +42,7 @@ ADD_RMS_NORM = OpSpec(
     inputs=("x", "residual", "gamma"),
     outputs=("y", "sum", "rstd"),
     hidden=frozenset({"rstd"}),
-    hidden_again=rms_norm.RMS_NORM.hidden_again,
+    recompute_hidden=rms_norm.RMS_NORM.recompute_hidden,
     same_gradient={"residual": "x"},
     forward=compute,
     backward=gradient,
@@ -62,24 +62,25 @@ ADD_RMS_NORM = OpSpec(
 
 
 class AddRMSNorm(rms_norm.RMSNormCell):
-    r"""Normalisation of x + residual by its root mean square, with the sum as a second output.
+    r"""RMS normalisation of x + residual, with the sum as a second output.
 
     .. math::
         s = x + r, \quad y = \frac{s}{\sqrt{\mathrm{E}[s^2] + \epsilon}} \cdot \gamma
 
     Args:
-        normalized_shape, epsilon, gamma_init, dtype: as `RMSNorm` has them.
+        normalized_shape, epsilon, gamma_init, dtype: as for `RMSNorm`.
         route (str): ``native``, ``composite``, or empty for the default.
 
     Inputs:
-        - **x** (Tensor) - float16, bfloat16, float32 or float64, with `normalized_shape` as its last axes.
+        - **x** (Tensor) - float16, bfloat16, float32 or float64; its last axes have the shape
+          `normalized_shape`.
         - **residual** (Tensor) - of the same shape and dtype.
 
     Outputs:
         Tuple of y and x + residual, of the same shape and dtype.
 
     Raises:
-        InputError: shapes that do not fit.
+        InputError: the shapes do not fit.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)
@@ -95,5 +96,5 @@ class AddRMSNorm(rms_norm.RMSNormCell):
     own = ADD_RMS_NORM
 
     def construct(self, x: Any, residual: Any) -> Any:
-        """One kernel, or basic operators."""
+        """Runs one fused kernel, or the composite."""
         return self.run(x, residual, self.gamma)

@@ -1,4 +1,4 @@
-"""Scaled dot-product attention, block by block: no matrix of weights in memory, forward or backward."""
+"""Computes blockwise scaled dot-product attention without storing the weight matrix."""
 
 from __future__ import annotations
 
@@ -10,66 +10,73 @@ from typing import Any
 
 import numpy as np
 
-from custom_ops.core.c_kernels import Written
+from custom_ops.core.c_kernels import CKernel
 from custom_ops.core.cell import FusedCell
-from custom_ops.core.cell_call import Called
+from custom_ops.core.cell_call import OperatorCell
 from custom_ops.core.framework import ms, ops
-from custom_ops.core.kernel_interface import Described
+from custom_ops.core.kernel_interface import ArraySpec
 from custom_ops.core.operator_spec import OpSpec
 from custom_ops.operators import attention_steps
 from tbe_impl.errors import InputError
 
 NAME = "ScaledDotProductAttention"
 LAYOUTS = {"BNSD": (0, 1, 2), "BSND": (0, 2, 1)}
-"""Where batch, heads and tokens stand; the last one is the width of a head."""
+"""Positions of the batch, head and token axes; the last axis is the head width."""
 _ELEMENTS = {"float16": 0, "bfloat16": 1, "float32": 2, "float64": 3}
-_NO_MASK, _LEAVE_OUT, _ADDED = range(3)
-NOTHING = float("-inf")
-"""The score of a key that is not looked at."""
+_NO_MASK, _BOOL_MASK, _ADD_MASK = range(3)
+MASKED_SCORE = float("-inf")
+"""Score of a masked key."""
 
 
-def _refuse(what: str, expected: str, got: str) -> InputError:
+def _input_error(what: str, expected: str, got: str) -> InputError:
     return InputError(f"{NAME}: {what}", place=NAME, expected=expected, got=got)
 
 
-def _sizes(one: Described, layout: str, name: str) -> tuple[int, int, int, int]:
-    """Batch, heads, tokens, width."""
+def _sizes(one: ArraySpec, layout: str, name: str) -> tuple[int, int, int, int]:
+    """Returns batch, heads, tokens and width."""
     if layout not in LAYOUTS:
-        raise _refuse("unknown layout", " or ".join(LAYOUTS), repr(layout))
+        raise _input_error("unknown layout", " or ".join(LAYOUTS), repr(layout))
     if len(one.shape) != 4:
-        raise _refuse(f"{name} has another number of dimensions", f"four: {layout}", str(one))
+        raise _input_error(f"{name} has another number of dimensions", f"four: {layout}", str(one))
     batch, heads, tokens = (one.shape[place] for place in LAYOUTS[layout])
     return batch, heads, tokens, one.shape[3]
 
 
-def _steps(one: Described, layout: str) -> tuple[int, ...]:
-    """Elements between batches, heads and tokens."""
+def _strides(one: ArraySpec, layout: str) -> tuple[int, ...]:
+    """Returns the strides, in elements, of the batch, head and token axes."""
     dense = [math.prod(one.shape[place + 1 :]) for place in range(3)]
     return tuple(dense[place] for place in LAYOUTS[layout])
 
 
-def _mask(mask: Described, dtype: str, wanted: Sequence[int]) -> tuple[int, tuple[int, ...]]:
-    """The kind of a mask, and the elements between its batches, heads, queries and keys; 0 where one counts for all."""
+def _mask_kind_and_strides(
+    mask: ArraySpec, dtype: str, wanted: Sequence[int]
+) -> tuple[int, tuple[int, ...]]:
+    """Returns the mask kind and its strides, in elements, over batch, head, query and key.
+
+    The stride of a broadcast axis is 0.
+    """
     if mask.dtype not in ("bool", dtype):
-        raise _refuse("mask has another dtype", f"bool or {dtype}", mask.dtype)
+        raise _input_error("mask has another dtype", f"bool or {dtype}", mask.dtype)
     shape = (1,) * (4 - len(mask.shape)) + mask.shape
     fits = len(shape) == 4 and all(a in (1, b) for a, b in zip(shape, wanted, strict=True))
     if not fits:
-        raise _refuse("mask does not fit", f"a shape that broadcasts to {tuple(wanted)}", str(mask))
+        raise _input_error(
+            "mask does not fit", f"a shape that broadcasts to {tuple(wanted)}", str(mask)
+        )
     steps = [0 if shape[i] == 1 else math.prod(shape[i + 1 :]) for i in range(4)]
-    return _LEAVE_OUT if mask.dtype == "bool" else _ADDED, tuple(steps)
+    return _BOOL_MASK if mask.dtype == "bool" else _ADD_MASK, tuple(steps)
 
 
 def _problem(
-    given: Sequence[Described], *, scale: float | None, is_causal: bool, layout: str
-) -> tuple[Described, Described, tuple[int, ...]]:
-    """y and the normalisers, and the numbers of ``struct problem``; all checks are made here."""
+    given: Sequence[ArraySpec], *, scale: float | None, is_causal: bool, layout: str
+) -> tuple[ArraySpec, ArraySpec, tuple[int, ...]]:
+    """Checks the inputs; returns y, the normaliser and the fields of ``struct problem``."""
     q, k, v = given[:3]
     if q.dtype not in _ELEMENTS:
-        raise _refuse("q has another dtype", ", ".join(_ELEMENTS), q.dtype)
+        raise _input_error("q has another dtype", ", ".join(_ELEMENTS), q.dtype)
     for name, one in (("k", k), ("v", v)):
         if one.dtype != q.dtype:
-            raise _refuse(f"{name} has another dtype than q", q.dtype, one.dtype)
+            raise _input_error(f"{name} has another dtype than q", q.dtype, one.dtype)
     batch, heads, queries, width = _sizes(q, layout, "q")
     of_k = _sizes(k, layout, "k")
     own, shared, keys, _ = of_k
@@ -77,14 +84,18 @@ def _problem(
     value_width = of_v[3]
     if own != batch or of_k[3] != width or heads < 1 or heads % max(shared, 1) or shared < 1:
         expected = f"batch {batch}, width {width} and a number of heads that divides {heads}"
-        raise _refuse("k does not fit q", expected, str(k))
+        raise _input_error("k does not fit q", expected, str(k))
     if of_v[:3] != of_k[:3]:
-        raise _refuse("v does not fit k", f"{k} but for the last size", str(v))
+        raise _input_error("v does not fit k", f"{k} except for the last size", str(v))
     scores = (batch, heads, queries, keys)
-    kind, steps = _mask(given[3], q.dtype, scores) if len(given) > 3 else (_NO_MASK, (0,) * 4)
-    y = Described((*q.shape[:3], value_width), q.dtype)
+    kind, steps = (
+        _mask_kind_and_strides(given[3], q.dtype, scores)
+        if len(given) > 3
+        else (_NO_MASK, (0,) * 4)
+    )
+    y = ArraySpec((*q.shape[:3], value_width), q.dtype)
     if scale is None and width == 0:
-        raise _refuse(
+        raise _input_error(
             "q has a width that no scale follows from", "a width of 1 or more, or scale", str(q)
         )
     factor = width**-0.5 if scale is None else float(scale)
@@ -103,45 +114,45 @@ def _problem(
     )
     numbers = (
         *sizes,
-        *_steps(q, layout),
-        *_steps(k, layout),
-        *_steps(v, layout),
-        *_steps(y, layout),
+        *_strides(q, layout),
+        *_strides(k, layout),
+        *_strides(v, layout),
+        *_strides(y, layout),
         *steps,
     )
     wide = "float64" if q.dtype == "float64" else "float32"
-    return y, Described((batch, heads, queries), wide), numbers
+    return y, ArraySpec((batch, heads, queries), wide), numbers
 
 
-def written(*given: Described, **attributes: Any) -> Written:
-    """The kernel of forward."""
+def build_kernel(*given: ArraySpec, **attributes: Any) -> CKernel:
+    """Builds the forward kernel."""
     y, normaliser, numbers = _problem(given, **attributes)
     options = (f"-DELEMENT={_ELEMENTS[y.dtype]}",)
-    return Written(NAME, "attention.c", "attention", given, (y, normaliser), numbers, options)
+    return CKernel(NAME, "attention.c", "attention", given, (y, normaliser), numbers, options)
 
 
-def backward_written(*given: Described, **attributes: Any) -> Written:
-    """The kernel of backward: inputs, y, normaliser and the gradient of y → those of q, k and v."""
+def build_backward_kernel(*given: ArraySpec, **attributes: Any) -> CKernel:
+    """Builds the backward kernel: (inputs, y, normaliser, grad of y) → gradients of q, k and v."""
     y, normaliser, numbers = _problem(given[:-3], **attributes)
     if given[-3:] != (y, normaliser, y):
-        raise _refuse(
+        raise _input_error(
             "the gradient does not fit", f"{y}", ", ".join(str(one) for one in given[-3:])
         )
     options = (f"-DELEMENT={_ELEMENTS[y.dtype]}",)
-    return Written(
+    return CKernel(
         f"{NAME}_grad", "attention.c", "attention_backward", given, given[:3], numbers, options
     )
 
 
 def composite(q: Any, k: Any, v: Any, *, scale: Any, is_causal: Any, layout: Any) -> Any:
-    """The same from basic operators of MindSpore, with a matrix of weights."""
+    """Computes the same result from basic MindSpore operators, with a full weight matrix."""
     return composite_masked(q, k, v, None, scale=scale, is_causal=is_causal, layout=layout)
 
 
 def composite_masked(
     q: Any, k: Any, v: Any, mask: Any, *, scale: Any, is_causal: Any, layout: Any
 ) -> Any:
-    """The same with a mask."""
+    """Computes the same result with a mask."""
     if layout == "BSND":
         q, k, v = (
             ops.transpose(q, (0, 2, 1, 3)),
@@ -155,12 +166,12 @@ def composite_masked(
     scores = ops.matmul(q, ops.transpose(k, (0, 1, 3, 2))) * factor
     if mask is not None:
         is_bool = mask.dtype == ms.bool_
-        scores = ops.masked_fill(scores, mask, NOTHING) if is_bool else scores + mask
+        scores = ops.masked_fill(scores, mask, MASKED_SCORE) if is_bool else scores + mask
     if is_causal:
         later = ops.triu(ops.ones((q.shape[2], k.shape[2]), ms.float32), 1) > 0
-        scores = ops.masked_fill(scores, later, NOTHING)
+        scores = ops.masked_fill(scores, later, MASKED_SCORE)
     most = ops.stop_gradient(ops.amax(scores, -1, True))
-    weights = ops.exp(scores - ops.masked_fill(most, most == NOTHING, 0.0))
+    weights = ops.exp(scores - ops.masked_fill(most, most == MASKED_SCORE, 0.0))
     total = ops.sum(weights, -1, True)
     y = ops.matmul(weights / ops.masked_fill(total, total == 0, 1.0), v)
     return ops.transpose(y, (0, 2, 1, 3)) if layout == "BSND" else y
@@ -176,7 +187,7 @@ def formula(
     is_causal: bool = False,
     layout: str = "BNSD",
 ) -> np.ndarray:
-    """softmax(scale · q kᵀ + mask) v with the whole matrix of weights; 0 for queries that look at no key."""
+    """softmax(scale · q kᵀ + mask) v with the full weight matrix; 0 for fully masked queries."""
     order = (*LAYOUTS[layout], 3)
     q, k, v = (one.transpose(order) for one in (q, k, v))
     k, v = (np.repeat(one, q.shape[1] // k.shape[1], 1) for one in (k, v))
@@ -191,11 +202,11 @@ def formula(
     return ((weights / np.where(total == 0, 1, total)) @ v).transpose(order)
 
 
-_PLAIN: dict[str, Any] = {
+_SPEC_FIELDS: dict[str, Any] = {
     "outputs": ("y", "normaliser"),
     "hidden": frozenset({"normaliser"}),
-    "written": written,
-    "backward_written": backward_written,
+    "kernel_builder": build_kernel,
+    "backward_kernel_builder": build_backward_kernel,
     "attributes": {"scale": None, "is_causal": False, "layout": "BNSD"},
     "formula": formula,
     "infer_dtype": lambda q, *_: (q, "float64" if q == "float64" else "float32"),
@@ -217,7 +228,7 @@ ATTENTION = OpSpec(
         ((2, 1, 0, 3), (2, 1, 5, 3), (2, 1, 5, 3)),
         ((2, 1, 4, 3), (2, 1, 0, 3), (2, 1, 0, 3)),
     ),
-    **_PLAIN,
+    **_SPEC_FIELDS,
 )
 MASKED_ATTENTION = OpSpec(
     name="MaskedScaledDotProductAttention",
@@ -233,39 +244,40 @@ MASKED_ATTENTION = OpSpec(
         ((1, 2, 70, 16), (1, 2, 130, 16), (1, 2, 130, 5), (130,)),
         ((1, 1, 5, 4), (1, 1, 3, 4), (1, 1, 3, 4), (5, 1)),
     ),
-    **_PLAIN,
+    **_SPEC_FIELDS,
 )
 
 
-class ScaledDotProductAttention(Called):
-    r"""Attention without a matrix of weights in memory: blocks of keys pass by, the softmax is corrected as they come.
+class ScaledDotProductAttention(OperatorCell):
+    r"""Scaled dot-product attention with an online softmax over blocks of keys.
 
     .. math::
         y = \text{softmax}(scale \cdot q k^T + mask)\, v
 
-    Forward and backward take memory linear in the number of tokens; backward computes the weights again from q, k and the
-    logarithm of each query's sum. Sums are float32, float64 for float64. A query that may look at no key gives 0, and has
-    gradient 0.
+    The weight matrix is never stored. Forward and backward use memory linear in the number of
+    tokens: backward recomputes the weights from q, k and the log-sum-exp of each query. Sums
+    accumulate in float32 (float64 for float64). A fully masked query gives 0 and has gradient 0.
 
     Args:
-        scale: of the products; by default :math:`1 / \sqrt{width}`.
-        is_causal: a query looks at keys up to its own place only.
+        scale: factor of the scores; by default :math:`1 / \sqrt{width}`.
+        is_causal: masks the keys after the position of the query.
         layout: ``BNSD`` (batch, heads, tokens, width) or ``BSND`` (batch, tokens, heads, width).
         route: ``native`` or ``composite``.
 
     Inputs:
         - **q** (Tensor) - float16, bfloat16, float32 or float64.
-        - **k** (Tensor) - of that dtype, with as many heads, or fewer that divide theirs: then neighbouring heads of q share
-          one.
-        - **v** (Tensor) - as k; its width may be another.
-        - **mask** (Tensor) - optional, of a shape that broadcasts to (batch, heads, tokens of q, tokens of k): bool, true
-          where a query does not look at a key, as for `nn.MultiheadAttention`; or q's dtype, added. It gets no gradient.
+        - **k** (Tensor) - of the dtype of q. Its number of heads equals or divides that of q; in
+          the second case neighbouring heads of q share one head of k.
+        - **v** (Tensor) - as k; its width may differ.
+        - **mask** (Tensor) - optional, of a shape that broadcasts to
+          (batch, heads, tokens of q, tokens of k). A bool mask is true for masked keys, as for
+          `nn.MultiheadAttention`; a mask of q's dtype is added to the scores. It has no gradient.
 
     Outputs:
         Tensor as q, with the width of v.
 
     Raises:
-        InputError: what does not fit; names the argument, what was expected and what came.
+        InputError: an input does not fit; the message names it, expected and got.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested; float16)
@@ -289,26 +301,26 @@ class ScaledDotProductAttention(Called):
     ):
         super().__init__()
         if layout not in LAYOUTS:
-            raise _refuse("unknown layout", " or ".join(LAYOUTS), repr(layout))
+            raise _input_error("unknown layout", " or ".join(LAYOUTS), repr(layout))
         attributes = {"scale": scale, "is_causal": bool(is_causal), "layout": layout}
         self.plain = FusedCell(ATTENTION, attributes, route)
         self.masked = FusedCell(MASKED_ATTENTION, attributes, route)
 
     def construct(self, q: Any, k: Any, v: Any, mask: Any = None) -> Any:
-        """One kernel, or basic operators."""
+        """Runs one fused kernel, or the composite."""
         if mask is None:
             return self.plain(q, k, v)
         return self.masked(q, k, v, mask)
 
     def forward(self, q: Any, k: Any, v: Any, mask: Any = None) -> Any:
-        """y for NumPy arrays; they are kept for `backward`."""
+        """Returns y for NumPy arrays, and records the inputs for `backward`."""
         given = (q, k, v) if mask is None else (q, k, v, mask)
         cell = self.plain if mask is None else self.masked
-        object.__setattr__(self, "_last", cell)  # Cells would make it a part of themselves
+        object.__setattr__(self, "_last", cell)  # plain assignment registers it as a child Cell
         return cell.forward(*given)
 
     def backward(self, grad: Any, *arrays: Any) -> Any:
-        """The gradients of q, k and v."""
+        """Returns the gradients of q, k and v."""
         if arrays:
             self.forward(*arrays)
         cell: Any = getattr(self, "_last", self.plain)

@@ -1,4 +1,4 @@
-"""Batch normalisation with an activation as a Cell: by the statistics of the batch while it trains, by given ones otherwise."""
+"""Defines the BatchNorm Cell with a fused activation, for training and inference."""
 
 from __future__ import annotations
 
@@ -7,37 +7,42 @@ from typing import Any
 import numpy as np
 
 from custom_ops.core.cell import FusedCell
-from custom_ops.core.cell_call import Called
+from custom_ops.core.cell_call import OperatorCell
 from custom_ops.core.framework import ops
-from custom_ops.core.weighted_cells import as_array, parameter
+from custom_ops.core.weighted_cells import as_array, make_parameter
 from custom_ops.operators.batch_norm_inference import BATCH_NORM_INFERENCE
 from custom_ops.operators.batch_norm_training import BATCH_NORM_TRAINING
-from custom_ops.operators.channels import ACTIVATIONS
+from custom_ops.operators.channel_normalisation import ACTIVATIONS
 from custom_ops.operators.epilogues import LEAK
 from tbe_impl.errors import InputError
 
 
-class BatchNorm(Called):
-    r"""Batch normalisation with an activation, in the place of `mindspore.nn.BatchNorm1d` and `BatchNorm2d`.
+class BatchNorm(OperatorCell):
+    r"""Batch normalisation with a fused activation; replaces nn.BatchNorm1d and nn.BatchNorm2d.
 
     .. math::
-        y = f\left(\frac{x - \mathrm{E}[x]}{\sqrt{\mathrm{Var}[x] + \epsilon}} \cdot \gamma + \beta\right)
+        y = f\left(
+        \frac{x - \mathrm{E}[x]}{\sqrt{\mathrm{Var}[x] + \epsilon}} \cdot \gamma + \beta
+        \right)
 
-    In training mean and variance are those of the batch, and the moving ones follow as MindSpore's do:
-    moving = momentum·moving + (1 − momentum)·batch, the variance by n / (n − 1).
+    Training uses the mean and variance of the batch and updates the moving values as MindSpore
+    does: moving = momentum·moving + (1 − momentum)·batch, with the batch variance scaled by
+    n / (n − 1).
 
     Args:
         num_features (int): number of channels.
         eps (float): added to the variance. Default: ``1e-5``.
-        momentum (float): share of the old moving values. Default: ``0.9``.
+        momentum (float): weight of the old moving values. Default: ``0.9``.
         affine (bool): whether gamma and beta are trained. Default: ``True``.
-        gamma_init, beta_init, moving_mean_init, moving_var_init: initial values. Default: ``'ones'``, ``'zeros'``,
-            ``'zeros'``, ``'ones'``.
-        use_batch_statistics (bool, optional): always, never, or (``None``) in training. Default: ``None``.
-        data_format (str): ``NCHW``, also for fewer or more axes of places, or ``NHWC``. Default: ``'NCHW'``.
+        gamma_init, beta_init, moving_mean_init, moving_var_init: initial values. Default:
+            ``'ones'``, ``'zeros'``, ``'zeros'``, ``'ones'``.
+        use_batch_statistics (bool, optional): always, never, or (``None``) in training only.
+            Default: ``None``.
+        data_format (str): ``NCHW``, also with fewer or more spatial axes, or ``NHWC``. Default:
+            ``'NCHW'``.
         dtype: of the weights. Default: ``mindspore.float32``.
         activation (str): ``relu``, ``leaky_relu``, ``silu`` or empty for none. Default: ``''``.
-        alpha (float): what ``leaky_relu`` lets through. Default: ``0.1``.
+        alpha (float): slope of ``leaky_relu`` below 0. Default: ``0.1``.
         route (str): ``native``, ``composite``, or empty for the default.
 
     Inputs:
@@ -47,7 +52,7 @@ class BatchNorm(Called):
         Tensor of the same shape and dtype.
 
     Raises:
-        InputError: no channels, another number of them, or an unknown activation.
+        InputError: x has no channels or another number of them, or the activation is unknown.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)
@@ -103,10 +108,12 @@ class BatchNorm(Called):
         self.momentum, self.use_batch_statistics = float(momentum), use_batch_statistics
         self.channel_axis = 1 if data_format == "NCHW" else -1
         shape = (num_features,)
-        self.moving_mean = parameter(moving_mean_init, shape, dtype, "mean", trained=False)
-        self.moving_variance = parameter(moving_var_init, shape, dtype, "variance", trained=False)
-        self.gamma = parameter(gamma_init, shape, dtype, "gamma", trained=affine)
-        self.beta = parameter(beta_init, shape, dtype, "beta", trained=affine)
+        self.moving_mean = make_parameter(moving_mean_init, shape, dtype, "mean", trained=False)
+        self.moving_variance = make_parameter(
+            moving_var_init, shape, dtype, "variance", trained=False
+        )
+        self.gamma = make_parameter(gamma_init, shape, dtype, "gamma", trained=affine)
+        self.beta = make_parameter(beta_init, shape, dtype, "beta", trained=affine)
         self.of_batch = FusedCell(BATCH_NORM_TRAINING, chosen, route)
         self.of_moving = FusedCell(BATCH_NORM_INFERENCE, chosen, route)
 
@@ -114,7 +121,7 @@ class BatchNorm(Called):
     def from_cells(
         cls, norm: Any, activation: str = "", alpha: float = LEAK, route: str = ""
     ) -> Any:
-        """One with the weights of an `nn.BatchNorm1d` or `BatchNorm2d`: the same Parameters."""
+        """Builds the Cell from an `nn.BatchNorm1d` or `BatchNorm2d` and shares its Parameters."""
         made = cls(
             norm.num_features,
             norm.eps,
@@ -134,7 +141,7 @@ class BatchNorm(Called):
         return made
 
     def construct(self, x: Any) -> Any:
-        """One kernel, or basic operators; in training the moving values follow."""
+        """Runs one fused kernel, or the composite; training updates the moving values."""
         use_batch = self.use_batch_statistics
         if use_batch is None:
             use_batch = self.training
@@ -151,7 +158,10 @@ class BatchNorm(Called):
         return y
 
     def forward(self, *arrays: Any) -> Any:
-        """y; with the batch's statistics the moving values follow. Arrays after x are gamma, beta (and mean, variance)."""
+        """Returns y; batch statistics also update the moving values.
+
+        Arrays after x replace gamma, beta (and mean, variance).
+        """
         use_batch = (
             self.training if self.use_batch_statistics is None else self.use_batch_statistics
         )
@@ -177,7 +187,7 @@ class BatchNorm(Called):
         return y
 
     def backward(self, grad: Any, *arrays: Any) -> Any:
-        """The gradients of x, gamma and beta."""
+        """Returns the gradients of x, gamma and beta."""
         if arrays:
             self.forward(*arrays)
         if self.spec is BATCH_NORM_TRAINING and hasattr(self, "_seen"):

@@ -1,4 +1,4 @@
-"""Batch normalisation by given statistics, followed by an activation."""
+"""Computes batch normalisation with given statistics, followed by an activation."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import numpy as np
 
 from custom_ops.core.framework import ops
 from custom_ops.core.operator_spec import OpSpec
-from custom_ops.core.row_helpers import check_shape, sizes, spread, total, wide
+from custom_ops.core.row_helpers import broadcast_like, check_shape, sizes, total, widen
 from custom_ops.operators import epilogues
-from custom_ops.operators.channels import (
+from custom_ops.operators.channel_normalisation import (
     ACTIVATIONS,
     ATTRIBUTES,
-    activated,
+    apply_activation,
+    backward_terms,
+    channel_weight,
     layout_of,
-    of_channels,
-    scaled,
-    slopes,
+    scale_and_shift,
 )
 from custom_ops.operators.epilogues import LEAK
 from tbe_impl import dsl
@@ -36,14 +36,14 @@ def infer(
     alpha: float = 0.1,
 ) -> Any:
     """activation((x − mean) / √(variance + eps)·gamma + beta)."""
-    given, (_, shape) = wide(x), layout_of(x, data_format)
-    middle = of_channels(moving_mean, given, shape, "moving_mean")
-    variance = of_channels(moving_variance, given, shape, "moving_variance")
-    factor = of_channels(gamma, given, shape, "gamma")
-    offset = of_channels(beta, given, shape, "beta")
+    given, (_, shape) = widen(x), layout_of(x, data_format)
+    middle = channel_weight(moving_mean, given, shape, "moving_mean")
+    variance = channel_weight(moving_variance, given, shape, "moving_variance")
+    factor = channel_weight(gamma, given, shape, "gamma")
+    offset = channel_weight(beta, given, shape, "beta")
     check_shape(beta, sizes(gamma), "BatchNorm", "beta", gamma)
-    z = scaled(given, middle, variance, factor, offset, eps)
-    return dsl.cast_to(activated(z, activation, alpha), x.dtype)
+    z = scale_and_shift(given, middle, variance, factor, offset, eps)
+    return dsl.cast_to(apply_activation(z, activation, alpha), x.dtype)
 
 
 def infer_gradient(
@@ -59,11 +59,11 @@ def infer_gradient(
     data_format: str = "NCHW",
     alpha: float = 0.1,
 ) -> tuple[Any, Any, Any]:
-    """Gradients of x, gamma and beta."""
-    normal, slope, rstd, factor = slopes(
+    """Returns the gradients of x, gamma and beta."""
+    normal, slope, rstd, factor = backward_terms(
         x, gamma, beta, moving_mean, moving_variance, grad, eps, activation, data_format, alpha
     )
-    of_x = dsl.vmul(slope, spread(dsl.vmul(rstd, factor), slope))
+    of_x = dsl.vmul(slope, broadcast_like(dsl.vmul(rstd, factor), slope))
     axes, _ = layout_of(x, data_format)
     sums = total(dsl.vmul(slope, normal), axes, keep=False), total(slope, axes, keep=False)
     return (
@@ -83,7 +83,7 @@ def infer_composite(
     data_format: str = "NCHW",
     alpha: float = 0.1,
 ) -> Any:
-    """The same from basic operators of MindSpore."""
+    """Computes the same result from basic MindSpore operators."""
     shape = (1, -1) + (1,) * (x.ndim - 2)
     if data_format == "NHWC":
         shape = (-1,)

@@ -1,4 +1,4 @@
-"""Batch normalisation by the statistics of the batch, followed by an activation."""
+"""Computes batch normalisation with batch statistics, followed by an activation."""
 
 from __future__ import annotations
 
@@ -8,16 +8,24 @@ import numpy as np
 
 from custom_ops.core.framework import ops
 from custom_ops.core.operator_spec import OpSpec
-from custom_ops.core.row_helpers import check_shape, mean, share_of, sizes, spread, total, wide
+from custom_ops.core.row_helpers import (
+    broadcast_like,
+    check_shape,
+    mean,
+    reciprocal_count,
+    sizes,
+    total,
+    widen,
+)
 from custom_ops.operators import epilogues
 from custom_ops.operators.batch_norm_inference import infer_formula
-from custom_ops.operators.channels import (
+from custom_ops.operators.channel_normalisation import (
     ATTRIBUTES,
-    activated,
+    apply_activation,
+    backward_terms,
+    channel_weight,
     layout_of,
-    of_channels,
-    scaled,
-    slopes,
+    scale_and_shift,
 )
 from tbe_impl import dsl
 
@@ -32,16 +40,16 @@ def train(
     data_format: str = "NCHW",
     alpha: float = 0.1,
 ) -> tuple[Any, Any, Any]:
-    """The same with mean and variance of the batch; y, mean and variance."""
-    given, (axes, shape) = wide(x), layout_of(x, data_format)
+    """Returns y, and the mean and variance of the batch."""
+    given, (axes, shape) = widen(x), layout_of(x, data_format)
     middle = mean(given, axes)
-    distance = dsl.vsub(given, spread(middle, given))
+    distance = dsl.vsub(given, broadcast_like(middle, given))
     variance = mean(dsl.vmul(distance, distance), axes)
-    factor = of_channels(gamma, given, shape, "gamma")
-    offset = of_channels(beta, given, shape, "beta")
+    factor = channel_weight(gamma, given, shape, "gamma")
+    offset = channel_weight(beta, given, shape, "beta")
     check_shape(beta, sizes(gamma), "BatchNorm", "beta", gamma)
-    z = scaled(given, middle, variance, factor, offset, eps)
-    made = dsl.cast_to(activated(z, activation, alpha), x.dtype)
+    z = scale_and_shift(given, middle, variance, factor, offset, eps)
+    made = dsl.cast_to(apply_activation(z, activation, alpha), x.dtype)
     channels = sizes(gamma)
     return made, dsl.ext.reshape(middle, channels), dsl.ext.reshape(variance, channels)
 
@@ -61,25 +69,26 @@ def train_gradient(
     data_format: str = "NCHW",
     alpha: float = 0.1,
 ) -> tuple[Any, Any, Any]:
-    """Gradients of x, gamma and beta; mean and variance depend on x too."""
-    normal, slope, rstd, factor = slopes(
+    """Returns the gradients of x, gamma and beta; mean and variance depend on x too."""
+    normal, slope, rstd, factor = backward_terms(
         x, gamma, beta, middle, variance, grad, eps, activation, data_format, alpha
     )
     axes, shape = layout_of(x, data_format)
-    share = share_of(normal, axes)
+    share = reciprocal_count(normal, axes)
     of_gamma, of_beta = total(dsl.vmul(slope, normal), axes), total(slope, axes)
     scale = dsl.vmul(rstd, factor)
-    # x − mean is normal / rstd
+    # x − mean = normal / rstd
     further = dsl.vmuls(
-        dsl.vdiv(of_channels(grad_variance, normal, shape, "grad"), rstd), 2 * share
+        dsl.vdiv(channel_weight(grad_variance, normal, shape, "grad"), rstd), 2 * share
     )
     by_normal = dsl.vsub(further, dsl.vmuls(dsl.vmul(scale, of_gamma), share))
-    level = of_channels(grad_mean, normal, shape, "grad")
+    level = channel_weight(grad_mean, normal, shape, "grad")
     constant = dsl.vmuls(dsl.vsub(level, dsl.vmul(scale, of_beta)), share)
     of_x = dsl.vadd(
-        dsl.vmul(slope, spread(scale, slope)), dsl.vmul(normal, spread(by_normal, slope))
+        dsl.vmul(slope, broadcast_like(scale, slope)),
+        dsl.vmul(normal, broadcast_like(by_normal, slope)),
     )
-    of_x = dsl.vadd(of_x, spread(constant, slope))
+    of_x = dsl.vadd(of_x, broadcast_like(constant, slope))
     return (
         dsl.cast_to(of_x, x.dtype),
         *(
@@ -98,9 +107,9 @@ def train_composite(
     data_format: str = "NCHW",
     alpha: float = 0.1,
 ) -> Any:
-    """The same from basic operators of MindSpore."""
+    """Computes the same result from basic MindSpore operators."""
     shape = (1, -1) + (1,) * (x.ndim - 2)
-    axes = (0,) + tuple(range(2, x.ndim))  # noqa: RUF005 - MindSpore reads it, and knows no star
+    axes = (0,) + tuple(range(2, x.ndim))  # noqa: RUF005 - MindSpore's parser rejects `*`
     if data_format == "NHWC":
         shape = (-1,)
         axes = tuple(range(x.ndim - 1))
@@ -114,7 +123,7 @@ def train_composite(
 
 
 def train_formula(x: Any, gamma: Any, beta: Any, **more: Any) -> Any:
-    """The same with mean and variance of the batch, which are outputs too; those of nothing are 0."""
+    """Returns y, mean and variance of the batch; the statistics of an empty batch are 0."""
     channels = x if more.get("data_format") == "NHWC" else np.moveaxis(x, 1, -1)
     axes = tuple(range(x.ndim - 1))
     middle, variance = (
@@ -137,5 +146,5 @@ BATCH_NORM_TRAINING = OpSpec(
     nan="undefined",
     tbe="fused/batch_norm_training",
     tbe_gradient="fused/batch_norm_training_grad",
-    doc="y = activation((x − mean) / √(variance + eps)·gamma + beta) with the batch's own mean and variance",
+    doc="y = activation((x − mean) / √(variance + eps)·gamma + beta) with batch mean and variance",
 )

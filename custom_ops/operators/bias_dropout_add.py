@@ -1,4 +1,4 @@
-"""dropout(x + bias) + residual."""
+"""Computes dropout(x + bias) + residual with a counter-based random mask."""
 
 from __future__ import annotations
 
@@ -6,29 +6,34 @@ from typing import Any
 
 import numpy as np
 
-from custom_ops.core.cell import ChoosingCell, FusedCell
-from custom_ops.core.cell_call import real
-from custom_ops.core.counter_random import NEXT_KEY, bits, bits_in_numpy, bits_of_mindspore
+from custom_ops.core.cell import DispatchingCell, FusedCell
+from custom_ops.core.cell_call import check_real
+from custom_ops.core.counter_random import (
+    NEXT_KEY,
+    random_bits,
+    random_bits_in_mindspore,
+    random_bits_in_numpy,
+)
 from custom_ops.core.framework import HAS_MINDSPORE, ms, ops
 from custom_ops.core.operator_spec import OpSpec
-from custom_ops.core.pointwise import common_shape, like, promoted, wide
-from custom_ops.tbe_bridge.steps import TbeStep, TbeSteps, step_operator
+from custom_ops.core.pointwise import broadcast_shape, promote_dtype, unbroadcast, widen_inputs
+from custom_ops.tbe_bridge.tbe_sequence import TbeStep, TbeSteps, step_operator
 from tbe_impl import dsl
 from tbe_impl.dsl.expr import const, select
 from tbe_impl.dsl.sizes import is_one
 from tbe_impl.dsl.tensor import shape_text
 from tbe_impl.errors import InputError
 
-STEPS = 2**32
+RANDOM_RANGE = 2**32
 
 
-def share_dropped(argument: str, given: Any) -> float:
-    """The share that is dropped, from ``p`` or from ``keep_prob``.
+def drop_probability(argument: str, given: Any) -> float:
+    """Returns the drop probability from ``p`` or ``keep_prob``.
 
     Raises:
-        InputError: that is no number, or out of range.
+        InputError: the value is no number, or out of range.
     """
-    number = real("BiasDropoutAdd", argument, given)
+    number = check_real("BiasDropoutAdd", argument, given)
     dropped = number if argument == "p" else 1.0 - number
     if not 0 <= dropped < 1:
         raise InputError(
@@ -40,58 +45,65 @@ def share_dropped(argument: str, given: Any) -> float:
     return dropped
 
 
-def kept(shape: Any, key: Any, p: float, dtype: str) -> Any:
-    """1 / (1 − p) where an element stays, 0 where it is dropped."""
-    numbers = bits(shape, key)
-    bar, factor = const(round(p * STEPS), "uint32"), const(1.0 / (1.0 - p), dtype)
+def dropout_mask(shape: Any, key: Any, p: float, dtype: str) -> Any:
+    """Returns the scaled mask: 1 / (1 − p) for kept elements, 0 for dropped ones."""
+    numbers = random_bits(shape, key)
+    bar, factor = const(round(p * RANDOM_RANGE), "uint32"), const(1.0 / (1.0 - p), dtype)
     return dsl.compute(
         shape, lambda *i: select(numbers(*i) >= bar, factor, const(0.0, dtype)), "kept"
     )
 
 
 def compute(x: Any, bias: Any, residual: Any, key: Any, *, p: float) -> Any:
-    """y = (x + bias)·kept + residual, rounded once."""
-    if [str(size) for size in common_shape(x, bias, residual)] != [str(size) for size in x.shape]:
+    """y = (x + bias)·mask + residual, rounded once."""
+    if [str(size) for size in broadcast_shape(x, bias, residual)] != [
+        str(size) for size in x.shape
+    ]:
         raise InputError(
             "bias and residual do not fit x",
-            expected=f"what is broadcast to {shape_text(x.shape)}",
+            expected=f"shapes that broadcast to {shape_text(x.shape)}",
             got=f"{shape_text(bias.shape)} and {shape_text(residual.shape)}",
         )
     if key.ndim != 1 or not is_one(key.shape[0]):
         raise InputError(
             f"{key.name} is no key", expected="int32 of shape (1,)", got=shape_text(key.shape)
         )
-    a, b, c = wide(x, bias, residual)
+    a, b, c = widen_inputs(x, bias, residual)
     total = dsl.vadd(a, b)
     if p > 0:
-        total = dsl.vmul(total, kept(total.shape, key, p, total.dtype))
-    return dsl.cast_to(dsl.vadd(total, c), promoted(x, bias, residual))
+        total = dsl.vmul(total, dropout_mask(total.shape, key, p, total.dtype))
+    return dsl.cast_to(dsl.vadd(total, c), promote_dtype(x, bias, residual))
 
 
 def gradient(x: Any, bias: Any, residual: Any, key: Any, grad: Any, *, p: float) -> tuple[Any, ...]:
-    """grad·kept of x and, summed, of bias; grad of residual. What was dropped is counted again."""
-    (g,) = wide(grad)
-    found = dsl.vmul(g, kept(g.shape, key, p, g.dtype)) if p > 0 else g
-    return like(found, x), like(found, bias), like(g, residual)
+    """Returns the gradients of x, bias and residual; the mask is recomputed from the key.
+
+    grad·mask for x, summed over the broadcast axes for bias; grad for residual.
+    """
+    (g,) = widen_inputs(grad)
+    found = dsl.vmul(g, dropout_mask(g.shape, key, p, g.dtype)) if p > 0 else g
+    return unbroadcast(found, x), unbroadcast(found, bias), unbroadcast(g, residual)
 
 
 def composite(x: Any, bias: Any, residual: Any, key: Any, p: float) -> Any:
-    """The same from basic operators of MindSpore, with the same numbers."""
+    """Computes the same result from basic MindSpore operators, with the same random bits."""
     total = ops.add(x, bias)
     if p > 0:
-        stays = ops.greater_equal(bits_of_mindspore(total, key), round(p * 4294967296) - 2147483648)
+        stays = ops.greater_equal(
+            random_bits_in_mindspore(total, key), round(p * 4294967296) - 2147483648
+        )
         total = ops.mul(total, ops.mul(ops.cast(stays, total.dtype), 1.0 / (1.0 - p)))
     return ops.add(total, residual)
 
 
 def formula(x: Any, bias: Any, residual: Any, key: Any, p: float) -> Any:
-    """What is right, from float64."""
+    """Computes the reference in float64."""
     total = x + bias
-    stays = bits_in_numpy(total.shape, key) >= round(p * STEPS)
+    stays = random_bits_in_numpy(total.shape, key) >= round(p * RANDOM_RANGE)
     return total * (stays / (1.0 - p)) + residual
 
 
-KEPT = step_operator(
+DROPOUT_MASK = step_operator(
     "DropoutKept",
     ("x", "key"),
     ("kept",),
@@ -102,7 +114,7 @@ KEPT = step_operator(
     attributes={"p": 0.5},
     given={"key": "int32"},
 )
-OF_KEPT = step_operator(
+APPLY_DROPOUT_MASK = step_operator(
     "BiasDropoutAddOfKept",
     ("x", "bias", "residual", "kept"),
     ("y",),
@@ -112,7 +124,7 @@ OF_KEPT = step_operator(
     "y = (x + bias)·kept / (1 − p) + residual",
     attributes={"p": 0.5},
 )
-GRADIENT_OF_KEPT = step_operator(
+APPLY_DROPOUT_MASK_GRADIENT = step_operator(
     "BiasDropoutAddOfKeptGrad",
     ("bias", "residual", "kept", "grad_y"),
     ("grad_x", "grad_bias", "grad_residual"),
@@ -125,23 +137,34 @@ GRADIENT_OF_KEPT = step_operator(
 
 
 def tbe_steps(p: float) -> TbeSteps:
-    """What is kept, one element after the other, as CANN's vector words cannot count it; the rest by vectors."""
+    """Lists the forward steps: the mask by scalar code, as CANN has no vector op, then vectors."""
     told = {"p": p}
     if not p:
-        return TbeSteps((TbeStep(OF_KEPT, ("x", "bias", "residual", "x"), ("y",), told),))
-    kept = TbeStep(KEPT, ("x", "key"), ("kept",), told)
-    return TbeSteps((kept, TbeStep(OF_KEPT, ("x", "bias", "residual", "kept"), ("y",), told)))
+        return TbeSteps(
+            (TbeStep(APPLY_DROPOUT_MASK, ("x", "bias", "residual", "x"), ("y",), told),)
+        )
+    kept = TbeStep(DROPOUT_MASK, ("x", "key"), ("kept",), told)
+    return TbeSteps(
+        (kept, TbeStep(APPLY_DROPOUT_MASK, ("x", "bias", "residual", "kept"), ("y",), told))
+    )
 
 
 def tbe_gradient_steps(p: float) -> TbeSteps:
-    """What was kept is counted again."""
+    """Lists the backward steps; the mask is recomputed."""
     told, made = {"p": p}, ("grad_x", "grad_bias", "grad_residual")
     if not p:
         return TbeSteps(
-            (TbeStep(GRADIENT_OF_KEPT, ("bias", "residual", "grad_y", "grad_y"), made, told),)
+            (
+                TbeStep(
+                    APPLY_DROPOUT_MASK_GRADIENT,
+                    ("bias", "residual", "grad_y", "grad_y"),
+                    made,
+                    told,
+                ),
+            )
         )
-    kept = TbeStep(KEPT, ("x", "key"), ("kept",), told)
-    rest = TbeStep(GRADIENT_OF_KEPT, ("bias", "residual", "kept", "grad_y"), made, told)
+    kept = TbeStep(DROPOUT_MASK, ("x", "key"), ("kept",), told)
+    rest = TbeStep(APPLY_DROPOUT_MASK_GRADIENT, ("bias", "residual", "kept", "grad_y"), made, told)
     return TbeSteps((kept, rest))
 
 
@@ -170,21 +193,21 @@ BIAS_DROPOUT_ADD = OpSpec(
 )
 
 
-class BiasDropoutAdd(ChoosingCell):
-    r"""A residual plus a tensor with a bias, of which elements are dropped while training.
+class BiasDropoutAdd(DispatchingCell):
+    r"""Dropout of x + bias in training, plus a residual.
 
     .. math::
         y = \mathrm{dropout}(x + bias) + residual
 
-    What is dropped is a function of the element's position and a key, which changes with each call: nothing is kept for the
-    gradient, and a seed gives the same numbers again. The state is a Parameter of one number.
+    The mask is a function of the element index and a key that changes with each call: no mask is
+    saved for the gradient, and equal seeds give equal masks. The state is a one-element Parameter.
 
     Args:
-        keep_prob: the share of elements that stay, as for nn.Dropout.
-        p: the share that is dropped; takes precedence.
-        dtype: as for nn.Dropout, which takes no notice of it either: the result has the dtype of the inputs. Default:
-            ``mindspore.float32``.
-        seed: where to start; without it at random, from NumPy's generator.
+        keep_prob: probability of keeping an element, as for nn.Dropout.
+        p: drop probability; takes precedence.
+        dtype: accepted and ignored, as by nn.Dropout: the result has the dtype of the inputs.
+            Default: ``mindspore.float32``.
+        seed: first key; without it, drawn from NumPy's generator.
         route: ``native`` or ``composite``.
 
     Inputs:
@@ -193,8 +216,9 @@ class BiasDropoutAdd(ChoosingCell):
         - **residual** (Tensor) - broadcast to it.
 
     Outputs:
-        Tensor of the shape of x and the widest dtype. Not in training (`set_train`), or p = 0: x + bias + residual.
-        Arrays: `forward` draws, unless ``training=False``. NaN propagates, and stays where it is dropped.
+        Tensor of the shape of x and the widest dtype. Outside of training (`set_train`) or with
+        p = 0: x + bias + residual. On arrays `forward` applies dropout unless ``training=False``.
+        NaN propagates, also from dropped elements.
 
     Raises:
         InputError: p is not within 0 ≤ p < 1, or the shapes do not fit.
@@ -218,7 +242,9 @@ class BiasDropoutAdd(ChoosingCell):
         seed: int | None = None,
         route: str = "",
     ):
-        dropped = share_dropped("keep_prob", keep_prob) if p is None else share_dropped("p", p)
+        dropped = (
+            drop_probability("keep_prob", keep_prob) if p is None else drop_probability("p", p)
+        )
         super().__init__()
         self.drawn = FusedCell(BIAS_DROPOUT_ADD, {"p": dropped}, route)
         self.plain = FusedCell(BIAS_DROPOUT_ADD, {"p": 0.0}, route)
@@ -230,20 +256,20 @@ class BiasDropoutAdd(ChoosingCell):
         object.__setattr__(self, "_key_of_arrays", first)
 
     def construct(self, x: Any, bias: Any, residual: Any) -> Any:
-        """A draw while training."""
+        """Applies dropout in training only."""
         if not self.training:
             return self.plain.run(x, bias, residual, self.step)
-        # a sum of its own: what the gradient reads later must not be the Parameter, which the next call changes
+        # a new tensor: the gradient reads it after the next call has updated the Parameter
         key = ops.add(self.key, self.step)
         ops.assign(self.key, key)
         return self.drawn.run(x, bias, residual, key)
 
-    def chosen(self, *arrays: Any) -> FusedCell:
-        """That which draws, as long as `forward` does not say otherwise."""
+    def select_cell(self, *arrays: Any) -> FusedCell:
+        """Returns the Cell with dropout; `forward` overrides it with ``training=False``."""
         return self.drawn
 
     def forward(self, *arrays: Any, training: bool = True) -> Any:
-        """The output for arrays x, bias and residual; they are kept for `backward`."""
+        """Returns the output for arrays x, bias and residual, and records them for `backward`."""
         key = self._key_of_arrays
         if not training:
             object.__setattr__(self, "_last", self.plain)

@@ -1,4 +1,4 @@
-"""Boxes and scores from what a YOLO head predicts."""
+"""Decodes the predictions of a YOLO head into boxes and scores."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from custom_ops.core.cell import FusedCell
-from custom_ops.core.cell_call import real
+from custom_ops.core.cell_call import check_real
 from custom_ops.core.framework import ms, ops
 from custom_ops.core.operator_spec import OpSpec
-from custom_ops.core.row_helpers import sizes, wide
+from custom_ops.core.row_helpers import sizes, widen
 from tbe_impl import dsl
 from tbe_impl.errors import InputError
 
@@ -19,10 +19,10 @@ VERSIONS = ("v3", "v5")
 
 
 def _sides(anchor: Any) -> tuple[float, float]:
-    """Width and height of an anchor.
+    """Returns width and height of an anchor.
 
     Raises:
-        InputError: it is no pair of numbers.
+        InputError: the anchor is no pair of numbers.
     """
     try:
         across, down = anchor
@@ -37,7 +37,7 @@ def _sides(anchor: Any) -> tuple[float, float]:
 
 
 def _check(x: Any, anchors: Any, version: str) -> None:
-    """Raises `InputError` for a shape that is no prediction, and for an unknown version."""
+    """Raises `InputError` for a shape that is no prediction, or an unknown version."""
     if version not in VERSIONS:
         raise InputError(
             "BoxDecode: unknown version",
@@ -58,19 +58,19 @@ def _check(x: Any, anchors: Any, version: str) -> None:
 def compute(
     x: Any, *, anchors: Any, stride: float, version: str, float16_inside: bool
 ) -> tuple[Any, Any]:
-    """Corners and scores of each prediction."""
+    """Returns the corners and scores of each prediction."""
     _check(x, anchors, version)
     images, height, width, kinds, size = sizes(x)
     number = height * width * kinds
-    kept = wide(x).dtype
-    # the corners of all anchors of a place lie in a row, so that a vector holds several boxes
+    kept = widen(x).dtype
+    # the corners of all anchors of a grid cell are contiguous: one vector covers several boxes
     corners = (images, height, width, 4 * kinds)
-    rows = wide(dsl.ext.reshape(x, [images, height, width, kinds * size]))
+    rows = widen(dsl.ext.reshape(x, [images, height, width, kinds * size]))
 
-    def held(tensor: Any) -> Any:
+    def clamp_held(tensor: Any) -> Any:
         return dsl.cast_to(dsl.cast_to(tensor, "float16"), kept) if float16_inside else tensor
 
-    def chosen(index: Any, values: Sequence[Any], dtype: str) -> Any:
+    def select_anchor(index: Any, values: Sequence[Any], dtype: str) -> Any:
         found = dsl.const(values[0], dtype)
         for place, one in enumerate(values[1:], 1):
             found = dsl.select(index.equal(place), dsl.const(one, dtype), found)
@@ -79,36 +79,38 @@ def compute(
     def read(first: int) -> Any:
         columns = [kind * size + first + axis for kind in range(kinds) for axis in (0, 1, 0, 1)]
         return dsl.compute(
-            corners, lambda *i: rows[i[0], i[1], i[2], chosen(i[3], columns, "int32")], "read"
+            corners,
+            lambda *i: rows[i[0], i[1], i[2], select_anchor(i[3], columns, "int32")],
+            "read",
         )
 
     def grid(*i: Any) -> Any:
         return dsl.select((i[3] % 2).equal(0), dsl.cast(kept, i[2]), dsl.cast(kept, i[1]))
 
     halves = [sign * side / 2 for sides in anchors for sign in (-1, 1) for side in sides]
-    centre = held(dsl.ext.sigmoid(read(0)))
+    centre = clamp_held(dsl.ext.sigmoid(read(0)))
     if version == "v3":
-        span = held(dsl.vexp(read(2)))
+        span = clamp_held(dsl.vexp(read(2)))
     else:
         centre = dsl.vadds(dsl.vmuls(centre, 2.0), -0.5)
-        share = held(dsl.ext.sigmoid(read(2)))
+        share = clamp_held(dsl.ext.sigmoid(read(2)))
         span = dsl.vmuls(dsl.vmul(share, share), 4.0)
     centre = dsl.vmuls(dsl.vadd(centre, dsl.compute(corners, grid, "grid")), float(stride))
-    half = dsl.compute(corners, lambda *i: chosen(i[3], halves, kept), "half")
+    half = dsl.compute(corners, lambda *i: select_anchor(i[3], halves, kept), "half")
     boxes = dsl.vadd(centre, dsl.vmul(span, half))
-    # scores are flat from the start: what is reshaped at the end is written twice
-    flat = wide(dsl.ext.reshape(x, [images, number, size]))
+    # scores are flat from the start: reshaping at the end writes them a second time
+    flat = widen(dsl.ext.reshape(x, [images, number, size]))
     objectness = dsl.ext.strided_slice(flat, [0, 0, 4], [images, number, 5])
     classes = dsl.ext.strided_slice(flat, [0, 0, 5], [images, number, size])
-    classes = held(dsl.ext.sigmoid(classes))
-    objectness = dsl.broadcast(held(dsl.ext.sigmoid(objectness)), sizes(classes))
+    classes = clamp_held(dsl.ext.sigmoid(classes))
+    objectness = dsl.broadcast(clamp_held(dsl.ext.sigmoid(objectness)), sizes(classes))
     return dsl.ext.reshape(boxes, [images, number, 4]), dsl.vmul(classes, objectness)
 
 
 def composite(
     x: Any, *, anchors: Any, stride: Any, version: Any, float16_inside: Any
 ) -> tuple[Any, Any]:
-    """The same from basic operators of MindSpore."""
+    """Computes the same result from basic MindSpore operators."""
     images, height, width, kinds, size = x.shape
     given = x if x.dtype == ms.float64 else ops.cast(x, ms.float32)
     share = ops.sigmoid(given)
@@ -138,7 +140,7 @@ def composite(
 def formula(
     x: np.ndarray, *, anchors: Any, stride: float, version: str, float16_inside: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Corners and scores; ``float16_inside`` changes nothing but the accuracy."""
+    """Returns corners and scores; ``float16_inside`` changes the accuracy only."""
     images, height, width, kinds, size = x.shape
     share = 1 / (1 + np.exp(-x))
     grid = np.stack(np.meshgrid(np.arange(width), np.arange(height)), -1)[None, :, :, None]
@@ -169,39 +171,42 @@ DECODING = OpSpec(
     samples=(((2, 3, 5, 3, 9),), ((1, 1, 1, 3, 6),), ((0, 2, 2, 3, 6),)),
     tbe="fused/box_decode",
     tbe_gradient="fused/box_decode_grad",
-    doc="boxes and scores from what a YOLO head predicts",
+    doc="boxes and scores from the predictions of a YOLO head",
 )
 
 
 class BoxDecode(FusedCell):
-    r"""Boxes and scores from what a YOLO head predicts for one scale.
+    r"""Decodes the predictions of a YOLO head for one scale into boxes and scores.
 
     .. math::
-        c = stride \cdot (2 \sigma(t_{xy}) - 0.5 + grid), \quad s = anchor \cdot (2 \sigma(t_{wh}))^2
+        c = stride \cdot (2 \sigma(t_{xy}) - 0.5 + grid), \quad
+        s = anchor \cdot (2 \sigma(t_{wh}))^2
 
-    for ``v5``; for ``v3`` :math:`c = stride \cdot (\sigma(t_{xy}) + grid)` and :math:`s = anchor \cdot e^{t_{wh}}`. The
-    corners are :math:`c \mp s / 2`, in the unit of the stride and the anchors; the score of a class is :math:`\sigma`
-    of the objectness times :math:`\sigma` of the class.
+    for ``v5``; for ``v3`` :math:`c = stride \cdot (\sigma(t_{xy}) + grid)` and
+    :math:`s = anchor \cdot e^{t_{wh}}`. The corners are :math:`c \mp s / 2`, in the unit of the
+    stride and the anchors. The score of a class is :math:`\sigma` of the objectness times
+    :math:`\sigma` of the class.
 
     Args:
         anchors: width and height of each anchor.
         stride: of the grid.
         version: ``v3`` or ``v5``.
-        float16_inside: the powers and sigmoids are held in float16, as on devices that compute these in it: they are right to
-            2^-11, what lies above 65,504 is infinite. Coordinates are never held in float16, in which pixels beyond 2,048
-            would fall together.
+        float16_inside: rounds powers and sigmoids to float16, like devices that compute them in
+            float16. The relative error is 2^-11; values above 65,504 become infinite. Coordinates
+            are never rounded to float16, which merges neighbouring pixels beyond 2,048.
         route: ``native`` or ``composite``.
 
     Inputs:
-        - **x** (Tensor) - float16, bfloat16, float32 or float64, of shape (images, height, width, anchors, 5 + classes): the
-          last axis holds x, y, width, height, objectness, classes.
+        - **x** (Tensor) - float16, bfloat16, float32 or float64, of shape
+          (images, height, width, anchors, 5 + classes). The last axis holds x, y, width, height,
+          objectness and classes.
 
     Outputs:
-        Tuple of two Tensors: corners (images, height · width · anchors, 4) and scores (…, classes), as `NMS` takes them;
-        float32, float64 for float64.
+        Tuple of two Tensors: corners (images, height · width · anchors, 4) and scores (…, classes),
+        the inputs of `NMS`; float32, or float64 for float64.
 
     Raises:
-        InputError: another shape, an anchor that is no pair, or an unknown version.
+        InputError: x has another shape, an anchor is no pair, or the version is unknown.
 
     Supported Platforms:
         ``CPU``
@@ -225,7 +230,7 @@ class BoxDecode(FusedCell):
     ):
         attributes: dict[str, Any] = {
             "anchors": tuple(map(_sides, anchors)),
-            "stride": real("BoxDecode", "stride", stride),
+            "stride": check_real("BoxDecode", "stride", stride),
             "version": version,
             "float16_inside": bool(float16_inside),
         }

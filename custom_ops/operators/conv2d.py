@@ -1,4 +1,4 @@
-"""Convolution in two dimensions by the library, in the place of nn.Conv2d, with an activation where one follows."""
+"""Computes 2-D convolution with oneDNN or im2col, and an optional fused activation."""
 
 from __future__ import annotations
 
@@ -9,9 +9,14 @@ from typing import Any
 from custom_ops.core.framework import ops
 from custom_ops.core.gradient import gradient_of
 from custom_ops.core.kernel_chain import Chain, Step
-from custom_ops.core.kernel_interface import Described
+from custom_ops.core.kernel_interface import ArraySpec
 from custom_ops.core.operator_spec import OpSpec
-from custom_ops.core.weighted_cells import WeightedCell, keeping_names, parameter, uniform
+from custom_ops.core.weighted_cells import (
+    WeightedCell,
+    keep_names,
+    make_parameter,
+    uniform_initializer,
+)
 from custom_ops.onednn import im2col, prepare_conv2d, prepare_conv2d_backward
 from custom_ops.onednn.epilogues import Epilogue
 from custom_ops.onednn.geometry import geometry
@@ -19,39 +24,41 @@ from custom_ops.operators import epilogues
 from custom_ops.operators.epilogues import (
     ACTIVATION_GRADIENT,
     LEAK,
-    OF_RESULT,
     ROWS_SUM,
+    SLOPE_FROM_RESULT,
     activation_steps,
 )
-from custom_ops.operators.linear import own_kernel, threads
-from custom_ops.tbe_bridge.steps import TbeStep, TbeSteps
+from custom_ops.operators.linear import dsl_kernel, threads
+from custom_ops.tbe_bridge.tbe_sequence import TbeStep, TbeSteps
 from tbe_impl.errors import InputError
 
 LOWERINGS = ("auto", "onednn", "im2col")
 
 
-def _same_dtypes(name: str, x: Described, *others: Described) -> None:
+def _check_same_dtypes(name: str, x: ArraySpec, *others: ArraySpec) -> None:
     for one in others:
         if one.dtype != x.dtype:
             raise InputError(f"{name}: dtypes differ", place=name, expected=x.dtype, got=one.dtype)
 
 
 def convolution_spec(name: str, *, bias: bool = True, activation: str = "") -> OpSpec:
-    """The operator ``y = activation(conv(x, weight) + bias)``; attributes as `custom_ops.onednn.prepare_conv2d` has them.
+    """Builds the operator ``y = activation(conv(x, weight) + bias)``.
+
+    Its attributes are those of `custom_ops.onednn.prepare_conv2d`.
 
     Args:
         name: of the operator.
-        bias: whether it is an input, after x and weight.
+        bias: whether bias is an input, after x and weight.
         activation: a key of `custom_ops.onednn.epilogues.ACTIVATIONS`, or empty.
     """
     more = ("bias",) * bias
     inputs = ("x", "weight", *more)
-    from_result = activation in OF_RESULT
+    from_result = activation in SLOPE_FROM_RESULT
     saves = ("x", "weight", *(("y",) if from_result else more if activation else ()))
     leak = {"alpha": LEAK} if activation == "leaky_relu" else {}
 
     def forward(
-        known: dict[str, Described], activation: str, sizes: dict[str, Any], alpha: float | None
+        known: dict[str, ArraySpec], activation: str, sizes: dict[str, Any], alpha: float | None
     ) -> Any:
         return prepare_conv2d(
             known["x"].shape,
@@ -63,9 +70,9 @@ def convolution_spec(name: str, *, bias: bool = True, activation: str = "") -> O
             **sizes,
         )
 
-    def written(*given: Described, alpha: float | None = None, **attributes: Any) -> Chain:
+    def build_kernel(*given: ArraySpec, alpha: float | None = None, **attributes: Any) -> Chain:
         known = dict(zip(inputs, given, strict=True))
-        _same_dtypes(name, *given)
+        _check_same_dtypes(name, *given)
         sizes = {**attributes, "dtype": given[0].dtype, "threads": threads()}
         kernel = forward(known, activation, sizes, alpha)
         if bias and known["bias"].shape != given[1].shape[:1]:
@@ -75,17 +82,17 @@ def convolution_spec(name: str, *, bias: bool = True, activation: str = "") -> O
                 expected=str(given[1].shape[:1]),
                 got=str(given[2]),
             )
-        y = Described(kernel.outputs[0].shape, given[0].dtype)
+        y = ArraySpec(kernel.outputs[0].shape, given[0].dtype)
         return Chain(name, known, {"y": y}, (Step(kernel, inputs, ("y",)),))
 
-    def backward_written(
-        *given: Described,
+    def build_backward_kernel(
+        *given: ArraySpec,
         wanted: tuple[str, ...] = ("x", "weight", *more),
         alpha: float | None = None,
         **attributes: Any,
     ) -> Chain:
         known = dict(zip((*saves, "grad"), given, strict=True))
-        _same_dtypes(f"{name}_grad", *given)
+        _check_same_dtypes(f"{name}_grad", *given)
         x, weight, grad = given[0], given[1], given[-1]
         sizes = {**attributes, "dtype": x.dtype, "threads": threads()}
         steps: list[Step] = []
@@ -95,7 +102,7 @@ def convolution_spec(name: str, *, bias: bool = True, activation: str = "") -> O
             steps.append(Step(forward(known, "", sizes, None), inputs, (source,)))
         if activation:
             made = "made"
-            kernel = own_kernel(
+            kernel = dsl_kernel(
                 ACTIVATION_GRADIENT, (grad, grad), activation=activation, alpha=alpha or 0.0
             )
             steps.append(Step(kernel, (source, "grad"), (made,)))
@@ -109,7 +116,7 @@ def convolution_spec(name: str, *, bias: bool = True, activation: str = "") -> O
                 expected=str(backward.inputs[0]),
                 got=str(grad),
             )
-        like = {"x": x, "weight": weight, "bias": Described(weight.shape[:1], x.dtype)}
+        like = {"x": x, "weight": weight, "bias": ArraySpec(weight.shape[:1], x.dtype)}
         outputs = {f"grad_{one}": like[one] for one in wanted}
         reads = {"grad": made, "weight": "weight", "x": "x"}
         steps.append(
@@ -127,11 +134,13 @@ def convolution_spec(name: str, *, bias: bool = True, activation: str = "") -> O
         own += (TbeStep(ROWS_SUM, (made,), ("grad_bias",), {"kept": 1}),) * bias
         return TbeSteps(own)
 
-    def composed(x, weight, *bias, stride, padding, dilation, groups, lowering, alpha=0.1):  # type: ignore[no-untyped-def]
+    def composite(  # type: ignore[no-untyped-def]
+        x, weight, *bias, stride, padding, dilation, groups, lowering, alpha=0.1
+    ):
         if lowering == "im2col":
-            z = by_unfolding(x, weight, stride, padding, dilation, groups)
+            z = convolve_by_im2col(x, weight, stride, padding, dilation, groups)
         else:
-            z = convolved(x, weight, stride, padding, dilation, groups)
+            z = convolve(x, weight, stride, padding, dilation, groups)
         for one in bias:
             z = ops.add(z, ops.reshape(one, (1, -1, 1, 1)))
         return epilogues.composite(z, activation, alpha)
@@ -147,15 +156,15 @@ def convolution_spec(name: str, *, bias: bool = True, activation: str = "") -> O
     return OpSpec(
         name=name,
         inputs=inputs,
-        written=written,
-        backward_written=backward_written,
-        # the gradient of an activation would be computed twice
-        gradients_apart=() if activation else (("x",), ("weight", *more)),
+        kernel_builder=build_kernel,
+        backward_kernel_builder=build_backward_kernel,
+        # separate kernels would compute the activation's gradient twice
+        gradient_groups=() if activation else (("x",), ("weight", *more)),
         saves=saves,
         attributes={"stride": 1, "padding": 0, "dilation": 1, "groups": 1, "lowering": "auto"}
         | leak,
         variants=({"alpha": 0.25},) if leak else (),
-        composite=composed,
+        composite=composite,
         formula=formula,
         samples=tuple(
             (x, weight, weight[:1]) if bias else (x, weight)
@@ -172,7 +181,7 @@ def convolution_spec(name: str, *, bias: bool = True, activation: str = "") -> O
     )
 
 
-def _pads(size, reach, stride, padding, axis):  # type: ignore[no-untyped-def]
+def _padding_amounts(size, reach, stride, padding, axis):  # type: ignore[no-untyped-def]
     if padding == "same":
         whole = max((-(-size // stride) - 1) * stride + reach - size, 0)
         return whole // 2, whole - whole // 2
@@ -183,32 +192,38 @@ def _pads(size, reach, stride, padding, axis):  # type: ignore[no-untyped-def]
     return padding[2 * axis], padding[2 * axis + 1]
 
 
-def _two(value):  # type: ignore[no-untyped-def]
+def _to_pair(value):  # type: ignore[no-untyped-def]
     if isinstance(value, int):
         return value, value
     return value[0], value[1]
 
 
-def _padded(x, weight, strides, padding, dilations):  # type: ignore[no-untyped-def]
+def _pad_input(x, weight, strides, padding, dilations):  # type: ignore[no-untyped-def]
     high, wide = weight.shape[2:]
-    above, below = _pads(x.shape[2], (high - 1) * dilations[0] + 1, strides[0], padding, 0)
-    left, right = _pads(x.shape[3], (wide - 1) * dilations[1] + 1, strides[1], padding, 1)
+    above, below = _padding_amounts(
+        x.shape[2], (high - 1) * dilations[0] + 1, strides[0], padding, 0
+    )
+    left, right = _padding_amounts(
+        x.shape[3], (wide - 1) * dilations[1] + 1, strides[1], padding, 1
+    )
     if above + below + left + right == 0:
         return x
     return ops.pad(x, (left, right, above, below))
 
 
-def convolved(x, weight, stride, padding, dilation, groups):  # type: ignore[no-untyped-def]
-    """MindSpore's own convolution."""
-    strides, dilations = _two(stride), _two(dilation)
-    padded = _padded(x, weight, strides, padding, dilations)
+def convolve(x, weight, stride, padding, dilation, groups):  # type: ignore[no-untyped-def]
+    """Computes MindSpore's own convolution."""
+    strides, dilations = _to_pair(stride), _to_pair(dilation)
+    padded = _pad_input(x, weight, strides, padding, dilations)
     return ops.conv2d(padded, weight, None, strides, "valid", 0, dilations, groups)
 
 
-def by_unfolding(x, weight, stride, padding, dilation, groups):  # type: ignore[no-untyped-def]
-    """The convolution as patches under the weights (im2col) and one product, for devices without convolution."""
-    strides, dilations = _two(stride), _two(dilation)
-    padded = _padded(x, weight, strides, padding, dilations)
+def convolve_by_im2col(  # type: ignore[no-untyped-def]
+    x, weight, stride, padding, dilation, groups
+):
+    """Computes the convolution by im2col and one product, for devices without convolution."""
+    strides, dilations = _to_pair(stride), _to_pair(dilation)
+    padded = _pad_input(x, weight, strides, padding, dilations)
     out, channels, high, wide = weight.shape
     rows = (padded.shape[2] - (high - 1) * dilations[0] - 1) // strides[0] + 1
     columns = (padded.shape[3] - (wide - 1) * dilations[1] - 1) // strides[1] + 1
@@ -227,11 +242,11 @@ CONV2D_GRAD_X, CONV2D_GRAD_WEIGHT = (
         ("weight", "Conv2dGradWeight", "conv2d_grad_weight"),
     )
 )
-"""The gradients as CANN builds them, one by one; both read x and weight, at least their shapes."""
+"""One CANN kernel per gradient; both read x and weight, at least their shapes."""
 
 
 def _pair(name: str, argument: str, value: Any) -> tuple[int, int]:
-    """Height and width of what nn.Conv2d takes: one number, two, or four of which the first two are 1."""
+    """Returns (height, width) of an nn.Conv2d argument: one int, two, or (1, 1, height, width)."""
     found = (value, value) if isinstance(value, int) else tuple(value)
     found = found[2:] if len(found) == 4 else found
     if len(found) != 2 or not all(
@@ -247,10 +262,10 @@ def _pair(name: str, argument: str, value: Any) -> tuple[int, int]:
 
 
 def padding_of(name: str, pad_mode: str, padding: Any) -> Any:
-    """The padding of nn.Conv2d as the operator takes it.
+    """Converts the padding arguments of nn.Conv2d to the operator's attribute.
 
     Raises:
-        InputError: an unknown mode, or a number for a mode that takes none.
+        InputError: the mode is unknown, or does not take a padding.
     """
     mode = str(pad_mode).lower()
     if mode not in ("same", "valid", "pad"):
@@ -276,7 +291,7 @@ def padding_of(name: str, pad_mode: str, padding: Any) -> Any:
 def conv_attributes(
     name: str, stride: Any, pad_mode: str, padding: Any, dilation: Any, group: int, lowering: str
 ) -> dict[str, Any]:
-    """The arguments of nn.Conv2d as attributes of the operator."""
+    """Converts the arguments of nn.Conv2d to the operator's attributes."""
     if lowering not in LOWERINGS:
         raise InputError(
             f"{name}: unknown lowering",
@@ -294,37 +309,42 @@ def conv_attributes(
 
 
 class Conv2d(WeightedCell):
-    r"""Convolution in two dimensions, in the place of nn.Conv2d.
+    r"""2-D convolution; replaces nn.Conv2d.
 
     .. math::
         y_{n,o} = b_o + \sum_c w_{o,c} \star x_{n,c}
 
-    Forward and both gradients are oneDNN's own, in layouts of its choice; weights are read anew in each call.
+    oneDNN computes forward and both gradients, in layouts of its choice. Each call reads the
+    weights again.
 
     Args:
         in_channels, out_channels (int): channels of x and y.
         kernel_size (Union[int, tuple[int]]): height and width of the weights.
-        stride (Union[int, tuple[int]]): steps. Default: ``1``.
+        stride (Union[int, tuple[int]]): stride over height and width. Default: ``1``.
         pad_mode (str): ``same``, ``valid`` or ``pad``. Default: ``'same'``.
-        padding (Union[int, tuple[int]]): zeros around x for ``pad``: one number, or above, below, left, right. Default: ``0``.
-        dilation (Union[int, tuple[int]]): distance of the values under the weights. Default: ``1``.
-        group (int): into how many the channels are parted. Default: ``1``.
+        padding (Union[int, tuple[int]]): zeros around x for ``pad``: one int, or above, below, left
+            and right. Default: ``0``.
+        dilation (Union[int, tuple[int]]): distance between kernel taps. Default: ``1``.
+        group (int): number of channel groups. Default: ``1``.
         has_bias (bool): whether there is a bias. Default: ``False``.
-        weight_init, bias_init: initial weights, as nn.Conv2d takes them. Default: ``None``, as nn.Conv2d has it.
+        weight_init, bias_init: initial weights, as for nn.Conv2d. Default: ``None``: the
+            initialiser of nn.Conv2d.
         data_format (str): ``NCHW``. Default: ``'NCHW'``.
         dtype: of the weights. Default: ``mindspore.float32``.
-        lowering (str): ``onednn``, ``im2col`` (patches under the weights and one matrix product: NumPy, and on the composite
-            route basic operators, for devices without convolution), or ``auto``: oneDNN where it is there. Default: ``'auto'``.
+        lowering (str): ``onednn``, ``im2col`` (im2col and one matrix product, in NumPy, or on the
+            composite route in basic operators, for devices without convolution), or ``auto``:
+            oneDNN if it is available. Default: ``'auto'``.
         route (str): ``native``, ``composite``, or empty for the default.
 
     Inputs:
-        - **x** (Tensor) - (batch, in_channels, height, width); float16, bfloat16, float32, or float64, which NumPy computes.
+        - **x** (Tensor) - (batch, in_channels, height, width); float16, bfloat16, float32, or
+          float64, which runs in NumPy.
 
     Outputs:
         Tensor (batch, out_channels, height, width) of that dtype.
 
     Raises:
-        InputError: an argument or a size that does not fit; names it, what was expected and what came.
+        InputError: an argument or size does not fit; the message names it, expected and got.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)
@@ -376,11 +396,11 @@ class Conv2d(WeightedCell):
                 )
         shape = (out_channels, in_channels // group, *kernel)
         bound = 1 / math.sqrt(math.prod(shape[1:]))
-        initial = uniform(bound, he=True) if weight_init is None else weight_init
-        weights = {"weight": parameter(initial, shape, dtype, "weight")}
+        initial = uniform_initializer(bound, he=True) if weight_init is None else weight_init
+        weights = {"weight": make_parameter(initial, shape, dtype, "weight")}
         if has_bias:
-            initial = uniform(bound) if bias_init is None else bias_init
-            weights["bias"] = parameter(initial, (out_channels,), dtype, "bias")
+            initial = uniform_initializer(bound) if bias_init is None else bias_init
+            weights["bias"] = make_parameter(initial, (out_channels,), dtype, "bias")
         super().__init__(CONV2D_BIAS if has_bias else CONV2D, attributes, weights, route)
         self.in_channels, self.out_channels, self.kernel_size = in_channels, out_channels, kernel
         self.stride, self.pad_mode, self.padding = stride, pad_mode, padding
@@ -389,9 +409,9 @@ class Conv2d(WeightedCell):
 
     @classmethod
     def from_cells(cls, conv: Any, lowering: str = "auto", route: str = "") -> Any:
-        """One with the weights of an nn.Conv2d: the same Parameters."""
+        """Builds the Cell from an nn.Conv2d and shares its Parameters."""
         bias = conv.bias if conv.has_bias else None
-        with keeping_names(conv.weight, bias):
+        with keep_names(conv.weight, bias):
             made = cls(
                 conv.in_channels,
                 conv.out_channels,
@@ -412,7 +432,7 @@ class Conv2d(WeightedCell):
         return made
 
     def construct(self, x: Any) -> Any:
-        """One kernel, or basic operators."""
+        """Runs one fused kernel, or the composite."""
         if self.has_bias:
             return self.run(x, self.weight.astype(x.dtype), self.bias.astype(x.dtype))
         return self.run(x, self.weight.astype(x.dtype))

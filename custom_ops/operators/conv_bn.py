@@ -1,4 +1,4 @@
-"""Convolution, batch normalisation and activation as one: folded weights in inference, two kernels in training."""
+"""Fuses convolution, batch norm and activation: folded in inference, two kernels in training."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from custom_ops.core.arrays import OnArrays
+from custom_ops.core.arrays import ArrayOperator
 from custom_ops.core.cell import FusedCell
-from custom_ops.core.cell_call import Called
+from custom_ops.core.cell_call import OperatorCell
 from custom_ops.core.framework import HAS_MINDSPORE
 from custom_ops.core.operator_spec import OpSpec
-from custom_ops.core.weighted_cells import as_array, keeping_names
+from custom_ops.core.weighted_cells import as_array, keep_names
 from custom_ops.operators.batch_norm import BatchNorm
 from custom_ops.operators.conv2d import CONV2D_BIAS, Conv2d, convolution_spec
 from custom_ops.operators.epilogues import LEAK
@@ -28,50 +28,53 @@ SPECS: Mapping[str, OpSpec] = {
     "leaky_relu": CONV2D_BIAS_LEAKY_RELU,
     "silu": CONV2D_BIAS_SILU,
 }
-"""The convolution with an activation."""
+"""Activation name → convolution with that activation as epilogue."""
 
 
-class _Folded:
-    """Folding, once for given weights, and convolution on arrays."""
+class _FoldedConvolution:
+    """Convolution with folded weights, on arrays; the weights are folded once."""
 
     def __init__(self, attributes: Mapping[str, Any], eps: float, activation: str, has_bias: bool):
         spec = FOLD_BATCH_NORM_BIAS if has_bias else FOLD_BATCH_NORM
-        self.fold, self.conv = OnArrays(), OnArrays()
+        self.fold, self.conv = ArrayOperator(), ArrayOperator()
         self.fold.spec, self.fold.attributes = spec, {"eps": float(eps)}
         self.conv.spec, self.conv.attributes = SPECS[activation], attributes
 
-    def fold_weights(self, *weights: Any) -> _Folded:
-        """Itself, with weight, bias where there is one, gamma, beta, mean and variance folded."""
+    def fold_weights(self, *weights: Any) -> _FoldedConvolution:
+        """Folds (weight, [bias,] gamma, beta, mean, variance) and returns self."""
         self.weights = self.fold.forward(*weights)
         return self
 
     def forward(self, x: Any) -> np.ndarray:
-        """y."""
+        """Returns y."""
         made: np.ndarray = self.conv.forward(x, *self.weights)
         return made
 
     def backward(self, grad: Any) -> tuple[np.ndarray, ...]:
-        """The gradients of x, weight, bias where there is one, gamma and beta."""
+        """Returns the gradients of x, weight, bias (if any), gamma and beta."""
         of_x, *of_folded = self.conv.backward(grad)
         return of_x, *self.fold.backward(tuple(of_folded))
 
 
 class FusedConvBN:
-    r"""Convolution and batch normalisation with given statistics, and an activation, on NumPy arrays.
+    r"""Convolution, batch normalisation with given statistics, and activation, on NumPy arrays.
 
     .. math::
-        y = f\left(\frac{conv(x, w) + b - \mu}{\sqrt{\sigma^2 + \epsilon}} \cdot \gamma + \beta\right)
+        y = f\left(
+        \frac{conv(x, w) + b - \mu}{\sqrt{\sigma^2 + \epsilon}} \cdot \gamma + \beta
+        \right)
 
-    The weights are folded when the object is made; each call is one convolution.
+    The constructor folds the weights; each call is one convolution.
 
     Args:
         conv_weight: (channels out, channels in of a group, height, width).
         conv_bias: (channels out), or None.
         bn_weight, bn_bias, bn_mean, bn_var: gamma, beta and the statistics, (channels out).
         eps: added to the variance. Default: ``1e-5``.
-        stride, padding, dilation, groups: as for `custom_ops.onednn.prepare_conv2d`. Default: ``1``, ``0``, ``1``, ``1``.
+        stride, padding, dilation, groups: as for `custom_ops.onednn.prepare_conv2d`. Default:
+            ``1``, ``0``, ``1``, ``1``.
         activation: ``relu``, ``leaky_relu``, ``silu`` or empty for none. Default: ``''``.
-        alpha: what ``leaky_relu`` lets through. Default: ``0.1``.
+        alpha: slope of ``leaky_relu`` below 0. Default: ``0.1``.
         lowering: ``onednn``, ``im2col`` or ``auto``. Default: ``'auto'``.
 
     Inputs:
@@ -81,7 +84,7 @@ class FusedConvBN:
         Array, (batch, channels out, height out, width out).
 
     Raises:
-        InputError: what does not fit.
+        InputError: an argument or an array does not fit.
 
     Supported Platforms:
         ``CPU``
@@ -90,7 +93,8 @@ class FusedConvBN:
         >>> import numpy as np
         >>> from custom_ops import FusedConvBN
         >>> one = np.float32([1])
-        >>> op = FusedConvBN(np.ones((1, 1, 1, 1), np.float32), None, 4 * one, one, 2 * one, 4 * one, 0.0)
+        >>> weight = np.ones((1, 1, 1, 1), np.float32)
+        >>> op = FusedConvBN(weight, None, 4 * one, one, 2 * one, 4 * one, 0.0)
         >>> op.forward(np.float32([[[[5]]]]))
         array([[[[7.]]]], dtype=float32)
         >>> op.backward(np.float32([[[[1]]]]))[0]
@@ -131,12 +135,12 @@ class FusedConvBN:
         attributes = dict(zip(names, (*hashable, groups, lowering), strict=True)) | leak_of(
             activation, alpha
         )
-        folded = _Folded(attributes, eps, activation, conv_bias is not None)
+        folded = _FoldedConvolution(attributes, eps, activation, conv_bias is not None)
         self._folded = folded.fold_weights(*weights)
         self._was_called = False
 
     def forward(self, x: Any) -> np.ndarray:
-        """y; x is kept for `backward`."""
+        """Returns y, and records x for `backward`."""
         made = self._folded.forward(x)
         self._was_called = True
         return made
@@ -144,14 +148,14 @@ class FusedConvBN:
     __call__ = forward
 
     def backward(self, grad: Any, x: Any = None) -> tuple[np.ndarray, ...]:
-        """The gradients of x, conv_weight, conv_bias where there is one, bn_weight and bn_bias.
+        """Returns the gradients of x, conv_weight, conv_bias (if any), bn_weight and bn_bias.
 
         Args:
             grad: of y.
-            x: left out: that of the last call of `forward`.
+            x: the input; by default that of the last call of `forward`.
 
         Raises:
-            InputError: no x, and `forward` was not called before.
+            InputError: x is missing, and `forward` was not called before.
         """
         if x is not None:
             self.forward(x)
@@ -166,10 +170,10 @@ class FusedConvBN:
 
 
 def leak_of(activation: str, alpha: float) -> dict[str, float]:
-    """What the operator of an activation is told of a leak.
+    """Returns the ``alpha`` attribute of an activation, if it has one.
 
     Raises:
-        InputError: a negative one, whose results do not say where they come from.
+        InputError: alpha is negative, so that the result does not determine the slope.
     """
     if alpha < 0:
         raise InputError(
@@ -181,12 +185,12 @@ def leak_of(activation: str, alpha: float) -> dict[str, float]:
     return {"alpha": float(alpha)} if activation == "leaky_relu" else {}
 
 
-class ConvBN(Called):
-    """Convolution and batch normalisation, and what `ConvBNReLU`, where the arguments are told, and its like share.
+class ConvBN(OperatorCell):
+    """Base class: convolution and batch normalisation; `ConvBNReLU` documents the arguments.
 
     Attributes:
         activation: a key of `SPECS`.
-        alpha: what ``leaky_relu`` lets through.
+        alpha: slope of ``leaky_relu`` below 0.
     """
 
     activation = ""
@@ -255,10 +259,10 @@ class ConvBN(Called):
     def from_cells(
         cls, conv: Any, bn: Any, lowering: str = "auto", route: str = "", alpha: float = LEAK
     ) -> Any:
-        """One with the weights of an nn.Conv2d and an nn.BatchNorm2d: the same Parameters.
+        """Builds the Cell from an nn.Conv2d and an nn.BatchNorm2d, and shares their Parameters.
 
         Raises:
-            InputError: their channels differ.
+            InputError: their numbers of channels differ.
         """
         if conv.out_channels != bn.gamma.shape[0]:
             raise InputError(
@@ -268,9 +272,7 @@ class ConvBN(Called):
                 got=str(bn.gamma.shape[0]),
             )
         bias = conv.bias if conv.has_bias else None
-        with keeping_names(
-            conv.weight, bias, bn.gamma, bn.beta, bn.moving_mean, bn.moving_variance
-        ):
+        with keep_names(conv.weight, bias, bn.gamma, bn.beta, bn.moving_mean, bn.moving_variance):
             made = cls.__new__(cls)
             object.__setattr__(made, "alpha", float(alpha))
             own = Conv2d.from_cells(conv, lowering, route)
@@ -280,7 +282,7 @@ class ConvBN(Called):
         return made
 
     def construct(self, x: Any) -> Any:
-        """Convolution of folded weights; in training convolution, then normalisation and activation in one kernel."""
+        """Runs one convolution with folded weights; in training a convolution and one kernel."""
         use_batch = self.bn.use_batch_statistics
         if use_batch is None:
             use_batch = self.training
@@ -303,7 +305,7 @@ class ConvBN(Called):
         return self.folded(x, weight.astype(x.dtype), bias.astype(x.dtype))
 
     def forward(self, x: Any) -> np.ndarray:
-        """y for an array; it is kept for `backward`, and in training the moving values follow."""
+        """Returns y and records x for `backward`; training updates the moving values."""
         use_batch = self.bn.use_batch_statistics
         if self.training if use_batch is None else use_batch:
             made: np.ndarray = self.bn.forward(self.conv.forward(x))
@@ -311,17 +313,17 @@ class ConvBN(Called):
             return made
         bias = (self.conv.bias,) if self.has_bias else ()
         bn = self.bn
-        last = _Folded(self.attributes, eps_of(bn), self.activation, self.has_bias)
+        last = _FoldedConvolution(self.attributes, eps_of(bn), self.activation, self.has_bias)
         object.__setattr__(self, "_last", last)
         weights = (self.conv.weight, *bias, bn.gamma, bn.beta, bn.moving_mean, bn.moving_variance)
         return last.fold_weights(*map(as_array, weights)).forward(x)
 
     def backward(self, grad: Any, *arrays: Any) -> tuple[np.ndarray, ...]:
-        """The gradients of x, weight, bias where there is one, gamma and beta."""
+        """Returns the gradients of x, weight, bias (if any), gamma and beta."""
         if arrays:
             self.forward(*arrays)
         if not hasattr(self, "_last"):
-            return OnArrays.backward(self, grad)  # it says that forward comes first
+            return ArrayOperator.backward(self, grad)  # raises: forward was not called
         if self._last is not None:
             made: tuple[np.ndarray, ...] = self._last.backward(grad)
             return made
@@ -331,34 +333,37 @@ class ConvBN(Called):
     if not HAS_MINDSPORE:
 
         def set_train(self, mode: bool = True) -> Any:
-            """Whether it trains."""
+            """Sets the training mode."""
             self.bn.set_train(mode)
             return super().set_train(mode)
 
 
 class ConvBNReLU(ConvBN):
-    r"""Convolution, batch normalisation and relu.
+    r"""Convolution, batch normalisation and ReLU.
 
     .. math::
-        y = \max\left(\frac{conv(x, w) + b - \mu}{\sqrt{\sigma^2 + \epsilon}} \cdot \gamma + \beta, 0\right)
+        y = \max\left(
+        \frac{conv(x, w) + b - \mu}{\sqrt{\sigma^2 + \epsilon}} \cdot \gamma + \beta, 0
+        \right)
 
-    In inference the normalisation is folded into the weights, and one convolution writes the result; in training, with the
-    statistics of the batch, normalisation and activation are one kernel after the convolution.
+    Inference folds the normalisation into the weights, and one convolution writes the result.
+    Training uses batch statistics: one kernel after the convolution normalises and activates.
 
     Args:
-        in_channels to dtype: as for `Conv2d`, whose names and defaults are those of nn.Conv2d.
+        in_channels to dtype: as for `Conv2d`, with the names and defaults of nn.Conv2d.
         eps, momentum: of the normalisation, as for `BatchNorm`. Default: ``1e-5``, ``0.9``.
         lowering (str): as for `Conv2d`. Default: ``'auto'``.
         route (str): ``native``, ``composite``, or empty for the default.
 
     Inputs:
-        - **x** (Tensor) - (batch, in_channels, height, width); float16, bfloat16, float32 or float64.
+        - **x** (Tensor) - (batch, in_channels, height, width); float16, bfloat16, float32 or
+          float64.
 
     Outputs:
         Tensor (batch, out_channels, height, width) of that dtype.
 
     Raises:
-        InputError: an argument or a size that does not fit.
+        InputError: an argument or a size does not fit.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)
@@ -375,7 +380,7 @@ class ConvBNReLU(ConvBN):
 
 
 class ConvBNLeakyReLU(ConvBN):
-    r"""Convolution, batch normalisation and leaky relu.
+    r"""Convolution, batch normalisation and leaky ReLU.
 
     .. math::
         y = \max(z, 0) + \alpha \min(z, 0), \quad
@@ -383,8 +388,8 @@ class ConvBNLeakyReLU(ConvBN):
 
     Args:
         in_channels to route: as for `ConvBNReLU`.
-        alpha (float): what is let through below 0, at least 0. Default: ``0.1``, as Darknet and the YOLO nets have it, for
-            which this block is made; nn.LeakyReLU alone has ``0.2``.
+        alpha (float): slope below 0, at least 0. Default: ``0.1``, as in Darknet and the YOLO nets;
+            nn.LeakyReLU has ``0.2``.
 
     Inputs:
         - **x** (Tensor) - (batch, in_channels, height, width), as for `ConvBNReLU`.
@@ -393,7 +398,7 @@ class ConvBNLeakyReLU(ConvBN):
         Tensor, (batch, out_channels, height out, width out), of the dtype of x.
 
     Raises:
-        InputError: an argument or a size that does not fit.
+        InputError: an argument or a size does not fit.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)
@@ -468,7 +473,7 @@ class ConvBNSiLU(ConvBN):
         Tensor, (batch, out_channels, height out, width out), of the dtype of x.
 
     Raises:
-        InputError: an argument or a size that does not fit.
+        InputError: an argument or a size does not fit.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)

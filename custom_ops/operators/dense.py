@@ -1,41 +1,44 @@
-"""nn.Dense with any activation: written once where the product can end with it."""
+"""Defines nn.Dense with any activation; supported ones are fused into the product."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from custom_ops.operators.activations import as_cell, key_of
-from custom_ops.operators.matmul_bias import DenseCell, of_dense
+from custom_ops.operators.activations import activation_cell, key_of
+from custom_ops.operators.matmul_bias import DenseCell, build_from_dense
 from tbe_impl.errors import InputError
 
 
 class Dense(DenseCell):
-    r"""A dense layer and its activation, in the place of `mindspore.nn.Dense`.
+    r"""A dense layer and its activation; replaces `mindspore.nn.Dense`.
 
     .. math::
         y = f(x \cdot W^T + b)
 
-    With relu, GELU and SiLU, by name, as a Cell (also `custom_ops.GELU` and `custom_ops.Swish`) or as a primitive, the result is
-    written once; any other activation follows as MindSpore has it.
+    ReLU, GELU and SiLU are fused into the product, given by name, as a Cell (also
+    `custom_ops.GELU` and `custom_ops.Swish`) or as a primitive. MindSpore computes any other
+    activation after the product.
 
     Args:
         in_channels (int): last size of x.
         out_channels (int): last size of y.
-        weight_init, bias_init: initial weights, as nn.Dense takes them. Default: ``None``, as nn.Dense has it.
+        weight_init, bias_init: initial weights, as for nn.Dense. Default: ``None``: the initialiser
+            of nn.Dense.
         has_bias (bool): whether there is a bias. Default: ``True``.
-        activation (str, Cell, Primitive): :math:`f`, as nn.Dense takes it. Default: ``None``: none.
+        activation (str, Cell, Primitive): :math:`f`, as for nn.Dense. Default: ``None``: none.
         dtype: of the weights. Default: ``mindspore.float32``.
         route (str): ``native``, ``composite``, or empty for the default.
 
     Inputs:
-        - **x** (Tensor) - (…, in_channels); float16, bfloat16, float32, or float64, which NumPy computes.
+        - **x** (Tensor) - (…, in_channels); float16, bfloat16, float32, or float64, which runs in
+          NumPy.
 
     Outputs:
         Tensor (…, out_channels) of that dtype.
 
     Raises:
-        InputError: the last size of x is another, or there is no such activation; on arrays an activation that the product does
-            not end with.
+        InputError: the last axis of x has another size, or the activation is unknown; on arrays,
+            the activation is not fused.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)
@@ -62,7 +65,7 @@ class Dense(DenseCell):
     ):
         key = key_of(activation)
         object.__setattr__(self, "key", key or "")
-        follows: Any = None if key is not None else as_cell(activation, "Dense")
+        follows: Any = None if key is not None else activation_cell(activation, "Dense")
         super().__init__(
             in_channels, out_channels, weight_init, bias_init, has_bias, None, dtype, route
         )
@@ -71,19 +74,19 @@ class Dense(DenseCell):
 
     @classmethod
     def from_cells(cls, dense: Any, route: str = "") -> Any:
-        """One with the weights of an nn.Dense, the same Parameters, and its activation."""
-        return of_dense(cls, dense, route=route)
+        """Builds the Cell from an nn.Dense with its activation, and shares its Parameters."""
+        return build_from_dense(cls, dense, route=route)
 
     def construct(self, x: Any) -> Any:
-        """One kernel, and the activation where the product does not end with it."""
-        y = self.multiplied(x)
+        """Runs one fused kernel, and the activation if the product does not fuse it."""
+        y = self.apply_product(x)
         return self.activation(y) if self.is_followed else y
 
     def forward(self, *arrays: Any) -> Any:
-        """The output; the arrays are kept for `backward`."""
+        """Returns the output, and records the arrays for `backward`."""
         if self.is_followed:
             raise InputError(
-                "Dense: on arrays there is no such activation",
+                "Dense: the activation is not supported on arrays",
                 place="Dense",
                 expected="None, relu, gelu or silu",
                 got=repr(self.activation),

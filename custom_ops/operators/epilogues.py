@@ -1,4 +1,4 @@
-"""Activations that follow a product: their derivative as a kernel, their composites, and what they are called."""
+"""Defines the activation epilogues of products: derivative kernels, composites and formulas."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ import numpy as np
 
 from custom_ops.core.framework import ops
 from custom_ops.core.operator_spec import OpSpec
-from custom_ops.core.pointwise import wide
+from custom_ops.core.pointwise import widen_inputs
 from custom_ops.core.row_helpers import total
 from custom_ops.operators.gelu import formula as gelu_formula
 from custom_ops.operators.gelu import gelu_slope
 from custom_ops.operators.swish import swish_slope
-from custom_ops.tbe_bridge.steps import TbeStep
+from custom_ops.tbe_bridge.tbe_sequence import TbeStep
 from tbe_impl import dsl
 from tbe_impl.dsl.functions import FUNCTIONS
 
 LEAK = 0.1
-"""What a leaky relu after a convolution lets through where nothing else is said: that of the YOLO and Darknet nets."""
-OF_RESULT = ("relu", "leaky_relu")
-"""Activations whose derivative is seen from their result; those of the others needs what they were given."""
+"""Default slope below 0 of a leaky ReLU after a convolution, as in the YOLO and Darknet nets."""
+SLOPE_FROM_RESULT = ("relu", "leaky_relu")
+"""Activations whose derivative follows from their result; the others need their input."""
 
 
-def slope_times(activation: str, source: Any, grad: Any, alpha: float = LEAK) -> Any:
-    """grad times the derivative, of tensors in the dtype that is computed in."""
+def multiply_by_slope(activation: str, source: Any, grad: Any, alpha: float = LEAK) -> Any:
+    """Returns grad times the derivative, for tensors in the accumulation dtype."""
     if activation == "relu":
         return dsl.vcmpsel(source, 0.0, "gt", grad, 0.0)
     if activation == "leaky_relu":
@@ -38,7 +38,7 @@ def slope_times(activation: str, source: Any, grad: Any, alpha: float = LEAK) ->
 
 
 def formula(z: Any, activation: str, alpha: float = LEAK) -> Any:
-    """The activation of an array."""
+    """Applies the activation to an array."""
     if activation == "relu":
         return np.maximum(z, 0)
     if activation == "leaky_relu":
@@ -49,7 +49,7 @@ def formula(z: Any, activation: str, alpha: float = LEAK) -> Any:
 
 
 def composite(z: Any, activation: str, alpha: float = 0.1) -> Any:
-    """The activation from basic operators of MindSpore."""
+    """Computes the activation from basic MindSpore operators."""
     if activation == "relu":
         return ops.relu(z)
     if activation == "leaky_relu":
@@ -59,25 +59,25 @@ def composite(z: Any, activation: str, alpha: float = 0.1) -> Any:
     if activation == "gelu":
         return ops.mul(ops.mul(z, 0.5), ops.add(ops.erf(ops.mul(z, 0.7071067811865476)), 1.0))
     if activation == "gelu_tanh":
-        # the same as with tanh; of MindSpore sigmoid is nearer to the truth
+        # equals the tanh formula; MindSpore's sigmoid is more accurate than its tanh
         inner = ops.mul(z, ops.add(ops.mul(ops.mul(z, z), 0.07135481282), 1.5957691216))
         return ops.mul(z, ops.sigmoid(inner))
     return z
 
 
 def _gradient(source: Any, grad: Any, *, activation: str, alpha: float) -> Any:
-    (a, g) = wide(source, grad)
-    return dsl.cast_to(slope_times(activation, a, g, alpha), grad.dtype)
+    (a, g) = widen_inputs(source, grad)
+    return dsl.cast_to(multiply_by_slope(activation, a, g, alpha), grad.dtype)
 
 
 def _gradient_and_sum(source: Any, grad: Any, *, activation: str) -> tuple[Any, Any]:
-    a, g = wide(source, grad)
-    made = slope_times(activation, a, g)
+    a, g = widen_inputs(source, grad)
+    made = multiply_by_slope(activation, a, g)
     return dsl.cast_to(made, grad.dtype), dsl.cast_to(dsl.reduce_sum(made, [0]), grad.dtype)
 
 
 def _sum(grad: Any, *, kept: int) -> Any:
-    (g,) = wide(grad)
+    (g,) = widen_inputs(grad)
     axes = [axis for axis in range(g.ndim) if axis != kept % g.ndim]
     return dsl.cast_to(total(g, axes, keep=False), grad.dtype)
 
@@ -114,7 +114,7 @@ ACTIVATION_GRADIENT_AND_SUM = _spec(
         _slope_formula(source, grad, activation=activation).sum(0),
     ),
     samples=(((4, 8), (4, 8)), ((0, 3), (0, 3)), ((70, 33), (70, 33))),
-    doc="The same of rows, and its sum over them: the gradient of a bias.",
+    doc="ActivationGradient of rows, and its sum over the rows: the gradient of a bias.",
 )
 ROWS_SUM = _spec(
     "RowsSum",
@@ -131,17 +131,16 @@ ROWS_SUM = _spec(
 
 
 def activation_steps(activation: str, again: TbeStep, **alpha: float) -> tuple[TbeStep, ...]:
-    """On Ascend the steps to ``made``, the gradient of what an activation behind a product or a convolution was given; none
-    without an activation.
+    """Lists the Ascend steps to ``made``, the gradient of an epilogue's input; none without one.
 
     Args:
         activation: a key of `custom_ops.onednn.epilogues.ACTIVATIONS`, or empty.
-        again: computes ``z``, what the activation was given; left out where y is enough.
-        alpha: that of leaky relu.
+        again: recomputes ``z``, the input of the activation; omitted if y is enough.
+        alpha: slope of leaky ReLU below 0.
     """
     if not activation:
         return ()
-    is_enough = activation in OF_RESULT
+    is_enough = activation in SLOPE_FROM_RESULT
     reads = ("y" if is_enough else "z", "grad_y")
     slope = TbeStep(ACTIVATION_GRADIENT, reads, ("made",), {"activation": activation, **alpha})
     return (slope,) if is_enough else (again, slope)

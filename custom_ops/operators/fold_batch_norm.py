@@ -1,4 +1,4 @@
-"""Batch normalisation of given statistics folded into the weights of the convolution before it."""
+"""Folds batch normalisation with given statistics into the weights of a convolution."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from custom_ops.core.arrays import computation_of, sorted_attributes
+from custom_ops.core.arrays import attribute_key, computation_of
 from custom_ops.core.framework import ops
 from custom_ops.core.operator_spec import OpSpec
-from custom_ops.core.row_helpers import check_shape, sizes, spread, wide
+from custom_ops.core.row_helpers import broadcast_like, check_shape, sizes, widen
 from custom_ops.core.weighted_cells import as_array
 from custom_ops.operators.conv2d import Conv2d
 from tbe_impl import dsl
@@ -18,10 +18,10 @@ from tbe_impl.errors import InputError
 
 
 def _rows(weight: Any) -> Any:
-    """The weights of each channel in a row, in the dtype that is computed in.
+    """Returns the weights as a (channels out, rest) matrix in the accumulation dtype.
 
     Raises:
-        InputError: they are not those of a convolution.
+        InputError: the weight has another rank than 4.
     """
     if len(weight.shape) != 4:
         raise InputError(
@@ -31,15 +31,15 @@ def _rows(weight: Any) -> Any:
             got=str(sizes(weight)),
         )
     out, *rest = sizes(weight)
-    return dsl.ext.reshape(wide(weight), [out, int(np.prod(rest, dtype=np.int64))])
+    return dsl.ext.reshape(widen(weight), [out, int(np.prod(rest, dtype=np.int64))])
 
 
 def _columns(weight: Any, named: dict[str, Any]) -> dict[str, Any]:
-    """Vectors of channels as columns."""
+    """Returns per-channel vectors as columns."""
     out = sizes(weight)[0]
     for name, one in named.items():
         check_shape(one, (out,), "FoldBatchNorm", name)
-    return {name: dsl.ext.reshape(wide(one, weight), [out, 1]) for name, one in named.items()}
+    return {name: dsl.ext.reshape(widen(one, weight), [out, 1]) for name, one in named.items()}
 
 
 def _vector(column: Any, like: Any) -> Any:
@@ -55,7 +55,7 @@ def _fold(
     check_shape(beta, sizes(gamma), "FoldBatchNorm", "beta", gamma)
     factor = dsl.vmul(of["gamma"], dsl.vrsqrt(dsl.vadds(of["moving_variance"], eps)))
     folded = dsl.cast_to(
-        dsl.ext.reshape(dsl.vmul(rows, spread(factor, rows)), sizes(weight)), weight.dtype
+        dsl.ext.reshape(dsl.vmul(rows, broadcast_like(factor, rows)), sizes(weight)), weight.dtype
     )
     middle = of["moving_mean"]
     offset = (
@@ -75,14 +75,14 @@ def _fold_gradient(
     grad_offset: Any,
     eps: float,
 ) -> tuple[Any, ...]:
-    """Of weight, of bias where there is one, of gamma and of beta."""
+    """Returns the gradients of weight, bias (if any), gamma and beta."""
     given = {"gamma": gamma, "moving_mean": mean, "moving_variance": variance, "grad": grad_offset}
     of = _columns(weight, given if bias is None else {**given, "bias": bias})
     rstd = dsl.vrsqrt(dsl.vadds(of["moving_variance"], eps))
     factor = dsl.vmul(of["gamma"], rstd)
     rows, slope = _rows(weight), _rows(grad)
     of_weight = dsl.cast_to(
-        dsl.ext.reshape(dsl.vmul(slope, spread(factor, slope)), sizes(weight)), weight.dtype
+        dsl.ext.reshape(dsl.vmul(slope, broadcast_like(factor, slope)), sizes(weight)), weight.dtype
     )
     middle = of["moving_mean"] if bias is None else dsl.vsub(of["moving_mean"], of["bias"])
     by_weight = dsl.reduce_sum(dsl.vmul(slope, rows), [1], keepdims=True)
@@ -91,7 +91,7 @@ def _fold_gradient(
     return of_weight, *of_bias, _vector(of_gamma, gamma), _vector(of["grad"], gamma)
 
 
-def _composed(
+def _composite(
     weight: Any, gamma: Any, beta: Any, moving_mean: Any, moving_variance: Any, eps: Any
 ) -> Any:
     factor = ops.mul(gamma, ops.rsqrt(ops.add(moving_variance, eps)))
@@ -99,10 +99,10 @@ def _composed(
     return folded, ops.sub(beta, ops.mul(moving_mean, factor))
 
 
-def _composed_bias(
+def _composite_with_bias(
     weight: Any, bias: Any, gamma: Any, beta: Any, moving_mean: Any, moving_variance: Any, eps: Any
 ) -> Any:
-    return _composed(weight, gamma, beta, ops.sub(moving_mean, bias), moving_variance, eps)
+    return _composite(weight, gamma, beta, ops.sub(moving_mean, bias), moving_variance, eps)
 
 
 def _formula(weight: Any, *more: Any, eps: float) -> Any:
@@ -134,7 +134,7 @@ def _spec(name: str, *, bias: bool) -> OpSpec:
         saves=("weight", *more, "gamma", "moving_mean", "moving_variance"),
         undifferentiable=frozenset({"moving_mean", "moving_variance"}),
         attributes={"eps": 1e-5},
-        composite=_composed_bias if bias else _composed,
+        composite=_composite_with_bias if bias else _composite,
         formula=_formula,
         samples=tuple(
             (shape, *((shape[0],),) * (4 + bias)) for shape in ((8, 6, 3, 3), (5, 1, 1, 1))
@@ -143,7 +143,8 @@ def _spec(name: str, *, bias: bool) -> OpSpec:
         nan="undefined",
         tbe="fused/fold_batch_norm" + "_bias" * bias,
         tbe_gradient="fused/fold_batch_norm" + "_bias" * bias + "_grad",
-        doc="folded = weight·gamma/√(variance + eps), offset = beta + (bias − mean)·gamma/√(variance + eps)",
+        doc="folded = weight·gamma/√(variance + eps), "
+        "offset = beta + (bias − mean)·gamma/√(variance + eps)",
     )
 
 
@@ -154,7 +155,7 @@ FOLD_BATCH_NORM_BIAS = _spec("FoldBatchNormBias", bias=True)
 def fold_arrays(
     weight: Any, bias: Any, gamma: Any, beta: Any, mean: Any, variance: Any, eps: float = 1e-5
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Weights and bias of the convolution that is the convolution and then the normalisation, on arrays.
+    """Returns weights and bias of the folded convolution, for arrays.
 
     Args:
         weight: (channels out, channels in, height, width).
@@ -163,31 +164,32 @@ def fold_arrays(
         eps: added to the variance.
 
     Raises:
-        InputError: a shape that does not fit.
+        InputError: a shape does not fit.
     """
     spec = FOLD_BATCH_NORM if bias is None else FOLD_BATCH_NORM_BIAS
     given = [one for one in (weight, bias, gamma, beta, mean, variance) if one is not None]
-    made = computation_of(spec, sorted_attributes(spec, {"eps": float(eps)}))(*given)
+    made = computation_of(spec, attribute_key(spec, {"eps": float(eps)}))(*given)
     return made[0], made[1]
 
 
 def fold_batch_norm(conv: Any, bn: Any, eps: float = 1e-5) -> Any:
-    """The convolution that is `conv` and then `bn` with its moving statistics.
+    """Folds `bn`, with its moving statistics, into `conv` and returns the convolution.
 
     Args:
         conv: an nn.Conv2d or `Conv2d`; or arrays: the weights, or (weights, bias).
         bn: an nn.BatchNorm2d or `BatchNorm`; or arrays (gamma, beta, mean, variance).
-        eps: added to the variance, for arrays; Cells have their own.
+        eps: added to the variance, for arrays only; Cells use their own.
 
     Returns:
-        Of Cells a `Conv2d` with Parameters of its own; of arrays (weights, bias).
+        For Cells a `Conv2d` with its own Parameters; for arrays (weights, bias).
 
-    Raises:
-        InputError: a Cell together with arrays, or a shape that does not fit.
+        Raises:
+            InputError: a Cell is combined with arrays, or a shape does not fit.
 
     >>> import numpy as np
     >>> one = np.float32([1])
-    >>> fold_batch_norm(np.ones((1, 1, 1, 1), np.float32), (4 * one, one, 2 * one, 4 * one), eps=0.0)
+    >>> weight = np.ones((1, 1, 1, 1), np.float32)
+    >>> fold_batch_norm(weight, (4 * one, one, 2 * one, 4 * one), eps=0.0)
     (array([[[[2.]]]], dtype=float32), array([-3.], dtype=float32))
     """
     are_arrays = isinstance(conv, (np.ndarray, Sequence)), isinstance(bn, Sequence)
@@ -225,5 +227,5 @@ def fold_batch_norm(conv: Any, bn: Any, eps: float = 1e-5) -> Any:
 
 
 def eps_of(bn: Any) -> float:
-    """What a BatchNorm of MindSpore, or ours, adds to the variance."""
+    """Returns the epsilon of a BatchNorm Cell of MindSpore or of this package."""
     return float(bn.eps if hasattr(bn, "eps") else bn.attributes["eps"])

@@ -1,15 +1,15 @@
-"""GELU of one half times the other."""
+"""Defines GeGLU: GELU of one half times the other half."""
 
 from __future__ import annotations
 
-from custom_ops.operators.gated import GatedCell, halves_spec, pair_spec
+from custom_ops.operators.gated_linear_units import GatedCell, halves_spec, pair_spec
 from custom_ops.operators.gelu import composite, formula, gelu, gelu_slope
 
 _ATTRIBUTES = {"approximate": True}
-_OTHERS = ({"approximate": False},)
-GEGLU = pair_spec("GeGLU", gelu, gelu_slope, composite, formula, _ATTRIBUTES, _OTHERS)
+_VARIANTS = ({"approximate": False},)
+GEGLU = pair_spec("GeGLU", gelu, gelu_slope, composite, formula, _ATTRIBUTES, _VARIANTS)
 GEGLU_HALVES = halves_spec(
-    "GeGLUHalves", gelu, gelu_slope, composite, formula, _ATTRIBUTES, _OTHERS
+    "GeGLUHalves", gelu, gelu_slope, composite, formula, _ATTRIBUTES, _VARIANTS
 )
 
 
@@ -20,16 +20,17 @@ class GeGLU(GatedCell):
         y = \mathrm{GELU}(a) \cdot b
 
     Args:
-        approximate: GELU by the formula with tanh; otherwise the one with erf.
+        approximate: uses the tanh formula of GELU instead of erf.
         route: ``native`` or ``composite``.
 
     Inputs:
-        - **x** (Tensor) - float16, bfloat16, float32 or float64. Alone, its last axis is a and b: the first half is gated.
-          Otherwise it is a.
+        - **x** (Tensor) - float16, bfloat16, float32 or float64. Without `up`, the halves of its
+          last axis are a and b. With `up` it is a.
         - **up** (Tensor, optional) - b; shapes are broadcast, dtypes promoted.
 
     Outputs:
-        Tensor with half the last axis of x, or of the common shape. NaN propagates; a = −inf gives NaN, as the formula has it.
+        Tensor with half the last axis of x, or of the common shape. NaN propagates; a = −inf gives
+        NaN, as in the formula.
 
     Raises:
         InputError: the shapes do not fit, the last axis is odd, or an input has no floating dtype.

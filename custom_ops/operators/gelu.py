@@ -1,4 +1,4 @@
-"""x · Φ(x), by the error function or by its approximation with tanh."""
+"""Computes GELU, x · Φ(x), with the error function or the tanh approximation."""
 
 from __future__ import annotations
 
@@ -10,26 +10,32 @@ import numpy as np
 from custom_ops.core.cell import FusedCell
 from custom_ops.core.framework import ops
 from custom_ops.core.operator_spec import OpSpec
-from custom_ops.core.pointwise import gate_and_rest, limited, promoted, wide
+from custom_ops.core.pointwise import clamp, gate_and_complement, promote_dtype, widen_inputs
 from tbe_impl import dsl
 from tbe_impl.dsl.functions import FUNCTIONS
 
-TWICE = 2.0 * math.sqrt(2.0 / math.pi)
-CUBIC = 0.044715
+DOUBLE_SQRT_2_OVER_PI = 2.0 * math.sqrt(2.0 / math.pi)
+CUBIC_COEFFICIENT = 0.044715
 
 
 def gelu(x: Any, approximate: bool) -> Any:
-    """x·Φ(x), or with σ(2√(2/π)·(x + 0.044715·x³)) for Φ, which is the formula with tanh."""
+    """x·Φ(x); the tanh formula replaces Φ by σ(2√(2/π)·(x + 0.044715·x³))."""
     return dsl.vmul(x, dsl.ext.ndtr_tanh(x) if approximate else dsl.ext.ndtr(x))
 
 
 def gelu_slope(x: Any, approximate: bool) -> Any:
-    """The derivative; 1 and 0 at its ends."""
-    end = limited(x, 100.0)
+    """Returns the derivative; it saturates at 1 and 0."""
+    end = clamp(x, 100.0)
     square = dsl.vmul(end, end)
     if approximate:
-        gate, rest = gate_and_rest(dsl.ext.ndtr_tanh, x)
-        inner = dsl.vmul(end, dsl.vadds(dsl.vmuls(square, 3.0 * CUBIC * TWICE), TWICE))
+        gate, rest = gate_and_complement(dsl.ext.ndtr_tanh, x)
+        inner = dsl.vmul(
+            end,
+            dsl.vadds(
+                dsl.vmuls(square, 3.0 * CUBIC_COEFFICIENT * DOUBLE_SQRT_2_OVER_PI),
+                DOUBLE_SQRT_2_OVER_PI,
+            ),
+        )
         return dsl.vmul(gate, dsl.vadds(dsl.vmul(inner, rest), 1.0))
     density = dsl.vmuls(dsl.vexp(dsl.vmuls(square, -0.5)), 1.0 / math.sqrt(2.0 * math.pi))
     return dsl.vadd(dsl.ext.ndtr(x), dsl.vmul(end, density))
@@ -37,18 +43,18 @@ def gelu_slope(x: Any, approximate: bool) -> Any:
 
 def compute(x: Any, *, approximate: bool) -> Any:
     """y = x·Φ(x), rounded once."""
-    (a,) = wide(x)
-    return dsl.cast_to(gelu(a, approximate), promoted(x))
+    (a,) = widen_inputs(x)
+    return dsl.cast_to(gelu(a, approximate), promote_dtype(x))
 
 
 def gradient(x: Any, grad: Any, *, approximate: bool) -> Any:
-    """grad times the derivative."""
-    a, g = wide(x, grad)
+    """Returns grad times the derivative."""
+    a, g = widen_inputs(x, grad)
     return dsl.cast_to(dsl.vmul(g, gelu_slope(a, approximate)), x.dtype)
 
 
 def composite(x: Any, approximate: bool) -> Any:
-    """The same from basic operators of MindSpore."""
+    """Computes the same result from basic MindSpore operators."""
     if approximate:
         inner = ops.mul(
             ops.add(x, ops.mul(ops.mul(ops.mul(x, x), x), 0.044715)), 0.7978845608028654
@@ -58,10 +64,12 @@ def composite(x: Any, approximate: bool) -> Any:
 
 
 def formula(x: Any, approximate: bool) -> Any:
-    """What is right, from float64."""
+    """Computes the reference in float64."""
     if approximate:
         with np.errstate(over="ignore"):
-            return x * FUNCTIONS["sigmoid"].numpy(TWICE * (x + CUBIC * x**3))
+            return x * FUNCTIONS["sigmoid"].numpy(
+                DOUBLE_SQRT_2_OVER_PI * (x + CUBIC_COEFFICIENT * x**3)
+            )
     return x * (0.5 * FUNCTIONS["erfc"].numpy(-x * math.sqrt(0.5)))
 
 
@@ -83,21 +91,21 @@ GELU_SPEC = OpSpec(
 
 
 class GELU(FusedCell):
-    r"""Gaussian error linear unit, in place of nn.GELU.
+    r"""Gaussian error linear unit; replaces nn.GELU.
 
     .. math::
         y = x \cdot \Phi(x) = \frac{x}{2} \left(1 + \mathrm{erf}\frac{x}{\sqrt 2}\right)
         \approx \frac{x}{2} \left(1 + \tanh\left(\sqrt{2 / \pi} (x + 0.044715 x^3)\right)\right)
 
     Args:
-        approximate: the formula with tanh; otherwise the one with erf.
+        approximate: uses the tanh formula instead of erf.
         route: ``native`` or ``composite``.
 
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64, any shape.
 
     Outputs:
-        Tensor of that shape and dtype. NaN propagates; −inf gives NaN, as the formula has it.
+        Tensor of that shape and dtype. NaN propagates; −inf gives NaN, as in the formula.
 
     Raises:
         InputError: the input has no floating dtype.

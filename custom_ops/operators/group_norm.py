@@ -1,4 +1,4 @@
-"""Normalisation over groups of channels."""
+"""Computes group normalisation, forward and backward."""
 
 from __future__ import annotations
 
@@ -9,21 +9,30 @@ import numpy as np
 
 from custom_ops.core.framework import ops
 from custom_ops.core.operator_spec import OpSpec
-from custom_ops.core.row_helpers import check_shape, per, sizes, spread, total, wide
-from custom_ops.core.weighted_cells import WeightedCell, parameter
+from custom_ops.core.row_helpers import (
+    broadcast_like,
+    check_shape,
+    divide_by_sizes,
+    sizes,
+    total,
+    widen,
+)
+from custom_ops.core.weighted_cells import WeightedCell, make_parameter
 from custom_ops.operators.layer_norm import normalise
 from tbe_impl import dsl
 from tbe_impl.errors import InputError
 
-OVER = [1, 2]
-"""Axes that are normalised once x has the shape (groups of all samples, channels of one, places)."""
+GROUP_AXES = [1, 2]
+"""Normalised axes of x reshaped to (groups of all samples, channels per group, positions)."""
 
 
-def in_groups(x: Any, groups: int) -> Any:
-    """x as (groups of all samples, channels of one, places), so that a loop is over groups, whose elements stay in the cache.
+def reshape_to_groups(x: Any, groups: int) -> Any:
+    """Reshapes x to (groups of all samples, channels per group, positions).
+
+    The outer loop runs over groups, so that the elements of a group stay in the cache.
 
     Raises:
-        InputError: it has no channels, or they make no such groups.
+        InputError: x has no channels, or `groups` does not divide them.
     """
     shape = sizes(x)
     if groups < 1:
@@ -44,53 +53,56 @@ def in_groups(x: Any, groups: int) -> Any:
     return dsl.ext.reshape(x, [shape[0] * groups, shape[1] // groups, places])
 
 
-def of_channels(weight: Any, x: Any, groups: int) -> Any:
-    """A weight of each channel, repeated to x in groups, in the dtype of sums."""
+def channel_weight(weight: Any, x: Any, groups: int) -> Any:
+    """Returns a per-channel weight, broadcast to grouped x, in the accumulation dtype."""
     count, channels, _ = sizes(x)
     check_shape(weight, [channels * groups], "GroupNorm", "gamma and beta")
-    own = wide(weight, x)
+    own = widen(weight, x)
     column = dsl.compute(
         [count, channels, 1], lambda i, c, _: own((i % groups) * channels + c), "of_channels"
     )
-    return spread(column, x)
+    return broadcast_like(column, x)
 
 
-def of_samples(value: Any, x: Any, groups: int) -> Any:
-    """A value of each group of x as (N, groups, 1, 1)."""
+def reshape_group_values(value: Any, x: Any, groups: int) -> Any:
+    """Returns per-group values of x as (N, groups, 1, 1)."""
     return dsl.ext.reshape(value, [sizes(x)[0], groups, 1, 1])
 
 
 def compute(
     x: Any, gamma: Any, beta: Any, *, num_groups: int = 1, eps: float = 1e-5
 ) -> tuple[Any, Any, Any]:
-    """y, mean and rstd."""
+    """Returns y, mean and rstd."""
     check_shape(beta, sizes(gamma), "GroupNorm", "beta", gamma)
-    given = in_groups(wide(x), num_groups)
-    normal, middle, rstd = normalise(given, OVER, eps)
-    scaled = dsl.vmul(normal, of_channels(gamma, given, num_groups))
-    made = dsl.cast_to(dsl.vadd(scaled, of_channels(beta, given, num_groups)), x.dtype)
+    given = reshape_to_groups(widen(x), num_groups)
+    normal, middle, rstd = normalise(given, GROUP_AXES, eps)
+    scaled = dsl.vmul(normal, channel_weight(gamma, given, num_groups))
+    made = dsl.cast_to(dsl.vadd(scaled, channel_weight(beta, given, num_groups)), x.dtype)
     return dsl.ext.reshape(made, sizes(x)), *(
-        of_samples(one, x, num_groups) for one in (middle, rstd)
+        reshape_group_values(one, x, num_groups) for one in (middle, rstd)
     )
 
 
 def gradient(
     x: Any, gamma: Any, middle: Any, rstd: Any, grad: Any, *, num_groups: int = 1, **_: Any
 ) -> tuple[Any, Any, Any]:
-    """Gradients of x, gamma and beta, as those of layer normalisation, from two sums over the places of each channel."""
-    given, slope = (in_groups(wide(one), num_groups) for one in (x, grad))
+    """Returns the gradients of x, gamma and beta, from two sums per channel."""
+    given, slope = (reshape_to_groups(widen(one), num_groups) for one in (x, grad))
     count, channels, places = sizes(given)
-    middle, rstd = (spread(dsl.ext.reshape(one, [count, 1, 1]), given) for one in (middle, rstd))
+    middle, rstd = (
+        broadcast_like(dsl.ext.reshape(one, [count, 1, 1]), given) for one in (middle, rstd)
+    )
     normal = dsl.vmul(dsl.vsub(given, middle), rstd)
     sums = total(slope, [2]), total(dsl.vmul(slope, normal), [2])
-    share = per(1, channels, places, dtype=given.dtype)
+    share = divide_by_sizes(1, channels, places, dtype=given.dtype)
     first, second = (
-        spread(
-            dsl.vmuls(total(dsl.vmul(one, of_channels(gamma, one, num_groups)), [1]), share), given
+        broadcast_like(
+            dsl.vmuls(total(dsl.vmul(one, channel_weight(gamma, one, num_groups)), [1]), share),
+            given,
         )
         for one in sums
     )
-    rest = dsl.vsub(dsl.vmul(slope, of_channels(gamma, given, num_groups)), first)
+    rest = dsl.vsub(dsl.vmul(slope, channel_weight(gamma, given, num_groups)), first)
     of_x = dsl.cast_to(dsl.vmul(dsl.vsub(rest, dsl.vmul(normal, second)), rstd), x.dtype)
     of_beta, of_gamma = (
         dsl.cast_to(total(dsl.ext.reshape(one, sizes(x)[:2]), [0], keep=False), gamma.dtype)
@@ -100,7 +112,7 @@ def gradient(
 
 
 def composite(x: Any, gamma: Any, beta: Any, num_groups: int = 1, eps: float = 1e-5) -> Any:
-    """The same from basic operators of MindSpore."""
+    """Computes the same result from basic MindSpore operators."""
     grouped = ops.reshape(x, (x.shape[0], num_groups, -1))
     distance = ops.sub(grouped, ops.mean(grouped, -1, True))
     variance = ops.mean(ops.mul(distance, distance), -1, True)
@@ -111,7 +123,7 @@ def composite(x: Any, gamma: Any, beta: Any, num_groups: int = 1, eps: float = 1
 
 
 def formula(x: Any, gamma: Any, beta: Any, *, num_groups: int = 1, eps: float = 1e-5) -> Any:
-    """y = (x − mean) / √(variance + eps)·gamma + beta, mean and variance of each group of each sample."""
+    """y = (x − mean) / √(variance + eps)·gamma + beta, with mean and variance per group."""
     grouped = x.reshape(x.shape[0], num_groups, x.shape[1] // num_groups, -1)
     distance = grouped - grouped.mean((2, 3), keepdims=True)
     normal = distance / np.sqrt(grouped.var((2, 3), keepdims=True) + eps)
@@ -124,9 +136,9 @@ GROUP_NORM = OpSpec(
     inputs=("x", "gamma", "beta"),
     outputs=("y", "mean", "rstd"),
     hidden=frozenset({"mean", "rstd"}),
-    hidden_again=lambda x, gamma, *, num_groups, eps: tuple(
-        of_samples(one, x, num_groups)
-        for one in normalise(in_groups(wide(x), num_groups), OVER, eps)[1:]
+    recompute_hidden=lambda x, gamma, *, num_groups, eps: tuple(
+        reshape_group_values(one, x, num_groups)
+        for one in normalise(reshape_to_groups(widen(x), num_groups), GROUP_AXES, eps)[1:]
     ),
     forward=compute,
     backward=gradient,
@@ -143,14 +155,14 @@ GROUP_NORM = OpSpec(
 
 
 class GroupNorm(WeightedCell):
-    r"""Normalisation over groups of channels, in the place of `mindspore.nn.GroupNorm`.
+    r"""Group normalisation; replaces `mindspore.nn.GroupNorm`.
 
     .. math::
         y = \frac{x - \mathrm{E}[x]}{\sqrt{\mathrm{Var}[x] + \epsilon}} \cdot \gamma + \beta
 
     Args:
         num_groups (int): number of groups.
-        num_channels (int): number of channels, a multiple of it.
+        num_channels (int): number of channels, a multiple of `num_groups`.
         eps (float): added to the variance. Default: ``1e-5``.
         affine (bool): whether the weights are trained. Default: ``True``.
         gamma_init, beta_init: initial weights. Default: ``'ones'``, ``'zeros'``.
@@ -164,7 +176,7 @@ class GroupNorm(WeightedCell):
         Tensor of the same shape and dtype.
 
     Raises:
-        InputError: channels that make no such groups.
+        InputError: `num_groups` does not divide the channels.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)
@@ -196,19 +208,19 @@ class GroupNorm(WeightedCell):
             )
         shape = (num_channels,)
         weights = {
-            "gamma": parameter(gamma_init, shape, dtype, "gamma", trained=affine),
-            "beta": parameter(beta_init, shape, dtype, "beta", trained=affine),
+            "gamma": make_parameter(gamma_init, shape, dtype, "gamma", trained=affine),
+            "beta": make_parameter(beta_init, shape, dtype, "beta", trained=affine),
         }
         super().__init__(GROUP_NORM, {"num_groups": num_groups, "eps": eps}, weights, route)
 
     @classmethod
     def from_cells(cls, norm: Any, route: str = "") -> Any:
-        """One with the weights of an `nn.GroupNorm`: the same Parameters."""
+        """Builds the Cell from an `nn.GroupNorm` and shares its Parameters."""
         channels = norm.gamma.shape[0]
         return cls(
             norm.num_groups, channels, norm.eps, norm.affine, norm.gamma, norm.beta, route=route
         )
 
     def construct(self, x: Any) -> Any:
-        """One kernel, or basic operators."""
+        """Runs one fused kernel, or the composite."""
         return self.run(x, self.gamma, self.beta)

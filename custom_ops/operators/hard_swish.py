@@ -1,4 +1,4 @@
-"""x · min(max(x + 3, 0), 6) / 6."""
+"""Computes hard swish, x · min(max(x + 3, 0), 6) / 6."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ import numpy as np
 from custom_ops.core.cell import FusedCell
 from custom_ops.core.framework import ops
 from custom_ops.core.operator_spec import OpSpec
-from custom_ops.core.pointwise import promoted, wide
+from custom_ops.core.pointwise import promote_dtype, widen_inputs
 from tbe_impl import dsl
 from tbe_impl.dsl.expr import const
 
 
 def compute(x: Any) -> Any:
-    """y = x·(min(max(x + 3, 0), 6) / 6): in this order nothing overflows."""
-    (a,) = wide(x)
+    """y = x·(min(max(x + 3, 0), 6) / 6); this order cannot overflow."""
+    (a,) = widen_inputs(x)
     gate = dsl.vmins(dsl.vmaxs(dsl.vadds(a, 3.0), 0.0), 6.0)
     six = dsl.broadcast(const(6.0, a.dtype), a.shape)
-    return dsl.cast_to(dsl.vmul(a, dsl.vdiv(gate, six)), promoted(x))
+    return dsl.cast_to(dsl.vmul(a, dsl.vdiv(gate, six)), promote_dtype(x))
 
 
 def gradient(x: Any, grad: Any) -> Any:
-    """grad·(2x + 3) / 6 between −3 and 3; below 0, above grad."""
-    a, g = wide(x, grad)
+    """Returns grad·(2x + 3) / 6 between −3 and 3, 0 below, grad above."""
+    a, g = widen_inputs(x, grad)
     slope = dsl.vadds(dsl.vmuls(a, 1.0 / 3.0), 0.5)
     slope = dsl.vcmpsel(a, -3.0, "le", 0.0, dsl.vcmpsel(a, 3.0, "ge", 1.0, slope))
     return dsl.cast_to(dsl.vmul(g, slope), x.dtype)
 
 
 def composite(x: Any) -> Any:
-    """The same from basic operators of MindSpore."""
+    """Computes the same result from basic MindSpore operators."""
     return ops.mul(x, ops.mul(ops.relu6(ops.add(x, 3.0)), 1.0 / 6.0))
 
 
@@ -51,7 +51,7 @@ HARD_SWISH = OpSpec(
 
 
 class HardSwish(FusedCell):
-    r"""Swish made of straight pieces, in place of nn.HSwish.
+    r"""Piecewise approximation of Swish; replaces nn.HSwish.
 
     .. math::
         y = x \cdot \min(\max(x + 3, 0), 6) / 6
@@ -63,7 +63,7 @@ class HardSwish(FusedCell):
         - **x** (Tensor) - float16, bfloat16, float32 or float64, any shape.
 
     Outputs:
-        Tensor of that shape and dtype. NaN propagates; −inf gives NaN, as the formula has it.
+        Tensor of that shape and dtype. NaN propagates; −inf gives NaN, as in the formula.
 
     Raises:
         InputError: the input has no floating dtype.

@@ -1,4 +1,4 @@
-"""Intersection over union of boxes, each with each."""
+"""Computes the pairwise intersection over union of two lists of boxes."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 from custom_ops.core.cell import FusedCell
 from custom_ops.core.framework import ops
 from custom_ops.core.operator_spec import OpSpec
-from custom_ops.core.row_helpers import sizes, wide
+from custom_ops.core.row_helpers import sizes, widen
 from tbe_impl import dsl
 from tbe_impl.errors import InputError
 
 
 def _check(boxes: Any, others: Any) -> None:
-    """Raises `InputError` for shapes that are no lists of boxes, and for unlike dtypes."""
+    """Raises `InputError` for shapes other than (number, 4), and for different dtypes."""
     for name, one in (("boxes", boxes), ("others", others)):
         if len(sizes(one)) != 2 or sizes(one)[1] != 4:
             raise InputError(
@@ -34,23 +34,25 @@ def _check(boxes: Any, others: Any) -> None:
 
 
 def compute(boxes: Any, others: Any) -> Any:
-    """Common area / (area + other area − common area), 0 where nothing is covered."""
+    """intersection / (area + other area − intersection); 0 if the union is empty."""
     _check(boxes, others)
-    a, b = wide(boxes), wide(others)
+    a, b = widen(boxes), widen(others)
     shape = (sizes(a)[0], sizes(b)[0])
 
     def corner(tensor: Any, place: int, *, rows: bool) -> Any:
         return dsl.compute(shape, lambda i, j: tensor(i if rows else j, place), "corner")
 
-    def least(x: Any) -> Any:
+    def smaller_extent(x: Any) -> Any:
         return dsl.vmaxs(x, dsl.const(0.0, x.dtype))
 
     low_x, low_y, high_x, high_y = (corner(a, place, rows=True) for place in range(4))
     left, top, right, bottom = (corner(b, place, rows=False) for place in range(4))
-    area = dsl.vmul(least(dsl.vsub(high_x, low_x)), least(dsl.vsub(high_y, low_y)))
-    other = dsl.vmul(least(dsl.vsub(right, left)), least(dsl.vsub(bottom, top)))
-    wide_x = least(dsl.vsub(dsl.vmin(high_x, right), dsl.vmax(low_x, left)))
-    wide_y = least(dsl.vsub(dsl.vmin(high_y, bottom), dsl.vmax(low_y, top)))
+    area = dsl.vmul(
+        smaller_extent(dsl.vsub(high_x, low_x)), smaller_extent(dsl.vsub(high_y, low_y))
+    )
+    other = dsl.vmul(smaller_extent(dsl.vsub(right, left)), smaller_extent(dsl.vsub(bottom, top)))
+    wide_x = smaller_extent(dsl.vsub(dsl.vmin(high_x, right), dsl.vmax(low_x, left)))
+    wide_y = smaller_extent(dsl.vsub(dsl.vmin(high_y, bottom), dsl.vmax(low_y, top)))
     common = dsl.vmul(wide_x, wide_y)
     union = dsl.vsub(dsl.vadd(area, other), common)
     safe = dsl.vcmpsel(union, 0.0, "eq", 1.0, union)
@@ -58,7 +60,7 @@ def compute(boxes: Any, others: Any) -> Any:
 
 
 def composite(boxes: Any, others: Any) -> Any:
-    """The same from basic operators of MindSpore."""
+    """Computes the same result from basic MindSpore operators."""
     a, b = ops.expand_dims(boxes, 1), ops.expand_dims(others, 0)
     span = ops.relu(boxes[:, 2:] - boxes[:, :2])
     other_span = ops.relu(others[:, 2:] - others[:, :2])
@@ -71,7 +73,7 @@ def composite(boxes: Any, others: Any) -> Any:
 
 
 def formula(boxes: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Common area / (area + other area − common area), 0 where nothing is covered."""
+    """intersection / (area + other area − intersection); 0 if the union is empty."""
     a, b = boxes[:, None], others[None]
     area, other = (np.prod(np.maximum(one[..., 2:] - one[..., :2], 0), -1) for one in (a, b))
     both = np.minimum(a[..., 2:], b[..., 2:]) - np.maximum(a[..., :2], b[..., :2])
@@ -95,26 +97,27 @@ IOU = OpSpec(
 
 
 class IoU(FusedCell):
-    r"""How much each box and each other overlap.
+    r"""Pairwise intersection over union of two lists of boxes.
 
     .. math::
         iou_{ij} = \frac{|a_i \cap b_j|}{|a_i \cup b_j|}
 
-    A box whose second corner lies before the first has no area; where both have none, the result is 0. NaN propagates.
-    Computed in float32 (float64 for float64), rounded once.
+    A box whose second corner precedes the first has no area; two boxes without area give 0. NaN
+    propagates. Computed in float32 (float64 for float64), rounded once.
 
     Args:
         route: ``native`` or ``composite``.
 
     Inputs:
-        - **boxes** (Tensor) - float16, bfloat16, float32 or float64, of shape (n, 4): x and y of two corners.
+        - **boxes** (Tensor) - float16, bfloat16, float32 or float64, of shape (n, 4): x and y of
+          two corners.
         - **others** (Tensor) - of shape (m, 4) and that dtype.
 
     Outputs:
         Tensor of shape (n, m) and that dtype.
 
     Raises:
-        InputError: another shape, or unlike dtypes.
+        InputError: another shape, or different dtypes.
 
     Supported Platforms:
         ``CPU``

@@ -1,4 +1,4 @@
-"""Layer normalisation."""
+"""Computes layer normalisation, forward and backward."""
 
 from __future__ import annotations
 
@@ -9,24 +9,32 @@ import numpy as np
 
 from custom_ops.core.framework import ops
 from custom_ops.core.operator_spec import OpSpec
-from custom_ops.core.row_helpers import axis_of, check_shape, mean, sizes, spread, total, wide
-from custom_ops.core.weighted_cells import WeightedCell, parameter
+from custom_ops.core.row_helpers import (
+    broadcast_like,
+    check_shape,
+    mean,
+    resolve_axis,
+    sizes,
+    total,
+    widen,
+)
+from custom_ops.core.weighted_cells import WeightedCell, make_parameter
 from tbe_impl import dsl
 
 
 def axes_of(x: Any, begin_norm_axis: int, begin_params_axis: int) -> tuple[list[int], int]:
-    """The axes that are normalised, and the first axis of gamma."""
-    begin = axis_of(x, begin_norm_axis, "LayerNorm", argument="begin_norm_axis")
-    params = axis_of(x, begin_params_axis, "LayerNorm", argument="begin_params_axis")
+    """Returns the normalised axes, and the first axis of gamma."""
+    begin = resolve_axis(x, begin_norm_axis, "LayerNorm", argument="begin_norm_axis")
+    params = resolve_axis(x, begin_params_axis, "LayerNorm", argument="begin_params_axis")
     return list(range(begin, len(x.shape))), params
 
 
 def normalise(x: Any, axes: Sequence[int], epsilon: float) -> tuple[Any, Any, Any]:
-    """(x − mean)·rstd, mean and rstd over axes of a tensor that is wide; the squares are those of the distances."""
+    """Returns (x − mean)·rstd, mean and rstd in the accumulation dtype, by the two-pass formula."""
     middle = mean(x, axes)
-    distance = dsl.vsub(x, spread(middle, x))
+    distance = dsl.vsub(x, broadcast_like(middle, x))
     rstd = dsl.vrsqrt(dsl.vadds(mean(dsl.vmul(distance, distance), axes), epsilon))
-    return dsl.vmul(distance, spread(rstd, x)), middle, rstd
+    return dsl.vmul(distance, broadcast_like(rstd, x)), middle, rstd
 
 
 def compute(
@@ -38,25 +46,28 @@ def compute(
     begin_params_axis: int = -1,
     epsilon: float = 1e-7,
 ) -> tuple[Any, Any, Any]:
-    """y, mean and rstd."""
+    """Returns y, mean and rstd."""
     axes, params = axes_of(x, begin_norm_axis, begin_params_axis)
     check_shape(gamma, sizes(x)[params:], "LayerNorm", "gamma")
     check_shape(beta, sizes(x)[params:], "LayerNorm", "beta", gamma)
-    normal, middle, rstd = normalise(wide(x), axes, epsilon)
-    scaled = dsl.vmul(normal, spread(wide(gamma, x), x))
-    return dsl.cast_to(dsl.vadd(scaled, spread(wide(beta, x), x)), x.dtype), middle, rstd
+    normal, middle, rstd = normalise(widen(x), axes, epsilon)
+    scaled = dsl.vmul(normal, broadcast_like(widen(gamma, x), x))
+    return dsl.cast_to(dsl.vadd(scaled, broadcast_like(widen(beta, x), x)), x.dtype), middle, rstd
 
 
 def gradients_of(
     x: Any, gamma: Any, middle: Any, rstd: Any, grad: Any, axes: Sequence[int], params: int
 ) -> tuple[Any, Any, Any]:
-    """Gradients of x (wide), gamma and beta; with n = (x − mean)·rstd and g = grad·gamma: (g − mean g − n·mean(g·n))·rstd."""
-    slope = wide(grad)
-    factor = spread(rstd, x)
-    normal = dsl.vmul(dsl.vsub(wide(x), spread(middle, x)), factor)
-    scaled = dsl.vmul(slope, spread(wide(gamma, x), x))
-    first = spread(mean(scaled, axes), x)
-    second = spread(mean(dsl.vmul(scaled, normal), axes), x)
+    """Returns the gradients of x (not yet cast), gamma and beta.
+
+    dx = (g − mean g − n·mean(g·n))·rstd with n = (x − mean)·rstd and g = grad·gamma.
+    """
+    slope = widen(grad)
+    factor = broadcast_like(rstd, x)
+    normal = dsl.vmul(dsl.vsub(widen(x), broadcast_like(middle, x)), factor)
+    scaled = dsl.vmul(slope, broadcast_like(widen(gamma, x), x))
+    first = broadcast_like(mean(scaled, axes), x)
+    second = broadcast_like(mean(dsl.vmul(scaled, normal), axes), x)
     rest = dsl.vsub(dsl.vsub(scaled, first), dsl.vmul(normal, second))
     lead = list(range(params))
     of_gamma = total(dsl.vmul(slope, normal), lead, keep=False)
@@ -79,7 +90,7 @@ def gradient(
     begin_params_axis: int = -1,
     **_: Any,
 ) -> tuple[Any, Any, Any]:
-    """Gradients of x, gamma and beta."""
+    """Returns the gradients of x, gamma and beta."""
     axes, params = axes_of(x, begin_norm_axis, begin_params_axis)
     made = gradients_of(x, gamma, middle, rstd, grad, axes, params)
     return dsl.cast_to(made[0], x.dtype), made[1], made[2]
@@ -88,11 +99,13 @@ def gradient(
 def statistics(
     x: Any, *_: Any, begin_norm_axis: int = -1, epsilon: float = 1e-7, **__: Any
 ) -> tuple[Any, Any]:
-    """mean and rstd, as `compute` makes them."""
+    """Returns mean and rstd, as `compute` does."""
     axes = list(
-        range(axis_of(x, begin_norm_axis, "LayerNorm", argument="begin_norm_axis"), len(x.shape))
+        range(
+            resolve_axis(x, begin_norm_axis, "LayerNorm", argument="begin_norm_axis"), len(x.shape)
+        )
     )
-    return normalise(wide(x), axes, epsilon)[1:]
+    return normalise(widen(x), axes, epsilon)[1:]
 
 
 def composite(
@@ -103,7 +116,7 @@ def composite(
     begin_params_axis: int = -1,
     epsilon: float = 1e-7,
 ) -> Any:
-    """The same from basic operators of MindSpore."""
+    """Computes the same result from basic MindSpore operators."""
     begin = begin_norm_axis % x.ndim
     axes = tuple(range(begin, x.ndim))
     middle = ops.mean(x, axes, True)
@@ -133,7 +146,7 @@ LAYER_NORM = OpSpec(
     inputs=("x", "gamma", "beta"),
     outputs=("y", "mean", "rstd"),
     hidden=frozenset({"mean", "rstd"}),
-    hidden_again=statistics,
+    recompute_hidden=statistics,
     forward=compute,
     backward=gradient,
     saves=("x", "gamma", "mean", "rstd"),
@@ -155,7 +168,7 @@ LAYER_NORM = OpSpec(
 
 
 class LayerNormCell(WeightedCell):
-    """Layer normalisation with its weights; arguments as nn.LayerNorm has them.
+    """Base class: layer normalisation with its weights; arguments as for nn.LayerNorm.
 
     Attributes:
         own: the operator.
@@ -180,15 +193,15 @@ class LayerNormCell(WeightedCell):
             "epsilon": epsilon,
         }
         weights = {
-            "gamma": parameter(gamma_init, normalized_shape, dtype, "gamma"),
-            "beta": parameter(beta_init, normalized_shape, dtype, "beta"),
+            "gamma": make_parameter(gamma_init, normalized_shape, dtype, "gamma"),
+            "beta": make_parameter(beta_init, normalized_shape, dtype, "beta"),
         }
         super().__init__(self.own, attributes, weights, route)
         self.normalized_shape = tuple(normalized_shape)
 
     @classmethod
     def from_cells(cls, norm: Any, route: str = "") -> Any:
-        """One with the weights of an `nn.LayerNorm`: the same Parameters."""
+        """Builds the Cell from an `nn.LayerNorm` and shares its Parameters."""
         return cls(
             norm.normalized_shape,
             norm.begin_norm_axis,
@@ -201,17 +214,17 @@ class LayerNormCell(WeightedCell):
 
 
 class LayerNorm(LayerNormCell):
-    r"""Layer normalisation, in the place of `mindspore.nn.LayerNorm`.
+    r"""Layer normalisation; replaces `mindspore.nn.LayerNorm`.
 
     .. math::
         y = \frac{x - \mathrm{E}[x]}{\sqrt{\mathrm{Var}[x] + \epsilon}} \cdot \gamma + \beta
 
-    Sums are kept in float32 (of float64 in float64). One kernel forward, one backward; what is saved is the mean and the
-    reciprocal standard deviation of each row.
+    Sums accumulate in float32 (float64 for float64). One kernel runs forward, one backward.
+    Forward saves the mean and the reciprocal standard deviation of each row.
 
     Args:
         normalized_shape (Union(tuple[int], list[int])): shape of gamma and beta.
-        begin_norm_axis (int): the first axis that is normalised. Default: ``-1``.
+        begin_norm_axis (int): the first normalised axis. Default: ``-1``.
         begin_params_axis (int): the first axis of gamma and beta. Default: ``-1``.
         gamma_init, beta_init: initial weights. Default: ``'ones'``, ``'zeros'``.
         epsilon (float): added to the variance. Default: ``1e-7``.
@@ -219,13 +232,14 @@ class LayerNorm(LayerNormCell):
         route (str): ``native``, ``composite``, or empty for the default.
 
     Inputs:
-        - **x** (Tensor) - float16, bfloat16, float32 or float64; from `begin_params_axis` on it has `normalized_shape`.
+        - **x** (Tensor) - float16, bfloat16, float32 or float64; its axes from `begin_params_axis`
+          on have the shape `normalized_shape`.
 
     Outputs:
         Tensor of the same shape and dtype.
 
     Raises:
-        InputError: an axis that x lacks, or x of another shape than the weights.
+        InputError: x lacks an axis, or its shape does not fit the weights.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)
@@ -240,5 +254,5 @@ class LayerNorm(LayerNormCell):
     own = LAYER_NORM
 
     def construct(self, x: Any) -> Any:
-        """One kernel, or basic operators."""
+        """Runs one fused kernel, or the composite."""
         return self.run(x, self.gamma, self.beta)

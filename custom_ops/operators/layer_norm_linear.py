@@ -1,4 +1,4 @@
-"""Layer normalisation of rows and a dense layer: what is normalised lies in scratch memory only."""
+"""Fuses layer normalisation and a dense layer; the normalised rows stay in scratch memory."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ import numpy as np
 from custom_ops.core.framework import ops
 from custom_ops.core.gradient import gradient_of
 from custom_ops.core.kernel_chain import Chain, Step
-from custom_ops.core.kernel_interface import Described, outputs_of
+from custom_ops.core.kernel_interface import ArraySpec, outputs_of
 from custom_ops.core.operator_spec import OpSpec
-from custom_ops.core.weighted_cells import WeightedCell, keeping_names, parameter
+from custom_ops.core.weighted_cells import WeightedCell, keep_names, make_parameter
 from custom_ops.onednn import prepare_matmul
 from custom_ops.operators.epilogues import ROWS_SUM
 from custom_ops.operators.layer_norm import LAYER_NORM
 from custom_ops.operators.linear import (
     SAMPLES,
     check_linear,
-    in_float32,
-    own_kernel,
-    product,
+    compute_in_float32,
+    dsl_kernel,
+    prepare_product,
     threads,
 )
 from custom_ops.operators.matmul_bias import MATMUL, MATMUL_BIAS, dense_weights
-from custom_ops.tbe_bridge.steps import TbeStep, TbeSteps
+from custom_ops.tbe_bridge.tbe_sequence import TbeStep, TbeSteps
 from tbe_impl.errors import InputError
 
 NAME = "LayerNormLinear"
@@ -38,7 +38,7 @@ def _formula(
     return sum(bias, normal @ weight.T)
 
 
-def _composed(x, gamma, beta, weight, *bias, epsilon, lowering):  # type: ignore[no-untyped-def]
+def _composite(x, gamma, beta, weight, *bias, epsilon, lowering):  # type: ignore[no-untyped-def]
     distance = ops.sub(x, ops.mean(x, -1, True))
     variance = ops.mean(ops.mul(distance, distance), -1, True)
     normal = ops.mul(distance, ops.rsqrt(ops.add(variance, epsilon)))
@@ -53,8 +53,10 @@ def _spec(name: str, *, bias: bool) -> OpSpec:
     inputs = ("x", "gamma", "beta", "weight", *more)
     saves = ("x", "gamma", "beta", "weight")
 
-    def checked(given: Any, place: str, last: Any) -> tuple[int, Described, tuple[Described, ...]]:
-        """Number of rows, the result, and x, gamma and beta as the kernel of rows takes them."""
+    def check_inputs(
+        given: Any, place: str, last: Any
+    ) -> tuple[int, ArraySpec, tuple[ArraySpec, ...]]:
+        """Returns the row count, the result, and (x as rows, gamma, beta)."""
         x, gamma, beta, weight = given[:4]
         rows, y = check_linear(place, x, weight, last)
         for argument, one in (("gamma", gamma), ("beta", beta)):
@@ -72,21 +74,21 @@ def _spec(name: str, *, bias: bool) -> OpSpec:
                 expected=gamma.dtype,
                 got=beta.dtype,
             )
-        return rows, y, (Described((rows, x.shape[-1]), x.dtype), gamma, beta)
+        return rows, y, (ArraySpec((rows, x.shape[-1]), x.dtype), gamma, beta)
 
-    def written(*given: Described, epsilon: float, lowering: str) -> Chain:
-        rows, y, flat = checked(given, name, dict(zip(more, given[4:], strict=True)))
-        normal = own_kernel(LAYER_NORM, flat, epsilon=epsilon)
-        multiplied = product(name, rows, given[3], bias=bias, lowering=lowering)
+    def build_kernel(*given: ArraySpec, epsilon: float, lowering: str) -> Chain:
+        rows, y, flat = check_inputs(given, name, dict(zip(more, given[4:], strict=True)))
+        normal = dsl_kernel(LAYER_NORM, flat, epsilon=epsilon)
+        multiplied = prepare_product(name, rows, given[3], bias=bias, lowering=lowering)
         steps = (
             Step(normal, inputs[:3], ("normal", "mean", "rstd")),
             Step(multiplied, ("normal", "weight", *more), ("y",)),
         )
         return Chain(name, dict(zip(inputs, given, strict=True)), {"y": y}, steps)
 
-    def backward_written(*given: Described, epsilon: float, lowering: str) -> Chain:
+    def build_backward_kernel(*given: ArraySpec, epsilon: float, lowering: str) -> Chain:
         place = f"{name}_grad"
-        rows, y, flat = checked(given, place, {"grad": given[-1]})
+        rows, y, flat = check_inputs(given, place, {"grad": given[-1]})
         x, gamma, beta, weight = given[:4]
         out, size = weight.shape
         common: dict[str, Any] = {
@@ -95,9 +97,9 @@ def _spec(name: str, *, bias: bool) -> OpSpec:
             "lowering": lowering,
             "operator": place,
         }
-        normal = own_kernel(LAYER_NORM, flat, epsilon=epsilon)
+        normal = dsl_kernel(LAYER_NORM, flat, epsilon=epsilon)
         slope = gradient_of(LAYER_NORM)
-        back = own_kernel(
+        back = dsl_kernel(
             slope, (flat[0], gamma, *outputs_of(normal)[1:], flat[0]), epsilon=epsilon
         )
         steps = [
@@ -120,9 +122,9 @@ def _spec(name: str, *, bias: bool) -> OpSpec:
         ]
         wanted = {"grad_x": x, "grad_gamma": gamma, "grad_beta": beta, "grad_weight": weight}
         if bias:
-            kernel = own_kernel(ROWS_SUM, (Described((rows, out), y.dtype),))
+            kernel = dsl_kernel(ROWS_SUM, (ArraySpec((rows, out), y.dtype),))
             steps.append(Step(kernel, ("grad",), ("grad_bias",)))
-            wanted["grad_bias"] = Described((out,), y.dtype)
+            wanted["grad_bias"] = ArraySpec((out,), y.dtype)
         return Chain(place, dict(zip((*saves, "grad"), given, strict=True)), wanted, tuple(steps))
 
     def tbe_steps(epsilon: float, lowering: str) -> TbeSteps:
@@ -138,11 +140,11 @@ def _spec(name: str, *, bias: bool) -> OpSpec:
     return OpSpec(
         name=name,
         inputs=inputs,
-        written=in_float32(written),
-        backward_written=in_float32(backward_written),
+        kernel_builder=compute_in_float32(build_kernel),
+        backward_kernel_builder=compute_in_float32(build_backward_kernel),
         saves=saves,
         attributes={"epsilon": 1e-7, "lowering": "auto"},
-        composite=_composed,
+        composite=_composite,
         formula=_formula,
         samples=tuple((x, x[-1:], x[-1:], w, w[:1])[: 4 + bias] for x, w in SAMPLES),
         nan="row",
@@ -159,26 +161,30 @@ class LayerNormLinear(WeightedCell):
     r"""Layer normalisation over the last axis, then a dense layer.
 
     .. math::
-        y = \left(\frac{x - \mathrm{E}[x]}{\sqrt{\mathrm{Var}[x] + \epsilon}} \cdot \gamma + \beta\right) W^T + b
+        y = \left(
+        \frac{x - \mathrm{E}[x]}{\sqrt{\mathrm{Var}[x] + \epsilon}} \cdot \gamma + \beta
+        \right) W^T + b
 
-    What is normalised is scratch memory of one call; backward normalises again.
+    The normalised rows are scratch memory of one call; backward normalises again.
 
     Args:
-        in_channels (int): last size of x, which is normalised.
+        in_channels (int): last size of x, the normalised axis.
         out_channels (int): last size of y.
         weight_init, bias_init, has_bias: as for nn.Dense.
-        gamma_init, beta_init, epsilon: as for nn.LayerNorm. Default: ``'ones'``, ``'zeros'``, ``1e-7``.
+        gamma_init, beta_init, epsilon: as for nn.LayerNorm. Default: ``'ones'``, ``'zeros'``,
+            ``1e-7``.
         dtype: of the weights. Default: ``mindspore.float32``.
         route (str): ``native``, ``composite``, or empty for the default.
 
     Inputs:
-        - **x** (Tensor) - (…, in_channels); float16, bfloat16, float32, or float64, whose product NumPy computes.
+        - **x** (Tensor) - (…, in_channels); float16, bfloat16, float32, or float64, whose product
+          runs in NumPy.
 
     Outputs:
         Tensor (…, out_channels) of that dtype.
 
     Raises:
-        InputError: the last size of x is another.
+        InputError: the last axis of x has another size.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)
@@ -205,8 +211,8 @@ class LayerNormLinear(WeightedCell):
         route: str = "",
     ):
         weights = {
-            "gamma": parameter(gamma_init, (in_channels,), dtype, "gamma"),
-            "beta": parameter(beta_init, (in_channels,), dtype, "beta"),
+            "gamma": make_parameter(gamma_init, (in_channels,), dtype, "gamma"),
+            "beta": make_parameter(beta_init, (in_channels,), dtype, "beta"),
             **dense_weights(in_channels, out_channels, weight_init, bias_init, has_bias, dtype),
         }
         spec = LAYER_NORM_LINEAR if has_bias else LAYER_NORM_LINEAR_WITHOUT_BIAS
@@ -215,10 +221,12 @@ class LayerNormLinear(WeightedCell):
 
     @classmethod
     def from_cells(cls, norm: Any, dense: Any, route: str = "") -> Any:
-        """One with the weights of an nn.LayerNorm over the last axis and an nn.Dense: the same Parameters.
+        """Builds the Cell from an nn.LayerNorm over the last axis and an nn.Dense.
+
+        The Cell shares their Parameters.
 
         Raises:
-            InputError: another axis is normalised, another number of elements, or an activation follows.
+            InputError: another axis or size is normalised, or the dense layer has an activation.
         """
         if dense.activation is not None:
             raise InputError(
@@ -234,7 +242,7 @@ class LayerNormLinear(WeightedCell):
                 expected=f"the last one, of {dense.in_channels}",
                 got=f"{tuple(norm.normalized_shape)} from axis {norm.begin_norm_axis}",
             )
-        with keeping_names(norm.gamma, norm.beta, dense.weight, dense.bias):
+        with keep_names(norm.gamma, norm.beta, dense.weight, dense.bias):
             made = cls(
                 dense.in_channels,
                 dense.out_channels,
@@ -250,7 +258,7 @@ class LayerNormLinear(WeightedCell):
         return made
 
     def construct(self, x: Any) -> Any:
-        """One kernel, or basic operators."""
+        """Runs one fused kernel, or the composite."""
         gamma, beta, weight = (
             self.gamma.astype(x.dtype),
             self.beta.astype(x.dtype),

@@ -1,4 +1,4 @@
-"""Matrix products with what follows them, of nn.Dense's weights: activation(x · weightᵀ + bias + residual), forward and back."""
+"""Computes activation(x · weightᵀ + bias + residual) with fused epilogues, both directions."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from custom_ops.core.arrays import computation_of, sorted_attributes
+from custom_ops.core.arrays import attribute_key, computation_of
 from custom_ops.core.framework import ops
 from custom_ops.core.kernel_chain import Chain, Step
-from custom_ops.core.kernel_interface import Described
+from custom_ops.core.kernel_interface import ArraySpec
 from custom_ops.core.operator_spec import OpSpec
-from custom_ops.core.pointwise import HALVES
+from custom_ops.core.pointwise import HALF_DTYPES
 from custom_ops.onednn import prepare_matmul
 from custom_ops.operators import epilogues
 from custom_ops.operators.epilogues import (
     ACTIVATION_GRADIENT,
     ACTIVATION_GRADIENT_AND_SUM,
-    OF_RESULT,
     ROWS_SUM,
+    SLOPE_FROM_RESULT,
     activation_steps,
 )
 from custom_ops.operators.gelu import GELU_SPEC
-from custom_ops.operators.products import PRODUCT, PRODUCT_OF_ROWS
-from custom_ops.tbe_bridge.steps import TbeStep, TbeSteps
+from custom_ops.operators.matmul_steps import PRODUCT, PRODUCT_OF_ROWS
+from custom_ops.tbe_bridge.tbe_sequence import TbeStep, TbeSteps
 from tbe_impl import dsl, environment
 from tbe_impl.errors import InputError
 from tbe_impl.runtime.buffers import usable_threads
@@ -35,7 +35,7 @@ SAMPLES = (
     ((7,), (5, 7)),
     ((0, 4), (3, 4)),
 )
-"""Shapes of x and of weight."""
+"""Shapes of x and weight."""
 
 
 _TBE = {
@@ -44,26 +44,26 @@ _TBE = {
     (True, True): "fused/linear_residual",
     (False, True): "fused/linear_residual_without_bias",
 }
-"""The operator that CANN builds: with bias, with residual."""
+"""(has bias, has residual) → operator that CANN builds."""
 
 
 def threads() -> int:
-    """How many share a product."""
+    """Returns the number of threads of a product."""
     return max(usable_threads(environment.threads()), 1)
 
 
-def own_kernel(spec: OpSpec, given: Sequence[Described], **attributes: Any) -> Any:
-    """A kernel of ours, to be a step."""
-    return computation_of(spec, sorted_attributes(spec, attributes)).kernel(given)
+def dsl_kernel(spec: OpSpec, given: Sequence[ArraySpec], **attributes: Any) -> Any:
+    """Builds a kernel from the DSL, for use as a `Step`."""
+    return computation_of(spec, attribute_key(spec, attributes)).kernel(given)
 
 
 def check_linear(
-    name: str, x: Described, weight: Described, more: Mapping[str, Described] | None = None
-) -> tuple[int, Described]:
-    """Number of rows of x, and the result.
+    name: str, x: ArraySpec, weight: ArraySpec, more: Mapping[str, ArraySpec] | None = None
+) -> tuple[int, ArraySpec]:
+    """Checks the inputs; returns the number of rows of x, and the result.
 
     Raises:
-        InputError: shapes or dtypes that do not fit.
+        InputError: shapes or dtypes do not fit.
     """
     if not x.shape or len(weight.shape) != 2 or x.shape[-1] != weight.shape[1]:
         size = x.shape[-1] if x.shape else "last axis of x"
@@ -73,7 +73,7 @@ def check_linear(
             expected=f"(channels out, {size}) for x {x}",
             got=str(weight),
         )
-    y = Described((*x.shape[:-1], weight.shape[0]), x.dtype)
+    y = ArraySpec((*x.shape[:-1], weight.shape[0]), x.dtype)
     wanted = {
         "weight": weight.shape,
         "bias": weight.shape[:1],
@@ -82,27 +82,27 @@ def check_linear(
         "y": y.shape,
     }
     for key, one in {"weight": weight, **(more or {})}.items():
-        if one != Described(wanted[key], x.dtype):
+        if one != ArraySpec(wanted[key], x.dtype):
             raise InputError(
                 f"{name}: {key} does not fit",
                 place=name,
-                expected=str(Described(wanted[key], x.dtype)),
+                expected=str(ArraySpec(wanted[key], x.dtype)),
                 got=str(one),
             )
     return math.prod(x.shape[:-1]), y
 
 
-def product(
+def prepare_product(
     name: str,
     rows: int,
-    weight: Described,
+    weight: ArraySpec,
     *,
     bias: bool = False,
     residual: bool = False,
     activation: str = "",
     lowering: str = "auto",
 ) -> Any:
-    """The library's product of rows with weightᵀ, and what follows."""
+    """Prepares the library's product of rows with weightᵀ and its epilogue."""
     return prepare_matmul(
         (rows, weight.shape[1]),
         weight.shape,
@@ -117,8 +117,8 @@ def product(
     )
 
 
-def gradient_steps(name: str, rows: int, weight: Described, lowering: str) -> tuple[Step, Step]:
-    """From ``made``, the gradient of the product: those of x and of weight."""
+def gradient_steps(name: str, rows: int, weight: ArraySpec, lowering: str) -> tuple[Step, Step]:
+    """Returns the steps from ``made``, the product's gradient, to the gradients of x and weight."""
     out, size = weight.shape
     common: dict[str, Any] = {
         "dtype": weight.dtype,
@@ -143,18 +143,18 @@ CAST = OpSpec(
 )
 
 
-def in_float32(make: Callable[..., Chain]) -> Callable[..., Chain]:
-    """The same chain, for numbers of 16 bits between conversions: what its steps hand on is not rounded then."""
+def compute_in_float32(make: Callable[..., Chain]) -> Callable[..., Chain]:
+    """Wraps a chain for 16-bit inputs in casts; its intermediate results stay in float32."""
 
-    def made(*given: Described, **attributes: Any) -> Chain:
-        if given[0].dtype not in HALVES or any(one.dtype != given[0].dtype for one in given):
+    def build_chain(*given: ArraySpec, **attributes: Any) -> Chain:
+        if given[0].dtype not in HALF_DTYPES or any(one.dtype != given[0].dtype for one in given):
             return make(*given, **attributes)
-        inner = make(*(Described(one.shape, "float32") for one in given), **attributes)
+        inner = make(*(ArraySpec(one.shape, "float32") for one in given), **attributes)
         names = {*inner.given, *inner.wanted}
         outer = dict(zip(inner.given, given, strict=True))
-        wanted = {name: Described(one.shape, given[0].dtype) for name, one in inner.wanted.items()}
+        wanted = {name: ArraySpec(one.shape, given[0].dtype) for name, one in inner.wanted.items()}
         steps = [
-            Step(own_kernel(CAST, (one,)), (name,), (f"{name}_wide",))
+            Step(dsl_kernel(CAST, (one,)), (name,), (f"{name}_wide",))
             for name, one in outer.items()
         ]
         for step in inner.steps:
@@ -164,42 +164,47 @@ def in_float32(make: Callable[..., Chain]) -> Callable[..., Chain]:
             )
             steps.append(Step(step.kernel, reads, writes))
         for name, one in inner.wanted.items():
-            kernel = own_kernel(CAST, (one,), dtype=given[0].dtype)
+            kernel = dsl_kernel(CAST, (one,), dtype=given[0].dtype)
             steps.append(Step(kernel, (f"{name}_wide",), (name,)))
         return Chain(inner.name, outer, wanted, tuple(steps))
 
-    return made
+    return build_chain
 
 
 def linear_spec(
     name: str, *, bias: bool = True, residual: bool = False, activation: str = ""
 ) -> OpSpec:
-    """The operator ``y = activation(x · weightᵀ + bias + residual)``.
+    """Builds the operator ``y = activation(x · weightᵀ + bias + residual)``.
 
     Args:
         name: of the operator.
         bias, residual: whether they are inputs, after x and weight.
-        activation: a key of `custom_ops.onednn.epilogues.ACTIVATIONS`, the default of the attribute; empty for none.
+        activation: default of the attribute: a key of `custom_ops.onednn.epilogues.ACTIVATIONS`,
+            or empty for none.
     """
     more = ("bias",) * bias + ("residual",) * residual
     inputs = ("x", "weight", *more)
-    from_result = activation in OF_RESULT
+    from_result = activation in SLOPE_FROM_RESULT
     saves = ("x", "weight", *(("y",) if from_result else more if activation else ()))
 
-    def apart(*given: Described, activation: str, lowering: str) -> Chain:
-        """gelu by a kernel of ours: the library's is 1 + erf or tanh, of which nothing is left where they are near -1."""
+    def build_with_separate_gelu(*given: ArraySpec, activation: str, lowering: str) -> Chain:
+        """Runs GELU as a separate kernel; the library's 1 + erf (tanh) cancels near −1."""
         rows, y = check_linear(name, given[0], given[1])
-        kernel = product(name, rows, given[1], bias=bias, residual=residual, lowering=lowering)
-        gelu = own_kernel(GELU_SPEC, (y,), approximate=activation == "gelu_tanh")
+        kernel = prepare_product(
+            name, rows, given[1], bias=bias, residual=residual, lowering=lowering
+        )
+        gelu = dsl_kernel(GELU_SPEC, (y,), approximate=activation == "gelu_tanh")
         steps = (Step(kernel, inputs, ("z",)), Step(gelu, ("z",), ("y",)))
         return Chain(name, dict(zip(inputs, given, strict=True)), {"y": y}, steps)
 
-    def written(*given: Described, activation: str, lowering: str) -> Chain:
+    def build_kernel(*given: ArraySpec, activation: str, lowering: str) -> Chain:
         known = dict(zip(inputs, given, strict=True))
         rows, y = check_linear(name, given[0], given[1], dict(zip(more, given[2:], strict=True)))
-        if activation.startswith("gelu") and y.dtype in HALVES:
-            return in_float32(apart)(*given, activation=activation, lowering=lowering)
-        kernel = product(
+        if activation.startswith("gelu") and y.dtype in HALF_DTYPES:
+            return compute_in_float32(build_with_separate_gelu)(
+                *given, activation=activation, lowering=lowering
+            )
+        kernel = prepare_product(
             name,
             rows,
             given[1],
@@ -210,7 +215,7 @@ def linear_spec(
         )
         return Chain(name, known, {"y": y}, (Step(kernel, inputs, ("y",)),))
 
-    def backward_written(*given: Described, activation: str, lowering: str) -> Chain:
+    def build_backward_kernel(*given: ArraySpec, activation: str, lowering: str) -> Chain:
         known = dict(zip((*saves, "grad"), given, strict=True))
         rows, y = check_linear(
             f"{name}_grad",
@@ -218,30 +223,34 @@ def linear_spec(
             given[1],
             {k: v for k, v in known.items() if k not in ("x", "weight")},
         )
-        weight, flat = known["weight"], Described((rows, given[1].shape[0]), y.dtype)
+        weight, flat = known["weight"], ArraySpec((rows, given[1].shape[0]), y.dtype)
         steps: list[Step] = []
         source, made = "y" if activation else "grad", "made"
         if activation and not from_result:
             source = "z"
-            kernel = product(name, rows, weight, bias=bias, residual=residual, lowering=lowering)
+            kernel = prepare_product(
+                name, rows, weight, bias=bias, residual=residual, lowering=lowering
+            )
             steps.append(Step(kernel, inputs, (source,)))
         if activation or residual:
             of = (source, "grad")
             spec = ACTIVATION_GRADIENT_AND_SUM if bias else ACTIVATION_GRADIENT
-            kernel = own_kernel(spec, (flat, flat), activation=activation)
+            kernel = dsl_kernel(spec, (flat, flat), activation=activation)
             steps.append(Step(kernel, of, (made, "grad_bias") if bias else (made,)))
         else:
             made = "grad"
             if bias:
-                steps.append(Step(own_kernel(ROWS_SUM, (flat,)), ("grad",), ("grad_bias",)))
+                steps.append(Step(dsl_kernel(ROWS_SUM, (flat,)), ("grad",), ("grad_bias",)))
         wanted = {"grad_x": known["x"], "grad_weight": weight}
         if bias:
-            wanted["grad_bias"] = Described(weight.shape[:1], y.dtype)
+            wanted["grad_bias"] = ArraySpec(weight.shape[:1], y.dtype)
         if residual:
             wanted["grad_residual"] = y
             made = "grad_residual"
         steps += gradient_steps(name, rows, weight, lowering)
-        return Chain(f"{name}_grad", known, wanted, tuple(_renamed(step, made) for step in steps))
+        return Chain(
+            f"{name}_grad", known, wanted, tuple(_rename_gradient(step, made) for step in steps)
+        )
 
     def tbe_gradient_steps(activation: str, lowering: str) -> TbeSteps:
         again = TbeStep(spec, inputs, ("z",), {"activation": "", "lowering": lowering})
@@ -254,7 +263,7 @@ def linear_spec(
         own += (TbeStep(ROWS_SUM, (made,), ("grad_bias",)),) * bias
         return TbeSteps(own, {"grad_residual": made})
 
-    def composed(*tensors, activation, lowering):  # type: ignore[no-untyped-def]
+    def composite(*tensors, activation, lowering):  # type: ignore[no-untyped-def]
         z = ops.matmul(tensors[0], ops.transpose(tensors[1], (1, 0)))
         for one in tensors[2:]:
             z = ops.add(z, one)
@@ -273,11 +282,11 @@ def linear_spec(
     spec = OpSpec(
         name=name,
         inputs=inputs,
-        written=written,
-        backward_written=backward_written,
+        kernel_builder=build_kernel,
+        backward_kernel_builder=build_backward_kernel,
         saves=saves,
         attributes={"activation": activation, "lowering": "auto"},
-        composite=composed,
+        composite=composite,
         formula=formula,
         samples=tuple(samples),
         nan="row",
@@ -288,8 +297,8 @@ def linear_spec(
     return spec
 
 
-def _renamed(step: Step, made: str) -> Step:
-    """The step with another name for the gradient of the product."""
+def _rename_gradient(step: Step, made: str) -> Step:
+    """Renames the product's gradient in a step."""
     change = {"made": made}
     reads, writes = (
         tuple(change.get(key, key) for key in keys) for keys in (step.reads, step.writes)

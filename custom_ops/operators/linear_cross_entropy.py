@@ -1,4 +1,4 @@
-"""Cross entropy of a linear layer without all of its logits: they are made, used and forgotten by chunks of rows."""
+"""Computes the cross entropy of a linear layer in row chunks, without storing all logits."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from custom_ops.core.arrays import computation_of, sorted_attributes
+from custom_ops.core.arrays import attribute_key, computation_of
 from custom_ops.core.framework import ops
 from custom_ops.core.gradient import gradient_of
-from custom_ops.core.kernel_interface import Described
+from custom_ops.core.kernel_interface import ArraySpec
+from custom_ops.core.lru_cache import LruCache
 from custom_ops.core.operator_spec import OpSpec
-from custom_ops.core.recent import Recent
-from custom_ops.core.weighted_cells import WeightedCell, parameter
+from custom_ops.core.weighted_cells import WeightedCell, make_parameter
 from custom_ops.onednn import prepare_matmul
 from custom_ops.operators import linear_cross_entropy_steps as steps
 from custom_ops.operators import softmax_cross_entropy as cross_entropy
@@ -22,44 +22,44 @@ from tbe_impl.errors import InputError
 from tbe_impl.kernel import Kernel
 
 SHARE, LEAST_ROWS, MOST_ROWS = 4, 64, 512
-"""A chunk is this share of the rows, but no smaller or larger: products want tall matrices, memory wants low ones."""
+"""Share of the rows in a chunk, clamped to these bounds: GEMM efficiency against memory."""
 TILE = 1024
-"""Rows of the weight whose gradient is added up at a time, so that what is added is still in the cache."""
+"""Rows of the weight gradient that accumulate at a time, so that they stay in the cache."""
 Shape = tuple[int, ...]
 
 
 def chunks_of(rows: int) -> Iterator[slice]:
-    """The rows of each chunk."""
+    """Yields the rows of each chunk."""
     size = min(max(rows // SHARE, LEAST_ROWS), MOST_ROWS)
     for begin in range(0, rows, size):
         yield slice(begin, min(begin + size, rows))
 
 
-_OVER: Recent[tuple[Any, ...], Kernel] = Recent(64)
-"""Kernels that write over what they read, by what they were asked for: each is planned once."""
+_IN_PLACE_KERNELS: LruCache[tuple[Any, ...], Kernel] = LruCache(64)
+"""Cache of in-place kernels by computation and inputs; each is planned once."""
 
 
 def _kernel(spec: OpSpec, shapes: Any, smoothing: float, ignored: int, *, over: bool) -> Kernel:
     attributes = {"ignore_index": ignored, "reduction": "none", "label_smoothing": smoothing}
-    computed = computation_of(spec, sorted_attributes(spec, attributes))
-    given = [Described.of(array) for array in shapes]
-    found = computed.fixed(given)
+    computed = computation_of(spec, attribute_key(spec, attributes))
+    given = [ArraySpec.from_array(array) for array in shapes]
+    found = computed.build_for_fixed_sizes(given)
     assert isinstance(found, Kernel)
     if not over:
         return found
     key = (computed, *given)
-    kept = _OVER.get(key)
+    kept = _IN_PLACE_KERNELS.get(key)
     if kept is None:
-        kept = _OVER[key] = found.with_options(inplace=True)
+        kept = _IN_PLACE_KERNELS[key] = found.with_options(inplace=True)
     return kept
 
 
-def _wide(array: np.ndarray) -> np.ndarray:
+def _widen(array: np.ndarray) -> np.ndarray:
     return array if array.dtype in (np.float32, np.float64) else array.astype(np.float32)
 
 
 def _product(a: np.ndarray, b: np.ndarray, *, turn_a: bool = False, turn_b: bool = False) -> Any:
-    """a · b, one of them transposed before; of float32 by oneDNN."""
+    """Returns a · b with one operand transposed; oneDNN computes float32."""
     if a.dtype == np.float32:
         prepared = prepare_matmul(a.shape, b.shape, transpose_a=turn_a, transpose_b=turn_b)
         return prepared.call((a, b))[0]
@@ -77,11 +77,11 @@ def forward(
     reduction: str,
     label_smoothing: float,
 ) -> None:
-    """The loss, and ln Σ e^logits of each row."""
-    given, table, places = hidden.reshape(-1, hidden.shape[-1]), _wide(weight), labels.reshape(-1)
+    """Writes the loss, and ln Σ e^logits of each row."""
+    given, table, places = hidden.reshape(-1, hidden.shape[-1]), _widen(weight), labels.reshape(-1)
     losses = np.empty(len(places), table.dtype)
     for rows in chunks_of(len(places)):
-        logits = _product(_wide(given[rows]), table, turn_b=True)
+        logits = _product(_widen(given[rows]), table, turn_b=True)
         kernel = _kernel(
             cross_entropy.SOFTMAX_CROSS_ENTROPY,
             (logits, places[rows]),
@@ -112,17 +112,17 @@ def backward(
     reduction: str,
     label_smoothing: float,
 ) -> None:
-    """Gradients of hidden and weight; the logits of each chunk are computed again."""
-    given, table, places = hidden.reshape(-1, hidden.shape[-1]), _wide(weight), labels.reshape(-1)
+    """Writes the gradients of hidden and weight; the logits of each chunk are recomputed."""
+    given, table, places = hidden.reshape(-1, hidden.shape[-1]), _widen(weight), labels.reshape(-1)
     made = of_hidden.reshape(given.shape)
     summed = of_weight if of_weight.dtype == table.dtype else np.empty(weight.shape, table.dtype)
     summed[...] = 0
-    slope = _wide(grad).reshape(-1)
+    slope = _widen(grad).reshape(-1)
     if reduction == "mean":
         slope = slope / max(np.count_nonzero(places != ignore_index), 1)
     slopes = np.ascontiguousarray(np.broadcast_to(slope.astype(table.dtype), len(places)))
     for rows in chunks_of(len(places)):
-        chunk = _wide(given[rows])
+        chunk = _widen(given[rows])
         logits = _product(chunk, table, turn_b=True)
         arrays = (logits, places[rows], sums[rows], slopes[rows])
         gradient = gradient_of(cross_entropy.SOFTMAX_CROSS_ENTROPY)
@@ -139,10 +139,10 @@ def backward(
 def _shapes(
     hidden: Shape, weight: Shape, labels: Shape, *, reduction: str, **_: Any
 ) -> tuple[Shape, Shape]:
-    """Of the loss and of the saved sums.
+    """Returns the shapes of the loss and of the saved sums.
 
     Raises:
-        InputError: they do not fit.
+        InputError: the shapes do not fit.
     """
     if len(hidden) < 2 or len(weight) != 2 or weight[1] != hidden[-1]:
         raise InputError(
@@ -181,7 +181,7 @@ def composite(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Any:
-    """The same from basic operators of MindSpore, with all logits."""
+    """Computes the same result from basic MindSpore operators, with all logits."""
     rows = ops.reshape(hidden, (-1, hidden.shape[-1]))
     logits = ops.matmul(rows, ops.transpose(weight, (1, 0)))
     found = ops.cross_entropy(
@@ -191,7 +191,7 @@ def composite(
 
 
 def formula(hidden: Any, weight: Any, labels: Any, *, reduction: str = "mean", **more: Any) -> Any:
-    """Cross entropy of hidden · weightᵀ."""
+    """Returns the cross entropy of hidden · weightᵀ."""
     logits = hidden.reshape(-1, hidden.shape[-1]) @ weight.T
     found = cross_entropy.formula(logits, labels.reshape(-1), reduction=reduction, **more)
     return found.reshape(labels.shape) if reduction == "none" else found
@@ -221,19 +221,19 @@ LINEAR_CROSS_ENTROPY = OpSpec(
 
 
 class LinearCrossEntropy(WeightedCell):
-    r"""A linear layer with cross entropy behind it, which never holds all logits.
+    r"""Cross entropy of a linear layer, computed in row chunks without storing all logits.
 
     .. math::
         \ell = \mathrm{CrossEntropy}(h \cdot W^T, \mathrm{labels})
 
-    The logits of some rows at a time are computed, and computed again for the gradient; memory does not grow with rows
-    times classes.
+    Forward computes the logits of one chunk of rows at a time; backward recomputes them. Memory
+    does not grow with rows times classes.
 
     Args:
         in_channels (int): elements of each row.
         out_channels (int): number of classes.
         weight_init: initial weight. Default: ``'normal'``.
-        ignore_index, reduction, label_smoothing: as `SoftmaxCrossEntropy` has them.
+        ignore_index, reduction, label_smoothing: as for `SoftmaxCrossEntropy`.
         dtype: of the weight. Default: ``mindspore.float32``.
         route (str): ``native``, ``composite``, or empty for the default.
 
@@ -242,10 +242,11 @@ class LinearCrossEntropy(WeightedCell):
         - **labels** (Tensor) - int32 or int64, of the shape of hidden without its last axis.
 
     Outputs:
-        Tensor: the loss, of one number or of the shape of labels.
+        Tensor: the loss, a scalar or of the shape of labels.
 
     Raises:
-        InputError: shapes or dtypes that do not fit, an unknown reduction, a smoothing out of range.
+        InputError: shapes or dtypes do not fit, the reduction is unknown, or the smoothing is out
+            of range.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested; float16)
@@ -275,20 +276,20 @@ class LinearCrossEntropy(WeightedCell):
             "reduction": reduction,
             "label_smoothing": float(label_smoothing),
         }
-        weight = parameter(weight_init, (out_channels, in_channels), dtype, "weight")
+        weight = make_parameter(weight_init, (out_channels, in_channels), dtype, "weight")
         super().__init__(LINEAR_CROSS_ENTROPY, attributes, {"weight": weight}, route)
 
     @classmethod
     def from_cells(cls, dense: Any, loss: Any = None, route: str = "") -> Any:
-        """One with the weight of an `nn.Dense` without bias, and the arguments of an `nn.CrossEntropyLoss`.
+        """Builds the Cell from an `nn.Dense` without bias and an `nn.CrossEntropyLoss`.
 
         Raises:
-            InputError: there is a bias, an activation, or weights of classes.
+            InputError: the layer has a bias or an activation, or the loss has class weights.
         """
         has_weights = loss is not None and loss.weight is not None
         if dense.has_bias or getattr(dense, "activation", None) is not None or has_weights:
             raise InputError(
-                "LinearCrossEntropy takes the place of a plain matrix product and loss only",
+                "LinearCrossEntropy replaces a plain matrix product and loss only",
                 place="LinearCrossEntropy",
                 expected="nn.Dense(…, has_bias=False) and nn.CrossEntropyLoss without weight",
             )
@@ -299,5 +300,5 @@ class LinearCrossEntropy(WeightedCell):
         return cls(size, classes, dense.weight, **known, route=route)
 
     def construct(self, hidden: Any, labels: Any) -> Any:
-        """By chunks of rows, or basic operators."""
+        """Runs in row chunks, or the composite."""
         return self.run(hidden, self.weight, labels)

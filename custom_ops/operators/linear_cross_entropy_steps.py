@@ -1,19 +1,19 @@
-"""Cross entropy of a linear layer as CANN builds it: chunk by chunk of rows the logits, and what cross entropy makes of them."""
+"""Lists the CANN steps of linear cross entropy: logits and loss per chunk of rows."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from custom_ops.core.gradient import gradient_of
-from custom_ops.operators.products import (
+from custom_ops.operators.matmul_steps import (
+    CAST_TO_FLOAT16,
     PRODUCT,
-    PRODUCT_OF_ROWS_ADDED,
+    PRODUCT_OF_ROWS_ACCUMULATION,
     PRODUCT_WITH_ROWS,
-    ROUNDED,
     ZEROS,
 )
 from custom_ops.operators.softmax_cross_entropy import SOFTMAX_CROSS_ENTROPY
-from custom_ops.tbe_bridge.steps import (
+from custom_ops.tbe_bridge.tbe_sequence import (
     AnyStep,
     TbeBlocks,
     TbeStep,
@@ -23,23 +23,23 @@ from custom_ops.tbe_bridge.steps import (
 )
 
 ROWS = 256
-"""Of a chunk: so many rows of logits are held."""
-_REDUCED: dict[str, Any] = {"ignore_index": -100, "reduction": "mean"}
+"""Rows of a chunk: bounds the logits that are stored."""
+_REDUCTION_ATTRIBUTES: dict[str, Any] = {"ignore_index": -100, "reduction": "mean"}
 
 
-def _reduced(rows: Any, labels: Any, *, ignore_index: int, reduction: str) -> Any:
+def _loss_shape(rows: Any, labels: Any, *, ignore_index: int, reduction: str) -> Any:
     return (rows if reduction == "none" else (),)
 
 
-LOSS_REDUCED = step_operator(
+LOSS_REDUCTION = step_operator(
     "LossReduced",
     ("losses", "labels"),
     ("loss",),
     "loss_reduced",
-    _reduced,
+    _loss_shape,
     lambda *_: ("float16",),
-    "Losses of rows as one.",
-    attributes=_REDUCED,
+    "Reduces the losses of rows.",
+    attributes=_REDUCTION_ATTRIBUTES,
     given={"losses": "float32", "labels": "int32"},
 )
 LOSS_SLOPES = step_operator(
@@ -49,21 +49,21 @@ LOSS_SLOPES = step_operator(
     "loss_slopes",
     lambda grad, labels, **_: (labels,),
     lambda *_: ("float32",),
-    "The gradient of the loss of each row from that of all of them.",
-    attributes=_REDUCED,
+    "Gradient of each row's loss from that of the reduced loss.",
+    attributes=_REDUCTION_ATTRIBUTES,
     given={"labels": "int32"},
 )
 _VIEWS = (TbeView("hidden", "rows", kept=1), TbeView("labels", "row_labels"))
 _LOGITS = TbeStep(PRODUCT_WITH_ROWS, ("rows", "weight"), ("logits",))
-_CUT = {"rows": 0, "row_labels": 0}
+_CUT_AXES = {"rows": 0, "row_labels": 0}
 
 
-def _told(ignore_index: int, label_smoothing: float) -> dict[str, Any]:
+def _loss_attributes(ignore_index: int, label_smoothing: float) -> dict[str, Any]:
     return {"ignore_index": ignore_index, "label_smoothing": label_smoothing, "reduction": "none"}
 
 
 def tbe_steps(ignore_index: int, reduction: str, label_smoothing: float) -> TbeSteps:
-    """The loss, and ln Σ e^logits of each row."""
+    """Lists the forward steps to the loss and ln Σ e^logits of each row."""
     told = {"ignore_index": ignore_index, "reduction": reduction}
     whole = "row_losses" if reduction == "none" else "loss"
     block: tuple[AnyStep, ...] = (
@@ -72,13 +72,13 @@ def tbe_steps(ignore_index: int, reduction: str, label_smoothing: float) -> TbeS
             SOFTMAX_CROSS_ENTROPY,
             ("logits", "row_labels"),
             ("losses", "log_of_sum"),
-            _told(ignore_index, label_smoothing),
+            _loss_attributes(ignore_index, label_smoothing),
         ),
     )
     steps: tuple[AnyStep, ...] = (
         *_VIEWS,
-        TbeBlocks(block, _CUT, ROWS, joined={"losses": 0, "log_of_sum": 0}),
-        TbeStep(LOSS_REDUCED, ("losses", "row_labels"), (whole,), told),
+        TbeBlocks(block, _CUT_AXES, ROWS, joined={"losses": 0, "log_of_sum": 0}),
+        TbeStep(LOSS_REDUCTION, ("losses", "row_labels"), (whole,), told),
     )
     if reduction == "none":
         steps += (TbeView("row_losses", "loss", "labels"),)
@@ -86,7 +86,10 @@ def tbe_steps(ignore_index: int, reduction: str, label_smoothing: float) -> TbeS
 
 
 def tbe_gradient_steps(ignore_index: int, reduction: str, label_smoothing: float) -> TbeSteps:
-    """The gradients of each chunk's rows, and that of the weight, added up chunk by chunk; logits are made again."""
+    """Lists the backward steps; the logits of each chunk are recomputed.
+
+    Each chunk writes the gradients of its rows and accumulates that of the weight.
+    """
     told = {"ignore_index": ignore_index, "reduction": reduction}
     views: tuple[AnyStep, ...] = _VIEWS
     grad = "grad_loss"
@@ -100,21 +103,21 @@ def tbe_gradient_steps(ignore_index: int, reduction: str, label_smoothing: float
             slope,
             ("logits", "row_labels", "log_of_sum", "slopes"),
             ("wide",),
-            _told(ignore_index, label_smoothing),
+            _loss_attributes(ignore_index, label_smoothing),
             forward=SOFTMAX_CROSS_ENTROPY,
         ),
-        TbeStep(ROUNDED, ("wide",), ("grad_logits",)),
+        TbeStep(CAST_TO_FLOAT16, ("wide",), ("grad_logits",)),
         TbeStep(PRODUCT, ("grad_logits", "weight"), ("grad_rows",)),
-        TbeStep(PRODUCT_OF_ROWS_ADDED, ("total", "grad_logits", "rows"), ("next_total",)),
+        TbeStep(PRODUCT_OF_ROWS_ACCUMULATION, ("total", "grad_logits", "rows"), ("next_total",)),
     )
-    cut = _CUT | {"log_of_sum": 0, "slopes": 0}
+    cut = _CUT_AXES | {"log_of_sum": 0, "slopes": 0}
     return TbeSteps(
         (
             *views,
             TbeStep(LOSS_SLOPES, (grad, "row_labels"), ("slopes",), told),
             TbeStep(ZEROS, ("weight",), ("total",)),
             TbeBlocks(block, cut, ROWS, carried={"total": "next_total"}, joined={"grad_rows": 0}),
-            TbeStep(ROUNDED, ("total",), ("grad_weight",)),
+            TbeStep(CAST_TO_FLOAT16, ("total",), ("grad_weight",)),
             TbeView("grad_rows", "grad_hidden", "hidden"),
         )
     )

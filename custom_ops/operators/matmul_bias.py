@@ -1,4 +1,4 @@
-"""activation(x · weightᵀ + bias) and x · weightᵀ + bias + residual: nn.Dense with what follows it, written once."""
+"""Fuses nn.Dense with an activation or residual: one write of activation(x · weightᵀ + bias)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,12 @@ from typing import Any
 
 from custom_ops.core.cell import FusedCell
 from custom_ops.core.operator_spec import OpSpec
-from custom_ops.core.weighted_cells import WeightedCell, keeping_names, parameter, uniform
+from custom_ops.core.weighted_cells import (
+    WeightedCell,
+    keep_names,
+    make_parameter,
+    uniform_initializer,
+)
 from custom_ops.operators.activations import key_of
 from custom_ops.operators.gelu import GELU_SPEC
 from custom_ops.operators.linear import linear_spec
@@ -35,13 +40,13 @@ def dense_weights(
     has_bias: bool,
     dtype: Any,
 ) -> dict[str, Any]:
-    """The weights of an nn.Dense, as it initialises them."""
+    """Creates the weights of an nn.Dense with its initialisers."""
     bound = 1 / math.sqrt(in_channels)
-    initial = uniform(bound, he=True) if weight_init is None else weight_init
-    made = {"weight": parameter(initial, (out_channels, in_channels), dtype, "weight")}
+    initial = uniform_initializer(bound, he=True) if weight_init is None else weight_init
+    made = {"weight": make_parameter(initial, (out_channels, in_channels), dtype, "weight")}
     if has_bias:
-        initial = uniform(bound) if bias_init is None else bias_init
-        made["bias"] = parameter(initial, (out_channels,), dtype, "bias")
+        initial = uniform_initializer(bound) if bias_init is None else bias_init
+        made["bias"] = make_parameter(initial, (out_channels,), dtype, "bias")
     return made
 
 
@@ -52,21 +57,23 @@ PRODUCTS: Mapping[str, tuple[OpSpec, OpSpec]] = {
     "gelu_tanh": (MATMUL_GELU, MATMUL_BIAS_GELU),
     "silu": (MATMUL_SILU, MATMUL_BIAS_SILU),
 }
-"""Key of an activation → the product that ends with it, without and with bias."""
-APART: Mapping[str, tuple[OpSpec, Mapping[str, Any]]] = {
+"""Activation key → product with that epilogue, without and with bias."""
+SEPARATE_ACTIVATIONS: Mapping[str, tuple[OpSpec, Mapping[str, Any]]] = {
     "gelu": (GELU_SPEC, {"approximate": False}),
     "gelu_tanh": (GELU_SPEC, {"approximate": True}),
     "silu": (SWISH, {}),
 }
-"""Activations whose derivative needs what they were given: in training the product is written too then, so that the gradient
-does not have to compute it again."""
+"""Activations whose derivative needs their input.
+
+Training also writes the product for them, so that backward does not recompute it.
+"""
 
 
 class DenseCell(WeightedCell):
-    """A product with what follows it; arguments as nn.Dense has them.
+    """Base class: a product with an epilogue; arguments as for nn.Dense.
 
     Attributes:
-        key: of the activation that it ends with.
+        key: of the fused activation.
     """
 
     key = ""
@@ -91,18 +98,18 @@ class DenseCell(WeightedCell):
             out_channels,
             bool(has_bias),
         )
-        self.in_two = self.key in APART
+        self.in_two = self.key in SEPARATE_ACTIVATIONS
         if self.in_two:
-            following, attributes = APART[self.key]
+            following, attributes = SEPARATE_ACTIVATIONS[self.key]
             self.product = FusedCell(PRODUCTS[""][self.has_bias], {}, route)
             self.apart = FusedCell(following, attributes, route)
 
     def _products(self) -> tuple[OpSpec, OpSpec]:
-        """The operators, without and with bias."""
+        """Returns the operators, without and with bias."""
         return PRODUCTS[self.key]
 
     def _check_activation(self, activation: Any) -> None:
-        """Raises `InputError` for an activation that is not the one of this operator."""
+        """Raises `InputError` for an activation other than that of this operator."""
         if activation is not None and (not self.key or key_of(activation) != self.key):
             name = type(self).__name__
             raise InputError(
@@ -115,19 +122,19 @@ class DenseCell(WeightedCell):
 
     @classmethod
     def from_cells(cls, dense: Any, route: str = "") -> Any:
-        """One with the weights of an nn.Dense: the same Parameters.
+        """Builds the Cell from an nn.Dense and shares its Parameters.
 
         Raises:
-            InputError: its activation is another.
+            InputError: the nn.Dense has another activation.
         """
-        return of_dense(cls, dense, route=route)
+        return build_from_dense(cls, dense, route=route)
 
     def construct(self, x: Any) -> Any:
-        """One kernel; in training two where the activation needs it."""
-        return self.multiplied(x)
+        """Runs one kernel; in training two if the activation's derivative needs its input."""
+        return self.apply_product(x)
 
-    def multiplied(self, x: Any) -> Any:
-        """The product and the activation that it ends with."""
+    def apply_product(self, x: Any) -> Any:
+        """Computes the product and its fused activation."""
         weight = self.weight.astype(x.dtype)
         if self.has_bias:
             bias = self.bias.astype(x.dtype)
@@ -139,12 +146,12 @@ class DenseCell(WeightedCell):
         return self.run(x, weight)
 
 
-def of_dense(kind: Any, dense: Any, **more: Any) -> Any:
-    """A Cell with the Parameters of an nn.Dense, and its activation."""
+def build_from_dense(kind: Any, dense: Any, **more: Any) -> Any:
+    """Builds a Cell with the Parameters and the activation of an nn.Dense."""
     inner: list[Any] = (
         [] if dense.activation is None else getattr(dense.activation, "get_parameters", list)()
     )
-    with keeping_names(dense.weight, dense.bias, *inner):
+    with keep_names(dense.weight, dense.bias, *inner):
         made = kind(
             dense.in_channels,
             dense.out_channels,
@@ -159,7 +166,7 @@ def of_dense(kind: Any, dense: Any, **more: Any) -> Any:
 
 
 class MatMulBiasReLU(DenseCell):
-    r"""A dense layer followed by relu; the result is written once.
+    r"""A dense layer and ReLU, fused into one write.
 
     .. math::
         y = \max(x \cdot W^T + b, 0)
@@ -167,20 +174,23 @@ class MatMulBiasReLU(DenseCell):
     Args:
         in_channels (int): last size of x.
         out_channels (int): last size of y.
-        weight_init, bias_init: initial weights, as nn.Dense takes them. Default: ``None``, as nn.Dense has it.
+        weight_init, bias_init: initial weights, as for nn.Dense. Default: ``None``: the initialiser
+            of nn.Dense.
         has_bias (bool): whether there is a bias. Default: ``True``.
-        activation: None, or what nn.Dense takes for relu; `custom_ops.Dense` takes any. Default: ``None``.
+        activation: None, or ReLU as nn.Dense takes it; `custom_ops.Dense` takes any activation.
+            Default: ``None``.
         dtype: of the weights. Default: ``mindspore.float32``.
         route (str): ``native``, ``composite``, or empty for the default.
 
     Inputs:
-        - **x** (Tensor) - (…, in_channels); float16, bfloat16, float32, or float64, which NumPy computes.
+        - **x** (Tensor) - (…, in_channels); float16, bfloat16, float32, or float64, which runs in
+          NumPy.
 
     Outputs:
         Tensor (…, out_channels) of that dtype.
 
     Raises:
-        InputError: the last size of x is another, or the activation.
+        InputError: the last axis of x has another size, or the activation is another.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)
@@ -197,24 +207,27 @@ class MatMulBiasReLU(DenseCell):
 
 
 class MatMulBiasGELU(DenseCell):
-    r"""A dense layer followed by GELU; the result is written once.
+    r"""A dense layer and GELU, fused into one write.
 
     .. math::
         y = \text{gelu}(x \cdot W^T + b)
 
     Args:
-        in_channels, out_channels, weight_init, bias_init, has_bias, dtype, route: as for `MatMulBiasReLU`.
-        activation: None, or what nn.Dense takes for this GELU. Default: ``None``.
-        approximate (bool): the formula with tanh, as nn.GELU has it; otherwise the one with erf. Default: ``True``.
+        in_channels, out_channels, weight_init, bias_init, has_bias, dtype, route: as for
+            `MatMulBiasReLU`.
+        activation: None, or this GELU as nn.Dense takes it. Default: ``None``.
+        approximate (bool): uses the tanh formula, as nn.GELU does, instead of erf. Default:
+            ``True``.
 
     Inputs:
-        - **x** (Tensor) - (…, in_channels); float16, bfloat16, float32, or float64, which NumPy computes.
+        - **x** (Tensor) - (…, in_channels); float16, bfloat16, float32, or float64, which runs in
+          NumPy.
 
     Outputs:
         Tensor (…, out_channels) of that dtype.
 
     Raises:
-        InputError: the last size of x is another, or the activation.
+        InputError: the last axis of x has another size, or the activation is another.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)
@@ -245,29 +258,33 @@ class MatMulBiasGELU(DenseCell):
         )
 
     @classmethod
-    def from_cells(cls, dense: Any, approximate: bool = True, route: str = "") -> Any:  # type: ignore[override]
-        """One with the weights of an nn.Dense: the same Parameters."""
-        return of_dense(cls, dense, approximate=approximate, route=route)
+    def from_cells(  # type: ignore[override]
+        cls, dense: Any, approximate: bool = True, route: str = ""
+    ) -> Any:
+        """Builds the Cell from an nn.Dense and shares its Parameters."""
+        return build_from_dense(cls, dense, approximate=approximate, route=route)
 
 
 class MatMulBiasSiLU(DenseCell):
-    r"""A dense layer followed by SiLU; the result is written once.
+    r"""A dense layer and SiLU, fused into one write.
 
     .. math::
         y = z \cdot \sigma(z), \quad z = x \cdot W^T + b
 
     Args:
-        in_channels, out_channels, weight_init, bias_init, has_bias, dtype, route: as for `MatMulBiasReLU`.
-        activation: None, or what nn.Dense takes for SiLU. Default: ``None``.
+        in_channels, out_channels, weight_init, bias_init, has_bias, dtype, route: as for
+            `MatMulBiasReLU`.
+        activation: None, or SiLU as nn.Dense takes it. Default: ``None``.
 
     Inputs:
-        - **x** (Tensor) - (…, in_channels); float16, bfloat16, float32, or float64, which NumPy computes.
+        - **x** (Tensor) - (…, in_channels); float16, bfloat16, float32, or float64, which runs in
+          NumPy.
 
     Outputs:
         Tensor (…, out_channels) of that dtype.
 
     Raises:
-        InputError: the last size of x is another, or the activation.
+        InputError: the last axis of x has another size, or the activation is another.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)
@@ -284,26 +301,28 @@ class MatMulBiasSiLU(DenseCell):
 
 
 class LinearResidual(DenseCell):
-    r"""A dense layer and a residual, added in the same write.
+    r"""A dense layer plus a residual, fused into one write.
 
     .. math::
         y = x \cdot W^T + b + r
 
-    On arrays `forward` takes x, the weights, then the residual.
+    `forward` on arrays takes x, the weights, then the residual.
 
     Args:
-        in_channels, out_channels, weight_init, bias_init, has_bias, dtype, route: as for `MatMulBiasReLU`.
-        activation: None, since one of the product and one of the sum are not the same. Default: ``None``.
+        in_channels, out_channels, weight_init, bias_init, has_bias, dtype, route: as for
+            `MatMulBiasReLU`.
+        activation: None only: the activation of nn.Dense precedes the sum. Default: ``None``.
 
     Inputs:
-        - **x** (Tensor) - (…, in_channels); float16, bfloat16, float32, or float64, which NumPy computes.
+        - **x** (Tensor) - (…, in_channels); float16, bfloat16, float32, or float64, which runs in
+          NumPy.
         - **residual** (Tensor) - (…, out_channels), of that dtype.
 
     Outputs:
         Tensor of the shape and dtype of the residual.
 
     Raises:
-        InputError: sizes or dtypes that do not fit, or an activation.
+        InputError: sizes or dtypes do not fit, or there is an activation.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)
@@ -312,7 +331,8 @@ class LinearResidual(DenseCell):
         >>> import numpy as np
         >>> from custom_ops import LinearResidual
         >>> net = LinearResidual(2, 1)
-        >>> net.forward(np.float32([[1, 2]]), np.float32([[3, 4]]), np.float32([-1]), np.float32([[5]]))
+        >>> x, weight = np.float32([[1, 2]]), np.float32([[3, 4]])
+        >>> net.forward(x, weight, np.float32([-1]), np.float32([[5]]))
         array([[15.]], dtype=float32)
     """
 
@@ -320,7 +340,7 @@ class LinearResidual(DenseCell):
         return LINEAR_RESIDUAL_WITHOUT_BIAS, LINEAR_RESIDUAL
 
     def construct(self, x: Any, residual: Any) -> Any:  # type: ignore[override]
-        """One kernel, or basic operators."""
+        """Runs one fused kernel, or the composite."""
         weight = self.weight.astype(x.dtype)
         if self.has_bias:
             return self.run(x, weight, self.bias.astype(x.dtype), residual)

@@ -1,4 +1,4 @@
-"""x · tanh(softplus(x))."""
+"""Computes Mish, x · tanh(softplus(x)), forward and backward."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ import numpy as np
 from custom_ops.core.cell import FusedCell
 from custom_ops.core.framework import ops
 from custom_ops.core.operator_spec import OpSpec
-from custom_ops.core.pointwise import promoted, wide
+from custom_ops.core.pointwise import promote_dtype, widen_inputs
 from tbe_impl import dsl
 
-LARGE = 20.0
-"""From here on tanh(softplus(x)) is 1."""
+SATURATION_BOUND = 20.0
+"""tanh(softplus(x)) rounds to 1 from here on."""
 
 
 def compute(x: Any) -> Any:
     """y = x·tanh(ln(1 + e^x)), rounded once."""
-    (a,) = wide(x)
-    return dsl.cast_to(dsl.vmul(a, dsl.ext.tanh_softplus(a)), promoted(x))
+    (a,) = widen_inputs(x)
+    return dsl.cast_to(dsl.vmul(a, dsl.ext.tanh_softplus(a)), promote_dtype(x))
 
 
 def gradient(x: Any, grad: Any) -> Any:
-    """grad·(n·(n + 2) + 4·x·w·(w + 1)) / (n + 2)², n = w·(w + 2), w = e^x; 1 and 0 at its ends."""
-    a, g = wide(x, grad)
-    a = dsl.vmaxs(dsl.vmins(a, LARGE), -800.0)
+    """grad·(n·(n + 2) + 4·x·w·(w + 1)) / (n + 2)², n = w·(w + 2), w = e^x; saturates at 1 and 0."""
+    a, g = widen_inputs(x, grad)
+    a = dsl.vmaxs(dsl.vmins(a, SATURATION_BOUND), -800.0)
     power = dsl.vexp(a)
     n = dsl.vmul(power, dsl.vadds(power, 2.0))
     two_more = dsl.vadds(n, 2.0)
@@ -36,12 +36,12 @@ def gradient(x: Any, grad: Any) -> Any:
 
 
 def composite(x: Any) -> Any:
-    """The same from basic operators of MindSpore."""
+    """Computes the same result from basic MindSpore operators."""
     return ops.mul(x, ops.tanh(ops.softplus(x)))
 
 
 def formula(x: Any) -> Any:
-    """What is right, from float64."""
+    """Computes the reference in float64."""
     return x * np.tanh(np.logaddexp(x, 0.0))
 
 
@@ -61,7 +61,7 @@ MISH = OpSpec(
 
 
 class Mish(FusedCell):
-    r"""A smooth unit that is not monotonic, in place of nn.Mish.
+    r"""Mish, a smooth non-monotonic activation; replaces nn.Mish.
 
     .. math::
         y = x \cdot \tanh(\ln(1 + e^x))
@@ -73,7 +73,7 @@ class Mish(FusedCell):
         - **x** (Tensor) - float16, bfloat16, float32 or float64, any shape.
 
     Outputs:
-        Tensor of that shape and dtype. NaN propagates; −inf gives NaN, as the formula has it.
+        Tensor of that shape and dtype. NaN propagates; −inf gives NaN, as in the formula.
 
     Raises:
         InputError: the input has no floating dtype.

@@ -1,4 +1,4 @@
-"""x · y · sigmoid(y)."""
+"""Computes x · y · sigmoid(y), forward and backward."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from custom_ops.core.cell import FusedCell
 from custom_ops.core.framework import ops
 from custom_ops.core.operator_spec import OpSpec
-from custom_ops.core.pointwise import like, promoted, wide
+from custom_ops.core.pointwise import promote_dtype, unbroadcast, widen_inputs
 from custom_ops.operators.swish import swish, swish_slope
 from tbe_impl import dsl
 from tbe_impl.dsl.functions import FUNCTIONS
@@ -15,18 +15,20 @@ from tbe_impl.dsl.functions import FUNCTIONS
 
 def compute(x: Any, y: Any) -> Any:
     """z = x·(y·σ(y)), rounded once."""
-    a, b = wide(x, y)
-    return dsl.cast_to(dsl.vmul(a, swish(b)), promoted(x, y))
+    a, b = widen_inputs(x, y)
+    return dsl.cast_to(dsl.vmul(a, swish(b)), promote_dtype(x, y))
 
 
 def gradient(x: Any, y: Any, grad: Any) -> tuple[Any, Any]:
-    """grad·y·σ(y) and grad·x·σ(y)·(1 + y·(1 − σ(y))), each summed where its input was repeated."""
-    a, b, g = wide(x, y, grad)
-    return like(dsl.vmul(g, swish(b)), x), like(dsl.vmul(dsl.vmul(g, a), swish_slope(b)), y)
+    """grad·y·σ(y) and grad·x·σ(y)·(1 + y·(1 − σ(y))), each summed over its broadcast axes."""
+    a, b, g = widen_inputs(x, y, grad)
+    return unbroadcast(dsl.vmul(g, swish(b)), x), unbroadcast(
+        dsl.vmul(dsl.vmul(g, a), swish_slope(b)), y
+    )
 
 
 def composite(x: Any, y: Any) -> Any:
-    """The same from basic operators of MindSpore."""
+    """Computes the same result from basic MindSpore operators."""
     return ops.mul(x, ops.mul(y, ops.sigmoid(y)))
 
 
@@ -55,7 +57,7 @@ MUL_SIGMOID = OpSpec(
 
 
 class MulSigmoid(FusedCell):
-    r"""A tensor times another one that is gated by its own sigmoid.
+    r"""The product of x and SiLU of y.
 
     .. math::
         z = x \cdot y \cdot \sigma(y)
@@ -68,7 +70,8 @@ class MulSigmoid(FusedCell):
         - **y** (Tensor) - likewise; shapes are broadcast, dtypes promoted.
 
     Outputs:
-        Tensor of the common shape and the wider dtype. NaN propagates; y = −inf gives NaN, as the formula has it.
+        Tensor of the common shape and the wider dtype. NaN propagates; y = −inf gives NaN, as in
+        the formula.
 
     Raises:
         InputError: the shapes do not fit, or an input has no floating dtype.

@@ -1,4 +1,4 @@
-"""(x − y) · x."""
+"""Computes (x − y) · x, forward and backward."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from typing import Any
 from custom_ops.core.cell import FusedCell
 from custom_ops.core.framework import ops
 from custom_ops.core.operator_spec import OpSpec
-from custom_ops.core.pointwise import like, promoted, wide
+from custom_ops.core.pointwise import promote_dtype, unbroadcast, widen_inputs
 from tbe_impl import dsl
 
 
 def compute(x: Any, y: Any) -> Any:
     """z = (x − y)·x."""
-    a, b = wide(x, y)
-    return dsl.cast_to(dsl.vmul(dsl.vsub(a, b), a), promoted(x, y))
+    a, b = widen_inputs(x, y)
+    return dsl.cast_to(dsl.vmul(dsl.vsub(a, b), a), promote_dtype(x, y))
 
 
 def gradient(x: Any, y: Any, grad: Any) -> tuple[Any, Any]:
-    """grad·(2x − y) and −grad·x, each summed where its input was repeated."""
-    a, b, g = wide(x, y, grad)
+    """grad·(2x − y) and −grad·x, each summed over its broadcast axes."""
+    a, b, g = widen_inputs(x, y, grad)
     first = dsl.vmul(g, dsl.vsub(dsl.vadd(a, a), b))
-    return like(first, x), like(dsl.vmuls(dsl.vmul(g, a), -1.0), y)
+    return unbroadcast(first, x), unbroadcast(dsl.vmuls(dsl.vmul(g, a), -1.0), y)
 
 
 def composite(x: Any, y: Any) -> Any:
-    """The same from basic operators of MindSpore."""
+    """Computes the same result from basic MindSpore operators."""
     return ops.mul(ops.sub(x, y), x)
 
 

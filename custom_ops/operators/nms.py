@@ -1,4 +1,4 @@
-"""Non-maximum suppression: of boxes that overlap, the one with the best score."""
+"""Computes non-maximum suppression of overlapping boxes, by score."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from custom_ops.core.c_kernels import Written
+from custom_ops.core.c_kernels import CKernel
 from custom_ops.core.cell import FusedCell
 from custom_ops.core.framework import ms, ops
-from custom_ops.core.kernel_interface import Described
+from custom_ops.core.kernel_interface import ArraySpec
 from custom_ops.core.operator_spec import OpSpec
 from custom_ops.operators.iou import formula as iou
-from custom_ops.operators.products import PLACES
-from custom_ops.tbe_bridge.steps import TbeBlocks, TbeStep, TbeSteps, step_operator
+from custom_ops.operators.matmul_steps import PLACES
+from custom_ops.tbe_bridge.tbe_sequence import TbeBlocks, TbeStep, TbeSteps, step_operator
 from tbe_impl.errors import InputError
 
 _ELEMENTS = {"float16": 0, "bfloat16": 1, "float32": 2, "float64": 3}
 
 
-def _check(boxes: Described, scores: Described) -> None:
-    """Raises `InputError` for what is no list of boxes and their scores."""
+def _check(boxes: ArraySpec, scores: ArraySpec) -> None:
+    """Raises `InputError` for boxes and scores whose shapes or dtypes do not fit."""
     for name, one in (("boxes", boxes), ("scores", scores)):
         if len(one.shape) != 3 or (name == "boxes" and one.shape[2] != 4):
             expected = "(images, boxes, 4)" if name == "boxes" else "(images, boxes, classes)"
@@ -42,29 +42,29 @@ def _check(boxes: Described, scores: Described) -> None:
         )
 
 
-def written(
-    boxes: Described,
-    scores: Described,
+def build_kernel(
+    boxes: ArraySpec,
+    scores: ArraySpec,
     *,
     score_threshold: float,
     iou_threshold: float,
     max_output: int,
     class_aware: bool,
-) -> Written:
-    """The kernel for boxes and scores of these shapes."""
+) -> CKernel:
+    """Builds the kernel for boxes and scores of these shapes."""
     _check(boxes, scores)
     images, count, classes = scores.shape
     bits = struct.unpack("<qq", struct.pack("<dd", score_threshold, iou_threshold))
     outputs = (
-        Described((images, max_output, 4), boxes.dtype),
-        Described((images, max_output), boxes.dtype),
-        Described((images, max_output), "int32"),
-        Described((images, max_output), "int32"),
-        Described((images,), "int32"),
+        ArraySpec((images, max_output, 4), boxes.dtype),
+        ArraySpec((images, max_output), boxes.dtype),
+        ArraySpec((images, max_output), "int32"),
+        ArraySpec((images, max_output), "int32"),
+        ArraySpec((images,), "int32"),
     )
     numbers = (images, count, classes, max_output, int(class_aware), *bits)
     options = (f"-DELEMENT={_ELEMENTS[boxes.dtype]}",)
-    return Written("NMS", "nms.c", "nms", (boxes, scores), outputs, numbers, options)
+    return CKernel("NMS", "nms.c", "nms", (boxes, scores), outputs, numbers, options)
 
 
 def composite(
@@ -75,7 +75,7 @@ def composite(
     max_output: int,
     class_aware: bool,
 ) -> Any:
-    """The same from basic operators of MindSpore: the best of all images at once, as often as there is room."""
+    """Computes the same result from basic MindSpore operators, in one loop over all images."""
     images, number, classes = scores.shape
     room = max(max_output, 1)  # MindSpore has no arrays without elements
     corners, flat = (
@@ -132,7 +132,7 @@ def formula(
     max_output: int = 100,
     class_aware: bool = True,
 ) -> tuple[np.ndarray, ...]:
-    """The definition: the best of what is left is taken, and what overlaps it falls away."""
+    """Reference: takes the best remaining box and removes the boxes that overlap it."""
     images, number, classes = scores.shape
     made = (
         np.zeros((images, max_output, 4), boxes.dtype),
@@ -170,7 +170,7 @@ def formula(
 
 
 _PLACES = {"box_places": "float32", "class_places": "float32"}
-_KEPT = ("kept_boxes", "kept_scores", "classes", "indices", "is_kept")
+_OUTPUT_NAMES = ("kept_boxes", "kept_scores", "classes", "indices", "is_kept")
 START = step_operator(
     "NMSStart",
     ("scores",),
@@ -178,13 +178,13 @@ START = step_operator(
     "nms_start",
     lambda scores, **_: (scores,),
     lambda _: ("float32",),
-    "The scores that are high enough, −∞ for the others.",
+    "Scores above the threshold; −∞ for the others.",
     attributes={"score_threshold": 0.05},
 )
 ROUND = step_operator(
     "NMSRound",
     ("boxes", "box_places", "class_places", "left"),
-    ("next_left", *_KEPT),
+    ("next_left", *_OUTPUT_NAMES),
     "nms_round",
     lambda boxes, box_places, class_places, left, **_: (
         left,
@@ -192,7 +192,7 @@ ROUND = step_operator(
         *((left[0], 1),) * 4,
     ),
     lambda boxes, *_: ("float32", boxes, boxes, "int32", "int32", "float32"),
-    "The best of what is left, and what is left besides what overlaps it.",
+    "The best remaining box, and the remaining scores without the boxes that overlap it.",
     attributes={"iou_threshold": 0.5, "class_aware": True},
     given={"left": "float32", **_PLACES},
 )
@@ -203,7 +203,7 @@ COUNT = step_operator(
     "nms_count",
     lambda kept: (kept[:1],),
     lambda _: ("int32",),
-    "How many boxes each image keeps.",
+    "Number of boxes that each image keeps.",
     given={"is_kept": "float32"},
 )
 
@@ -211,10 +211,10 @@ COUNT = step_operator(
 def tbe_steps(
     score_threshold: float, iou_threshold: float, max_output: int, class_aware: bool
 ) -> TbeSteps:
-    """As many rounds as there is room for, each one kernel: what is left goes from one to the next.
+    """Lists `max_output` rounds, one kernel each; the remaining scores pass between them.
 
     Raises:
-        InputError: there is no room, of which MindSpore has no tensors on Ascend.
+        InputError: `max_output` is 0: MindSpore has no empty tensors on Ascend.
     """
     if max_output < 1:
         raise InputError(
@@ -225,7 +225,7 @@ def tbe_steps(
         )
     told = {"iou_threshold": iou_threshold, "class_aware": class_aware}
     one = TbeStep(
-        ROUND, ("boxes", "box_places", "class_places", "left"), ("next_left", *_KEPT), told
+        ROUND, ("boxes", "box_places", "class_places", "left"), ("next_left", *_OUTPUT_NAMES), told
     )
     return TbeSteps(
         (
@@ -236,7 +236,7 @@ def tbe_steps(
                 (one,),
                 times=max_output,
                 carried={"left": "next_left"},
-                joined=dict.fromkeys(_KEPT, 1),
+                joined=dict.fromkeys(_OUTPUT_NAMES, 1),
             ),
             TbeStep(COUNT, ("is_kept",), ("counts",)),
         )
@@ -247,7 +247,7 @@ SUPPRESSION = OpSpec(
     name="NMS",
     inputs=("boxes", "scores"),
     outputs=("kept_boxes", "kept_scores", "classes", "indices", "counts"),
-    written=written,
+    kernel_builder=build_kernel,
     composite=composite,
     attributes={
         "score_threshold": 0.05,
@@ -260,32 +260,34 @@ SUPPRESSION = OpSpec(
     samples=(((2, 12, 4), (2, 12, 3)), ((1, 7, 4), (1, 7, 1)), ((3, 0, 4), (3, 0, 2))),
     tbe_steps=tbe_steps,
     nan="undefined",
-    doc="of boxes that overlap, the one with the best score",
+    doc="non-maximum suppression: of overlapping boxes, the one with the best score",
 )
 
 
 class NMS(FusedCell):
-    r"""Non-maximum suppression of a batch of images, class by class, with results of a fixed size.
+    r"""Class-wise non-maximum suppression of a batch of images, with outputs of fixed size.
 
-    Each box counts once for each class in which its score is above the threshold. The one with the best score is taken; of
-    equal scores the lower box, then the lower class. What overlaps it by more than ``iou_threshold`` (see `IoU`; computed in
-    float64) falls away, and so on. A NaN score is above nothing. A box without area overlaps nothing, nor does one with NaN.
+    Each (box, class) pair with a score above the threshold is a candidate. The best score is taken
+    first; ties go to the lower box, then to the lower class. Candidates that overlap it by more
+    than ``iou_threshold`` (see `IoU`; in float64) are removed, and the next best is taken. A NaN
+    score is never a candidate. A box without area, or with NaN, overlaps nothing.
 
     Args:
-        score_threshold: scores must be above it.
-        iou_threshold: what overlaps by more falls away.
-        max_output: results for each image.
-        class_aware: only boxes of the same class suppress each other; otherwise all do.
-        route: ``native`` or ``composite``, which takes boxes, classes and results only where there are some.
+        score_threshold: lower bound of the scores, exclusive.
+        iou_threshold: a larger overlap suppresses a box.
+        max_output: number of results for each image.
+        class_aware: suppresses within a class only; otherwise across all classes.
+        route: ``native`` or ``composite``. ``composite`` needs at least one box, class and result.
 
     Inputs:
-        - **boxes** (Tensor) - float16, bfloat16, float32 or float64, of shape (images, boxes, 4): x and y of two corners.
+        - **boxes** (Tensor) - float16, bfloat16, float32 or float64, of shape (images, boxes, 4):
+          x and y of two corners.
         - **scores** (Tensor) - of shape (images, boxes, classes) and that dtype.
 
     Outputs:
-        Tuple of five Tensors: boxes (images, max_output, 4), their scores, classes and places among the input's boxes
-        (images, max_output), best first; and how many there are (images,). What is behind those: boxes and scores 0, classes
-        and places −1. Nothing has a gradient.
+        Tuple of five Tensors: boxes (images, max_output, 4); their scores, classes and indices in
+        the input boxes (images, max_output), best first; and their number (images,). Unused entries
+        have boxes and scores 0, classes and indices −1. No output has a gradient.
 
     Raises:
         InputError: another shape or dtype, or a negative ``max_output``.

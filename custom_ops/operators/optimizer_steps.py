@@ -1,4 +1,4 @@
-"""Adam, Adam with decoupled weight decay, and momentum over whole lists of parameters: one launch, in place."""
+"""Runs one in-place step of Adam, AdamW or momentum over a list of parameters per launch."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from custom_ops.core.arrays import computation_of, sorted_attributes
-from custom_ops.core.c_kernels import Written
-from custom_ops.core.cell_call import real
+from custom_ops.core.arrays import attribute_key, computation_of
+from custom_ops.core.c_kernels import CKernel
+from custom_ops.core.cell_call import check_real
 from custom_ops.core.framework import HAS_MINDSPORE, ms
-from custom_ops.core.kernel_interface import Described
+from custom_ops.core.kernel_interface import ArraySpec
 from custom_ops.core.operator_spec import OpSpec
 from tbe_impl.errors import InputError
 
 ADAM, ADAM_WEIGHT_DECAY, MOMENTUM = range(3)
 _NAMES = ("Adam", "AdamWeightDecay", "Momentum")
 SCALARS = (("beta1_power", "beta2_power"), (), ("momentum",))
-"""Numbers, as tensors, that a rule reads besides rates and decays."""
+"""Scalar inputs of each rule besides rates and decays."""
 _STATES = (("moment1", "moment2"), ("moments1", "moments2"), ("moments",))
 _ELEMENTS = {"float16": 0, "bfloat16": 1, "float32": 2, "float64": 3}
 _RANGES = {
@@ -29,16 +29,16 @@ _RANGES = {
     "beta1": (0, 1, "0 <= beta1 < 1"),
     "beta2": (0, 1, "0 <= beta2 < 1"),
 }
-"""Of numbers that have one: from, below, and both as text."""
+"""Bounds of scalar arguments: lower (inclusive), upper (exclusive), and both as text."""
 _ARRAYS = (np.ndarray, ms.Tensor) if HAS_MINDSPORE else (np.ndarray,)
 
 
 def check_numbers(rule: int, **given: Any) -> None:
-    """Raises `InputError` for what a step is told that is neither a number, an array nor a Tensor, or a number out of range."""
+    """Raises `InputError` for arguments that are no number, array or Tensor, or out of range."""
     for argument, value in given.items():
         if isinstance(value, _ARRAYS):
             continue
-        number = real(_NAMES[rule], argument, value)
+        number = check_real(_NAMES[rule], argument, value)
         if argument not in _RANGES:
             continue
         least, bound, expected = _RANGES[argument]
@@ -53,11 +53,12 @@ def check_numbers(rule: int, **given: Any) -> None:
 
 @cache
 def optimizer_spec(rule: int, count: int, rates: int, decays: int) -> OpSpec:
-    """The operator of one step of a rule over `count` tensors.
+    """Builds the operator of one step of a rule over `count` tensors.
 
-    Its inputs: learning rates and weight decays (one, or one for each tensor; no decays where there are none), the numbers
-    of the rule, then gradients, parameters and their states; all of a kind follow each other. Parameters and states of the
-    attribute `dtype` are overwritten, those of others stay as they are. Its output means nothing.
+    Inputs: learning rates and weight decays (one, or one per tensor; no decays if there are
+    none), the scalars of the rule, then all gradients, all parameters and all states, kind by
+    kind. The step overwrites parameters and states of the attribute `dtype`, and leaves other
+    dtypes unchanged. The output carries no value.
     """
     names = [f"rate{i}" for i in range(rates)] + [f"decay{i}" for i in range(decays)]
     names += SCALARS[rule]
@@ -72,14 +73,14 @@ def optimizer_spec(rule: int, count: int, rates: int, decays: int) -> OpSpec:
         "dtype": "float32",
     }
 
-    def written(*given: Described, **values: Any) -> Written:
-        return _written(rule, count, rates, decays, given, **values)
+    def build_kernel(*given: ArraySpec, **values: Any) -> CKernel:
+        return _build_kernel(rule, count, rates, decays, given, **values)
 
     return OpSpec(
         name=f"Fused{_NAMES[rule]}",
         inputs=(*names, *(f"gradient{i}" for i in range(count)), *overwritten),
         outputs=("done",),
-        written=written,
+        kernel_builder=build_kernel,
         attributes=attributes,
         undifferentiable=frozenset((*names, *(f"gradient{i}" for i in range(count)), *overwritten)),
         overwrites=frozenset(overwritten),
@@ -87,12 +88,12 @@ def optimizer_spec(rule: int, count: int, rates: int, decays: int) -> OpSpec:
     )
 
 
-def _written(
+def _build_kernel(
     rule: int,
     count: int,
     rates: int,
     decays: int,
-    given: Sequence[Described],
+    given: Sequence[ArraySpec],
     *,
     nesterov: bool,
     beta1: float,
@@ -101,7 +102,7 @@ def _written(
     scale: float,
     decayed: tuple[bool, ...],
     dtype: str,
-) -> Written:
+) -> CKernel:
     name = _NAMES[rule]
     if dtype not in _ELEMENTS:
         raise InputError(
@@ -114,7 +115,7 @@ def _written(
     for one in given[:start]:
         if one.dtype != "float32" or np.prod(one.shape) != 1:
             raise InputError(
-                f"{name}: rates and decays are single numbers",
+                f"{name}: a rate or decay is no scalar",
                 place=name,
                 expected="one float32",
                 got=str(one),
@@ -136,8 +137,8 @@ def _written(
         size = int(np.prod(own.shape, dtype=np.int64)) if own.dtype == dtype else 0
         numbers += [size, int(flag)]
     options = (f"-DELEMENT={_ELEMENTS[dtype]}",)
-    done = (Described((1,), "float32"),)
-    return Written(
+    done = (ArraySpec((1,), "float32"),)
+    return CKernel(
         name,
         "optimizers.c",
         "optimize",
@@ -159,10 +160,10 @@ def step(
     decays: Sequence[float] = (),
     **attributes: Any,
 ) -> None:
-    """One step on NumPy arrays, in place.
+    """Runs one step on NumPy arrays, in place.
 
     Raises:
-        InputError: shapes or dtypes that do not fit, or an array with gaps.
+        InputError: shapes or dtypes do not fit, or an array is not contiguous.
     """
     spec = optimizer_spec(rule, len(parameters), len(rates), len(decays))
     attributes = {"decayed": (True,) * len(parameters), **attributes}
@@ -179,7 +180,7 @@ def step(
                 got=type(one).__name__,
             )
     for dtype in sorted({str(one.dtype) for one in parameters}):
-        every = sorted_attributes(spec, {**attributes, "dtype": dtype})
+        every = attribute_key(spec, {**attributes, "dtype": dtype})
         computation_of(spec, every)(*numbers, *arrays)
 
 
@@ -197,7 +198,7 @@ def adam_step(
     weight_decay: float = 0.0,
     use_nesterov: bool = False,
 ) -> None:
-    """Adam on NumPy arrays, in place; `count` is 1 at the first step."""
+    """Runs Adam on NumPy arrays, in place; `count` is 1 at the first step."""
     check_numbers(
         ADAM,
         count=count,
@@ -237,7 +238,7 @@ def adam_weight_decay_step(
     eps: float = 1e-6,
     weight_decay: float = 0.0,
 ) -> None:
-    """Adam with decoupled weight decay on NumPy arrays, in place."""
+    """Runs Adam with decoupled weight decay on NumPy arrays, in place."""
     check_numbers(
         ADAM_WEIGHT_DECAY,
         learning_rate=learning_rate,
@@ -272,7 +273,7 @@ def momentum_step(
     weight_decay: float = 0.0,
     use_nesterov: bool = False,
 ) -> None:
-    """Gradient descent with momentum on NumPy arrays, in place."""
+    """Runs gradient descent with momentum on NumPy arrays, in place."""
     check_numbers(
         MOMENTUM, learning_rate=learning_rate, momentum=momentum, weight_decay=weight_decay
     )

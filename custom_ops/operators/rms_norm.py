@@ -1,4 +1,4 @@
-"""Normalisation by the root mean square."""
+"""Computes RMS normalisation, forward and backward."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 
 from custom_ops.core.framework import ops
 from custom_ops.core.operator_spec import OpSpec
-from custom_ops.core.row_helpers import check_shape, mean, sizes, spread, total, wide
-from custom_ops.core.weighted_cells import WeightedCell, parameter
+from custom_ops.core.row_helpers import broadcast_like, check_shape, mean, sizes, total, widen
+from custom_ops.core.weighted_cells import WeightedCell, make_parameter
 from tbe_impl import dsl
 from tbe_impl.errors import InputError
 
 
 def axes_of(x: Any, gamma: Any, place: str = "RMSNorm") -> list[int]:
-    """The axes that gamma has: the last ones.
+    """Returns the axes of gamma: the last axes of x.
 
     Raises:
         InputError: gamma does not fit.
@@ -34,37 +34,40 @@ def axes_of(x: Any, gamma: Any, place: str = "RMSNorm") -> list[int]:
 
 
 def scale(x: Any, gamma: Any, axes: Sequence[int], epsilon: float) -> tuple[Any, Any]:
-    """x·rstd·gamma and rstd for a tensor that is wide."""
+    """Returns x·rstd·gamma and rstd in the accumulation dtype."""
     rstd = dsl.vrsqrt(dsl.vadds(mean(dsl.vmul(x, x), axes), epsilon))
-    return dsl.vmul(dsl.vmul(x, spread(rstd, x)), spread(wide(gamma, x), x)), rstd
+    return dsl.vmul(dsl.vmul(x, broadcast_like(rstd, x)), broadcast_like(widen(gamma, x), x)), rstd
 
 
 def compute(x: Any, gamma: Any, *, epsilon: float = 1e-6) -> tuple[Any, Any]:
-    """y and rstd."""
-    made, rstd = scale(wide(x), gamma, axes_of(x, gamma), epsilon)
+    """Returns y and rstd."""
+    made, rstd = scale(widen(x), gamma, axes_of(x, gamma), epsilon)
     return dsl.cast_to(made, x.dtype), rstd
 
 
 def gradients_of(x: Any, gamma: Any, rstd: Any, grad: Any, axes: Sequence[int]) -> tuple[Any, Any]:
-    """Gradients of x (wide) and gamma; with n = x·rstd and g = grad·gamma: (g − n·mean(g·n))·rstd."""
-    slope = wide(grad)
-    factor = spread(rstd, x)
-    normal = dsl.vmul(wide(x), factor)
-    scaled = dsl.vmul(slope, spread(wide(gamma, x), x))
-    share = spread(mean(dsl.vmul(scaled, normal), axes), x)
+    """Returns the gradients of x (not yet cast) and gamma.
+
+    dx = (g − n·mean(g·n))·rstd with n = x·rstd and g = grad·gamma.
+    """
+    slope = widen(grad)
+    factor = broadcast_like(rstd, x)
+    normal = dsl.vmul(widen(x), factor)
+    scaled = dsl.vmul(slope, broadcast_like(widen(gamma, x), x))
+    share = broadcast_like(mean(dsl.vmul(scaled, normal), axes), x)
     of_gamma = total(dsl.vmul(slope, normal), list(range(axes[0])), keep=False)
     of_x = dsl.vmul(dsl.vsub(scaled, dsl.vmul(normal, share)), factor)
     return of_x, dsl.cast_to(of_gamma, gamma.dtype)
 
 
 def gradient(x: Any, gamma: Any, rstd: Any, grad: Any, **_: Any) -> tuple[Any, Any]:
-    """Gradients of x and gamma."""
+    """Returns the gradients of x and gamma."""
     of_x, of_gamma = gradients_of(x, gamma, rstd, grad, axes_of(x, gamma))
     return dsl.cast_to(of_x, x.dtype), of_gamma
 
 
 def composite(x: Any, gamma: Any, epsilon: float = 1e-6) -> Any:
-    """The same from basic operators of MindSpore."""
+    """Computes the same result from basic MindSpore operators."""
     axes = tuple(range(x.ndim - gamma.ndim, x.ndim))
     square = ops.mean(ops.mul(x, x), axes, True)
     return ops.mul(ops.mul(x, ops.rsqrt(ops.add(square, epsilon))), gamma.astype(x.dtype))
@@ -81,7 +84,9 @@ RMS_NORM = OpSpec(
     inputs=("x", "gamma"),
     outputs=("y", "rstd"),
     hidden=frozenset({"rstd"}),
-    hidden_again=lambda x, gamma, *, epsilon: scale(wide(x), gamma, axes_of(x, gamma), epsilon)[1],
+    recompute_hidden=lambda x, gamma, *, epsilon: scale(
+        widen(x), gamma, axes_of(x, gamma), epsilon
+    )[1],
     forward=compute,
     backward=gradient,
     saves=("x", "gamma", "rstd"),
@@ -103,7 +108,7 @@ RMS_NORM = OpSpec(
 
 
 class RMSNormCell(WeightedCell):
-    """Normalisation by the root mean square with its weight.
+    """Base class: RMS normalisation with its weight.
 
     Attributes:
         own: the operator.
@@ -120,19 +125,22 @@ class RMSNormCell(WeightedCell):
         route: str = "",
     ):
         shape = (normalized_shape,) if isinstance(normalized_shape, int) else normalized_shape
-        weights = {"gamma": parameter(gamma_init, shape, dtype, "gamma")}
+        weights = {"gamma": make_parameter(gamma_init, shape, dtype, "gamma")}
         super().__init__(self.own, {"epsilon": epsilon}, weights, route)
 
     @classmethod
     def from_cells(cls, norm: Any, route: str = "") -> Any:
-        """One with the weight of a Cell that has ``gamma`` or ``weight``, and ``epsilon`` or ``eps``: the same Parameter."""
+        """Builds the operator from a Cell and shares its Parameter.
+
+        The Cell has ``gamma`` or ``weight``, and ``epsilon`` or ``eps``.
+        """
         gamma = norm.gamma if hasattr(norm, "gamma") else norm.weight
         epsilon = norm.epsilon if hasattr(norm, "epsilon") else norm.eps
         return cls(tuple(gamma.shape), epsilon, gamma, route=route)
 
 
 class RMSNorm(RMSNormCell):
-    r"""Normalisation by the root mean square over the last axes.
+    r"""RMS normalisation over the last axes.
 
     .. math::
         y = \frac{x}{\sqrt{\mathrm{E}[x^2] + \epsilon}} \cdot \gamma
@@ -145,13 +153,14 @@ class RMSNorm(RMSNormCell):
         route (str): ``native``, ``composite``, or empty for the default.
 
     Inputs:
-        - **x** (Tensor) - float16, bfloat16, float32 or float64, with `normalized_shape` as its last axes.
+        - **x** (Tensor) - float16, bfloat16, float32 or float64; its last axes have the shape
+          `normalized_shape`.
 
     Outputs:
         Tensor of the same shape and dtype.
 
     Raises:
-        InputError: x of another shape than the weight.
+        InputError: x has another shape than the weight.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)
@@ -166,5 +175,5 @@ class RMSNorm(RMSNormCell):
     own = RMS_NORM
 
     def construct(self, x: Any) -> Any:
-        """One kernel, or basic operators."""
+        """Runs one fused kernel, or the composite."""
         return self.run(x, self.gamma)

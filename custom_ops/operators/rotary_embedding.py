@@ -1,4 +1,4 @@
-"""Rotary position embedding: pairs of elements are rotated by an angle of their own."""
+"""Computes rotary position embedding, forward and backward."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from custom_ops.core.cell import FusedCell
 from custom_ops.core.framework import ops
 from custom_ops.core.operator_spec import OpSpec
-from custom_ops.core.row_helpers import sizes, spread, wide
+from custom_ops.core.row_helpers import broadcast_like, sizes, widen
 from tbe_impl import dsl
 from tbe_impl.errors import InputError
 
@@ -19,14 +19,17 @@ LAYOUTS = ("halves", "interleaved")
 def rotary_tables(
     length: int, size: int, base: float = 10000.0, layout: str = "halves"
 ) -> tuple[np.ndarray, np.ndarray]:
-    """cos and sin of shape (length, size): the angle of pair k at position p is p / base^(2k / size)."""
+    """Returns cos and sin, (length, size).
+
+    The angle of pair k at position p is p / base^(2k / size).
+    """
     angles = np.arange(length)[:, None] * base ** (-np.arange(0, size, 2) / size)
     angles = np.tile(angles, 2) if layout == "halves" else np.repeat(angles, 2, -1)
     return np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
 
 
 def _check(x: Any, layout: str) -> None:
-    """Raises `InputError` for an unknown layout, and for elements that make no pairs."""
+    """Raises `InputError` for an unknown layout, and for an odd last axis."""
     if layout not in LAYOUTS:
         raise InputError(
             "RotaryEmbedding: unknown layout",
@@ -43,27 +46,27 @@ def _check(x: Any, layout: str) -> None:
         )
 
 
-def _rotated(x: Any, cos: Any, sin: Any, layout: str, sign: float) -> Any:
-    """The rotation; with the sign −1 its transpose, which for an angle is the rotation by the opposite one."""
+def _rotate(x: Any, cos: Any, sin: Any, layout: str, sign: float) -> Any:
+    """Rotates x; with sign −1 by the opposite angle, the transpose of the rotation."""
     _check(x, layout)
     size = sizes(x)[-1]
     half = size // 2
-    tables = [spread(wide(table, x), x) for table in (cos, sin)]
-    given = wide(x)
+    tables = [broadcast_like(widen(table, x), x) for table in (cos, sin)]
+    given = widen(x)
 
     def partner(tensor: Any) -> Any:
-        """The other element of each pair, the first with the sign of −1."""
+        """Returns the other element of each pair; the first element is negated."""
         if layout == "halves":
             first = dsl.ext.strided_slice(tensor, [0] * len(sizes(x)), [*sizes(x)[:-1], half])
             second = dsl.ext.strided_slice(tensor, [0] * (len(sizes(x)) - 1) + [half], sizes(x))
             return dsl.concat([dsl.vmuls(second, -sign), dsl.vmuls(first, sign)], -1)
         signs = dsl.const(-sign, tensor.dtype), dsl.const(sign, tensor.dtype)
 
-        def other(*i: Any) -> Any:
+        def partner_element(*i: Any) -> Any:
             odd = i[-1] % 2
             return tensor(*i[:-1], i[-1] + 1 - 2 * odd) * dsl.select(odd.equal(0), *signs)
 
-        return dsl.compute(sizes(x), other, "partner")
+        return dsl.compute(sizes(x), partner_element, "partner")
 
     if sign < 0:
         turned = partner(dsl.vmul(given, tables[1]))
@@ -74,21 +77,21 @@ def _rotated(x: Any, cos: Any, sin: Any, layout: str, sign: float) -> Any:
 
 def compute(x: Any, cos: Any, sin: Any, *, layout: str = "halves") -> Any:
     """x·cos + partner(x)·sin."""
-    return _rotated(x, cos, sin, layout, 1.0)
+    return _rotate(x, cos, sin, layout, 1.0)
 
 
 def gradient(cos: Any, sin: Any, grad: Any, *, layout: str = "halves") -> Any:
-    """The rotation of grad by the opposite angle."""
-    return _rotated(grad, cos, sin, layout, -1.0)
+    """Rotates grad by the opposite angle."""
+    return _rotate(grad, cos, sin, layout, -1.0)
 
 
 def composite(x: Any, cos: Any, sin: Any, layout: str = "halves") -> Any:
-    """The same from basic operators of MindSpore."""
+    """Computes the same result from basic MindSpore operators."""
     half = x.shape[-1] // 2
     if layout == "halves":
         partner = ops.concat((ops.neg(x[..., half:]), x[..., :half]), -1)
     else:
-        pairs = ops.reshape(x, x.shape[:-1] + (half, 2))  # noqa: RUF005 - MindSpore knows no star
+        pairs = ops.reshape(x, x.shape[:-1] + (half, 2))  # noqa: RUF005 - MindSpore rejects `*`
         partner = ops.reshape(ops.stack((ops.neg(pairs[..., 1]), pairs[..., 0]), -1), x.shape)
     return ops.add(ops.mul(x, cos.astype(x.dtype)), ops.mul(partner, sin.astype(x.dtype)))
 
@@ -130,7 +133,8 @@ class RotaryEmbedding(FusedCell):
     .. math::
         (a, b) \to (a \cos\theta - b \sin\theta,\; b \cos\theta + a \sin\theta)
 
-    for the pairs :math:`(a, b)` of the last axis: ``halves`` pairs element k with k + D/2, ``interleaved`` 2k with 2k + 1.
+    for the pairs :math:`(a, b)` of the last axis: ``halves`` pairs element k with k + D/2,
+    ``interleaved`` pairs 2k with 2k + 1.
 
     Args:
         layout (str): ``halves`` or ``interleaved``. Default: ``'halves'``.
@@ -138,15 +142,15 @@ class RotaryEmbedding(FusedCell):
 
     Inputs:
         - **x** (Tensor) - (…, D) with D even; float16, bfloat16, float32 or float64.
-        - **cos** (Tensor) - of a shape that broadcasts to that of x, such as (S, D); `rotary_tables` makes it. Any of these
-          dtypes; no gradient.
+        - **cos** (Tensor) - of a shape that broadcasts to that of x, such as (S, D), from
+          `rotary_tables`. Any of these dtypes; no gradient.
         - **sin** (Tensor) - likewise.
 
     Outputs:
         Tensor of the shape and dtype of x.
 
     Raises:
-        InputError: an unknown layout, an odd last axis, or tables that do not broadcast.
+        InputError: the layout is unknown, the last axis is odd, or the tables do not broadcast.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)
@@ -154,7 +158,8 @@ class RotaryEmbedding(FusedCell):
     Examples:
         >>> import numpy as np
         >>> from custom_ops import RotaryEmbedding
-        >>> RotaryEmbedding().forward(np.float32([[1, 0]]), np.float32([[0, 0]]), np.float32([[1, 1]]))
+        >>> cos, sin = np.float32([[0, 0]]), np.float32([[1, 1]])
+        >>> RotaryEmbedding().forward(np.float32([[1, 0]]), cos, sin)
         array([[0., 1.]], dtype=float32)
     """
 

@@ -1,4 +1,4 @@
-"""softmax(scale · x) over the last axis, with what a mask leaves of it."""
+"""Computes softmax(scale · x) over the last axis, with an optional mask."""
 
 from __future__ import annotations
 
@@ -7,35 +7,35 @@ from typing import Any
 
 import numpy as np
 
-from custom_ops.core.cell import ChoosingCell, FusedCell
+from custom_ops.core.cell import DispatchingCell, FusedCell
 from custom_ops.core.framework import ms, ops
 from custom_ops.core.operator_spec import OpSpec
-from custom_ops.core.pointwise import common_shape, like, promoted, wide
+from custom_ops.core.pointwise import broadcast_shape, promote_dtype, unbroadcast, widen_inputs
 from tbe_impl import dsl
 from tbe_impl.dsl.operation import may_equal
 from tbe_impl.dsl.tensor import shape_text
 from tbe_impl.errors import InputError
 
-LOWEST = -3.4e38
+LOWEST_SCORE = -3.4e38
 
 
 def softmax(x: Any) -> Any:
-    """e^(x − max x) / Σ e^(x − max x) over the last axis; 0 where all of it is −inf."""
-    largest = dsl.vmaxs(dsl.reduce_max(x, axis=-1, keepdims=True), LOWEST)
+    """e^(x − max x) / Σ e^(x − max x) over the last axis; 0 for rows of −inf only."""
+    largest = dsl.vmaxs(dsl.reduce_max(x, axis=-1, keepdims=True), LOWEST_SCORE)
     power = dsl.vexp(dsl.vsub(x, dsl.broadcast(largest, x.shape)))
-    # the largest one adds 1, so that a smaller sum is that of a row without anything
+    # the row maximum contributes 1, so that a smaller sum means a row of −inf only
     total = dsl.vmaxs(dsl.reduce_sum(power, axis=-1, keepdims=True), 0.5)
     return dsl.vmul(power, dsl.broadcast(dsl.vrec(total), x.shape))
 
 
-def slope(y: Any, grad: Any) -> Any:
-    """y·(grad − Σ y·grad): the gradient of what softmax got."""
+def softmax_gradient(y: Any, grad: Any) -> Any:
+    """y·(grad − Σ y·grad), the gradient of the softmax input."""
     total = dsl.reduce_sum(dsl.vmul(y, grad), axis=-1, keepdims=True)
     return dsl.vmul(y, dsl.vsub(grad, dsl.broadcast(total, y.shape)))
 
 
 def check(x: Any) -> None:
-    """The last axis has to be there."""
+    """Raises `InputError` if x has no last axis."""
     if not x.ndim:
         raise InputError(
             f"{x.name} has no last axis", expected="at least one axis", got=shape_text(x.shape)
@@ -43,12 +43,12 @@ def check(x: Any) -> None:
 
 
 def check_mask(x: Any, mask: Any) -> None:
-    """The mask has to be repeated to the shape of x, not x to that of the mask."""
-    shape = common_shape(x, mask)
+    """Raises `InputError` unless the mask broadcasts to the shape of x."""
+    shape = broadcast_shape(x, mask)
     if len(shape) != x.ndim or not all(map(may_equal, shape, x.shape)):
         raise InputError(
             f"{mask.name} does not fit {x.name}",
-            expected=f"what is repeated to {shape_text(x.shape)}",
+            expected=f"a shape that broadcasts to {shape_text(x.shape)}",
             got=shape_text(mask.shape),
         )
 
@@ -56,80 +56,80 @@ def check_mask(x: Any, mask: Any) -> None:
 def compute(x: Any, *, scale: float) -> Any:
     """y = softmax(scale·x), rounded once."""
     check(x)
-    (a,) = wide(x)
-    return dsl.cast_to(softmax(dsl.vmuls(a, scale)), promoted(x))
+    (a,) = widen_inputs(x)
+    return dsl.cast_to(softmax(dsl.vmuls(a, scale)), promote_dtype(x))
 
 
 def compute_masked(x: Any, mask: Any, *, scale: float) -> Any:
-    """y = softmax of scale·x where the mask is false, and −inf where it is true."""
+    """y = softmax of scale·x, with −inf where the mask is true."""
     check(x)
     if mask.dtype != "bool":
         raise InputError(f"{mask.name} is no mask", expected="bool", got=mask.dtype)
     check_mask(x, mask)
-    (a,) = wide(x)
+    (a,) = widen_inputs(x)
     left = dsl.vsel(dsl.broadcast(mask, a.shape), -math.inf, dsl.vmuls(a, scale))
-    return dsl.cast_to(softmax(left), promoted(x))
+    return dsl.cast_to(softmax(left), promote_dtype(x))
 
 
 def compute_added(x: Any, mask: Any, *, scale: float) -> Any:
     """y = softmax(scale·x + mask)."""
     check(x)
     check_mask(x, mask)
-    a, b = wide(x, mask)
+    a, b = widen_inputs(x, mask)
     return dsl.cast_to(softmax(dsl.vadd(dsl.vmuls(a, scale), b)), x.dtype)
 
 
 def gradient(y: Any, grad: Any, *, scale: float) -> Any:
-    """scale·y·(grad − Σ y·grad); what is masked has y = 0."""
-    return dsl.cast_to(dsl.vmuls(slope(*wide(y, grad)), scale), y.dtype)
+    """scale·y·(grad − Σ y·grad); masked elements have y = 0."""
+    return dsl.cast_to(dsl.vmuls(softmax_gradient(*widen_inputs(y, grad)), scale), y.dtype)
 
 
 def gradient_added(mask: Any, y: Any, grad: Any, *, scale: float) -> tuple[Any, Any]:
-    """scale·s and s, summed where the mask was repeated; s = y·(grad − Σ y·grad)."""
-    found = slope(*wide(y, grad))
-    return dsl.cast_to(dsl.vmuls(found, scale), y.dtype), like(found, mask)
+    """scale·s and s summed over the mask's broadcast axes; s = y·(grad − Σ y·grad)."""
+    found = softmax_gradient(*widen_inputs(y, grad))
+    return dsl.cast_to(dsl.vmuls(found, scale), y.dtype), unbroadcast(found, mask)
 
 
 def composite(x: Any, scale: float) -> Any:
-    """The same from basic operators of MindSpore."""
+    """Computes the same result from basic MindSpore operators."""
     return ops.softmax(ops.mul(x, scale), -1)
 
 
 def composite_masked(x: Any, mask: Any, scale: float) -> Any:
-    """The same from basic operators of MindSpore."""
+    """Computes the same result from basic MindSpore operators."""
     kept = ops.masked_fill(ops.mul(x, scale), mask, ops.cast(-3.0e4, x.dtype))
     return ops.masked_fill(ops.softmax(kept, -1), mask, ops.cast(0.0, x.dtype))
 
 
 def composite_added(x: Any, mask: Any, scale: float) -> Any:
-    """The same from basic operators of MindSpore."""
+    """Computes the same result from basic MindSpore operators."""
     return ops.softmax(ops.add(ops.mul(x, scale), mask), -1)
 
 
 def formula(x: Any, scale: float) -> Any:
-    """What is right, from float64."""
+    """Computes the reference in float64."""
     return _formula(x * scale)
 
 
 def formula_masked(x: Any, mask: Any, scale: float) -> Any:
-    """What is right, from float64."""
+    """Computes the reference in float64."""
     return _formula(np.where(mask, -np.inf, x * scale))
 
 
 def formula_added(x: Any, mask: Any, scale: float) -> Any:
-    """What is right, from float64."""
+    """Computes the reference in float64."""
     return _formula(x * scale + mask)
 
 
 def _formula(z: Any) -> Any:
     if not z.size:
         return z
-    power = np.exp(z - np.maximum(z.max(-1, keepdims=True), LOWEST))
+    power = np.exp(z - np.maximum(z.max(-1, keepdims=True), LOWEST_SCORE))
     return power / np.maximum(power.sum(-1, keepdims=True), 0.5)
 
 
 _SCALE = {"scale": 1.0}
-_OTHERS = ({"scale": 0.125}, {"scale": -2.0})
+_VARIANTS = ({"scale": 0.125}, {"scale": -2.0})
 SCALE_SOFTMAX = OpSpec(
     name="ScaleSoftmax",
     inputs=("x",),
@@ -137,7 +137,7 @@ SCALE_SOFTMAX = OpSpec(
     backward=gradient,
     saves=("y",),
     attributes=_SCALE,
-    variants=_OTHERS,
+    variants=_VARIANTS,
     composite=composite,
     formula=formula,
     samples=(((4, 8),), ((2, 3, 5, 7),), ((1,),), ((0, 4),), ((3, 129),)),
@@ -153,7 +153,7 @@ SCALE_MASK_SOFTMAX = OpSpec(
     backward=gradient,
     saves=("y",),
     attributes=_SCALE,
-    variants=_OTHERS,
+    variants=_VARIANTS,
     composite=composite_masked,
     formula=formula_masked,
     undifferentiable=frozenset({"mask"}),
@@ -177,7 +177,7 @@ SCALE_ADD_SOFTMAX = OpSpec(
     backward=gradient_added,
     saves=("mask", "y"),
     attributes=_SCALE,
-    variants=_OTHERS,
+    variants=_VARIANTS,
     composite=composite_added,
     formula=formula_added,
     samples=(
@@ -194,8 +194,8 @@ SCALE_ADD_SOFTMAX = OpSpec(
 )
 
 
-class ScaleMaskSoftmax(ChoosingCell):
-    r"""Softmax over the last axis of scaled numbers, of which a mask leaves out some.
+class ScaleMaskSoftmax(DispatchingCell):
+    r"""Softmax of scaled inputs over the last axis, with an optional mask.
 
     .. math::
         y = \mathrm{softmax}(scale \cdot x + mask)
@@ -206,11 +206,11 @@ class ScaleMaskSoftmax(ChoosingCell):
 
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64, at least one axis.
-        - **mask** (Tensor, optional) - bool: where it is true is left out and gets 0. Of a floating dtype: added to
-          scale·x; it gets a gradient. Broadcast to the shape of x.
+        - **mask** (Tensor, optional) - broadcast to the shape of x. A bool mask excludes elements
+          where it is true; they get 0. A floating mask is added to scale·x and has a gradient.
 
     Outputs:
-        Tensor of the shape and dtype of x. A row of which nothing is left is 0. NaN and +inf make their row NaN.
+        Tensor of the shape and dtype of x. A fully masked row is 0. NaN or +inf makes its row NaN.
 
     Raises:
         InputError: the mask does not fit, or an input has another dtype.
@@ -232,15 +232,15 @@ class ScaleMaskSoftmax(ChoosingCell):
         self.added = FusedCell(SCALE_ADD_SOFTMAX, given, route)
 
     def construct(self, x: Any, mask: Any = None) -> Any:
-        """By what the mask is."""
+        """Selects the operator by the mask's dtype."""
         if mask is None:
             return self.plain.run(x)
         if mask.dtype == ms.bool_:
             return self.masked.run(x, mask)
         return self.added.run(x, mask)
 
-    def chosen(self, *arrays: Any) -> FusedCell:
-        """By what the mask is."""
+    def select_cell(self, *arrays: Any) -> FusedCell:
+        """Selects the operator by the mask's dtype."""
         if len(arrays) < 2:
             return self.plain
         return self.masked if np.asarray(arrays[1]).dtype == np.bool_ else self.added

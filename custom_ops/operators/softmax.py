@@ -1,4 +1,4 @@
-"""Softmax and its logarithm."""
+"""Computes softmax and log-softmax, forward and backward."""
 
 from __future__ import annotations
 
@@ -7,36 +7,36 @@ from typing import Any
 import numpy as np
 
 from custom_ops.core.cell import FusedCell
-from custom_ops.core.cell_call import whole
+from custom_ops.core.cell_call import check_whole_number
 from custom_ops.core.framework import ops
 from custom_ops.core.operator_spec import OpSpec
-from custom_ops.core.row_helpers import axis_of, spread, total, wide
+from custom_ops.core.row_helpers import broadcast_like, resolve_axis, total, widen
 from tbe_impl import dsl
 
 
-def shifted(x: Any, axis: int) -> tuple[Any, Any, Any, Any]:
-    """max x, x − max x, its power and the sum of that, of a tensor that is wide."""
+def softmax_terms(x: Any, axis: int) -> tuple[Any, Any, Any, Any]:
+    """Returns max x, x − max x, its exponential and the sum of that, in the accumulation dtype."""
     largest = dsl.reduce_max(x, [axis], keepdims=True)
-    distance = dsl.vsub(x, spread(largest, x))
+    distance = dsl.vsub(x, broadcast_like(largest, x))
     power = dsl.vexp(distance)
     return largest, distance, power, total(power, [axis])
 
 
 def compute(x: Any, *, axis: int = -1) -> Any:
     """e^(x − max x) / Σ e^(x − max x)."""
-    _, _, power, sums = shifted(wide(x), axis_of(x, axis, "Softmax"))
-    return dsl.cast_to(dsl.vmul(power, spread(dsl.vrec(sums), x)), x.dtype)
+    _, _, power, sums = softmax_terms(widen(x), resolve_axis(x, axis, "Softmax"))
+    return dsl.cast_to(dsl.vmul(power, broadcast_like(dsl.vrec(sums), x)), x.dtype)
 
 
 def gradient(y: Any, grad: Any, *, axis: int = -1) -> Any:
     """y·(grad − Σ y·grad)."""
-    value, slope = wide(y), wide(grad)
-    share = total(dsl.vmul(value, slope), [axis_of(y, axis, "Softmax")])
-    return dsl.cast_to(dsl.vmul(value, dsl.vsub(slope, spread(share, y))), y.dtype)
+    value, slope = widen(y), widen(grad)
+    share = total(dsl.vmul(value, slope), [resolve_axis(y, axis, "Softmax")])
+    return dsl.cast_to(dsl.vmul(value, dsl.vsub(slope, broadcast_like(share, y))), y.dtype)
 
 
 def composite(x: Any, axis: int = -1) -> Any:
-    """The same from basic operators of MindSpore."""
+    """Computes the same result from basic MindSpore operators."""
     power = ops.exp(ops.sub(x, ops.amax(x, axis, True)))
     return ops.div(power, ops.sum(power, axis, True))
 
@@ -67,13 +67,13 @@ SOFTMAX = OpSpec(
 
 
 class Softmax(FusedCell):
-    r"""Softmax over an axis, in the place of `mindspore.nn.Softmax`.
+    r"""Softmax over an axis; replaces `mindspore.nn.Softmax`.
 
     .. math::
         y_i = \frac{e^{x_i}}{\sum_j e^{x_j}}
 
     Args:
-        axis (int): that is summed over. Default: ``-1``.
+        axis (int): the reduced axis. Default: ``-1``.
         route (str): ``native``, ``composite``, or empty for the default.
 
     Inputs:
@@ -83,7 +83,7 @@ class Softmax(FusedCell):
         Tensor of the same shape and dtype.
 
     Raises:
-        InputError: an axis that is no whole number, or that x lacks.
+        InputError: the axis is no integer, or x lacks it.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)
@@ -96,16 +96,16 @@ class Softmax(FusedCell):
     """
 
     def __init__(self, axis: int = -1, route: str = ""):
-        super().__init__(SOFTMAX, {"axis": whole("Softmax", "axis", axis)}, route)
+        super().__init__(SOFTMAX, {"axis": check_whole_number("Softmax", "axis", axis)}, route)
 
     @classmethod
     def from_cells(cls, softmax: Any, route: str = "") -> Any:
-        """One in the place of an `nn.Softmax`."""
+        """Builds the Cell from an `nn.Softmax`."""
         return cls(_axis_of(softmax), route)
 
 
 def _axis_of(cell: Any) -> int:
-    """Of an `nn.Softmax` or `nn.LogSoftmax`."""
+    """Returns the axis of an `nn.Softmax` or `nn.LogSoftmax`."""
     known = cell if hasattr(cell, "axis") else getattr(cell, "softmax", None) or cell.log_softmax
     axis = known.axis
     return int(axis[0]) if isinstance(axis, (tuple, list)) else int(axis)
@@ -113,19 +113,21 @@ def _axis_of(cell: Any) -> int:
 
 def log_compute(x: Any, *, axis: int = -1) -> Any:
     """x − max x − ln Σ e^(x − max x)."""
-    _, distance, _, sums = shifted(wide(x), axis_of(x, axis, "LogSoftmax"))
-    return dsl.cast_to(dsl.vsub(distance, spread(dsl.vlog(sums), x)), x.dtype)
+    _, distance, _, sums = softmax_terms(widen(x), resolve_axis(x, axis, "LogSoftmax"))
+    return dsl.cast_to(dsl.vsub(distance, broadcast_like(dsl.vlog(sums), x)), x.dtype)
 
 
 def log_gradient(y: Any, grad: Any, *, axis: int = -1) -> Any:
     """grad − e^y·Σ grad."""
-    value, slope = wide(y), wide(grad)
-    share = total(slope, [axis_of(y, axis, "LogSoftmax")])
-    return dsl.cast_to(dsl.vsub(slope, dsl.vmul(dsl.vexp(value), spread(share, y))), y.dtype)
+    value, slope = widen(y), widen(grad)
+    share = total(slope, [resolve_axis(y, axis, "LogSoftmax")])
+    return dsl.cast_to(
+        dsl.vsub(slope, dsl.vmul(dsl.vexp(value), broadcast_like(share, y))), y.dtype
+    )
 
 
 def log_composite(x: Any, axis: int = -1) -> Any:
-    """The same from basic operators of MindSpore."""
+    """Computes the same result from basic MindSpore operators."""
     distance = ops.sub(x, ops.amax(x, axis, True))
     return ops.sub(distance, ops.log(ops.sum(ops.exp(distance), axis, True)))
 
@@ -154,13 +156,13 @@ LOG_SOFTMAX = OpSpec(
 
 
 class LogSoftmax(FusedCell):
-    r"""The logarithm of softmax over an axis, in the place of `mindspore.nn.LogSoftmax`.
+    r"""Log-softmax over an axis; replaces `mindspore.nn.LogSoftmax`.
 
     .. math::
         y_i = x_i - \ln \sum_j e^{x_j}
 
     Args:
-        axis (int): that is summed over. Default: ``-1``.
+        axis (int): the reduced axis. Default: ``-1``.
         route (str): ``native``, ``composite``, or empty for the default.
 
     Inputs:
@@ -170,7 +172,7 @@ class LogSoftmax(FusedCell):
         Tensor of the same shape and dtype.
 
     Raises:
-        InputError: an axis that is no whole number, or that x lacks.
+        InputError: the axis is no integer, or x lacks it.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)
@@ -183,9 +185,11 @@ class LogSoftmax(FusedCell):
     """
 
     def __init__(self, axis: int = -1, route: str = ""):
-        super().__init__(LOG_SOFTMAX, {"axis": whole("LogSoftmax", "axis", axis)}, route)
+        super().__init__(
+            LOG_SOFTMAX, {"axis": check_whole_number("LogSoftmax", "axis", axis)}, route
+        )
 
     @classmethod
     def from_cells(cls, log_softmax: Any, route: str = "") -> Any:
-        """One in the place of an `nn.LogSoftmax`."""
+        """Builds the Cell from an `nn.LogSoftmax`."""
         return cls(_axis_of(log_softmax), route)

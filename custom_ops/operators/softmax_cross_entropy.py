@@ -1,4 +1,4 @@
-"""Cross entropy of softmax with labels that are indices, and what it shares with that of probabilities."""
+"""Computes softmax cross entropy with index labels, and parts shared with dense labels."""
 
 from __future__ import annotations
 
@@ -9,16 +9,23 @@ import numpy as np
 
 from custom_ops.core.framework import ops
 from custom_ops.core.operator_spec import OpSpec
-from custom_ops.core.row_helpers import check_shape, per, sizes, spread, total, wide
-from custom_ops.operators.softmax import shifted
+from custom_ops.core.row_helpers import (
+    broadcast_like,
+    check_shape,
+    divide_by_sizes,
+    sizes,
+    total,
+    widen,
+)
+from custom_ops.operators.softmax import softmax_terms
 from tbe_impl import dsl
 from tbe_impl.errors import InputError
 
 REDUCTIONS = ("none", "mean", "sum")
 
 
-def with_rows(logits: Any, labels: Any, *, are_indices: bool) -> tuple[Any, Any]:
-    """Both with an axis of rows; the classes are axis 1.
+def add_row_axis(logits: Any, labels: Any, *, are_indices: bool) -> tuple[Any, Any]:
+    """Returns logits and labels with a leading row axis; the class axis is 1.
 
     Raises:
         InputError: the labels do not fit.
@@ -26,7 +33,7 @@ def with_rows(logits: Any, labels: Any, *, are_indices: bool) -> tuple[Any, Any]
     shape = sizes(logits)
     if not shape:
         raise InputError(
-            "SoftmaxCrossEntropy: logits without classes", expected="one axis or more", got="()"
+            "SoftmaxCrossEntropy: logits has no class axis", expected="one axis or more", got="()"
         )
     wanted = shape
     if are_indices:
@@ -55,19 +62,19 @@ def check_arguments(reduction: str, label_smoothing: float, place: str) -> None:
         )
 
 
-def log_of_sum(x: Any) -> Any:
-    """ln Σ e^x over axis 1 of a tensor that is wide, which stays with size 1."""
-    largest, _, _, sums = shifted(x, 1)
+def log_sum_exp(x: Any) -> Any:
+    """Returns ln Σ e^x over axis 1 in the accumulation dtype; the axis stays with size 1."""
+    largest, _, _, sums = softmax_terms(x, 1)
     return dsl.vadd(largest, dsl.vlog(sums))
 
 
-def _without_classes(tensor: Any) -> Any:
+def _drop_class_axis(tensor: Any) -> Any:
     shape = sizes(tensor)
     return dsl.ext.reshape(tensor, [shape[0], *shape[2:]])
 
 
-def _counted(labels: Any, ignore_index: int, dtype: str) -> Any:
-    """1 for each label that counts, else 0."""
+def _valid_label_mask(labels: Any, ignore_index: int, dtype: str) -> Any:
+    """Returns 1 for each label other than `ignore_index`, else 0."""
     one, nothing = dsl.const(1.0, dtype), dsl.const(0.0, dtype)
     return dsl.compute(
         sizes(labels),
@@ -76,14 +83,14 @@ def _counted(labels: Any, ignore_index: int, dtype: str) -> Any:
     )
 
 
-def _labelled(x: Any, labels: Any, ignore_index: int, weight: Any = None) -> Any:
-    """The element of each row that its label names: 0 for one that does not count, NaN for one that there is not.
+def _gather_by_label(x: Any, labels: Any, ignore_index: int, weight: Any = None) -> Any:
+    """Gathers the element of each row at its label: 0 if ignored, NaN if out of range.
 
     Args:
         x: the rows.
-        labels: one for each.
-        ignore_index: what does not count.
-        weight: where there is one, its element is given instead.
+        labels: one for each row.
+        ignore_index: the ignored label.
+        weight: if given, its element at the label is returned instead.
     """
     classes, dtype = sizes(x)[1], x.dtype
     nothing, unknown = dsl.const(0.0, dtype), dsl.const(float("nan"), dtype)
@@ -99,24 +106,24 @@ def _labelled(x: Any, labels: Any, ignore_index: int, weight: Any = None) -> Any
     return dsl.compute(sizes(labels), pick, "labelled")
 
 
-def _of_classes(weight: Any, x: Any) -> Any:
-    """The weights of classes in the dtype of x.
+def _class_weights(weight: Any, x: Any) -> Any:
+    """Returns the class weights in the dtype of x.
 
     Raises:
-        InputError: they do not fit.
+        InputError: the weights do not fit x.
     """
     check_shape(weight, [sizes(x)[1]], "SoftmaxCrossEntropy", "weight")
-    return wide(weight, x)
+    return widen(weight, x)
 
 
-def _beside(weight: Any, x: Any) -> Any:
-    """The weights of classes along axis 1 of x, spread to its shape."""
+def _broadcast_class_weights(weight: Any, x: Any) -> Any:
+    """Broadcasts the class weights along axis 1 to the shape of x."""
     column = dsl.ext.reshape(weight, [1, sizes(x)[1], *[1] * (len(sizes(x)) - 2)])
-    return spread(column, x)
+    return broadcast_like(column, x)
 
 
-def reduced(losses: Any, weights: Any, reduction: str, shape: list[int]) -> Any:
-    """The losses together; the mean is that of the weights."""
+def reduce_losses(losses: Any, weights: Any, reduction: str, shape: list[int]) -> Any:
+    """Reduces the losses; the mean is weighted."""
     axes = list(range(len(sizes(losses))))
     if reduction == "none":
         return dsl.ext.reshape(losses, shape)
@@ -135,31 +142,31 @@ def compute(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> tuple[Any, Any]:
-    """The loss, and ln Σ e^logits of each row."""
-    given, places = with_rows(logits, labels, are_indices=True)
-    x = wide(given)
-    sums = log_of_sum(x)
-    rows = _without_classes(sums)
-    counted = weights = _counted(places, ignore_index, x.dtype)
-    losses = dsl.vsub(rows, _labelled(x, places, ignore_index))
+    """Returns the loss, and ln Σ e^logits of each row."""
+    given, places = add_row_axis(logits, labels, are_indices=True)
+    x = widen(given)
+    sums = log_sum_exp(x)
+    rows = _drop_class_axis(sums)
+    counted = weights = _valid_label_mask(places, ignore_index, x.dtype)
+    losses = dsl.vsub(rows, _gather_by_label(x, places, ignore_index))
     if weight is not None:
-        own = _of_classes(weight, x)
-        weights = _labelled(x, places, ignore_index, own)
+        own = _class_weights(weight, x)
+        weights = _gather_by_label(x, places, ignore_index, own)
         losses = dsl.vmul(losses, weights)
     if label_smoothing:
-        share = per(1, sizes(x)[1], dtype=x.dtype)
+        share = divide_by_sizes(1, sizes(x)[1], dtype=x.dtype)
         if weight is None:
             smooth = dsl.vsub(rows, dsl.vmuls(total(x, [1], keep=False), share))
         else:
-            below = dsl.vmul(dsl.vsub(spread(sums, x), x), _beside(own, x))
+            below = dsl.vmul(dsl.vsub(broadcast_like(sums, x), x), _broadcast_class_weights(own, x))
             smooth = dsl.vmuls(total(below, [1], keep=False), share)
         losses = dsl.vadd(
             dsl.vmuls(losses, 1 - label_smoothing), dsl.vmuls(smooth, label_smoothing)
         )
     zero = dsl.broadcast(dsl.const(0.0, x.dtype), sizes(losses))
-    # what does not count may be infinite
+    # losses of ignored rows may be infinite
     losses = dsl.vcmpsel(counted, 0.5, "gt", losses, zero)
-    loss = reduced(losses, weights, reduction, sizes(labels))
+    loss = reduce_losses(losses, weights, reduction, sizes(labels))
     return dsl.cast_to(loss, logits.dtype), sums
 
 
@@ -172,19 +179,22 @@ def gradient(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Any:
-    """(softmax·Σ target − target)·grad of the row, 0 where it does not count; given are the weights, if any, and grad."""
-    rows, places = with_rows(logits, labels, are_indices=True)
+    """(softmax·Σ target − target)·grad of the row; 0 for ignored rows.
+
+    `given` holds the class weights, if any, and grad.
+    """
+    rows, places = add_row_axis(logits, labels, are_indices=True)
     *weight, grad = given
-    x, classes = wide(rows), sizes(rows)[1]
+    x, classes = widen(rows), sizes(rows)[1]
     factor = row_gradient(grad, places, x, reduction)
-    counted = weights = _counted(places, ignore_index, x.dtype)
-    own = _of_classes(weight[0], x) if weight else None
+    counted = weights = _valid_label_mask(places, ignore_index, x.dtype)
+    own = _class_weights(weight[0], x) if weight else None
     if own is not None:
-        weights = _labelled(x, places, ignore_index, own)
+        weights = _gather_by_label(x, places, ignore_index, own)
     if reduction == "mean":
         axes = list(range(len(sizes(weights))))
         share = dsl.vrec(total(weights, axes))
-        factor = dsl.vmul(factor, spread(share, factor))
+        factor = dsl.vmul(factor, broadcast_like(share, factor))
     factor = dsl.vmul(factor, counted)
     hot, cold = (dsl.const(value, x.dtype) for value in (1 - label_smoothing, 0.0))
     target = dsl.compute(
@@ -193,21 +203,23 @@ def gradient(
         "target",
     )
     if label_smoothing:
-        target = dsl.vadds(target, per(label_smoothing, classes, dtype=x.dtype))
-    share = dsl.vexp(dsl.vsub(x, spread(sums, x)))
+        target = dsl.vadds(target, divide_by_sizes(label_smoothing, classes, dtype=x.dtype))
+    share = dsl.vexp(dsl.vsub(x, broadcast_like(sums, x)))
     if own is not None:
-        target = dsl.vmul(target, _beside(own, x))
+        target = dsl.vmul(target, _broadcast_class_weights(own, x))
         mass = dsl.vmuls(weights, 1 - label_smoothing)
         if label_smoothing:
-            mean = dsl.vmuls(total(own, [0]), per(label_smoothing, classes, dtype=x.dtype))
-            mass = dsl.vadd(mass, spread(_column(mean, mass), mass))
-        share = dsl.vmul(share, spread(with_class(mass), x))
-    made = dsl.vmul(dsl.vsub(share, target), spread(with_class(factor), x))
-    return as_before(dsl.cast_to(made, logits.dtype), logits)
+            mean = dsl.vmuls(
+                total(own, [0]), divide_by_sizes(label_smoothing, classes, dtype=x.dtype)
+            )
+            mass = dsl.vadd(mass, broadcast_like(_column(mean, mass), mass))
+        share = dsl.vmul(share, broadcast_like(add_class_axis(mass), x))
+    made = dsl.vmul(dsl.vsub(share, target), broadcast_like(add_class_axis(factor), x))
+    return reshape_like(dsl.cast_to(made, logits.dtype), logits)
 
 
-def with_class(rows: Any) -> Any:
-    """A number of each row with an axis for the classes."""
+def add_class_axis(rows: Any) -> Any:
+    """Adds a class axis of size 1 to per-row values."""
     shape = sizes(rows)
     return dsl.ext.reshape(rows, [shape[0], 1, *shape[1:]])
 
@@ -216,18 +228,18 @@ def _column(number: Any, rows: Any) -> Any:
     return dsl.ext.reshape(number, [1] * len(sizes(rows)))
 
 
-def as_before(tensor: Any, like: Any) -> Any:
-    """A tensor in the shape of another; one that has it is not copied."""
+def reshape_like(tensor: Any, like: Any) -> Any:
+    """Reshapes a tensor to the shape of another; equal shapes need no copy."""
     shape = sizes(like)
     return tensor if sizes(tensor) == shape else dsl.ext.reshape(tensor, shape)
 
 
 def row_gradient(grad: Any, rows: Any, x: Any, reduction: str) -> Any:
-    """The gradient of the loss as that of each row."""
+    """Expands the gradient of the loss to each row."""
     shape = [sizes(x)[0], *sizes(x)[2:]]
     if reduction == "none":
-        return dsl.ext.reshape(wide(grad, x), shape)
-    return dsl.broadcast(dsl.ext.reshape(wide(grad, x), [1] * len(shape)), shape)
+        return dsl.ext.reshape(widen(grad, x), shape)
+    return dsl.broadcast(dsl.ext.reshape(widen(grad, x), [1] * len(shape)), shape)
 
 
 def composite(
@@ -237,7 +249,7 @@ def composite(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Any:
-    """The same from basic operators of MindSpore."""
+    """Computes the same result from basic MindSpore operators."""
     return ops.cross_entropy(logits, labels, None, ignore_index, reduction, label_smoothing)
 
 
@@ -249,7 +261,7 @@ def weighted_composite(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Any:
-    """The same with weights of classes."""
+    """Computes the same result with class weights."""
     return ops.cross_entropy(logits, labels, weight, ignore_index, reduction, label_smoothing)
 
 
@@ -266,7 +278,10 @@ def formula(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Any:
-    """−Σ w·target·ln softmax(logits), target = (1 − smoothing)·[class is label] + smoothing / classes."""
+    """−Σ w·target·ln softmax(logits).
+
+    target = (1 − smoothing)·[class is label] + smoothing / classes
+    """
     axis = min(logits.ndim - 1, 1)
     logs = log_softmax(logits, axis)
     counted = labels != ignore_index
@@ -284,8 +299,8 @@ def formula(
     return losses.sum() / (shares.sum() if reduction == "mean" else 1)
 
 
-def _log_of_sum_again(logits: Any, labels: Any, *_: Any, **__: Any) -> Any:
-    return log_of_sum(wide(with_rows(logits, labels, are_indices=True)[0]))
+def _recompute_log_sum_exp(logits: Any, labels: Any, *_: Any, **__: Any) -> Any:
+    return log_sum_exp(widen(add_row_axis(logits, labels, are_indices=True)[0]))
 
 
 SOFTMAX_CROSS_ENTROPY = OpSpec(
@@ -293,7 +308,7 @@ SOFTMAX_CROSS_ENTROPY = OpSpec(
     inputs=("logits", "labels"),
     outputs=("loss", "log_of_sum"),
     hidden=frozenset({"log_of_sum"}),
-    hidden_again=_log_of_sum_again,
+    recompute_hidden=_recompute_log_sum_exp,
     undifferentiable=frozenset({"labels"}),
     forward=compute,
     backward=gradient,

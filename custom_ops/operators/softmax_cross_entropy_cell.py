@@ -1,4 +1,4 @@
-"""The Cell of cross entropy: labels are indices or probabilities, classes may have weights."""
+"""Defines the cross entropy Cell: index or probability labels, optional class weights."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from custom_ops.core.cell import FusedCell
-from custom_ops.core.cell_call import Called
+from custom_ops.core.cell_call import OperatorCell
 from custom_ops.core.framework import HAS_MINDSPORE, ms
 from custom_ops.core.weighted_cells import as_array
 from custom_ops.operators.softmax_cross_entropy import (
@@ -19,32 +19,35 @@ from custom_ops.operators.softmax_cross_entropy_dense import SOFTMAX_CROSS_ENTRO
 from tbe_impl.errors import InputError
 
 
-class SoftmaxCrossEntropy(Called):
-    r"""Cross entropy of softmax with labels, in the place of `mindspore.nn.CrossEntropyLoss`.
+class SoftmaxCrossEntropy(OperatorCell):
+    r"""Softmax cross entropy; replaces `mindspore.nn.CrossEntropyLoss`.
 
     .. math::
         \ell = -\sum_c w_c t_c \ln \frac{e^{x_c}}{\sum_j e^{x_j}}, \quad
         t_c = (1 - \epsilon) \cdot y_c + \frac{\epsilon}{C}
 
     Args:
-        weight (Tensor): :math:`w`, one number for each class, which gets no gradient; the mean is that of the weights of the
-            labels then, and the plain one where labels are probabilities. Default: ``None``: all are 1.
-        ignore_index (int): rows with this label do not count. Default: ``-100``.
-        reduction (str): ``none``, ``mean`` (of the rows that count) or ``sum``. Default: ``'mean'``.
+        weight (Tensor): :math:`w`, one value per class, without gradient. With index labels the
+            mean is weighted by the weights of the labels; with probabilities it is plain.
+            Default: ``None``: all are 1.
+        ignore_index (int): rows with this label are ignored. Default: ``-100``.
+        reduction (str): ``none``, ``mean`` (over the rows that are not ignored) or ``sum``.
+            Default: ``'mean'``.
         label_smoothing (float): :math:`\epsilon`, 0 to 1. Default: ``0.0``.
         route (str): ``native``, ``composite``, or empty for the default.
 
     Inputs:
         - **logits** (Tensor) - (C,), (N, C) or (N, C, …); float16, bfloat16, float32 or float64.
-        - **labels** (Tensor) - int32 or int64 indices, of the shape of logits without C; or probabilities of the shape of
-          logits. They get no gradient.
+        - **labels** (Tensor) - int32 or int64 indices, of the shape of logits without C; or
+          probabilities of the shape of logits. They have no gradient.
 
     Outputs:
-        Tensor: the loss, of one number or of the shape of the indices; a row whose index is no class has the loss NaN.
+        Tensor: the loss, a scalar or of the shape of the indices; a row whose index is out of range
+        has the loss NaN.
 
     Raises:
-        InputError: an unknown reduction, a smoothing out of range, a weight that is no vector of numbers, or labels or a
-            weight that do not fit.
+        InputError: the reduction is unknown, the smoothing is out of range, the weight is no
+            vector of numbers, or labels or weight do not fit.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)
@@ -74,7 +77,7 @@ class SoftmaxCrossEntropy(Called):
                 (of_indices, shared),
             )
         else:
-            # labels that are probabilities are smoothed before they are weighted
+            # probabilities are smoothed before they are weighted
             specs = SOFTMAX_CROSS_ENTROPY_WEIGHTED, SOFTMAX_CROSS_ENTROPY_DENSE
             kinds = of_indices, {"reduction": reduction, "label_smoothing": 0.0}
         for name, value in (
@@ -93,21 +96,21 @@ class SoftmaxCrossEntropy(Called):
 
     @classmethod
     def from_cells(cls, loss: Any, route: str = "") -> Any:
-        """One in the place of an `nn.CrossEntropyLoss`."""
+        """Builds the Cell from an `nn.CrossEntropyLoss`."""
         return cls(loss.weight, loss.ignore_index, loss.reduction, loss.label_smoothing, route)
 
     def construct(self, logits: Any, labels: Any) -> Any:
-        """One kernel, or basic operators."""
+        """Runs one fused kernel, or the composite."""
         if labels.dtype in self.index_dtypes:
             if self.weight is None:
                 return self.of_indices(logits, labels)
             return self.of_indices(logits, labels, self.weight.astype(logits.dtype))
         if self.weight is not None:
-            labels = weighted_labels(logits, labels, self.weight, self.label_smoothing)
+            labels = weight_labels(logits, labels, self.weight, self.label_smoothing)
         return self.of_shares(logits, labels)
 
     def forward(self, *arrays: Any) -> Any:
-        """The loss; the arrays are kept for `backward`."""
+        """Returns the loss, and records the arrays for `backward`."""
         dense = len(arrays) > 1 and np.asarray(arrays[1]).dtype.kind not in "iu"
         object.__setattr__(self, "spec", self.specs[dense])
         object.__setattr__(self, "attributes", self.kinds[dense])
@@ -117,16 +120,16 @@ class SoftmaxCrossEntropy(Called):
             if not dense:
                 return super().forward(logits, labels, weight)
             return super().forward(
-                logits, weighted_labels(logits, labels, weight, self.label_smoothing)
+                logits, weight_labels(logits, labels, weight, self.label_smoothing)
             )
         return super().forward(*arrays)
 
 
 def _vector(weight: Any) -> Any:
-    """The weights of classes as they are kept: a Tensor, or an array where there is no MindSpore.
+    """Converts class weights to a Tensor, or to an array without MindSpore.
 
     Raises:
-        InputError: they are no numbers in a row.
+        InputError: the weights are no vector of numbers.
     """
     if weight is None:
         return None
@@ -146,8 +149,8 @@ def _vector(weight: Any) -> Any:
     return ms.Tensor(made) if HAS_MINDSPORE else made
 
 
-def weighted_labels(logits: Any, labels: Any, weight: Any, label_smoothing: float) -> Any:
-    """Labels that are probabilities, smoothed and times the weights of their classes; of tensors or arrays."""
+def weight_labels(logits: Any, labels: Any, weight: Any, label_smoothing: float) -> Any:
+    """Smooths probability labels and multiplies them by the class weights; Tensors or arrays."""
     labels = labels.astype(logits.dtype)
     if label_smoothing:
         labels = labels * (1 - label_smoothing) + label_smoothing / weight.shape[0]

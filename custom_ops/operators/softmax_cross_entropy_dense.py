@@ -1,4 +1,4 @@
-"""Cross entropy of softmax with labels that are probabilities."""
+"""Computes softmax cross entropy with probability labels, forward and backward."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import Any
 
 from custom_ops.core.framework import ops
 from custom_ops.core.operator_spec import OpSpec
-from custom_ops.core.row_helpers import per, sizes, spread, total, wide
+from custom_ops.core.row_helpers import broadcast_like, divide_by_sizes, sizes, total, widen
 from custom_ops.operators.softmax_cross_entropy import (
-    as_before,
-    log_of_sum,
+    add_row_axis,
     log_softmax,
-    reduced,
+    log_sum_exp,
+    reduce_losses,
+    reshape_like,
     row_gradient,
-    with_rows,
 )
 from tbe_impl import dsl
 
@@ -21,21 +21,21 @@ from tbe_impl import dsl
 def dense_compute(
     logits: Any, labels: Any, *, reduction: str = "mean", label_smoothing: float = 0.0
 ) -> tuple[Any, Any]:
-    """The loss, and ln Σ e^logits of each row."""
-    given, goals = with_rows(logits, labels, are_indices=False)
-    x = wide(given)
-    target = _smoothed(wide(goals, x), label_smoothing)
-    sums = log_of_sum(x)
-    losses = total(dsl.vmul(target, dsl.vsub(spread(sums, x), x)), [1], keep=False)
+    """Returns the loss, and ln Σ e^logits of each row."""
+    given, goals = add_row_axis(logits, labels, are_indices=False)
+    x = widen(given)
+    target = _smooth_labels(widen(goals, x), label_smoothing)
+    sums = log_sum_exp(x)
+    losses = total(dsl.vmul(target, dsl.vsub(broadcast_like(sums, x), x)), [1], keep=False)
     ones = dsl.broadcast(dsl.const(1.0, x.dtype), sizes(losses))
     shape = sizes(logits)[:1] + sizes(logits)[2:] if len(sizes(logits)) > 1 else []
-    return dsl.cast_to(reduced(losses, ones, reduction, shape), logits.dtype), sums
+    return dsl.cast_to(reduce_losses(losses, ones, reduction, shape), logits.dtype), sums
 
 
-def _smoothed(target: Any, label_smoothing: float) -> Any:
+def _smooth_labels(target: Any, label_smoothing: float) -> Any:
     if not label_smoothing:
         return target
-    smooth = per(label_smoothing, sizes(target)[1], dtype=target.dtype)
+    smooth = divide_by_sizes(label_smoothing, sizes(target)[1], dtype=target.dtype)
     return dsl.vadds(dsl.vmuls(target, 1 - label_smoothing), smooth)
 
 
@@ -49,23 +49,25 @@ def dense_gradient(
     label_smoothing: float = 0.0,
 ) -> Any:
     """(softmax·Σ target − target)·grad of the row."""
-    given, goals = with_rows(logits, labels, are_indices=False)
-    x = wide(given)
-    target = _smoothed(wide(goals, x), label_smoothing)
+    given, goals = add_row_axis(logits, labels, are_indices=False)
+    x = widen(given)
+    target = _smooth_labels(widen(goals, x), label_smoothing)
     factor = row_gradient(grad, sums, x, reduction)
     shape = sizes(factor)
     if reduction == "mean":
-        factor = dsl.vmuls(factor, per(1, *shape, dtype=factor.dtype))
+        factor = dsl.vmuls(factor, divide_by_sizes(1, *shape, dtype=factor.dtype))
     column = dsl.ext.reshape(factor, [shape[0], 1, *shape[1:]])
-    share = dsl.vmul(dsl.vexp(dsl.vsub(x, spread(sums, x))), spread(total(target, [1]), x))
-    made = dsl.vmul(dsl.vsub(share, target), spread(column, x))
-    return as_before(dsl.cast_to(made, logits.dtype), logits)
+    share = dsl.vmul(
+        dsl.vexp(dsl.vsub(x, broadcast_like(sums, x))), broadcast_like(total(target, [1]), x)
+    )
+    made = dsl.vmul(dsl.vsub(share, target), broadcast_like(column, x))
+    return reshape_like(dsl.cast_to(made, logits.dtype), logits)
 
 
 def dense_composite(
     logits: Any, labels: Any, reduction: str = "mean", label_smoothing: float = 0.0
 ) -> Any:
-    """The same from basic operators of MindSpore."""
+    """Computes the same result from basic MindSpore operators."""
     return ops.cross_entropy(logits, labels, None, -100, reduction, label_smoothing)
 
 
@@ -84,8 +86,8 @@ SOFTMAX_CROSS_ENTROPY_DENSE = OpSpec(
     inputs=("logits", "labels"),
     outputs=("loss", "log_of_sum"),
     hidden=frozenset({"log_of_sum"}),
-    hidden_again=lambda logits, labels, **_: log_of_sum(
-        wide(with_rows(logits, labels, are_indices=False)[0])
+    recompute_hidden=lambda logits, labels, **_: log_sum_exp(
+        widen(add_row_axis(logits, labels, are_indices=False)[0])
     ),
     undifferentiable=frozenset({"labels"}),
     forward=dense_compute,

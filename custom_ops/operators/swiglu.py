@@ -1,22 +1,22 @@
-"""Swish of one half times the other."""
+"""Defines SwiGLU: Swish of one half times the other half."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from custom_ops.core.framework import ops
-from custom_ops.operators.gated import GatedCell, halves_spec, pair_spec
+from custom_ops.operators.gated_linear_units import GatedCell, halves_spec, pair_spec
 from custom_ops.operators.swish import swish, swish_slope
 from tbe_impl.dsl.functions import FUNCTIONS
 
 
 def composite(x: Any) -> Any:
-    """Swish from basic operators of MindSpore."""
+    """Computes Swish from basic MindSpore operators."""
     return ops.mul(x, ops.sigmoid(x))
 
 
 def formula(x: Any) -> Any:
-    """Swish from float64."""
+    """Computes Swish in float64."""
     return x * FUNCTIONS["sigmoid"].numpy(x)
 
 
@@ -25,7 +25,7 @@ SWIGLU_HALVES = halves_spec("SwiGLUHalves", swish, swish_slope, composite, formu
 
 
 class SwiGLU(GatedCell):
-    r"""Gated linear unit with Swish, as ops.swiglu.
+    r"""Gated linear unit with Swish, like ops.swiglu.
 
     .. math::
         y = a \cdot \sigma(a) \cdot b
@@ -34,12 +34,13 @@ class SwiGLU(GatedCell):
         route: ``native`` or ``composite``.
 
     Inputs:
-        - **x** (Tensor) - float16, bfloat16, float32 or float64. Alone, its last axis is a and b: the first half is gated.
-          Otherwise it is a.
+        - **x** (Tensor) - float16, bfloat16, float32 or float64. Without `up`, the halves of its
+          last axis are a and b. With `up` it is a.
         - **up** (Tensor, optional) - b; shapes are broadcast, dtypes promoted.
 
     Outputs:
-        Tensor with half the last axis of x, or of the common shape. NaN propagates; a = −inf gives NaN, as the formula has it.
+        Tensor with half the last axis of x, or of the common shape. NaN propagates; a = −inf gives
+        NaN, as in the formula.
 
     Raises:
         InputError: the shapes do not fit, the last axis is odd, or an input has no floating dtype.

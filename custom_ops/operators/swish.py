@@ -1,49 +1,49 @@
-"""x · sigmoid(beta · x)."""
+"""Computes Swish, x · sigmoid(beta · x), forward and backward."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from custom_ops.core.cell import FusedCell
-from custom_ops.core.cell_call import real
+from custom_ops.core.cell_call import check_real
 from custom_ops.core.framework import ops
 from custom_ops.core.operator_spec import OpSpec
-from custom_ops.core.pointwise import gate_and_rest, limited, promoted, wide
+from custom_ops.core.pointwise import clamp, gate_and_complement, promote_dtype, widen_inputs
 from tbe_impl import dsl
 from tbe_impl.dsl.functions import FUNCTIONS
 
 
 def swish(x: Any, beta: float = 1.0) -> Any:
     """x·σ(beta·x) in the dtype of x."""
-    return dsl.vmul(x, dsl.ext.sigmoid(scaled(x, beta)))
+    return dsl.vmul(x, dsl.ext.sigmoid(scale_tensor(x, beta)))
 
 
 def swish_slope(x: Any, beta: float = 1.0) -> Any:
-    """σ(z)·(1 + z·(1 − σ(z))), z = beta·x; 1 and 0 at its ends."""
-    z = scaled(x, beta)
-    gate, rest = gate_and_rest(dsl.ext.sigmoid, z)
-    return dsl.vmul(gate, dsl.vadds(dsl.vmul(limited(z, 1000.0), rest), 1.0))
+    """σ(z)·(1 + z·(1 − σ(z))), z = beta·x; saturates at 1 and 0."""
+    z = scale_tensor(x, beta)
+    gate, rest = gate_and_complement(dsl.ext.sigmoid, z)
+    return dsl.vmul(gate, dsl.vadds(dsl.vmul(clamp(z, 1000.0), rest), 1.0))
 
 
-def scaled(x: Any, factor: float) -> Any:
+def scale_tensor(x: Any, factor: float) -> Any:
     """x·factor."""
     return x if factor == 1 else dsl.vmuls(x, factor)
 
 
 def compute(x: Any, *, beta: float) -> Any:
     """y = x·σ(beta·x), rounded once."""
-    (a,) = wide(x)
-    return dsl.cast_to(swish(a, beta), promoted(x))
+    (a,) = widen_inputs(x)
+    return dsl.cast_to(swish(a, beta), promote_dtype(x))
 
 
 def gradient(x: Any, grad: Any, *, beta: float) -> Any:
     """grad·σ(z)·(1 + z·(1 − σ(z))), z = beta·x."""
-    a, g = wide(x, grad)
+    a, g = widen_inputs(x, grad)
     return dsl.cast_to(dsl.vmul(g, swish_slope(a, beta)), x.dtype)
 
 
 def composite(x: Any, beta: float) -> Any:
-    """The same from basic operators of MindSpore."""
+    """Computes the same result from basic MindSpore operators."""
     return ops.mul(x, ops.sigmoid(ops.mul(x, beta)))
 
 
@@ -65,7 +65,7 @@ SWISH = OpSpec(
 
 
 class Swish(FusedCell):
-    r"""A tensor gated by its own sigmoid: nn.SiLU with a factor.
+    r"""Swish: nn.SiLU with a factor beta.
 
     .. math::
         y = x \cdot \sigma(\beta x)
@@ -78,7 +78,7 @@ class Swish(FusedCell):
         - **x** (Tensor) - float16, bfloat16, float32 or float64, any shape.
 
     Outputs:
-        Tensor of that shape and dtype. NaN propagates; −inf gives NaN, as the formula has it.
+        Tensor of that shape and dtype. NaN propagates; −inf gives NaN, as in the formula.
 
     Raises:
         InputError: the input has no floating dtype, or beta is no number.
@@ -93,4 +93,4 @@ class Swish(FusedCell):
     """
 
     def __init__(self, beta: float = 1.0, route: str = ""):
-        super().__init__(SWISH, {"beta": real("Swish", "beta", beta)}, route)
+        super().__init__(SWISH, {"beta": check_real("Swish", "beta", beta)}, route)

@@ -1,4 +1,4 @@
-"""Rows of a table by number, scaled."""
+"""Computes a scaled embedding lookup and its scatter-add gradient."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import numpy as np
 
 from custom_ops.core.framework import HAS_MINDSPORE, ops
 from custom_ops.core.operator_spec import OpSpec
-from custom_ops.core.row_helpers import sizes, wide
-from custom_ops.core.weighted_cells import WeightedCell, parameter
+from custom_ops.core.row_helpers import sizes, widen
+from custom_ops.core.weighted_cells import WeightedCell, make_parameter
 from tbe_impl import dsl
 from tbe_impl.errors import InputError
 
 
 def compute(ids: Any, table: Any, *, scale: float = 1.0) -> Any:
-    """table[ids]·scale; 0 for a number that is none of the table's."""
+    """table[ids]·scale; 0 for an id out of range."""
     if len(table.shape) != 2:
         raise InputError(
             "TokenEmbedding: the table has another rank",
@@ -26,18 +26,18 @@ def compute(ids: Any, table: Any, *, scale: float = 1.0) -> Any:
     rows = dsl.gather(table, ids, 0)
     if scale == 1.0:
         return rows
-    return dsl.cast_to(dsl.vmuls(wide(rows), scale), table.dtype)
+    return dsl.cast_to(dsl.vmuls(widen(rows), scale), table.dtype)
 
 
 def gradient(ids: Any, table: Any, grad: Any, *, scale: float = 1.0) -> Any:
-    """The sum of grad over the places of each token, in their order."""
-    slope = wide(grad) if scale == 1.0 else dsl.vmuls(wide(grad), scale)
+    """Scatter-adds grad into the rows of the table, in index order."""
+    slope = widen(grad) if scale == 1.0 else dsl.vmuls(widen(grad), scale)
     made = dsl.unsorted_segment_sum(slope, ids, sizes(table)[0])
     return dsl.cast_to(made, table.dtype)
 
 
 def composite(ids: Any, table: Any, scale: float = 1.0) -> Any:
-    """The same from basic operators of MindSpore."""
+    """Computes the same result from basic MindSpore operators."""
     return ops.mul(ops.gather(table, ids, 0), scale)
 
 
@@ -60,31 +60,32 @@ TOKEN_EMBEDDING = OpSpec(
 
 
 class TokenEmbedding(WeightedCell):
-    r"""Embedding of tokens, in the place of `mindspore.nn.Embedding`, with a scale.
+    r"""Token embedding with a scale; replaces `mindspore.nn.Embedding`.
 
     .. math::
         y = \mathrm{table}[\mathrm{ids}] \cdot s
 
-    The gradient of the table is summed up token by token in the order of the places, so that it is the same every time.
+    The gradient of the table accumulates in index order, so that it is deterministic.
 
     Args:
         vocab_size (int): number of tokens.
         embedding_size (int): elements of each.
-        use_one_hot (bool): taken for the sake of `nn.Embedding`; the result is the same. Default: ``False``.
+        use_one_hot (bool): accepted for compatibility with `nn.Embedding`; it does not change the
+            result. Default: ``False``.
         embedding_table: initial table. Default: ``'normal'``.
         dtype: of the table. Default: ``mindspore.float32``.
-        padding_idx (int, optional): a row that begins as 0. Default: ``None``.
+        padding_idx (int, optional): row that is initialised to 0. Default: ``None``.
         scale (float): factor of the rows. Default: ``1.0``.
         route (str): ``native``, ``composite``, or empty for the default.
 
     Inputs:
-        - **ids** (Tensor) - int32 or int64, any shape; a number that is none of the table's gives 0.
+        - **ids** (Tensor) - int32 or int64, any shape; an id out of range gives 0.
 
     Outputs:
         Tensor of the shape of ids and one more axis, of the table's dtype.
 
     Raises:
-        InputError: ids that are no int32 or int64, or a table that is no matrix.
+        InputError: ids are not int32 or int64, or the table is no matrix.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)
@@ -92,7 +93,8 @@ class TokenEmbedding(WeightedCell):
     Examples:
         >>> import numpy as np
         >>> from custom_ops import TokenEmbedding
-        >>> TokenEmbedding(2, 2, embedding_table=np.float32([[1, 2], [3, 4]]), scale=2.0).forward(np.int32([1]))
+        >>> net = TokenEmbedding(2, 2, embedding_table=np.float32([[1, 2], [3, 4]]), scale=2.0)
+        >>> net.forward(np.int32([1]))
         array([[6., 8.]], dtype=float32)
     """
 
@@ -115,30 +117,30 @@ class TokenEmbedding(WeightedCell):
                 got=str(padding_idx),
             )
         shape = (vocab_size, embedding_size)
-        table = parameter(embedding_table, shape, dtype, "embedding_table")
+        table = make_parameter(embedding_table, shape, dtype, "embedding_table")
         if padding_idx is not None:
-            table = _without_row(table, padding_idx)
+            table = _zero_row(table, padding_idx)
         super().__init__(
             TOKEN_EMBEDDING, {"scale": float(scale)}, {"embedding_table": table}, route
         )
 
     @classmethod
     def from_cells(cls, embedding: Any, scale: float = 1.0, route: str = "") -> Any:
-        """One with the table of an `nn.Embedding`: the same Parameter."""
+        """Builds the Cell from an `nn.Embedding` and shares its Parameter."""
         table = embedding.embedding_table
         vocab_size, size = table.shape
         return cls(vocab_size, size, embedding_table=table, scale=scale, route=route)
 
     def construct(self, ids: Any) -> Any:
-        """One kernel, or basic operators."""
+        """Runs one fused kernel, or the composite."""
         return self.run(ids, self.embedding_table)
 
 
-def _without_row(table: Any, row: int) -> Any:
+def _zero_row(table: Any, row: int) -> Any:
     if not HAS_MINDSPORE:
         table[row] = 0
         return table
     table.init_data()
     values = np.array(table.asnumpy())
     values[row] = 0
-    return parameter(values, values.shape, table.dtype, table.name)
+    return make_parameter(values, values.shape, table.dtype, table.name)

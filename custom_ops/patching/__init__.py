@@ -1,7 +1,8 @@
-"""Puts our operators into an existing network: the same Parameters, each place checked on a sample, and the way back.
+"""Patches an existing network with fused operators, verified on a sample and reversible.
 
-In: a net and a sample of its inputs. Out: the same net with our operators, and a record that undoes it. It changes no Parameter
-and no class of the user's.
+In: a net and optional sample inputs. Out: the same net with fused operators and the same
+Parameters, and a record that undoes the patch.
+Must not: change a Parameter, or a class of the user.
 """
 
 from __future__ import annotations
@@ -11,64 +12,78 @@ from dataclasses import dataclass
 from typing import Any
 
 from custom_ops.core.framework import HAS_MINDSPORE, nn
-from custom_ops.patching import known_equivalents, mixed_precision
-from custom_ops.patching.call_site_edits import Owner, owner_of, try_edits, try_heads
-from custom_ops.patching.inlinable_calls import is_open
+from custom_ops.patching import equivalent_cells, mixed_precision
+from custom_ops.patching.call_site_edits import (
+    PatchedCell,
+    find_edits,
+    try_edits,
+    try_multihead_attention,
+)
+from custom_ops.patching.inlinable_calls import is_readable
 from custom_ops.patching.patch_record import Change, PatchRecord, Replacement, Slot, forget_graphs
 from custom_ops.patching.rules import Rule, is_plain, rule_for
 from custom_ops.patching.verification import (
-    Seen,
+    RecordedCall,
+    compare_training_effects,
     difference,
     disagreement,
-    observed,
-    slope_difference,
-    slopes,
+    record_calls,
+    training_effects,
     trial,
 )
-from tbe_impl.environment import is_off_and_said
+from tbe_impl.environment import is_off_with_warning
 from tbe_impl.errors import InputError, MissingError
 
 __all__ = ["PatchRecord", "Replacement", "patch"]
 
-AFTER_AMP = (
+AFTER_AMP_REASON = (
     "ms.amp has set it to level {level} already; call patch first, and ms.amp on the patched net"
 )
-OFF = "MS_FUSION=off is set in the environment"
+OFF_REASON = "MS_FUSION=off is set in the environment"
 NARROW_LEVELS = ("O1", "O2", "O3")
-UNREACHED = "the sample inputs do not reach it"
+UNREACHED_REASON = "the sample inputs do not reach it"
 
 
 def patch(net: Any, *sample_inputs: Any, tolerance: float | None = None) -> PatchRecord:
-    """Replaces parts of a network by our operators, with the same Parameters under the same names.
+    """Replaces parts of a network by fused operators, with the same Parameters and names.
 
-    In place of single Cells: nn.Conv2d, BatchNorm1d and BatchNorm2d, LayerNorm, GELU, SiLU, Softmax, Embedding, and Cells of
-    other libraries that call themselves RMSNorm or LayerNorm. Of Cells in a row: a convolution with the normalisation and
-    activation after it, a dense layer with its activation or the normalisation before it; in an nn.SequentialCell, and in any
-    Cell whose `construct` hands what one makes to the next and to nobody else. Softmax and activations that are called as
-    functions or primitives. Attention, softmax(scale·q kᵀ + masks)·v, in any Cell whose `construct`, with what it calls,
-    computes it; and nn.MultiheadAttention. Subclasses of MindSpore's Cells, Cells with hooks, and Cells with a precision of their
-    own (`to_float`) stay as they are; so does the net itself.
+    Single Cells: nn.Conv2d, BatchNorm1d and BatchNorm2d, LayerNorm, GELU, SiLU, Softmax,
+    Embedding, and Cells of other libraries whose class names contain RMSNorm or LayerNorm.
+    Sequences of Cells: a convolution with the following normalisation and activation; a dense layer
+    with its activation or the preceding normalisation. Sequences are found in an nn.SequentialCell,
+    and in any Cell whose `construct` passes the result of one layer to the next one only.
+    Functions and primitives: softmax and activations.
+    Attention, softmax(scale·q kᵀ + masks)·v: in any Cell whose `construct`, with its callees
+    inlined, computes it; and nn.MultiheadAttention.
+    Unchanged: subclasses of MindSpore's Cells, Cells with hooks, Cells with their own precision
+    (`to_float`), and the net itself.
 
-    A Cell whose source was read keeps its parts and gets ours beside them; its class is replaced by one with another
-    `construct`, which calls the old one where the conditions it was read under (an argument is None, a flag is false) do not
-    hold.
+    A Cell that is patched by its source keeps its parts and gets the fused operators as further
+    parts. Its class is replaced by a subclass with a new `construct`. The new `construct` calls the
+    original one if a condition of the patch (an argument is None, a flag is false) does not hold.
 
-    With sample inputs the net is run before, in PyNative and not in training; each replacement is compared with what its Cells
-    made of what they were given, and stays out where it disagrees or was not reached; the results of the whole net are compared
-    last. A net that is in training has its gradients and moving values compared too. Attention with a mask is used in training
-    only if the net was in training here, and never while weights are dropped out.
+    With sample inputs `patch` first runs the net, in PyNative and outside of training. It compares
+    each replacement with the recorded outputs of the replaced Cells, and refuses a replacement
+    that disagrees or that the samples do not reach. At the end it compares the results of the whole
+    net. For a net in training it also compares gradients and moving values.
+
+    Attention with an added mask (in nn.MultiheadAttention with any mask) runs in training only if
+    the net was in training here, and never with active dropout of the weights.
 
     Args:
-        net: an nn.Cell; call it afterwards as before.
-        sample_inputs: what it is called with.
-        tolerance: how far a replacement may be off, relative to the root mean square; by default that of the dtype.
+        net: an nn.Cell; its calls do not change.
+        sample_inputs: arguments of a sample call.
+        tolerance: allowed error of a replacement, relative to the root mean square; by default
+            that of the dtype.
 
     Returns:
-        What was replaced and where; its `undo()` puts everything back. Nothing is under ``MS_FUSION=off``.
+        A record of what was replaced and where; its `undo()` restores the net. With
+        ``MS_FUSION=off`` nothing is replaced.
 
     Raises:
-        InputError: no Cell, or the whole net disagrees though its parts do not; then nothing is replaced.
-        MissingError: there is no MindSpore.
+        InputError: `net` is no Cell, or the whole net disagrees although its parts agree; in the
+            second case the net is restored.
+        MissingError: MindSpore is not installed.
     """
     if not HAS_MINDSPORE:
         raise MissingError(
@@ -78,9 +93,9 @@ def patch(net: Any, *sample_inputs: Any, tolerance: float | None = None) -> Patc
         raise InputError(
             "patch: this is no Cell", place="patch", expected="an nn.Cell", got=type(net).__name__
         )
-    if is_off_and_said():
-        return PatchRecord(net, (), (Replacement("", (net,), None, OFF),), ())
-    mixed_precision.watch()
+    if is_off_with_warning():
+        return PatchRecord(net, (), (Replacement("", (net,), None, OFF_REASON),), ())
+    mixed_precision.hook_amp()
     with trial(net) as flags:
         return _Patch(net, sample_inputs, tolerance, flags).run()
 
@@ -94,34 +109,34 @@ class _Candidate:
 
     @property
     def cells(self) -> tuple[Any, ...]:
-        return tuple(slot.was for slot in self.slots)
+        return tuple(slot.original for slot in self.slots)
 
 
 class _Patch:
-    """One call of `patch`."""
+    """State of one call of `patch`."""
 
     def __init__(self, net: Any, inputs: tuple[Any, ...], tolerance: float | None, flags: Any):
         self.net, self.inputs, self.tolerance, self.flags = net, inputs, tolerance, flags
         self.replaced: list[Replacement] = []
         self.refused: list[Replacement] = []
         self.steps: list[Slot | Change] = []
-        self.owners: list[Owner] = []
+        self.owners: list[PatchedCell] = []
 
     def run(self) -> PatchRecord:
-        """All of it."""
+        """Records, edits, replaces and compares; returns the record."""
         cells = dict(self.net.cells_and_names())
         candidates = list(_candidates(self.net))
-        self.seen: dict[int, Seen] = {}
+        self.seen: dict[int, RecordedCall] = {}
         whole = None
         if self.inputs:
-            watched = [cell for cell in cells.values() if is_open(cell) and is_plain(cell)]
+            watched = [cell for cell in cells.values() if is_readable(cell) and is_plain(cell)]
             watched += [cell for one in candidates for cell in one.cells]
-            self.seen, whole = observed(self.net, watched, self.inputs)
-        self._sources(cells)
-        if self._trains():
-            self._without_wrong_masks()
+            self.seen, whole = record_calls(self.net, watched, self.inputs)
+        self._edit_sources(cells)
+        if self._is_training():
+            self._drop_masks_with_gradient()
         taken = {id(cell) for owner in self.owners for edit in owner.edits for cell in edit.before}
-        self._slots([one for one in candidates if not taken & set(map(id, one.cells))])
+        self._replace_slots([one for one in candidates if not taken & set(map(id, one.cells))])
         forget_graphs(self.net)
         record = self._record()
         if self.inputs:
@@ -129,11 +144,11 @@ class _Patch:
             if reason:
                 record.undo()
                 raise InputError(
-                    f"patch: the net disagrees though its parts do not: {reason}",
+                    f"patch: the net's results differ although those of its parts agree: {reason}",
                     place="patch",
                     got=str(record),
                 )
-        self._put_flags()
+        self._set_training_flags()
         return record
 
     def _record(self) -> PatchRecord:
@@ -142,27 +157,29 @@ class _Patch:
         refused = [one for owner in self.owners for one in owner.refused] + self.refused
         level = getattr(self.net, "_amp_level", "O0")
         if level in NARROW_LEVELS:
-            refused.append(Replacement("", (self.net,), None, AFTER_AMP.format(level=level)))
+            refused.append(Replacement("", (self.net,), None, AFTER_AMP_REASON.format(level=level)))
         steps = [*(owner.change() for owner in owners), *self.steps]
         return PatchRecord(self.net, replaced, refused, steps)
 
-    def _trains(self) -> bool:
+    def _is_training(self) -> bool:
         return bool(self.inputs) and self.flags.get(id(self.net), False)
 
-    def _slopes(self, *, nudged: bool = False) -> Any:
-        """Of the weights."""
-        seen = Seen(self.inputs, {}, None)
-        return slopes(self.net, seen.nudged() if nudged else seen, self.flags, lambda _: True)
+    def _weight_gradients(self, *, nudged: bool = False) -> Any:
+        """Returns the gradients of the weights for the sample, or for perturbed inputs."""
+        seen = RecordedCall(self.inputs, {}, None)
+        return training_effects(
+            self.net, seen.perturb() if nudged else seen, self.flags, lambda _: True
+        )
 
-    def _sources(self, cells: dict[str, Any]) -> None:
-        """Cells whose source is read, parts before what they are in: it is tried again and again, and they are quicker then."""
+    def _edit_sources(self, cells: dict[str, Any]) -> None:
+        """Edits Cells by their source, children first, so that each parent's trials run faster."""
         for place, cell in reversed(cells.items()):
             if type(cell) is nn.MultiheadAttention:
-                made, change = try_heads(
+                made, change = try_multihead_attention(
                     place,
                     cell,
                     self.seen.get(id(cell)),
-                    self._trains(),
+                    self._is_training(),
                     self.tolerance,
                     sampled=bool(self.inputs),
                 )
@@ -172,14 +189,14 @@ class _Patch:
             seen = self.seen.get(id(cell))
             if self.inputs and seen is None:
                 continue
-            found = owner_of(place, cell, seen)
+            found = find_edits(place, cell, seen)
             if found is not None:
                 owner, edits = found
                 try_edits(owner, edits, self.flags, self.tolerance)
                 self.owners.insert(0, owner)
 
-    def _slots(self, candidates: list[_Candidate]) -> None:
-        """Cells that others stand for."""
+    def _replace_slots(self, candidates: list[_Candidate]) -> None:
+        """Replaces Cells in their parents' slots."""
         made: dict[tuple[int, ...], Any] = {}
         gone: set[int] = set()
         for one in candidates:
@@ -208,25 +225,28 @@ class _Patch:
         if not self.inputs:
             return "" if one.rule else "it is believed only on a sample"
         if first is None or last is None:
-            return UNREACHED
-        reason = disagreement(lambda: first.again(after), last.output, self.tolerance)
+            return UNREACHED_REASON
+        reason = disagreement(lambda: first.replay(after), last.output, self.tolerance)
         if not reason and one.rule is None:
-            reason = known_equivalents.why_not(one.cells[0], after, first, self.tolerance)
+            reason = equivalent_cells.why_not(one.cells[0], after, first, self.tolerance)
         return reason
 
-    def _without_wrong_masks(self) -> None:
-        """Masks get no gradient from our attention; where they need one it stays out."""
+    def _drop_masks_with_gradient(self) -> None:
+        """Drops attention whose mask needs a gradient; the fused operator computes none."""
         masked = [owner for owner in self.owners if any(edit.takes_mask for edit in owner.edits)]
         heads = [step.cell.fused_attention for step in self.steps if isinstance(step, Change)]
         if not masked and not heads:
             return
-        after = self._slopes()
+        after = self._weight_gradients()
         for owner in masked:
-            owner.put([edit for edit in owner.edits if not edit.takes_mask])
+            owner.apply_edits([edit for edit in owner.edits if not edit.takes_mask])
         for part in heads:
             part.mask_in_training = False
-        if slope_difference(
-            after, self._slopes(), lambda: self._slopes(nudged=True), self.tolerance
+        if compare_training_effects(
+            after,
+            self._weight_gradients(),
+            lambda: self._weight_gradients(nudged=True),
+            self.tolerance,
         ):
             for owner in masked:
                 for edit in [edit for edit in owner.edits if edit.takes_mask]:
@@ -236,12 +256,12 @@ class _Patch:
                     )
             return
         for owner in masked:
-            owner.put(owner.edits)
+            owner.apply_edits(owner.edits)
         for part in heads:
             part.mask_in_training = True
 
-    def _put_flags(self) -> None:
-        """New parts train where those did that they stand for."""
+    def _set_training_flags(self) -> None:
+        """Gives each new part the training flag of the part that it replaces."""
         flags = self.flags
 
         def flag(cell: Any, otherwise: bool) -> bool:
@@ -250,34 +270,34 @@ class _Patch:
         for owner in self.owners:
             own = flag(owner.cell, False)
             for edit in owner.edits:
-                # a normalisation may be frozen
+                # the normalisation decides: it may be frozen
                 before = [cell for cell in edit.before if isinstance(cell, nn.Cell)]
                 flags[id(edit.cell)] = flag(before[min(1, len(before) - 1)], own) if before else own
         for step in self.steps:
             if isinstance(step, Slot):
-                flags[id(step.parent._cells[step.name])] = flag(step.was, False)
+                flags[id(step.parent._cells[step.name])] = flag(step.original, False)
         for one in self.replaced:
             if isinstance(one.before[0], nn.Cell):
                 flags[id(one.after)] = flag(one.before[min(1, len(one.before) - 1)], False)
 
 
 def _candidates(net: Any) -> Iterator[_Candidate]:
-    """Every place that a rule names, the longest rule first; nothing inside of our own operators."""
+    """Yields the candidate places, longest rule first; skips the parts of fused operators."""
     for place, parent in net.cells_and_names():
         if type(parent).__module__.startswith("custom_ops"):
             continue
         children = [Slot(parent, name, cell) for name, cell in parent._cells.items()]
         taken = 0
         for number, slot in enumerate(children):
-            if number < taken or slot.was is None:
+            if number < taken or slot.original is None:
                 continue
             path = f"{place}.{slot.name}" if place else slot.name
             rest = children[number:] if type(parent) is nn.SequentialCell else [slot]
-            rule = rule_for(tuple(one.was for one in rest))
+            rule = rule_for(tuple(one.original for one in rest))
             if rule is not None:
                 taken = number + len(rule.classes)
                 yield _Candidate(path, tuple(rest[: len(rule.classes)]), rule)
                 continue
-            made = known_equivalents.candidate(slot.was)
+            made = equivalent_cells.candidate(slot.original)
             if made is not None:
                 yield _Candidate(path, (slot,), None, made)

@@ -1,4 +1,4 @@
-"""Finds softmax(scale·q kᵀ + masks)·v in what a Cell does."""
+"""Matches softmax(scale·q kᵀ + masks)·v in the source of a Cell."""
 
 from __future__ import annotations
 
@@ -8,33 +8,45 @@ from typing import Any
 
 from custom_ops.core.framework import nn
 from custom_ops.operators.softmax import Softmax
-from custom_ops.patching.attention_core import ADDED, KEPT, LEFT_OUT
-from custom_ops.patching.attention_edit import Attention, Masked, Reshaped, Scaled, Step, edit_of
-from custom_ops.patching.binary_masks import is_same, is_zero_or_one
-from custom_ops.patching.call_semantics import Meaning, meaning
+from custom_ops.patching.attention_core import ADDED_MASK, DROP_MASK, KEEP_MASK
+from custom_ops.patching.attention_edit import (
+    AttentionMatch,
+    MaskStep,
+    ReshapeStep,
+    ScaleStep,
+    ScoreStep,
+    edit_of,
+)
+from custom_ops.patching.binary_masks import is_same_expression, is_zero_or_one
+from custom_ops.patching.call_semantics import CallSemantics, semantics_of
 from custom_ops.patching.data_flow import Definition, Flow
 from custom_ops.patching.partial_evaluation import Scope, number_of
 from custom_ops.patching.scalar_constants import is_number, value_of
 from custom_ops.patching.source_edits import NOT_TRAINING, Edit
 
-LOW, WEAK = -1e9, -1e4
-"""A value that takes a score out of a softmax: what is left of a score beside it is nothing. The weak one does where it is not
-compared with others like it; the other stands for it then."""
-LIKE = ("full_like", "ones_like", "zeros_like")
+LOW_SCORE, WEAK_LOW_SCORE = -1e9, -1e4
+"""Upper bounds of a score that the softmax reduces to 0.
+
+The weak bound holds only if no score of another mask is comparable; the edit then uses the
+strong one.
+"""
+LIKE_FUNCTIONS = ("full_like", "ones_like", "zeros_like")
 
 
 class _NoAttention(Exception):
-    """Why it is none."""
+    """Raised with the reason why an expression is not attention."""
 
 
 def find(flow: Flow, scope: Scope) -> Iterator[Edit | str]:
-    """An edit for each attention, or why there is none where a softmax is multiplied by something."""
+    """Yields an edit per attention, or the reason why a product with a softmax is none."""
     count = 0
     for node in list(flow.nodes()):
-        found = meaning(node, scope)
+        found = semantics_of(node, scope)
         if found is None or found.kind != "matmul" or len(found.operands) != 2:
             continue
-        chain = _Chain(flow, scope, f"fused_attention_{count}" if count else "fused_attention")
+        chain = _AttentionMatcher(
+            flow, scope, f"fused_attention_{count}" if count else "fused_attention"
+        )
         try:
             edit = chain.edit(node, found)
         except _NoAttention as reason:
@@ -45,8 +57,8 @@ def find(flow: Flow, scope: Scope) -> Iterator[Edit | str]:
         yield edit
 
 
-class _Chain:
-    """From the product with v back to the product of q and k."""
+class _AttentionMatcher:
+    """Walks from the product with v back to the product of q and k."""
 
     def __init__(self, flow: Flow, scope: Scope, name: str):
         self.flow, self.scope, self.name = flow, scope, name
@@ -55,44 +67,45 @@ class _Chain:
         self.definitions: list[Definition] = []
         self.guards: list[ast.expr] = []
         self.scale, self.is_scaled = 1.0, False
-        self.steps: list[Step] = []  # from the last one back
+        self.steps: list[ScoreStep] = []  # in reverse order
         self.frames = [0]
         self.frame_of: dict[Definition, int] = {}
         self.sometimes: list[tuple[frozenset[Definition], int]] = []
         self.dropped: list[Definition] = []
         self.weak = False
 
-    def edit(self, final: Any, found: Meaning) -> Edit:
-        """All of it.
+    def edit(self, final: Any, found: CallSemantics) -> Edit:
+        """Matches one attention and returns its edit.
 
         Raises:
-            _NoAttention: it is none.
+            _NoAttention: the expression is not attention.
         """
-        self._no_flags(found)
-        if self.flow.is_sometimes(final):
+        self._check_flags(found)
+        if self.flow.is_conditional(final):
             raise _NoAttention("the product with v is made only sometimes")
         home = self.flow.statement_of(final)
-        node = self._back(found.operands[0])
+        node = self._resolve_name(found.operands[0])
         while not self.softmax:
-            node = self._back(self._after(node))
+            node = self._resolve_name(self._step_after_softmax(node))
         of_softmax = self._frame
         product = None
         while product is None:
-            node = self._back(node)
-            known = meaning(node, self.scope)
+            node = self._resolve_name(node)
+            known = semantics_of(node, self.scope)
             if known is not None and known.kind in ("matmul", "baddbmm"):
                 product = known
             else:
-                node = self._before(node, known)
+                node = self._step_before_softmax(node, known)
         q, k = self._factors(product, self.flow.statement_of(node))
         if self.sometimes:
             raise _NoAttention("the product of q and k is made only sometimes")
-        if self.weak and len([one for one in self.steps if isinstance(one, Masked)]) > 1:
+        if self.weak and len([one for one in self.steps if isinstance(one, MaskStep)]) > 1:
             raise _NoAttention(
-                f"scores are replaced by more than {LOW:g}, which may count beside those of other masks"
+                f"scores are replaced by more than {LOW_SCORE:g}, "
+                "which may count beside those of other masks"
             )
-        self._nobody_else(home)
-        attention = Attention(
+        self._check_other_readers(home)
+        attention = AttentionMatch(
             name=self.name,
             final=(final, home),
             v=found.operands[1],
@@ -115,14 +128,14 @@ class _Chain:
 
     @property
     def _frame(self) -> int:
-        """Which shape scores have where the walk is."""
+        """Index of the current shape of the scores."""
         return len(self.frames) - 1
 
-    def _factors(self, product: Meaning, statement: ast.stmt) -> tuple[ast.expr, ast.expr]:
-        """q and k; what is added to their product at once is a mask."""
+    def _factors(self, product: CallSemantics, statement: ast.stmt) -> tuple[ast.expr, ast.expr]:
+        """Returns q and k; an operand added in the same product is a mask."""
         given = dict(product.keywords)
         if product.kind == "matmul":
-            self._no_flags(product)
+            self._check_flags(product)
             if len(product.operands) != 2:
                 raise _NoAttention("the product of q and k is unusual")
             return product.operands[0], product.operands[1]
@@ -135,26 +148,26 @@ class _Chain:
             mask = given["input"]
             if beta != 1:
                 mask = ast.BinOp(given["beta"], ast.Mult(), mask)
-            self._added(mask, statement)
+            self._add_mask(mask, statement)
         if "alpha" in given:
-            self._scaled_by("mul", given["alpha"], statement)
+            self._add_scale("mul", given["alpha"], statement)
         return given["batch1"], given["batch2"]
 
-    def _no_flags(self, found: Meaning) -> None:
+    def _check_flags(self, found: CallSemantics) -> None:
         if getattr(found.called, "transpose_a", False) or found.keywords:
             raise _NoAttention("the product is of something else")
 
-    def _back(self, node: ast.expr) -> ast.expr:
-        """Through names."""
+    def _resolve_name(self, node: ast.expr) -> ast.expr:
+        """Follows names to their single definitions."""
         while isinstance(node, ast.Name):
             found = self.flow.reaching.get(id(node), frozenset())
             self.passed.add(id(node))
             if self.sometimes and found == self.sometimes[-1][0]:
                 _, frame = self.sometimes.pop()
-                # without the condition they kept the shape, so that with it they have it again
+                # the skipped branch keeps the shape, so the scores have it again afterwards
                 self.frames = [self._frame if one == frame else one for one in self.frames]
             if len(found) == 2:
-                found = self._sometimes(found)
+                found = self._conditional_definition(found)
             if len(found) != 1:
                 raise _NoAttention(f"{node.id} may be several things")
             (only,) = found
@@ -167,8 +180,8 @@ class _Chain:
             node = only.value
         return node
 
-    def _sometimes(self, found: frozenset[Definition]) -> frozenset[Definition]:
-        """Of two definitions the one that stands under a condition and takes the other."""
+    def _conditional_definition(self, found: frozenset[Definition]) -> frozenset[Definition]:
+        """Of two definitions, returns the conditional one that reads the other."""
         for one in found:
             (other,) = found - {one}
             if one.statement is None or other.statement is None:
@@ -184,39 +197,39 @@ class _Chain:
                 return frozenset({one})
         raise _NoAttention("the scores may be several things")
 
-    def _after(self, node: ast.expr) -> ast.expr:
-        """A step between softmax and the product with v, or softmax: what it takes."""
-        found = meaning(node, self.scope)
+    def _step_after_softmax(self, node: ast.expr) -> ast.expr:
+        """Matches a step between softmax and the product with v, or softmax; returns its input."""
+        found = semantics_of(node, self.scope)
         if found is None or not found.operands:
             raise _NoAttention("the weights are no softmax")
         if found.kind in ("cast", "contiguous"):
-            return self._alone(found)
+            return self._skip_step(found)
         if found.kind == "reshape":
-            return self._reshaped(node, found)
+            return self._add_reshape(node, found)
         if self._is_softmax(found):
             if self.sometimes:
                 raise _NoAttention("the softmax is taken only sometimes")
             self.softmax = True
-            return self._alone(found)
-        share = self._dropped(found)
+            return self._skip_step(found)
+        share = self._dropout_share(found)
         if share is None or self.sometimes:
-            # it is told only if a softmax lies before it
-            self.softmax = self._softmax_is_near(found)
+            # reported only if the input is a softmax
+            self.softmax = self._is_softmax_near(found)
             raise _NoAttention("the weights are changed after the softmax")
         if share > 0:
             self.guards.append(NOT_TRAINING)
         elif found.kind == "cell":
-            # it may be given another share
+            # its p attribute may change
             where = ast.unparse(getattr(node, "func", node))
             self.guards.append(ast.parse(f"not self.training or {where}.p == 0", mode="eval").body)
         return found.operands[0]
 
-    def _softmax_is_near(self, found: Meaning) -> bool:
+    def _is_softmax_near(self, found: CallSemantics) -> bool:
         origins = (self.flow.origin(one) for one in found.operands)
-        known = [meaning(one, self.scope) for one in origins]
+        known = [semantics_of(one, self.scope) for one in origins]
         return any(one is not None and self._is_softmax(one) for one in known)
 
-    def _is_softmax(self, found: Meaning) -> bool:
+    def _is_softmax(self, found: CallSemantics) -> bool:
         if found.kind == "cell":
             called = found.called
             if type(called) is Softmax:
@@ -233,8 +246,8 @@ class _Chain:
             return False
         return axis in (-1, (-1,))
 
-    def _dropped(self, found: Meaning) -> float | None:
-        """The share that a dropout leaves out; None where it is no dropout."""
+    def _dropout_share(self, found: CallSemantics) -> float | None:
+        """Returns the drop probability of a dropout; None for any other call."""
         if found.kind == "cell":
             called = found.called
             if "Dropout" not in type(called).__name__:
@@ -254,130 +267,141 @@ class _Chain:
             raise _NoAttention("weights are dropped out of training too")
         return float(share)
 
-    def _before(self, node: ast.expr, found: Meaning | None) -> ast.expr:
-        """A step between the product of q and k and the softmax: what it takes."""
+    def _step_before_softmax(self, node: ast.expr, found: CallSemantics | None) -> ast.expr:
+        """Matches a step between the product of q and k and the softmax; returns its input."""
         if found is None or not found.operands:
             raise _NoAttention(f"{ast.unparse(node)[:60]} is no step of attention")
         statement = self.flow.statement_of(node)
         if found.kind in ("cast", "contiguous"):
-            return self._alone(found)
+            return self._skip_step(found)
         if found.kind == "reshape":
-            return self._reshaped(node, found)
+            return self._add_reshape(node, found)
         if found.kind in ("mul", "div"):
-            return self._scaled(found, statement)
-        multiplied = self._multiplied(found, statement)
+            return self._match_scale(found, statement)
+        multiplied = self._match_binary_mask(found, statement)
         if multiplied is not None:
             return multiplied
         if found.kind == "add" and len(found.operands) == 2:
             mine, mask = self._sides(found)
-            self._added(mask, statement)
+            self._add_mask(mask, statement)
             return mine
-        if found.kind == "sub" and len(found.operands) == 2 and self._leads(found.operands[0]):
+        if (
+            found.kind == "sub"
+            and len(found.operands) == 2
+            and self._is_from_product(found.operands[0])
+        ):
             mine, mask = found.operands
-            self._added(ast.UnaryOp(ast.USub(), mask), statement)
+            self._add_mask(ast.UnaryOp(ast.USub(), mask), statement)
             return mine
         if found.kind == "masked_fill" and len(found.operands) == 3:
             mine, where, value = found.operands
-            return self._left_out(LEFT_OUT, mine, where, value, statement)
+            return self._add_replacing_mask(DROP_MASK, mine, where, value, statement)
         if found.kind == "where" and len(found.operands) == 3:
             where, first, second = found.operands
-            if self._leads(first) and not self._is_made_like(first):
-                return self._left_out(KEPT, first, where, second, statement)
-            return self._left_out(LEFT_OUT, second, where, first, statement)
+            if self._is_from_product(first) and not self._is_filled_like(first):
+                return self._add_replacing_mask(KEEP_MASK, first, where, second, statement)
+            return self._add_replacing_mask(DROP_MASK, second, where, first, statement)
         raise _NoAttention(f"{ast.unparse(node)[:60]} is no step of attention")
 
-    def _alone(self, found: Meaning) -> ast.expr:
-        """What a step takes that is left out: nothing of its other arguments stays."""
+    def _skip_step(self, found: CallSemantics) -> ast.expr:
+        """Skips a step and the reads of its other arguments; returns its input."""
         for other in (*found.operands[1:], *found.keywords.values()):
             self.passed |= {id(one) for one in ast.walk(other)}
         return found.operands[0]
 
-    def _added(self, mask: ast.expr, statement: ast.stmt) -> None:
+    def _add_mask(self, mask: ast.expr, statement: ast.stmt) -> None:
         if self.is_scaled:
             raise _NoAttention("the scores are scaled behind a mask")
-        self.steps.append(Masked(statement, self._frame, ADDED, mask))
+        self.steps.append(MaskStep(statement, self._frame, ADDED_MASK, mask))
 
-    def _left_out(
+    def _add_replacing_mask(
         self, kind: str, mine: ast.expr, where: ast.expr, value: ast.expr, statement: ast.stmt
     ) -> ast.expr:
-        self.steps.append(Masked(statement, self._frame, kind, where, self._low(value)))
+        self.steps.append(MaskStep(statement, self._frame, kind, where, self._masked_score(value)))
         return mine
 
-    def _multiplied(self, found: Meaning, statement: ast.stmt) -> ast.expr | None:
-        """The scores of scores·b + (1 − b)·low, where b is 0 or 1 everywhere: they stay where it is 1. None for anything else."""
+    def _match_binary_mask(self, found: CallSemantics, statement: ast.stmt) -> ast.expr | None:
+        """Matches scores·b + (1 − b)·low, b in {0, 1}, as a keep mask; returns scores, or None."""
         if found.kind not in ("add", "sub") or len(found.operands) != 2:
             return None
         mine, rest = found.operands
-        if found.kind == "add" and not self._leads(mine):
+        if found.kind == "add" and not self._is_from_product(mine):
             mine, rest = rest, mine
-        product, low = (self._of_two(one, "mul") for one in (mine, rest))
-        if product is None or low is None or not self._leads(mine) or self._leads(rest):
+        product, low = (self._two_operands(one, "mul") for one in (mine, rest))
+        if (
+            product is None
+            or low is None
+            or not self._is_from_product(mine)
+            or self._is_from_product(rest)
+        ):
             return None
         for scores, kept in (product, product[::-1]):
-            if not self._leads(scores) or self._leads(kept):
+            if not self._is_from_product(scores) or self._is_from_product(kept):
                 continue
             for turned, number in (low, low[::-1]):
                 value = value_of(number, self.flow, self.scope)
-                sides = self._of_two(turned, "sub")
+                sides = self._two_operands(turned, "sub")
                 if value is None or sides is None or value_of(sides[0], self.flow, self.scope) != 1:
                     continue
-                if not is_same(sides[1], kept, self.flow):
+                if not is_same_expression(sides[1], kept, self.flow):
                     continue
                 if not is_zero_or_one(kept, self.flow, self.scope):
                     raise _NoAttention(f"{ast.unparse(kept)[:60]} may be other than 0 and 1")
-                self._back(mine)
+                self._resolve_name(mine)
                 self._forget(rest)
                 signed = ast.Constant(value if found.kind == "add" else -value)
-                return self._left_out(KEPT, scores, kept, signed, statement)
+                return self._add_replacing_mask(KEEP_MASK, scores, kept, signed, statement)
         return None
 
-    def _of_two(self, node: ast.expr, kind: str) -> tuple[ast.expr, ast.expr] | None:
-        """The two operands of what is of a kind; through names."""
+    def _two_operands(self, node: ast.expr, kind: str) -> tuple[ast.expr, ast.expr] | None:
+        """Returns the two operands of an operation of this kind, through names; else None."""
         node = self.flow.origin(node) if isinstance(node, ast.Name) else node
-        found = meaning(node, self.scope)
+        found = semantics_of(node, self.scope)
         if found is None or found.kind != kind or len(found.operands) != 2:
             return None
         return found.operands[0], found.operands[1]
 
-    def _reshaped(self, node: ast.expr, found: Meaning) -> ast.expr:
-        """Scores that get another shape for their masks, or for the softmax, or weights for the product with v: elements keep
-        their order, so that a mask of that shape, reshaped as they are, is theirs."""
+    def _add_reshape(self, node: ast.expr, found: CallSemantics) -> ast.expr:
+        """Records a reshape of scores or weights; the element order stays, so masks can follow."""
         assert isinstance(node, ast.Call)
         self.steps.append(
-            Reshaped(self.flow.statement_of(node), self._frame, node, found.operands[0])
+            ReshapeStep(self.flow.statement_of(node), self._frame, node, found.operands[0])
         )
         self.frames.append(len(self.frames))
         return found.operands[0]
 
-    def _sides(self, found: Meaning) -> tuple[ast.expr, ast.expr]:
-        """The scores and the other."""
+    def _sides(self, found: CallSemantics) -> tuple[ast.expr, ast.expr]:
+        """Returns the operand that holds the scores, then the other one."""
         first, second = found.operands
-        leads = self._leads(first), self._leads(second)
+        leads = self._is_from_product(first), self._is_from_product(second)
         if leads == (True, False):
             return first, second
         if leads == (False, True):
             return second, first
         raise _NoAttention("what is added to the scores is made like them")
 
-    def _leads(self, node: ast.expr, depth: int = 12) -> bool:
-        """Whether it comes from a product of matrices by such steps alone."""
+    def _is_from_product(self, node: ast.expr, depth: int = 12) -> bool:
+        """Whether the value derives from a matrix product by matchable steps only."""
         if depth == 0:
             return False
         if isinstance(node, ast.Name):
             found = self.flow.reaching.get(id(node), frozenset())
-            return any(one.value is not None and self._leads(one.value, depth - 1) for one in found)
-        known = meaning(node, self.scope)
+            return any(
+                one.value is not None and self._is_from_product(one.value, depth - 1)
+                for one in found
+            )
+        known = semantics_of(node, self.scope)
         if known is None:
             return False
         if known.kind in ("matmul", "baddbmm"):
             return True
         if known.kind in ("cast", "contiguous", "reshape", "sub"):
-            return self._leads(known.operands[0], depth - 1)
+            return self._is_from_product(known.operands[0], depth - 1)
         if known.kind not in ("mul", "div", "add", "masked_fill", "where"):
             return False
-        return any(self._leads(one, depth - 1) for one in known.operands)
+        return any(self._is_from_product(one, depth - 1) for one in known.operands)
 
-    def _scaled(self, found: Meaning, statement: ast.stmt) -> ast.expr:
+    def _match_scale(self, found: CallSemantics, statement: ast.stmt) -> ast.expr:
         if len(found.operands) != 2:
             raise _NoAttention("the scale is no number")
         if found.kind == "div":
@@ -385,10 +409,10 @@ class _Chain:
         else:
             mine, by = self._sides(found)
         self.is_scaled = True
-        self._scaled_by(found.kind, by, statement)
+        self._add_scale(found.kind, by, statement)
         return mine
 
-    def _scaled_by(self, kind: str, by: ast.expr, statement: ast.stmt) -> None:
+    def _add_scale(self, kind: str, by: ast.expr, statement: ast.stmt) -> None:
         known = self.scope.evaluate(by)
         number = number_of(known.value) if known else None
         if number is not None and not self.sometimes:
@@ -396,36 +420,36 @@ class _Chain:
             assert known is not None
             self.guards += self.scope.conditions(known)
         elif is_number(by, self.flow, self.scope):
-            self.steps.append(Scaled(statement, ast.Mult() if kind == "mul" else ast.Div(), by))
+            self.steps.append(ScaleStep(statement, ast.Mult() if kind == "mul" else ast.Div(), by))
         else:
             raise _NoAttention(f"{ast.unparse(by)[:60]} may be more than one number")
 
-    def _low(self, value: ast.expr) -> ast.expr:
-        """What stands in the place of a score that is left out, if it surely takes it out of the softmax."""
+    def _masked_score(self, value: ast.expr) -> ast.expr:
+        """Returns the replacement score, if it is low enough to vanish in the softmax."""
         number = value_of(value, self.flow, self.scope)
-        if number is None or number > WEAK:
+        if number is None or number > WEAK_LOW_SCORE:
             shown = ast.unparse(value) if number is None else f"{number:g}"
             raise _NoAttention(f"scores are replaced by {shown}, which may count beside others")
-        if number > LOW:
-            self.weak, number = True, LOW
-        elif not self._is_made_like(value):
+        if number > LOW_SCORE:
+            self.weak, number = True, LOW_SCORE
+        elif not self._is_filled_like(value):
             return value
         self._forget(value)
         return ast.Constant(number)
 
-    def _is_made_like(self, node: ast.expr, depth: int = 8) -> bool:
-        """Whether it is a tensor of the shape of another, filled with a number."""
+    def _is_filled_like(self, node: ast.expr, depth: int = 8) -> bool:
+        """Whether the value is a `*_like` tensor filled with one number."""
         node = self.flow.origin(node) if isinstance(node, ast.Name) else node
-        known = meaning(node, self.scope)
+        known = semantics_of(node, self.scope)
         if known is None or depth == 0:
             return False
-        if known.kind in LIKE:
+        if known.kind in LIKE_FUNCTIONS:
             return True
         inner = known.kind in ("mul", "add", "sub", "div", "cast")
-        return inner and any(self._is_made_like(one, depth - 1) for one in known.operands)
+        return inner and any(self._is_filled_like(one, depth - 1) for one in known.operands)
 
     def _forget(self, node: ast.expr) -> None:
-        """A value that another stands for: names that nobody else reads are not made any more."""
+        """Drops a replaced value, and the definitions that only it reads."""
         for one in ast.walk(node):
             self.passed.add(id(one))
             found = self.flow.reaching.get(id(one), frozenset())
@@ -436,15 +460,15 @@ class _Chain:
                 self.dropped.append(only)
                 self._forget(only.value)
 
-    def _nobody_else(self, home: ast.stmt) -> None:
-        """Nobody else reads scores or weights, but for their shape and dtype, which are replaced."""
+    def _check_other_readers(self, home: ast.stmt) -> None:
+        """Checks that other reads of scores and weights are of shape or dtype; records these."""
         self.beside: dict[int, tuple[str, int]] = {}
         for definition in self.definitions:
             for reader in self.flow.readers.get(definition, []):
                 if id(reader) in self.passed:
                     continue
                 parent = self.flow.parent[id(reader)]
-                read = self._read(parent)
+                read = self._read_attribute(parent)
                 if read:
                     self.beside[id(parent)] = read, self.frame_of[definition]
                     continue
@@ -455,11 +479,11 @@ class _Chain:
             if block is not self.flow.block[id(home)] and not self._is_conditional(block, home):
                 raise _NoAttention(f"{definition.name} is made elsewhere")
 
-    def _read(self, node: ast.AST) -> str:
-        """Which of shape and dtype it reads; empty where it is more."""
+    def _read_attribute(self, node: ast.AST) -> str:
+        """Returns "shape" or "dtype" for a read of only that; else empty."""
         if isinstance(node, ast.Attribute):
             return node.attr if node.attr in ("shape", "dtype") else ""
-        known = meaning(node, self.scope) if isinstance(node, ast.Call) else None
+        known = semantics_of(node, self.scope) if isinstance(node, ast.Call) else None
         return known.kind if known is not None and known.kind in ("shape", "dtype") else ""
 
     def _is_passed(self, statement: ast.stmt) -> bool:

@@ -1,4 +1,4 @@
-"""What stands for softmax(scale·q kᵀ + mask)·v inside another Cell: masks as they come there."""
+"""Defines the Cell that replaces softmax(scale·q kᵀ + masks)·v inside another Cell."""
 
 from __future__ import annotations
 
@@ -7,26 +7,27 @@ from typing import Any
 from custom_ops.core.framework import Cell, ms, ops
 from custom_ops.operators.attention import ScaledDotProductAttention
 
-ADDED, KEPT, LEFT_OUT = "added", "kept", "left out"
-"""A mask that is added; one that is true where scores stay; one that is true where they do not."""
+ADDED_MASK, KEEP_MASK, DROP_MASK = "added", "kept", "left out"
+"""Mask kinds: added to the scores; true for kept scores; true for dropped scores."""
 
 
 class AttentionCore(Cell):
     """Attention with any number of masks.
 
     Args:
-        scale: of the products.
-        masks: what each mask is.
-        route: as `ScaledDotProductAttention` has it.
+        scale: factor of the scores.
+        masks: kind of each mask.
+        route: as for `ScaledDotProductAttention`.
 
     Inputs:
         - **q**, **k**, **v** - (batch, heads, tokens, width), or without heads.
-        - **keys** - the last size of what the softmax is taken of, where that has another shape than the product of q and k.
-        - **shape** - of the weights, where that is another one; v has its first sizes.
-        - **more** - for each mask two: it, or None; and the value that stands where scores do not stay, or None.
+        - **keys** - last size of the softmax input, if its shape differs from that of q kᵀ.
+        - **shape** - shape of the weights, if it differs; v has its leading sizes.
+        - **more** - two values per mask: the mask or None, and the score of dropped elements or
+          None.
 
     Outputs:
-        Tensor as q, with the width of v, and with the first sizes of `shape`.
+        Tensor as q, with the width of v and the leading sizes of `shape`.
 
     Raises:
         ValueError: the softmax is not over all keys.
@@ -40,18 +41,19 @@ class AttentionCore(Cell):
     def construct(
         self, q: Any, k: Any, v: Any, keys: Any = None, shape: Any = None, *more: Any
     ) -> Any:
-        """One kernel."""
+        """Runs one fused kernel."""
         if keys is not None and keys != k.shape[-2]:
             raise ValueError(
-                "attention whose softmax is not over all keys; call undo of the record that patch gave"
+                "the softmax of this attention is not over all keys; "
+                "call undo of the record that patch returned"
             )
         if shape is not None:
-            made = self.attended(q, k, v.reshape(q.shape[:-2] + v.shape[-2:]), more)
+            made = self.attend(q, k, v.reshape(q.shape[:-2] + v.shape[-2:]), more)
             return made.reshape(shape[:-1] + v.shape[-1:])
-        return self.attended(q, k, v, more)
+        return self.attend(q, k, v, more)
 
-    def attended(self, q: Any, k: Any, v: Any, more: Any) -> Any:
-        """Of q, k and v that fit each other."""
+    def attend(self, q: Any, k: Any, v: Any, more: Any) -> Any:
+        """Combines the masks and runs attention on q, k and v of matching shapes."""
         mask = None
         for number in range(len(self.masks)):
             given, value = more[2 * number], more[2 * number + 1]
@@ -74,5 +76,5 @@ class AttentionCore(Cell):
         return self.attention(q, k.astype(q.dtype), v.astype(q.dtype), mask)
 
     def extend_repr(self) -> str:
-        """What distinguishes it in the print of a net."""
+        """Returns the attributes for the printed form of a net."""
         return f"scale={self.scale:.6g}, masks={self.masks}"

@@ -1,4 +1,4 @@
-"""The change of a Cell's source that puts our attention in the place of one that was found."""
+"""Builds the source edit that replaces a matched attention by the fused operator."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from custom_ops.patching.attention_core import ADDED, AttentionCore
-from custom_ops.patching.call_semantics import meaning
+from custom_ops.patching.attention_core import ADDED_MASK, AttentionCore
+from custom_ops.patching.call_semantics import semantics_of
 from custom_ops.patching.data_flow import Definition, Flow
 from custom_ops.patching.partial_evaluation import Scope
 from custom_ops.patching.source_edits import Edit
 
 
 @dataclass(frozen=True)
-class Masked:
-    """A mask.
+class MaskStep:
+    """A mask on the scores.
 
     Attributes:
-        statement: where it is put on.
-        frame: which shape scores have there.
-        kind: one of `attention_core`.
-        mask: it.
-        value: what stands where scores do not stay; None where it is added.
+        statement: the statement that applies it.
+        frame: shape index of the scores there.
+        kind: a mask kind of `attention_core`.
+        mask: the mask expression.
+        value: score of dropped elements; None for an added mask.
     """
 
     statement: ast.stmt
@@ -33,8 +33,8 @@ class Masked:
 
 
 @dataclass(frozen=True)
-class Scaled:
-    """A number that scores are multiplied with, or divided by."""
+class ScaleStep:
+    """Multiplication or division of the scores by a number."""
 
     statement: ast.stmt
     operator: ast.operator
@@ -42,14 +42,14 @@ class Scaled:
 
 
 @dataclass(frozen=True)
-class Reshaped:
-    """Scores, or weights, get another shape.
+class ReshapeStep:
+    """A reshape of scores or weights.
 
     Attributes:
-        statement: where.
-        frame: of the shape that they get; the one that they had is the next.
-        call: what does it.
-        scores: what of the call they are.
+        statement: the statement that reshapes.
+        frame: index of the resulting shape; the input shape has the next index.
+        call: the reshaping call.
+        scores: the operand of the call that holds the scores.
     """
 
     statement: ast.stmt
@@ -58,30 +58,32 @@ class Reshaped:
     scores: ast.expr
 
 
-Step = Masked | Scaled | Reshaped
+ScoreStep = MaskStep | ScaleStep | ReshapeStep
 
 
 @dataclass(frozen=True)
-class Attention:
-    """softmax(scale·q kᵀ + masks)·v as it stands in a Cell.
+class AttentionMatch:
+    """A matched softmax(scale·q kᵀ + masks)·v in a Cell.
 
-    Scores have one shape or several, one after the other: frame 0 is the one that weights have in the product with v.
+    Scores have one shape or several in sequence. Frame 0 is the shape of the weights in the product
+    with v.
 
     Attributes:
-        name: under which ours becomes a part of the Cell.
-        final: the product with v, and the statement that it is in.
-        v: as it is multiplied; `v_turned` where that is its transpose.
-        product: that of q and k.
-        q: of it.
-        k: of it; `k_turned` where the product takes it as it is and transposes it itself.
-        scale: a number.
-        steps: what is done to scores, in the order of the source.
-        frames: for each frame the one whose shape it has; `of_product` is the one that the product makes.
-        of_softmax: the frame of the softmax.
-        definitions: names that scores and weights had.
-        beside: number of a node that reads their shape or dtype → which of both, and the frame.
-        dropped: statements that nobody needs any more.
-        guards: conditions under which all that holds.
+        name: name of the fused operator as a part of the Cell.
+        final: the product with v, and its statement.
+        v: operand of the product; `v_turned` if the product transposes it.
+        product: the product of q and k.
+        q: its first operand.
+        k: its second operand; `k_turned` if the product transposes it.
+        scale: a constant factor.
+        steps: steps on the scores, in source order.
+        frames: frame → the frame with the same shape.
+        of_product: frame of the product of q and k.
+        of_softmax: frame of the softmax.
+        definitions: definitions of scores and weights.
+        beside: id of a node that reads their shape or dtype → "shape" or "dtype", and the frame.
+        dropped: dead statements.
+        guards: conditions of the match.
     """
 
     name: str
@@ -93,7 +95,7 @@ class Attention:
     k: ast.expr
     k_turned: bool
     scale: float
-    steps: Sequence[Step]
+    steps: Sequence[ScoreStep]
     frames: Sequence[int]
     of_product: int
     of_softmax: int
@@ -103,50 +105,53 @@ class Attention:
     guards: Sequence[ast.expr]
 
 
-def edit_of(found: Attention, flow: Flow, scope: Scope) -> Edit:
-    """The change."""
-    return _Making(found, flow, scope).edit()
+def edit_of(found: AttentionMatch, flow: Flow, scope: Scope) -> Edit:
+    """Returns the edit for a match."""
+    return _EditBuilder(found, flow, scope).edit()
 
 
-_BLANK = "{query}.new_zeros({query}.shape[:-1] + ({key}.shape[-2],))"
-"""Of the shape that the product of q and k has."""
-_BESIDE = {"dtype": "{query}.dtype", "shape": "({query}.shape[:-1] + ({key}.shape[-2],))"}
+_BLANK_SCORES = "{query}.new_zeros({query}.shape[:-1] + ({key}.shape[-2],))"
+"""A tensor of the shape of the product of q and k."""
+_SCORE_PROPERTIES = {"dtype": "{query}.dtype", "shape": "({query}.shape[:-1] + ({key}.shape[-2],))"}
 
 
-class _Making:
-    """One change; `pieces` are the statements that stand for each one of the source."""
+class _EditBuilder:
+    """Builds one edit; `pieces` maps a source statement to its replacement statements."""
 
-    def __init__(self, found: Attention, flow: Flow, scope: Scope):
+    def __init__(self, found: AttentionMatch, flow: Flow, scope: Scope):
         self.found, self.flow, self.scope = found, flow, scope
         self.own = {name: f"{found.name}_{name}" for name in ("query", "key")}
         self.pieces: dict[int, list[ast.stmt]] = {}
         self.turned: dict[int, ast.expr] = {}
 
     def edit(self) -> Edit:
-        """All of it."""
+        """Builds the edit."""
         found = self.found
         final, home = found.final
-        k = found.k if found.k_turned else self._untransposed(found.k)
-        v = _swapped(found.v) if found.v_turned else found.v
-        masks = [step for step in found.steps if isinstance(step, Masked)]
-        self._put(self.flow.statement_of(found.product), self._begin(k, len(masks)))
+        k = found.k if found.k_turned else self._remove_transpose(found.k)
+        v = _swap_last_axes(found.v) if found.v_turned else found.v
+        masks = [step for step in found.steps if isinstance(step, MaskStep)]
+        self._put(self.flow.statement_of(found.product), self._initial_statements(k, len(masks)))
         count = 0
         for step in found.steps:
-            if isinstance(step, Masked):
-                self._put(step.statement, self._masked(step, count))
+            if isinstance(step, MaskStep):
+                self._put(step.statement, self._mask_statements(step, count))
                 count += 1
-            elif isinstance(step, Scaled):
+            elif isinstance(step, ScaleStep):
                 query = _load(self.own["query"])
                 line = _assign(self.own["query"], ast.BinOp(query, step.operator, step.by))
                 self._put(step.statement, [line])
-            elif self._needs(step.frame):
-                self._put(step.statement, [_assign(self._laid(step.frame), self._relaid(step))])
+            elif self._is_shape_needed(step.frame):
+                self._put(
+                    step.statement,
+                    [_assign(self._frame_name(step.frame), self._reshape_call(step))],
+                )
         edit = Edit(
             found.name,
             ("attention",),
             AttentionCore(found.scale, tuple(one.kind for one in masks)),
             guards=list(found.guards),
-            takes_mask=any(one.kind == ADDED for one in masks),
+            takes_mask=any(one.kind == ADDED_MASK for one in masks),
         )
         for statement in (*(one.statement for one in found.definitions), *found.dropped):
             if statement is not home and statement is not None:
@@ -156,36 +161,36 @@ class _Making:
         edit.expressions[id(final)] = self._call(v, len(masks))
         edit.expressions |= self.turned
         for number, (kind, frame) in found.beside.items():
-            text = _BESIDE[kind].format(**self.own)
-            if kind == "shape" and self._is_other(frame):
-                text = f"{self._laid(frame)}.shape"
+            text = _SCORE_PROPERTIES[kind].format(**self.own)
+            if kind == "shape" and self._has_other_shape(frame):
+                text = f"{self._frame_name(frame)}.shape"
             edit.expressions[number] = _expression(text)
         return edit
 
     def _put(self, statement: ast.stmt, lines: Sequence[ast.stmt]) -> None:
         self.pieces.setdefault(id(statement), []).extend(lines)
 
-    def _is_other(self, frame: int) -> bool:
-        """Whether scores have another shape there than the product makes."""
+    def _has_other_shape(self, frame: int) -> bool:
+        """Whether the scores have another shape in this frame than after the product."""
         return self.found.frames[frame] != self.found.of_product
 
-    def _needs(self, frame: int) -> bool:
-        """Whether the shape of that frame, or of one that follows from it, is asked for."""
+    def _is_shape_needed(self, frame: int) -> bool:
+        """Whether the shape of this frame, or of one derived from it, is needed."""
         asked = [0, self.found.of_softmax, *(frame for _, frame in self.found.beside.values())]
-        asked += [step.frame for step in self.found.steps if isinstance(step, Masked)]
-        return any(self._is_other(one) and self.found.frames[one] <= frame for one in asked)
+        asked += [step.frame for step in self.found.steps if isinstance(step, MaskStep)]
+        return any(self._has_other_shape(one) and self.found.frames[one] <= frame for one in asked)
 
-    def _laid(self, frame: int) -> str:
+    def _frame_name(self, frame: int) -> str:
         return f"{self.found.name}_laid_{self.found.frames[frame]}"
 
-    def _begin(self, k: ast.expr, masks: int) -> list[ast.stmt]:
-        """q, k, what has the shape of their product if that is asked for, and masks that may not come."""
+    def _initial_statements(self, k: ast.expr, masks: int) -> list[ast.stmt]:
+        """Assigns q and k, a blank tensor for shapes if needed, and None for each mask."""
         made: list[ast.stmt] = [
             _assign(self.own["query"], self.found.q),
             _assign(self.own["key"], k),
         ]
-        if self._needs(self.found.of_product):
-            blank = _expression(_BLANK.format(**self.own))
+        if self._is_shape_needed(self.found.of_product):
+            blank = _expression(_BLANK_SCORES.format(**self.own))
             made.append(_assign(f"{self.found.name}_laid_{self.found.of_product}", blank))
         for number in range(masks):
             name = f"{self.found.name}_mask_{number}"
@@ -195,62 +200,66 @@ class _Making:
             ]
         return made
 
-    def _masked(self, step: Masked, number: int) -> list[ast.stmt]:
+    def _mask_statements(self, step: MaskStep, number: int) -> list[ast.stmt]:
         name, mask = f"{self.found.name}_mask_{number}", step.mask
-        if self._is_other(step.frame):
-            # elements keep their order, so that a mask that is reshaped as they are is theirs
-            whole = _method(mask, "broadcast_to", _expression(f"{self._laid(step.frame)}.shape"))
-            mask = _method(whole, "reshape", _expression(_BESIDE["shape"].format(**self.own)))
+        if self._has_other_shape(step.frame):
+            # elements keep their order, so the mask can be reshaped like the scores
+            whole = _method_call(
+                mask, "broadcast_to", _expression(f"{self._frame_name(step.frame)}.shape")
+            )
+            mask = _method_call(
+                whole, "reshape", _expression(_SCORE_PROPERTIES["shape"].format(**self.own))
+            )
         lines: list[ast.stmt] = [_assign(name, mask)]
         if step.value is not None:
             lines.append(_assign(f"{name}_value", step.value))
         return lines
 
-    def _relaid(self, step: Reshaped) -> ast.expr:
-        """The call with what has the shape of scores in their place."""
-        before = _load(f"{self.found.name}_laid_{self._before(step.frame)}")
+    def _reshape_call(self, step: ReshapeStep) -> ast.expr:
+        """Returns the reshaping call on the blank tensor instead of the scores."""
+        before = _load(f"{self.found.name}_laid_{self._previous_frame(step.frame)}")
         call, func = step.call, step.call.func
         if isinstance(func, ast.Attribute) and func.value is step.scores:
             func = ast.Attribute(before, func.attr, ast.Load())
         arguments = [before if one is step.scores else one for one in call.args]
         return ast.Call(func, arguments, call.keywords)
 
-    def _before(self, frame: int) -> int:
+    def _previous_frame(self, frame: int) -> int:
         return self.found.frames[frame + 1]
 
     def _call(self, v: ast.expr, masks: int) -> ast.expr:
-        """Of our attention."""
+        """Returns the call of the fused operator."""
         found, none = self.found, ast.Constant(None)
         keys = (
-            _expression(f"{self._laid(found.of_softmax)}.shape[-1]")
-            if self._is_other(found.of_softmax)
+            _expression(f"{self._frame_name(found.of_softmax)}.shape[-1]")
+            if self._has_other_shape(found.of_softmax)
             else none
         )
-        shape = _expression(f"{self._laid(0)}.shape") if self._is_other(0) else none
+        shape = _expression(f"{self._frame_name(0)}.shape") if self._has_other_shape(0) else none
         given: list[ast.expr] = [_load(self.own["query"]), _load(self.own["key"]), v, keys, shape]
         for number in range(masks):
             name = f"{found.name}_mask_{number}"
             given += [_load(name), _load(f"{name}_value")]
         return ast.Call(ast.Attribute(_load("self"), found.name, ast.Load()), given, [])
 
-    def _untransposed(self, k: ast.expr) -> ast.expr:
-        """k where kᵀ is given."""
-        made = self._straight(k)
+    def _remove_transpose(self, k: ast.expr) -> ast.expr:
+        """Returns k for a given kᵀ; transposes back if no transpose can be removed."""
+        made = self._transpose_operand(k)
         if made is not None:
             return made
         if isinstance(k, ast.Name):
             found = self.flow.reaching.get(id(k), frozenset())
             (only,) = found if len(found) == 1 else (None,)
             if only is not None and only.value is not None and len(self.flow.readers[only]) == 1:
-                made = self._straight(only.value)
+                made = self._transpose_operand(only.value)
                 if made is not None:
                     self.turned[id(only.value)] = made
                     return k
-        return _swapped(k)
+        return _swap_last_axes(k)
 
-    def _straight(self, node: ast.expr) -> ast.expr | None:
-        """What a transposition of the last two axes takes, or with one axis order less."""
-        found = meaning(node, self.scope)
+    def _transpose_operand(self, node: ast.expr) -> ast.expr | None:
+        """Returns the operand of a transpose, with any remaining permutation; else None."""
+        found = semantics_of(node, self.scope)
         if found is None or found.kind not in ("swapaxes", "transpose"):
             return None
         given = found.operands[1:]
@@ -285,12 +294,12 @@ def _expression(text: str) -> ast.expr:
     return ast.parse(text, mode="eval").body
 
 
-def _method(node: ast.expr, name: str, *arguments: ast.expr) -> ast.expr:
+def _method_call(node: ast.expr, name: str, *arguments: ast.expr) -> ast.expr:
     return ast.Call(ast.Attribute(node, name, ast.Load()), list(arguments), [])
 
 
-def _swapped(node: ast.expr) -> ast.expr:
-    return _method(node, "swapaxes", ast.Constant(-1), ast.Constant(-2))
+def _swap_last_axes(node: ast.expr) -> ast.expr:
+    return _method_call(node, "swapaxes", ast.Constant(-1), ast.Constant(-2))
 
 
 def _assign(name: str, value: ast.expr) -> ast.Assign:

@@ -1,4 +1,4 @@
-"""What in the source of a Cell is 0 or 1 everywhere, and whether two expressions are the same there."""
+"""Recognises 0/1 masks and equal expressions in the source of a Cell."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from itertools import pairwise
 import numpy as np
 
 from custom_ops.core.framework import ms
-from custom_ops.patching.call_semantics import meaning
+from custom_ops.patching.call_semantics import semantics_of
 from custom_ops.patching.data_flow import Flow
 from custom_ops.patching.partial_evaluation import Scope
 from custom_ops.patching.scalar_constants import value_of
 
 _DEPTH = 8
-_KEEPING = (
+_VALUE_PRESERVING = (
     "tril",
     "triu",
     "expand_dims",
@@ -25,18 +25,20 @@ _KEEPING = (
     "swapaxes",
     "transpose",
 )
-"""What leaves elements as they are, leaves some out, or puts 0 there."""
+"""Functions that keep elements, drop some, or set some to 0."""
 
 
 def is_zero_or_one(node: ast.expr, flow: Flow, scope: Scope, depth: int = _DEPTH) -> bool:
-    """Whether each element is 0 or 1 in every call: comparisons, and tensors of the Cell that hold nothing else and are not
-    trained, cut, cast or turned round."""
+    """Whether each element is 0 or 1 in every call.
+
+    Holds for comparisons and for constant 0/1 tensors of the Cell, also sliced, cast or transposed.
+    """
     if depth == 0:
         return False
     node = flow.origin(node) if isinstance(node, ast.Name) else node
     known = scope.evaluate(node)
     if known is not None and isinstance(known.value, ms.Tensor):
-        return _holds_it(known.value)
+        return _is_zero_or_one_tensor(known.value)
     if isinstance(node, ast.Compare):
         return True
     if isinstance(node, ast.Subscript):
@@ -45,7 +47,7 @@ def is_zero_or_one(node: ast.expr, flow: Flow, scope: Scope, depth: int = _DEPTH
         return True
     if not isinstance(node, ast.Call | ast.BinOp):
         return False
-    found = meaning(node, scope)
+    found = semantics_of(node, scope)
     if found is not None and found.kind == "cast":
         return is_zero_or_one(found.operands[0], flow, scope, depth - 1)
     if found is not None and found.kind == "mul":
@@ -55,7 +57,7 @@ def is_zero_or_one(node: ast.expr, flow: Flow, scope: Scope, depth: int = _DEPTH
     name = ast.unparse(node.func).split(".")[-1]
     if name in ("ones", "zeros"):
         return True
-    if name not in _KEEPING:
+    if name not in _VALUE_PRESERVING:
         return False
     is_method = isinstance(node.func, ast.Attribute) and not _is_module(node.func.value, scope)
     given = [node.func.value] if is_method else node.args[:1]  # type: ignore[attr-defined]
@@ -67,7 +69,7 @@ def _is_module(node: ast.expr, scope: Scope) -> bool:
     return known is not None and type(known.value).__name__ == "module"
 
 
-def _holds_it(tensor: ms.Tensor) -> bool:
+def _is_zero_or_one_tensor(tensor: ms.Tensor) -> bool:
     if isinstance(tensor, ms.Parameter) and tensor.requires_grad:
         return False
     if tensor.dtype == ms.bool_:
@@ -76,8 +78,8 @@ def _holds_it(tensor: ms.Tensor) -> bool:
     return bool(np.all((numbers == 0) | (numbers == 1)))
 
 
-def is_same(one: ast.expr, other: ast.expr, flow: Flow) -> bool:
-    """Whether two expressions are written alike of names that were given the same values."""
+def is_same_expression(one: ast.expr, other: ast.expr, flow: Flow) -> bool:
+    """Whether two expressions have the same text and the same reaching definitions."""
     if ast.unparse(one) != ast.unparse(other):
         return False
     names = [

@@ -1,4 +1,4 @@
-"""What a call in the source of a Cell computes, by the object that is called: functions, primitives, Cells, methods of tensors."""
+"""Classifies calls in the source of a Cell: functions, primitives, Cells and tensor methods."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from custom_ops.core.framework import nn, ops
-from custom_ops.patching.partial_evaluation import Known, Scope, is_of_framework
+from custom_ops.patching.partial_evaluation import KnownValue, Scope, is_of_framework
 
 _KINDS: Mapping[str, tuple[str, ...]] = {
     "baddbmm": ("baddbmm", "baddbmm_ext"),
@@ -72,14 +72,14 @@ _OPERATORS: Mapping[type, str] = {
 
 
 @dataclass(frozen=True)
-class Meaning:
-    """What an expression computes.
+class CallSemantics:
+    """The operation that an expression computes.
 
     Attributes:
-        kind: a name of this module, or ``cell``.
-        operands: what it takes.
-        keywords: the arguments that it is told by name.
-        called: the primitive, function or Cell; None for operators and methods of tensors.
+        kind: a key of `_KINDS`, or ``cell``.
+        operands: positional operands, with the tensor of a method first.
+        keywords: keyword arguments.
+        called: the primitive, function or Cell; None for operators and tensor methods.
     """
 
     kind: str
@@ -88,11 +88,11 @@ class Meaning:
     called: Any = None
 
 
-def meaning(node: ast.AST, scope: Scope) -> Meaning | None:
-    """What a call or operator computes; None where that is not known."""
+def semantics_of(node: ast.AST, scope: Scope) -> CallSemantics | None:
+    """Returns the operation of a call or operator; None if unknown."""
     if isinstance(node, ast.BinOp):
         kind = _OPERATORS.get(type(node.op))
-        return Meaning(kind, (node.left, node.right)) if kind else None
+        return CallSemantics(kind, (node.left, node.right)) if kind else None
     if not isinstance(node, ast.Call) or any(one.arg is None for one in node.keywords):
         return None
     if any(isinstance(one, ast.Starred) for one in node.args):
@@ -104,7 +104,7 @@ def meaning(node: ast.AST, scope: Scope) -> Meaning | None:
     return _function(called, tuple(node.args), keywords)
 
 
-def _method(node: ast.Call, keywords: Mapping[str, ast.expr], scope: Scope) -> Meaning | None:
+def _method(node: ast.Call, keywords: Mapping[str, ast.expr], scope: Scope) -> CallSemantics | None:
     if not isinstance(node.func, ast.Attribute) or node.func.attr not in METHODS:
         return None
     if scope.evaluate(node.func.value) is not None:
@@ -112,27 +112,27 @@ def _method(node: ast.Call, keywords: Mapping[str, ast.expr], scope: Scope) -> M
     kind = KIND_OF[node.func.attr]
     if node.func.attr == "transpose" and len(node.args) == 2:
         kind = "swapaxes"
-    return Meaning(kind, (node.func.value, *node.args), keywords)
+    return CallSemantics(kind, (node.func.value, *node.args), keywords)
 
 
 def _function(
-    called: Known, operands: tuple[ast.expr, ...], keywords: Mapping[str, ast.expr]
-) -> Meaning | None:
+    called: KnownValue, operands: tuple[ast.expr, ...], keywords: Mapping[str, ast.expr]
+) -> CallSemantics | None:
     value = called.value
     if isinstance(value, type):
-        return None  # it is made, not called
+        return None  # a constructor call
     if isinstance(value, nn.Cell):
-        return Meaning("cell", operands, keywords, value)
+        return CallSemantics("cell", operands, keywords, value)
     if isinstance(value, ops.Primitive):
         name, known = type(value).__name__, is_of_framework(type(value))
     else:
         name, known = getattr(value, "__name__", ""), is_of_framework(value)
     kind = KIND_OF.get(name) if known else None
-    return Meaning(kind, operands, keywords, value) if kind else None
+    return CallSemantics(kind, operands, keywords, value) if kind else None
 
 
-def activation_of(found: Meaning, scope: Scope) -> Any:
-    """A Cell of `mindspore.nn` that does the same; None where it is no activation."""
+def activation_of(found: CallSemantics, scope: Scope) -> Any:
+    """Returns an equivalent Cell of `mindspore.nn`; None if the call is no activation."""
     if found.kind == "cell":
         return found.called
     if len(found.operands) != 1 and found.kind != "leaky_relu":
@@ -151,6 +151,6 @@ def activation_of(found: Meaning, scope: Scope) -> Any:
             approximate = "tanh"
         return None if values else nn.GELU(approximate == "tanh")
     if found.kind == "leaky_relu" and not values:
-        slope = scope.evaluate(found.operands[1]) if len(found.operands) == 2 else Known(0.2)
+        slope = scope.evaluate(found.operands[1]) if len(found.operands) == 2 else KnownValue(0.2)
         return None if slope is None else nn.LeakyReLU(slope.value)
     return None

@@ -1,4 +1,4 @@
-"""Puts operators into Cells whose source says where: one edit after the other, each checked."""
+"""Applies source edits to Cells one by one, and verifies each edit."""
 
 from __future__ import annotations
 
@@ -10,98 +10,107 @@ from typing import Any
 from custom_ops.core.framework import nn
 from custom_ops.patching import attention, layer_chains, multihead_attention
 from custom_ops.patching.attention_core import AttentionCore
-from custom_ops.patching.data_flow import Flow, without_unread
-from custom_ops.patching.inlinable_calls import Unreadable, arguments_of, is_open
+from custom_ops.patching.data_flow import Flow, eliminate_dead_assignments
+from custom_ops.patching.inlinable_calls import UnreadableSource, arguments_of, is_readable
 from custom_ops.patching.patch_record import Change, Replacement
 from custom_ops.patching.rules import is_plain
 from custom_ops.patching.source import Body
-from custom_ops.patching.source_edits import NOT_TRAINING, Edit, class_with, written
-from custom_ops.patching.verification import Seen, Slopes, disagreement, slope_difference, slopes
+from custom_ops.patching.source_edits import NOT_TRAINING, Edit, build_class, write_source
+from custom_ops.patching.verification import (
+    RecordedCall,
+    TrainingEffects,
+    compare_training_effects,
+    disagreement,
+    training_effects,
+)
 
 ONLY_INFERENCE = "not in training"
 
 
 @dataclass
-class Owner:
-    """A Cell whose `construct` is changed.
+class PatchedCell:
+    """A Cell with an edited `construct`.
 
     Attributes:
-        place: names from the net down.
+        place: path from the net.
         cell: the Cell.
-        seen: a call of it, if there was one.
-        kind: its class before.
-        edits: that hold.
-        refused: what could have been, and why it is not.
-        parts: names of those that it got.
+        seen: a recorded call, if any.
+        kind: its original class.
+        body: its normalised source.
+        edits: accepted edits.
+        refused: refused edits, with reasons.
+        parts: names of the added parts.
     """
 
     place: str
     cell: Any
-    seen: Seen | None
+    seen: RecordedCall | None
     kind: type
     body: Body
     edits: list[Edit] = field(default_factory=list)
     refused: list[Replacement] = field(default_factory=list)
     parts: tuple[str, ...] = ()
 
-    def put(self, edits: list[Edit]) -> None:
-        """These edits and no others."""
+    def apply_edits(self, edits: list[Edit]) -> None:
+        """Applies exactly these edits."""
         for name in self.parts:
             self.cell._cells.pop(name, None)
         self.parts = tuple(edit.name for edit in edits)
         self.cell.__class__ = self.kind
         if not edits:
             return
-        source = written(self.body, edits)
+        source = write_source(self.body, edits)
         for edit in edits:
-            # not by an attribute: MindSpore would give the Parameters other names
+            # not by setattr: MindSpore would rename the Parameters
             self.cell._cells[edit.name] = edit.cell
-        self.cell.__class__ = class_with(self.kind, self.body.function, source)
+        self.cell.__class__ = build_class(self.kind, self.body.function, source)
 
     def change(self) -> Change:
-        """For the way back."""
+        """Returns the record that undoes the edits."""
         return Change(self.cell, self.kind, self.parts)
 
     def replacements(self) -> list[Replacement]:
-        """What it has now."""
+        """Returns the accepted edits as replacements."""
         return [
             Replacement(
                 self.path(edit),
                 edit.before,
-                shown(edit.cell),
+                unwrap_operator(edit.cell),
                 note=ONLY_INFERENCE if NOT_TRAINING in edit.guards else "",
             )
             for edit in self.edits
         ]
 
     def path(self, edit: Edit) -> str:
-        """Where an edit is: the first of its Cells, or the Cell itself."""
+        """Returns the path of an edit's first Cell, or of the owner."""
         for name, cell in self.cell.cells_and_names():
             if cell is edit.before[0]:
                 return ".".join(filter(None, (self.place, name)))
         return self.place or type(self.cell).__name__
 
 
-def shown(cell: Any) -> Any:
-    """The operator in it."""
+def unwrap_operator(cell: Any) -> Any:
+    """Returns the operator inside a wrapper Cell."""
     return cell.attention if isinstance(cell, AttentionCore) else cell
 
 
-def owner_of(place: str, cell: Any, seen: Seen | None) -> tuple[Owner, list[Edit]] | None:
-    """A Cell and what its source could have; None where it is not read."""
-    if not is_open(cell) or not is_plain(cell) or isinstance(cell, nn.MultiheadAttention):
+def find_edits(
+    place: str, cell: Any, seen: RecordedCall | None
+) -> tuple[PatchedCell, list[Edit]] | None:
+    """Returns a Cell with its possible edits; None if its source is not analysed."""
+    if not is_readable(cell) or not is_plain(cell) or isinstance(cell, nn.MultiheadAttention):
         return None
     given: Mapping[str, Any] | None = None
     if seen is not None:
         given = seen.arguments(cell)
     try:
         body = Body(cell, given)
-    except Unreadable:
+    except UnreadableSource:
         return None
     arguments = arguments_of(body.tree)
-    body.statements = without_unread(body.statements, arguments)
+    body.statements = eliminate_dead_assignments(body.statements, arguments)
     flow = Flow(body.statements, arguments)
-    owner = Owner(place, cell, seen, type(cell), body)
+    owner = PatchedCell(place, cell, seen, type(cell), body)
     edits: list[Edit] = []
     taken: set[int] = set()
     for found in attention.find(flow, body.scope):
@@ -118,7 +127,10 @@ def owner_of(place: str, cell: Any, seen: Seen | None) -> tuple[Owner, list[Edit
 
 
 def _nodes_of(flow: Flow, edit: Edit) -> set[int]:
-    """Numbers of the nodes in statements that an edit replaces whole, and of the steps in those that it does not."""
+    """Returns ids of the nodes that an edit removes or replaces.
+
+    The nodes that the edit reuses are excluded.
+    """
     found: set[int] = set()
     for node in flow.nodes():
         if id(node) in edit.statements or id(node) in edit.expressions:
@@ -130,66 +142,68 @@ def _nodes_of(flow: Flow, edit: Edit) -> set[int]:
 
 
 def try_edits(
-    owner: Owner, edits: list[Edit], flags: Mapping[int, bool], tolerance: float | None
+    owner: PatchedCell, edits: list[Edit], flags: Mapping[int, bool], tolerance: float | None
 ) -> None:
-    """Each edit holds where results and, in training, gradients are what they were."""
+    """Keeps each edit whose results and, in training, gradients match the original."""
     trains = owner.seen is not None and flags.get(id(owner.cell), False)
     for edit in edits:
         if edit.takes_mask and not trains and NOT_TRAINING not in edit.guards:
             edit.guards.append(NOT_TRAINING)
     seen = owner.seen
-    before: Slopes | None = None
+    before: TrainingEffects | None = None
     for edit in edits:
-        owner.put([*owner.edits, edit])
+        owner.apply_edits([*owner.edits, edit])
         reason = ""
         if seen is not None:
-            reason = disagreement(lambda: seen.again(owner.cell), seen.output, tolerance)
+            reason = disagreement(lambda: seen.replay(owner.cell), seen.output, tolerance)
             if not reason and trains and NOT_TRAINING not in edit.guards:
                 try:
-                    before = before or _slopes_without(owner, seen, flags, [*owner.edits, edit])
-                    after = slopes(owner.cell, seen, flags, _is_mask)
-                    reason = slope_difference(
+                    before = before or _gradients_without_edits(
+                        owner, seen, flags, [*owner.edits, edit]
+                    )
+                    after = training_effects(owner.cell, seen, flags, _is_mask)
+                    reason = compare_training_effects(
                         after,
                         before,
-                        lambda edit=edit: _slopes_without(
-                            owner, seen.nudged(), flags, [*owner.edits, edit]
+                        lambda edit=edit: _gradients_without_edits(
+                            owner, seen.perturb(), flags, [*owner.edits, edit]
                         ),  # type: ignore[misc]
                         tolerance,
                     )
-                except Exception as error:  # noqa: BLE001 - what cannot be compared stays as it is
+                except Exception as error:  # noqa: BLE001 - any failure refuses the edit
                     reason = f"its gradient fails: {error}".splitlines()[0]
         if reason:
             owner.refused.append(Replacement(owner.path(edit), edit.before, None, reason))
         else:
             owner.edits.append(edit)
-    owner.put(owner.edits)
+    owner.apply_edits(owner.edits)
 
 
-def _slopes_without(
-    owner: Owner, seen: Seen, flags: Mapping[int, bool], edits: list[Edit]
-) -> Slopes:
-    """Of the Cell as it was; it has these edits again afterwards."""
-    owner.put([])
+def _gradients_without_edits(
+    owner: PatchedCell, seen: RecordedCall, flags: Mapping[int, bool], edits: list[Edit]
+) -> TrainingEffects:
+    """Returns the training effects of the original Cell; then reapplies these edits."""
+    owner.apply_edits([])
     try:
-        return slopes(owner.cell, seen, flags, _is_mask)
+        return training_effects(owner.cell, seen, flags, _is_mask)
     finally:
-        owner.put(edits)
+        owner.apply_edits(edits)
 
 
 def _is_mask(name: str) -> bool:
     return "mask" in name or "bias" in name
 
 
-def try_heads(
+def try_multihead_attention(
     place: str,
     cell: Any,
-    seen: Seen | None,
+    seen: RecordedCall | None,
     trains: bool,
     tolerance: float | None,
     *,
     sampled: bool,
 ) -> tuple[Replacement, Change | None]:
-    """nn.MultiheadAttention with our attention."""
+    """Patches an nn.MultiheadAttention with fused attention."""
     reason = multihead_attention.why_not(cell) or (
         "" if is_plain(cell) else "it has hooks or a precision of its own"
     )
@@ -198,11 +212,13 @@ def try_heads(
     if reason:
         return Replacement(place, (cell,), None, reason), None
     kind = type(cell)
-    cell._cells[multihead_attention.PART] = multihead_attention.part(mask_in_training=trains)
+    cell._cells[multihead_attention.PART] = multihead_attention.build_attention(
+        mask_in_training=trains
+    )
     cell.__class__ = multihead_attention.MultiheadAttention
     change = Change(cell, kind, (multihead_attention.PART,))
     if seen is not None:
-        reason = disagreement(lambda: seen.again(cell), seen.output, tolerance)
+        reason = disagreement(lambda: seen.replay(cell), seen.output, tolerance)
     if reason:
         change.undo()
         return Replacement(place, (cell,), None, reason), None

@@ -1,4 +1,4 @@
-"""Which value every name has where it is read, and who reads a value."""
+"""Computes reaching definitions and readers of names (def-use chains) in a function body."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 
 @dataclass(frozen=True, eq=False)
 class Definition:
-    """A name that is given a value.
+    """A definition of a name.
 
     Attributes:
         name: the name.
-        value: the expression; None where it is a part of one, or an argument.
-        statement: where; None for an argument.
+        value: the assigned expression; None for tuple unpacking, loop targets and arguments.
+        statement: the assigning statement; None for an argument.
     """
 
     name: str
@@ -37,13 +37,13 @@ _Names = dict[str, frozenset[Definition]]
 
 
 class Flow:
-    """Of statements that follow one another; see the module.
+    """Reaching definitions of a list of statements.
 
     Attributes:
-        statements: them.
-        parent: number of a node → what it is in.
-        block: number of a statement → the list that it is in.
-        reaching: number of a name that is read → the definitions that it may be.
+        statements: the statements.
+        parent: id of a node → its parent node.
+        block: id of a statement → its enclosing list.
+        reaching: id of a name that is read → its reaching definitions.
         readers: definition → the names that read it.
     """
 
@@ -54,23 +54,23 @@ class Flow:
         self.reaching: dict[int, frozenset[Definition]] = {}
         self.readers: dict[Definition, list[ast.Name]] = {}
         self._made: dict[tuple[int, str], Definition] = {}
-        self._place(statements)
+        self._index_statements(statements)
         names: _Names = {
             name: frozenset({Definition(name, None, None)}) for name in ("self", *arguments)
         }
         self._run(statements, names)
 
-    def _place(self, statements: list[ast.stmt]) -> None:
+    def _index_statements(self, statements: list[ast.stmt]) -> None:
         for statement in statements:
             self.block[id(statement)] = statements
             for node in ast.walk(statement):
                 for child in ast.iter_child_nodes(node):
                     self.parent[id(child)] = node
             for inner in _blocks(statement):
-                self._place(inner)
+                self._index_statements(inner)
 
     def _run(self, statements: Sequence[ast.stmt], names: _Names) -> bool:
-        """Whether the function may go on behind them."""
+        """Returns whether control can reach the end of the statements."""
         return all(self._step(one, names) for one in statements)
 
     def _step(self, statement: ast.stmt, names: _Names) -> bool:
@@ -86,7 +86,7 @@ class Flow:
             return bool(on)
         if isinstance(statement, (ast.For, ast.While)):
             self._read(statement.iter if isinstance(statement, ast.For) else statement.test, names)
-            for _ in range(3):  # a value may go round
+            for _ in range(3):  # for loop-carried definitions
                 inside = dict(names)
                 if isinstance(statement, ast.For):
                     self._set(statement.target, None, statement, inside)
@@ -94,7 +94,7 @@ class Flow:
                 _merge(names, [dict(names), inside])
             self._run(statement.orelse, names)
             return True
-        if _blocks(statement):  # with, try, functions inside: all may or may not run
+        if _blocks(statement):  # with, try, nested functions: each block may or may not run
             self._read(statement, names)
             for block in _blocks(statement):
                 inside = dict(names)
@@ -108,11 +108,11 @@ class Flow:
         elif isinstance(statement, ast.AnnAssign):
             self._set(statement.target, statement.value, statement, names)
         elif isinstance(statement, ast.AugAssign):
-            self._set(statement.target, self._sum(statement, names), statement, names)
+            self._set(statement.target, self._augmented_sum(statement, names), statement, names)
         return not isinstance(statement, (ast.Return, ast.Raise))
 
-    def _sum(self, statement: ast.AugAssign, names: _Names) -> ast.expr | None:
-        """x += y as x + y."""
+    def _augmented_sum(self, statement: ast.AugAssign, names: _Names) -> ast.expr | None:
+        """Returns x += y as the expression x + y."""
         if not isinstance(statement.target, ast.Name):
             return None
         known = self._made.get((id(statement), statement.target.id))
@@ -150,7 +150,7 @@ class Flow:
                 self.reaching[id(one)] = found
 
     def origin(self, node: ast.expr) -> ast.expr:
-        """The expression that a name stands for, through names that only pass it on."""
+        """Follows single definitions of names back to an expression."""
         while isinstance(node, ast.Name):
             found = self.reaching.get(id(node), frozenset())
             (only,) = found if len(found) == 1 else (None,)
@@ -160,14 +160,14 @@ class Flow:
         return node
 
     def statement_of(self, node: ast.AST) -> ast.stmt:
-        """The statement that it stands in."""
+        """Returns the statement that contains a node."""
         while id(node) not in self.block:
             node = self.parent[id(node)]
         assert isinstance(node, ast.stmt)
         return node
 
-    def is_sometimes(self, node: ast.AST) -> bool:
-        """Whether the statement that it stands in may run without it, or with it several times."""
+    def is_conditional(self, node: ast.AST) -> bool:
+        """Whether the enclosing statement may evaluate the node zero or several times."""
         while id(node) not in self.block:
             node = self.parent[id(node)]
             if isinstance(node, _PARTS):
@@ -175,9 +175,9 @@ class Flow:
         return False
 
     def only_reader(self, node: ast.expr) -> tuple[ast.AST, ast.expr] | None:
-        """What takes the value of an expression, and as which of its parts; None if several do, or not in the same block.
+        """Returns the only consumer of an expression, and the operand that holds its value.
 
-        Names that only pass it on are passed.
+        Follows assignments to names. None if there are several consumers, or one in another block.
         """
         home = self.block[id(self.statement_of(node))]
         while True:
@@ -195,11 +195,11 @@ class Flow:
             node = readers[0]
             if id(node) not in self.parent or isinstance(self.parent[id(node)], ast.AugAssign):
                 return None
-            if self.is_sometimes(node) or self.block[id(self.statement_of(node))] is not home:
+            if self.is_conditional(node) or self.block[id(self.statement_of(node))] is not home:
                 return None
 
     def nodes(self) -> Iterator[ast.AST]:
-        """All of it."""
+        """Yields every node."""
         for statement in self.statements:
             yield from ast.walk(statement)
 
@@ -219,8 +219,10 @@ def _blocks(statement: ast.AST) -> list[list[ast.stmt]]:
     return [one for one in found if isinstance(one, list) and one]
 
 
-def without_unread(statements: list[ast.stmt], arguments: Sequence[str]) -> list[ast.stmt]:
-    """Without names that nobody reads and whose value takes no call to make."""
+def eliminate_dead_assignments(
+    statements: list[ast.stmt], arguments: Sequence[str]
+) -> list[ast.stmt]:
+    """Removes assignments that no statement reads and whose value contains no call or operator."""
     while True:
         flow = Flow(statements, arguments)
         read = {id(one.statement) for one, readers in flow.readers.items() if readers}
@@ -235,15 +237,15 @@ def without_unread(statements: list[ast.stmt], arguments: Sequence[str]) -> list
         }
         if not drop:
             return statements
-        statements = _filtered(statements, drop)
+        statements = _filter_statements(statements, drop)
 
 
-def _filtered(statements: list[ast.stmt], drop: Any) -> list[ast.stmt]:
+def _filter_statements(statements: list[ast.stmt], drop: Any) -> list[ast.stmt]:
     kept = [one for one in statements if id(one) not in drop]
     for one in kept:
         for name in ("body", "orelse"):
             inner = getattr(one, name, None)
             if isinstance(inner, list) and inner:
-                left = _filtered(inner, drop)
+                left = _filter_statements(inner, drop)
                 setattr(one, name, left or ([ast.Pass()] if name == "body" else []))
     return kept

@@ -1,4 +1,4 @@
-"""Finds layers of which one takes only what another makes, in what a Cell does; and functions that we have an operator for."""
+"""Finds fusable chains of layers, and functions with a fused operator, in a Cell's source."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from custom_ops.core.framework import nn
-from custom_ops.patching.call_semantics import activation_of, meaning
+from custom_ops.patching.call_semantics import activation_of, semantics_of
 from custom_ops.patching.data_flow import Flow
 from custom_ops.patching.partial_evaluation import Scope
 from custom_ops.patching.rules import rule_for
@@ -18,18 +18,18 @@ LONGEST = 3
 
 
 def find(flow: Flow, scope: Scope, taken: set[int]) -> Iterator[Edit]:
-    """An edit for each row of layers.
+    """Yields an edit per fusable chain of layers.
 
     Args:
-        flow: of the Cell.
-        scope: of its names.
-        taken: numbers of nodes that another edit has replaced; grows by those of these.
+        flow: data flow of the Cell.
+        scope: scope of its names.
+        taken: ids of nodes that other edits replace; the nodes of these edits are added.
     """
     known: set[str] = set()
     for node in list(flow.nodes()):
         if id(node) in taken or not isinstance(node, ast.Call):
             continue
-        calls, cells, names = _row(flow, scope, node)
+        calls, cells, names = _layer_chain(flow, scope, node)
         rule = rule_for(tuple(cells), least=2)
         if rule is None:
             continue
@@ -38,7 +38,7 @@ def find(flow: Flow, scope: Scope, taken: set[int]) -> Iterator[Edit]:
         if any(id(one) in taken for one in calls):
             continue
         taken.update(map(id, calls))
-        name = _new("fused_" + "_".join(names[:count]), known)
+        name = _fresh_name("fused_" + "_".join(names[:count]), known)
         edit = Edit(name, tuple(cells), rule.make(*cells))
         first = calls[0]
         edit.expressions[id(first)] = _call(name, first.args)
@@ -48,19 +48,19 @@ def find(flow: Flow, scope: Scope, taken: set[int]) -> Iterator[Edit]:
 
 
 def find_functions(flow: Flow, scope: Scope, taken: set[int]) -> Iterator[Edit]:
-    """An edit for each softmax and activation that is called as a function or primitive."""
+    """Yields an edit for each softmax and activation called as a function or primitive."""
     known: set[str] = set()
     for node in list(flow.nodes()):
         if id(node) in taken or not isinstance(node, ast.Call):
             continue
-        found = meaning(node, scope)
+        found = semantics_of(node, scope)
         if found is None or found.called is None or found.kind == "cell" or not found.operands:
             continue
         cell = _softmax(found, scope) if found.kind == "softmax" else activation_of(found, scope)
         rule = rule_for((cell,)) if cell is not None else None
         if rule is None:
             continue
-        name = _new(f"fused_{found.kind}", known)
+        name = _fresh_name(f"fused_{found.kind}", known)
         taken.add(id(node))
         yield Edit(
             name, (found.kind,), rule.make(cell), {id(node): _call(name, list(found.operands[:1]))}
@@ -78,20 +78,22 @@ def _softmax(found: Any, scope: Scope) -> Any:
     return nn.Softmax(axis) if isinstance(axis, int) else None
 
 
-def _row(flow: Flow, scope: Scope, node: ast.Call) -> tuple[list[ast.Call], list[Any], list[str]]:
-    """Calls of layers, each of which is the only one that takes what the one before makes."""
+def _layer_chain(
+    flow: Flow, scope: Scope, node: ast.Call
+) -> tuple[list[ast.Call], list[Any], list[str]]:
+    """Returns a chain of layer calls, each the only consumer of the previous result."""
     calls, cells, names = [node], [], []
-    found = meaning(node, scope)
+    found = semantics_of(node, scope)
     if found is None or found.kind != "cell" or len(node.args) != 1 or node.keywords:
         return [], [], []
     cells.append(found.called)
-    names.append(_name(node, "layer"))
+    names.append(_layer_name(node, "layer"))
     while len(cells) < LONGEST:
         reader = flow.only_reader(calls[-1])
         if reader is None or not isinstance(reader[0], ast.Call):
             break
         call = reader[0]
-        found = meaning(call, scope)
+        found = semantics_of(call, scope)
         is_only = bool(call.args) and call.args[0] is reader[1]
         cell = activation_of(found, scope) if found is not None and is_only else None
         if cell is None or (
@@ -100,12 +102,12 @@ def _row(flow: Flow, scope: Scope, node: ast.Call) -> tuple[list[ast.Call], list
             break
         calls.append(call)
         cells.append(cell)
-        names.append(_name(call, type(cell).__name__.lower()))
+        names.append(_layer_name(call, type(cell).__name__.lower()))
     return calls, cells, names
 
 
-def _new(name: str, known: set[str]) -> str:
-    """The name, or with a number where it is taken."""
+def _fresh_name(name: str, known: set[str]) -> str:
+    """Returns the name, with a number if it is taken."""
     made, number = name, 1
     while made in known:
         number += 1
@@ -114,7 +116,7 @@ def _new(name: str, known: set[str]) -> str:
     return made
 
 
-def _name(call: ast.Call, otherwise: str) -> str:
+def _layer_name(call: ast.Call, otherwise: str) -> str:
     if isinstance(call.func, ast.Subscript):
         return re.sub(r"\W+", "_", ast.unparse(call.func)).strip("_").removeprefix("self_")
     return call.func.attr if isinstance(call.func, ast.Attribute) else otherwise

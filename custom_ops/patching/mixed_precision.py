@@ -1,8 +1,9 @@
-"""Level O1 of `ms.amp` for a net that `patch` changed.
+"""Supports level O1 of `ms.amp` for a net that `patch` changed.
 
-There MindSpore writes nets anew from the source of their classes, which does not say what `patch` put in. So a patched net stays
-what it is: its Cells of products, convolutions and attention compute in the narrow precision, and what they make is float32
-again. Products that are called as functions stay as they are.
+For O1 MindSpore rewrites a net from the source of its classes, which lacks the edits of `patch`.
+A patched net is not rewritten: its product, convolution and attention Cells compute in the
+narrow precision and cast their results to float32. Products that are called as functions are
+unchanged.
 """
 
 from __future__ import annotations
@@ -15,23 +16,23 @@ from custom_ops.operators.attention import ScaledDotProductAttention
 from custom_ops.operators.conv2d import Conv2d
 from custom_ops.operators.conv_bn import ConvBN
 from custom_ops.operators.matmul_bias import DenseCell
-from custom_ops.patching.inlinable_calls import AS_WRITTEN
+from custom_ops.patching.inlinable_calls import ORIGINAL_CONSTRUCT
 from custom_ops.patching.patch_record import forget_graphs
 from custom_ops.patching.rules import is_plain
 from tbe_impl.errors import InputError
 
-OURS = (Conv2d, ConvBN, DenseCell, ScaledDotProductAttention)
-"""What is narrow besides MindSpore's own list; they bring weights to the dtype of their inputs themselves."""
-REWRITES = "_auto_mixed_precision_rewrite"
-"""The function of `mindspore.train.amp` that writes nets anew."""
+OUR_CELLS = (Conv2d, ConvBN, DenseCell, ScaledDotProductAttention)
+"""Narrow Cells besides MindSpore's own list; they cast weights to the dtype of their inputs."""
+REWRITE_FUNCTION = "_auto_mixed_precision_rewrite"
+"""Name of the function of `mindspore.train.amp` that rewrites nets."""
 
 
-class Narrow(Cell):
-    """A Cell in a narrow precision between float32.
+class NarrowCell(Cell):
+    """A Cell that computes in a narrow precision, with float32 inputs and outputs.
 
     Args:
-        cell: that; its attributes are this one's too.
-        dtype: the precision.
+        cell: the wrapped Cell; its attributes are forwarded.
+        dtype: the narrow precision.
     """
 
     def __init__(self, cell: Any, dtype: Any):
@@ -48,7 +49,7 @@ class Narrow(Cell):
             return getattr(inner, name)
 
     def construct(self, *inputs: Any) -> Any:
-        """What the Cell makes."""
+        """Casts the inputs, runs the Cell and casts the result to float32."""
         given: Any = ()
         for one in inputs:
             is_wide = isinstance(one, ms.Tensor) and one.dtype == ms.float32
@@ -57,34 +58,34 @@ class Narrow(Cell):
 
 
 def is_patched(net: Any) -> bool:
-    """Whether a Cell of it has another `construct` by `patch`."""
-    return any(hasattr(type(cell), AS_WRITTEN) for _, cell in net.cells_and_names())
+    """Whether `patch` edited the `construct` of a Cell in the net."""
+    return any(hasattr(type(cell), ORIGINAL_CONSTRUCT) for _, cell in net.cells_and_names())
 
 
-def narrow(net: Any, dtype: Any, kinds: tuple[type, ...]) -> None:
-    """Puts Cells of these kinds, and ours, into a precision."""
+def cast_cells(net: Any, dtype: Any, kinds: tuple[type, ...]) -> None:
+    """Wraps Cells of these kinds, and fused Cells, in a narrow precision."""
     for name, cell in net._cells.items():
-        if isinstance(cell, OURS):
-            net._cells[name] = Narrow(cell, dtype)
+        if isinstance(cell, OUR_CELLS):
+            net._cells[name] = NarrowCell(cell, dtype)
         elif type(cell) in kinds and is_plain(cell):
-            net._cells[name] = Narrow(cell.to_float(dtype), dtype)
-        elif isinstance(cell, Cell) and not isinstance(cell, Narrow):
-            narrow(cell, dtype, kinds)
+            net._cells[name] = NarrowCell(cell.to_float(dtype), dtype)
+        elif isinstance(cell, Cell) and not isinstance(cell, NarrowCell):
+            cast_cells(cell, dtype, kinds)
     if type(net) is nn.SequentialCell:
         net.cell_list = list(net._cells.values())
 
 
 @cache
-def watch() -> None:
-    """From now on level O1 of `ms.amp` is this for patched nets; other nets are MindSpore's affair."""
+def hook_amp() -> None:
+    """Monkeypatches the O1 rewrite of `ms.amp` for patched nets; other nets are unaffected."""
     from mindspore.train import amp
 
-    theirs = getattr(amp, REWRITES, None)
+    theirs = getattr(amp, REWRITE_FUNCTION, None)
     if theirs is None:
         return
 
     @wraps(theirs)
-    def rewritten(network: Any, dtype: Any, **lists: Any) -> Any:
+    def rewrite_patched(network: Any, dtype: Any, **lists: Any) -> Any:
         if not is_patched(network):
             return theirs(network, dtype, **lists)
         if not lists.get("white_list"):
@@ -95,8 +96,8 @@ def watch() -> None:
                 remedy="Call ms.amp before patch",
             )
         kinds = tuple(one for one in lists["white_list"] if issubclass(one, Cell))
-        narrow(network, dtype, kinds)
+        cast_cells(network, dtype, kinds)
         forget_graphs(network)
         return network
 
-    setattr(amp, REWRITES, rewritten)
+    setattr(amp, REWRITE_FUNCTION, rewrite_patched)

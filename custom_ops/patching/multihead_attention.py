@@ -1,4 +1,4 @@
-"""`mindspore.nn.MultiheadAttention` with our attention where nobody asks for the weights."""
+"""Defines `nn.MultiheadAttention` with fused attention for calls without returned weights."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ from typing import Any
 
 from custom_ops.core.framework import HAS_MINDSPORE, Cell, ms, nn, ops
 from custom_ops.operators.attention import ScaledDotProductAttention
-from custom_ops.patching.inlinable_calls import AS_WRITTEN
+from custom_ops.patching.inlinable_calls import ORIGINAL_CONSTRUCT
 
 _Base: Any = nn.MultiheadAttention if HAS_MINDSPORE else Cell
 PART = "fused_attention"
 
 
 class MultiheadAttention(_Base):
-    """The same Cell with another `construct`; an object of MindSpore's class is made one of this.
+    """An nn.MultiheadAttention with another `construct`; `patch` reassigns the object's class.
 
-    In training it does what it did if weights are dropped out, or if there is a mask and `mask_in_training` is false.
+    In training it runs the original if dropout is active, or if there is a mask and
+    `mask_in_training` is false.
     """
 
     def construct(
@@ -83,18 +84,18 @@ class MultiheadAttention(_Base):
 
 
 if HAS_MINDSPORE:
-    setattr(MultiheadAttention, AS_WRITTEN, nn.MultiheadAttention.construct)
+    setattr(MultiheadAttention, ORIGINAL_CONSTRUCT, nn.MultiheadAttention.construct)
 
 
 def why_not(cell: Any) -> str:
-    """Why it stays as it is; empty where it does not."""
+    """Returns the reason why a Cell is not patched, or empty."""
     if cell.bias_k is not None or cell.add_zero_attn:
         return "it adds keys of its own"
     return ""
 
 
-def part(*, mask_in_training: bool) -> Any:
-    """What it calls."""
+def build_attention(*, mask_in_training: bool) -> Any:
+    """Builds the fused attention that `construct` calls."""
     made = ScaledDotProductAttention(layout="BSND")
     made.mask_in_training = mask_in_training
     return made

@@ -1,4 +1,4 @@
-"""What `patch` replaced, and the way back."""
+"""Records what `patch` replaced, and undoes it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from custom_ops.core.framework import nn
 
 @dataclass(frozen=True)
 class Replacement:
-    """One place.
+    """The outcome at one place.
 
     Attributes:
-        place: names from the net down, with dots; of several Cells that of the first.
-        before: the Cells that were there, or what a function or a row of functions computed.
-        after: what is there now; None where it was refused.
-        reason: why it was refused; empty where it was not.
-        note: where it holds only sometimes: when.
+        place: dotted path from the net; for several Cells that of the first.
+        before: the replaced Cells, or names of the replaced functions.
+        after: the replacement; None if refused.
+        reason: why it was refused; empty otherwise.
+        note: condition under which the replacement is used, if any.
     """
 
     place: str
@@ -35,46 +35,46 @@ class Replacement:
 
 @dataclass(frozen=True)
 class Slot:
-    """A name in a Cell, and what stood there."""
+    """A named child of a Cell, and its original value."""
 
     parent: Any
     name: str
-    was: Any
+    original: Any
 
     def put(self, cell: Any) -> None:
-        """Something else in its place."""
-        # not by an attribute: MindSpore would give the Parameters other names
+        """Puts another Cell into the slot."""
+        # not by setattr: MindSpore would rename the Parameters
         self.parent._cells[self.name] = cell
         if type(self.parent) is nn.SequentialCell:
             self.parent.cell_list = list(self.parent._cells.values())
 
     def undo(self) -> None:
-        """What was there, with the training flag that its place has now."""
-        self.was.set_train(self.parent._cells[self.name].training)
-        self.put(self.was)
+        """Restores the original, with the training flag of its replacement."""
+        self.original.set_train(self.parent._cells[self.name].training)
+        self.put(self.original)
 
 
 @dataclass(frozen=True)
 class Change:
-    """A Cell that does something else: its class before, and the names of the parts that it got."""
+    """A Cell with a replaced class: the original class, and names of the added parts."""
 
     cell: Any
     kind: type
     parts: tuple[str, ...]
 
     def undo(self) -> None:
-        """As it was."""
+        """Restores the class and removes the added parts."""
         for name in self.parts:
             self.cell._cells.pop(name, None)
         self.cell.__class__ = self.kind
 
 
 class PatchRecord:
-    """What `patch` did.
+    """The record of one call of `patch`.
 
     Attributes:
-        replaced: the places that have our operators now.
-        refused: those that could have had them, and why they have not.
+        replaced: places that use fused operators.
+        refused: places without, and the reasons.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class PatchRecord:
         self._net, self._steps = net, list(steps)
 
     def undo(self) -> None:
-        """Puts back what was there; a second call does nothing."""
+        """Restores the net; a second call has no effect."""
         for step in reversed(self._steps):
             step.undo()
         self._steps = []
@@ -99,6 +99,6 @@ class PatchRecord:
 
 
 def forget_graphs(net: Any) -> None:
-    """Graphs that were compiled with what was there before are compiled anew."""
+    """Clears the compile caches of the net's Cells, so that graphs are recompiled."""
     for _, cell in net.cells_and_names():
         cell.compile_cache.clear()

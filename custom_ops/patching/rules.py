@@ -1,4 +1,4 @@
-"""Which Cells our operators stand for, alone and one after the other."""
+"""Lists the rules that map sequences of MindSpore Cells to fused Cells."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ HOOKS = (
     "_lazy_state_dict_hooks",
     "_lazy_load_state_dict_pre_hooks",
 )
-"""Where a Cell keeps its hooks."""
+"""Attributes of a Cell that hold its hooks."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """Cells in a row, by their exact classes of `mindspore.nn`, and what stands for them.
+    """Replaces a sequence of Cells, matched by their exact `mindspore.nn` classes.
 
     Attributes:
-        classes: names of them.
-        make: from the Cells to ours, with the same Parameters.
-        applies: why not, from the Cells; empty where it does.
-        concerns: whether it is about such Cells at all.
+        classes: the class names.
+        make: Cells → fused Cell with the same Parameters.
+        applies: Cells → reason against the replacement; empty if it applies.
+        concerns: Cells → whether the rule concerns them at all.
     """
 
     classes: tuple[str, ...]
@@ -43,7 +43,7 @@ class Rule:
     concerns: Callable[..., bool] = lambda *_: True
 
     def fits(self, cells: tuple[Any, ...]) -> bool:
-        """Whether it is about these Cells."""
+        """Whether the rule matches these Cells."""
         return (
             len(cells) == len(self.classes)
             and all(
@@ -55,7 +55,7 @@ class Rule:
 
 
 def is_plain(cell: Any) -> bool:
-    """Whether it has no hooks, no precision of its own, no backward of its own."""
+    """Whether a Cell has no hooks, no own precision and no own backward."""
     hooked = any(getattr(cell, name, None) for name in HOOKS) or "construct" in vars(cell)
     flags = cell.get_flags() if hasattr(cell, "get_flags") else {}
     return not (
@@ -63,37 +63,37 @@ def is_plain(cell: Any) -> bool:
     )
 
 
-def _conv(conv: Any, *_: Any) -> str:
+def _conv_refusal(conv: Any, *_: Any) -> str:
     return "" if conv.data_format == "NCHW" else f"data_format {conv.data_format} is not computed"
 
 
-def _conv_bn(conv: Any, bn: Any, *_: Any) -> str:
+def _conv_bn_refusal(conv: Any, bn: Any, *_: Any) -> str:
     if getattr(bn, "format", "NCHW") != "NCHW" or conv.out_channels != bn.num_features:
         return "the normalisation is of other channels"
-    return _conv(conv)
+    return _conv_refusal(conv)
 
 
-def _conv_bn_leaky(conv: Any, bn: Any, leaky: Any) -> str:
-    return f"alpha is {leaky.alpha}" if leaky.alpha < 0 else _conv_bn(conv, bn)
+def _conv_bn_leaky_refusal(conv: Any, bn: Any, leaky: Any) -> str:
+    return f"alpha is {leaky.alpha}" if leaky.alpha < 0 else _conv_bn_refusal(conv, bn)
 
 
-def _dense(dense: Any, *_: Any) -> str:
+def _dense_refusal(dense: Any, *_: Any) -> str:
     return "its own activation follows" if dense.activation_flag else ""
 
 
 def _ends_with_activation(dense: Any) -> bool:
-    """Whether a product can end with its activation; a plain one MindSpore computes as we do."""
+    """Whether the product can fuse the layer's activation; a plain layer stays with MindSpore."""
     own = dense.activation
     return bool(key_of(own)) and (not isinstance(own, Cell) or is_plain(own))
 
 
-def _norm_dense(norm: Any, dense: Any) -> str:
+def _norm_dense_refusal(norm: Any, dense: Any) -> str:
     if tuple(norm.normalized_shape) != (dense.in_channels,) or norm.begin_norm_axis != -1:
         return "the normalisation is of other axes"
-    return _dense(dense)
+    return _dense_refusal(dense)
 
 
-def _gelu(dense: Any, gelu: Any) -> Any:
+def _make_dense_gelu(dense: Any, gelu: Any) -> Any:
     return custom_ops.MatMulBiasGELU.from_cells(dense, gelu.approximate == "tanh")
 
 
@@ -101,29 +101,29 @@ RULES = (
     Rule(
         ("Conv2d", "BatchNorm2d", "ReLU"),
         lambda c, b, _: custom_ops.ConvBNReLU.from_cells(c, b),
-        _conv_bn,
+        _conv_bn_refusal,
     ),
     Rule(
         ("Conv2d", "BatchNorm2d", "SiLU"),
         lambda c, b, _: custom_ops.ConvBNSiLU.from_cells(c, b),
-        _conv_bn,
+        _conv_bn_refusal,
     ),
     Rule(
         ("Conv2d", "BatchNorm2d", "LeakyReLU"),
         lambda c, b, r: custom_ops.ConvBNLeakyReLU.from_cells(c, b, alpha=r.alpha),
-        _conv_bn_leaky,
+        _conv_bn_leaky_refusal,
     ),
-    Rule(("Conv2d", "BatchNorm2d"), lambda c, b: ConvBN.from_cells(c, b), _conv_bn),
+    Rule(("Conv2d", "BatchNorm2d"), lambda c, b: ConvBN.from_cells(c, b), _conv_bn_refusal),
     Rule(
         ("LayerNorm", "Dense"),
         lambda n, d: custom_ops.LayerNormLinear.from_cells(n, d),
-        _norm_dense,
+        _norm_dense_refusal,
     ),
-    Rule(("Dense", "ReLU"), lambda d, _: custom_ops.MatMulBiasReLU.from_cells(d), _dense),
-    Rule(("Dense", "GELU"), _gelu, _dense),
-    Rule(("Dense", "SiLU"), lambda d, _: custom_ops.MatMulBiasSiLU.from_cells(d), _dense),
+    Rule(("Dense", "ReLU"), lambda d, _: custom_ops.MatMulBiasReLU.from_cells(d), _dense_refusal),
+    Rule(("Dense", "GELU"), _make_dense_gelu, _dense_refusal),
+    Rule(("Dense", "SiLU"), lambda d, _: custom_ops.MatMulBiasSiLU.from_cells(d), _dense_refusal),
     Rule(("Dense",), lambda d: custom_ops.Dense.from_cells(d), concerns=_ends_with_activation),
-    Rule(("Conv2d",), lambda c: custom_ops.Conv2d.from_cells(c), _conv),
+    Rule(("Conv2d",), lambda c: custom_ops.Conv2d.from_cells(c), _conv_refusal),
     Rule(
         ("BatchNorm2d",),
         lambda b: custom_ops.BatchNorm.from_cells(b),
@@ -140,21 +140,21 @@ RULES = (
     ),
     Rule(("Softmax",), lambda s: custom_ops.Softmax.from_cells(s)),
 )
-"""Longer ones first."""
+"""Longer rules first."""
 
 
 def rule_for(cells: tuple[Any, ...], least: int = 1) -> Rule | None:
-    """The longest rule for the first ones of Cells that follow one another.
+    """Returns the longest rule that matches the first Cells of a sequence.
 
     Args:
-        cells: them.
-        least: how many the rule is to take.
+        cells: the sequence.
+        least: minimum length of the rule.
     """
     for rule in RULES:
         count = len(rule.classes)
         if count < least or not rule.fits(cells[:count]):
             continue
-        # a rule of several Cells that does not hold leaves room for those of one
+        # a multi-Cell rule that does not apply leaves room for single-Cell rules
         if count == 1 or not rule.applies(*cells[:count]):
             return rule
     return None

@@ -1,4 +1,4 @@
-"""What in the source of a Cell is one number: a scale of scores, the value that stands where scores are left out."""
+"""Recognises scalars in a Cell's source: scales of scores, and scores of masked elements."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from custom_ops.patching.call_semantics import meaning
+from custom_ops.patching.call_semantics import semantics_of
 from custom_ops.patching.data_flow import Definition, Flow
 from custom_ops.patching.partial_evaluation import Scope, number_of
 
@@ -16,13 +16,13 @@ _DEPTH = 8
 _NUMBERS = frozenset(
     {"sqrt", "float", "int", "scalar_to_tensor", "Tensor", "tensor", "rsqrt", "pow"}
 )
-"""Of one number they make one number."""
+"""Functions that map a number to a number."""
 _VALUE_AT = {"full": 1, "Tensor": 0, "tensor": 0, "float": 0, "cast": 0, "scalar_to_tensor": 0}
-"""Function → which of its arguments is the value that it makes."""
+"""Function → index of the argument that holds the value."""
 
 
 def is_number(node: ast.expr, flow: Flow, scope: Scope, depth: int = _DEPTH) -> bool:
-    """Whether it is a number in every call, and no tensor of several."""
+    """Whether the expression is a single number in every call."""
     if depth == 0:
         return False
     known = scope.evaluate(node)
@@ -33,7 +33,7 @@ def is_number(node: ast.expr, flow: Flow, scope: Scope, depth: int = _DEPTH) -> 
         return bool(found) and all(
             is_number(one.value, flow, scope, depth - 1)
             if one.value is not None
-            else _of_shape(one)
+            else _is_shape_unpacking(one)
             for one in found
         )
     if isinstance(node, ast.BinOp):
@@ -53,7 +53,10 @@ def is_number(node: ast.expr, flow: Flow, scope: Scope, depth: int = _DEPTH) -> 
 
 
 def value_of(node: ast.expr, flow: Flow, scope: Scope, depth: int = _DEPTH) -> float | None:
-    """The number that it is, or that a tensor holds everywhere; the least of a dtype counts as −∞; None where it may be others."""
+    """Returns the number, or the only value of a tensor; None if there may be several values.
+
+    The minimum of a dtype counts as −∞.
+    """
     known = scope.evaluate(node)
     number = number_of(known.value) if known else None
     if number is not None or depth == 0:
@@ -66,32 +69,32 @@ def value_of(node: ast.expr, flow: Flow, scope: Scope, depth: int = _DEPTH) -> f
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         number = value_of(node.operand, flow, scope, depth - 1)
         return None if number is None else -number
-    return _made(node, flow, scope, depth - 1)
+    return _value_of_call(node, flow, scope, depth - 1)
 
 
-_TOGETHER: Mapping[str, Callable[[float, float], float]] = {
+_ARITHMETIC: Mapping[str, Callable[[float, float], float]] = {
     "add": operator.add,
     "sub": operator.sub,
     "mul": operator.mul,
     "div": operator.truediv,
 }
-_OF_ALL = {"ones_like": 1.0, "zeros_like": 0.0}
+_FILL_VALUES = {"ones_like": 1.0, "zeros_like": 0.0}
 
 
-def _made(node: ast.expr, flow: Flow, scope: Scope, depth: int) -> float | None:
-    """What a function or an operator makes."""
-    found = meaning(node, scope)
-    if found is not None and found.kind in _OF_ALL:
-        return _OF_ALL[found.kind]
+def _value_of_call(node: ast.expr, flow: Flow, scope: Scope, depth: int) -> float | None:
+    """Evaluates a call or operator."""
+    found = semantics_of(node, scope)
+    if found is not None and found.kind in _FILL_VALUES:
+        return _FILL_VALUES[found.kind]
     if found is not None and found.kind in ("full_like", "cast"):
         rest = found.operands[1:] if found.kind == "full_like" else found.operands
         given = found.keywords.get("fill_value") or (rest[0] if rest else None)
         return value_of(given, flow, scope, depth) if given is not None else None
-    if found is not None and found.kind in _TOGETHER and len(found.operands) == 2:
+    if found is not None and found.kind in _ARITHMETIC and len(found.operands) == 2:
         one, other = (value_of(part, flow, scope, depth) for part in found.operands)
         if one is None or other is None or (found.kind == "div" and other == 0):
             return None
-        return _TOGETHER[found.kind](one, other)
+        return _ARITHMETIC[found.kind](one, other)
     if not isinstance(node, ast.Call):
         return None
     name = ast.unparse(node.func).split(".")[-1]
@@ -108,8 +111,8 @@ def _made(node: ast.expr, flow: Flow, scope: Scope, depth: int) -> float | None:
     return value_of(node.args[place], flow, scope, depth)
 
 
-def _of_shape(definition: Definition) -> bool:
-    """a, b = x.shape"""
+def _is_shape_unpacking(definition: Definition) -> bool:
+    """Whether the definition is a, b = x.shape"""
     value: Any = getattr(definition.statement, "value", None)
     if not isinstance(definition.statement, ast.Assign):
         return False

@@ -1,4 +1,4 @@
-"""The source of a Cell's `construct` for one kind of call: conditions decided, methods and functions written in."""
+"""Normalises a Cell's `construct` for one kind of call: folds conditions, inlines calls."""
 
 from __future__ import annotations
 
@@ -8,47 +8,59 @@ from collections.abc import Mapping
 from typing import Any
 
 from custom_ops.core.framework import nn, ops
-from custom_ops.patching.inlinable_calls import arguments_of, callee_of, parsed, plain_function
+from custom_ops.patching.inlinable_calls import (
+    arguments_of,
+    callee_of,
+    parse_function,
+    plain_method,
+)
 from custom_ops.patching.partial_evaluation import (
-    PLAIN,
-    Known,
+    PLAIN_TYPES,
+    KnownValue,
+    NotNone,
     Scope,
-    Something,
+    abstract_argument,
     condition,
-    of_argument,
 )
 
-NOT_ONCE = (ast.BoolOp, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-"""Expressions whose parts may run never or several times."""
+CONDITIONAL_NODES = (
+    ast.BoolOp,
+    ast.Lambda,
+    ast.ListComp,
+    ast.SetComp,
+    ast.DictComp,
+    ast.GeneratorExp,
+)
+"""Expressions whose parts may be evaluated zero or several times."""
 LONGEST_LOOP = 64
-"""How many steps of a loop are written one after the other."""
+"""Maximum number of iterations of an unrolled loop."""
 DEPTH = 6
-"""How deep functions that call functions are written in."""
+"""Maximum depth of inlining."""
 
 
 class Body:
-    """What `construct` of a Cell does in one kind of call.
+    """Normalised `construct` of a Cell for one kind of call.
 
     Attributes:
         cell: the Cell.
         function: its `construct`.
-        tree: its source as it stands.
-        scope: of the names.
-        statements: what it does.
-        guards: conditions on the arguments under which it does that, as expressions.
+        tree: the original syntax tree.
+        scope: scope of the names.
+        statements: the normalised statements.
+        guards: conditions on arguments and attributes under which they are valid, as expressions.
     """
 
     def __init__(self, cell: Any, given: Mapping[str, Any] | None):
-        self.cell, self.function = cell, plain_function(type(cell), "construct")
-        self.tree = parsed(self.function)
+        self.cell, self.function = cell, plain_method(type(cell), "construct")
+        self.tree = parse_function(self.function)
         self._count, self._given = 0, {}
         self._used: set[str] = set()
-        names: dict[str, Known] = {}
+        names: dict[str, KnownValue] = {}
         for name in arguments_of(self.tree):
             if given is not None and name in given:
                 self._given[name] = given[name]
-                names[name] = Known(of_argument(given[name]).value, frozenset({name}))
-        self._local = _names_set(self.tree.body) | set(arguments_of(self.tree))
+                names[name] = KnownValue(abstract_argument(given[name]).value, frozenset({name}))
+        self._local = _assigned_names(self.tree.body) | set(arguments_of(self.tree))
         self.scope = Scope(cell, self.function, frozenset())
         self._grow(self._local)
         body = copy.deepcopy(self.tree.body)
@@ -62,7 +74,7 @@ class Body:
         own = name.startswith("self.")
         return condition(name, self.scope.looked_at[name] if own else self._given[name])
 
-    def _decide(self, test: ast.expr, names: Mapping[str, Known]) -> bool | None:
+    def _decide(self, test: ast.expr, names: Mapping[str, KnownValue]) -> bool | None:
         known = self.scope.evaluate(test, names)
         if known is None or known.truth is None:
             return None
@@ -70,9 +82,9 @@ class Body:
         return known.truth
 
     def _block(
-        self, statements: list[ast.stmt], names: dict[str, Known], depth: int, *, inside: bool
+        self, statements: list[ast.stmt], names: dict[str, KnownValue], depth: int, *, inside: bool
     ) -> tuple[list[ast.stmt], bool]:
-        """The statements, and whether the function ends with them."""
+        """Returns the normalised statements, and whether the function ends with them."""
         made: list[ast.stmt] = []
         for statement in statements:
             more, ended = self._statement(statement, names, depth, inside=inside)
@@ -82,27 +94,29 @@ class Body:
         return made, False
 
     def _statement(
-        self, statement: ast.stmt, names: dict[str, Known], depth: int, *, inside: bool
+        self, statement: ast.stmt, names: dict[str, KnownValue], depth: int, *, inside: bool
     ) -> tuple[list[ast.stmt], bool]:
         if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
             return [], False
         if isinstance(statement, ast.If):
-            return self._condition(statement, names, depth, inside=inside)
+            return self._resolve_if(statement, names, depth, inside=inside)
         if isinstance(statement, (ast.Assign, ast.AugAssign, ast.Return, ast.Expr, ast.AnnAssign)):
-            return self._simple(statement, names, depth)
-        steps = self._steps(statement, names) if isinstance(statement, ast.For) else None
+            return self._simple_statement(statement, names, depth)
+        steps = self._unroll_loop(statement, names) if isinstance(statement, ast.For) else None
         if steps is not None:
             return self._block(steps, names, depth, inside=inside)
-        for name in _names_set([statement]):
+        for name in _assigned_names([statement]):
             names.pop(name, None)
         if isinstance(statement, (ast.For, ast.While)):
             statement.body, _ = self._block(statement.body, names, DEPTH, inside=True)
-            for name in _names_set([statement]):
+            for name in _assigned_names([statement]):
                 names.pop(name, None)
         return [statement], isinstance(statement, ast.Raise)
 
-    def _steps(self, statement: ast.For, names: Mapping[str, Known]) -> list[ast.stmt] | None:
-        """A loop over Cells or numbers as the statements that it runs; None where it stays a loop."""
+    def _unroll_loop(
+        self, statement: ast.For, names: Mapping[str, KnownValue]
+    ) -> list[ast.stmt] | None:
+        """Unrolls a loop over Cells or a constant range; None if it must stay a loop."""
         target = statement.target
         inner = [node for part in statement.body for node in ast.walk(part)]
         if statement.orelse or not isinstance(target, ast.Name):
@@ -134,17 +148,17 @@ class Body:
         made: list[ast.stmt] = []
         for item in items:
             made.append(_assign(target.id, copy.deepcopy(item)))
-            made += [_with(copy.deepcopy(part), target.id, item) for part in statement.body]
+            made += [_substitute(copy.deepcopy(part), target.id, item) for part in statement.body]
         return made
 
-    def _condition(
-        self, statement: ast.If, names: dict[str, Known], depth: int, *, inside: bool
+    def _resolve_if(
+        self, statement: ast.If, names: dict[str, KnownValue], depth: int, *, inside: bool
     ) -> tuple[list[ast.stmt], bool]:
         truth = self._decide(statement.test, names)
         if truth is not None:
             taken = statement.body if truth else statement.orelse
             return self._block(taken, names, depth, inside=inside)
-        before, statement.test = self._inlined(statement.test, names, depth)
+        before, statement.test = self._inline_expression(statement.test, names, depth)
         first, second = dict(names), dict(names)
         statement.body, ended = self._block(statement.body, first, depth, inside=True)
         statement.orelse, other = self._block(statement.orelse, second, depth, inside=True)
@@ -161,12 +175,12 @@ class Body:
         statement.body = statement.body or [ast.Pass()]
         return [*before, statement], ended and other
 
-    def _simple(
-        self, statement: Any, names: dict[str, Known], depth: int
+    def _simple_statement(
+        self, statement: Any, names: dict[str, KnownValue], depth: int
     ) -> tuple[list[ast.stmt], bool]:
         before: list[ast.stmt] = []
         if statement.value is not None:
-            before, statement.value = self._inlined(statement.value, names, depth)
+            before, statement.value = self._inline_expression(statement.value, names, depth)
         if isinstance(statement, ast.Return):
             return [*before, statement], True
         if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
@@ -177,7 +191,7 @@ class Body:
                 return [*before, statement], False
             pairs = _split(target, statement.value)
             if pairs:
-                temporary = [self._fresh("part") for _ in pairs]
+                temporary = [self._fresh_name("part") for _ in pairs]
                 made = [
                     _assign(name, value) for name, (_, value) in zip(temporary, pairs, strict=True)
                 ]
@@ -187,28 +201,28 @@ class Body:
                 ]
                 rest: list[ast.stmt] = []
                 for one in made:
-                    rest += self._simple(one, names, DEPTH)[0]
+                    rest += self._simple_statement(one, names, DEPTH)[0]
                 return [*before, *rest], False
-        for name in _names_set([statement]):
+        for name in _assigned_names([statement]):
             names.pop(name, None)
         return [*before, statement], False
 
     def _learn(
         self,
         name: str,
-        known: Known | None,
-        names: dict[str, Known],
+        known: KnownValue | None,
+        names: dict[str, KnownValue],
         source: ast.expr | None = None,
     ) -> None:
         names.pop(name, None)
         if known is None:
             return
-        if isinstance(known.value, PLAIN) or known.value is Something:
+        if isinstance(known.value, PLAIN_TYPES) or known.value is NotNone:
             names[name] = known
         elif source is not None and isinstance(known.value, (nn.Cell, ops.Primitive)):
-            names[name] = Known(known.value, known.given, known.source or source)
+            names[name] = KnownValue(known.value, known.given, known.source or source)
 
-    def _fresh(self, name: str) -> str:
+    def _fresh_name(self, name: str) -> str:
         self._count += 1
         made = f"{name}_{self._count}"
         while made in self.scope.local or made in self.function.__globals__:
@@ -217,10 +231,10 @@ class Body:
         self._grow({made})
         return made
 
-    def _inlined(
-        self, value: ast.expr, names: dict[str, Known], depth: int
+    def _inline_expression(
+        self, value: ast.expr, names: dict[str, KnownValue], depth: int
     ) -> tuple[list[ast.stmt], ast.expr]:
-        """Statements to come before, and the expression with decided conditions and without calls of own methods."""
+        """Returns statements to insert before, and the expression with its calls inlined."""
         before: list[ast.stmt] = []
         body = self
 
@@ -228,18 +242,18 @@ class Body:
             def visit_IfExp(self, node: ast.IfExp) -> Any:
                 truth = body._decide(node.test, names)
                 if truth is None:
-                    return node  # what is in it runs only sometimes
+                    return node  # its branches are evaluated conditionally
                 return self.visit(node.body if truth else node.orelse)
 
             def visit(self, node: ast.AST) -> Any:
-                return node if isinstance(node, NOT_ONCE) else super().visit(node)
+                return node if isinstance(node, CONDITIONAL_NODES) else super().visit(node)
 
             def visit_Call(self, node: ast.Call) -> Any:
                 self.generic_visit(node)
                 known = names.get(node.func.id) if isinstance(node.func, ast.Name) else None
                 if known is not None and known.source is not None:
                     node.func = copy.deepcopy(known.source)
-                made = body._written_in(node, names, depth) if depth < DEPTH else None
+                made = body._inline_call(node, names, depth) if depth < DEPTH else None
                 if made is None:
                     return node
                 before.extend(made[0])
@@ -248,27 +262,27 @@ class Body:
         value = Inside().visit(value)
         return before, value
 
-    def _written_in(
-        self, call: ast.Call, names: dict[str, Known], depth: int
+    def _inline_call(
+        self, call: ast.Call, names: dict[str, KnownValue], depth: int
     ) -> tuple[list[ast.stmt], ast.expr] | None:
-        """A call of a function with a source: what it does, and its result; None where it stays a call."""
+        """Returns the inlined statements and the result of a call; None if it must stay a call."""
         callee = callee_of(call, self.scope, names)
         if callee is None:
             return None
         tree = callee.tree
-        own = _names_set(tree.body) | set(callee.arguments)
-        if not self._same_globals(callee.function, tree, own):
+        own = _assigned_names(tree.body) | set(callee.arguments)
+        if not self._has_same_globals(callee.function, tree, own):
             return None
-        fresh = {name: self._fresh(f"{callee.name.strip('_')}_{name}") for name in sorted(own)}
+        fresh = {name: self._fresh_name(f"{callee.name.strip('_')}_{name}") for name in sorted(own)}
         entering: list[ast.stmt] = []
         inner = dict(names)
         for name, argument in callee.arguments.items():
             entering.append(_assign(fresh[name], argument))
             self._learn(fresh[name], self.scope.evaluate(argument, names), inner)
         used = set(self._used)
-        statements = [_renamed(one, fresh) for one in copy.deepcopy(tree.body)]
+        statements = [_rename_locals(one, fresh) for one in copy.deepcopy(tree.body)]
         if callee.receiver is not None and not _is_self(callee.receiver):
-            statements = [_with(one, "self", callee.receiver) for one in statements]
+            statements = [_substitute(one, "self", callee.receiver) for one in statements]
         statements, ended = self._block(statements, inner, depth + 1, inside=False)
         returns = [
             one for part in statements for one in ast.walk(part) if isinstance(one, ast.Return)
@@ -281,7 +295,7 @@ class Body:
                 names[name] = inner[name]
         return [*entering, *statements[:-1]], returns[0].value or ast.Constant(None)
 
-    def _same_globals(self, function: Any, tree: ast.FunctionDef, own: set[str]) -> bool:
+    def _has_same_globals(self, function: Any, tree: ast.FunctionDef, own: set[str]) -> bool:
         if function.__globals__ is self.function.__globals__:
             return True
         read = {
@@ -294,8 +308,8 @@ class Body:
         )
 
 
-def _names_set(statements: Any) -> set[str]:
-    """Names that statements give a value."""
+def _assigned_names(statements: Any) -> set[str]:
+    """Returns the names that statements assign."""
     return {
         node.id
         for part in statements
@@ -312,8 +326,8 @@ def _assign(name: str, value: ast.expr) -> ast.Assign:
     return ast.Assign([ast.Name(name, ast.Store())], value)
 
 
-def _with(statement: ast.stmt, name: str, value: ast.expr) -> ast.stmt:
-    """With a value in the place of a name."""
+def _substitute(statement: ast.stmt, name: str, value: ast.expr) -> ast.stmt:
+    """Substitutes a value for a name."""
 
     class Putting(ast.NodeTransformer):
         def visit_Name(self, node: ast.Name) -> Any:
@@ -324,7 +338,7 @@ def _with(statement: ast.stmt, name: str, value: ast.expr) -> ast.stmt:
 
 
 def _split(target: ast.expr, value: ast.expr) -> list[tuple[str, ast.expr]]:
-    """(a, b) = (x, y) as pairs; empty where it is something else."""
+    """Splits (a, b) = (x, y) into pairs; empty for any other assignment."""
     if not isinstance(target, ast.Tuple) or not isinstance(value, ast.Tuple):
         return []
     if len(target.elts) != len(value.elts):
@@ -335,7 +349,7 @@ def _split(target: ast.expr, value: ast.expr) -> list[tuple[str, ast.expr]]:
     return list(zip(names, value.elts, strict=True))
 
 
-def _renamed(statement: ast.stmt, fresh: Mapping[str, str]) -> ast.stmt:
+def _rename_locals(statement: ast.stmt, fresh: Mapping[str, str]) -> ast.stmt:
     for node in ast.walk(statement):
         if isinstance(node, ast.Name) and node.id in fresh:
             node.id = fresh[node.id]

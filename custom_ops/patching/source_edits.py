@@ -1,4 +1,4 @@
-"""Changes of what a Cell does, and the class of a Cell that does it."""
+"""Defines source edits of a Cell, and builds the Cell's class with edits applied."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
-from custom_ops.patching.inlinable_calls import AS_WRITTEN
+from custom_ops.patching.inlinable_calls import ORIGINAL_CONSTRUCT
 from custom_ops.patching.source import Body
 
 
 @dataclass
 class Edit:
-    """One change of the source of a Cell.
+    """One edit of a Cell's source.
 
     Attributes:
-        name: under which the operator becomes a part of the Cell.
-        before: what is replaced: Cells, or names of functions.
+        name: name of the operator as a part of the Cell.
+        before: the replaced Cells, or names of functions.
         cell: the operator.
-        expressions: number of a node → what stands for it.
-        statements: number of a statement → those that stand for it.
-        ahead: number of a statement → those that come before it.
-        guards: conditions under which it holds.
-        takes_mask: whether a mask is added that gets no gradient.
+        expressions: id of a node → replacement expression.
+        statements: id of a statement → replacement statements.
+        ahead: id of a statement → statements inserted before it.
+        guards: conditions under which the edit is valid.
+        takes_mask: whether it has an added mask, which gets no gradient.
     """
 
     name: str
@@ -45,7 +45,7 @@ NOT_TRAINING = ast.parse("not self.training", mode="eval").body
 
 
 class _Writer:
-    """Statements with edits, beside the ones as they were."""
+    """Copies statements with edits applied; the originals are unchanged."""
 
     def __init__(self, edits: Sequence[Edit]):
         self.expressions: dict[int, ast.expr] = {}
@@ -62,7 +62,7 @@ class _Writer:
             made += map(self.node, self.ahead.get(id(one), []))
             standing = self.statements.get(id(one))
             made += [self.node(one)] if standing is None else map(self.node, standing)
-        return [one for one in made if not _does_nothing(one)]
+        return [one for one in made if not _is_self_assignment(one)]
 
     def node(self, node: Any) -> Any:
         if not isinstance(node, ast.AST):
@@ -82,16 +82,16 @@ class _Writer:
         return made
 
 
-def _does_nothing(statement: ast.stmt) -> bool:
-    """x = x"""
+def _is_self_assignment(statement: ast.stmt) -> bool:
+    """Whether the statement is x = x"""
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
         return False
     target, value = statement.targets[0], statement.value
     return isinstance(target, ast.Name) and isinstance(value, ast.Name) and target.id == value.id
 
 
-def written(body: Body, edits: Sequence[Edit]) -> str:
-    """The source of `construct` with edits; for other calls than those it was read for it does what it did."""
+def write_source(body: Body, edits: Sequence[Edit]) -> str:
+    """Returns the source of the edited `construct`; if a guard fails, it calls the original."""
     tree = body.tree
     arguments = ast.unparse(tree.args)
     passed = ", ".join(
@@ -102,7 +102,7 @@ def written(body: Body, edits: Sequence[Edit]) -> str:
     texts += [ast.unparse(guard) for edit in edits for guard in edit.guards]
     lines = []
     for text in dict.fromkeys(texts):
-        lines += [f"    if not ({text}):", f"        return self.{AS_WRITTEN}({passed})"]
+        lines += [f"    if not ({text}):", f"        return self.{ORIGINAL_CONSTRUCT}({passed})"]
     statements = _Writer(edits).block(body.statements)
     module = ast.fix_missing_locations(ast.Module(statements or [ast.Pass()], []))
     inner = ast.unparse(module).splitlines()
@@ -110,40 +110,40 @@ def written(body: Body, edits: Sequence[Edit]) -> str:
 
 
 @cache
-def _kept() -> Any:
+def _temporary_directory() -> Any:
     return tempfile.TemporaryDirectory(prefix="patched-")
 
 
-def _directory() -> Path:
-    """For sources; it ends with the process."""
-    return Path(_kept().name)
+def _source_directory() -> Path:
+    """Returns the directory of generated sources; it is deleted with the process."""
+    return Path(_temporary_directory().name)
 
 
 _classes: dict[tuple[type, str], type] = {}
 
 
-def class_with(kind: type, function: Any, source: str) -> type:
-    """A class like that of a Cell, with another `construct`, whose source MindSpore finds.
+def build_class(kind: type, function: Any, source: str) -> type:
+    """Builds a subclass of a Cell's class with a new `construct` in a source file for MindSpore.
 
     Args:
-        kind: of the Cell.
-        function: its `construct`, which stays under another name.
-        source: of the new one.
+        kind: the Cell's class.
+        function: its `construct`, kept under another name.
+        source: source of the new `construct`.
     """
     if (kind, source) not in _classes:
         mark = hashlib.sha256(source.encode()).hexdigest()[:12]
         # MindSpore reads sources from files
-        file = str(_directory() / f"{function.__module__}.{function.__qualname__}.{mark}.py")
+        file = str(_source_directory() / f"{function.__module__}.{function.__qualname__}.{mark}.py")
         Path(file).write_text(source, "utf-8")
-        # the defaults are those of the function that was there
-        code = compile(_without_defaults(source), file, "exec")
+        # the defaults come from the original function
+        code = compile(_remove_defaults(source), file, "exec")
         own = next(one for one in code.co_consts if hasattr(one, "co_code"))
         made = FunctionType(own, function.__globals__, "construct", function.__defaults__)
         made.__kwdefaults__ = function.__kwdefaults__
         made.__module__, made.__qualname__ = function.__module__, function.__qualname__
         members: Mapping[str, Any] = {
             "construct": made,
-            AS_WRITTEN: function,
+            ORIGINAL_CONSTRUCT: function,
             "__module__": kind.__module__,
             "__doc__": kind.__doc__,
         }
@@ -153,7 +153,7 @@ def class_with(kind: type, function: Any, source: str) -> type:
     return _classes[kind, source]
 
 
-def _without_defaults(source: str) -> ast.Module:
+def _remove_defaults(source: str) -> ast.Module:
     tree = ast.parse(source)
     (function,) = tree.body
     assert isinstance(function, ast.FunctionDef)

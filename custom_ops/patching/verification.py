@@ -1,4 +1,4 @@
-"""Replacements against what they replace, on a sample: results, gradients, moving values."""
+"""Verifies replacements on a sample: compares results, gradients and moving values."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from custom_ops.core.framework import ms
 from tbe_impl.comparing import TOLERANCE
 
 ROOM = 32
-"""Both sides are off, MindSpore's functions by some dozens of units."""
+"""Factor on the tolerance: both sides round, and MindSpore's functions by dozens of ulps."""
 NUDGES = 8
-"""How often a gradient may be off what a rounding of the inputs changes."""
+"""Allowed gradient error, as a multiple of the change that rounding the inputs causes."""
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 
 
 @dataclass(frozen=True)
-class Seen:
-    """A call of a Cell and what it made."""
+class RecordedCall:
+    """A recorded call of a Cell, and its output."""
 
     inputs: tuple[Any, ...]
     keywords: Mapping[str, Any]
     output: Any
 
     def arguments(self, cell: Any) -> dict[str, Any] | None:
-        """The arguments by name, with defaults; None where they do not fit."""
+        """Returns the arguments by name, with defaults; None if they do not fit."""
         try:
             bound = inspect.signature(type(cell).construct).bind(
                 cell, *self.inputs, **self.keywords
@@ -39,25 +39,25 @@ class Seen:
         bound.apply_defaults()
         return dict(list(bound.arguments.items())[1:])
 
-    def again(self, cell: Any) -> Any:
-        """The same call."""
+    def replay(self, cell: Any) -> Any:
+        """Repeats the call with another Cell."""
         return cell(*self.inputs, **self.keywords)
 
-    def nudged(self) -> Seen:
-        """A call with floating inputs that are a rounding or two off."""
-        return Seen(
-            tuple(map(_nudged, self.inputs)),
-            {name: _nudged(one) for name, one in self.keywords.items()},
+    def perturb(self) -> RecordedCall:
+        """Returns the call with floating inputs perturbed by a rounding error or two."""
+        return RecordedCall(
+            tuple(map(_perturb, self.inputs)),
+            {name: _perturb(one) for name, one in self.keywords.items()},
             None,
         )
 
 
 @contextmanager
 def trial(net: Any) -> Iterator[dict[int, bool]]:
-    """PyNative and no training; the mode and training flags are as before afterwards.
+    """Sets PyNative mode and no training; restores mode and training flags on exit.
 
     Yields:
-        The training flag of each Cell by its number; new Cells that are not in it get that of what they are in.
+        The training flag of each Cell, by id; new Cells without an entry inherit from their parent.
     """
     mode = ms.get_context("mode")
     before = [cell for _, cell in net.cells_and_names()]
@@ -68,20 +68,22 @@ def trial(net: Any) -> Iterator[dict[int, bool]]:
         yield flags
     finally:
         ms.set_context(mode=mode)
-        # from the net down: it goes down to all parts
+        # outer Cells first: set_train recurses into the children
         for cell in (*before, *(cell for _, cell in net.cells_and_names())):
             if id(cell) in flags:
                 cell.set_train(flags[id(cell)])
 
 
-def observed(net: Any, cells: Sequence[Any], inputs: Sequence[Any]) -> tuple[dict[int, Seen], Any]:
-    """The first call of each Cell when the net is called, by its number; and what the net made."""
-    found: dict[int, Seen] = {}
+def record_calls(
+    net: Any, cells: Sequence[Any], inputs: Sequence[Any]
+) -> tuple[dict[int, RecordedCall], Any]:
+    """Runs the net; returns the first call of each Cell by id, and the net's output."""
+    found: dict[int, RecordedCall] = {}
     handles = []
     for cell in {id(one): one for one in cells}.values():
 
         def keep(cell: Any, inputs: Any, keywords: Any, output: Any) -> None:
-            found.setdefault(id(cell), Seen(tuple(inputs), dict(keywords), output))
+            found.setdefault(id(cell), RecordedCall(tuple(inputs), dict(keywords), output))
 
         handles.append(cell.register_forward_hook(keep, with_kwargs=True))
     try:
@@ -93,10 +95,10 @@ def observed(net: Any, cells: Sequence[Any], inputs: Sequence[Any]) -> tuple[dic
 
 
 def disagreement(run: Callable[[], Any], want: Any, tolerance: float | None) -> str:
-    """Why a replacement is not used; empty where it is."""
+    """Returns the reason against a replacement; empty if it agrees."""
     try:
         made = run()
-    except Exception as error:  # noqa: BLE001 - whatever it is, what was there stays
+    except Exception as error:  # noqa: BLE001 - any failure refuses the replacement
         return f"it fails: {error}".splitlines()[0]
     return difference(made, want, tolerance)
 
@@ -104,14 +106,14 @@ def disagreement(run: Callable[[], Any], want: Any, tolerance: float | None) -> 
 def difference(
     got: Any, want: Any, tolerance: float | None, least: float = 0.0, more: float = 0.0
 ) -> str:
-    """How results differ; empty where they do not.
+    """Describes how results differ; empty if they agree.
 
     Args:
         got: tensors, in tuples, lists and dictionaries.
-        want: what they should be.
+        want: the expected results.
         tolerance: relative to |want| plus its root mean square; None: that of the dtype.
-        least: the root mean square that is taken at least.
-        more: what is allowed beside that.
+        least: lower bound of the root mean square.
+        more: additional absolute tolerance.
     """
     if isinstance(want, dict) and isinstance(got, dict) and want.keys() == got.keys():
         got, want = list(got.values()), list(want.values())
@@ -131,7 +133,7 @@ def difference(
         return f"{got.dtype} {got.shape} in the place of {want.dtype} {want.shape}"
     a, b = (array_of(one) for one in (got, want))
     allowed = ROOM * TOLERANCE.get(str(want.dtype).lower(), 0) if tolerance is None else tolerance
-    scale = max(size_of(b), least)
+    scale = max(root_mean_square(b), least)
     near = np.abs(a - b) <= allowed * (np.abs(b) + scale) + more
     same = (a == b) | (np.isnan(a) & np.isnan(b)) | near
     return (
@@ -142,35 +144,35 @@ def difference(
 
 
 def array_of(tensor: Any) -> np.ndarray:
-    """As float64."""
+    """Returns the tensor as a float64 array."""
     values: np.ndarray = tensor.astype(ms.float32).asnumpy().astype(np.float64)
     return values
 
 
-def size_of(values: np.ndarray) -> float:
-    """The root mean square."""
+def root_mean_square(values: np.ndarray) -> float:
+    """Returns the root mean square of the finite values."""
     finite = values[np.isfinite(values)]
     return float(np.sqrt(np.mean(finite * finite))) if finite.size else 0.0
 
 
 @dataclass(frozen=True)
-class Slopes:
-    """What a call in training leaves: gradients, and the values that it changed."""
+class TrainingEffects:
+    """Effects of a call in training: gradients, and the updated values."""
 
     gradients: Mapping[str, Any]
     moved: Mapping[str, Any]
 
 
-def slopes(
-    cell: Any, seen: Seen, flags: Mapping[int, bool], leave: Callable[[str], bool]
-) -> Slopes:
-    """Gradients of floating inputs and of weights, as the Cell trains, but without dropouts.
+def training_effects(
+    cell: Any, seen: RecordedCall, flags: Mapping[int, bool], leave: Callable[[str], bool]
+) -> TrainingEffects:
+    """Returns gradients of floating inputs and weights in training mode, with dropout disabled.
 
     Args:
         cell: the Cell.
-        seen: the call.
-        flags: the training flags of its parts.
-        leave: whether the gradient of the input of that name is not asked for.
+        seen: the recorded call.
+        flags: training flags of its parts.
+        leave: input name → whether to skip its gradient.
     """
     arguments = seen.arguments(cell) or {}
     names = [name for name, value in arguments.items() if not leave(name) and _is_float(value)]
@@ -179,13 +181,13 @@ def slopes(
     before = [one.asnumpy().copy() for one in fixed]
     parts = [(part, part.training) for _, part in cell.cells_and_names()]
     if not names and not weights:
-        return Slopes({}, {})
+        return TrainingEffects({}, {})
 
     def total(*values: Any) -> Any:
         given = {**arguments, **dict(zip(names, values, strict=True))}
         order = list(arguments)[: len(seen.inputs)]
         keywords = {name: given[name] for name in seen.keywords}
-        return _weighted(cell(*(given[name] for name in order), **keywords))
+        return _weighted_sum(cell(*(given[name] for name in order), **keywords))
 
     try:
         for part, _ in parts:
@@ -209,10 +211,10 @@ def slopes(
         of_weights = (of_weights,)
     gradients = dict(zip(names, of_inputs, strict=True))
     gradients |= dict(zip((one.name for one in weights), of_weights, strict=True))
-    return Slopes(gradients, moved)
+    return TrainingEffects(gradients, moved)
 
 
-def _nudged(value: Any) -> Any:
+def _perturb(value: Any) -> Any:
     if not _is_float(value):
         return value
     signs = np.where(np.arange(value.size).reshape(value.shape) * 7 % 5 > 2, 1, -1)
@@ -226,12 +228,12 @@ def _is_float(value: Any) -> bool:
     return isinstance(value, ms.Tensor) and str(value.dtype).lower() in FLOATS
 
 
-def _weighted(made: Any) -> Any:
-    """A sum of all numbers with different weights."""
+def _weighted_sum(made: Any) -> Any:
+    """Returns a weighted sum of all elements, with different weights."""
     if isinstance(made, dict):
         made = tuple(made.values())
     if isinstance(made, (tuple, list)):
-        sums = [one for one in map(_weighted, made) if one is not None]
+        sums = [one for one in map(_weighted_sum, made) if one is not None]
         return sum(sums[1:], sums[0]) if sums else None
     if not _is_float(made):
         return None
@@ -239,21 +241,25 @@ def _weighted(made: Any) -> Any:
     return (made.astype(ms.float32) * ms.Tensor(weights)).sum()
 
 
-def slope_difference(
-    got: Slopes, want: Slopes, near: Callable[[], Slopes], tolerance: float | None
+def compare_training_effects(
+    got: TrainingEffects,
+    want: TrainingEffects,
+    near: Callable[[], TrainingEffects],
+    tolerance: float | None,
 ) -> str:
-    """How gradients and moving values differ; empty where they do not.
+    """Describes how gradients and moving values differ; empty if they agree.
 
     Args:
-        got: of the replacement.
-        want: of what was there.
-        near: of what was there when its inputs are a rounding off: deep nets make much of that. Asked for where it counts.
+        got: effects of the replacement.
+        want: effects of the original.
+        near: computes those of the original with inputs perturbed by a rounding error, which deep
+            nets amplify; called only after a mismatch.
         tolerance: as for `difference`.
     """
-    sizes = [size_of(array_of(one)) for one in want.gradients.values()]
-    # of a gradient that cancels nothing but roundings is left
+    sizes = [root_mean_square(array_of(one)) for one in want.gradients.values()]
+    # a gradient that cancels consists of rounding errors only
     least = 0.01 * max(sizes, default=0.0)
-    known: list[Slopes] = []
+    known: list[TrainingEffects] = []
     for name, value in want.gradients.items():
         reason = difference(got.gradients[name], value, tolerance, least)
         if reason:

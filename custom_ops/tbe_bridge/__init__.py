@@ -1,4 +1,5 @@
-"""Runs TBE operators inside MindSpore: a user's primitives with a TBE function, and sequences of operators.
+"""Runs TBE operators inside MindSpore: user primitives with a TBE function, operator sequences.
 
-In: what MindSpore's registration says of a TBE function. Out: a primitive that runs on CPU. Kernels are built by `tbe_impl`.
+In: MindSpore's registration of a TBE function. Out: a primitive that runs on CPU. Must not: build
+kernels; `tbe_impl` builds them.
 """

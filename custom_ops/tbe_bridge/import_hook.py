@@ -1,4 +1,4 @@
-"""Provides the toolkit's names, and has MindSpore run TBE functions once it is imported."""
+"""Import hook: provides the TBE toolkit's modules and monkeypatches MindSpore after its import."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from tbe_impl import toolkit_finder
 
 
 def activate() -> None:
-    """Replaces MindSpore's functions, now or once it is imported; ``MS_FUSION=off`` is read then."""
-    if any(isinstance(one, _Watch) for one in sys.meta_path):
+    """Installs the hook, and patches MindSpore now if it is imported; ``MS_FUSION=off`` applies."""
+    if any(isinstance(one, _ImportHook) for one in sys.meta_path):
         return
     toolkit_finder.provide()
-    sys.meta_path.insert(0, _Watch())
+    sys.meta_path.insert(0, _ImportHook())
     if "mindspore" in sys.modules:
-        _replace()
+        _replace_functions()
 
 
-class _Watch:
-    """Hides the toolkit's names while MindSpore is imported, and replaces its functions then.
+class _ImportHook:
+    """Hides the toolkit's modules during MindSpore's import, then monkeypatches MindSpore.
 
-    AKG, MindSpore's generator, brings a ``topi`` of its own.
+    AKG, MindSpore's generator, has its own ``topi``.
     """
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
@@ -35,18 +35,18 @@ class _Watch:
         spec = next((one for one in found if one is not None), None)
         if spec is not None and spec.loader is not None:
             run = spec.loader.exec_module
-            # of this loader alone
-            setattr(spec.loader, "exec_module", lambda module: _imported(run, module))  # noqa: B010
+            # patches this loader instance only
+            setattr(spec.loader, "exec_module", lambda module: _execute_module(run, module))  # noqa: B010
         return spec
 
 
-def _imported(run: Callable[[ModuleType], None], module: ModuleType) -> None:
-    with toolkit_finder.hidden():
+def _execute_module(run: Callable[[ModuleType], None], module: ModuleType) -> None:
+    with toolkit_finder.hide_provided_modules():
         run(module)
-    _replace()
+    _replace_functions()
 
 
-def _replace() -> None:
+def _replace_functions() -> None:
     from custom_ops.tbe_bridge import mindspore_hook
 
     mindspore_hook.replace_functions()

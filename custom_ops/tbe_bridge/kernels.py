@@ -1,4 +1,4 @@
-"""Kernels of a TBE operator function for the shapes and dtypes of a call; knows no framework."""
+"""Builds kernels of a TBE operator function by shape and dtype, without a framework."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
-from custom_ops.core.computation import SOC, copied
-from custom_ops.core.kernel_interface import Described
+from custom_ops.core.computation import SOC, copy_aliased_outputs
+from custom_ops.core.kernel_interface import ArraySpec
 from custom_ops.tbe_bridge.registrations import Registration
 from tbe_impl import compat
 from tbe_impl.autodiff.reverse_mode import gradients
-from tbe_impl.cli.arguments import Description
+from tbe_impl.cli.arguments import ArrayDescription
 from tbe_impl.dsl.casts import cast_to
 from tbe_impl.dsl.dtypes import is_float
 from tbe_impl.dsl.shaping import broadcast
@@ -24,24 +24,24 @@ from tbe_impl.dsl.tensor import placeholder
 from tbe_impl.errors import FusionError, InputError
 from tbe_impl.kernel import Argument, Kernel
 from tbe_impl.loading.operator import Operator
-from tbe_impl.loading.parameter_roles import plain_function
+from tbe_impl.loading.parameter_roles import strip_decorators
 
 GRADIENT_REMEDY = "write `get_bprop(self)` in the primitive, or give ops.Custom a `bprop`"
 
-Wanted = tuple[tuple[int, ...] | None, str | None]
-"""Shape and dtype of an output, None for what the primitive does not infer."""
+OutputRequest = tuple[tuple[int, ...] | None, str | None]
+"""Shape and dtype of an output; None where the primitive does not infer it."""
 
 
 @dataclass(frozen=True, eq=False)
 class TbeFunction:
-    """A TBE operator function with the values of its attributes.
+    """TBE operator function with its attribute values.
 
     Attributes:
-        name: of the operator.
-        function: takes a dict for each input and output, then attributes.
+        name: name of the operator.
+        function: takes one dict per input and output, then attributes.
         inputs, outputs: names of the operator's tensors.
-        optional: how many inputs of the function follow that the operator does not have; each is None.
-        attributes: of the function, by name.
+        optional: number of further inputs of the function that the operator lacks; each is None.
+        attributes: attributes of the function, by name.
     """
 
     name: str
@@ -57,15 +57,17 @@ class TbeFunction:
         file, line = place_of(self.function)
         return f"{file}:{line}"
 
-    def kernel(self, given: Sequence[Described], wanted: Sequence[Wanted]) -> Kernel:
-        """What the function builds for these inputs; its results are cast to the dtypes that are wanted.
+    def kernel(self, given: Sequence[ArraySpec], wanted: Sequence[OutputRequest]) -> Kernel:
+        """Builds the function's kernel for these inputs, with results cast to the requested dtypes.
 
         Raises:
-            InputError: the function refuses them, or builds other inputs, outputs or shapes.
+            InputError: the function rejects them, or builds other inputs, outputs or shapes.
         """
         like = given[0]
-        made = [Description(shape or like.shape, dtype or like.dtype) for shape, dtype in wanted]
-        taken = [Description(one.shape, one.dtype) for one in given]
+        made = [
+            ArrayDescription(shape or like.shape, dtype or like.dtype) for shape, dtype in wanted
+        ]
+        taken = [ArrayDescription(one.shape, one.dtype) for one in given]
         arguments = [
             *(one.as_argument() for one in taken),
             *(None for _ in range(self.optional)),
@@ -80,17 +82,19 @@ class TbeFunction:
                 raise InputError(
                     f"{self.name}: infer_shape and the TBE function disagree on {name}",
                     place=self.place,
-                    expected=f"{shape}, as infer_shape has it",
+                    expected=f"{shape} from infer_shape",
                     got=f"{item.shape} from the function",
                     remedy="Change one of them",
                 )
         return _cast(built, [dtype for _, dtype in wanted])
 
-    def gradient(self, given: Sequence[Described], wanted: Sequence[Wanted]) -> Kernel:
-        """The gradients of all inputs from the inputs and the gradients of the outputs; zeros for integers.
+    def gradient(self, given: Sequence[ArraySpec], wanted: Sequence[OutputRequest]) -> Kernel:
+        """Builds the kernel of all input gradients, from the inputs and the output gradients.
+
+        Integer inputs get zeros.
 
         Raises:
-            InputError: something that the function computes has no derivative.
+            InputError: an operation of the function has no derivative.
         """
         forward = self.kernel(given, wanted)
         with compat.installed(soc=SOC):
@@ -107,7 +111,8 @@ class TbeFunction:
                 found = gradients(results, inputs, flows)
             except FusionError as error:
                 raise InputError(
-                    f"the gradient of {self.name} cannot be derived from its TBE function: {error.what}",
+                    f"the gradient of {self.name} cannot be derived from its TBE function: "
+                    f"{error.what}",
                     place=error.place or self.place,
                     remedy=GRADIENT_REMEDY.replace("write", "Write", 1),
                 ) from error
@@ -115,7 +120,7 @@ class TbeFunction:
                 broadcast(0, own.shape, own.dtype) if one is None else one
                 for one, own in zip(found, inputs, strict=True)
             ]
-            made = list(copied([*inputs, *grads], made))
+            made = list(copy_aliased_outputs([*inputs, *grads], made))
         taken = [
             replace(item, tensor=one, name=one.name)
             for item, one in zip(forward.outputs, grads, strict=True)
@@ -129,7 +134,8 @@ class TbeFunction:
     def _check_number(self, built: Sequence[Argument], names: Sequence[str]) -> None:
         if len(built) != len(names):
             raise InputError(
-                f"{self.name}: the TBE function builds another number of tensors than the primitive has",
+                f"{self.name}: the TBE function builds another number of tensors "
+                "than the primitive has",
                 place=self.place,
                 expected=f"{len(names)} ({', '.join(names)})",
                 got=f"{len(built)} ({', '.join(one.name for one in built)})",
@@ -138,7 +144,7 @@ class TbeFunction:
 
 
 def _cast(kernel: Kernel, dtypes: Sequence[str | None]) -> Kernel:
-    """The kernel with results in these dtypes."""
+    """Returns the kernel with results in these dtypes."""
     pairs = list(zip(kernel.outputs, dtypes, strict=True))
     if all(dtype in (None, item.tensor.dtype) for item, dtype in pairs):
         return kernel
@@ -151,13 +157,13 @@ def _cast(kernel: Kernel, dtypes: Sequence[str | None]) -> Kernel:
 
 
 def place_of(function: Callable[..., Any]) -> tuple[str, int]:
-    """File and line in which a function was written, below its decorators."""
-    code = plain_function(function).__code__
+    """Returns file and line of a function, below its decorators."""
+    code = strip_decorators(function).__code__
     return code.co_filename, code.co_firstlineno
 
 
-def registered_function(registration: Registration) -> Callable[..., Any]:
-    """The function of a registration, from the module that the user imported.
+def load_registered_function(registration: Registration) -> Callable[..., Any]:
+    """Returns the function of a registration from the user's imported module.
 
     Raises:
         InputError: no module of that file has a function of that name.
@@ -166,7 +172,7 @@ def registered_function(registration: Registration) -> Callable[..., Any]:
     for module in [*sys.modules.values()]:
         found = getattr(module, "__dict__", {}).get(kernel)
         if isinstance(found, FunctionType) and os.path.realpath(place_of(found)[0]) == file:
-            return with_parameters(found)
+            return unwrap_decorators(found)
     raise InputError(
         f"the TBE function of {registration.info['op_name']} is not there",
         place=file,
@@ -175,8 +181,8 @@ def registered_function(registration: Registration) -> Callable[..., Any]:
     )
 
 
-def with_parameters(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function below decorators that hide its parameters, such as `op_info_register`."""
+def unwrap_decorators(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns the function below decorators that hide its parameters (`op_info_register`)."""
     while True:
         parameters = inspect.signature(function).parameters.values()
         if any(one.kind is one.POSITIONAL_OR_KEYWORD for one in parameters):

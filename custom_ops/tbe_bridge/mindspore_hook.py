@@ -1,8 +1,9 @@
-"""What is replaced in MindSpore so that primitives with a TBE function run on CPU.
+"""Monkeypatches MindSpore so that primitives with a TBE function run on CPU.
 
-MindSpore's parser calls ``_clone`` of a primitive that has ``__setattr_flag__`` and takes what that gives; in PyNative a
-primitive calls its ``check_elim`` first and takes its result. Both give the primitive of `custom_ops.tbe_bridge.primitive` where
-there is one. A registration (``op_info_register``) is noted as it goes to MindSpore's library of operators.
+MindSpore's parser calls ``_clone`` of a primitive that has ``__setattr_flag__``, and uses its
+result. In PyNative a primitive first calls its ``check_elim``, and uses its result. Both return the
+primitive of `custom_ops.tbe_bridge.primitive`, if there is one. A registration
+(``op_info_register``) is recorded on its way to MindSpore's operator library.
 """
 
 from __future__ import annotations
@@ -24,54 +25,54 @@ from tbe_impl.errors import InputError
 _PRIMITIVE = "mindspore.ops.primitive"
 _REGISTER = "mindspore.ops.op_info_register"
 _CUSTOM = "mindspore.ops.operations.custom_ops"
-_OURS = ("mindspore.", "custom_ops.")
-"""Packages whose primitives are no user's."""
+_OWN_PACKAGES = ("mindspore.", "custom_ops.")
+"""Packages whose primitives are not user-defined."""
 
 
 def replace_functions() -> None:
-    """Once for each MindSpore; nothing where ``MS_FUSION=off``, or where it has no such modules."""
-    with suppress(InputError):  # an unknown value of the variable is `doctor`'s to report
+    """Patches MindSpore once; does nothing with ``MS_FUSION=off`` or without these modules."""
+    with suppress(InputError):  # `doctor` reports an invalid value of the variable
         if environment.is_off():
             return
     if not {_PRIMITIVE, _REGISTER, _CUSTOM} <= sys.modules.keys():
         return
     base = sys.modules[_PRIMITIVE].PrimitiveWithInfer
-    if isinstance(vars(base).get("__setattr_flag__"), _IsReplaced):
+    if isinstance(vars(base).get("__setattr_flag__"), _ReplacementFlag):
         return
-    base.__setattr_flag__ = _IsReplaced()
-    base._clone = _or_own(base._clone)
-    base.check_elim = _called_or(base.check_elim)
+    base.__setattr_flag__ = _ReplacementFlag()
+    base._clone = _wrap_clone(base._clone)
+    base.check_elim = _wrap_check_elim(base.check_elim)
     register = sys.modules[_REGISTER]
-    register.Oplib = functools.partial(_Library, register.Oplib)  # type: ignore[attr-defined]
+    register.Oplib = functools.partial(_RecordingLibrary, register.Oplib)  # type: ignore[attr-defined]
     custom = sys.modules[_CUSTOM].Custom
-    custom._update_func_imply_path = _place_or(custom._update_func_imply_path)
+    custom._update_func_imply_path = _wrap_update_path(custom._update_func_imply_path)
 
 
 def _registration(primitive: Any) -> Registration | None:
-    """What a user registered for this primitive; None for one of MindSpore's or of ours."""
+    """Returns the user's registration of this primitive; None for MindSpore's and ours."""
     found = registrations.get(str(vars(primitive).get("name")))
-    return None if type(primitive).__module__.startswith(_OURS) else found
+    return None if type(primitive).__module__.startswith(_OWN_PACKAGES) else found
 
 
 def registration_of(primitive: Any) -> Registration | None:
-    """What a user registered for this primitive, with its function.
+    """Returns the user's registration of this primitive, with its function.
 
     Raises:
-        InputError: there is no such function.
+        InputError: the function does not exist.
     """
     found = _registration(primitive)
     if found is None:
         return None
     if found.function is None:
-        from custom_ops.tbe_bridge.kernels import registered_function
+        from custom_ops.tbe_bridge.kernels import load_registered_function
 
         name = str(found.info["op_name"])
-        found = registrations[name] = replace(found, function=registered_function(found))
+        found = registrations[name] = replace(found, function=load_registered_function(found))
     return found
 
 
 def _has_function(primitive: Any) -> bool:
-    """Whether MindSpore is set to CPU and this primitive has a TBE function."""
+    """Whether the device target is CPU and this primitive has a TBE function."""
     if _registration(primitive) is None and vars(primitive).get("func_type") != "tbe":
         return False
     from custom_ops.core.framework import device_target
@@ -80,10 +81,10 @@ def _has_function(primitive: Any) -> bool:
 
 
 def _replacement(primitive: Any) -> Any:
-    """The primitive that runs the TBE function of this one; None where it has none.
+    """Returns the primitive that runs this one's TBE function; None without a function.
 
     Raises:
-        InputError: there is no such function, or it needs an attribute that the primitive lacks.
+        InputError: the function does not exist, or needs an attribute that the primitive lacks.
     """
     if not _has_function(primitive):
         return None
@@ -92,17 +93,17 @@ def _replacement(primitive: Any) -> Any:
     return tbe_primitive(primitive, registration_of(primitive))
 
 
-class _IsReplaced:
-    """An attribute that is there, and true, where a primitive is replaced."""
+class _ReplacementFlag:
+    """Descriptor that exists (and is true) only on primitives to replace."""
 
     def __get__(self, primitive: Any, kind: Any = None) -> bool:
-        # what cannot be replaced is an error of `_clone`: who asks whether this is there would not hear of it
+        # a failed replacement raises in `_clone`: `hasattr` on this flag would hide the error
         if primitive is not None and _has_function(primitive):
             return True
         raise AttributeError("__setattr_flag__")
 
 
-def _or_own(clone: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _wrap_clone(clone: Callable[[Any], Any]) -> Callable[[Any], Any]:
     @functools.wraps(clone)
     def _clone(self: Any) -> Any:
         return _replacement(self) or clone(self)
@@ -110,17 +111,20 @@ def _or_own(clone: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return _clone
 
 
-def _called_or(check_elim: Callable[..., Any]) -> Callable[..., Any]:
+def _wrap_check_elim(check_elim: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(check_elim)
-    def called(self: Any, *arguments: Any) -> Any:
+    def check_or_call(self: Any, *arguments: Any) -> Any:
         found = _replacement(self)
         return check_elim(self, *arguments) if found is None else (True, found(*arguments))
 
-    return called
+    return check_or_call
 
 
-def _place_or(update: Callable[[Any], str]) -> Callable[[Any], str]:
-    """Where a TBE function is written; MindSpore runs its file, the user's script among them, to see whether it could."""
+def _wrap_update_path(update: Callable[[Any], str]) -> Callable[[Any], str]:
+    """Returns the file of a TBE function on CPU.
+
+    MindSpore would execute that file, such as the user's script, as a check.
+    """
 
     @functools.wraps(update)
     def _update_func_imply_path(self: Any) -> str:
@@ -133,17 +137,17 @@ def _place_or(update: Callable[[Any], str]) -> Callable[[Any], str]:
     return _update_func_imply_path
 
 
-class _Library:
-    """MindSpore's library of operators, whose TBE operators are noted."""
+class _RecordingLibrary:
+    """Proxy of MindSpore's operator library that records TBE operators."""
 
     def __init__(self, library: Callable[[], Any]):
         self._library = library()
 
     def reg_op(self, info: str, file: str) -> Any:
-        """Registers an operator; notes one of TBE that MindSpore took."""
+        """Registers an operator, and records a TBE operator that MindSpore accepted."""
         is_taken = self._library.reg_op(info, file)
         known: Any = None
-        with suppress(ValueError):  # MindSpore logs what is no JSON
+        with suppress(ValueError):  # MindSpore logs invalid JSON
             known = json.loads(info)
         if is_taken and file and isinstance(known, dict) and known.get("imply_type") == "TBE":
             name = known.get("op_name")

@@ -1,4 +1,4 @@
-"""A user's primitive with a TBE function as a primitive that runs on CPU."""
+"""Builds a CPU primitive from a user's primitive with a TBE function."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from typing import Any
 import mindspore
 from mindspore import ops
 
-from custom_ops.core.kernel_interface import Described
+from custom_ops.core.kernel_interface import ArraySpec
+from custom_ops.core.lru_cache import LruCache
 from custom_ops.core.operator_spec import OpSpec
 from custom_ops.core.primitive import FusedPrimitive, mindspore_dtype
-from custom_ops.core.recent import Recent
 from custom_ops.tbe_bridge.kernels import (
     GRADIENT_REMEDY,
+    OutputRequest,
     TbeFunction,
-    Wanted,
     place_of,
-    with_parameters,
+    unwrap_decorators,
 )
 from custom_ops.tbe_bridge.registrations import Registration
 from tbe_impl.dsl.dtypes import DTYPES
 from tbe_impl.errors import InputError
-from tbe_impl.loading.parameter_roles import plain_function, roles_of
+from tbe_impl.loading.parameter_roles import infer_parameter_roles, strip_decorators
 
-BLOCKED = ("NC1HWC0", "FRACTAL_Z", "FRACTAL_NZ", "FRACTAL_Z_3D", "NDC1HWC0", "C1HWNCoC0")
-"""Formats of the device: on CPU arrays lie in the default one."""
-_made: Recent[Any, TbePrimitive] = Recent(256)
+BLOCKED_FORMATS = ("NC1HWC0", "FRACTAL_Z", "FRACTAL_NZ", "FRACTAL_Z_3D", "NDC1HWC0", "C1HWNCoC0")
+"""Blocked device formats; on CPU arrays use the default format."""
+_primitives: LruCache[Any, TbePrimitive] = LruCache(256)
 
 
 class TbePrimitive(FusedPrimitive):
-    """The primitive that MindSpore runs on CPU in place of a user's.
+    """Primitive that MindSpore runs on CPU in place of a user's.
 
     Args:
-        spec: of the operator.
-        user: that one; it infers shapes and dtypes.
+        spec: the operator.
+        user: the user's primitive, which infers shapes and dtypes.
     """
 
     def __init__(self, spec: OpSpec, user: Any):
@@ -47,7 +47,7 @@ class TbePrimitive(FusedPrimitive):
         is_open = any(size < 0 for one in given for size in one["shape"] or ())
         tensors = all(isinstance(one["dtype"], mindspore.common.dtype.TensorType) for one in given)
         if is_open and tensors:
-            wanted = inferred_by(self.user, given, len(self.spec.outputs))
+            wanted = infer_by_primitive(self.user, given, len(self.spec.outputs))
             if all(None not in one for one in wanted):
                 shapes = [list(shape or ()) for shape, _ in wanted]
                 dtypes = [mindspore_dtype(str(dtype)) for _, dtype in wanted]
@@ -59,24 +59,24 @@ class TbePrimitive(FusedPrimitive):
                 }
         return super().__infer__(*given)
 
-    def _not_a_tensor(self, place: int, value: Any) -> InputError:
-        error = super()._not_a_tensor(place, value)
+    def _tensor_error(self, place: int, value: Any) -> InputError:
+        error = super()._tensor_error(place, value)
         error.remedy = (
-            "Make a Tensor of it; attributes are those of the primitive, "
-            "or defaults of the TBE function"
+            "Convert it to a Tensor; attributes come from the primitive, "
+            "or from defaults of the TBE function"
         )
         return error
 
     def __reduce__(self) -> tuple[Any, ...]:
-        raise TypeError(f"{self.spec.name} stands for a primitive, which is what is copied")
+        raise TypeError(f"{self.spec.name} replaces a primitive; copy that primitive instead")
 
 
 def tbe_primitive(user: Any, registration: Registration | None) -> TbePrimitive:
-    """The primitive that runs on CPU.
+    """Returns the primitive that runs on CPU.
 
     Args:
-        user: a `PrimitiveWithInfer` of a registered name, or an ``ops.Custom`` of the type ``tbe``.
-        registration: under that name.
+        user: a `PrimitiveWithInfer` with a registered name, or an ``ops.Custom`` of type ``tbe``.
+        registration: the registration of that name.
 
     Raises:
         InputError: the function needs an attribute that the primitive lacks.
@@ -88,39 +88,39 @@ def tbe_primitive(user: Any, registration: Registration | None) -> TbePrimitive:
         made: TbePrimitive = known[1]
         return made
     key = _key(user, registration)
-    found = _made.get(key) or TbePrimitive(_spec(user, registration), user)
-    _made[key] = found
+    found = _primitives.get(key) or TbePrimitive(_build_spec(user, registration), user)
+    _primitives[key] = found
     held["_tbe_primitive"] = state, found
     return found
 
 
 def _key(user: Any, registration: Registration | None) -> Any:
-    """What a primitive is told apart by: its class and what it holds."""
+    """Returns the cache key of a primitive: its class and its attributes."""
     held = {
         name: value
         for name, value in vars(user).items()
         if name not in ("instance_name", "_tbe_primitive")
     }
     try:
-        key = type(user), registration, _frozen(held)
+        key = type(user), registration, _freeze(held)
         hash(key)
     except TypeError:
         return id(user), registration, str(vars(user).get("attrs"))
     return key
 
 
-def _frozen(value: Any) -> Any:
+def _freeze(value: Any) -> Any:
     if isinstance(value, dict):
-        return tuple((name, _frozen(one)) for name, one in sorted(value.items()))
+        return tuple((name, _freeze(one)) for name, one in sorted(value.items()))
     if isinstance(value, (list, tuple)):
-        return tuple(map(_frozen, value))
+        return tuple(map(_freeze, value))
     return type(value), value
 
 
-def _spec(user: Any, registration: Registration | None) -> OpSpec:
+def _build_spec(user: Any, registration: Registration | None) -> OpSpec:
     if vars(user).get("func_type") == "tbe":
-        info, function = _info_of_custom(user), with_parameters(user.func)
-        name = plain_function(function).__name__
+        info, function = _info_of_custom(user), unwrap_decorators(user.func)
+        name = strip_decorators(function).__name__
         inputs, outputs = _tensors_of_custom(function, info)
     else:
         assert registration is not None and registration.function is not None
@@ -132,26 +132,26 @@ def _spec(user: Any, registration: Registration | None) -> OpSpec:
     attributes = _attributes(name, user, info, function, tensors)
     tbe = TbeFunction(name, function, inputs, outputs, optional, attributes)
 
-    def wanted(given: Sequence[Described]) -> list[Wanted]:
+    def requested_outputs(given: Sequence[ArraySpec]) -> list[OutputRequest]:
         _check_registered(name, info, given, tbe.place)
         described = [
             {"shape": one.shape, "dtype": mindspore_dtype(one.dtype), "value": None}
             for one in given
         ]
-        return inferred_by(user, described, len(outputs))
+        return infer_by_primitive(user, described, len(outputs))
 
-    def forward(*given: Described) -> Any:
-        return tbe.kernel(given, wanted(given))
+    def forward(*given: ArraySpec) -> Any:
+        return tbe.kernel(given, requested_outputs(given))
 
-    def backward(*given: Described) -> Any:
-        return tbe.gradient(given[: len(inputs)], wanted(given[: len(inputs)]))
+    def backward(*given: ArraySpec) -> Any:
+        return tbe.gradient(given[: len(inputs)], requested_outputs(given[: len(inputs)]))
 
     return OpSpec(
         name,
         inputs,
         outputs,
-        written=forward,
-        backward_written=backward,
+        kernel_builder=forward,
+        backward_kernel_builder=backward,
         bprop=_bprop(user),
         saves=inputs,
         dtypes=tuple(DTYPES),
@@ -162,8 +162,10 @@ def _spec(user: Any, registration: Registration | None) -> OpSpec:
     )
 
 
-def inferred_by(user: Any, given: Sequence[Mapping[str, Any]], outputs: int) -> list[Wanted]:
-    """Shape and dtype of each output as a primitive infers them."""
+def infer_by_primitive(
+    user: Any, given: Sequence[Mapping[str, Any]], outputs: int
+) -> list[OutputRequest]:
+    """Infers shape and dtype of each output with the primitive's own inference."""
     found = user.__infer__(*given)
     shapes, dtypes = found.get("shape"), found.get("dtype")
     if outputs == 1:
@@ -183,18 +185,21 @@ def inferred_by(user: Any, given: Sequence[Mapping[str, Any]], outputs: int) -> 
                 got=str(len(one)),
             )
     return [
-        (None if shape is None else tuple(map(int, shape)), None if dtype is None else _name(dtype))
+        (
+            None if shape is None else tuple(map(int, shape)),
+            None if dtype is None else _dtype_name(dtype),
+        )
         for shape, dtype in zip(shapes, dtypes, strict=True)
     ]
 
 
-def _name(dtype: Any) -> str:
+def _dtype_name(dtype: Any) -> str:
     element = dtype.element_type() if hasattr(dtype, "element_type") else dtype
     return str(element).lower()
 
 
 def _bprop(user: Any) -> Callable[..., Any] | None:
-    """The gradient that a primitive brings along, as a function that MindSpore reads."""
+    """Returns the primitive's own bprop, as MindSpore parses it."""
     own = getattr(type(user), "get_bprop", None)
     found: Any = own(user) if own is not None else None
     if found is None and not isinstance(user, ops.Custom):
@@ -206,7 +211,7 @@ def _bprop(user: Any) -> Callable[..., Any] | None:
 
 
 def _info_of_custom(user: Any) -> Mapping[str, Any]:
-    """What an ``ops.Custom`` was registered with, empty for nothing."""
+    """Returns the registration info of an ``ops.Custom``, empty without one."""
     given = user.reg_info or getattr(user.func, "reg_info", None) or {}
     infos = given if isinstance(given, (list, tuple)) else [given]
     return next((one for one in infos if isinstance(one, dict) and one), {})
@@ -215,13 +220,13 @@ def _info_of_custom(user: Any) -> Mapping[str, Any]:
 def _tensors_of_custom(
     function: Callable[..., Any], info: Mapping[str, Any]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Names of inputs and outputs: as registered, else the parameters without a default.
+    """Returns the names of inputs and outputs: registered, or the parameters without a default.
 
-    The last of these is the output.
+    The last of those parameters is the output.
     """
     if info:
         return _names(info, "inputs"), _names(info, "outputs")
-    roles = roles_of(function, inputs=1)
+    roles = infer_parameter_roles(function, inputs=1)
     names = [one.name for one in roles if one.required and one.role in ("input", "output")]
     return tuple(names[:-1]), tuple(names[-1:])
 
@@ -233,7 +238,7 @@ def _names(info: Mapping[str, Any], key: str) -> tuple[str, ...]:
 def _attributes(
     name: str, user: Any, info: Mapping[str, Any], function: Callable[..., Any], tensors: int
 ) -> dict[str, Any]:
-    """The attributes of the function, by name or, as registered, by position."""
+    """Returns the function's attributes, matched by name or by registered position."""
     held = {**vars(user).get("attrs", {})}
     held |= {
         one["name"]: one["value"]
@@ -242,7 +247,7 @@ def _attributes(
     }
     registered = [str(one["name"]) for one in info.get("attr", ())]
     found: dict[str, Any] = {}
-    parameters = list(inspect.signature(plain_function(function)).parameters.values())[tensors:]
+    parameters = list(inspect.signature(strip_decorators(function)).parameters.values())[tensors:]
     for place, one in enumerate(parameters):
         key = one.name
         if key not in held and place < len(registered):
@@ -265,11 +270,11 @@ def _attributes(
 
 
 def _check_registered(
-    name: str, info: Mapping[str, Any], given: Sequence[Described], place: str
+    name: str, info: Mapping[str, Any], given: Sequence[ArraySpec], place: str
 ) -> None:
-    """Raises `InputError` for dtypes that are not registered and layouts that a CPU has not."""
+    """Raises `InputError` for unregistered dtypes and for layouts that a CPU lacks."""
     rows = [row[: len(given)] for row in info.get("dtype_format", ())]
-    plain = [row for row in rows if not any(one[1] in BLOCKED for one in row)]
+    plain = [row for row in rows if not any(one[1] in BLOCKED_FORMATS for one in row)]
     if rows and not plain:
         raise InputError(
             f"{name} is registered for blocked formats alone",

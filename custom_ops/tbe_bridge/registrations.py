@@ -1,4 +1,4 @@
-"""TBE operators that users registered with MindSpore (``op_info_register``)."""
+"""Stores the TBE operators that users registered with MindSpore (``op_info_register``)."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 @dataclass(frozen=True, eq=False)
 class Registration:
-    """A TBE operator that a user registered.
+    """TBE operator registered by a user.
 
     Attributes:
-        info: as ``TBERegOp(…).get_op_info()`` gives it.
-        file: in which its function is written.
-        function: that, where it is known.
+        info: result of ``TBERegOp(…).get_op_info()``.
+        file: file of its function.
+        function: the function, once loaded.
     """
 
     info: Mapping[str, Any]
@@ -23,4 +23,4 @@ class Registration:
 
 
 registrations: dict[str, Registration] = {}
-"""By the operator's name; the last one counts."""
+"""Operator name → its last registration."""

@@ -1,4 +1,4 @@
-"""TBE operators in a row as a Cell that MindSpore builds a graph of (`custom_ops.tbe_bridge.steps`)."""
+"""Runs a sequence of TBE operators (`custom_ops.tbe_bridge.tbe_sequence`) as a MindSpore Cell."""
 # ruff: noqa: RUF005
 
 from __future__ import annotations
@@ -7,32 +7,36 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from custom_ops.core.framework import Cell, ops
-from custom_ops.tbe_bridge.steps import AnyStep, TbeBlocks, TbeSteps, TbeView
+from custom_ops.tbe_bridge.tbe_sequence import AnyStep, TbeBlocks, TbeSteps, TbeView
 
-Primitive = Callable[..., Any]
-"""Makes the primitive of an operator and its attributes, as `custom_ops.ascend.AscendPrimitive`."""
+PrimitiveMaker = Callable[..., Any]
+"""Builds the primitive of an operator with attributes; see `custom_ops.ascend.AscendPrimitive`."""
 
 
-class InARow(Cell):
-    """The steps one after the other.
+class SequenceCell(Cell):
+    """Cell that runs the steps in order.
 
     Args:
         whole: the steps.
-        inputs, outputs: names of what it is given, and of what it makes.
-        primitive: makes that of each operator.
+        inputs, outputs: names of the inputs and outputs.
+        primitive: builds the primitive of each operator.
     """
 
     def __init__(
-        self, whole: TbeSteps, inputs: Sequence[str], outputs: Sequence[str], primitive: Primitive
+        self,
+        whole: TbeSteps,
+        inputs: Sequence[str],
+        outputs: Sequence[str],
+        primitive: PrimitiveMaker,
     ):
         super().__init__()
-        self.calls = tuple(_call(one, primitive) for one in whole.steps)
+        self.calls = tuple(_build_call(one, primitive) for one in whole.steps)
         self.singles = tuple(_is_single(one) for one in whole.steps)
         self.numbers = tuple(range(len(whole.steps)))
         self.reads, self.makes = whole.places(inputs, outputs)
 
     def construct(self, *inputs: Any) -> Any:
-        """The output, or a tuple of them."""
+        """Returns the output, or a tuple of outputs."""
         known = inputs
         for number in self.numbers:
             read: Any = ()
@@ -48,58 +52,66 @@ class InARow(Cell):
         return found
 
 
-class _OfOne(InARow):
+class _SequenceOf1(SequenceCell):
     def bprop(self, a: Any, out: Any, dout: Any) -> Any:
         return self.back((a,), out, dout)
 
 
-class _OfTwo(InARow):
+class _SequenceOf2(SequenceCell):
     def bprop(self, a: Any, b: Any, out: Any, dout: Any) -> Any:
         return self.back((a, b), out, dout)
 
 
-class _OfThree(InARow):
+class _SequenceOf3(SequenceCell):
     def bprop(self, a: Any, b: Any, c: Any, out: Any, dout: Any) -> Any:
         return self.back((a, b, c), out, dout)
 
 
-class _OfFour(InARow):
+class _SequenceOf4(SequenceCell):
     def bprop(self, a: Any, b: Any, c: Any, d: Any, out: Any, dout: Any) -> Any:
         return self.back((a, b, c, d), out, dout)
 
 
-def with_gradient(
-    whole: TbeSteps, inputs: Sequence[str], outputs: Sequence[str], primitive: Primitive, back: Any
-) -> InARow:
-    """Steps with a gradient of their own, where that of each step would keep what lies between them.
+def build_differentiable_sequence(
+    whole: TbeSteps,
+    inputs: Sequence[str],
+    outputs: Sequence[str],
+    primitive: PrimitiveMaker,
+    back: Any,
+) -> SequenceCell:
+    """Builds a sequence with its own gradient.
+
+    The gradients of the single steps would store the intermediate tensors.
 
     Args:
-        whole, inputs, outputs, primitive: as `InARow` takes them.
-        back: what `custom_ops.core.bprops.of` makes, bare.
+        whole, inputs, outputs, primitive: as in `SequenceCell`.
+        back: result of `custom_ops.core.bprops.build_bprop` with `bare`.
     """
-    row = (_OfOne, _OfTwo, _OfThree, _OfFour)[len(inputs) - 1](whole, inputs, outputs, primitive)
+    row = (_SequenceOf1, _SequenceOf2, _SequenceOf3, _SequenceOf4)[len(inputs) - 1](
+        whole, inputs, outputs, primitive
+    )
     row.back = back
     return row
 
 
-class InBlocks(Cell):
-    """Steps that are repeated; a tuple of what is carried and what is put together.
+class BlockLoopCell(Cell):
+    """Cell that repeats steps; returns a tuple of the carried and the joined tensors.
 
     Args:
-        blocks: the steps, and what is cut, carried and joined.
-        primitive: makes that of each operator.
+        blocks: the steps, and the cut, carried and joined tensors.
+        primitive: builds the primitive of each operator.
     """
 
-    def __init__(self, blocks: TbeBlocks, primitive: Primitive):
+    def __init__(self, blocks: TbeBlocks, primitive: PrimitiveMaker):
         super().__init__()
         made = (*blocks.carried, *blocks.joined)
         first, written = blocks.steps[0], (*blocks.carried.values(), *blocks.joined)
         is_one = len(blocks.steps) == 1 and (first.reads, first.writes) == (blocks.reads, written)
-        # a Cell less in each block, where there may be hundreds
+        # saves one Cell per block; there may be hundreds of blocks
         self.body = (
-            _call(first, primitive)
+            _build_call(first, primitive)
             if is_one
-            else InARow(blocks.body, blocks.reads, made, primitive)
+            else SequenceCell(blocks.body, blocks.reads, made, primitive)
         )
         self.several = len(made) > 1
         self.size, self.times = blocks.size, blocks.times
@@ -109,7 +121,7 @@ class InBlocks(Cell):
         self.number_carried = len(blocks.carried)
 
     def construct(self, *inputs: Any) -> Any:
-        """Block by block; a graph holds the steps of each."""
+        """Runs the blocks in order; a graph unrolls them."""
         count, cut = self.times, len(self.axes)
         if cut > 0:
             count = (inputs[0].shape[self.axes[0]] + self.size - 1) // self.size
@@ -117,9 +129,10 @@ class InBlocks(Cell):
         whole = inputs[cut : self.first_carried]
         carried = inputs[self.first_carried :]
         every: Any = ()
-        # MindSpore counts each turn of a loop as a call within the one before, up to a limit: inner loops are functions
+        # MindSpore counts each loop iteration as a nested call, up to a limit; inner loops are
+        # therefore functions
         for block in range(count):
-            made = self.of_block(pieces, block, whole + carried)
+            made = self.run_block(pieces, block, whole + carried)
             carried = made[: self.number_carried]
             every = every + made[self.number_carried :]
         for number in range(len(self.joined)):
@@ -128,14 +141,14 @@ class InBlocks(Cell):
         return carried
 
     def all_pieces(self, inputs: Any, count: int) -> Any:
-        """What each block gets of each tensor that is cut."""
+        """Returns each block's piece of each cut tensor."""
         found: Any = ()
         for number in range(len(self.axes)):
             found = found + (self.pieces(inputs[number], self.axes[number], count),)
         return found
 
     def pieces(self, x: Any, axis: int, count: int) -> Any:
-        """What each block gets of a tensor."""
+        """Returns each block's piece of one tensor."""
         if len(x.shape) > 0 and x.shape[axis] > 1:
             return ops.split(x, self.size, axis)
         found: Any = ()
@@ -143,8 +156,8 @@ class InBlocks(Cell):
             found = found + (x,)
         return found
 
-    def of_block(self, pieces: Any, block: int, others: Any) -> Any:
-        """What the steps make of one block."""
+    def run_block(self, pieces: Any, block: int, others: Any) -> Any:
+        """Runs the steps on one block."""
         given: Any = ()
         for number in range(len(self.axes)):
             given = given + (pieces[number][block],)
@@ -154,32 +167,32 @@ class InBlocks(Cell):
         return (made,)
 
 
-class AsRows(Cell):
-    """All axes but the last ones become one."""
+class ReshapeToRowsCell(Cell):
+    """Cell that flattens all axes but the last `kept` into one."""
 
     def __init__(self, kept: int):
         super().__init__()
         self.kept = kept
 
     def construct(self, x: Any) -> Any:
-        """The same elements."""
+        """Reshapes."""
         shape = x.shape
         return ops.reshape(x, (-1,) + shape[len(shape) - self.kept :])
 
 
-class Like(Cell):
-    """A tensor in the shape of another."""
+class ReshapeLikeCell(Cell):
+    """Cell that reshapes a tensor to the shape of another."""
 
     def construct(self, x: Any, like: Any) -> Any:
-        """The same elements."""
+        """Reshapes."""
         return ops.reshape(x, like.shape)
 
 
-def _call(step: AnyStep, primitive: Primitive) -> Any:
+def _build_call(step: AnyStep, primitive: PrimitiveMaker) -> Any:
     if isinstance(step, TbeBlocks):
-        return InBlocks(step, primitive)
+        return BlockLoopCell(step, primitive)
     if isinstance(step, TbeView):
-        return Like() if step.like else AsRows(step.kept)
+        return ReshapeLikeCell() if step.like else ReshapeToRowsCell(step.kept)
     return primitive(step.spec, step.attributes, forward=step.forward)
 
 

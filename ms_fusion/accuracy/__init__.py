@@ -1,4 +1,5 @@
-"""How far each fused kernel is from float64: run what was compiled, replay it in NumPy, count units in the last place.
+"""Certifies the accuracy of fused kernels against float64: runs, replays in NumPy, counts ULP.
 
-In: compiled kernels with their descriptions and inputs. Out: certificates in ULP. It judges; it changes no kernel and no decision.
+In: compiled kernels with their descriptions and inputs. Out: certificates in ULP. Must not change a
+kernel or a decision.
 """

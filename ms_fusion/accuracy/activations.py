@@ -1,4 +1,4 @@
-"""Activations that MindSpore hands over whole, and their gradients; on arrays and on traced tensors."""
+"""Formulas of MindSpore's activation operators and gradients, for arrays and traced tensors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 Array = np.ndarray
 
 
-def _clipped(x: Array, low: float, high: float) -> Any:
+def _clip(x: Array, low: float, high: float) -> Any:
     return np.minimum(np.maximum(x, low), high)
 
 
@@ -20,7 +20,7 @@ def _relu6_gradient(dy: Array, x: Array) -> Any:
 
 
 def _hard_sigmoid(x: Array) -> Any:
-    return _clipped(x / 6 + 0.5, 0, 1)
+    return _clip(x / 6 + 0.5, 0, 1)
 
 
 def _hard_sigmoid_gradient(dy: Array, x: Array) -> Any:
@@ -28,8 +28,8 @@ def _hard_sigmoid_gradient(dy: Array, x: Array) -> Any:
 
 
 def _hard_swish(x: Array) -> Any:
-    """0 up to −3, where x · 0 would be NaN for −infinity."""
-    return np.where(x <= -3, 0 * _clipped(x, -3, 0), x * _hard_sigmoid(x))
+    """x · hard_sigmoid(x), with 0 for x ≤ −3: the product would be NaN at −∞."""
+    return np.where(x <= -3, 0 * _clip(x, -3, 0), x * _hard_sigmoid(x))
 
 
 def _hard_swish_gradient(dy: Array, x: Array) -> Any:
@@ -38,7 +38,7 @@ def _hard_swish_gradient(dy: Array, x: Array) -> Any:
 
 
 def _elu(x: Array, *_: Array) -> Any:
-    """alpha is 1 in MindSpore."""
+    """Elu with alpha 1, MindSpore's only value."""
     return np.where(x > 0, x, np.expm1(np.minimum(x, 0)))
 
 
@@ -63,7 +63,7 @@ def _selu(x: Array) -> Any:
 
 def _fast_gelu_gradient(dy: Array, x: Array) -> Any:
     gate = sigmoid(1.702 * x)
-    return dy * (gate + _clipped(1.702 * x, -100, 100) * gate * (1 - gate))
+    return dy * (gate + _clip(1.702 * x, -100, 100) * gate * (1 - gate))
 
 
 def _gelu_gate(x: Array) -> Any:
@@ -73,14 +73,16 @@ def _gelu_gate(x: Array) -> Any:
 def gelu_gradient(
     dy: Array, x: Array, *_: Array, gate_of: Callable[[Any], Any] = _gelu_gate
 ) -> Any:
-    """Of the form by tanh; beyond ±20 its slope is 0 or 1, and squares of x may be infinite.
+    """Gradient of GeLU in its tanh form.
+
+    x is clipped to ±20, where the slope is 0 or 1, because x² may overflow.
 
     Args:
         dy: gradient of y.
-        x: what y was made of.
-        gate_of: y / x as a function of x, where there is a better word for it.
+        x: input of GeLU.
+        gate_of: y / x as a function of x; a DSL operation may replace the formula.
     """
-    inner = _clipped(x, -20, 20)
+    inner = _clip(x, -20, 20)
     gate = gate_of(inner)
     slope = 1.5957691216057308 * (1 + 0.134145 * inner * inner)
     return dy * (gate + inner * slope * gate * (1 - gate))
@@ -89,7 +91,7 @@ def gelu_gradient(
 ACTIVATIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
     {
         "ReLU": lambda x: np.maximum(x, 0),
-        "ReLU6": lambda x: _clipped(x, 0, 6),
+        "ReLU6": lambda x: _clip(x, 0, 6),
         "ReLU6Grad": _relu6_gradient,
         "HSigmoid": _hard_sigmoid,
         "HSigmoidGrad": _hard_sigmoid_gradient,
@@ -106,4 +108,4 @@ ACTIVATIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "Mish": lambda x: x * np.tanh(softplus(x)),
     }
 )
-"""Operator type → its formula; gradients are of (gradient of y, x), that of Elu of (gradient of y, y)."""
+"""Operator type → formula; a gradient takes (gradient of y, x), that of Elu (gradient of y, y)."""

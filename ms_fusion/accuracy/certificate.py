@@ -1,7 +1,8 @@
-"""The accuracy certificate: each fused kernel, run as it was compiled, against its body in float64.
+"""Issues the accuracy certificate: each compiled kernel against the float64 replay of its body.
 
-The kernel's own shared library is called in a child process (it may crash), MindSpore's operators one by one in another.
-Both get the same inputs as `ms_fusion.accuracy.replay`, which computes what they should have given.
+One child process calls the kernel's shared library, since it may crash; another runs MindSpore's
+operators one by one. Both get the same inputs as `ms_fusion.accuracy.replay`, which computes the
+reference.
 """
 
 from __future__ import annotations
@@ -21,28 +22,28 @@ import numpy as np
 from ms_fusion.accuracy.formulas import Array, numpy_dtype
 from ms_fusion.accuracy.kernel_worker import load, save
 from ms_fusion.accuracy.replay import replay, unknown_operators
-from ms_fusion.accuracy.samples import edge_inputs, seeded_inputs
-from ms_fusion.accuracy.ulp import Difference, ulp_difference, worst
-from ms_fusion.accuracy.worker import Worker, WorkerError
-from ms_fusion.formats.composite import parse_composite
+from ms_fusion.accuracy.sample_inputs import edge_inputs, seeded_inputs
+from ms_fusion.accuracy.ulp import UlpDifference, ulp_difference, worst_difference
+from ms_fusion.accuracy.worker_process import Worker, WorkerError
 from ms_fusion.graph import DTYPE_BYTES, Graph, Value
 from ms_fusion.ledger import Accuracy, FusedKernel
+from ms_fusion.readers.composite import parse_composite
 from tbe_impl import environment
 from tbe_impl.errors import FusionError
 
 MAX_BYTES = 64 << 20
-"""Kernels with more bytes of inputs and outputs than this are not run."""
+"""Kernels with more bytes of inputs and outputs are not run."""
 
 DTYPES = frozenset(DTYPE_BYTES) - {"int4", "complex64", "complex128"}
 
 _UNFUSED_ENVIRONMENT = {"MS_DEV_GRAPH_KERNEL_FLAGS": "--opt_level=0", "GLOG_v": "4"}
 WORKER = "ms_fusion.accuracy.kernel_worker"
-"""The module whose child process runs kernels."""
+"""The module whose child process runs compiled kernels."""
 
 
 @dataclass(frozen=True)
-class Compiled:
-    """A fused kernel on disk: what it computes, with exact constants, and how to call it."""
+class CompiledKernel:
+    """A fused kernel on disk: its body with exact constants, and its entry point."""
 
     graph: Graph
     binary: Path
@@ -51,7 +52,7 @@ class Compiled:
 
     @property
     def results(self) -> tuple[Value, ...]:
-        """What it really writes: for an output of ``Assign``, the target."""
+        """The tensors that the kernel writes: for an output of ``Assign``, its target."""
         return tuple(
             self.graph.values[name]
             if target is None
@@ -61,12 +62,12 @@ class Compiled:
 
     @property
     def targets(self) -> tuple[int | None, ...]:
-        """For each output the number of the input that it is written over, if any."""
+        """For each output, the index of the input that it overwrites, or None."""
         return tuple(_target(self.graph, name) for name in self.graph.outputs)
 
 
-class _NotRun(Exception):
-    """A kernel cannot be certified; the text says why."""
+class _CertificationError(Exception):
+    """A kernel cannot be certified; the message is the reason."""
 
 
 def certify(
@@ -80,23 +81,25 @@ def certify(
     max_bytes: int = MAX_BYTES,
     compiled_worker: str = WORKER,
 ) -> dict[str, tuple[Accuracy, ...]]:
-    """One `Accuracy` for each kernel and kind of inputs: captured (if there are any), seeded, edges.
+    """Returns one `Accuracy` per kernel and kind of inputs: captured (if any), seeded, edges.
 
     Args:
         kernels: fused kernels of one capture.
-        kernel_directory: where their files are (``….so``, ``….json``, ``….info``), at any depth.
-        flags: flag string they were compiled under; says which generator's calling convention holds.
-        captured: inputs that kernels received in a run, in order, by full name; see `ms_fusion.accuracy.tensor_dump`.
-        timeout_s: for all of it; what is left over is noted, not run.
+        kernel_directory: contains their files (``….so``, ``….json``, ``….info``) at any depth.
+        flags: flag string that they were compiled with; selects the generator's calling convention.
+        captured: inputs that each kernel received in a run, in order, by full name; see
+            `ms_fusion.accuracy.tensor_dump`.
+        timeout_s: total time limit; kernels beyond it are recorded as not run.
         seed: of the sampled inputs.
         max_bytes: a kernel with larger tensors is not run.
         compiled_worker: the module whose child process calls the compiled kernels.
 
-    What was compiled is compared as it was compiled: the basic operators of the body, with the constants of the ``.info`` file
-    (dumps round them to six digits). ULP of float64 outputs hold to about one, since the reference is float64 itself.
+    The reference is the compiled body: its basic operators with the constants of the ``.info`` file
+    (dumps round them to six digits). ULP of float64 outputs are exact to about one, since the
+    reference is float64 itself.
 
-    Never raises for a kernel: one that is missing, crashes, hangs or cannot be replayed gets one entry with NaN in place of
-    its numbers and the reason in `note`.
+    Never raises for a kernel: one that is missing, crashes, hangs or cannot be replayed gets one
+    entry with NaN in place of its figures and the reason in `note`.
     """
     found: dict[str, tuple[Accuracy, ...]] = {}
     deadline = time.monotonic() + timeout_s
@@ -115,49 +118,51 @@ def certify(
                 given = (captured or {}).get(kernel.full_name)
                 try:
                     files = _find(kernel, kernel_directory, flags, max_bytes)
-                    found[kernel.full_name] = tuple(_entries(files, given, bench, seed))
-                except _NotRun as reason:
+                    found[kernel.full_name] = tuple(_certify_kernel(files, given, bench, seed))
+                except _CertificationError as reason:
                     found[kernel.full_name] = (
                         Accuracy("seeded", nan, nan, note=f"not run: {reason}"),
                     )
     return found
 
 
-def _find(kernel: FusedKernel, directory: Path, flags: str, max_bytes: int) -> Compiled:
-    """The files of a kernel, checked against their digest and against the ledger."""
-    information = next(iter(sorted(directory.rglob(_literal(f"{kernel.name}.info")))), None)
+def _find(kernel: FusedKernel, directory: Path, flags: str, max_bytes: int) -> CompiledKernel:
+    """The files of a kernel, checked against their digest and the ledger."""
+    information = next(iter(sorted(directory.rglob(_escape_glob(f"{kernel.name}.info")))), None)
     if information is None:
-        raise _NotRun("its files are not in the kernel directory")
+        raise _CertificationError("its files are not in the kernel directory")
     binary = information.with_suffix(".so")
     try:
         graph = parse_composite(information.read_text("utf-8"), file=information.name)
         digest = json.loads(information.with_suffix(".json").read_text("utf-8")).get("sha256")
         if hashlib.sha256(binary.read_bytes()).hexdigest() != digest:
-            raise _NotRun("its library does not match its digest")
+            raise _CertificationError("its library does not match its digest")
     except (OSError, ValueError, AttributeError, FusionError) as error:
-        raise _NotRun(f"its files cannot be read: {error}") from error
+        raise _CertificationError(f"its files cannot be read: {error}") from error
     if [value.elements for value in kernel.inputs] != [
         graph.values[name].elements for name in graph.inputs
     ]:
-        raise _NotRun("its files describe other inputs")
+        raise _CertificationError("its files describe other inputs")
     if any(value.is_dynamic for value in graph.values.values()):
-        raise _NotRun("its shapes are dynamic")
+        raise _CertificationError("its shapes are dynamic")
     if strange := {value.dtype for value in graph.values.values()} - DTYPES:
-        raise _NotRun(f"it computes in {', '.join(sorted(strange))}")
+        raise _CertificationError(f"it computes in {', '.join(sorted(strange))}")
     if unknown := unknown_operators(graph):
-        raise _NotRun(f"no float64 formula for {', '.join(unknown)}")
+        raise _CertificationError(f"no float64 formula for {', '.join(unknown)}")
     moved = sum(graph.values[name].bytes for name in (*graph.inputs, *graph.outputs))
     largest = max(value.bytes for value in graph.values.values())
     if max(moved, largest) > max_bytes:
-        raise _NotRun(f"its tensors hold {max(moved, largest):,} bytes, more than {max_bytes:,}")
+        raise _CertificationError(
+            f"its tensors hold {max(moved, largest):,} bytes, more than {max_bytes:,}"
+        )
     new = "AKG_V2" in flags
-    return Compiled(
+    return CompiledKernel(
         graph, binary, graph.name if new else f"{graph.name}_kernel", "akg_v2" if new else "akg"
     )
 
 
-def _literal(name: str) -> str:
-    """A file name in which no character is a pattern."""
+def _escape_glob(name: str) -> str:
+    """A file name with its glob characters escaped."""
     return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in Path(name).name)
 
 
@@ -170,7 +175,7 @@ def _target(graph: Graph, name: str) -> int | None:
 
 @dataclass(frozen=True)
 class _Bench:
-    """Where kernels are run: a directory to hand tensors over in, the two children, the time when all must be done."""
+    """Runs requests: a directory to exchange tensors, the two child processes, the deadline."""
 
     directory: Path
     compiled: Worker
@@ -180,7 +185,7 @@ class _Bench:
     def run(
         self, worker: Worker, request: Mapping[str, Any], results: Sequence[Value]
     ) -> tuple[tuple[Array, ...], dict[str, Any]]:
-        """The results of one request and the answer, or `WorkerError`."""
+        """Returns the results of one request and the answer; raises `WorkerError`."""
         left = self.deadline - time.monotonic()
         if left <= 0:
             raise WorkerError("no time left")
@@ -200,8 +205,8 @@ class _Bench:
         return self.directory / "inputs.npz"
 
 
-def _entries(
-    files: Compiled, captured: Sequence[Array] | None, bench: _Bench, seed: int
+def _certify_kernel(
+    files: CompiledKernel, captured: Sequence[Array] | None, bench: _Bench, seed: int
 ) -> list[Accuracy]:
     entries = []
     try:
@@ -209,23 +214,23 @@ def _entries(
             "seeded": seeded_inputs(files.graph, seed),
             "edges": edge_inputs(files.graph, seed),
         }
-        if captured:  # nothing is recorded of a kernel beside control flow or Python code
-            kinds = {"captured": _as_given(files.graph, captured), **kinds}
+        if captured:  # empty for a kernel beside control flow or Python code
+            kinds = {"captured": _bind_captured_inputs(files.graph, captured), **kinds}
         for kind, inputs in kinds.items():
             entries.append(_compare(kind, files, inputs, bench))
     except FusionError as error:
-        raise _NotRun(str(error)) from error
+        raise _CertificationError(str(error)) from error
     return entries
 
 
-def _as_given(graph: Graph, arrays: Sequence[Array]) -> dict[str, Array]:
+def _bind_captured_inputs(graph: Graph, arrays: Sequence[Array]) -> dict[str, Array]:
     if len(arrays) != len(graph.inputs):
-        raise _NotRun(f"{len(arrays)} captured inputs for {len(graph.inputs)}")
+        raise _CertificationError(f"{len(arrays)} captured inputs for {len(graph.inputs)}")
     named = {}
     for name, array in zip(graph.inputs, arrays, strict=True):
         value = graph.values[name]
         if array.size != value.elements:
-            raise _NotRun(
+            raise _CertificationError(
                 f"captured input {name} holds {array.size} elements, not {value.elements}"
             )
         named[name] = (
@@ -236,14 +241,16 @@ def _as_given(graph: Graph, arrays: Sequence[Array]) -> dict[str, Array]:
     return named
 
 
-def _compare(kind: str, files: Compiled, inputs: Mapping[str, Array], bench: _Bench) -> Accuracy:
+def _compare(
+    kind: str, files: CompiledKernel, inputs: Mapping[str, Array], bench: _Bench
+) -> Accuracy:
     reference = tuple(replay(files.graph, inputs).values())
     results = files.results
     save(bench.inputs, [inputs[name] for name in files.graph.inputs])
     try:
         fused, answer = bench.run(bench.compiled, _compiled_request(files), results)
     except WorkerError as error:
-        raise _NotRun(f"on {kind} inputs: {error}") from error
+        raise _CertificationError(f"on {kind} inputs: {error}") from error
     difference = _difference(fused, reference, results)
     notes = [_mismatch_note(difference)]
     notes += [f"output {number} is never written" for number in answer.get("unwritten", ())]
@@ -269,16 +276,19 @@ def _compare(kind: str, files: Compiled, inputs: Mapping[str, Array], bench: _Be
     )
 
 
-def _mismatch_note(difference: Difference) -> str:
+def _mismatch_note(difference: UlpDifference) -> str:
     if not difference.mismatched:
         return ""
-    return f"{difference.mismatched:,} of {difference.elements:,} results are NaN or inf on one side only"
+    return (
+        f"{difference.mismatched:,} of {difference.elements:,} results "
+        "are NaN or inf on one side only"
+    )
 
 
 def _difference(
     got: Sequence[Array], reference: Sequence[Array], results: Sequence[Value]
-) -> Difference:
-    return worst(
+) -> UlpDifference:
+    return worst_difference(
         tuple(
             ulp_difference(array, wanted, value.dtype)
             for array, wanted, value in zip(got, reference, results, strict=True)
@@ -286,12 +296,13 @@ def _difference(
     )
 
 
-def _compiled_request(files: Compiled) -> dict[str, Any]:
+def _compiled_request(files: CompiledKernel) -> dict[str, Any]:
     return {
         "library": str(files.binary.absolute()),
         "symbol": files.symbol,
         "convention": files.convention,
-        # an output written in place is a stand-in of one element, but nothing says how much the kernel writes there
+        # An in-place output is declared with one element, but the number of elements written is
+        # unknown.
         "outputs": [
             {"bytes": max(value.bytes, files.graph.values[name].bytes, 8), "target": target}
             for name, value, target in zip(

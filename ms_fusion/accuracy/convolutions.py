@@ -1,4 +1,4 @@
-"""What convolutions and their gradients mean, in NumPy: products of the patches under the weights."""
+"""Formulas of convolutions and their gradients in NumPy, by im2col."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from custom_ops.onednn.epilogues import NOTHING
+from custom_ops.onednn.epilogues import EMPTY_EPILOGUE
 from custom_ops.onednn.geometry import Geometry, geometry
 from custom_ops.onednn.im2col import backward, forward
 from ms_fusion.graph import Node
@@ -15,8 +15,10 @@ from ms_fusion.graph import Node
 Array = np.ndarray
 
 
-def spatial(node: Node) -> dict[str, Any]:
-    """Stride, padding, dilation and groups of a convolution or of its gradient; MindSpore has four numbers for two."""
+def spatial_attributes(node: Node) -> dict[str, Any]:
+    """Stride, padding, dilation and groups of a convolution or its gradient; MindSpore's stride and
+    dilation have four entries, the last two count.
+    """
     return {
         "stride": tuple(node.attr("stride"))[-2:],
         "padding": tuple(node.attr("pad_list")),
@@ -25,22 +27,22 @@ def spatial(node: Node) -> dict[str, Any]:
     }
 
 
-def _sizes(node: Node, x: Sequence[int], weight: Sequence[int]) -> Geometry:
-    return geometry(node.op, x, weight, **spatial(node))
+def _geometry(node: Node, x: Sequence[int], weight: Sequence[int]) -> Geometry:
+    return geometry(node.op, x, weight, **spatial_attributes(node))
 
 
 def convolution(node: Node, x: Array, weight: Array) -> Array:
-    """x convolved with weight."""
-    return forward(_sizes(node, x.shape, weight.shape), NOTHING, x, weight)
+    """The convolution of x with the weight."""
+    return forward(_geometry(node, x.shape, weight.shape), EMPTY_EPILOGUE, x, weight)
 
 
 def gradient_of_x(node: Node, grad: Array, weight: Array, shape: Sequence[int]) -> Array:
-    """The gradient of an x of this shape."""
-    (found,) = backward(_sizes(node, shape, weight.shape), ("x",), grad, weight)
+    """The gradient of an x of the given shape."""
+    (found,) = backward(_geometry(node, shape, weight.shape), ("x",), grad, weight)
     return found
 
 
 def gradient_of_weight(node: Node, grad: Array, x: Array, shape: Sequence[int]) -> Array:
-    """The gradient of a weight of this shape."""
-    (found,) = backward(_sizes(node, x.shape, shape), ("weight",), grad, None, x)
+    """The gradient of a weight of the given shape."""
+    (found,) = backward(_geometry(node, x.shape, shape), ("weight",), grad, None, x)
     return found

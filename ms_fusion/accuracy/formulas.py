@@ -1,6 +1,7 @@
-"""What each basic operator means: one visible ordered table from operator type to NumPy formula.
+"""Defines each basic operator: an ordered table from operator type to NumPy formula.
 
-Formulas see floating-point arrays in the dtype of the arithmetic (float64 as a rule), integers and bools in their own.
+Floating-point operands have the dtype of the arithmetic (float64 by default), integers and bools
+their own.
 
 One file of more than 500 lines: it is the table of formulas.
 """
@@ -17,16 +18,16 @@ import numpy as np
 
 from ms_fusion.accuracy import pooling, resizing
 from ms_fusion.accuracy.activations import ACTIVATIONS, sigmoid, softplus
-from ms_fusion.accuracy.composed import COMPOSED, of_all
+from ms_fusion.accuracy.composite_formulas import COMPOSITE_FORMULAS, nary_formula
 from ms_fusion.accuracy.convolutions import convolution, gradient_of_weight, gradient_of_x
-from ms_fusion.accuracy.windows import Windows, given_windows, windows
+from ms_fusion.accuracy.windows import PoolingWindows, window_arguments, windows
 from ms_fusion.graph import Node, Value
 
 Array = np.ndarray
 
 
 def is_float(name: str) -> bool:
-    """Whether a dtype, by NumPy's name, is floating-point."""
+    """Whether a dtype, by its NumPy name, is floating-point."""
     return name in ("float16", "bfloat16", "float32", "float64")
 
 
@@ -41,12 +42,12 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
 
 @dataclass(frozen=True)
 class Call:
-    """One operator being replayed.
+    """One operator to be replayed.
 
     Attributes:
         node: the operator.
         inputs: its arrays in order, constants included.
-        output: the first result as the graph describes it.
+        output: its first result, as the graph describes it.
         dtype: dtype of floating-point arithmetic.
     """
 
@@ -56,7 +57,7 @@ class Call:
     dtype: np.dtype[Any]
 
     def flag(self, name: str, position: int | None = None) -> bool:
-        """A boolean argument; False when it is not there."""
+        """A boolean argument; False if absent."""
         return bool(self.number(name, position))
 
     def number(self, name: str, position: int | None = None, *, default: float = 0.0) -> float:
@@ -65,12 +66,14 @@ class Call:
         return default if found is None or not found.size else float(found[0])
 
     def integers(self, name: str, position: int | None = None) -> tuple[int, ...] | None:
-        """Axes, sizes and the like; None when they are not there."""
+        """An integer list, such as axes or sizes; None if absent."""
         found = self._argument(name, position)
         return None if found is None else tuple(int(number) for number in found)
 
     def _argument(self, name: str, position: int | None) -> Array | None:
-        """An argument, which newer files hold as the input at `position` and older ones as the attribute `name`."""
+        """An argument: the input at `position` in newer files, the attribute `name` in
+        older ones.
+        """
         if position is not None and position < len(self.inputs):
             return self.inputs[position].reshape(-1)
         found = self.node.attr(name)
@@ -80,21 +83,21 @@ class Call:
 Formula = Callable[[Call], Array]
 
 
-def _unary(function: Callable[[Array], Array]) -> Formula:
+def _unary_formula(function: Callable[[Array], Array]) -> Formula:
     return lambda call: function(call.inputs[0])
 
 
-def _binary(function: Callable[[Array, Array], Array]) -> Formula:
+def _binary_formula(function: Callable[[Array, Array], Array]) -> Formula:
     return lambda call: function(call.inputs[0], call.inputs[1])
 
 
-def _pointwise(function: Callable[[float], float]) -> Formula:
-    """A function of one number from `math`, applied to each element; exact to an ULP of float64."""
+def _pointwise_formula(function: Callable[[float], float]) -> Formula:
+    """Applies a scalar function of `math` to each element; exact to one ULP of float64."""
     vectorised = np.frompyfunc(function, 1, 1)
     return lambda call: vectorised(np.asarray(call.inputs[0], np.float64)).astype(call.dtype)
 
 
-def _reduction(function: Callable[..., Array]) -> Formula:
+def _reduction_formula(function: Callable[..., Array]) -> Formula:
     def formula(call: Call) -> Array:
         source = call.inputs[0]
         axes = call.integers("axis", 1) if len(call.inputs) > 1 else call.integers("axis")
@@ -111,7 +114,7 @@ def _reduction(function: Callable[..., Array]) -> Formula:
 
 
 def _divide(x: Array, y: Array) -> Array:
-    """True division; for integers the quotient toward zero as in C, 0 where the divisor is 0."""
+    """True division; for integers the quotient truncated toward zero, 0 where the divisor is 0."""
     if x.dtype.kind not in "iu":
         return np.true_divide(x, y)
     safe = np.where(y == 0, 1, y)
@@ -134,7 +137,7 @@ def _floor_modulo(x: Array, y: Array) -> Array:
 
 
 def _modulo(x: Array, y: Array) -> Array:
-    """The remainder with the sign of the dividend, as in C; seen so on MindSpore 2.10."""
+    """The remainder with the sign of the dividend, as in C and in MindSpore 2.10."""
     return np.fmod(x, y) if x.dtype.kind == "f" else np.fmod(x, np.where(y == 0, 1, y))
 
 
@@ -145,7 +148,7 @@ def _power(x: Array, y: Array) -> Array:
 
 
 def _cast(call: Call) -> Array:
-    """Rounds to the new dtype; a float to an integer is cut toward zero."""
+    """Rounds to the new dtype; float to integer truncates toward zero."""
     source, name = call.inputs[0], call.output.dtype
     if name == "bool":
         return source != 0
@@ -158,19 +161,19 @@ def _cast(call: Call) -> Array:
     )
 
 
-def _sizes(call: Call) -> tuple[int, ...]:
-    """The result's shape: as the graph says when it is known, else as the arguments say."""
+def _result_shape(call: Call) -> tuple[int, ...]:
+    """The static shape of the result from the graph, else from the `shape` argument."""
     if not call.output.is_dynamic:
         return tuple(int(size) for size in call.output.shape)
     return call.integers("shape", 1) or ()
 
 
 def _reshape(call: Call) -> Array:
-    return call.inputs[0].reshape(_sizes(call))
+    return call.inputs[0].reshape(_result_shape(call))
 
 
 def _broadcast(call: Call) -> Array:
-    return np.broadcast_to(call.inputs[0], _sizes(call))
+    return np.broadcast_to(call.inputs[0], _result_shape(call))
 
 
 def _transpose(call: Call) -> Array:
@@ -249,7 +252,9 @@ def _cumulative_sum(call: Call) -> Array:
 
 
 def _gather(call: Call) -> Array:
-    """(table, indices, axis); negative ones count from the end. Beyond the table is 0 here, where MindSpore raises."""
+    """(table, indices, axis): negative indices count from the end; out of range gives 0, where
+    MindSpore raises.
+    """
     table, given = call.inputs[:2]
     axis = int(call.number("axis", 2))
     indices = np.where(given < 0, given + table.shape[axis], given)
@@ -277,16 +282,21 @@ def _stack(call: Call) -> Array:
     return np.concatenate([item.reshape(wide) for item in call.inputs], axis)
 
 
-def _resized(
-    function: Callable[[resizing.Sizes, Array], Array], *, nearest: bool = False, back: bool = False
+def _resize_formula(
+    function: Callable[[resizing.ResizeSizes, Array], Array],
+    *,
+    nearest: bool = False,
+    back: bool = False,
 ) -> Formula:
-    """Of an image, or of a gradient of what was made of it."""
+    """Resizes an image; with `back`, computes the gradient."""
 
     def formula(call: Call) -> Array:
         given, made = call.inputs[0].shape, call.output.shape
         shapes = (made, given) if back else (given, made)
         how = (
-            resizing.nearest_sizes(call, *shapes) if nearest else resizing.sizes(call.node, *shapes)
+            resizing.nearest_resize_sizes(call, *shapes)
+            if nearest
+            else resizing.resize_sizes(call.node, *shapes)
         )
         return function(how, call.inputs[0])
 
@@ -307,28 +317,34 @@ def _is_flag(call: Call, position: int) -> bool:
     return len(call.inputs) > position and call.inputs[position].dtype == np.bool_
 
 
-def _windows(call: Call, pooled: Array | Value) -> Windows:
-    """Of max pooling; `pooled` has the shape of what comes out."""
+def _max_pool_windows(call: Call, pooled: Array | Value) -> PoolingWindows:
+    """Windows of max pooling; `pooled` has the shape of y."""
     return windows(call.node, call.inputs[0].shape, pooled.shape)
 
 
-def of_average(call: Call) -> Windows:
-    """Of average pooling: (x, window, strides, kind of padding, order of axes), or (x) with attributes."""
-    given = given_windows(call.inputs[1:]) if len(call.inputs) > 1 else ()
+def average_pool_windows(call: Call) -> PoolingWindows:
+    """Windows of average pooling: (x, window, strides, padding mode, data format), or (x) with
+    attributes.
+    """
+    given = window_arguments(call.inputs[1:]) if len(call.inputs) > 1 else ()
     return windows(call.node, call.inputs[0].shape, call.output.shape, given)
 
 
-def of_average_gradient(call: Call) -> tuple[Windows, Array]:
-    """Of its gradient, and the gradient of y: (x, y, gradient of y, window, …), or (shape of x, gradient of y)."""
+def average_pool_gradient_windows(call: Call) -> tuple[PoolingWindows, Array]:
+    """Windows and the gradient of y: (x, y, gradient of y, window, …), or (shape of x, gradient of
+    y).
+    """
     three = len(call.inputs) > 2
     gradient = call.inputs[2 if three else 1]
-    given = given_windows(call.inputs[3:]) if three else ()
+    given = window_arguments(call.inputs[3:]) if three else ()
     return windows(call.node, call.output.shape, gradient.shape, given), gradient
 
 
 def _average_gradient(call: Call) -> Array:
-    where, gradient = of_average_gradient(call)
-    return pooling.gradient_of_mean(where, np.zeros(_sizes(call), gradient.dtype), gradient)
+    where, gradient = average_pool_gradient_windows(call)
+    return pooling.average_pool_gradient(
+        where, np.zeros(_result_shape(call), gradient.dtype), gradient
+    )
 
 
 def _softmax(call: Call) -> Array:
@@ -349,7 +365,7 @@ def _gelu(x: Array) -> Array:
 
 
 def _bias_add(call: Call) -> Array:
-    """The bias runs along axis 1, or along the last one for channels last."""
+    """Adds the bias along the channel axis: axis 1, or the last for NHWC."""
     source, bias = call.inputs[:2]
     behind = source.ndim - 1 - _bias_axis(call.node, source.ndim)
     return source + (bias.reshape((-1,) + (1,) * behind) if behind else bias)
@@ -360,13 +376,13 @@ def _bias_axis(node: Node, ndim: int) -> int:
 
 
 def _bias_add_grad(call: Call) -> Array:
-    """The gradient of the bias: a sum over all axes but the one that the bias runs along."""
+    """The gradient of the bias: the sum over all axes but the channel axis."""
     gradient = call.inputs[0]
     return np.sum(gradient, axis=bias_gradient_axes(call.node, gradient.ndim))
 
 
 def bias_gradient_axes(node: Node, ndim: int) -> tuple[int, ...]:
-    """The axes that BiasAddGrad sums over: all but axis 1, or but the last one for channels last.
+    """The axes that BiasAddGrad reduces: all but axis 1, or all but the last for NHWC.
 
     Args:
         ndim: rank of the gradient.
@@ -375,82 +391,82 @@ def bias_gradient_axes(node: Node, ndim: int) -> tuple[int, ...]:
     return tuple(axis for axis in range(ndim) if axis != kept)
 
 
-def _same(call: Call) -> Array:
+def _identity(call: Call) -> Array:
     return call.inputs[0]
 
 
 FORMULAS: Mapping[str, Formula] = MappingProxyType(
     {
         # one tensor
-        "Abs": _unary(np.abs),
-        "Neg": _unary(np.negative),
-        "Sign": _unary(np.sign),
-        "Square": _unary(np.square),
-        "Sqrt": _unary(np.sqrt),
-        "Rsqrt": _unary(lambda x: 1 / np.sqrt(x)),
-        "Reciprocal": _unary(lambda x: 1 / x),
-        "Inv": _unary(lambda x: 1 / x),
-        "Exp": _unary(np.exp),
-        "Expm1": _unary(np.expm1),
-        "Log": _unary(np.log),
-        "Log1p": _unary(np.log1p),
-        "Sin": _unary(np.sin),
-        "Cos": _unary(np.cos),
-        "Tan": _unary(np.tan),
-        "Asin": _unary(np.arcsin),
-        "ACos": _unary(np.arccos),
-        "Atan": _unary(np.arctan),
-        "Sinh": _unary(np.sinh),
-        "Cosh": _unary(np.cosh),
-        "Tanh": _unary(np.tanh),
-        "Asinh": _unary(np.arcsinh),
-        "Acosh": _unary(np.arccosh),
-        "Atanh": _unary(np.arctanh),
-        "Erf": _pointwise(math.erf),
-        "Erfc": _pointwise(math.erfc),
-        "Floor": _unary(np.floor),
-        "Ceil": _unary(np.ceil),
-        "Trunc": _unary(np.trunc),
-        "Round": _unary(np.rint),
-        "Rint": _unary(np.rint),
-        "IsNan": _unary(np.isnan),
-        "IsInf": _unary(np.isinf),
-        "IsFinite": _unary(np.isfinite),
-        "LogicalNot": _unary(np.logical_not),
+        "Abs": _unary_formula(np.abs),
+        "Neg": _unary_formula(np.negative),
+        "Sign": _unary_formula(np.sign),
+        "Square": _unary_formula(np.square),
+        "Sqrt": _unary_formula(np.sqrt),
+        "Rsqrt": _unary_formula(lambda x: 1 / np.sqrt(x)),
+        "Reciprocal": _unary_formula(lambda x: 1 / x),
+        "Inv": _unary_formula(lambda x: 1 / x),
+        "Exp": _unary_formula(np.exp),
+        "Expm1": _unary_formula(np.expm1),
+        "Log": _unary_formula(np.log),
+        "Log1p": _unary_formula(np.log1p),
+        "Sin": _unary_formula(np.sin),
+        "Cos": _unary_formula(np.cos),
+        "Tan": _unary_formula(np.tan),
+        "Asin": _unary_formula(np.arcsin),
+        "ACos": _unary_formula(np.arccos),
+        "Atan": _unary_formula(np.arctan),
+        "Sinh": _unary_formula(np.sinh),
+        "Cosh": _unary_formula(np.cosh),
+        "Tanh": _unary_formula(np.tanh),
+        "Asinh": _unary_formula(np.arcsinh),
+        "Acosh": _unary_formula(np.arccosh),
+        "Atanh": _unary_formula(np.arctanh),
+        "Erf": _pointwise_formula(math.erf),
+        "Erfc": _pointwise_formula(math.erfc),
+        "Floor": _unary_formula(np.floor),
+        "Ceil": _unary_formula(np.ceil),
+        "Trunc": _unary_formula(np.trunc),
+        "Round": _unary_formula(np.rint),
+        "Rint": _unary_formula(np.rint),
+        "IsNan": _unary_formula(np.isnan),
+        "IsInf": _unary_formula(np.isinf),
+        "IsFinite": _unary_formula(np.isfinite),
+        "LogicalNot": _unary_formula(np.logical_not),
         "Cast": _cast,
         # two tensors
-        "Add": _binary(np.add),
-        "Sub": _binary(np.subtract),
-        "Mul": _binary(np.multiply),
-        "Div": _binary(_divide),
-        "RealDiv": _binary(_divide),
-        "FloorDiv": _binary(_floor_divide),
-        "Mod": _binary(_modulo),
-        "FloorMod": _binary(_floor_modulo),
-        "Pow": _binary(_power),
-        "Atan2": _binary(np.arctan2),
-        "Maximum": _binary(np.maximum),
-        "Minimum": _binary(np.minimum),
-        "SquaredDifference": _binary(lambda x, y: np.square(x - y)),
-        "Equal": _binary(np.equal),
-        "NotEqual": _binary(np.not_equal),
-        "Less": _binary(np.less),
-        "LessEqual": _binary(np.less_equal),
-        "Greater": _binary(np.greater),
-        "GreaterEqual": _binary(np.greater_equal),
-        "LogicalAnd": _binary(np.logical_and),
-        "LogicalOr": _binary(np.logical_or),
+        "Add": _binary_formula(np.add),
+        "Sub": _binary_formula(np.subtract),
+        "Mul": _binary_formula(np.multiply),
+        "Div": _binary_formula(_divide),
+        "RealDiv": _binary_formula(_divide),
+        "FloorDiv": _binary_formula(_floor_divide),
+        "Mod": _binary_formula(_modulo),
+        "FloorMod": _binary_formula(_floor_modulo),
+        "Pow": _binary_formula(_power),
+        "Atan2": _binary_formula(np.arctan2),
+        "Maximum": _binary_formula(np.maximum),
+        "Minimum": _binary_formula(np.minimum),
+        "SquaredDifference": _binary_formula(lambda x, y: np.square(x - y)),
+        "Equal": _binary_formula(np.equal),
+        "NotEqual": _binary_formula(np.not_equal),
+        "Less": _binary_formula(np.less),
+        "LessEqual": _binary_formula(np.less_equal),
+        "Greater": _binary_formula(np.greater),
+        "GreaterEqual": _binary_formula(np.greater_equal),
+        "LogicalAnd": _binary_formula(np.logical_and),
+        "LogicalOr": _binary_formula(np.logical_or),
         "Select": _select,
         # reductions
-        "ReduceSum": _reduction(np.sum),
-        "ReduceMax": _reduction(np.max),
-        "ReduceMin": _reduction(np.min),
-        "ReduceProd": _reduction(np.prod),
-        "ReduceMean": _reduction(np.mean),
-        "ReduceAll": _reduction(np.all),
-        "ReduceAny": _reduction(np.any),
+        "ReduceSum": _reduction_formula(np.sum),
+        "ReduceMax": _reduction_formula(np.max),
+        "ReduceMin": _reduction_formula(np.min),
+        "ReduceProd": _reduction_formula(np.prod),
+        "ReduceMean": _reduction_formula(np.mean),
+        "ReduceAll": _reduction_formula(np.all),
+        "ReduceAny": _reduction_formula(np.any),
         "CumSum": _cumulative_sum,
-        # shapes and places
+        # shapes and indexing
         "Reshape": _reshape,
         "ExpandDims": _reshape,
         "Squeeze": _reshape,
@@ -464,64 +480,67 @@ FORMULAS: Mapping[str, Formula] = MappingProxyType(
         "Gather": _gather,
         "Concat": _concat,
         "Stack": _stack,
-        "FillV2": lambda call: np.broadcast_to(np.asarray(call.inputs[1]), _sizes(call)),
+        "FillV2": lambda call: np.broadcast_to(np.asarray(call.inputs[1]), _result_shape(call)),
         "Tril": lambda call: np.tril(call.inputs[0], _diagonal(call)),
         "Triu": lambda call: np.triu(call.inputs[0], _diagonal(call)),
         "ReverseV2": lambda call: np.flip(call.inputs[0], call.integers("axis", 1)),
-        "OnesLike": _unary(np.ones_like),
-        "ZerosLike": _unary(np.zeros_like),
-        # in place: the new content of the first input
+        "OnesLike": _unary_formula(np.ones_like),
+        "ZerosLike": _unary_formula(np.zeros_like),
+        # in-place: the new content of the first input
         "Assign": lambda call: np.broadcast_to(call.inputs[1], call.inputs[0].shape),
-        "AssignAdd": _binary(np.add),
+        "AssignAdd": _binary_formula(np.add),
         # products
         "MatMul": _matrix_product,
         "BatchMatMul": _matrix_product,
         "Conv2D": lambda call: convolution(call.node, call.inputs[0], call.inputs[1]),
         "Conv2DBackpropInput": lambda call: gradient_of_x(
-            call.node, call.inputs[0], call.inputs[1], _sizes(call)
+            call.node, call.inputs[0], call.inputs[1], _result_shape(call)
         ),
         "Conv2DBackpropFilter": lambda call: gradient_of_weight(
-            call.node, call.inputs[0], call.inputs[1], _sizes(call)
+            call.node, call.inputs[0], call.inputs[1], _result_shape(call)
         ),
         # windows
         **dict.fromkeys(
             ("MaxPool", "MaxPool3D"),
-            lambda call: pooling.largest(_windows(call, call.output), call.inputs[0]),
+            lambda call: pooling.max_pool(_max_pool_windows(call, call.output), call.inputs[0]),
         ),
         **dict.fromkeys(
             ("MaxPoolGrad", "MaxPool3DGrad"),
-            lambda call: pooling.gradient_of_largest(
-                _windows(call, call.inputs[1]), call.inputs[0], call.inputs[2]
+            lambda call: pooling.max_pool_gradient(
+                _max_pool_windows(call, call.inputs[1]), call.inputs[0], call.inputs[2]
             ),
         ),
         **dict.fromkeys(
-            ("AvgPool", "AvgPool3D"), lambda call: pooling.mean(of_average(call), call.inputs[0])
+            ("AvgPool", "AvgPool3D"),
+            lambda call: pooling.average_pool(average_pool_windows(call), call.inputs[0]),
         ),
         **dict.fromkeys(("AvgPoolGrad", "AvgPool3DGrad"), _average_gradient),
-        # sizes of images
-        "AdaptiveAvgPool2D": _resized(resizing.share_means),
-        "AdaptiveAvgPool2DGrad": _resized(resizing.gradient_of_share_means, back=True),
-        "ResizeNearestNeighbor": _resized(resizing.nearest, nearest=True),
-        "ResizeNearestNeighborGrad": _resized(
-            resizing.gradient_of_nearest, nearest=True, back=True
+        # resizing
+        "AdaptiveAvgPool2D": _resize_formula(resizing.adaptive_average_pool),
+        "AdaptiveAvgPool2DGrad": _resize_formula(
+            resizing.adaptive_average_pool_gradient, back=True
+        ),
+        "ResizeNearestNeighbor": _resize_formula(resizing.resize_nearest, nearest=True),
+        "ResizeNearestNeighborGrad": _resize_formula(
+            resizing.resize_nearest_gradient, nearest=True, back=True
         ),
         # bookkeeping
-        "Load": _same,
-        "Depend": _same,
-        "TensorMove": _same,
-        "StopGradient": _same,
-        # composites that a generator may be handed whole
+        "Load": _identity,
+        "Depend": _identity,
+        "TensorMove": _identity,
+        "StopGradient": _identity,
+        # composite operators that a generator may receive unexpanded
         "AddN": lambda call: sum(call.inputs[1:], call.inputs[0]),
         "BiasAdd": _bias_add,
         "BiasAddGrad": _bias_add_grad,
-        "Sigmoid": _unary(sigmoid),
-        "SiLU": _unary(lambda x: x * sigmoid(x)),
-        "Softplus": _unary(softplus),
-        "GeLU": _unary(_gelu),
+        "Sigmoid": _unary_formula(sigmoid),
+        "SiLU": _unary_formula(lambda x: x * sigmoid(x)),
+        "Softplus": _unary_formula(softplus),
+        "GeLU": _unary_formula(_gelu),
         "Softmax": _softmax,
         "LogSoftmax": _log_softmax,
-        **{name: of_all(function) for name, function in ACTIVATIONS.items()},
-        **COMPOSED,
+        **{name: nary_formula(function) for name, function in ACTIVATIONS.items()},
+        **COMPOSITE_FORMULAS,
     }
 )
-"""Operator type → its meaning in NumPy."""
+"""Operator type → NumPy formula."""

@@ -1,12 +1,14 @@
-"""What runs in the child process of `ms_fusion.accuracy.certificate`: a compiled kernel through its own entry, or MindSpore's operators.
+"""Runs compiled kernels or MindSpore's operators in a child process of the certificate.
 
-``python -m ms_fusion.accuracy.kernel_worker compiled|unfused FD``: each line of standard input is a request in JSON, each answer one
-line written to the file descriptor. Tensors travel as raw bytes in ``.npz`` files.
+``python -m ms_fusion.accuracy.kernel_worker compiled|unfused FD``: each line of standard input is a
+request in JSON; each answer is one line written to the file descriptor. Tensors travel as raw bytes
+in ``.npz`` files.
 
-The entry of a kernel built by MindSpore's own CPU generator, read off its machine code and its caller (2.10, x86-64):
-``void OP_kernel(void **args)`` with ``args[0]`` a table of four pointers (parallel launch, malloc, free, spare) and then the
-addresses of the inputs and the outputs. The launcher gets ``(int (*body)(int task, int tasks, void *data), void *data,
-int tasks)``. A kernel of ``AKG_V2`` is ``void OP(void *callback, int *threads, void **args)``.
+The entry of a kernel built by MindSpore's own CPU generator, derived from its machine code and its
+caller (2.10, x86-64): ``void OP_kernel(void **args)``, where ``args[0]`` is a table of four
+pointers (parallel launch, malloc, free, spare), followed by the addresses of the inputs and the
+outputs. The launcher gets ``(int (*body)(int task, int tasks, void *data), void *data, int
+tasks)``. A kernel of ``AKG_V2`` is ``void OP(void *callback, int *threads, void **args)``.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from ms_fusion.accuracy.formulas import numpy_dtype
 
 GUARD_BYTES = 4096
 GUARD = 0xA5
-UNWRITTEN = 0xFF
+FILL_BYTE = 0xFF
 ALIGNMENT = 64
 
 _BODY = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_void_p)
@@ -44,7 +46,7 @@ class _Callbacks(ctypes.Structure):
 def main(
     arguments: Sequence[str], *, before: Callable[[Mapping[str, Any]], None] | None = None
 ) -> None:
-    """Answers requests until there are no more; `before` is called with each."""
+    """Answers requests until standard input ends; calls `before` with each request."""
     mode, descriptor = arguments
     handle = {"compiled": run_compiled, "unfused": run_unfused}[mode]
     with os.fdopen(int(descriptor), "w", buffering=1) as answers:
@@ -54,25 +56,29 @@ def main(
                 if before is not None:
                     before(request)
                 answer = handle(request)
-            except Exception as error:  # noqa: BLE001 - whatever a framework raises becomes a note
+            except Exception as error:  # noqa: BLE001 - any framework exception becomes a note
                 first = (str(error).strip().splitlines() or [""])[0]
                 answer = {"error": f"{type(error).__name__}: {first[:200]}"}
             answers.write(json.dumps(answer) + "\n")
 
 
 def run_compiled(request: Mapping[str, Any]) -> dict[str, Any]:
-    """Calls the kernel of the request once and saves what it wrote; the answer lists outputs left ``unwritten``.
+    """Calls the kernel of the request once, saves its outputs and lists the ``unwritten`` ones.
 
-    Buffers of outputs are filled before, floats with NaN, so that what a kernel forgets to write shows.
+    Output buffers are filled beforehand, floats with NaN, to detect elements that the kernel does
+    not write.
 
-    Request: ``library``, ``symbol``, ``convention`` (``akg`` or ``akg_v2``), ``inputs`` (.npz), ``outputs`` (list of {bytes,
-    target: number of the input it overwrites or null}), ``results`` (.npz to write).
+    Request: ``library``, ``symbol``, ``convention`` (``akg`` or ``akg_v2``), ``inputs`` (.npz),
+    ``outputs`` (list of {bytes, target: index of the input that it overwrites or null}),
+    ``results`` (.npz to write).
     """
     library = ctypes.CDLL(request["library"], mode=os.RTLD_NOW | os.RTLD_LOCAL)
     entry = getattr(library, request["symbol"])
     entry.restype = None
-    inputs = [_guarded(data) for data in load(request["inputs"])]
-    outputs = [_guarded(np.full(one["bytes"], UNWRITTEN, np.uint8)) for one in request["outputs"]]
+    inputs = [_copy_with_guard(data) for data in load(request["inputs"])]
+    outputs = [
+        _copy_with_guard(np.full(one["bytes"], FILL_BYTE, np.uint8)) for one in request["outputs"]
+    ]
     addresses = [_address(buffer) for buffer in (*inputs, *outputs)]
 
     table = _Callbacks(launch=_launch, **_memory())
@@ -91,13 +97,13 @@ def run_compiled(request: Mapping[str, Any]) -> dict[str, Any]:
     ]
     save(request["results"], written)
     return {
-        "unwritten": [number for number, data in enumerate(written) if (data == UNWRITTEN).all()]
+        "unwritten": [number for number, data in enumerate(written) if (data == FILL_BYTE).all()]
     }
 
 
 @_LAUNCH
 def _launch(body: int, data: int, tasks: int) -> int:
-    """Runs all tasks one after the other."""
+    """Parallel-launch callback that runs all tasks sequentially."""
     function = _BODY(body)
     tasks = max(tasks, 1)
     for task in range(tasks):
@@ -113,8 +119,8 @@ def _memory() -> dict[str, Any]:
     }
 
 
-def _guarded(data: np.ndarray) -> np.ndarray:
-    """The bytes at an aligned address, with a guard behind them."""
+def _copy_with_guard(data: np.ndarray) -> np.ndarray:
+    """Copies the bytes to an aligned address, followed by guard bytes."""
     raw = np.empty(data.size + GUARD_BYTES + ALIGNMENT, np.uint8)
     start = -raw.ctypes.data % ALIGNMENT
     buffer = raw[start : start + data.size + GUARD_BYTES]
@@ -128,13 +134,13 @@ def _address(buffer: np.ndarray) -> int:
 
 
 def load(path: str | Path) -> list[np.ndarray]:
-    """The arrays of bytes that `save` wrote, in order."""
+    """Loads the byte arrays that `save` wrote, in order."""
     with np.load(path, allow_pickle=False) as file:
         return [file[f"t{number}"] for number in range(len(file.files))]
 
 
 def save(path: str | Path, arrays: Sequence[np.ndarray]) -> None:
-    """Arrays as raw bytes, in order; whole or not at all."""
+    """Saves arrays as raw bytes, in order; the file is replaced atomically."""
     raw = {
         f"t{number}": np.ascontiguousarray(array).reshape(-1).view(np.uint8)
         for number, array in enumerate(arrays)
@@ -147,8 +153,8 @@ def save(path: str | Path, arrays: Sequence[np.ndarray]) -> None:
 def run_unfused(request: Mapping[str, Any]) -> dict[str, Any]:
     """Runs the operators of the request one by one in MindSpore and saves the results.
 
-    Request: ``nodes`` (list of {op, inputs, output, attrs}), ``values`` (name → {shape, dtype, data}), ``inputs`` (.npz),
-    ``input_names``, ``output_names``, ``results`` (.npz to write).
+    Request: ``nodes`` (list of {op, inputs, output, attrs}), ``values`` (name → {shape, dtype,
+    data}), ``inputs`` (.npz), ``input_names``, ``output_names``, ``results`` (.npz to write).
     """
     values: Mapping[str, Any] = request["values"]
     known: dict[str, Any] = {}
@@ -170,7 +176,7 @@ def run_unfused(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class _Constant:
-    """A constant that becomes a tensor, or stays a Python value, as its operator wants it."""
+    """A constant, as a tensor or as Python integers, depending on the operator."""
 
     def __init__(self, value: Mapping[str, Any]):
         self.value = value
@@ -203,7 +209,7 @@ def _bytes(tensor: Any, dtype: str) -> np.ndarray:
 def _apply(
     op: str, operands: Sequence[Any], attrs: Mapping[str, Any], output: Mapping[str, Any]
 ) -> Any:
-    """One operator of MindSpore, run at once."""
+    """Runs one MindSpore operator eagerly."""
     import mindspore
     from mindspore import ops
 

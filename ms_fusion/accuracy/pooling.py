@@ -1,4 +1,4 @@
-"""What pooling and its gradients mean, in NumPy; what lies in the padding counts for nothing, unless a mean is told so."""
+"""Formulas of pooling and its gradients in NumPy; a mean counts the padding only on request."""
 
 from __future__ import annotations
 
@@ -9,14 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from ms_fusion.accuracy.windows import Windows
+from ms_fusion.accuracy.windows import PoolingWindows
 
 Array = np.ndarray
 
 
-def _parts(where: Windows, x: Array, filler: Any) -> Iterator[tuple[tuple[Any, ...], Array]]:
-    """For each element of the windows its place in x with the padding around, and its values in all windows."""
-    padded, _ = _padded(where, x, filler)
+def _window_elements(
+    where: PoolingWindows, x: Array, filler: Any
+) -> Iterator[tuple[tuple[Any, ...], Array]]:
+    """For each offset within a window: its slices of the padded x, and its values in all
+    windows.
+    """
+    padded, _ = _pad(where, x, filler)
     for first in itertools.product(*map(range, where.spans)):
         at: list[Any] = [slice(None)] * x.ndim
         for axis, begin, step, count in zip(
@@ -26,8 +30,8 @@ def _parts(where: Windows, x: Array, filler: Any) -> Iterator[tuple[tuple[Any, .
         yield tuple(at), padded[tuple(at)]
 
 
-def _padded(where: Windows, x: Array, filler: Any) -> tuple[Array, tuple[Any, ...]]:
-    """x with the padding around, and the place of x in it."""
+def _pad(where: PoolingWindows, x: Array, filler: Any) -> tuple[Array, tuple[Any, ...]]:
+    """The padded x, and the slices of x in it."""
     shape, inner = list(x.shape), [slice(None)] * x.ndim
     for axis, size, before, count, step, span in zip(
         where.axes, where.sizes, where.starts, where.counts, where.strides, where.spans, strict=True
@@ -39,52 +43,54 @@ def _padded(where: Windows, x: Array, filler: Any) -> tuple[Array, tuple[Any, ..
     return padded, tuple(inner)
 
 
-def largest(where: Windows, x: Array) -> Array:
-    """The largest element of every window; NaN where there is one."""
-    parts = [part for _, part in _parts(where, x, -np.inf)]
+def max_pool(where: PoolingWindows, x: Array) -> Array:
+    """The maximum of every window; NaN where the window contains one."""
+    parts = [part for _, part in _window_elements(where, x, -np.inf)]
     return np.asarray(np.maximum.reduce(parts))
 
 
-def gradient_of_largest(where: Windows, x: Array, gradient: Array) -> Array:
-    """To the first of the largest elements of each window, or to its first NaN."""
-    total, inner = _padded(where, np.zeros_like(x), 0)
-    level, free = largest(where, x), np.ones(gradient.shape, bool)
-    for at, part in _parts(where, x, -np.inf):
-        inside = _parts_inside(where, x, at)
+def max_pool_gradient(where: PoolingWindows, x: Array, gradient: Array) -> Array:
+    """Gradient of max pooling: to the first maximum of each window, or to its first NaN."""
+    total, inner = _pad(where, np.zeros_like(x), 0)
+    level, free = max_pool(where, x), np.ones(gradient.shape, bool)
+    for at, part in _window_elements(where, x, -np.inf):
+        inside = _inside_mask(where, x, at)
         hit = free & inside & ((part == level) | np.isnan(part))
         total[at] += np.where(hit, gradient, 0)
         free &= ~hit
     return total[inner]
 
 
-def _parts_inside(where: Windows, x: Array, at: tuple[Any, ...]) -> Array:
-    inside, inner = _padded(where, np.zeros(x.shape, bool), False)
+def _inside_mask(where: PoolingWindows, x: Array, at: tuple[Any, ...]) -> Array:
+    inside, inner = _pad(where, np.zeros(x.shape, bool), False)
     inside[inner] = True
     return inside[at]
 
 
-def mean(where: Windows, x: Array) -> Array:
-    """The mean of what each window has of x."""
-    return np.asarray(sum(part for _, part in _parts(where, x, 0)) / held(where, x.ndim))
+def average_pool(where: PoolingWindows, x: Array) -> Array:
+    """The mean of every window."""
+    return np.asarray(
+        sum(part for _, part in _window_elements(where, x, 0)) / window_divisors(where, x.ndim)
+    )
 
 
-def gradient_of_mean(where: Windows, x: Array, gradient: Array) -> Array:
-    """Each window's gradient, shared by what it has of x."""
-    total, inner = _padded(where, np.zeros_like(x), 0)
-    share = gradient / held(where, x.ndim)
-    for at, _ in _parts(where, x, 0):
+def average_pool_gradient(where: PoolingWindows, x: Array, gradient: Array) -> Array:
+    """Gradient of average pooling: each window distributes its gradient evenly."""
+    total, inner = _pad(where, np.zeros_like(x), 0)
+    share = gradient / window_divisors(where, x.ndim)
+    for at, _ in _window_elements(where, x, 0):
         total[at] += share
     return total[inner]
 
 
-def held(where: Windows, rank: int) -> Array:
-    """By what the sum of each window is divided: how many elements it has inside, or as `where` says."""
+def window_divisors(where: PoolingWindows, rank: int) -> Array:
+    """The divisor of each window's sum: its number of counted elements, or `where.divisor`."""
     if where.divisor:
         return np.full((1,) * rank, where.divisor)
     each = []
     for number, axis in enumerate(where.axes):
         first = np.arange(where.counts[number]) * where.strides[number] - where.starts[number]
-        low, high = where.counted[number]
+        low, high = where.counted_ranges[number]
         count = np.minimum(first + where.spans[number], high) - np.maximum(first, low)
         each.append(count.reshape([-1 if at == axis else 1 for at in range(rank)]))
     return np.asarray(math.prod(each))

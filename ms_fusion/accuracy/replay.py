@@ -1,8 +1,8 @@
-"""The body of a fused kernel, computed again in NumPy: what the kernel should have given.
+"""Replays the body of a fused kernel in NumPy: the reference result.
 
-Floating-point values are float64 throughout (or another dtype, on request), each result exact but for that rounding:
-no rounding to the operators' own dtypes in between, except where a Cast asks for one. Integers and bools stay what they
-are and wrap around as in C.
+Floating-point values are float64 throughout (or another dtype, on request), each result exact up to
+that rounding. Intermediate results are not rounded to the operators' own dtypes, except by a Cast.
+Integers and bools keep their dtypes and wrap around as in C.
 """
 
 from __future__ import annotations
@@ -24,20 +24,21 @@ def replay(
     dtype: Any = np.float64,
     constants: Mapping[str, Any] | None = None,
 ) -> dict[str, Array]:
-    """All outputs of `graph` for `inputs`, by name of the value.
+    """All outputs of `graph` for `inputs`, by value name.
 
     Args:
         graph: the body of a fused kernel, or any graph of operators in `FORMULAS`.
         inputs: one array for each name in `graph.inputs`.
-        dtype: in what floating-point values are computed.
-        constants: exact values that replace what the graph holds (MindSpore's dumps print six digits only).
+        dtype: dtype of floating-point arithmetic.
+        constants: exact values that replace those of the graph (MindSpore's dumps print six digits
+            only).
 
-    An output of ``Assign`` is the new content of its target. Raises `InputError` for a missing or mis-shaped input, and for
-    an operator without a formula, naming it.
+    An output of ``Assign`` is the new content of its target. Raises `InputError` for a missing or
+    mis-shaped input, and for an operator without a formula, naming it.
     """
     arithmetic = np.dtype(dtype)
     known = {
-        name: _given(inputs, graph.values[name], arithmetic)
+        name: _read_input(inputs, graph.values[name], arithmetic)
         for name in graph.inputs
         if graph.values[name].kind != "constant" or name in inputs
     }
@@ -62,7 +63,7 @@ def replay(
 
 
 def unknown_operators(graph: Graph) -> tuple[str, ...]:
-    """Types of the operators in `graph` that `replay` cannot compute, each once, in order."""
+    """Types of the operators in `graph` without a formula, each once, in order."""
     return tuple(dict.fromkeys(node.op for node in graph.nodes if node.op not in FORMULAS))
 
 
@@ -89,11 +90,11 @@ def _compute(node: Node, graph: Graph, arrays: tuple[Array, ...], dtype: np.dtyp
                 expected=str(output.shape),
                 got=str(result.shape),
             )
-        result = result.reshape(_static(output))
-    return _typed(result, output.dtype, dtype)
+        result = result.reshape(_static_shape(output))
+    return _cast_floats(result, output.dtype, dtype)
 
 
-def _given(inputs: Mapping[str, Array], value: Value, dtype: np.dtype[Any]) -> Array:
+def _read_input(inputs: Mapping[str, Array], value: Value, dtype: np.dtype[Any]) -> Array:
     if value.name not in inputs:
         raise InputError(
             "an input is missing",
@@ -109,8 +110,8 @@ def _given(inputs: Mapping[str, Array], value: Value, dtype: np.dtype[Any]) -> A
                 expected=str(value.shape),
                 got=str(array.shape),
             )
-        array = array.reshape(_static(value))
-    return _typed(array, value.dtype, dtype)
+        array = array.reshape(_static_shape(value))
+    return _cast_floats(array, value.dtype, dtype)
 
 
 def _constant(graph: Graph, name: str, exact: Mapping[str, Any], dtype: np.dtype[Any]) -> Array:
@@ -126,16 +127,16 @@ def _constant(graph: Graph, name: str, exact: Mapping[str, Any], dtype: np.dtype
         )
     array = np.asarray(data)
     if value.shape and not value.is_dynamic and array.size == value.elements:
-        array = array.reshape(_static(value))
-    return _typed(
+        array = array.reshape(_static_shape(value))
+    return _cast_floats(
         array.astype(numpy_dtype(value.dtype)) if is_float(value.dtype) else array,
         value.dtype,
         dtype,
     )
 
 
-def _typed(array: Array, name: str, dtype: np.dtype[Any]) -> Array:
-    """Floats in the arithmetic's dtype, everything else in its own."""
+def _cast_floats(array: Array, name: str, dtype: np.dtype[Any]) -> Array:
+    """Casts floating-point values to the arithmetic dtype, all others to their own."""
     if is_float(name):
         return array.astype(dtype, copy=False)
     try:
@@ -144,5 +145,5 @@ def _typed(array: Array, name: str, dtype: np.dtype[Any]) -> Array:
         return array
 
 
-def _static(value: Value) -> tuple[int, ...]:
+def _static_shape(value: Value) -> tuple[int, ...]:
     return tuple(int(size) for size in value.shape)

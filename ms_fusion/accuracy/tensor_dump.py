@@ -1,7 +1,7 @@
-"""What each kernel received and gave in a real run: MindSpore's synchronous tensor dump on CPU.
+"""Reads kernel inputs and outputs of a real run from MindSpore's synchronous tensor dump on CPU.
 
-The dump is switched on by a file that `MINDSPORE_DUMP_CONFIG` names before MindSpore starts. It works for fused kernels
-(seen on 2.10). An input that a kernel overwrites is recorded as it stands after the launch.
+A file that `MINDSPORE_DUMP_CONFIG` names before MindSpore starts enables the dump. It covers fused
+kernels (MindSpore 2.10). An input that a kernel overwrites is recorded after the launch.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tbe_impl.errors import InputError, ParseError
 VARIABLE = "MINDSPORE_DUMP_CONFIG"
 _ORDER = "ms_execution_order_graph_*.csv"
 _LONG_NAMES = "mapping.csv"
-_NUMBERED = re.compile(r"\d{1,20}\.npy")
+_NUMBERED_FILE = re.compile(r"\d{1,20}\.npy")
 _FILE = re.compile(
     r"\.\d+\.\d+\.\d+\.(?P<side>input|output)\.(?P<index>\d{1,4})\.[^.]*\.[^.]*\.npy$"
 )
@@ -28,27 +28,27 @@ _MAX_FILES = 200_000
 
 @dataclass(frozen=True)
 class KernelTensors:
-    """Tensors of one launch of one kernel, in the kernel's order; read from disk when asked for."""
+    """Tensors of one launch of a kernel, in the kernel's order; read from disk on access."""
 
     input_files: tuple[Path, ...] = ()
     output_files: tuple[Path, ...] = ()
 
     @property
     def inputs(self) -> tuple[np.ndarray, ...]:
-        return tuple(_read(path) for path in self.input_files)
+        return tuple(_read_tensor(path) for path in self.input_files)
 
     @property
     def outputs(self) -> tuple[np.ndarray, ...]:
-        return tuple(_read(path) for path in self.output_files)
+        return tuple(_read_tensor(path) for path in self.output_files)
 
 
 def can_dump_to(directory: Path) -> bool:
-    """MindSpore refuses paths of anything but letters, digits, ``-``, ``_`` and ``/``."""
+    """Whether MindSpore accepts the path: letters, digits, ``-``, ``_`` and ``/`` only."""
     return re.fullmatch(r"[A-Za-z0-9_/-]+", str(directory.resolve())) is not None
 
 
 def write_dump_configuration(directory: Path, *, iteration: str = "0") -> Path:
-    """Writes the file that `MINDSPORE_DUMP_CONFIG` has to name; tensors will land in `directory`.
+    """Writes the file for `MINDSPORE_DUMP_CONFIG`; MindSpore then dumps tensors into `directory`.
 
     `iteration` is ``0`` for the first call of each graph, ``0|2`` for two of them, ``all``.
     """
@@ -73,13 +73,13 @@ def write_dump_configuration(directory: Path, *, iteration: str = "0") -> Path:
 
 
 def read_tensor_dump(directory: Path) -> Mapping[str, KernelTensors]:
-    """The tensors of every kernel in a dump, by full name; of several iterations the first.
+    """The tensors of every kernel in a dump, by full name; the first of several iterations.
 
     Args:
         directory: the dump's own directory or one above it.
 
     Raises:
-        InputError: no such directory, or no dump in it.
+        InputError: the directory is missing or contains no dump.
     """
     if not directory.is_dir():
         raise InputError("there is no such directory", place=str(directory))
@@ -90,9 +90,9 @@ def read_tensor_dump(directory: Path) -> Mapping[str, KernelTensors]:
             place=str(directory),
             expected=f"a file {_ORDER} that lists the kernels",
         )
-    found: dict[str, _Collected] = {}
+    found: dict[str, _KernelFiles] = {}
     written = _long_names(directory)
-    for count, path in enumerate(sorted(directory.rglob("*.npy"), key=_by_iteration)):
+    for count, path in enumerate(sorted(directory.rglob("*.npy"), key=_iteration_key)):
         if count >= _MAX_FILES:
             raise InputError(
                 "the dump holds too many files",
@@ -105,23 +105,23 @@ def read_tensor_dump(directory: Path) -> Mapping[str, KernelTensors]:
             continue
         name = names.get(spelled[: match.start()].partition(".")[2])
         if name is not None:
-            found.setdefault(name, _Collected()).add(match["side"], int(match["index"]), path)
-    return {name: tensors.finished() for name, tensors in found.items()}
+            found.setdefault(name, _KernelFiles()).add(match["side"], int(match["index"]), path)
+    return {name: tensors.tensors() for name, tensors in found.items()}
 
 
 @dataclass
-class _Collected:
+class _KernelFiles:
     files: dict[tuple[str, int], Path] = field(default_factory=dict)
     folder: Path | None = None
 
     def add(self, side: str, index: int, path: Path) -> None:
-        """Files of the first iteration win; within it, the first launch."""
+        """Adds a file; the first iteration wins, and within it the first launch."""
         if self.folder is None:
             self.folder = path.parent
         if path.parent == self.folder:
             self.files.setdefault((side, index), path)
 
-    def finished(self) -> KernelTensors:
+    def tensors(self) -> KernelTensors:
         return KernelTensors(self._side("input"), self._side("output"))
 
     def _side(self, side: str) -> tuple[Path, ...]:
@@ -129,7 +129,7 @@ class _Collected:
 
 
 def _full_names(directory: Path) -> dict[str, str]:
-    """Full names by the spelling that file names use, with ``_`` for ``/``."""
+    """File name spelling (``_`` for ``/``) → full name."""
     names: dict[str, str] = {}
     for order in sorted(directory.rglob(_ORDER)):
         for line in order.read_text("utf-8", errors="replace").splitlines()[1:]:
@@ -139,21 +139,23 @@ def _full_names(directory: Path) -> dict[str, str]:
 
 
 def _long_names(directory: Path) -> dict[Path, str]:
-    """What files would be called whose names are too long for the system: they have numbers, and a table beside them."""
+    """Numbered file → its intended name, too long for the file system; a table beside the files
+    maps them.
+    """
     found: dict[Path, str] = {}
     for table in directory.rglob(_LONG_NAMES):
         for line in table.read_text("utf-8", errors="replace").splitlines():
             number, comma, name = line.partition(",")
-            if comma and _NUMBERED.fullmatch(number):
+            if comma and _NUMBERED_FILE.fullmatch(number):
                 found[table.parent / number] = name
     return found
 
 
-def _by_iteration(path: Path) -> tuple[int, str]:
+def _iteration_key(path: Path) -> tuple[int, str]:
     return int(path.parent.name) if path.parent.name.isdecimal() else 0, path.name
 
 
-def _read(path: Path) -> np.ndarray:
+def _read_tensor(path: Path) -> np.ndarray:
     try:
         return np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:

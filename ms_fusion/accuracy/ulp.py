@@ -1,4 +1,4 @@
-"""How far a result is from the float64 reference, in units of the last place of the result's own dtype."""
+"""Measures the error of a result against the float64 reference in ULP of the result's dtype."""
 
 from __future__ import annotations
 
@@ -14,17 +14,19 @@ _FORMATS = {
     "float32": (23, -126, 127),
     "float64": (52, -1022, 1023),
 }
-"""Bits of the fraction, exponent of the smallest normal number, exponent of the largest."""
+"""Fraction bits, exponent of the smallest normal number, exponent of the largest."""
 
 
 @dataclass(frozen=True)
-class Difference:
+class UlpDifference:
     """The largest differences between a result and its reference.
 
     Attributes:
-        max_ulp: in units of the output dtype's spacing at the reference; for integers and bools the plain difference.
+        max_ulp: in units of the output dtype's spacing at the reference; for integers and bools the
+            plain difference.
         max_abs: absolute difference.
-        max_rel: the same divided by the largest finite magnitude of the reference, where that is not 0.
+        max_rel: absolute difference divided by the largest finite magnitude of the reference, where
+            that is not 0.
         mismatched: elements that are NaN or inf on one side only (or inf of the other sign).
         elements: elements compared.
     """
@@ -36,14 +38,15 @@ class Difference:
     max_rel: float = 0.0
 
 
-def ulp_difference(result: Array, reference: Array, dtype: str) -> Difference:
+def ulp_difference(result: Array, reference: Array, dtype: str) -> UlpDifference:
     """Largest difference between `result`, of `dtype`, and the float64 `reference`.
 
-    The unit is the spacing of `dtype` at the reference (at subnormals the smallest number), so half a unit is the best that
-    rounding can do. NaN in both is 0; NaN on one side is inf. −0 and +0 are equal. A reference beyond the largest finite
-    number rounds to inf: inf is then right, and a finite result is measured at the spacing of the largest number. A result
-    of inf where the rounded reference is finite counts as the next number after the largest. A reference that is inf
-    itself wants inf, anything else is inf ULP. Shapes must hold the same number of elements.
+    The unit is the spacing of `dtype` at the reference (at subnormals the smallest number), so
+    correct rounding gives at most 0.5. NaN in both is 0; NaN on one side is inf. −0 and +0 are
+    equal. A reference beyond the largest finite number rounds to inf: inf is then right, and a
+    finite result is measured at the spacing of the largest number. A result of inf where the
+    rounded reference is finite counts as the next number after the largest. Where the reference is
+    inf, any other result is inf ULP. Both must have the same number of elements.
 
     >>> import numpy as np
     >>> ulp_difference(np.float32([1.0000001]), np.array([1.0]), "float32").max_ulp
@@ -53,9 +56,9 @@ def ulp_difference(result: Array, reference: Array, dtype: str) -> Difference:
     if got.shape != wanted.shape:
         raise ValueError(f"cannot compare {got.size} elements with {wanted.size}")
     if not got.size:
-        return Difference(0.0, 0.0)
+        return UlpDifference(0.0, 0.0)
     if not is_float(dtype):
-        return _exact(got, wanted)
+        return _exact_difference(got, wanted)
     bits, lowest, highest = _FORMATS[dtype]
     x, y = got.astype(np.float64), wanted.astype(np.float64)
     top = 2.0 ** min(highest, 1023)
@@ -65,7 +68,7 @@ def ulp_difference(result: Array, reference: Array, dtype: str) -> Difference:
             np.frexp(np.where(np.isfinite(y) & (y != 0), y, 1.0))[1] - 1, lowest, highest
         )
         spacing = np.ldexp(1.0, np.where(y == 0, lowest, exponent) - bits)
-        # half of everything: the number after float64's largest does not exist in float64
+        # halved: the number after float64's largest does not exist in float64
         successor = np.copysign(top, x)
         half_x = np.where(np.isinf(x) & np.isfinite(rounded), successor, x / 2)
         ulp = np.abs(half_x - y / 2) / (spacing / 2)
@@ -76,30 +79,32 @@ def ulp_difference(result: Array, reference: Array, dtype: str) -> Difference:
     absolute = np.where(same, 0.0, np.where(np.isnan(absolute), np.inf, absolute))
     mismatched = ~same & ~(np.isfinite(x) & np.isfinite(rounded))
     largest = float(absolute.max())
-    return Difference(
+    return UlpDifference(
         float(ulp.max()), largest, int(mismatched.sum()), int(got.size), largest / _magnitude(y)
     )
 
 
-def _exact(got: Array, wanted: Array) -> Difference:
+def _exact_difference(got: Array, wanted: Array) -> UlpDifference:
     different = got != wanted
     if not different.any():
-        return Difference(0.0, 0.0, 0, int(got.size))
+        return UlpDifference(0.0, 0.0, 0, int(got.size))
     apart = float(
         np.abs(got[different].astype(np.float64) - wanted[different].astype(np.float64)).max()
     )
     apart = max(apart, 1.0)
-    return Difference(apart, apart, 0, int(got.size), apart / _magnitude(wanted.astype(np.float64)))
+    return UlpDifference(
+        apart, apart, 0, int(got.size), apart / _magnitude(wanted.astype(np.float64))
+    )
 
 
 def _magnitude(values: Array) -> float:
-    """The largest finite magnitude; 1 where that is 0."""
+    """The largest finite magnitude; 1 if it is 0."""
     return float(np.max(np.abs(values), initial=0.0, where=np.isfinite(values))) or 1.0
 
 
-def worst(differences: tuple[Difference, ...]) -> Difference:
-    """The largest of several outputs' differences, element counts summed."""
-    return Difference(
+def worst_difference(differences: tuple[UlpDifference, ...]) -> UlpDifference:
+    """The largest differences over several outputs; element counts are summed."""
+    return UlpDifference(
         max((one.max_ulp for one in differences), default=0.0),
         max((one.max_abs for one in differences), default=0.0),
         sum(one.mismatched for one in differences),

@@ -1,4 +1,4 @@
-"""The windows of pooling, as MindSpore describes them: over height and width, or depth, height and width."""
+"""Computes pooling windows from MindSpore's attributes, over two or three spatial axes."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _AXES = {"NCHW": (2, 3), "NHWC": (1, 2), 0: (2, 3), 1: (1, 2), "NCDHW": (2, 3, 4
 
 
 @dataclass(frozen=True)
-class Windows:
-    """Windows that slide over some axes.
+class PoolingWindows:
+    """Windows that slide over the spatial axes.
 
     Attributes:
-        axes: on which they slide.
-        sizes: of what is pooled, on each of them.
+        axes: the spatial axes.
+        sizes: extents of x on these axes.
         spans, strides: of the windows.
-        starts: how far the first window reaches beyond the edge.
-        counts: how many windows there are.
-        ends: how far sizes and padding reach, for means that count the padding; empty for those that do not.
-        divisor: of a mean, whatever a window has; 0 where that counts.
+        starts: padding before the first element.
+        counts: number of windows.
+        ends: extent with padding, for means that count the padding; empty for others.
+        divisor: fixed divisor of a mean; 0 divides by the number of elements.
     """
 
     axes: tuple[int, ...]
@@ -39,15 +39,15 @@ class Windows:
     divisor: int = 0
 
     @property
-    def counted(self) -> tuple[tuple[int, int], ...]:
-        """On each axis, from where to where elements count for a mean."""
+    def counted_ranges(self) -> tuple[tuple[int, int], ...]:
+        """On each axis, the half-open range of elements that a mean counts."""
         if self.ends:
             return tuple((-start, end) for start, end in zip(self.starts, self.ends, strict=True))
         return tuple((0, size) for size in self.sizes)
 
     @property
     def pads(self) -> tuple[tuple[int, int], ...]:
-        """Before and after each axis, so that there are as many windows as there are; numbers below 0 cut off."""
+        """Padding before and after each axis that yields `counts` windows; negative values crop."""
         every = zip(self.starts, self.counts, self.strides, self.spans, self.sizes, strict=True)
         return tuple(
             (start, (count - 1) * step + span - size - start)
@@ -55,14 +55,16 @@ class Windows:
         )
 
 
-def slid(
+def sliding_windows(
     axes: Sequence[int],
     sizes: Sequence[int],
     spans: Sequence[int],
     strides: Sequence[int],
     mode: str,
-) -> Windows:
-    """Windows under ``SAME`` (⌈size ÷ stride⌉ of them, an odd rest of the padding behind) or ``VALID`` (no padding)."""
+) -> PoolingWindows:
+    """Windows under ``SAME`` (⌈size ÷ stride⌉ windows, odd padding at the end) or ``VALID`` (no
+    padding).
+    """
     if mode == "VALID":
         counts = [
             (size - span) // step + 1
@@ -75,24 +77,24 @@ def slid(
             max((count - 1) * step + span - size, 0) // 2
             for count, step, span, size in zip(counts, strides, spans, sizes, strict=True)
         ]
-    return Windows(
+    return PoolingWindows(
         tuple(axes), tuple(sizes), tuple(spans), tuple(strides), tuple(starts), tuple(counts)
     )
 
 
 def windows(
     node: Node, shape: Sequence[Any], pooled: Sequence[Any], given: Sequence[Any] = ()
-) -> Windows:
-    """The windows of a pooling operator, or of its gradient.
+) -> PoolingWindows:
+    """The windows of a pooling operator or its gradient.
 
     Args:
-        node: all but AvgPool and its gradient have attributes, of one number for each axis.
-        shape: of what is pooled.
-        pooled: of what comes out; where the padding is listed, it says how many windows there are.
-        given: what AvgPool and its gradient have as inputs: window, strides, kind of padding, order of the axes.
+        node: all but AvgPool and its gradient have attributes, one entry per axis.
+        shape: of x.
+        pooled: shape of y; with explicit padding it gives the number of windows.
+        given: the inputs of AvgPool and its gradient: window, strides, padding mode, data format.
 
     Raises:
-        InputError: another kind of padding or order of axes.
+        InputError: the padding mode or data format is not supported.
     """
     spans, strides, mode, order = given or (
         node.attr("kernel_size"),
@@ -103,25 +105,31 @@ def windows(
     axes = _AXES.get(order, ())
     if mode not in _MODES or not axes or len(shape) != len(axes) + 2:
         raise InputError(
-            "these windows are not built",
+            "these pooling windows are not supported",
             place=node.op,
             expected="SAME, VALID or PAD; NCHW, NHWC or NCDHW",
             got=f"{mode}, {order}, {list(shape)}",
         )
 
-    def picked(numbers: Sequence[Any]) -> tuple[int, ...]:
+    def as_integers(numbers: Sequence[Any]) -> tuple[int, ...]:
         each = [numbers[axis] for axis in axes] if len(numbers) == len(shape) else numbers
         return tuple(map(int, each))
 
-    sizes = picked(shape)
+    sizes = as_integers(shape)
     if _MODES[mode] == "PAD" or node.op.startswith("AvgPool3D"):
-        return _padded(
-            node, axes, sizes, picked(spans), picked(strides), picked(pooled), _MODES[mode]
+        return _padded_windows(
+            node,
+            axes,
+            sizes,
+            as_integers(spans),
+            as_integers(strides),
+            as_integers(pooled),
+            _MODES[mode],
         )
-    return slid(axes, sizes, picked(spans), picked(strides), _MODES[mode])
+    return sliding_windows(axes, sizes, as_integers(spans), as_integers(strides), _MODES[mode])
 
 
-def _padded(
+def _padded_windows(
     node: Node,
     axes: tuple[int, ...],
     sizes: tuple[int, ...],
@@ -129,15 +137,17 @@ def _padded(
     strides: tuple[int, ...],
     counts: tuple[int, ...],
     mode: str,
-) -> Windows:
-    """Windows whose padding is listed, two numbers for each axis; a mean counts it or has a divisor, as it is told."""
-    found = slid(axes, sizes, spans, strides, mode)
+) -> PoolingWindows:
+    """Windows with explicit padding, two entries per axis, and the mean's padding and divisor
+    attributes.
+    """
+    found = sliding_windows(axes, sizes, spans, strides, mode)
     listed = [int(one) for one in node.attr("pad_list") or ()] if mode == "PAD" else []
     listed = listed or [one for pair in found.pads for one in pair]
     starts, after = tuple(listed[::2]), listed[1::2]
     ends = tuple(size + max(more, 0) for size, more in zip(sizes, after, strict=True))
     with_padding = bool(node.attr("count_include_pad", False))
-    return Windows(
+    return PoolingWindows(
         axes,
         sizes,
         spans,
@@ -149,7 +159,7 @@ def _padded(
     )
 
 
-def given_windows(arguments: Sequence[Any]) -> tuple[Any, ...]:
-    """Window, strides, kind of padding and order of axes from inputs of AvgPool, which are arrays of NumPy."""
+def window_arguments(arguments: Sequence[Any]) -> tuple[Any, ...]:
+    """Window, strides, padding mode and data format from the NumPy inputs of AvgPool."""
     spans, strides, mode, order = (np.asarray(item).reshape(-1) for item in arguments)
     return tuple(map(int, spans)), tuple(map(int, strides)), int(mode[0]), int(order[0])

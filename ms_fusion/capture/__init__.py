@@ -1,6 +1,7 @@
-"""Looking at a net: compile and run it without and with fusion in a private place, join what MindSpore says, fill the ledger.
+"""Captures a net: compiles and runs it without and with fusion, joins the dumps, fills the ledger.
 
-In: a live net and its inputs. Out: a `Ledger`. The net, the user's flags and the working directory are afterwards as before.
+In: a live net and its inputs. Out: a `Ledger`. Must leave the net, the user's flags and the working
+directory unchanged.
 """
 
 from typing import Any
@@ -9,7 +10,9 @@ __all__ = ["assert_fused", "explain", "explain_target", "read"]
 
 
 def __getattr__(name: str) -> Any:
-    """The functions of `front`, fetched when asked for: the child process needs only `child`."""
+    """Lazy import of the functions of `explain_net`: the child process needs only
+    `capture_child`.
+    """
     if name in __all__:
         from ms_fusion.capture import explain_net
 

@@ -1,11 +1,11 @@
-"""What can be said against the arguments of `explain_target` before NumPy and MindSpore are imported."""
+"""Checks arguments of `explain_target` before NumPy and MindSpore are imported."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ms_fusion.flags import GraphKernelFlags
-from ms_fusion.presets.table import check_preset
+from ms_fusion.mindspore.flags.graph_kernel_flags import GraphKernelFlags
+from ms_fusion.mindspore.flags.preset_table import check_preset
 from ms_fusion.target import parse_input, require_mindspore, split_target
 from tbe_impl.errors import InputError
 
@@ -18,10 +18,10 @@ def check_arguments(
     flags: str | None = None,
     only_flags: str | None = None,
 ) -> None:
-    """Raises what `explain_target` would, where the arguments alone are enough to know it.
+    """Raises the errors of `explain_target` that depend on the arguments only.
 
     Raises:
-        InputError: no such file or preset, an input text or flags that are none.
+        InputError: the file or preset does not exist, or an input text or flags are malformed.
         MissingError: MindSpore is not installed.
     """
     split_target(target)
@@ -33,7 +33,7 @@ def check_arguments(
 
 
 def check_flags(flags: str | None, only_flags: str | None) -> None:
-    """Raises `InputError` for flags that are none, and where both are given."""
+    """Raises `InputError` for malformed flags, and if both are given."""
     if flags is not None and only_flags is not None:
         raise InputError(
             "flags are merged into the preset's or take their place",
@@ -42,5 +42,5 @@ def check_flags(flags: str | None, only_flags: str | None) -> None:
             got="both",
             remedy="Put all of them into only_flags.",
         )
-    GraphKernelFlags.of(flags)
-    GraphKernelFlags.of(only_flags)
+    GraphKernelFlags.coerce(flags)
+    GraphKernelFlags.coerce(only_flags)

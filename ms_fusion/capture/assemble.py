@@ -1,4 +1,4 @@
-"""Dumps and measurements in, `Ledger` out: the one place where join, cost, reasons and receipts meet. Pure."""
+"""Assembles the `Ledger` from dumps and measurements: join, cost, reasons. Pure functions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from ms_fusion import cost
-from ms_fusion.capture.operator_join import Joined
+from ms_fusion.capture.operator_join import OperatorJoin
 from ms_fusion.devices import Device
 from ms_fusion.graph import Graph, Node, Source
 from ms_fusion.ledger import Accuracy, Build, CarriedKernel, FusedKernel, Ledger, Work
@@ -20,7 +20,7 @@ Times = Mapping[str, tuple[float, float, float]]
 
 
 def assemble(
-    joined: Joined,
+    joined: OperatorJoin,
     *,
     title: str,
     device: Device,
@@ -45,18 +45,18 @@ def assemble(
     """Builds the ledger of one net.
 
     Args:
-        joined: the original operators, the kernels, and what connects them.
-        generator: who built the kernels.
-        builds: name of a kernel → how ours built it.
-        kept_out: operators that were measured to be better kept out of the clusters.
-        device: whose bandwidth and launch cost the predictions use.
-        times_before, times_after: measured times of the original operators and of what was built.
-        step_before_us, step_after_us: measured times of a whole call, medians; with their spreads.
+        joined: the original operators, the kernels, and their relation.
+        generator: generator of the kernels.
+        builds: kernel name → build record of our generator.
+        kept_out: operators that tuning excludes from clustering.
+        device: bandwidth and launch cost for the predictions.
+        times_before, times_after: measured times of the original operators and of the built ones.
+        step_before_us, step_after_us: median measured times of a whole call, with their spreads.
     """
     times_before, times_after = times_before or {}, times_after or {}
     builds = builds if builds and generator == "ms_fusion" else {}
     builder = _KernelBuilder(joined, device, generator, builds, times_before, times_after)
-    built = tuple(builder.kernel(node) for node in joined.after if node.is_fused_kernel)
+    built = tuple(builder.build_record(node) for node in joined.after if node.is_fused_kernel)
     after = cost.summarise(joined.after)
     second_passes = sum((one.build.second_passes for one in built if one.build), Work())
     ran, times = (joined.after, times_after) if times_after else (joined.before, times_before)
@@ -65,7 +65,9 @@ def assemble(
         kernels=tuple(kernel for kernel in built if len(kernel.body) > 1),
         single_operator_kernels=tuple(kernel for kernel in built if len(kernel.body) < 2),
         carried=tuple(
-            _carried(node, joined, times_after) for node in joined.after if node.brought_by
+            _describe_carried_kernel(node, joined, times_after)
+            for node in joined.after
+            if node.kernel_provider
         ),
         unfused=explain_edges(
             joined.before,
@@ -110,11 +112,11 @@ def assemble(
 
 
 class _KernelBuilder:
-    """Turns one fused node into its record; holds what all of them need."""
+    """Builds the record of each fused node from the common inputs."""
 
     def __init__(
         self,
-        joined: Joined,
+        joined: OperatorJoin,
         device: Device,
         generator: str,
         builds: Mapping[str, Build],
@@ -125,17 +127,20 @@ class _KernelBuilder:
         self.builds = builds
         self.times_before, self.times_after = times_before, times_after
 
-    def kernel(self, node: Node) -> FusedKernel:
+    def build_record(self, node: Node) -> FusedKernel:
         assert node.body is not None
         after, before = self.joined.after, self.joined.before
         members = [before.node(name) for name in self.joined.members.get(node.name, ())]
         name = str(node.attr("info_name") or node.name)
         build = self.builds.get(name)
         work = cost.work_of(node, after) + (build.second_passes if build else Work())
-        apart = [_share(cost.work_of(member, before), self._pieces(member)) for member in members]
-        stages = cost.stages(work, self.device, matrix=_on_matrix_unit(node.body))
+        apart = [
+            _divide_work(cost.work_of(member, before), self._piece_count(member))
+            for member in members
+        ]
+        stages = cost.stages(work, self.device, matrix=_has_matrix_product(node.body))
         stages_unfused = tuple(
-            cost.stages(one, self.device, matrix=_on_matrix_unit((member,)))
+            cost.stages(one, self.device, matrix=_has_matrix_product((member,)))
             for one, member in zip(apart, members, strict=True)
         )
         runs, time_us, spread_us = self.times_after.get(node.name, (None, None, None))
@@ -155,7 +160,7 @@ class _KernelBuilder:
             work_unfused=sum(apart, Work()),
             stages=stages,
             stages_unfused=stages_unfused,
-            bound=cost.bound(stages),
+            bound=cost.roofline_bound(stages),
             launches=None if runs is None else round(runs),
             time_us=time_us,
             unfused_time_us=unfused_us,
@@ -167,13 +172,13 @@ class _KernelBuilder:
             unfused_time_spread_us=unfused_spread_us,
         )
 
-    def _pieces(self, member: Node) -> int:
+    def _piece_count(self, member: Node) -> int:
         return max(1, len(self.joined.placement.get(member.name, ())))
 
     def _unfused_us(self, members: Sequence[Node]) -> tuple[float | None, float | None]:
         """Sum of the operators' own times, with its spread.
 
-        One that went into several kernels counts its share in each.
+        An operator that went into several kernels counts its share in each.
         """
         total, spreads = 0.0, list[float]()
         for member in members:
@@ -183,18 +188,18 @@ class _KernelBuilder:
             )
             if runs is None:
                 return None, None
-            total += runs * time_us / self._pieces(member)
-            spreads.append(runs * spread_us / self._pieces(member))
+            total += runs * time_us / self._piece_count(member)
+            spreads.append(runs * spread_us / self._piece_count(member))
         return (total, math.hypot(*spreads)) if members else (None, None)
 
 
-def _carried(node: Node, joined: Joined, times: Times) -> CarriedKernel:
-    """A custom operator; its place in the code is told by the graph before fusion."""
+def _describe_carried_kernel(node: Node, joined: OperatorJoin, times: Times) -> CarriedKernel:
+    """The record of a custom operator; its source location is in the graph before fusion."""
     runs, time_us, _ = times.get(node.name, (None, None, None))
     return CarriedKernel(
         name=node.op,
         full_name=node.name,
-        by=node.brought_by,
+        by=node.kernel_provider,
         inputs=joined.after.inputs_of(node),
         outputs=joined.after.outputs_of(node),
         sources=_distinct_sources(
@@ -202,16 +207,16 @@ def _carried(node: Node, joined: Joined, times: Times) -> CarriedKernel:
         ),
         launches=None if runs is None else round(runs),
         time_us=time_us,
-        operators=node.made_of,
-        kernel_source=node.written_at,
+        operators=node.fused_operator_types,
+        kernel_source=node.tbe_source,
     )
 
 
-def _on_matrix_unit(operators: Iterable[Node]) -> bool:
+def _has_matrix_product(operators: Iterable[Node]) -> bool:
     return any(cost.is_matrix_product(node.op) for node in operators)
 
 
-def _share(work: Work, parts: int) -> Work:
+def _divide_work(work: Work, parts: int) -> Work:
     if parts == 1:
         return work
     return Work(
@@ -227,8 +232,8 @@ def _distinct_sources(members: Sequence[Node], node: Node) -> tuple[Source, ...]
     return tuple(dict.fromkeys(nearest))
 
 
-def _bytes_between_pieces(joined: Joined) -> dict[str, int]:
-    """Original operators that went into several kernels → bytes written and read between their pieces."""
+def _bytes_between_pieces(joined: OperatorJoin) -> dict[str, int]:
+    """Original operator in several kernels → bytes that its pieces exchange."""
     after = joined.after
     moved: dict[str, int] = defaultdict(int)
     for name, kernels in joined.placement.items():
@@ -238,32 +243,36 @@ def _bytes_between_pieces(joined: Joined) -> dict[str, int]:
         between = [
             edge for edge in after.edges if edge.producer in pieces and edge.consumer in pieces
         ]
-        # each is read by every consumer, but written once
+        # a value is read by every consumer, but written once
         values = [edge.value for edge in between] + list({edge.value for edge in between})
         moved[name] += sum(after.values[value].bytes for value in values)
     return dict(moved)
 
 
-def same_places(before: Graph, other: Graph) -> dict[str, str]:
-    """Names in `before` → names in `other`, a second compilation of the same net: the n-th operator of a scope is the n-th."""
+def match_by_scope(before: Graph, other: Graph) -> dict[str, str]:
+    """Names in `before` → names in a second compilation of the same net: the n-th operators of a
+    scope match.
+    """
     waiting: dict[tuple[str, str], list[str]] = defaultdict(list)
     for node in other:
-        waiting[_place(node)].append(node.name)
+        waiting[_scope_key(node)].append(node.name)
     found: dict[str, str] = {}
     for node in before:
-        if waiting.get(_place(node)):
-            found[node.name] = waiting[_place(node)].pop(0)
+        if waiting.get(_scope_key(node)):
+            found[node.name] = waiting[_scope_key(node)].pop(0)
     return found
 
 
-def _place(node: Node) -> tuple[str, str]:
+def _scope_key(node: Node) -> tuple[str, str]:
     return node.subgraph.rstrip("0123456789"), re.sub(r"-op\d+(#\d+)?$", "", node.name)
 
 
-def with_accuracy(ledger: Ledger, certificates: Mapping[str, tuple[Accuracy, ...]]) -> Ledger:
-    """The ledger with what `ms_fusion.accuracy.certificate` found, by the kernels' full names."""
+def add_accuracy(ledger: Ledger, certificates: Mapping[str, tuple[Accuracy, ...]]) -> Ledger:
+    """The ledger with the certificates of `ms_fusion.accuracy.certificate`, by the kernels' full
+    names.
+    """
 
-    def certified(kernels: tuple[FusedKernel, ...]) -> tuple[FusedKernel, ...]:
+    def add_certificates(kernels: tuple[FusedKernel, ...]) -> tuple[FusedKernel, ...]:
         return tuple(
             replace(kernel, accuracy=certificates.get(kernel.full_name, kernel.accuracy))
             for kernel in kernels
@@ -271,6 +280,6 @@ def with_accuracy(ledger: Ledger, certificates: Mapping[str, tuple[Accuracy, ...
 
     return replace(
         ledger,
-        kernels=certified(ledger.kernels),
-        single_operator_kernels=certified(ledger.single_operator_kernels),
+        kernels=add_certificates(ledger.kernels),
+        single_operator_kernels=add_certificates(ledger.single_operator_kernels),
     )

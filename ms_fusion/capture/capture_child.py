@@ -1,6 +1,7 @@
-"""Capture in a child process, both sides: `run_child` asks, ``python -m ms_fusion.capture.capture_child REQUEST.json`` answers.
+"""Runs a capture in a child process: `run_child` in the parent, `main` in the child.
 
-They share one private directory: the request goes in, dumps and measurements come out, or ``failure.json``.
+The child is ``python -m ms_fusion.capture.capture_child REQUEST.json``. Both use one private
+directory for the request, the dumps and measurements, or ``failure.json``.
 """
 
 from __future__ import annotations
@@ -22,18 +23,19 @@ from tbe_impl.errors import CaptureError, FusionError
 from tbe_impl.runtime.process_group import child_group
 
 TIME_LIMIT_S = 1800.0
-RECEIVED = "received"
-"""Where in the shared directory the tensors lie that each kernel received."""
+RECEIVED_FOLDER = "received"
+"""Subdirectory with the tensors that each kernel received."""
 
 
 class CaptureRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What the parent asks of its child.
+    """The parent's request to its child.
 
     Attributes:
-        order: what is wanted.
+        order: options of the capture.
         directory: the shared private directory.
-        target, inputs: ``FILE.py:NAME`` and its input texts; empty when the net lies packed in ``net.parcel``.
-        search_path: where the parent's modules are found.
+        target, inputs: ``FILE.py:NAME`` and its input texts; empty if the net is serialized in
+            ``net.parcel``.
+        search_path: module search path of the parent.
     """
 
     order: CaptureOrder
@@ -44,7 +46,7 @@ class CaptureRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CaptureFailure(msgspec.Struct, frozen=True, kw_only=True):
-    """A typed error on its way from the child to the parent."""
+    """A typed error, serialized from the child to the parent."""
 
     code: str
     what: str
@@ -55,10 +57,11 @@ class CaptureFailure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run_child(request: CaptureRequest) -> None:
-    """Runs the capture in a child process with kernel files of its own.
+    """Runs the capture in a child process with its own kernel directory.
 
     Raises:
-        FusionError: the child's own error; `CaptureError` when it died or took longer than `TIME_LIMIT_S`.
+        FusionError: the child's own error; `CaptureError` when it died or took longer than
+            `TIME_LIMIT_S`.
     """
     directory, title = Path(request.directory), request.order.title
     question, failure, kernels = (
@@ -73,7 +76,7 @@ def run_child(request: CaptureRequest) -> None:
     variables = {**os.environ, "MS_COMPILER_CACHE_PATH": str(kernels), "PYTHONPATH": python_path}
     if request.order.accuracy and tensor_dump.can_dump_to(directory):
         variables[tensor_dump.VARIABLE] = str(
-            tensor_dump.write_dump_configuration(directory / RECEIVED)
+            tensor_dump.write_dump_configuration(directory / RECEIVED_FOLDER)
         )
     command = [
         sys.executable,
@@ -94,10 +97,10 @@ def run_child(request: CaptureRequest) -> None:
             remedy="Try smaller inputs.",
         ) from None
     if failure.exists():
-        raise _as_error(msgspec.json.decode(failure.read_bytes(), type=CaptureFailure))
+        raise _rebuild_error(msgspec.json.decode(failure.read_bytes(), type=CaptureFailure))
     if code:
         ended = f"signal {-code}" if code < 0 else f"exit code {code}"
-        said, place = last_words(said_to.read_text("utf-8", errors="replace"))
+        said, place = parse_crash_output(said_to.read_text("utf-8", errors="replace"))
         raise CaptureError(
             f"the process that compiled {title} died ({ended}): {said or 'it left no message'}",
             place=place,
@@ -105,8 +108,10 @@ def run_child(request: CaptureRequest) -> None:
         )
 
 
-def last_words(stderr: str) -> tuple[str, str | None]:
-    """The last line of a process before it died, and which line of this room it was in, as Python's faulthandler tells."""
+def parse_crash_output(stderr: str) -> tuple[str, str | None]:
+    """The last message of a dead process, and its place in this package from the faulthandler
+    trace.
+    """
     said, _, trace = stderr.partition("Fatal Python error:")
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     room = re.escape(f"{Path(__file__).resolve().parent}{os.sep}")
@@ -114,7 +119,7 @@ def last_words(stderr: str) -> tuple[str, str | None]:
     return lines[-1] if lines else "", here and f"ms_fusion/capture/{here[1]}:{here[2]}, {here[3]}"
 
 
-def _as_error(told: CaptureFailure) -> FusionError:
+def _rebuild_error(told: CaptureFailure) -> FusionError:
     family = {kind.code: kind for kind in _simple_errors()}
     return family.get(told.code, CaptureError)(
         told.what, place=told.place, expected=told.expected, got=told.got, remedy=told.remedy
@@ -122,7 +127,7 @@ def _as_error(told: CaptureFailure) -> FusionError:
 
 
 def _simple_errors() -> Iterator[type[FusionError]]:
-    """The types of error that are made of the five common parts."""
+    """The error types that use the common constructor of `FusionError`."""
     waiting: list[type[FusionError]] = [FusionError]
     while waiting:
         kind = waiting.pop()
@@ -141,15 +146,15 @@ def _load(request: CaptureRequest) -> tuple[Any, Sequence[Any]]:
 
 
 def main(request_file: str) -> int:
-    """The child: 0 when the directory holds a capture, 2 when it holds ``failure.json``."""
+    """Entry point of the child: returns 0 after a capture, 2 after writing ``failure.json``."""
     request = msgspec.json.decode(Path(request_file).read_bytes(), type=CaptureRequest)
     directory = Path(request.directory)
     scratch = directory / "scratch"
     scratch.mkdir()
     try:
         net, inputs = _load(request)
-        os.chdir(scratch)  # MindSpore drops logs and failed graphs where it stands
-        # a name in a file may be that of a function which makes the net
+        os.chdir(scratch)  # MindSpore writes logs and failed graphs to the working directory
+        # A name in a file may refer to a function that creates the net.
         title = title_of(net) if request.target else request.order.title
         run_capture(net, inputs, directory, msgspec.structs.replace(request.order, title=title))
     except FusionError as error:

@@ -1,7 +1,7 @@
-"""What happens in the process that holds the net: compile and run it without and with fusion, and write down what is seen.
+"""Compiles and runs a net without and with fusion in this process, and writes dumps and times.
 
-Everything goes into one directory: ``unfused/`` and ``fused/`` (MindSpore's dumps), ``capture.json``
-(`Measurements`). The user's weights, random state and context are as before afterwards, whatever happens.
+All output goes to one directory: ``unfused/`` and ``fused/`` (MindSpore's dumps), ``capture.json``
+(`Measurements`). The user's weights, random state and context are restored in every case.
 """
 
 from __future__ import annotations
@@ -19,42 +19,46 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ms_fusion import presets
 from ms_fusion.accuracy.ulp import ulp_difference
 from ms_fusion.capture.median_spread import median_and_spread
-from ms_fusion.capture.net_copy import fresh_function, state_kept
+from ms_fusion.capture.net_copy import fresh_function, preserve_state
 from ms_fusion.capture.outputs import arrays_of
 from ms_fusion.capture.profiler import profile_in_turns
-from ms_fusion.flags import GraphKernelFlags
-from ms_fusion.presets import net_choices
-from ms_fusion.presets.compile_server import refusals
-from ms_fusion.presets.mindspore_state import quiet
+from ms_fusion.compile_server import refusals
+from ms_fusion.mindspore import presets
+from ms_fusion.mindspore.flags.graph_kernel_flags import GraphKernelFlags
+from ms_fusion.mindspore.presets import net_choices
+from ms_fusion.mindspore.state.mindspore_state import silence_mindspore
+from ms_fusion.source_paths import is_mindspore_file
 from tbe_impl.errors import CaptureError
 
-UNFUSED = GraphKernelFlags(opt_level=0).render()
+UNFUSED_FLAGS = GraphKernelFlags(opt_level=0).render()
 CALLS_TIMED = 7
 MORE_CALLS, MORE_S = 31, 1.0
-"""Quick nets are called so often, or for so long."""
+"""Limits for fast nets: number of calls, or seconds."""
 CALLS_COMPARED = range(9, 2001)
-"""Turns where two ways are compared: with fewer the median of their ratios has no bounds."""
-CALLS_SETTLED = 60
-"""Turns after which MindSpore has tried how to run a net, and memory lies in large pages."""
+"""Number of turns of a comparison; with fewer, the median of the ratios has no confidence
+bounds.
+"""
+SETTLING_CALLS = 60
+"""Warm-up turns: MindSpore has then chosen how to run a net, and memory is in large pages."""
 
 
 class CaptureOrder(msgspec.Struct, frozen=True, kw_only=True):
-    """What is wanted of a capture.
+    """Options of a capture.
 
     Attributes:
         title: name for the ledger.
         preset: name of the preset of the fused run.
         flags: explicit graph kernel flags, merged into the preset's.
         only_flags: explicit graph kernel flags instead of a preset's.
-        generator: who builds the preset's kernels, ``ms_fusion`` or ``mindspore``; by default as `enable` chooses.
+        generator: generator of the preset's kernels, ``ms_fusion`` or ``mindspore``; by default as
+            `enable` chooses.
         measure: also time both runs.
-        profile: also time each of their operators, with MindSpore's profiler; only what is measured can be profiled.
-        accuracy: also keep what each kernel received (a child process only).
-        against: flags of the run that it is compared with.
-        compare_s: how long the two are compared, s, after turns to settle; 0 for a few turns.
+        profile: also time each operator with MindSpore's profiler; requires `measure`.
+        accuracy: also dump the tensors that each kernel receives (child process only).
+        against: flags of the reference run.
+        compare_s: duration of the comparison in s, after warm-up; 0 for a few turns.
     """
 
     title: str
@@ -65,30 +69,31 @@ class CaptureOrder(msgspec.Struct, frozen=True, kw_only=True):
     measure: bool = True
     profile: bool = True
     accuracy: bool = True
-    against: str = UNFUSED
+    against: str = UNFUSED_FLAGS
     compare_s: float = 0.0
 
 
 class Measurements(msgspec.Struct, frozen=True, kw_only=True):
-    """What a capture measured, beside its dumps.
+    """Measurements of a capture, beside its dumps.
 
     Attributes:
-        title: what the user calls the net.
-        device, version: where it ran.
+        title: name of the net.
+        device, version: device target, and MindSpore's version.
         flags: the graph kernel flags of the fused run.
-        preset: the preset that they came from.
-        kernel_directory: where the fused kernels' files are.
-        compile_unfused_s, compile_fused_s: first call, s.
-        step_unfused_us, step_fused_us: median of whole calls, taken in turns, µs; None when not measured.
-        step_unfused_spread_us, step_fused_spread_us: half the distance between their quartiles.
-        step_pairs: those calls, fused and unfused in each turn, µs.
-        operators_unfused, operators_fused: full name → (runs in one call, median µs of a run, spread µs), from MindSpore's
-            profiler.
-        refused: what the fused run's generator could not or must not build, a sentence each.
-        output_max_abs, output_max_ulp, output_max_rel: largest difference between an output with and without fusion; ULP of
-            its dtype; relative to its largest magnitude.
-        kept_out: operators that tuning measured to be better kept out of the clusters.
-        notes: what a reader of the ledger should know.
+        preset: the preset of these flags.
+        kernel_directory: contains the files of the fused kernels.
+        compile_unfused_s, compile_fused_s: time of the first call, s.
+        step_unfused_us, step_fused_us: median of whole calls, in alternating turns, µs; None if not
+            measured.
+        step_unfused_spread_us, step_fused_spread_us: half the interquartile range.
+        step_pairs: (fused, unfused) times of each turn, µs.
+        operators_unfused, operators_fused: full name → (runs in one call, median µs of a run,
+            spread µs), from MindSpore's profiler.
+        refused: reasons why the fused run's generator did not build kernels, one sentence each.
+        output_max_abs, output_max_ulp, output_max_rel: largest difference between an output with
+            and without fusion; ULP of its dtype; relative to its largest magnitude.
+        kept_out: operators that tuning excludes from clustering.
+        notes: remarks for the reader of the ledger.
     """
 
     title: str
@@ -117,18 +122,19 @@ class Measurements(msgspec.Struct, frozen=True, kw_only=True):
 def run_capture(
     net: Callable[..., Any], inputs: Sequence[Any], directory: Path, order: CaptureOrder
 ) -> Measurements:
-    """Compiles and runs `net` on `inputs` without and with fusion, and writes dumps and measurements to `directory`.
+    """Compiles and runs `net` without and with fusion; writes dumps and times to `directory`.
 
     Args:
-        net: a Cell, or a function that `ms.jit` can compile; one that trains is allowed, its weights are put back.
-        inputs: what it is called with.
-        directory: an empty directory of ours.
-        order: what is wanted.
+        net: a Cell, or a function that `ms.jit` can compile; a training step is allowed, its
+            weights are restored.
+        inputs: arguments of the call.
+        directory: an empty directory that the caller owns.
+        order: options of the capture.
 
     Raises:
-        InputError: no such preset.
+        InputError: the preset does not exist.
         UnsafeError: the flags are known to kill the process on this net.
-        CaptureError: MindSpore could not compile or run the net; with its own words.
+        CaptureError: MindSpore could not compile or run the net; quotes its message.
     """
     import mindspore
 
@@ -136,16 +142,16 @@ def run_capture(
     callables: dict[str, Callable[..., Any]] = {}
     outputs: dict[str, list[np.ndarray]] = {}
     compile_s: dict[str, float] = {}
-    flags = _wanted_flags(order, net, inputs, notes)
-    # fused first: a tensor dump is of a process's first run
+    flags = _resolve_flags(order, net, inputs, notes)
+    # fused first: a tensor dump covers a process's first run
     variants = {"fused": flags, "unfused": order.against}
     with (
         presets.compile_lock,
-        state_kept(net) as put_back,
+        preserve_state(net) as put_back,
         _graph_mode(),
         _silence(),
-        quiet(),
-        presets.failed_graphs_in(directory),
+        silence_mindspore(),
+        presets.redirect_failed_graphs(directory),
     ):
         first_refusal = refusals.length(presets.kernel_directory())
         for kind, kind_flags in variants.items():
@@ -161,19 +167,19 @@ def run_capture(
                 try:
                     result = callables[kind](*inputs)
                 except Exception as error:
-                    raise _explained(error, order.title) from error
+                    raise _explain_error(error, order.title) from error
             compile_s[kind] = time.perf_counter() - started
             outputs[kind] = arrays_of(result)
             put_back()
         pairs: tuple[tuple[float, float], ...] = ()
         profiles: dict[str, dict[str, tuple[float, float, float]]] = {kind: {} for kind in variants}
         if order.measure:
-            pairs = _timed_in_turns([*callables.values()], inputs, order.compare_s)
+            pairs = _time_in_turns([*callables.values()], inputs, order.compare_s)
         if order.measure and order.profile:
             profiles = profile_in_turns(callables, inputs, directory, notes)
-    fused_us, fused_spread_us = _typical(fused for fused, _ in pairs)
-    unfused_us, unfused_spread_us = _typical(unfused for _, unfused in pairs)
-    not_built = refusals.since(presets.kernel_directory(), first_refusal)
+    fused_us, fused_spread_us = _summarise_times(fused for fused, _ in pairs)
+    unfused_us, unfused_spread_us = _summarise_times(unfused for _, unfused in pairs)
+    not_built = refusals.read_since(presets.kernel_directory(), first_refusal)
     notes += [f"Left to MindSpore's own operators: {one.reason}" for one in not_built if one.left]
     found = Measurements(
         title=order.title,
@@ -192,10 +198,10 @@ def run_capture(
         operators_unfused=profiles["unfused"],
         operators_fused=profiles["fused"],
         refused=tuple(one.reason for one in not_built if not one.left),
-        output_max_abs=_worst(outputs, "max_abs"),
-        output_max_ulp=_worst(outputs, "max_ulp"),
-        output_max_rel=_worst(outputs, "max_rel"),
-        kept_out=_kept_out(net, inputs, flags),
+        output_max_abs=_worst_difference(outputs, "max_abs"),
+        output_max_ulp=_worst_difference(outputs, "max_ulp"),
+        output_max_rel=_worst_difference(outputs, "max_rel"),
+        kept_out=_operators_kept_out(net, inputs, flags),
         notes=tuple(notes),
     )
     (directory / "capture.json").write_bytes(msgspec.json.encode(found))
@@ -203,14 +209,16 @@ def run_capture(
 
 
 def title_of(net: Any) -> str:
-    """What a net is called in reports: the class of a Cell, the name of a function."""
+    """The name of a net in reports: the class of a Cell, the name of a function."""
     if hasattr(net, "construct"):
         return type(net).__name__
     return str(getattr(net, "__name__", type(net).__name__))
 
 
-def _wanted_flags(order: CaptureOrder, net: Any, inputs: Sequence[Any], notes: list[str]) -> str:
-    """The flags of the fused run, refused here if they are known to kill the process; what is to be said goes to `notes`."""
+def _resolve_flags(order: CaptureOrder, net: Any, inputs: Sequence[Any], notes: list[str]) -> str:
+    """The flags of the fused run; adds remarks to `notes`, refuses flags that are known to kill the
+    process.
+    """
     presets.prepare()
     if order.only_flags is not None:
         presets.refuse(GraphKernelFlags.parse(order.only_flags), presets.device_target())
@@ -221,18 +229,18 @@ def _wanted_flags(order: CaptureOrder, net: Any, inputs: Sequence[Any], notes: l
     if tuned is None:
         return flags
     notes += tuned.notes(flags)
-    return tuned.over(flags)
+    return tuned.apply_to(flags)
 
 
-def _kept_out(net: Any, inputs: Sequence[Any], flags: str) -> tuple[str, ...]:
-    """The operators that these flags keep out because tuning said so."""
+def _operators_kept_out(net: Any, inputs: Sequence[Any], flags: str) -> tuple[str, ...]:
+    """The operators that these flags exclude from clustering because of tuning."""
     tuned = net_choices.recall(net, inputs)
     out = GraphKernelFlags.parse(flags).disable_cluster_ops or ()
     return tuple(name for name in tuned.kept_out if name in out) if tuned else ()
 
 
 def _restart_random() -> None:
-    """Both runs draw the same random numbers."""
+    """Resets the seed, so that both runs draw the same random numbers."""
     import mindspore
 
     mindspore.manual_seed(0)
@@ -252,7 +260,9 @@ def _graph_mode() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _silence() -> Iterator[None]:
-    """MindSpore's compile server and profiler print to standard output; a ledger that is piped must not carry that."""
+    """Silences standard output, to which MindSpore's compile server and profiler print; it may be a
+    pipe.
+    """
     sys.stdout.flush()
     saved = os.dup(1)
     nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -266,37 +276,40 @@ def _silence() -> Iterator[None]:
         os.close(nowhere)
 
 
-def _explained(error: Exception, title: str) -> CaptureError:
-    """MindSpore's own first sentence, at the user's line, with what to do."""
+def _explain_error(error: Exception, title: str) -> CaptureError:
+    """A `CaptureError` with the first sentence of MindSpore's message, the user's line and a
+    remedy.
+    """
     text = str(error).strip()
     first = next(filter(None, map(_remark, text.splitlines())), type(error).__name__)
     users = [
         match
         for match in re.findall(r"(# \d+ )?In file (.+?):(\d+)[,~]", text)
-        if "/mindspore/" not in match[1]
+        if not is_mindspore_file(match[1])
     ]
-    # numbered from the outside in; without numbers from the inside out
+    # numbered frames are outermost first; unnumbered ones innermost first
     nearest = (users[-1] if users[-1][0] else users[0])[1:] if users else None
     generator_died = "Response is empty" in first or "Get response before Open" in first
     return CaptureError(
         f"MindSpore could not compile or run {title}: {first}",
         place=":".join(nearest) if nearest else None,
         remedy=(
-            "Its kernel generator died: `ms-fusion doctor` checks it, and `mf.check(net, *inputs)` names operators that it "
-            "cannot build."
+            "Its kernel generator died: `ms-fusion doctor` checks it, and "
+            "`mf.check(net, *inputs)` names operators that it cannot build."
             if generator_died
-            else "Check the inputs; calling the net without ms_fusion shows MindSpore's whole message."
+            else "Check the inputs; "
+            "calling the net without ms_fusion shows MindSpore's whole message."
         ),
     )
 
 
 def _remark(line: str) -> str:
-    """A line of MindSpore's message without its frame; empty for rulers and headings, cut where it goes on for long."""
+    """A line of MindSpore's message without its frame, shortened; empty for rulers and headings."""
     line = line.strip(" .")
     return "" if set(line) <= {"-"} or line.startswith("- ") else textwrap.shorten(line, 300)
 
 
-def _worst(outputs: Mapping[str, Sequence[np.ndarray]], measure: str) -> float | None:
+def _worst_difference(outputs: Mapping[str, Sequence[np.ndarray]], measure: str) -> float | None:
     """The largest difference between the outputs of the two runs."""
     differences = [
         getattr(ulp_difference(fused, unfused.astype(np.float64), str(fused.dtype)), measure)
@@ -305,18 +318,19 @@ def _worst(outputs: Mapping[str, Sequence[np.ndarray]], measure: str) -> float |
     return max(differences, default=None)
 
 
-def _typical(times_us: Iterable[float]) -> tuple[float | None, float | None]:
-    """Median and spread; None where nothing was measured."""
+def _summarise_times(times_us: Iterable[float]) -> tuple[float | None, float | None]:
+    """Median and spread; (None, None) if nothing was measured."""
     found = tuple(times_us)
     return median_and_spread(found) if found else (None, None)
 
 
-def _timed_in_turns(
+def _time_in_turns(
     functions: Sequence[Callable[..., Any]], inputs: Sequence[Any], seconds: float
 ) -> tuple[tuple[float, float], ...]:
-    """µs of a whole call of each of two, turn by turn: a busy machine is shared fairly so.
+    """µs of a whole call of each of two functions, in alternating turns.
 
-    They take turns in being the first, too.
+    Both functions thus see the same load of the machine. The first function of a turn alternates,
+    too.
     """
 
     def turn(number: int) -> tuple[float, float]:
@@ -328,7 +342,7 @@ def _timed_in_turns(
         return took[0], took[1]
 
     settled = time.perf_counter() + seconds
-    for number in range(CALLS_SETTLED):
+    for number in range(SETTLING_CALLS):
         if time.perf_counter() >= settled:
             break
         turn(number)

@@ -1,8 +1,8 @@
-"""Look at a net: compile it without and with fusion in a private place, and hand back the ledger.
+"""Explains a net: compiles it without and with fusion in a private directory, returns the ledger.
 
-`explain` takes a live Cell or function and works in a child process when the net can be carried there, else in this one;
-`explain_target` takes ``FILE.py:Net`` and works in a child process; `read` takes a directory of dumps that someone brought
-from another machine and needs no MindSpore.
+`explain` takes a live Cell or function and captures it in a child process if the net can be
+serialized, else in this process. `explain_target` takes ``FILE.py:Net`` and captures it in a child
+process. `read` takes a directory of dumps from any machine and needs no MindSpore.
 """
 
 from __future__ import annotations
@@ -17,31 +17,33 @@ from typing import Any
 
 import msgspec
 
-from ms_fusion import cost, operators, presets
+from ms_fusion import cost, operators
 from ms_fusion.accuracy import certificate
 from ms_fusion.accuracy.tensor_dump import read_tensor_dump
 from ms_fusion.capture.arguments import check_arguments, check_flags
-from ms_fusion.capture.assemble import assemble, same_places, with_accuracy
-from ms_fusion.capture.capture_child import RECEIVED, CaptureRequest, run_child
+from ms_fusion.capture.assemble import add_accuracy, assemble, match_by_scope
+from ms_fusion.capture.capture_child import RECEIVED_FOLDER, CaptureRequest, run_child
 from ms_fusion.capture.capture_run import CaptureOrder, Measurements, run_capture, title_of
-from ms_fusion.capture.groups import check_group
-from ms_fusion.capture.net_serialization import NotCarriedError, pack
-from ms_fusion.capture.operator_join import Joined, join
-from ms_fusion.flags import GraphKernelFlags
-from ms_fusion.formats.dumps import Dumps, read_dumps
-from ms_fusion.generator_limits import generator_of
-from ms_fusion.kernel_server import records
+from ms_fusion.capture.group_check import check_group
+from ms_fusion.capture.net_serialization import NotSerializableError, pack
+from ms_fusion.capture.operator_join import OperatorJoin, join
+from ms_fusion.kernel_server import build_records
 from ms_fusion.ledger import Ledger, SeenShape
-from ms_fusion.presets import dump_note, generator_proof, net_choices, private_directory
-from ms_fusion.presets.mindspore_state import KERNELS
-from ms_fusion.presets.preset_record import NO_LEVEL, NO_LEVEL_REMEDY
-from ms_fusion.specializing import Specialized
+from ms_fusion.mindspore import presets
+from ms_fusion.mindspore.flags.generator_limits import generator_of
+from ms_fusion.mindspore.flags.graph_kernel_flags import GraphKernelFlags
+from ms_fusion.mindspore.presets import generator_proof, net_choices
+from ms_fusion.mindspore.specialize import SpecializedNet
+from ms_fusion.mindspore.state import dump_note, private_directory
+from ms_fusion.mindspore.state.mindspore_state import KERNELS
+from ms_fusion.mindspore.state.preset_record import NO_LEVEL, NO_LEVEL_REMEDY
+from ms_fusion.readers.dumps import Dumps, read_dumps
 from ms_fusion.target import check_tensors, require_mindspore
 from tbe_impl.environment import temporary_directory
 from tbe_impl.errors import InputError
 
-SERVED_WORKER = "ms_fusion.kernel_server.kernel_worker"
-"""Runs kernels of our generator."""
+OWN_GENERATOR_WORKER = "ms_fusion.kernel_server.kernel_worker"
+"""The worker module that runs kernels of our generator."""
 
 Progress = Callable[[str], None]
 
@@ -58,32 +60,38 @@ def explain(
     isolate: bool = True,
     progress: Progress | None = None,
 ) -> Ledger:
-    """Compiles and runs `net` without and with fusion and says what was fused, what was not, and why.
+    """Compiles and runs `net` without and with fusion; reports fused kernels and unfused edges.
 
-    The net's weights, the random state and MindSpore's context are afterwards as they were.
+    The net's weights, the random state and MindSpore's context are restored.
 
     Args:
-        net: a Cell, a ``@ms.jit`` function, a plain function that ``ms.jit`` can compile (a training step too), or what
-            `specialize` returned: then the ledger says which shapes it has met.
-        inputs: what it is called with (Tensors).
-        preset: name of a preset; see ``ms-fusion presets``. By default what is in force here (`enable`, `fusion`, `patch`,
-            the user's own variable) if that fuses, else ``auto``.
+        net: a Cell, a ``@ms.jit`` function, a plain function that ``ms.jit`` can compile (a
+            training step too), or the result of `specialize`: the ledger then lists the shapes that
+            it has met.
+        inputs: arguments of the call (Tensors).
+        preset: name of a preset; see ``ms-fusion presets``. By default the preset in force
+            (`enable`, `fusion`, `patch`, the user's own variable) if it enables fusion, else
+            ``auto``.
         flags: explicit graph kernel flags, merged into those of the preset as by `enable`.
-        only_flags: explicit graph kernel flags instead of a preset's; they say who builds the kernels.
-        generator: who builds the preset's kernels, as for `enable`; by default the one named there, else ours on CPU.
+        only_flags: explicit graph kernel flags instead of a preset's; they also select the
+            generator.
+        generator: generator of the preset's kernels, as for `enable`; by default the one in force,
+            else ours on CPU.
         measure: also time whole calls and profile each operator (a second or two).
         accuracy: also compare each fused kernel with float64.
-        isolate: work in a child process, so that a crash of MindSpore is an error here; a net that cannot be carried there
-            (it holds a lock, say) is looked at in this process, and the ledger says so.
-        progress: called with a few words before each long step.
+        isolate: capture in a child process, so that a crash of MindSpore becomes an exception. A
+            net that cannot be serialized (it holds a lock, for example) is captured in this
+            process, with a note in the ledger.
+        progress: called with a short message before each long step.
 
     Returns:
         The `Ledger`.
 
     Raises:
-        InputError: `net` cannot be called with `inputs`, one is no Tensor, or the preset is unknown.
+        InputError: `net` cannot be called with `inputs`, an input is no Tensor, or the preset is
+            unknown.
         UnsafeError: the flags are known to kill the process on this net.
-        CaptureError: MindSpore could not compile or run it.
+        CaptureError: MindSpore could not compile or run the net.
     """
     if isinstance(net, type) or not callable(net):
         raise InputError(
@@ -97,33 +105,33 @@ def explain(
     say = progress or (lambda text: None)
     title, remarks = title_of(net), list[str]()
     seen: tuple[SeenShape, ...] = ()
-    if isinstance(net, Specialized):
-        title, seen, net = title_of(net.net), net.seen, net.for_one_shape()
+    if isinstance(net, SpecializedNet):
+        title, seen, net = title_of(net.net), net.seen, net.single_shape_net()
     check_flags(flags, only_flags)
     asked = (preset, flags, only_flags)
     known = net_choices.recall(net, inputs) if asked == (None, None, None) else None
-    preset, flags, only_flags = _wanted(net, *asked, generator)
+    preset, flags, only_flags = _resolve_flags(net, *asked, generator)
     if known is not None and only_flags is not None:
         remarks += known.notes(only_flags)
-        only_flags = known.over(only_flags)
+        only_flags = known.apply_to(only_flags)
     order = CaptureOrder(
         title=title,
         preset=preset,
         flags=flags,
         only_flags=only_flags,
-        generator=generator or presets.named_generator(),
+        generator=generator or presets.user_generator(),
         measure=measure,
         accuracy=accuracy,
     )
     remarks += map(str, presets.findings_of_call(net, inputs))
-    with captured(net, inputs, order, isolate=isolate, progress=say) as (directory, said):
-        ledger = ledger_of(directory, accuracy=accuracy, progress=say)
+    with capture_net(net, inputs, order, isolate=isolate, progress=say) as (directory, said):
+        ledger = build_ledger(directory, accuracy=accuracy, progress=say)
     remarks += said
     return replace(ledger, notes=(*remarks, *ledger.notes), shapes=seen)
 
 
 @contextmanager
-def captured(
+def capture_net(
     net: Callable[..., Any],
     inputs: Sequence[Any],
     order: CaptureOrder,
@@ -131,20 +139,21 @@ def captured(
     isolate: bool = True,
     progress: Progress,
 ) -> Iterator[tuple[Path, list[str]]]:
-    """The directory that `run_capture` filled, in a child process where the net can be carried there, and remarks.
+    """Yields the directory that `run_capture` filled and remarks; prefers a child process.
 
     Raises:
         as `explain`.
     """
     remarks = []
     with _private_directory() as directory:
-        progress(_compiling("", order))
+        progress(_compile_message("", order))
         try:
             content = pack(net, inputs) if isolate else None
-        except NotCarriedError as reason:
+        except NotSerializableError as reason:
             content = None
             remarks.append(
-                f"Looked at in this process, on sampled inputs of each kernel: a child process cannot have the net ({reason})."
+                "Looked at in this process, on sampled inputs of each kernel: "
+                f"a child process cannot have the net ({reason})."
             )
         if content is None:
             run_capture(net, inputs, directory, order)
@@ -156,8 +165,8 @@ def captured(
         yield directory, remarks
 
 
-def _compiling(what: str, order: CaptureOrder) -> str:
-    """What is going on, in a few words."""
+def _compile_message(what: str, order: CaptureOrder) -> str:
+    """A progress message for the compilation."""
     trying = (
         order.only_flags is None and order.generator != "mindspore" and generator_proof.is_due()
     )
@@ -165,20 +174,20 @@ def _compiling(what: str, order: CaptureOrder) -> str:
     return f"compiling{what} without and with fusion{first}"
 
 
-def _wanted(
+def _resolve_flags(
     net: Any, preset: str | None, flags: str | None, only_flags: str | None, generator: str | None
 ) -> tuple[str, str | None, str | None]:
     """Name of the preset, flags to merge into it, and flags instead of it.
 
-    Those that were asked for, or that are in force.
+    Explicit arguments take precedence over the preset in force.
     """
     if preset is not None or only_flags is not None:
         return ("" if only_flags is not None else preset or ""), flags, only_flags
     now = presets.in_force(net)
-    explicit = GraphKernelFlags.of(flags)
+    explicit = GraphKernelFlags.coerce(flags)
     if generator is not None or explicit.kernel_generator is not None:
         return now.preset or "auto", flags, None
-    if not presets.fuses(now.flags):
+    if not presets.has_fusion(now.flags):
         return "auto", flags, None
     if flags is None:
         return now.preset, None, now.flags
@@ -197,14 +206,15 @@ def explain_target(
     accuracy: bool = True,
     progress: Progress | None = None,
 ) -> Ledger:
-    """`explain` for ``FILE.py:NAME``, in a child process: a crash of MindSpore is an error here, not the end.
+    """`explain` for ``FILE.py:NAME`` in a child process: a crash of MindSpore becomes an exception.
 
     Args:
         target: ``FILE.py:NAME``; the name of a Cell class, a Cell, or a function.
         input_specs: one text for each input, such as ``64x128:float32``.
 
     Raises:
-        InputError: `target` names no net, an input text or flags are none, or the preset does not exist.
+        InputError: `target` names no net, an input text or flags are malformed, or the preset does
+            not exist.
     """
     check_arguments(target, input_specs, preset=preset, flags=flags, only_flags=only_flags)
     say = progress or (lambda text: None)
@@ -218,13 +228,13 @@ def explain_target(
         accuracy=accuracy,
     )
     with _private_directory() as directory:
-        say(_compiling(f" {target}", order))
+        say(_compile_message(f" {target}", order))
         run_child(
             CaptureRequest(
                 order=order, directory=str(directory), target=target, inputs=tuple(input_specs)
             )
         )
-        return ledger_of(directory, accuracy=accuracy, progress=say)
+        return build_ledger(directory, accuracy=accuracy, progress=say)
 
 
 def _search_path() -> tuple[str, ...]:
@@ -234,32 +244,33 @@ def _search_path() -> tuple[str, ...]:
 def read(
     directory: str | os.PathLike[str], *, flags: str | None = None, device: str | None = None
 ) -> Ledger:
-    """The ledger of a directory of MindSpore dumps, from any machine; MindSpore itself is not needed.
+    """The ledger of a directory of MindSpore dumps, from any machine; needs no MindSpore.
 
     Args:
-        directory: what MindSpore wrote with ``MS_DEV_SAVE_GRAPHS=2`` (level 1 gives less).
-        flags: the graph kernel flags of that run; the reasons depend on them. By default those that
-            a process with ``ms_fusion`` left beside its dumps, with the preset.
-        device: ``CPU``, ``GPU`` or ``Ascend``; as it was left there, or guessed, when left out.
+        directory: dumps that MindSpore wrote with ``MS_DEV_SAVE_GRAPHS=2`` (level 1 gives less).
+        flags: the graph kernel flags of that run; the reasons depend on them. By default those of
+            the note that a process with ``ms_fusion`` wrote beside its dumps, with the preset.
+        device: ``CPU``, ``GPU`` or ``Ascend``; by default from that note, else guessed.
 
     Raises:
-        InputError: no such directory, or no dumps in it.
+        InputError: the directory does not exist or contains no dumps.
         ParseError: a dump is damaged.
     """
     path = Path(directory)
     dumps = read_dumps(path)
     joined = join(dumps)
-    left = dump_note.found(dumps.directory, path, dumps.directory.parent)
+    left = dump_note.find_note(dumps.directory, path, dumps.directory.parent)
     target = device or (left.device if left else _guess_device(joined))
     notes = [f"Read from {path.name}: nothing was run here, so there are no times and no receipts."]
     count = len(set(joined.programs.values()))
     if count > 1:
         notes.append(
-            f"The dumps hold {count} programs that were compiled one after the other, here counted together."
+            f"The dumps hold {count} programs that were compiled one after the other, "
+            "here counted together."
         )
     preset = ""
     if flags is None and left is not None:
-        preset, flags = left.chosen.preset, left.chosen.flags
+        preset, flags = left.chosen_compilation.preset, left.chosen_compilation.flags
         notes += left.remarks
     elif flags is None:
         fused = dumps.clustered or any(node.is_fused_kernel for node in joined.after)
@@ -267,7 +278,8 @@ def read(
         notes.append(
             "The flags of that run are not in the dumps: reasons assume --opt_level=2."
             if fused
-            else "Nothing in the dumps went through graph kernel fusion: reasons assume that it was off, --opt_level=0."
+            else "Nothing in the dumps went through graph kernel fusion: "
+            "reasons assume that it was off, --opt_level=0."
         )
     environment: dict[str, object] = {"device": target, "dumps": len(dumps.built)}
     if left is not None:
@@ -285,20 +297,20 @@ def read(
     )
 
 
-def _guess_device(joined: Joined) -> str:
-    """Only the CPU and GPU builds name the kernel's file (``info_name``)."""
+def _guess_device(joined: OperatorJoin) -> str:
+    """Guesses the device: only CPU and GPU dumps name the kernel's file (``info_name``)."""
     kernels = [node for node in joined.after if node.is_fused_kernel]
     return "CPU" if not kernels or any(node.attr("info_name") for node in kernels) else "Ascend"
 
 
-def ledger_of(
+def build_ledger(
     directory: Path, *, accuracy: bool = True, progress: Progress | None = None
 ) -> Ledger:
-    """The ledger of a directory that `run_capture` filled."""
+    """Builds the ledger from a directory that `run_capture` filled."""
     seen = msgspec.json.decode((directory / "capture.json").read_bytes(), type=Measurements)
     fused, unfused = _dumps_of(directory / "fused"), _dumps_of(directory / "unfused")
     joined = join(fused)
-    random = any(node.op in operators.RANDOM for node in joined.before)
+    random = any(node.op in operators.RANDOM_OPS for node in joined.before)
     generator = generator_of(seen.flags)
     device = cost.device(seen.device)
     ledger = assemble(
@@ -310,7 +322,7 @@ def ledger_of(
         preset=seen.preset,
         generator=generator,
         kept_out=seen.kept_out,
-        builds=records.read(Path(seen.kernel_directory) / KERNELS),
+        builds=build_records.read(Path(seen.kernel_directory) / KERNELS),
         times_before=_times_by_original(joined, unfused, seen.operators_unfused),
         times_after=seen.operators_fused,
         step_before_us=seen.step_unfused_us,
@@ -334,7 +346,7 @@ def ledger_of(
             *map(str, presets.findings_of_graph(joined.before, seen.flags, seen.device)),
         ),
     )
-    if not presets.fuses(seen.flags) and "--opt_level=0" not in seen.flags.split():
+    if not presets.has_fusion(seen.flags) and "--opt_level=0" not in seen.flags.split():
         ledger = replace(ledger, warnings=(f"{NO_LEVEL} {NO_LEVEL_REMEDY}",))
     if not accuracy or not ledger.kernels:
         return ledger
@@ -344,36 +356,43 @@ def ledger_of(
         ledger.kernels,
         kernel_directory=Path(seen.kernel_directory),
         flags=seen.flags,
-        captured=_Received(directory / RECEIVED) if (directory / RECEIVED).is_dir() else None,
+        captured=_ReceivedTensors(directory / RECEIVED_FOLDER)
+        if (directory / RECEIVED_FOLDER).is_dir()
+        else None,
         timeout_s=120.0,
-        compiled_worker=SERVED_WORKER if generator == "ms_fusion" else certificate.WORKER,
+        compiled_worker=OWN_GENERATOR_WORKER if generator == "ms_fusion" else certificate.WORKER,
     )
-    return with_accuracy(ledger, found)
+    return add_accuracy(ledger, found)
 
 
 def _dumps_of(directory: Path) -> Dumps:
-    """The dumps of one run; none when MindSpore simplified the net to no operator, so that it built no graph."""
+    """The dumps of one run; empty if MindSpore simplified the net to no operator and built no
+    graph.
+    """
     built = next(directory.rglob("graph_build_*.ir"), None)
     return Dumps(directory) if built is None else read_dumps(directory)
 
 
-def _notes_of(joined: Joined) -> Iterator[str]:
-    random = sorted({node.op for node in joined.before} & operators.RANDOM)
+def _notes_of(joined: OperatorJoin) -> Iterator[str]:
+    random = sorted({node.op for node in joined.before} & operators.RANDOM_OPS)
     if random:
-        yield f"{', '.join(random)}: other random numbers in each run, so outputs with and without fusion are not compared."
+        yield (
+            f"{', '.join(random)}: other random numbers in each run, "
+            "so outputs with and without fusion are not compared."
+        )
     if not len(joined.before):
         yield "MindSpore simplified the net to no operator at all: nothing to run, nothing to fuse."
 
 
 def _times_by_original(
-    joined: Joined, unfused: Dumps, measured: dict[str, tuple[float, float, float]]
+    joined: OperatorJoin, unfused: Dumps, measured: dict[str, tuple[float, float, float]]
 ) -> dict[str, tuple[float, float, float]]:
-    places = same_places(joined.before, join(unfused).after)
+    places = match_by_scope(joined.before, join(unfused).after)
     return {name: measured[other] for name, other in places.items() if other in measured}
 
 
-class _Received(Mapping[str, Sequence[Any]]):
-    """Full name of a kernel → the tensors it received, read from disk one kernel at a time."""
+class _ReceivedTensors(Mapping[str, Sequence[Any]]):
+    """Full name of a kernel → the tensors that it received, read from disk one kernel at a time."""
 
     def __init__(self, directory: Path):
         self.tensors = read_tensor_dump(directory)
@@ -398,16 +417,17 @@ def assert_fused(
     only_flags: str | None = None,
     generator: str | None = None,
 ) -> Ledger:
-    """Raises unless each group of operators lies inside one fused kernel, in any order.
+    """Raises unless each group of operators is in one fused kernel, in any order.
 
     Args:
         net: as for `explain`.
-        inputs: a tuple of what it is called with.
-        groups: operator types, such as ``[("Mul", "Add"), ("MatMul", "BiasAdd")]``; an operator named twice is meant twice.
+        inputs: a tuple of the arguments of the call.
+        groups: operator types, such as ``[("Mul", "Add"), ("MatMul", "BiasAdd")]``; a repeated type
+            requires as many operators.
         preset, flags, only_flags, generator: as for `explain`.
 
     Returns:
-        The ledger (without times), for further questions.
+        The ledger, without times.
 
     Raises:
         FusionNotFound: names the nearest kernel and the reason. It is an `AssertionError`.
@@ -441,9 +461,10 @@ def _as_tuple(inputs: Any) -> tuple[Any, ...]:
 
 @contextmanager
 def _private_directory() -> Iterator[Path]:
-    """Removed in the end; what a killed process leaves, the next one removes.
+    """A private directory, removed at the end; the next process removes that of a killed one.
 
-    Not in the cache directory, whose name may hold a dot: MindSpore refuses to dump tensors to such a place.
+    Not in the cache directory, whose name may contain a dot: MindSpore refuses to dump tensors
+    there.
     """
     place = private_directory.make(temporary_directory() / f"ms_fusion-{os.getuid()}")
     try:

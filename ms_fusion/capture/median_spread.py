@@ -1,4 +1,4 @@
-"""The median of some times, and how far they spread around it."""
+"""Computes the median of times and their spread around it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 
 def median_and_spread(times: Sequence[float]) -> tuple[float, float]:
-    """The median, and half the distance between the quartiles: half of the times lie within about so much of the median.
+    """The median and half the interquartile range: about half of the times are within it.
 
     >>> median_and_spread([4.0, 1.0, 2.0, 3.0, 100.0])
     (3.0, 1.0)

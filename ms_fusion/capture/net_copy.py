@@ -1,4 +1,4 @@
-"""A net's twin and its state: what is looked at has no history, and what the user has is as before."""
+"""Copies a net without its compilation state, and preserves the state of the user's net."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ import numpy as np
 
 
 def fresh_function(net: Callable[..., Any]) -> Callable[..., Any]:
-    """A callable without history that computes what `net` does; `net` itself stays uncompiled.
+    """A callable without compilation state that computes the same as `net`; `net` stays uncompiled.
 
-    A Cell is copied. One that cannot be copied is called from a function instead, which costs its operators the name of
-    the scope they are in.
+    A Cell is deep-copied. A Cell that cannot be copied is called from a function instead; its
+    operators then lack the name of their scope.
     """
     import mindspore
 
     if isinstance(net, mindspore.nn.Cell):
         try:
-            twin = copy.deepcopy(net, _shared(net))
+            twin = copy.deepcopy(net, _shared_objects(net))
         except TypeError:
 
             def call_cell(*args: Any) -> Any:
@@ -31,7 +31,7 @@ def fresh_function(net: Callable[..., Any]) -> Callable[..., Any]:
             return mindspore.jit(call_cell)
         twin.compile_cache.clear()
         return twin
-    plain = plain_function(net)
+    plain = unwrap_function(net)
     receiver = getattr(plain, "__self__", None)
     plain = getattr(plain, "__func__", plain)
     twin = types.FunctionType(
@@ -42,27 +42,33 @@ def fresh_function(net: Callable[..., Any]) -> Callable[..., Any]:
     return mindspore.jit(twin if receiver is None else types.MethodType(twin, receiver))
 
 
-def plain_function(net: Callable[..., Any]) -> Callable[..., Any]:
-    """What the user wrote under ``@ms.jit`` and other decorators."""
+def unwrap_function(net: Callable[..., Any]) -> Callable[..., Any]:
+    """The user's function below ``@ms.jit`` and other decorators."""
     return inspect.unwrap(net)
 
 
-def _shared(net: Any) -> dict[int, Any]:
-    """What a copy of `net` shares with it, as `copy.deepcopy` wants it: MindSpore cannot copy a Map or a GradOperation."""
+def _shared_objects(net: Any) -> dict[int, Any]:
+    """Memo for `copy.deepcopy` of objects that the copy shares: MindSpore cannot copy a Map or a
+    GradOperation.
+    """
     from mindspore._c_expression import MetaFuncGraph_
 
-    return {id(item): item for item in reachable(net) if isinstance(item, MetaFuncGraph_)}
+    return {id(item): item for item in reachable_objects(net) if isinstance(item, MetaFuncGraph_)}
 
 
 def parameters_of(net: Any) -> list[Any]:
-    """Every Parameter that `net` can reach: its own, or those of the Cells that a function holds."""
+    """Every Parameter that `net` can reach: its own, or those of the Cells that a function refers
+    to.
+    """
     import mindspore
 
-    return [item for item in reachable(net) if isinstance(item, mindspore.Parameter)]
+    return [item for item in reachable_objects(net) if isinstance(item, mindspore.Parameter)]
 
 
-def reachable(net: Any) -> Iterator[Any]:
-    """Everything that `net` holds, through Cells, containers, closures and the globals that a function names."""
+def reachable_objects(net: Any) -> Iterator[Any]:
+    """All objects reachable from `net` through Cells, containers, closures and globals used by
+    functions.
+    """
     import mindspore
 
     seen: set[int] = set()
@@ -102,8 +108,11 @@ def _is_filled(cell: types.CellType) -> bool:
 
 
 @contextlib.contextmanager
-def state_kept(net: Any) -> Iterator[Callable[[], None]]:
-    """Parameters and random state, Python's and NumPy's too, are put back; the function puts parameters back earlier."""
+def preserve_state(net: Any) -> Iterator[Callable[[], None]]:
+    """Restores parameters and the random states of MindSpore, Python and NumPy at the end.
+
+    The yielded function restores the parameters earlier.
+    """
     import random
 
     import mindspore

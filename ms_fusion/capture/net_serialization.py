@@ -1,8 +1,10 @@
-"""A live net and its inputs in bytes, so that a child process of ours can rebuild them; never read from anywhere else.
+"""Serializes a live net and its inputs, so that our own child process can rebuild them.
 
-Constructors of Cells are not called again: their state is carried over. Classes and functions that another process cannot
-import, or whose globals hold a net, are carried by value; MindSpore resolves names in modules and reads source text, so both
-go with them. Of what cannot be carried (a lock, a file being written) `pack` says so, and the caller works in its own process.
+The bytes must never come from another source. Constructors of Cells are not called again: their
+state is serialized. Classes and functions that another process cannot import, or whose globals
+contain a net, are serialized by value. MindSpore resolves names in modules and reads source text,
+so both are included. If an object cannot be serialized (a lock, an open file), `pack` raises with
+the reason, and the caller captures in its own process.
 """
 
 from __future__ import annotations
@@ -22,17 +24,19 @@ from typing import Any
 import cloudpickle
 
 from custom_ops.tbe_bridge import mindspore_hook
-from custom_ops.tbe_bridge.kernels import with_parameters
+from custom_ops.tbe_bridge.kernels import unwrap_decorators
 from custom_ops.tbe_bridge.registrations import Registration, registrations
-from ms_fusion.capture.net_copy import plain_function, reachable
+from ms_fusion.capture.net_copy import reachable_objects, unwrap_function
 from tbe_impl.compat.placeholders import CompatModule
 
-OURS = frozenset({"ms_fusion", "custom_ops", "tbe_impl"})
-"""Packages that every child process of ours can import, wherever they lie."""
+OWN_PACKAGES = frozenset({"ms_fusion", "custom_ops", "tbe_impl"})
+"""Packages that every child process of ours can import from anywhere."""
 
 
 class _Packer(cloudpickle.Pickler):
-    """Adds MindSpore's primitives and gradients to what cloudpickle knows; notes whose globals it carries."""
+    """Extends cloudpickle by MindSpore's primitives and gradients; records the modules whose
+    globals it serializes.
+    """
 
     def __init__(self, file: io.BytesIO):
         super().__init__(file, protocol=pickle.HIGHEST_PROTOCOL)
@@ -47,28 +51,30 @@ class _Packer(cloudpickle.Pickler):
         if item is type(Primitive):
             return _class_of_primitives, ()
         if isinstance(item, types.FunctionType) and _is_decorated(item):
-            return _below_decorators, (item.__module__, item.__name__)
+            return _import_undecorated, (item.__module__, item.__name__)
         if type(item) is Custom:
-            return _make, (Custom, _made_with(item)[0], {})
+            return _make, (Custom, _constructor_arguments(item)[0], {})
         if isinstance(item, Primitive) and type(item).__reduce__ is Primitive.__reduce__:
             registration = mindspore_hook.registration_of(item)
             return _make_primitive, (type(item), dict(item.init_attrs), registration)
         if isinstance(item, MultitypeFuncGraph):
             entries = [(tuple(map(str, types)), function) for types, function in item.entries]
-            # its functions may name it, so that it is made before they are
+            # its functions may refer to it, so it is created before them
             return MultitypeFuncGraph, ("carried",), entries, None, None, _register
         if isinstance(item, MetaFuncGraph_):
-            return _make, (type(item), *_made_with(item))
-        if isinstance(item, types.BuiltinFunctionType) and _is_mindspores(item):
-            return _named, (item.__module__, item.__name__)
+            return _make, (type(item), *_constructor_arguments(item))
+        if isinstance(item, types.BuiltinFunctionType) and _is_mindspore_function(item):
+            return _import_attribute, (item.__module__, item.__name__)
         reduced = super().reducer_override(item)
-        if isinstance(item, types.FunctionType) and _is_users(item.__module__):
+        if isinstance(item, types.FunctionType) and _is_user_module(item.__module__):
             self.namespaces.setdefault(item.__module__, item)
         return reduced
 
 
-def _made_with(item: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Arguments of the constructor, which MindSpore keeps as attributes, and the switches that were set later."""
+def _constructor_arguments(item: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Constructor arguments, which MindSpore stores as attributes, and boolean attributes that were
+    set later.
+    """
     names = list(inspect.signature(type(item).__init__).parameters)[1:]
     state = vars(item)
     return {name: state[name] for name in names if name in state}, {
@@ -87,7 +93,7 @@ def _make(kind: type, arguments: dict[str, Any], state: dict[str, Any]) -> Any:
 def _make_primitive(
     kind: type, arguments: dict[str, Any], registration: Registration | None
 ) -> Any:
-    """A primitive; the TBE operator behind it is registered where its constructor does not do that."""
+    """Creates a primitive; registers its TBE operator if the constructor does not."""
     if registration is not None:
         registrations.setdefault(str(registration.info["op_name"]), registration)
     return kind(**arguments)
@@ -100,84 +106,88 @@ def _class_of_primitives() -> type:
 
 
 def _is_decorated(item: types.FunctionType) -> bool:
-    """Whether a module that can be imported has it below a decorator, as MindSpore registers TBE functions."""
+    """Whether an importable module has the function below a decorator, as MindSpore registers TBE
+    functions.
+    """
     known = vars(sys.modules.get(item.__module__, types)).get(item.__name__)
     return (
         item.__module__ != "__main__"
         and isinstance(known, types.FunctionType)
         and known is not item
-        and with_parameters(known) is item
+        and unwrap_decorators(known) is item
         and _can_be_imported(item.__module__)
     )
 
 
-def _below_decorators(module: str, name: str) -> Any:
-    return with_parameters(getattr(importlib.import_module(module), name))
+def _import_undecorated(module: str, name: str) -> Any:
+    return unwrap_decorators(getattr(importlib.import_module(module), name))
 
 
 def _register(made: Any, entries: Sequence[tuple[tuple[str, ...], Any]]) -> None:
-    """The functions of a `MultitypeFuncGraph`, by the names of the types that they take."""
+    """Registers the functions of a `MultitypeFuncGraph` by the names of their argument types."""
     for types_taken, function in entries:
         made.register(*types_taken)(function)
 
 
-def _is_mindspores(item: types.BuiltinFunctionType) -> bool:
-    """Whether it is a function in C++ that its module has under its name; pickle would carry the object behind it."""
+def _is_mindspore_function(item: types.BuiltinFunctionType) -> bool:
+    """Whether it is a C++ function that its module exports by name; pickle would serialize the
+    object behind it.
+    """
     module = sys.modules.get(item.__module__ or "")
     return (item.__module__ or "").startswith("mindspore.") and getattr(
         module, item.__name__, None
     ) is item
 
 
-def _named(module: str, name: str) -> Any:
+def _import_attribute(module: str, name: str) -> Any:
     return getattr(importlib.import_module(module), name)
 
 
-class NotCarriedError(Exception):
-    """A child process could not rebuild the net; the text says why."""
+class NotSerializableError(Exception):
+    """A child process could not rebuild the net; the message is the reason."""
 
 
 def pack(net: Callable[..., Any], inputs: Sequence[Any]) -> bytes:
-    """`net` and `inputs` in bytes, or `NotCarriedError`."""
+    """Serializes `net` and `inputs`; raises `NotSerializableError`."""
     from mindspore.nn import Cell
 
-    net = net if isinstance(net, Cell) else plain_function(net)
+    net = net if isinstance(net, Cell) else unwrap_function(net)
     buffer = io.BytesIO()
     packer = _Packer(buffer)
     try:
-        with _by_value(net):
+        with _pickle_modules_by_value(net):
             packer.dump((net, tuple(inputs)))
             packer.dump(packer.namespaces)
-            packer.dump(_texts_not_on_disk())
-    except Exception as error:  # whatever an object raises that does not want to be carried
-        raise NotCarriedError(str(error)) from error
+            packer.dump(_notebook_sources())
+    except Exception as error:  # objects raise arbitrary exceptions when pickled
+        raise NotSerializableError(str(error)) from error
     return buffer.getvalue()
 
 
 @contextmanager
-def _by_value(net: Any) -> Iterator[None]:
-    """The modules of the user's own functions are carried: imported anew, their globals would be other nets.
+def _pickle_modules_by_value(net: Any) -> Iterator[None]:
+    """Serializes modules of the user's functions by value: imported ones would hold other nets.
 
-    Those of Cells, where no other process finds them.
+    Also modules of Cell classes that another process cannot import.
     """
     from mindspore.nn import Cell
 
-    held = list(reachable(net))
+    held = list(reachable_objects(net))
     names = {item.__module__ for item in held if isinstance(item, types.FunctionType)}
     kinds = {kind for item in held if isinstance(item, Cell) for kind in type(item).__mro__}
     names |= {kind.__module__ for kind in kinds if not _can_be_imported(kind.__module__)}
     with ExitStack() as stack:
-        for module in (sys.modules[name] for name in names - {"__main__"} if _is_users(name)):
+        for module in (sys.modules[name] for name in names - {"__main__"} if _is_user_module(name)):
             cloudpickle.register_pickle_by_value(module)
             stack.callback(cloudpickle.unregister_pickle_by_value, module)
         yield
 
 
-def _is_users(name: str | None) -> bool:
-    """Whether this is the user's own module, neither ours nor installed nor part of Python."""
+def _is_user_module(name: str | None) -> bool:
+    """Whether a module is the user's own: not ours, not installed, not part of Python."""
     if name == "__main__":
         return True
-    if name and name.partition(".")[0] in OURS:
+    if name and name.partition(".")[0] in OWN_PACKAGES:
         return False
     file = getattr(sys.modules.get(name or ""), "__file__", None)
     return file is not None and not (
@@ -187,10 +197,10 @@ def _is_users(name: str | None) -> bool:
 
 
 def _can_be_imported(name: str) -> bool:
-    """Whether another process can import a module: it is found, and needs no ``__main__`` of ours.
+    """Whether another process can import a module: it is found, and does not need our ``__main__``.
 
-    What was made from a file by hand is not found; what `amp` writes for the classes of a script
-    takes them from ``__main__``.
+    A module created from a file by hand is not found. The module that `amp` generates for the
+    classes of a script refers to ``__main__``.
     """
     held = vars(sys.modules[name]).values() if name in sys.modules else ()
     if any(getattr(one, "__module__", None) == "__main__" for one in held):
@@ -199,8 +209,8 @@ def _can_be_imported(name: str) -> bool:
     return any(finder.find_spec(top, None) is not None for finder in sys.meta_path)
 
 
-def _texts_not_on_disk() -> dict[str, Any]:
-    """Source text of notebooks."""
+def _notebook_sources() -> dict[str, Any]:
+    """Source text of notebook cells in `linecache`."""
     return {
         name: entry
         for name, entry in linecache.cache.items()
@@ -209,11 +219,13 @@ def _texts_not_on_disk() -> dict[str, Any]:
 
 
 def unpack(content: bytes) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    """What `pack` packed. Runs code that the content names: only for our own parent process."""
+    """Rebuilds the net and inputs of `pack`. Runs code from `content`: only for data of our own
+    parent process.
+    """
     unpickler = pickle.Unpickler(io.BytesIO(content))  # noqa: S301
     net, inputs = unpickler.load()
     for name, function in unpickler.load().items():
-        # where MindSpore looks for the names of a function
+        # MindSpore resolves the names of a function there
         sys.modules[name] = types.ModuleType(name)
         vars(sys.modules[name]).update(function.__globals__)
     linecache.cache.update(unpickler.load())

@@ -1,12 +1,15 @@
-"""Which original operators went into which fused kernel: the states of one compilation, joined.
+"""Joins the states of one compilation: which original operators went into which fused kernel.
 
-MindSpore renames and rewrites on the way, and what it generates keeps no pointer home. So the join goes step by step
-through the states that it dumps, each step by what that step cannot change:
+MindSpore renames and rewrites operators, and generated ones have no link to their origin. So the
+join follows the dumped states one by one, each by an invariant of that step:
 
-``before → expanded``: operators keep their names, or are replaced one for one, in order, by a sub-graph.
-``expanded → clustered``: operators are only moved into clusters; a value is recognised by its structure (what computes it).
-``clustered → built``: a kernel is a cluster, or names the cluster that it is a piece of; inside, operators are renumbered, so
-they are matched by structure, and where they were simplified by kind and what they read.
+``before → expanded``: operators keep their names, or are replaced one for one, in order, by a
+sub-graph.
+``expanded → clustered``: operators are only moved into clusters; a value is identified by its
+structure (the expression that computes it).
+``clustered → built``: a kernel is a cluster, or names the cluster that it is a piece of. Its
+operators are renumbered, so they are matched by structure; simplified ones are matched by kind and
+operands.
 """
 
 from __future__ import annotations
@@ -16,26 +19,27 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ms_fusion.capture.operator_matching import Basic, flatten, match_basics
-from ms_fusion.formats.actors import ControlFlow
-from ms_fusion.formats.dumps import Dumps
+from ms_fusion.capture.operator_matching import BasicOperator, flatten, match_basics
 from ms_fusion.graph import Graph, Node, Value
+from ms_fusion.readers.control_flow import ControlFlow
+from ms_fusion.readers.dumps import Dumps
 
 
 @dataclass(frozen=True)
-class Joined:
-    """The two ends of one compilation and what connects them.
+class OperatorJoin:
+    """The original and the built operators of one compilation, and their relation.
 
     Attributes:
         before: the original operators.
-        after: what was built: fused kernels (nodes with a body) among MindSpore's own.
-        origins: full name of a kernel → for each operator of its body the full name of the original one, or "".
-        members: full name of a kernel → full names of all original operators in it, in order; also those that a
-            simplification removed.
-        placement: full name of an original operator → full names of the kernels it went into.
-        cluster: full name of an original operator → the cluster it was put in before splitting.
-        programs: sub-graph → number of the compilation that it belongs to.
-        control: what control flow does with the sub-graphs.
+        after: the built graph: fused kernels (nodes with a body) among MindSpore's own.
+        origins: full name of a kernel → for each operator of its body the full name of the original
+            one, or "".
+        members: full name of a kernel → full names of all original operators in it, in order;
+            includes those that a simplification removed.
+        placement: full name of an original operator → full names of its kernels.
+        cluster: full name of an original operator → its cluster before splitting.
+        programs: sub-graph → index of its compilation.
+        control: control flow between the sub-graphs.
     """
 
     before: Graph
@@ -48,17 +52,18 @@ class Joined:
     control: ControlFlow = field(default_factory=ControlFlow)
 
 
-def join(dumps: Dumps) -> Joined:
-    """Connects the original operators in `dumps` with the kernels that were built from them.
+def join(dumps: Dumps) -> OperatorJoin:
+    """Joins the original operators in `dumps` with the kernels that were built from them.
 
-    Without the states between (a low dump level) the original operators are read off the kernels themselves; without the
-    graph that ran (dumps of some devices), the state after splitting takes its place.
+    Without the intermediate states (a low dump level) the original operators are derived from the
+    kernels. Without the executed graph (dumps of some devices) the state after splitting replaces
+    it.
     """
     before, expanded, clustered = (
         {module.entry: module.graph for module in modules}
         for modules in (dumps.before, dumps.expanded, dumps.clustered)
     )
-    parts: list[Joined] = []
+    parts: list[OperatorJoin] = []
     for module in dumps.built or dumps.split:
         entry, built = module.entry, module.graph
         if entry in before and entry in clustered:
@@ -68,7 +73,7 @@ def join(dumps: Dumps) -> Joined:
                 )
             )
         else:
-            parts.append(unfused_from_built(built))
+            parts.append(reconstruct_unfused(built))
     programs = {
         node.subgraph: program
         for part, program in zip(parts, dumps.programs, strict=False)
@@ -77,7 +82,7 @@ def join(dumps: Dumps) -> Joined:
     return replace(combine(parts), programs=programs, control=dumps.control)
 
 
-def _join_one(before: Graph, expanded: Graph, clustered: Graph, built: Graph) -> Joined:
+def _join_one(before: Graph, expanded: Graph, clustered: Graph, built: Graph) -> OperatorJoin:
     expansion = match_expanded(before, expanded)
     clusters = match_clusters(expanded, clustered, expansion)
     kernels_of = match_kernels(clustered, built)
@@ -90,13 +95,14 @@ def _join_one(before: Graph, expanded: Graph, clustered: Graph, built: Graph) ->
     cluster_of = {
         origin: cluster for cluster, basics in clusters.items() for _, origin in basics if origin
     }
-    return Joined(before, built, origins, members, _placement(members), cluster_of)
+    return OperatorJoin(before, built, origins, members, _placement(members), cluster_of)
 
 
 def match_expanded(before: Graph, expanded: Graph) -> dict[str, str]:
     """Name of a node in `expanded` → name of the original in `before`.
 
-    A node that was not expanded keeps its name; the n-th ``GraphKernel_X`` stands for the n-th ``X`` that is gone.
+    A node that was not expanded keeps its name; the n-th ``GraphKernel_X`` replaces the n-th
+    missing ``X``.
     """
     kept = {node.name for node in expanded if not node.is_fused_kernel}
     gone: dict[str, list[str]] = defaultdict(list)
@@ -115,12 +121,12 @@ def match_expanded(before: Graph, expanded: Graph) -> dict[str, str]:
 
 def match_clusters(
     expanded: Graph, clustered: Graph, expansion: Mapping[str, str]
-) -> dict[str, list[tuple[Basic, str]]]:
+) -> dict[str, list[tuple[BasicOperator, str]]]:
     """Name of a cluster → its basic operators in order, each with the name of its original."""
     origins: dict[int, list[str]] = defaultdict(list)
     for basic in flatten(expanded):
         origins[basic.key].append(expansion.get(basic.container or basic.node.name, ""))
-    members: dict[str, list[tuple[Basic, str]]] = {
+    members: dict[str, list[tuple[BasicOperator, str]]] = {
         node.name: [] for node in clustered if node.is_fused_kernel
     }
     for basic in flatten(clustered):
@@ -147,7 +153,7 @@ def match_kernels(clustered: Graph, built: Graph) -> dict[str, list[Node]]:
         instances = clusters.get(family, [])
         for kernels in (pieces[piece] for piece in sorted(pieces)):
             for kernel, cluster in zip(
-                kernels, _in_best_order(kernels, instances, clustered, built), strict=False
+                kernels, _order_clusters(kernels, instances, clustered, built), strict=False
             ):
                 found[cluster.name].append(kernel)
     return found
@@ -157,12 +163,15 @@ def match_bodies(
     clustered: Graph,
     built: Graph,
     kernels_of: Mapping[str, Sequence[Node]],
-    clusters: Mapping[str, Sequence[tuple[Basic, str]]],
+    clusters: Mapping[str, Sequence[tuple[BasicOperator, str]]],
 ) -> dict[str, tuple[str, ...]]:
-    """Full name of a kernel → for each operator of its body the full name of the original one, or "".
+    """Full name of a kernel → for each operator of its body the full name of its original.
+
+    An operator without an original has "".
 
     Args:
-        kernels_of: name of a cluster → its kernels (`match_kernels`); `clusters`: → its operators (`match_clusters`).
+        kernels_of: name of a cluster → its kernels, from `match_kernels`.
+        clusters: name of a cluster → its operators, from `match_clusters`.
     """
     home = {kernel.name: cluster for cluster, kernels in kernels_of.items() for kernel in kernels}
     original = {
@@ -183,15 +192,17 @@ def match_bodies(
 
 
 def family_of(kernel: Node) -> tuple[str, int]:
-    """Name of the cluster that `kernel` was made from, and which piece of it this is (0 for a whole cluster)."""
+    """Name of the cluster that `kernel` was built from, and the index of its piece (0 for a whole
+    cluster).
+    """
     piece = re.fullmatch(r"(.+)_(\d+)", str(kernel.attr("node_name") or ""))
     return (piece[1], int(piece[2])) if piece else (kernel.op, 0)
 
 
-def _in_best_order(
+def _order_clusters(
     kernels: Sequence[Node], clusters: Sequence[Node], clustered: Graph, built: Graph
 ) -> Iterable[Node]:
-    """Clusters in the order of `kernels`: by the parameters both read where that tells them apart, else as they stand."""
+    """Clusters in the order of `kernels`: by common parameters, then by position."""
     free = list(clusters)
     for kernel in kernels:
         if not free:
@@ -212,9 +223,10 @@ def _complete(
     cluster: Sequence[str],
     before: Graph,
 ) -> dict[str, tuple[str, ...]]:
-    """All original operators of each kernel in the cluster's order.
+    """All original operators of each kernel, in the cluster's order.
 
-    One that a simplification removed is where the operator that it reads is, or else one that reads it.
+    An operator that a simplification removed goes to the kernel of an operator that it reads, or
+    else of one that reads it.
     """
     order = [name for name in dict.fromkeys(cluster) if name]
     homes: dict[str, list[str]] = {
@@ -247,8 +259,8 @@ def _placement(members: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, .
     return {name: tuple(kernels) for name, kernels in placed.items()}
 
 
-def unfused_from_built(built: Graph) -> Joined:
-    """The original operators as far as the kernels themselves tell: bodies opened, expanded operators put together again.
+def reconstruct_unfused(built: Graph) -> OperatorJoin:
+    """Reconstructs the original operators: inlines kernel bodies, merges expanded operators.
 
     Neighbours in a body that were expanded from the same operator count as one.
     """
@@ -259,18 +271,20 @@ def unfused_from_built(built: Graph) -> Joined:
         if node.body is None:
             nodes.append(node)
             continue
-        opened, names = _open(node, values)
+        opened, names = _inline_kernel(node, values)
         nodes.extend(opened)
         origins[node.name] = names
     before = Graph(built.name, tuple(nodes), values, built.inputs, built.outputs)
     members = {kernel: tuple(dict.fromkeys(names)) for kernel, names in origins.items()}
     placement = _placement(members)
     cluster = {name: kernels[0] for name, kernels in placement.items()}
-    return Joined(before, built, origins, members, placement, cluster)
+    return OperatorJoin(before, built, origins, members, placement, cluster)
 
 
-def _open(kernel: Node, values: dict[str, Value]) -> tuple[list[Node], tuple[str, ...]]:
-    """The kernel's operators as nodes of the outer graph, and the original's name for each operator of the body."""
+def _inline_kernel(kernel: Node, values: dict[str, Value]) -> tuple[list[Node], tuple[str, ...]]:
+    """The kernel's operators as nodes of the outer graph, and each body operator's
+    original name.
+    """
     body = kernel.body
     assert body is not None
     outer = dict(zip(body.inputs, kernel.inputs, strict=False))
@@ -311,12 +325,14 @@ def _open(kernel: Node, values: dict[str, Value]) -> tuple[list[Node], tuple[str
     return nodes, tuple(names)
 
 
-def combine(parts: Sequence[Joined]) -> Joined:
-    """Several kernel graphs of one program (control flow cuts it) as one; each node still says which it lives in."""
+def combine(parts: Sequence[OperatorJoin]) -> OperatorJoin:
+    """Merges the kernel graphs of one program (control flow splits it); each node keeps its
+    sub-graph.
+    """
     if len(parts) == 1:
         return parts[0]
-    apart = _with_distinct_names(parts)
-    return Joined(
+    apart = _make_names_distinct(parts)
+    return OperatorJoin(
         merge([part.before for part in apart]),
         merge([part.after for part in apart]),
         origins={name: origin for part in apart for name, origin in part.origins.items()},
@@ -328,20 +344,25 @@ def combine(parts: Sequence[Joined]) -> Joined:
     )
 
 
-def _with_distinct_names(parts: Sequence[Joined]) -> list[Joined]:
-    """MindSpore counts names anew for each net; a name that an earlier part has gets its kernel graph in front."""
+def _make_names_distinct(parts: Sequence[OperatorJoin]) -> list[OperatorJoin]:
+    """Prefixes a name that an earlier part uses by its kernel graph: MindSpore restarts its
+    counters for each net.
+    """
     originals: set[str] = {""}
     built: set[str] = {""}
-    done: list[Joined] = []
+    done: list[OperatorJoin] = []
     for part in parts:
         new = {
-            node.name: _distinct(node.name, part.before.name, originals) for node in part.before
+            node.name: _make_distinct(node.name, part.before.name, originals)
+            for node in part.before
         } | {"": ""}
-        new_built = {node.name: _distinct(node.name, part.after.name, built) for node in part.after}
+        new_built = {
+            node.name: _make_distinct(node.name, part.after.name, built) for node in part.after
+        }
         done.append(
-            Joined(
-                _renamed(part.before, new),
-                _renamed(part.after, new_built),
+            OperatorJoin(
+                _rename_nodes(part.before, new),
+                _rename_nodes(part.after, new_built),
                 {
                     new_built[k]: tuple(new[name] for name in names)
                     for k, names in part.origins.items()
@@ -360,19 +381,19 @@ def _with_distinct_names(parts: Sequence[Joined]) -> list[Joined]:
     return done
 
 
-def _distinct(name: str, graph: str, taken: set[str]) -> str:
+def _make_distinct(name: str, graph: str, taken: set[str]) -> str:
     while name in taken:
         name = f"{graph}/{name}"
     taken.add(name)
     return name
 
 
-def _renamed(graph: Graph, names: Mapping[str, str]) -> Graph:
+def _rename_nodes(graph: Graph, names: Mapping[str, str]) -> Graph:
     return replace(graph, nodes=tuple(replace(node, name=names[node.name]) for node in graph))
 
 
 def merge(graphs: Sequence[Graph]) -> Graph:
-    """One graph of several; values of the same name stay apart unless they are the same parameter."""
+    """Merges graphs; values of the same name stay distinct unless they are the same parameter."""
     nodes: list[Node] = []
     values: dict[str, Value] = {}
     inputs: list[str] = []

@@ -1,4 +1,4 @@
-"""The same operators found in two states of one program, by what they compute and from what; names do not last."""
+"""Matches the operators of two states of one program by structure; names are not stable."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ SAME_KIND = {"RealDiv": "Div", "BiasAdd": "Add"}
 """Basic operators that a simplification renames."""
 
 Origin = tuple[int, int] | int
-"""Where an input comes from: (number of the operator, number of its output), or a hash of what comes from outside."""
+"""Source of an input: (index of the operator, index of its output), or a hash of an outer value."""
 
 
 @dataclass(frozen=True)
-class Basic:
-    """A basic operator in a graph whose kernels have been opened.
+class BasicOperator:
+    """A basic operator in a graph whose kernels are inlined.
 
     Attributes:
-        container: full name of the kernel it lies in, "" outside of one.
-        key: equal for two operators when the same operators compute the same thing from the same inputs.
-        reads: where each input comes from.
+        container: full name of its kernel, "" outside of one.
+        key: structural hash: equal for equal expressions over the same inputs.
+        reads: source of each input.
     """
 
     node: Node
@@ -36,22 +36,22 @@ class Basic:
 
 
 def kind_of(node: Node) -> tuple[str, str]:
-    """What stays of an operator's type: its name, and what it was expanded from."""
+    """The stable part of an operator's type: its name, and the type that it was expanded from."""
     return SAME_KIND.get(node.op, node.op), node.expand_from or ""
 
 
-def flatten(graph: Graph) -> list[Basic]:
-    """The basic operators of `graph` with its kernels opened, in order."""
-    basics: list[Basic] = []
+def flatten(graph: Graph) -> list[BasicOperator]:
+    """The basic operators of `graph` with its kernels inlined, in order."""
+    basics: list[BasicOperator] = []
     outer: dict[str, Origin] = {
-        name: _leaf(value) for name, value in graph.values.items() if value.kind != "result"
+        name: _leaf_key(value) for name, value in graph.values.items() if value.kind != "result"
     }
     for node in graph:
         if node.body is None:
             _append(basics, node, "", outer, graph)
             continue
         inner: dict[str, Origin] = {
-            name: _leaf(value)
+            name: _leaf_key(value)
             for name, value in node.body.values.items()
             if value.kind == "constant"
         }
@@ -67,7 +67,7 @@ def flatten(graph: Graph) -> list[Basic]:
 
 
 def _append(
-    basics: list[Basic], node: Node, container: str, known: dict[str, Origin], graph: Graph
+    basics: list[BasicOperator], node: Node, container: str, known: dict[str, Origin], graph: Graph
 ) -> None:
     reads = tuple(known.get(name, 0) for name in node.inputs)
     shapes = tuple(graph.values[name].shape for name in node.outputs)
@@ -75,37 +75,43 @@ def _append(
         one if isinstance(one, int) else hash((basics[one[0]].key, one[1])) for one in reads
     )
     known.update({name: (len(basics), number) for number, name in enumerate(node.outputs)})
-    basics.append(Basic(node, container, hash((kind_of(node), shapes, keys)), reads))
+    basics.append(BasicOperator(node, container, hash((kind_of(node), shapes, keys)), reads))
 
 
-def _leaf(value: Value) -> int:
+def _leaf_key(value: Value) -> int:
     return hash((value.dtype, repr(value.data))) if value.kind == "constant" else hash(value.name)
 
 
 def match_basics(
-    before: Sequence[Basic], after: Sequence[Basic], home: Mapping[str, str]
+    before: Sequence[BasicOperator], after: Sequence[BasicOperator], home: Mapping[str, str]
 ) -> tuple[int | None, ...]:
-    """For each operator of `after` the number of the one in `before` that it was, or None.
+    """For each operator of `after` the index of its origin in `before`, or None.
 
-    First those that are computed alike from the beginning on, then, from inputs to outputs, the one of the same kind that
-    reads most of the same operators.
+    First by equal structural keys; then, from inputs to outputs, the operator of the same kind with
+    the most common operands.
 
     Args:
-        home: container in `after` → container in `before`; operators outside of all containers match each other.
+        home: container in `after` → container in `before`; operators outside of all containers
+            match each other.
     """
     search = _Search(before, after, home)
     for number in range(len(after)):
-        search.alike(number)
+        search.match_by_key(number)
     for number in range(len(after)):
         if search.found[number] is None:
-            search.nearest(number)
+            search.match_nearest(number)
     return tuple(search.found)
 
 
 class _Search:
-    """What is matched, and what is free, while two states are compared."""
+    """State of the matching: matches found, and unmatched operators of `before`."""
 
-    def __init__(self, before: Sequence[Basic], after: Sequence[Basic], home: Mapping[str, str]):
+    def __init__(
+        self,
+        before: Sequence[BasicOperator],
+        after: Sequence[BasicOperator],
+        home: Mapping[str, str],
+    ):
         self.before, self.after, self.home = before, after, home
         self.found: list[int | None] = [None] * len(after)
         self.free: dict[str, list[int]] = defaultdict(list)
@@ -114,24 +120,28 @@ class _Search:
             self.free[basic.container].append(number)
             self.by_key[basic.container, basic.key].append(number)
 
-    def place(self, number: int) -> str:
-        """The container of `before` that the operator came from."""
+    def home_of(self, number: int) -> str:
+        """The container in `before` of an operator of `after`."""
         container = self.after[number].container
         return self.home.get(container, container)
 
-    def alike(self, number: int) -> None:
-        """The first free one with the same key; what the compiler computes again in a second kernel has none."""
-        place = self.place(number)
+    def match_by_key(self, number: int) -> None:
+        """Matches the first free operator with the same key; a recomputed one in a second kernel
+        finds none.
+        """
+        place = self.home_of(number)
         for match in self.by_key[place, self.after[number].key]:
             if match in self.free[place]:
                 self.take(number, match, place)
                 return
 
-    def nearest(self, number: int) -> None:
-        basic, place = self.after[number], self.place(number)
+    def match_nearest(self, number: int) -> None:
+        basic, place = self.after[number], self.home_of(number)
         free = [one for one in self.free[place] if self.before[one].kind == basic.kind]
         if free:
-            self.take(number, max(free, key=lambda one: (self.shared(number, one), -one)), place)
+            self.take(
+                number, max(free, key=lambda one: (self.shared_inputs(number, one), -one)), place
+            )
         elif again := self.by_key[place, basic.key]:
             self.found[number] = again[0]
         elif basic.node.expand_from:
@@ -141,25 +151,25 @@ class _Search:
         self.found[number] = match
         self.free[place].remove(match)
 
-    def shared(self, number: int, match: int) -> int:
-        """How many inputs the two have in common, whatever their order; outside of kernels a name lasts, and decides."""
+    def shared_inputs(self, number: int, match: int) -> int:
+        """Number of common operands in any order; outside of kernels an equal name decides."""
         if not self.after[number].container and (
             self.after[number].node.name == self.before[match].node.name
         ):
             return 1_000_000
-        reads = Counter(map(self.resolved, self.after[number].reads))
+        reads = Counter(map(self.resolve_origin, self.after[number].reads))
         return (reads & Counter(self.before[match].reads)).total()
 
-    def resolved(self, read: Origin) -> Origin | None:
-        """An input of `after`, said in numbers of `before`."""
+    def resolve_origin(self, read: Origin) -> Origin | None:
+        """An input of `after` in terms of the indices of `before`."""
         if isinstance(read, int):
             return read
         match = self.found[read[0]]
         return None if match is None else (match, read[1])
 
     def sibling(self, number: int) -> int | None:
-        """Another operator of the same expansion: one that is free, else the neighbour that was matched last."""
-        basic, place = self.after[number], self.place(number)
+        """Another operator of the same expansion: a free one, else the last matched neighbour."""
+        basic, place = self.after[number], self.home_of(number)
         for one in self.free[place]:
             if self.before[one].kind[1] == basic.kind[1]:
                 return one

@@ -1,4 +1,4 @@
-"""What a call returns, as arrays: only who reads them knows that the call has ended."""
+"""Converts the result of a call to arrays; reading them waits for the end of the call."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import numpy as np
 
 
 def arrays_of(result: Any) -> list[np.ndarray]:
-    """The tensors and numbers in what a net returned, in order; waits until they are computed."""
+    """The tensors and numbers in a net's result as arrays, in order; waits until they are
+    computed.
+    """
     return [
         one if isinstance(one, np.ndarray) else one.asnumpy().copy() for one in _tensors(result)
     ]

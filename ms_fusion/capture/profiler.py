@@ -1,4 +1,4 @@
-"""Times of single operators, from MindSpore's own profiler."""
+"""Measures times of single operators with MindSpore's own profiler."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ms_fusion.capture.outputs import arrays_of
 
 CALLS_PROFILED = 5
 SESSIONS = 3
-"""So often is each variant of a net profiled, in turns with the others."""
+"""Profiling sessions of each variant of a net, in alternating turns."""
 
 
 def profile_in_turns(
@@ -22,9 +22,9 @@ def profile_in_turns(
     directory: Path,
     notes: list[str],
 ) -> dict[str, dict[str, tuple[float, float, float]]]:
-    """Variant → full name → (runs in one call, median µs of a run, spread µs), from MindSpore's own profiler.
+    """Variant → full name → (runs in one call, median µs of a run, spread µs).
 
-    The variants are profiled in turns, so that a busy machine is shared fairly.
+    The variants are profiled in alternating turns, so that all see the same load of the machine.
     """
     found: dict[str, list[dict[str, list[float]]]] = {kind: [] for kind in callables}
     for _ in range(SESSIONS):
@@ -41,7 +41,7 @@ def profile_operators(
 ) -> dict[str, list[float]]:
     """Full name → µs of each run in `CALLS_PROFILED` calls.
 
-    Empty, with a note, where the profiler fails.
+    Returns an empty result and adds a note if the profiler fails.
     """
     from mindspore.profiler import ProfilerActivity, profile, schedule, tensorboard_trace_handler
 
@@ -52,12 +52,13 @@ def profile_operators(
             on_trace_ready=tensorboard_trace_handler(str(directory)),
         ) as profiler:
             for _ in range(1 + CALLS_PROFILED):
-                # MindSpore's profiler reads its tables without a lock: no kernel may still write to them
+                # MindSpore's profiler reads its tables without a lock: all kernels must have
+                # finished.
                 arrays_of(function(*inputs))
                 profiler.step()
         table = next(directory.rglob("cpu_op_execute_timestamp_*.txt"), None)
         return read_profile(table) if table else {}
-    except Exception as error:  # noqa: BLE001 the ledger is worth having without times
+    except Exception as error:  # noqa: BLE001 the ledger is useful without times
         notes.append(f"MindSpore's profiler failed, so nothing is timed by operator: {error}")
         return {}
     finally:
@@ -83,8 +84,7 @@ def times_of(
 ) -> dict[str, tuple[float, float, float]]:
     """Full name → (runs in one call, median µs of a run, spread µs) over all sessions.
 
-    The median is taken: one run that the system interrupted for a few milliseconds says nothing about an operator of
-    microseconds.
+    The median is robust against single runs that the system interrupts for milliseconds.
     """
     runs: dict[str, list[float]] = defaultdict(list)
     for session in sessions:

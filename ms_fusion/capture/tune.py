@@ -1,4 +1,4 @@
-"""`tune`: what is quickest for a net on this machine, measured and kept: how each group is made, and what stays out of the clusters."""
+"""Tunes a net on this machine: measures kernel variants and cluster exclusions."""
 
 from __future__ import annotations
 
@@ -13,38 +13,38 @@ from typing import Any, Literal, overload
 import msgspec
 
 import tbe_impl
-from ms_fusion import presets
-from ms_fusion.capture.capture_run import UNFUSED, CaptureOrder, Measurements, title_of
-from ms_fusion.capture.explain_net import captured
-from ms_fusion.capture.tuned_net import Comparison, TunedKernel, TunedNet, Variant
+from ms_fusion.capture.capture_run import UNFUSED_FLAGS, CaptureOrder, Measurements, title_of
+from ms_fusion.capture.explain_net import capture_net
+from ms_fusion.capture.tuned_net import CallComparison, TunedKernel, TunedNet, Variant
 from ms_fusion.cost import work_of
-from ms_fusion.formats.composite import Composite, parse_kernel
-from ms_fusion.generator_limits import generator_of
-from ms_fusion.kernel_server.composite_lowering import Group
-from ms_fusion.kernel_server.nest_partition import each_apart, numbers, planned
-from ms_fusion.kernel_server.onednn_steps import LIBRARY
 from ms_fusion.kernel_server.sequence_assembly import own_kernels
-from ms_fusion.presets import net_choices
-from ms_fusion.presets.mindspore_state import KERNELS
+from ms_fusion.lowering.composite_lowering import LoweredGroup
+from ms_fusion.lowering.nest_partition import full_fission_values, plan_nests, value_numbers
+from ms_fusion.lowering.onednn.onednn_steps import LIBRARY
+from ms_fusion.mindspore import presets
+from ms_fusion.mindspore.flags.generator_limits import generator_of
+from ms_fusion.mindspore.presets import net_choices
+from ms_fusion.mindspore.state.mindspore_state import KERNELS
+from ms_fusion.readers.composite import CompositeKernel, parse_kernel
 from ms_fusion.target import check_tensors, require_mindspore
 from tbe_impl import tuning_store
 from tbe_impl.environment import is_off
 from tbe_impl.errors import FusionError, InputError, MissingError
 from tbe_impl.kernel import Kernel
-from tbe_impl.tuning.progress_bar import Progress, bar
+from tbe_impl.tuning.progress_bar import Progress, show_progress
 from tbe_impl.tuning_store import Choice
 
-COMPARED_S = 2.0
-"""How long two ways are compared at most; a tenth of the whole time where that is less."""
-LEAST_S = 1.0
-"""Less time is not worth beginning with a kernel."""
-WITHOUT: dict[str, frozenset[str]] = {
+COMPARISON_S = 2.0
+"""Upper limit of one comparison; a tenth of the total time if that is less."""
+MIN_KERNEL_S = 1.0
+"""Minimum time to start tuning a kernel."""
+OPERATOR_FAMILIES: dict[str, frozenset[str]] = {
     "without products": frozenset({"MatMul", "BatchMatMul"}),
     "without convolutions": frozenset(LIBRARY) - {"MatMul", "BatchMatMul"},
 }
-"""Families that are tried to be kept out of the clusters."""
-EVERYTHING = "everything"
-"""The variant that keeps nothing out."""
+"""Operator families that are tried as exclusions from clustering."""
+FULL_VARIANT = "everything"
+"""Name of the variant without exclusions."""
 
 
 @overload
@@ -74,32 +74,34 @@ def tune(
     progress: bool = True,
     forget: bool = False,
 ) -> TunedNet | int:
-    """Measures the ways in which the groups of a net can be made, and keeps what is clearly quicker.
+    """Measures variants of the groups of a net, and records those that are clearly faster.
 
     Later compilations on this machine find the choice of each group by its content, in this net or
-    another, and what to keep out of the clusters by the net's code, parameters and inputs; a warning
-    and the notes of `explain` say so. Two ways are compared call by call, in turns. A difference
-    counts where the median of the ratios lies outside of the noise, with 99 % confidence, and the
-    ratio of the least times does. Operators stay out of the clusters, or the net unfused, only where
-    a second measurement agrees. The next call of `net` compiles anew.
+    another. They find the exclusions from clustering by the net's code, parameters and inputs; a
+    warning and the notes of `explain` report it. Two variants are compared call by call, in
+    alternating turns. A difference counts if both the median of the ratios, with 99 % confidence,
+    and the ratio of the minimum times exceed the noise. Operators are excluded from clustering, or
+    the net stays unfused, only after a second measurement confirms it. The next call of `net`
+    compiles it again.
 
     Args:
-        net: as for `explain`; weights, random state and context are afterwards as they were.
-        inputs: what it is called with.
-        seconds: time at most. The whole net is compiled and measured once in any case; where time is
-            left then, its groups are measured, and the net without products, without convolutions
-            and without single operators.
+        net: as for `explain`; weights, random state and context are restored.
+        inputs: arguments of the call.
+        seconds: time limit. The whole net is compiled and measured once in any case. In the
+            remaining time its groups are measured, then the net without products, without
+            convolutions and without single operators.
         progress: show a bar when the error stream is a terminal.
-        forget: measure nothing, and remove what was kept for this net: for these inputs, or for all
-            where none are given.
+        forget: measure nothing, and remove the records of this net: for these inputs, or for all if
+            none are given.
 
     Returns:
-        What was found; with `forget` how many records were removed, those of its kernels among them.
+        The findings; with `forget` the number of removed records, those of its kernels included.
 
     Raises:
         InputError: `seconds` is not positive, ``MS_FUSION=off`` is set, or `net` cannot be called
             with `inputs`.
-        MissingError: MindSpore or a C compiler is missing, or our generator is not proved to work here.
+        MissingError: MindSpore or a C compiler is missing, or our generator is not verified on this
+            machine.
         CaptureError: MindSpore could not compile or run the net.
     """
     if not seconds > 0:
@@ -118,14 +120,14 @@ def tune(
         removed = net_choices.forget(net, inputs)
         presets.compile_anew(net)
         return removed
-    found = _tuned(net, inputs, seconds, progress=progress)
+    found = _tune_net(net, inputs, seconds, progress=progress)
     keys = tuple(one.key for one in found.kernels)
     net_choices.remember(net, inputs, found.choice, kernels=keys)
     presets.compile_anew(net)
     return found
 
 
-def _tuned(
+def _tune_net(
     net: Callable[..., Any], inputs: Sequence[Any], seconds: float, *, progress: bool
 ) -> TunedNet:
     started = time.perf_counter()
@@ -135,58 +137,58 @@ def _tuned(
             "our generator cannot be used here", place="tune", remedy="Run `ms-fusion doctor`."
         )
     title = title_of(net)
-    with bar(title, seconds, shown=progress) as show:
+    with show_progress(title, seconds, shown=progress) as show:
         clock = _Clock(started, started + seconds, show)
 
-        def measured(
-            flags: str, name: str, against: str = UNFUSED
-        ) -> tuple[Comparison, list[Composite]]:
+        def measure_net(
+            flags: str, name: str, against: str = UNFUSED_FLAGS
+        ) -> tuple[CallComparison, list[CompositeKernel]]:
             order = CaptureOrder(
                 title=title,
                 only_flags=flags,
                 against=against,
                 profile=False,
                 accuracy=False,
-                compare_s=min(COMPARED_S, seconds / 10),
+                compare_s=min(COMPARISON_S, seconds / 10),
             )
             with (
-                clock.whole(name),
-                captured(net, inputs, order, progress=lambda text: None) as (directory, _),
+                clock.time_whole_net(name),
+                capture_net(net, inputs, order, progress=lambda text: None) as (directory, _),
             ):
                 seen = msgspec.json.decode(
                     (directory / "capture.json").read_bytes(), type=Measurements
                 )
-                groups = list(_descriptions(Path(seen.kernel_directory) / KERNELS))
-                return Comparison(seen.step_pairs), groups
+                groups = list(_read_descriptions(Path(seen.kernel_directory) / KERNELS))
+                return CallComparison(seen.step_pairs), groups
 
-        calls, groups = measured(flags, EVERYTHING)
-        waiting = list(_left_out(groups))
-        families = sum(name in WITHOUT for name, _ in waiting)
-        kernels = tuple(_tuned_kernels(groups, clock.for_kernels(families), clock))
+        calls, groups = measure_net(flags, FULL_VARIANT)
+        waiting = list(_exclusion_candidates(groups))
+        families = sum(name in OPERATOR_FAMILIES for name, _ in waiting)
+        kernels = tuple(_tune_kernels(groups, clock.kernel_budget_s(families), clock))
         if any(one.ratio < 1 for one in kernels) and clock.has_room():
-            calls, _ = measured(flags, EVERYTHING)
-        variants = [Variant(EVERYTHING, (), calls)]
+            calls, _ = measure_net(flags, FULL_VARIANT)
+        variants = [Variant(FULL_VARIANT, (), calls)]
         for name, out in waiting:
-            # what is better is measured once more
+            # a better variant is measured once more
             if not clock.has_room(2):
                 break
-            calls, _ = measured(net_choices.NetChoice(kept_out=out).over(flags), name)
+            calls, _ = measure_net(net_choices.NetChoice(kept_out=out).apply_to(flags), name)
             variants.append(Variant(name, out, calls))
-        found = TunedNet(title, kernels, tuple(variants), round(clock.elapsed, 1))
+        found = TunedNet(title, kernels, tuple(variants), round(clock.elapsed_s, 1))
         if not found.is_default and clock.has_room():
-            again, _ = measured(flags, "once more", found.proposal.over(flags))
-            found = replace(found, again=again, seconds=round(clock.elapsed, 1))
+            again, _ = measure_net(flags, "once more", found.proposal.apply_to(flags))
+            found = replace(found, again=again, seconds=round(clock.elapsed_s, 1))
     return found
 
 
 @dataclass
 class _Clock:
-    """The time that there is.
+    """The time budget.
 
     Attributes:
-        started, ends: as `time.perf_counter` counts.
-        show: the bar.
-        whole_s: what measuring the whole net took, at most.
+        started, ends: in the time of `time.perf_counter`.
+        show: the progress bar.
+        whole_s: longest measurement of the whole net so far.
     """
 
     started: float
@@ -195,49 +197,56 @@ class _Clock:
     whole_s: float = 0.0
 
     @property
-    def elapsed(self) -> float:
+    def elapsed_s(self) -> float:
         """Seconds since the start."""
         return time.perf_counter() - self.started
 
     @property
-    def left(self) -> float:
-        """Seconds."""
+    def remaining_s(self) -> float:
+        """Seconds until the end."""
         return self.ends - time.perf_counter()
 
     def has_room(self, times: int = 1) -> bool:
-        """Whether the whole net can be measured once more, or so many times."""
-        return self.left >= times * self.whole_s
+        """Whether the remaining time allows `times` further measurements of the whole net."""
+        return self.remaining_s >= times * self.whole_s
 
-    def for_kernels(self, variants: int) -> float:
-        """Seconds for single kernels, before the whole net is measured once more and without each of some families.
+    def kernel_budget_s(self, variants: int) -> float:
+        """Seconds for single kernels; the whole net and `variants` family variants follow.
 
-        They get half of the time less one measurement at least, and all of it where the whole net cannot be measured any more.
+        At least half of the remaining time less one measurement; all of it if the whole net cannot
+        be measured any more.
         """
         if not self.has_room():
-            return self.left
-        return max(self.left - self.whole_s * (1 + variants), self.left / 2 - self.whole_s)
+            return self.remaining_s
+        return max(
+            self.remaining_s - self.whole_s * (1 + variants), self.remaining_s / 2 - self.whole_s
+        )
 
-    def tell(self, text: str) -> None:
-        """What is done now."""
-        self.show(self.elapsed, text)
+    def show_step(self, text: str) -> None:
+        """Shows the current step."""
+        self.show(self.elapsed_s, text)
 
     @contextlib.contextmanager
-    def whole(self, name: str) -> Iterator[None]:
-        """Inside, the whole net is measured."""
+    def time_whole_net(self, name: str) -> Iterator[None]:
+        """Times the block as a measurement of the whole net."""
         began = time.perf_counter()
-        self.tell(name)
+        self.show_step(name)
         yield
         self.whole_s = max(self.whole_s, time.perf_counter() - began)
 
 
-def _left_out(groups: Sequence[Composite]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """What is tried to be kept out, with its name: families first, then single operators, those that move most first."""
+def _exclusion_candidates(
+    groups: Sequence[CompositeKernel],
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """(name, exclusions) to try: families first, then single operators by memory traffic, largest
+    first.
+    """
     moved: Counter[str] = Counter()
     for group in groups:
         for node in group.graph:
             moved[node.op] += work_of(node, group.graph).bytes
     alone = {op for op, size in moved.items() if size}
-    for name, operators in WITHOUT.items():
+    for name, operators in OPERATOR_FAMILIES.items():
         out = tuple(sorted(operators & moved.keys()))
         if out:
             alone -= operators if len(out) == 1 else set()
@@ -245,7 +254,7 @@ def _left_out(groups: Sequence[Composite]) -> Iterator[tuple[str, tuple[str, ...
     yield from ((f"without {op}", (op,)) for op, _ in moved.most_common() if op in alone)
 
 
-def _descriptions(directory: Path) -> Iterator[Composite]:
+def _read_descriptions(directory: Path) -> Iterator[CompositeKernel]:
     for file in sorted(directory.glob("*.info")):
         try:
             yield parse_kernel(file.read_text("utf-8"), file=file.name)
@@ -253,16 +262,16 @@ def _descriptions(directory: Path) -> Iterator[Composite]:
             continue
 
 
-def _tuned_kernels(
-    groups: Sequence[Composite], seconds: float, clock: _Clock
+def _tune_kernels(
+    groups: Sequence[CompositeKernel], seconds: float, clock: _Clock
 ) -> Iterator[TunedKernel]:
-    """Those that cost most by the model get most of the time, and come first."""
+    """Tunes kernels in order of modelled cost; the most expensive ones get most of the time."""
     found: dict[str, tuple[float, Kernel, tuple[Choice, ...], tuple[str, ...]]] = {}
     for composite in groups:
         try:
             for kernel, group, graph in own_kernels(composite):
-                plan = planned(group, graph)
-                also = _choices(group, (plan.stored, each_apart(group, graph)))
+                plan = plan_nests(group, graph)
+                also = _choices(group, (plan.stored, full_fission_values(group, graph)))
                 found[tuning_store.key_of(kernel)] = (
                     plan.cost_us,
                     kernel,
@@ -270,17 +279,17 @@ def _tuned_kernels(
                     tuple(node.op for node in graph),
                 )
         except FusionError:
-            continue  # what cannot be built, or has no nests, has nothing to choose
+            continue  # unsupported groups and groups without nests have no options
     ends = time.perf_counter() + seconds
     waiting = sorted(found.values(), key=lambda item: -item[0])
     for number, (cost_us, kernel, also, operators) in enumerate(waiting):
         left = ends - time.perf_counter()
         share = left * cost_us / sum(item[0] for item in waiting[number:])
-        if left < LEAST_S:
+        if left < MIN_KERNEL_S:
             break
-        clock.tell(" + ".join(operators)[:40])
+        clock.show_step(" + ".join(operators)[:40])
         record = tbe_impl.tune(
-            kernel, seconds=min(left, max(share, LEAST_S)), also=also, progress=False
+            kernel, seconds=min(left, max(share, MIN_KERNEL_S)), also=also, progress=False
         ).tuning
         assert record is not None
         yield TunedKernel(
@@ -294,5 +303,5 @@ def _tuned_kernels(
         )
 
 
-def _choices(group: Group, plans: Sequence[Sequence[str]]) -> tuple[Choice, ...]:
-    return tuple(Choice(stored=numbers(names, group)) for names in plans if names)
+def _choices(group: LoweredGroup, plans: Sequence[Sequence[str]]) -> tuple[Choice, ...]:
+    return tuple(Choice(stored=value_numbers(names, group)) for names in plans if names)

@@ -1,29 +1,31 @@
-"""What tuning found for a net: a frozen record with a table."""
+"""Records the result of tuning a net; prints it as a table."""
 
 from __future__ import annotations
 
 import statistics
 from dataclasses import dataclass
 
-from ms_fusion.presets.net_choices import NetChoice
+from ms_fusion.mindspore.presets.net_choices import NetChoice
 from tbe_impl.tuning.measurement import upper_bound
 
 MARGIN = 0.05
-"""By less than this no variant of a net is better than another."""
-SLOWER = 1.1
-"""From this ratio on a net is left unfused: whole calls vary, and staying unfused by mistake costs more than a few per cent."""
+"""Minimum relative advantage of a better variant."""
+UNFUSED_RATIO = 1.1
+"""From this ratio on a net stays unfused. Call times vary, and a wrong fallback costs more than a
+few per cent.
+"""
 
 
 @dataclass(frozen=True)
 class TunedKernel:
-    """A kernel of ours in one of the net's groups.
+    """A tuned kernel in one of the net's groups.
 
     Attributes:
         name: of the group.
         operators: basic operators that it computes.
-        choice: what differs from the default, as text.
-        default_us, tuned_us: of one call, µs.
-        ratio: tuned ÷ default, measured in pairs; 1 where the default stays.
+        choice: difference from the default options, as text.
+        default_us, tuned_us: time of one call, µs.
+        ratio: tuned ÷ default, measured in pairs; 1 if the default stays.
         key: of its record on disk.
     """
 
@@ -37,59 +39,59 @@ class TunedKernel:
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """Whole calls of a net in two ways, in turns.
+class CallComparison:
+    """Times of whole calls of a net in two variants, in alternating turns.
 
     Attributes:
-        pairs: µs of a call in the one way and in the other, for each turn.
+        pairs: µs of a call of the first and of the second variant, for each turn.
     """
 
     pairs: tuple[tuple[float, float], ...]
 
     @property
     def step_us(self) -> float:
-        """Median of the one, µs."""
+        """Median of the first variant, µs."""
         return statistics.median(one for one, _ in self.pairs)
 
     @property
     def other_us(self) -> float:
-        """Median of the other, µs."""
+        """Median of the second variant, µs."""
         return statistics.median(other for _, other in self.pairs)
 
     @property
     def ratio(self) -> float:
-        """Median of the ratios of the turns, one ÷ other."""
+        """Median of the ratios of the turns, first ÷ second."""
         return statistics.median(one / other for one, other in self.pairs)
 
     @property
     def least_ratio(self) -> float:
-        """What that lies above with 99 % confidence, or the ratio of the least times if lower.
+        """Lower bound of the ratio (99 % confidence), or the ratio of the minimum times if lower.
 
-        The least times are those of moments without other work.
+        The minimum times are those without other load on the machine.
         """
         quiet = min(one for one, _ in self.pairs) / min(other for _, other in self.pairs)
         return min(1 / upper_bound([other / one for one, other in self.pairs]), quiet)
 
     @property
     def most_ratio(self) -> float:
-        """The other end, in the same way."""
-        swapped = Comparison(tuple((other, one) for one, other in self.pairs)).least_ratio
+        """Upper bound of the ratio, by the same method."""
+        swapped = CallComparison(tuple((other, one) for one, other in self.pairs)).least_ratio
         return 1 / swapped if swapped else float("inf")
 
 
 @dataclass(frozen=True)
 class Variant:
-    """The whole net with some operators kept out of the clusters.
+    """The whole net with some operators excluded from clustering.
 
     Attributes:
         name: of the variant.
-        kept_out: those operators.
-        calls: beside the unfused net.
+        kept_out: the excluded operators.
+        calls: its calls, compared with the unfused net.
     """
 
     name: str
     kept_out: tuple[str, ...]
-    calls: Comparison
+    calls: CallComparison
 
     @property
     def step_us(self) -> float:
@@ -103,31 +105,31 @@ class Variant:
 
     @property
     def ratio(self) -> float:
-        """Its time ÷ that of the unfused net."""
+        """Time ÷ time of the unfused net."""
         return self.calls.ratio
 
 
 @dataclass(frozen=True)
 class TunedNet:
-    """What `ms_fusion.tune` found; printing it shows the table.
+    """The result of `ms_fusion.tune`; printing it shows the table.
 
     Attributes:
         title: of the net.
-        kernels: those that were measured, the dearest first.
-        variants: the net with everything clustered, then with less.
-        seconds: what it took, s.
-        again: everything clustered beside `proposal`; None where that was not measured.
+        kernels: the measured kernels, most expensive first.
+        variants: the net without exclusions, then with exclusions.
+        seconds: duration of the tuning, s.
+        again: the net without exclusions compared with `proposal`; None if not measured.
     """
 
     title: str
     kernels: tuple[TunedKernel, ...]
     variants: tuple[Variant, ...]
     seconds: float
-    again: Comparison | None = None
+    again: CallComparison | None = None
 
     @property
-    def best(self) -> Variant:
-        """Everything clustered, unless another variant is quicker outside of the noise."""
+    def best_variant(self) -> Variant:
+        """The variant without exclusions, unless another is faster outside of the noise."""
         everything, *others = self.variants
         least = min(others, key=lambda one: one.ratio, default=everything)
         is_better = least.calls.most_ratio < everything.calls.least_ratio * (1 - MARGIN)
@@ -135,39 +137,42 @@ class TunedNet:
 
     @property
     def proposal(self) -> NetChoice:
-        """What the measurements ask for; it is kept when it is the default, or measured again."""
-        best, everything = self.best, self.variants[0]
+        """The choice that the measurements suggest; recorded if it is the default or confirmed."""
+        best, everything = self.best_variant, self.variants[0]
         losses = tuple(
             f"{one.name} is a loss: a call took {one.ratio:.2f} × the unfused time."
             for one in self.losses
         )
-        if best.calls.least_ratio > SLOWER:
+        if best.calls.least_ratio > UNFUSED_RATIO:
             why = f"the net stays unfused: fused it took {best.ratio:.2f} × as long."
             return NetChoice(fused=False, why=why, losses=losses)
-        why = f"{', '.join(best.kept_out)} stay out of the clusters: a call took {best.ratio:.2f} × the unfused time, and {everything.ratio:.2f} × with them."
+        why = (
+            f"{', '.join(best.kept_out)} stay out of the clusters: a call took "
+            f"{best.ratio:.2f} × the unfused time, and {everything.ratio:.2f} × with them."
+        )
         return NetChoice(kept_out=best.kept_out, why=why if best.kept_out else "", losses=losses)
 
     @property
     def is_default(self) -> bool:
-        """Whether what the measurements ask for is everything clustered."""
+        """Whether the measurements suggest the default."""
         return self.proposal.fused and not self.proposal.kept_out
 
     @property
     def choice(self) -> NetChoice:
-        """What later compilations of the net do."""
-        least = SLOWER if not self.proposal.fused else 1 + MARGIN
+        """The choice for later compilations of the net."""
+        least = UNFUSED_RATIO if not self.proposal.fused else 1 + MARGIN
         if self.is_default or (self.again is not None and self.again.least_ratio > least):
             return self.proposal
         return NetChoice(losses=self.proposal.losses)
 
     @property
     def kept_out(self) -> tuple[str, ...]:
-        """Operators that later compilations keep out of the clusters."""
+        """Operators that later compilations exclude from clustering."""
         return self.choice.kept_out
 
     @property
     def losses(self) -> tuple[Variant, ...]:
-        """What was tried and is slower than unfused."""
+        """Variants that are slower than unfused."""
         return tuple(one for one in self.variants if one.calls.least_ratio > 1 + MARGIN)
 
     def __str__(self) -> str:
@@ -181,17 +186,18 @@ class TunedNet:
                 f"{short:<44} {one.default_us:>7.0f} µs {one.tuned_us:>7.0f} µs  {one.choice}"
             )
         lines += ["", f"{'whole net':<44} {'a call':>10} {'unfused':>10}"]
-        taken = self.best if self.choice == self.proposal else self.variants[0]
+        taken = self.best_variant if self.choice == self.proposal else self.variants[0]
         for variant in self.variants:
             mark = "  taken" if variant is taken and self.choice.fused else ""
             lines.append(
-                f"{variant.name:<44} {variant.step_us:>7.0f} µs {variant.unfused_us:>7.0f} µs  {1 / variant.ratio:.2f} × unfused{mark}"
+                f"{variant.name:<44} {variant.step_us:>7.0f} µs {variant.unfused_us:>7.0f} µs"
+                f"  {1 / variant.ratio:.2f} × unfused{mark}"
             )
         lines += ["", *self._conclusion()]
         return "\n".join(lines).rstrip()
 
     def _conclusion(self) -> list[str]:
-        """What was decided, or why it was not, as a sentence."""
+        """The decision, or why there is none, as a sentence."""
         if self.is_default:
             return []
         why = self.proposal.why[0].upper() + self.proposal.why[1:]

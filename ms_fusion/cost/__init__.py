@@ -1,25 +1,29 @@
-"""What operators and graphs cost: bytes, FLOPs, launches, peak memory; one rule for each operator family.
+"""Counts the cost of operators and graphs from shapes and dtypes: bytes, FLOPs, launches, memory.
 
-Everything counted here is exact and comes from shapes and dtypes alone. Assumptions, all in one place:
+The counts are exact under these assumptions:
 
-- every operator reads its tensors once from main memory and writes its results once (caches are not modelled);
+- an operator reads its tensors once from main memory and writes its results once (no caches);
 - scalars, and arguments such as axes and shapes, cost nothing;
-- changing only the shape (Reshape, ExpandDims …) moves no byte and launches no kernel: measured on MindSpore 2.10 on CPU;
-- a fused kernel reads each distinct input once, writes its outputs once, and is one launch; what it writes in place
-  counts with the size of the tensor it overwrites;
-- the ledger adds what a kernel of ours moves again: relu behind a product or convolution of oneDNN is a second pass;
+- changing only the shape (Reshape, ExpandDims …) moves no byte and launches no kernel (measured on
+  MindSpore 2.10 on CPU);
+- a fused kernel reads each distinct input once, writes its outputs once, and is one launch; an
+  in-place write counts the size of the overwritten tensor;
+- the ledger adds second passes of our kernels: relu after a oneDNN product or convolution;
 - sizes not known before run time count as 1.
 
-What a fusion saves is `benefit`: one number in µs, with its terms. `estimate_benefit` takes numbers instead of a graph.
+`benefit` gives the saving of a fusion in µs, with its terms. `estimate_benefit` takes given costs
+instead of a graph.
+
+In: graphs, devices. Out: work, times, benefits. Must not build or run a kernel.
 """
 
 from __future__ import annotations
 
 from ms_fusion.cost.benefit import POOLINGS, Benefit, benefit
 from ms_fusion.cost.estimate import FUSION_TYPES, Estimate, estimate_benefit
-from ms_fusion.cost.graph_totals import known_beforehand, peak_memory_bytes, summarise
-from ms_fusion.cost.roofline_times import bound, predicted_saving_us, stages
-from ms_fusion.cost.tiling import CAPACITY_SHARE, REDUCING
+from ms_fusion.cost.graph_totals import constant_foldable_nodes, peak_memory_bytes, summarise
+from ms_fusion.cost.roofline_times import predicted_saving_us, roofline_bound, stages
+from ms_fusion.cost.tiling import CAPACITY_SHARE, ROW_REDUCTIONS
 from ms_fusion.cost.work import has_rule, is_matrix_product, work_of
 from ms_fusion.devices import DEVICES, Device, device, measure_cpu
 from ms_fusion.operators import VIEWS
@@ -29,18 +33,18 @@ __all__ = [
     "DEVICES",
     "FUSION_TYPES",
     "POOLINGS",
-    "REDUCING",
+    "ROW_REDUCTIONS",
     "VIEWS",
     "Benefit",
     "Device",
     "Estimate",
     "benefit",
-    "bound",
+    "roofline_bound",
     "device",
     "estimate_benefit",
     "has_rule",
     "is_matrix_product",
-    "known_beforehand",
+    "constant_foldable_nodes",
     "measure_cpu",
     "peak_memory_bytes",
     "predicted_saving_us",

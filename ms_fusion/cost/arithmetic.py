@@ -1,26 +1,27 @@
-"""How much arithmetic an operator does for each element, one table for each family."""
+"""Tables of the FLOPs that an operator does per element, one table per operator family."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
 
-DIVISION = 4
-TRANSCENDENTAL = 10
+DIVISION_FLOPS = 4
+TRANSCENDENTAL_FLOPS = 10
 FLOPS_PER_ELEMENT: Mapping[str, int] = MappingProxyType(
     dict.fromkeys(
-        """Add Sub Mul Neg Abs Maximum Minimum Equal NotEqual Less LessEqual Greater GreaterEqual LogicalAnd LogicalOr
-        LogicalNot LogicalXor Select Square Sign Floor Ceil Trunc Round Rint IsNan IsInf IsFinite ReLU ReLU6 ReluGrad
-        ReLUGrad BiasAdd AssignAdd AssignSub""".split(),
+        """Add Sub Mul Neg Abs Maximum Minimum Equal NotEqual Less LessEqual Greater GreaterEqual
+        LogicalAnd LogicalOr LogicalNot LogicalXor Select Square Sign Floor Ceil Trunc Round Rint
+        IsNan IsInf IsFinite ReLU ReLU6 ReluGrad ReLUGrad BiasAdd AssignAdd AssignSub""".split(),
         1,
     )
     | dict.fromkeys(
         "Div RealDiv Mod FloorDiv FloorMod Reciprocal Inv Sqrt Rsqrt DivNoNan TruncateDiv".split(),
-        DIVISION,
+        DIVISION_FLOPS,
     )
     | dict.fromkeys(
-        "Exp Log Tanh Sin Cos Tan ACos Asin Atan Atan2 Asinh Acosh Atanh Sinh Cosh Erf Erfc Expm1 Log1p".split(),
-        TRANSCENDENTAL,
+        "Exp Log Tanh Sin Cos Tan ACos Asin Atan Atan2 Asinh Acosh Atanh Sinh Cosh Erf Erfc "
+        "Expm1 Log1p".split(),
+        TRANSCENDENTAL_FLOPS,
     )
     | {
         "Cast": 0,
@@ -36,7 +37,7 @@ FLOPS_PER_ELEMENT: Mapping[str, int] = MappingProxyType(
         "ReLU6Grad": 2,
         "HSigmoidGrad": 3,
         "HSwishGrad": 5,
-        "Elu": TRANSCENDENTAL + 2,
+        "Elu": TRANSCENDENTAL_FLOPS + 2,
         "EluGrad": 3,
         "SquaredDifference": 2,
         "LeakyReLU": 2,
@@ -46,40 +47,41 @@ FLOPS_PER_ELEMENT: Mapping[str, int] = MappingProxyType(
         "DropoutGrad": 2,
         "MaximumGrad": 2,
         "MinimumGrad": 2,
-        "Pow": 2 * TRANSCENDENTAL + 1,
-        "Sigmoid": TRANSCENDENTAL + DIVISION + 2,
-        "SiLU": TRANSCENDENTAL + DIVISION + 3,
-        "Swish": TRANSCENDENTAL + DIVISION + 3,
-        "Softplus": 2 * TRANSCENDENTAL + 1,
-        "Mish": 3 * TRANSCENDENTAL + 2,
-        "GeLU": TRANSCENDENTAL + 8,
-        "FastGeLU": TRANSCENDENTAL + DIVISION + 5,
+        "Pow": 2 * TRANSCENDENTAL_FLOPS + 1,
+        "Sigmoid": TRANSCENDENTAL_FLOPS + DIVISION_FLOPS + 2,
+        "SiLU": TRANSCENDENTAL_FLOPS + DIVISION_FLOPS + 3,
+        "Swish": TRANSCENDENTAL_FLOPS + DIVISION_FLOPS + 3,
+        "Softplus": 2 * TRANSCENDENTAL_FLOPS + 1,
+        "Mish": 3 * TRANSCENDENTAL_FLOPS + 2,
+        "GeLU": TRANSCENDENTAL_FLOPS + 8,
+        "FastGeLU": TRANSCENDENTAL_FLOPS + DIVISION_FLOPS + 5,
         "SigmoidGrad": 3,
         "TanhGrad": 3,
-        "SqrtGrad": DIVISION + 1,
-        "SiLUGrad": TRANSCENDENTAL + DIVISION + 6,
-        "GeLUGrad": TRANSCENDENTAL + 20,
-        "SoftplusGrad": TRANSCENDENTAL + DIVISION + 2,
+        "SqrtGrad": DIVISION_FLOPS + 1,
+        "SiLUGrad": TRANSCENDENTAL_FLOPS + DIVISION_FLOPS + 6,
+        "GeLUGrad": TRANSCENDENTAL_FLOPS + 20,
+        "SoftplusGrad": TRANSCENDENTAL_FLOPS + DIVISION_FLOPS + 2,
     }
 )
-"""FLOPs for each output element: 1 for what one instruction does, 4 for a division or root, 10 for exp and its kin."""
+"""FLOPs per output element: 1 for a single instruction, 4 for a division or root, 10 for an exp."""
 
-CONTROL = frozenset("call Call Partial Switch SwitchLayer SwitchCase".split())
-REDUCED = MappingProxyType(
+CONTROL_OPERATORS = frozenset("call Call Partial Switch SwitchLayer SwitchCase".split())
+REDUCTION_FLOPS = MappingProxyType(
     dict.fromkeys(
-        "ReduceSum ReduceMax ReduceMin ReduceProd ReduceAll ReduceAny BiasAddGrad ArgMax ArgMin CumSum".split(),
+        "ReduceSum ReduceMax ReduceMin ReduceProd ReduceAll ReduceAny BiasAddGrad ArgMax "
+        "ArgMin CumSum".split(),
         0,
     )
-    | {"ReduceMean": DIVISION, "ArgMaxWithValue": 0, "ArgMinWithValue": 0, "SquareSumAll": 1}
+    | {"ReduceMean": DIVISION_FLOPS, "ArgMaxWithValue": 0, "ArgMinWithValue": 0, "SquareSumAll": 1}
 )
-"""Reductions: one FLOP for each input element, plus this for each output element."""
+"""Reductions: FLOPs per output element, on top of one FLOP per input element."""
 
-PER_INPUT_ELEMENT: Mapping[str, int] = MappingProxyType(
+FLOPS_PER_INPUT_ELEMENT: Mapping[str, int] = MappingProxyType(
     {
-        "Softmax": 3 + TRANSCENDENTAL + DIVISION,
-        "LogSoftmax": 4 + TRANSCENDENTAL,
+        "Softmax": 3 + TRANSCENDENTAL_FLOPS + DIVISION_FLOPS,
+        "LogSoftmax": 4 + TRANSCENDENTAL_FLOPS,
         "SoftmaxGrad": 4,
-        "LogSoftmaxGrad": 4 + TRANSCENDENTAL,
+        "LogSoftmaxGrad": 4 + TRANSCENDENTAL_FLOPS,
         "LayerNorm": 7,
         "LayerNormV3": 7,
         "RmsNorm": 4,
@@ -88,22 +90,22 @@ PER_INPUT_ELEMENT: Mapping[str, int] = MappingProxyType(
         "BatchNorm": 4,
         "BatchNormGrad": 11,
         "GroupNorm": 7,
-        "SoftmaxCrossEntropyWithLogits": 8 + 2 * TRANSCENDENTAL,
-        "SparseSoftmaxCrossEntropyWithLogits": 8 + TRANSCENDENTAL,
+        "SoftmaxCrossEntropyWithLogits": 8 + 2 * TRANSCENDENTAL_FLOPS,
+        "SparseSoftmaxCrossEntropyWithLogits": 8 + TRANSCENDENTAL_FLOPS,
     }
 )
-"""Normalisations and their gradients: FLOPs for each element of the first input (sums, differences and squares counted)."""
+"""Normalisations and their gradients: FLOPs per element of the first input, sums included."""
 
 OPTIMISERS: Mapping[str, tuple[tuple[int, ...], int]] = MappingProxyType(
     {
-        "Adam": ((0, 1, 2), 10 + 2 * DIVISION),
-        "FusedAdam": ((0, 1, 2), 10 + 2 * DIVISION),
-        "AdamWeightDecay": ((0, 1, 2), 12 + 2 * DIVISION),
-        "FusedAdamWeightDecay": ((0, 1, 2), 12 + 2 * DIVISION),
+        "Adam": ((0, 1, 2), 10 + 2 * DIVISION_FLOPS),
+        "FusedAdam": ((0, 1, 2), 10 + 2 * DIVISION_FLOPS),
+        "AdamWeightDecay": ((0, 1, 2), 12 + 2 * DIVISION_FLOPS),
+        "FusedAdamWeightDecay": ((0, 1, 2), 12 + 2 * DIVISION_FLOPS),
         "ApplyMomentum": ((0, 1), 4),
         "Momentum": ((0, 1), 4),
         "SGD": ((0,), 3),
-        "ApplyRMSProp": ((0, 1, 2), 8 + 2 * DIVISION),
+        "ApplyRMSProp": ((0, 1, 2), 8 + 2 * DIVISION_FLOPS),
     }
 )
-"""Optimisers: positions of the inputs that they overwrite, FLOPs for each element of the weight."""
+"""Optimisers: (positions of overwritten inputs, FLOPs per element of the weight)."""

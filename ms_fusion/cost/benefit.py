@@ -1,21 +1,27 @@
-"""What one fused kernel saves over its operators apart, as one number in µs, with each of its terms.
+"""Computes what one fused kernel saves over its separate operators, in µs, term by term.
 
-    benefit = bytes not moved ÷ bandwidth + launches not paid × launch cost − loss ÷ bandwidth − recomputation ÷ rate − hidden
+    benefit = bytes not moved ÷ bandwidth + launches not paid × launch cost
+              − loss ÷ bandwidth − recomputation ÷ rate − hidden
 
-- *bytes not moved*: results that stay inside, and inputs that several operators read; see `ms_fusion.cost.work` for what counts.
-- *loss*: bytes that one kernel reads again because of how its tiles have to lie; see `ms_fusion.cost.tiling`. Where products are
-  calls of a library, relu and a residual sum are passes over the result behind the call, and count as such.
-- *recomputation*: what stands before a pooling in its kernel is computed for every window that looks at it. In a kernel of ours on
-  a processor, what is read directly and at another place besides is computed for each (`ms_fusion.cost.transposed_reads`), by all cores
-  where the kernel is large enough to be shared.
-- *hidden*: where products are calls of a library, bytes move while it or a kernel of ours computes. A kernel takes as long as the slower
-  of the two, so a byte that it does not move saves time only if it waited for bytes, and one that it moves besides costs time
-  only then: hidden = moved − taken, for what is saved, where moved counts bytes ÷ bandwidth and taken max(bytes ÷ bandwidth,
-  computing). A call computes its FLOPs, and what it takes along costs none; a kernel of ours its `ms_fusion.cost.vector_steps`.
-  The sum behind a matrix product goes over tiles that the nearest cache still holds, so that its pass is that much quicker.
-- *bandwidth*: that of the memory which holds what the largest of the operators moves; scratch memory is used again.
-- *on-chip need*: what the smallest tile holds. More than 80 % of the on-chip memory, or what a constraint says, is refused.
-- matrix products that wait for none of each other have to share an input.
+- *bytes not moved*: internal results, and inputs shared by several operators; `ms_fusion.cost.work`
+  defines the counts.
+- *loss*: bytes that one kernel re-reads because of its tiling (`ms_fusion.cost.tiling`). Where
+  products are library calls, relu and a residual sum are passes over the call's result and count as
+  loss.
+- *recomputation*: producers of a pooling are recomputed for each overlapping window. In a kernel of
+  ours on a CPU, a value read both directly and at other positions is recomputed for each
+  (`ms_fusion.cost.transposed_reads`), by all cores if the kernel is large enough to be parallel.
+- *hidden*: where products are library calls, memory traffic overlaps with computation, and a kernel
+  takes the longer of the two. A byte changes the time only in a memory-bound kernel. So
+  hidden = moved − taken for the saving: moved counts bytes ÷ bandwidth, taken counts
+  max(bytes ÷ bandwidth, computing). A call computes its FLOPs, its epilogue is free; a kernel of
+  ours computes its `ms_fusion.cost.vector_steps`. The sum after a matrix product passes over tiles
+  in the nearest cache, so its pass runs at that cache's rate.
+- *bandwidth*: that of the memory level that holds the traffic of the largest operator; scratch
+  memory is reused.
+- *on-chip need*: size of the smallest tile. A kernel that needs more than 80 % of the on-chip
+  memory, or more than a given constraint, is refused.
+- Independent matrix products in one kernel must share an input.
 """
 
 from __future__ import annotations
@@ -24,34 +30,34 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ms_fusion.cost.tiling import CAPACITY_SHARE, IMAGES, tiling, waited_for
-from ms_fusion.cost.transposed_reads import repeated_steps
+from ms_fusion.cost.tiling import CAPACITY_SHARE, CONVOLUTIONS, tiling, upstream_products
+from ms_fusion.cost.transposed_reads import recomputed_steps
 from ms_fusion.cost.vector_steps import vector_steps
-from ms_fusion.cost.work import bytes_as_one, is_matrix_product, work_of
+from ms_fusion.cost.work import fused_bytes, is_matrix_product, work_of
 from ms_fusion.devices import Device
 from ms_fusion.graph import Graph, Node
 
 POOLINGS = frozenset({"MaxPool", "AvgPool"})
-"""Operators whose windows overlap."""
+"""Operators with overlapping windows."""
 RELU = frozenset({"ReLU", "Maximum"})
-"""As a model has it, and as those have it who call a library."""
-SHARED_ELEMENTS = 1 << 19
-"""Elements of inputs and results from which several cores share a kernel on a processor, as `tbe_impl` has it."""
+"""Relu in a model, and in graphs lowered for a library call."""
+MIN_PARALLEL_ELEMENTS = 1 << 19
+"""Number of input and output elements from which a CPU kernel is parallel, as in `tbe_impl`."""
 
 
 @dataclass(frozen=True)
 class Benefit:
-    """One candidate in numbers.
+    """The benefit of one candidate, with its terms.
 
     Attributes:
         saved_bytes: bytes not moved.
         saved_launches: launches not paid.
-        loss_bytes: bytes read again because tiles hold whole rows, or by passes behind a call.
-        recomputed_flops: done again because windows overlap.
-        on_chip_bytes: what one tile needs.
-        hidden_us: of the time of what is not moved, what is computed meanwhile.
+        loss_bytes: bytes re-read because tiles hold whole rows, or by passes after a call.
+        recomputed_flops: FLOPs repeated because windows overlap.
+        on_chip_bytes: bytes of one tile.
+        hidden_us: part of the saved memory time that overlaps with computation.
         us: the benefit; negative where the kernel is slower.
-        refused: why it cannot be, whatever it would save; else empty.
+        refusal_reason: why the kernel cannot exist, whatever its benefit; else empty.
     """
 
     saved_bytes: int
@@ -60,19 +66,19 @@ class Benefit:
     recomputed_flops: int
     on_chip_bytes: int
     us: float
-    refused: str = ""
+    refusal_reason: str = ""
     hidden_us: float = 0.0
 
     @property
     def is_worth_it(self) -> bool:
-        return not self.refused and self.us > 0
+        return not self.refusal_reason and self.us > 0
 
 
 Split = Callable[[Graph], Sequence[Graph]]
-"""A body → what each kernel computes that it becomes on a device."""
+"""A body → the sub-graphs of the kernels that a device builds for it."""
 
 
-def _as_one(body: Graph) -> Sequence[Graph]:
+def _keep_whole(body: Graph) -> Sequence[Graph]:
     return (body,)
 
 
@@ -80,24 +86,24 @@ def benefit(
     fused: Node,
     graph: Graph,
     device: Device,
-    split: Split = _as_one,
+    split: Split = _keep_whole,
     capacity_share: float = CAPACITY_SHARE,
 ) -> Benefit:
-    """What the operators in the body of `fused` save as one kernel.
+    """Benefit of running the operators in the body of `fused` as one kernel.
 
     Args:
-        fused: with a body; its inputs and outputs are values of `graph`.
-        graph: with sizes that are known, or assumed.
-        device: where it runs.
-        split: where products are calls of a library that takes little along, the calls and what lies between them: they are
-            launched as one, and hand results over in memory.
-        capacity_share: of the on-chip memory that a tile may fill.
+        fused: node with a body; its inputs and outputs are values of `graph`.
+        graph: graph with known or assumed sizes.
+        device: the device.
+        split: for products as library calls with few epilogues, splits the body into the calls and
+            the parts between them. All are one launch and pass results through memory.
+        capacity_share: share of the on-chip memory that a tile may fill.
     """
     assert fused.body is not None
     body = fused.body
     parts = split(body)
     apart = [work_of(node, body) for node in body.nodes]
-    whole = [bytes_as_one(part) for part in parts]
+    whole = [fused_bytes(part) for part in parts]
     products = _products(body)
     launches = sum(work.launches for work in apart) - 1
     saved = sum(work.bytes for work in apart) - sum(whole)
@@ -105,17 +111,22 @@ def benefit(
     need = max(one.on_chip_bytes for one in tiled)
     loss = sum(one.loss_bytes for one in tiled)
     rate = device.rate_of_bytes(max(work.bytes for work in apart))
-    again = sum(_recomputed(part) for part in parts)
+    again = sum(_recomputed_flops(part) for part in parts)
     hidden = 0.0
-    if split is not _as_one and sum(len(_products(part)) for part in parts) == len(products):
-        passes = [_passed(part) for part in parts]
+    if split is not _keep_whole and sum(len(_products(part)) for part in parts) == len(products):
+        passes = [_epilogue_passes(part) for part in parts]
         alone = (
-            _takes_us([node], body, work.bytes, device, rate)
+            _kernel_time_us([node], body, work.bytes, device, rate)
             for node, work in zip(body.nodes, apart, strict=True)
         )
         kernels = (
-            _takes_us(
-                part.nodes, part, moved - one.read_bytes, device, rate, _repeated(part, device)
+            _kernel_time_us(
+                part.nodes,
+                part,
+                moved - one.read_bytes,
+                device,
+                rate,
+                _recomputed_steps_per_core(part, device),
             )
             for part, moved, one in zip(parts, whole, passes, strict=True)
         )
@@ -136,8 +147,11 @@ def benefit(
     limit = int(capacity_share * device.on_chip_bytes)
     refused = ""
     if need > limit:
-        refused = f"a tile needs {need} bytes on chip, and {limit} ({capacity_share:.0%} of {device.on_chip_bytes}) may be used"
-    elif len(parts) == 1 and _are_strangers(products, body):
+        refused = (
+            f"a tile needs {need} bytes on chip, and {limit} ({capacity_share:.0%} of "
+            f"{device.on_chip_bytes}) may be used"
+        )
+    elif len(parts) == 1 and _has_unrelated_products(products, body):
         refused = f"{len(products)} matrix products in one kernel, and nothing that they share"
     return Benefit(saved, launches, loss, again, need, us, refused, hidden)
 
@@ -146,7 +160,7 @@ def _products(part: Graph) -> list[Node]:
     return [node for node in part.nodes if is_matrix_product(node.op)]
 
 
-def _takes_us(
+def _kernel_time_us(
     nodes: Sequence[Node],
     part: Graph,
     moved: int,
@@ -154,7 +168,10 @@ def _takes_us(
     rate: float,
     repeated: float = 0.0,
 ) -> float:
-    """µs that a kernel takes which moves so many bytes and repeats so many steps; what a call takes along costs none."""
+    """Time of a kernel in µs, for its bytes moved and repeated steps.
+
+    The epilogue of a library call is free.
+    """
     products = [node for node in nodes if is_matrix_product(node.op)]
     if products:
         computing = sum(work_of(node, part).flops for node in products) / device.rate(matrix=True)
@@ -164,20 +181,20 @@ def _takes_us(
     return max(computing, moved / rate) * 1e6
 
 
-def _repeated(part: Graph, device: Device) -> float:
-    """Steps that one core takes once more, since values are computed for each place that they are read at."""
+def _recomputed_steps_per_core(part: Graph, device: Device) -> float:
+    """Vector steps per core that repeat because values are recomputed for each read position."""
     elements = sum(part.values[name].elements for name in (*part.inputs, *part.outputs))
-    return repeated_steps(part) / (device.cores if elements >= SHARED_ELEMENTS else 1)
+    return recomputed_steps(part) / (device.cores if elements >= MIN_PARALLEL_ELEMENTS else 1)
 
 
 @dataclass(frozen=True)
-class _Passed:
-    """What is a pass over the result of a call.
+class _EpiloguePasses:
+    """Passes over the result of a library call.
 
     Attributes:
-        more_bytes: of the result, read and written once more for each.
-        read_bytes: of what is added, which the pass reads and not the call.
-        is_tiled: whether the pass goes over tiles that the nearest cache still holds.
+        more_bytes: bytes of the result that the passes read and write again.
+        read_bytes: bytes of added operands, read by the pass instead of the call.
+        is_tiled: whether the pass covers tiles that are still in the nearest cache.
     """
 
     more_bytes: int = 0
@@ -185,12 +202,12 @@ class _Passed:
     is_tiled: bool = False
 
 
-def _passed(part: Graph) -> _Passed:
-    """Of a call of a library, relu and the sum with something of the same shape."""
+def _epilogue_passes(part: Graph) -> _EpiloguePasses:
+    """The passes after a library call: relu, and a sum with an operand of the same shape."""
     if not _products(part):
-        return _Passed()
+        return _EpiloguePasses()
     more = read = 0
-    is_tiled = all(node.op not in IMAGES for node in _products(part))
+    is_tiled = all(node.op not in CONVOLUTIONS for node in _products(part))
     for node in part.nodes:
         result = part.outputs_of(node)[0]
         residual = node.op == "Add" and all(
@@ -200,11 +217,11 @@ def _passed(part: Graph) -> _Passed:
             more += 2 * result.bytes
             read += result.bytes * residual
             is_tiled = is_tiled and residual
-    return _Passed(more, read, is_tiled)
+    return _EpiloguePasses(more, read, is_tiled)
 
 
-def _recomputed(part: Graph) -> int:
-    """FLOPs that are done once more for each further window that looks at their result."""
+def _recomputed_flops(part: Graph) -> int:
+    """FLOPs repeated for each further window that covers their result."""
     times: dict[str, float] = {}
     for node in reversed(part.nodes):
         own = max((times.get(name, 1.0) for name in node.outputs), default=1.0)
@@ -223,8 +240,8 @@ def _recomputed(part: Graph) -> int:
     )
 
 
-def _are_strangers(products: Sequence[Node], body: Graph) -> bool:
-    """Whether there are several, none waits for another, and no input is read by all."""
-    if len(products) < 2 or waited_for(body):
+def _has_unrelated_products(products: Sequence[Node], body: Graph) -> bool:
+    """Whether there are several independent products without an input common to all."""
+    if len(products) < 2 or upstream_products(body):
         return False
     return not set(products[0].inputs).intersection(*(node.inputs for node in products[1:]))

@@ -1,4 +1,7 @@
-"""What one kernel saves over two whose costs are given as numbers; `benefit` counts a graph."""
+"""Estimates the saving of one kernel over two operators with given costs.
+
+`benefit` counts a graph instead.
+"""
 
 from __future__ import annotations
 
@@ -18,20 +21,20 @@ FUSION_TYPES: Mapping[str, Any] = {
     "cross_operator": "cross-operator",
     "pipeline": "pipeline",
 }
-"""Types of fusion as dicts name them → the kinds of rules."""
+"""Fusion types as named in dicts → rule kinds."""
 COSTS = ("hbm_read", "hbm_write", "schedule_cost", "tiling_loss")
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a fusion of two operators saves.
+    """The saving of a fusion of two operators.
 
     Attributes:
-        hbm_save_gb: GB that are not read or written.
-        schedule_save_ms: ms of launches that are not paid.
-        performance_loss_gb: GB read again, since the tiles of one kernel are no longer the best.
-        us: all of it in µs; None where no device is named, since bytes and times have no sum.
-        device: name of that device; empty for none.
+        hbm_save_gb: GB not read or written.
+        schedule_save_ms: launch time saved, ms.
+        performance_loss_gb: GB re-read because one kernel's tiles are not optimal.
+        us: total in µs; None without a device, since bytes and times have no common unit.
+        device: name of the device; empty for none.
     """
 
     hbm_save_gb: float
@@ -42,7 +45,7 @@ class Estimate:
 
     @property
     def is_worth_it(self) -> bool:
-        """Whether the fusion saves time; without a device, bytes at no cost of time."""
+        """Whether the fusion saves time; without a device: saves bytes without losing time."""
         if self.us is not None:
             return self.us > 0
         return self.hbm_save_gb > self.performance_loss_gb and self.schedule_save_ms >= 0
@@ -63,20 +66,20 @@ def estimate_benefit(
     *,
     device: str | None = None,
 ) -> Estimate:
-    """What one kernel saves over two operators of known costs.
+    """Estimate the saving of one kernel over two operators of known costs.
 
-    Together they read, write and are scheduled as much as the larger one alone; both losses remain:
+    The fused kernel reads, writes and schedules as much as the larger operator; both losses remain:
 
         saved = read₁ + write₁ + read₂ + write₂ − max(read₁, read₂) − max(write₁, write₂)
 
     Args:
         op1, op2: ``hbm_read`` and ``hbm_write`` in GB (10⁹ bytes), ``schedule_cost`` in ms,
-            ``tiling_loss`` in GB read again.
+            ``tiling_loss`` in GB re-read.
         fusion_type: ``operator_inner``, ``cross_operator`` or ``pipeline``; the sum is the same.
-        device: a name as `ms_fusion.cost.device` takes it; bytes become µs by its bandwidth.
+        device: a name for `ms_fusion.cost.device`; its bandwidth converts bytes to µs.
 
     Raises:
-        InputError: a cost is missing, unknown or no number, or there is no such device or type.
+        InputError: a cost is missing, unknown or not a number, or the device or type is unknown.
 
     >>> op1 = {"hbm_read": 4.3, "hbm_write": 4.3, "schedule_cost": 0.015, "tiling_loss": 0.5}
     >>> op2 = {"hbm_read": 2.1, "hbm_write": 2.1, "schedule_cost": 0.015, "tiling_loss": 0.3}
@@ -91,7 +94,7 @@ def estimate_benefit(
             got=repr(fusion_type),
         )
     name = "" if device is None else check_device(device)
-    costs = [_checked(place, op) for place, op in (("op1", op1), ("op2", op2))]
+    costs = [_check_costs(place, op) for place, op in (("op1", op1), ("op2", op2))]
     read, written, scheduled, loss = (tuple(one[key] for one in costs) for key in COSTS)
     saved = sum(read) + sum(written) - max(read) - max(written)
     schedule = sum(scheduled) - max(scheduled)
@@ -102,7 +105,7 @@ def estimate_benefit(
     return Estimate(saved, schedule, sum(loss), us, name)
 
 
-def _checked(place: str, op: Mapping[str, float]) -> Mapping[str, float]:
+def _check_costs(place: str, op: Mapping[str, float]) -> Mapping[str, float]:
     missing = [key for key in COSTS if key not in op] if isinstance(op, Mapping) else [*COSTS]
     unknown = [key for key in op if key not in COSTS] if isinstance(op, Mapping) else []
     if missing or unknown:

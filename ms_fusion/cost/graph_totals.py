@@ -1,4 +1,4 @@
-"""A whole graph in numbers: what its operators move and do, and the most memory that is alive at once."""
+"""Sums the work of a whole graph and computes its peak memory."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from ms_fusion.cost.arithmetic import OPTIMISERS
 from ms_fusion.cost.work import work_of
 from ms_fusion.graph import Graph, Node
 from ms_fusion.ledger import Summary, Work
-from ms_fusion.operators import BOOKKEEPING, RANDOM, VIEWS
+from ms_fusion.operators import BOOKKEEPING, RANDOM_OPS, VIEWS
 
 
 def summarise(graph: Graph, beforehand: Container[str] = ()) -> Summary:
-    """The whole graph in numbers, fused kernels counted as one node each.
+    """Totals of the whole graph; a fused kernel counts as one node.
 
     Args:
         graph: the graph.
-        beforehand: nodes that run once, before the first call: they do no work.
+        beforehand: nodes that run once, before the first call: they count no work.
     """
     total = Work()
     for node in graph.nodes:
@@ -33,14 +33,14 @@ def summarise(graph: Graph, beforehand: Container[str] = ()) -> Summary:
     )
 
 
-def known_beforehand(graph: Graph) -> frozenset[str]:
-    """The nodes that compute with parameters and constants alone, as long as nobody trains."""
+def constant_foldable_nodes(graph: Graph) -> frozenset[str]:
+    """Nodes that depend on parameters and constants only; foldable while parameters are fixed."""
     known = {
         name for name, value in graph.values.items() if value.kind in ("parameter", "constant")
     }
     found: set[str] = set()
     for node in graph.nodes:
-        draws = node.op in RANDOM or node.op.startswith("Random")
+        draws = node.op in RANDOM_OPS or node.op.startswith("Random")
         if node.inputs and not draws and known.issuperset(node.inputs):
             found.add(node.name)
             known.update(node.outputs)
@@ -48,10 +48,10 @@ def known_beforehand(graph: Graph) -> frozenset[str]:
 
 
 def peak_memory_bytes(graph: Graph) -> int:
-    """Largest sum of the bytes alive at once when the nodes run in the given order.
+    """Largest sum of bytes alive at once when the nodes run in the given order.
 
-    Inputs, parameters and constants live throughout and count once; a result lives from its node to its last reader, a
-    result of the graph to the end; views and results written in place need nothing of their own.
+    Inputs, parameters and constants are alive throughout and count once. A result is alive from its
+    node to its last reader, a graph output to the end. Views and in-place results need no memory.
     """
     storage: dict[str, str] = {}
     for node in graph.nodes:
@@ -66,7 +66,7 @@ def peak_memory_bytes(graph: Graph) -> int:
         last_use[storage.get(name, name)] = len(graph.nodes)
 
     own = {name for name, root in storage.items() if name == root}
-    # a result that no node makes or reads is one inside of a fused kernel
+    # A result without producer or reader is internal to a fused kernel.
     held = {*graph.inputs, *graph.consumers}
     alive = peak = sum(
         value.bytes

@@ -1,4 +1,4 @@
-"""From work to time: the roofline of a device."""
+"""Converts work to time by the roofline of a device."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from ms_fusion.ledger import Stages, Work
 
 
 def stages(work: Work, device: Device, *, matrix: bool = False) -> Stages:
-    """The four stages of one kernel, in µs: launches x launch cost, bytes / bandwidth, FLOPs / rate, bytes / bandwidth."""
+    """The four stages of one kernel, in µs.
+
+    launches × launch cost, bytes read ÷ bandwidth, FLOPs ÷ rate, bytes written ÷ bandwidth.
+    """
     return Stages(
         launch_us=work.launches * device.launch_us,
         read_us=work.bytes_read / device.bandwidth_bytes_per_s * 1e6,
@@ -18,11 +21,11 @@ def stages(work: Work, device: Device, *, matrix: bool = False) -> Stages:
     )
 
 
-def bound(parts: Stages) -> str:
-    """The roof above a kernel: ``compute`` if its FLOPs take longer than its bytes, else ``memory``."""
+def roofline_bound(parts: Stages) -> str:
+    """Bound of a kernel: ``compute`` if its FLOPs take longer than its bytes, or ``memory``."""
     return "compute" if parts.compute_us > parts.read_us + parts.write_us else "memory"
 
 
 def predicted_saving_us(before: Iterable[Stages], after: Stages) -> float:
-    """µs that one kernel saves against the kernels `before`, each launched by itself."""
+    """µs that one kernel saves against the separately launched kernels `before`."""
     return sum(parts.total_us for parts in before) - after.total_us

@@ -1,14 +1,15 @@
-"""How the tiles of a kernel lie: what one of them needs on chip, and what is read again because of it.
+"""Models the tiling of a kernel: on-chip bytes of one tile, and bytes re-read because of it.
 
-A matrix product alone works in square tiles of t × t, a third of the on-chip memory each. In one kernel
+A single matrix product uses square t × t tiles, each a third of the on-chip memory. In one kernel
 
-- with a reduction *before* it, statistics are made in a pass of their own: the source is read once more;
-- with a softmax between it and a second product, rows of the first are streamed (sums are rescaled as they grow): a tile holds r
-  rows of the first operand and of the last result, and both right operands are read ⌈M/r⌉ times instead of ⌈M/t⌉ times;
-- with another reduction behind it, or a second product that waits for it, tiles hold r whole rows, and its right operand is
-  read ⌈M/r⌉ times instead of ⌈M/t⌉ times.
+- with a reduction *before* it, the statistics need a separate pass: the source is read once more;
+- with a softmax between it and a second product, rows of the first are streamed (online softmax):
+  a tile holds r rows of the first operand and of the last result, and both right operands are read
+  ⌈M/r⌉ times instead of ⌈M/t⌉ times;
+- with another reduction after it, or a second product that depends on it, tiles hold r whole rows,
+  and its right operand is read ⌈M/r⌉ times instead of ⌈M/t⌉ times.
 
-Without a product a tile is a row of the widest reduction, times the values that are alive at once.
+Without a product, a tile is one row of the widest reduction times the number of live values.
 """
 
 from __future__ import annotations
@@ -22,26 +23,27 @@ from ms_fusion.devices import Device
 from ms_fusion.graph import DTYPE_BYTES, Graph, Node
 
 CAPACITY_SHARE = 0.8
-REDUCING = frozenset(
-    """Softmax LogSoftmax LayerNorm RmsNorm BatchNorm InstanceNormalization GroupNorm ReduceSum ReduceMean ReduceMax
-    ReduceMin ReduceProd ReduceL1 ReduceL2 ReduceSumSquare ReduceLogSum ReduceLogSumExp""".split()
+ROW_REDUCTIONS = frozenset(
+    """Softmax LogSoftmax LayerNorm RmsNorm BatchNorm InstanceNormalization GroupNorm ReduceSum
+    ReduceMean ReduceMax ReduceMin ReduceProd ReduceL1 ReduceL2 ReduceSumSquare ReduceLogSum
+    ReduceLogSumExp""".split()
 )
 """Operators that need a whole row before they have a result."""
 
 
-STREAMED = frozenset({"Softmax"})
-"""Reductions that can be made while rows arrive, when a product follows."""
-IMAGES = frozenset({"Conv2D", "Conv2DTranspose"})
-"""Matrix products whose columns are channels: the places of an image are its rows."""
+ONLINE_REDUCTIONS = frozenset({"Softmax"})
+"""Reductions with an online form: computed while rows are streamed, if a product follows."""
+CONVOLUTIONS = frozenset({"Conv2D", "Conv2DTranspose"})
+"""Matrix products with channels as columns; the pixels of an image are their rows."""
 
 
 @dataclass(frozen=True)
 class Tiling:
-    """What tiles need.
+    """Cost of a tiling.
 
     Attributes:
-        on_chip_bytes: of the smallest one.
-        loss_bytes: read again.
+        on_chip_bytes: bytes of the smallest tile.
+        loss_bytes: bytes re-read.
     """
 
     on_chip_bytes: int
@@ -49,18 +51,18 @@ class Tiling:
 
 
 def tiling(part: Graph, device: Device) -> Tiling:
-    """How the tiles of a kernel lie.
+    """Tile a kernel.
 
     Args:
-        part: what it computes, with sizes that are known, or assumed.
-        device: where it runs.
+        part: its graph, with known or assumed sizes.
+        device: the device.
     """
-    behind = _products_behind(part)
+    behind = _source_products(part)
     products = [node for node in part.nodes if is_matrix_product(node.op)]
     before, rows = [0], []
     streamed = False
     for node in part.nodes:
-        if not _needs_rows(node):
+        if not _is_row_reduction(node):
             continue
         awaited = behind[node.inputs[0]]
         followed = any(
@@ -70,25 +72,27 @@ def tiling(part: Graph, device: Device) -> Tiling:
         )
         if not awaited and products:
             before.append(part.values[node.inputs[0]].bytes)
-        elif awaited and followed and node.op in STREAMED:
+        elif awaited and followed and node.op in ONLINE_REDUCTIONS:
             streamed = True
         else:
             rows.append(_row_bytes(node, part))
-    waited = _waited_for(part, behind)
+    waited = _upstream_products(part, behind)
     if not streamed:
-        rows += [_last(part, node.outputs[0]) for node in waited]
-    row, alive = max(rows, default=0), _alive(part.nodes)
+        rows += [_last_axis_bytes(part, node.outputs[0]) for node in waited]
+    row, alive = max(rows, default=0), _peak_live_values(part.nodes)
     loss = max(before)
     if row and products:
-        loss += sum(_again(node, part, row, device) for node in products)
+        loss += sum(_reread_bytes(node, part, row, device) for node in products)
     elif streamed:
-        held = sum(_last(part, name) for name in (waited[0].inputs[0], products[-1].outputs[0]))
-        loss += sum(_again(node, part, held, device) for node in (waited[0], products[-1]))
+        held = sum(
+            _last_axis_bytes(part, name) for name in (waited[0].inputs[0], products[-1].outputs[0])
+        )
+        loss += sum(_reread_bytes(node, part, held, device) for node in (waited[0], products[-1]))
     return Tiling(row * alive if row else 256 * alive, loss)
 
 
-def _products_behind(part: Graph) -> Mapping[str, frozenset[str]]:
-    """Value → the matrix products that it is made of."""
+def _source_products(part: Graph) -> Mapping[str, frozenset[str]]:
+    """Value → the matrix products that it depends on."""
     found: dict[str, frozenset[str]] = {name: frozenset() for name in part.values}
     for node in part.nodes:
         before = frozenset[str]().union(*(found[name] for name in node.inputs))
@@ -97,12 +101,12 @@ def _products_behind(part: Graph) -> Mapping[str, frozenset[str]]:
     return found
 
 
-def waited_for(part: Graph) -> list[Node]:
-    """The matrix products whose result, or what is made of it, another one reads."""
-    return _waited_for(part, _products_behind(part))
+def upstream_products(part: Graph) -> list[Node]:
+    """Matrix products on whose result another product depends, directly or not."""
+    return _upstream_products(part, _source_products(part))
 
 
-def _waited_for(part: Graph, behind: Mapping[str, frozenset[str]]) -> list[Node]:
+def _upstream_products(part: Graph, behind: Mapping[str, frozenset[str]]) -> list[Node]:
     names = {
         name
         for node in part.nodes
@@ -113,15 +117,15 @@ def _waited_for(part: Graph, behind: Mapping[str, frozenset[str]]) -> list[Node]
     return [node for node in part.nodes if node.name in names]
 
 
-def _needs_rows(node: Node) -> bool:
-    """A batch normalisation reduces in training only; else its statistics are given."""
+def _is_row_reduction(node: Node) -> bool:
+    """Whether a node reduces rows; batch normalisation only in training, when it has statistics."""
     if node.op == "BatchNorm":
         return bool(node.attr("is_training") or node.attr("training_mode"))
-    return node.op in REDUCING
+    return node.op in ROW_REDUCTIONS
 
 
 def _row_bytes(node: Node, body: Graph) -> int:
-    """Of the axes that a reduction runs over, the innermost ones taken together."""
+    """Bytes of one row: the product of the reduced axes, or the last axis if none shrinks."""
     source = body.values[node.inputs[0]]
     reduced = max(source.elements // max(body.values[node.outputs[0]].elements, 1), 1)
     itemsize = DTYPE_BYTES.get(source.dtype, 4)
@@ -129,14 +133,14 @@ def _row_bytes(node: Node, body: Graph) -> int:
     return max(reduced, last if reduced == 1 else 1) * itemsize
 
 
-def _last(body: Graph, name: str) -> int:
+def _last_axis_bytes(body: Graph, name: str) -> int:
     value = body.values[name]
     last = value.shape[-1] if value.shape and isinstance(value.shape[-1], int) else 1
     return last * DTYPE_BYTES.get(value.dtype, 4)
 
 
-def _alive(nodes: Sequence[Node]) -> int:
-    """The most values that are alive at once when the operators run in this order."""
+def _peak_live_values(nodes: Sequence[Node]) -> int:
+    """The most values alive at once when the operators run in this order."""
     last = {name: place for place, node in enumerate(nodes) for name in node.inputs}
     alive: set[str] = set()
     most = 1
@@ -147,16 +151,20 @@ def _alive(nodes: Sequence[Node]) -> int:
     return most
 
 
-def _again(product: Node, part: Graph, row_bytes: int, device: Device) -> int:
-    """Bytes of the right operand that are read again because tiles hold so many bytes of each row."""
+def _reread_bytes(product: Node, part: Graph, row_bytes: int, device: Device) -> int:
+    """Bytes of the right operand that are re-read because tiles hold `row_bytes` of each row."""
     result = part.values[product.outputs[0]]
     weight = part.values[product.inputs[1]]
-    columns = result.shape[1 if product.op in IMAGES else -1] if len(result.shape) > 1 else 0
+    columns = result.shape[1 if product.op in CONVOLUTIONS else -1] if len(result.shape) > 1 else 0
     if not isinstance(columns, int) or not columns:
         return 0
     rows = max(result.elements // columns, 1)
-    if product.op not in IMAGES and len(weight.shape) > 2 and isinstance(result.shape[-2], int):
-        rows = result.shape[-2]  # each matrix of a batch has a right operand of its own
+    if (
+        product.op not in CONVOLUTIONS
+        and len(weight.shape) > 2
+        and isinstance(result.shape[-2], int)
+    ):
+        rows = result.shape[-2]  # each matrix of a batch has its own right operand
     square = max(int(math.sqrt(device.on_chip_bytes / 3 / DTYPE_BYTES.get(result.dtype, 4))), 1)
     whole = max(int(CAPACITY_SHARE * device.on_chip_bytes / 2) // max(row_bytes, 1), 1)
     return max(math.ceil(rows / whole) - math.ceil(rows / square), 0) * weight.bytes

@@ -1,34 +1,41 @@
-"""Transposes that move the last axis: a kernel that computes something on the way reads each element of it by itself.
+"""Counts reads and recomputation caused by transposes of the last axis inside a kernel.
 
-What is turned as it lies in memory goes through tiles. What is computed first is computed where its result is written, so that
-neighbours read places that lie apart: each read takes as many steps as a transpose.
+A transpose of stored data is tiled. A computed value is evaluated where its result is written, so
+neighbouring elements read distant addresses: each read costs as many steps as a transpose.
 
-What is read directly and at another place besides (rotated halves) is computed for each of them.
+A value read both directly and at other positions (rotated halves) is computed for each.
 """
 
 from __future__ import annotations
 
-from ms_fusion.cost.tiling import REDUCING
-from ms_fusion.cost.vector_steps import is_turned, vector_steps
+from ms_fusion.cost.tiling import ROW_REDUCTIONS
+from ms_fusion.cost.vector_steps import is_last_axis_transposed, vector_steps
 from ms_fusion.graph import Graph
 
-MOVED = frozenset("Transpose Slice StridedSlice Split Concat Gather Pad Stack".split())
-"""Operators behind which an element lies at another place."""
+DATA_MOVEMENT_OPERATORS = frozenset(
+    "Transpose Slice StridedSlice Split Concat Gather Pad Stack".split()
+)
+"""Operators that move elements to other positions."""
 PLACES_MAX = 256
-"""Where more values are read, or at more places, the others are not counted."""
+"""Search limit: (value, path) pairs beyond it are not counted."""
 
 
-def better_stored(graph: Graph) -> tuple[str, ...]:
-    """Of a kernel the values that are better stored before they are turned: each element takes several reads."""
-    found = [node for node in graph.nodes if node.op == "Transpose" and is_turned(node, graph)]
+def values_to_materialize(graph: Graph) -> tuple[str, ...]:
+    """Values to materialise before a transpose, because each element needs several reads."""
+    found = [
+        node
+        for node in graph.nodes
+        if node.op == "Transpose" and is_last_axis_transposed(node, graph)
+    ]
     sources = dict.fromkeys(node.inputs[0] for node in found if node.inputs[0] in graph.producers)
-    return tuple(name for name in sources if reads_of(name, graph) > graph.values[name].elements)
+    return tuple(name for name in sources if count_reads(name, graph) > graph.values[name].elements)
 
 
-def reads_of(source: str, graph: Graph) -> int:
-    """How many elements are read from outside for all of a value, each for itself; one that several places need, for each.
+def count_reads(source: str, graph: Graph) -> int:
+    """Elements read from outside the kernel to compute one value.
 
-    A row that all rows share lies near, and does not count.
+    An element read at several positions counts for each. A one-dimensional operand stays in cache
+    and does not count.
     """
     seen: set[tuple[str, tuple[str, ...]]] = set()
     waiting: list[tuple[str, tuple[str, ...], int]] = [(source, (), graph.values[source].elements)]
@@ -44,7 +51,7 @@ def reads_of(source: str, graph: Graph) -> int:
             reads += elements if axes > 1 else 0
             continue
         for place, read in enumerate(maker.inputs):
-            if maker.op in MOVED:
+            if maker.op in DATA_MOVEMENT_OPERATORS:
                 least = min(elements, graph.values[read].elements)
                 waiting.append((read, (*way, f"{name}:{place}"), least))
             else:
@@ -52,15 +59,16 @@ def reads_of(source: str, graph: Graph) -> int:
     return reads
 
 
-def repeated_steps(graph: Graph) -> int:
-    """Vector steps that a kernel takes once more, since it computes values for each place that they are read at.
+def recomputed_steps(graph: Graph) -> int:
+    """Vector steps that a kernel repeats because it computes values for each read position.
 
-    The way from a result back to a value says where the value is read: another one for each operator behind which elements
-    lie elsewhere. Halves that are read on two ways are one whole. A reduction and what is stored are there once for all places.
+    A path from a result back to a value gives the read positions: each data-movement operator on
+    the path changes them. Halves read along two paths count as one whole. Reductions and
+    materialised values are computed once.
     """
     kept = {
-        *better_stored(graph),
-        *(node.outputs[0] for node in graph.nodes if node.op in REDUCING),
+        *values_to_materialize(graph),
+        *(node.outputs[0] for node in graph.nodes if node.op in ROW_REDUCTIONS),
     }
     computed: dict[str, int] = {}
     seen: set[tuple[str, tuple[str, ...]]] = set()
@@ -75,7 +83,7 @@ def repeated_steps(graph: Graph) -> int:
         seen.add((name, way))
         computed[name] = computed.get(name, 0) + elements
         for place, read in enumerate(maker.inputs):
-            there = (*way, f"{name}:{place}") if maker.op in MOVED else way
+            there = (*way, f"{name}:{place}") if maker.op in DATA_MOVEMENT_OPERATORS else way
             ways.append((read, there, min(elements, graph.values[read].elements)))
     steps = 0.0
     for node in graph.nodes:
@@ -83,6 +91,6 @@ def repeated_steps(graph: Graph) -> int:
             (computed.get(name, 0) / max(graph.values[name].elements, 1) for name in node.outputs),
             default=0.0,
         )
-        if node.op not in MOVED and times > 1:
+        if node.op not in DATA_MOVEMENT_OPERATORS and times > 1:
             steps += (times - 1) * vector_steps(node, graph)
     return round(steps)

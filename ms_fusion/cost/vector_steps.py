@@ -1,8 +1,8 @@
-"""How long the arithmetic of an operator takes in a kernel of ours, next to an addition.
+"""Estimates the arithmetic time of an operator in a kernel of ours, in vector steps.
 
-A step is one instruction on a vector. The figures are times within the nearest cache, on AVX-512, divided by that of a step
-(0.017 ns an element): where an exp takes 0.17 ns it is 10 steps. What an operator is computed with decides; what it is called
-does not: the square of a number is a product, a power with an exponent from memory is not.
+A step is one vector instruction. The table holds times within the nearest cache on AVX-512, divided
+by the time of one step (0.017 ns an element): an exp of 0.17 ns is 10 steps. The implementation of
+an operator decides, not its name: a power of 2 is a product, a power with a stored exponent is not.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from ms_fusion.cost.arithmetic import CONTROL, REDUCED
+from ms_fusion.cost.arithmetic import CONTROL_OPERATORS, REDUCTION_FLOPS
 from ms_fusion.devices import ROOT_STEPS
 from ms_fusion.graph import Graph, Node
 from ms_fusion.operators import BOOKKEEPING, VIEWS
 
-STEPS: Mapping[str, int] = MappingProxyType(
+STEPS_PER_ELEMENT: Mapping[str, int] = MappingProxyType(
     dict.fromkeys("Div RealDiv Reciprocal Inv DivNoNan Softsign".split(), 12)
-    | dict.fromkeys(REDUCED, 2)
+    | dict.fromkeys(REDUCTION_FLOPS, 2)
     | dict.fromkeys("Sin Cos Tan Tanh Rsqrt Log1p Expm1 Elu Selu Celu".split(), 26)
     | dict.fromkeys("ACos Asin Atan Atan2 Asinh Acosh Atanh Sinh Cosh".split(), 30)
     | dict.fromkeys("Mod FloorMod FloorDiv TruncateDiv".split(), 60)
@@ -46,33 +46,33 @@ STEPS: Mapping[str, int] = MappingProxyType(
         "Transpose": 17,
     }
 )
-"""Operator → steps for each element; 1 for those that are not named."""
-PRODUCTS = frozenset({2.0, 3.0, 0.5})
+"""Operator → steps per element; default 1."""
+PRODUCT_EXPONENTS = frozenset({2.0, 3.0, 0.5})
 """Exponents for which a power is a product or a root."""
 
 
 def vector_steps(node: Node, graph: Graph) -> int:
-    """Steps of an operator for all elements of its first input or its results, whichever are more."""
-    if node.op in VIEWS or node.op in CONTROL or node.op in BOOKKEEPING:
+    """Steps of an operator for all elements of its first input or of its results, if more."""
+    if node.op in VIEWS or node.op in CONTROL_OPERATORS or node.op in BOOKKEEPING:
         return 0
     values = (*graph.inputs_of(node)[:1], *graph.outputs_of(node))
-    return _steps(node, graph) * max(value.elements for value in values)
+    return _steps_per_element(node, graph) * max(value.elements for value in values)
 
 
-def _steps(node: Node, graph: Graph) -> int:
+def _steps_per_element(node: Node, graph: Graph) -> int:
     if node.op == "Pow":
         data = graph.inputs_of(node)[1].data
         while isinstance(data, tuple) and len(data) == 1:
             data = data[0]
-        return 2 if data in PRODUCTS else STEPS["Pow"]
+        return 2 if data in PRODUCT_EXPONENTS else STEPS_PER_ELEMENT["Pow"]
     if node.op == "Transpose":
-        # rows that stay whole are copied
-        return STEPS["Transpose"] if is_turned(node, graph) else 1
-    return STEPS.get(node.op, 1)
+        # Whole rows are copied.
+        return STEPS_PER_ELEMENT["Transpose"] if is_last_axis_transposed(node, graph) else 1
+    return STEPS_PER_ELEMENT.get(node.op, 1)
 
 
-def is_turned(node: Node, graph: Graph) -> bool:
-    """Whether a transpose moves the last axis, as far as one knows."""
+def is_last_axis_transposed(node: Node, graph: Graph) -> bool:
+    """Whether a transpose moves the last axis; True where the permutation is unknown."""
     order = node.attr("perm")
     if order is None and len(node.inputs) > 1:
         order = graph.inputs_of(node)[1].data

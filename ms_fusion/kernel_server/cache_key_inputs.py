@@ -1,7 +1,8 @@
-"""Inputs of the compile cache's key: our sources, tuning records, compiler, oneDNN, settings.
+"""Collects the compile cache's key inputs: sources, tuning records, compiler, oneDNN, settings.
 
-It is found out without the generator, so that a kernel that is there already costs no import of it. What a compiled library
-depends on besides, processor features among them, is part of every key of the cache.
+They are collected without importing the generator, so that a cache hit stays cheap. Further
+dependencies of a compiled library, such as processor features, are part of every key of the kernel
+cache.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ from tbe_impl.runtime import compiler
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = tuple(ROOT / name for name in ("tbe_impl", "custom_ops", "ms_fusion"))
 SUFFIXES = (".py", ".c", ".h")
-ABOUT_ONEDNN = ("ONEDNN_", "DNNL_")
-"""How the names of its settings begin; what it is quick at decides how images lie."""
+ONEDNN_PREFIXES = ("ONEDNN_", "DNNL_")
+"""Prefixes of oneDNN's environment variables; its fast layouts decide the layouts of images."""
 
 
-def sources() -> str:
-    """Changes when one of our files does; by size and time."""
+def source_fingerprint() -> str:
+    """A digest of path, size and modification time of our files."""
     found = sorted(stamp for package in PACKAGES for stamp in _stamps(package))
     return hashlib.sha256("\n".join(found).encode()).hexdigest()
 
@@ -49,37 +50,39 @@ def _stamps(directory: Path | str) -> Iterator[str]:
                 yield from _stamps(item.path)
 
 
-_AT_START = sources()
+_SOURCES_AT_START = source_fingerprint()
 
 
-def unchanged() -> bool:
-    """Whether our files are those that this process has read; else it writes down nothing of what they make."""
-    return sources() == _AT_START
+def has_unchanged_sources() -> bool:
+    """Whether our files are unchanged since this process started; only then may it write cache
+    entries.
+    """
+    return source_fingerprint() == _SOURCES_AT_START
 
 
-def circumstances() -> dict[str, object]:
-    """As plain values, for a key.
+def key_inputs() -> dict[str, object]:
+    """The key inputs as plain values.
 
     Raises:
         MissingError: there is no C compiler.
     """
     return {
-        "sources": _AT_START,
-        "tuned": _tuned(),
+        "sources": _SOURCES_AT_START,
+        "tuned": _tuning_record_stamps(),
         "threads": environment.threads(),
         "compiler": compiler.find_compiler().identity,
         "processor": tuning_store.processor(),
         "onednn": [
-            _library(),
-            *sorted(f"{k}={v}" for k, v in os.environ.items() if k.startswith(ABOUT_ONEDNN)),
+            _onednn_stamp(),
+            *sorted(f"{k}={v}" for k, v in os.environ.items() if k.startswith(ONEDNN_PREFIXES)),
         ],
-        "python": [sys.version, _numpy()],
+        "python": [sys.version, _numpy_stamp()],
     }
 
 
-def _tuned() -> list[str]:
-    """The records of tuned kernels by size and time; each of them may be this kernel's."""
-    root = tuning_store.store().root
+def _tuning_record_stamps() -> list[str]:
+    """Size and time of all tuning records; any of them may belong to this kernel."""
+    root = tuning_store.user_store().root
     try:
         return sorted(_stamp(one) for one in os.scandir(root) if one.is_file(follow_symlinks=False))
     except OSError:
@@ -87,15 +90,15 @@ def _tuned() -> list[str]:
 
 
 @lru_cache(maxsize=1)
-def _library() -> str:
+def _onednn_stamp() -> str:
     try:
-        return _stamp(onednn_path.find())
+        return _stamp(onednn_path.find_library())
     except MissingError:
         return ""
 
 
 @lru_cache(maxsize=1)
-def _numpy() -> str:
-    """The formulas are traced with it."""
+def _numpy_stamp() -> str:
+    """Size and time of NumPy, which traces the formulas."""
     found = importlib.util.find_spec("numpy")
     return _stamp(Path(found.origin)) if found and found.origin else ""

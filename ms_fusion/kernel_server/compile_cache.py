@@ -1,8 +1,8 @@
-"""The compile cache: descriptions that were built before, with their libraries; needs no generator.
+"""The compile cache: kernel description → compiled libraries; needs no generator.
 
-An answer is a note of the cache, kept under the description and under everything else that decides what is built
-(`circumstances`). It names libraries of the cache by key and content, and each of them is checked whole before it is used; what is
-damaged, moved, out of date or gone is no answer, and the kernel is built as if there had never been one.
+The cache key is the description and everything else that decides the compiled code (`key_inputs`).
+An entry names libraries of the kernel cache by key and content; each is verified completely before
+use. A damaged, moved, outdated or missing library is a cache miss: the kernel is built again.
 """
 
 from __future__ import annotations
@@ -14,19 +14,21 @@ from typing import Annotated, Any
 
 import msgspec
 
-from ms_fusion.kernel_server.cache_key_inputs import circumstances, unchanged
-from ms_fusion.kernel_server.onednn_call import OnednnCall
-from ms_fusion.kernel_server.publishing import is_name, publish
+from ms_fusion.kernel_server.cache_key_inputs import has_unchanged_sources, key_inputs
+from ms_fusion.kernel_server.publishing import is_c_identifier, publish
 from ms_fusion.ledger import Build, BuildStep
+from ms_fusion.lowering.onednn.onednn_call import OnednnCall
 from tbe_impl.errors import CacheError, MissingError
 from tbe_impl.runtime import compiler
 from tbe_impl.runtime.cache import make_key
 from tbe_impl.runtime.cache_entry import read_entry
 
-COUNTED = ("composite_graph", "node_name")
-"""Of a description: they hold numbers that MindSpore counts up in a process, and a kernel is the same without them."""
-COUNTED_IN_STEP = "ptr_address"
-"""The same of one of its operators."""
+COUNTER_FIELDS = ("composite_graph", "node_name")
+"""Fields of a description that contain process-wide counters of MindSpore; the kernel does not
+depend on them.
+"""
+STEP_COUNTER_FIELD = "ptr_address"
+"""The corresponding field of an operator."""
 
 log = logging.getLogger("ms_fusion")
 
@@ -34,10 +36,10 @@ Digest = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
 
 
 class Library(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A library of the cache.
+    """A library in the kernel cache.
 
     Attributes:
-        key: in the cache.
+        key: cache key.
         sha256: of its content.
     """
 
@@ -45,25 +47,25 @@ class Library(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sha256: Digest
 
     @classmethod
-    def of(cls, path: Path) -> Library:
-        """The library of an entry of the cache.
+    def from_path(cls, path: Path) -> Library:
+        """The library at a path within a cache entry.
 
         Raises:
-            CacheError: it lies in none.
+            CacheError: the path is in no cache entry.
         """
         return cls(path.parent.name, read_entry(path.parent, path.parent.name).sha256)
 
     def find(self) -> Path | None:
-        """Its file; None where it is gone, or another."""
+        """Its file; None if it is missing or has changed."""
         return compiler.user_cache().load(self.key, sha256=self.sha256)
 
 
 class OwnKernel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="own"):
-    """A kernel of ours that a stub calls.
+    """A generated kernel that a stub calls.
 
     Attributes:
-        built, symbol: where it is.
-        order: the array that each of its buffers is.
+        built, symbol: its library and function.
+        order: for each of its buffers, the index of the array.
     """
 
     built: Library
@@ -71,8 +73,8 @@ class OwnKernel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="ow
     order: tuple[int, ...]
 
 
-class Place(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A kernel in a row; see `custom_ops.core.kernel_sequence.InRow`."""
+class SequenceMember(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One kernel of a sequence; see `custom_ops.core.kernel_sequence.SequenceStep`."""
 
     kernel: OwnKernel | OnednnCall
     reads: tuple[str, ...]
@@ -80,50 +82,50 @@ class Place(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     written_bytes: tuple[int, ...]
 
 
-class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a stub calls.
+class SequenceRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The kernel sequence that a stub calls.
 
     Attributes:
         names: of the inputs, then of the outputs.
-        places: in order.
+        places: the kernels in execution order.
     """
 
     names: tuple[str, ...]
-    places: tuple[Place, ...]
+    places: tuple[SequenceMember, ...]
 
 
-class Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a description became.
+class CachedKernel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The cached result of compiling a description.
 
     Attributes:
-        built: the kernel.
+        built: the library with the kernel.
         steps: for the ledger.
-        row: what it calls, where it is a stub.
+        row: the kernel sequence, if the library is a stub.
     """
 
     built: Library
     steps: tuple[BuildStep, ...]
-    row: Row | None = None
+    row: SequenceRecord | None = None
 
-    def called(self) -> list[Library]:
-        """Libraries of ours that a stub calls."""
+    def own_libraries(self) -> list[Library]:
+        """Libraries of generated kernels that the stub calls."""
         places = self.row.places if self.row else ()
         return [one.kernel.built for one in places if isinstance(one.kernel, OwnKernel)]
 
 
-_DECODER = msgspec.json.Decoder(Answer)
+_DECODER = msgspec.json.Decoder(CachedKernel)
 
 
 def key_of(text: str) -> str | None:
-    """Where the answer of a description is kept; None where it is none, or nothing could be built here."""
+    """The cache key of a description; None if it is malformed or there is no compiler."""
     try:
         read = msgspec.json.decode(text)
-        if not is_name(read["op"]):
+        if not is_c_identifier(read["op"]):
             return None
-        decides = {name: value for name, value in read.items() if name not in COUNTED}
-        decides["op_desc"] = [_without_count(step) for step in read["op_desc"]]
+        decides = {name: value for name, value in read.items() if name not in COUNTER_FIELDS}
+        decides["op_desc"] = [_drop_counter(step) for step in read["op_desc"]]
         whole = msgspec.json.encode(decides, order="deterministic")
-        return make_key(description=whole, circumstances=circumstances())
+        return make_key(description=whole, circumstances=key_inputs())
     except (
         msgspec.MsgspecError,
         MissingError,
@@ -136,14 +138,14 @@ def key_of(text: str) -> str | None:
         return None
 
 
-def _without_count(step: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in step.items() if name != COUNTED_IN_STEP}
+def _drop_counter(step: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in step.items() if name != STEP_COUNTER_FIELD}
 
 
-def recall(text: str) -> Answer | None:
-    """The answer of a description, None when there is none that can be trusted."""
+def recall(text: str) -> CachedKernel | None:
+    """The cache entry of a description; None on a miss or an invalid entry."""
     key = key_of(text)
-    note = compiler.user_cache().recall(key) if key else None
+    note = compiler.user_cache().load_note(key) if key else None
     try:
         return None if note is None else _DECODER.decode(note)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -151,38 +153,42 @@ def recall(text: str) -> Answer | None:
 
 
 def remember(
-    text: str, key: str | None, built: Path, steps: tuple[BuildStep, ...], row: Row | None
+    text: str,
+    key: str | None,
+    built: Path,
+    steps: tuple[BuildStep, ...],
+    row: SequenceRecord | None,
 ) -> None:
-    """Keeps what a description became.
+    """Caches the result of compiling a description.
 
     Args:
-        key: `key_of` the text before it was built; where it is another by now, nothing is kept.
-        built: its library in the cache.
+        key: `key_of` the text before the build; nothing is cached if it has changed since.
+        built: its library in the kernel cache.
         steps: for the ledger.
-        row: what it calls, where it is a stub.
+        row: the kernel sequence, if the library is a stub.
     """
-    if key is None or not unchanged() or key != key_of(text):
+    if key is None or not has_unchanged_sources() or key != key_of(text):
         return
     try:
-        answer = Answer(Library.of(built), steps, row)
+        answer = CachedKernel(Library.from_path(built), steps, row)
     except CacheError as error:
-        log.info("what a kernel became is not kept: %s", error)
+        log.info("a compiled kernel is not cached: %s", error)
         return
-    compiler.user_cache().remember(key, msgspec.json.encode(answer))
+    compiler.user_cache().store_note(key, msgspec.json.encode(answer))
 
 
-def published(text: str, directory: Path) -> bool:
-    """Puts the kernel of a description where MindSpore looks for it, if it was built before; whether it did.
+def publish_cached(text: str, directory: Path) -> bool:
+    """Publishes the cached kernel of a description for MindSpore; returns whether there was one.
 
     Raises:
-        OSError: it cannot be written there.
+        OSError: `directory` is not writable.
     """
     started = time.perf_counter()
     answer = recall(text)
     if answer is None:
         return False
     library = answer.built.find()
-    if library is None or not all(one.find() for one in answer.called()):
+    if library is None or not all(one.find() for one in answer.own_libraries()):
         return False
     name = msgspec.json.decode(text)["op"]
     seconds = round(time.perf_counter() - started, 3)

@@ -1,4 +1,4 @@
-"""Builds one kernel: its description in; its library and MindSpore's record of it out."""
+"""Builds one kernel from its description: its library and MindSpore's record of it."""
 
 from __future__ import annotations
 
@@ -12,35 +12,38 @@ import numpy as np
 
 from ms_fusion.accuracy.formulas import numpy_dtype
 from ms_fusion.accuracy.replay import replay
-from ms_fusion.formats.composite import Composite, parse_kernel
 from ms_fusion.graph import Graph
-from ms_fusion.kernel_server import compile_cache, plan_choice
-from ms_fusion.kernel_server.compile_cache import Row
-from ms_fusion.kernel_server.composite_lowering import Group, translate
-from ms_fusion.kernel_server.entry import entry
-from ms_fusion.kernel_server.float64_operators import in_float64
-from ms_fusion.kernel_server.publishing import is_name, publish
-from ms_fusion.kernel_server.sequence_assembly import compile_own, needs_library
+from ms_fusion.kernel_server import compile_cache
+from ms_fusion.kernel_server.compile_cache import SequenceRecord
+from ms_fusion.kernel_server.entry import emit_entry
+from ms_fusion.kernel_server.publishing import is_c_identifier, publish
+from ms_fusion.kernel_server.sequence_assembly import compile_own, has_library_operators
 from ms_fusion.kernel_server.stubs import stub
 from ms_fusion.ledger import Build, BuildStep
+from ms_fusion.lowering import plan_choice
+from ms_fusion.lowering.composite_lowering import LoweredGroup, lower_composite
+from ms_fusion.lowering.float64_operators import widen_to_float64
+from ms_fusion.readers.composite import CompositeKernel, parse_kernel
 from tbe_impl import compat, environment
-from tbe_impl.codegen.program import write_laid_out
+from tbe_impl.codegen.program import write_program_and_layout
 from tbe_impl.errors import CompileError, FusionError, InputError
 from tbe_impl.kernel import Kernel
 from tbe_impl.runtime import compiler
 
 log = logging.getLogger("ms_fusion")
-ALLOCATED_BEHIND = 16
-"""Bytes from a line of the cache to where MindSpore's tensors begin: it calls `malloc`, which keeps a note before each block."""
+MALLOC_OFFSET_BYTES = 16
+"""Offset of MindSpore's tensors from a cache line: it calls `malloc`, which puts a header before
+each block.
+"""
 
 
 class AkgV2Driver:
-    """What MindSpore's own compile server makes for each fused kernel.
+    """The kernel driver that MindSpore's own compile server creates for each fused kernel.
 
     Args:
         input_file: the kernel's description, ``OP.info``.
-        output_dir: where ``OP.so`` and ``OP.json`` go.
-        bisheng_tools_dir, dynamic_shape: not used; sizes that are not known are refused.
+        output_dir: receives ``OP.so`` and ``OP.json``.
+        bisheng_tools_dir, dynamic_shape: not used; dynamic shapes are refused.
     """
 
     def __init__(
@@ -53,10 +56,10 @@ class AkgV2Driver:
         self.input_file, self.output_dir = Path(input_file), Path(output_dir)
 
     def compile(self) -> None:
-        """Builds it.
+        """Builds the kernel.
 
         Raises:
-            RuntimeError: it cannot be built; MindSpore may split the group then.
+            RuntimeError: the build failed; MindSpore may then split the group.
         """
         text = self.input_file.read_text("utf-8")
         try:
@@ -67,38 +70,43 @@ class AkgV2Driver:
 
 
 def build(text: str, directory: Path) -> None:
-    """Builds the kernel of a description, and puts it where MindSpore looks for it; what it became is kept as an answer.
+    """Builds the kernel of a description, publishes it for MindSpore and caches the result.
 
     Raises:
-        FusionError: as `library`; `ParseError` for a text that is no kernel.
+        FusionError: as `compile_kernel`; `ParseError` for a text that is no kernel description.
     """
     kernel = parse_kernel(text, file="the kernel's description")
-    started, compiled, key = time.perf_counter(), compiler.count_made(), compile_cache.key_of(text)
-    made = library(kernel)
+    started, compiled, key = (
+        time.perf_counter(),
+        compiler.count_compiled_libraries(),
+        compile_cache.key_of(text),
+    )
+    made = compile_kernel(kernel)
     seconds = round(time.perf_counter() - started, 3)
     publish(
         made.built,
         kernel.name,
         directory,
-        Build(made.steps, seconds, compiler.count_made() == compiled),
+        Build(made.steps, seconds, compiler.count_compiled_libraries() == compiled),
     )
     if made.lasting:
         compile_cache.remember(text, key, made.built, made.steps, made.row)
 
 
 def stand_in(text: str, directory: Path, why: str) -> None:
-    """Puts in the place of a kernel that could not be built one that is computed by its formulas, in the process that calls it.
+    """Publishes a stub that computes a failed kernel by its NumPy formulas in the calling process.
 
-    MindSpore takes some groups back and dies of others. One with an operator that has no formula for these inputs is left to it.
+    MindSpore takes back some failed groups and crashes on others. Nothing is published for a group
+    with an operator that has no formula for these inputs.
 
     Args:
-        why: what stood in the way.
+        why: why the build failed.
 
     Raises:
-        ParseError, CompileError, MissingError: that cannot be done either.
+        ParseError, CompileError, MissingError: the stub cannot be built either.
     """
     kernel = parse_kernel(text, file="the kernel's description")
-    if not is_name(kernel.name) or not _has_formulas(kernel.graph):
+    if not is_c_identifier(kernel.name) or not _has_formulas(kernel.graph):
         return
     steps = (BuildStep("numpy", tuple(node.op for node in kernel.graph)),)
     built = compiler.build(_stub(kernel), symbols=(kernel.name,))
@@ -106,7 +114,9 @@ def stand_in(text: str, directory: Path, why: str) -> None:
 
 
 def _has_formulas(graph: Graph) -> bool:
-    """Whether NumPy computes it: tried before anybody calls it, since a call that fails ends the process."""
+    """Whether NumPy computes the graph. Checked by a trial run: a failing call would end the user's
+    process.
+    """
     values = [graph.values[name] for name in graph.inputs]
     try:
         replay(
@@ -121,60 +131,64 @@ def _has_formulas(graph: Graph) -> bool:
     return True
 
 
-def _stub(kernel: Composite) -> str:
+def _stub(kernel: CompositeKernel) -> str:
     return stub(kernel.name, len(kernel.graph.inputs) + len(kernel.graph.outputs))
 
 
-class Made(NamedTuple):
+class BuiltKernel(NamedTuple):
     """A compiled kernel.
 
     Attributes:
         built: its library, which exports a function of the kernel's name.
         steps: for the ledger.
-        row: what it calls, where it is a stub.
-        lasting: whether it would come out so again: not where the compiler failed, or the row is no function in C.
+        row: the kernel sequence, if the library is a stub.
+        lasting: whether the result may be cached: not after a compiler failure, nor if the sequence
+            is no C function.
     """
 
     built: Path
     steps: tuple[BuildStep, ...]
-    row: Row | None = None
+    row: SequenceRecord | None = None
     lasting: bool = True
 
 
-def library(kernel: Composite) -> Made:
-    """The compiled kernel, from the cache or made now.
+def compile_kernel(kernel: CompositeKernel) -> BuiltKernel:
+    """Compiles a kernel; compiled code comes from the kernel cache where possible.
 
     Raises:
-        InputError: something in it is not built; CompileError, MissingError: the compiler.
+        InputError: an operator, dtype or shape is not supported; CompileError, MissingError: from
+            the compiler.
     """
-    if not is_name(kernel.name):
+    if not is_c_identifier(kernel.name):
         raise InputError("the kernel's name is no name in C", got=repr(kernel.name[:80]))
-    if needs_library(kernel.graph):
-        # what cannot be built is known here, not at the first call
+    if has_library_operators(kernel.graph):
+        # errors appear here and not at the first call
         ours = compile_own(kernel)
         built = compiler.build(_stub(kernel), symbols=(kernel.name,))
-        return Made(built, ours.steps, ours.row, lasting=ours.row is not None)
+        return BuiltKernel(built, ours.steps, ours.row, lasting=ours.row is not None)
     with compat.installed(soc="cpu"):
-        graph = in_float64(kernel.graph)
-        group = translate(replace(kernel, graph=graph))
-        own = plan_choice.plain(group, graph.inputs)
+        graph = widen_to_float64(kernel.graph)
+        group = lower_composite(replace(kernel, graph=graph))
+        own = plan_choice.default_kernel(group, graph.inputs)
         try:
-            return _compiled(group, graph, plan_choice.chosen(own, group, graph))
+            return _compile_group(group, graph, plan_choice.choose_options(own, group, graph))
         except CompileError as error:
-            log.info("kernel %s is cut into its operators: %s", kernel.name, error)
-            return _compiled(group, graph, plan_choice.apart(own, group, graph))._replace(
-                lasting=False
-            )
+            log.info("kernel %s is split into one nest per operator: %s", kernel.name, error)
+            return _compile_group(
+                group, graph, plan_choice.split_per_operator(own, group, graph)
+            )._replace(lasting=False)
 
 
-def _compiled(group: Group, graph: Graph, own: Kernel) -> Made:
-    """It, made as the options of `own` say, for tensors as MindSpore allocates them."""
-    own = replace(own, options=replace(own.options, offset=ALLOCATED_BEHIND))
-    program, layout = write_laid_out(
+def _compile_group(group: LoweredGroup, graph: Graph, own: Kernel) -> BuiltKernel:
+    """Compiles a group with the options of `own`, for buffers as MindSpore allocates them."""
+    own = replace(own, options=replace(own.options, offset=MALLOC_OFFSET_BYTES))
+    program, layout = write_program_and_layout(
         group.results, group.inputs, name=group.name, options=own.options
     )
-    source = program.source + entry(group, program, layout, own.threads or environment.threads())
+    source = program.source + emit_entry(
+        group, program, layout, own.threads or environment.threads()
+    )
     steps = (BuildStep("c", tuple(node.op for node in graph), len(layout.nests)),)
-    return Made(
+    return BuiltKernel(
         compiler.build(source, options=own.options.compiler_options(), symbols=(group.name,)), steps
     )

@@ -1,22 +1,22 @@
-"""The entry function of a kernel's library that MindSpore calls, around the generated function.
+"""Emits the entry function that MindSpore calls, around the generated function.
 
-MindSpore 2.10 calls ``void NAME(void *callback, int *threads, void **buffers)`` with the inputs, then the outputs; what it
-hands over besides is not used: the kernel shares its loops among threads of ours.
+MindSpore 2.10 calls ``void NAME(void *callback, int *threads, void **buffers)`` with the inputs,
+then the outputs. The entry ignores `callback` and `threads`: the kernel uses our own thread pool.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ms_fusion.kernel_server.composite_lowering import Group, size_bytes
-from ms_fusion.kernel_server.stubs import by_name_of_akg, subnormals, told
+from ms_fusion.kernel_server.stubs import akg_entry_alias, launch_report, subnormals
+from ms_fusion.lowering.composite_lowering import LoweredGroup, size_bytes
 from tbe_impl.codegen.partition import may_overwrite
 from tbe_impl.codegen.program import Layout, Program
 from tbe_impl.dsl.tensor import Tensor
 
 
-def entry(group: Group, program: Program, layout: Layout, threads: int) -> str:
-    """The C of the function; it stands behind the program in the same text."""
+def emit_entry(group: LoweredGroup, program: Program, layout: Layout, threads: int) -> str:
+    """The C text of the entry function; it follows the program in the same translation unit."""
     count = len(group.inputs)
     known = {id(tensor) for tensor in group.inputs}
     places, after, made, missing = [], [], [], []
@@ -35,7 +35,7 @@ def entry(group: Group, program: Program, layout: Layout, threads: int) -> str:
     inputs = [f"all[{_index(group.inputs, tensor)}]" for tensor in program.inputs]
     outputs = [places[_index(group.results, tensor)] for tensor in program.outputs]
     written = {place for targets in group.places for place in targets if place >= count}
-    declared, noted = told(group.name, count + len(written))
+    declared, noted = launch_report(group.name, count + len(written))
     lines = [
         declared,
         f"void {group.name}(void *callback, int *offered, void **all) {{",
@@ -50,7 +50,7 @@ def entry(group: Group, program: Program, layout: Layout, threads: int) -> str:
         *after,
         *frees,
         "}",
-        *by_name_of_akg(group.name),
+        *akg_entry_alias(group.name),
     ]
     return (
         "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n"

@@ -1,4 +1,5 @@
-/* Where the libraries of kernels that are prepared in the user's process find what to call, and who wants to know of launches. */
+/* Registry in the user's process: the callback that prepares kernels for their stubs, and the
+   launch log. */
 #include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
@@ -13,15 +14,15 @@ static prepare_function prepare;
 
 void ms_fusion_host_set(prepare_function given) { prepare = given; }
 
-/* 0 when `result` can be called. */
+/* Returns 0 if `result` can be called. */
 int ms_fusion_host_prepare(const char *name, struct hosted *result) { return prepare ? prepare(name, result) : 1; }
 
 enum { MOST_BUFFERS = 64 };
 
-/* What MindSpore launched while somebody watched: how many kernels, and the first of them as it was called. */
+/* Launches during a watch: their number, and the arguments of the first. */
 struct launches {
   atomic_int number;
-  int count; /* of the first one's buffers; 0 where there are more, or nobody knows */
+  int count; /* buffers of the first launch; 0 if unknown or more than MOST_BUFFERS */
   const char *name;
   void *kernel;
   void *buffers[MOST_BUFFERS];
@@ -30,7 +31,7 @@ struct launches {
 static struct launches launches;
 static atomic_int watched;
 
-/* Kernels call it before they compute, each with its name, itself, and what MindSpore gave it. */
+/* Each kernel calls it before it computes, with its name, its address and its buffers. */
 void ms_fusion_launched(const char *name, void *kernel, int count, void **buffers) {
   large_pages(kernel);
   if (!atomic_load_explicit(&watched, memory_order_relaxed) || atomic_fetch_add(&launches.number, 1)) return;
@@ -40,7 +41,7 @@ void ms_fusion_launched(const char *name, void *kernel, int count, void **buffer
   memcpy(launches.buffers, buffers, launches.count * sizeof *buffers);
 }
 
-/* From now on, or until now; one at a time. */
+/* Begins or ends a watch; only one may be active. */
 struct launches *ms_fusion_watch(int begin) {
   if (begin) atomic_store(&launches.number, 0);
   atomic_store(&watched, begin);

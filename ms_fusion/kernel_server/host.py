@@ -1,7 +1,8 @@
-"""The part of the kernel server in the user's process: it prepares kernels with library calls.
+"""Prepares kernels with library calls in the user's process, on their first call.
 
-Such a kernel's library is a stub, which at its first call asks here for a function and its state. The library, oneDNN, is the
-one that MindSpore has loaded anyway. What prepares a kernel is imported when the first one asks.
+The library of such a kernel is a stub. At its first call it requests a function and its state from
+this module. The calls use the oneDNN that MindSpore has loaded. The modules that prepare kernels
+are imported lazily.
 """
 
 from __future__ import annotations
@@ -27,42 +28,44 @@ SYMBOLS = ("ms_fusion_host_set", "ms_fusion_host_prepare", "ms_fusion_launched",
 log = logging.getLogger("ms_fusion")
 
 
-class _Hosted(ctypes.Structure):
+class _PreparedFunction(ctypes.Structure):
     _fields_ = (("function", ctypes.c_void_p), ("state", ctypes.c_void_p))
 
 
-_Prepare = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.POINTER(_Hosted))
+_PrepareCallback = ctypes.CFUNCTYPE(
+    ctypes.c_int, ctypes.c_char_p, ctypes.POINTER(_PreparedFunction)
+)
 
-_installed: list[Host] = []
-"""They live as long as the process: C calls them."""
+_installed_hosts: list[Host] = []
+"""Kept alive for the life of the process: C code calls them."""
 
 
 class Host:
-    """Prepares kernels whose descriptions lie in a directory.
+    """Prepares the kernels whose descriptions are in a directory.
 
     Args:
-        directory: where MindSpore puts the descriptions, ``NAME.info``.
+        directory: where MindSpore writes the descriptions, ``NAME.info``.
     """
 
     def __init__(self, directory: Path):
         self.directory = directory
         self._kept: list[Any] = []
         self._lock = threading.Lock()
-        self._callback = _Prepare(self._prepare)
+        self._callback = _PrepareCallback(self._prepare)
 
     def install(self) -> None:
-        """Makes it the one that stubs find, and brings the threads of kernels.
+        """Registers this host for the stubs and starts the threads of kernels.
 
         Raises:
             MissingError, CompileError: there is no compiler, or it fails.
         """
         start_workers()
-        _installed.append(self)
+        _installed_hosts.append(self)
         _library().ms_fusion_host_set(self._callback)
 
     def _prepare(self, name: bytes, result: Any) -> int:
         try:
-            found = self._prepared(name.decode())
+            found = self._prepare_by_name(name.decode())
             self._kept.append(found)
             result.contents.function, result.contents.state = found.function, found.state
         except Exception:
@@ -70,37 +73,39 @@ class Host:
             return 1
         return 0
 
-    def _prepared(self, name: str) -> Prepared:
-        """From its answer, without the generator; else from its description."""
-        from ms_fusion.kernel_server import records
+    def _prepare_by_name(self, name: str) -> Prepared:
+        """Prepares a kernel from its cache entry, without the generator; else from its
+        description.
+        """
+        from ms_fusion.kernel_server import build_records
 
         text = (self.directory / f"{name}.info").read_text("utf-8")
-        built = records.read_one(self.directory, name)
+        built = build_records.read_one(self.directory, name)
         failed = built is not None and bool(built.why)
         with self._lock:
-            found = None if failed else _answered(text)
+            found = None if failed else _load_cached(text)
             if found is None:
-                from ms_fusion.formats.composite import parse_kernel
-                from ms_fusion.kernel_server.host_preparation import prepared
+                from ms_fusion.kernel_server.host_preparation import prepare_kernel
+                from ms_fusion.readers.composite import parse_kernel
 
-                found = prepared(parse_kernel(text, file=f"{name}.info"), failed=failed)
+                found = prepare_kernel(parse_kernel(text, file=f"{name}.info"), failed=failed)
             return found
 
 
-def _answered(text: str) -> Prepared | None:
+def _load_cached(text: str) -> Prepared | None:
     from ms_fusion.kernel_server import sequence_loader
 
     try:
-        return sequence_loader.answered(text)
+        return sequence_loader.reuse_cached(text)
     except Exception as error:  # noqa: BLE001
-        # whatever is amiss with an answer, the kernel can be assembled
-        log.info("a kernel is assembled anew: %s", error)
+        # after any failure of the cache the kernel can still be assembled
+        log.info("a kernel is assembled from its description: %s", error)
         return None
 
 
-def loaded() -> ctypes.CDLL | None:
-    """What kernels find in this process; None where no kernel of ours has been called for."""
-    return _library() if _installed else None
+def loaded_library() -> ctypes.CDLL | None:
+    """The library that kernels find in this process; None if no host is installed."""
+    return _library() if _installed_hosts else None
 
 
 @cache
@@ -108,5 +113,5 @@ def _library() -> ctypes.CDLL:
     file = compiler.build(
         LARGE_PAGES.read_text("utf-8") + SOURCE.read_text("utf-8"), symbols=SYMBOLS
     )
-    # other libraries look for its symbols
+    # RTLD_GLOBAL: stubs resolve its symbols
     return ctypes.CDLL(str(file), mode=os.RTLD_NOW | os.RTLD_GLOBAL)

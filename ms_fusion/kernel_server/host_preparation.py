@@ -1,4 +1,4 @@
-"""Prepares one kernel with library calls in the user's process: its sequence, or its formulas."""
+"""Prepares one kernel with library calls in the user's process."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import numpy as np
 
 from custom_ops.core.kernel_chain import Chain
 from ms_fusion.accuracy.replay import replay
-from ms_fusion.formats.composite import Composite
-from ms_fusion.kernel_server.composite_lowering import IN_PLACE
 from ms_fusion.kernel_server.sequence_assembly import assemble
 from ms_fusion.kernel_server.sequence_loader import Prepared, address
+from ms_fusion.lowering.composite_lowering import IN_PLACE_OPERATORS
+from ms_fusion.readers.composite import CompositeKernel
 from tbe_impl.dsl.dtypes import dtype_of
 
 log = logging.getLogger("ms_fusion")
@@ -23,39 +23,39 @@ log = logging.getLogger("ms_fusion")
 RUN = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p))
 
 
-def prepared(kernel: Composite, *, failed: bool = False) -> Prepared:
-    """The chain of a group, or its formulas where it has none.
+def prepare_kernel(kernel: CompositeKernel, *, failed: bool = False) -> Prepared:
+    """Prepares the kernel sequence of a group, or its formulas as the fallback.
 
     Args:
-        failed: whether the compile server could not build it.
+        failed: whether the compile server could not build the kernel.
     """
-    call = by_formulas(kernel)
+    call = formula_function(kernel)
     try:
         chain = None if failed else assemble(kernel)
-        whole = chain.whole if chain is not None else None
+        whole = chain.c_function if chain is not None else None
         if whole is not None:
             return Prepared(address(whole.function), whole.state, (chain, whole))
-        call = chain_called(chain) if chain is not None else call
+        call = chain_function(chain) if chain is not None else call
     except Exception as error:  # noqa: BLE001
-        # MindSpore has launched the kernel: whatever is amiss, it has to be computed
+        # MindSpore has already launched the kernel, so it must be computed in any case.
         log.warning("kernel %s is slow, computed by its formulas: %s", kernel.name, error)
-    run = RUN(_without_exceptions(kernel, call))
+    run = RUN(_contain_exceptions(kernel, call))
     return Prepared(address(run), 1, run)
 
 
-Call = Callable[[Sequence[np.ndarray], Sequence[np.ndarray]], object]
-"""Computes from the arrays of the inputs, which it may write to, those of the outputs."""
+ArrayFunction = Callable[[Sequence[np.ndarray], Sequence[np.ndarray]], object]
+"""Computes the output arrays from the input arrays; may write to input arrays."""
 
 
-def chain_called(chain: Chain) -> Call:
-    """A chain of which some step is no function in C."""
+def chain_function(chain: Chain) -> ArrayFunction:
+    """Runs a kernel sequence with a step that is no C function."""
     return lambda inputs, outputs: chain(*inputs, out=outputs)
 
 
-def by_formulas(kernel: Composite) -> Call:
-    """What a kernel means, in NumPy."""
+def formula_function(kernel: CompositeKernel) -> ArrayFunction:
+    """Computes a kernel by its NumPy formulas."""
     graph = kernel.graph
-    written = {node.outputs[0]: node.inputs[0] for node in graph if node.op in IN_PLACE}
+    written = {node.outputs[0]: node.inputs[0] for node in graph if node.op in IN_PLACE_OPERATORS}
 
     def call(inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
         held = dict(zip(graph.inputs, inputs, strict=True))
@@ -69,8 +69,8 @@ def by_formulas(kernel: Composite) -> Call:
     return call
 
 
-def _without_exceptions(kernel: Composite, call: Call) -> Any:
-    """As C calls it: none may pass through there."""
+def _contain_exceptions(kernel: CompositeKernel, call: ArrayFunction) -> Any:
+    """The function as C calls it; no exception may propagate into C."""
     names = (*kernel.graph.inputs, *kernel.graph.outputs)
     kinds = [kernel.graph.values[name] for name in names]
 

@@ -1,4 +1,4 @@
-"""`ms_fusion.accuracy.kernel_worker` for kernels of ours: those with a library in them are prepared in the child."""
+"""Runs `ms_fusion.accuracy.kernel_worker` for our kernels; prepares stubs in the child process."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from ms_fusion.accuracy import kernel_worker
 from ms_fusion.kernel_server.host import Host
 
 
-def hosted(request: Mapping[str, Any]) -> None:
-    """The descriptions lie beside the libraries."""
+def install_host(request: Mapping[str, Any]) -> None:
+    """Installs a host for the directory of the library, which also contains the descriptions."""
     Host(Path(request["library"]).parent).install()
 
 
 if __name__ == "__main__":
-    kernel_worker.main(sys.argv[1:], before=hosted)
+    kernel_worker.main(sys.argv[1:], before=install_host)

@@ -1,5 +1,6 @@
-/* Memory has pages of 4 KiB as malloc takes it; in pages of 2 MiB the processor finds a net's tensors, and MindSpore what it knows of
-   them, quicker. So the process's own memory is moved into those while its kernels are launched, a little before each. */
+/* Collapses the process's anonymous memory into 2 MiB pages (MADV_COLLAPSE), which reduces TLB
+   misses on tensors and on MindSpore's data structures. The work is done in small pieces before
+   kernel launches. */
 #ifdef __linux__
 #include <errno.h>
 #include <stdatomic.h>
@@ -9,7 +10,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-/* of Linux 6.1; an older one refuses it */
+/* since Linux 6.1; older kernels return an error */
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25
 #endif
@@ -17,21 +18,23 @@
 enum {
   LARGE_PAGE = 2 << 20,
   SMALL_PAGES = LARGE_PAGE / 4096,
-  /* where more is missing nothing is moved: memory grows by a seventh at most */
+  /* fewer resident small pages: not collapsed, so that memory grows by a seventh at most */
   LEAST_PRESENT = SMALL_PAGES / 8 * 7,
   MOST_RANGES = 1024,
-  /* from so many refusals one after the other on, the system has no large pages, or no more of them */
+  /* consecutive failures after which the system is assumed to have no large pages left */
   MOST_REFUSED = 16,
   KERNELS = 1 << 12,
   MOVED = 1 << 15
 };
-/* who launches kernels for a moment does not wait for it; whoever goes on waits for a third of the time until it is done */
+/* short runs are not delayed; longer ones spend a third of their time here until it is done */
 static const int64_t FIRST_NS = 250000000, PIECE_NS = 1000000, OTHERS_SHARE = 2, LATER = 4;
 
 static struct { uintptr_t next, end; } ranges[MOST_RANGES];
 static int range, range_count, refused;
 static int64_t rest_ns;
-static uint32_t moved[MOVED]; /* numbers of pages, each at its place: asking for it once more costs the system as much as a small kernel */
+/* hash table of collapsed pages: another request for the same page would take as long as a small
+   kernel */
+static uint32_t moved[MOVED];
 static atomic_flag moving = ATOMIC_FLAG_INIT;
 static _Atomic int64_t due_ns;
 static atomic_int has_new_kernels;
@@ -51,7 +54,7 @@ static int large_pages_allowed(void) {
   return allowed;
 }
 
-/* The large pages that fit into each mapping of memory that is the process's alone. */
+/* Finds the large pages that fit into each private anonymous mapping. */
 static void find_ranges(void) {
   char line[512], access[5], name[8];
   unsigned long start, end, inode;
@@ -69,7 +72,7 @@ static void find_ranges(void) {
   if (maps) fclose(maps);
 }
 
-/* What was unmapped since is refused. */
+/* Collapses one page; fails for memory that has been unmapped since. */
 static void move_page(uintptr_t at) {
   const uint32_t number = (uint32_t)(at / LARGE_PAGE);
   unsigned char states[SMALL_PAGES];
@@ -80,12 +83,12 @@ static void move_page(uintptr_t at) {
   if (!madvise((void *)at, LARGE_PAGE, MADV_COLLAPSE)) {
     refused = 0;
     moved[number % MOVED] = number;
-  } else if (errno != EINVAL) { /* that is about this page, or all of them for ever: it takes no time */
+  } else if (errno != EINVAL) { /* EINVAL is cheap: about this page, or all of them forever */
     refused++;
   }
 }
 
-/* The next ones of the pages, until a millisecond is over. */
+/* Collapses the next pages for at most PIECE_NS. */
 static void move_some(int64_t start) {
   if (atomic_exchange(&has_new_kernels, 0)) range = range_count = 0, rest_ns = FIRST_NS;
   if (range == range_count && large_pages_allowed()) find_ranges();
@@ -98,7 +101,7 @@ static void move_some(int64_t start) {
     now = now_ns();
   }
   if (range == range_count || refused == MOST_REFUSED) {
-    /* memory is taken and given back meanwhile, less and less of it */
+    /* start again later, at growing intervals: allocation activity declines */
     range = range_count = 0;
     rest_ns *= LATER;
     now += rest_ns;
@@ -106,7 +109,7 @@ static void move_some(int64_t start) {
   atomic_store(&due_ns, now + OTHERS_SHARE * (now - start));
 }
 
-/* Before each launch of a kernel; what a kernel that was not seen yet works on is moved soon. */
+/* Called before each kernel launch; a new kernel schedules a pass over its memory. */
 static void large_pages(void *kernel) {
   int64_t now = now_ns();
   uint32_t number = (uint32_t)((uintptr_t)kernel >> 4) * UINT32_C(2654435769) >> 20, bit = UINT32_C(1) << number % 32;

@@ -1,4 +1,4 @@
-"""Which of our kernels MindSpore launches during a call, and with what; reads the log of `host.c`."""
+"""Observes which of our kernels MindSpore launches during a call; reads the log of `host.c`."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from typing import Any, NamedTuple
 from ms_fusion.kernel_server import host
 
 MOST_BUFFERS = 64
-"""As in `host.c`."""
+"""Same value as in `host.c`."""
 
-_watching = threading.Lock()
+_watch_lock = threading.Lock()
 _KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 
 
 class Launch(NamedTuple):
-    """One kernel as MindSpore called it.
+    """One kernel launch by MindSpore.
 
     Attributes:
         name: of the kernel.
-        kernel: the function itself, which takes nothing, the number of threads offered, and the addresses of buffers. MindSpore
-            keeps it as long as the process lives.
+        kernel: the function; it takes null, the number of threads offered, and the addresses of
+            buffers. MindSpore keeps it loaded for the life of the process.
         buffers: addresses of its inputs and outputs.
     """
 
@@ -32,7 +32,7 @@ class Launch(NamedTuple):
     buffers: tuple[int, ...]
 
 
-class _Launches(ctypes.Structure):
+class _LaunchRecord(ctypes.Structure):
     _fields_ = (
         ("number", ctypes.c_int),
         ("count", ctypes.c_int),
@@ -43,19 +43,19 @@ class _Launches(ctypes.Structure):
 
 
 @contextmanager
-def watched() -> Iterator[list[Launch]]:
-    """The only launch of the process meanwhile, found in the list afterwards; that is empty if there was none or another one.
+def watch_launches() -> Iterator[list[Launch]]:
+    """Yields a list that afterwards contains the only launch of the process in the block.
 
-    It is empty as well while somebody else watches.
+    The list stays empty if there was no launch or more than one, or if another watch is active.
     """
     seen: list[Launch] = []
-    symbols = host.loaded()
-    if symbols is None or not _watching.acquire(blocking=False):
+    symbols = host.loaded_library()
+    if symbols is None or not _watch_lock.acquire(blocking=False):
         yield seen
         return
     try:
         watch = symbols.ms_fusion_watch
-        watch.restype = ctypes.POINTER(_Launches)
+        watch.restype = ctypes.POINTER(_LaunchRecord)
         watch(1)
         try:
             yield seen
@@ -65,4 +65,4 @@ def watched() -> Iterator[list[Launch]]:
             buffers = tuple(one or 0 for one in found.buffers[: found.count])
             seen.append(Launch(found.name.decode(), _KERNEL(found.kernel), buffers))
     finally:
-        _watching.release()
+        _watch_lock.release()

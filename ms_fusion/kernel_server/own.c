@@ -1,4 +1,5 @@
-/* What MindSpore's own generator built for the kernel NAME, in the file beside this library that ends in ".own". */
+/* Forwards MindSpore's own entry of the kernel NAME to the library that its generator built: the
+   file beside this one with the suffix ".own". */
 #define JOIN_(name, end) name##end
 #define JOIN(name, end) JOIN_(name, end)
 #define KERNEL JOIN(NAME, _kernel)

@@ -1,4 +1,4 @@
-"""Publishes a library where MindSpore looks for it."""
+"""Publishes a library where MindSpore searches it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from ms_fusion.kernel_server import records
+from ms_fusion.kernel_server import build_records
 from ms_fusion.kernel_server.stubs import stub_beside_own
 from ms_fusion.ledger import Build
 from tbe_impl.runtime import compiler
@@ -16,16 +16,16 @@ from tbe_impl.runtime import compiler
 SYMBOL_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
 
 
-def is_name(name: str) -> bool:
-    """Whether it can be a function's name in C."""
+def is_c_identifier(name: str) -> bool:
+    """Whether a name is a valid C function name."""
     return bool(name) and set(name) <= SYMBOL_CHARACTERS and not name[0].isdigit()
 
 
 def publish(built: Path, name: str, directory: Path, record: Build) -> None:
-    """Puts a library where MindSpore looks for it; its JSON, by which MindSpore knows that it is there, comes last.
+    """Publishes a library for MindSpore; the JSON comes last, since it announces the library.
 
     Args:
-        record: how it was built; the ledger looks for it there.
+        record: how the kernel was built, for the ledger.
     """
     content = built.read_bytes()
     digest = hashlib.sha256(content).hexdigest()
@@ -35,33 +35,35 @@ def publish(built: Path, name: str, directory: Path, record: Build) -> None:
         "objSha256": digest,
         "threadNumber": "null",
     }
-    _put(directory / f"{name}.so", content)
-    _put(directory / records.file_name(name), records.content(record))
-    _put(directory / f"{name}.json", json.dumps(told).encode())
+    _write_atomically(directory / f"{name}.so", content)
+    _write_atomically(directory / build_records.file_name(name), build_records.content(record))
+    _write_atomically(directory / f"{name}.json", json.dumps(told).encode())
 
 
-OWN = ".own"
-"""How a file ends that MindSpore's own generator built."""
+OWN_SUFFIX = ".own"
+"""Suffix of a file that MindSpore's own generator built."""
 
 
 def publish_beside_own(name: str, directory: Path) -> None:
-    """What MindSpore's own generator has just built can be called as a kernel of ours as well: then it is ours, made at that call.
+    """Wraps a library of MindSpore's generator so that our convention can call it too, as a stub.
 
     Raises:
-        CompileError, MissingError: there is no compiler, or it fails; all is as it was.
-        OSError: the directory cannot be written.
+        CompileError, MissingError: there is no compiler, or it fails; the files are unchanged.
+        OSError: the directory is not writable.
     """
-    if not is_name(name):
+    if not is_c_identifier(name):
         return
     library, told = directory / f"{name}.so", directory / f"{name}.json"
     around = compiler.build(stub_beside_own(name), symbols=(name, f"{name}_kernel")).read_bytes()
     known = json.loads(told.read_text("utf-8"))
-    _put(library.with_suffix(OWN), library.read_bytes())
-    _put(library, around)
-    _put(told, json.dumps({**known, "sha256": hashlib.sha256(around).hexdigest()}).encode())
+    _write_atomically(library.with_suffix(OWN_SUFFIX), library.read_bytes())
+    _write_atomically(library, around)
+    _write_atomically(
+        told, json.dumps({**known, "sha256": hashlib.sha256(around).hexdigest()}).encode()
+    )
 
 
-def _put(path: Path, content: bytes) -> None:
+def _write_atomically(path: Path, content: bytes) -> None:
     file, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
     draft = Path(name)
     try:

@@ -1,4 +1,4 @@
-"""A group with library calls as a kernel sequence: our kernels and oneDNN's in between."""
+"""Assembles a group with library calls as a kernel sequence of our kernels and oneDNN calls."""
 
 from __future__ import annotations
 
@@ -8,21 +8,26 @@ from functools import cache
 from typing import NamedTuple
 
 from custom_ops.core.kernel_chain import Chain, Step
-from custom_ops.core.kernel_interface import Described, program_of
-from ms_fusion.formats.composite import Composite
+from custom_ops.core.kernel_interface import ArraySpec, program_of
 from ms_fusion.graph import Graph, Value
-from ms_fusion.kernel_server import plan_choice
-from ms_fusion.kernel_server.broadcast_operands import without_broadcasts
-from ms_fusion.kernel_server.channels_last import channels_last
-from ms_fusion.kernel_server.compile_cache import Library, OwnKernel, Place, Row
-from ms_fusion.kernel_server.composite_lowering import IN_PLACE, Group, size_bytes, translate
-from ms_fusion.kernel_server.constant_operands import stored
-from ms_fusion.kernel_server.float64_operators import in_float64
-from ms_fusion.kernel_server.group_partition import Region, alone, parts, reads
-from ms_fusion.kernel_server.onednn_call import OnednnCall
-from ms_fusion.kernel_server.onednn_steps import LibraryStep, is_called
-from ms_fusion.kernel_server.transposes import done_by, transposed_by_products
+from ms_fusion.kernel_server.compile_cache import Library, OwnKernel, SequenceMember, SequenceRecord
 from ms_fusion.ledger import BuildStep
+from ms_fusion.lowering import plan_choice
+from ms_fusion.lowering.composite_lowering import (
+    IN_PLACE_OPERATORS,
+    LoweredGroup,
+    lower_composite,
+    size_bytes,
+)
+from ms_fusion.lowering.float64_operators import widen_to_float64
+from ms_fusion.lowering.group_partition import Region, extract_region, operands_of, partition_group
+from ms_fusion.lowering.onednn.broadcast_operands import remove_broadcasts
+from ms_fusion.lowering.onednn.channels_last import propagate_channels_last
+from ms_fusion.lowering.onednn.constant_operands import store_constants
+from ms_fusion.lowering.onednn.onednn_call import OnednnCall
+from ms_fusion.lowering.onednn.onednn_steps import LibraryStep, is_library_operator
+from ms_fusion.lowering.onednn.transposes import fold_transposes, folded_operators
+from ms_fusion.readers.composite import CompositeKernel
 from tbe_impl import compat
 from tbe_impl.codegen.partition import may_overwrite
 from tbe_impl.codegen.program import Layout, layout_of
@@ -31,42 +36,45 @@ from tbe_impl.errors import CacheError, InputError
 from tbe_impl.kernel import Kernel
 
 
-def needs_library(graph: Graph) -> bool:
-    """Whether something in it is computed by a library."""
-    return any(is_called(node, graph) for node in graph)
+def has_library_operators(graph: Graph) -> bool:
+    """Whether a library call computes one of the operators."""
+    return any(is_library_operator(node, graph) for node in graph)
 
 
-class Compiled(NamedTuple):
-    """What is ours in a group, compiled.
+class CompiledSequence(NamedTuple):
+    """The compiled kernels of a group.
 
     Attributes:
         steps: of the whole group, for the ledger.
-        row: the group as it will be called; None where something in it is no function in C.
+        row: the kernel sequence; None if one of its members is no C function.
     """
 
     steps: tuple[BuildStep, ...]
-    row: Row | None
+    row: SequenceRecord | None
 
 
-def compile_own(kernel: Composite) -> Compiled:
-    """Compiles what is ours in a group, so that it lies in the cache when the group is first called.
+def compile_own(kernel: CompositeKernel) -> CompiledSequence:
+    """Compiles our kernels of a group into the cache, before the group's first call.
 
     Raises:
-        FusionError: as `assemble`, or the compiler's.
+        FusionError: as `assemble`, or from the compiler.
     """
-    graph = _ready(kernel.graph)
+    graph = _prepare_graph(kernel.graph)
     members = _members(kernel, graph)
     own = [member.kernel for member in members if isinstance(member.kernel, Kernel)]
     for made in own:
         assert made.compiled
-    # the kernels of the regions come first, in their order; behind them stand copies
+    # The kernels of the regions come first, in order; copies follow them.
     layouts = (made.layout for made in own)
-    return Compiled(
-        tuple(_told(part, graph, layouts) for part in parts(graph)), _row(kernel, members, graph)
+    return CompiledSequence(
+        tuple(_describe_step(part, graph, layouts) for part in partition_group(graph)),
+        _make_sequence_record(kernel, members, graph),
     )
 
 
-def _row(kernel: Composite, members: Sequence[_Member], ready: Graph) -> Row | None:
+def _make_sequence_record(
+    kernel: CompositeKernel, members: Sequence[_Member], ready: Graph
+) -> SequenceRecord | None:
     names = (*kernel.graph.inputs, *kernel.graph.outputs)
     if len(set(names)) < len(names):
         return None
@@ -74,43 +82,47 @@ def _row(kernel: Composite, members: Sequence[_Member], ready: Graph) -> Row | N
     for member in members:
         if isinstance(member.kernel, OnednnCall):
             size = ready.values[member.writes[0]].bytes
-            found.append(Place(member.kernel, member.reads, member.writes, (size,)))
+            found.append(SequenceMember(member.kernel, member.reads, member.writes, (size,)))
             continue
         program = program_of(member.kernel)
         if program is None or program[0].program.sizes:
             return None
         loaded, order = program
         try:
-            library = Library.of(loaded.file)
-        except CacheError:  # gone already
+            library = Library.from_path(loaded.file)
+        except CacheError:  # evicted in the meantime
             return None
         own = OwnKernel(library, loaded.program.symbol, tuple(order))
         sizes = tuple(size_bytes(item.tensor) for item in member.kernel.outputs)
-        found.append(Place(own, member.reads, member.writes, sizes))
-    return Row(names, tuple(found))
+        found.append(SequenceMember(own, member.reads, member.writes, sizes))
+    return SequenceRecord(names, tuple(found))
 
 
-def _told(part: Region | LibraryStep, graph: Graph, layouts: Iterator[Layout | None]) -> BuildStep:
+def _describe_step(
+    part: Region | LibraryStep, graph: Graph, layouts: Iterator[Layout | None]
+) -> BuildStep:
     if isinstance(part, LibraryStep):
-        covered = [operator for name in part.covered for operator in done_by(graph.node(name))]
+        covered = [
+            operator for name in part.covered for operator in folded_operators(graph.node(name))
+        ]
         again = graph.values[part.writes].bytes if part.call.has_second_pass else 0
         return BuildStep("onednn", tuple(covered), second_pass_bytes=again)
     layout = next(layouts)
     return BuildStep("c", tuple(node.op for node in part.nodes), len(layout.nests) if layout else 0)
 
 
-def assemble(kernel: Composite) -> Chain:
-    """The chain of a group: inputs in the kernel's order, then its outputs.
+def assemble(kernel: CompositeKernel) -> Chain:
+    """The kernel sequence of a group: takes inputs in the kernel's order, then outputs.
 
     Raises:
-        InputError: an operator, a dtype or a shape that cannot be built; names the operator.
+        InputError: an operator, a dtype or a shape is not supported; names the operator.
     """
     graph = kernel.graph
-    given = {name: _described(graph.values[name]) for name in graph.inputs}
-    wanted = {name: _described(graph.values[name]) for name in graph.outputs}
-    steps = tuple(map(_step, _members(kernel, _ready(graph))))
+    given = {name: _describe_tensor(graph.values[name]) for name in graph.inputs}
+    wanted = {name: _describe_tensor(graph.values[name]) for name in graph.outputs}
+    steps = tuple(map(_step, _members(kernel, _prepare_graph(graph))))
     made = {name for step in steps for name in step.writes}
-    made |= {node.outputs[0] for node in graph if node.op in IN_PLACE}
+    made |= {node.outputs[0] for node in graph if node.op in IN_PLACE_OPERATORS}
     if not made >= wanted.keys():
         raise InputError(
             "a result is handed out that nothing makes",
@@ -121,7 +133,9 @@ def assemble(kernel: Composite) -> Chain:
 
 
 class _Member(NamedTuple):
-    """A kernel of a chain: ours, or a call of the library that is not prepared yet, and the names of its arrays."""
+    """A member of a kernel sequence: our kernel or an unprepared library call, and its
+    array names.
+    """
 
     kernel: Kernel | OnednnCall
     reads: tuple[str, ...]
@@ -135,60 +149,68 @@ def _step(member: _Member) -> Step:
     )
 
 
-def _members(kernel: Composite, ready: Graph) -> list[_Member]:
-    """The kernels in a row; what is written in place and read later is copied to its place at the end.
+def _members(kernel: CompositeKernel, ready: Graph) -> list[_Member]:
+    """The members of the kernel sequence; in-place results that are read later are copied last.
 
     Args:
-        ready: the kernel's graph as `_ready` has it.
+        ready: the kernel's graph after `_prepare_graph`.
     """
     kernel = replace(kernel, graph=ready)
-    found = parts(ready)
+    found = partition_group(ready)
     members: list[_Member] = []
     last: list[_Member] = []
     for number, part in enumerate(found):
         if isinstance(part, LibraryStep):
             members.append(_Member(part.call, part.reads, (part.writes,)))
             continue
-        later = {name for other in found[number + 1 :] for name in reads(other)}
-        own, copies = _own(part, kernel, later)
+        later = {name for other in found[number + 1 :] for name in operands_of(other)}
+        own, copies = _make_own_kernel(part, kernel, later)
         members.append(own)
         last += copies
     return members + last
 
 
-def _ready(graph: Graph) -> Graph:
-    """The graph as it is laid out in a row of kernels."""
-    graph = transposed_by_products(without_broadcasts(channels_last(in_float64(graph))))
-    return stored(graph, [part for part in parts(graph) if isinstance(part, LibraryStep)])
+def _prepare_graph(graph: Graph) -> Graph:
+    """Runs the graph passes for library calls: layouts, broadcasts, transposes, constants."""
+    graph = fold_transposes(remove_broadcasts(propagate_channels_last(widen_to_float64(graph))))
+    return store_constants(
+        graph, [part for part in partition_group(graph) if isinstance(part, LibraryStep)]
+    )
 
 
-def own_kernels(kernel: Composite) -> Iterator[tuple[Kernel, Group, Graph]]:
-    """What is ours in a group, before anything is chosen for it; whatever is known under such a kernel's key is taken.
+def own_kernels(kernel: CompositeKernel) -> Iterator[tuple[Kernel, LoweredGroup, Graph]]:
+    """Our kernels of a group with default options; tuning records apply by each kernel's key.
 
     Raises:
         InputError: as `assemble`.
     """
-    graphs = [in_float64(kernel.graph)]
-    if needs_library(kernel.graph):
-        ready = _ready(kernel.graph)
-        graphs = [alone(part, ready) for part in parts(ready) if isinstance(part, Region)]
+    graphs = [widen_to_float64(kernel.graph)]
+    if has_library_operators(kernel.graph):
+        ready = _prepare_graph(kernel.graph)
+        graphs = [
+            extract_region(part, ready)
+            for part in partition_group(ready)
+            if isinstance(part, Region)
+        ]
     for graph in graphs:
         with compat.installed(soc="cpu"):
-            group = translate(replace(kernel, graph=graph))
-        yield plan_choice.plain(group, graph.inputs), group, graph
+            group = lower_composite(replace(kernel, graph=graph))
+        yield plan_choice.default_kernel(group, graph.inputs), group, graph
 
 
-def _own(region: Region, kernel: Composite, later: Container[str]) -> tuple[_Member, list[_Member]]:
-    """A kernel of ours for a region, and the copies that come last.
+def _make_own_kernel(
+    region: Region, kernel: CompositeKernel, later: Container[str]
+) -> tuple[_Member, list[_Member]]:
+    """Our kernel for a region, and the copies at the end of the sequence.
 
     Args:
-        later: what is read after it.
+        later: names of values that later members read.
     """
-    part = alone(region, kernel.graph)
+    part = extract_region(region, kernel.graph)
     inputs = part.inputs
     with compat.installed(soc="cpu"):
-        group = translate(replace(kernel, graph=part))
-        own = plan_choice.chosen(plan_choice.plain(group, inputs), group, part)
+        group = lower_composite(replace(kernel, graph=part))
+        own = plan_choice.choose_options(plan_choice.default_kernel(group, inputs), group, part)
         layout = cache(lambda: layout_of(group.results, group.inputs, own.options))
     names = (*inputs, *region.results)
     known = {id(tensor) for tensor in group.inputs}
@@ -207,7 +229,7 @@ def _own(region: Region, kernel: Composite, later: Container[str]) -> tuple[_Mem
 
 
 def _copy(like: Tensor, source: str, target: str) -> _Member:
-    """One array to the place of another."""
+    """A copy from one array to another."""
     given = placeholder(like.shape, like.dtype, "source")
     made = compute(like.shape, lambda *at: given(*at), "target")
     kernel = Kernel(
@@ -219,5 +241,5 @@ def _copy(like: Tensor, source: str, target: str) -> _Member:
     return _Member(kernel, (source,), (target,))
 
 
-def _described(value: Value) -> Described:
-    return Described(tuple(int(size) for size in value.shape), value.dtype)
+def _describe_tensor(value: Value) -> ArraySpec:
+    return ArraySpec(tuple(int(size) for size in value.shape), value.dtype)

@@ -6,19 +6,19 @@ import ctypes
 from dataclasses import dataclass
 from typing import Any
 
-from custom_ops.core.kernel_sequence import InC, InRow, record
-from ms_fusion.kernel_server.compile_cache import OwnKernel, Row, recall
-from ms_fusion.kernel_server.onednn_call import OnednnCall
+from custom_ops.core.kernel_sequence import CFunction, SequenceStep, build_sequence_record
+from ms_fusion.kernel_server.compile_cache import OwnKernel, SequenceRecord, recall
+from ms_fusion.lowering.onednn.onednn_call import OnednnCall
 from tbe_impl.runtime.shared_library_loader import open_library
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """What a kernel's library calls.
+    """A prepared kernel.
 
     Attributes:
-        function, state: addresses.
-        kept: lives as long as they are called.
+        function, state: addresses that the stub calls and passes.
+        kept: objects that must outlive the calls.
     """
 
     function: int
@@ -26,39 +26,39 @@ class Prepared:
     kept: object
 
 
-def answered(text: str) -> Prepared | None:
-    """The row of kernels that a description became; None where that is not known, or something of it is gone.
+def reuse_cached(text: str) -> Prepared | None:
+    """The cached kernel sequence of a description; None on a miss or a missing library.
 
     Raises:
-        FusionError: a library cannot be loaded, or oneDNN refuses a call.
+        FusionError: a library cannot be loaded, or oneDNN rejects a call.
     """
     answer = recall(text)
-    return prepared(answer.row) if answer is not None and answer.row is not None else None
+    return load_sequence(answer.row) if answer is not None and answer.row is not None else None
 
 
-def prepared(row: Row) -> Prepared | None:
-    """A row of kernels; None where one of them is gone, or no function in C here.
+def load_sequence(row: SequenceRecord) -> Prepared | None:
+    """Loads a kernel sequence; None if a member is missing or is no C function here.
 
     Raises:
-        FusionError: as `answered`.
+        FusionError: as `reuse_cached`.
     """
     kernels = []
     for place in row.places:
-        kernel = _called(place.kernel, len(place.reads) + len(place.writes))
+        kernel = _load_kernel(place.kernel, len(place.reads) + len(place.writes))
         if kernel is None:
             return None
         kernels.append(kernel)
-    places = [InRow(place.reads, place.writes, place.written_bytes) for place in row.places]
-    made = record(row.names, places, [kernel for kernel, _ in kernels])
-    return Prepared(address(made.whole.function), made.whole.state, (made, kernels))
+    places = [SequenceStep(place.reads, place.writes, place.written_bytes) for place in row.places]
+    made = build_sequence_record(row.names, places, [kernel for kernel, _ in kernels])
+    return Prepared(address(made.c_function.function), made.c_function.state, (made, kernels))
 
 
-def _called(kernel: OwnKernel | OnednnCall, arrays: int) -> tuple[InC, Any] | None:
-    """A kernel as C calls it, and what has to live as long; None where it is not there, or no function in C."""
+def _load_kernel(kernel: OwnKernel | OnednnCall, arrays: int) -> tuple[CFunction, Any] | None:
+    """A kernel as a C function and its owner; None if it is missing or is no C function."""
     if isinstance(kernel, OnednnCall):
         call = kernel.prepare()
         return (
-            (InC(call.function, list(range(arrays)), state=call.state), call)
+            (CFunction(call.function, list(range(arrays)), state=call.state), call)
             if call.state
             else None
         )
@@ -66,9 +66,9 @@ def _called(kernel: OwnKernel | OnednnCall, arrays: int) -> tuple[InC, Any] | No
     if file is None:
         return None
     library = open_library(file, (kernel.symbol,))
-    return InC(getattr(library, kernel.symbol), list(kernel.order)), library
+    return CFunction(getattr(library, kernel.symbol), list(kernel.order)), library
 
 
 def address(function: Any) -> int:
-    """Of a function in C."""
+    """The address of a C function."""
     return int(ctypes.cast(function, ctypes.c_void_p).value or 0)

@@ -1,4 +1,5 @@
-/* A kernel that is prepared in the process that calls it, at its first call; NAME is its name, of whose buffers there are COUNT. */
+/* A kernel that is prepared at its first call, in the calling process. NAME is its name, COUNT its
+   number of buffers. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>

@@ -1,4 +1,5 @@
-/* Some threads of a framework take subnormal numbers for zero; a kernel keeps them, so that its results do not depend on who calls. */
+/* Disables flush-to-zero and denormals-are-zero during a kernel, which a framework may set in some
+   threads: results must not depend on the calling thread. */
 #if defined(__SSE__)
 enum { FLUSHED = 0x8040 };
 static inline unsigned keep_subnormals(void) {

@@ -1,4 +1,4 @@
-"""The ledger as terminal text, JSON, one self-contained HTML page and notebook output; nothing here changes it.
+"""Renders the ledger as terminal text, JSON, one self-contained HTML page or notebook output.
 
-In: a `Ledger`. Out: text, JSON, HTML. Names from models are escaped.
+In: a `Ledger`. Out: text, JSON, HTML, with names from models escaped. Must not change the ledger.
 """

@@ -1,8 +1,11 @@
-"""The ledger as JSON, versioned, with a published schema (docs/ledger.schema.json).
+"""Serialises the ledger as versioned JSON with a published schema (docs/ledger.schema.json).
 
-The wire types are derived from the ledger's own dataclasses, so a field added there appears here. What JSON cannot say
-is spelled out: a float field may hold the strings "nan", "inf" or "-inf"; in fields of any type such a float is
-``{"$float": "nan"}``, an array is a tuple, and a key that starts with ``$`` is written with one more.
+The wire types are derived from the ledger's dataclasses: a field added there appears here.
+Values without a JSON form are encoded as follows:
+
+- a field of type float may hold the strings "nan", "inf" or "-inf";
+- in a field of any type a non-finite float is ``{"$float": "nan"}`` and an array is a tuple;
+- a key that starts with ``$`` gets a second ``$``.
 """
 
 from __future__ import annotations
@@ -28,14 +31,14 @@ from tbe_impl.errors import ParseError
 SCHEMA_VERSION = 1
 SCHEMA_ADDRESS = "ledger.schema.json"
 
-NonFinite = Literal["nan", "inf", "-inf"]
-Number = Union[float, NonFinite]  # noqa: UP007 - evaluated at run time by msgspec
+NonFiniteText = Literal["nan", "inf", "-inf"]
+Number = Union[float, NonFiniteText]  # noqa: UP007 - evaluated at run time by msgspec
 
-Convert = Callable[[Any], Any]
+Converter = Callable[[Any], Any]
 
 
 def _text_to_plain(value: Any) -> str:
-    """The text; a lone surrogate, which is no UTF-8 and only comes from a damaged name, as its escape."""
+    """The text with each lone surrogate (not valid UTF-8; from damaged names) as its escape."""
     return str(value).encode("utf-8", "backslashreplace").decode("utf-8")
 
 
@@ -62,7 +65,7 @@ def _any_from_plain(value: Any) -> Any:
     if isinstance(value, list):
         return tuple(_any_from_plain(item) for item in value)
     if isinstance(value, dict):
-        if value.keys() == {"$float"} and value["$float"] in typing.get_args(NonFinite):
+        if value.keys() == {"$float"} and value["$float"] in typing.get_args(NonFiniteText):
             return float(value["$float"])
         return {key.removeprefix("$"): _any_from_plain(item) for key, item in value.items()}
     return value
@@ -72,32 +75,32 @@ def _float_to_plain(value: Any) -> Any:
     return float(value) if math.isfinite(value) else str(float(value))
 
 
-def _itself(value: Any) -> Any:
+def _identity(value: Any) -> Any:
     return value
 
 
-def _optional(inner: Convert) -> Convert:
+def _optional_converter(inner: Converter) -> Converter:
     return lambda value: None if value is None else inner(value)
 
 
-def _fixed(parts: list[Convert], make: Callable[[Any], Any]) -> Convert:
+def _tuple_converter(parts: list[Converter], make: Callable[[Any], Any]) -> Converter:
     return lambda value: make(part(item) for part, item in zip(parts, value, strict=True))
 
 
 @functools.cache
-def _wire(annotation: Any) -> tuple[Any, Convert, Convert]:
-    """Wire type of an annotation, and the functions from a value to plain JSON and from the wire back."""
+def _wire(annotation: Any) -> tuple[Any, Converter, Converter]:
+    """Wire type of an annotation, its converter to plain JSON, and its converter from the wire."""
     origin, parts = typing.get_origin(annotation), typing.get_args(annotation)
     if annotation is Any:
         return Any, _any_to_plain, _any_from_plain
     if annotation is float:
         return Number, _float_to_plain, float
     if annotation is int:
-        return int, int, _itself
+        return int, int, _identity
     if annotation is str:
-        return str, _text_to_plain, _itself
+        return str, _text_to_plain, _identity
     if annotation in (bool, types.NoneType):
-        return annotation, _itself, _itself
+        return annotation, _identity, _identity
     if isinstance(annotation, type) and is_dataclass(annotation):
         return _record(annotation)
     if origin is tuple and parts[-1] is Ellipsis:
@@ -111,8 +114,8 @@ def _wire(annotation: Any) -> tuple[Any, Convert, Convert]:
         each = [_wire(part) for part in parts]
         return (
             tuple[tuple(wire for wire, _, _ in each)],  # type: ignore[misc]
-            _fixed([dump for _, dump, _ in each], list),
-            _fixed([load for _, _, load in each], tuple),
+            _tuple_converter([dump for _, dump, _ in each], list),
+            _tuple_converter([load for _, _, load in each], tuple),
         )
     if origin is not None and isinstance(origin, type) and issubclass(origin, Mapping):
         wire, dump, load = _wire(parts[1])
@@ -125,24 +128,24 @@ def _wire(annotation: Any) -> tuple[Any, Convert, Convert]:
         rest = [part for part in parts if part is not types.NoneType]
         if len(rest) == 1:
             wire, dump, load = _wire(rest[0])
-            if isinstance(wire, str):  # a record that holds itself
-                return f"{wire} | None", _optional(dump), _optional(load)
-            return wire | None, _optional(dump), _optional(load)
-        # Simple types only (a size is a number or a name): each value says itself which it is.
+            if isinstance(wire, str):  # a recursive record
+                return f"{wire} | None", _optional_converter(dump), _optional_converter(load)
+            return wire | None, _optional_converter(dump), _optional_converter(load)
+        # Simple types only (a size is an int or a name): the JSON type selects the member.
         wires = functools.reduce(operator.or_, (_wire(part)[0] for part in parts))
-        return wires, _any_to_plain, _itself
+        return wires, _any_to_plain, _identity
     raise TypeError(f"no JSON form for {annotation!r}")
 
 
-_open: set[type] = set()
+_open_records: set[type] = set()
 
 
-def _record(record: type) -> tuple[Any, Convert, Convert]:
+def _record(record: type) -> tuple[Any, Converter, Converter]:
     """The wire form of a dataclass: a struct of the same name and fields."""
     name = record.__name__
-    if record in _open:
+    if record in _open_records:
         return name, lambda value: _wire(record)[1](value), lambda value: _wire(record)[2](value)
-    _open.add(record)
+    _open_records.add(record)
     hints = typing.get_type_hints(record)
     plan, columns = [], []
     for entry in fields(record):
@@ -154,7 +157,7 @@ def _record(record: type) -> tuple[Any, Convert, Convert]:
             if default is MISSING
             else (entry.name, wire, _default(default, dump))
         )
-    _open.discard(record)
+    _open_records.discard(record)
     struct = msgspec.defstruct(
         name,
         columns,
@@ -174,14 +177,14 @@ def _record(record: type) -> tuple[Any, Convert, Convert]:
         }
 
     def from_wire(value: Any) -> Any:
-        # A default of the wire stands for the default of the record.
+        # The wire type's default stands for the record's default.
         return record(**{key: load(getattr(value, key)) for key, _, _, load in plan})
 
     return struct, to_plain, from_wire
 
 
-def _default(value: Any, dump: Convert) -> Any:
-    """A default that msgspec accepts and the schema can show: the plain form, empty containers made new."""
+def _default(value: Any, dump: Converter) -> Any:
+    """Plain form of a default, for msgspec and the schema; empty containers are copied."""
     plain = dump(value)
     if is_dataclass(value) and not isinstance(value, type):
         record: Any = type(value)
@@ -210,10 +213,10 @@ def to_json(ledger: Ledger) -> str:
 
 
 def from_json(text: str | bytes, *, file: str = "<ledger>") -> Ledger:
-    """Read back what `to_json` wrote.
+    """Parse the output of `to_json`.
 
     Raises:
-        ParseError: it is no JSON, no ledger, or one of another version; names line and column.
+        ParseError: not JSON, not a ledger, or another schema version; names line and column.
     """
     data = text.encode("utf-8", "backslashreplace") if isinstance(text, str) else bytes(text)
     try:
@@ -241,7 +244,7 @@ def from_json(text: str | bytes, *, file: str = "<ledger>") -> Ledger:
 
 
 def schema() -> dict[str, Any]:
-    """JSON Schema (2020-12) of what `to_json` writes."""
+    """JSON Schema (2020-12) of the output of `to_json`."""
     found = msgspec.json.schema(LedgerDocument)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -252,7 +255,7 @@ def schema() -> dict[str, Any]:
 
 
 def schema_text() -> str:
-    """The schema as it stands in docs/ledger.schema.json."""
+    """The schema as the text of docs/ledger.schema.json."""
     return json.dumps(schema(), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 
@@ -267,7 +270,7 @@ def _position(text: str, offset: int) -> tuple[int, int, str]:
 
 
 def _place_of_damage(data: bytes) -> tuple[int, int, str]:
-    """Where the standard library stumbles over the same text."""
+    """Position at which the standard library's JSON parser fails on the same text."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -282,7 +285,7 @@ def _place_of_damage(data: bytes) -> tuple[int, int, str]:
 
 
 def _place_of_path(text: str, path: str) -> tuple[int, int, str]:
-    """Where a path such as ``$.ledger.kernels[0].name`` stands in the text; as deep as it can be followed."""
+    """Position of a path such as ``$.ledger.kernels[0].name``, or of its longest prefix found."""
     offset = 0
     skip = json.decoder.WHITESPACE.match  # type: ignore[attr-defined]
     decoder = json.JSONDecoder()

@@ -1,4 +1,4 @@
-"""The ledger as one self-contained HTML page: no request, no foreign script, data apart from markup."""
+"""Renders the ledger as one self-contained HTML page: no requests, no foreign scripts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from markupsafe import Markup
 from ms_fusion.ledger import Ledger
 from ms_fusion.report import units
 from ms_fusion.report.predictions import predictions
-from ms_fusion.report.printable import printable, scope_of
+from ms_fusion.report.printable import printable_text, scope_of
 from ms_fusion.report.roofline import roofline
 from ms_fusion.report.view import build_view
 from ms_fusion.report.wording import (
@@ -24,16 +24,16 @@ from ms_fusion.report.wording import (
     environment_text,
     flags_text,
     fused_operators,
+    group_rejections_by_reason,
     kernel_source_text,
     operators_text,
-    rejected_by_reason,
     spread_text,
     summary_numbers,
     summary_rows,
     times_text,
 )
 
-HERE = Path(__file__).parent
+REPORT_DIRECTORY = Path(__file__).parent
 SCRIPTS = ("page.js", "graph.js", "bars.js", "details.js", "tables.js", "search.js", "main.js")
 """Joined in this order into one script."""
 
@@ -48,15 +48,15 @@ _ESCAPES = {
 
 @cache
 def environment() -> Environment:
-    """Jinja with escaping on for every template."""
+    """Jinja environment with autoescaping for every template."""
     made = Environment(
-        loader=FileSystemLoader(HERE / "templates"),
+        loader=FileSystemLoader(REPORT_DIRECTORY / "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters["show"] = lambda value: printable(str(value))
+    made.filters["show"] = lambda value: printable_text(str(value))
     made.filters["scope"] = scope_of
     made.filters["operators_text"] = operators_text
     made.filters["kernel_source_text"] = kernel_source_text
@@ -68,10 +68,10 @@ def environment() -> Environment:
     return made
 
 
-def embedded(data: Any) -> Markup:
-    """JSON that can stand inside a script element: nothing in it ends the element or the line.
+def embed_json(data: Any) -> Markup:
+    """JSON that is safe inside a script element: it cannot close the element or end a line.
 
-    >>> embedded({"a": "</script>"})
+    >>> embed_json({"a": "</script>"})
     Markup('{"a":"\\\\u003c/script\\\\u003e"}')
     """
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
@@ -81,54 +81,59 @@ def embedded(data: Any) -> Markup:
 
 
 def _digest(text: str) -> str:
-    """The source expression of a Content-Security-Policy that allows exactly this text."""
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode('utf-8')).digest()).decode('ascii')}'"
+    """The Content-Security-Policy source expression that allows exactly this text."""
+    return (
+        "'sha256-"
+        f"{base64.b64encode(hashlib.sha256(text.encode('utf-8')).digest()).decode('ascii')}'"
+    )
 
 
 @cache
-def _static(*names: str) -> str:
-    # A browser reads every line end as \n, and the digest is of what it reads.
+def _read_static_files(*names: str) -> str:
+    # Browsers normalise line ends to \n before hashing.
     return "\n".join(
-        (HERE / "static" / name).read_text("utf-8").replace("\r\n", "\n") for name in names
+        (REPORT_DIRECTORY / "static" / name).read_text("utf-8").replace("\r\n", "\n")
+        for name in names
     )
 
 
 def security_policy() -> str:
-    """No source but the page itself, and of scripts and styles only the two that we wrote."""
+    """Content-Security-Policy: no external source; only the page's own script and style sheet."""
     return (
-        f"default-src 'none'; script-src {_digest(_static(*SCRIPTS))}; style-src {_digest(_static('report.css'))}; "
+        f"default-src 'none'; script-src {_digest(_read_static_files(*SCRIPTS))}; style-src "
+        f"{_digest(_read_static_files('report.css'))}; "
         "img-src data:; base-uri 'none'; form-action 'none'"
     )
 
 
 def to_html(ledger: Ledger) -> str:
-    """The page of a ledger."""
+    """The HTML page of a ledger."""
     return (
         environment()
         .get_template("report.html")
         .render(
             ledger=ledger,
-            title=printable(ledger.title, limit=200) or "Fusion ledger",
-            subtitle=printable(environment_text(ledger), limit=300),
+            title=printable_text(ledger.title, limit=200) or "Fusion ledger",
+            subtitle=printable_text(environment_text(ledger), limit=300),
             summary=metrics(ledger),
             fused_operators=fused_operators(ledger),
             difference=difference_text(ledger),
             spread=spread_text(ledger),
-            rejected=rejected_by_reason(ledger.rejected),
+            rejected=group_rejections_by_reason(ledger.rejected),
             flags=flags_text(ledger),
             facts=_facts(ledger),
             plot=roofline(ledger),
             promised=predictions(ledger),
-            data=embedded(build_view(ledger)),
+            data=embed_json(build_view(ledger)),
             policy=security_policy(),
-            style=Markup(_static("report.css")),
-            script=Markup(_static(*SCRIPTS)),
+            style=Markup(_read_static_files("report.css")),
+            script=Markup(_read_static_files(*SCRIPTS)),
         )
     )
 
 
 def metrics(ledger: Ledger) -> list[dict[str, Any]]:
-    """Each row of the summary with the length of its bar."""
+    """The rows of the summary, each with the length of its bar."""
     rows = []
     for (name, old, new, change), (_, first, second, _) in zip(
         summary_rows(ledger), summary_numbers(ledger), strict=True
@@ -151,7 +156,7 @@ def metrics(ledger: Ledger) -> list[dict[str, Any]]:
 
 
 def _facts(ledger: Ledger) -> list[tuple[str, str]]:
-    """The environment as (name, value), nested values in one line."""
+    """The environment as (name, value) pairs, nested values in one line."""
     found = []
     for key, value in ledger.environment.items():
         if isinstance(value, dict):
@@ -160,5 +165,7 @@ def _facts(ledger: Ledger) -> list[tuple[str, str]]:
             text = ", ".join(map(str, value))
         else:
             text = str(value)
-        found.append((printable(key.replace("_", " ")), printable(text) or units.ABSENT))
+        found.append(
+            (printable_text(key.replace("_", " ")), printable_text(text) or units.ABSENT_TEXT)
+        )
     return found

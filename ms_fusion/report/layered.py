@@ -1,7 +1,7 @@
-"""A layered drawing of a directed graph (after Sugiyama): ranks, few crossings, straight long lines, no overlaps.
+"""Draws a directed graph in layers (Sugiyama): ranks, crossing reduction, straight long edges.
 
-The page could have laid the graph out itself with dagre, but 1,000 operators in boxes took it 4 s (2 cores, Node 20);
-here it is done once, when the report is written, and the page opens at once.
+The layout is computed once, when the report is written: dagre in the page took 4 s for 1,000
+operators in boxes (2 cores, Node 20).
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ Point = tuple[float, float]
 
 SWEEPS = 6
 LINE_WEIGHT = 6.0
-"""How much more a long line wants to stay straight than a box wants to stand under its neighbours."""
+"""Weight of a dummy-to-dummy segment, which keeps long edges straight; other segments weigh 1."""
 LINE_WIDTH = 10.0
 
 
 @dataclass(frozen=True)
 class Vertex:
-    """Something to place: its size, and ``top`` or ``bottom`` when it is a port in the first or last rank."""
+    """A vertex with its size; ``pin`` puts a port into the first (top) or last (bottom) rank."""
 
     width: float
     height: float
@@ -30,7 +30,7 @@ class Vertex:
 
 @dataclass(frozen=True)
 class Link:
-    """An arrow from vertex `tail` to vertex `head`; offsets say where it leaves and enters, from the middle."""
+    """An edge from vertex `tail` to vertex `head`; offsets of its ends are from their middles."""
 
     tail: int
     head: int
@@ -40,7 +40,10 @@ class Link:
 
 @dataclass(frozen=True)
 class Placement:
-    """Top left corners of the vertices, the points of each link (None: too long or backwards), the extent."""
+    """Top left corners of the vertices, points of each link, and extent.
+
+    The route of a link is None where the link spans too many ranks or goes backwards.
+    """
 
     corners: tuple[Point, ...]
     routes: tuple[tuple[Point, ...] | None, ...]
@@ -59,11 +62,11 @@ def place(
     """Place the vertices top-down.
 
     Args:
-        vertices: in an order that is kept between equals.
-        links: arrows; a cycle is broken at the link that goes against the order.
+        vertices: their order breaks ties.
+        links: edges; a cycle is broken at the link that goes against the order.
         gap: least distance of neighbours in a rank.
         rise: distance of two ranks.
-        longest: links over more ranks than this are not routed.
+        longest: links that span more ranks are not routed.
     """
     if not vertices:
         return Placement((), tuple(None for _ in links), 0.0, 0.0)
@@ -89,7 +92,7 @@ def _ranks(vertices: Sequence[Vertex], links: Sequence[Link]) -> tuple[list[int]
     order: list[int] = []
     placed = [False] * count
     while len(order) < count:
-        # Nothing is ready but vertices are left: a cycle, broken at the first of them.
+        # No vertex is ready but some remain: break the cycle at the first of them.
         vertex = heapq.heappop(ready) if ready else next(item for item in left if not placed[item])
         if placed[vertex]:
             continue
@@ -112,7 +115,7 @@ def _ranks(vertices: Sequence[Vertex], links: Sequence[Link]) -> tuple[list[int]
         for other in ahead[vertex]:
             ranks[other] = max(ranks[other], ranks[vertex] + 1)
     for vertex in order:
-        # What only feeds others stands just above the first of them.
+        # A source without predecessors moves just above its first successor.
         if not has_above[vertex] and ahead[vertex] and not vertices[vertex].pin:
             ranks[vertex] = min(ranks[other] for other in ahead[vertex]) - 1
     if any(vertex.pin == "bottom" for vertex in vertices):
@@ -133,10 +136,13 @@ def _ranks(vertices: Sequence[Vertex], links: Sequence[Link]) -> tuple[list[int]
     return ranks, forward
 
 
-def _separated(wanted: list[float], weights: list[float], apart: list[float]) -> list[float]:
-    """Positions nearest to the wanted ones (weighted squares) with neighbours at least `apart` from each other.
+def _separate_positions(
+    wanted: list[float], weights: list[float], apart: list[float]
+) -> list[float]:
+    """Positions with the least weighted squared distance from the wanted ones.
 
-    Without the distances this is isotonic regression, solved by pooling neighbours.
+    Neighbours are at least `apart` from each other. After subtracting these distances the problem
+    is isotonic regression, solved by pooling adjacent violators.
     """
     shift, shifts = 0.0, [0.0]
     for distance in apart:
@@ -155,7 +161,7 @@ def _separated(wanted: list[float], weights: list[float], apart: list[float]) ->
 
 
 class _Drawing:
-    """Work in progress: vertices and the points of long lines, in layers from the top."""
+    """Layout state: vertices and the dummy vertices of long edges, in layers from the top."""
 
     def __init__(
         self,
@@ -170,12 +176,12 @@ class _Drawing:
         self.layers: list[list[int]] = [[] for _ in range(max(ranks) + 1)]
         self.widths = [vertex.width for vertex in vertices]
         self.rank = list(ranks)
-        # (other, where it leaves or enters the other, where it does here)
+        # (other vertex, offset of the link's end at the other, offset of its end here)
         self.above: list[list[tuple[int, float, float]]] = [[] for _ in vertices]
         self.below: list[list[tuple[int, float, float]]] = [[] for _ in vertices]
         for vertex, rank in enumerate(ranks):
             self.layers[rank].append(vertex)
-        # One line per place where links leave: links from there share the points.
+        # One chain of dummy vertices per exit point: links from the same point share it.
         lines: dict[tuple[int, float], list[int]] = {}
         self.paths: list[list[int] | None] = []
         for link, good in zip(links, forward, strict=True):
@@ -215,7 +221,7 @@ class _Drawing:
         return item >= len(self.vertices)
 
     def order(self) -> None:
-        """Order each layer by the mean place of its neighbours, down and up in turn."""
+        """Order each layer by the barycentre of its neighbours, sweeping down and up in turn."""
         place = [0.0] * len(self.widths)
 
         def settle(layer: list[int]) -> None:
@@ -239,7 +245,7 @@ class _Drawing:
                 settle(layer)
 
     def spread(self) -> None:
-        """Give every item its middle: as near to its neighbours as the order allows."""
+        """Assign x coordinates: as near to the neighbours as the order allows."""
         for layer in self.layers:
             at = 0.0
             for item in layer:
@@ -265,11 +271,11 @@ class _Drawing:
             + (LINE_WIDTH if self._is_line(left) and self._is_line(right) else self.gap)
             for left, right in itertools.pairwise(layer)
         ]
-        for item, position in zip(layer, _separated(wanted, weights, apart), strict=True):
+        for item, position in zip(layer, _separate_positions(wanted, weights, apart), strict=True):
             self.x[item] = position
 
     def finish(self, rise: float) -> Placement:
-        """Heights of the layers, corners and routes, with the top left of everything at (0, 0)."""
+        """Compute layer heights, corners and routes; the drawing's top left is (0, 0)."""
         tops: list[float] = []
         bottoms: list[float] = []
         at = 0.0
@@ -322,8 +328,8 @@ class _Drawing:
         return tuple(points)
 
 
-def straightened(points: Sequence[Point]) -> tuple[Point, ...]:
-    """The same line without the points in the middle of its vertical pieces, rounded to a tenth."""
+def straighten(points: Sequence[Point]) -> tuple[Point, ...]:
+    """The polyline without interior points of vertical segments, rounded to a tenth."""
     kept: list[Point] = []
     for x, y in ((round(x, 1), round(y, 1)) for x, y in points):
         if kept and kept[-1] == (x, y):

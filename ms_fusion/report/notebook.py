@@ -1,32 +1,32 @@
-"""The ledger inside a notebook: static HTML without scripts or style sheets, in the colours of the notebook."""
+"""Renders the ledger for a notebook: static HTML without scripts, in the notebook's colours."""
 
 from __future__ import annotations
 
 from ms_fusion.ledger import FusedKernel, Ledger, UnfusedEdge
 from ms_fusion.report.html import environment, metrics
-from ms_fusion.report.printable import printable
-from ms_fusion.report.units import ABSENT, bytes_text, time_text
+from ms_fusion.report.printable import printable_text
+from ms_fusion.report.units import ABSENT_TEXT, bytes_text, time_text
 from ms_fusion.report.wording import (
-    alike,
-    at_stake,
     bytes_saved,
     carried_text,
+    edges_at_stake,
     environment_text,
     error_texts,
     fused_operators,
+    group_identical_rows,
     operators_text,
     times_text,
 )
 
 KERNELS_SHOWN = 15
-UNFUSED_SHOWN = 10
+UNFUSED_EDGES_SHOWN = 10
 NAME_LIMIT = 160
 
 
 def to_static_html(ledger: Ledger) -> str:
-    """Bars before and after, the kernels that save most, the edges with most at stake."""
+    """Bars before and after, the largest savings by kernel, the edges with most at stake."""
     kernels = sorted(ledger.kernels, key=lambda kernel: -(bytes_saved(kernel) or 0))
-    unfused, groups = at_stake(ledger.unfused), alike(kernels)
+    unfused, groups = edges_at_stake(ledger.unfused), group_identical_rows(kernels)
     return (
         environment()
         .get_template("notebook.html")
@@ -39,14 +39,14 @@ def to_static_html(ledger: Ledger) -> str:
             kernels=[_kernel(kernels[some[0]], len(some)) for some in groups[:KERNELS_SHOWN]],
             more_kernels=sum(map(len, groups[KERNELS_SHOWN:])),
             carried=_show(carried_text(ledger)),
-            unfused=[_edge(edge) for edge in unfused[:UNFUSED_SHOWN]],
-            more_unfused=max(0, len(unfused) - UNFUSED_SHOWN),
+            unfused=[_edge(edge) for edge in unfused[:UNFUSED_EDGES_SHOWN]],
+            more_unfused=max(0, len(unfused) - UNFUSED_EDGES_SHOWN),
         )
     )
 
 
 def _show(text: object) -> str:
-    return printable(str(text), limit=NAME_LIMIT)
+    return printable_text(str(text), limit=NAME_LIMIT)
 
 
 def _kernel(kernel: FusedKernel, count: int) -> dict[str, str]:
@@ -56,9 +56,9 @@ def _kernel(kernel: FusedKernel, count: int) -> dict[str, str]:
         "saved": bytes_text(bytes_saved(kernel)),
         "before": time_text(kernel.unfused_time_us),
         "after": time_text(kernel.time_us),
-        "runs": ABSENT if kernel.launches is None else f"{kernel.launches:,}×",
+        "runs": ABSENT_TEXT if kernel.launches is None else f"{kernel.launches:,}×",
         "error": f"{error} ({remark})" if remark else error,
-        "source": _show(kernel.sources[0]) if kernel.sources else ABSENT,
+        "source": _show(kernel.sources[0]) if kernel.sources else ABSENT_TEXT,
     }
 
 

@@ -1,4 +1,4 @@
-"""What `ms-fusion tbe` found, as terminal text (rich) and as JSON."""
+"""Renders the results of `ms-fusion tbe` as terminal text (rich) and as JSON."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from tbe_impl.comparing import Difference
 
 PLAIN_WIDTH = 1000
-"""Into a file or pipe a sentence is one line."""
+"""Width for a file or pipe: sentences are not wrapped."""
 
 
 def render_run(found: RunResult, console: Console) -> None:
-    """Print what a kernel made of its arrays."""
+    """Print the outputs of a kernel run."""
     write = Writer(console)
     write.put(
         f"{found.operator}: kernel {found.kernel}, built for {found.soc}, run by {found.backend}",
@@ -73,13 +73,15 @@ def render_run(found: RunResult, console: Console) -> None:
     for finding in found.findings:
         write.put(str(finding), "red" if finding.severity == "error" else "yellow")
     for one in found.differences:
-        write.put(difference_text(found.operator, one), "green" if one.within else "bold red")
+        write.put(
+            difference_text(found.operator, one), "green" if one.is_within_tolerance else "bold red"
+        )
     for note in found.notes:
         write.put(note, "dim")
 
 
 def difference_text(operator: str, found: Difference) -> str:
-    """One sentence on an array that was compared."""
+    """One sentence on a compared array."""
     which = {"definition": "its definition in float64", "formula": "its formula"}[found.against]
     if found.problem:
         return f"{operator}: {found.name} differs from {which}: {found.problem}"
@@ -88,17 +90,19 @@ def difference_text(operator: str, found: Difference) -> str:
     steps = (
         f"; {found.at_steps} of them left out, where one rounding decides" if found.at_steps else ""
     )
-    if found.within:
+    if found.is_within_tolerance:
         return f"{operator}: {found.name} agrees with {which}: {size}, {limit}{steps}"
     place = f"[{', '.join(map(str, found.where))}]" if found.where else ""
     return (
-        f"{operator}: differs from {which} by {size}, {limit}: {found.wrong} of {found.elements} elements of {found.name}, "
-        f"such as {found.name}{place} = {number_text(found.got)}, expected {number_text(found.expected)}{steps}"
+        f"{operator}: differs from {which} by {size}, {limit}: {found.wrong} of "
+        f"{found.elements} elements of {found.name}, "
+        f"such as {found.name}{place} = {number_text(found.got)}, expected "
+        f"{number_text(found.expected)}{steps}"
     )
 
 
 def render_bench(found: BenchResult, console: Console) -> None:
-    """Print how fast a kernel is."""
+    """Print the timing of a kernel."""
     write = Writer(console)
     write.put(f"{found.operator}: kernel {found.kernel}, built for {found.soc}", "bold")
     write.put(found.file, "dim")
@@ -133,28 +137,28 @@ def render_bench(found: BenchResult, console: Console) -> None:
     )
 
 
-def as_json(found: Any, **more: Any) -> str:
-    """A record as JSON; what is not finite becomes ``"nan"``, ``"inf"`` or ``"-inf"``."""
+def to_json_text(found: Any, **more: Any) -> str:
+    """A record as JSON; non-finite floats become ``"nan"``, ``"inf"`` or ``"-inf"``."""
     record = {**asdict(found), **more}
     for item, shown in zip(
         getattr(found, "differences", ()), record.get("differences", ()), strict=True
     ):
-        shown["within"] = item.within
-    return json.dumps(_plain(record), indent=2, ensure_ascii=False, allow_nan=False)
+        shown["within"] = item.is_within_tolerance
+    return json.dumps(_json_value(record), indent=2, ensure_ascii=False, allow_nan=False)
 
 
-def _plain(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): _json_value(item) for key, item in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_plain(item) for item in value]
+        return [_json_value(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return value
 
 
 def number_text(value: float | None) -> str:
-    """A number in five digits."""
+    """A number with five significant digits."""
     return "–" if value is None else f"{value:.5g}".replace("-", "−")
 
 

@@ -1,7 +1,8 @@
-"""Where the original operators stand, with a box around those of each fused kernel.
+"""Draws the original operators with a box around those of each fused kernel.
 
-Each box is laid out by itself and then placed as one vertex of the whole, so that no box holds a foreign operator.
-Kernels that share an operator (a Softmax split over two of them) share a box.
+Each box is laid out separately and then placed as one vertex of the whole drawing, so that no box
+contains a foreign operator. Kernels that share an operator (a Softmax split over two of them)
+share a box.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ms_fusion.report.layered import Link, Placement, Point, Vertex, place, straightened
+from ms_fusion.report.layered import Link, Placement, Point, Vertex, place, straighten
 
 NODE_HEIGHT = 36.0
 HEADER = 22.0
@@ -19,7 +20,7 @@ MARGIN = 16.0
 
 @dataclass(frozen=True)
 class Box:
-    """A rectangle in the drawing, in its units (CSS pixels at 100 %)."""
+    """A rectangle in the drawing's units (CSS pixels at 100 %)."""
 
     x: float
     y: float
@@ -29,7 +30,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Overlay:
-    """The drawing: a box per node, per group, and the lines of each edge (none: too long to draw)."""
+    """A box per node and per group, and the route of each edge (empty: too long to draw)."""
 
     nodes: tuple[Box, ...]
     groups: tuple[Box, ...]
@@ -39,7 +40,7 @@ class Overlay:
 
 
 def groups_of(kernels: Sequence[Sequence[int]]) -> list[tuple[list[int], list[int]]]:
-    """Kernels that share a node belong together: (numbers of the kernels, their nodes), in order."""
+    """Group kernels that share a node: (kernel indices, their nodes), in order."""
     home: dict[int, int] = {}
     members: dict[int, tuple[list[int], list[int]]] = {}
     for number, nodes in enumerate(kernels):
@@ -58,7 +59,7 @@ def groups_of(kernels: Sequence[Sequence[int]]) -> list[tuple[list[int], list[in
 
 
 class _Group:
-    """One box: its nodes, and the ports where lines enter and leave it."""
+    """One box: its nodes, and the ports at which edges enter and leave it."""
 
     def __init__(self, nodes: list[int], least_width: float):
         self.nodes, self.least_width = nodes, least_width
@@ -68,7 +69,7 @@ class _Group:
         self.leaving: dict[int, None] = {}
 
     def lay_out(self, widths: Sequence[float], where: Callable[[int], float]) -> None:
-        """Place the nodes; `where` says how far left a producer outside stands, to enter in that order."""
+        """Place the nodes; input ports are ordered by `where`, the x of the outside producer."""
         vertices = [Vertex(widths[node], NODE_HEIGHT) for node in self.nodes]
         producers = sorted(dict.fromkeys(producer for producer, _ in self.entering), key=where)
         self.entries = {producer: len(vertices) + place for place, producer in enumerate(producers)}
@@ -93,7 +94,7 @@ class _Group:
         self.left = (self.width - inner) / 2
 
     def port(self, number: int) -> float:
-        """Where a port stands, from the middle of the box."""
+        """x of a port, from the middle of the box."""
         return self.left + self.placement.corners[number][0] + 2.0 - self.width / 2
 
     def route(self, tail: int, head: int, corner: Point) -> list[Point]:
@@ -107,10 +108,17 @@ def lay_out(
     groups: Sequence[Sequence[int]],
     group_widths: Sequence[float],
 ) -> Overlay:
-    """Lay out nodes of these widths, edges between them and disjoint groups of them with a least width each."""
+    """Lay out a graph with disjoint groups of nodes.
+
+    Args:
+        widths: width of each node.
+        edges: (producer, consumer) pairs.
+        groups: disjoint groups of nodes.
+        group_widths: least width of each group.
+    """
     boxes = [_Group(list(nodes), least) for nodes, least in zip(groups, group_widths, strict=True)]
     home = {node: number for number, box in enumerate(boxes) for node in box.nodes}
-    # Vertices of the whole stand in the order of their first node.
+    # Vertices of the outer graph are ordered by their first node.
     slots: dict[tuple[str, int], int] = {}
     for node in range(len(widths)):
         slots.setdefault(("box", home[node]) if node in home else ("node", node), len(slots))
@@ -118,7 +126,7 @@ def lay_out(
     def slot(node: int) -> int:
         return slots[("box", home[node]) if node in home else ("node", node)]
 
-    outer: dict[tuple[int, int], int] = {}  # producer, slot of the consumer
+    outer: dict[tuple[int, int], int] = {}  # (producer, slot of the consumer) → link
     for tail, head in edges:
         if tail in home and home[tail] == home.get(head):
             boxes[home[tail]].inside[tail, head] = None
@@ -170,7 +178,7 @@ def lay_out(
         if tail in home and home[tail] == home.get(head):
             box = boxes[home[tail]]
             routes.append(
-                straightened(box.route(box.index[tail], box.index[head], corner[slot(tail)]))
+                straighten(box.route(box.index[tail], box.index[head], corner[slot(tail)]))
             )
             continue
         found = whole.routes[outer[tail, slot(head)]]
@@ -185,7 +193,7 @@ def lay_out(
         if head in home:
             box = boxes[home[head]]
             points += box.route(box.entries[tail], box.index[head], corner[slot(head)])
-        routes.append(straightened(points))
+        routes.append(straighten(points))
     return Overlay(
         tuple(nodes),
         tuple(

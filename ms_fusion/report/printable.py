@@ -1,8 +1,8 @@
-r"""Names from a model are data: what could steer a terminal or reorder a line is shown as its escape.
+r"""Escapes names from a model: terminal control and bidirectional characters become visible.
 
->>> printable("a\x1b[31mb\n\u202ec")
+>>> printable_text("a\x1b[31mb\n\u202ec")
 'a\\x1b[31mb\\n\\u202ec'
->>> printable("abcdef", limit=4)
+>>> printable_text("abcdef", limit=4)
 'abc…'
 """
 
@@ -11,17 +11,20 @@ from __future__ import annotations
 import unicodedata
 
 ESCAPED_CATEGORIES = frozenset({"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"})
-"""Controls, format characters (bidirectional marks, joiners, byte-order marks), private, surrogate, unassigned, separators."""
+"""Controls, format (bidirectional marks, joiners, BOM), private, surrogate, unassigned, separators.
 
-_SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+The values are Unicode general categories.
+"""
+
+_SHORT_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 LIMIT = 2000
-"""Longest name that a report shows whole."""
+"""Longest name that a report shows unshortened."""
 
 
 def _escape(character: str) -> str:
     code = ord(character)
-    if character in _SHORT:
-        return _SHORT[character]
+    if character in _SHORT_ESCAPES:
+        return _SHORT_ESCAPES[character]
     return (
         f"\\x{code:02x}"
         if code < 0x100
@@ -31,7 +34,7 @@ def _escape(character: str) -> str:
     )
 
 
-def printable(text: str, *, limit: int = LIMIT) -> str:
+def printable_text(text: str, *, limit: int = LIMIT) -> str:
     """The text in one line of visible characters, cut with … after `limit` of them."""
     if len(text) > limit:
         text = text[: limit - 1] + "…"
@@ -44,5 +47,5 @@ def printable(text: str, *, limit: int = LIMIT) -> str:
 
 
 def scope_of(name: str) -> str:
-    """The part of a full name before the operator: ``Default/q-Dense/MatMul-op0`` → ``Default/q-Dense``."""
+    """The scope of a full name: ``Default/q-Dense/MatMul-op0`` → ``Default/q-Dense``."""
     return name.rpartition("/")[0]

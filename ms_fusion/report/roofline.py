@@ -1,8 +1,9 @@
-"""The roofline of the fused kernels: arithmetic intensity against speed, on logarithmic axes.
+"""Draws the roofline of the fused kernels: arithmetic intensity against speed, both logarithmic.
 
-Matrix products and all other arithmetic have a roof each. They are those of the device where the ledger names them, else they
-follow from the stages (bytes ÷ µs of reading and writing, FLOP ÷ µs of computing); a kernel that was measured to be quicker raises
-its roof. A speed is measured where the kernel was timed, else modelled.
+Matrix products and all other arithmetic have a roof each: the device's, where the ledger names
+them; else derived from the stages (bytes ÷ µs of reading and writing, FLOP ÷ µs of computing). A
+kernel measured above its roof raises the roof. A kernel's speed is measured where the kernel was
+timed, else modelled.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from statistics import median
 
 from ms_fusion.cost import is_matrix_product
 from ms_fusion.ledger import FusedKernel, Ledger
-from ms_fusion.report.printable import printable
+from ms_fusion.report.printable import printable_text
 from ms_fusion.report.wording import operators_text
 
 LEFT, TOP, WIDTH, HEIGHT = 56.0, 14.0, 500.0, 290.0
@@ -22,8 +23,8 @@ KINDS = {True: "matrix products", False: "other arithmetic"}
 
 
 @dataclass(frozen=True)
-class Dot:
-    """One kernel: its number, its place, whether its time was measured, its title."""
+class RooflineDot:
+    """One kernel: its index, its position, whether its time was measured, its title."""
 
     kernel: int
     x: float
@@ -34,7 +35,7 @@ class Dot:
 
 @dataclass(frozen=True)
 class Roof:
-    """One unit: what it computes, its peak, where it meets the bandwidth, whether a kernel raised it, its line."""
+    """One unit: its label, its peak, its ridge point, whether a kernel raised it, its line."""
 
     name: str
     peak: str
@@ -45,9 +46,9 @@ class Roof:
 
 @dataclass(frozen=True)
 class Roofline:
-    """Everything that the drawing needs, in its own units; ticks are (place, label)."""
+    """The drawing's data in its own units; axis ticks are (position, label)."""
 
-    dots: tuple[Dot, ...]
+    dots: tuple[RooflineDot, ...]
     ticks_x: tuple[tuple[float, str], ...]
     ticks_y: tuple[tuple[float, str], ...]
     roofs: tuple[Roof, ...]
@@ -60,7 +61,7 @@ class Roofline:
 
 @dataclass(frozen=True)
 class _Point:
-    """A kernel: FLOP/B, GFLOP/s, whether that was measured, and whether it multiplies matrices."""
+    """A kernel: FLOP/B, GFLOP/s, whether measured, and whether it computes a matrix product."""
 
     kernel: int
     intensity: float
@@ -74,7 +75,7 @@ def roofline(ledger: Ledger) -> Roofline | None:
     points = [*_points(ledger)]
     if not points:
         return None
-    bandwidth = _known(ledger, "bandwidth_gb_per_s") or _bandwidth(ledger)
+    bandwidth = _roof_from_ledger(ledger, "bandwidth_gb_per_s") or _bandwidth(ledger)
     kinds = sorted({point.matrix for point in points}, reverse=True)
     modelled = {matrix: _peak(ledger, matrix) for matrix in kinds}
     peaks = {
@@ -83,8 +84,8 @@ def roofline(ledger: Ledger) -> Roofline | None:
         if peak
     }
     ridges = {matrix: peak / bandwidth for matrix, peak in peaks.items()} if bandwidth else {}
-    low_x, high_x = _range([point.intensity for point in points] + [*ridges.values()])
-    low_y, high_y = _range([point.speed for point in points] + [*peaks.values()])
+    low_x, high_x = _decade_range([point.intensity for point in points] + [*ridges.values()])
+    low_y, high_y = _decade_range([point.speed for point in points] + [*peaks.values()])
 
     def at_x(intensity: float) -> float:
         return round(LEFT + WIDTH * (math.log10(intensity) - low_x) / (high_x - low_x), 1)
@@ -105,21 +106,22 @@ def roofline(ledger: Ledger) -> Roofline | None:
 
     return Roofline(
         tuple(
-            Dot(
+            RooflineDot(
                 point.kernel,
                 at_x(point.intensity),
                 at_y(point.speed),
                 point.measured,
-                printable(
-                    f"{operators_text(ledger.kernels[point.kernel].operators)}: {point.intensity:.3g} FLOP/B, "
+                printable_text(
+                    f"{operators_text(ledger.kernels[point.kernel].operators)}: "
+                    f"{point.intensity:.3g} FLOP/B, "
                     f"{point.speed:.3g} GFLOP/s" + ("" if point.measured else " (modelled)"),
                     limit=300,
                 ),
             )
             for point in points
         ),
-        tuple((at_x(10.0**power), _power(power)) for power in range(low_x, high_x + 1)),
-        tuple((at_y(10.0**power), _power(power)) for power in range(low_y, high_y + 1)),
+        tuple((at_x(10.0**power), _power_text(power)) for power in range(low_x, high_x + 1)),
+        tuple((at_y(10.0**power), _power_text(power)) for power in range(low_y, high_y + 1)),
         tuple(roof(matrix, ridge, bandwidth or 1.0) for matrix, ridge in ridges.items()),
         f"{bandwidth:.3g} GB/s" if bandwidth else "",
     )
@@ -134,16 +136,16 @@ def _points(ledger: Ledger) -> Iterable[_Point]:
             if math.isfinite(speed):
                 measured = kernel.time_us is not None
                 yield _Point(
-                    number, work.arithmetic_intensity, speed, measured, _multiplies(kernel)
+                    number, work.arithmetic_intensity, speed, measured, _has_matrix_product(kernel)
                 )
 
 
-def _multiplies(kernel: FusedKernel) -> bool:
+def _has_matrix_product(kernel: FusedKernel) -> bool:
     return any(map(is_matrix_product, kernel.body))
 
 
-def _known(ledger: Ledger, name: str) -> float | None:
-    """A roof that the ledger names, where it is a number above 0."""
+def _roof_from_ledger(ledger: Ledger, name: str) -> float | None:
+    """The ledger's value for a roof, where positive."""
     value = ledger.environment.get(name)
     if not isinstance(value, int | float) or not math.isfinite(value) or value <= 0:
         return None
@@ -151,8 +153,8 @@ def _known(ledger: Ledger, name: str) -> float | None:
 
 
 def _bandwidth(ledger: Ledger) -> float | None:
-    """GB/s that the model used."""
-    return _middle(
+    """Bandwidth of the cost model, GB/s."""
+    return _median_of_valid(
         kernel.work.bytes / (kernel.stages.read_us + kernel.stages.write_us) / 1e3
         for kernel in ledger.kernels
         if kernel.stages and kernel.stages.read_us + kernel.stages.write_us > 0
@@ -160,27 +162,29 @@ def _bandwidth(ledger: Ledger) -> float | None:
 
 
 def _peak(ledger: Ledger, matrix: bool) -> float | None:
-    """GFLOP/s of the unit that computes matrix products, or of that for everything else."""
-    return _known(ledger, f"{'matrix' if matrix else 'vector'}_gflop_per_s") or _middle(
+    """Peak of the unit for matrix products, or of the unit for all other arithmetic, GFLOP/s."""
+    return _roof_from_ledger(
+        ledger, f"{'matrix' if matrix else 'vector'}_gflop_per_s"
+    ) or _median_of_valid(
         kernel.work.flops / kernel.stages.compute_us / 1e3
         for kernel in ledger.kernels
-        if kernel.stages and kernel.stages.compute_us > 0 and _multiplies(kernel) == matrix
+        if kernel.stages and kernel.stages.compute_us > 0 and _has_matrix_product(kernel) == matrix
     )
 
 
-def _middle(values: Iterable[float]) -> float | None:
+def _median_of_valid(values: Iterable[float]) -> float | None:
     good = [value for value in values if math.isfinite(value) and value > 0]
     return median(good) if good else None
 
 
-def _range(values: Sequence[float]) -> tuple[int, int]:
+def _decade_range(values: Sequence[float]) -> tuple[int, int]:
     """Whole powers of ten around the values, at most 12 of them."""
     low = math.floor(min(map(math.log10, values)) - 0.05)
     high = math.ceil(max(map(math.log10, values)) + 0.05)
     return max(low, high - 12), max(high, low + 1)
 
 
-def _power(power: int) -> str:
+def _power_text(power: int) -> str:
     if -3 <= power <= 4:
         return f"{10.0**power:g}" if power < 0 else f"{10**power:,}"
     return f"1e{power}"

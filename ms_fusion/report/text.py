@@ -1,4 +1,4 @@
-"""The ledger as terminal text (rich): tables that fit 80 columns, plain when piped or under NO_COLOR."""
+"""Renders the ledger as terminal text (rich): 80 columns, plain in a pipe or under NO_COLOR."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from ms_fusion.ledger import (
     RejectedCandidate,
     UnfusedEdge,
 )
-from ms_fusion.report.printable import printable, scope_of
-from ms_fusion.report.units import ABSENT, bytes_text, share_text, time_text
-from ms_fusion.report.verdicts import saving_is_clear
+from ms_fusion.report.printable import printable_text, scope_of
+from ms_fusion.report.units import ABSENT_TEXT, bytes_text, share_text, time_text
+from ms_fusion.report.verdicts import is_clear_saving
 from ms_fusion.report.wording import (
-    alike,
-    at_stake,
     build_text,
     bytes_saved,
     difference_text,
+    edges_at_stake,
     environment_text,
     error_texts,
     flags_text,
     fused_operators,
     generators_text,
+    group_identical_rows,
+    group_rejections_by_reason,
     kernel_source_text,
     operators_text,
-    plural,
-    rejected_by_reason,
+    pluralize,
     saving_spread_text,
     shorten,
     spread_text,
@@ -45,15 +45,15 @@ from ms_fusion.report.wording import (
     times_text,
 )
 
-UNFUSED_SHOWN = 10
+UNFUSED_EDGES_SHOWN = 10
 KERNELS_SHOWN = 40
-REJECTED_SHOWN = 5
-"""Candidates of one reason."""
+REJECTED_CANDIDATES_SHOWN = 5
+"""Candidates shown per reason."""
 TEXT_WIDTH = 100
 COLUMN_GAP = 2
 """Cells between two columns of a table."""
 
-_ASCII = str.maketrans(
+_ASCII_REPLACEMENTS = str.maketrans(
     {
         "µ": "u",
         "→": "->",
@@ -73,21 +73,25 @@ _ASCII = str.maketrans(
 
 
 class Writer:
-    """Puts text on a console; on one that cannot show Unicode, in ASCII."""
+    """Writes text to a console; in ASCII where the console cannot encode Unicode."""
 
     def __init__(self, console: Console):
         self.console = console
         self.ascii = not (console.encoding or "ascii").lower().replace("-", "").startswith("utf")
 
     def text(self, content: str, style: str = "") -> Text:
-        """Text that is never read as markup, with what could steer the terminal escaped."""
-        shown = "\n".join(printable(line) for line in content.split("\n"))
+        """Text without markup interpretation, with terminal control characters escaped."""
+        shown = "\n".join(printable_text(line) for line in content.split("\n"))
         if self.ascii:
-            shown = shown.translate(_ASCII).encode("ascii", "backslashreplace").decode("ascii")
+            shown = (
+                shown.translate(_ASCII_REPLACEMENTS)
+                .encode("ascii", "backslashreplace")
+                .decode("ascii")
+            )
         return Text(shown, style=style)
 
     def lines(self, *parts: tuple[str, str]) -> Text:
-        """Several lines in one cell, each with its style; empty ones are left out."""
+        """Several lines in one cell, each with its style; empty ones are omitted."""
         return Text("\n").join(self.text(content, style) for content, style in parts if content)
 
     def put(self, content: str = "", style: str = "") -> None:
@@ -113,29 +117,33 @@ class Writer:
             if kind == "wide":
                 table.add_column(self.text(heading), ratio=1, overflow="fold", min_width=20)
             else:
-                table.add_column(self.text(heading), justify=kind, no_wrap=True)  # type: ignore[arg-type]
+                table.add_column(
+                    self.text(heading),
+                    justify=kind,  # type: ignore[arg-type]
+                    no_wrap=True,
+                )
         return table
 
 
 def render_text(ledger: Ledger, console: Console) -> None:
     """Print the whole ledger on the console."""
     write = Writer(console)
-    _header(ledger, write)
-    _summary(ledger, write)
-    _kernels(ledger, write)
-    _carried(ledger.carried, write)
-    _rejected(ledger.rejected, write)
-    _unfused(ledger.unfused, write)
-    _suggestions(ledger.unfused, write)
-    _hot_spots(ledger, write)
+    _render_header(ledger, write)
+    _render_summary(ledger, write)
+    _render_kernels(ledger, write)
+    _render_carried(ledger.carried, write)
+    _render_rejected(ledger.rejected, write)
+    _render_unfused(ledger.unfused, write)
+    _render_suggestions(ledger.unfused, write)
+    _render_hot_spots(ledger, write)
     for title, lines in (("Shapes seen", map(str, ledger.shapes)), ("Notes", ledger.notes)):
         for number, line in enumerate(lines):
             if not number:
                 write.heading(title)
-            _hanging(write, "· ", line)
+            _print_hanging(write, "· ", line)
     if ledger.flags:
         write.console.print()
-        _hanging(write, "flags: ", flags_text(ledger), "dim")
+        _print_hanging(write, "flags: ", flags_text(ledger), "dim")
 
 
 def to_text(ledger: Ledger, *, width: int = TEXT_WIDTH) -> str:
@@ -144,7 +152,7 @@ def to_text(ledger: Ledger, *, width: int = TEXT_WIDTH) -> str:
 
 
 def plain_text(render: Callable[[Any, Console], None], found: Any, *, width: int) -> str:
-    """What a renderer prints, without colours."""
+    """Output of a renderer, without colours."""
     stream = io.StringIO()
     console = Console(
         file=stream,
@@ -158,16 +166,16 @@ def plain_text(render: Callable[[Any, Console], None], found: Any, *, width: int
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines())
 
 
-def _header(ledger: Ledger, write: Writer) -> None:
+def _render_header(ledger: Ledger, write: Writer) -> None:
     write.put(f"Fusion ledger: {ledger.title}" if ledger.title else "Fusion ledger", "bold")
     line = environment_text(ledger)
     if line:
         write.put(line)
     for warning in ledger.warnings:
-        _hanging(write, "Warning: ", warning, "yellow")
+        _print_hanging(write, "Warning: ", warning, "yellow")
 
 
-def _summary(ledger: Ledger, write: Writer) -> None:
+def _render_summary(ledger: Ledger, write: Writer) -> None:
     write.console.print()
     table = write.table(("", "left"), ("before", "right"), ("after", "right"), ("change", "right"))
     for name, before, after, change in summary_rows(ledger):
@@ -176,16 +184,22 @@ def _summary(ledger: Ledger, write: Writer) -> None:
             write.text(name), write.text(before), write.text(after), write.text(change, style)
         )
     write.console.print(table)
-    line = f"{fused_operators(ledger):,} of {ledger.before.nodes:,} operators run in {plural(len(ledger.kernels), 'fused kernel')}"
+    line = (
+        f"{fused_operators(ledger):,} of {ledger.before.nodes:,} operators run in "
+        f"{pluralize(len(ledger.kernels), 'fused kernel')}"
+    )
     if ledger.single_operator_kernels:
         count = len(ledger.single_operator_kernels)
-        line += f"; {plural(count, 'generated kernel')} of one operator {'is' if count == 1 else 'are'} no fusion"
+        line += (
+            f"; {pluralize(count, 'generated kernel')} of one operator "
+            f"{'is' if count == 1 else 'are'} no fusion"
+        )
     write.put(line + ".")
     for sentence in filter(None, (difference_text(ledger), spread_text(ledger))):
         write.put(sentence)
 
 
-def _kernels(ledger: Ledger, write: Writer) -> None:
+def _render_kernels(ledger: Ledger, write: Writer) -> None:
     if not ledger.kernels:
         write.heading("Fused kernels", "none")
         return
@@ -203,7 +217,7 @@ def _kernels(ledger: Ledger, write: Writer) -> None:
         ("body", "right"),
         ("error", "right"),
     )
-    groups = alike(kernels)
+    groups = group_identical_rows(kernels)
     shown = groups[:KERNELS_SHOWN]
     numbers = [_kernel_numbers(kernels[places[0]], write) for places in shown]
     room = max(20, write.console.width - _width(table.columns[1:], numbers))
@@ -224,7 +238,7 @@ def _kernels(ledger: Ledger, write: Writer) -> None:
         write.put(f"… and {left:,} more", "dim")
 
 
-def _carried(kernels: Sequence[CarriedKernel], write: Writer) -> None:
+def _render_carried(kernels: Sequence[CarriedKernel], write: Writer) -> None:
     if not kernels:
         return
     write.heading("Kernels that the net brings", f"{len(kernels):,}, kept as they are")
@@ -243,14 +257,14 @@ def _carried(kernels: Sequence[CarriedKernel], write: Writer) -> None:
             ),
             write.text(kernel.by),
             write.text(time_text(kernel.time_us)),
-            write.text(ABSENT if kernel.launches is None else f"{kernel.launches:,}×"),
+            write.text(ABSENT_TEXT if kernel.launches is None else f"{kernel.launches:,}×"),
         )
     write.console.print(table)
     if len(kernels) > KERNELS_SHOWN:
         write.put(f"… and {len(kernels) - KERNELS_SHOWN:,} more", "dim")
 
 
-def _rejected(candidates: Sequence[RejectedCandidate], write: Writer) -> None:
+def _render_rejected(candidates: Sequence[RejectedCandidate], write: Writer) -> None:
     if not candidates:
         return
     write.heading("Fusions not made", f"{len(candidates):,}")
@@ -258,21 +272,21 @@ def _rejected(candidates: Sequence[RejectedCandidate], write: Writer) -> None:
         ("reason, operators", "wide"), ("found by", "left"), ("would save", "right")
     )
     rows = seen = 0
-    for reason, groups in rejected_by_reason(candidates):
+    for reason, groups in group_rejections_by_reason(candidates):
         if rows >= KERNELS_SHOWN:
             break
         table.add_row(write.text(reason, "dim"), "", "")
-        for some in groups[:REJECTED_SHOWN]:
+        for some in groups[:REJECTED_CANDIDATES_SHOWN]:
             one = some[0]
             table.add_row(
                 write.text(f"  {operators_text(one.operators)}{times_text(len(some))}", "bold"),
                 write.text(one.rule),
                 write.text(time_text(one.saving_us)),
             )
-        left = sum(map(len, groups[REJECTED_SHOWN:]))
+        left = sum(map(len, groups[REJECTED_CANDIDATES_SHOWN:]))
         if left:
             table.add_row(write.text(f"  … and {left:,} more", "dim"), "", "")
-        rows += len(groups[:REJECTED_SHOWN])
+        rows += len(groups[:REJECTED_CANDIDATES_SHOWN])
         seen += sum(map(len, groups))
     write.console.print(table)
     if len(candidates) > seen:
@@ -280,12 +294,12 @@ def _rejected(candidates: Sequence[RejectedCandidate], write: Writer) -> None:
 
 
 def _kernel_numbers(kernel: FusedKernel, write: Writer) -> tuple[Text, ...]:
-    """Times, savings, runs, bytes saved, body and error of one kernel: a cell each."""
+    """Cells of one kernel: times, savings, runs, bytes saved, body and error."""
     saved, (error, remark, good) = bytes_saved(kernel), error_texts(kernel)
     return (
         _pair(write, time_text(kernel.unfused_time_us), time_text(kernel.time_us), "→ "),
         _savings(write, kernel),
-        write.text(ABSENT if kernel.launches is None else f"{kernel.launches:,}×"),
+        write.text(ABSENT_TEXT if kernel.launches is None else f"{kernel.launches:,}×"),
         write.text(bytes_text(saved), "red" if saved is not None and saved < 0 else "green"),
         write.text(f"{len(kernel.body)} ops"),
         write.lines((error, ""), (remark, "dim" if good else "yellow")),
@@ -293,7 +307,7 @@ def _kernel_numbers(kernel: FusedKernel, write: Writer) -> tuple[Text, ...]:
 
 
 def _width(columns: Sequence[Column], rows: Sequence[Sequence[Text]]) -> int:
-    """Cells that the columns take, with what keeps each from its neighbour."""
+    """Width of the columns in cells, with the gaps between them."""
     texts = [[column.header, *cells] for column, *cells in zip(columns, *rows, strict=True)]
     return sum(
         COLUMN_GAP + max(cell_len(line) for text in column for line in str(text).split("\n"))
@@ -302,16 +316,16 @@ def _width(columns: Sequence[Column], rows: Sequence[Sequence[Text]]) -> int:
 
 
 def _pair(write: Writer, before: str, after: str, arrow: str) -> Text:
-    if before == after == ABSENT:
-        return write.text(ABSENT)
+    if before == after == ABSENT_TEXT:
+        return write.text(ABSENT_TEXT)
     return write.lines((before, "dim"), (f"{arrow}{after}", ""))
 
 
 def _savings(write: Writer, kernel: FusedKernel) -> Text:
     predicted, measured = kernel.predicted_saving_us, kernel.measured_saving_us
     if predicted is None and measured is None:
-        return write.text(ABSENT)
-    style = "red" if measured is not None and measured < 0 and saving_is_clear(kernel) else ""
+        return write.text(ABSENT_TEXT)
+    style = "red" if measured is not None and measured < 0 and is_clear_saving(kernel) else ""
     return write.lines(
         (f"model {time_text(predicted)}", "dim"),
         ("" if measured is None else f"real {time_text(measured)}", style),
@@ -326,15 +340,15 @@ def _short_source(kernel: FusedKernel | CarriedKernel, room: int) -> str:
     return shorten(str(kernel.sources[0]), room - len(more)) + more
 
 
-def _unfused(edges: Sequence[UnfusedEdge], write: Writer) -> None:
+def _render_unfused(edges: Sequence[UnfusedEdge], write: Writer) -> None:
     if not edges:
         write.heading("Edges not fused", "none")
         return
-    ordered = at_stake(edges)
+    ordered = edges_at_stake(edges)
     write.heading("Edges not fused", f"{len(edges):,}, most bytes at stake first")
     table = write.table(("edge", "wide"), ("at stake", "right"), ("why", "wide"))
     room = max(20, (write.console.width - 16) // 2)
-    for edge in ordered[:UNFUSED_SHOWN]:
+    for edge in ordered[:UNFUSED_EDGES_SHOWN]:
         place = edge.consumer_source or edge.producer_source
         table.add_row(
             write.lines(
@@ -347,25 +361,25 @@ def _unfused(edges: Sequence[UnfusedEdge], write: Writer) -> None:
         )
     if ordered:
         write.console.print(table)
-    if len(ordered) > UNFUSED_SHOWN:
-        write.put(f"… and {len(ordered) - UNFUSED_SHOWN:,} more", "dim")
+    if len(ordered) > UNFUSED_EDGES_SHOWN:
+        write.put(f"… and {len(ordered) - UNFUSED_EDGES_SHOWN:,} more", "dim")
     if len(edges) > len(ordered):
         write.put(f"{len(edges) - len(ordered):,} with no bytes at stake are left out.", "dim")
 
 
-def _suggestions(edges: Sequence[UnfusedEdge], write: Writer) -> None:
+def _render_suggestions(edges: Sequence[UnfusedEdge], write: Writer) -> None:
     rows = suggestions(edges)
     if not rows:
         return
     write.heading("Suggestions")
     for suggestion, count, stake in rows:
-        aside = f" ({plural(count, 'edge')}, {bytes_text(stake)} at stake)"
-        _hanging(write, f"{suggestion.kind}: ", suggestion.text + aside)
+        aside = f" ({pluralize(count, 'edge')}, {bytes_text(stake)} at stake)"
+        _print_hanging(write, f"{suggestion.kind}: ", suggestion.text + aside)
         if suggestion.flags:
-            _hanging(write, "  add ", suggestion.flags, "cyan")
+            _print_hanging(write, "  add ", suggestion.flags, "cyan")
 
 
-def _hot_spots(ledger: Ledger, write: Writer) -> None:
+def _render_hot_spots(ledger: Ledger, write: Writer) -> None:
     if not ledger.hot_spots:
         return
     write.heading("Hot spots")
@@ -392,18 +406,18 @@ def _hot_spots(ledger: Ledger, write: Writer) -> None:
     write.console.print(table)
 
 
-def _hanging(write: Writer, mark: str, content: str, style: str = "") -> None:
-    """A paragraph whose later lines stand under its first word."""
+def _print_hanging(write: Writer, mark: str, content: str, style: str = "") -> None:
+    """Print a paragraph with a hanging indent below its first word."""
     table = Table.grid(padding=0)
     table.add_column(width=cell_len(mark), no_wrap=True)
     table.add_column(overflow="fold")
     room = max(20, write.console.width - cell_len(mark))
-    table.add_row(write.text(mark, "bold"), write.text(_broken(content, room), style))
+    table.add_row(write.text(mark, "bold"), write.text(_break_lines(content, room), style))
     write.console.print(table)
 
 
-def _broken(content: str, room: int) -> str:
-    """The text in lines: words that are longer than a line, as lists in flags are, go on behind one of their commas."""
+def _break_lines(content: str, room: int) -> str:
+    """Wrap the text; a word longer than a line (a list in flags) breaks after a comma."""
     lines = [""]
     for word in content.split():
         if lines[-1] and cell_len(f"{lines[-1]} {word}") <= room:

@@ -1,4 +1,4 @@
-"""Numbers as people read them: bytes, microseconds, counts, ratios.
+"""Formats bytes, microseconds, counts and ratios for readers.
 
 >>> bytes_text(3 * 1024 * 1024), time_text(1530.0), count_text(12345), ulp_text(0.5)
 ('3.00 MiB', '1.53 ms', '12,345', '0.5')
@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import math
 
-ABSENT = "–"
-"""Stands where nothing is known."""
+ABSENT_TEXT = "–"
+"""Shown for an unknown value."""
 
 
 def _three_digits(value: float) -> str:
-    """Three significant digits without an exponent, at least the whole part."""
+    """Three significant digits without an exponent; the integer part stays whole."""
     if value < 0:
         return f"−{_three_digits(-value)}"
     size = value
@@ -24,11 +24,11 @@ def _three_digits(value: float) -> str:
     return f"{value:.2f}" if size < 9.995 else f"{value:.1f}" if size < 99.95 else f"{value:,.0f}"
 
 
-def _scaled(value: float, units: tuple[str, ...], step: float) -> str:
+def _scale_to_unit(value: float, units: tuple[str, ...], step: float) -> str:
     if not math.isfinite(value):
         return f"{value} {units[0]}"
     place = 0
-    # From 999.5 on the next unit reads better: 0.98 MiB, not 1,008 KiB.
+    # From 999.5 on, the next unit is shorter: 0.98 MiB, not 1,008 KiB.
     while abs(value) >= 999.5 and place < len(units) - 1:
         value, place = value / step, place + 1
     return f"{_three_digits(value)} {units[place]}"
@@ -37,55 +37,59 @@ def _scaled(value: float, units: tuple[str, ...], step: float) -> str:
 def bytes_text(value: int | None) -> str:
     """Bytes with a binary unit; whole below 1 KiB."""
     if value is None:
-        return ABSENT
+        return ABSENT_TEXT
     if abs(value) < 1024:
         return f"{value} B".replace("-", "−")
-    return _scaled(float(value), ("B", "KiB", "MiB", "GiB", "TiB", "PiB"), 1024.0)
+    return _scale_to_unit(float(value), ("B", "KiB", "MiB", "GiB", "TiB", "PiB"), 1024.0)
 
 
 def decimal_bytes_text(value: int) -> str:
-    """Bytes with a decimal unit, as bandwidths are given: 1.88 GB."""
+    """Bytes with a decimal unit, as for bandwidths: 1.88 GB."""
     return (
         f"{value} B"
         if abs(value) < 1000
-        else _scaled(float(value), ("B", "kB", "MB", "GB", "TB", "PB"), 1000.0)
+        else _scale_to_unit(float(value), ("B", "kB", "MB", "GB", "TB", "PB"), 1000.0)
     )
 
 
 def time_text(value_us: float | None) -> str:
     """A time given in µs, in µs, ms or s."""
-    return ABSENT if value_us is None else _scaled(float(value_us), ("µs", "ms", "s"), 1000.0)
+    return (
+        ABSENT_TEXT
+        if value_us is None
+        else _scale_to_unit(float(value_us), ("µs", "ms", "s"), 1000.0)
+    )
 
 
 def flops_text(value: float | None) -> str:
-    """A number of floating-point operations."""
+    """A count of floating-point operations."""
     return (
-        ABSENT
+        ABSENT_TEXT
         if value is None
-        else _scaled(float(value), ("FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP"), 1000.0)
+        else _scale_to_unit(float(value), ("FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP"), 1000.0)
     )
 
 
 def count_text(value: int | None) -> str:
-    """A whole number with thousands apart."""
-    return ABSENT if value is None else f"{value:,}"
+    """An integer with thousands separators."""
+    return ABSENT_TEXT if value is None else f"{value:,}"
 
 
 def ulp_text(value: float | None) -> str:
-    """A distance in units in the last place, four digits at most."""
+    """A distance in units in the last place (ULP), at most four digits."""
     if value is None:
-        return ABSENT
+        return ABSENT_TEXT
     return f"{value:.4g}" if math.isfinite(value) else str(value)
 
 
 def percent_text(after: float | None, before: float | None) -> str:
-    """The change from `before` to `after` in percent, with its sign; a minus is a saving."""
+    """Signed change from `before` to `after` in percent; negative is a saving."""
     if after is None or not before or not (math.isfinite(after) and math.isfinite(before)):
-        return ABSENT
+        return ABSENT_TEXT
     change = round(100 * (after - before) / before, 1)
     return "±0 %" if change == 0 else f"{'+' if change > 0 else '−'}{abs(change):g} %"
 
 
 def share_text(value: float) -> str:
-    """A share between 0 and 1 in percent."""
+    """A fraction between 0 and 1 in percent."""
     return f"{100 * value:.3g} %"

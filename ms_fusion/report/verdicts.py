@@ -1,4 +1,4 @@
-"""What measured numbers say: whether an error is rounding, and whether a time differs by more than it spreads."""
+"""Judges measurements: is an error rounding, and does a time difference exceed its spread."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from ms_fusion.graph import Value
 from ms_fusion.ledger import Accuracy, FusedKernel, Ledger
 from tbe_impl.comparing import TOLERANCE
 
-AS_UNFUSED = 2.0
-"""So many times the unfused operators' error still counts as the same."""
+UNFUSED_ERROR_FACTOR = 2.0
+"""Up to this multiple of the unfused operators' error, the error counts as equal."""
 
 
 def is_good(verdict: str) -> bool:
-    """Whether a verdict on an error needs nobody's attention."""
+    """Whether an error verdict needs no attention."""
     return verdict in ("", "exact", "as unfused", "rounding")
 
 
 def tolerance_of(values: Iterable[Value]) -> float:
-    """The tolerance of the coarsest dtype among the values; 0 where none is a floating one."""
+    """Tolerance of the coarsest floating dtype among the values; 0 without one."""
     return max((TOLERANCE.get(value.dtype, 0.0) for value in values), default=0.0)
 
 
 def error_verdict(relative: float, tolerance: float, unfused: float | None = None) -> str:
-    """A relative error in a word or two.
+    """Short verdict on a relative error.
 
     >>> error_verdict(3e-7, 2e-5), error_verdict(1e-4, 2e-5, 9e-5), error_verdict(1e-4, 2e-5, 1e-6)
     ('rounding', 'as unfused', '100× worse')
@@ -33,7 +33,7 @@ def error_verdict(relative: float, tolerance: float, unfused: float | None = Non
     """
     if relative == 0:
         return "exact"
-    if unfused is not None and relative <= AS_UNFUSED * unfused:
+    if unfused is not None and relative <= UNFUSED_ERROR_FACTOR * unfused:
         return "as unfused"
     if not math.isfinite(relative):
         return "NaN differs"
@@ -43,7 +43,7 @@ def error_verdict(relative: float, tolerance: float, unfused: float | None = Non
 
 
 def accuracy_verdict(entry: Accuracy, kernel: FusedKernel) -> str:
-    """What the error of a kernel says; empty where it is not known relatively."""
+    """Verdict on a kernel's error; empty where no relative error is known."""
     if math.isnan(entry.fused_max_ulp):
         return "not run"
     if entry.fused_max_rel is None:
@@ -52,9 +52,9 @@ def accuracy_verdict(entry: Accuracy, kernel: FusedKernel) -> str:
 
 
 def output_verdict(ledger: Ledger) -> str:
-    """What the difference of the outputs from the unfused run's says.
+    """Verdict on the outputs' difference from the unfused run.
 
-    Empty where it is not known relatively.
+    Empty where no relative difference is known.
     """
     if ledger.output_max_rel is None:
         return ""
@@ -63,16 +63,16 @@ def output_verdict(ledger: Ledger) -> str:
     return error_verdict(ledger.output_max_rel, tolerance_of(outputs))
 
 
-def saving_is_clear(kernel: FusedKernel) -> bool:
-    """Whether the measured saving is larger than its spread; so it counts where none is known."""
+def is_clear_saving(kernel: FusedKernel) -> bool:
+    """Whether the measured saving exceeds its spread; True where the spread is unknown."""
     saving, spread = kernel.measured_saving_us, kernel.saving_spread_us
     return saving is None or spread is None or abs(saving) > spread
 
 
-def times_are_clear(ledger: Ledger) -> bool:
-    """Whether the times of whole calls lie further apart than they spread.
+def has_clear_times(ledger: Ledger) -> bool:
+    """Whether the times of whole calls differ by more than their spreads.
 
-    So it counts where no spread is known.
+    True where no spread is known.
     """
     before, after = ledger.before, ledger.after
     if None in (before.time_us, after.time_us, before.time_spread_us, after.time_spread_us):

@@ -1,6 +1,6 @@
-"""What the page shows, as plain JSON-able values: texts ready to print, numbers to sort by, places to draw at.
+"""Builds the page's data as JSON-able values: display texts, sort keys, drawing positions.
 
-Every text went through `printable`; the page puts them in as text, never as markup.
+Every text has passed `printable_text`; the page inserts texts as text nodes, never as markup.
 """
 
 from __future__ import annotations
@@ -12,25 +12,25 @@ from typing import Any
 from ms_fusion.graph import Graph, Node, Source, Value
 from ms_fusion.ledger import Accuracy, FusedKernel, Ledger, Stages, Suggestion, UnfusedEdge, Work
 from ms_fusion.report.overlay import Overlay, groups_of, lay_out
-from ms_fusion.report.printable import printable, scope_of
+from ms_fusion.report.printable import printable_text, scope_of
 from ms_fusion.report.units import bytes_text, flops_text, time_text, ulp_text
-from ms_fusion.report.verdicts import accuracy_verdict, saving_is_clear
+from ms_fusion.report.verdicts import accuracy_verdict, is_clear_saving
 from ms_fusion.report.wording import (
-    alike,
     build_text,
     bytes_saved,
     error_texts,
+    group_identical_rows,
     operators_text,
     relative_text,
     saving_spread_text,
     suggestions,
-    worst,
+    worst_accuracy,
 )
 
 NAME_LIMIT = 300
 LABEL_LIMIT = 26
-LETTER = 8.0
-"""Width of a letter of a node's label; wide enough for the fonts that browsers fall back to."""
+LETTER_WIDTH = 8.0
+"""Width of one letter in a node's label, px; covers the fallback fonts of browsers."""
 
 PRODUCTS = frozenset(
     "MatMul BatchMatMul Conv2D Conv3D Dense GroupedMatmul Conv2DBackpropInput".split()
@@ -39,11 +39,11 @@ PRODUCTS = frozenset(
 
 def show(text: object) -> str:
     """A name or sentence from the model or the framework, in one visible line."""
-    return printable(str(text), limit=NAME_LIMIT)
+    return printable_text(str(text), limit=NAME_LIMIT)
 
 
 class _Texts:
-    """Sentences that many records share, each once."""
+    """Deduplicates sentences shared by many records."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
@@ -56,7 +56,7 @@ class _Texts:
 
 
 class _Sources:
-    """Each place in the user's code once; records hold its number, -1 for none."""
+    """Deduplicates source locations; records hold an index, -1 for none."""
 
     def __init__(self) -> None:
         self._numbers: dict[Source, int] = {}
@@ -69,7 +69,7 @@ class _Sources:
 
     def table(self) -> list[list[Any]]:
         return [
-            [show(source.shown_file), source.line, show(source.code)] for source in self._numbers
+            [show(source.display_file), source.line, show(source.code)] for source in self._numbers
         ]
 
 
@@ -107,9 +107,9 @@ def build_view(ledger: Ledger) -> dict[str, Any]:
     ranked = suggestions(ledger.unfused)
     numbers_of = {suggestion: number for number, (suggestion, _, _) in enumerate(ranked)}
     texts = _Texts()
-    unfused = [_unfused(edge, place, sources, texts, numbers_of) for edge in ledger.unfused]
+    unfused = [_unfused_record(edge, place, sources, texts, numbers_of) for edge in ledger.unfused]
     return {
-        "nodes": _placed(nodes, overlay),
+        "nodes": _place_nodes(nodes, overlay),
         "groups": [
             {"k": numbers, "b": [box.x, box.y, box.width, box.height]}
             for (numbers, _), box in zip(groups, overlay.groups, strict=True)
@@ -119,7 +119,7 @@ def build_view(ledger: Ledger) -> dict[str, Any]:
             _kernel(kernel, held, place, sources)
             for kernel, held in zip(ledger.kernels, members, strict=True)
         ],
-        "alike": alike(ledger.kernels),
+        "alike": group_identical_rows(ledger.kernels),
         "unfused": unfused,
         "suggestions": [_suggestion(*row) for row in ranked],
         "sources": sources.table(),
@@ -131,7 +131,7 @@ def build_view(ledger: Ledger) -> dict[str, Any]:
 def _pairs(
     graph: Graph, place: dict[str, int], inputs: list[Value]
 ) -> dict[tuple[int, int], list[str]]:
-    """Edges by their two ends; two edges between the same two stay two values in the list."""
+    """Edges grouped by (producer, consumer); parallel edges stay separate list entries."""
     pairs: dict[tuple[int, int], list[str]] = {}
     for edge in graph.edges:
         tail, head = place[edge.producer], place[edge.consumer]
@@ -161,11 +161,11 @@ def _tensor(value: Value | None, name: str) -> list[str]:
 
 
 def _label(text: str) -> str:
-    return printable(text, limit=LABEL_LIMIT)
+    return printable_text(text, limit=LABEL_LIMIT)
 
 
 def _family(node: Node) -> str:
-    """What colours a node: heavy products, reductions, or the rest."""
+    """Colour class of a node: matrix product, reduction, or other."""
     if node.op in PRODUCTS:
         return "product"
     return "reduction" if node.op.startswith(("Reduce", "ArgM", "CumSum")) else ""
@@ -173,7 +173,7 @@ def _family(node: Node) -> str:
 
 def _node(node: Node, graph: Graph, sources: _Sources) -> dict[str, Any]:
     tail = scope_of(node.name).rpartition("/")[2]
-    if tail == "Default":  # the root scope says nothing
+    if tail == "Default":  # the root scope carries no information
         tail = ""
     label, under = _label(node.op), _label(tail)
     return {
@@ -181,7 +181,9 @@ def _node(node: Node, graph: Graph, sources: _Sources) -> dict[str, Any]:
         "label": label,
         "under": under,
         "name": show(node.name),
-        "w": round(max(72.0, LETTER * len(label) + 26, LETTER * 0.86 * len(under) + 26), 1),
+        "w": round(
+            max(72.0, LETTER_WIDTH * len(label) + 26, LETTER_WIDTH * 0.86 * len(under) + 26), 1
+        ),
         "family": _family(node),
         "k": [],
         "src": sources.numbers(reversed(node.sources)),
@@ -206,8 +208,9 @@ def _input(value: Value) -> dict[str, Any]:
         "w": round(
             max(
                 72.0,
-                LETTER * len(label) + 26,
-                LETTER * 0.86 * min(LABEL_LIMIT, len(value.dtype) + 4 * len(value.shape) + 4) + 26,
+                LETTER_WIDTH * len(label) + 26,
+                LETTER_WIDTH * 0.86 * min(LABEL_LIMIT, len(value.dtype) + 4 * len(value.shape) + 4)
+                + 26,
             ),
             1,
         ),
@@ -221,14 +224,14 @@ def _input(value: Value) -> dict[str, Any]:
     }
 
 
-def _placed(nodes: list[dict[str, Any]], overlay: Overlay) -> list[dict[str, Any]]:
+def _place_nodes(nodes: list[dict[str, Any]], overlay: Overlay) -> list[dict[str, Any]]:
     for node, box in zip(nodes, overlay.nodes, strict=True):
         node.update(x=box.x, y=box.y, h=box.height)
     return [{key: value for key, value in node.items() if value not in ("", [])} for node in nodes]
 
 
 def _header_width(ledger: Ledger, numbers: list[int]) -> float:
-    """Room for the title of a box."""
+    """Width needed for the title of a box."""
     title = max(len(operators_text(ledger.kernels[number].operators)) for number in numbers)
     return (min(title, 40) * 7.4 + 24.0) * len(numbers)
 
@@ -268,7 +271,7 @@ def _stages(stages: Stages) -> list[float]:
 
 
 def _number(value: float | None) -> float | None:
-    """A number to sort by; what cannot be ordered is absent."""
+    """A sort key; None for values without an order."""
     return None if value is None or not math.isfinite(value) else float(f"{value:.6g}")
 
 
@@ -301,13 +304,13 @@ def _accuracy(entry: Accuracy, kernel: FusedKernel) -> list[str]:
 def _kernel(
     kernel: FusedKernel, held: list[int], place: dict[str, int], sources: _Sources
 ) -> dict[str, Any]:
-    # Operators that the graph before fusion does not hold (an expansion made them).
+    # Operators absent from the graph before fusion (created by an expansion).
     elsewhere = [
         [show(op), show(name)]
         for op, name in zip(kernel.operators, kernel.nodes, strict=False)
         if name not in place
     ]
-    saved, entry = bytes_saved(kernel), worst(kernel.accuracy)
+    saved, entry = bytes_saved(kernel), worst_accuracy(kernel.accuracy)
     error, remark, good = error_texts(kernel)
     counted = kernel.work.bytes or kernel.work.flops
     return {
@@ -338,8 +341,8 @@ def _kernel(
         "measured": _number(kernel.measured_saving_us),
         "measuredText": time_text(kernel.measured_saving_us),
         "spreadText": saving_spread_text(kernel),
-        "clear": saving_is_clear(kernel),
-        "error": _error(entry),
+        "clear": is_clear_saving(kernel),
+        "error": _error_sort_key(entry),
         "errorText": error,
         "errorRemark": remark,
         "errorGood": good,
@@ -350,14 +353,14 @@ def _kernel(
     }
 
 
-def _error(entry: Accuracy | None) -> float | None:
-    """What errors are sorted by."""
+def _error_sort_key(entry: Accuracy | None) -> float | None:
+    """Sort key of an error."""
     if entry is None:
         return None
     return _number(entry.fused_max_ulp if entry.fused_max_rel is None else entry.fused_max_rel)
 
 
-def _unfused(
+def _unfused_record(
     edge: UnfusedEdge,
     place: dict[str, int],
     sources: _Sources,
@@ -376,7 +379,7 @@ def _unfused(
         "stakeText": bytes_text(edge.bytes_at_stake),
         "src": [sources.number(edge.producer_source), sources.number(edge.consumer_source)],
     }
-    # A name that the graph holds is not said twice.
+    # Do not repeat a name that the graph already holds.
     if tail < 0:
         record["from"] = show(edge.producer)
     if head < 0 and edge.consumer:
@@ -390,7 +393,7 @@ def _suggestion(suggestion: Suggestion, count: int, stake: int) -> dict[str, Any
     return {
         "kind": show(suggestion.kind),
         "text": show(suggestion.text),
-        "flags": printable(suggestion.flags),
+        "flags": printable_text(suggestion.flags),
         "count": count,
         "stake": bytes_text(stake),
     }

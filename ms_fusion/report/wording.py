@@ -1,4 +1,4 @@
-"""What all forms of the report say of a ledger: sentences, counts, and what a table shows once."""
+"""Sentences, counts and table contents that all forms of the report share."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from ms_fusion.ledger import (
     Suggestion,
     UnfusedEdge,
 )
-from ms_fusion.presets.table import shown_flags
+from ms_fusion.mindspore.flags.preset_table import shown_flags
 from ms_fusion.report.units import (
-    ABSENT,
+    ABSENT_TEXT,
     bytes_text,
     count_text,
     percent_text,
     time_text,
     ulp_text,
 )
-from ms_fusion.report.verdicts import accuracy_verdict, is_good, output_verdict, times_are_clear
+from ms_fusion.report.verdicts import accuracy_verdict, has_clear_times, is_good, output_verdict
 
 STEPS_SHOWN = 6
 SECOND_PASS = " (relu in a second pass)"
@@ -42,7 +42,7 @@ def environment_text(ledger: Ledger) -> str:
 
 
 def flags_text(ledger: Ledger) -> str:
-    """The flags as those of the preset and what differs from them."""
+    """The preset, and the flags that differ from it."""
     environment = ledger.environment
     return shown_flags(
         ledger.flags,
@@ -53,7 +53,7 @@ def flags_text(ledger: Ledger) -> str:
 
 
 def summary_numbers(ledger: Ledger) -> list[tuple[str, Any, Any, Any]]:
-    """What changed, as (name, before, after, what shows it); what matters most first."""
+    """Changes as (name, before, after, formatter), most important first."""
     before, after = ledger.before, ledger.after
     return [
         ("time", before.time_us, after.time_us, time_text),
@@ -66,31 +66,39 @@ def summary_numbers(ledger: Ledger) -> list[tuple[str, Any, Any, Any]]:
 
 
 def summary_rows(ledger: Ledger) -> list[tuple[str, str, str, str]]:
-    """What changed, as (name, before, after, change)."""
-    clear = times_are_clear(ledger)
+    """Changes as (name, before, after, change)."""
+    clear = has_clear_times(ledger)
     return [
-        (name, show(old), show(new), percent_text(new, old) if clear or name != "time" else ABSENT)
+        (
+            name,
+            show(old),
+            show(new),
+            percent_text(new, old) if clear or name != "time" else ABSENT_TEXT,
+        )
         for name, old, new, show in summary_numbers(ledger)
     ]
 
 
 def spread_text(ledger: Ledger) -> str:
-    """How the times of whole calls were taken, and how far they spread.
+    """How whole calls were timed, and the spread of their times.
 
-    Empty where that is not known.
+    Empty where the spread is unknown.
     """
     spreads = ledger.before.time_spread_us, ledger.after.time_spread_us
     if None in spreads:
         return ""
     before, after = map(time_text, spreads)
-    text = f"Times are medians of calls in turns; half of the calls lie within ±{before} before and ±{after} after"
-    return text + ("." if times_are_clear(ledger) else ": the two differ by no more than that.")
+    text = (
+        f"Times are medians of calls in turns; half of the calls lie within ±{before} "
+        f"before and ±{after} after"
+    )
+    return text + ("." if has_clear_times(ledger) else ": the two differ by no more than that.")
 
 
 def difference_text(ledger: Ledger) -> str:
-    """How far outputs are from the unfused run's, in the units that were measured.
+    """Difference of the outputs from the unfused run, in the measured units.
 
-    Empty where nothing was.
+    Empty where none was measured.
     """
     ulp, absolute = ledger.output_max_ulp, ledger.output_max_abs
     if ulp is None and absolute is None:
@@ -99,7 +107,10 @@ def difference_text(ledger: Ledger) -> str:
         return "Outputs do not differ from the unfused run."
     if verdict := output_verdict(ledger):
         relative = f"{relative_text(ledger.output_max_rel)} of their largest value"
-        return f"Outputs differ from the unfused run by at most {relative} ({ulp_text(absolute)} absolute): {verdict}."
+        return (
+            f"Outputs differ from the unfused run by at most {relative} "
+            f"({ulp_text(absolute)} absolute): {verdict}."
+        )
     if ulp is None:
         return f"Outputs differ from the unfused run by at most {ulp_text(absolute)} (absolute)."
     rest = "" if absolute is None else f" ({ulp_text(absolute)} absolute)"
@@ -107,9 +118,9 @@ def difference_text(ledger: Ledger) -> str:
 
 
 def fused_operators(ledger: Ledger) -> int:
-    """How many of the operators before fusion run in a fused kernel.
+    """Number of operators before fusion that run in a fused kernel.
 
-    One that was split over two counts once.
+    An operator split over two kernels counts once.
     """
     return len(
         {name for kernel in ledger.kernels for name in kernel.nodes if name in ledger.before.graph}
@@ -117,17 +128,17 @@ def fused_operators(ledger: Ledger) -> int:
 
 
 def bytes_saved(kernel: FusedKernel) -> int | None:
-    """Bytes that the kernel does not move and its operators apart did.
+    """Bytes that the kernel saves against its separate operators.
 
     None when no work was counted.
     """
     return kernel.work_unfused.bytes - kernel.work.bytes if kernel.work_unfused.bytes else None
 
 
-def worst(accuracy: Iterable[Accuracy]) -> Accuracy | None:
+def worst_accuracy(accuracy: Iterable[Accuracy]) -> Accuracy | None:
     """The entry with the largest error on inputs without special values, else the first.
 
-    Relatively where that is known.
+    Compares relative errors where known.
     """
     entries = [entry for entry in accuracy if not isnan(entry.fused_max_ulp)]
     usual = [entry for entry in entries if entry.inputs != "edges"] or entries
@@ -138,7 +149,7 @@ def worst(accuracy: Iterable[Accuracy]) -> Accuracy | None:
 
 
 def operators_text(operators: Sequence[str]) -> str:
-    """``Mul + Add``; long rows of the same operator are counted."""
+    """``Mul + Add``; repeated operators in a long sequence are counted."""
     parts: list[tuple[str, int]] = []
     for operator in operators:
         if parts and parts[-1][0] == operator:
@@ -149,7 +160,7 @@ def operators_text(operators: Sequence[str]) -> str:
 
 
 def build_text(kernel: FusedKernel) -> str:
-    """How our generator built a kernel, in one line; empty for another's."""
+    """How our generator built a kernel, in one line; empty for kernels of other generators."""
     build = kernel.build
     if build is None:
         return ""
@@ -158,24 +169,24 @@ def build_text(kernel: FusedKernel) -> str:
     steps = [
         f"{operators_text(step.operators)} by oneDNN{SECOND_PASS * bool(step.second_pass_bytes)}"
         if step.by == "onednn"
-        else plural(step.nests, "loop nest")
+        else pluralize(step.nests, "loop nest")
         for step in build.steps[:STEPS_SHOWN]
     ]
     if len(build.steps) > STEPS_SHOWN:
-        steps.append(f"{plural(len(build.steps) - STEPS_SHOWN, 'step')} more")
+        steps.append(f"{pluralize(len(build.steps) - STEPS_SHOWN, 'step')} more")
     took = "from the cache" if build.cached else f"built in {build.seconds:.2f} s"
     return f"by ms_fusion: {', '.join(steps)}; {took}"
 
 
 def generators_text(ledger: Ledger) -> str:
-    """Who built the kernels, ``ms_fusion``, ``MindSpore`` or ``ONNX Runtime``."""
+    """Generators of the kernels: ``ms_fusion``, ``MindSpore`` or ``ONNX Runtime``."""
     named = {"mindspore": "MindSpore", "onnxruntime": "ONNX Runtime"}
     found = sorted({kernel.generator for kernel in ledger.kernels})
     return " and ".join(named.get(one, one) for one in found)
 
 
 def appearance(kernel: FusedKernel) -> tuple[object, ...]:
-    """All that a table shows of a kernel."""
+    """All of a kernel's properties that a table shows."""
     return (
         kernel.operators,
         kernel.name,
@@ -191,8 +202,8 @@ def appearance(kernel: FusedKernel) -> tuple[object, ...]:
     )
 
 
-def alike(kernels: Iterable[FusedKernel]) -> list[list[int]]:
-    """Places of kernels that a table cannot tell apart, together, in the order of the first of each."""
+def group_identical_rows(kernels: Iterable[FusedKernel]) -> list[list[int]]:
+    """Indices of kernels with equal table rows, grouped, in the order of their first members."""
     found: dict[tuple[object, ...], list[int]] = {}
     for place, kernel in enumerate(kernels):
         found.setdefault(appearance(kernel), []).append(place)
@@ -200,10 +211,13 @@ def alike(kernels: Iterable[FusedKernel]) -> list[list[int]]:
 
 
 def error_texts(kernel: FusedKernel) -> tuple[str, str, bool]:
-    """The largest error of a kernel, relative or else in ULP, a remark on it, and whether it needs nobody's attention."""
-    entry = worst(kernel.accuracy)
+    """Largest error of a kernel, a remark on it, and whether it needs no attention.
+
+    The error is relative, or in ULP where no relative error is known.
+    """
+    entry = worst_accuracy(kernel.accuracy)
     if entry is None:
-        return ABSENT, "", True
+        return ABSENT_TEXT, "", True
     if entry.fused_max_rel is not None:
         verdict = accuracy_verdict(entry, kernel)
         return relative_text(entry.fused_max_rel), verdict, is_good(verdict)
@@ -213,8 +227,8 @@ def error_texts(kernel: FusedKernel) -> tuple[str, str, bool]:
 
 
 def relative_text(error: float | None) -> str:
-    """A relative error in two digits."""
-    return ABSENT if error is None else f"{error:.1e}" if error else "0"
+    """A relative error with two digits."""
+    return ABSENT_TEXT if error is None else f"{error:.1e}" if error else "0"
 
 
 def times_text(count: int) -> str:
@@ -223,12 +237,12 @@ def times_text(count: int) -> str:
 
 
 def kernel_source_text(kernel: CarriedKernel) -> str:
-    """``TBE function: swish_impl.py:26``; empty for a kernel that is no TBE operator."""
+    """``TBE function: swish_impl.py:26``; empty for kernels other than TBE operators."""
     return f"TBE function: {kernel.kernel_source}" if kernel.kernel_source else ""
 
 
 def carried_text(ledger: Ledger) -> str:
-    """``2×AddReLU + Swish (custom_ops)``: what the net brings along, by whose it is."""
+    """``2×AddReLU + Swish (custom_ops)``: the net's custom operators by provider."""
     whose = dict.fromkeys(kernel.by for kernel in ledger.carried)
     return ", ".join(
         f"{operators_text([one.name for one in ledger.carried if one.by == by])} ({by})"
@@ -237,17 +251,17 @@ def carried_text(ledger: Ledger) -> str:
 
 
 def saving_spread_text(kernel: FusedKernel) -> str:
-    """How far the measured saving spreads; empty where that is not known."""
+    """Spread of the measured saving; empty where unknown."""
     spread = kernel.saving_spread_us
     return "" if spread is None else f"±{time_text(spread)}"
 
 
-def rejected_by_reason(
+def group_rejections_by_reason(
     candidates: Iterable[RejectedCandidate],
 ) -> list[tuple[str, list[list[RejectedCandidate]]]]:
-    """Each reason once with its candidates, those of the same operators together.
+    """Each reason once with its candidates, grouped by equal operators.
 
-    What would save most first.
+    Ordered by predicted saving, largest first.
     """
     found: dict[str, dict[tuple[object, ...], list[RejectedCandidate]]] = {}
     for one in sorted(candidates, key=lambda one: -one.saving_us):
@@ -255,15 +269,15 @@ def rejected_by_reason(
     return [(reason, list(groups.values())) for reason, groups in found.items()]
 
 
-def at_stake(edges: Iterable[UnfusedEdge]) -> list[UnfusedEdge]:
-    """The edges on which bytes are at stake, most first."""
+def edges_at_stake(edges: Iterable[UnfusedEdge]) -> list[UnfusedEdge]:
+    """Edges with bytes at stake, most first."""
     return sorted(
         (edge for edge in edges if edge.bytes_at_stake), key=lambda edge: -edge.bytes_at_stake
     )
 
 
 def suggestions(edges: Iterable[UnfusedEdge]) -> list[tuple[Suggestion, int, int]]:
-    """Each suggestion once, with the edges it would fuse and the bytes at stake on them, most bytes first."""
+    """Each suggestion once: (suggestion, edges it would fuse, bytes at stake), most bytes first."""
     found: dict[Suggestion, list[int]] = {}
     for edge in edges:
         if edge.suggestion is not None:
@@ -273,9 +287,9 @@ def suggestions(edges: Iterable[UnfusedEdge]) -> list[tuple[Suggestion, int, int
 
 
 def shorten(text: str, width: int) -> str:
-    """The text with … in its middle where it is too long.
+    """Shorten a long text with … in the middle.
 
-    The end, which tells names apart, stays longer.
+    The tail is kept longer: it distinguishes names.
     """
     if len(text) <= width:
         return text
@@ -283,5 +297,5 @@ def shorten(text: str, width: int) -> str:
     return f"{text[:head]}…{text[len(text) - (width - 1 - head) :]}"
 
 
-def plural(count: int, noun: str) -> str:
+def pluralize(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"

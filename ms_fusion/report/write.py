@@ -1,4 +1,4 @@
-"""Files appear whole or not at all."""
+"""Writes files atomically: through a temporary file and a rename."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from tbe_impl.errors import InputError
 
 
 def write_text(path: str | Path, text: str) -> Path:
-    """Write the text as UTF-8 through a temporary file beside the target, then rename it into place.
+    """Write UTF-8 text to a temporary file beside the target, then rename it.
 
     Raises:
-        InputError: the directory does not exist, the target is a directory, or the place cannot be written.
+        InputError: the directory does not exist, the target is a directory, or the target is not
+            writable.
     """
     target = Path(path)
     temporary = ""
@@ -36,7 +37,7 @@ def write_text(path: str | Path, text: str) -> Path:
             handle, "w", encoding="utf-8", errors="backslashreplace", newline=""
         ) as file:
             file.write(text)
-        # mkstemp makes a private file; a report is as readable as any other new file.
+        # mkstemp creates a private file; give it the mode of an ordinary new file.
         mask = os.umask(0)
         os.umask(mask)
         Path(temporary).chmod(0o666 & ~mask)
@@ -48,6 +49,6 @@ def write_text(path: str | Path, text: str) -> Path:
             "the report cannot be written",
             place=str(target),
             got=getattr(error, "strerror", None) or str(error),
-            remedy="Choose a place that can be written",
+            remedy="Choose a writable path",
         ) from error
     return target

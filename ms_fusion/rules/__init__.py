@@ -1,6 +1,7 @@
-"""One fusion a file; `DEFAULT_RULES` is what is tried, in this order.
+"""Defines the fusion rules, one per file; `DEFAULT_RULES` lists them in the order of matching.
 
-In: a `Graph`. Out: matches, each with its reason where a check says no. Rules know no framework.
+In: a `Graph`. Out: matches, each with a reason where a check refuses it. Must not depend on a
+framework.
 """
 
 from __future__ import annotations
@@ -37,4 +38,4 @@ DEFAULT_RULES: tuple[Rule, ...] = (
     LAYER_NORM_LINEAR_ACTIVATION,
     ATTENTION,
 )
-"""Small ones first: what one of them finds may be part of what a later one does."""
+"""Smaller fusions first: their matches may be parts of later matches."""

@@ -1,4 +1,4 @@
-"""What is applied to each element behind a linear layer or a convolution, as one operator or spelled out."""
+"""Matches elementwise activations, as one operator or decomposed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def silu(x: Pattern) -> OneOf:
 
 
 def activation(x: Pattern) -> OneOf:
-    """One of the usual ones."""
+    """Any common activation."""
     return OneOf(
         *silu(x).patterns,
         *gelu(x).patterns,

@@ -1,4 +1,4 @@
-"""A residual sum and the normalisation behind it."""
+"""Matches a residual sum and the following normalisation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scaled dot-product attention: softmax(q kᵀ · scale + mask) v."""
+"""Matches scaled dot-product attention: softmax(q kᵀ · scale + mask) v."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ms_fusion.rules.softmax import masked_softmax
 
 
 def attention(q: Pattern, k: Pattern, v: Pattern) -> OneOf:
-    """Two products with a softmax between them, whose scores may be scaled and masked."""
+    """Two products around a softmax; the scores may be scaled and masked."""
     scores = Op(PRODUCT, q, k)
     return OneOf(Op(PRODUCT, masked_softmax(scores), v), Op(PRODUCT, Op("Softmax", scores), v))
 

@@ -1,4 +1,4 @@
-"""GELU, spelled out with erf or tanh."""
+"""Matches GELU decomposed with erf or tanh."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ import math
 from ms_fusion.rewrite import OneOf, Op, Pattern, Rule
 
 _ROOT = str(math.sqrt(2))
-_INVERSE = str(math.sqrt(0.5))
+_INVERSE_ROOT = str(math.sqrt(0.5))
 
 
 def gelu(x: Pattern) -> OneOf:
-    """½ x (1 + erf(x/√2)), or ½ x (1 + tanh(√(2/π)(x + 0.044715 x³))), in the orders that exporters write."""
-    inner = OneOf(Op("Div", x, _ROOT), Op("Mul", x, _INVERSE))
+    """GELU, exact or approximated by tanh, in the operand orders of common exporters.
+
+    ½ x (1 + erf(x/√2)), or ½ x (1 + tanh(√(2/π)(x + 0.044715 x³))).
+    """
+    inner = OneOf(Op("Div", x, _ROOT), Op("Mul", x, _INVERSE_ROOT))
     gate = Op("Add", Op("Erf", inner), "1.0")
     cubic = OneOf(Op("Pow", x, "3.0"), Op("Mul", x, Op("Mul", x, x)))
     tanh = Op("Mul", Op("Add", Op("Mul", cubic, "0.044715"), x), "0.7978846")

@@ -1,11 +1,11 @@
-"""Layer normalisation, spelled out."""
+"""Matches decomposed layer normalisation."""
 
 from __future__ import annotations
 
 from ms_fusion.rewrite import OneOf, Op, Pattern, Rule
 
 
-def _centred(x: Pattern) -> Op:
+def _subtract_mean(x: Pattern) -> Op:
     return Op("Sub", x, Op("ReduceMean", x))
 
 
@@ -15,14 +15,14 @@ def _variance(centred: Pattern) -> OneOf:
     )
 
 
-def _scaled(centred: Pattern) -> OneOf:
+def _divide_by_deviation(centred: Pattern) -> OneOf:
     deviation = Op("Sqrt", Op("Add", _variance(centred), "epsilon"))
     return OneOf(Op("Div", centred, deviation), Op("Mul", centred, Op("Reciprocal", deviation)))
 
 
 def layer_norm(x: Pattern) -> OneOf:
     """(x − mean) / √(variance + ε) · scale + shift: one operator, or ten."""
-    spelled = _scaled(_centred(x))
+    spelled = _divide_by_deviation(_subtract_mean(x))
     return OneOf(Op("LayerNorm", x), Op("Add", Op("Mul", spelled, "scale"), "shift"), spelled)
 
 

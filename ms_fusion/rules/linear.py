@@ -1,4 +1,4 @@
-"""A matrix product with what follows it: bias, activation."""
+"""Matches a matrix product with its epilogue: bias, activation."""
 
 from __future__ import annotations
 
@@ -9,21 +9,23 @@ PRODUCT = "MatMul|BatchMatMul|Dense"
 
 
 def linear(x: Pattern) -> OneOf:
-    """x · weight, with its bias where there is one."""
+    """x · weight, with an optional bias."""
     product = Op(PRODUCT, x, "weight")
     return OneOf(Op("Add", product, "bias"), product)
 
 
-def bias_is_a_row(match: Match) -> str:
-    """What speaks against a value that is added as a bias."""
+def check_bias_rank(match: Match) -> str:
+    """Refuse an added operand of rank 2 or more as a bias; returns the reason or an empty text."""
     added = (match.value(name) for name in match.bound if name.startswith("bias"))
     return "what is added is no bias" if any(len(one.shape) > 1 for one in added) else ""
 
 
-_BIASED = Op("Add", Op(PRODUCT, "x", "weight"), "bias")
+_LINEAR_WITH_BIAS = Op("Add", Op(PRODUCT, "x", "weight"), "bias")
 
-MATMUL_BIAS_RELU = Rule("MatMulBiasReLU", "cross-operator", Op("ReLU", _BIASED), bias_is_a_row)
-LINEAR_ACTIVATION = Rule(
-    "LinearActivation", "cross-operator", activation(linear("x")), bias_is_a_row
+MATMUL_BIAS_RELU = Rule(
+    "MatMulBiasReLU", "cross-operator", Op("ReLU", _LINEAR_WITH_BIAS), check_bias_rank
 )
-LINEAR_BIAS = Rule("LinearBias", "cross-operator", _BIASED, bias_is_a_row)
+LINEAR_ACTIVATION = Rule(
+    "LinearActivation", "cross-operator", activation(linear("x")), check_bias_rank
+)
+LINEAR_BIAS = Rule("LinearBias", "cross-operator", _LINEAR_WITH_BIAS, check_bias_rank)

@@ -1,4 +1,4 @@
-"""A normalisation, the linear layer behind it, and its activation."""
+"""Matches a normalisation, the following linear layer, and its activation."""
 
 from __future__ import annotations
 

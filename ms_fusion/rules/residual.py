@@ -1,4 +1,4 @@
-"""A linear layer and the residual sum behind it."""
+"""Matches a linear layer and the following residual sum."""
 
 from __future__ import annotations
 

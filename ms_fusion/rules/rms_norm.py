@@ -1,4 +1,4 @@
-"""Root mean square normalisation, spelled out."""
+"""Matches decomposed root mean square normalisation."""
 
 from __future__ import annotations
 

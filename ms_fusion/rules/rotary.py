@@ -1,14 +1,14 @@
-"""Rotary embedding: x · cos + rotated(x) · sin, where rotated swaps the halves and negates one."""
+"""Matches rotary embedding: x · cos + rotated(x) · sin; rotated swaps halves and negates one."""
 
 from __future__ import annotations
 
 from ms_fusion.rewrite import Op, Rule
 
 _HALF = Op("Slice|Split|StridedSlice|Gather", "x")
-_ROTATED = Op("Concat", Op("Neg", _HALF), _HALF)
+_ROTATED_HALVES = Op("Concat", Op("Neg", _HALF), _HALF)
 
 ROTARY = Rule(
     "RotaryEmbedding",
     "intra-operator",
-    Op("Add", Op("Mul", "x", "cos"), Op("Mul", _ROTATED, "sin")),
+    Op("Add", Op("Mul", "x", "cos"), Op("Mul", _ROTATED_HALVES, "sin")),
 )

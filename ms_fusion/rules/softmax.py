@@ -1,4 +1,4 @@
-"""Softmax of scaled and masked scores."""
+"""Matches a softmax of scaled and masked scores."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from ms_fusion.rewrite import OneOf, Op, Pattern, Rule
 
 
 def masked_softmax(scores: Pattern) -> Op:
-    """softmax(scores · scale + mask) with a scale, a mask, or both; a mask may also select."""
+    """softmax(scores · scale + mask) with a scale, a mask, or both; a mask may also be a select."""
     scaled = Op("Div|Mul", scores, "scale")
     inner = OneOf(
         Op("Add", scaled, "mask"),

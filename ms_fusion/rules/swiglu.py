@@ -1,4 +1,4 @@
-"""The gated linear unit with SiLU or GELU: gate(a) · b."""
+"""Matches the gated linear unit with SiLU or GELU: gate(a) · b."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""The names that MindSpore knows, by version and device: operators, and the passes of its back ends.
+"""Lists MindSpore's names by version and device: operators, and passes of its back ends.
 
-One JSON file a version, written by `ms_fusion.vocabulary.build` from MindSpore's own libraries and Python files.
+Each version has one JSON file, written by `ms_fusion.vocabulary.build` from MindSpore's libraries
+and Python files.
 
-In: a version, a device. Out: sets of names. It imports no MindSpore.
+In: a version, a device. Out: sets of names. Must not import MindSpore.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ class Vocabulary:
     """The names of one version.
 
     Attributes:
-        version: of MindSpore.
-        operators: of all devices: MindSpore's libraries name them in common.
-        passes: device → the passes of its back end, by name.
+        version: version of MindSpore.
+        operators: operators of all devices: MindSpore's libraries do not separate them.
+        passes: device → names of its back end's passes.
     """
 
     version: str
@@ -32,24 +33,24 @@ class Vocabulary:
 
 
 def versions() -> tuple[str, ...]:
-    """The versions whose names are known, the newest last."""
+    """The versions with known names, newest last."""
     found = [path.stem for path in _DIRECTORY.glob("*.json")]
     return tuple(sorted(found, key=lambda one: tuple(map(int, one.split(".")))))
 
 
 def vocabulary(version: str | None = None) -> Vocabulary:
-    """The names of a version; of the newest one that is known where its own are not.
+    """The names of a version; of the newest known version where its own are unknown.
 
     Args:
-        version: by default that of the installed MindSpore.
+        version: version of MindSpore; default: the installed one.
     """
     known = versions()
-    wanted = version or _installed()
+    wanted = version or _installed_version()
     return _read(wanted if wanted in known else known[-1])
 
 
 @lru_cache(maxsize=1)
-def _installed() -> str:
+def _installed_version() -> str:
     try:
         return metadata.version("mindspore")
     except metadata.PackageNotFoundError:

@@ -1,8 +1,11 @@
-"""Writes the vocabulary of an installed MindSpore: ``python -m ms_fusion.vocabulary.build [DIRECTORY OF MINDSPORE]``.
+"""Extracts the vocabulary of an installed MindSpore into a JSON file.
 
-MindSpore is read, not imported: its shared libraries name each operator in a symbol (``mindspore::prim::kPrimAdd``,
-``mindspore::ops::gAdd``) and each pass in a string; its Python files define the primitives and register kernels. The CPU
-wheel holds the libraries of Ascend and GPU as well, so one wheel gives the names of all devices.
+Usage: ``python -m ms_fusion.vocabulary.build [DIRECTORY OF MINDSPORE]``.
+
+MindSpore is read, not imported. Its shared libraries name each operator in a symbol
+(``mindspore::prim::kPrimAdd``, ``mindspore::ops::gAdd``) and each pass in a string. Its Python
+files define the primitives and register kernels. The CPU wheel also contains the Ascend and GPU
+libraries, so one wheel gives the names of all devices.
 """
 
 from __future__ import annotations
@@ -15,33 +18,34 @@ from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
-ALL = ("libmindspore_*.so", "plugin/libmindspore_*.so*")
+ALL_LIBRARIES = ("libmindspore_*.so", "plugin/libmindspore_*.so*")
 BACK_ENDS = {
     "CPU": ("libmindspore_cpu.so", "plugin/libmindspore_cpu.so*"),
     "GPU": ("plugin/libmindspore_gpu.so*",),
     "Ascend": ("plugin/libmindspore_ascend.so*",),
 }
-"""Device → the library of its back end, below ``lib``."""
+"""Device → library patterns of its back end, below ``lib``."""
 _SYMBOL = re.compile(rb"_ZN9mindspore(?:4prim|3ops)(\d+)(?=[kg])")
 _NAME = re.compile(rb"(?:kPrim|k|g)([A-Z]\w*)")
 _STRING = re.compile(rb"(?<![^\0])[A-Za-z][A-Za-z0-9_]{2,79}(?=\0)")
 _TAIL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=_)(?=[a-z])")
 _PASS = re.compile(
-    r"(?!enable_|disable_|is_|ori_)[a-z0-9]+(_[a-z0-9]+)*_(fusion|fission)(_v\d)?|FlashAttentionFusionV\d"
+    r"(?!enable_|disable_|is_|ori_)[a-z0-9]+(_[a-z0-9]+)*_(fusion|fission)(_v\d)?"
+    r"|FlashAttentionFusionV\d"
 )
-_REGISTERED = re.compile(r'RegOp\(\s*"(\w+)"')
-_NO_OPERATOR = re.compile(r"Primitive\w*")
+_REGISTRATION = re.compile(r'RegOp\(\s*"(\w+)"')
+_NON_OPERATOR_CLASS = re.compile(r"Primitive\w*")
 
 
 def build(root: Path) -> dict[str, object]:
-    """The vocabulary of the MindSpore in a directory.
+    """Extract the vocabulary of the MindSpore in a directory.
 
-    Version, operators, passes of the back end by device.
+    Returns its version, its operators, and the passes of its back ends by device.
     """
     version = re.search(r"__version__ = '([^']+)'", (root / "version.py").read_text("utf-8"))
     assert version is not None, f"{root} holds no MindSpore"
-    named, strings = _contents(root, ALL)
-    literals = _with_tails(strings)
+    named, strings = _contents(root, ALL_LIBRARIES)
+    literals = _add_tails(strings)
     operators = {name for name in named if name in literals} | set(_primitives(root / "ops"))
     passes = {device: _contents(root, own)[1] for device, own in BACK_ENDS.items()}
     return {
@@ -54,7 +58,7 @@ def build(root: Path) -> dict[str, object]:
 
 
 def _contents(root: Path, patterns: Iterable[str]) -> tuple[set[str], set[str]]:
-    """Names of operators in symbols, and all strings, of some libraries."""
+    """Operator names in symbols, and all strings, of the matching libraries."""
     names: set[str] = set()
     strings: set[str] = set()
     for library in sorted(
@@ -66,17 +70,17 @@ def _contents(root: Path, patterns: Iterable[str]) -> tuple[set[str], set[str]]:
     return names, strings
 
 
-def _with_tails(strings: set[str]) -> set[str]:
-    """Strings, and what linkers store as the end of a longer one.
+def _add_tails(strings: set[str]) -> set[str]:
+    """Add the tails of strings that begin at a word boundary.
 
-    Where a word of the longer one begins.
+    Linkers store a string as the tail of a longer one (tail merging).
     """
     return strings | {one[at.start() :] for one in strings for at in _TAIL.finditer(one)}
 
 
 def _operators(content: bytes) -> Iterator[str]:
     for symbol in _SYMBOL.finditer(content):
-        # the number before an identifier is its length
+        # A mangled identifier is preceded by its length.
         identifier = content[symbol.end() : symbol.end() + int(symbol[1])]
         named = _NAME.fullmatch(identifier)
         if named is not None and content.startswith((b"E", b"B"), symbol.end() + len(identifier)):
@@ -84,11 +88,11 @@ def _operators(content: bytes) -> Iterator[str]:
 
 
 def _primitives(directory: Path) -> Iterator[str]:
-    """Subclasses of Primitive that Python files define, and operators for which they register kernels."""
+    """Subclasses of Primitive in Python files, and operators with kernel registrations there."""
     bases: dict[str, set[str]] = {}
     for path in sorted(directory.rglob("*.py")):
         text = path.read_text("utf-8")
-        yield from _REGISTERED.findall(text)
+        yield from _REGISTRATION.findall(text)
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.ClassDef):
                 names = {
@@ -99,11 +103,13 @@ def _primitives(directory: Path) -> Iterator[str]:
     found = {"Primitive"}
     while more := {name for name, of in bases.items() if of & found} - found:
         found |= more
-    yield from (name for name in found if name[0] != "_" and not _NO_OPERATOR.fullmatch(name))
+    yield from (
+        name for name in found if name[0] != "_" and not _NON_OPERATOR_CLASS.fullmatch(name)
+    )
 
 
 def main(arguments: list[str]) -> None:
-    """Writes ``<version>.json`` beside this file."""
+    """Write ``<version>.json`` beside this file."""
     spec = find_spec("mindspore")
     assert arguments or (spec and spec.origin), (
         "MindSpore is not installed here: name its directory"

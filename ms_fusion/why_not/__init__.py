@@ -1,6 +1,7 @@
-"""Why an edge was not fused: the rules that MindSpore follows, applied again, with the smallest change that would fuse it.
+"""Explains each unfused edge by MindSpore's own rules and suggests the smallest change to fuse it.
 
-In: graphs before and after, flags. Out: a reason, the bytes at stake and a suggestion for each unfused edge. It runs nothing.
+In: graphs before and after, flags. Out: a reason, the bytes at stake and a suggestion per unfused
+edge. Must not run anything.
 """
 
 from ms_fusion.why_not.edges import explain_edges

@@ -1,4 +1,4 @@
-"""The clusters that MindSpore would form of operators that may be clustered, by its own way of forming them."""
+"""Forms the clusters that MindSpore would form of clusterable operators, by its own algorithm."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from ms_fusion.graph import Graph
 
 
 def form_clusters(graph: Graph, free: Collection[str]) -> dict[str, str]:
-    """Operator → the last operator of its cluster.
+    """Map each operator to the last operator of its cluster.
 
-    From the end of the program on, an operator that is in no cluster yet takes in everything above it that can be reached
-    through free operators and clusters, except what an operator outside waits for, and what is above that.
+    Works from the end of the program backwards. An operator that is in no cluster yet absorbs all
+    producers reachable through free operators and clusters, except dependencies of an operator
+    outside and the producers of those dependencies.
 
     Args:
         graph: nodes in topological order.
-        free: full names of the operators that may be clustered.
+        free: full names of the clusterable operators.
     """
     groups = _Groups(graph, free)
     for node in reversed(graph.nodes):
@@ -25,7 +26,7 @@ def form_clusters(graph: Graph, free: Collection[str]) -> dict[str, str]:
 
 
 class _Groups:
-    """Operators, each in a group that is named after its last one."""
+    """Partition of the operators; each group is named after its last operator."""
 
     def __init__(self, graph: Graph, free: Collection[str]):
         self.free = free
@@ -40,16 +41,16 @@ class _Groups:
         return self.of[name] == name and name not in self.clusters
 
     def candidates(self, base: str) -> set[str]:
-        """What `base` can be one cluster with."""
-        found = self._above(base, self.free)
+        """Operators that can share a cluster with `base`."""
+        found = self._ancestors(base, self.free)
         for name in list(found):
             for outside in self.inputs[name] - found:
-                for waited_for in self._reached(outside, found):
-                    found -= self._above(waited_for, found)
+                for waited_for in self._reachable_targets(outside, found):
+                    found -= self._ancestors(waited_for, found)
         return found - {base}
 
     def merge(self, base: str, others: Collection[str]) -> None:
-        """One group of all of them."""
+        """Merge groups into one."""
         whole = {base, *others}
         self.clusters |= {base} if others else set()
         for name, group in self.of.items():
@@ -64,8 +65,8 @@ class _Groups:
                 inputs.add(base)
         self.inputs[base].discard(base)
 
-    def _above(self, start: str, through: Collection[str]) -> set[str]:
-        """`start` and what it is computed from, as far as a way leads through these groups."""
+    def _ancestors(self, start: str, through: Collection[str]) -> set[str]:
+        """`start` and its producers, transitively, as far as paths stay within `through`."""
         waiting, seen = [start], {start}
         while waiting:
             for name in self.inputs[waiting.pop()]:
@@ -74,8 +75,8 @@ class _Groups:
                     waiting.append(name)
         return seen
 
-    def _reached(self, start: str, wanted: Collection[str]) -> list[str]:
-        """Those of `wanted` that `start`, which lies outside, waits for."""
+    def _reachable_targets(self, start: str, wanted: Collection[str]) -> list[str]:
+        """Those of `wanted` that `start`, an operator outside, depends on."""
         waiting, seen, found = [start], {start}, []
         while waiting:
             name = waiting.pop()

@@ -1,4 +1,7 @@
-"""Every edge that was not fused, with the reason, the bytes at stake and the smallest change that would fuse it."""
+"""Lists unfused edges with reason, bytes at stake and the smallest change that fuses each.
+
+One file of more than 500 lines: the reasons are tried in one order, and each is a method of the same explainer.
+"""
 
 from __future__ import annotations
 
@@ -7,27 +10,33 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from ms_fusion.formats.actors import ControlFlow
-from ms_fusion.generator_limits import node_refusal
 from ms_fusion.graph import Edge, Graph, Node, Value
 from ms_fusion.ledger import Suggestion, UnfusedEdge
+from ms_fusion.mindspore.flags.generator_limits import node_refusal
 from ms_fusion.operators import VIEWS
+from ms_fusion.readers.control_flow import ControlFlow
 from ms_fusion.why_not.clusters import form_clusters
-from ms_fusion.why_not.fusability import (
-    IN_PLACE,
+from ms_fusion.why_not.fusibility import (
+    IN_PLACE_OPERATORS,
     Refusal,
     Settings,
-    refusal,
+    first_refusal,
     refusals,
     settings,
 )
-from ms_fusion.why_not.merge_reachability import Reach
-from ms_fusion.why_not.prospective_fusion import Prospect
+from ms_fusion.why_not.merge_reachability import Reachability
+from ms_fusion.why_not.prospective_fusion import ProspectiveClusters
 from ms_fusion.why_not.reasons import RANK, sentence, shape_text
-from ms_fusion.why_not.splitter import REDUCING_FIRST, Kernel, Pair, kernel_of, why_split
-from ms_fusion.why_not.suggest import casting_down, suggest, with_flags
+from ms_fusion.why_not.splitter import (
+    REDUCTION_FIRST_OPERATORS,
+    KernelTraits,
+    Pair,
+    kernel_of,
+    split_reason,
+)
+from ms_fusion.why_not.suggest import add_flags, subgraphs_with_float16_casts, suggest
 
-NO_CONTROL = ControlFlow()
+NO_CONTROL_FLOW = ControlFlow()
 
 
 def explain_edges(
@@ -39,38 +48,40 @@ def explain_edges(
     device: str = "CPU",
     internal: Mapping[str, int] | None = None,
     programs: Mapping[str, int] | None = None,
-    control: ControlFlow = NO_CONTROL,
+    control: ControlFlow = NO_CONTROL_FLOW,
     after: Graph | None = None,
     kept_out: Container[str] = (),
 ) -> tuple[UnfusedEdge, ...]:
-    """The edges of `before` whose two ends share no kernel, sorted by bytes at stake, largest first.
+    """The edges of `before` whose ends share no kernel, sorted by bytes at stake, largest first.
+
+    An edge inside one operator (expanded, then split) has that operator at both ends. An edge with
+    an empty consumer is a value that leaves its sub-graph for another sub-graph that takes a value
+    of this shape and dtype.
 
     Args:
         before: the original operators.
-        placement: full name of an operator → the fused kernels it went into; absent: it runs as MindSpore's own kernel.
-        cluster: full name of an operator → the cluster that it was in before splitting.
+        placement: full name of an operator → its fused kernels; an absent operator runs as
+            MindSpore's own kernel.
+        cluster: full name of an operator → its cluster before splitting.
         flags: the flag string in force.
-        device: where it runs: ``CPU``, ``GPU`` or ``Ascend``.
-        internal: operator that went into several kernels → bytes written and read between them.
-        programs: sub-graph → number of its program; nothing goes from one program to another.
-        control: which sub-graphs make the program's results, and which are cut by a branch.
-        after: what was built, where it is known.
-        kept_out: operators that were measured to be better kept out: nothing is suggested that lets them in.
-
-    An edge inside one operator (it was expanded, and split) has that operator at both ends. An edge with an empty
-    consumer is a value that leaves its sub-graph for another one that takes a value of this shape and dtype.
+        device: ``CPU``, ``GPU`` or ``Ascend``.
+        internal: operator split over several kernels → bytes written and read between them.
+        programs: sub-graph → number of its program; no edge crosses programs.
+        control: sub-graphs that compute the program's results, and those that a branch cuts.
+        after: the built graph, where known.
+        kept_out: operators that measured slower when fused: no suggestion clusters them.
     """
-    known = _Known(before, placement, cluster, settings(flags, device), after, kept_out)
+    known = _EdgeExplainer(before, placement, cluster, settings(flags, device), after, kept_out)
     found = [
-        *known.between(),
-        *known.inside(internal or {}),
-        *known.leaving(programs or {}, control),
+        *known.edges_between_operators(),
+        *known.edges_inside_operators(internal or {}),
+        *known.edges_leaving_subgraphs(programs or {}, control),
     ]
     return tuple(sorted(found, key=lambda edge: -edge.bytes_at_stake))
 
 
-class _Known:
-    """One compilation, with what several edges ask about it worked out once."""
+class _EdgeExplainer:
+    """Explains the edges of one compilation; caches facts shared by several edges."""
 
     def __init__(
         self,
@@ -83,30 +94,30 @@ class _Known:
     ):
         self.graph, self.placement, self.cluster = graph, placement, cluster
         self.given, self.after, self.kept_out = given, after, kept_out
-        self._prospects: dict[str, Prospect] = {}
+        self._prospects: dict[str, ProspectiveClusters] = {}
 
     @cached_property
     def refusals(self) -> dict[str, tuple[Refusal, ...]]:
         return {node.name: tuple(refusals(node, self.graph, self.given)) for node in self.graph}
 
     @cached_property
-    def unsafe(self) -> frozenset[str]:
-        return casting_down(self.graph)
+    def unsafe_subgraphs(self) -> frozenset[str]:
+        return subgraphs_with_float16_casts(self.graph)
 
     @cached_property
-    def clusters(self) -> Reach:
-        return Reach(
+    def clusters(self) -> Reachability:
+        return Reachability(
             self.graph, {node.name: self.cluster.get(node.name, "") for node in self.graph}
         )
 
     @cached_property
-    def kernels(self) -> Reach:
+    def kernels(self) -> Reachability:
         alone = {name: kernels[0] for name, kernels in self.placement.items() if len(kernels) == 1}
-        return Reach(self.graph, alone)
+        return Reachability(self.graph, alone)
 
     @cached_property
-    def built(self) -> Mapping[str, Kernel]:
-        """Kernel → what its operators do."""
+    def built_kernels(self) -> Mapping[str, KernelTraits]:
+        """Kernel → traits of its operators."""
         members: dict[str, list[tuple[Node, bool]]] = defaultdict(list)
         for node in self.graph:
             kernels = self.placement.get(node.name, ())
@@ -114,7 +125,7 @@ class _Known:
                 members[kernel].append((node, kernel == kernels[-1]))
         return {name: kernel_of(nodes, self.graph) for name, nodes in members.items()}
 
-    def between(self) -> Iterator[UnfusedEdge]:
+    def edges_between_operators(self) -> Iterator[UnfusedEdge]:
         counted: set[tuple[str, object]] = set()
         for edge in self.graph.edges:
             producer, consumer = self.graph.node(edge.producer), self.graph.node(edge.consumer)
@@ -127,7 +138,7 @@ class _Known:
             counted.add((edge.value, reader))
             code, detail, refused = self._reason(edge, producer, consumer)
             value = self.graph.values[edge.value]
-            yield _record(
+            yield _unfused_edge(
                 producer,
                 consumer,
                 value,
@@ -137,19 +148,19 @@ class _Known:
                 self._suggestion(producer, consumer, value, code, refused),
             )
 
-    def inside(self, internal: Mapping[str, int]) -> Iterator[UnfusedEdge]:
+    def edges_inside_operators(self, internal: Mapping[str, int]) -> Iterator[UnfusedEdge]:
         for node in self.graph:
             if len(self.placement.get(node.name, ())) < 2:
                 continue
             value = self.graph.values[node.outputs[0]] if node.outputs else Value("", (), "")
             count = len(self.placement[node.name])
-            if self.given.splits:
+            if self.given.has_splitter:
                 code = "splitter-after-reduction"
                 why = f"on {self.given.device} nothing is fused behind a reduction"
             else:
                 code, why = "cycle", "what runs between its parts is in neither"
             detail = f"{node.name} ({node.op}) was expanded and cut into {count} kernels: {why}."
-            yield _record(
+            yield _unfused_edge(
                 node,
                 node,
                 value,
@@ -159,7 +170,9 @@ class _Known:
                 None,
             )
 
-    def leaving(self, programs: Mapping[str, int], control: ControlFlow) -> Iterator[UnfusedEdge]:
+    def edges_leaving_subgraphs(
+        self, programs: Mapping[str, int], control: ControlFlow
+    ) -> Iterator[UnfusedEdge]:
         graphs = {node.subgraph for node in self.graph}
         if len(graphs) < 2:
             return
@@ -179,7 +192,7 @@ class _Known:
             program = programs.get(producer.subgraph)
             if taken[value.shape, value.dtype, program] - {producer.subgraph}:
                 gone.append((name, producer, value))
-        by_itself = any(producer.name in self.deciding for _, producer, _ in gone)
+        by_itself = any(producer.name in self.branch_condition_operators for _, producer, _ in gone)
         for name, producer, value in gone:
             detail = sentence(
                 "control-flow",
@@ -188,11 +201,11 @@ class _Known:
                 shape=shape_text(value),
                 subgraph=producer.subgraph,
             )
-            # Behind both sides stands the choice, which waits for the condition.
-            waits = producer.name in self.deciding or (
+            # The select of both results follows both sides and waits for the condition.
+            waits = producer.name in self.branch_condition_operators or (
                 by_itself and "BroadcastTo" in self.given.clustered
             )
-            yield _record(
+            yield _unfused_edge(
                 producer,
                 None,
                 value,
@@ -205,8 +218,8 @@ class _Known:
             )
 
     @cached_property
-    def deciding(self) -> frozenset[str]:
-        """The operators from which a truth value that leaves its sub-graph is computed: the condition of a branch."""
+    def branch_condition_operators(self) -> frozenset[str]:
+        """Operators that compute a branch condition: a boolean that leaves its sub-graph."""
         waiting = [name for name in self.graph.outputs if self.graph.values[name].dtype == "bool"]
         found: set[str] = set()
         while waiting:
@@ -219,7 +232,7 @@ class _Known:
     def _reason(
         self, edge: Edge, producer: Node, consumer: Node
     ) -> tuple[str, str, tuple[Refusal, ...]]:
-        """Code, sentence, and the refusals of the two ends."""
+        """Reason code, sentence, and the refusals of both ends."""
         names = {"producer": producer.name, "consumer": consumer.name}
         if not self.given.opt_level and not self.cluster and not self.placement:
             return "fusion-off", sentence("fusion-off", opt_level=self.given.opt_level, **names), ()
@@ -234,37 +247,37 @@ class _Known:
         refused = tuple(
             found
             for node in dict.fromkeys((producer, consumer))
-            if not self._taken(node)
+            if not self._is_clustered(node)
             for found in self.refusals[node.name]
         )
         if refused:
             hardest = min(refused, key=lambda one: RANK[one.code])
             return hardest.code, hardest.detail, refused
-        if culprits := self._not_built(producer, consumer):
+        if culprits := self._find_culprits(producer, consumer):
             why = f"{culprits[0].node.name}, {culprits[0].detail}"
             return "not-built", sentence("not-built", why=why, **names), culprits
-        if self._in_a_lost_kernel(producer, consumer):
+        if self._is_in_lost_kernel(producer, consumer):
             return "generator-failed", sentence("generator-failed", **names), ()
-        if self._taken(producer) and self._taken(consumer):
-            code, detail = self._cut(edge, producer, consumer)
+        if self._is_clustered(producer) and self._is_clustered(consumer):
+            code, detail = self._explain_cut(edge, producer, consumer)
             return code, detail, ()
-        return "unexplained", self._unexplained(producer, consumer), ()
+        return "unexplained", self._unexplained_sentence(producer, consumer), ()
 
-    def _not_built(self, producer: Node, consumer: Node) -> tuple[Refusal, ...]:
-        """The operators because of which the cluster of both was not built."""
-        if not self._in_a_lost_kernel(producer, consumer):
+    def _find_culprits(self, producer: Node, consumer: Node) -> tuple[Refusal, ...]:
+        """The operators that prevented the build of the common cluster."""
+        if not self._is_in_lost_kernel(producer, consumer):
             return ()
         return self.culprits.get(self.cluster[producer.name], ())
 
-    def _in_a_lost_kernel(self, producer: Node, consumer: Node) -> bool:
-        """Whether both were clustered together and then run as they are: what was to be built of them is not there."""
+    def _is_in_lost_kernel(self, producer: Node, consumer: Node) -> bool:
+        """Whether both ends share a cluster whose kernel was not built."""
         cluster = self.cluster.get(producer.name)
         together = cluster is not None and cluster == self.cluster.get(consumer.name)
         return together and not self.placement.keys() & {producer.name, consumer.name}
 
     @cached_property
     def culprits(self) -> Mapping[str, tuple[Refusal, ...]]:
-        """Cluster → those of its operators that MindSpore's own CPU generator must not build."""
+        """Cluster → its operators that MindSpore's own CPU generator must not build."""
         found: dict[str, tuple[Refusal, ...]] = defaultdict(tuple)
         if self.given.device == "CPU" and self.given.generator == "mindspore":
             for node in self.graph:
@@ -274,22 +287,24 @@ class _Known:
         return found
 
     @cached_property
-    def without_culprits(self) -> Prospect:
-        """The clusters that were not built, once the operators to blame are kept out."""
+    def prospect_without_culprits(self) -> ProspectiveClusters:
+        """The clusters that were not built, without the operators to blame."""
         blamed = {one.node.name for found in self.culprits.values() for one in found}
         cluster = {
             name: one
             for name, one in self.cluster.items()
             if one in self.culprits and name not in blamed
         }
-        return Prospect(self.graph, cluster, self.given)
+        return ProspectiveClusters(self.graph, cluster, self.given)
 
-    def with_flags_added(self, added: str) -> Prospect:
-        """The clusters of this program with further flags in force."""
+    def prospect_with_flags(self, added: str) -> ProspectiveClusters:
+        """The clusters of this program with additional flags in force."""
         if added not in self._prospects:
             own = " ".join(f"--{name}={value}" for name, value in self.given.given.items())
-            then = settings(with_flags(own, added), self.given.device)
-            free = {node.name for node in self.graph if refusal(node, self.graph, then) is None}
+            then = settings(add_flags(own, added), self.given.device)
+            free = {
+                node.name for node in self.graph if first_refusal(node, self.graph, then) is None
+            }
             cluster = form_clusters(self.graph, free)
             lost = {
                 cluster[node.name]
@@ -299,13 +314,13 @@ class _Known:
                 and node_refusal(node, self.graph)
             }
             cluster = {name: one for name, one in cluster.items() if one not in lost}
-            self._prospects[added] = Prospect(self.graph, cluster, then)
+            self._prospects[added] = ProspectiveClusters(self.graph, cluster, then)
         return self._prospects[added]
 
     def _suggestion(
         self, producer: Node, consumer: Node, value: Value, code: str, refused: Sequence[Refusal]
     ) -> Suggestion | None:
-        """The smallest change that surely fuses the edge."""
+        """The smallest change that certainly fuses the edge."""
         if any(one.node.op in self.kept_out for one in refused):
             return None
         found = suggest(
@@ -316,51 +331,52 @@ class _Known:
             code,
             refused,
             self.given,
-            blocked=self._would_be_cut(producer, consumer, value, code),
-            unsafe=self.unsafe,
+            blocked=self._may_be_cut(producer, consumer, value, code),
+            unsafe=self.unsafe_subgraphs,
         )
-        # a flag lets all operators of a name in, and they may draw others away; what becomes several kernels is not foreseen
+        # A flag clusters all operators of a type, and they may join other clusters. Operators that
+        # become several kernels are not predicted.
         foreseen = (
             code == "fusion-off"
-            or not self.given.splits
-            or not REDUCING_FIRST & {producer.op, consumer.op}
+            or not self.given.has_splitter
+            or not REDUCTION_FIRST_OPERATORS & {producer.op, consumer.op}
         )
         if found is None or found.kind != "flag" or not foreseen or code == "not-built":
             return found
         return (
             found
-            if self.with_flags_added(found.flags).becomes_one_kernel(producer, consumer)
+            if self.prospect_with_flags(found.flags).is_certain_to_fuse(producer, consumer)
             else None
         )
 
-    def _cut(self, edge: Edge, producer: Node, consumer: Node) -> tuple[str, str]:
-        """Why two operators that were both clustered do not share a kernel."""
+    def _explain_cut(self, edge: Edge, producer: Node, consumer: Node) -> tuple[str, str]:
+        """Why two clustered operators do not share a kernel."""
         for node in (consumer, producer):
-            if node.op in IN_PLACE:
+            if node.op in IN_PLACE_OPERATORS:
                 return "in-place", sentence("in-place", name=node.name, op=node.op)
         one_cluster = self.cluster.get(producer.name) == self.cluster.get(consumer.name)
         if not one_cluster:
-            through = self.clusters.between(producer.name, consumer.name)
+            through = self.clusters.intermediate_node(producer.name, consumer.name)
             if through is not None:
-                return "cycle", self._cycle(producer, consumer, through)
-        found = why_split(self._pair(producer, consumer, self.graph.values[edge.value]))
+                return "cycle", self._cycle_sentence(producer, consumer, through)
+        found = split_reason(self._pair(producer, consumer, self.graph.values[edge.value]))
         if found is not None:
             return found
-        through = self.kernels.between(producer.name, consumer.name)
+        through = self.kernels.intermediate_node(producer.name, consumer.name)
         if through is not None:
-            return "cycle", self._cycle(producer, consumer, through)
+            return "cycle", self._cycle_sentence(producer, consumer, through)
         other = self._other_reader(edge, consumer)
-        if other is not None and self.given.splits:
+        if other is not None and self.given.has_splitter:
             return "splitter-shared", sentence("splitter-shared", value=edge.value, through=other)
         if self._is_moved(producer, consumer):
             return "moved", sentence("moved", producer=producer.name, consumer=consumer.name)
-        return "unexplained", self._unexplained(producer, consumer)
+        return "unexplained", self._unexplained_sentence(producer, consumer)
 
-    def _cycle(self, producer: Node, consumer: Node, through: str) -> str:
+    def _cycle_sentence(self, producer: Node, consumer: Node, through: str) -> str:
         return sentence("cycle", producer=producer.name, consumer=consumer.name, through=through)
 
     def _is_moved(self, producer: Node, consumer: Node) -> bool:
-        """Whether what was built computes the producer behind its consumer."""
+        """Whether the built graph computes the producer after its consumer."""
         if self.after is None:
             return False
         ends = set(self.placement.get(producer.name, (producer.name,)))
@@ -378,7 +394,7 @@ class _Known:
                     waiting.append(name)
         return False
 
-    def _unexplained(self, producer: Node, consumer: Node) -> str:
+    def _unexplained_sentence(self, producer: Node, consumer: Node) -> str:
         return sentence(
             "unexplained",
             producer=producer.name,
@@ -387,32 +403,33 @@ class _Known:
             consumer_op=consumer.op,
         )
 
-    def _would_be_cut(self, producer: Node, consumer: Node, value: Value, code: str) -> bool:
+    def _may_be_cut(self, producer: Node, consumer: Node, value: Value, code: str) -> bool:
         """Whether the two would stay apart even if both were clustered."""
         if code == "not-built":
-            return not self.without_culprits.becomes_one_kernel(producer, consumer)
+            return not self.prospect_without_culprits.is_certain_to_fuse(producer, consumer)
         if code == "fusion-off":
-            return False  # looked at with the whole program
+            return False  # checked on the whole program
         if (
             producer.subgraph != consumer.subgraph
-            or self.clusters.between(producer.name, consumer.name) is not None
-            or self.kernels.between(producer.name, consumer.name) is not None
+            or self.clusters.intermediate_node(producer.name, consumer.name) is not None
+            or self.kernels.intermediate_node(producer.name, consumer.name) is not None
             or any(self.cluster.get(node.name) in self.culprits for node in (producer, consumer))
-            or self._would_be_drawn_away(producer, consumer)
+            or self._may_be_drawn_away(producer, consumer)
         ):
             return True
-        return why_split(self._pair(producer, consumer, value)) is not None
+        return split_reason(self._pair(producer, consumer, value)) is not None
 
-    def _would_be_drawn_away(self, producer: Node, consumer: Node) -> bool:
-        """Whether the consumer, once let in, joins a reader of its own that cannot join the producer.
+    def _may_be_drawn_away(self, producer: Node, consumer: Node) -> bool:
+        """Whether the consumer, once clustered, joins a reader that cannot join the producer.
 
         MindSpore forms clusters from the end of the program, so the reader comes first.
         """
-        if self._taken(consumer):
+        if self._is_clustered(consumer):
             return False
         return any(
-            self._taken(reader)
-            and self.clusters.between(producer.name, reader.name, aside=consumer.name) is not None
+            self._is_clustered(reader)
+            and self.clusters.intermediate_node(producer.name, reader.name, aside=consumer.name)
+            is not None
             for name in consumer.outputs
             for reader in self.graph.consumers.get(name, ())
         )
@@ -421,11 +438,14 @@ class _Known:
         before, after = self._kernel(producer, last=True), self._kernel(consumer, last=False)
         return Pair(self.graph, producer, consumer, value, self.given, before, after)
 
-    def _kernel(self, node: Node, *, last: bool) -> Kernel:
-        """The kernel that `node` ends in, or begins in; for one that stays out, the kernel that it would end in."""
+    def _kernel(self, node: Node, *, last: bool) -> KernelTraits:
+        """Traits of the kernel of `node`: its last one, or its first.
+
+        For an unclustered operator: the kernel that it would end in.
+        """
         kernels = self.placement.get(node.name, ())
         if kernels:
-            return self.built[kernels[-1 if last else 0]]
+            return self.built_kernels[kernels[-1 if last else 0]]
         own = kernel_of([(node, True)], self.graph)
         makers = (self.graph.producers.get(name) for name in node.inputs if last)
         joined = {
@@ -433,8 +453,8 @@ class _Known:
             for maker in makers
             if maker and maker.name in self.placement
         }
-        for kernel in map(self.built.__getitem__, sorted(joined)):
-            if kernel.reduction is None and kernel.moving is None:
+        for kernel in map(self.built_kernels.__getitem__, sorted(joined)):
+            if kernel.reduction is None and kernel.data_movement is None:
                 own = replace(
                     own,
                     size=own.size + kernel.size,
@@ -451,16 +471,16 @@ class _Known:
                 return node.name
         return None
 
-    def _taken(self, node: Node) -> bool:
+    def _is_clustered(self, node: Node) -> bool:
         return node.name in self.placement or node.name in self.cluster
 
     def _holder(self, node: Node) -> object:
-        """What reads on behalf of `node`: its kernels, or itself."""
+        """The kernels that contain `node`, or its name."""
         return self.placement.get(node.name) or node.name
 
     def _bytes_at_stake(self, value: Value, producer: Node, consumer: Node) -> int:
-        """Read back by this consumer, and written unless somebody else needs it; a view alone moves nothing."""
-        if consumer.op in VIEWS and not self._taken(consumer):
+        """Bytes of this consumer's read, plus the write where no one else reads; 0 for a view."""
+        if consumer.op in VIEWS and not self._is_clustered(consumer):
             return 0
         kernels = set(self.placement.get(producer.name, ()))
         outside = {
@@ -472,7 +492,7 @@ class _Known:
         return value.bytes * (2 if alone else 1)
 
 
-def _record(
+def _unfused_edge(
     producer: Node,
     consumer: Node | None,
     value: Value,

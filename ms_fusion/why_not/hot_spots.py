@@ -1,4 +1,4 @@
-"""Where the time goes, and what helps."""
+"""Ranks operators and fused kernels by time and suggests what helps."""
 
 from __future__ import annotations
 
@@ -14,12 +14,16 @@ from ms_fusion.ledger import FusedKernel, HotSpot, Work
 
 CONVOLUTIONS = frozenset("Conv2D Conv2DBackpropInput Conv2DBackpropFilter".split())
 REFERENCE_GFLOPS = 10.0
-"""Below this a convolution with a window larger than 1×1 runs oneDNN's reference code (measured: 1.1–1.3 on AVX-512)."""
+"""Below this rate a convolution with a window above 1×1 runs oneDNN's reference code.
+
+Measured on AVX-512: 1.1–1.3.
+"""
 KINDS_SHOWN = 4
-"""Of the operators of a fused kernel, those that it has most of."""
+"""Number of operator types in a fused kernel's title, most frequent first."""
 
 ISA_REMEDY = (
-    "set ONEDNN_MAX_CPU_ISA=AVX2 before MindSpore starts: its convolution then runs at 86–150 GFLOP/s, "
+    "set ONEDNN_MAX_CPU_ISA=AVX2 before MindSpore starts: its convolution then runs at "
+    "86–150 GFLOP/s, "
     "its MatMul at about half its speed (428 → 208 GFLOP/s; measured on an AVX-512 machine)"
 )
 
@@ -35,17 +39,19 @@ def hot_spots(
     generator: str = "mindspore",
     roofs: Device | None = None,
 ) -> tuple[HotSpot, ...]:
-    """What takes the largest share of the time, largest first: operators, and fused kernels as a whole.
+    """The largest shares of the time, largest first: operators, and fused kernels as a whole.
 
     Args:
-        graph: what ran.
-        times_us: full name of an operator or kernel → µs in one call; names that are not in the graph count in the total only.
-        spreads_us: how far each of these spreads.
+        graph: the executed graph.
+        times_us: full name of an operator or kernel → µs per call; names absent from the graph
+            count in the total only.
+        spreads_us: full name → spread of its time, µs.
         kernels: the fused kernels among them, by full name.
-        count: how many to name.
-        device: where the times were taken; MindSpore's own convolution is judged on CPU only.
-        generator: who builds the fused kernels.
-        roofs: bandwidth and peak rate of that device, to say which of them bounds an operator and how near it comes.
+        count: number of results.
+        device: device of the measurement; MindSpore's own convolution is judged on CPU only.
+        generator: generator of the fused kernels.
+        roofs: that device's bandwidth and peak rate, to name the roof of an operator and its share
+            of it.
     """
     measured = {name: time for name, time in times_us.items() if isfinite(time) and time > 0}
     total = sum(measured.values())
@@ -54,7 +60,7 @@ def hot_spots(
     found = []
     for node in known[:count]:
         time_us, kernel = measured[node.name], (kernels or {}).get(node.name)
-        detail, remedy = _judged(node, graph, time_us, device, generator, roofs)
+        detail, remedy = _judge_node(node, graph, time_us, device, generator, roofs)
         sources = kernel.sources[:1] if kernel is not None else node.sources[-1:]
         found.append(
             HotSpot(
@@ -72,7 +78,7 @@ def hot_spots(
 
 
 def _title(operators: Sequence[str]) -> str:
-    """The operators of a fused kernel, those that it has most of.
+    """The most frequent operators of a fused kernel, with their counts.
 
     >>> _title(["Mul", "Add", "Mul", "Exp", "Sub", "Neg"])
     '2×Mul + Add + Exp + Sub + …'
@@ -82,10 +88,10 @@ def _title(operators: Sequence[str]) -> str:
     return " + ".join([*parts, "…"] if len(counted) > KINDS_SHOWN else parts)
 
 
-def _judged(
+def _judge_node(
     node: Node, graph: Graph, time_us: float, device: str, generator: str, roofs: Device | None
 ) -> tuple[str, str]:
-    """What bounds it, in a sentence, and what helps."""
+    """A sentence on the bound of an operator, and a remedy."""
     work = cost.work_of(node, graph)
     gflops, gbytes = work.flops / time_us / 1e3, work.bytes / time_us / 1e3
     detail = f"{gflops:.3g} GFLOP/s, {gbytes:.3g} GB/s"
@@ -97,7 +103,7 @@ def _judged(
         node.op in CONVOLUTIONS
         and device == "CPU"
         and gflops < REFERENCE_GFLOPS
-        and window(node, graph) > 1
+        and window_size(node, graph) > 1
     ):
         detail += ": MindSpore's own reference convolution, not a fast one"
         if generator == "mindspore":
@@ -107,19 +113,19 @@ def _judged(
 
 
 def _roof(node: Node, work: Work, time_us: float, roofs: Device) -> str:
-    """The roof that bounds it, and how much of that roof it reaches."""
+    """The roof that bounds the operator, and the reached share of it."""
     operators = node.body.nodes if node.body is not None else (node,)
     matrix = any(cost.is_matrix_product(one.op) for one in operators)
     ceiling = replace(roofs, vector_flops_per_s=roofs.peak(matrix=False))
     parts = cost.stages(replace(work, launches=0), ceiling, matrix=matrix)
-    bound, share = cost.bound(parts), parts.total_us / time_us
+    bound, share = cost.roofline_bound(parts), parts.total_us / time_us
     if share > 1:
         return f"{bound}, at the roof" + (" (served from cache)" if bound == "memory" else "")
     return f"{bound}, {share:.0%} of the roof"
 
 
-def window(node: Node, graph: Graph) -> int:
-    """Number of positions under the window of a convolution or of its gradient (1 for 1×1)."""
+def window_size(node: Node, graph: Graph) -> int:
+    """Positions in the window of a convolution or of its gradient (1 for 1×1)."""
     inputs, outputs = graph.inputs_of(node), graph.outputs_of(node)
     weight = outputs[:1] if node.op == "Conv2DBackpropFilter" else inputs[1:2]
     if not weight or len(weight[0].shape) != 4:

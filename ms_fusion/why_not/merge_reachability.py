@@ -1,4 +1,4 @@
-"""Which groups of nodes can be merged without closing a path through a third: one bit per group, so it stays quick."""
+"""Tests whether two groups of nodes can merge without creating a cycle, with one bit per group."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from ms_fusion.graph import Graph
 
 
-class Reach:
+class Reachability:
     """Reachability between groups of nodes.
+
+    Time and memory grow with edges × groups / 64.
 
     Args:
         graph: nodes in topological order.
-        groups: node → name of its group; an empty name stands for a group of its own.
-
-    Time and memory grow with edges × groups / 64.
+        groups: node → name of its group; an empty name makes a group of its own.
     """
 
     def __init__(self, graph: Graph, groups: Mapping[str, str]):
@@ -35,13 +35,11 @@ class Reach:
         self._reached = self._closure(len(numbers))
 
     def _closure(self, count: int) -> list[int]:
-        """Bit set of the groups that each group reaches; groups that wait for each other reach what either reaches."""
+        """Reachable groups of each group as a bit set; groups in a cycle reach the same groups."""
         reached = [1 << number for number in range(count)]
-        order = self._followers_first(count)
+        order = self._reverse_topological_order(count)
         changed = True
-        while (
-            changed
-        ):  # once more than needed without such circles, which no compiler leaves behind
+        while changed:  # on an acyclic graph the second pass only confirms the first
             changed = False
             for number in order:
                 bits = reached[number]
@@ -51,8 +49,8 @@ class Reach:
                     reached[number], changed = bits, True
         return reached
 
-    def _followers_first(self, count: int) -> list[int]:
-        """All groups, each behind those that wait for it as far as circles allow."""
+    def _reverse_topological_order(self, count: int) -> list[int]:
+        """All groups, consumers before producers as far as cycles allow."""
         waiting = [0] * count
         for followers in self._after.values():
             for follower in followers:
@@ -66,10 +64,10 @@ class Reach:
         placed = set(ready)
         return [number for number in range(count) if number not in placed] + ready[::-1]
 
-    def between(self, producer: str, consumer: str, *, aside: str = "") -> str | None:
-        """A node of a third group that waits for the group of `producer` and that the group of `consumer` waits for.
+    def intermediate_node(self, producer: str, consumer: str, *, aside: str = "") -> str | None:
+        """A node of a third group on a path from the group of `producer` to that of `consumer`.
 
-        The group of `aside` is not looked at.
+        Skips the group of `aside`.
         """
         here, there = self._group[producer], self._group[consumer]
         if here == there:

@@ -1,4 +1,4 @@
-"""Why an edge was left apart: every code with the sentence that states it, the hardest to change first."""
+"""Defines the reason codes of unfused edges with their sentences, hardest to change first."""
 
 from __future__ import annotations
 
@@ -9,57 +9,79 @@ from ms_fusion.graph import Value
 
 REASONS: Mapping[str, str] = MappingProxyType(
     {
-        "fusion-off": "fusion is off (opt_level={opt_level}), so {producer} and {consumer} run as kernels of their own",
-        "control-flow": "{value} ({dtype} {shape}) leaves sub-graph {subgraph} here; control flow or no_inline cuts the "
+        "fusion-off": "fusion is off (opt_level={opt_level}), so {producer} and {consumer} "
+        "run as kernels of their own",
+        "control-flow": "{value} ({dtype} {shape}) leaves sub-graph {subgraph} here; control "
+        "flow or no_inline cuts the "
         "program there, and no kernel reaches across",
-        "other-subgraph": "{producer} is in sub-graph {subgraph} and {consumer} in {other_subgraph}; no kernel reaches across",
+        "other-subgraph": "{producer} is in sub-graph {subgraph} and {consumer} in "
+        "{other_subgraph}; no kernel reaches across",
         "other-device": "{name} runs on {target}, the kernels are built for {device}",
-        "not-clusterable": "{op} ({name}) is a kernel of a library; the generator builds nothing around it",
+        "not-clusterable": "{op} ({name}) is a kernel of a library; the generator builds "
+        "nothing around it",
         "carried": "{op} ({name}) is a kernel that the net brings along ({by}); it stays as it is",
         "kept-out": "{op} ({name}) is kept out of the groups that ms_fusion builds: {why}",
-        "unknown-operator": "{op} ({name}) is neither clusterable nor expandable on {device}, with any flag",
-        "dynamic-shape": "{name} handles {value} of shape {shape}, which is not known before run time",
+        "unknown-operator": "{op} ({name}) is neither clusterable nor expandable on "
+        "{device}, with any flag",
+        "dynamic-shape": "{name} handles {value} of shape {shape}, which is not known before "
+        "run time",
         "dtype": "{name} ({op}) handles {dtype}, which {limit}",
         "zero-size": "{name} handles {value} of shape {shape}, which has no elements",
         "format": "{name} handles {value} in format {format}; only plain formats are clustered",
         "fence": "{name} carries the attribute {attribute}, which keeps it out of every cluster",
-        "value-dependent": "{name} ({op}) takes input {index} ({value}) at run time; it is clustered only when that is a constant",
-        "not-expanded": "{op} ({name}) is in the list of operators to expand, but {device} leaves it whole",
+        "value-dependent": "{name} ({op}) takes input {index} ({value}) at run time; it is "
+        "clustered only when that is a constant",
+        "not-expanded": "{op} ({name}) is in the list of operators to expand, but {device} "
+        "leaves it whole",
         "disabled-by-flag": "{op} ({name}) is kept out by --{flag}",
-        "not-in-expand-list": "{op} ({name}) can be expanded into basic operators, but is not in the list in force",
+        "not-in-expand-list": "{op} ({name}) can be expanded into basic operators, but is "
+        "not in the list in force",
         "not-in-cluster-list": "{op} ({name}) can be clustered, but is not in the list in force",
         "in-place": "{name} ({op}) writes in place; such an operator gets a kernel of its own",
-        "not-built": "MindSpore's own generator must not build the kernel of {producer} and {consumer}: {why}; "
+        "not-built": "MindSpore's own generator must not build the kernel of {producer} and "
+        "{consumer}: {why}; "
         "so each of its operators runs as it is",
-        "generator-failed": "the generator failed on the kernel of {producer} and {consumer}, so each of its operators runs as "
+        "generator-failed": "the generator failed on the kernel of {producer} and "
+        "{consumer}, so each of its operators runs as "
         "it is",
-        "cycle": "a kernel with both {producer} and {consumer} would have to wait for {through}, which itself waits for "
+        "cycle": "a kernel with both {producer} and {consumer} would have to wait for "
+        "{through}, which itself waits for "
         "{producer}",
-        "splitter-after-reduction": "{reduction} reduces, and on {device} nothing is fused behind a reduction",
-        "splitter-transpose": "{name} transposes, and the splitter gives every transpose a kernel of its own",
-        "splitter-opaque": "{name} ({op}) moves elements to other places, and the splitter gives it a kernel of its own",
-        "splitter-broadcast": "{broadcast}, in the kernel of {producer}, broadcasts, and no broadcast is fused into a "
+        "splitter-after-reduction": "{reduction} reduces, and on {device} nothing is fused "
+        "behind a reduction",
+        "splitter-transpose": "{name} transposes, and the splitter gives every transpose a "
+        "kernel of its own",
+        "splitter-opaque": "{name} ({op}) moves elements to other places, and the splitter "
+        "gives it a kernel of its own",
+        "splitter-broadcast": "{broadcast}, in the kernel of {producer}, broadcasts, and no "
+        "broadcast is fused into a "
         "reduction such as {consumer}",
-        "depth-limit": "the kernel of {producer} holds {size} operators, and no more than {limit} are fused before a "
+        "depth-limit": "the kernel of {producer} holds {size} operators, and no more than "
+        "{limit} are fused before a "
         "reduction or broadcast",
-        "size-limit": "the kernels of {producer} and {consumer} hold {size} operators together, the limit is {limit}",
-        "splitter-sizes": "{producer} computes {elements} elements, {consumer} {other_elements}; a kernel whose "
+        "size-limit": "the kernels of {producer} and {consumer} hold {size} operators "
+        "together, the limit is {limit}",
+        "splitter-sizes": "{producer} computes {elements} elements, {consumer} "
+        "{other_elements}; a kernel whose "
         "values others need too is fused into equal sizes only",
-        "splitter-shared": "{value} is also needed by {through}, which cannot join the kernel, so the splitter cut here",
-        "moved": "MindSpore's own simplification computes {producer} behind {consumer}, so nothing goes from the one to the other",
-        "unexplained": "no known rule explains why {producer} ({producer_op}) and {consumer} ({consumer_op}) were left apart",
+        "splitter-shared": "{value} is also needed by {through}, which cannot join the "
+        "kernel, so the splitter cut here",
+        "moved": "MindSpore's own simplification computes {producer} behind {consumer}, so "
+        "nothing goes from the one to the other",
+        "unexplained": "no known rule explains why {producer} ({producer_op}) and {consumer} "
+        "({consumer_op}) were left apart",
     }
 )
-"""Code → sentence; the fields are filled in with the facts of the edge."""
+"""Code → sentence template; the fields take the facts of the edge."""
 
 RANK: Mapping[str, int] = MappingProxyType({code: rank for rank, code in enumerate(REASONS)})
 
 
 def sentence(code: str, **facts: object) -> str:
-    """The sentence of `code` with its facts filled in."""
+    """The sentence of `code` with its fields filled in."""
     return REASONS[code].format(**facts) + "."
 
 
 def shape_text(value: Value) -> str:
-    """The shape as a sentence shows it, with names of sizes that are not known."""
+    """The shape for a sentence, with names of symbolic sizes."""
     return "(" + ", ".join(map(str, value.shape)) + ")"

@@ -1,7 +1,7 @@
-"""Where MindSpore's splitter cuts a cluster on CPU: by what the operators of a kernel do to their elements.
+"""Models where MindSpore's splitter cuts a cluster on CPU.
 
-Elementwise operators and broadcasts join their neighbours when both compute equally many elements; a reduction takes
-elementwise producers and gives nothing on; what moves elements to other places stays alone.
+Elementwise operators and broadcasts join their neighbours if both compute equally many elements. A
+reduction joins elementwise producers and no consumer. Data movement stays alone.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from types import MappingProxyType
 
 from ms_fusion.graph import Graph, Node, Value
 from ms_fusion.operators import VIEWS
-from ms_fusion.why_not.fusability import Settings
+from ms_fusion.why_not.fusibility import Settings
 from ms_fusion.why_not.reasons import sentence
 
-REDUCING = frozenset(
+REDUCTION_OPERATORS = frozenset(
     "ReduceSum ReduceMax ReduceMin ReduceProd ReduceAll ReduceAny BiasAddGrad SquareSumAll".split()
 )
-"""They end in a reduction."""
+"""Operators that end in a reduction."""
 
-REDUCING_FIRST = frozenset("Softmax LogSoftmax LayerNorm ReduceMean".split())
-"""Expanded, they begin with a reduction and end elementwise: they take a producer, and give to a consumer."""
+REDUCTION_FIRST_OPERATORS = frozenset("Softmax LogSoftmax LayerNorm ReduceMean".split())
+"""Expanded, these begin with a reduction and end elementwise: they join producers and consumers."""
 
-BROADCASTING_LAST = frozenset("ReluGrad Softmax LogSoftmax LayerNorm".split())
-"""Expanded, they end in a broadcast: no reduction takes them (measured on 2.10)."""
+BROADCAST_LAST_OPERATORS = frozenset("ReluGrad Softmax LogSoftmax LayerNorm".split())
+"""Expanded, these end in a broadcast: no reduction joins them (measured on 2.10)."""
 
 BASIC_OPERATORS: Mapping[str, int] = MappingProxyType(
     {
@@ -56,74 +56,78 @@ BASIC_OPERATORS: Mapping[str, int] = MappingProxyType(
         "TanhGrad": 3,
     }
 )
-"""How many basic operators an expanded one becomes (measured on 2.10); 1 where nothing stands here."""
+"""Operator → number of basic operators after expansion (measured on 2.10); default 1."""
 
-MOVING = frozenset("Transpose StridedSlice Slice OneHot CumSum Gather Concat".split())
-"""They move elements to other places."""
+DATA_MOVEMENT_OPERATORS = frozenset(
+    "Transpose StridedSlice Slice OneHot CumSum Gather Concat".split()
+)
+"""Operators that move elements to other positions."""
 
 DEPTH = 20
 
 
 @dataclass(frozen=True)
-class Kernel:
-    """What the operators of one kernel do, taken together.
+class KernelTraits:
+    """Combined traits of the operators of one kernel.
 
     Attributes:
         size: number of basic operators, at most.
-        reduction, moving, broadcast: an operator in it that does that, or None.
+        reduction, data_movement, broadcast: one of its operators of that kind, or None.
         members: full names of its operators.
     """
 
     size: int = 1
     reduction: Node | None = None
-    moving: Node | None = None
+    data_movement: Node | None = None
     broadcast: Node | None = None
     members: frozenset[str] = frozenset()
 
 
-def kernel_of(members: Iterable[tuple[Node, bool]], graph: Graph) -> Kernel:
-    """The kernel of some operators, each with whether this kernel is where it ends."""
+def kernel_of(members: Iterable[tuple[Node, bool]], graph: Graph) -> KernelTraits:
+    """Traits of a kernel from its members: (operator, whether the operator ends in this kernel)."""
     size = 0
     reduction = moving = broadcast = None
     names = set()
     for node, ends in members:
         names.add(node.name)
         size += BASIC_OPERATORS.get(node.op, 1)
-        if (ends and node.op in REDUCING) or (not ends and node.op in REDUCING_FIRST):
+        if (ends and node.op in REDUCTION_OPERATORS) or (
+            not ends and node.op in REDUCTION_FIRST_OPERATORS
+        ):
             reduction = reduction or node
-        if node.op in MOVING:
+        if node.op in DATA_MOVEMENT_OPERATORS:
             moving = moving or node
-        if _broadcasts(node, graph) or (ends and node.op in BROADCASTING_LAST):
+        if _is_broadcast(node, graph) or (ends and node.op in BROADCAST_LAST_OPERATORS):
             broadcast = broadcast or node
-    return Kernel(size, reduction, moving, broadcast, frozenset(names))
+    return KernelTraits(size, reduction, moving, broadcast, frozenset(names))
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two operators, the value between them, and the kernel that each is in."""
+    """Two operators, the value between them, and the kernel of each."""
 
     graph: Graph
     producer: Node
     consumer: Node
     value: Value
     given: Settings
-    before: Kernel
-    after: Kernel
+    before: KernelTraits
+    after: KernelTraits
 
 
-def why_split(pair: Pair) -> tuple[str, str] | None:
-    """Code and sentence of the rule that keeps the pair apart inside one cluster; None when no rule does."""
-    if not pair.given.splits:
+def split_reason(pair: Pair) -> tuple[str, str] | None:
+    """Code and sentence of the rule that separates a pair in one cluster; None without a rule."""
+    if not pair.given.has_splitter:
         return None
     names = {"producer": pair.producer.name, "consumer": pair.consumer.name}
-    for node in (pair.producer, pair.consumer, pair.before.moving, pair.after.moving):
-        if node is not None and node.op in MOVING:
+    for node in (pair.producer, pair.consumer, pair.before.data_movement, pair.after.data_movement):
+        if node is not None and node.op in DATA_MOVEMENT_OPERATORS:
             code = "splitter-transpose" if node.op == "Transpose" else "splitter-opaque"
             return code, sentence(code, name=node.name, op=node.op)
     if pair.before.reduction is not None:
         code = "splitter-after-reduction"
         return code, sentence(code, reduction=pair.before.reduction.name, device=pair.given.device)
-    reduces = pair.consumer.op in REDUCING | REDUCING_FIRST
+    reduces = pair.consumer.op in REDUCTION_OPERATORS | REDUCTION_FIRST_OPERATORS
     if reduces and pair.before.broadcast is not None:
         code, broadcast = "splitter-broadcast", pair.before.broadcast.name
         return code, sentence(code, broadcast=broadcast, **names)
@@ -135,15 +139,18 @@ def why_split(pair: Pair) -> tuple[str, str] | None:
     written = [value.elements for value in pair.graph.outputs_of(pair.consumer)]
     elements = pair.value.elements
     bound = not reduces and pair.consumer.op not in VIEWS
-    if bound and written and elements not in written and _gives_to_others(pair):
+    if bound and written and elements not in written and _has_outside_readers(pair):
         return "splitter-sizes", sentence(
             "splitter-sizes", elements=elements, other_elements=written[0], **names
         )
     return None
 
 
-def _gives_to_others(pair: Pair) -> bool:
-    """Whether the value, or another one of the producer's kernel with as many elements, is needed outside of the two."""
+def _has_outside_readers(pair: Pair) -> bool:
+    """Whether an outside operator needs the value, or an equally large one of the same kernel.
+
+    The same kernel is that of the producer.
+    """
     graph, value = pair.graph, pair.value.name
     if value in graph.outputs or len(graph.consumers[value]) > 1:
         return True
@@ -157,10 +164,10 @@ def _gives_to_others(pair: Pair) -> bool:
     )
 
 
-def _broadcasts(node: Node, graph: Graph) -> bool:
-    """Whether an input is spread over more elements than it has (one element is free)."""
+def _is_broadcast(node: Node, graph: Graph) -> bool:
+    """Whether an input is broadcast to more elements (a single element does not count)."""
     written = max((value.elements for value in graph.outputs_of(node)), default=0)
-    if node.op in VIEWS | MOVING | REDUCING_FIRST:
+    if node.op in VIEWS | DATA_MOVEMENT_OPERATORS | REDUCTION_FIRST_OPERATORS:
         return False
     tensors = [value for value in graph.inputs_of(node) if value.kind != "constant"]
     return any(1 < value.elements < written for value in tensors)

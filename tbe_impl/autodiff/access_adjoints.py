@@ -1,8 +1,9 @@
-"""The adjoint of reading: values at places of a stage's loops, brought to the elements from which they were read.
+"""Computes the adjoint of a read access: a scatter-add into the elements that were read.
 
-``x̄[p] = Σ value[i]`` over all i at which x was read at p. For indices that are sums of axes with whole factors (identities,
-permutations, broadcasts, parts, windows, flattened axes) the equation *index = p* is solved for the axes; what remains free
-is summed up, in one stage. For all others the places are counted and the values summed up by segment.
+``x̄[p] = Σ value[i]`` over all i at which the stage reads x[p]. Indices that are affine in the axes
+with integer factors (identities, permutations, broadcasts, slices, windows, flattened axes) are
+inverted: the equation *index = p* is solved for the axes, and the free axes are reduced, in one
+stage. All other indices are lowered to a segment sum over flat element positions.
 """
 
 from __future__ import annotations
@@ -18,14 +19,21 @@ from tbe_impl.dsl.expr import (
     Range,
     Read,
     Reduce,
-    binary,
     cast,
     const,
+    make_binary,
     select,
 )
-from tbe_impl.dsl.linear_indices import Linear, all_of, linear, minus, settled, within
-from tbe_impl.dsl.segments import WORDS as SEGMENTS
-from tbe_impl.dsl.sizes import is_one, product, same_size
+from tbe_impl.dsl.linear_indices import (
+    LinearForm,
+    conjunction,
+    linear_form,
+    range_conditions,
+    simplify_selects,
+    subtract_indices,
+)
+from tbe_impl.dsl.segments import OPERATIONS as SEGMENTS
+from tbe_impl.dsl.sizes import is_one, is_same_size, product
 from tbe_impl.dsl.substitute import substitute
 from tbe_impl.dsl.tensor import Tensor, compute, fresh_name, static_shape
 
@@ -33,14 +41,14 @@ _SEGMENT_SUM = next(word for word in SEGMENTS if word.name == "unsorted_segment_
 
 
 @dataclass(frozen=True)
-class Places:
-    """Where a stage reads a tensor.
+class ReadAccess:
+    """A read of a tensor by a stage.
 
     Attributes:
-        tensor: what is read.
-        indices: of the element.
-        axes: of the stage, those that it reduces among them.
-        condition: holds where the element counts; None for everywhere.
+        tensor: the tensor that is read.
+        indices: of the element, one for each axis of the tensor.
+        axes: of the stage, its reduction axes included.
+        condition: predicate of the contribution; None means always true.
     """
 
     tensor: Tensor
@@ -49,31 +57,31 @@ class Places:
     condition: Expr | None = None
 
 
-def gathered(places: Places, value: Expr, *, any_of: bool = False) -> Tensor:
-    """For each element of the tensor the sum of `value` over the places where it is read.
+def scatter_add(places: ReadAccess, value: Expr, *, any_of: bool = False) -> Tensor:
+    """Sums `value` into each element of the tensor, over all points of the stage that read it.
 
     Args:
-        places: where that is.
+        places: the read access.
         value: an expression of the axes; bool for `any_of`.
-        any_of: whether it holds at one of the places, instead of the sum.
+        any_of: reduces with logical or instead of the sum.
     """
-    if not any_of and _is_whole(places, value):
+    if not any_of and _is_identity_access(places, value):
         assert isinstance(value, Read)
         return value.tensor
-    solution = _solved(places)
+    solution = _solve_axes(places)
     if solution is None:
-        return _by_segments(places, value, any_of=any_of)
-    return _stage(places, value, solution, any_of=any_of)
+        return _scatter_by_segments(places, value, any_of=any_of)
+    return _build_stage(places, value, solution, any_of=any_of)
 
 
-def is_onto(places: Places) -> bool:
-    """Whether every element of the tensor is surely read."""
-    solution = _solved(places)
+def is_onto(places: ReadAccess) -> bool:
+    """Whether every element of the tensor is provably read."""
+    solution = _solve_axes(places)
     return solution is not None and places.condition is None and not solution.conditions
 
 
-def _is_whole(places: Places, value: Expr) -> bool:
-    """Whether the value is an element of another tensor of the same shape, at the place that is read."""
+def _is_identity_access(places: ReadAccess, value: Expr) -> bool:
+    """Whether `value` reads a tensor of the same shape at the same indices as the access."""
     tensor = places.tensor
     return (
         isinstance(value, Read)
@@ -81,7 +89,7 @@ def _is_whole(places: Places, value: Expr) -> bool:
         and value.dtype == tensor.dtype
         and len(value.indices) == len(places.indices) == len(places.axes)
         and all(
-            one is other is axis and same_size(axis.extent, size) and same_size(size, wide)
+            one is other is axis and is_same_size(axis.extent, size) and is_same_size(size, wide)
             for one, other, axis, size, wide in zip(
                 value.indices,
                 places.indices,
@@ -96,13 +104,13 @@ def _is_whole(places: Places, value: Expr) -> bool:
 
 @dataclass
 class _Solution:
-    """Values of the axes for an element of the tensor.
+    """The axes of the stage, solved for an element of the tensor.
 
     Attributes:
         index: the axes of the tensor.
         values: ``id`` of an axis of the stage → its value.
         free: new axes to reduce over.
-        conditions: hold where there is a solution.
+        conditions: predicates under which the solution exists.
     """
 
     index: list[IterVar]
@@ -111,23 +119,23 @@ class _Solution:
     conditions: list[Expr] = field(default_factory=list)
 
     def leave_free(self, axis: IterVar) -> None:
-        """Reduces over all values of an axis of the stage."""
+        """Adds a reduction over the full range of an axis of the stage."""
         self.values[id(axis)] = free = IterVar(axis.dom, axis.name, "reduce")
         self.free.append(free)
 
-    def over(self, extent: Expr | int, name: str) -> IterVar:
-        """A new axis to reduce over."""
+    def new_free_axis(self, extent: Expr | int, name: str) -> IterVar:
+        """Adds a new axis to reduce over."""
         axis = IterVar(Range(extent), name, "reduce")
         self.free.append(axis)
         return axis
 
 
-def _stage(places: Places, value: Expr, solution: _Solution, *, any_of: bool) -> Tensor:
-    here = settled(substitute(value, solution.values))
+def _build_stage(places: ReadAccess, value: Expr, solution: _Solution, *, any_of: bool) -> Tensor:
+    here = simplify_selects(substitute(value, solution.values))
     conditions = list(solution.conditions)
     if places.condition is not None:
         conditions.append(substitute(places.condition, solution.values))
-    condition = all_of(conditions)
+    condition = conjunction(conditions)
     zero = const(0, here.dtype)
     if solution.free:
         body: Expr = Reduce("max" if any_of else "sum", here, solution.free, condition)
@@ -143,8 +151,8 @@ def _stage(places: Places, value: Expr, solution: _Solution, *, any_of: bool) ->
     return made
 
 
-def _solved(places: Places) -> _Solution | None:
-    """The axes of the stage as functions of the axes of the tensor; None when they cannot be had."""
+def _solve_axes(places: ReadAccess) -> _Solution | None:
+    """Solves the axes of the stage for the axes of the tensor; None if no solution is found."""
     index = [IterVar(Range(size), f"p{at}") for at, size in enumerate(places.tensor.shape)]
     solution = _Solution(index)
     own = {id(axis): axis for axis in places.axes}
@@ -156,20 +164,20 @@ def _solved(places: Places) -> _Solution | None:
     if equations is None:
         return None
     while equations:
-        unknown = [_unknown(form, own, solution) for form, _ in equations]
+        unknown = [_unsolved_axes(form, own, solution) for form, _ in equations]
         chosen = min(range(len(equations)), key=lambda at: len(unknown[at]))
         form, target = equations.pop(chosen)
-        _solve(form, target, unknown[chosen], solution)
+        _solve_equation(form, target, unknown[chosen], solution)
     for key, axis in own.items():
         if key not in solution.values:
             solution.leave_free(axis)
-    rest = all_of(solution.conditions)
+    rest = conjunction(solution.conditions)
     solution.conditions = [] if rest is None else [rest]
     return solution
 
 
-def _unknown(
-    form: Linear, own: dict[int, IterVar], solution: _Solution
+def _unsolved_axes(
+    form: LinearForm, own: dict[int, IterVar], solution: _Solution
 ) -> list[tuple[IterVar, int]]:
     return [
         (axis, factor)
@@ -178,35 +186,38 @@ def _unknown(
     ]
 
 
-def _solve(
-    form: Linear, target: Expr, unknown: list[tuple[IterVar, int]], solution: _Solution
+def _solve_equation(
+    form: LinearForm, target: Expr, unknown: list[tuple[IterVar, int]], solution: _Solution
 ) -> None:
-    """Takes *form = target* into the solution."""
-    solving = _digits(unknown) if unknown else []
+    """Solves *form = target* for the unknown axes and adds the result to `solution`."""
+    solving = _mixed_radix_order(unknown) if unknown else []
     if solving is None:
-        solving = [max(unknown, key=_weight)]
+        solving = [max(unknown, key=_solve_priority)]
         for axis, _ in unknown:
             if axis is not solving[0][0]:
                 solution.leave_free(axis)
-    known = form.without({id(axis): None for axis, _ in solving})
+    known = form.drop_symbols({id(axis): None for axis, _ in solving})
     rest = substitute(known.expression(), solution.values)
     if not solving:
-        solution.conditions.append(_equal(rest, target))
+        solution.conditions.append(_equality_condition(rest, target))
         return
-    lacking = minus(target, rest)
+    lacking = subtract_indices(target, rest)
     for axis, factor in solving:
         assert axis.dom is not None
         if factor < 0:
             lacking, factor = const(0) - lacking, -factor
-        found = lacking if factor == 1 else binary("floordiv", lacking, const(factor))
+        found = lacking if factor == 1 else make_binary("floordiv", lacking, const(factor))
         solution.values[id(axis)] = found
-        solution.conditions += within(found, axis.dom.min, axis.extent)
-        lacking = const(0) if factor == 1 else binary("floormod", lacking, const(factor))
-    solution.conditions.append(_equal(lacking, const(0)))
+        solution.conditions += range_conditions(found, axis.dom.min, axis.extent)
+        lacking = const(0) if factor == 1 else make_binary("floormod", lacking, const(factor))
+    solution.conditions.append(_equality_condition(lacking, const(0)))
 
 
-def _digits(unknown: list[tuple[IterVar, int]]) -> list[tuple[IterVar, int]] | None:
-    """The axes from the greatest factor on, when each place is reached in one way: as the digits of a number."""
+def _mixed_radix_order(unknown: list[tuple[IterVar, int]]) -> list[tuple[IterVar, int]] | None:
+    """The axes by descending factor, if the factors are a mixed-radix number system; else None.
+
+    In a mixed-radix system every value has exactly one combination of axis values (digits).
+    """
     ordered = sorted(unknown, key=lambda part: part[1])
     below = 0
     for at, (axis, factor) in enumerate(ordered):
@@ -222,28 +233,28 @@ def _digits(unknown: list[tuple[IterVar, int]]) -> list[tuple[IterVar, int]] | N
     return ordered[::-1]
 
 
-def _weight(part: tuple[IterVar, int]) -> tuple[int, int]:
-    """The longest axis is solved for, those of the stage's outputs before those that it reduces."""
+def _solve_priority(part: tuple[IterVar, int]) -> tuple[int, int]:
+    """Ranks the longest axis first; at equal length, output axes before reduction axes."""
     axis, _ = part
     extent = axis.extent
     return (int(extent.value) if isinstance(extent, Const) else 1 << 40, axis.kind == "data")
 
 
-def _equal(one: Expr, other: Expr) -> Expr:
-    found = binary("eq", one, other)
+def _equality_condition(one: Expr, other: Expr) -> Expr:
+    found = make_binary("eq", one, other)
     return const(found, "bool") if isinstance(found, bool) else found
 
 
-def _equations(places: Places, solution: _Solution) -> list[tuple[Linear, Expr]] | None:
-    """A linear form for each index and what it has to be; None when an index is none."""
-    found: list[tuple[Linear, Expr]] = []
+def _equations(places: ReadAccess, solution: _Solution) -> list[tuple[LinearForm, Expr]] | None:
+    """A pair (linear form, target) for each index; None if an index is not linear."""
+    found: list[tuple[LinearForm, Expr]] = []
     groups: list[tuple[Expr, list[tuple[int, int | None, IterVar]]]] = []
     for index, place in zip(places.indices, solution.index, strict=True):
-        form = linear(index)
+        form = linear_form(index)
         if form is not None:
             found.append((form, place))
             continue
-        digit = _digit(index)
+        digit = _match_digit(index)
         if digit is None:
             return None
         base, weight, modulus = digit
@@ -254,15 +265,15 @@ def _equations(places: Places, solution: _Solution) -> list[tuple[Linear, Expr]]
         else:
             groups.append((base, [(weight, modulus, place)]))
     for base, members in groups:
-        form, target = linear(base), _composed(base, members, solution)
+        form, target = linear_form(base), _compose_digits(base, members, solution)
         if form is None or target is None:
             return None
         found.append((form, target))
     return found
 
 
-def _digit(index: Expr) -> tuple[Expr, int, int | None] | None:
-    """An index ``base // weight % modulus``."""
+def _match_digit(index: Expr) -> tuple[Expr, int, int | None] | None:
+    """Matches an index of the form ``base // weight % modulus``."""
     modulus, weight = None, 1
     if isinstance(index, Binary) and index.op == "floormod" and isinstance(index.b, Const):
         modulus, index = int(index.b.value), index.a
@@ -272,35 +283,35 @@ def _digit(index: Expr) -> tuple[Expr, int, int | None] | None:
     return (index, weight, modulus) if positive else None
 
 
-def _composed(
+def _compose_digits(
     base: Expr, members: list[tuple[int, int | None, IterVar]], solution: _Solution
 ) -> Expr | None:
-    """The number that has the given digits; what is between them is free."""
+    """Recomposes `base` from its digits; gaps between the digits become free axes."""
     total: Expr = const(0)
     reached = 1
     for weight, modulus, place in sorted(members, key=lambda member: member[0]):
         if weight % reached or reached == 0:
             return None
         if weight > reached:
-            total = total + solution.over(weight // reached, "r") * reached
+            total = total + solution.new_free_axis(weight // reached, "r") * reached
         total = total + place * weight
         if modulus is not None and not isinstance(place.extent, Const):
             return None
         if modulus is not None:
-            solution.conditions += within(place, const(0), const(modulus))
+            solution.conditions += range_conditions(place, const(0), const(modulus))
         reached = weight * modulus if modulus is not None else 0
     if reached:
-        most = _bound(base)
+        most = _upper_bound(base)
         if most is None:
             return None
         if most >= reached:
-            total = total + solution.over(most // reached + 1, "q") * reached
+            total = total + solution.new_free_axis(most // reached + 1, "q") * reached
     return total
 
 
-def _bound(base: Expr) -> int | None:
-    """The greatest value of an index that is never below 0, when it is known."""
-    form = linear(base)
+def _upper_bound(base: Expr) -> int | None:
+    """The largest value of a non-negative index; None if it is unknown."""
+    form = linear_form(base)
     if form is None:
         return None
     most = form.constant
@@ -314,52 +325,52 @@ def _bound(base: Expr) -> int | None:
     return most if form.constant >= 0 else None
 
 
-def _by_segments(places: Places, value: Expr, *, any_of: bool) -> Tensor:
-    """Each value added to the element whose number is counted first; what lies outside counts for nothing."""
+def _scatter_by_segments(places: ReadAccess, value: Expr, *, any_of: bool) -> Tensor:
+    """Lowers the scatter-add to a segment sum over flat positions; drops out-of-range values."""
     tensor = places.tensor
     sizes = static_shape(tensor)
     count = product(tensor.shape)
     wide = sizes is None or int(count.value) >= 1 << 31  # type: ignore[attr-defined]
     whole = "int64" if wide else "int32"
 
-    def moved(index: Sequence[Expr]) -> dict[int, Expr]:
+    def shift_axes(index: Sequence[Expr]) -> dict[int, Expr]:
         starts = [axis.dom.min for axis in places.axes if axis.dom is not None]
         return {
             id(old): now + start for old, now, start in zip(places.axes, index, starts, strict=True)
         }
 
     def place(*index: Expr) -> Expr:
-        new = moved(index)
+        new = shift_axes(index)
         flat: Expr = const(0, whole)
         conditions: list[Expr] = []
         for at, size in zip(places.indices, tensor.shape, strict=True):
             here = cast(whole, substitute(at, new))
-            conditions += within(here, const(0, whole), cast(whole, size))
+            conditions += range_conditions(here, const(0, whole), cast(whole, size))
             flat = flat * cast(whole, size) + here
         if places.condition is not None:
             conditions.append(substitute(places.condition, new))
-        condition = all_of(conditions)
+        condition = conjunction(conditions)
         return flat if condition is None else select(condition, flat, const(-1, whole))
 
-    def given(*index: Expr) -> Expr:
-        found = substitute(value, moved(index))
+    def matches_segment(*index: Expr) -> Expr:
+        found = substitute(value, shift_axes(index))
         return cast("float32", found) if any_of else found
 
     extents = [axis.extent for axis in places.axes]
     numbers = compute(extents, place, fresh_name("gradient_places"))
-    values = compute(extents, given, fresh_name("gradient_values"))
+    values = compute(extents, matches_segment, fresh_name("gradient_values"))
     rows: Tensor = _SEGMENT_SUM(values, numbers, count)
-    made = shaped(rows, tensor.shape)
+    made = reshape_to(rows, tensor.shape)
     if not any_of:
         return made
     truth: Tensor = compute(
-        made.shape, lambda *i: binary("gt", made(*i), const(0, "float32")), fresh_name("gate")
+        made.shape, lambda *i: make_binary("gt", made(*i), const(0, "float32")), fresh_name("gate")
     )
     return truth
 
 
-def shaped(tensor: Tensor, shape: Sequence[Expr]) -> Tensor:
-    """The same elements in another shape."""
+def reshape_to(tensor: Tensor, shape: Sequence[Expr]) -> Tensor:
+    """A tensor with the same elements in another shape."""
     from tbe_impl.dsl.ext_arrays import reshape
 
     return reshape(tensor, list(shape))

@@ -1,8 +1,8 @@
-"""The derivative of a scalar expression for every element that it reads, backwards.
+"""Differentiates a scalar expression for every element that it reads, in reverse mode.
 
-A value that the forward expression leaves out — the other side of a select, the smaller operand of a maximum — gets exactly
-0, also where its own derivative is infinite: such a part carries the *gate* outside which it counts for nothing, and is
-put behind it as soon as it has been multiplied.
+A value that the forward expression discards (the other branch of a select, the smaller operand of
+a maximum) gets exactly 0, even where its own derivative is infinite. A term therefore carries
+*gates*: conditions outside which it is 0. The select on a gate is emitted after a multiplication.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from tbe_impl.dsl.expr import (
     IterVar,
     Read,
     Select,
-    binary,
     call,
     cast,
     const,
+    make_binary,
     select,
     walk,
 )
@@ -34,11 +34,11 @@ from tbe_impl.dsl.expr import (
 
 @dataclass(frozen=True)
 class Gate:
-    """A condition, known as soon as somebody asks: those that nobody needs are never written.
+    """A lazily built condition: a gate without a reader emits no expression.
 
     Attributes:
-        make: gives the condition.
-        holds: whether the gate is open where it is true, or where it is false.
+        make: builds the condition.
+        holds: the truth value of the condition at which the gate is open.
     """
 
     make: Callable[[], Expr]
@@ -52,12 +52,12 @@ class Gate:
 
 @dataclass(frozen=True)
 class Term:
-    """A part of an adjoint.
+    """A term of an adjoint.
 
     Attributes:
-        value: of the dtype of what it is the adjoint of.
-        gates: it counts for nothing outside of all of them.
-        closed_gates: the value is 0 already outside of so many of the gates, the first ones.
+        value: of the dtype of the differentiated node.
+        gates: the term is 0 unless all of them are open.
+        closed_gates: number of leading gates outside which `value` is already 0.
     """
 
     value: Expr
@@ -65,18 +65,21 @@ class Term:
     closed_gates: int = 0
 
     @classmethod
-    def of_adjoint(cls, value: Expr, gates: tuple[Gate, ...]) -> Term:
-        """A value that is 0 outside of its gates."""
+    def from_adjoint(cls, value: Expr, gates: tuple[Gate, ...]) -> Term:
+        """A term whose value is already 0 outside its gates."""
         return cls(value, gates, len(gates))
 
-    def times(self, value: Expr) -> Term:
-        """With another value, which may be infinite where this one is 0."""
+    def multiply(self, value: Expr) -> Term:
+        """The term with another value, which may be inf or NaN where the old one is 0."""
         return Term(value, self.gates, 0)
 
-    def behind(
+    def add_gate(
         self, make: Callable[[], Expr], *, holds: bool = True, value: Expr | None = None
     ) -> Term:
-        """Behind one more gate; with a `value` that respects it already, as the sum of both."""
+        """The term with one more gate.
+
+        `value`, if given, replaces the value and is already 0 outside the new gate.
+        """
         gates = (*self.gates, Gate(make, holds))
         whole = value is not None and self.closed_gates == len(self.gates)
         return Term(
@@ -85,60 +88,60 @@ class Term:
             len(gates) if whole else self.closed_gates,
         )
 
-    def closed(self) -> Expr:
-        """The value, 0 outside of the gates."""
-        opened = opening(self.gates[self.closed_gates :])
+    def gated_value(self) -> Expr:
+        """The value, with a select to 0 outside the gates."""
+        opened = gate_condition(self.gates[self.closed_gates :])
         if opened is None:
             return self.value
         return select(opened, self.value, const(0, self.value.dtype))
 
 
-def opening(gates: Sequence[Gate]) -> Expr | None:
-    """Where all gates are open; None for everywhere."""
+def gate_condition(gates: Sequence[Gate]) -> Expr | None:
+    """The conjunction of all gates; None if there are none."""
     found: Expr | None = None
     for gate in gates:
         one = gate.expression()
-        found = one if found is None else binary("and", found, one)
+        found = one if found is None else make_binary("and", found, one)
     return found
 
 
-def _together(terms: Sequence[Term]) -> Term:
-    """Their sum; it counts where one of them does."""
+def _sum_terms(terms: Sequence[Term]) -> Term:
+    """The sum of terms; its gate is open where the gate of at least one term is."""
     if len(terms) == 1:
         return terms[0]
-    total = terms[0].closed()
+    total = terms[0].gated_value()
     for term in terms[1:]:
-        total = total + term.closed()
+        total = total + term.gated_value()
     shared: list[Gate] = []
     for gates in zip(*(term.gates for term in terms), strict=False):
         if any(gate is not gates[0] for gate in gates):
             break
         shared.append(gates[0])
     rest = [term.gates[len(shared) :] for term in terms]
-    if not all(rest) or _complement(rest):
-        return Term.of_adjoint(total, tuple(shared))
+    if not all(rest) or _has_complementary_gates(rest):
+        return Term.from_adjoint(total, tuple(shared))
 
     @cache
     def either() -> Expr:
-        opened = [opening(gates) for gates in rest]
+        opened = [gate_condition(gates) for gates in rest]
         found = opened[0]
         for one in opened[1:]:
-            found = binary("or", found, one)
+            found = make_binary("or", found, one)
         assert found is not None
         return found
 
-    return Term.of_adjoint(total, (*shared, Gate(either)))
+    return Term.from_adjoint(total, (*shared, Gate(either)))
 
 
-def _complement(terms: Sequence[tuple[Gate, ...]]) -> bool:
-    """Whether two of them are the two sides of one condition."""
+def _has_complementary_gates(terms: Sequence[tuple[Gate, ...]]) -> bool:
+    """Whether two terms are gated by opposite sides of one condition."""
     alone = [gates[0] for gates in terms if len(gates) == 1]
     sides = {(id(gate.make), gate.holds) for gate in alone}
     return any((make, not holds) in sides for make, holds in sides)
 
 
 def _operands(node: Expr) -> tuple[Expr, ...]:
-    """What gives a node its value: not indices, nor conditions."""
+    """The operands that determine a node's value, without indices and conditions."""
     if isinstance(node, Select):
         return (node.a, node.b)
     if isinstance(node, Read) or (isinstance(node, Binary) and node.op in COMPARISONS):
@@ -147,7 +150,7 @@ def _operands(node: Expr) -> tuple[Expr, ...]:
 
 
 def value_reads(expression: Expr) -> Iterator[Read]:
-    """The elements that stand in an expression as values."""
+    """The reads that an expression uses as values."""
     waiting, seen = [expression], set()
     while waiting:
         node = waiting.pop()
@@ -159,8 +162,8 @@ def value_reads(expression: Expr) -> Iterator[Read]:
         waiting.extend(_operands(node))
 
 
-def counts_positions(expression: Expr) -> bool:
-    """Whether an axis stands in it as a value."""
+def has_axis_as_value(expression: Expr) -> bool:
+    """Whether an expression uses an axis as a value."""
     waiting, seen = [expression], set()
     while waiting:
         node = waiting.pop()
@@ -172,7 +175,7 @@ def counts_positions(expression: Expr) -> bool:
     return False
 
 
-def derivatives(
+def differentiate_expression(
     body: Expr,
     adjoint: Term,
     known: Mapping[int, Expr],
@@ -181,15 +184,16 @@ def derivatives(
     *,
     rectifier: bool = False,
 ) -> list[tuple[Read, Term]]:
-    """What each element that is read gets.
+    """The adjoint term of each read of an expression.
 
     Args:
         body: the expression.
-        adjoint: that of its value.
-        known: ``id`` of a node → where its value lies already.
-        is_active: whether an element is asked for.
-        steps: called with whole numbers and truth values that become floats; raises when that has no derivative.
-        rectifier: a maximum with 0 is max(x, 0) of neural networks, which has the derivative 0 at 0.
+        adjoint: of the value of `body`.
+        known: ``id`` of a node → a read of its stored value.
+        is_active: whether a read needs an adjoint.
+        steps: called with each integer or bool expression that is cast to float; raises if it has
+            no derivative.
+        rectifier: a maximum with 0 is a ReLU, whose derivative at 0 is 0.
     """
     order = list(walk(body))
     live: set[int] = set()
@@ -207,19 +211,19 @@ def derivatives(
         if id(node) not in live:
             if not is_float(node.dtype):
                 continue
-            # whole numbers may still stand below
+            # integers may still be below
             for child in _operands(node):
                 terms.setdefault(id(child), [])
             continue
         given = terms[id(node)]
         if not given:
             continue
-        term = _together(given)
+        term = _sum_terms(given)
         if isinstance(node, Read):
             found.append((node, term))
             continue
         value = known.get(id(node), node)
-        passed = _passed(node, value, term, rectifier)
+        passed = _operand_terms(node, value, term, rectifier)
         for child, make in zip(_operands(node), passed, strict=True):
             if id(child) in live:
                 terms.setdefault(id(child), []).append(make())
@@ -228,40 +232,40 @@ def derivatives(
     return found
 
 
-_Makers = tuple[Callable[[], Term], ...]
+_LazyTerms = tuple[Callable[[], Term], ...]
 
 
-def _passed(node: Expr, value: Expr, term: Term, rectifier: bool) -> _Makers:
-    """For each operand what gives its share of the adjoint of a node."""
+def _operand_terms(node: Expr, value: Expr, term: Term, rectifier: bool) -> _LazyTerms:
+    """For each operand a function that builds its term of the node's adjoint."""
     if isinstance(node, Cast):
         return (lambda: replace(term, value=cast(node.value.dtype, term.value)),)
     if isinstance(node, Select):
         condition = node.condition
         make = cache(lambda: condition)
-        return (lambda: term.behind(make), lambda: term.behind(make, holds=False))
+        return (lambda: term.add_gate(make), lambda: term.add_gate(make, holds=False))
     if isinstance(node, Binary):
-        return _binary(node, value, term, rectifier)
+        return _binary_terms(node, value, term, rectifier)
     assert isinstance(node, Call), node
     if node.name in ("atan2", "fmod"):
-        return _call_of_two(node, term)
+        return _binary_call_terms(node, term)
     x, g = node.args[0], term.value
     if node.name == "neg":
         return (lambda: replace(term, value=call("neg", g)),)
     if node.name == "relu":
-        return (lambda: _where(term, binary("gt", x, const(0, x.dtype)), g),)
-    if node.name in _FLAT:
+        return (lambda: _select_term(term, make_binary("gt", x, const(0, x.dtype)), g),)
+    if node.name in _STEP_FUNCTIONS:
         return (lambda: replace(term, value=const(0, x.dtype)),)
-    return (lambda: term.times(_FUNCTIONS[node.name](g, x, value)),)
+    return (lambda: term.multiply(_UNARY_DERIVATIVES[node.name](g, x, value)),)
 
 
-def _where(term: Term, condition: Expr, value: Expr) -> Term:
-    """A term behind a condition, which its value respects."""
+def _select_term(term: Term, condition: Expr, value: Expr) -> Term:
+    """A term with `condition` as a gate, whose value is already 0 outside it."""
     zero = const(0, value.dtype)
-    return term.behind(cache(lambda: condition), value=select(condition, value, zero))
+    return term.add_gate(cache(lambda: condition), value=select(condition, value, zero))
 
 
-def _settled(node: Expr) -> Expr:
-    """An operand, or the number that it is everywhere: an element of a tensor that holds one number."""
+def _fold_constant_read(node: Expr) -> Expr:
+    """The constant that a read of a constant-filled tensor returns; any other node unchanged."""
     found = node
     while isinstance(found, Read) and found.tensor.op.body:
         found = found.tensor.op.body[found.tensor.value_index]
@@ -272,138 +276,156 @@ def _is_zero(expression: Expr) -> bool:
     return isinstance(expression, Const) and bool(expression.value == 0)
 
 
-def _binary(node: Binary, y: Expr, term: Term, rectifier: bool) -> _Makers:
-    a, b, g = _settled(node.a), _settled(node.b), term.value
+def _binary_terms(node: Binary, y: Expr, term: Term, rectifier: bool) -> _LazyTerms:
+    a, b, g = _fold_constant_read(node.a), _fold_constant_read(node.b), term.value
     if node.op == "add":
         return (lambda: term, lambda: term)
     if node.op == "sub":
         return (lambda: term, lambda: replace(term, value=call("neg", g)))
     if node.op == "mul":
-        return (lambda: _scaled(term, b), lambda: _scaled(term, a))
+        return (lambda: _scale_term(term, b), lambda: _scale_term(term, a))
     if node.op == "div":
         ratio = g / b
-        return (lambda: term.times(ratio), lambda: term.times(call("neg", ratio * y)))
+        return (lambda: term.multiply(ratio), lambda: term.multiply(call("neg", ratio * y)))
     if node.op in ("max", "min"):
-        return _extreme(node, term, rectifier)
+        return _extremum_terms(node, term, rectifier)
     if node.op == "pow":
-        return (lambda: term.times(g * _power(a, b)), lambda: term.times(g * _exponent(a, b, y)))
+        return (
+            lambda: term.multiply(g * _power_base_derivative(a, b)),
+            lambda: term.multiply(g * _power_exponent_derivative(a, b, y)),
+        )
     zero = replace(term, value=const(0, g.dtype))
     if node.op in ("floormod", "truncmod"):
         whole = call("floor" if node.op == "floormod" else "trunc", a / b)
-        return (lambda: term, lambda: term.times(call("neg", g * whole)))
+        return (lambda: term, lambda: term.multiply(call("neg", g * whole)))
     return (lambda: zero, lambda: zero)
 
 
-def _scaled(term: Term, factor: Expr) -> Term:
+def _scale_term(term: Term, factor: Expr) -> Term:
     value = term.value * factor
     if isinstance(factor, Const) and math.isfinite(factor.value):
         return replace(term, value=value)
-    return term.times(value)
+    return term.multiply(value)
 
 
-def _extreme(node: Binary, term: Term, rectifier: bool) -> _Makers:
-    """The operand that was chosen gets all, of equals each one half; both get all where one is NaN."""
-    a, b, g = _settled(node.a), _settled(node.b), term.value
+def _extremum_terms(node: Binary, term: Term, rectifier: bool) -> _LazyTerms:
+    """The chosen operand gets all, equal operands one half each; with a NaN both get all."""
+    a, b, g = _fold_constant_read(node.a), _fold_constant_read(node.b), term.value
     if rectifier and node.op == "max" and (_is_zero(a) or _is_zero(b)):
         other = b if _is_zero(a) else a
-        share = lambda: _where(term, binary("gt", other, const(0, g.dtype)), g)  # noqa: E731
+        share = lambda: _select_term(  # noqa: E731
+            term,
+            make_binary("gt", other, const(0, g.dtype)),
+            g,
+        )
         return (share, share)
     half, zero = g * const(0.5, g.dtype), const(0, g.dtype)
 
     def side(lost: str) -> Term:
-        left_out = binary(lost, a, b)
-        value = select(left_out, zero, select(binary("eq", a, b), half, g))
-        return term.behind(cache(lambda: left_out), holds=False, value=value)
+        left_out = make_binary(lost, a, b)
+        value = select(left_out, zero, select(make_binary("eq", a, b), half, g))
+        return term.add_gate(cache(lambda: left_out), holds=False, value=value)
 
     first, second = ("lt", "gt") if node.op == "max" else ("gt", "lt")
     return (lambda: side(first), lambda: side(second))
 
 
-def _power(x: Expr, p: Expr) -> Expr:
-    """The derivative of x^p for x: p·x^(p − 1), and 0 for p = 0."""
+def _power_base_derivative(x: Expr, p: Expr) -> Expr:
+    """∂(x^p)/∂x = p·x^(p − 1), and 0 for p = 0."""
     if isinstance(p, Const):
         if p.value == 0:
             return const(0, x.dtype)
         if p.value == 1:
             return const(1, x.dtype)
         return (
-            x * const(2, x.dtype) if p.value == 2 else p * binary("pow", x, p - const(1, p.dtype))
+            x * const(2, x.dtype)
+            if p.value == 2
+            else p * make_binary("pow", x, p - const(1, p.dtype))
         )
     zero = const(0, x.dtype)
-    return select(binary("eq", p, zero), zero, p * binary("pow", x, p - const(1, p.dtype)))
+    return select(
+        make_binary("eq", p, zero), zero, p * make_binary("pow", x, p - const(1, p.dtype))
+    )
 
 
-def _exponent(x: Expr, p: Expr, y: Expr) -> Expr:
-    """The derivative of x^p for p: x^p · ln x, and its limit 0 at x = 0 for p ≥ 0."""
+def _power_exponent_derivative(x: Expr, p: Expr, y: Expr) -> Expr:
+    """∂(x^p)/∂p = x^p · ln x, and its limit 0 at x = 0 for p ≥ 0."""
     zero = const(0, x.dtype)
-    flat = binary("and", binary("eq", x, zero), binary("ge", p, zero))
+    flat = make_binary("and", make_binary("eq", x, zero), make_binary("ge", p, zero))
     if isinstance(flat, bool):
         return zero if flat else y * call("log", x)
     return select(flat, zero, y * call("log", x))
 
 
-def _call_of_two(node: Call, term: Term) -> _Makers:
+def _binary_call_terms(node: Call, term: Term) -> _LazyTerms:
     (a, b), g = node.args, term.value
     if node.name == "fmod":
-        return (lambda: term, lambda: term.times(call("neg", g * call("trunc", a / b))))
+        return (lambda: term, lambda: term.multiply(call("neg", g * call("trunc", a / b))))
     square = a * a + b * b
-    return (lambda: term.times(g * b / square), lambda: term.times(call("neg", g * a / square)))
+    return (
+        lambda: term.multiply(g * b / square),
+        lambda: term.multiply(call("neg", g * a / square)),
+    )
 
 
-_FLAT = frozenset({"floor", "ceil", "rint", "round_away", "trunc", "sign"})
-"""Functions of steps: their derivative is 0."""
+_STEP_FUNCTIONS = frozenset({"floor", "ceil", "rint", "round_away", "trunc", "sign"})
+"""Step functions: their derivative is 0."""
 
 
-def _one(x: Expr) -> Const:
+def _one_like(x: Expr) -> Const:
     return const(1, x.dtype)
 
 
-def _number(value: float, x: Expr) -> Const:
+def _constant_like(value: float, x: Expr) -> Const:
     return const(value, x.dtype)
 
 
-def _slope_within_ndtr_tanh(x: Expr) -> Expr:
-    """The derivative of 2·√(2/π)·(x + 0.044715·x³), bounded where the logistic function of it is flat."""
+def _ndtr_tanh_inner_derivative(x: Expr) -> Expr:
+    """The derivative of 2·√(2/π)·(x + 0.044715·x³), bounded where the sigmoid of it saturates."""
     twice = 2.0 * math.sqrt(2.0 / math.pi)
-    square = binary("min", x * x, _number(1e4, x))
-    return square * _number(3 * 0.044715 * twice, x) + _number(twice, x)
+    square = make_binary("min", x * x, _constant_like(1e4, x))
+    return square * _constant_like(3 * 0.044715 * twice, x) + _constant_like(twice, x)
 
 
-_FUNCTIONS: Mapping[str, Callable[[Expr, Expr, Expr], Expr]] = {
+_UNARY_DERIVATIVES: Mapping[str, Callable[[Expr, Expr, Expr], Expr]] = {
     "abs": lambda g, x, y: g * call("sign", x),
-    "sqrt": lambda g, x, y: g * _number(0.5, x) / y,
-    "rsqrt": lambda g, x, y: g * _number(-0.5, x) * (y * y * y),
+    "sqrt": lambda g, x, y: g * _constant_like(0.5, x) / y,
+    "rsqrt": lambda g, x, y: g * _constant_like(-0.5, x) * (y * y * y),
     "rec": lambda g, x, y: call("neg", g * y * y),
     "exp": lambda g, x, y: g * y,
-    "exp2": lambda g, x, y: g * (y * _number(math.log(2), x)),
+    "exp2": lambda g, x, y: g * (y * _constant_like(math.log(2), x)),
     "expm1": lambda g, x, y: g * call("exp", x),
     "log": lambda g, x, y: g / x,
-    "log2": lambda g, x, y: g * _number(1 / math.log(2), x) / x,
-    "log10": lambda g, x, y: g * _number(1 / math.log(10), x) / x,
-    "log1p": lambda g, x, y: g / (x + _one(x)),
-    "tanh": lambda g, x, y: g * (_one(x) - y * y),
-    "sigmoid": lambda g, x, y: g * (y * (_one(x) - y)),
+    "log2": lambda g, x, y: g * _constant_like(1 / math.log(2), x) / x,
+    "log10": lambda g, x, y: g * _constant_like(1 / math.log(10), x) / x,
+    "log1p": lambda g, x, y: g / (x + _one_like(x)),
+    "tanh": lambda g, x, y: g * (_one_like(x) - y * y),
+    "sigmoid": lambda g, x, y: g * (y * (_one_like(x) - y)),
     "erf": lambda g, x, y: (
-        g * (_number(2 / math.sqrt(math.pi), x) * call("exp", call("neg", x * x)))
+        g * (_constant_like(2 / math.sqrt(math.pi), x) * call("exp", call("neg", x * x)))
     ),
     "erfc": lambda g, x, y: (
-        g * (_number(-2 / math.sqrt(math.pi), x) * call("exp", call("neg", x * x)))
+        g * (_constant_like(-2 / math.sqrt(math.pi), x) * call("exp", call("neg", x * x)))
     ),
     "ndtr": lambda g, x, y: (
-        g * (_number(1 / math.sqrt(2 * math.pi), x) * call("exp", _number(-0.5, x) * (x * x)))
+        g
+        * (
+            _constant_like(1 / math.sqrt(2 * math.pi), x)
+            * call("exp", _constant_like(-0.5, x) * (x * x))
+        )
     ),
-    "ndtr_tanh": lambda g, x, y: g * (y * (_one(x) - y) * _slope_within_ndtr_tanh(x)),
-    "tanh_softplus": lambda g, x, y: g * ((_one(x) - y * y) * call("sigmoid", x)),
+    "ndtr_tanh": lambda g, x, y: g * (y * (_one_like(x) - y) * _ndtr_tanh_inner_derivative(x)),
+    "tanh_softplus": lambda g, x, y: g * ((_one_like(x) - y * y) * call("sigmoid", x)),
     "sin": lambda g, x, y: g * call("cos", x),
     "cos": lambda g, x, y: call("neg", g * call("sin", x)),
-    "tan": lambda g, x, y: g * (_one(x) + y * y),
-    "asin": lambda g, x, y: g / call("sqrt", (_one(x) - x) * (_one(x) + x)),
-    "acos": lambda g, x, y: call("neg", g / call("sqrt", (_one(x) - x) * (_one(x) + x))),
-    "atan": lambda g, x, y: g / (_one(x) + x * x),
+    "tan": lambda g, x, y: g * (_one_like(x) + y * y),
+    "asin": lambda g, x, y: g / call("sqrt", (_one_like(x) - x) * (_one_like(x) + x)),
+    "acos": lambda g, x, y: call("neg", g / call("sqrt", (_one_like(x) - x) * (_one_like(x) + x))),
+    "atan": lambda g, x, y: g / (_one_like(x) + x * x),
     "sinh": lambda g, x, y: g * call("cosh", x),
     "cosh": lambda g, x, y: g * call("sinh", x),
-    "asinh": lambda g, x, y: g / call("sqrt", _one(x) + x * x),
-    "acosh": lambda g, x, y: g / (call("sqrt", x - _one(x)) * call("sqrt", x + _one(x))),
-    "atanh": lambda g, x, y: g / ((_one(x) - x) * (_one(x) + x)),
+    "asinh": lambda g, x, y: g / call("sqrt", _one_like(x) + x * x),
+    "acosh": lambda g, x, y: g / (call("sqrt", x - _one_like(x)) * call("sqrt", x + _one_like(x))),
+    "atanh": lambda g, x, y: g / ((_one_like(x) - x) * (_one_like(x) + x)),
 }
-"""Name of a function y = f(x) → g · f′(x), from y where that says it."""
+"""Name of a function y = f(x) → g · f′(x) from (g, x, y); uses y where that is cheaper."""

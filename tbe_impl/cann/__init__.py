@@ -1,4 +1,6 @@
-"""Hands operators to the real toolkit, CANN, where one is installed, and writes DSL graphs as CANN source.
+"""Builds operators with the real toolkit, CANN, and exports DSL graphs as CANN source.
 
-In: an operator, or a graph. Out: what CANN compiles, or Python text that both `tbe_impl` and CANN run.
+In: an operator, or a graph.
+Out: files compiled by CANN, or Python source that both `tbe_impl` and CANN run.
+Must not: compile kernels for this processor.
 """

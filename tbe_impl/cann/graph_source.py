@@ -1,7 +1,10 @@
-"""A graph as the Python that builds it: one word of CANN a line, so that both `tbe_impl` and CANN run it.
+"""Writes a graph as Python source, one CANN operation a line, that `tbe_impl` and CANN both run.
 
-Words of `tbe_impl.dsl.ext` are written out in words of CANN (`tbe_impl.dsl.expansions`), and convolutions and poolings in those
-that take images as they lie (`tbe_impl.dsl.window_expansions`); words that only move elements, and stages without a word, become ``tvm.compute``. Tensors without axes have one of a single element, as CANN hands scalars over.
+Operations of `tbe_impl.dsl.ext` are expanded to CANN operations (`tbe_impl.dsl.expansions`).
+Convolutions and poolings become operations on the plain image layout
+(`tbe_impl.dsl.window_expansions`). Operations that only move elements, and stages without a DSL
+operation, become ``tvm.compute``. Rank-0 tensors become tensors of one element, as CANN passes
+scalars.
 """
 
 from __future__ import annotations
@@ -14,31 +17,31 @@ from tbe_impl.cann.scalar_source import element_text, number_text, size_text
 from tbe_impl.dsl.dtypes import is_float
 from tbe_impl.dsl.expansions import EXPANSIONS
 from tbe_impl.dsl.expr import Const, Expr, Reduce
-from tbe_impl.dsl.operation_table import WORDS
-from tbe_impl.dsl.tensor import Operation, Tensor, WordUse, stages_of
-from tbe_impl.dsl.window_expansions import WINDOWED
+from tbe_impl.dsl.operation_table import OPERATIONS
+from tbe_impl.dsl.tensor import DslCall, Operation, Tensor, stages_of
+from tbe_impl.dsl.window_expansions import WINDOW_EXPANSIONS
 from tbe_impl.errors import InputError
 
 NameOf = Callable[[Operation, bool], str]
-_ALIKE = frozenset(
-    "vadd vsub vmul vdiv vmax vmin vmod vand vor vxor vaddrelu vsubrelu vexp vlog vabs vrec vsqrt vrsqrt vrelu vnot vmla vmadd "
-    "vmaddrelu vadds vmuls vmaxs vmins vlrelu vaxpy vsignbit".split()
+_ELEMENTWISE_OPERATIONS = frozenset(
+    "vadd vsub vmul vdiv vmax vmin vmod vand vor vxor vaddrelu vsubrelu vexp vlog vabs vrec vsqrt "
+    "vrsqrt vrelu vnot vmla vmadd vmaddrelu vadds vmuls vmaxs vmins vlrelu vaxpy vsignbit".split()
 )
-"""Words that take their tensors, then their scalar."""
-_WHOLE = {"neg": ("vmuls", (-1,)), "square": ("vmul", ())}
-"""Words of ext that integers keep exact: word of CANN, and what it takes besides."""
+"""Operations that take their tensors, then their scalar."""
+_INTEGER_EXPANSIONS = {"neg": ("vmuls", (-1,)), "square": ("vmul", ())}
+"""Operations of ext that are exact on integers → CANN operation and its further operands."""
 
 
 @dataclass(frozen=True)
-class Statement:
+class Assignment:
     """One assignment.
 
     Attributes:
-        name: what it assigns.
+        name: the assigned name.
         value: the expression.
-        reads: names that stand in it.
-        origin: the stage of the graph that it is, or is a part of.
-        is_raw: whether it is no word, so that no automatic schedule covers it.
+        reads: names in the expression.
+        origin: the stage of the graph that it implements, whole or in part.
+        is_raw: whether it is no CANN operation, so no automatic schedule covers it.
         is_product: whether it is a matrix product.
     """
 
@@ -50,25 +53,26 @@ class Statement:
     is_product: bool = False
 
 
-def statements(
+def emit_assignments(
     outputs: Sequence[Tensor],
     inputs: Mapping[int, str],
     sizes: Mapping[int, str],
     name_of: NameOf,
-) -> tuple[tuple[Statement, ...], tuple[str, ...]]:
-    """What builds a graph, in order, without what nobody reads, and the names of its outputs.
+) -> tuple[tuple[Assignment, ...], tuple[str, ...]]:
+    """Returns the assignments that build a graph, without dead code, and the output names.
 
     Args:
         outputs: the results.
-        inputs: ``id`` of a tensor that is there → its name.
+        inputs: ``id`` of an existing tensor → its name.
         sizes: ``id`` of a variable → its name.
-        name_of: from a stage, and whether this is all of it, to a valid name; a new one each time.
+        name_of: function of a stage, and whether the name is for all of it, that returns a new
+            valid name.
 
     Raises:
-        InputError: a stage cannot be said in words of CANN; names it.
+        InputError: a stage cannot be expressed in CANN operations; names the stage.
     """
-    writer = _Writer(inputs, sizes, name_of)
-    writer.all_of(outputs)
+    writer = _AssignmentWriter(inputs, sizes, name_of)
+    writer.emit_graph(outputs)
     wanted = tuple(writer.names[id(tensor)] for tensor in outputs)
     needed, kept = set(wanted), []
     for one in reversed(writer.made):
@@ -78,71 +82,73 @@ def statements(
     return tuple(reversed(kept)), wanted
 
 
-class _Writer:
+class _AssignmentWriter:
     def __init__(self, inputs: Mapping[int, str], sizes: Mapping[int, str], name_of: NameOf):
         self.names: dict[int, str] = {**sizes, **inputs}
         self.name_of = name_of
-        self.made: list[Statement] = []
+        self.made: list[Assignment] = []
         self.held: list[Any] = []
 
-    def all_of(self, outputs: Sequence[Tensor], origin: Operation | None = None) -> None:
-        """Every stage that is not there yet; `origin` is what all of them are a part of."""
+    def emit_graph(self, outputs: Sequence[Tensor], origin: Operation | None = None) -> None:
+        """Emits all missing stages; `origin` is the stage that they implement together."""
         for op in stages_of(outputs, known=self.names):
             if op.kind != "placeholder" and not all(
                 id(tensor) in self.names for tensor in op.outputs
             ):
-                self.stage(op, origin or op, is_whole=origin is None or op is outputs[-1].op)
+                self.emit_stage(op, origin or op, is_whole=origin is None or op is outputs[-1].op)
 
-    def stage(self, op: Operation, origin: Operation, *, is_whole: bool) -> None:
-        use = op.word
+    def emit_stage(self, op: Operation, origin: Operation, *, is_whole: bool) -> None:
+        use = op.dsl_call
         if len(op.outputs) != 1:
-            raise _refused(op)
-        if use is not None and self._said_otherwise(op, use, origin):
+            raise _unsupported_error(op)
+        if use is not None and self._emit_expansion(op, use, origin):
             return
         handler = (
-            None if use is None else _HANDLERS.get("alike" if use.name in _ALIKE else use.name)
+            None
+            if use is None
+            else _HANDLERS.get("alike" if use.name in _ELEMENTWISE_OPERATIONS else use.name)
         )
         if handler is not None:
             assert use is not None
             value, reads = handler(self, use, op)
             name = self.name_of(origin, is_whole)
             self._add(
-                op, Statement(name, value, tuple(reads), origin, is_product=use.name == "matmul")
+                op, Assignment(name, value, tuple(reads), origin, is_product=use.name == "matmul")
             )
         else:
-            self._raw(op, origin, self.name_of(origin, is_whole))
+            self._emit_compute(op, origin, self.name_of(origin, is_whole))
 
-    def _said_otherwise(self, op: Operation, use: WordUse, origin: Operation) -> bool:
-        """A word of ext, or one of images, in words of CANN that take tensors as they lie, if there are such."""
-        if use.name in WINDOWED:
-            found = WINDOWED[use.name](op)
-        elif use.name in WORDS:
+    def _emit_expansion(self, op: Operation, use: DslCall, origin: Operation) -> bool:
+        """Emits the expansion of an ext or image operation to CANN operations, if there is one."""
+        if use.name in WINDOW_EXPANSIONS:
+            found = WINDOW_EXPANSIONS[use.name](op)
+        elif use.name in OPERATIONS:
             return False
-        elif use.name in _WHOLE and not is_float(op.dtype):
-            word, more = _WHOLE[use.name]
-            found = WORDS[word](*use.inputs, *use.inputs[: 1 - len(more)], *more)
+        elif use.name in _INTEGER_EXPANSIONS and not is_float(op.dtype):
+            word, more = _INTEGER_EXPANSIONS[use.name]
+            found = OPERATIONS[word](*use.inputs, *use.inputs[: 1 - len(more)], *more)
         elif use.name in EXPANSIONS:
             found = EXPANSIONS[use.name](*use.inputs)
         else:
             return False
         if found is None:
             return False
-        self.all_of([found], origin)
-        self.held.append(found)  # nothing else may be given its id
+        self.emit_graph([found], origin)
+        self.held.append(found)  # keeps its id unique
         self.names[id(op.outputs[0])] = self.names[id(found)]
         return True
 
-    def _raw(self, op: Operation, origin: Operation, name: str) -> None:
+    def _emit_compute(self, op: Operation, origin: Operation, name: str) -> None:
         if op.kind != "compute" or not op.body or isinstance(op.body[0], Reduce):
-            raise _refused(op)
+            raise _unsupported_error(op)
         indices = {id(axis): f"i{number}" for number, axis in enumerate(op.axis)}
         body = element_text(op.body[0], {**self.names, **indices})
         given = ", ".join(indices.values()) or "i0"
         reads = tuple(self.names[id(tensor)] for tensor in op.input_tensors)
         value = f'tvm.compute({self.shape(op.shape)}, lambda {given}: {body}, name="{name}")'
-        self._add(op, Statement(name, value, reads, origin, is_raw=True))
+        self._add(op, Assignment(name, value, reads, origin, is_raw=True))
 
-    def _add(self, op: Operation, made: Statement) -> None:
+    def _add(self, op: Operation, made: Assignment) -> None:
         self.names[id(op.outputs[0])] = made.name
         self.made.append(made)
 
@@ -152,7 +158,7 @@ class _Writer:
     def size(self, size: Any) -> str:
         return size_text(size, self.names) if isinstance(size, Expr) else number_text(size)
 
-    def operands(self, use: WordUse) -> list[str]:
+    def operands(self, use: DslCall) -> list[str]:
         """Operands of a comparison or a choice: names of tensors and scalars, in order."""
         inputs = use.inputs[1:] if use.name == "vsel" else use.inputs
         pairs = zip(use.parameters["places"], use.parameters["kinds"], strict=True)
@@ -166,57 +172,57 @@ class _Writer:
         return f'tvm.const({text}, "{value.dtype}")' if isinstance(value, Const) else text
 
 
-_Said = tuple[str, list[str]]
+_ValueAndReads = tuple[str, list[str]]
 
 
-def _given(writer: _Writer, use: WordUse) -> list[str]:
+def _input_names(writer: _AssignmentWriter, use: DslCall) -> list[str]:
     return [writer.names[id(tensor)] for tensor in use.inputs]
 
 
-def _alike(writer: _Writer, use: WordUse, op: Operation) -> _Said:
-    given = _given(writer, use)
+def _write_elementwise(writer: _AssignmentWriter, use: DslCall, op: Operation) -> _ValueAndReads:
+    given = _input_names(writer, use)
     more = [writer.size(use.parameters["scalar"])] if "scalar" in use.parameters else []
     return f"dsl.{use.name}({', '.join([*given, *more])})", given
 
 
-def _cast(writer: _Writer, use: WordUse, op: Operation) -> _Said:
-    (given,) = _given(writer, use)
+def _write_cast(writer: _AssignmentWriter, use: DslCall, op: Operation) -> _ValueAndReads:
+    (given,) = _input_names(writer, use)
     return f'dsl.cast_to({given}, "{op.dtype}")', [given]
 
 
-def _rounded(writer: _Writer, use: WordUse, op: Operation) -> _Said:
-    (given,) = _given(writer, use)
+def _write_rounding(writer: _AssignmentWriter, use: DslCall, op: Operation) -> _ValueAndReads:
+    (given,) = _input_names(writer, use)
     more = "" if op.dtype == "int32" else f', "{op.dtype}"'
     return f"dsl.{use.name}({given}{more})", [given]
 
 
-def _compared(writer: _Writer, use: WordUse, op: Operation) -> _Said:
+def _write_comparison(writer: _AssignmentWriter, use: DslCall, op: Operation) -> _ValueAndReads:
     one, other = writer.operands(use)
     mode = use.parameters["mode"]
-    return f'dsl.vcmp({one}, {other}, "{use.parameters["operation"]}", "{mode}")', _given(
+    return f'dsl.vcmp({one}, {other}, "{use.parameters["operation"]}", "{mode}")', _input_names(
         writer, use
     )
 
 
-def _chosen(writer: _Writer, use: WordUse, op: Operation) -> _Said:
-    given = _given(writer, use)
+def _write_selection(writer: _AssignmentWriter, use: DslCall, op: Operation) -> _ValueAndReads:
+    given = _input_names(writer, use)
     return f"dsl.vsel({', '.join([given[0], *writer.operands(use)])})", given
 
 
-def _compared_chosen(writer: _Writer, use: WordUse, op: Operation) -> _Said:
+def _write_compare_select(writer: _AssignmentWriter, use: DslCall, op: Operation) -> _ValueAndReads:
     one, other, a, b = writer.operands(use)
-    return f'dsl.vcmpsel({one}, {other}, "{use.parameters["operation"]}", {a}, {b})', _given(
+    return f'dsl.vcmpsel({one}, {other}, "{use.parameters["operation"]}", {a}, {b})', _input_names(
         writer, use
     )
 
 
-def _logic(writer: _Writer, use: WordUse, op: Operation) -> _Said:
-    given = _given(writer, use)
+def _write_logic(writer: _AssignmentWriter, use: DslCall, op: Operation) -> _ValueAndReads:
+    given = _input_names(writer, use)
     return f'dsl.vlogic({", ".join(given)}, operation="{use.parameters["operation"]}")', given
 
 
-def _repeated(writer: _Writer, use: WordUse, op: Operation) -> _Said:
-    given, shape = _given(writer, use), writer.shape(use.parameters["shape"])
+def _write_broadcast(writer: _AssignmentWriter, use: DslCall, op: Operation) -> _ValueAndReads:
+    given, shape = _input_names(writer, use), writer.shape(use.parameters["shape"])
     if given:
         return f"dsl.broadcast({given[0]}, {shape})", given
     return (
@@ -225,18 +231,18 @@ def _repeated(writer: _Writer, use: WordUse, op: Operation) -> _Said:
     )
 
 
-def _transposed(writer: _Writer, use: WordUse, op: Operation) -> _Said:
-    (given,) = _given(writer, use)
+def _write_transpose(writer: _AssignmentWriter, use: DslCall, op: Operation) -> _ValueAndReads:
+    (given,) = _input_names(writer, use)
     return f"dsl.transpose({given}, {list(use.parameters['axes'])})", [given]
 
 
-def _joined(writer: _Writer, use: WordUse, op: Operation) -> _Said:
-    given = _given(writer, use)
+def _write_concat(writer: _AssignmentWriter, use: DslCall, op: Operation) -> _ValueAndReads:
+    given = _input_names(writer, use)
     return f"dsl.concat([{', '.join(given)}], {use.parameters['axis']})", given
 
 
-def _part(writer: _Writer, use: WordUse, op: Operation) -> _Said:
-    (given,) = _given(writer, use)
+def _write_slice(writer: _AssignmentWriter, use: DslCall, op: Operation) -> _ValueAndReads:
+    (given,) = _input_names(writer, use)
     axis, start, size = (use.parameters[key] for key in ("axis", "start", "size"))
     whole = use.inputs[0].shape[axis]
     rest = whole - start - size
@@ -249,27 +255,28 @@ def _part(writer: _Writer, use: WordUse, op: Operation) -> _Said:
     return f"dsl.split({given}, {axis}, {writer.shape(sizes)})[1][{place}]", [given]
 
 
-def _reduced(writer: _Writer, use: WordUse, op: Operation) -> _Said:
-    (given,) = _given(writer, use)
+def _write_reduction(writer: _AssignmentWriter, use: DslCall, op: Operation) -> _ValueAndReads:
+    (given,) = _input_names(writer, use)
     name = {"sum": "reduce_sum"}.get(use.name, use.name)
-    # the largest of float32 is looked for in float16 on some chips, unless one asks
+    # without this mode some chips reduce float32 maxima in float16
     exact = (
         ', impl_mode="high_precision"'
         if name in ("reduce_max", "reduce_min") and is_float(op.dtype)
         else ""
     )
     return (
-        f"dsl.{name}({given}, axis={list(use.parameters['axes'])}, keepdims={use.parameters['keepdims']}{exact})",
+        f"dsl.{name}({given}, axis={list(use.parameters['axes'])}, "
+        f"keepdims={use.parameters['keepdims']}{exact})",
         [given],
     )
 
 
-def _product(writer: _Writer, use: WordUse, op: Operation) -> _Said:
+def _write_matmul(writer: _AssignmentWriter, use: DslCall, op: Operation) -> _ValueAndReads:
     parameters = use.parameters
     if set(parameters["layouts"]) != {"ND"} or parameters["blocked"] or len(use.inputs) > 2:
-        raise _refused(op)
-    # what was widened before the product need not be: the cube sums up in float32
-    sources = [_before_widening(tensor) for tensor in use.inputs]
+        raise _unsupported_error(op)
+    # the cube unit accumulates in float32, so casts before the product are redundant
+    sources = [_strip_widening(tensor) for tensor in use.inputs]
     given = [writer.names[id(tensor)] for tensor in sources]
     shown = [
         name if tensor.dtype == "float16" else f"for_cube({name})"
@@ -286,8 +293,8 @@ def _product(writer: _Writer, use: WordUse, op: Operation) -> _Said:
     ), given
 
 
-def _before_widening(tensor: Tensor) -> Tensor:
-    use = tensor.op.word
+def _strip_widening(tensor: Tensor) -> Tensor:
+    use = tensor.op.dsl_call
     if (
         use is not None
         and use.name == "cast_to"
@@ -298,19 +305,19 @@ def _before_widening(tensor: Tensor) -> Tensor:
     return tensor
 
 
-_HANDLERS: Mapping[str, Callable[[_Writer, WordUse, Operation], _Said]] = {
-    "alike": _alike,
-    "cast_to": _cast,
-    "vcmp": _compared,
-    "vsel": _chosen,
-    "vcmpsel": _compared_chosen,
-    "vlogic": _logic,
-    "broadcast": _repeated,
-    "transpose": _transposed,
-    "concat": _joined,
-    "split": _part,
-    "matmul": _product,
-    **dict.fromkeys(("floor", "ceil", "round", "trunc", "round_half_up"), _rounded),
+_HANDLERS: Mapping[str, Callable[[_AssignmentWriter, DslCall, Operation], _ValueAndReads]] = {
+    "alike": _write_elementwise,
+    "cast_to": _write_cast,
+    "vcmp": _write_comparison,
+    "vsel": _write_selection,
+    "vcmpsel": _write_compare_select,
+    "vlogic": _write_logic,
+    "broadcast": _write_broadcast,
+    "transpose": _write_transpose,
+    "concat": _write_concat,
+    "split": _write_slice,
+    "matmul": _write_matmul,
+    **dict.fromkeys(("floor", "ceil", "round", "trunc", "round_half_up"), _write_rounding),
     **dict.fromkeys(
         (
             "sum",
@@ -321,12 +328,12 @@ _HANDLERS: Mapping[str, Callable[[_Writer, WordUse, Operation], _Said]] = {
             "reduce_all",
             "reduce_any",
         ),
-        _reduced,
+        _write_reduction,
     ),
 }
-"""Word → how it is written."""
+"""Operation → the function that writes it."""
 
 
-def _refused(op: Operation) -> InputError:
-    what = op.word.name if op.word is not None else op.kind
-    return InputError(f"{what} cannot be said in words of CANN", place=op.name)
+def _unsupported_error(op: Operation) -> InputError:
+    what = op.dsl_call.name if op.dsl_call is not None else op.kind
+    return InputError(f"{what} cannot be expressed in CANN operations", place=op.name)

@@ -1,4 +1,4 @@
-"""Scalar expressions as Python text: sizes as plain arithmetic, elements as CANN's ``tvm`` writes them."""
+"""Writes scalar expressions as Python: sizes as plain arithmetic, elements as CANN's ``tvm``."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from tbe_impl.dsl.expr import (
     Var,
     walk,
 )
-from tbe_impl.dsl.location import here
+from tbe_impl.dsl.location import user_location
 from tbe_impl.errors import InputError
 
-_INFIX = {
+_INFIX_OPERATORS = {
     "add": "+",
     "sub": "-",
     "mul": "*",
@@ -50,16 +50,16 @@ _FUNCTION = {
     "truncdiv": "tvm.truncdiv",
     "truncmod": "tvm.truncmod",
 }
-_PLAIN_FUNCTION = {"max": "max", "min": "min"}
-_CALLED = frozenset(
-    "exp exp2 log log2 log10 log1p sqrt rsqrt tanh sigmoid erf sin cos tan atan asin acos sinh cosh floor ceil trunc abs "
-    "isnan isinf isfinite fmod".split()
+_PYTHON_FUNCTIONS = {"max": "max", "min": "min"}
+_TVM_FUNCTIONS = frozenset(
+    "exp exp2 log log2 log10 log1p sqrt rsqrt tanh sigmoid erf sin cos tan atan asin acos sinh "
+    "cosh floor ceil trunc abs isnan isinf isfinite fmod".split()
 )
-"""Functions of scalars that ``tvm`` has by the same name."""
+"""Scalar functions with the same name in ``tvm``."""
 
 
 def number_text(value: Any) -> str:
-    """A number as Python reads it.
+    """Formats a number as a Python expression.
 
     >>> number_text(0.5), number_text(-math.inf)
     ('0.5', 'float("-inf")')
@@ -69,13 +69,13 @@ def number_text(value: Any) -> str:
     return repr(value)
 
 
-def is_late(expression: Expr) -> bool:
-    """Whether it needs an element or an index, so that it is no number while the operator is built."""
+def has_element_or_index(expression: Expr) -> bool:
+    """Whether the expression contains an element or an index, so it is unknown at build time."""
     return any(isinstance(node, (Read, IterVar)) for node in walk(expression))
 
 
 def size_text(expression: Expr, names: Mapping[int, str]) -> str:
-    """An expression of sizes alone as arithmetic of Python.
+    """Formats an expression of sizes as Python arithmetic.
 
     Args:
         expression: without elements or indices.
@@ -93,15 +93,15 @@ def size_text(expression: Expr, names: Mapping[int, str]) -> str:
         return f"float({inner})" if is_float(expression.dtype) else f"int({inner})"
     if isinstance(expression, Binary):
         a, b = (size_text(part, names) for part in (expression.a, expression.b))
-        if expression.op in _PLAIN_FUNCTION:
+        if expression.op in _PYTHON_FUNCTIONS:
             return f"{expression.op}({a}, {b})"
         if expression.op in ("and", "or"):
             return f"({a} {expression.op} {b})"
-        if expression.op in _INFIX:
+        if expression.op in _INFIX_OPERATORS:
             symbol = (
                 "//"
                 if expression.op == "div" and not is_float(expression.dtype)
-                else _INFIX[expression.op]
+                else _INFIX_OPERATORS[expression.op]
             )
             return f"({a} {symbol} {b})"
     if isinstance(expression, Select):
@@ -109,27 +109,27 @@ def size_text(expression: Expr, names: Mapping[int, str]) -> str:
             size_text(part, names) for part in (expression.condition, expression.a, expression.b)
         )
         return f"({a} if {condition} else {b})"
-    raise _refused(expression)
+    raise _unsupported_error(expression)
 
 
 def element_text(expression: Expr, names: Mapping[int, str]) -> str:
-    """The expression of an element as ``tvm`` writes it.
+    """Formats the expression of an element as ``tvm`` source.
 
     Args:
         expression: of indices, elements and sizes.
         names: ``id`` of a tensor, an index or a size → its name.
 
     Raises:
-        InputError: it has something that ``tvm`` has no word for.
+        InputError: ``tvm`` has no equivalent of a part.
     """
-    if not is_late(expression):
+    if not has_element_or_index(expression):
         text = size_text(expression, names)
         return text if expression.dtype == "int32" else f'tvm.const({text}, "{expression.dtype}")'
     if isinstance(expression, IterVar) and id(expression) in names:
         return names[id(expression)]
     if isinstance(expression, Read) and id(expression.tensor) in names:
         indices = ", ".join(element_text(part, names) for part in expression.indices)
-        # a tensor without axes has one of a single element
+        # a rank-0 tensor becomes a tensor of one element
         return f"{names[id(expression.tensor)]}({indices or '0'})"
     if isinstance(expression, Cast):
         return f'{element_text(expression.value, names)}.astype("{expression.dtype}")'
@@ -138,26 +138,26 @@ def element_text(expression: Expr, names: Mapping[int, str]) -> str:
         if expression.op == "div" and not is_float(expression.dtype):
             return f"tvm.truncdiv({a}, {b})"
         return (
-            f"({a} {_INFIX[expression.op]} {b})"
-            if expression.op in _INFIX
+            f"({a} {_INFIX_OPERATORS[expression.op]} {b})"
+            if expression.op in _INFIX_OPERATORS
             else f"{_FUNCTION[expression.op]}({a}, {b})"
         )
     if isinstance(expression, Select):
-        if not is_late(expression.condition):
+        if not has_element_or_index(expression.condition):
             condition = size_text(expression.condition, names)
             a, b = (element_text(part, names) for part in (expression.a, expression.b))
             return f"({a} if {condition} else {b})"
         parts = ", ".join(element_text(part, names) for part in expression.children)
-        # unlike tvm.select it looks at nothing outside of a tensor
+        # unlike tvm.select it does not read out of bounds
         return f"tvm.if_then_else({parts})"
     if isinstance(expression, Call):
-        return _called(expression, [element_text(part, names) for part in expression.args])
-    raise _refused(expression)
+        return _call_text(expression, [element_text(part, names) for part in expression.args])
+    raise _unsupported_error(expression)
 
 
-def _called(expression: Call, given: list[str]) -> str:
+def _call_text(expression: Call, given: list[str]) -> str:
     dtype = expression.args[0].dtype
-    if expression.name in _CALLED:
+    if expression.name in _TVM_FUNCTIONS:
         return f"tvm.{expression.name}({', '.join(given)})"
     if expression.name == "rint":
         return f"tvm.round({given[0]})"
@@ -169,10 +169,12 @@ def _called(expression: Call, given: list[str]) -> str:
         return f'tvm.max({given[0]}, tvm.const(0, "{dtype}"))'
     if expression.name == "not":
         return f'({given[0]} == tvm.const(False, "bool"))'
-    raise _refused(expression)
+    raise _unsupported_error(expression)
 
 
-def _refused(expression: Expr) -> InputError:
+def _unsupported_error(expression: Expr) -> InputError:
     return InputError(
-        "this has no text in CANN's language", place=str(here()), got=str(expression)[:120]
+        "this has no equivalent in CANN's tvm",
+        place=str(user_location()),
+        got=str(expression)[:120],
     )

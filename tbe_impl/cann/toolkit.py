@@ -1,6 +1,6 @@
-"""The real toolkit, where one is installed: it compiles the same operator for a real chip.
+"""Compiles an operator for a real chip with the real toolkit, where it is installed.
 
-Untested: no toolkit and no device were at hand when this was written.
+Untested: it was written without a toolkit and a device.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Any
 
 from tbe_impl.errors import CompileError, MissingError
 
-OUTPUTS = ("kernel_meta",)
+OUTPUT_DIRECTORIES = ("kernel_meta",)
 """Directories below the working directory into which the toolkit writes."""
 
 
 def is_installed() -> bool:
     """Whether a real toolkit can be imported."""
-    places = None  # of the package: ours can be imported by the same names
+    places = None  # the package path, because ours can be imported by the same names
     for name in ("tbe", "tbe.dsl", "tbe.dsl.api"):
         spec = PathFinder.find_spec(name, places)
         if spec is None:
@@ -38,39 +38,42 @@ def build(
     soc: str,
     directory: Path,
 ) -> tuple[Path, ...]:
-    """Runs an operator function with the toolkit's own modules; the files that it wrote.
+    """Runs an operator function with the toolkit's own modules; returns the files that it wrote.
 
     Args:
         function: the operator, imported while the toolkit was importable.
-        arguments, keywords: what it is called with.
-        soc: the chip to compile for.
-        directory: where the toolkit writes; it has to exist.
+        arguments, keywords: of the operator.
+        soc: the target chip.
+        directory: an existing directory, into which the toolkit writes.
 
     Raises:
         MissingError: no toolkit is installed.
-        CompileError: the toolkit refused the operator, with its own words, or wrote nothing.
+        CompileError: the toolkit rejects the operator, with its own message, or wrote nothing.
     """
     if not is_installed():
         raise MissingError(
             "there is no CANN toolkit here",
-            remedy="Run it on a machine with the toolkit; here the back ends `cpu` and `numpy` run the operator",
+            remedy="Run it on a machine with the toolkit; "
+            "here the back ends `cpu` and `numpy` run the operator",
         )
     platform = importlib.import_module("tbe.common.platform")
-    with _inside(directory):
+    with _change_directory(directory):
         platform.set_current_compile_soc_info(soc)
         try:
             function(*arguments, **keywords)
         except Exception as error:
             raise CompileError(f"the toolkit refuses the operator: {error}", place=soc) from error
-    found = tuple(sorted(path for name in OUTPUTS for path in (directory / name).glob("*")))
+    found = tuple(
+        sorted(path for name in OUTPUT_DIRECTORIES for path in (directory / name).glob("*"))
+    )
     if not found:
         raise CompileError("the toolkit wrote nothing", place=str(directory))
     return found
 
 
 @contextlib.contextmanager
-def _inside(directory: Path) -> Iterator[None]:
-    """Stand in a directory; `contextlib.chdir` came with Python 3.11."""
+def _change_directory(directory: Path) -> Iterator[None]:
+    """Changes the working directory in the block; `contextlib.chdir` needs Python 3.11."""
     before = Path.cwd()
     os.chdir(directory)
     try:

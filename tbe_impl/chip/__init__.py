@@ -1,4 +1,6 @@
-"""What each Ascend chip has, and what a schedule means there.
+"""Models Ascend chips: memory use, traffic and rule violations of a schedule.
 
-In: a graph, its schedule, a chip. Out: on-chip memory plan, tile sizes, findings and their report. It generates no code.
+In: a graph, its schedule, a chip.
+Out: on-chip memory plan, tile sizes, findings and their report.
+Must not: generate code.
 """

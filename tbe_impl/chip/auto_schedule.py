@@ -1,7 +1,8 @@
-"""The language's own schedule: tiles that fit the unified buffer, shared out to the cores.
+"""Schedules a graph automatically: tiles that fit the unified buffer, distributed over the cores.
 
-A nest loops over the axes of its largest result. Outer axes go to the cores; inside, one tile at a time is read into the
-unified buffer (twice its size, so that the next is read meanwhile), computed there stage by stage, and written back.
+A loop nest iterates over the axes of its largest result. Outer axes are distributed over the
+cores. Inside, each tile is read into the unified buffer (double buffered, so that the next tile is
+read meanwhile), computed stage by stage, and written back.
 """
 
 from __future__ import annotations
@@ -12,35 +13,35 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tbe_impl.chip.memory_plan import buffers_of, peak
-from tbe_impl.chip.schedule_checks import WARN_ABOVE
-from tbe_impl.chip.tiled_nests import Nest, nests_of, shared_axes
+from tbe_impl.chip.schedule_checks import WARNING_SHARE
+from tbe_impl.chip.tiled_nests import TiledNest, count_shared_axes, partition_into_nests
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import Expr, IterVar, Read, const
-from tbe_impl.dsl.location import here
+from tbe_impl.dsl.location import user_location
 from tbe_impl.dsl.tensor import Operation, Tensor, thread_axis
 from tbe_impl.errors import InputError
 from tbe_impl.scheduling.instructions import DEVICE_INSTRUCTION, instruction_of_tag
 from tbe_impl.scheduling.schedule import Schedule
 from tbe_impl.scheduling.stage_schedule import Stage
-from tbe_impl.scheduling.tile_regions import UNKNOWN, Regions, elements, size_of, sizes_of
-from tbe_impl.soc import Soc, soc, supports
+from tbe_impl.scheduling.tile_regions import RUNTIME_SIZE, Regions, elements, size_of, sizes_of
+from tbe_impl.soc import Soc, find_soc, is_instruction_supported
 
 UB = "local.UB"
 REDUCTION_TILE = 128
-"""Elements of a result that are reduced together when their inputs do not fit whole: one vector instruction's worth."""
+"""Elements reduced per step when the inputs do not fit whole: one vector instruction."""
 
 
 @dataclass(frozen=True)
 class Tiling:
-    """How a nest is cut.
+    """Tiling decisions of a nest.
 
     Attributes:
         order: positions of the main result's axes, outermost first.
-        at: which of them, counted in that order, is split.
-        factor: into tiles of so many steps.
-        cores: how many cores share what lies outside the tile.
-        reduce_at: the reduce axis that is split, when the reduction's input does not fit whole.
-        reduce_factor: into so many steps.
+        at: index in `order` of the split axis.
+        factor: split factor, in steps per tile.
+        cores: number of cores that share the loops outside of the tile.
+        reduce_at: the split reduce axis, when the reduction's input does not fit whole.
+        reduce_factor: split factor of the reduce axis.
     """
 
     order: tuple[int, ...]
@@ -52,12 +53,12 @@ class Tiling:
 
 
 def auto_schedule(outputs: Any, option: Any = None, *, chip: str | Soc = "Ascend910A") -> Schedule:
-    """A schedule that is planned when somebody asks for it: a build that only computes does not pay for it.
+    """Returns a schedule that is planned on first access, so a build that only computes skips it.
 
     Args:
         outputs: a tensor, or a list of them.
-        option: what operators hand over; without meaning here.
-        chip: name or record of the chip; for ``cpu``, which has no on-chip limit, nothing is cut.
+        option: an option that operators pass; ignored.
+        chip: name or record of the chip; ``cpu`` has no on-chip limit, so nothing is tiled.
 
     Raises:
         InputError: an output is no tensor, or the chip is unknown.
@@ -67,23 +68,23 @@ def auto_schedule(outputs: Any, option: Any = None, *, chip: str | Soc = "Ascend
         if not isinstance(tensor, Tensor):
             raise InputError(
                 "auto_schedule takes tensors",
-                place=str(here()),
+                place=str(user_location()),
                 expected="a tensor, or a list of them",
                 got=type(tensor).__name__,
             )
-    device = soc(chip)
+    device = find_soc(chip)
     unique = list({id(tensor): tensor for tensor in given}.values())
     return Schedule(unique, plan=lambda schedule: _plan(schedule, unique, device))
 
 
 def _plan(schedule: Schedule, outputs: Sequence[Tensor], chip: Soc) -> None:
-    if chip.unlimited:
+    if chip.is_unlimited:
         return
     cut_at: frozenset[int] = frozenset()
     merge = True
     while True:
-        nests = nests_of(outputs, cut_at=cut_at, merge=merge)
-        tilings = [_tiling(outputs, nest, chip) for nest in nests]
+        nests = partition_into_nests(outputs, cut_at=cut_at, merge=merge)
+        tilings = [_choose_tiling(outputs, nest, chip) for nest in nests]
         too_large = [
             op
             for nest, tiling in zip(nests, tilings, strict=True)
@@ -95,72 +96,92 @@ def _plan(schedule: Schedule, outputs: Sequence[Tensor], chip: Soc) -> None:
             break
         cut_at, merge = more, False
     for nest, tiling in zip(nests, tilings, strict=True):
-        _lay_out(schedule, nest, tiling or _whole(nest), chip)
+        _apply_tiling(schedule, nest, tiling or _fallback_tiling(nest), chip)
 
 
-def _whole(nest: Nest) -> Tiling:
+def _fallback_tiling(nest: TiledNest) -> Tiling:
     return Tiling(tuple(range(len(nest.main.axis))), 0, 1)
 
 
-def _tiling(outputs: Sequence[Tensor], nest: Nest, chip: Soc) -> Tiling | None:
-    """The largest tile that fits; None when not even the smallest does."""
+def _choose_tiling(outputs: Sequence[Tensor], nest: TiledNest, chip: Soc) -> Tiling | None:
+    """Returns the largest tile that fits; None when even the smallest does not."""
     sizes = sizes_of(nest.main.outputs[0])
     met = [*nest.inputs(), *(tensor for op in nest.members for tensor in op.outputs)]
     if not sizes or any(not elements(sizes_of(tensor)) for tensor in met):
-        return _whole(nest)  # nothing to cut
-    limit = int(chip.unified_buffer_bytes * WARN_ABOVE)
-    order, cuttable = _order(outputs, nest, chip)
+        return _fallback_tiling(nest)  # no axis to tile
+    limit = int(chip.unified_buffer_bytes * WARNING_SHARE)
+    order, cuttable = _order_axes(outputs, nest, chip)
     for at in range(cuttable):
         trial = Tiling(order, at, 1)
-        factor = _largest(_fits(outputs, nest, trial, chip, limit), sizes[order[at]], limit)
+        factor = _search_largest_factor(
+            _make_capacity_test(outputs, nest, trial, chip, limit), sizes[order[at]], limit
+        )
         if factor:
-            return _shared_out(nest, replace(trial, factor=factor), cuttable, chip)
+            return _distribute_over_cores(nest, replace(trial, factor=factor), cuttable, chip)
     if not nest.main.reduce_axis or nest.inner_reductions:
         return None
     last = max((at for at, axis in enumerate(order) if sizes[axis] > 1), default=0)
     tile = Tiling(order, last, min(sizes[order[last]], REDUCTION_TILE))
     for at, axis in enumerate(nest.main.reduce_axis):
         trial = replace(tile, reduce_at=at)
-        factor = _largest(_fits(outputs, nest, trial, chip, limit), size_of(axis.extent), limit)
+        factor = _search_largest_factor(
+            _make_capacity_test(outputs, nest, trial, chip, limit), size_of(axis.extent), limit
+        )
         if factor:
             extent = size_of(axis.extent)
-            even = _even(extent, factor, _block(nest, chip)) if extent < UNKNOWN else factor
-            return _shared_out(nest, replace(trial, reduce_factor=even), len(order), chip)
+            even = (
+                _balance_factor(extent, factor, _block(nest, chip))
+                if extent < RUNTIME_SIZE
+                else factor
+            )
+            return _distribute_over_cores(
+                nest, replace(trial, reduce_factor=even), len(order), chip
+            )
     return None
 
 
-def _order(outputs: Sequence[Tensor], nest: Nest, chip: Soc) -> tuple[tuple[int, ...], int]:
-    """The axes of the nest, those first along which it can be cut without computing something again, and their number."""
+def _order_axes(
+    outputs: Sequence[Tensor], nest: TiledNest, chip: Soc
+) -> tuple[tuple[int, ...], int]:
+    """Returns the axes, those that tile without recomputation first, and their number."""
     sizes = sizes_of(nest.main.outputs[0])
     axes = range(len(sizes))
-    shared = min((shared_axes(nest.main, other) or 0 for other in nest.others), default=len(sizes))
+    shared = min(
+        (count_shared_axes(nest.main, other) or 0 for other in nest.others), default=len(sizes)
+    )
     if not nest.inner_reductions:
         return tuple(axes), max(shared, 1)
-    good = [axis for axis in axes if axis < shared and _cuts_well(outputs, nest, axis, chip)]
+    good = [
+        axis
+        for axis in axes
+        if axis < shared and _can_tile_without_recomputation(outputs, nest, axis, chip)
+    ]
     return (*good, *(axis for axis in axes if axis not in good)), len(good)
 
 
-def _cuts_well(outputs: Sequence[Tensor], nest: Nest, axis: int, chip: Soc) -> bool:
-    """Whether steps of an axis need different parts of everything large: a reduction over it would start again each time."""
+def _can_tile_without_recomputation(
+    outputs: Sequence[Tensor], nest: TiledNest, axis: int, chip: Soc
+) -> bool:
+    """Whether tiling an axis recomputes no large stage, such as a reduction over the axis."""
     order = (axis, *(other for other in range(len(nest.main.axis)) if other != axis))
     scratch = Schedule(outputs)
-    _lay_out(scratch, nest, Tiling(order, 0, 1), chip)
+    _apply_tiling(scratch, nest, Tiling(order, 0, 1), chip)
     regions = Regions(scratch.record())
     sizes = sizes_of(nest.main.outputs[0])
     for stage in regions.record.stages:
         if stage.scope == UB:
-            full = elements(regions.full(stage))
+            full = elements(regions.full_shape(stage))
             if elements(regions.tile(stage)) * sizes[axis] > 2 * max(full, elements(sizes)):
                 return False
     return True
 
 
-def _fits(
-    outputs: Sequence[Tensor], nest: Nest, trial: Tiling, chip: Soc, limit: int
+def _make_capacity_test(
+    outputs: Sequence[Tensor], nest: TiledNest, trial: Tiling, chip: Soc, limit: int
 ) -> Callable[[int], bool]:
-    """Whether a nest fits the unified buffer with tiles of so many steps."""
+    """Returns a test whether the nest fits the unified buffer with a given split factor."""
     scratch = Schedule(outputs)
-    inner = _lay_out(scratch, nest, replace(trial, reduce_factor=1), chip)
+    inner = _apply_tiling(scratch, nest, replace(trial, reduce_factor=1), chip)
     record = scratch.record()
 
     def fits(factor: int) -> bool:
@@ -170,8 +191,8 @@ def _fits(
     return fits
 
 
-def _largest(fits: Callable[[int], bool], size: int, limit: int) -> int:
-    """The greatest number up to `size` that fits; 0 when 1 does not."""
+def _search_largest_factor(fits: Callable[[int], bool], size: int, limit: int) -> int:
+    """Returns the greatest value up to `size` that fits, by bisection; 0 when 1 does not fit."""
     low, high = 0, min(size, limit)
     while low < high:
         middle = (low + high + 1) // 2
@@ -179,8 +200,8 @@ def _largest(fits: Callable[[int], bool], size: int, limit: int) -> int:
     return low
 
 
-def _shared_out(nest: Nest, tiling: Tiling, cuttable: int, chip: Soc) -> Tiling:
-    """The same tiling with tiles small enough that every core has one, of whole blocks, and of nearly equal size."""
+def _distribute_over_cores(nest: TiledNest, tiling: Tiling, cuttable: int, chip: Soc) -> Tiling:
+    """Shrinks the tiles so that every core has one; tiles are whole blocks of nearly equal size."""
     sizes = sizes_of(nest.main.outputs[0])
     block = _block(nest, chip)
     while tiling.at + 1 < cuttable:
@@ -192,27 +213,27 @@ def _shared_out(nest: Nest, tiling: Tiling, cuttable: int, chip: Soc) -> Tiling:
     size = sizes[tiling.order[tiling.at]]
     outside = math.prod(sizes[axis] for axis in tiling.order[: tiling.at])
     inside = math.prod(sizes[axis] for axis in tiling.order[tiling.at + 1 :])
-    unit = block // math.gcd(block, inside) if inside < UNKNOWN else 1
+    unit = block // math.gcd(block, inside) if inside < RUNTIME_SIZE else 1
     most = tiling.factor
-    if size < UNKNOWN and outside < chip.cores:
+    if size < RUNTIME_SIZE and outside < chip.cores:
         share = -(-size // -(-chip.cores // outside))
         most = min(most, max(share, min(unit, size)))
-    if size < UNKNOWN:
-        most = _even(size, most, unit)
+    if size < RUNTIME_SIZE:
+        most = _balance_factor(size, most, unit)
     steps = outside * -(-size // most)
     return replace(tiling, factor=most, cores=min(chip.cores, steps))
 
 
-def _block(nest: Nest, chip: Soc) -> int:
-    """Elements of a block, of the narrowest dtype that is copied."""
+def _block(nest: TiledNest, chip: Soc) -> int:
+    """Returns the elements per block of the narrowest dtype that is copied."""
     results = [tensor for op in nest.results for tensor in op.outputs]
     return chip.block_bytes // min(
         dtype_of(tensor.dtype).bytes for tensor in (*results, *nest.inputs())
     )
 
 
-def _even(size: int, most: int, unit: int) -> int:
-    """A number of steps up to `most` that divides `size`, in whole blocks; where none comes near, one that nearly does."""
+def _balance_factor(size: int, most: int, unit: int) -> int:
+    """Returns a tile size up to `most` that divides `size`, in whole blocks if possible."""
     for step in (unit, 1):
         divisors = [
             one for one in range(max(most // 2, 1), most + 1) if size % one == 0 and one % step == 0
@@ -224,14 +245,14 @@ def _even(size: int, most: int, unit: int) -> int:
     return up if up <= most else max(most // unit * unit, min(most, unit))
 
 
-def _lay_out(schedule: Schedule, nest: Nest, tiling: Tiling, chip: Soc) -> IterVar:
-    """Writes a tiling down in a schedule; gives back the loop whose steps were searched."""
+def _apply_tiling(schedule: Schedule, nest: TiledNest, tiling: Tiling, chip: Soc) -> IterVar:
+    """Applies a tiling to a schedule; returns the loop whose split factor is searched."""
     stages: list[Stage] = []
     for tensor in nest.inputs():
         readers = [op for op in nest.members if any(read is tensor for read in op.input_tensors)]
         copy = schedule[schedule.cache_read(tensor, UB, readers)]
         copy.double_buffer()
-        _emit(copy, "dma_copy")
+        _set_instruction(copy, "dma_copy")
         stages.append(copy)
     computed: dict[int, Stage] = {}
     for op in nest.members:
@@ -239,7 +260,7 @@ def _lay_out(schedule: Schedule, nest: Nest, tiling: Tiling, chip: Soc) -> IterV
             made = schedule.cache_write(list(op.outputs), UB)
             inside = list(made) if isinstance(made, list) else [made]
             schedule.read_instead((one for one in nest.members if one is not op), op, inside)
-            _emit(schedule[op], "dma_copy")
+            _set_instruction(schedule[op], "dma_copy")
             computed[id(op)] = schedule[inside[0]]
             stages += [computed[id(op)], schedule[op]]
         else:
@@ -247,16 +268,20 @@ def _lay_out(schedule: Schedule, nest: Nest, tiling: Tiling, chip: Soc) -> IterV
             computed[id(op)] = schedule[op]
             stages.append(schedule[op])
     for op in nest.members:
-        _emit(computed[id(op)], _instruction(op, chip))
+        _set_instruction(computed[id(op)], _instruction(op, chip))
     _pad_rows(nest, stages, chip)
-    anchor = schedule[nest.main] if not nest.others else schedule.add_stage(_phony(schedule, nest))
+    anchor = (
+        schedule[nest.main]
+        if not nest.others
+        else schedule.add_stage(_make_phony_operation(schedule, nest))
+    )
     if nest.others:
-        _emit(anchor, "phony_insn")
-    return _loops(anchor, stages, computed[id(nest.main)], tiling)
+        _set_instruction(anchor, "phony_insn")
+    return _schedule_loops(anchor, stages, computed[id(nest.main)], tiling)
 
 
-def _pad_rows(nest: Nest, stages: Sequence[Stage], chip: Soc) -> None:
-    """Rows start at a block where an instruction starts at each row: in reductions and broadcasts."""
+def _pad_rows(nest: TiledNest, stages: Sequence[Stage], chip: Soc) -> None:
+    """Aligns rows to blocks in reductions and broadcasts, whose instructions start at each row."""
     shapes = {
         sizes_of(tensor) for op in nest.members for tensor in (*op.outputs, *op.input_tensors)
     }
@@ -276,7 +301,7 @@ def _pad_rows(nest: Nest, stages: Sequence[Stage], chip: Soc) -> None:
             )
 
 
-def _loops(anchor: Stage, stages: Sequence[Stage], main: Stage, tiling: Tiling) -> IterVar:
+def _schedule_loops(anchor: Stage, stages: Sequence[Stage], main: Stage, tiling: Tiling) -> IterVar:
     axes = [anchor.op.axis[position] for position in tiling.order]
     anchor.reorder(*axes)
     outer, inner = anchor.split(axes[tiling.at], factor=tiling.factor)
@@ -301,14 +326,14 @@ def _loops(anchor: Stage, stages: Sequence[Stage], main: Stage, tiling: Tiling) 
     return searched
 
 
-def _phony(schedule: Schedule, nest: Nest) -> Operation:
-    """An operation that waits for every result of a nest and computes nothing."""
+def _make_phony_operation(schedule: Schedule, nest: TiledNest) -> Operation:
+    """Returns an operation that depends on every result of a nest and computes nothing."""
     main = schedule[nest.main].op
     axes = [IterVar(axis.dom, axis.name) for axis in main.axis]
     body: list[Expr] = []
     shape = main.outputs[0].shape
     for op in nest.results:
-        shared = shared_axes(nest.main, op) or 0
+        shared = count_shared_axes(nest.main, op) or 0
         for tensor in schedule[op].op.outputs:
             index = [axes[at] if at < shared else const(0) for at in range(tensor.ndim)]
             body.append(Read(tensor, index))
@@ -323,16 +348,16 @@ def _phony(schedule: Schedule, nest: Nest) -> Operation:
 
 
 def _instruction(op: Operation, chip: Soc) -> str:
-    """What a stage becomes; where the chip lacks the instruction for its dtype, the compiler chooses others."""
+    """Returns the instruction of a stage; ``vector_auto`` where the chip lacks it for the dtype."""
     if op.reduce_axis:
         return f"vector_reduce_{getattr(op.body[0], 'op', 'sum')}"
     name = instruction_of_tag(op.tag)
     device, dtype = DEVICE_INSTRUCTION[name], (op.input_tensors or op.outputs)[0].dtype
-    return name if not device or supports(chip, device, dtype) else "vector_auto"
+    return name if not device or is_instruction_supported(chip, device, dtype) else "vector_auto"
 
 
-def _emit(stage: Stage, instruction: str) -> None:
-    """Gives an instruction to the outermost loop of a stage that has one."""
+def _set_instruction(stage: Stage, instruction: str) -> None:
+    """Assigns an instruction to the outermost loop of a stage that has a loop."""
     if stage.leaf_iter_vars and not any(
         one.name == "emit_insn" for one in stage.record().directives
     ):

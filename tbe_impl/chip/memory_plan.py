@@ -1,4 +1,4 @@
-"""The on-chip memory plan of a schedule: what each memory holds, and what is moved."""
+"""Plans the on-chip memory of a schedule: buffers, their lifetimes, and bytes moved."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import Const, Read, reads
 from tbe_impl.scheduling.records import StageRecord
-from tbe_impl.scheduling.stage_schedule import GLOBAL
-from tbe_impl.scheduling.tile_regions import UNKNOWN, Regions, elements
+from tbe_impl.scheduling.stage_schedule import GLOBAL_SCOPE
+from tbe_impl.scheduling.tile_regions import RUNTIME_SIZE, Regions, elements
 
 
 @dataclass(frozen=True, eq=False)
-class Buffer:
+class OnChipBuffer:
     """The memory of one output of a stage.
 
     Attributes:
@@ -24,8 +24,8 @@ class Buffer:
         dtype: by name.
         bytes: of one copy, padding included.
         copies: 2 when it is double buffered.
-        first, last: between which steps of the kernel it is needed; steps are stages in order of execution.
-        at: the loop around it, as text; empty for a nest of its own.
+        first, last: lifetime in steps of the kernel; steps are stages in execution order.
+        at: the enclosing loop, as text; empty for a nest of its own.
     """
 
     stage: StageRecord
@@ -40,27 +40,27 @@ class Buffer:
 
     @property
     def total_bytes(self) -> int:
-        """All copies together."""
+        """Bytes of all copies."""
         return self.bytes * self.copies
 
 
 @dataclass(frozen=True)
-class Use:
-    """How full a memory is at its fullest.
+class MemoryPeak:
+    """The peak of a memory.
 
     Attributes:
         scope: the memory.
-        bytes: at that moment.
-        buffers: what lies in it then.
+        bytes: occupied at the peak.
+        buffers: live at the peak.
     """
 
     scope: str
     bytes: int
-    buffers: tuple[Buffer, ...]
+    buffers: tuple[OnChipBuffer, ...]
 
 
 def order_of(regions: Regions) -> dict[int, int]:
-    """``id`` of a stage → its place in the order of execution: what is computed inside a stage's loops comes before it."""
+    """Returns ``id`` of a stage → execution position; attached stages precede their parent."""
     inner: dict[int, list[StageRecord]] = {}
     roots: list[StageRecord] = []
     for stage in regions.record.stages:
@@ -71,7 +71,7 @@ def order_of(regions: Regions) -> dict[int, int]:
     def visit(stage: StageRecord) -> None:
         if id(stage) in found:
             return
-        found[id(stage)] = -1  # two stages that are computed inside each other end here
+        found[id(stage)] = -1  # stops the recursion where two stages are attached to each other
         attached = inner.get(id(stage), [])
         for other in sorted(
             attached, key=lambda one: regions.position(stage, one.attach.axis) if one.attach else 0
@@ -85,31 +85,33 @@ def order_of(regions: Regions) -> dict[int, int]:
 
 
 def _is_a_view(stage: StageRecord) -> bool:
-    """Whether it only says how the loads behind it walk through an image, as set_fmatrix does."""
-    return any(directive.value[0] == "set_fmatrix" for directive in stage.named("emit_insn"))
+    """Whether a stage only configures later image loads, as set_fmatrix does."""
+    return any(
+        directive.value[0] == "set_fmatrix" for directive in stage.find_directives("emit_insn")
+    )
 
 
-def buffers_of(regions: Regions, *, block_bytes: int) -> tuple[Buffer, ...]:
-    """The memory of every stage that has one on the chip.
+def buffers_of(regions: Regions, *, block_bytes: int) -> tuple[OnChipBuffer, ...]:
+    """Returns the buffers of all stages that have on-chip memory.
 
-    A buffer whose last reader computes element by element may be taken over by that reader, as the device's own
-    allocator does; of a double-buffered one each of the two copies may.
+    An elementwise last reader may reuse its input buffer in place, as the device's allocator does;
+    of a double-buffered one, each copy.
     """
     order = order_of(regions)
     taken: set[int] = set()
-    found: list[Buffer] = []
+    found: list[OnChipBuffer] = []
     for stage in sorted(regions.record.stages, key=lambda one: order[id(one)]):
-        if stage.scope == GLOBAL or stage.inlined or stage.is_input or _is_a_view(stage):
+        if stage.scope == GLOBAL_SCOPE or stage.inlined or stage.is_input or _is_a_view(stage):
             continue
         shape = regions.tile(stage)
         doubled = stage.has("double_buffer")
         first, last = order[id(stage)], _last_use(regions, stage, order)
-        if not stage.has("mem_unique") and _may_be_taken_over(regions, stage, last, order, taken):
+        if not stage.has("mem_unique") and _may_reuse_in_place(regions, stage, last, order, taken):
             last -= 1
         for tensor in stage.op.outputs:
             size = _padded_elements(stage, shape) * dtype_of(tensor.dtype).bytes
             found.append(
-                Buffer(
+                OnChipBuffer(
                     stage,
                     tensor.name,
                     shape,
@@ -126,11 +128,11 @@ def buffers_of(regions: Regions, *, block_bytes: int) -> tuple[Buffer, ...]:
     return tuple(found)
 
 
-def peak(buffers: Iterable[Buffer], scope: str) -> Use:
-    """How full a memory is at its fullest; buffers that reuse each other's memory count once, by the largest."""
+def peak(buffers: Iterable[OnChipBuffer], scope: str) -> MemoryPeak:
+    """Returns the peak of a memory; buffers that share memory count once, by the largest."""
     inside = [buffer for buffer in buffers if buffer.stage.scope == scope]
-    groups = _shared(inside)
-    fullest = Use(scope, 0, ())
+    groups = _group_aliased_buffers(inside)
+    fullest = MemoryPeak(scope, 0, ())
     for moment in sorted({buffer.first for buffer in inside}):
         alive = [
             max(group, key=lambda one: one.total_bytes)
@@ -139,15 +141,15 @@ def peak(buffers: Iterable[Buffer], scope: str) -> Use:
         ]
         total = sum(buffer.total_bytes for buffer in alive)
         if total > fullest.bytes:
-            fullest = Use(scope, total, tuple(alive))
+            fullest = MemoryPeak(scope, total, tuple(alive))
     return fullest
 
 
-def _shared(buffers: Sequence[Buffer]) -> list[list[Buffer]]:
-    """Groups of buffers that lie in one memory, by ``reused_by``."""
-    groups: dict[int, list[Buffer]] = {id(buffer): [buffer] for buffer in buffers}
+def _group_aliased_buffers(buffers: Sequence[OnChipBuffer]) -> list[list[OnChipBuffer]]:
+    """Groups buffers that share memory, by ``reused_by``."""
+    groups: dict[int, list[OnChipBuffer]] = {id(buffer): [buffer] for buffer in buffers}
     for buffer in buffers:
-        for directive in buffer.stage.named("reused_by"):
+        for directive in buffer.stage.find_directives("reused_by"):
             names = {id(tensor) for tensor in directive.value}
             for other in buffers:
                 if any(id(tensor) in names for op in other.stage.versions for tensor in op.outputs):
@@ -159,18 +161,18 @@ def _shared(buffers: Sequence[Buffer]) -> list[list[Buffer]]:
 
 
 def _padded_elements(stage: StageRecord, shape: Sequence[int]) -> int:
-    """Elements of a buffer with the padding that storage_align, buffer_align, buffer_tile and set_buffer_size ask for."""
-    for directive in stage.named("set_buffer_size", "set_storage_bound"):
+    """Elements of a buffer with storage_align, buffer_align, buffer_tile and set_buffer_size."""
+    for directive in stage.find_directives("set_buffer_size", "set_storage_bound"):
         bound = _number(directive.value[0])
         if bound is not None:
             return bound
     sizes = list(shape)
-    for directive in stage.named("buffer_align"):
+    for directive in stage.find_directives("buffer_align"):
         for at, pair in enumerate(directive.value[: len(sizes)]):
             step = _number(pair[1])
             if step:
                 sizes[at] = -(-sizes[at] // step) * step
-    for directive in stage.named("buffer_tile"):
+    for directive in stage.find_directives("buffer_tile"):
         for at, pair in enumerate(directive.value[: len(sizes)]):
             extent = _number(pair[1])
             sizes[at] = sizes[at] if extent is None else extent
@@ -178,9 +180,11 @@ def _padded_elements(stage: StageRecord, shape: Sequence[int]) -> int:
 
 
 def padded_strides(stage: StageRecord, sizes: Sequence[int]) -> list[int]:
-    """All elements of a buffer, then how far apart the steps of each axis lie, by storage_align."""
+    """Returns the elements of a buffer, then the stride of each axis, padded by storage_align."""
     aligned = {
-        id(one.axis): one.value for one in stage.named("storage_align") if one.axis is not None
+        id(one.axis): one.value
+        for one in stage.find_directives("storage_align")
+        if one.axis is not None
     }
     strides = [1]
     for at in reversed(range(len(sizes))):
@@ -200,7 +204,7 @@ def _number(value: object) -> int | None:
 
 
 def _readers(regions: Regions, stage: StageRecord) -> list[StageRecord]:
-    """The stages that read it, through what is inlined."""
+    """Returns the stages that read a stage, directly or through inlined stages."""
     found: list[StageRecord] = []
     for consumer in regions.consumers(stage):
         found += _readers(regions, consumer) if consumer.inlined else [consumer]
@@ -208,7 +212,7 @@ def _readers(regions: Regions, stage: StageRecord) -> list[StageRecord]:
 
 
 def _last_use(regions: Regions, stage: StageRecord, order: dict[int, int]) -> int:
-    """The step at which a stage's result is needed last: inside an inner loop it is needed until that loop ends."""
+    """Returns the last step that needs a stage's result; in an inner loop, the loop's last step."""
     last = order[id(stage)]
     for reader in _readers(regions, stage):
         climbing: StageRecord | None = reader
@@ -228,10 +232,10 @@ def _last_use(regions: Regions, stage: StageRecord, order: dict[int, int]) -> in
     return last
 
 
-def _may_be_taken_over(
+def _may_reuse_in_place(
     regions: Regions, stage: StageRecord, last: int, order: dict[int, int], taken: set[int]
 ) -> bool:
-    """Whether the last reader of a buffer can write its own result over it; then notes that reader."""
+    """Whether the last reader of a buffer can compute in place; if so, records that reader."""
     readers = [one for one in _readers(regions, stage) if order[id(one)] == last]
     if len(readers) != 1 or id(readers[0]) in taken:
         return False
@@ -257,38 +261,46 @@ def _may_be_taken_over(
 
 @dataclass(frozen=True)
 class Traffic:
-    """Bytes between main memory and the chip; None where a size is known at run time only."""
+    """Bytes between main memory and the chip; None where a size is known only at run time."""
 
     bytes_read: int | None
     bytes_written: int | None
 
 
 def traffic_of(regions: Regions) -> Traffic:
-    """What a schedule moves, over all cores: a tile that is read in every step of a loop counts each time."""
+    """Returns the bytes moved over all cores; a tile read in every loop step counts each time."""
     read, written = 0, 0
     for stage in regions.record.stages:
         if stage.is_input or stage.inlined or is_phony(stage):
             continue
-        times, exact = regions.executions(stage), regions.divides(stage)
+        times, exact = regions.executions(stage), regions.has_whole_tiles(stage)
         for tensor, sizes in regions.footprint(stage).values():
             maker = regions.producers[id(tensor)]
-            if maker.scope == GLOBAL:
-                moved = _moved(sizes, regions.full(maker), times, exact=exact)
+            if maker.scope == GLOBAL_SCOPE:
+                moved = _count_moved_elements(sizes, regions.full_shape(maker), times, exact=exact)
                 read += moved * dtype_of(tensor.dtype).bytes
-        if stage.scope == GLOBAL:
+        if stage.scope == GLOBAL_SCOPE:
             for tensor in stage.op.outputs:
-                moved = _moved(regions.tile(stage), regions.full(stage), times, exact=exact)
+                moved = _count_moved_elements(
+                    regions.tile(stage), regions.full_shape(stage), times, exact=exact
+                )
                 written += moved * dtype_of(tensor.dtype).bytes
-    return Traffic(read if read < UNKNOWN else None, written if written < UNKNOWN else None)
+    return Traffic(
+        read if read < RUNTIME_SIZE else None, written if written < RUNTIME_SIZE else None
+    )
 
 
 def is_phony(stage: StageRecord) -> bool:
-    """Whether a stage stands for something that is there already and moves nothing."""
-    return any(directive.value[0] == "phony_insn" for directive in stage.named("emit_insn"))
+    """Whether a stage represents existing data and moves nothing."""
+    return any(
+        directive.value[0] == "phony_insn" for directive in stage.find_directives("emit_insn")
+    )
 
 
-def _moved(tile: Sequence[int], full: Sequence[int], times: int, *, exact: bool) -> int:
-    """Elements that `times` tiles move: the last tile of an axis that does not divide is smaller."""
+def _count_moved_elements(
+    tile: Sequence[int], full: Sequence[int], times: int, *, exact: bool
+) -> int:
+    """Elements moved by `times` tiles; the last tile of an axis may be smaller."""
     if not elements(full):
         return 0
     tiles = math.prod(-(-whole // part) for whole, part in zip(full, tile, strict=True))

@@ -1,20 +1,20 @@
-"""What a schedule means on a chip, as numbers and as text: tiles, bytes on the chip, bytes moved, findings."""
+"""Reports a schedule on a chip as values and text: tiles, memory, traffic, findings."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from tbe_impl.chip.memory_plan import Buffer, Traffic, buffers_of, is_phony, peak, traffic_of
+from tbe_impl.chip.memory_plan import OnChipBuffer, Traffic, buffers_of, is_phony, peak, traffic_of
 from tbe_impl.chip.schedule_checks import Finding, check
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.tensor import shape_text
 from tbe_impl.scheduling.instructions import capacity
 from tbe_impl.scheduling.records import ScheduleRecord, StageRecord
 from tbe_impl.scheduling.schedule import Schedule
-from tbe_impl.scheduling.stage_schedule import GLOBAL
-from tbe_impl.scheduling.tile_regions import UNKNOWN, Regions, elements, size_of, sizes_of
-from tbe_impl.soc import Soc, soc
+from tbe_impl.scheduling.stage_schedule import GLOBAL_SCOPE
+from tbe_impl.scheduling.tile_regions import RUNTIME_SIZE, Regions, elements, size_of, sizes_of
+from tbe_impl.soc import Soc, find_soc
 
 
 @dataclass(frozen=True)
@@ -24,14 +24,14 @@ class StageUse:
     Attributes:
         name: of the tensor.
         scope: the memory.
-        tile: elements by dimension that one execution makes; None for a size that is known at run time only.
+        tile: elements by dimension per execution; None for a size known only at run time.
         dtype: by name.
         bytes: of one copy, padding included.
         copies: 2 when it is double buffered.
-        padding_bytes: what alignment adds to `bytes`.
-        at: stage and loop around it; empty for a nest of its own.
-        instruction: which it becomes; empty when none is given.
-        executions: how often it is computed, over all cores.
+        padding_bytes: part of `bytes` that alignment adds.
+        at: enclosing stage and loop; empty for a nest of its own.
+        instruction: its instruction; empty when none is set.
+        executions: number of executions over all cores.
     """
 
     name: str
@@ -48,7 +48,7 @@ class StageUse:
 
 @dataclass(frozen=True)
 class MemoryUse:
-    """How full a memory is at its fullest; `capacity_bytes` is 0 where no limit is known."""
+    """The peak of a memory; `capacity_bytes` is 0 where no limit is known."""
 
     scope: str
     bytes: int | None
@@ -56,7 +56,7 @@ class MemoryUse:
 
     @property
     def share(self) -> float | None:
-        """Part of the capacity; None when one of the two is not known."""
+        """Peak as a share of the capacity; None when either is unknown."""
         return (
             None
             if self.bytes is None or not self.capacity_bytes
@@ -70,12 +70,13 @@ class ScheduleReport:
 
     Attributes:
         chip: its name.
-        cores: how many it uses.
-        core_axis: the loop that is shared out to them, with its stage; empty when there is none.
-        stages: what is computed where, in order.
-        memories: how full each memory of the chip is.
-        bytes_read, bytes_written: between main memory and the chip; None when known at run time only.
-        least_bytes: every input read once and every output written once.
+        cores: number of cores used.
+        core_axis: the loop distributed over the cores, with its stage; empty when there is none.
+        stages: executed stages, in order.
+        memories: peak of each memory of the chip.
+        bytes_read, bytes_written: between main memory and the chip; None when known only at run
+            time.
+        least_bytes: lower bound: every input read once and every output written once.
         findings: errors and warnings.
     """
 
@@ -91,37 +92,37 @@ class ScheduleReport:
 
     @property
     def errors(self) -> tuple[Finding, ...]:
-        """What the device would refuse."""
+        """Findings that the device rejects."""
         return tuple(finding for finding in self.findings if finding.severity == "error")
 
     @property
     def warnings(self) -> tuple[Finding, ...]:
-        """What would cost time."""
+        """Findings that cost time."""
         return tuple(finding for finding in self.findings if finding.severity == "warning")
 
     def __str__(self) -> str:
         return "\n".join(_text(self))
 
 
-def report(
+def report_schedule(
     schedule: Schedule | ScheduleRecord, chip: str | Soc, *, own_instructions: Collection[str] = ()
 ) -> ScheduleReport:
-    """What a schedule means on a chip.
+    """Returns the report of a schedule on a chip.
 
     Args:
         schedule: as built or frozen.
         chip: name or record of the chip.
-        own_instructions: names that the operator registered itself.
+        own_instructions: instruction names that the operator itself registered.
 
     Raises:
         InputError: the chip is unknown.
     """
     record = schedule.record() if isinstance(schedule, Schedule) else schedule
-    device, regions = soc(chip), Regions(record)
+    device, regions = find_soc(chip), Regions(record)
     buffers = buffers_of(regions, block_bytes=device.block_bytes)
-    least = _least(record)
-    # without memories on the chip nothing is cut: the CPU's caches do that
-    traffic = Traffic(*least) if device.unlimited and not buffers else traffic_of(regions)
+    least = _minimum_traffic(record)
+    # without on-chip memories there are no tiles; the CPU's caches hold them
+    traffic = Traffic(*least) if device.is_unlimited and not buffers else traffic_of(regions)
     cores, core_axis = _cores(regions)
     scopes = dict.fromkeys(buffer.stage.scope for buffer in buffers)
     return ScheduleReport(
@@ -130,7 +131,7 @@ def report(
         core_axis,
         _stages(regions, buffers),
         tuple(
-            MemoryUse(scope, _known(peak(buffers, scope).bytes), capacity(device, scope))
+            MemoryUse(scope, _size_or_none(peak(buffers, scope).bytes), capacity(device, scope))
             for scope in scopes
         ),
         traffic.bytes_read,
@@ -140,13 +141,15 @@ def report(
     )
 
 
-def _known(number: int) -> int | None:
-    return number if number < UNKNOWN else None
+def _size_or_none(number: int) -> int | None:
+    return number if number < RUNTIME_SIZE else None
 
 
-def _least(record: ScheduleRecord) -> tuple[int | None, int | None]:
+def _minimum_traffic(record: ScheduleRecord) -> tuple[int | None, int | None]:
     def total(tensors: Sequence[tuple[tuple[int, ...], str]]) -> int | None:
-        return _known(sum(elements(shape) * dtype_of(dtype).bytes for shape, dtype in tensors))
+        return _size_or_none(
+            sum(elements(shape) * dtype_of(dtype).bytes for shape, dtype in tensors)
+        )
 
     inputs = [
         (sizes_of(stage.op.outputs[0]), stage.op.outputs[0].dtype)
@@ -157,24 +160,24 @@ def _least(record: ScheduleRecord) -> tuple[int | None, int | None]:
 
 
 def _cores(regions: Regions) -> tuple[int, str]:
-    """The largest number of cores that a nest uses, and the loop that is shared out."""
+    """Returns the largest number of cores of a nest, and the loop distributed over them."""
     found = (1, "")
     for stage in regions.record.stages:
         extents = regions.loops(stage)
-        for directive in stage.named("bind"):
+        for directive in stage.find_directives("bind"):
             if directive.axis is None or not directive.value[0].thread_tag.startswith("blockIdx"):
                 continue
             steps = extents.get(id(directive.axis), size_of(directive.axis.extent))
-            if found[0] < steps < UNKNOWN or not found[1]:
-                found = (min(steps, UNKNOWN), f"{directive.axis.name} of {stage.op.name}")
+            if found[0] < steps < RUNTIME_SIZE or not found[1]:
+                found = (min(steps, RUNTIME_SIZE), f"{directive.axis.name} of {stage.op.name}")
     return found
 
 
-def _stages(regions: Regions, buffers: Sequence[Buffer]) -> tuple[StageUse, ...]:
+def _stages(regions: Regions, buffers: Sequence[OnChipBuffer]) -> tuple[StageUse, ...]:
     found: list[StageUse] = []
     held = {(id(buffer.stage), buffer.name): buffer for buffer in buffers}
     for stage in regions.record.stages:
-        if stage.is_input or stage.inlined or (is_phony(stage) and stage.scope == GLOBAL):
+        if stage.is_input or stage.inlined or (is_phony(stage) and stage.scope == GLOBAL_SCOPE):
             continue
         tile, times = regions.tile(stage), regions.executions(stage)
         for tensor in stage.op.outputs:
@@ -185,23 +188,23 @@ def _stages(regions: Regions, buffers: Sequence[Buffer]) -> tuple[StageUse, ...]
                 StageUse(
                     tensor.name,
                     stage.scope,
-                    tuple(_known(size) for size in tile),
+                    tuple(_size_or_none(size) for size in tile),
                     tensor.dtype,
-                    _known(size),
+                    _size_or_none(size),
                     buffer.copies if buffer else 1,
-                    size - plain if size < UNKNOWN else 0,
+                    size - plain if size < RUNTIME_SIZE else 0,
                     ""
                     if stage.attach is None
                     else f"{stage.attach.parent.name}: {stage.attach.axis.name}",
                     _instruction(stage),
-                    _known(times),
+                    _size_or_none(times),
                 )
             )
     return tuple(found)
 
 
 def _instruction(stage: StageRecord) -> str:
-    return next((str(one.value[0]) for one in stage.named("emit_insn")), "")
+    return next((str(one.value[0]) for one in stage.find_directives("emit_insn")), "")
 
 
 def _text(found: ScheduleReport) -> list[str]:

@@ -1,4 +1,4 @@
-"""What of a schedule would fail or be slow on the device: checked, not executed.
+"""Checks a schedule for errors and slow code on the device without executing it.
 
 One file of more than 500 lines: it is the list of checks.
 """
@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from tbe_impl.chip.memory_plan import Buffer, buffers_of, padded_strides, peak
+from tbe_impl.chip.memory_plan import OnChipBuffer, buffers_of, padded_strides, peak
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import (
     Binary,
@@ -35,24 +35,24 @@ from tbe_impl.scheduling.instructions import (
 )
 from tbe_impl.scheduling.records import ScheduleRecord, Split, StageRecord
 from tbe_impl.scheduling.schedule import Schedule
-from tbe_impl.scheduling.stage_schedule import GLOBAL
-from tbe_impl.scheduling.tile_regions import UNKNOWN, Regions
-from tbe_impl.soc import Soc, soc, supports
+from tbe_impl.scheduling.stage_schedule import GLOBAL_SCOPE
+from tbe_impl.scheduling.tile_regions import RUNTIME_SIZE, Regions
+from tbe_impl.soc import Soc, find_soc, is_instruction_supported
 
-WARN_ABOVE = 0.8
-"""Share of a memory from which on a schedule is warned: the compiler needs some of it for itself."""
+WARNING_SHARE = 0.8
+"""Share of a memory above which a warning is given; the device compiler needs a part of it."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is wrong or doubtful.
+    """An error or a warning of a check.
 
     Attributes:
-        severity: ``error`` for what the device refuses, ``warning`` for what costs time.
+        severity: ``error`` when the device rejects it, ``warning`` when it costs time.
         code: short name of the check.
         stage: name of the stage.
         place: file and line of the schedule call, or of the stage where there is no such call.
-        what: the sentence that says what is wrong.
+        what: the sentence that describes it.
         expected, got, remedy: as in an error.
     """
 
@@ -66,10 +66,13 @@ class Finding:
     remedy: str
 
     def __str__(self) -> str:
-        return f"{self.severity}: {self.place}: {self.what}; expected {self.expected}, got {self.got}. {self.remedy}."
+        return (
+            f"{self.severity}: {self.place}: {self.what}; expected {self.expected}, "
+            f"got {self.got}. {self.remedy}."
+        )
 
     def as_error(self) -> InputError:
-        """The finding as an exception."""
+        """Returns the finding as an exception."""
         return InputError(
             self.what, place=self.place, expected=self.expected, got=self.got, remedy=self.remedy
         )
@@ -82,23 +85,22 @@ def check(
     own_instructions: Collection[str] = (),
     raise_errors: bool = False,
 ) -> tuple[Finding, ...]:
-    """Everything that can be said against a schedule on a chip, in order of the stages; of ``cpu`` only what is no schedule
-    at all.
+    """Returns all findings on a chip in stage order; for ``cpu``, general errors only.
 
     Args:
         schedule: as built or frozen.
         chip: name or record of the chip.
-        own_instructions: names that the operator registered itself as ``tvm.intrin.cce.…``.
-        raise_errors: raise the first error instead of handing it back.
+        own_instructions: names that the operator itself registered as ``tvm.intrin.cce.…``.
+        raise_errors: whether to raise the first error instead of returning it.
 
     Raises:
         InputError: an error was found and `raise_errors` is set, or the chip is unknown.
     """
     record = schedule.record() if isinstance(schedule, Schedule) else schedule
-    regions, device = Regions(record), soc(chip)
+    regions, device = Regions(record), find_soc(chip)
     found = [finding for one in CHECKS for finding in one(regions, device)]
-    found += known_instructions(regions, own_instructions)
-    if not device.unlimited:
+    found += check_instruction_names(regions, own_instructions)
+    if not device.is_unlimited:
         found += [finding for one in DEVICE_CHECKS for finding in one(regions, device)]
     places = {stage.op.name: index for index, stage in enumerate(record.stages)}
     found.sort(key=lambda finding: places.get(finding.stage, -1))
@@ -109,13 +111,13 @@ def check(
     return tuple(found)
 
 
-def attachment(regions: Regions, chip: Soc) -> Iterator[Finding]:
-    """A stage is computed inside a stage that needs it, at a loop that is still there."""
+def check_attachment(regions: Regions, chip: Soc) -> Iterator[Finding]:
+    """A stage must be attached to a consumer, at a loop that still exists."""
     for stage in regions.record.stages:
         if stage.attach is None:
             continue
         parent = regions.record.stage(stage.attach.parent)
-        if not _reaches(regions, stage, parent):
+        if not _is_transitive_producer(regions, stage, parent):
             users = ", ".join(one.op.name for one in regions.consumers(stage)) or "nobody"
             yield Finding(
                 "error",
@@ -133,16 +135,16 @@ def attachment(regions: Regions, chip: Soc) -> Iterator[Finding]:
                 "compute_at",
                 stage.op.name,
                 stage.attach.place,
-                f"the loop {stage.attach.axis.name} of {parent.op.name} was split or fused after {stage.op.name} was "
-                "attached to it",
+                f"the loop {stage.attach.axis.name} of {parent.op.name} was split or fused "
+                f"after {stage.op.name} was attached to it",
                 f"one of {', '.join(leaf.name for leaf in parent.leaves)}",
                 stage.attach.axis.name,
                 "Split and fuse first, then compute_at",
             )
 
 
-def _reaches(regions: Regions, stage: StageRecord, parent: StageRecord) -> bool:
-    """Whether what a stage makes goes into `parent`, through what is computed inside it or inlined."""
+def _is_transitive_producer(regions: Regions, stage: StageRecord, parent: StageRecord) -> bool:
+    """Whether a stage reaches `parent` through stages that are attached to it or inlined."""
     waiting, seen = [stage], {id(stage)}
     while waiting:
         for consumer in regions.consumers(waiting.pop()):
@@ -154,12 +156,12 @@ def _reaches(regions: Regions, stage: StageRecord, parent: StageRecord) -> bool:
     return False
 
 
-def inlining(regions: Regions, chip: Soc) -> Iterator[Finding]:
-    """Only what has one expression for each element can be put into its readers."""
+def check_inlining(regions: Regions, chip: Soc) -> Iterator[Finding]:
+    """Only stages with one expression per element can be inlined."""
     for stage in regions.record.stages:
         if not stage.inlined:
             continue
-        place = next(one.place for one in stage.named("compute_inline"))
+        place = next(one.place for one in stage.find_directives("compute_inline"))
         why = None
         if stage.is_output:
             why = "it is an output of the kernel"
@@ -180,8 +182,8 @@ def inlining(regions: Regions, chip: Soc) -> Iterator[Finding]:
             )
 
 
-def scopes(regions: Regions, chip: Soc) -> Iterator[Finding]:
-    """A memory has a name that the device knows."""
+def check_scopes(regions: Regions, chip: Soc) -> Iterator[Finding]:
+    """A memory scope must be known to the device."""
     for stage in regions.record.stages:
         if stage.scope not in SCOPES:
             yield Finding(
@@ -192,12 +194,12 @@ def scopes(regions: Regions, chip: Soc) -> Iterator[Finding]:
                 f"{stage.op.name} is put into a memory that does not exist",
                 f"one of {', '.join(sorted(SCOPES))}",
                 repr(stage.scope),
-                _nearest(str(stage.scope), SCOPES),
+                _suggest_nearest(str(stage.scope), SCOPES),
             )
 
 
-def without_effect(regions: Regions, chip: Soc) -> Iterator[Finding]:
-    """A memory or a padding that is asked for changes something on the device."""
+def check_ineffective_requests(regions: Regions, chip: Soc) -> Iterator[Finding]:
+    """A requested memory scope or padding must have an effect on the device."""
     for stage in regions.record.stages:
         name, width = stage.op.name, dtype_of(stage.op.outputs[0].dtype).bytes
         if stage.is_output and stage.scope_place:
@@ -211,8 +213,8 @@ def without_effect(regions: Regions, chip: Soc) -> Iterator[Finding]:
                 "an output, which lies where the caller put it",
                 f'Leave it out; cache_write({name}, "local.UB") computes it on the chip',
             )
-        for one in stage.named("storage_align"):
-            if stage.scope == GLOBAL and not stage.inlined:
+        for one in stage.find_directives("storage_align"):
+            if stage.scope == GLOBAL_SCOPE and not stage.inlined:
                 yield Finding(
                     "warning",
                     "storage_align",
@@ -225,7 +227,7 @@ def without_effect(regions: Regions, chip: Soc) -> Iterator[Finding]:
                 )
                 continue
             tile, axes = regions.tile(stage), [id(axis) for axis in stage.op.axis]
-            if id(one.axis) not in axes or len(tile) != len(axes) or max(tile) >= UNKNOWN:
+            if id(one.axis) not in axes or len(tile) != len(axes) or max(tile) >= RUNTIME_SIZE:
                 continue
             apart = padded_strides(stage, tile)[axes.index(id(one.axis)) + 1] * width
             if apart % chip.block_bytes:
@@ -241,10 +243,10 @@ def without_effect(regions: Regions, chip: Soc) -> Iterator[Finding]:
                 )
 
 
-def known_instructions(regions: Regions, own: Collection[str]) -> Iterator[Finding]:
-    """An instruction has a name that the compiler knows."""
+def check_instruction_names(regions: Regions, own: Collection[str]) -> Iterator[Finding]:
+    """An instruction name must be known to the compiler."""
     for stage in regions.record.stages:
-        for directive in stage.named("emit_insn"):
+        for directive in stage.find_directives("emit_insn"):
             name = directive.value[0]
             if name not in DEVICE_INSTRUCTION and name not in own:
                 yield Finding(
@@ -255,11 +257,11 @@ def known_instructions(regions: Regions, own: Collection[str]) -> Iterator[Findi
                     f"{stage.op.name}: there is no instruction {name!r}",
                     "an instruction of the device",
                     repr(name),
-                    _nearest(str(name), DEVICE_INSTRUCTION),
+                    _suggest_nearest(str(name), DEVICE_INSTRUCTION),
                 )
 
 
-def _nearest(name: str, names: Iterable[str]) -> str:
+def _suggest_nearest(name: str, names: Iterable[str]) -> str:
     spelt = {one.lower(): one for one in names}
     close = difflib.get_close_matches(name.lower(), spelt, n=1, cutoff=0.4)
     return (
@@ -269,30 +271,30 @@ def _nearest(name: str, names: Iterable[str]) -> str:
     )
 
 
-_OF_A_VECTOR = {"vmaxs": "vmax", "vmins": "vmin"}
-"""Instructions with a scalar that the toolkit makes a vector of where the chip lacks them."""
+_VECTOR_FALLBACKS = {"vmaxs": "vmax", "vmins": "vmin"}
+"""Vector-scalar instructions → the vector instruction used where the chip lacks them."""
 
 
-def _is_made_of_others(op: Operation, name: str, dtype: str, chip: Soc) -> bool:
-    """Whether a word asks for its own instruction, and the toolkit makes it of others on this chip: vdiv of vrec and vmul."""
-    word = op.word.name if op.word is not None else ""
+def _is_expanded_by_toolkit(op: Operation, name: str, dtype: str, chip: Soc) -> bool:
+    """Whether the toolkit composes the operation's instruction from others: vdiv of vrec, vmul."""
+    word = op.dsl_call.name if op.dsl_call is not None else ""
     return instruction_of_tag(op.tag) == name and dtype in chip.words.get(word, ())
 
 
-def instruction_dtypes(regions: Regions, chip: Soc) -> Iterator[Finding]:
-    """An instruction takes the dtype that it is given on this chip."""
+def check_instruction_dtypes(regions: Regions, chip: Soc) -> Iterator[Finding]:
+    """An instruction must support its operand dtype on this chip."""
     for stage in regions.record.stages:
-        for directive in stage.named("emit_insn"):
+        for directive in stage.find_directives("emit_insn"):
             instruction = DEVICE_INSTRUCTION.get(directive.value[0], "")
             if not instruction:
                 continue
             inputs = stage.op.input_tensors
             dtype = inputs[0].dtype if inputs else stage.op.outputs[0].dtype
-            if supports(chip, instruction, dtype) or supports(
-                chip, _OF_A_VECTOR.get(instruction, ""), dtype
+            if is_instruction_supported(chip, instruction, dtype) or is_instruction_supported(
+                chip, _VECTOR_FALLBACKS.get(instruction, ""), dtype
             ):
                 continue
-            if _is_made_of_others(stage.op, directive.value[0], dtype, chip):
+            if _is_expanded_by_toolkit(stage.op, directive.value[0], dtype, chip):
                 continue
             takes = (
                 ", ".join(sorted(chip.instructions.get(instruction, ())))
@@ -303,14 +305,15 @@ def instruction_dtypes(regions: Regions, chip: Soc) -> Iterator[Finding]:
                 "emit_insn",
                 stage.op.name,
                 directive.place,
-                f"{stage.op.name}: {directive.value[0]} ({instruction}) of {chip.name} does not take {dtype}",
+                f"{stage.op.name}: {directive.value[0]} ({instruction}) of {chip.name} "
+                f"does not take {dtype}",
                 takes,
                 dtype,
                 "Cast before it and back after it, or build for another chip",
             )
 
 
-_COMPUTES: Mapping[str, frozenset[str]] = {
+_INSTRUCTION_OPERATORS: Mapping[str, frozenset[str]] = {
     f"vector_{name}": frozenset(operators.split())
     for name, operators in {
         "add": "add",
@@ -330,42 +333,42 @@ _COMPUTES: Mapping[str, frozenset[str]] = {
         "abs": "abs",
     }.items()
 }
-"""Instruction → the operators of an expression that it may stand for; other instructions say nothing of these."""
-_OPERATORS = frozenset[str]().union(*_COMPUTES.values())
-_REDUCES = re.compile(r"(?:^|_)reduce_(sum|max|min|prod)(?:_|$)")
+"""Instruction → operators of an expression that it may implement; others are not checked."""
+_OPERATORS = frozenset[str]().union(*_INSTRUCTION_OPERATORS.values())
+_REDUCTION_PATTERN = re.compile(r"(?:^|_)reduce_(sum|max|min|prod)(?:_|$)")
 _IMAGE_TO_COLUMNS = frozenset({"im2col", "im2col_v2", "img2col"})
 
 
-def instruction_meaning(regions: Regions, chip: Soc) -> Iterator[Finding]:
-    """An instruction computes what the expression says.
+def check_instruction_semantics(regions: Regions, chip: Soc) -> Iterator[Finding]:
+    """An instruction must compute the stage's expression.
 
-    On the device the instruction alone counts.
+    The device executes the instruction and ignores the expression.
     """
     for stage in regions.record.stages:
-        for directive in stage.named("emit_insn"):
+        for directive in stage.find_directives("emit_insn"):
             name = str(directive.value[0])
             for body in stage.op.body:
-                against = _against(name, stage.op, body)
+                against = _find_mismatch(name, stage.op, body)
                 if against:
                     yield Finding(
                         "error",
                         "instruction",
                         stage.op.name,
                         directive.place,
-                        f"{stage.op.name}: {name} and the expression of the stage disagree, and the device follows "
-                        "the instruction",
+                        f"{stage.op.name}: {name} and the expression of the stage disagree, "
+                        "and the device follows the instruction",
                         *against,
                     )
 
 
-def _against(name: str, op: Operation, body: Expr) -> tuple[str, str, str] | None:
-    """What an instruction computes, what an expression has instead, and the remedy.
+def _find_mismatch(name: str, op: Operation, body: Expr) -> tuple[str, str, str] | None:
+    """Returns what the instruction computes, what the expression has instead, and the remedy.
 
-    None where both may agree.
+    None where the two may agree.
     """
     if name in _IMAGE_TO_COLUMNS:
-        return _columns(op, body)
-    reduced = _REDUCES.search(name)
+        return _find_im2col_mismatch(op, body)
+    reduced = _REDUCTION_PATTERN.search(name)
     if reduced is not None and isinstance(body, Reduce) and body.op != reduced[1]:
         return (
             f"{reduced[1]} over {_names(body.axes)}",
@@ -373,9 +376,13 @@ def _against(name: str, op: Operation, body: Expr) -> tuple[str, str, str] | Non
             "Name the instruction of the expression",
         )
     found = _operator(body)
-    if name in _COMPUTES and found in _OPERATORS and found not in _COMPUTES[name]:
+    if (
+        name in _INSTRUCTION_OPERATORS
+        and found in _OPERATORS
+        and found not in _INSTRUCTION_OPERATORS[name]
+    ):
         return (
-            " or ".join(sorted(_COMPUTES[name])),
+            " or ".join(sorted(_INSTRUCTION_OPERATORS[name])),
             f"{body}",
             "Name the instruction of the expression",
         )
@@ -388,24 +395,24 @@ def _names(axes: Iterable[IterVar]) -> str:
 
 def _operator(body: Expr) -> str:
     """The one operator of an expression, empty where there are none or several."""
-    body = _without_casts(body)
+    body = _strip_casts(body)
     if not isinstance(body, (Binary, Call)):
         return ""
-    simple = all(isinstance(_without_casts(part), (Read, Const, Var)) for part in body.children)
+    simple = all(isinstance(_strip_casts(part), (Read, Const, Var)) for part in body.children)
     name = body.op if isinstance(body, Binary) else body.name
     return name if simple else ""
 
 
-def _without_casts(body: Expr) -> Expr:
+def _strip_casts(body: Expr) -> Expr:
     while isinstance(body, Cast):
         body = body.value
     return body
 
 
-def _columns(op: Operation, body: Expr) -> tuple[str, str, str] | None:
-    """im2col writes channels along the last axis, positions along the one before.
+def _find_im2col_mismatch(op: Operation, body: Expr) -> tuple[str, str, str] | None:
+    """im2col writes channels on the last axis and positions on the axis before.
 
-    The expression has to read channels so.
+    The expression must read channels in that order.
     """
     if len(op.axis) < 2:
         return None
@@ -417,30 +424,32 @@ def _columns(op: Operation, body: Expr) -> tuple[str, str, str] | None:
         along = {id(node) for node in walk(read.indices[-1])} if read.indices else set()
         if id(last) not in along and any(id(axis) in along for axis in others):
             return (
-                f"elements of {op.name}[…, position, channel], the channel {last.name} last in what it reads",
+                f"elements of {op.name}[…, position, channel], the channel {last.name} last "
+                "in what it reads",
                 f"{read}",
-                f"Swap the axes of {op.name}: its last one has to be the last of {read.tensor.name}",
+                f"Swap the axes of {op.name}: its last one has to be the last of "
+                f"{read.tensor.name}",
             )
     return None
 
 
-def division(regions: Regions, chip: Soc) -> Iterator[Finding]:
-    """A split that leaves a shorter last tile."""
+def check_divisibility(regions: Regions, chip: Soc) -> Iterator[Finding]:
+    """A split whose last tile is shorter."""
     for stage in regions.record.stages:
         extents = regions.loops(stage)
         for relation in stage.relations:
             if not isinstance(relation, Split) or relation.nparts is not None:
                 continue
             whole, inner = extents[id(relation.parent)], extents[id(relation.inner)]
-            if whole >= UNKNOWN or inner >= UNKNOWN or whole % inner == 0:
+            if whole >= RUNTIME_SIZE or inner >= RUNTIME_SIZE or whole % inner == 0:
                 continue
             yield Finding(
                 "warning",
                 "division",
                 stage.op.name,
                 relation.place,
-                f"{relation.parent.name} of {stage.op.name} has {whole} steps, which {inner} does not divide: "
-                f"the last tile has {whole % inner}",
+                f"{relation.parent.name} of {stage.op.name} has {whole} steps, "
+                f"which {inner} does not divide: the last tile has {whole % inner}",
                 f"a divisor of {whole}",
                 str(inner),
                 f"{_divisor(whole, inner)} divides it",
@@ -448,7 +457,7 @@ def division(regions: Regions, chip: Soc) -> Iterator[Finding]:
 
 
 def _divisor(whole: int, limit: int) -> int:
-    """The greatest divisor that is not greater than `limit`."""
+    """Returns the greatest divisor up to `limit`."""
     return max(
         other
         for low in range(1, int(whole**0.5) + 1)
@@ -458,22 +467,22 @@ def _divisor(whole: int, limit: int) -> int:
     )
 
 
-def alignment(regions: Regions, chip: Soc) -> Iterator[Finding]:
-    """Rows on the chip start at a block, and what is written to main memory ends at one."""
+def check_alignment(regions: Regions, chip: Soc) -> Iterator[Finding]:
+    """On-chip rows must start at a block; copies to main memory must end at one."""
     for stage in regions.record.stages:
         if stage.is_input or stage.inlined:
             continue
         tile, width = regions.tile(stage), dtype_of(stage.op.outputs[0].dtype).bytes
-        if stage.scope != GLOBAL:
-            if _takes_rows(regions, stage, tile):
-                yield from _rows(stage, tile, width, chip)
+        if stage.scope != GLOBAL_SCOPE:
+            if _is_accessed_by_row(regions, stage, tile):
+                yield from _check_row_alignment(stage, tile, width, chip)
         elif stage.attach is None and _is_copied_out(regions, stage):
-            yield from _tail(regions, stage, width, chip)
+            yield from _check_tail_overlap(regions, stage, width, chip)
 
 
-def _takes_rows(regions: Regions, stage: StageRecord, tile: tuple[int, ...]) -> bool:
-    """Whether an instruction or a copy starts at each row: a part of longer rows, a reduction along them, a broadcast."""
-    if not tile or tile[-1] != regions.full(stage)[-1]:
+def _is_accessed_by_row(regions: Regions, stage: StageRecord, tile: tuple[int, ...]) -> bool:
+    """Whether accesses start at each row: a part of a row, a reduction along it, a broadcast."""
+    if not tile or tile[-1] != regions.full_shape(stage)[-1]:
         return True
     for consumer in regions.consumers(stage):
         along = {id(axis) for axis in consumer.op.reduce_axis}
@@ -483,10 +492,12 @@ def _takes_rows(regions: Regions, stage: StageRecord, tile: tuple[int, ...]) -> 
             ):
                 return True
     makers = [regions.producers[id(tensor)] for tensor in stage.op.input_tensors]
-    return any(regions.full(maker) != regions.full(stage) for maker in makers)
+    return any(regions.full_shape(maker) != regions.full_shape(stage) for maker in makers)
 
 
-def _rows(stage: StageRecord, tile: tuple[int, ...], width: int, chip: Soc) -> Iterator[Finding]:
+def _check_row_alignment(
+    stage: StageRecord, tile: tuple[int, ...], width: int, chip: Soc
+) -> Iterator[Finding]:
     rows = 1
     for size in tile[:-1]:
         rows *= size
@@ -495,12 +506,12 @@ def _rows(stage: StageRecord, tile: tuple[int, ...], width: int, chip: Soc) -> I
         not tile
         or rows == 1
         or padded
-        or tile[-1] >= UNKNOWN
+        or tile[-1] >= RUNTIME_SIZE
         or tile[-1] * width % chip.block_bytes == 0
     ):
         return
     if len(tile) > 1 and tile[-1] == 1:
-        return  # one number for each row lies densely
+        return  # one value per row is stored densely
     factor = chip.block_bytes // width
     place = stage.scope_place or str(stage.op.location)
     yield Finding(
@@ -517,11 +528,15 @@ def _rows(stage: StageRecord, tile: tuple[int, ...], width: int, chip: Soc) -> I
 
 def _is_copied_out(regions: Regions, stage: StageRecord) -> bool:
     producers = [regions.producers[id(tensor)] for tensor in stage.op.input_tensors]
-    return any(producer.attach is not None and producer.scope != GLOBAL for producer in producers)
+    return any(
+        producer.attach is not None and producer.scope != GLOBAL_SCOPE for producer in producers
+    )
 
 
-def _tail(regions: Regions, stage: StageRecord, width: int, chip: Soc) -> Iterator[Finding]:
-    """What one step of the loop around the copy writes: a part of a block at its end overlaps the next step's."""
+def _check_tail_overlap(
+    regions: Regions, stage: StageRecord, width: int, chip: Soc
+) -> Iterator[Finding]:
+    """Adjacent loop steps must not write to the same block: a partial block at the end overlaps."""
     level = next(
         (
             one.attach
@@ -530,18 +545,20 @@ def _tail(regions: Regions, stage: StageRecord, width: int, chip: Soc) -> Iterat
         ),
         None,
     )
-    steps = regions.steps(stage, level)
+    steps = regions.axis_steps(stage, level)
     if steps is None:
         return
     tile = [steps[id(axis)] for axis in stage.op.axis]
-    full = regions.full(stage)
+    full = regions.full_shape(stage)
     run = 1
     for part, whole in zip(reversed(tile), reversed(full), strict=True):
         run *= part
         if part != whole:
             break
-    cores = any(one.value[0].thread_tag.startswith("blockIdx") for one in stage.named("bind"))
-    if tuple(tile) == full or run >= UNKNOWN or run * width % chip.block_bytes == 0:
+    cores = any(
+        one.value[0].thread_tag.startswith("blockIdx") for one in stage.find_directives("bind")
+    )
+    if tuple(tile) == full or run >= RUNTIME_SIZE or run * width % chip.block_bytes == 0:
         return
     place = level.place if level else str(stage.op.location)
     why = (
@@ -560,20 +577,20 @@ def _tail(regions: Regions, stage: StageRecord, width: int, chip: Soc) -> Iterat
 
 
 _OPERANDS = ("local.L0A", "local.L0B")
-"""The memories that the matrix unit reads."""
+"""The memories from which the matrix unit reads."""
 
 
-def capacities(regions: Regions, chip: Soc) -> Iterator[Finding]:
-    """What lies in a memory at once fits into it."""
+def check_capacities(regions: Regions, chip: Soc) -> Iterator[Finding]:
+    """All buffers that are live at once must fit their memory."""
     buffers = buffers_of(regions, block_bytes=chip.block_bytes)
     for scope in dict.fromkeys(buffer.stage.scope for buffer in buffers):
         limit = capacity(chip, scope)
         use = peak(buffers, scope)
-        if not limit or use.bytes <= WARN_ABOVE * limit or use.bytes >= UNKNOWN:
+        if not limit or use.bytes <= WARNING_SHARE * limit or use.bytes >= RUNTIME_SIZE:
             continue
         largest = max(use.buffers, key=lambda buffer: buffer.total_bytes)
         over = use.bytes > limit
-        # before its matrix unit the device gives a second copy up where only that does not fit
+        # the device drops double buffering of the matrix unit's operands when only it does not fit
         once = (
             peak((replace(buffer, copies=1) for buffer in buffers), scope).bytes
             if scope in _OPERANDS
@@ -594,14 +611,14 @@ def capacities(regions: Regions, chip: Soc) -> Iterator[Finding]:
             f"{scope} of {chip.name} is {full}: {use.bytes * 100 / limit:.0f} %",
             f"at most {limit} bytes"
             if over
-            else f"at most {int(WARN_ABOVE * limit)} of {limit} bytes",
+            else f"at most {int(WARNING_SHARE * limit)} of {limit} bytes",
             _sum(use.buffers, use.bytes),
-            f"Split {largest.at or largest.stage.op.name} into smaller tiles, compute inside a loop further in, "
-            "or leave the chip out (soc cpu)",
+            f"Split {largest.at or largest.stage.op.name} into smaller tiles, "
+            "compute inside a loop further in, or leave the chip out (soc cpu)",
         )
 
 
-def _sum(buffers: Iterable[Buffer], total: int) -> str:
+def _sum(buffers: Iterable[OnChipBuffer], total: int) -> str:
     parts = sorted(buffers, key=lambda buffer: -buffer.total_bytes)
     shown = [
         f"{one.name} {one.copies} × {one.bytes}" if one.copies > 1 else f"{one.name} {one.bytes}"
@@ -612,15 +629,15 @@ def _sum(buffers: Iterable[Buffer], total: int) -> str:
 
 Check = Callable[[Regions, Soc], Iterator[Finding]]
 
-CHECKS: tuple[Check, ...] = (attachment, inlining, scopes)
-"""What is wrong everywhere."""
+CHECKS: tuple[Check, ...] = (check_attachment, check_inlining, check_scopes)
+"""Checks for every chip and for ``cpu``."""
 
 DEVICE_CHECKS: tuple[Check, ...] = (
-    without_effect,
-    instruction_dtypes,
-    instruction_meaning,
-    division,
-    alignment,
-    capacities,
+    check_ineffective_requests,
+    check_instruction_dtypes,
+    check_instruction_semantics,
+    check_divisibility,
+    check_alignment,
+    check_capacities,
 )
-"""What is wrong on one chip."""
+"""Checks for chips with on-chip memory."""

@@ -1,4 +1,4 @@
-"""Which stages of a graph are computed together, tile by tile, between reading inputs and writing outputs."""
+"""Partitions a graph into loop nests that are computed tile by tile on the chip."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from tbe_impl.scheduling.tile_regions import elements, sizes_of
 
 
 @dataclass(frozen=True, eq=False)
-class Nest:
+class TiledNest:
     """Stages that are computed in one loop nest.
 
     Attributes:
-        main: the operation whose axes the nest loops over.
-        others: more operations whose results leave the chip; each has the leading axes of `main`.
-        members: every operation computed in the nest, in order, `main` and `others` included.
+        main: the operation whose axes are the loops of the nest.
+        others: further operations with results in main memory; their axes are leading axes of
+            `main`.
+        members: every operation of the nest in order, including `main` and `others`.
     """
 
     main: Operation
@@ -25,18 +26,18 @@ class Nest:
 
     @property
     def results(self) -> tuple[Operation, ...]:
-        """What leaves the chip."""
+        """Operations whose results are written to main memory."""
         return (self.main, *self.others)
 
     @property
     def inner_reductions(self) -> tuple[Operation, ...]:
-        """Reductions whose result is used further in the nest, or beside another result."""
+        """Reductions whose result is consumed in the nest, or that accompany another result."""
         return tuple(
             op for op in self.members if op.reduce_axis and (op is not self.main or self.others)
         )
 
     def inputs(self) -> tuple[Tensor, ...]:
-        """The tensors that come from outside."""
+        """Returns the tensors read from outside."""
         inside = {id(op) for op in self.members}
         found = {
             id(tensor): tensor
@@ -47,15 +48,15 @@ class Nest:
         return tuple(found.values())
 
 
-def nests_of(
+def partition_into_nests(
     outputs: Sequence[Tensor], *, cut_at: frozenset[int] = frozenset(), merge: bool = True
-) -> tuple[Nest, ...]:
-    """The nests of a graph, in order. What a library computes as a whole is in none of them.
+) -> tuple[TiledNest, ...]:
+    """Returns the nests of a graph in order; operations computed by a library are excluded.
 
     Args:
         outputs: of the graph.
-        cut_at: ``id`` of operations whose results go through main memory although they are no outputs.
-        merge: results of one shape, or with the same leading axes, share a nest.
+        cut_at: ``id`` of intermediate operations whose results go through main memory.
+        merge: whether results of one shape, or with the same leading axes, share a nest.
     """
     ops = [op for op in stages_of(outputs) if op.body]
     users = consumers_of(outputs)
@@ -93,7 +94,7 @@ def nests_of(
         if owner[id(op)] == id(op):
             groups[id(op)] = [op]
     nests = [
-        Nest(group[0], tuple(group[1:]), tuple(op for op in ops if owner[id(op)] == key))
+        TiledNest(group[0], tuple(group[1:]), tuple(op for op in ops if owner[id(op)] == key))
         for key, group in groups.items()
     ]
     return tuple(sorted(nests, key=lambda nest: ops.index(nest.members[-1])))
@@ -111,8 +112,8 @@ def _ancestors(outputs: Sequence[Tensor]) -> dict[int, set[int]]:
 def _may_join(
     op: Operation, group: list[Operation], barriers: list[Operation], ancestors: dict[int, set[int]]
 ) -> bool:
-    """Whether a result fits the loops of a group, and nothing computed elsewhere lies between them."""
-    if shared_axes(group[0], op) is None:
+    """Whether a result fits the loops of a group without an operation outside of it in between."""
+    if count_shared_axes(group[0], op) is None:
         return False
     inside = {id(member) for member in group}
     for other in barriers:
@@ -126,10 +127,10 @@ def _may_join(
     return True
 
 
-def shared_axes(main: Operation, other: Operation) -> int | None:
-    """How many leading axes of `main` a result has; None when it does not fit its loops.
+def count_shared_axes(main: Operation, other: Operation) -> int | None:
+    """Returns how many leading axes of `main` a result has; None when it does not fit its loops.
 
-    Equal shapes share all; a result may have size 1, or no axis, where `main` has its last ones.
+    Equal shapes share all axes. A result may have size 1, or no axis, at the last axes of `main`.
     """
     wide, narrow = sizes_of(main.outputs[0]), sizes_of(other.outputs[0])
     if wide == narrow:

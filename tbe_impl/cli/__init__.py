@@ -1,4 +1,6 @@
-"""What the commands `ms-fusion tbe` do with an operator: build, run, check, show, time.
+"""Implements the commands `ms-fusion tbe`: build, run, check, show and time an operator.
 
-In: texts of the command line. Out: frozen records that `ms_fusion` prints. It prints nothing.
+In: texts of the command line.
+Out: frozen records that `ms_fusion` prints.
+Must not: print.
 """

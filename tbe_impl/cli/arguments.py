@@ -1,4 +1,4 @@
-"""From descriptions of arrays and texts of attributes to what an operator function is called with."""
+"""Converts array descriptions and attribute texts to the arguments of an operator function."""
 
 from __future__ import annotations
 
@@ -11,25 +11,31 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from tbe_impl.errors import InputError
-from tbe_impl.loading.parameter_roles import FLAGS, Parameter, plain_function, roles_of
+from tbe_impl.loading.parameter_roles import (
+    FLAGS,
+    OperatorParameter,
+    infer_parameter_roles,
+    strip_decorators,
+)
 
 if TYPE_CHECKING:
     import numpy as np
 
 UNKNOWN_SIZE = 16
-"""What an unknown size is in the arrays when nobody says it."""
+"""Size of an array axis whose size is unspecified."""
 TRUE, FALSE = ("true", "yes", "on"), ("false", "no", "off")
 
 
 @dataclass(frozen=True)
-class Description:
-    """An array as an operator is told of it.
+class ArrayDescription:
+    """An array as described to an operator.
 
     Attributes:
-        shape, dtype, format: as the operator is told; -1 for a size that it does not know, and (-2,) for any number of them.
-        array: its elements, where they are given.
-        name: of the parameter that it goes to; empty as long as that is not decided.
-        sizes: of the array, where the operator does not know all of them; by default each is `UNKNOWN_SIZE`.
+        shape, dtype, format: as passed to the operator; -1 is an unknown size, (-2,) an unknown
+            rank.
+        array: its elements, if given.
+        name: of its parameter; empty until it is assigned.
+        sizes: of the array when `shape` has unknown sizes; `UNKNOWN_SIZE` each by default.
     """
 
     shape: tuple[int, ...]
@@ -40,17 +46,17 @@ class Description:
     sizes: tuple[int, ...] = ()
 
     @property
-    def actual(self) -> tuple[int, ...]:
-        """The shape of the array itself."""
+    def array_shape(self) -> tuple[int, ...]:
+        """The shape of the array."""
         return self.sizes or tuple(UNKNOWN_SIZE if size < 0 else size for size in self.shape)
 
     @property
     def is_known(self) -> bool:
-        """Whether the operator knows every size."""
+        """Whether every size in `shape` is known."""
         return all(size >= 0 for size in self.shape)
 
     def as_argument(self) -> dict[str, Any]:
-        """The dict that operators take."""
+        """Returns the dict that is passed to the operator."""
         return {
             "shape": self.shape,
             "dtype": self.dtype,
@@ -62,47 +68,51 @@ class Description:
 
 
 @dataclass(frozen=True)
-class Call:
-    """What an operator function is called with.
+class OperatorCall:
+    """Arguments of an operator function.
 
     Attributes:
-        positional, keywords: its arguments.
+        positional, keywords: the arguments.
         inputs, outputs: the descriptions among them, with the names of their parameters.
         attributes: every attribute with its value, defaults included.
     """
 
     positional: tuple[Any, ...]
     keywords: Mapping[str, Any]
-    inputs: tuple[Description, ...]
-    outputs: tuple[Description, ...]
+    inputs: tuple[ArrayDescription, ...]
+    outputs: tuple[ArrayDescription, ...]
     attributes: Mapping[str, Any]
 
 
-def call_of(
+def bind_arguments(
     function: Callable[..., Any],
-    inputs: Sequence[Description],
-    outputs: Sequence[Description] = (),
+    inputs: Sequence[ArrayDescription],
+    outputs: Sequence[ArrayDescription] = (),
     attributes: Mapping[str, str] | None = None,
     *,
     place: str,
-) -> Call:
-    """The call of an operator function.
+) -> OperatorCall:
+    """Assigns descriptions and attributes to the parameters of an operator function.
 
     Args:
-        function: decorators included.
-        inputs: in order of the parameters.
-        outputs: in order; those left out are described by the inputs.
+        function: including decorators.
+        inputs: in parameter order.
+        outputs: in order; missing ones are derived from the inputs.
         attributes: texts by name.
         place: file and name of the operator, for errors.
 
     Raises:
-        InputError: there is no such attribute, its text is of another type, a mandatory one is missing, or there are too few
-            or too many arrays.
+        InputError: an attribute is unknown, missing or of the wrong type, or the number of arrays
+            is wrong.
     """
     texts = attributes or {}
-    parameters = roles_of(function, inputs=len(inputs), outputs=len(outputs), attributes=texts)
+    parameters = infer_parameter_roles(
+        function, inputs=len(inputs), outputs=len(outputs), attributes=texts
+    )
     _check_names(parameters, texts, place)
-    maker = _Maker(parameters, inputs, outputs, texts, place, plain_function(function).__name__)
+    maker = _ArgumentBinder(
+        parameters, inputs, outputs, texts, place, strip_decorators(function).__name__
+    )
     values = {item.name: value for item in parameters for value in maker.values(item)}
     maker.check_rest()
     missing = [
@@ -116,13 +126,13 @@ def call_of(
             place=place,
             remedy=f"Give it: --attr {missing[0]}=VALUE",
         )
-    positional, keywords = _arranged(parameters, values)
+    positional, keywords = _split_arguments(parameters, values)
     known = {
         item.name: values.get(item.name, item.default)
         for item in parameters
         if item.role == "attribute"
     }
-    return Call(
+    return OperatorCall(
         tuple(positional),
         MappingProxyType(keywords),
         tuple(maker.used_inputs),
@@ -131,7 +141,9 @@ def call_of(
     )
 
 
-def _check_names(parameters: Sequence[Parameter], texts: Mapping[str, str], place: str) -> None:
+def _check_names(
+    parameters: Sequence[OperatorParameter], texts: Mapping[str, str], place: str
+) -> None:
     names = [
         item.name for item in parameters if item.role in ("attribute", "dtype", "name", "flag")
     ]
@@ -146,10 +158,13 @@ def _check_names(parameters: Sequence[Parameter], texts: Mapping[str, str], plac
             )
 
 
-def _arranged(
-    parameters: Sequence[Parameter], values: Mapping[str, Any]
+def _split_arguments(
+    parameters: Sequence[OperatorParameter], values: Mapping[str, Any]
 ) -> tuple[list[Any], dict[str, Any]]:
-    """By position up to the last array, by name from there on: decorators count positions, attributes may be left out."""
+    """Passes arguments by position up to the last array, then by name.
+
+    Decorators count positions, and attributes may be omitted.
+    """
     arrays = [
         index
         for index, item in enumerate(parameters)
@@ -163,14 +178,14 @@ def _arranged(
     return positional, rest
 
 
-class _Maker:
-    """Values for parameters, one after the other."""
+class _ArgumentBinder:
+    """Assigns values to parameters in order."""
 
     def __init__(
         self,
-        parameters: Sequence[Parameter],
-        inputs: Sequence[Description],
-        outputs: Sequence[Description],
+        parameters: Sequence[OperatorParameter],
+        inputs: Sequence[ArrayDescription],
+        outputs: Sequence[ArrayDescription],
         texts: Mapping[str, str],
         place: str,
         name: str,
@@ -179,21 +194,21 @@ class _Maker:
         self.parameters, self.inputs, self.outputs = parameters, list(inputs), list(outputs)
         self.texts, self.place = texts, place
         self.taken = self.typed = self.made = 0
-        self.used_inputs: list[Description] = []
-        self.used_outputs: list[Description] = []
+        self.used_inputs: list[ArrayDescription] = []
+        self.used_outputs: list[ArrayDescription] = []
 
-    def values(self, item: Parameter) -> Iterator[Any]:
-        """The value of a parameter; nothing when it is left at its default."""
+    def values(self, item: OperatorParameter) -> Iterator[Any]:
+        """Yields the value of a parameter; nothing when its default is used."""
         if item.name in self.texts:
-            yield typed(self.texts[item.name], item, self.place)
+            yield parse_attribute(self.texts[item.name], item, self.place)
         elif item.role in ("input", "shape"):
-            yield from self._input(item)
+            yield from self._bind_input(item)
         elif item.role in ("inputs", "shapes"):
-            yield [self._value(one, item.role) for one in self._several(item)]
+            yield [self._value(one, item.role) for one in self._take_inputs(item)]
         elif item.role in ("output", "outputs"):
-            yield from self._output(item)
+            yield from self._bind_output(item)
         elif item.role == "dtype":
-            yield self._dtype(item)
+            yield self._take_dtype(item)
         elif item.role == "flag" and not item.has_default:
             yield FLAGS[item.name]
         elif item.role == "name" and not item.has_default:
@@ -224,22 +239,24 @@ class _Maker:
                 got=str(len(self.outputs)),
             )
 
-    def _next(self, name: str) -> Description:
+    def _take_input(self, name: str) -> ArrayDescription:
         given = self.inputs[self.taken]
         self.taken += 1
         named = replace(given, name=name)
         self.used_inputs.append(named)
         return named
 
-    def _input(self, item: Parameter) -> Iterator[Any]:
+    def _bind_input(self, item: OperatorParameter) -> Iterator[Any]:
         if item.role == "shape" and self.taken and _is_result(item.name):
-            yield self._described(item.name).shape
+            yield self._take_output(item.name).shape
             return
-        if not item.required and self._still_required(item) >= len(self.inputs) - self.taken:
+        if not item.required and self._count_required_after(item) >= len(self.inputs) - self.taken:
             return
         if self.taken < len(self.inputs):
-            # what takes a shape only has no name for the array itself; the kernel has
-            yield self._value(self._next(item.name if item.role == "input" else ""), item.role)
+            # a parameter of the shape only has no array name; the kernel has one
+            yield self._value(
+                self._take_input(item.name if item.role == "input" else ""), item.role
+            )
         elif item.required:
             names = [one.name for one in self.parameters if one.role == item.role and one.required]
             raise InputError(
@@ -250,12 +267,12 @@ class _Maker:
                 remedy="Give one --input for each, such as --input 16x32:float16",
             )
 
-    def _still_required(self, item: Parameter) -> int:
+    def _count_required_after(self, item: OperatorParameter) -> int:
         place = self.parameters.index(item)
         return sum(one.role == "input" and one.required for one in self.parameters[place + 1 :])
 
-    def _several(self, item: Parameter) -> list[Description]:
-        count = len(self.inputs) - self.taken - self._still_required(item)
+    def _take_inputs(self, item: OperatorParameter) -> list[ArrayDescription]:
+        count = len(self.inputs) - self.taken - self._count_required_after(item)
         if count < 1:
             raise InputError(
                 f"there is no input for {item.name}",
@@ -264,35 +281,35 @@ class _Maker:
                 got="0",
             )
         return [
-            self._next(f"{item.name}{number}" if item.role == "inputs" else "")
+            self._take_input(f"{item.name}{number}" if item.role == "inputs" else "")
             for number in range(count)
         ]
 
-    def _value(self, one: Description, role: str) -> Any:
+    def _value(self, one: ArrayDescription, role: str) -> Any:
         return one.shape if role in ("shape", "shapes") else one.as_argument()
 
-    def _output(self, item: Parameter) -> Iterator[Any]:
+    def _bind_output(self, item: OperatorParameter) -> Iterator[Any]:
         given = self.made < len(self.outputs)
         if not (given or item.required or _is_result(item.name) or item.default == {}):
             return
         if item.role == "output":
-            yield self._described(item.name).as_argument()
+            yield self._take_output(item.name).as_argument()
             return
         count = max(len(self.outputs) - self.made, 1)
-        yield [self._described(f"{item.name}{number}").as_argument() for number in range(count)]
+        yield [self._take_output(f"{item.name}{number}").as_argument() for number in range(count)]
 
-    def _described(self, name: str) -> Description:
-        """The next output: as it was given, or as the inputs suggest."""
+    def _take_output(self, name: str) -> ArrayDescription:
+        """Returns the next output, as described or as derived from the inputs."""
         if self.made < len(self.outputs):
             given = self.outputs[self.made]
             found = replace(given, array=None, name=name)
         else:
-            found = _suggested(name, self.used_inputs or self.inputs)
+            found = _suggest_output(name, self.used_inputs or self.inputs)
         self.made += 1
         self.used_outputs.append(found)
         return found
 
-    def _dtype(self, item: Parameter) -> str:
+    def _take_dtype(self, item: OperatorParameter) -> str:
         if _is_result(item.name) and self.outputs:
             return self.outputs[0].dtype
         given = (
@@ -310,10 +327,10 @@ def _is_result(name: str) -> bool:
     )
 
 
-def _suggested(name: str, inputs: Sequence[Description]) -> Description:
-    """The output that goes with the inputs: one that bears an input's name is like it, others are as wide as all together."""
+def _suggest_output(name: str, inputs: Sequence[ArrayDescription]) -> ArrayDescription:
+    """Derives an output: like the input of the same name, else the broadcast of all inputs."""
     if not inputs:
-        return Description((1,), "float32", name=name)
+        return ArrayDescription((1,), "float32", name=name)
     stem = (
         name.removesuffix("_out")
         .removesuffix("_output")
@@ -322,13 +339,13 @@ def _suggested(name: str, inputs: Sequence[Description]) -> Description:
     )
     twin = next((one for one in inputs if stem and one.name == stem), None)
     if twin is not None:
-        return Description(twin.shape, twin.dtype, twin.format, None, name)
+        return ArrayDescription(twin.shape, twin.dtype, twin.format, None, name)
     shape = _broadcast([one.shape for one in inputs])
-    return Description(shape, inputs[0].dtype, inputs[0].format, None, name)
+    return ArrayDescription(shape, inputs[0].dtype, inputs[0].format, None, name)
 
 
 def _broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-    """The shape that all broadcast to, or the largest; a size that one of them does not know is not known.
+    """Returns the broadcast shape, or the largest shape; an unknown size stays unknown.
 
     >>> _broadcast([(-1, 4), (4,)]), _broadcast([(2, 3), (5,)]), _broadcast([(-2,), (3, 4)])
     ((-1, 4), (2, 3), (-2,))
@@ -352,23 +369,27 @@ def _broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     return tuple(-1 if place in unknown else size for place, size in enumerate(whole))
 
 
-def typed(text: str, item: Parameter, place: str) -> Any:
-    """The text of an attribute as the operator wants it: by its kind, else by its default, else as it is written.
+def parse_attribute(text: str, item: OperatorParameter, place: str) -> Any:
+    """Converts the text of an attribute by its kind, else by its default, else as a literal.
 
-    >>> from tbe_impl.loading.parameter_roles import Parameter
-    >>> typed("1", Parameter("alpha", "attribute", False, 0.5), ""), typed("0,-1", Parameter("axis", "attribute", True), "")
-    (1.0, [0, -1])
+    >>> alpha = OperatorParameter("alpha", "attribute", False, 0.5)
+    >>> parse_attribute("1", alpha, "")
+    1.0
+    >>> parse_attribute("0,-1", OperatorParameter("axis", "attribute", True), "")
+    [0, -1]
     """
     kind = item.kind or (_kind_of(item.default) if item.has_default else "")
     if item.role in ("dtype", "name") or kind in ("STR", "TYPE"):
         return text
-    value = _literal(text)
+    value = _parse_literal(text)
     if kind.startswith("LIST"):
         value = list(value) if isinstance(value, (list, tuple)) else [value]
-        found = [_as(one, kind.replace("LIST_", ""), item, text, place) for one in value]
+        found = [
+            _convert_attribute(one, kind.replace("LIST_", ""), item, text, place) for one in value
+        ]
         return found if not isinstance(item.default, tuple) else tuple(found)
     if kind:
-        return _as(value, kind, item, text, place)
+        return _convert_attribute(value, kind, item, text, place)
     return list(value) if isinstance(value, tuple) else value
 
 
@@ -382,9 +403,11 @@ def _kind_of(default: Any) -> str:
     return ""
 
 
-def _as(value: Any, kind: str, item: Parameter, text: str, place: str) -> Any:
+def _convert_attribute(
+    value: Any, kind: str, item: OperatorParameter, text: str, place: str
+) -> Any:
     if isinstance(value, (list, tuple)) and (not item.kind or "LIST_LIST" in item.kind):
-        return value  # an axis may be a list although its default is one number
+        return value  # an axis may be a list although its default is an integer
     if kind == "FLOAT" and isinstance(value, (int, float)) and not isinstance(value, bool):
         return float(value)
     if kind == "BOOL" and value in (0, 1):
@@ -392,7 +415,7 @@ def _as(value: Any, kind: str, item: Parameter, text: str, place: str) -> Any:
     if kind == "INT" and isinstance(value, int):
         return int(value)
     if kind == "INT" and isinstance(value, float) and not item.kind:
-        return value  # a default such as 0 says little: the operator may compute with fractions
+        return value  # an integer default such as 0 does not exclude fractions
     if kind == "STR":
         return str(value)
     if (value is None and item.default is None) or kind in ("", "LIST_INT"):
@@ -406,8 +429,8 @@ def _as(value: Any, kind: str, item: Parameter, text: str, place: str) -> Any:
     )
 
 
-def _literal(text: str) -> Any:
-    """What a text is when nothing else says it: a truth value, a number, a list of them, or the text itself."""
+def _parse_literal(text: str) -> Any:
+    """Converts a text without a known type: a boolean, a number, a list of them, or the text."""
     plain = text.strip()
     if plain.lower() in TRUE or plain.lower() in FALSE:
         return plain.lower() in TRUE
@@ -422,5 +445,5 @@ def _literal(text: str) -> Any:
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         pass
     if "," in plain:
-        return [_literal(part) for part in plain.strip("[]()").split(",") if part.strip()]
+        return [_parse_literal(part) for part in plain.strip("[]()").split(",") if part.strip()]
     return text

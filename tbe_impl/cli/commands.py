@@ -1,4 +1,4 @@
-"""What the command line does with an operator: build, run, check, show, time. Every result is a record."""
+"""Builds, runs, checks and shows an operator for the command line; every result is a record."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from typing import Any
 import numpy as np
 
 from tbe_impl.chip.schedule_checks import Finding
-from tbe_impl.cli.arguments import UNKNOWN_SIZE, Call, Description, call_of
+from tbe_impl.cli.arguments import UNKNOWN_SIZE, ArrayDescription, OperatorCall, bind_arguments
 from tbe_impl.cli.formula import evaluate
-from tbe_impl.cli.sample_arrays import NamedArray, inputs_for
-from tbe_impl.comparing import Difference, coarsest, difference
+from tbe_impl.cli.sample_arrays import NamedArray, make_inputs
+from tbe_impl.comparing import Difference, coarsest_dtype, compare_arrays
 from tbe_impl.dsl.dtypes import dtype_of
-from tbe_impl.dsl.location import here
+from tbe_impl.dsl.location import user_location
 from tbe_impl.dsl.tensor import shape_text
 from tbe_impl.errors import CompileError, FusionError, InputError, MissingError
 from tbe_impl.kernel import BACKENDS, Kernel
-from tbe_impl.kernel_report import UNEXPECTED, findings_of, report_of, schedules_of
-from tbe_impl.loading.deferred_kernel import LateKernel
+from tbe_impl.kernel_report import ANALYSIS_ERRORS, findings_of, report_of, schedules_of
+from tbe_impl.loading.deferred_kernel import DeferredKernel
 from tbe_impl.loading.operator import Operator, load_operator
 from tbe_impl.loading.operator_reference import check_operator_file, split_target
-from tbe_impl.loading.parameter_roles import plain_function
+from tbe_impl.loading.parameter_roles import strip_decorators
 
 WARM_CALLS = 5
 FIRST_VALUES = 4
@@ -36,21 +36,22 @@ FIRST_VALUES = 4
 
 @dataclass(frozen=True)
 class Request:
-    """An operator and what it is built with.
+    """An operator and its build arguments.
 
     Attributes:
         target: ``FILE.py:operator``, or ``FILE.py`` when it defines one.
         inputs, outputs: descriptions in order.
         attributes: texts by name.
         soc: the chip.
-        search_path: where the operator's own packages lie; by default the parent of the ``impl`` that the file stands in.
+        search_path: parents of the operator's own packages; by default the parent of the ``impl``
+            that contains the file.
         backend: ``cpu`` or ``numpy``.
         seed: of the random arrays.
     """
 
     target: str
-    inputs: tuple[Description, ...] = ()
-    outputs: tuple[Description, ...] = ()
+    inputs: tuple[ArrayDescription, ...] = ()
+    outputs: tuple[ArrayDescription, ...] = ()
     attributes: Mapping[str, str] = field(default_factory=dict)
     soc: str = "Ascend910A"
     search_path: tuple[str, ...] = ()
@@ -59,12 +60,12 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Built:
-    """An operator with the kernel that it built; `name` is that of the function below its decorators."""
+class BuiltOperator:
+    """An operator and its kernel; `name` is that of the function below its decorators."""
 
     operator: Operator
     name: str
-    call: Call
+    call: OperatorCall
     kernel: Kernel
     inputs: tuple[NamedArray, ...]
     findings: tuple[Finding, ...]
@@ -72,7 +73,7 @@ class Built:
 
 @dataclass(frozen=True)
 class ArrayFigures:
-    """What an array holds; minimum, maximum and mean are of what is not NaN, None when there is nothing."""
+    """Statistics of an array; minimum, maximum and mean ignore NaN, None without any value."""
 
     role: str
     name: str
@@ -87,18 +88,18 @@ class ArrayFigures:
 
 @dataclass(frozen=True)
 class RunResult:
-    """A kernel that was run.
+    """Result of running a kernel.
 
     Attributes:
-        operator, file, kernel, soc: which.
-        backend: what computed; ``numpy`` also when there is no compiler.
-        problem: why it was not the back end that was asked for; else empty.
+        operator, file, kernel, soc: names.
+        backend: the back end used; ``numpy`` also when there is no compiler.
+        problem: why the requested back end was not used; else empty.
         arrays: inputs, then outputs.
         build_us: time to load and build the operator.
-        first_us, warm_us: of the first call, and the median of later ones.
-        differences: what a check found; empty when none was asked for.
-        notes: sizes that nobody gave, outputs that were described otherwise, and what the check could not do.
-        findings: what the chip would say to the schedule.
+        first_us, warm_us: time of the first call, and the median of later ones.
+        differences: of a check; empty without one.
+        notes: assumed sizes, outputs that differ from their description, skipped checks.
+        findings: of the schedule on the chip.
     """
 
     operator: str
@@ -117,15 +118,16 @@ class RunResult:
 
     @property
     def exit_code(self) -> int:
-        """0 when everything is within its tolerance, else 1."""
-        return 0 if all(item.within for item in self.differences) else 1
+        """0 when every difference is within its tolerance, else 1."""
+        return 0 if all(item.is_within_tolerance for item in self.differences) else 1
 
 
-def build(request: Request) -> Built:
+def build(request: Request) -> BuiltOperator:
     """Loads and builds an operator.
 
     Raises:
-        InputError: no such file or operator, it refuses its arguments, or a buffer on the chip is over its capacity.
+        InputError: the file or operator does not exist, it rejects its arguments, or an on-chip
+            buffer exceeds its capacity.
     """
     file, name = split_target(request.target)
     check_operator_file(file)
@@ -133,11 +135,11 @@ def build(request: Request) -> Built:
         raise InputError(
             "unknown back end", expected=" or ".join(BACKENDS), got=repr(request.backend)
         )
-    outside = here().file
-    # what operator files print goes to standard error
+    outside = user_location().file
+    # prints of operator files go to standard error
     with contextlib.redirect_stdout(sys.stderr):
         operator = load_operator(file, name, search_path=request.search_path or _tree_of(file))
-        call = call_of(
+        call = bind_arguments(
             operator.function,
             request.inputs,
             request.outputs,
@@ -147,7 +149,8 @@ def build(request: Request) -> Built:
         try:
             kernel = operator.build(*call.positional, soc=request.soc, **call.keywords)
         except FusionError as error:
-            # a decorator refused an argument: the line that called it is ours, the operator's is what helps
+            # for an argument rejected by a decorator, the operator's line helps more than the
+            # calling one
             if (
                 not error.place
                 or error.place.startswith(f"{outside}:")
@@ -156,24 +159,24 @@ def build(request: Request) -> Built:
                 error.place = f"{file}:{_line_of(operator)}"
             raise
 
-    name = plain_function(operator.function).__name__
+    name = strip_decorators(operator.function).__name__
     described = call.inputs
-    if isinstance(kernel, LateKernel):
-        described = tuple(_with_known_sizes(item) for item in described)
+    if isinstance(kernel, DeferredKernel):
+        described = tuple(_resolve_sizes(item) for item in described)
         kernel = kernel.for_arrays([_array_of(item) for item in described])
-    arrays = inputs_for(kernel, described, seed=request.seed, operator=name)
-    return Built(operator, name, call, kernel, arrays, findings_of(kernel))
+    arrays = make_inputs(kernel, described, seed=request.seed, operator=name)
+    return BuiltOperator(operator, name, call, kernel, arrays, findings_of(kernel))
 
 
-def _with_known_sizes(item: Description) -> Description:
-    """A description whose sizes are known, with zeros where its numbers could matter to the operator."""
-    known = replace(item, shape=item.actual, sizes=())
+def _resolve_sizes(item: ArrayDescription) -> ArrayDescription:
+    """Sets unknown sizes; adds zeros as elements where the operator may read the values."""
+    known = replace(item, shape=item.array_shape, sizes=())
     matters = item.array is None and item.dtype in ("int32", "int64") and len(known.shape) <= 1
     return replace(known, array=np.zeros(known.shape, item.dtype)) if matters else known
 
 
-def _array_of(item: Description) -> np.ndarray:
-    """The array, or one that says its shape and dtype alone."""
+def _array_of(item: ArrayDescription) -> np.ndarray:
+    """Returns the array, or a placeholder with its shape and dtype only."""
     return (
         item.array
         if item.array is not None
@@ -181,8 +184,8 @@ def _array_of(item: Description) -> np.ndarray:
     )
 
 
-def notes_on(built: Built) -> tuple[str, ...]:
-    """What is worth saying about how an operator was built: sizes that nobody gave."""
+def unknown_size_notes(built: BuiltOperator) -> tuple[str, ...]:
+    """Returns notes about a build: assumed sizes."""
     open_ones = [
         item
         for item in built.call.inputs
@@ -191,23 +194,25 @@ def notes_on(built: Built) -> tuple[str, ...]:
     if not open_ones:
         return ()
     names = ", ".join(
-        f"{item.name} {shape_text(item.shape)} is {shape_text(item.actual)}" for item in open_ones
+        f"{item.name} {shape_text(item.shape)} is {shape_text(item.array_shape)}"
+        for item in open_ones
     )
     return (f"sizes of -1 are {UNKNOWN_SIZE} in the arrays: {names}; SHAPE@SIZES says others",)
 
 
-def _notes_on_outputs(request: Request, outputs: Sequence[NamedArray]) -> tuple[str, ...]:
-    """Outputs that are others than the request describes."""
+def _output_notes(request: Request, outputs: Sequence[NamedArray]) -> tuple[str, ...]:
+    """Returns notes about outputs that differ from the request's description."""
     return tuple(
-        f"{made.name} is {shape_text(made.array.shape)} {made.array.dtype}, and was described as {shape_text(said.shape)} {said.dtype}"
+        f"{made.name} is {shape_text(made.array.shape)} {made.array.dtype}, "
+        f"and was described as {shape_text(said.shape)} {said.dtype}"
         for said, made in zip(request.outputs, outputs, strict=False)
         if not _is_described(made.array, said)
     )
 
 
-def _is_described(array: np.ndarray, said: Description) -> bool:
+def _is_described(array: np.ndarray, said: ArrayDescription) -> bool:
     dtypes = (said.dtype, str(array.dtype))
-    # truth values are int8 to the toolkit and bool inside operators
+    # booleans are int8 in the toolkit and bool inside operators
     same_dtype = dtypes[0] == dtypes[1] or "bool" in dtypes
     same_rank = said.shape == (-2,) or len(said.shape) == array.ndim
     sizes = zip(said.shape, array.shape, strict=False)
@@ -219,23 +224,23 @@ def run(request: Request, *, check: bool = False, formula: str | None = None) ->
 
     Args:
         request: what to build.
-        check: compare with the definition in float64 and with the operator's formula, if it is known.
-        formula: one to compare with; see `tbe_impl.cli.formula`.
+        check: whether to compare with the float64 definition and the operator's formula, if known.
+        formula: a formula to compare with; see `tbe_impl.cli.formula`.
     """
     start = time.perf_counter()
     built = build(request)
-    build_us = _since(start)
+    build_us = _elapsed_us(start)
     arrays = [item.array for item in built.inputs]
     start = time.perf_counter()
     results = _tuple(built.kernel(*arrays, backend=request.backend))
-    first_us = _since(start)
+    first_us = _elapsed_us(start)
     calls = WARM_CALLS if first_us < 2e5 else 1
     warm_us = float(
-        np.median([_timed(built.kernel, arrays, request.backend) for _ in range(calls)])
+        np.median([_time_call(built.kernel, arrays, request.backend) for _ in range(calls)])
     )
-    outputs = _named_outputs(built, results)
-    differences, notes = _checked(built, outputs, formula) if check or formula else ((), ())
-    backend, problem = _really(built.kernel, request.backend)
+    outputs = _name_outputs(built, results)
+    differences, notes = _check_outputs(built, outputs, formula) if check or formula else ((), ())
+    backend, problem = _resolve_backend(built.kernel, request.backend)
     return RunResult(
         built.name,
         str(split_target(request.target)[0]),
@@ -243,18 +248,18 @@ def run(request: Request, *, check: bool = False, formula: str | None = None) ->
         built.kernel.soc,
         backend,
         problem,
-        tuple(figures(item) for item in (*built.inputs, *outputs)),
+        tuple(summarize_array(item) for item in (*built.inputs, *outputs)),
         build_us,
         first_us,
         warm_us,
         differences,
-        (*notes_on(built), *_notes_on_outputs(request, outputs), *notes),
+        (*unknown_size_notes(built), *_output_notes(request, outputs), *notes),
         built.findings,
     )
 
 
 def show(request: Request) -> str:
-    """The graph, the loop nest, the C and the report of an operator, as sections of plain text."""
+    """Returns graph, loop nest, C and report of an operator, as sections of plain text."""
     from tbe_impl.dsl.graph_display import show as show_graph
 
     built = build(request)
@@ -268,8 +273,8 @@ def show(request: Request) -> str:
     return "\n".join(f"==== {title} ====\n{text.rstrip()}\n" for title, text in sections.items())
 
 
-def figures(item: NamedArray) -> ArrayFigures:
-    """What an array holds."""
+def summarize_array(item: NamedArray) -> ArrayFigures:
+    """Returns statistics of an array."""
     values = item.array.astype(np.float64).reshape(-1)
     known = values[~np.isnan(values)]
     with np.errstate(all="ignore"):
@@ -291,21 +296,21 @@ def figures(item: NamedArray) -> ArrayFigures:
     )
 
 
-def _checked(
-    built: Built, outputs: Sequence[NamedArray], formula: str | None
+def _check_outputs(
+    built: BuiltOperator, outputs: Sequence[NamedArray], formula: str | None
 ) -> tuple[tuple[Difference, ...], tuple[str, ...]]:
     kernel = built.kernel
     arrays = [item.array for item in built.inputs]
     tensors = [item.tensor for item in kernel.outputs]
     exact = _tuple(kernel(*arrays, backend="numpy", rounding="float64"))
     rounded = _tuple(kernel(*arrays, backend="numpy"))
-    through = coarsest(tensors, kernel.options.rounding)
+    through = coarsest_dtype(tensors, kernel.options.rounding)
     wanted, notes = _formula_values(built, formula)
     found = []
     for against, values in (("definition", exact), ("formula", wanted)):
         for place, (item, value) in enumerate(zip(outputs, values, strict=False)):
             found.append(
-                difference(
+                compare_arrays(
                     item.name,
                     against,
                     item.array,
@@ -319,8 +324,10 @@ def _checked(
     return tuple(found), notes
 
 
-def _formula_values(built: Built, formula: str | None) -> tuple[tuple[Any, ...], tuple[str, ...]]:
-    wide = [_wide(item.array) for item in built.inputs]
+def _formula_values(
+    built: BuiltOperator, formula: str | None
+) -> tuple[tuple[Any, ...], tuple[str, ...]]:
+    wide = [_widen(item.array) for item in built.inputs]
     if formula is not None:
         names: dict[str, Any] = {
             name: _attribute(value) for name, value in built.call.attributes.items()
@@ -329,19 +336,19 @@ def _formula_values(built: Built, formula: str | None) -> tuple[tuple[Any, ...],
             names.setdefault(argument.name, array)
             names[item.name] = array
         return evaluate(formula, names), ()
-    known = _known_formula(built)
+    known = _find_formula(built)
     if known is None:
         return (), (f"no formula is known for {built.name}; --formula gives one",)
     if isinstance(known, str):
         return _formula_values(built, known)
     try:
         with np.errstate(all="ignore"):
-            return _tuple(known(*wide, **_accepted(known, built.call.attributes))), ()
+            return _tuple(known(*wide, **_select_attributes(known, built.call.attributes))), ()
     except (ArithmeticError, IndexError, KeyError, TypeError, ValueError) as error:
         return (), (f"the formula known for {built.name} does not take these arrays: {error}",)
 
 
-def _known_formula(built: Built) -> Any:
+def _find_formula(built: BuiltOperator) -> Any:
     try:
         known: Mapping[str, Any] = importlib.import_module("tbe_impl.ops.formulas").FORMULAS
     except ImportError:
@@ -354,8 +361,8 @@ def _known_formula(built: Built) -> Any:
     return None
 
 
-def _accepted(function: Any, attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """The attributes that a formula takes."""
+def _select_attributes(function: Any, attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the attributes that a formula takes."""
     parameters = inspect.signature(function).parameters
     if any(item.kind == item.VAR_KEYWORD for item in parameters.values()):
         names = set(attributes)
@@ -372,12 +379,12 @@ def _attribute(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _wide(array: np.ndarray) -> np.ndarray:
+def _widen(array: np.ndarray) -> np.ndarray:
     return array if array.dtype.kind in "iub" else array.astype(np.float64)
 
 
-def _named_outputs(built: Built, results: Sequence[np.ndarray]) -> list[NamedArray]:
-    """Results under the names of the operator's output parameters where there are as many."""
+def _name_outputs(built: BuiltOperator, results: Sequence[np.ndarray]) -> list[NamedArray]:
+    """Names results by the operator's output parameters when their number is equal."""
     names = [item.name for item in built.call.outputs]
     if len(names) != len(results):
         names = (
@@ -391,8 +398,8 @@ def _named_outputs(built: Built, results: Sequence[np.ndarray]) -> list[NamedArr
     ]
 
 
-def _really(kernel: Kernel, backend: str) -> tuple[str, str]:
-    """The back end that computes, and why it is not the one that was asked for."""
+def _resolve_backend(kernel: Kernel, backend: str) -> tuple[str, str]:
+    """Returns the back end used, and why it is not the requested one."""
     if backend != "cpu":
         return backend, ""
     try:
@@ -410,14 +417,14 @@ def _loops(kernel: Kernel) -> str:
             found.append(show_loops(schedule))
         except FusionError as error:
             found.append(str(error))
-        except UNEXPECTED as error:
+        except ANALYSIS_ERRORS as error:
             found.append(f"its loops cannot be shown: {type(error).__name__}: {error}")
     own = "\n".join(found) or "the operator handed over no schedule"
     return f"{own.rstrip()}\n\n-- on this processor --\n{_nests(kernel)}"
 
 
 def _nests(kernel: Kernel) -> str:
-    """The loops of the C."""
+    """Returns the loop nests of the C code."""
     from tbe_impl.codegen.nest_text import show_nests
 
     try:
@@ -437,22 +444,22 @@ def _source(kernel: Kernel) -> str:
 
 
 def _line_of(operator: Operator) -> int | str:
-    code = getattr(plain_function(operator.function), "__code__", None)
+    code = getattr(strip_decorators(operator.function), "__code__", None)
     return code.co_firstlineno if code is not None else operator.name
 
 
 def _tree_of(file: Path) -> tuple[str, ...]:
-    """The directory from which a file in a tree of operators imports its neighbours as ``impl.…``."""
+    """Returns the directory from which files of an operator tree import ``impl.…``."""
     return tuple(str(place.parent) for place in file.absolute().parents if place.name == "impl")[:1]
 
 
-def _timed(kernel: Kernel, arrays: Sequence[np.ndarray], backend: str) -> float:
+def _time_call(kernel: Kernel, arrays: Sequence[np.ndarray], backend: str) -> float:
     start = time.perf_counter()
     kernel(*arrays, backend=backend)
-    return _since(start)
+    return _elapsed_us(start)
 
 
-def _since(start: float) -> float:
+def _elapsed_us(start: float) -> float:
     return (time.perf_counter() - start) * 1e6
 
 

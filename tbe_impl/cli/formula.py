@@ -1,4 +1,4 @@
-"""A formula given as text, such as ``x/(1+exp(-beta*x))``, computed by NumPy; it can reach nothing else.
+"""Evaluates a formula text, such as ``x/(1+exp(-beta*x))``, by NumPy functions only.
 
 >>> import numpy as np
 >>> float(evaluate("maximum(x, alpha*x)", {"x": np.array(-2.0), "alpha": 0.5})[0])
@@ -17,17 +17,18 @@ from typing import Any
 import numpy as np
 
 from tbe_impl.cli.formula_text import PLACE as _PLACE
-from tbe_impl.cli.formula_text import no_formula, parsed
+from tbe_impl.cli.formula_text import formula_error, parse_formula
 from tbe_impl.errors import InputError
 
 OTHER_FUNCTIONS = frozenset(
-    "all any argmax argmin average clip concatenate cumprod cumsum expand_dims flip mean median max min amax amin moveaxis "
-    "nan_to_num nanmax nanmin nansum prod ravel reshape roll round sort squeeze stack std sum swapaxes take transpose "
-    "tril triu var where diff dot zeros_like ones_like".split()
+    "all any argmax argmin average clip concatenate cumprod cumsum expand_dims flip mean median "
+    "max min amax amin moveaxis nan_to_num nanmax nanmin nansum prod ravel reshape roll round sort "
+    "squeeze stack std sum swapaxes take transpose tril triu var where diff dot zeros_like "
+    "ones_like".split()
 )
-"""Functions of NumPy that may be called besides its elementwise ones."""
+"""Permitted NumPy functions in addition to the elementwise ones."""
 CONSTANTS = {"pi": math.pi, "e": math.e, "inf": math.inf, "nan": math.nan}
-_BINARY: dict[type, Callable[[Any, Any], Any]] = {
+_BINARY_OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
@@ -40,13 +41,13 @@ _BINARY: dict[type, Callable[[Any, Any], Any]] = {
     ast.BitOr: operator.or_,
     ast.BitXor: operator.xor,
 }
-_UNARY: dict[type, Callable[[Any], Any]] = {
+_UNARY_OPERATORS: dict[type, Callable[[Any], Any]] = {
     ast.USub: operator.neg,
     ast.UAdd: operator.pos,
     ast.Invert: operator.invert,
     ast.Not: np.logical_not,
 }
-_COMPARE: dict[type, Callable[[Any, Any], Any]] = {
+_COMPARISONS: dict[type, Callable[[Any, Any], Any]] = {
     ast.Lt: operator.lt,
     ast.LtE: operator.le,
     ast.Gt: operator.gt,
@@ -57,21 +58,22 @@ _COMPARE: dict[type, Callable[[Any, Any], Any]] = {
 
 
 def evaluate(text: str, names: Mapping[str, Any]) -> tuple[Any, ...]:
-    """The values of a formula; a comma between formulas makes several.
+    """Evaluates a formula; commas separate several formulas.
 
     Args:
-        text: numbers, names, operators, indices, and calls of NumPy functions with or without ``np.`` before them.
+        text: numbers, names, operators, indices, and calls of NumPy functions with or without
+            ``np.``.
         names: arrays and attributes.
 
     Raises:
-        InputError: it is no such formula, or NumPy refuses it.
+        InputError: the text is no such formula, or NumPy rejects it.
     """
-    tree = parsed(text)
+    tree = parse_formula(text)
     try:
         with np.errstate(all="ignore"):
-            found = _value(tree, names)
+            found = _evaluate_node(tree, names)
     except (RecursionError, MemoryError) as error:
-        raise no_formula(text) from error
+        raise formula_error(text) from error
     except (ArithmeticError, IndexError, TypeError, ValueError) as error:
         raise InputError(
             f"the formula cannot be computed: {error}", place=_PLACE, got=repr(text)
@@ -79,62 +81,66 @@ def evaluate(text: str, names: Mapping[str, Any]) -> tuple[Any, ...]:
     return found if isinstance(found, tuple) else (found,)
 
 
-def _value(node: ast.expr, names: Mapping[str, Any]) -> Any:
+def _evaluate_node(node: ast.expr, names: Mapping[str, Any]) -> Any:
     if isinstance(node, ast.Constant) and isinstance(node.value, (int, float, type(None))):
         return node.value
     if isinstance(node, ast.Name):
-        return _named(node.id, names)
-    if isinstance(node, ast.BinOp) and type(node.op) in _BINARY:
-        return _BINARY[type(node.op)](_number(node.left, names), _number(node.right, names))
-    if isinstance(node, ast.UnaryOp) and type(node.op) in _UNARY:
-        return _UNARY[type(node.op)](_value(node.operand, names))
-    if isinstance(node, ast.Compare) and all(type(one) in _COMPARE for one in node.ops):
-        return _compared(node, names)
+        return _look_up_name(node.id, names)
+    if isinstance(node, ast.BinOp) and type(node.op) in _BINARY_OPERATORS:
+        return _BINARY_OPERATORS[type(node.op)](
+            _evaluate_operand(node.left, names), _evaluate_operand(node.right, names)
+        )
+    if isinstance(node, ast.UnaryOp) and type(node.op) in _UNARY_OPERATORS:
+        return _UNARY_OPERATORS[type(node.op)](_evaluate_node(node.operand, names))
+    if isinstance(node, ast.Compare) and all(type(one) in _COMPARISONS for one in node.ops):
+        return _evaluate_comparison(node, names)
     if isinstance(node, ast.IfExp):
         return np.where(
-            _value(node.test, names), _value(node.body, names), _value(node.orelse, names)
+            _evaluate_node(node.test, names),
+            _evaluate_node(node.body, names),
+            _evaluate_node(node.orelse, names),
         )
     if isinstance(node, (ast.Tuple, ast.List)):
-        return tuple(_value(item, names) for item in node.elts)
+        return tuple(_evaluate_node(item, names) for item in node.elts)
     if isinstance(node, ast.Subscript):
-        return np.asarray(_value(node.value, names))[_index(node.slice, names)]
+        return np.asarray(_evaluate_node(node.value, names))[_evaluate_index(node.slice, names)]
     if isinstance(node, ast.Call):
-        return _called(node, names)
-    raise _refused(node)
+        return _evaluate_call(node, names)
+    raise _unsupported_error(node)
 
 
-def _number(node: ast.expr, names: Mapping[str, Any]) -> Any:
-    """An operand; whole numbers become floats, so that a power of powers ends in inf and not in endless digits."""
-    found = _value(node, names)
+def _evaluate_operand(node: ast.expr, names: Mapping[str, Any]) -> Any:
+    """Evaluates an operand; converts integers to floats, so that nested powers overflow to inf."""
+    found = _evaluate_node(node, names)
     if isinstance(found, int) and not isinstance(found, bool):
         return np.float64(found)
     return found
 
 
-def _compared(node: ast.Compare, names: Mapping[str, Any]) -> Any:
-    values = [_value(item, names) for item in (node.left, *node.comparators)]
+def _evaluate_comparison(node: ast.Compare, names: Mapping[str, Any]) -> Any:
+    values = [_evaluate_node(item, names) for item in (node.left, *node.comparators)]
     found: Any = True
     for one, first, second in zip(node.ops, values, values[1:], strict=False):
-        found = np.logical_and(found, _COMPARE[type(one)](first, second))
+        found = np.logical_and(found, _COMPARISONS[type(one)](first, second))
     return found
 
 
-def _index(node: ast.expr, names: Mapping[str, Any]) -> Any:
+def _evaluate_index(node: ast.expr, names: Mapping[str, Any]) -> Any:
     if isinstance(node, ast.Slice):
         return slice(
             *(
-                None if part is None else _value(part, names)
+                None if part is None else _evaluate_node(part, names)
                 for part in (node.lower, node.upper, node.step)
             )
         )
     if isinstance(node, ast.Tuple):
-        return tuple(_index(item, names) for item in node.elts)
+        return tuple(_evaluate_index(item, names) for item in node.elts)
     if isinstance(node, ast.Constant) and node.value is Ellipsis:
         return Ellipsis
-    return _value(node, names)
+    return _evaluate_node(node, names)
 
 
-def _called(node: ast.Call, names: Mapping[str, Any]) -> Any:
+def _evaluate_call(node: ast.Call, names: Mapping[str, Any]) -> Any:
     function = node.func
     if (
         isinstance(function, ast.Attribute)
@@ -145,20 +151,20 @@ def _called(node: ast.Call, names: Mapping[str, Any]) -> Any:
     elif isinstance(function, ast.Name):
         name = function.id
     else:
-        raise _refused(function)
+        raise _unsupported_error(function)
     keywords = {
-        one.arg: _value(one.value, names)
+        one.arg: _evaluate_node(one.value, names)
         for one in node.keywords
         if one.arg in ("axis", "keepdims", "axes", "ddof")
     }
     if len(keywords) < len(node.keywords):
         raise InputError(
-            "an argument that formulas do not know",
+            "unsupported argument in the formula",
             place=_PLACE,
             got=ast.unparse(node),
             expected="axis, keepdims",
         )
-    return _function(name)(*(_value(item, names) for item in node.args), **keywords)
+    return _function(name)(*(_evaluate_node(item, names) for item in node.args), **keywords)
 
 
 def _function(name: str) -> Callable[..., Any]:
@@ -170,13 +176,13 @@ def _function(name: str) -> Callable[..., Any]:
     if isinstance(found, np.ufunc) or (name in OTHER_FUNCTIONS and callable(found)):
         return found
     raise InputError(
-        f"formulas know no function {name}",
+        f"unknown function {name} in the formula",
         place=_PLACE,
         expected="an elementwise function or a reduction of NumPy, such as exp, where or sum",
     )
 
 
-def _named(name: str, names: Mapping[str, Any]) -> Any:
+def _look_up_name(name: str, names: Mapping[str, Any]) -> Any:
     if name in names:
         return names[name]
     if name in CONSTANTS:
@@ -190,7 +196,7 @@ def _named(name: str, names: Mapping[str, Any]) -> Any:
     )
 
 
-def _refused(node: ast.expr) -> InputError:
+def _unsupported_error(node: ast.expr) -> InputError:
     return InputError(
         "formulas are made of numbers, arrays, attributes, operators and NumPy functions only",
         place=_PLACE,

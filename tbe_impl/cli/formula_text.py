@@ -1,4 +1,4 @@
-"""A formula's text as a syntax tree; NumPy is not imported for it."""
+"""Parses a formula text to a syntax tree without importing NumPy."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from tbe_impl.errors import InputError
 PLACE = "--formula"
 
 
-def parsed(text: str) -> ast.expr:
-    """The syntax tree of a formula; raises `InputError` for what is no expression."""
+def parse_formula(text: str) -> ast.expr:
+    """Returns the syntax tree of a formula; raises `InputError` when it is no expression."""
     if len(text) > 10_000:
         raise InputError("the formula is too long", place=PLACE)
     try:
         return ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise no_formula(text) from error
+        raise formula_error(text) from error
 
 
-def no_formula(text: str) -> InputError:
-    """The error for a text that is no formula."""
+def formula_error(text: str) -> InputError:
+    """Returns the error for a text that is no formula."""
     return InputError(
         "this is no formula", place=PLACE, got=repr(text), expected="such as x/(1+exp(-beta*x))"
     )

@@ -1,4 +1,4 @@
-"""Arrays to try a kernel with: seeded, of both signs, and inside where a number is used as an index."""
+"""Creates seeded random input arrays for a kernel; index inputs are within bounds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tbe_impl.cli.arguments import Description
+from tbe_impl.cli.arguments import ArrayDescription
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import Const, Expr, reads
 from tbe_impl.dsl.tensor import Operation, Tensor, shape_text, stages_of
@@ -18,43 +18,43 @@ from tbe_impl.errors import InputError
 from tbe_impl.kernel import Argument, Kernel
 
 _TRUTHS = re.compile(r"(\w+_)?(cond|condition|mask|pred|predicate)\w*\Z")
-"""Names of inputs that hold truth values; operators keep those as int8."""
+"""Names of boolean inputs; operators store them as int8."""
 
 
 @dataclass(frozen=True)
 class NamedArray:
-    """An array with its place: ``in`` or ``out``, and the name of the operator's parameter."""
+    """An array with its direction, ``in`` or ``out``, and the name of its operator parameter."""
 
     role: str
     name: str
     array: np.ndarray
 
 
-def inputs_for(
-    kernel: Kernel, described: Sequence[Description], *, seed: int = 0, operator: str = ""
+def make_inputs(
+    kernel: Kernel, described: Sequence[ArrayDescription], *, seed: int = 0, operator: str = ""
 ) -> tuple[NamedArray, ...]:
-    """An array for each input of a kernel; unknown sizes are those of its description.
+    """Creates an array per input of a kernel; its description gives sizes unknown to the kernel.
 
-    Floats are normal with deviation 1, integers lie from -50 to 50 (unsigned ones from 0 to 100), booleans are 0 or 1, indices
-    lie inside of what they index.
+    Floats are standard normal, integers range from -50 to 50 (unsigned ones from 0 to 100),
+    booleans are 0 or 1, and indices are within bounds.
 
     Args:
-        kernel: any that has inputs.
-        described: what the operator was told of its inputs; an array given there is used as it is. None at all stand for
-            inputs as they are declared.
-        seed: of the random numbers.
-        operator: its name; the inputs of logical operators are truth values, whatever their dtype.
+        kernel: a kernel with inputs.
+        described: descriptions of the operator's inputs; a given array is used unchanged. An empty
+            sequence uses the declared inputs.
+        seed: of the random values.
+        operator: its name; inputs of logical operators are booleans of any dtype.
 
     Raises:
-        InputError: a given array does not fit, nothing says what a size is, or an input is none of those described.
+        InputError: a given array does not fit, a size is unspecified, or an input is not described.
     """
     limits = _index_limits(kernel)
     left = list(described)
     found = []
     for number, item in enumerate(kernel.inputs):
-        own = _taken(item, left)
+        own = _take_description(item, left)
         if own is None and described:
-            # another array in its place would be one that nobody asked for
+            # an arbitrary array instead would hide the mistake
             raise InputError(
                 f"nothing describes the input {item.name}",
                 place=kernel.name,
@@ -63,10 +63,11 @@ def inputs_for(
                     f"{one.name or 'an input'} {shape_text(one.shape)} {one.dtype}"
                     for one in described
                 ),
-                remedy=f"Give it with --input, or leave {item.name} out of the operator's tensor_list",
+                remedy=f"Give it with --input, or leave {item.name} out of the operator's "
+                "tensor_list",
             )
         name = own.name if own and own.name else item.name
-        shape = own.actual if own is not None and not own.is_known else item.shape
+        shape = own.array_shape if own is not None and not own.is_known else item.shape
         if any(size < 0 for size in shape):
             raise InputError(
                 f"a size of the input {name} is known at call time only", place=kernel.name
@@ -77,15 +78,17 @@ def inputs_for(
             truth = own is not None and (own.dtype == "bool" or bool(_TRUTHS.match(own.name)))
             truth = truth or operator.lower().startswith("logical")
             random = np.random.default_rng((seed, number))
-            array = _random(random, item, shape, limits.get(id(item.tensor)), truth=truth)
+            array = _make_random_array(
+                random, item, shape, limits.get(id(item.tensor)), truth=truth
+            )
         found.append(NamedArray("in", name, array))
     return tuple(found)
 
 
-def _taken(item: Argument, left: list[Description]) -> Description | None:
-    """The next description that fits an input of the kernel, taken from those that are left."""
+def _take_description(item: Argument, left: list[ArrayDescription]) -> ArrayDescription | None:
+    """Removes and returns the next description that fits an input of the kernel."""
 
-    def fits(one: Description, *, dtype: bool) -> bool:
+    def fits(one: ArrayDescription, *, dtype: bool) -> bool:
         same = one.shape == item.shape if not one.is_known else prod(one.shape) == prod(item.shape)
         return same and (not dtype or one.dtype == item.tensor.dtype)
 
@@ -97,7 +100,7 @@ def _taken(item: Argument, left: list[Description]) -> Description | None:
     return None
 
 
-def _random(
+def _make_random_array(
     random: np.random.Generator,
     item: Argument,
     shape: tuple[int, ...],
@@ -121,7 +124,7 @@ def _random(
 
 
 def _index_limits(kernel: Kernel) -> dict[int, int]:
-    """``id`` of an input whose elements are used as indices → how many there are to choose from."""
+    """Returns ``id`` of an input used as indices → the size of the indexed axis."""
     found: dict[int, int] = {}
     for op in stages_of([item.tensor for item in kernel.outputs]):
         for tensor, size in _indices(op):
@@ -133,13 +136,13 @@ def _index_limits(kernel: Kernel) -> dict[int, int]:
 
 
 def _indices(op: Operation) -> Iterator[tuple[Tensor, Expr]]:
-    """Tensors that an operation reads inside of an index, each with the size of the axis that is indexed."""
+    """Yields tensors that an operation reads as indices, with the size of the indexed axis."""
     for body in op.body:
         for read in reads(body):
             for size, index in zip(read.tensor.shape, read.indices, strict=False):
                 for inner in reads(index):
                     yield inner.tensor, size
-    word = op.word
+    word = op.dsl_call
     if word is None or len(word.inputs) < 2:
         return
     if word.name.startswith("unsorted_segment"):
@@ -149,7 +152,7 @@ def _indices(op: Operation) -> Iterator[tuple[Tensor, Expr]]:
 
 
 def _source(tensor: Tensor) -> Tensor:
-    """The tensor that a chain of casts and the like began with."""
+    """Returns the tensor at the start of a chain of casts and other unary operations."""
     while len(tensor.op.input_tensors) == 1:
         tensor = tensor.op.input_tensors[0]
     return tensor

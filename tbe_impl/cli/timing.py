@@ -1,4 +1,4 @@
-"""How fast a built kernel is: beside its NumPy definition and beside a copy of as many bytes, all of them taken in turn."""
+"""Times a kernel against its NumPy definition and a copy of equal traffic, interleaved."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from tbe_impl.loading.operator_reference import split_target
 from tbe_impl.runtime.buffers import aligned_empty
 
 NUMPY_SECONDS = 2.0
-"""The definition is slow: it is left out of the rest of the turns once it took this long."""
+"""Seconds after which the slow definition is no longer timed."""
 WARM_UP = 3
 
 
 @dataclass(frozen=True)
 class Timing:
-    """Times of one kind of call; `share` is the copy's median over this one's."""
+    """Times of one kind of call; `share` is the copy's median divided by this median."""
 
     what: str
     calls: int
@@ -37,13 +37,13 @@ class Timing:
 
 @dataclass(frozen=True)
 class BenchResult:
-    """A kernel that was timed.
+    """Result of timing a kernel.
 
     Attributes:
-        operator, file, kernel, soc: which.
-        threads: at most.
+        operator, file, kernel, soc: names.
+        threads: maximum number of threads.
         bytes_moved: every input read once and every output written once.
-        timings: ``cpu``, ``numpy`` and ``copy``, which is the measured ceiling of memory.
+        timings: ``cpu``, ``numpy`` and ``copy``, the measured memory bandwidth limit.
     """
 
     operator: str
@@ -56,16 +56,16 @@ class BenchResult:
 
 
 def bench(request: Request, *, loop: int = 1000) -> BenchResult:
-    """Times a kernel that is warm: its code alone, into arrays that are there already.
+    """Times a warm kernel: the code alone, with preallocated outputs.
 
     Args:
         request: what to build.
-        loop: calls of the kernel and of the copy; of the definition as many as fit into `NUMPY_SECONDS`.
+        loop: calls of the kernel and of the copy; the definition is called for `NUMPY_SECONDS`.
 
     Raises:
         InputError: the operator cannot be built, or `loop` is below 1.
         MissingError: there is no C compiler.
-        CompileError: there is no code for it.
+        CompileError: code generation failed.
     """
     if loop < 1:
         raise InputError("too few calls", place="--loop", expected="1 or more", got=str(loop))
@@ -75,11 +75,11 @@ def bench(request: Request, *, loop: int = 1000) -> BenchResult:
     moved = sum(array.nbytes for array in (*arrays, *results))
     threads = kernel.threads or environment.threads()
     calls = {
-        "cpu": _code(kernel, arrays, results, threads),
-        "copy": _copy(max(moved // 8, 1), threads),
+        "cpu": _make_kernel_call(kernel, arrays, results, threads),
+        "copy": _make_copy_call(max(moved // 8, 1), threads),
         "numpy": lambda: kernel(*arrays, backend="numpy"),
     }
-    times = _in_turn(calls, loop)
+    times = _time_interleaved(calls, loop)
     ceiling = float(np.median(times["copy"]))
     return BenchResult(
         built.name,
@@ -92,7 +92,7 @@ def bench(request: Request, *, loop: int = 1000) -> BenchResult:
     )
 
 
-def _code(
+def _make_kernel_call(
     kernel: Kernel, arrays: Sequence[np.ndarray], results: Sequence[np.ndarray], threads: int
 ) -> Callable[[], Any]:
     if any(static_shape(item.tensor) is None for item in (*kernel.inputs, *kernel.outputs)):
@@ -109,8 +109,8 @@ def _code(
     return lambda: compiled.run(flat, {}, threads, into)
 
 
-def _copy(elements: int, threads: int) -> Callable[[], Any]:
-    """A kernel of the same back end that copies so many float32 elements."""
+def _make_copy_call(elements: int, threads: int) -> Callable[[], Any]:
+    """Returns a call of a kernel of the same back end that copies `elements` float32 elements."""
     source = placeholder((elements,), name="source", dtype="float32")
     target = compute((elements,), lambda i: source[i], name="target")
     kernel: CpuKernel = prepare([target], [source], name="copy")
@@ -120,7 +120,7 @@ def _copy(elements: int, threads: int) -> Callable[[], Any]:
     return lambda: kernel.run([read], {}, threads, written)
 
 
-def _in_turn(calls: dict[str, Callable[[], Any]], loop: int) -> dict[str, list[float]]:
+def _time_interleaved(calls: dict[str, Callable[[], Any]], loop: int) -> dict[str, list[float]]:
     times: dict[str, list[float]] = {what: [] for what in calls}
     spent = 0.0
     for call in calls.values():

@@ -1,8 +1,9 @@
-"""The codegen cache: which C a graph became, kept beside its library; a warm start emits no C.
+"""Caches code generation results beside compiled libraries, so that a warm start emits no C.
 
-The key of a plan covers the whole graph, the options and this package's own generator. A plan names the text only; which
-library was compiled from it, by which compiler, for which machine, is found as if the text had been written again. And the
-library itself names its graph: a symbol bears its mark, so that a plan that leads to another kernel leads nowhere.
+The cache key of a plan covers the whole graph, the options and this package's generator sources. A
+plan identifies the C text by digest only. The library is then looked up by text, compiler and
+machine, as after code generation. A library exports a symbol with the mark of its graph, so that a
+plan never loads the library of another graph.
 """
 
 from __future__ import annotations
@@ -15,26 +16,31 @@ from typing import Annotated
 
 import msgspec
 
-from tbe_impl.codegen.axis_merging import derived_sizes
+from tbe_impl.codegen.access_analysis import collect_derived_sizes
 from tbe_impl.codegen.options import Options
-from tbe_impl.codegen.program import Program, look_at_sizes, result_shapes, sizes_and_scalars
+from tbe_impl.codegen.program import Program, collect_sizes, result_shapes, sizes_and_scalars
 from tbe_impl.dsl.tensor import Tensor
 from tbe_impl.errors import InputError
 from tbe_impl.runtime.cache import KernelCache
 
-HERE = Path(__file__).resolve().parent
-GENERATOR = (HERE, HERE / "include", HERE.parent / "dsl", HERE.parent / "scheduling")
-"""Directories of the files that decide what is written."""
+CODEGEN_DIRECTORY = Path(__file__).resolve().parent
+GENERATOR_DIRECTORIES = (
+    CODEGEN_DIRECTORY,
+    CODEGEN_DIRECTORY / "include",
+    CODEGEN_DIRECTORY.parent / "dsl",
+    CODEGEN_DIRECTORY.parent / "scheduling",
+)
+"""Directories with the sources of the generator."""
 
 
-class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A text that was written before.
+class CodegenPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The cached result of one code generation.
 
     Attributes:
-        text: SHA-256 of it.
+        text: SHA-256 of the C text.
         symbol: its function.
-        overwritten: number of the input that the first output is written over, −1 for none.
-        derived: how many sizes are computed from others at call time.
+        overwritten: number of the input that the first output overwrites, −1 for none.
+        derived: number of derived sizes, computed at call time.
     """
 
     text: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
@@ -42,20 +48,20 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     overwritten: Annotated[int, msgspec.Meta(ge=-1, lt=1 << 20)]
     derived: Annotated[int, msgspec.Meta(ge=0, lt=1 << 20)]
 
-    def program(
+    def restore_program(
         self,
         outputs: Sequence[Tensor],
         inputs: Sequence[Tensor],
         mark: str,
         text: Callable[[], str],
     ) -> Program | None:
-        """The program of a graph whose plan this is; None where it does not fit."""
+        """Restores the program of a graph; None when the plan does not fit the graph."""
         if self.overwritten >= len(inputs):
             return None
         sizes, scalars = sizes_and_scalars(outputs)
-        with derived_sizes() as derived:
+        with collect_derived_sizes() as derived:
             if self.derived:
-                look_at_sizes(outputs)
+                collect_sizes(outputs)
             shapes = result_shapes(outputs)
         if len(derived) != self.derived:
             return None
@@ -72,13 +78,13 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         )
 
 
-_DECODER = msgspec.json.Decoder(Plan)
+_DECODER = msgspec.json.Decoder(CodegenPlan)
 
 
-def mark_of(graph: Callable[[], str], options: Options) -> str:
-    """What names a graph, given as text, in its library; empty when something in it has no text.
+def graph_mark(graph: Callable[[], str], options: Options) -> str:
+    """Digest of a graph text and of the options that change results; empty without a graph text.
 
-    Options that decide what is computed count, those that decide how do not: so texts that are equal stay so.
+    Options that change only the code do not count, so that equal texts stay equal.
     """
     try:
         whole = f"{options.rounding} {options.inplace} {options.contract}\n{graph()}"
@@ -87,29 +93,31 @@ def mark_of(graph: Callable[[], str], options: Options) -> str:
     return hashlib.sha256(whole.encode()).hexdigest()[:40]
 
 
-def key_of(store: KernelCache, mark: str, name: str, options: Options) -> str:
-    """Where a plan is kept."""
-    return store.key(graph=mark, name=name, options=repr(options), generator=_GENERATOR)
+def plan_key(store: KernelCache, mark: str, name: str, options: Options) -> str:
+    """The cache key of a plan."""
+    return store.key(
+        graph=mark, name=name, options=repr(options), generator=_LOADED_GENERATOR_FINGERPRINT
+    )
 
 
-def recall(store: KernelCache, key: str) -> Plan | None:
-    """The plan of a key, None when there is none that can be trusted."""
-    found = store.recall(key)
+def read_plan(store: KernelCache, key: str) -> CodegenPlan | None:
+    """The cached plan of a key; None when it is missing or invalid."""
+    found = store.load_note(key)
     try:
         return None if found is None else _DECODER.decode(found)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
 
 
-def remember(store: KernelCache, key: str, program: Program) -> None:
-    """Keeps what was written."""
-    # a file that was changed since this process began wrote nothing of this
-    if generator() != _GENERATOR:
+def write_plan(store: KernelCache, key: str, program: Program) -> None:
+    """Caches the plan of a program."""
+    # a source file changed after this process loaded it: the program does not belong to the new key
+    if generator_fingerprint() != _LOADED_GENERATOR_FINGERPRINT:
         return
     derived = len(program.sizes) - len(sizes_and_scalars(program.outputs)[0])
     place = next((n for n, item in enumerate(program.inputs) if item is program.overwritten), -1)
-    plan = Plan(text_digest(program.source), program.symbol, place, derived)
-    store.remember(key, msgspec.json.encode(plan))
+    plan = CodegenPlan(text_digest(program.source), program.symbol, place, derived)
+    store.store_note(key, msgspec.json.encode(plan))
 
 
 def text_digest(text: str) -> str:
@@ -117,10 +125,10 @@ def text_digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def generator() -> str:
-    """What changes with every change to the files that write C."""
+def generator_fingerprint() -> str:
+    """Digest over names, sizes and modification times of the generator sources."""
     found = []
-    for place in GENERATOR:
+    for place in GENERATOR_DIRECTORIES:
         with os.scandir(place) as files:
             for item in files:
                 if item.name.endswith((".py", ".h")):
@@ -129,5 +137,5 @@ def generator() -> str:
     return hashlib.sha256("\n".join(sorted(found)).encode()).hexdigest()
 
 
-_GENERATOR = generator()
-"""Of the files as they were when this process read them."""
+_LOADED_GENERATOR_FINGERPRINT = generator_fingerprint()
+"""Fingerprint of the generator sources when this process loaded them."""

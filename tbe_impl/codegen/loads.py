@@ -6,100 +6,115 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tbe_impl.codegen import vector_types as vectors
-from tbe_impl.codegen.axis_merging import elements_of, flat_index, index_poly, size_poly
-from tbe_impl.codegen.index_ranges import is_natural
-from tbe_impl.codegen.loop_levels import Buffer, Index, NeedsBuffer, Value
+from tbe_impl.codegen.access_analysis import element_count, flat_index, index_poly, size_poly
+from tbe_impl.codegen.index_ranges import is_nonnegative
+from tbe_impl.codegen.loop_levels import Index, MissingBuffer, TensorBuffer, Value
 from tbe_impl.codegen.polynomials import ONE, ZERO, Poly
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import Read
 from tbe_impl.dsl.tensor import Tensor
 
 if TYPE_CHECKING:
-    from tbe_impl.codegen.lowering import Elaborator
+    from tbe_impl.codegen.lowering import Lowering
 
-AHEAD_BYTES = 1 << 12
-"""How far ahead of a row memory is asked for others: one short row is there too late, and many are gone again."""
+PREFETCH_DISTANCE_BYTES = 1 << 12
+"""Prefetch distance; one short row ahead arrives too late, and many rows ahead are evicted."""
 
 
-def load(writer: Elaborator, tensor: Tensor, indices: Sequence[Index]) -> Value:
-    """An element of a stored tensor."""
+def emit_load(writer: Lowering, tensor: Tensor, indices: Sequence[Index]) -> Value:
+    """Loads an element of a stored tensor."""
     buffer = writer.buffers[id(tensor)]
     if not all(isinstance(item, Poly) for item in indices):
-        return _load_at(writer, tensor, indices)
+        return _emit_clipped_gather(writer, tensor, indices)
     address = writer.address(buffer, indices)
-    if _may_miss(writer, tensor, address):
-        return _load_at(writer, tensor, indices)
-    return _load_from(writer, tensor, address)
+    if _may_be_out_of_bounds(writer, tensor, address):
+        return _emit_clipped_gather(writer, tensor, indices)
+    return _emit_load_at_address(writer, tensor, address)
 
 
-def load_flat(writer: Elaborator, node: Read, environment: Mapping[int, Index]) -> Value | None:
-    """An element of a tensor whose indices are a place in it that is taken apart; of one that lies in memory."""
+def emit_flat_load(writer: Lowering, node: Read, environment: Mapping[int, Index]) -> Value | None:
+    """Loads an element of a stored tensor whose indices are quotients and remainders of one index.
+
+    None when they are not, or the index may be out of bounds.
+    """
     known = {key: item if isinstance(item, Poly) else None for key, item in environment.items()}
     flat = flat_index(node)
     place = None if flat is None else index_poly(flat, known)
     if place is None:
         return None
     if id(node.tensor) not in writer.buffers:
-        raise NeedsBuffer(node.tensor)
-    if writer.buffers[id(node.tensor)].origin or _may_miss(writer, node.tensor, place):
+        raise MissingBuffer(node.tensor)
+    if writer.buffers[id(node.tensor)].origin or _may_be_out_of_bounds(writer, node.tensor, place):
         return None
     key = (id(node.tensor), ("flat", place))
     for scope in writer.chain:
         if key in scope.memo:
             return scope.memo[key]
-    found = _load_from(writer, node.tensor, place)
-    writer.remember(key, found)
+    found = _emit_load_at_address(writer, node.tensor, place)
+    writer.memoize(key, found)
     return found
 
 
-def _load_from(writer: Elaborator, tensor: Tensor, address: Poly) -> Value:
-    """The element at an address that is inside."""
+def _emit_load_at_address(writer: Lowering, tensor: Tensor, address: Poly) -> Value:
+    """Loads the element at an address inside the tensor."""
     buffer, tag = writer.buffers[id(tensor)], vectors.tag_of(tensor.dtype)
-    prefix = vectors.memory_of(buffer.dtype)
+    prefix = vectors.memory_prefix(buffer.dtype)
     depth = max(writer.depth_of(address.variables), buffer.depth)
     step = address.coefficient(writer.vector) if writer.vector is not None else ZERO
-    place = f"{buffer.name} + {writer.text(address)}"
+    place = f"{buffer.name} + {writer.index_text(address)}"
     if not step or not step.terms:
-        return writer.fetched(f"{prefix}_one({place})", tag, depth)
+        return writer.define(f"{prefix}_one({place})", tag, depth)
     if step == ONE:
         if writer.count == "LANES":
-            _prefetch(writer, address, buffer, depth)
-            return writer.fetched(f"{prefix}_load({place})", tag, depth)
-        return writer.fetched(f"{prefix}_load_part({place}, {writer.count})", tag, depth)
+            _emit_prefetch(writer, address, buffer, depth)
+            return writer.define(f"{prefix}_load({place})", tag, depth)
+        return writer.define(f"{prefix}_load_part({place}, {writer.count})", tag, depth)
     if writer.tile and writer.tile.loop in address.variables - writer.ranges.known.keys():
-        place, step = _tile_of(writer, tensor, address, step)
-    return writer.fetched(
-        f"{prefix}_gather({place}, {writer.text(step)}, {writer.count})", tag, depth
+        place, step = _pack_tile(writer, tensor, address, step)
+    return writer.define(
+        f"{prefix}_gather({place}, {writer.index_text(step)}, {writer.count})", tag, depth
     )
 
 
-def _tile_of(writer: Elaborator, tensor: Tensor, address: Poly, step: Poly) -> tuple[str, Poly]:
-    """Where a tile of a tensor lies close together, and the step from lane to lane there.
+def _pack_tile(writer: Lowering, tensor: Tensor, address: Poly, step: Poly) -> tuple[str, Poly]:
+    """Packs a tile of a tensor line by line before the tile's loop.
 
-    It is fetched line by line before the tile's loop: from far apart, the lines would drive each other out of the cache.
+    Lines that are far apart would evict each other from the cache.
+
+    Returns:
+        Address in the packed tile, and the stride from lane to lane there.
     """
     tile = writer.tile
     assert tile is not None and writer.vector is not None
     buffer = writer.buffers[id(tensor)]
     start, level = address - Poly.variable(tile.loop), writer.depth_of(frozenset({writer.vector}))
-    # a loop inside the tile's, such as a reduction's, has not begun when tiles are fetched
+    # a loop inside the tile's, such as a reduction's, is not open yet when tiles are packed
     if address.coefficient(tile.loop) != ONE or writer.depth_of(start.variables) > level:
-        return f"{buffer.name} + {writer.text(address)}", step
+        return f"{buffer.name} + {writer.index_text(address)}", step
     name, c = f"t{next(writer.serial)}", dtype_of(buffer.dtype).c
-    line = f"{buffer.name} + {writer.text(start)} + {tile.begin} + l*({writer.text(step)})"
+    line = (
+        f"{buffer.name} + {writer.index_text(start)} + {tile.begin} + l*({writer.index_text(step)})"
+    )
     writer.chain[level].lines += [
         f"{c} {name}[LANES][{tile.steps}];",
-        f"if ({tile.count} == {tile.steps}) for (int l = 0; l < {writer.count}; l++) memcpy({name}[l], {line}, sizeof {name}[l]);",
-        f"else for (int l = 0; l < {writer.count}; l++) memcpy({name}[l], {line}, {tile.count}*sizeof({c}));",
+        (
+            f"if ({tile.count} == {tile.steps}) for (int l = 0; l < {writer.count}; l++) "
+            f"memcpy({name}[l], {line}, sizeof {name}[l]);"
+        ),
+        (
+            f"else for (int l = 0; l < {writer.count}; l++) "
+            f"memcpy({name}[l], {line}, {tile.count}*sizeof({c}));"
+        ),
     ]
-    return f"&{name}[0][{writer.names[tile.loop]} - {tile.begin}]", Poly.of(tile.steps)
+    return f"&{name}[0][{writer.names[tile.loop]} - {tile.begin}]", Poly.from_int(tile.steps)
 
 
-def _prefetch(writer: Elaborator, address: Poly, buffer: Buffer, depth: int) -> None:
-    """While a row is finished from the cache, memory can bring the next ones.
+def _emit_prefetch(writer: Lowering, address: Poly, buffer: TensorBuffer, depth: int) -> None:
+    """Prefetches the next rows while a row is processed from the cache.
 
-    They come into the caches: processors were seen that take two and a half times as long where they are to come past them
-    (``prefetchnta``) beside writes that go past them.
+    The prefetch goes into the caches: beside non-temporal stores, ``prefetchnta`` was up to two and
+        a
+    half times slower on some processors.
     """
     if writer.prefetch is None or writer.prefetch not in address.variables:
         return
@@ -108,34 +123,43 @@ def _prefetch(writer: Elaborator, address: Poly, buffer: Buffer, depth: int) -> 
     length = address.coefficient(writer.prefetch)
     if length is not None and length.constant:
         size = abs(length.constant) * dtype_of(buffer.dtype).bytes
-        steps = max(steps, AHEAD_BYTES // size)
+        steps = max(steps, PREFETCH_DISTANCE_BYTES // size)
     following = address.substitute(
-        {writer.prefetch: Poly.variable(writer.prefetch) + Poly.of(steps)}
+        {writer.prefetch: Poly.variable(writer.prefetch) + Poly.from_int(steps)}
     )
-    writer.chain[depth].lines.append(f"fetch({buffer.name} + {writer.text(following)});")
+    writer.chain[depth].lines.append(f"fetch({buffer.name} + {writer.index_text(following)});")
 
 
-def _load_at(writer: Elaborator, tensor: Tensor, indices: Sequence[Index]) -> Value:
-    """Lane by lane; what lies outside is moved to the border (a select throws the element away)."""
+def _emit_clipped_gather(writer: Lowering, tensor: Tensor, indices: Sequence[Index]) -> Value:
+    """Gathers lane by lane; clamps indices out of bounds (a select discards those elements)."""
     buffer, tag = writer.buffers[id(tensor)], vectors.tag_of(tensor.dtype)
-    row = _load_of_row(writer, tensor, indices)
+    row = _emit_indexed_row_load(writer, tensor, indices)
     if row is not None:
         return row
     terms, depth = [], buffer.depth
     origin = buffer.origin or [ZERO] * len(indices)
     for index, first, stride in zip(indices, origin, buffer.strides, strict=True):
-        vector = writer.as_vector(index, "i64")
+        vector = writer.index_vector(index, "i64")
         depth = max(depth, vector.depth)
-        begin = f" - {vectors.splat('i64', f'({writer.text(first)})')}" if first != ZERO else ""
-        terms.append(f"({vector.text}{begin})*{vectors.splat('i64', f'({writer.text(stride)})')}")
-    place = f"clip_index({' + '.join(terms) or vectors.splat('i64', '0')}, {writer.text(buffer.elements or elements_of(tensor))})"
-    return writer.fetched(
-        f"{vectors.memory_of(buffer.dtype)}_gather_at({buffer.name}, {place})", tag, depth
+        begin = (
+            f" - {vectors.splat('i64', f'({writer.index_text(first)})')}" if first != ZERO else ""
+        )
+        terms.append(
+            f"({vector.text}{begin})*{vectors.splat('i64', f'({writer.index_text(stride)})')}"
+        )
+    place = (
+        f"clip_index({' + '.join(terms) or vectors.splat('i64', '0')}, "
+        f"{writer.index_text(buffer.elements or element_count(tensor))})"
+    )
+    return writer.define(
+        f"{vectors.memory_prefix(buffer.dtype)}_gather_at({buffer.name}, {place})", tag, depth
     )
 
 
-def _load_of_row(writer: Elaborator, tensor: Tensor, indices: Sequence[Index]) -> Value | None:
-    """Elements side by side in a row whose number was read; None where they are not."""
+def _emit_indexed_row_load(
+    writer: Lowering, tensor: Tensor, indices: Sequence[Index]
+) -> Value | None:
+    """Contiguous load from a row whose number is loaded (embedding lookup); None in other cases."""
     buffer, number = writer.buffers[id(tensor)], writer.vector
     *rows, last = indices
     if (
@@ -145,35 +169,35 @@ def _load_of_row(writer: Elaborator, tensor: Tensor, indices: Sequence[Index]) -
         or last.coefficient(number) != ONE
     ):
         return None
-    if buffer.strides[-1] != ONE or _may_miss_end(writer, tensor, last):
+    if buffer.strides[-1] != ONE or _may_pass_row_end(writer, tensor, last):
         return None
     terms, depth = [], writer.depth_of(last.variables)
-    for index, most, stride in _rows(tensor, rows, buffer.strides):
+    for index, most, stride in _row_terms(tensor, rows, buffer.strides):
         level = index.depth if isinstance(index, Value) else writer.depth_of(index.variables)
         if (
             level >= writer.depth_of(frozenset({number}))
             or most is None
-            or not is_natural(most - ONE)
+            or not is_nonnegative(most - ONE)
         ):
-            return None  # another row for each lane, or perhaps none at all
-        place = f"clip_index({writer.as_vector(index, 'i64').text}, {writer.text(most)})"
+            return None  # the row varies across lanes, or may not exist
+        place = f"clip_index({writer.index_vector(index, 'i64').text}, {writer.index_text(most)})"
         row = writer.let(place, "i64", level)
-        terms.append(f"{row.text}[0]*({writer.text(stride)})")
+        terms.append(f"{row.text}[0]*({writer.index_text(stride)})")
         depth = max(depth, level)
-    prefix, tag = vectors.memory_of(buffer.dtype), vectors.tag_of(tensor.dtype)
-    place = " + ".join((buffer.name, *terms, writer.text(last)))
+    prefix, tag = vectors.memory_prefix(buffer.dtype), vectors.tag_of(tensor.dtype)
+    place = " + ".join((buffer.name, *terms, writer.index_text(last)))
     if writer.count == "LANES":
-        return writer.fetched(f"{prefix}_load({place})", tag, depth)
-    return writer.fetched(f"{prefix}_load_part({place}, {writer.count})", tag, depth)
+        return writer.define(f"{prefix}_load({place})", tag, depth)
+    return writer.define(f"{prefix}_load_part({place}, {writer.count})", tag, depth)
 
 
-def _rows(
+def _row_terms(
     tensor: Tensor, rows: Sequence[Index], strides: Sequence[Poly]
 ) -> list[tuple[Index, Poly | None, Poly]]:
-    """What says which row: numbers, each with how many there are and how far it is from one to the next.
+    """The terms of a row's address: index, its upper bound (exclusive), stride.
 
-    Where nothing was read, loops over several axes may have become one, whose variable counts through all of them: only the
-    place that the axes make together means something.
+    Without loaded indices, merged loops may share one variable over several axes. Only the address
+    that the axes form together is meaningful then.
     """
     if any(isinstance(row, Value) for row in rows):
         return [
@@ -184,24 +208,24 @@ def _rows(
     for row, stride in zip(rows, strides, strict=False):
         assert isinstance(row, Poly)
         place = place + row * stride
-    return [(place, None if size is None else elements_of(tensor) - size + ONE, ONE)]
+    return [(place, None if size is None else element_count(tensor) - size + ONE, ONE)]
 
 
-def _may_miss_end(writer: Elaborator, tensor: Tensor, last: Poly) -> bool:
-    """Whether a place in a row may lie outside of it."""
+def _may_pass_row_end(writer: Lowering, tensor: Tensor, last: Poly) -> bool:
+    """Whether an index into a row may be out of bounds."""
     bounds, size = (writer.joined or writer.ranges).bounds(last), size_poly(tensor.shape[-1])
     if bounds is None or size is None:
         return True
-    return not is_natural(bounds[0]) or not is_natural(size - ONE - bounds[1])
+    return not is_nonnegative(bounds[0]) or not is_nonnegative(size - ONE - bounds[1])
 
 
-def _may_miss(writer: Elaborator, tensor: Tensor, address: Poly) -> bool:
-    """Whether an address may lie outside; for sizes of run time the operator's word is taken, but in a select."""
+def _may_be_out_of_bounds(writer: Lowering, tensor: Tensor, address: Poly) -> bool:
+    """Whether an address may be out of bounds; run-time sizes count as safe outside selects."""
     bounds = (writer.joined or writer.ranges).bounds(address)
     if bounds is None or writer.buffers[id(tensor)].origin:
         return writer.inside_select > 0
-    least, behind = bounds[0], elements_of(tensor) - ONE - bounds[1]
-    if is_natural(least) and is_natural(behind):
+    least, behind = bounds[0], element_count(tensor) - ONE - bounds[1]
+    if is_nonnegative(least) and is_nonnegative(behind):
         return False
     known = least.constant is not None and behind.constant is not None
     return known or writer.inside_select > 0

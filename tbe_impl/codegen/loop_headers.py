@@ -1,4 +1,4 @@
-"""Emits loop headers: blocked loops, their remainders, and collapsed loops."""
+"""Emits loop headers: blocked, fused and unrolled loops, with their remainders."""
 
 from __future__ import annotations
 
@@ -6,45 +6,45 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from tbe_impl.codegen.index_ranges import Piece
-from tbe_impl.codegen.loop_levels import Scope, Together
+from tbe_impl.codegen.loop_levels import LoopScope, UnrollAndJam
 from tbe_impl.codegen.loop_orders import Level
 from tbe_impl.codegen.polynomials import Poly
 
 if TYPE_CHECKING:
-    from tbe_impl.codegen.lowering import Elaborator
+    from tbe_impl.codegen.lowering import Lowering
 
 
-def range_of(inside: Elaborator, serial: int) -> tuple[str, str | None]:
-    """First step of an index in the loops that are open, and the one behind its last; None for the end of all."""
+def range_of(inside: Lowering, serial: int) -> tuple[str, str | None]:
+    """Range of an index in the open loops, in C; the end is None for the full extent."""
     return inside.parts.get(serial, ("0", None))
 
 
-def count_of(inside: Elaborator, serial: int, step: int) -> str:
-    """How many steps a loop takes."""
+def trip_count(inside: Lowering, serial: int, step: int) -> str:
+    """Trip count of a loop, in C."""
     begin, end = range_of(inside, serial)
-    limit = end or inside.text(inside.extents[serial])
+    limit = end or inside.index_text(inside.extents[serial])
     steps = f"({limit} - {begin})" if begin != "0" else f"({limit})"
     return f"(({steps} + {step - 1}) / {step})" if step > 1 else steps
 
 
-def block_loop(inside: Elaborator, level: Level, body: Callable[[], None]) -> None:
-    """A loop from block to block of one index; the loop over its steps is one of those that `body` opens."""
+def emit_block_loop(inside: Lowering, level: Level, body: Callable[[], None]) -> None:
+    """Emits a loop over the blocks of an index; `body` opens the loop over a block's steps."""
     ((serial, step),) = level.parts
     saved = dict(inside.parts)
     begin, end = range_of(inside, serial)
-    limit = end or inside.text(inside.extents[serial])
-    name, lines = _block(inside, serial, step)
+    limit = end or inside.index_text(inside.extents[serial])
+    name, lines = _open_block(inside, serial, step)
     head = f"for (int64_t {name} = {begin}; {name} < {limit}; {name} += {step}) {{"
-    _write(inside, level, head, lines, body)
+    _emit_loop(inside, level, head, lines, body)
     inside.parts = saved
 
 
-def fused_loop(
-    inside: Elaborator, level: Level, body: Callable[[], None], *, shared: bool = False
+def emit_fused_loop(
+    inside: Lowering, level: Level, body: Callable[[], None], *, shared: bool = False
 ) -> None:
-    """One loop over the steps, or the blocks, of several indices; from ``begin`` to ``end`` where threads share it."""
+    """Emits one loop over several indices or their blocks; ``begin`` to ``end`` when parallel."""
     saved = dict(inside.parts)
-    counts = [count_of(inside, serial, step) for serial, step in level.parts]
+    counts = [trip_count(inside, serial, step) for serial, step in level.parts]
     fused = "_".join(inside.names[serial] for serial, _ in level.parts)
     lines, rest = [], fused
     for number, (serial, step) in enumerate(level.parts):
@@ -52,11 +52,11 @@ def fused_loop(
         value = f"{rest} / ({behind})" if behind else rest
         rest = f"{fused} % ({behind})"
         begin, _ = range_of(inside, serial)
-        name, end = _block(inside, serial, step) if step > 1 else (inside.names[serial], [])
+        name, end = _open_block(inside, serial, step) if step > 1 else (inside.names[serial], [])
         value = f"({value})*{step}" if step > 1 else value
         lines += [f"const int64_t {name} = {f'{begin} + ' if begin != '0' else ''}{value};", *end]
     first, last = ("begin", "end") if shared else ("0", "*".join(counts))
-    _write(
+    _emit_loop(
         inside,
         level,
         f"for (int64_t {fused} = {first}; {fused} < {last}; {fused}++) {{",
@@ -66,21 +66,21 @@ def fused_loop(
     inside.parts = saved
 
 
-def _block(inside: Elaborator, serial: int, step: int) -> tuple[str, list[str]]:
-    """What the first step of a block is called, and where it ends; loops inside stay in it."""
+def _open_block(inside: Lowering, serial: int, step: int) -> tuple[str, list[str]]:
+    """Declares a block; returns its first step and the statements that compute its end."""
     _, end = range_of(inside, serial)
     name = f"{inside.names[serial]}_block{step}"
     inside.parts[serial] = (name, f"{name}_end")
-    limit = end or inside.text(inside.extents[serial])
+    limit = end or inside.index_text(inside.extents[serial])
     return name, [f"const int64_t {name}_end = least({name} + {step}, {limit});"]
 
 
-def _write(
-    inside: Elaborator, level: Level, head: str, lines: Sequence[str], body: Callable[[], None]
+def _emit_loop(
+    inside: Lowering, level: Level, head: str, lines: Sequence[str], body: Callable[[], None]
 ) -> None:
-    """A loop whose inside begins with some lines."""
+    """Emits a loop whose body starts with the given lines."""
     parent = inside.chain[-1]
-    scope = Scope(level.settled, level.variables - level.settled, [*lines])
+    scope = LoopScope(level.final_variables, level.variables - level.final_variables, [*lines])
     inside.chain.append(scope)
     body()
     inside.chain.pop()
@@ -89,50 +89,59 @@ def _write(
 
 
 def open_levels(
-    inside: Elaborator, levels: Sequence[Level], body: Callable[[], None], *, shared: bool = False
+    inside: Lowering, levels: Sequence[Level], body: Callable[[], None], *, shared: bool = False
 ) -> None:
-    """Opens loops inside of each other, and writes `body` in the innermost; threads may share the outermost."""
+    """Opens nested loops and emits `body` in the innermost.
+
+    `shared` makes the outermost parallel.
+    """
     if not levels:
         body()
         return
     level, *rest = levels
 
-    def further() -> None:
+    def open_rest() -> None:
         open_levels(inside, rest, body)
 
     if len(level.parts) > 1:
-        fused_loop(inside, level, further, shared=shared)
+        emit_fused_loop(inside, level, open_rest, shared=shared)
         return
     ((serial, step),) = level.parts
     if shared:
         inside.parts[serial] = ("begin", "end")
     if step > 1:
-        block_loop(inside, level, further)
+        emit_block_loop(inside, level, open_rest)
         return
     begin, end = range_of(inside, serial)
     for piece in inside.pieces(serial, begin, end):
-        with inside.within(piece):
-            serial_steps(inside, piece, level, further)
+        with inside.restrict_to(piece):
+            emit_serial_steps(inside, piece, level, open_rest)
 
 
-def serial_steps(inside: Elaborator, piece: Piece, level: Level, body: Callable[[], None]) -> Scope:
-    """The steps of a piece of a loop one after the other, as many at once as its level says."""
-    scope = inside.serial_piece(piece, body)
+def emit_serial_steps(
+    inside: Lowering, piece: Piece, level: Level, body: Callable[[], None]
+) -> LoopScope:
+    """Emits a piece of a loop sequentially, with the unroll factor of its level."""
+    scope = inside.emit_serial_piece(piece, body)
     if level.unroll:
-        # before the loop, behind what its body has put in front of it
+        # the pragma goes directly before the loop, after statements hoisted out of its body
         inside.chain[-1].lines.insert(-3, f"#pragma GCC unroll {level.unroll}")
     return scope
 
 
-def steps_at_once(inside: Elaborator, piece: Piece, steps: int, body: Callable[[], None]) -> None:
-    """The steps of a piece of a loop, several at once, and the rest one after the other."""
+def emit_unroll_and_jam(
+    inside: Lowering, piece: Piece, steps: int, body: Callable[[], None]
+) -> None:
+    """Emits a piece of a loop with unroll-and-jam, and a sequential loop for the remainder."""
     parent, name = inside.chain[-1], inside.names[piece.serial]
-    scopes = [Scope(frozenset({piece.serial})) for _ in range(2)]
-    # in the rest as well, so that equal rows have equal sums
+    scopes = [LoopScope(frozenset({piece.serial})) for _ in range(2)]
+    # the remainder too: equal rows must have bitwise equal sums
     inside.accumulators = max(1, inside.options.accumulators // steps)
-    inside.together = Together(piece.serial, steps)
+    inside.together = UnrollAndJam(piece.serial, steps)
     inside.chain.append(scopes[0])
-    with inside.ranges.within(piece.serial, piece.least, piece.behind - Poly.of(steps - 1)):
+    with inside.ranges.restrict_to(
+        piece.serial, piece.lower_bound, piece.upper_bound - Poly.from_int(steps - 1)
+    ):
         body()
     inside.chain.pop()
     inside.together = inside.prefetch = None
@@ -150,8 +159,10 @@ def steps_at_once(inside: Elaborator, piece: Piece, steps: int, body: Callable[[
     parent.lines += ["{", lines, "}"]
 
 
-def parted_steps(inside: Elaborator, level: Level) -> str:
-    """How many steps threads share: elements of an index, also where its loop runs over blocks, or steps of a fused loop."""
+def parallel_trip_count(inside: Lowering, level: Level) -> str:
+    """Trip count of the parallel loop: elements of an index, even when blocked, or fused steps."""
     if len(level.parts) == 1:
-        return inside.text(inside.extents[level.parts[0][0]])
-    return "*".join(count_of(inside, serial, step) for serial, step in level.parts) or "INT64_C(1)"
+        return inside.index_text(inside.extents[level.parts[0][0]])
+    return (
+        "*".join(trip_count(inside, serial, step) for serial, step in level.parts) or "INT64_C(1)"
+    )

@@ -1,4 +1,4 @@
-"""Loop levels during lowering: each statement is hoisted to the outermost level that is legal."""
+"""Loop levels during lowering: each statement is hoisted to the outermost legal level."""
 
 from __future__ import annotations
 
@@ -7,37 +7,45 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tbe_impl.codegen.polynomials import Poly
-from tbe_impl.codegen.statements import of_vector
+from tbe_impl.codegen.statements import number_prefetches
 from tbe_impl.dsl.tensor import Tensor
 
 if TYPE_CHECKING:
-    from tbe_impl.codegen.partition import Nest
+    from tbe_impl.codegen.partition import LoopNest
 
 
 @dataclass
-class Scope:
+class LoopScope:
     """One level.
 
     Attributes:
-        variables: serial numbers of what its loop changes: one, several of a fused loop, none outside all loops.
-        blocks: serial numbers of what it sees a part of: its loop goes from block to block, or its thread has a share.
-        lines: its statements so far; a nested list is a block, and a vector loop may stand among them as a whole.
-        memo: what was computed on this level already.
-        rows: rows of stages that are kept for the next loop: which loop filled them, how long it is, and where they lie.
-        in_turn: whether its loop takes all steps of its variable that are to be taken here, one after the other.
+        variables: serial numbers that its loop changes: one, several for a fused loop, none outside
+            all loops.
+        blocks: serial numbers of which it covers a part: a block loop, or a thread's share.
+        lines: its statements so far; a nested list is a block, a vector loop is one item.
+        memo: values already computed on this level.
+        rows: row buffers available on this level.
+        is_sequential: whether its loop takes all its steps in sequence.
     """
 
     variables: frozenset[int] = frozenset()
     blocks: frozenset[int] = frozenset()
     lines: list[Any] = field(default_factory=list)
     memo: dict[Any, Value] = field(default_factory=dict)
-    rows: dict[Any, Row] = field(default_factory=dict)
-    in_turn: bool = False
+    rows: dict[Any, RowBuffer] = field(default_factory=dict)
+    is_sequential: bool = False
 
 
 @dataclass(frozen=True)
-class Row:
-    """A row that one loop wrote and later ones read; `c` is the type of its elements."""
+class RowBuffer:
+    """A row that one loop stores and later loops load.
+
+    Attributes:
+        loop: serial number of the loop that fills it.
+        steps: its length.
+        name: its C name.
+        c: the C type of its elements.
+    """
 
     loop: int
     steps: int
@@ -52,7 +60,7 @@ class Value:
     Attributes:
         text: its name, or a constant.
         tag: its kind; see `tbe_impl.codegen.vector_types`.
-        depth: the level on which it is known.
+        depth: the level that defines it.
     """
 
     text: str
@@ -62,18 +70,19 @@ class Value:
 
 @dataclass(frozen=True)
 class VectorLoop:
-    """A loop that takes LANES steps at once.
+    """A loop of LANES elements per step.
 
     Attributes:
-        name: of its variable.
-        begin, limit: its first step, and the one behind its last, in C.
-        head: how many steps stand before whole vectors begin, in C; empty where they begin at once.
-        first: statements for the steps of the head.
-        copies: statements for several vectors at once, one list each; none where one follows the other.
-        strips: the loop over several vectors in halves, on processors that gain by it; none where one follows the other.
-        whole: statements for a vector; none where there are too few steps for one.
-        rest: statements for the steps that are left; none where none can be.
-        cells: all of it in another way, on processors that compute with halves; see `tbe_impl.codegen.table_loops`.
+        name: name of its variable.
+        begin, limit: its range, in C, the end exclusive.
+        head: peeled steps before whole vectors, in C; empty for none.
+        first: statements of the peeled steps.
+        copies: statements of the vectors of an unrolled iteration, one list each; empty for none.
+        strips: the loop after fission into strips; empty for none.
+        whole: statements of one vector; empty for a loop of too few steps.
+        rest: statements of the remainder; empty when there is none.
+        cells: alternative with table lookups, on processors with float16 arithmetic; see
+            `tbe_impl.codegen.table_loops`.
     """
 
     name: str
@@ -88,7 +97,7 @@ class VectorLoop:
     cells: Sequence[Any] = ()
 
     def lines(self) -> list[Any]:
-        """All of it."""
+        """All lines of the loop."""
         name, limit, at_once = self.name, self.limit, len(self.copies)
         found: list[Any] = [f"int64_t {name} = {self.begin};"]
         if self.head:
@@ -99,7 +108,7 @@ class VectorLoop:
             copies = [
                 item
                 for place, copy in enumerate(self.copies)
-                for item in ("{", of_vector(copy, place), "}")
+                for item in ("{", number_prefetches(copy, place), "}")
             ]
             found += [
                 f"for (; {name} + {at_once}*LANES <= {limit}; {name} += {at_once}*LANES) {{",
@@ -119,25 +128,25 @@ class VectorLoop:
 
 
 Index = Poly | Value
-"""A polynomial of loop variables, or a vector of whole numbers."""
+"""A polynomial of loop variables, or an integer vector."""
 
 
-def loops_of(indices: Iterable[object]) -> frozenset[int]:
-    """Serial numbers of the loops that polynomials among these follow."""
+def loop_variables_in(indices: Iterable[object]) -> frozenset[int]:
+    """Serial numbers of the loop variables in polynomials."""
     return frozenset().union(*(item.variables for item in indices if isinstance(item, Poly)))
 
 
 @dataclass(frozen=True)
-class Buffer:
+class TensorBuffer:
     """A tensor in memory, or a tile of one.
 
     Attributes:
-        name: in C.
-        strides: the steps of its dimensions, in elements.
-        dtype: of these.
-        origin: of a tile, the indices of its first element; else none.
-        elements: of a tile, how many there are.
-        depth: of a tile, the level on which it is filled.
+        name: its C name.
+        strides: strides of its dimensions, in elements.
+        dtype: dtype of the elements in memory.
+        origin: indices of the first element of a tile; empty for a whole tensor.
+        elements: number of elements of a tile.
+        depth: level that fills a tile.
     """
 
     name: str
@@ -150,12 +159,12 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Tile:
-    """A loop inside the vector loop, over which strided inputs are contiguous.
+    """A loop inside the vector loop, along which strided inputs are contiguous.
 
     Attributes:
         loop: its serial number.
-        begin, count: its first step and how many there are, in C.
-        steps: most that there are.
+        begin, count: its first step and trip count, in C.
+        steps: maximum trip count.
     """
 
     loop: int
@@ -165,43 +174,46 @@ class Tile:
 
 
 @dataclass(frozen=True)
-class Together:
-    """Steps of a loop that are computed at once.
+class UnrollAndJam:
+    """Jammed steps of a loop.
 
     Attributes:
         loop: its serial number; its variable is the first step.
-        steps: how many.
+        steps: number of jammed steps.
     """
 
     loop: int
     steps: int
 
-    def moved(self, index: Index, step: int) -> Index:
-        """An index of the first step as that of a later one."""
+    def shift_index(self, index: Index, step: int) -> Index:
+        """Shifts an index of the first step to a later one."""
         if not step or isinstance(index, Value):
             return index
-        return index.substitute({self.loop: Poly.variable(self.loop) + Poly.of(step)})
+        return index.substitute({self.loop: Poly.variable(self.loop) + Poly.from_int(step)})
 
 
 @dataclass(frozen=True)
-class TileMade:
-    """A part of a stage that is computed in each step of a loop of another.
+class AttachedTile:
+    """A region of a stage that is computed in each step of a loop of another stage.
 
     Attributes:
         nest: its loops.
-        reader: the result in whose loops it is computed, or the stage of a tile around.
-        at: the place of that loop among the levels of the reader.
-        sizes: of the part, by dimension.
+        reader: the result whose loops compute it, or the stage of an enclosing tile.
+        at: index of that loop among the levels of the reader.
+        sizes: shape of the region.
     """
 
-    nest: Nest
+    nest: LoopNest
     reader: Tensor
     at: int
     sizes: tuple[Poly, ...]
 
 
-class NeedsBuffer(Exception):
-    """Stages have to be stored before this nest, or before nests that have nothing to do with each other; the plan is made again with them."""
+class MissingBuffer(Exception):
+    """Requests that stages be stored before a nest, or before several independent nests.
+
+    The program is planned again with those stages stored.
+    """
 
     def __init__(self, *tensors: Tensor):
         super().__init__(*(tensor.name for tensor in tensors))

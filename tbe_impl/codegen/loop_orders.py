@@ -1,6 +1,7 @@
 """Applies requested loop orders to a nest, where results stay correct and vectors stay long.
 
-A block is a loop over first elements, and the loop over its elements runs to the block's end: addresses know nothing of it.
+A block loop moves over the first elements of blocks; the element loop ends at the block's end.
+Addresses do not depend on blocks.
 """
 
 from __future__ import annotations
@@ -9,33 +10,33 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tbe_impl.codegen.axis_merging import Accesses, merged, size_poly
+from tbe_impl.codegen.access_analysis import Accesses, merge_axes, size_poly
 from tbe_impl.codegen.options import LoopChoice
 from tbe_impl.codegen.polynomials import ONE, ZERO, Poly
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.tensor import Tensor
 
-SHORTEST_RUN = 256
-"""Steps of the innermost loop below which its beginning and its end cost more than an order can gain."""
+MIN_INNERMOST_STEPS = 256
+"""Minimum innermost steps: below, start-up and remainder cost more than a new order can gain."""
 
-CACHE_BYTES = 1 << 20
-"""What a core's own cache holds."""
+CORE_CACHE_BYTES = 1 << 20
+"""Size of a core's private cache."""
 
-ORDER = ("split", "fuse", "reorder")
-"""What says in which order a schedule wants its loops."""
+ORDER_VERBS = ("split", "fuse", "reorder")
+"""Schedule methods that request a loop order."""
 
-VECTORS_MAX, STEPS_MAX = 8, 16
-"""How many vectors, or steps of another loop, stand in the code one after the other at most."""
+MAX_UNROLLED_VECTORS, MAX_UNROLLED_STEPS = 8, 16
+"""Maximum unroll factor of the innermost loop, in vectors, and of any other loop, in steps."""
 
 
 @dataclass(frozen=True)
 class Level:
-    """One loop of a nest as it stands in C.
+    """One loop of a nest in the generated C.
 
     Attributes:
-        parts: serial number of each index that it moves, and by how much at once; several where loops are fused.
-        unroll: steps, or vectors of the innermost loop, that stand in the code one after the other; 0 for the default.
-        tiles: numbers of the stages of which a tile is computed in each of its steps.
+        parts: serial number and step of each index that it moves; several for fused loops.
+        unroll: unroll factor, in vectors for the innermost loop; 0 for the default.
+        tiles: numbers of the stages computed tile by tile inside it.
     """
 
     parts: tuple[tuple[int, int], ...]
@@ -48,14 +49,14 @@ class Level:
         return frozenset(serial for serial, _ in self.parts)
 
     @property
-    def settled(self) -> frozenset[int]:
-        """Those of them that no loop inside moves."""
+    def final_variables(self) -> frozenset[int]:
+        """The indices that no loop inside it moves."""
         return frozenset(serial for serial, step in self.parts if step == 1)
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """What is not followed: a verb of the schedule, the axis that it is about (None for all), and why."""
+    """A request that is not followed: schedule method, axis (None for all), reason."""
 
     verb: str
     axis: int | None
@@ -63,16 +64,17 @@ class Refusal:
 
 
 @dataclass(frozen=True)
-class Plan:
+class LoopPlan:
     """The loops of a nest.
 
     Attributes:
-        loops: serial number and extent of each index, in the order of the innermost loops that move them.
-        levels: the loops, outermost first; empty where there is nothing to loop over.
-        shared: which of them threads share.
-        grain: steps of it that stay on one thread; 0 for the default.
-        merged: serial number of an axis → that of the index which runs over it and its neighbours.
-        refusals: what was asked for and is not followed.
+        loops: serial number and extent of each index, in the order of the innermost loops that
+            move them.
+        levels: the loops, outermost first; empty for a nest without loops.
+        shared: index of the parallel level.
+        grain: consecutive iterations of it that stay on one thread; 0 for the default.
+        merged: serial number of an axis → that of the index that covers it and merged axes.
+        refusals: requests that are not followed.
     """
 
     loops: tuple[tuple[int, Poly], ...]
@@ -83,51 +85,51 @@ class Plan:
     refusals: tuple[Refusal, ...] = ()
 
 
-def natural(axes: Sequence[tuple[int, Poly]], found: Accesses) -> Plan:
-    """The loops in the order of the axes, neighbours merged where one loop can run over both."""
+def plan_natural_order(axes: Sequence[tuple[int, Poly]], found: Accesses) -> LoopPlan:
+    """Plans the loops in axis order; adjacent axes merge where one loop can cover both."""
     loops: list[tuple[int, Poly]] = []
     serials: dict[int, int] = {}
-    for items in merged(axes, found):
+    for items in merge_axes(axes, found):
         extent = ONE
         for _, size in items:
             extent = extent * size
         loops.append((items[-1][0], extent))
         serials |= {serial: items[-1][0] for serial, _ in items}
     levels = tuple(Level(((serial, 1),)) for serial, _ in loops)
-    return Plan(tuple(loops), levels, merged=serials)
+    return LoopPlan(tuple(loops), levels, merged=serials)
 
 
-def refused(plan: Plan, choices: Sequence[LoopChoice], why: str) -> Plan:
-    """`plan` for a nest that keeps its own loops."""
-    verbs = [*ORDER]
+def refuse_order(plan: LoopPlan, choices: Sequence[LoopChoice], why: str) -> LoopPlan:
+    """Records that `plan` keeps its own loops, for the reason `why`."""
+    verbs = [*ORDER_VERBS]
     verbs += ["parallel"] if any(choice.shared for choice in choices) else []
     verbs += ["unroll"] if any(choice.unroll for choice in choices) else []
     return replace(plan, refusals=tuple(Refusal(verb, None, why) for verb in verbs))
 
 
-def ordered(
+def plan_requested_order(
     axes: Sequence[tuple[int, Poly]],
     found: Accesses,
     choices: Sequence[LoopChoice],
     *,
     vector: bool,
-) -> Plan:
-    """The loops that `choices` ask for, as far as they can be had.
+) -> LoopPlan:
+    """Plans the loops that `choices` request, as far as possible.
 
     Args:
-        axes: serial number and extent of each axis that is longer than one step.
+        axes: serial number and extent of each axis longer than one step.
         found: the accesses of the nest.
-        choices: the loops; their parts name axes by serial number.
-        vector: whether the innermost loop runs over vectors.
+        choices: the requested loops; their parts name axes by serial number.
+        vector: whether the innermost loop is vectorized.
     """
-    plain = natural(axes, found)
-    return _Ordering(dict(axes), found, plain, vector=vector).plan(choices)
+    plain = plan_natural_order(axes, found)
+    return _OrderPlanner(dict(axes), found, plain, vector=vector).plan(choices)
 
 
-def cleaned(
+def drop_trivial_loops(
     choices: Sequence[LoopChoice], extents: Mapping[int, Poly]
 ) -> tuple[list[LoopChoice], list[Refusal]]:
-    """Loops without axes of one step, and without blocks that hold the whole axis; and what is lost with them."""
+    """Drops axes of one step and blocks of a whole axis; returns loops and refusals."""
     loops, refusals = [], []
     for choice in choices:
         parts = []
@@ -144,8 +146,8 @@ def cleaned(
     return loops, refusals
 
 
-def is_whole(loops: Sequence[LoopChoice], extents: Mapping[int, Poly]) -> bool:
-    """Whether they run over each axis once, from larger blocks to smaller ones to steps, each in a loop further in."""
+def is_complete_order(loops: Sequence[LoopChoice], extents: Mapping[int, Poly]) -> bool:
+    """Whether the loops cover each axis once, with decreasing block sizes down to single steps."""
     steps: dict[int, list[int]] = {serial: [] for serial in extents}
     for loop in loops:
         if len(dict(loop.parts)) < len(loop.parts):
@@ -157,45 +159,52 @@ def is_whole(loops: Sequence[LoopChoice], extents: Mapping[int, Poly]) -> bool:
     )
 
 
-class _Ordering:
-    def __init__(self, extents: dict[int, Poly], found: Accesses, plain: Plan, *, vector: bool):
+class _OrderPlanner:
+    def __init__(self, extents: dict[int, Poly], found: Accesses, plain: LoopPlan, *, vector: bool):
         self.extents, self.found, self.plain, self.vector = extents, found, plain, vector
         self.last = next(reversed(extents))
         self.refusals: list[Refusal] = []
 
-    def plan(self, choices: Sequence[LoopChoice]) -> Plan:
-        loops, self.refusals = cleaned(choices, self.extents)
-        if not is_whole(loops, self.extents):
-            return refused(self.plain, choices, "a block's steps come before the loop over blocks")
+    def plan(self, choices: Sequence[LoopChoice]) -> LoopPlan:
+        loops, self.refusals = drop_trivial_loops(choices, self.extents)
+        if not is_complete_order(loops, self.extents):
+            return refuse_order(
+                self.plain, choices, "a block's steps come before the loop over blocks"
+            )
         if self.vector:
-            loops = self._vector_last(self._long_blocks(loops))
-        loops = self._joined(loops)
-        groups = self._merged(loops)
-        why = self._why_not(groups)
+            loops = self._move_vector_axis_innermost(self._drop_short_blocks(loops))
+        loops = self._drop_redundant_block_loops(loops)
+        groups = self._collapse_loops(loops)
+        why = self._refusal_reason(groups)
         if why:
             marks = {loop.parts[-1][0]: loop for loop in loops if loop.shared or loop.unroll}
             plain = [LoopChoice(((serial, 1),)) for serial in self.extents]
-            groups = self._merged(
+            groups = self._collapse_loops(
                 [replace(marks.get(loop.parts[0][0], loop), parts=loop.parts) for loop in plain]
             )
-            for verb in ORDER:
+            for verb in ORDER_VERBS:
                 self._refuse(verb, None, why)
-        return self._written(groups)
+        return self._build_plan(groups)
 
     def _refuse(self, verb: str, axis: int | None, why: str) -> None:
         self.refusals.append(Refusal(verb, axis, why))
 
-    def _long_blocks(self, loops: Sequence[LoopChoice]) -> list[LoopChoice]:
-        """Without blocks of the innermost axis that begin inside a vector, or hold a few vectors only."""
+    def _drop_short_blocks(self, loops: Sequence[LoopChoice]) -> list[LoopChoice]:
+        """Drops blocks of the innermost axis that are short or no multiple of a vector."""
         kept = []
         for loop in loops:
             short = [
                 part
                 for part in loop.parts
-                if part[0] == self.last and part[1] > 1 and (part[1] < SHORTEST_RUN or part[1] % 64)
+                if part[0] == self.last
+                and part[1] > 1
+                and (part[1] < MIN_INNERMOST_STEPS or part[1] % 64)
             ]
             if short:
-                why = f"blocks of the innermost axis take a multiple of 64 steps, at least {SHORTEST_RUN}"
+                why = (
+                    "blocks of the innermost axis take a multiple of 64 steps, "
+                    f"at least {MIN_INNERMOST_STEPS}"
+                )
                 self._refuse("split", self.last, why)
                 parts = tuple(part for part in loop.parts if part not in short)
                 if not parts:
@@ -204,10 +213,10 @@ class _Ordering:
             kept.append(loop)
         return kept
 
-    def _vector_last(self, loops: Sequence[LoopChoice]) -> list[LoopChoice]:
-        """With single steps of the innermost axis in the innermost loop, alone."""
+    def _move_vector_axis_innermost(self, loops: Sequence[LoopChoice]) -> list[LoopChoice]:
+        """Makes single steps of the innermost axis the innermost loop, alone."""
         end = LoopChoice(((self.last, 1),))
-        blocked = _blocked(loops)
+        blocked = _blocked_axes(loops)
         kept = []
         for loop in loops:
             if (self.last, 1) not in loop.parts:
@@ -217,20 +226,22 @@ class _Ordering:
             is_last = loop is loops[-1] and loop.parts[-1] == (self.last, 1)
             if not is_last:
                 self._refuse("reorder", None, "neighbours in memory are steps of another loop")
-            if not rest or (is_last and self._is_one(loop.parts) and not blocked & set(dict(rest))):
+            if not rest or (
+                is_last and self._is_collapsible(loop.parts) and not blocked & set(dict(rest))
+            ):
                 end = loop
             else:
                 self._refuse("fuse", None, "the innermost loop runs over neighbours in memory")
                 kept.append(replace(loop, parts=rest))
         return [*kept, end]
 
-    def _is_one(self, parts: Sequence[tuple[int, int]]) -> bool:
-        """Whether fused loops are one loop without a division."""
+    def _is_collapsible(self, parts: Sequence[tuple[int, int]]) -> bool:
+        """Whether fused loops become one loop without division."""
         axes = [(serial, self.extents[serial]) for serial, step in parts if step == 1]
-        return len(axes) == len(parts) and len(merged(axes, self.found)) == 1
+        return len(axes) == len(parts) and len(merge_axes(axes, self.found)) == 1
 
-    def _joined(self, loops: Sequence[LoopChoice]) -> list[LoopChoice]:
-        """Without loops over blocks that are followed by the loop over their elements."""
+    def _drop_redundant_block_loops(self, loops: Sequence[LoopChoice]) -> list[LoopChoice]:
+        """Drops block loops that are followed by the loop over their elements."""
         found: list[LoopChoice] = []
         for loop in loops:
             before = found[-1] if found else None
@@ -246,20 +257,20 @@ class _Ordering:
             found[-1] = replace(loop, shared=before.shared or loop.shared, grain=grain)
         return found
 
-    def _merged(self, loops: Sequence[LoopChoice]) -> list[tuple[LoopChoice, list[int]]]:
-        """Loops with the axes that each of them runs over as one."""
-        blocked = _blocked(loops)
+    def _collapse_loops(self, loops: Sequence[LoopChoice]) -> list[tuple[LoopChoice, list[int]]]:
+        """Groups loops with the axes that each covers as one loop."""
+        blocked = _blocked_axes(loops)
         groups: list[tuple[LoopChoice, list[int]]] = []
         for loop in loops:
             serials = [serial for serial, _ in loop.parts]
-            if not self._is_one(loop.parts) or blocked & set(serials):
+            if not self._is_collapsible(loop.parts) or blocked & set(serials):
                 groups.append((loop, []))
                 continue
             before = groups[-1] if groups else None
             joined = (
                 before is not None
                 and before[1]
-                and self._is_one([(s, 1) for s in (*before[1], *serials)])
+                and self._is_collapsible([(s, 1) for s in (*before[1], *serials)])
             )
             if before is not None and joined:
                 shared = before[0].shared or loop.shared
@@ -268,8 +279,8 @@ class _Ordering:
                 groups.append((loop, serials))
         return groups
 
-    def _why_not(self, groups: Sequence[tuple[LoopChoice, list[int]]]) -> str:
-        """Why the order would only cost time; empty where it may gain some."""
+    def _refusal_reason(self, groups: Sequence[tuple[LoopChoice, list[int]]]) -> str:
+        """Why the order cannot be faster; empty when it can."""
         steps = [
             part
             for loop, together in groups
@@ -282,12 +293,17 @@ class _Ordering:
         own = self.plain.loops[-1][1].constant
         loop, serials = groups[-1]
         run = self._extent(serials or [loop.parts[-1][0]]).constant
-        if self.vector and run is not None and run < SHORTEST_RUN and (own is None or run < own):
-            return f"the innermost loop would take fewer than {SHORTEST_RUN} steps"
+        if (
+            self.vector
+            and run is not None
+            and run < MIN_INNERMOST_STEPS
+            and (own is None or run < own)
+        ):
+            return f"the innermost loop would take fewer than {MIN_INNERMOST_STEPS} steps"
         return ""
 
     def _may_gain(self) -> bool:
-        """Whether something lies in memory in another order than the results, or leaves a cache before it is read again."""
+        """Whether an access is not in result order, or leaves the cache before it is reused."""
         axes = list(self.extents)
         for tensor, address in self.found.addresses:
             steps = [address.coefficient(serial) or ZERO for serial in axes]
@@ -295,12 +311,16 @@ class _Ordering:
             if None not in known and known != sorted(known, key=lambda step: -(step or 0)):
                 return True
             for place, step in enumerate(steps):
-                if step == ZERO and self._between(tensor, address, axes[place + 1 :]) > CACHE_BYTES:
+                if (
+                    step == ZERO
+                    and self._reuse_distance_bytes(tensor, address, axes[place + 1 :])
+                    > CORE_CACHE_BYTES
+                ):
                     return True
         return False
 
-    def _between(self, tensor: Tensor, address: Poly, inner: Sequence[int]) -> float:
-        """Bytes of a tensor that are read between two readings of the same element; infinite for sizes of run time."""
+    def _reuse_distance_bytes(self, tensor: Tensor, address: Poly, inner: Sequence[int]) -> float:
+        """Reuse distance in bytes of an element of a tensor; infinite for run-time sizes."""
         moving = [serial for serial in inner if serial in address.variables]
         sizes = [self.extents[serial].constant for serial in moving]
         if address.variables - self.extents.keys():  # a reduction inside reads more
@@ -316,7 +336,7 @@ class _Ordering:
             extent = extent * self.extents[serial]
         return extent
 
-    def _written(self, groups: Sequence[tuple[LoopChoice, list[int]]]) -> Plan:
+    def _build_plan(self, groups: Sequence[tuple[LoopChoice, list[int]]]) -> LoopPlan:
         loops: list[tuple[int, Poly]] = []
         levels: list[Level] = []
         serials: dict[int, int] = {}
@@ -332,23 +352,27 @@ class _Ordering:
                     if step == 1:
                         loops.append((serial, self.extents[serial]))
                         serials[serial] = serial
-            unroll = min(loop.unroll // 16, VECTORS_MAX) if is_last else min(loop.unroll, STEPS_MAX)
+            unroll = (
+                min(loop.unroll // 16, MAX_UNROLLED_VECTORS)
+                if is_last
+                else min(loop.unroll, MAX_UNROLLED_STEPS)
+            )
             levels.append(Level(parts, unroll if unroll > 1 else 0))
             if loop.shared:
                 shared = number
                 grain = max(loop.grain, *(step for _, step in parts)) if len(parts) == 1 else 1
                 grain = 1 if len(together) > 1 else grain
-        return Plan(
+        return LoopPlan(
             tuple(loops),
             tuple(levels),
-            self._shared(levels, shared),
+            self._parallel_level(levels, shared),
             grain,
             serials,
             tuple(self.refusals),
         )
 
-    def _shared(self, levels: Sequence[Level], wanted: int) -> int:
-        """Where threads part: the outermost loop over what the wanted one moves."""
+    def _parallel_level(self, levels: Sequence[Level], wanted: int) -> int:
+        """The parallel level: the outermost loop over the indices that the requested one moves."""
         moved = levels[wanted].variables
         first = next(number for number, level in enumerate(levels) if level.variables & moved)
         if levels[first].variables == moved:
@@ -357,6 +381,6 @@ class _Ordering:
         return 0
 
 
-def _blocked(loops: Sequence[LoopChoice]) -> set[int]:
-    """The axes that some loop goes over block by block."""
+def _blocked_axes(loops: Sequence[LoopChoice]) -> set[int]:
+    """The axes with a block loop."""
     return {serial for loop in loops for serial, step in loop.parts if step > 1}

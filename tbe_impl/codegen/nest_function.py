@@ -1,4 +1,4 @@
-"""The C function of a loop nest, and the statements that run it in parallel."""
+"""Emits the C function of a loop nest, and the statements that run it in parallel."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tbe_impl.codegen.axis_merging import elements_of
-from tbe_impl.codegen.loop_levels import Buffer, render
+from tbe_impl.codegen.access_analysis import element_count
+from tbe_impl.codegen.loop_levels import TensorBuffer, render
 from tbe_impl.codegen.options import LoopChoice, Options
-from tbe_impl.codegen.partition import Nest, Root
+from tbe_impl.codegen.partition import LoopNest, Root
 from tbe_impl.codegen.polynomials import Poly
-from tbe_impl.codegen.thread_partition import shared_out
+from tbe_impl.codegen.thread_partition import partition_among_threads
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import Reduce
 from tbe_impl.dsl.tensor import Tensor
@@ -19,25 +19,25 @@ from tbe_impl.runtime.buffers import MAX_THREADS
 
 
 @dataclass(frozen=True)
-class Surroundings:
-    """What a nest finds around it.
+class ProgramContext:
+    """The program around a nest.
 
     Attributes:
-        symbol: what the function of the whole program is called.
-        tensors: everything in memory, in the order of the pointers ``b``.
-        dtypes: of their elements there.
-        buffers: ``id`` of each of them → its place.
-        names: serial number of each size → its name in C, in the order of ``s``.
-        kept, slow, sums, short: see `Elaborator`.
-        exact: ``id`` of a tensor → its loops, exactly; see `tbe_impl.codegen.scheduled_loops`.
-        named: the tensors that options name by number.
-        options: how code is made.
+        symbol: C name of the program's function.
+        tensors: all tensors in memory, in the order of the pointers ``b``.
+        dtypes: their dtypes in memory.
+        buffers: ``id`` of each of them → its buffer.
+        names: serial number of each size → its C name, in the order of ``s``.
+        kept, slow, sums, short: see `Lowering`.
+        exact: ``id`` of a tensor → its fixed loops; see `tbe_impl.codegen.scheduled_loops`.
+        named: the tensors that options identify by number.
+        options: code generation options.
     """
 
     symbol: str
     tensors: Sequence[Tensor]
     dtypes: Sequence[str]
-    buffers: Mapping[int, Buffer]
+    buffers: Mapping[int, TensorBuffer]
     names: Mapping[int, str]
     kept: frozenset[int]
     slow: frozenset[int]
@@ -49,38 +49,40 @@ class Surroundings:
 
 
 class NestFunction:
-    """What surrounds the loops of one nest.
+    """The C function around the loops of one nest.
 
     Args:
-        number: of the nest, for names.
-        nest: what it computes.
-        around: what it finds.
+        number: number of the nest, for names.
+        nest: the nest.
+        around: program context.
     """
 
-    def __init__(self, number: int, nest: Nest, around: Surroundings):
+    def __init__(self, number: int, nest: LoopNest, around: ProgramContext):
         self.nest, self.around, self.options = nest, around, around.options
-        # a crash on any thread shows this name
+        # a backtrace on any thread shows this name
         self.name = f"{around.symbol}_nest{number}"
 
     def text(
         self, parameters: str, starts: Sequence[str], lines: Sequence[object], name: str = ""
     ) -> str:
-        """The function.
+        """The text of the function.
 
         Args:
-            parameters: behind pointers and sizes.
-            starts: statements before all others.
+            parameters: parameters after pointers and sizes.
+            starts: statements before the loops.
             lines: its loops.
-            name: by default that of the nest.
+            name: by default the name of the nest.
         """
         used = render([*lines])
         everything = used + "\n".join(starts)
         head = f"static void {name or self.name}(void **b, const int64_t *s, {parameters}) {{"
         unused = "(void)b; (void)s;" + (" (void)begin; (void)end;" if "begin" in parameters else "")
-        return "\n".join([head, render([*self._declared(everything), *starts, unused]), used, "}"])
+        return "\n".join(
+            [head, render([*self._declarations(everything), *starts, unused]), used, "}"]
+        )
 
-    def _declared(self, text: str) -> list[str]:
-        """The pointers and sizes that a text uses."""
+    def _declarations(self, text: str) -> list[str]:
+        """Declares the pointers and sizes that a text uses."""
         found, words = [], set(re.findall(r"\w+", text))
         for index, dtype in enumerate(self.around.dtypes):
             if f"p{index}" in words:
@@ -92,17 +94,19 @@ class NestFunction:
         return found
 
     def size(self, size: Poly) -> str:
-        """A size in C."""
+        """A size as C text."""
         return size.text(self.around.names)
 
-    def place(self, root: Root) -> Buffer:
-        """Where a result lies."""
+    def buffer_of(self, root: Root) -> TensorBuffer:
+        """The buffer of a result."""
         return self.around.buffers[id(root.tensor)]
 
-    def steps(self) -> str:
-        """How many elements a nest reads and writes, for the decision about threads.
+    def accessed_element_count(self) -> str:
+        """Number of elements that a nest reads and writes, in C, for the decision to use threads.
 
-        Of a tensor no more than are written are read, where nothing is summed: rows by number are few of a large table.
+        Without reductions, a tensor counts at most as many elements as the nest writes: a row
+        lookup
+        reads few rows of a large table.
         """
         own = [root.tensor for root in self.nest.roots]
         met, waiting, sums = {id(tensor) for tensor in own}, [tensor.op for tensor in own], False
@@ -114,14 +118,14 @@ class NestFunction:
                     met.add(id(item))
                     if id(item) not in self.around.buffers:
                         waiting.append(item.op)
-        written = sum((elements_of(tensor) for tensor in own), Poly())
-        sizes = [elements_of(tensor) for tensor in self.around.tensors if id(tensor) in met]
+        written = sum((element_count(tensor) for tensor in own), Poly())
+        sizes = [element_count(tensor) for tensor in self.around.tensors if id(tensor) in met]
         return (
-            " + ".join(f"({self._at_most(size, None if sums else written)})" for size in sizes)
+            " + ".join(f"({self._cap_size(size, None if sums else written)})" for size in sizes)
             or "1"
         )
 
-    def _at_most(self, size: Poly, bound: Poly | None) -> str:
+    def _cap_size(self, size: Poly, bound: Poly | None) -> str:
         if bound is None or size == bound:
             return self.size(size)
         if size.constant is not None and bound.constant is not None:
@@ -130,10 +134,10 @@ class NestFunction:
 
     @property
     def portions(self) -> int:
-        """Into how many parts its steps are cut, which threads take as they come; 0 for one for each thread."""
+        """Number of dynamically scheduled parts; 0 for one part for each thread."""
         return min(self.options.portions, MAX_THREADS)
 
-    def shared(
+    def emit_parallel_call(
         self,
         extent: str,
         grain: int,
@@ -143,11 +147,15 @@ class NestFunction:
         given: str = "",
         count: str = "",
     ) -> tuple[str, str]:
-        """A function, and statements that run `alone`, or this nest's parts on several threads when that pays; see `shared_out`."""
+        """Emits the function of one part, and statements that run `alone` or the parts on threads.
+
+        See `partition_among_threads`.
+        """
         least = str(self.options.parallel_elements)
-        # what parts are put together to has other bits than what one thread computed: not now like this, now like that
-        work = f"{self.steps()} >= {least if count else f'shared_from({least})'}"
-        return shared_out(
+        # merged partial sums differ in the last bits from a sequential sum, so their threshold is
+        # fixed
+        work = f"{self.accessed_element_count()} >= {least if count else f'shared_from({least})'}"
+        return partition_among_threads(
             self.name,
             extent,
             grain,

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from tbe_impl.codegen.axis_merging import size_poly
+from tbe_impl.codegen.access_analysis import size_poly
 from tbe_impl.codegen.loop_orders import Level
 from tbe_impl.codegen.options import Options
-from tbe_impl.codegen.partition import Nest, Root
+from tbe_impl.codegen.partition import LoopNest, Root
 from tbe_impl.codegen.polynomials import ONE, Poly
 from tbe_impl.codegen.program import Layout
-from tbe_impl.codegen.reduction_loops import SumLoops
+from tbe_impl.codegen.reduction_loops import ReductionLoops
 from tbe_impl.dsl.expr import Reduce, Var
 from tbe_impl.dsl.tensor import Tensor, stages_of, variables_of
 
-STEP = "  "
+INDENT = "  "
 
 
 def show_nests(layout: Layout, options: Options) -> str:
-    """The nests in the order in which they run; an index that runs over several axes bears their names, joined by a dot."""
+    """Prints the nests in execution order; the name of a merged index joins its axes by dots."""
     return (
         "\n".join(line for nest in layout.nests for line in _Printer(layout, options, nest).lines())
         + "\n"
@@ -26,7 +26,7 @@ def show_nests(layout: Layout, options: Options) -> str:
 
 
 class _Printer:
-    def __init__(self, layout: Layout, options: Options, nest: Nest, *, is_tile: bool = False):
+    def __init__(self, layout: Layout, options: Options, nest: LoopNest, *, is_tile: bool = False):
         self.layout, self.options, self.nest, self.is_tile = layout, options, nest, is_tile
         widest = max(nest.roots, key=lambda root: len(root.variables))
         axes = (*widest.tensor.op.axis, *widest.tensor.op.reduce_axis)
@@ -49,10 +49,14 @@ class _Printer:
         stored: set[int] = set()
         indent, blocked = "", set[int]()
         for at, level in enumerate(self.nest.levels):
-            yield f"{indent}for {_range(level, blocked, self.names, dict(self.nest.loops), self._in_tile)}:{self._remarks(at, level)}"
-            indent += STEP
+            yield (
+                f"{indent}for "
+                f"{_range_text(level, blocked, self.names, dict(self.nest.loops), self._in_tile)}"
+                f":{self._remarks(at, level)}"
+            )
+            indent += INDENT
             blocked |= {serial for serial, step in level.parts if step > 1}
-            known |= level.settled
+            known |= level.final_variables
             yield from self._tiles(at, indent)
             yield from self._roots(known, stored, indent, is_last=at == len(self.nest.levels) - 1)
         if not self.nest.levels:
@@ -66,15 +70,15 @@ class _Printer:
             if id(root.tensor) not in stored and (ready or is_last):
                 stored.add(id(root.tensor))
                 if is_last:
-                    yield from self._kept(root, indent)
+                    yield from self._kept_row_comments(root, indent)
                 sums = None if root.columns else self.layout.sums.get(id(root.tensor))
                 for depth, line in enumerate(self._sums(root, sums) if sums else ()):
-                    yield f"{indent}{STEP * depth}{line}"
-                deeper = STEP * len(sums.levels) if sums else ""
-                yield f"{indent}{deeper}{_statement(root)}"
+                    yield f"{indent}{INDENT * depth}{line}"
+                deeper = INDENT * len(sums.levels) if sums else ""
+                yield f"{indent}{deeper}{_statement_text(root)}"
 
-    def _sums(self, root: Root, sums: SumLoops) -> Iterator[str]:
-        """The loops over what is summed up, where somebody asked for them."""
+    def _sums(self, root: Root, sums: ReductionLoops) -> Iterator[str]:
+        """The requested loops of a reduction."""
         names: dict[int, str] = {}
         for axis in root.tensor.op.reduce_axis:
             index = sums.runs.get(axis.serial)
@@ -86,21 +90,21 @@ class _Printer:
             vectors = ["vectors"] if along and at == sums.vector else []
             unroll = [f"{level.unroll} at once"] if level.unroll and not vectors else []
             remarks = "; ".join(("summed up", *vectors, *unroll))
-            yield f"for {_range(level, blocked, names, extents)}:  # {remarks}"
+            yield f"for {_range_text(level, blocked, names, extents)}:  # {remarks}"
             blocked |= {serial for serial, step in level.parts if step > 1}
 
     def _tiles(self, at: int, indent: str) -> Iterator[str]:
-        """The loops that compute tiles of other stages in each step of a level."""
+        """The loops that compute tiles of other stages at a level."""
         own = {id(root.tensor) for root in self.nest.roots}
         for tile in self.layout.tiles.values():
             if id(tile.reader) in own and tile.at == at:
                 (root,) = tile.nest.roots
-                sizes = " × ".join(_size(size, self.names) for size in tile.sizes)
+                sizes = " × ".join(_size_text(size, self.names) for size in tile.sizes)
                 yield f"{indent}# a tile of {root.tensor.name}, {sizes}, lies in memory"
                 inner = _Printer(self.layout, self.options, tile.nest, is_tile=True)
                 yield from (f"{indent}{line}" for line in inner.lines())
 
-    def _kept(self, root: Root, indent: str) -> Iterator[str]:
+    def _kept_row_comments(self, root: Root, indent: str) -> Iterator[str]:
         for op in stages_of([root.tensor]):
             for tensor in op.outputs:
                 if id(tensor) in self.layout.kept:
@@ -128,7 +132,7 @@ class _Printer:
         return f"  # {'; '.join(found)}" if found else ""
 
 
-def _range(
+def _range_text(
     level: Level,
     blocked: Collection[int],
     names: dict[int, str],
@@ -137,7 +141,7 @@ def _range(
 ) -> str:
     parts = []
     for serial, step in level.parts:
-        extent = _size(extents[serial], names) if serial in extents else "?"
+        extent = _size_text(extents[serial], names) if serial in extents else "?"
         all_of_it = "its tile" if serial in tiled else f"0..{extent}"
         whole = "its block" if serial in blocked else all_of_it
         parts.append(
@@ -146,24 +150,24 @@ def _range(
     return " and ".join(parts)
 
 
-def _statement(root: Root) -> str:
+def _statement_text(root: Root) -> str:
     tensor: Tensor = root.tensor
     place = f"{tensor.name}[{', '.join(axis.name for axis in tensor.op.axis)}]"
     body = tensor.op.body[tensor.value_index]
     if isinstance(body, Reduce):
         along = ", ".join(
-            f"{axis.name} in 0..{_known(size_poly(axis.extent))}" for axis in body.axes
+            f"{axis.name} in 0..{_constant_text(size_poly(axis.extent))}" for axis in body.axes
         )
         how = "a row for each thread" if root.columns else f"along {along}"
-        return f"{place} = {body.op} of {_cut(str(body.source))}  # {how}"
-    return f"{place} = {_cut(str(body))}"
+        return f"{place} = {body.op} of {_truncate(str(body.source))}  # {how}"
+    return f"{place} = {_truncate(str(body))}"
 
 
-def _known(size: Poly | None) -> str:
+def _constant_text(size: Poly | None) -> str:
     return "?" if size is None or size.constant is None else str(size.constant)
 
 
-def _size(size: Poly, names: dict[int, str]) -> str:
+def _size_text(size: Poly, names: dict[int, str]) -> str:
     if size == ONE or size.constant is not None:
         return str(size.constant)
     parts = [
@@ -178,7 +182,7 @@ def _size(size: Poly, names: dict[int, str]) -> str:
     return " + ".join(parts)
 
 
-def _cut(text: str) -> str:
+def _truncate(text: str) -> str:
     text = (
         text[1:-1] if text.startswith("(") and text.endswith(")") and text.count("(") == 1 else text
     )

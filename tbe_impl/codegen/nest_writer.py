@@ -5,69 +5,72 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from tbe_impl.codegen import vector_types as vectors
-from tbe_impl.codegen.axis_merging import elements_of, merged
-from tbe_impl.codegen.half_precision_tables import HalfCells, half_cells
+from tbe_impl.codegen.access_analysis import element_count, merge_axes
+from tbe_impl.codegen.half_precision_tables import HalfLookupTable, fit_lookup_table
 from tbe_impl.codegen.index_ranges import Piece
 from tbe_impl.codegen.loop_headers import (
-    block_loop,
-    fused_loop,
-    parted_steps,
+    emit_block_loop,
+    emit_fused_loop,
+    emit_serial_steps,
+    emit_unroll_and_jam,
+    parallel_trip_count,
     range_of,
-    serial_steps,
-    steps_at_once,
 )
-from tbe_impl.codegen.loop_levels import Buffer, Scope, Tile
+from tbe_impl.codegen.loop_levels import LoopScope, TensorBuffer, Tile
 from tbe_impl.codegen.loop_orders import Level
-from tbe_impl.codegen.lowering import Elaborator
-from tbe_impl.codegen.nest_function import NestFunction, Surroundings
-from tbe_impl.codegen.partition import Nest, Root
-from tbe_impl.codegen.reductions import accumulate, combine, part_of_reduction
+from tbe_impl.codegen.lowering import Lowering
+from tbe_impl.codegen.nest_function import NestFunction, ProgramContext
+from tbe_impl.codegen.partition import LoopNest, Root
+from tbe_impl.codegen.reductions import accumulate, combine, lower_partial_reduction
 from tbe_impl.codegen.short_rows import has_short_rows
-from tbe_impl.codegen.software_pipelining import LONGEST_ROW, staggered
-from tbe_impl.codegen.table_loops import FEWEST
+from tbe_impl.codegen.software_pipelining import LONGEST_ROW, pipeline_rows
+from tbe_impl.codegen.table_loops import MIN_TABLE_ELEMENTS
 from tbe_impl.codegen.thread_partial_sums import ThreadRows
-from tbe_impl.codegen.thread_partition import joined
-from tbe_impl.codegen.unary_half_functions import function_of
+from tbe_impl.codegen.thread_partition import join_functions
+from tbe_impl.codegen.unary_half_functions import unary_function_of
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import Expr, Reduce
 from tbe_impl.runtime.buffers import MAX_THREADS
 
-PREFETCH_STEPS = 1 << 13
-"""Length of a row up to which the next one is fetched while this one is written."""
+MAX_PREFETCH_STEPS = 1 << 13
+"""Maximum row length for which the next row is prefetched while this one is written."""
 
-TILE = 16
-"""Steps of the outer loop of a tile: elements in a cache line."""
+TILE_STEPS = 16
+"""Outer steps of a tile: elements in a cache line."""
 
-STACKED_STEPS = 8
-"""Steps of the last loop up to which it runs inside the vector loop when each of its steps does something else."""
+MAX_STACKED_STEPS = 8
+"""Maximum steps of an innermost loop, all different, that runs inside the vector loop."""
 
-TOGETHER_STEPS = 1 << 14
-"""Steps of several rows up to which they are computed at once."""
+MAX_JAMMED_STEPS = 1 << 14
+"""Maximum elements of jammed rows together."""
 
-FEW_TOGETHER = 4
-"""How many rows are computed at once unasked: short ones, since a loop over one ends soon, and those that are only added, since what they are
-added to is loaded and stored once then."""
+DEFAULT_JAM_FACTOR = 4
+"""Default unroll-and-jam factor of short rows and of column reductions.
 
-MANY_STEPS = 64
-"""Steps of a loop from which on it is worth being the vector loop."""
+A loop over a short row has a high start-up cost; a column reduction loads and stores its
+accumulator row once for all jammed rows.
+"""
+
+MIN_VECTOR_LOOP_STEPS = 64
+"""Minimum steps of a loop to serve as the vector loop."""
 
 
 class NestWriter:
-    """Writes one nest.
+    """Emits one nest.
 
     Args:
-        number: of the nest, for names.
-        nest: what it computes.
-        around: what it finds.
+        number: number of the nest, for names.
+        nest: the nest.
+        around: program context.
         readable: ``id`` of the tensors that are complete.
     """
 
-    def __init__(self, number: int, nest: Nest, around: Surroundings, readable: set[int]):
+    def __init__(self, number: int, nest: LoopNest, around: ProgramContext, readable: set[int]):
         self.number, self.nest, self.options = number, nest, around.options
         self.function = NestFunction(number, nest, around)
         buffers = {key: item for key, item in around.buffers.items() if key in readable}
         targets = {id(root.tensor): around.buffers[id(root.tensor)] for root in nest.roots}
-        self.inside = Elaborator(
+        self.inside = Lowering(
             buffers,
             targets,
             around.names,
@@ -77,28 +80,30 @@ class NestWriter:
             around.sums,
             around.short,
         )
-        self.rows: dict[int, Buffer] = {}
+        self.rows: dict[int, TensorBuffer] = {}
         self.grain = 1
 
     def write(self) -> tuple[str, str]:
-        """The functions, and the statements that call them."""
+        """Emits the functions, and the statements that call them."""
         nest = self.nest
         if not nest.loops and isinstance(nest.roots[0].tensor.op.body[0], Reduce):
-            return self._full_reduction()
+            return self._emit_full_reduction()
         columns = [root for root in nest.roots if root.columns]
         rows = ThreadRows(self.function, columns, may_be_wide=True)
         self.rows = rows.buffers
         for serial, extent in nest.loops:
-            self.inside.loop_variable(serial, extent)
+            self.inside.declare_loop(serial, extent)
         parted = nest.levels[nest.shared] if nest.levels else Level(())
         if nest.shared:
-            # a reduction in the loops outside would be computed by every thread
+            # every thread would recompute a reduction of the loops outside the parallel one
             self.inside.chain[0].blocks = parted.variables
         if len(parted.parts) == 1:
             self.inside.parts[parted.parts[0][0]] = ("begin", "end")
-        stream = self._streams()
-        self.inside.half_cells = self._half_cells()
-        with self.inside.computing([(_computed(root), root.axes) for root in nest.roots]):
+        stream = self._streaming_condition()
+        self.inside.half_cells = self._fit_lookup_table()
+        with self.inside.bind_sources(
+            [(_innermost_expression(root), root.axes) for root in nest.roots]
+        ):
             self._loops(0, stream)
         if stream:
             self.inside.chain[0].lines.append("if (stream) stream_fence();")
@@ -108,33 +113,35 @@ class NestWriter:
             rows.starts(),
             self.inside.chain[0].lines,
         )
-        steps = parted_steps(self.inside, parted)
+        steps = parallel_trip_count(self.inside, parted)
         grain = nest.grain or (1024 if len(nest.loops) == 1 and not nest.along else self.grain)
         name, told = self.function.name, "nest->stream" if stream else "0"
         given = f".stream = {stream}" if stream else ""
         if columns:
             part, call = rows.call(steps, grain, stream or "0", told, given)
-            return joined(text, part, rows.together()), call
+            return join_functions(text, part, rows.merge_function_text()), call
         alone = f"{name}(b, s, INT64_C(0), {steps}, {stream or '0'});"
-        part, call = self.function.shared(steps, grain, alone, arguments=told, given=given)
-        return joined(text, part), call
+        part, call = self.function.emit_parallel_call(
+            steps, grain, alone, arguments=told, given=given
+        )
+        return join_functions(text, part), call
 
-    def _half_cells(self) -> HalfCells | None:
-        """The table of the only result, if there may be one."""
+    def _fit_lookup_table(self) -> HalfLookupTable | None:
+        """Fits a lookup table for the only result, where that is possible."""
         (root, *others), options = self.nest.roots, self.options
         asked = options.half_cells and options.rounding == "accurate" and bool(self.nest.loops)
-        if not asked or others or root.columns or self.function.place(root).dtype != "float16":
+        if not asked or others or root.columns or self.function.buffer_of(root).dtype != "float16":
             return None
         length = self.nest.loops[-1][1].constant
-        if length is not None and length < FEWEST:
+        if length is not None and length < MIN_TABLE_ELEMENTS:
             return None
-        function = function_of(root.tensor, self.inside.buffers)
-        return half_cells(function) if function else None
+        function = unary_function_of(root.tensor, self.inside.buffers)
+        return fit_lookup_table(function) if function else None
 
     # inside
 
     def _loops(self, at: int, stream: str) -> None:
-        """Writes the loops from a level on, and in the innermost what is stored."""
+        """Emits the loops from a level on, with the stores."""
         nest = self.nest
         if at == len(nest.levels):
             self._store("")
@@ -142,8 +149,8 @@ class NestWriter:
             outer, extent = nest.loops[at]
             begin, end = range_of(self.inside, outer)
             if any(True for _ in self._outer_roots(at)):
-                # inside of a tile its outer loop is the inner one
-                self.inside.serial_loop(
+                # inside a tile, the outer loop becomes the inner one
+                self.inside.emit_serial_loop(
                     outer,
                     lambda: self._store_outer(at),
                     begin=begin,
@@ -153,9 +160,9 @@ class NestWriter:
         elif self._is_stacked(at):
             (outer, _), (inner, _) = nest.loops[at:]
             begin, end = range_of(self.inside, outer)
-            self.inside.vector_loop(
+            self.inside.emit_vector_loop(
                 outer,
-                lambda _: self.inside.serial_loop(inner, lambda: self._store("")),
+                lambda _: self.inside.emit_serial_loop(inner, lambda: self._store("")),
                 begin=begin,
                 end=end,
             )
@@ -165,20 +172,23 @@ class NestWriter:
                 self._store_outer(at)
                 self._loops(at + 1, stream)
 
-            self._outer_loop(at, body, stream)
+            self._emit_outer_loop(at, body, stream)
         else:
-            self._vector_loop(at, stream)
+            self._emit_vector_loop(at, stream)
 
     def _is_stacked(self, at: int) -> bool:
-        """Whether the last loop takes each step by itself, a few of them: then the loop around it is the vector loop."""
+        """Whether the loop around the innermost one is the vector loop.
+
+        It is when the innermost loop is short and index-set splitting cuts it into single steps.
+        """
         nest, loops = self.nest, self.nest.loops[at:]
         if len(loops) != 2 or len(nest.levels) != len(nest.loops) or nest.along:
             return False
         if any(level.unroll for level in nest.levels[at:]):
             return False
         (outer, length), (inner, steps) = loops
-        short = steps.constant is not None and steps.constant <= STACKED_STEPS
-        long = length.constant is None or length.constant >= MANY_STEPS
+        short = steps.constant is not None and steps.constant <= MAX_STACKED_STEPS
+        long = length.constant is None or length.constant >= MIN_VECTOR_LOOP_STEPS
         if (
             not short
             or not long
@@ -188,55 +198,58 @@ class NestWriter:
         pieces = self.inside.pieces(inner)
         return len(pieces) > 1 and all(piece.steps == 1 for piece in pieces)
 
-    def _outer_loop(self, at: int, body: Callable[[], None], stream: str) -> None:
-        """One step after the other, of an index or of its blocks; of several where they are fused."""
+    def _emit_outer_loop(self, at: int, body: Callable[[], None], stream: str) -> None:
+        """Emits an outer loop: sequential, blocked, fused, collapsed, or unrolled and jammed."""
         inside, level = self.inside, self.nest.levels[at]
         if len(level.parts) > 1:
-            fused_loop(inside, level, body, shared=at == self.nest.shared)
+            emit_fused_loop(inside, level, body, shared=at == self.nest.shared)
             return
         ((serial, step),) = level.parts
         if step > 1:
-            block_loop(inside, level, body)
+            emit_block_loop(inside, level, body)
             return
         for piece in inside.pieces(serial, *range_of(self.inside, serial)):
-            with inside.within(piece):
-                if inside.ranges.known and not self.nest.along and self._joins(at):
+            with inside.restrict_to(piece):
+                if inside.ranges.known and not self.nest.along and self._can_collapse(at):
                     inner = [item for item, _ in self.nest.loops[at + 1 :]]
                     unroll = self.nest.levels[-1].unroll or self.options.unroll
-                    head = self._head(inner[-1]) if stream else ""
-                    inside.joined_loop(
+                    head = self._store_peel_count(inner[-1]) if stream else ""
+                    inside.emit_collapsed_loop(
                         piece,
                         inner,
                         lambda _: self._store("stream" if stream else ""),
                         unroll,
                         head,
                     )
-                elif (steps := self._at_once(at, piece)) > 1:
+                elif (steps := self._jam_factor(at, piece)) > 1:
                     self.grain = steps
-                    steps_at_once(inside, piece, steps, body)
+                    emit_unroll_and_jam(inside, piece, steps, body)
                 else:
-                    scope = serial_steps(inside, piece, level, body)
-                    if stream and scope.in_turn and not level.unroll:
-                        self._stagger(at, piece, scope)
+                    scope = emit_serial_steps(inside, piece, level, body)
+                    if stream and scope.is_sequential and not level.unroll:
+                        self._pipeline_rows(at, piece, scope)
 
-    def _stagger(self, at: int, piece: Piece, scope: Scope) -> None:
-        """Takes the loops over a row together where several follow one another, on processors with registers for them."""
+    def _pipeline_rows(self, at: int, piece: Piece, scope: LoopScope) -> None:
+        """Software-pipelines the loops over a row, on processors with enough registers."""
         length, lines = self.nest.loops[-1][1].constant, self.inside.chain[-1].lines
         if at != len(self.nest.levels) - 2 or length is None or length > LONGEST_ROW:
             return
         if not self.options.stagger:
             return
-        name, place = self.inside.names[piece.serial], self.function.place(self._wide()[-1]).name
+        name, place = (
+            self.inside.names[piece.serial],
+            self.function.buffer_of(self._innermost_roots()[-1]).name,
+        )
         kept = list(scope.rows.values())
-        found = staggered(scope.lines, name, piece.begin, piece.end, kept, place)
+        found = pipeline_rows(scope.lines, name, piece.begin, piece.end, kept, place)
         if found:
             lines[-3:] = ["#if STAGGERS", *found, "#else", *lines[-3:], "#endif"]
 
-    def _at_once(self, at: int, piece: Piece) -> int:
-        """How many steps a loop takes at once: several the one around loops over rows that the nearest cache holds, or are summed up."""
+    def _jam_factor(self, at: int, piece: Piece) -> int:
+        """Unroll-and-jam factor of a loop around rows that fit the L1 cache or are summed."""
         nest = self.nest
         innermost = at == len(nest.levels) - (1 if nest.along else 2)
-        least, behind = piece.least.constant, piece.behind.constant
+        least, behind = piece.lower_bound.constant, piece.upper_bound.constant
         if (
             not innermost
             or piece.is_cut
@@ -247,99 +260,106 @@ class NestWriter:
             return 1
         length = 1 if nest.along else nest.loops[-1][1].constant
         sums = all(root.columns for root in nest.roots)
-        steps = self.options.together or (FEW_TOGETHER if self._is_alike(sums=sums) else 1)
-        fits = length is not None and (length * steps <= TOGETHER_STEPS or sums)
+        steps = self.options.together or (DEFAULT_JAM_FACTOR if self._can_jam(sums=sums) else 1)
+        fits = length is not None and (length * steps <= MAX_JAMMED_STEPS or sums)
         return steps if fits and behind - least >= steps else 1
 
-    def _is_alike(self, *, sums: bool) -> bool:
-        """Whether rows are sums or have few elements, and all of a row are computed alike: its pieces may be others in the next row."""
+    def _can_jam(self, *, sums: bool) -> bool:
+        """Whether all rows have the same pieces, and are short or are column reductions."""
         asked = self.inside.accesses()
         is_one = not asked.conditions and not asked.divided
         return is_one and (sums or has_short_rows(self.nest, self.inside.buffers))
 
-    def _vector_loop(self, at: int, stream: str) -> None:
+    def _emit_vector_loop(self, at: int, stream: str) -> None:
         nest, inside = self.nest, self.inside
         ((serial, _),) = nest.levels[at].parts
         begin, end = range_of(self.inside, serial)
-        self._settle(frozenset({serial}))
+        self._hoist_reductions(frozenset({serial}))
         length = nest.loops[-1][1].constant
-        short = length is None or length <= PREFETCH_STEPS
+        short = length is None or length <= MAX_PREFETCH_STEPS
         outer = nest.levels[at - 1].parts if at else ()
         if len(outer) == 1 and outer[0][1] == 1 and short and self.options.prefetch:
             inside.prefetch = outer[0][0]
         elif len(nest.loops) == 1 and stream and self.options.prefetch:
             inside.prefetch = serial
-        inside.vector_loop(
+        inside.emit_vector_loop(
             serial,
             lambda _: self._store("stream" if stream else ""),
-            head=self._head(serial) if stream else "",
+            head=self._store_peel_count(serial) if stream else "",
             unroll=nest.levels[at].unroll or self.options.unroll,
             begin=begin,
             end=end,
         )
 
-    def _joins(self, at: int) -> bool:
-        """Whether the loops from a level on are one, as long as the outer ones stay in their pieces."""
+    def _can_collapse(self, at: int) -> bool:
+        """Whether the loops from a level on collapse into one inside the pieces of outer loops."""
         inner = [serial for level in self.nest.levels[at + 1 :] for serial, _ in level.parts]
         if len(self.nest.levels) > len(self.nest.loops) or self.inside.parts.keys() & set(inner):
             return False
         found = self.inside.accesses()
         for root in self.nest.roots:
-            place = self.rows.get(id(root.tensor)) or self.function.place(root)
+            place = self.rows.get(id(root.tensor)) or self.function.buffer_of(root)
             found.addresses.append((root.tensor, self.inside.address(place, root.indices)))
-        return len(merged(self.nest.loops[at:], found)) == 1
+        return len(merge_axes(self.nest.loops[at:], found)) == 1
 
     def _tiles(self, at: int, begin: str, end: str, stream: str) -> None:
-        """The last two loops in tiles: what a vector fetches from `TILE` lines serves as many steps of the outer loop."""
+        """Tiles the two innermost loops of a transpose; a cache line serves `TILE_STEPS` steps."""
         inside, outer = self.inside, self.nest.loops[at][0]
         inner, name = self.nest.loops[at + 1][0], self.inside.names[outer]
         lines: list[object] = []
         parent, parent_lines = inside.chain[-1], inside.chain[-1].lines
-        self._settle(frozenset({outer, inner}))
+        self._hoist_reductions(frozenset({outer, inner}))
         parent.lines = lines
         first, count = f"{name}_tile", f"{name}_steps"
-        inside.tile = Tile(outer, first, count, TILE)
-        inside.vector_loop(
+        inside.tile = Tile(outer, first, count, TILE_STEPS)
+        inside.emit_vector_loop(
             inner,
-            lambda _: inside.serial_loop(
+            lambda _: inside.emit_serial_loop(
                 outer, lambda: self._store(""), begin=first, end=f"{first} + {count}"
             ),
         )
         inside.tile = None
         parent.lines = parent_lines
         lines.insert(
-            0, f"const int64_t {count} = {first} + {TILE} < {end} ? {TILE} : {end} - {first};"
+            0,
+            (
+                f"const int64_t {count} = {first} + {TILE_STEPS} < {end} "
+                f"? {TILE_STEPS} : {end} - {first};"
+            ),
         )
-        head = f"for (int64_t {first} = {begin}; {first} < {end}; {first} += {TILE}) {{"
+        head = f"for (int64_t {first} = {begin}; {first} < {end}; {first} += {TILE_STEPS}) {{"
         parent.lines += [head, lines, "}"]
 
-    def _settle(self, below: frozenset[int]) -> None:
-        """Computes the reductions that the innermost loop needs before it is opened."""
+    def _hoist_reductions(self, below: frozenset[int]) -> None:
+        """Computes the reductions that the innermost loop needs before that loop."""
         for root in self.nest.roots:
             if root.columns or below & root.variables:
-                for _ in self.inside.steps_together():
-                    axes = {serial: self.inside.moved(index) for serial, index in root.axes.items()}
-                    self.inside.settle(_computed(root), axes, below)
+                for _ in self.inside.jammed_steps():
+                    axes = {
+                        serial: self.inside.shift_index(index)
+                        for serial, index in root.axes.items()
+                    }
+                    self.inside.hoist_reductions(_innermost_expression(root), axes, below)
 
     def _store_outer(self, at: int) -> None:
-        """Stores the tensors whose last loop this is, if more loops follow."""
+        """Stores the tensors whose last loop is this level, when more loops follow."""
         for root in self._outer_roots(at):
             self._store_root(root, "")
 
     def _outer_roots(self, at: int) -> Iterator[Root]:
-        """The tensors whose last loop this is, if more loops follow."""
+        """The tensors whose last loop is this level, when more loops follow."""
         levels = self.nest.levels
         if at + 1 == len(levels):
             return
-        known = frozenset().union(*(level.settled for level in levels[: at + 1]))
+        known = frozenset().union(*(level.final_variables for level in levels[: at + 1]))
         loops = {serial for serial, _ in self.nest.loops}
         for root in self.nest.roots:
             used = root.variables & loops
-            if not root.columns and used <= known and levels[at].settled & used:
+            if not root.columns and used <= known and levels[at].final_variables & used:
                 yield root
 
     def _store(self, stream: str) -> None:
-        """Stores the tensors that the innermost loop computes."""
+        """Stores the tensors of the innermost loop."""
         last = self.nest.levels[-1].variables if self.nest.levels else frozenset()
         for root in self.nest.roots:
             if not last or last & root.variables:
@@ -349,28 +369,31 @@ class NestWriter:
         if root.columns:
             accumulate(self.inside, root.tensor, root.axes, self.rows[id(root.tensor)])
             return
-        for _ in self.inside.steps_together():
-            indices = tuple(map(self.inside.moved, root.indices))
-            value = self.inside.root(root.tensor, indices)
+        for _ in self.inside.jammed_steps():
+            indices = tuple(map(self.inside.shift_index, root.indices))
+            value = self.inside.compute_stored_element(root.tensor, indices)
             self.inside.store(root.tensor, indices, value, stream=stream)
 
-    def _streams(self) -> str:
-        """A condition in C: the outputs are large, and their rows lie so that they can be written past the caches."""
+    def _streaming_condition(self) -> str:
+        """Condition for non-temporal stores, in C: outputs are large and their rows aligned.
+
+        Empty when the nest never uses them.
+        """
         nest = self.nest
         if nest.along or nest.transposed or not nest.loops:
             return ""
-        wide = self._wide()
-        sizes = {dtype_of(self.function.place(root).dtype).bytes for root in wide}
+        wide = self._innermost_roots()
+        sizes = {dtype_of(self.function.buffer_of(root).dtype).bytes for root in wide}
         if not wide or (len(nest.loops) == 1 and len(sizes) > 1):
             return ""
-        last = self.function.place(wide[-1]).name[1:]
+        last = self.function.buffer_of(wide[-1]).name[1:]
         terms = []
         for root in wide:
             size, index = (
-                dtype_of(self.function.place(root).dtype).bytes,
-                self.function.place(root).name[1:],
+                dtype_of(self.function.buffer_of(root).dtype).bytes,
+                self.function.buffer_of(root).name[1:],
             )
-            total = elements_of(root.tensor)
+            total = element_count(root.tensor)
             if total.constant is not None and total.constant * size < self.options.stream_bytes:
                 return ""
             terms.append(f"({self.function.size(total)})*{size} >= {self.options.stream_bytes}")
@@ -380,35 +403,38 @@ class NestWriter:
                 terms.append(f"(uintptr_t)b[{index}] % 64 == 0")
             else:
                 terms.append(
-                    f"(uintptr_t)b[{index}] % 64 == (uintptr_t)b[{last}] % 64 && (uintptr_t)b[{index}] % {size} == 0"
+                    f"(uintptr_t)b[{index}] % 64 == (uintptr_t)b[{last}] % 64 "
+                    f"&& (uintptr_t)b[{index}] % {size} == 0"
                 )
         return " && ".join(terms)
 
-    def _wide(self) -> list[Root]:
-        """What the innermost loop writes to memory."""
+    def _innermost_roots(self) -> list[Root]:
+        """The roots that the innermost loop stores to memory."""
         last = self.nest.loops[-1][0]
         return [root for root in self.nest.roots if not root.columns and last in root.variables]
 
-    def _head(self, serial: int) -> str:
-        """How many steps the innermost loop is from where it may write past the caches; rows begin as the array does.
+    def _store_peel_count(self, serial: int) -> str:
+        """Peeled steps of the innermost loop up to aligned non-temporal stores, in C.
 
-        To a multiple of a vector, or of a line where that is less: outputs of several sizes begin at lines, no further.
+        Rows are aligned like the array. The alignment is a vector, or a cache line where that is
+        less:
+        outputs of several dtypes are aligned to cache lines only.
         """
-        buffer = self.function.place(self._wide()[-1])
+        buffer = self.function.buffer_of(self._innermost_roots()[-1])
         size = dtype_of(buffer.dtype).bytes
         place = f"(uintptr_t)({buffer.name} + {self.inside.names[serial]})"
         return f"stream ? (int64_t)((0 - {place}) % least(LANES*{size}, 64)) / {size} : 0"
 
-    # parts of threads
+    # partial results of threads
 
-    def _full_reduction(self) -> tuple[str, str]:
-        """A reduction of everything: each thread its part, then the parts."""
+    def _emit_full_reduction(self) -> tuple[str, str]:
+        """Emits a full reduction: one partial result for each thread, then their combination."""
         (root,), number = self.nest.roots, self.number
         body = root.tensor.op.body[root.tensor.value_index]
         assert isinstance(body, Reduce)
-        value, steps, grain = part_of_reduction(self.inside, root.tensor, root.axes)
+        value, steps, grain = lower_partial_reduction(self.inside, root.tensor, root.axes)
         tag = vectors.tag_of(root.tensor.dtype)
-        c, prefix = vectors.c_type(tag), vectors.memory_of(self.function.place(root).dtype)
+        c, prefix = vectors.c_type(tag), vectors.memory_prefix(self.function.buffer_of(root).dtype)
         self.inside.chain[0].lines.append(f"*part_result = {value.text};")
         text = self.function.text(
             f"int64_t begin, int64_t end, {c} *part_result", (), self.inside.chain[0].lines
@@ -417,18 +443,21 @@ class NestWriter:
         alone = f"{self.function.name}(b, s, INT64_C(0), {steps}, &parts{number}[0]);"
         given = f".own = (char *)parts{number}, .own_bytes = sizeof *parts{number}"
         both = combine(body.op, tag, f"parts{number}[0]", f"parts{number}[t]")
-        place = f"({dtype_of(self.function.place(root).dtype).c} *)b[{self.function.place(root).name[1:]}]"
+        place = (
+            f"({dtype_of(self.function.buffer_of(root).dtype).c} *)"
+            f"b[{self.function.buffer_of(root).name[1:]}]"
+        )
         last = [
             f"for (int t = 1; t < count{number}; t++) parts{number}[0] = {both};",
             f"{prefix}_store_part({place}, parts{number}[0], 1);",
         ]
-        part, call = self.function.shared(
+        part, call = self.function.emit_parallel_call(
             steps, grain, alone, arguments=f"({c} *)own", given=given, count=f"count{number}"
         )
-        return joined(text, part), "\n  ".join(["{", parts, call, *last, "}"])
+        return join_functions(text, part), "\n  ".join(["{", parts, call, *last, "}"])
 
 
-def _computed(root: Root) -> Expr:
-    """What the innermost loop computes for a root."""
+def _innermost_expression(root: Root) -> Expr:
+    """The expression of a root in the innermost loop."""
     body = root.tensor.op.body[root.tensor.value_index]
     return body.source if root.columns and isinstance(body, Reduce) else body

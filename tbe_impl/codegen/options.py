@@ -1,4 +1,4 @@
-"""Options of code generation for this processor."""
+"""Defines the code generation options for this processor."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ class LoopChoice:
     """One loop over a stored result.
 
     Attributes:
-        parts: place of an axis of the result, and by how many of its steps the loop moves it: more than one from block to
-            block. Several parts are fused loops.
-        shared: whether threads share it.
-        grain: steps that stay on one thread.
-        unroll: how many steps of it stand in the code one after the other; of the innermost, how many vectors.
-        tiles: numbers of the stages of which a tile is computed in each of its steps.
+        parts: axis position and step of each index that it moves; a step above one is a block loop.
+            Several parts are fused loops.
+        shared: whether it is parallel.
+        grain: consecutive iterations that stay on one thread.
+        unroll: unroll factor, in vectors for the innermost loop.
+        tiles: numbers of the stages computed tile by tile inside it.
     """
 
     parts: tuple[tuple[int, int], ...]
@@ -27,16 +27,16 @@ class LoopChoice:
 
 @dataclass(frozen=True)
 class LoopOrder:
-    """The loops over a result, the outermost first; see `tbe_impl.codegen.loop_orders`.
+    """The loops over a result, outermost first; see `tbe_impl.codegen.loop_orders`.
 
     Attributes:
-        stage: number of the result; see `tbe_impl.codegen.program.computed`.
-        loops: over the axes of a stored result, each once with single steps, behind the loops over its blocks; none for
-            those that it would have without.
-        sums: the same over what it sums up, inside of each element or outside of all as may be the quickest; see
-            `tbe_impl.codegen.reduction_loops`.
-        exact: both together in one order, instead of `loops` and `sums`; the places of what it sums up follow those of
-            its axes. See `tbe_impl.codegen.scheduled_loops`.
+        stage: number of the result; see `tbe_impl.codegen.program.numbered_results`.
+        loops: over the axes of a stored result: each axis once in single steps, after the loops
+            over its blocks; empty for the default order.
+        sums: the same over its reduced axes; placed inside each element or outside all of them,
+            whichever is faster; see `tbe_impl.codegen.reduction_loops`.
+        exact: data and reduced axes together in one order, instead of `loops` and `sums`; positions
+            of reduced axes follow those of data axes; see `tbe_impl.codegen.scheduled_loops`.
     """
 
     stage: int
@@ -47,39 +47,42 @@ class LoopOrder:
 
 @dataclass(frozen=True)
 class Options:
-    """How code is made; what a tuner may choose, and what a user may ask for.
+    """Code generation options, for the tuner and for users.
 
     Attributes:
         rounding: ``accurate`` or ``device``; see `tbe_impl.interpreter.evaluate`.
-        contract: let a·b + c be rounded once.
-        vector_bits: width of the vectors; 0 for the processor's widest.
-        march: processor to compile for; empty for this one.
-        accumulators: independent accumulators of a reduction along a row, where a step computes little.
-        unroll: vectors at once in the innermost loop of a map.
-        together: rows, steps of the loop around the innermost one, that are computed at once, so that what is the same for
-            them is read once and none waits for the sum of another; they have the accumulators of one row between them. 0
-            for four of short rows and one of others.
-        keep_rows: keep slow stages for the next loop over a row.
-        prefetch: fetch the next row while one is written.
-        offset: bytes by which arrays begin behind a line of the cache; what `malloc` hands out, MindSpore's tensors among it, begins 16
-            behind one. Sums along rows begin with what is left of a line, so that no vector is read from two.
-        stream_bytes: bytes of an output from which on it is written past the caches.
-        stagger: take the loops over a row together, each at another row, where rows are written past the caches and the
-            processor has 32 registers of 64 bytes or is a Zen 3; see `tbe_impl.codegen.software_pipelining`.
-        strips: go over a few vectors twice where a function is long; see `tbe_impl.codegen.loop_fission`.
-        half_cells: functions of one float16 number from tables, where a processor computes with halves; see
-            `tbe_impl.codegen.table_loops`.
-        threads: how many share a nest at most, fixed in the code; 0 for what the caller says.
-        inplace: write the first output over the first input of its shape and dtype.
-        stored: numbers of stages that are computed into memory first although nobody asked for them; see
-            `tbe_impl.codegen.program.computed`.
-        inlined: numbers of stages that are computed again in each loop over a row, never kept for the next.
-        rows: numbers of stages whose rows are kept like slow ones.
-        orders: loops over results; where they cannot be had, they are as without.
-        portions: into how many parts the steps of a nest are cut, which threads take as they come: those that wake up late
-            take fewer; 0 for an equal part for each.
-        parallel_elements: elements that a nest reads and writes from which on threads share it; a quarter of them where a
-            thread is awake (`workers.h`).
+        contract: allow fused multiply-add, which rounds a·b + c once.
+        vector_bits: vector width; 0 for the widest of the processor.
+        march: target processor; empty for this one.
+        accumulators: independent accumulators of a reduction along a row, where a step computes
+            little.
+        unroll: vectors per iteration of the innermost loop of an elementwise nest.
+        together: unroll-and-jam factor: rows computed at once, which share common loads and hide
+            the latency of each other's sums; they divide the accumulators of one row. 0 for four
+            of short rows, else one.
+        keep_rows: keep slow stages in row buffers for the next loop over a row.
+        prefetch: prefetch the next row while one is processed.
+        offset: bytes between an array's start and the cache line before it; `malloc`, and so
+            MindSpore's tensors, gives 16. Sums along rows peel steps up to a cache line, so that
+            no vector load crosses one.
+        stream_bytes: minimum bytes of an output for non-temporal stores.
+        stagger: software pipelining across rows, where rows use non-temporal stores and the
+            processor has 32 registers of 64 bytes or is a Zen 3; see
+            `tbe_impl.codegen.software_pipelining`.
+        strips: loop fission of long functions; see `tbe_impl.codegen.loop_fission`.
+        half_cells: lookup tables for functions of one float16 value, on processors with float16
+            arithmetic; see `tbe_impl.codegen.table_loops`.
+        threads: maximum threads of a nest, fixed in the code; 0 for the caller's number.
+        inplace: overwrite the first input of the first output's shape and dtype.
+        stored: numbers of stages that are stored without being outputs; see
+            `tbe_impl.codegen.program.numbered_results`.
+        inlined: numbers of stages that are recomputed in each loop over a row, without row buffer.
+        rows: numbers of stages with row buffers, like slow stages.
+        orders: requested loops of results; a request that cannot be followed has no effect.
+        portions: number of dynamically scheduled parts of a nest, so that late threads take fewer;
+            0 for one equal part for each thread.
+        parallel_elements: minimum elements read and written by a parallel nest; a quarter of it
+            when a thread is awake (`thread_pool.h`).
     """
 
     rounding: str = "accurate"
@@ -106,7 +109,7 @@ class Options:
     orders: tuple[LoopOrder, ...] = ()
 
     def with_loops_of(self, other: Options) -> Options:
-        """These options with the loops and places of others."""
+        """These options with the loop orders and stage placement of others."""
         return replace(
             self,
             stored=other.stored,
@@ -116,9 +119,9 @@ class Options:
         )
 
     def compiler_options(self) -> list[str]:
-        """What the C compiler is told."""
+        """Options for the C compiler."""
         found = [f"-ffp-contract={'fast' if self.contract else 'off'}"]
         return [*found, f"-march={self.march}"] if self.march else found
 
 
-DEFAULT = Options()
+DEFAULT_OPTIONS = Options()

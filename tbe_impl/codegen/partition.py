@@ -9,29 +9,36 @@ from collections.abc import Collection, Container, Iterable, Iterator, Mapping, 
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from tbe_impl.codegen.axis_merging import Accesses, accesses_of, extent_of, size_poly
-from tbe_impl.codegen.loop_orders import Level, Plan, Refusal, natural, ordered, refused
+from tbe_impl.codegen.access_analysis import Accesses, accesses_of, extent_of, size_poly
+from tbe_impl.codegen.loop_orders import (
+    Level,
+    LoopPlan,
+    Refusal,
+    plan_natural_order,
+    plan_requested_order,
+    refuse_order,
+)
 from tbe_impl.codegen.options import LoopChoice
 from tbe_impl.codegen.polynomials import ONE, ZERO, Poly
-from tbe_impl.codegen.reduction_loops import SumLoops, asked_sum
-from tbe_impl.codegen.scheduled_loops import ExactLoops, exact_plan
+from tbe_impl.codegen.reduction_loops import ReductionLoops, plan_requested_reduction
+from tbe_impl.codegen.scheduled_loops import ScheduledLoops, plan_scheduled_loops
 from tbe_impl.dsl.expr import Binary, Call, Expr, Read, Reduce, walk
 from tbe_impl.dsl.tensor import Operation, Tensor, consumers_of, stages_of
 from tbe_impl.errors import CompileError
 
-COLUMN_STEPS = 1 << 16
-"""Results of a reduction over leading axes up to which each thread sums up in a row of its own."""
+MAX_THREAD_ROW_ELEMENTS = 1 << 16
+"""Upper limit for the results of a column reduction with a partial-sum row for each thread."""
 
 
 @dataclass(frozen=True)
 class Root:
-    """A stored tensor and what its indices are in terms of the nest's loops.
+    """A tensor that a nest stores, with its indices in terms of the nest's loops.
 
     Attributes:
-        tensor: what is stored.
-        indices: of its dimensions.
-        axes: serial number of each axis of its stage, reduced ones too, and its index.
-        columns: whether its reduced axes are outer loops of the nest, over which it is summed up.
+        tensor: the stored tensor.
+        indices: one for each dimension.
+        axes: serial number of each axis of its stage, reduced ones included → its index.
+        columns: whether it is a column reduction: its reduced axes are outer loops of the nest.
     """
 
     tensor: Tensor
@@ -41,27 +48,30 @@ class Root:
 
     @property
     def variables(self) -> frozenset[int]:
-        """The loops on which its indices depend."""
+        """The loops that its indices depend on."""
         return frozenset().union(*(index.variables for index in self.indices))
 
 
 @dataclass(frozen=True)
-class Nest:
-    """Tensors that are computed together.
+class LoopNest:
+    """A loop nest: tensors that are computed together.
 
     Attributes:
-        roots: what is stored.
-        loops: serial number and extent of each index, in the order of the innermost loops that move them.
-        levels: the loops, the outermost first; more than `loops` where some run over blocks.
-        along: whether the innermost dimension is a reduced one, so that no loop of the nest itself is a vector loop.
-        transposed: whether an input's neighbours are neighbours on the last loop but one.
-        shared: which of the levels threads share.
-        grain: steps of it that stay on one thread; 0 for the default.
-        asker: the root whose loops somebody asked for; the loops are these as far as they can be.
-        runs: serial number of an axis of a root → that of the index that runs over it, where it takes more than one step.
-        refusals: what was asked for and is not followed.
-        sums: of sums over outer loops, these loops, where somebody asked for them.
-        exact: where what is in the levels, when they are exactly what somebody asked for, sums too.
+        roots: the stored tensors.
+        loops: serial number and extent of each index, in the order of the innermost loops that
+            move them.
+        levels: the loops, outermost first; more than `loops` when some iterate over blocks.
+        along: whether the innermost dimension is a reduced one, so that no loop of the nest itself
+            is a vector loop.
+        transposed: whether an input is contiguous along the second innermost loop.
+        shared: index of the parallel level.
+        grain: consecutive iterations of it that stay on one thread; 0 for the default.
+        asker: the root with requested loops; the nest follows them as far as it can.
+        runs: serial number of an axis of a root → that of the index that covers it; axes of more
+            than one step only.
+        refusals: requests that are not followed.
+        sums: requested outer loops of a column reduction.
+        exact: positions of the loops in `levels`, sums included, when a schedule fixes all loops.
     """
 
     roots: tuple[Root, ...]
@@ -74,28 +84,28 @@ class Nest:
     asker: Tensor | None = None
     runs: Mapping[int, int] = field(default_factory=dict)
     refusals: tuple[Refusal, ...] = ()
-    sums: SumLoops | None = None
-    exact: ExactLoops | None = None
+    sums: ReductionLoops | None = None
+    exact: ScheduledLoops | None = None
 
     @property
     def vector(self) -> int | None:
-        """The level that runs over neighbours in memory; None where only sums do, or there is no loop."""
+        """The vector level; None without loops, or when only the reductions are vectorized."""
         if self.exact is not None:
             return self.exact.vector
         return len(self.levels) - 1 if self.levels and not self.along else None
 
     @property
-    def asked(self) -> bool:
-        """Whether somebody asked for its loops."""
+    def is_requested(self) -> bool:
+        """Whether a schedule requested its loops."""
         return self.asker is not None
 
-    def computed(self, stored: Container[int]) -> dict[int, Tensor]:
-        """Its roots, and what they are made of as far as that is not stored, by ``id``."""
-        return made_of([root.tensor for root in self.roots], stored)
+    def unstored_tensors(self, stored: Container[int]) -> dict[int, Tensor]:
+        """Its roots and their unstored producers, by ``id``."""
+        return unstored_producers([root.tensor for root in self.roots], stored)
 
 
-def made_of(tensors: Iterable[Tensor], stored: Container[int]) -> dict[int, Tensor]:
-    """Those tensors, and what they are computed from as far as that is not stored, by ``id``."""
+def unstored_producers(tensors: Iterable[Tensor], stored: Container[int]) -> dict[int, Tensor]:
+    """The tensors and all their producers down to stored ones, by ``id``."""
     found: dict[int, Tensor] = {}
     waiting = list(tensors)
     while waiting:
@@ -106,30 +116,36 @@ def made_of(tensors: Iterable[Tensor], stored: Container[int]) -> dict[int, Tens
     return found
 
 
-def totals_beside(tensor: Tensor, nest: Nest, stored: Container[int]) -> Iterator[Tensor]:
-    """When a nest asks for a total, the others that it will ask for next: none is summed up inside of another nest.
+def sibling_full_reductions(
+    tensor: Tensor, nest: LoopNest, stored: Container[int]
+) -> Iterator[Tensor]:
+    """Other full reductions that a nest will require next, when it requires one.
+
+    A full reduction never shares the nest of another tensor.
 
     Args:
-        tensor: what it asks for.
-        nest: it.
-        stored: ``id`` of what is there before it.
+        tensor: the missing tensor.
+        nest: the nest that reads it.
+        stored: ``id`` of the tensors that are complete before the nest.
     """
-    if not _is_total(tensor):
+    if not _is_full_reduction(tensor):
         return
     roots = {id(root.tensor) for root in nest.roots}
-    for one in nest.computed(stored).values():
+    for one in nest.unstored_tensors(stored).values():
         if (
-            _is_total(one)
+            _is_full_reduction(one)
             and id(one) not in roots
             and not any(
-                _is_total(inner) for inner in made_of([one], stored).values() if inner is not one
+                _is_full_reduction(inner)
+                for inner in unstored_producers([one], stored).values()
+                if inner is not one
             )
         ):
             yield one
 
 
-def _is_total(tensor: Tensor) -> bool:
-    """Whether it is one number, and a reduction."""
+def _is_full_reduction(tensor: Tensor) -> bool:
+    """Whether a tensor is a reduction to one element."""
     return (
         bool(tensor.op.body)
         and isinstance(tensor.op.body[tensor.value_index], Reduce)
@@ -144,16 +160,16 @@ def nests_of(
     orders: Mapping[int, Sequence[LoopChoice]] = MappingProxyType({}),
     sums: Mapping[int, Sequence[LoopChoice]] = MappingProxyType({}),
     exact: Mapping[int, Sequence[LoopChoice]] = MappingProxyType({}),
-) -> tuple[Nest, ...]:
-    """The nests that compute `stored`, in an order in which each finds its inputs.
+) -> tuple[LoopNest, ...]:
+    """Partitions the computation of `stored` into loop nests, in execution order.
 
     Args:
-        stored: tensors to be computed and kept, inputs before what reads them.
-        inputs: tensors that are there already.
-        apart: ``id`` of tensors that have to be complete before anything reads them.
-        orders: ``id`` of a tensor → the loops that somebody asks for.
-        sums: the same of what a reduction sums up.
-        exact: the same of both in one order.
+        stored: tensors to compute and store, producers before consumers.
+        inputs: tensors that are already in memory.
+        apart: ``id`` of tensors that must be complete before any consumer reads them.
+        orders: ``id`` of a tensor → requested loops over its data axes.
+        sums: ``id`` of a tensor → requested loops over its reduction axes.
+        exact: ``id`` of a tensor → requested loops over both, in one order.
     """
     groups: list[list[Tensor]] = []
     place: dict[int, int] = {}
@@ -174,27 +190,29 @@ def nests_of(
             ]
             if alone & {id(tensor), *map(id, group)}:
                 continue
-            if max(before, default=-1) < number and _fit(group, tensor, complete_before(number)):
+            if max(before, default=-1) < number and _can_share_nest(
+                group, tensor, complete_before(number)
+            ):
                 group.append(tensor)
                 place[id(tensor)] = number
                 break
         else:
             place[id(tensor)] = len(groups)
             groups.append([tensor])
-        if id(tensor) in alone or is_columns(tensor, complete_before(place[id(tensor)])):
+        if id(tensor) in alone or is_column_reduction(tensor, complete_before(place[id(tensor)])):
             summed.add(id(tensor))
     readable = set(known)
     nests = []
     for group in groups:
         loops = exact.get(id(group[0]))
-        made = exact_nest(group[0], readable, loops) if loops else None
-        nests.append(made or _nest(group, readable, orders, sums))
+        made = plan_scheduled_nest(group[0], readable, loops) if loops else None
+        nests.append(made or _build_nest(group, readable, orders, sums))
         readable |= {id(tensor) for tensor in group}
     return tuple(nests)
 
 
 def stored_inputs(tensor: Tensor, stored: Container[int]) -> set[int]:
-    """``id`` of the stored tensors that it is computed from."""
+    """``id`` of the stored tensors that a tensor is computed from."""
     found: set[int] = set()
     waiting: list[Operation] = [tensor.op]
     seen: set[int] = set()
@@ -212,7 +230,7 @@ def stored_inputs(tensor: Tensor, stored: Container[int]) -> set[int]:
 
 
 def extents_of(tensor: Tensor) -> list[tuple[int, Poly]]:
-    """Serial number and extent of each axis that is longer than one."""
+    """Serial number and extent of each axis longer than one."""
     found = []
     for axis in tensor.op.axis:
         extent = size_poly(axis.extent)
@@ -224,23 +242,23 @@ def extents_of(tensor: Tensor) -> list[tuple[int, Poly]]:
 
 
 def loops_of(tensor: Tensor, known: Collection[int]) -> list[tuple[int, Poly]]:
-    """The loops that compute a tensor: its axes, behind its reduced axes where it is summed up over outer loops."""
+    """The loops that compute a tensor: its axes; for a column reduction, reduced axes first."""
     own = extents_of(tensor)
-    if not is_columns(tensor, known):
+    if not is_column_reduction(tensor, known):
         return own
     reduced = [(axis.serial, extent_of(axis)) for axis in tensor.op.reduce_axis]
     return [item for item in reduced if item[1] != ONE] + own
 
 
-def is_columns(tensor: Tensor, known: Collection[int]) -> bool:
-    """Whether it is a reduction over leading axes, whose rows are read one after the other."""
+def is_column_reduction(tensor: Tensor, known: Collection[int]) -> bool:
+    """Whether a tensor is a reduction over leading axes that reads its rows sequentially."""
     body, own = tensor.op.body[tensor.value_index], extents_of(tensor)
     if not isinstance(body, Reduce) or body.condition is not None or not own:
         return False
     count = ONE
     for _, extent in own:
         count = count * extent
-    if count.constant is not None and count.constant > COLUMN_STEPS:
+    if count.constant is not None and count.constant > MAX_THREAD_ROW_ELEMENTS:
         return False
     reduced = [axis.serial for axis in body.axes if extent_of(axis) != ONE]
     environment = {
@@ -248,13 +266,13 @@ def is_columns(tensor: Tensor, known: Collection[int]) -> bool:
     }
     read = [address for _, address in accesses_of([body.source], environment, known).addresses]
     kept = {serial for serial, _ in own}
-    # what is the same for a whole row (its mean, say) is computed before the loop over the row begins
+    # a row invariant (its mean, for example) is computed before the loop over the row
     walked = [a for a in read if a.variables & set(reduced) and a.variables & kept]
     return bool(walked) and all(_is_leading(address, reduced, own) for address in walked)
 
 
 def _is_leading(address: Poly, reduced: Sequence[int], own: Sequence[tuple[int, Poly]]) -> bool:
-    """Whether the reduced axes take longer steps than the others, and the last of those takes the shortest."""
+    """Whether the last axis has stride 1, and the reduced axes have larger strides than others."""
     if address.coefficient(own[-1][0]) != ONE:
         return False
     steps = [address.coefficient(serial) for serial in reduced]
@@ -274,25 +292,25 @@ def _is_longer(outer: Poly, inner: Poly) -> bool:
     )
 
 
-def _fit(group: Sequence[Tensor], tensor: Tensor, known: set[int]) -> bool:
-    """Whether `tensor` can be computed inside the loops of a group, or the group inside its own."""
+def _can_share_nest(group: Sequence[Tensor], tensor: Tensor, known: set[int]) -> bool:
+    """Whether `tensor` can be computed in the loops of a group, or the group in its loops."""
     main = max(group, key=lambda item: len(loops_of(item, known)))
     one, other = ([size for _, size in loops_of(item, known)] for item in (main, tensor))
     short, long = sorted((one, other), key=len)
     if not short or long[: len(short)] != short:
         return False
     if len(short) == len(long):
-        return _is_along([main], known) == _is_along([tensor], known)
+        return _is_along_reduced_axis([main], known) == _is_along_reduced_axis([tensor], known)
     smaller, larger = (tensor, main) if len(other) < len(one) else (main, tensor)
     return (
-        not is_columns(smaller, known)
-        and _reduces(smaller)
-        and _walks_alike(smaller, larger, known)
+        not is_column_reduction(smaller, known)
+        and _has_reduction(smaller)
+        and _has_common_strides(smaller, larger, known)
     )
 
 
-def _reduces(tensor: Tensor) -> bool:
-    """Whether a reduction is what it is, or what it is made of."""
+def _has_reduction(tensor: Tensor) -> bool:
+    """Whether a tensor is a reduction, or is computed from one through any chain of stages."""
     waiting, seen = [tensor.op], set()
     while waiting:
         op = waiting.pop()
@@ -310,8 +328,8 @@ def _accesses(tensor: Tensor, known: Iterable[int]) -> Accesses:
     return accesses_of([tensor.op.body[tensor.value_index]], environment, known)
 
 
-def _walks_alike(smaller: Tensor, larger: Tensor, known: set[int]) -> bool:
-    """Whether both take the same steps through some input when their common axes move."""
+def _has_common_strides(smaller: Tensor, larger: Tensor, known: set[int]) -> bool:
+    """Whether both read some input with the same strides along their common axes."""
     axes = list(zip(extents_of(smaller), extents_of(larger), strict=False))
     small, large = _accesses(smaller, known), _accesses(larger, known)
     steps = {
@@ -324,11 +342,11 @@ def _walks_alike(smaller: Tensor, larger: Tensor, known: set[int]) -> bool:
     )
 
 
-def _is_along(group: Sequence[Tensor], known: set[int]) -> bool:
-    """Whether neighbours in memory are neighbours on a reduced axis, while the last loop jumps."""
+def _is_along_reduced_axis(group: Sequence[Tensor], known: set[int]) -> bool:
+    """Whether memory is contiguous along a reduced axis but strided along the last loop."""
     for tensor in group:
         own = extents_of(tensor)
-        if not own or is_columns(tensor, known):
+        if not own or is_column_reduction(tensor, known):
             continue
         last, axes = own[-1][0], {axis.serial for axis in tensor.op.axis}
         for _, address in _accesses(tensor, known).addresses:
@@ -340,18 +358,18 @@ def _is_along(group: Sequence[Tensor], known: set[int]) -> bool:
     return not any(extents_of(tensor) for tensor in group)
 
 
-def _nest(
+def _build_nest(
     group: Sequence[Tensor],
     readable: set[int],
     orders: Mapping[int, Sequence[LoopChoice]],
     sums: Mapping[int, Sequence[LoopChoice]],
-) -> Nest:
+) -> LoopNest:
     main = max(group, key=lambda item: len(loops_of(item, readable)))
     axes = loops_of(main, readable)
     found = Accesses()
     aligned: list[tuple[Tensor, dict[int, Poly]]] = []
     for tensor in group:
-        columns = is_columns(tensor, readable)
+        columns = is_column_reduction(tensor, readable)
         body = tensor.op.body[tensor.value_index]
         all_axes = (*tensor.op.axis, *(tensor.op.reduce_axis if columns else ()))
         environment = {axis.serial: ZERO for axis in all_axes}
@@ -361,43 +379,45 @@ def _nest(
         read = body.source if columns and isinstance(body, Reduce) else body
         one = accesses_of([read], environment, readable)
         found.addresses += one.addresses
-        found.fixed |= one.fixed
+        found.unmergeable |= one.unmergeable
         found.addresses.append((tensor, _own_address(tensor, environment)))
     full = [tensor for tensor in group if len(loops_of(tensor, readable)) == len(axes)]
-    along = _is_along(full, readable)
-    columns = any(is_columns(tensor, readable) for tensor in group)
-    plan = natural(axes, found)
+    along = _is_along_reduced_axis(full, readable)
+    columns = any(is_column_reduction(tensor, readable) for tensor in group)
+    plan = plan_natural_order(axes, found)
     transposed = not along and not columns and _is_transposed(found, plan)
     asker = next((item for item in full if id(item) in orders), None) if axes else None
     if asker is not None:
-        choices = _by_serial(orders[id(asker)], asker, axes, readable)
+        choices = _translate_to_nest_loops(orders[id(asker)], asker, axes, readable)
         if columns:
-            plan = refused(plan, choices, "sums over outer loops go through their rows in order")
+            plan = refuse_order(
+                plan, choices, "sums over outer loops go through their rows in order"
+            )
         elif transposed:
-            plan = refused(plan, choices, "a transpose goes through tiles of its own")
+            plan = refuse_order(plan, choices, "a transpose goes through tiles of its own")
         elif len(full) < len(group):
-            plan = refused(plan, choices, "results with fewer axes are computed in its loops")
+            plan = refuse_order(plan, choices, "results with fewer axes are computed in its loops")
         else:
-            plan = ordered(axes, found, choices, vector=not along)
+            plan = plan_requested_order(axes, found, choices, vector=not along)
     summer = next((item for item in full if columns and id(item) in sums), None)
     over_sums = None
     if summer is not None:
-        plan, over_sums = _summed_first(plan, axes, sums[id(summer)], summer, found)
+        plan, over_sums = _order_sums_first(plan, axes, sums[id(summer)], summer, found)
     assert plan.merged is not None
     collapsed = {serial: ZERO for serial, index in plan.merged.items() if serial != index}
     roots = []
     for tensor, environment in aligned:
         inner = {serial: index.substitute(collapsed) for serial, index in environment.items()}
         indices = tuple(inner[axis.serial] for axis in tensor.op.axis)
-        roots.append(Root(tensor, indices, inner, is_columns(tensor, readable)))
-    # those of outer levels first: their values stand when the inner loop begins
+        roots.append(Root(tensor, indices, inner, is_column_reduction(tensor, readable)))
+    # roots of outer levels first: their values are complete when the inner loop begins
     roots.sort(key=lambda root: len(extents_of(root.tensor)))
     runs = {
         serial: plan.merged[loop]
         for tensor in group
         for (serial, _), (loop, _) in zip(loops_of(tensor, readable), axes, strict=False)
     }
-    return Nest(
+    return LoopNest(
         tuple(roots),
         plan.loops,
         plan.levels,
@@ -412,16 +432,16 @@ def _nest(
     )
 
 
-def exact_nest(
+def plan_scheduled_nest(
     tensor: Tensor, readable: set[int], choices: Sequence[LoopChoice], *, whatever: bool = False
-) -> Nest | None:
-    """The nest of one result in exactly these loops; None where they are for another.
+) -> LoopNest | None:
+    """Builds the nest of one result with exactly the given loops; None when they do not fit it.
 
     Args:
         tensor: the result.
-        readable: ``id`` of the tensors that lie in memory.
+        readable: ``id`` of the tensors in memory.
         choices: the loops.
-        whatever: take a loop for each axis where there are no such loops.
+        whatever: fall back to one loop for each axis when the loops do not fit.
     """
     body = tensor.op.body[tensor.value_index]
     summed = [
@@ -433,15 +453,15 @@ def exact_nest(
         for serial, extent in (*axes, *summed)
     }
     found = accesses_of([body.source if isinstance(body, Reduce) else body], environment, readable)
-    made = exact_plan(axes, summed, choices, found)
+    made = plan_scheduled_loops(axes, summed, choices, found)
     if made is None and whatever:
         plain = [LoopChoice(((serial, 1),)) for serial, _ in (*axes, *summed)]
-        made = exact_plan(axes, summed, plain, found)
+        made = plan_scheduled_loops(axes, summed, plain, found)
     if made is None:
         return None
     plan, exact = made
     indices = tuple(environment[axis.serial] for axis in tensor.op.axis)
-    return Nest(
+    return LoopNest(
         (Root(tensor, indices, environment),),
         plan.loops,
         plan.levels,
@@ -455,14 +475,14 @@ def exact_nest(
     )
 
 
-def _summed_first(
-    plan: Plan,
+def _order_sums_first(
+    plan: LoopPlan,
     axes: Sequence[tuple[int, Poly]],
     choices: Sequence[LoopChoice],
     summer: Tensor,
     found: Accesses,
-) -> tuple[Plan, SumLoops]:
-    """The loops of a nest of sums over outer loops, these as they are asked for."""
+) -> tuple[LoopPlan, ReductionLoops]:
+    """Puts the requested reduction loops of a column reduction outside its data loops."""
     own = extents_of(summer)
     inner = [*axes[len(axes) - len(own) :]]
     long = [axis.serial for axis in summer.op.reduce_axis if extent_of(axis) != ONE]
@@ -475,7 +495,7 @@ def _summed_first(
         )
         for choice in choices
     ]
-    sums, rest = asked_sum(there, outer, found), natural(inner, found)
+    sums, rest = plan_requested_reduction(there, outer, found), plan_natural_order(inner, found)
     assert rest.merged is not None
     first = sums.levels[0].parts
     return replace(
@@ -487,10 +507,13 @@ def _summed_first(
     ), sums
 
 
-def _by_serial(
+def _translate_to_nest_loops(
     choices: Sequence[LoopChoice], asker: Tensor, axes: Sequence[tuple[int, Poly]], known: set[int]
 ) -> list[LoopChoice]:
-    """Loops over the axes of a result as loops over those of its nest; axes of one step keep a number of their own."""
+    """Translates loops over a result's axes to loops of its nest.
+
+    Axes of one step are unchanged.
+    """
     own = {
         serial: loop for (serial, _), (loop, _) in zip(loops_of(asker, known), axes, strict=True)
     }
@@ -502,7 +525,7 @@ def _by_serial(
     ]
 
 
-def _is_transposed(found: Accesses, plan: Plan) -> bool:
+def _is_transposed(found: Accesses, plan: LoopPlan) -> bool:
     if len(plan.loops) < 2:
         return False
     outer, inner = plan.loops[-2][0], plan.loops[-1][0]
@@ -521,16 +544,18 @@ def _own_address(tensor: Tensor, environment: Mapping[int, Poly]) -> Poly:
     return address
 
 
-def may_overwrite(source: Tensor, target: Tensor, nests: Sequence[Nest], known: set[int]) -> bool:
-    """Whether `target` can lie where `source` lies: each element is written after everything that reads it.
+def may_overwrite(
+    source: Tensor, target: Tensor, nests: Sequence[LoopNest], known: set[int]
+) -> bool:
+    """Whether `target` can overwrite `source`: each element is written after its last read.
 
-    In the nest that writes, an element may be read at its own place, or by a reduction over its own row, which is done
-    before the row is written; later nests may not read it at all.
+    The writing nest may read an element at the position that it writes, or in a reduction over the
+    same row, which completes before the row is written. Later nests may not read the input.
     """
     readable, written = set(known), False
     for nest in nests:
         own = next((root for root in nest.roots if root.tensor is target), None)
-        if own is not None and (own.columns or nest.along or nest.transposed or nest.asked):
+        if own is not None and (own.columns or nest.along or nest.transposed or nest.is_requested):
             return False
         for root in nest.roots:
             body = root.tensor.op.body[root.tensor.value_index]
@@ -538,14 +563,14 @@ def may_overwrite(source: Tensor, target: Tensor, nests: Sequence[Nest], known: 
             for tensor, address in accesses_of([read], root.axes, readable).addresses:
                 if tensor is not source:
                     continue
-                if written or (own is not None and not _is_own(address, own, nest)):
+                if written or (own is not None and not _is_safe_to_overwrite(address, own, nest)):
                     return False
         written = written or own is not None
         readable |= {id(root.tensor) for root in nest.roots}
     return written
 
 
-def _is_own(address: Poly, own: Root, nest: Nest) -> bool:
+def _is_safe_to_overwrite(address: Poly, own: Root, nest: LoopNest) -> bool:
     place = _own_address(own.tensor, own.axes)
     if address == place:
         return True
@@ -557,21 +582,21 @@ def _is_own(address: Poly, own: Root, nest: Nest) -> bool:
     )
 
 
-SLOW = frozenset(
-    "exp exp2 expm1 log log2 log10 log1p tanh sigmoid erf erfc ndtr ndtr_tanh tanh_softplus sin cos tan asin acos "
-    "atan atan2 sinh cosh asinh acosh atanh pow".split()
+SLOW_FUNCTIONS = frozenset(
+    "exp exp2 expm1 log log2 log10 log1p tanh sigmoid erf erfc ndtr ndtr_tanh tanh_softplus "
+    "sin cos tan asin acos atan atan2 sinh cosh asinh acosh atanh pow".split()
 )
-"""Functions that cost more than a load from the nearest cache."""
+"""Functions that cost more than an L1 load."""
 
 
-LONG_OPERATIONS = 4
-"""Operations that cost more than that and the store before it."""
-SLOW_OPERATIONS = 10
-"""As many as a slow function counts."""
+MIN_BUFFERED_OPERATIONS = 4
+"""Operations that cost more than an L1 load and the store before it."""
+SLOW_FUNCTION_COST = 10
+"""Operations that one slow function counts as."""
 
 
-def worth_keeping(outputs: Sequence[Tensor], stored: Container[int]) -> frozenset[int]:
-    """``id`` of the stages that take long to compute, lie in no memory, and are read by more than one other."""
+def stages_worth_buffering(outputs: Sequence[Tensor], stored: Container[int]) -> frozenset[int]:
+    """``id`` of unstored stages that are expensive and have more than one consumer."""
     users = consumers_of(outputs)
     operations: dict[int, int] = {}
     found = set()
@@ -583,26 +608,29 @@ def worth_keeping(outputs: Sequence[Tensor], stored: Container[int]) -> frozense
             if isinstance(body, Reduce):
                 continue
             before = sum(operations.get(id(item), 0) for item in op.input_tensors)
-            operations[id(tensor)] = min(operations_of(body) + before, LONG_OPERATIONS)
-            if operations[id(tensor)] == LONG_OPERATIONS and len(users.get(id(tensor), ())) > 1:
+            operations[id(tensor)] = min(operation_count(body) + before, MIN_BUFFERED_OPERATIONS)
+            if (
+                operations[id(tensor)] == MIN_BUFFERED_OPERATIONS
+                and len(users.get(id(tensor), ())) > 1
+            ):
                 found.add(id(tensor))
     return frozenset(found)
 
 
-def operations_of(node: Expr) -> int:
-    """How many operations an expression is, on elements that are there."""
+def operation_count(node: Expr) -> int:
+    """Operations of an expression, without those of the elements that it reads."""
     if isinstance(node, Read) or not node.children:
         return 0
-    own = SLOW_OPERATIONS if isinstance(node, Call) and node.name in SLOW else 1
-    return own + sum(map(operations_of, node.children))
+    own = SLOW_FUNCTION_COST if isinstance(node, Call) and node.name in SLOW_FUNCTIONS else 1
+    return own + sum(map(operation_count, node.children))
 
 
-REPEATED = SLOW | {"sqrt", "rsqrt", "rec"}
-"""Functions that cost more than a load from memory that is read again and again."""
+COSTLY_FUNCTIONS = SLOW_FUNCTIONS | {"sqrt", "rsqrt", "rec"}
+"""Functions that cost more than a repeated load from memory."""
 
 
 def slow_stages(outputs: Sequence[Tensor], stored: Container[int]) -> frozenset[int]:
-    """``id`` of the stages that are computed by a slow function or a division, and lie in no memory."""
+    """``id`` of unstored stages with a costly function or a division."""
     return frozenset(
         id(tensor)
         for op in stages_of(outputs)
@@ -613,7 +641,7 @@ def slow_stages(outputs: Sequence[Tensor], stored: Container[int]) -> frozenset[
 
 def _is_slow(body: Expr) -> bool:
     return not isinstance(body, Reduce) and any(
-        (isinstance(node, Call) and node.name in REPEATED)
+        (isinstance(node, Call) and node.name in COSTLY_FUNCTIONS)
         or (isinstance(node, Binary) and node.op == "div")
         for node in walk(body)
     )

@@ -1,4 +1,4 @@
-"""A graph as one C function: stored tensors, loop nests in sequence, parallel where it pays.
+"""Generates one C function for a graph: stored tensors, loop nests in sequence, parallel loops.
 
 One file of more than 500 lines: it is one writer, until lowering goes through a loop IR.
 """
@@ -16,36 +16,36 @@ from typing import Any
 import numpy as np
 
 from tbe_impl.codegen import vector_types as vectors
-from tbe_impl.codegen.axis_merging import (
-    Derived,
-    derived_sizes,
-    elements_of,
+from tbe_impl.codegen.access_analysis import (
+    DerivedSize,
+    collect_derived_sizes,
+    element_count,
     index_poly,
     size_poly,
     strides_of,
 )
-from tbe_impl.codegen.half_accuracy import NARROW, short_calls
-from tbe_impl.codegen.index_ranges import WIDE
-from tbe_impl.codegen.loop_levels import Buffer, NeedsBuffer, TileMade, render
-from tbe_impl.codegen.nest_function import Surroundings
+from tbe_impl.codegen.half_accuracy import HALF_PRECISION_DTYPES, find_short_form_calls
+from tbe_impl.codegen.index_ranges import INDEX_DTYPES
+from tbe_impl.codegen.loop_levels import AttachedTile, MissingBuffer, TensorBuffer, render
+from tbe_impl.codegen.nest_function import ProgramContext
 from tbe_impl.codegen.nest_writer import NestWriter
-from tbe_impl.codegen.options import DEFAULT, LoopChoice, Options
+from tbe_impl.codegen.options import DEFAULT_OPTIONS, LoopChoice, Options
 from tbe_impl.codegen.partition import (
-    Nest,
+    LoopNest,
     may_overwrite,
     nests_of,
+    sibling_full_reductions,
     slow_stages,
+    stages_worth_buffering,
     stored_inputs,
-    totals_beside,
-    worth_keeping,
 )
 from tbe_impl.codegen.polynomials import ONE, Poly
-from tbe_impl.codegen.reduction_loops import SumLoops
-from tbe_impl.codegen.row_maxima import maxima_of_numbers
-from tbe_impl.codegen.scheduled_nest import ExactWriter
+from tbe_impl.codegen.reduction_loops import ReductionLoops
+from tbe_impl.codegen.row_maxima import find_maxima_without_nan_checks
+from tbe_impl.codegen.scheduled_nest import ScheduledNestWriter
 from tbe_impl.codegen.softmax_exponentials import (
-    exponentials_of_deficits,
-    quotients_of_exponentials,
+    find_softmax_exponentials,
+    find_softmax_quotients,
 )
 from tbe_impl.dsl.dtypes import dtype_of, is_float
 from tbe_impl.dsl.expr import COMPARISONS, Binary, IterVar, Var, reads, walk
@@ -56,16 +56,17 @@ from tbe_impl.runtime.buffers import MAX_THREADS
 
 @dataclass(frozen=True)
 class Program:
-    """C and how to call it; with 0 threads it uses one, whatever its options say.
+    """Generated C and its calling convention; called with 0 threads it uses one in any case.
 
     Attributes:
-        text: gives the text; a program that was written by an earlier process writes it again when it is asked.
-        symbol: ``int symbol(void **buffers, const int64_t *sizes, int64_t threads)``: 0, or 1 when memory ran out.
-        inputs, outputs: what `buffers` holds, in this order.
-        sizes, scalars: what `sizes` holds: whole numbers, then the bits of a float64 for each other one.
+        text: returns the C text; a program restored from the codegen cache generates it on demand.
+        symbol: ``int symbol(void **buffers, const int64_t *sizes, int64_t threads)``; returns 0, or
+            1 when out of memory.
+        inputs, outputs: the contents of `buffers`, in this order.
+        sizes, scalars: the contents of `sizes`: integers, then the float64 bits of each scalar.
         result_shapes: shape and NumPy dtype of each output.
-        overwritten: the input that the first output is written over, if any.
-        mark: names the graph; a symbol of the library bears it. Empty for none.
+        overwritten: the input that the first output overwrites, if any.
+        mark: digest of the graph, part of a symbol of the library; empty for none.
     """
 
     text: Callable[[], str]
@@ -80,34 +81,34 @@ class Program:
 
     @cached_property
     def source(self) -> str:
-        """The text; it includes the headers of this package."""
+        """The C text; it includes the headers of this package."""
         return self.text()
 
     @property
     def symbols(self) -> tuple[str, ...]:
-        """What its library holds: the function, and the mark of its graph."""
+        """Symbols that its library exports: the function, and the mark of its graph."""
         return (self.symbol, f"graph_{self.mark}") if self.mark else (self.symbol,)
 
 
 @dataclass(frozen=True)
 class Layout:
-    """What a program computes where.
+    """The loop structure of a program.
 
     Attributes:
-        nests: one after the other.
-        kept: ``id`` of the stages of which a row is kept for the next loop over it.
-        sums: ``id`` of the reductions whose loops somebody asked for → these, inside the loops of a nest.
-        tiles: ``id`` of the stages of which tiles are computed in loops of others → what these are like.
+        nests: the loop nests, in execution order.
+        kept: ``id`` of the stages with a row buffer.
+        sums: ``id`` of a reduction with requested loops → its loops inside a nest.
+        tiles: ``id`` of a stage computed tile by tile in loops of others → its tile.
     """
 
-    nests: tuple[Nest, ...]
+    nests: tuple[LoopNest, ...]
     kept: frozenset[int]
-    sums: Mapping[int, SumLoops]
-    tiles: Mapping[int, TileMade]
+    sums: Mapping[int, ReductionLoops]
+    tiles: Mapping[int, AttachedTile]
 
     @property
-    def stored(self) -> dict[int, Nest]:
-        """``id`` of each result that lies in memory → the nest that computes it."""
+    def nest_of_stored(self) -> dict[int, LoopNest]:
+        """``id`` of each stored result → the nest that computes it."""
         return {id(root.tensor): nest for nest in self.nests for root in nest.roots}
 
 
@@ -116,77 +117,81 @@ def write_program(
     inputs: Sequence[Tensor],
     *,
     name: str = "kernel",
-    options: Options = DEFAULT,
+    options: Options = DEFAULT_OPTIONS,
     mark: str = "",
 ) -> Program:
-    """The C of a graph whose stages all have a body.
+    """Generates C for a graph whose stages all have a body.
 
     Args:
         outputs: tensors to compute.
-        inputs: tensors that the caller hands over: placeholders, and results of library stages.
-        name: what people call it; it stands in the symbol, so that a crash names the operator.
-        options: how.
-        mark: names the graph.
+        inputs: tensors that the caller passes: placeholders, and results of library stages.
+        name: readable name; it is part of the symbol, so that a crash shows the operator.
+        options: code generation options.
+        mark: digest of the graph.
 
     Raises:
-        CompileError: there is no code for something in it.
+        CompileError: the graph contains an expression that cannot be lowered.
     """
-    return write_laid_out(outputs, inputs, name=name, options=options, mark=mark)[0]
+    return write_program_and_layout(outputs, inputs, name=name, options=options, mark=mark)[0]
 
 
 def layout_of(
-    outputs: Sequence[Tensor], inputs: Sequence[Tensor], options: Options = DEFAULT
+    outputs: Sequence[Tensor], inputs: Sequence[Tensor], options: Options = DEFAULT_OPTIONS
 ) -> Layout:
-    """How the program of a graph is laid out; the arguments and errors of `write_program`."""
-    return write_laid_out(outputs, inputs, options=options)[1]
+    """The loop structure of a graph's program; arguments and errors of `write_program`."""
+    return write_program_and_layout(outputs, inputs, options=options)[1]
 
 
-def write_laid_out(
+def write_program_and_layout(
     outputs: Sequence[Tensor],
     inputs: Sequence[Tensor],
     *,
     name: str = "kernel",
-    options: Options = DEFAULT,
+    options: Options = DEFAULT_OPTIONS,
     mark: str = "",
 ) -> tuple[Program, Layout]:
-    """The program of a graph and how it is laid out, which take as long as one of them; as `write_program`."""
-    program, writer = _written(outputs, inputs, name, options, mark)
+    """The program of a graph and its loop structure, in one pass; see `write_program`."""
+    program, writer = _write_to_fixed_point(outputs, inputs, name, options, mark)
     return program, Layout(
         tuple(writer.nests), frozenset(writer.reused), writer.summed, writer.tiles
     )
 
 
-FRAMES, MOST_FRAMES = 20, 9000
-"""Calls of Python's behind each other that a stage takes when the next asks for its value, and that a thread's stack holds."""
+FRAMES_PER_STAGE, MAX_FRAMES = 20, 9000
+"""Python frames per stage when a value is computed through a chain of stages, and their limit."""
 
 
-def _allow_depth_of(stages: int) -> None:
-    """A chain of so many stages can be asked for its last value; the limit stays, since other threads may have come to need it."""
-    wanted = min(FRAMES * stages, MOST_FRAMES)
+def _raise_recursion_limit(stages: int) -> None:
+    """Raises the recursion limit for a chain of `stages` stages.
+
+    The limit is never lowered, because other threads may need it.
+    """
+    wanted = min(FRAMES_PER_STAGE * stages, MAX_FRAMES)
     if wanted > sys.getrecursionlimit():
         sys.setrecursionlimit(wanted)
 
 
-def _written(
+def _write_to_fixed_point(
     outputs: Sequence[Tensor], inputs: Sequence[Tensor], name: str, options: Options, mark: str
-) -> tuple[Program, _Writer]:
-    _allow_depth_of(len(stages_of(outputs)))
+) -> tuple[Program, _ProgramWriter]:
+    _raise_recursion_limit(len(stages_of(outputs)))
     asks = options.inlined or options.rows or options.orders or options.stored
-    named = computed(outputs, inputs) if asks else ()
-    lying = outputs if options.orders or options.inplace else lying_as(outputs, inputs)
-    picked = _picked(options.stored, named)
-    # outputs are stored anyway, and are complete before they are read only where that turns out to be needed
+    named = numbered_results(outputs, inputs) if asks else ()
+    lying = outputs if options.orders or options.inplace else strip_output_reshapes(outputs, inputs)
+    picked = _select_numbered(options.stored, named)
+    # a requested output is already stored; it completes before its readers only when that is
+    # required
     extra = [item for item in picked if not any(item is output for output in lying)]
     while True:
         try:
-            with derived_sizes() as derived:
-                look_at_sizes(outputs)
-                writer = _Writer(lying, inputs, extra, name, options, derived, mark, named)
+            with collect_derived_sizes() as derived:
+                collect_sizes(outputs)
+                writer = _ProgramWriter(lying, inputs, extra, name, options, derived, mark, named)
                 made = replace(
                     writer.program(), outputs=tuple(outputs), result_shapes=result_shapes(outputs)
                 )
                 return made, writer
-        except NeedsBuffer as need:
+        except MissingBuffer as need:
             for tensor in need.tensors:
                 if any(tensor is one for one in (*extra, *inputs)) or not tensor.op.body:
                     raise CompileError(
@@ -195,31 +200,36 @@ def _written(
             extra += need.tensors
 
 
-def includes(options: Options) -> str:
-    """How every text begins: the headers, for vectors of the width that was asked for."""
+def include_directives(options: Options) -> str:
+    """The first lines of every C text: the headers, and the vector width when it was requested."""
     wanted = [f"#define LANES {options.vector_bits // 32}"] if options.vector_bits else []
     return "\n".join([*wanted, '#include "vector_math.h"', '#include "runtime.h"'])
 
 
 def symbol_of(name: str) -> str:
-    """The function of a kernel that people call `name`."""
+    """The C function name of the kernel `name`."""
     return f"k_{re.sub('[^A-Za-z0-9_]', '_', name)[:40]}"
 
 
-def computed(outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """The results that `Options` names by number: those that could be stored, then the outputs."""
+def numbered_results(outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """The results that `Options` identifies by number: storable results, then outputs."""
     given = {id(tensor) for tensor in inputs}
     last = {id(tensor): tensor for tensor in outputs if id(tensor) not in given}
-    return (*storable(outputs, inputs), *last.values())
+    return (*storable_results(outputs, inputs), *last.values())
 
 
-def _picked(numbers: Sequence[int], tensors: Sequence[Tensor]) -> Iterator[Tensor]:
-    """Those of the numbers that there are: a choice may have been made for another graph."""
+def _select_numbered(numbers: Sequence[int], tensors: Sequence[Tensor]) -> Iterator[Tensor]:
+    """Selects tensors by number; ignores numbers out of range, from options of another graph."""
     return (tensors[number] for number in numbers if number < len(tensors))
 
 
-def by_serial(choices: Sequence[LoopChoice], axes: Sequence[IterVar]) -> tuple[LoopChoice, ...]:
-    """Loops in terms of serial numbers instead of places; none where there are no such places."""
+def translate_to_serials(
+    choices: Sequence[LoopChoice], axes: Sequence[IterVar]
+) -> tuple[LoopChoice, ...]:
+    """Translates axis positions of loops to serial numbers.
+
+    Empty when a position is out of range.
+    """
     if any(place >= len(axes) for choice in choices for place, _ in choice.parts):
         return ()
     return tuple(
@@ -228,8 +238,8 @@ def by_serial(choices: Sequence[LoopChoice], axes: Sequence[IterVar]) -> tuple[L
     )
 
 
-def _over(axes: Sequence[IterVar], choice: LoopChoice) -> LoopChoice:
-    """A loop as far as it moves some axes."""
+def _restrict_choice(axes: Sequence[IterVar], choice: LoopChoice) -> LoopChoice:
+    """Restricts a loop to the parts that move the given axes."""
     own = {axis.serial for axis in axes}
     return replace(choice, parts=tuple(part for part in choice.parts if part[0] in own))
 
@@ -238,48 +248,50 @@ def _is_long(axis: IterVar) -> bool:
     return size_poly(axis.extent) != ONE
 
 
-def storable(outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """The results of stages that could be stored without being asked for, in the order in which they are computed."""
+def storable_results(outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """The results of stages that are neither inputs nor outputs, in the order of computation."""
     given = {id(tensor) for tensor in inputs}
     taken = given | {id(tensor) for tensor in outputs}
     ops = stages_of(outputs, given)
     return tuple(item for op in ops if op.body for item in op.outputs if id(item) not in taken)
 
 
-def lying_as(outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """The outputs, in the place of each that is only another shape of a result that nobody stores that result.
+def strip_output_reshapes(
+    outputs: Sequence[Tensor], inputs: Sequence[Tensor]
+) -> tuple[Tensor, ...]:
+    """Replaces each output that only reshapes an unstored result by that result.
 
-    Its elements lie in the same order, so that the loops that compute it write the output.
+    The elements have the same order, so the loops of the result write the output.
     """
     given = {id(tensor) for tensor in inputs}
     taken = given | {id(tensor) for tensor in outputs}
     read = {id(tensor) for op in stages_of(outputs) for tensor in op.input_tensors}
     made: list[Tensor] = []
     for tensor in outputs:
-        source = _source_of(tensor, given)
+        source = _reshape_source(tensor, given)
         if source is not None and id(tensor) not in read and id(source) not in taken:
             taken.add(id(source))
             made.append(source)
         else:
             made.append(tensor)
-    # what is called with sizes counts those of the outputs
+    # the sizes passed to a call are those of the outputs
     known = [[item.serial for item in variables_of(group)] for group in (made, outputs)]
     return tuple(made if known[0] == known[1] else outputs)
 
 
-def _source_of(tensor: Tensor, given: Container[int]) -> Tensor | None:
-    """What a tensor is another shape of, where a loop computes that; a shape of a shape is one of the first.
+def _reshape_source(tensor: Tensor, given: Container[int]) -> Tensor | None:
+    """The source of a reshape, through a chain of reshapes, when a loop nest computes it.
 
-    What is `given` is there already, whatever it was made of.
+    None for a tensor in `given`.
     """
-    word = tensor.op.word
+    word = tensor.op.dsl_call
     if word is None or word.name != "reshape" or id(tensor) in given:
         return None
     (source,) = word.inputs
-    return _source_of(source, given) or (source if source.op.body else None)
+    return _reshape_source(source, given) or (source if source.op.body else None)
 
 
-class _Writer:
+class _ProgramWriter:
     def __init__(
         self,
         outputs: Sequence[Tensor],
@@ -287,14 +299,14 @@ class _Writer:
         extra: Sequence[Tensor],
         name: str,
         options: Options,
-        derived: Mapping[str, Derived],
+        derived: Mapping[str, DerivedSize],
         mark: str,
         named: tuple[Tensor, ...],
     ):
         self.inputs, self.outputs, self.options = tuple(inputs), tuple(outputs), options
         self.mark = mark
         self.overwritten: Tensor | None = None
-        self.nests: tuple[Nest, ...] = ()
+        self.nests: tuple[LoopNest, ...] = ()
         self.reused: set[int] = set()
         self.apart = {id(tensor) for tensor in extra}
         wanted = {id(tensor) for tensor in (*outputs, *extra)} - {id(tensor) for tensor in inputs}
@@ -311,55 +323,55 @@ class _Writer:
             item.serial: f"n{number}" for number, item in enumerate((*self.sizes, *self.scalars))
         }
         in_memory = {id(tensor) for tensor in self.all}
-        self.kept = worth_keeping(outputs, in_memory) if options.keep_rows else frozenset()
+        self.kept = stages_worth_buffering(outputs, in_memory) if options.keep_rows else frozenset()
         self.named = named
-        self.kept |= {id(item) for item in _picked(options.rows, named)} - in_memory
-        self.kept -= {id(item) for item in _picked(options.inlined, named)}
+        self.kept |= {id(item) for item in _select_numbered(options.rows, named)} - in_memory
+        self.kept -= {id(item) for item in _select_numbered(options.inlined, named)}
         asked = [
             (item, order)
             for order in options.orders
-            for one in _picked([order.stage], named)
+            for one in _select_numbered([order.stage], named)
             for item in one.op.outputs
         ]
         ours = [] if options.inplace else asked
         self.orders = {id(item): order.loops for item, order in ours if order.loops}
         self.sums = {
-            id(item): by_serial(order.sums, item.op.reduce_axis)
+            id(item): translate_to_serials(order.sums, item.op.reduce_axis)
             for item, order in asked
             if order.sums
         }
         self.exact: dict[int, tuple[LoopChoice, ...]] = {}
         for item, order in ours:
-            loops = by_serial(order.exact, (*item.op.axis, *item.op.reduce_axis))
+            loops = translate_to_serials(order.exact, (*item.op.axis, *item.op.reduce_axis))
             if any(_is_long(axis) for axis in item.op.axis):
                 self.exact |= {id(item): loops} if loops else {}
             elif loops:
                 self.sums[id(item)] = tuple(
-                    map(functools.partial(_over, item.op.reduce_axis), loops)
+                    map(functools.partial(_restrict_choice, item.op.reduce_axis), loops)
                 )
-        self.summed: dict[int, SumLoops] = {}
-        self.tiles: dict[int, TileMade] = {}
+        self.summed: dict[int, ReductionLoops] = {}
+        self.tiles: dict[int, AttachedTile] = {}
         self.slow = slow_stages(outputs, in_memory)
-        self.short = dict.fromkeys(exponentials_of_deficits(outputs), "exp_of_deficit")
-        self.short |= dict.fromkeys(maxima_of_numbers(outputs), "above")
-        # the device rounds every stage, so that each has to be right by itself
+        self.short = dict.fromkeys(find_softmax_exponentials(outputs), "exp_of_deficit")
+        self.short |= dict.fromkeys(find_maxima_without_nan_checks(outputs), "above")
+        # with device rounding every stage is rounded, so each has to be exact
         if options.rounding != "device":
-            self.short |= dict.fromkeys(quotients_of_exponentials(outputs), "nearly_over")
-            self.short |= short_calls(outputs)
+            self.short |= dict.fromkeys(find_softmax_quotients(outputs), "nearly_over")
+            self.short |= find_short_form_calls(outputs)
         self.symbol = symbol_of(name)
 
     def program(self) -> Program:
-        """The whole text."""
+        """Generates the whole text."""
         nests = self.nests = nests_of(
             self.stored, self.inputs, self.apart, self.orders, self.sums, self.exact
         )
         if self.options.inplace:
             self._overwrite(nests)
-        rounded_last = self._rounded_last(nests)
+        rounded_last = self._deferred_rounding_outputs(nests)
         self.temporary += rounded_last
         self.all += rounded_last
         dtypes = [self._dtype(number) for number in range(len(self.all))]
-        around = Surroundings(
+        around = ProgramContext(
             self.symbol,
             self.all,
             dtypes,
@@ -373,7 +385,7 @@ class _Writer:
             self.named,
             self.options,
         )
-        functions, calls = self._nests(nests, around)
+        functions, calls = self._write_nests(nests, around)
         start = (
             [f"if (threads) threads = {min(self.options.threads, MAX_THREADS)};"]
             if self.options.threads
@@ -398,8 +410,8 @@ class _Writer:
                 "b = all;",
             ]
             body.append(f"memset(all + {first}, 0, sizeof all - {first}*sizeof(void *));")
-        body += self._in_turn(functions, calls, dtypes)
-        body += map(self._round, rounded_last)
+        body += self._emit_calls(functions, calls, dtypes)
+        body += map(self._emit_rounding, rounded_last)
         entry = [
             f"int {self.symbol}(void **b, const int64_t *s, int64_t threads) {{",
             render(
@@ -415,7 +427,9 @@ class _Writer:
             ),
             "}",
         ]
-        source = "\n\n".join([includes(self.options), *functions, "\n".join(entry)]) + "\n"
+        source = (
+            "\n\n".join([include_directives(self.options), *functions, "\n".join(entry)]) + "\n"
+        )
         if self.mark:
             source += f"\nconst char graph_{self.mark} = 1;\n"
         return Program(
@@ -430,24 +444,28 @@ class _Writer:
             self.mark,
         )
 
-    def _nests(self, nests: Sequence[Nest], around: Surroundings) -> tuple[list[str], list[str]]:
-        """The functions and their calls.
+    def _write_nests(
+        self, nests: Sequence[LoopNest], around: ProgramContext
+    ) -> tuple[list[str], list[str]]:
+        """Generates the functions of the nests and their calls.
 
         Raises:
-            NeedsBuffer: for all nests that have nothing to do with each other at once, since everything is planned anew then.
+            MissingBuffer: names the missing buffers of all independent nests at once, since each
+                costs
+                a new pass over the whole program.
         """
         functions, calls = [], []
         readable = {id(tensor) for tensor in self.inputs}
         needed: dict[int, Tensor] = {}
         for number, nest in enumerate(nests):
-            if not needed or needed.keys().isdisjoint(nest.computed(readable)):
-                kind = NestWriter if nest.exact is None else ExactWriter
+            if not needed or needed.keys().isdisjoint(nest.unstored_tensors(readable)):
+                kind = NestWriter if nest.exact is None else ScheduledNestWriter
                 try:
                     writer = kind(number, nest, around, readable)
                     function, call = writer.write()
-                except NeedsBuffer as need:
+                except MissingBuffer as need:
                     for tensor in need.tensors:
-                        beside = totals_beside(tensor, nest, readable | self.apart)
+                        beside = sibling_full_reductions(tensor, nest, readable | self.apart)
                         needed |= {id(item): item for item in (tensor, *beside)}
                 else:
                     self.reused |= writer.inside.reused
@@ -459,13 +477,13 @@ class _Writer:
             if nest.sums is not None:
                 self.summed |= {id(root.tensor): nest.sums for root in nest.roots if root.columns}
         if needed:
-            raise NeedsBuffer(*needed.values())
+            raise MissingBuffer(*needed.values())
         return functions, calls
 
-    def _in_turn(
+    def _emit_calls(
         self, functions: Sequence[str], calls: Sequence[str], dtypes: Sequence[str]
     ) -> list[str]:
-        """The calls. What lies between nests has memory from the first that names it to the last, and hands it on."""
+        """Adds allocation to the calls; a temporary lives from its first to its last use."""
         outputs = {id(tensor) for tensor in self.outputs}
         texts = [function + call for function, call in zip(functions, calls, strict=True)]
         lives, sizes = {}, {}
@@ -474,7 +492,7 @@ class _Writer:
             uses = [place for place, text in enumerate(texts) if f"b[{number}]" in text]
             lives[number] = (uses[0], len(calls) if id(tensor) in outputs else uses[-1])
             sizes[number] = (
-                f"({elements_of(tensor).text(self.names)})*{dtype_of(dtypes[number]).bytes}"
+                f"({element_count(tensor).text(self.names)})*{dtype_of(dtypes[number]).bytes}"
             )
         made: list[str] = []
         spare: list[int] = []
@@ -483,7 +501,8 @@ class _Writer:
                 other = next((one for one in spare if sizes[one] == sizes[number]), None)
                 if other is None:
                     made.append(
-                        f"all[{number}] = aligned_alloc(64, ({sizes[number]} + 127) & ~INT64_C(63));"
+                        f"all[{number}] = aligned_alloc("
+                        f"64, ({sizes[number]} + 127) & ~INT64_C(63));"
                     )
                     made.append(f"if (!all[{number}]) {{ missing = 1; goto done; }}")
                 else:
@@ -500,8 +519,8 @@ class _Writer:
                     made.append(f"free(all[{number}]); all[{number}] = 0;")
         return made
 
-    def _overwrite(self, nests: Sequence[Nest]) -> None:
-        """Lets the first output lie where an input lies."""
+    def _overwrite(self, nests: Sequence[LoopNest]) -> None:
+        """Places the first output in the memory of an input."""
         target = self.outputs[0]
         for source in self.inputs:
             if source.dtype == target.dtype and _shape(source) == _shape(target):
@@ -512,12 +531,13 @@ class _Writer:
         raise CompileError(
             f"{target.name} cannot be written over an input",
             place=str(target.op.location),
-            expected="an input of its shape and dtype, each element of which is read before it is written",
+            expected="an input of its shape and dtype, "
+            "each element of which is read before it is written",
             remedy="Build it without `inplace`",
         )
 
-    def _rounded_last(self, nests: Sequence[Nest]) -> list[Tensor]:
-        """Outputs of narrow floats that other nests read: those want them before they are rounded."""
+    def _deferred_rounding_outputs(self, nests: Sequence[LoopNest]) -> list[Tensor]:
+        """Half-precision outputs that other nests read, unrounded, from a float32 temporary."""
         if self.options.rounding == "device":
             return []
         stored, read = {id(tensor) for tensor in self.stored}, set[int]()
@@ -528,42 +548,50 @@ class _Writer:
         return [
             tensor
             for tensor in self.outputs
-            if tensor.dtype in NARROW and id(tensor) in read and id(tensor) in stored
+            if tensor.dtype in HALF_PRECISION_DTYPES and id(tensor) in read and id(tensor) in stored
         ]
 
     def _dtype(self, number: int) -> str:
-        """How a tensor lies in memory; what only this program reads is not rounded."""
+        """The dtype of a tensor in memory; half-precision temporaries are float32."""
         dtype, own = self.all[number].dtype, number >= len(self.inputs) + len(self.outputs)
-        return "float32" if own and dtype in NARROW and self.options.rounding != "device" else dtype
+        return (
+            "float32"
+            if own and dtype in HALF_PRECISION_DTYPES and self.options.rounding != "device"
+            else dtype
+        )
 
-    def _round(self, tensor: Tensor) -> str:
-        """Statements that write an output of narrow floats from where it was computed."""
+    def _emit_rounding(self, tensor: Tensor) -> str:
+        """Emits the loop that rounds a half-precision output from its float32 temporary."""
         number = len(self.inputs) + next(i for i, item in enumerate(self.outputs) if item is tensor)
-        count, prefix = elements_of(tensor).text(self.names), vectors.memory_of(tensor.dtype)
+        count, prefix = element_count(tensor).text(self.names), vectors.memory_prefix(tensor.dtype)
         c, there = dtype_of(tensor.dtype).c, self._buffer(tensor).name[1:]
         return (
             f"for (int64_t i = 0; i < {count}; i += LANES) {{ "
             f"const int n = {count} - i < LANES ? (int)({count} - i) : LANES; "
-            f"{prefix}_store_part(({c} *)b[{number}] + i, f32_load_part((float *)b[{there}] + i, n), n); }}"
+            f"{prefix}_store_part(({c} *)b[{number}] + i, "
+            f"f32_load_part((float *)b[{there}] + i, n), n); }}"
         )
 
-    def _buffer(self, tensor: Tensor) -> Buffer:
+    def _buffer(self, tensor: Tensor) -> TensorBuffer:
         number = max(index for index, item in enumerate(self.all) if item is tensor)
         strides = strides_of(tensor)
         if strides is None:
             raise CompileError(f"a size of {tensor.name} is no sum or product of sizes")
-        return Buffer(f"p{number}", strides, self._dtype(number))
+        return TensorBuffer(f"p{number}", strides, self._dtype(number))
 
 
 def sizes_and_scalars(outputs: Sequence[Tensor]) -> tuple[tuple[Var, ...], tuple[Var, ...]]:
-    """The whole numbers that are known at run time only, and the other ones."""
+    """The integer sizes known only at run time, and the float scalars."""
     known = tuple(variables_of(outputs))
     scalars = tuple(item for item in known if is_float(item.dtype))
     return tuple(item for item in known if not is_float(item.dtype)), scalars
 
 
-def look_at_sizes(outputs: Sequence[Tensor]) -> None:
-    """Inside `derived_sizes`: collects what its program takes for sizes, in an order that the graph alone decides."""
+def collect_sizes(outputs: Sequence[Tensor]) -> None:
+    """Registers the derived sizes of a graph, in an order that only the graph determines.
+
+    Call it inside `collect_derived_sizes`.
+    """
     for op in stages_of(outputs):
         for axis in (*op.axis, *op.reduce_axis):
             size_poly(axis.extent)
@@ -575,7 +603,11 @@ def look_at_sizes(outputs: Sequence[Tensor]) -> None:
                 for index in read.indices:
                     index_poly(index, {})
             for node in walk(body):
-                if isinstance(node, Binary) and node.op in COMPARISONS and node.a.dtype in WIDE:
+                if (
+                    isinstance(node, Binary)
+                    and node.op in COMPARISONS
+                    and node.a.dtype in INDEX_DTYPES
+                ):
                     for side in node.children:
                         index_poly(side, {})
 

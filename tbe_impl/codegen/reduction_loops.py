@@ -1,32 +1,39 @@
-"""Orders the loops of a reduction inside those of its result: along memory, or as requested."""
+"""Orders the loops of a reduction: along memory, or as a schedule requests."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tbe_impl.codegen.axis_merging import Accesses, merged
-from tbe_impl.codegen.loop_orders import ORDER, STEPS_MAX, Level, Refusal, cleaned, is_whole
+from tbe_impl.codegen.access_analysis import Accesses, merge_axes
+from tbe_impl.codegen.loop_orders import (
+    MAX_UNROLLED_STEPS,
+    ORDER_VERBS,
+    Level,
+    Refusal,
+    drop_trivial_loops,
+    is_complete_order,
+)
 from tbe_impl.codegen.options import LoopChoice
 from tbe_impl.codegen.polynomials import ONE, ZERO, Poly
 
-SHORTEST_BLOCK = 16
-"""Neighbours in memory that are worth a loop of their own: vectors of the usual kind hold as many."""
+MIN_BLOCK_STEPS = 16
+"""Minimum contiguous elements for a loop of their own; a typical vector has as many lanes."""
 
-Axes = Sequence[tuple[int, Poly]]
+AxisExtents = Sequence[tuple[int, Poly]]
 """Serial number and extent of each axis."""
 
 
 @dataclass(frozen=True)
-class SumLoops:
-    """How a reduction goes through what it sums up.
+class ReductionLoops:
+    """The loop order of a reduction.
 
     Attributes:
-        levels: its loops, the outermost first.
-        vector: which of them runs over neighbours in memory.
-        runs: serial number of a reduced axis → that of the index that runs over it and its neighbours.
+        levels: its loops, outermost first.
+        vector: index of the level that is contiguous in memory.
+        runs: serial number of a reduced axis → that of the index that covers it and merged axes.
         loops: serial number and extent of each index that the loops move.
-        refusals: what was asked for and is not followed.
+        refusals: requests that are not followed.
     """
 
     levels: tuple[Level, ...]
@@ -35,15 +42,15 @@ class SumLoops:
     loops: tuple[tuple[int, Poly], ...]
     refusals: tuple[Refusal, ...] = ()
 
-    def indices(self, axes: Axes) -> dict[int, Poly]:
-        """Serial number of each axis → what it is in terms of the loops."""
+    def indices(self, axes: AxisExtents) -> dict[int, Poly]:
+        """Serial number of each axis → its index in terms of the loops."""
         return {s: Poly.variable(s) if self.runs.get(s) == s else ZERO for s, _ in axes}
 
 
-def natural_sum(axes: Axes, found: Accesses) -> SumLoops:
-    """The axes in their order, neighbours together where one loop can run over both."""
+def plan_natural_reduction(axes: AxisExtents, found: Accesses) -> ReductionLoops:
+    """Plans the loops in axis order; adjacent axes merge where one loop can cover both."""
     long = [item for item in axes if item[1] != ONE] or [*axes[-1:]]
-    groups = merged(long, found)
+    groups = merge_axes(long, found)
     runs: dict[int, int] = {}
     loops = []
     for group in groups:
@@ -53,32 +60,34 @@ def natural_sum(axes: Axes, found: Accesses) -> SumLoops:
         loops.append((serial, extent))
         runs |= {item: serial for item, _ in group}
     levels = tuple(Level(((serial, 1),)) for serial, _ in loops)
-    return SumLoops(levels, len(levels) - 1, runs, tuple(loops))
+    return ReductionLoops(levels, len(levels) - 1, runs, tuple(loops))
 
 
-def asked_sum(choices: Sequence[LoopChoice], axes: Axes, found: Accesses) -> SumLoops:
-    """The loops that `choices` ask for, in terms of the axes.
+def plan_requested_reduction(
+    choices: Sequence[LoopChoice], axes: AxisExtents, found: Accesses
+) -> ReductionLoops:
+    """Plans the loops that `choices` request, in terms of the axes.
 
-    Neighbours that follow each other are one loop as ever where nothing is asked of them.
+    Adjacent axes without a request merge as usual.
     """
-    plain = natural_sum(axes, found)
+    plain = plan_natural_reduction(axes, found)
     extents = {serial: extent for serial, extent in axes if extent != ONE}
-    loops, refusals = cleaned(choices, extents)
-    if not extents or not is_whole(loops, extents):
+    loops, refusals = drop_trivial_loops(choices, extents)
+    if not extents or not is_complete_order(loops, extents):
         why = (
             "it takes one step"
             if not extents
             else "a block's steps come before the loop over blocks"
         )
-        return replace(plain, refusals=tuple(Refusal(verb, None, why) for verb in ORDER))
-    loops = _without_short_blocks(loops, found, refusals)
+        return replace(plain, refusals=tuple(Refusal(verb, None, why) for verb in ORDER_VERBS))
+    loops = _drop_short_blocks(loops, found, refusals)
     blocked = {serial for loop in loops for serial, step in loop.parts if step > 1}
-    if not any(_is_plain(loop, blocked, extents, found) for loop in loops):
-        loops = ending_in_one(loops, refusals)
+    if not any(_is_vectorizable(loop, blocked, extents, found) for loop in loops):
+        loops = split_innermost_part(loops, refusals)
     runs: dict[int, int] = {}
     steps: list[tuple[int, Poly]] = []
     levels = []
-    for loop, together in _runs(loops, blocked, extents, found):
+    for loop, together in _collapse_loops(loops, blocked, extents, found):
         if together:
             extent = ONE
             for serial in together:
@@ -91,14 +100,16 @@ def asked_sum(choices: Sequence[LoopChoice], axes: Axes, found: Accesses) -> Sum
             own = [serial for serial, step in parts if step == 1]
             steps += [(serial, extents[serial]) for serial in own]
             runs |= {serial: serial for serial in own}
-        levels.append(Level(parts, min(loop.unroll, STEPS_MAX) if loop.unroll > 1 else 0))
-    return SumLoops(tuple(levels), _neighbours(levels, found), runs, tuple(steps), tuple(refusals))
+        levels.append(Level(parts, min(loop.unroll, MAX_UNROLLED_STEPS) if loop.unroll > 1 else 0))
+    return ReductionLoops(
+        tuple(levels), _vector_level(levels, found), runs, tuple(steps), tuple(refusals)
+    )
 
 
-def _without_short_blocks(
+def _drop_short_blocks(
     loops: Sequence[LoopChoice], found: Accesses, refusals: list[Refusal]
 ) -> list[LoopChoice]:
-    """Without loops over a few neighbours each that are followed by the loop over these: their steps come in the same order."""
+    """Drops loops over short contiguous blocks that are followed by the loop over their steps."""
     kept: list[LoopChoice] = []
     for loop in loops:
         before = kept[-1] if kept else None
@@ -106,8 +117,11 @@ def _without_short_blocks(
         if single and before is not None and before.parts[0][0] == loop.parts[0][0]:
             ((serial, step),) = before.parts
             near = any(address.coefficient(serial) == ONE for _, address in found.addresses)
-            if loop.parts[0][1] == 1 and step < SHORTEST_BLOCK and near:
-                why = f"blocks of fewer than {SHORTEST_BLOCK} neighbours are no loop: their steps come in the same order"
+            if loop.parts[0][1] == 1 and step < MIN_BLOCK_STEPS and near:
+                why = (
+                    f"blocks of fewer than {MIN_BLOCK_STEPS} neighbours are no loop: "
+                    "their steps come in the same order"
+                )
                 refusals.append(Refusal("split", serial, why))
                 kept[-1] = replace(loop, unroll=max(loop.unroll, before.unroll))
                 continue
@@ -115,34 +129,38 @@ def _without_short_blocks(
     return kept
 
 
-def _is_plain(
+def _is_vectorizable(
     loop: LoopChoice, blocked: set[int], extents: Mapping[int, Poly], found: Accesses
 ) -> bool:
-    """Whether vectors can run over its steps: those of one axis, or of fused ones that are one loop in memory."""
+    """Whether a loop can be vectorized: over one axis, or over fused axes that can merge."""
     serials = [serial for serial, _ in loop.parts]
     if len(serials) == 1:
         return loop.parts[0][1] == 1
-    return not blocked & set(serials) and _is_one(serials, extents, found)
+    return not blocked & set(serials) and _is_collapsible(serials, extents, found)
 
 
-def ending_in_one(loops: Sequence[LoopChoice], refusals: list[Refusal]) -> list[LoopChoice]:
-    """With the last part of the last, fused loop in a loop of its own: vectors run over its steps."""
+def split_innermost_part(loops: Sequence[LoopChoice], refusals: list[Refusal]) -> list[LoopChoice]:
+    """Moves the last part of the innermost fused loop to a loop of its own, for vectors."""
     *others, last = loops
     *rest, end = last.parts
     refusals.append(Refusal("fuse", None, "the innermost loop runs over neighbours in memory"))
     return [*others, replace(last, parts=tuple(rest), tiles=()), replace(last, parts=(end,))]
 
 
-def _runs(
+def _collapse_loops(
     loops: Sequence[LoopChoice], blocked: set[int], extents: Mapping[int, Poly], found: Accesses
 ) -> Iterator[tuple[LoopChoice, list[int]]]:
-    """Loops with the axes that each of them runs over as one; none where it stands alone as it is asked for."""
+    """Yields each loop with the axes that it covers as one; none for a loop kept as requested."""
     waiting: list[int] = []
     last: LoopChoice | None = None
     for loop in (*loops, None):
         serials = [serial for serial, _ in loop.parts] if loop is not None else []
-        whole = loop is not None and not blocked & set(serials) and _is_one(serials, extents, found)
-        joined = whole and waiting and _is_one([*waiting, *serials], extents, found)
+        whole = (
+            loop is not None
+            and not blocked & set(serials)
+            and _is_collapsible(serials, extents, found)
+        )
+        joined = whole and waiting and _is_collapsible([*waiting, *serials], extents, found)
         if last is not None and waiting and not joined:
             yield last, waiting
             waiting = []
@@ -154,12 +172,12 @@ def _runs(
             yield loop, []
 
 
-def _is_one(serials: Sequence[int], extents: Mapping[int, Poly], found: Accesses) -> bool:
-    return len(merged([(serial, extents[serial]) for serial in serials], found)) == 1
+def _is_collapsible(serials: Sequence[int], extents: Mapping[int, Poly], found: Accesses) -> bool:
+    return len(merge_axes([(serial, extents[serial]) for serial in serials], found)) == 1
 
 
-def _neighbours(levels: Sequence[Level], found: Accesses) -> int:
-    """The level over most neighbours in memory, and fewest jumps; the innermost of several."""
+def _vector_level(levels: Sequence[Level], found: Accesses) -> int:
+    """The level with most contiguous and fewest strided accesses; the innermost of several."""
     best, place = None, len(levels) - 1
     for number, level in enumerate(levels):
         if len(level.parts) > 1 or level.parts[0][1] > 1:

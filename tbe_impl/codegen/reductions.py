@@ -1,4 +1,4 @@
-"""Emits reductions: along a row with several accumulators, lane by lane, or over outer loops."""
+"""Lowers reductions: along a row with several accumulators, lane by lane, or over outer loops."""
 
 from __future__ import annotations
 
@@ -8,52 +8,62 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from tbe_impl.codegen import vector_types as vectors
-from tbe_impl.codegen.axis_merging import accesses_of, extent_of
-from tbe_impl.codegen.loop_headers import open_levels, parted_steps, range_of
-from tbe_impl.codegen.loop_levels import Buffer, Index, NeedsBuffer, Value
-from tbe_impl.codegen.partition import operations_of
+from tbe_impl.codegen.access_analysis import accesses_of, extent_of
+from tbe_impl.codegen.loop_headers import open_levels, parallel_trip_count, range_of
+from tbe_impl.codegen.loop_levels import Index, MissingBuffer, TensorBuffer, Value
+from tbe_impl.codegen.partition import operation_count
 from tbe_impl.codegen.polynomials import ONE, ZERO, Poly
-from tbe_impl.codegen.reduction_loops import SumLoops, asked_sum, natural_sum
-from tbe_impl.codegen.row_buffers import LINE_BYTES, ROW_STEPS
-from tbe_impl.codegen.source_comments import mark_of
+from tbe_impl.codegen.reduction_loops import (
+    ReductionLoops,
+    plan_natural_reduction,
+    plan_requested_reduction,
+)
+from tbe_impl.codegen.row_buffers import CACHE_LINE_BYTES, MAX_ROW_STEPS
+from tbe_impl.codegen.source_comments import stage_comment
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import Const, Expr, Reduce, Select, reads
 from tbe_impl.dsl.tensor import Tensor
 
 if TYPE_CHECKING:
-    from tbe_impl.codegen.lowering import Elaborator
+    from tbe_impl.codegen.lowering import Lowering
 
 
-LONG_ROW_IN_LINES = 512
-"""Elements of a row from which on it pays to begin at a line."""
+MIN_ALIGNED_ROW = 512
+"""Minimum elements of a row for which loop peeling to a cache line is profitable."""
 
 LONG_ROW = 64
-"""Elements from which on a row is long."""
+"""Minimum elements of a long row."""
 
 WIDE_SUM = 256
-"""Elements from which on what is added one after the other is added in float64, and rounded once: of float32, along a row what several
-accumulators have found, and everything where one has it all."""
+"""Minimum elements of a float32 sum that uses float64 accumulation and rounds once.
+
+Along a row with several accumulators, only their combination uses float64.
+"""
 
 LONG_SUM = 1 << 14
-"""Elements from which on the accumulators along a row are of float64 themselves."""
+"""Minimum elements of a row sum whose accumulators are float64 themselves."""
 
 LONG_STEP = 24
-"""Operations of a step from which on it takes longer than its sum has to be waited for."""
+"""Minimum operations of a step that take longer than the latency of its addition."""
 
 
-def reduce(
-    writer: Elaborator, tensor: Tensor, body: Reduce, environments: Sequence[Mapping[int, Index]]
+def lower_reduction(
+    writer: Lowering, tensor: Tensor, body: Reduce, environments: Sequence[Mapping[int, Index]]
 ) -> list[Value]:
-    """A reduction, lane by lane if the lanes are different elements, else along a row.
+    """Lowers a reduction: lane by lane when the lanes are different elements, else along a row.
 
     Args:
-        writer: what writes the nest.
-        tensor, body: what is reduced.
-        environments: the indices of each of the steps that are computed at once; they differ in the first step only.
+        writer: lowering of the nest.
+        tensor, body: the reduction.
+        environments: one for each jammed step: serial number of an axis → its index. They differ in
+            the step only.
+
+    Returns:
+        One value for each environment.
     """
     environment = environments[0]
     if any(isinstance(item, Value) for item in environment.values()):
-        raise NeedsBuffer(tensor)
+        raise MissingBuffer(tensor)
     used = frozenset(
         serial
         for item in environment.values()
@@ -61,67 +71,77 @@ def reduce(
         for serial in item.variables
     )
     depth = writer.depth_of(used)
-    if depth == 0 or not writer.changed_by(depth) <= used:
-        # some loop around it does not change it, or threads: it would be computed again and again
-        raise NeedsBuffer(tensor)
-    inners, loops, are_plain = _announce(writer, tensor, environments)
+    if depth == 0 or not writer.variables_down_to(depth) <= used:
+        # a loop around, or the thread partition, is independent of it: the reduction would be
+        # recomputed
+        raise MissingBuffer(tensor)
+    inners, loops, are_plain = _declare_reduction_loops(writer, tensor, environments)
     saved_chain, saved_vector, saved_count = writer.chain, writer.vector, writer.count
     saved_filling = writer.filling
     writer.chain = writer.chain[: depth + 1]
     try:
-        with writer.computing(
+        with writer.bind_sources(
             [(contribution(body), inner) for inner in inners], are_plain=are_plain
         ):
-            if writer.vector is not None and writer.vector in writer.changed_by(depth):
-                if id(tensor) not in writer.buffers and _is_far_apart(
+            if writer.vector is not None and writer.vector in writer.variables_down_to(depth):
+                if id(tensor) not in writer.buffers and _has_row_per_lane(
                     writer, body, inners[0], loops
                 ):
-                    raise NeedsBuffer(tensor)
-                return _lanewise(writer, body, inners, loops, depth)
+                    raise MissingBuffer(tensor)
+                return _reduce_lanewise(writer, body, inners, loops, depth)
             writer.vector, writer.count = None, "LANES"
-            return _along(writer, body, inners, loops, depth)
+            return _reduce_along_row(writer, body, inners, loops, depth)
     finally:
         writer.chain, writer.vector, writer.count = saved_chain, saved_vector, saved_count
         writer.filling = saved_filling
 
 
-def _announce(
-    writer: Elaborator, tensor: Tensor, environments: Sequence[Mapping[int, Index]]
-) -> tuple[list[dict[int, Index]], SumLoops, bool]:
-    """What its axes are in each of the environments, the loops over those that it sums up, whether what it reads is plain."""
-    body, environment = _body(tensor), environments[0]
+def _declare_reduction_loops(
+    writer: Lowering, tensor: Tensor, environments: Sequence[Mapping[int, Index]]
+) -> tuple[list[dict[int, Index]], ReductionLoops, bool]:
+    """Declares the loops of a reduction.
+
+    Returns:
+        Serial number of each axis → its index, for each environment; the loops; whether its reads
+        require no index-set splitting.
+    """
+    body, environment = _reduce_of(tensor), environments[0]
     axes = [(axis.serial, extent_of(axis)) for axis in body.axes]
     known = {key: item if isinstance(item, Poly) else None for key, item in environment.items()}
     known |= {serial: Poly.variable(serial) for serial, _ in axes}
     found = accesses_of([contribution(body)], known, writer.buffers)
-    are_plain = found.are_plain
-    # of a tile two axes are not one
-    found.fixed |= {
+    are_plain = found.is_split_free
+    # in a tile, two axes are not contiguous and cannot merge
+    found.unmergeable |= {
         item
         for t, address in found.addresses
         if writer.buffers[id(t)].origin
         for item in address.variables
     }
     choices = writer.sums.get(id(tensor))
-    loops = asked_sum(choices, axes, found) if choices else natural_sum(axes, found)
+    loops = (
+        plan_requested_reduction(choices, axes, found)
+        if choices
+        else plan_natural_reduction(axes, found)
+    )
     if choices:
         writer.summed[id(tensor)] = loops
     for serial, extent in loops.loops:
-        writer.loop_variable(serial, extent)
+        writer.declare_loop(serial, extent)
     own = loops.indices(axes)
     return [{**one, **own} for one in environments], loops, are_plain
 
 
-def _body(tensor: Tensor) -> Reduce:
+def _reduce_of(tensor: Tensor) -> Reduce:
     body = tensor.op.body[tensor.value_index]
     assert isinstance(body, Reduce)
     return body
 
 
-def _is_far_apart(
-    writer: Elaborator, body: Reduce, inner: Mapping[int, Index], loops: SumLoops
+def _has_row_per_lane(
+    writer: Lowering, body: Reduce, inner: Mapping[int, Index], loops: ReductionLoops
 ) -> bool:
-    """Whether it reads long rows, each in a lane of its own: along the rows, and stored, it is several times as quick."""
+    """Whether each lane reads a long row of its own; reducing along rows is then faster."""
     assert writer.vector is not None
     ((last, _),) = loops.levels[loops.vector].parts
     length = writer.extents[last].constant
@@ -135,38 +155,38 @@ def _is_far_apart(
     )
 
 
-def _lanewise(
-    writer: Elaborator,
+def _reduce_lanewise(
+    writer: Lowering,
     body: Reduce,
     inners: Sequence[Mapping[int, Index]],
-    loops: SumLoops,
+    loops: ReductionLoops,
     depth: int,
 ) -> list[Value]:
     tag = vectors.tag_of(body.dtype)
     is_wide = is_wide_sum(body, [extent for _, extent in loops.loops])
-    names = [_accumulator(writer, body, tag, depth, is_wide=is_wide) for _ in inners]
+    names = [_declare_accumulator(writer, body, tag, depth, is_wide=is_wide) for _ in inners]
 
     def step() -> None:
-        for name, inner in _at_once(writer, names, inners):
-            value = writer.expression(contribution(body), inner).text
+        for name, inner in _iterate_jammed_steps(writer, names, inners):
+            value = writer.lower_expression(contribution(body), inner).text
             combined = (
                 f"wide_add({name}, {value})"
                 if is_wide
-                else one_more(writer, body, tag, name, value)
+                else combine_short_form(writer, body, tag, name, value)
             )
-            writer.chain[-1].lines.append(f"{name} = {combined};{mark_of(writer.stage)}")
+            writer.chain[-1].lines.append(f"{name} = {combined};{stage_comment(writer.stage)}")
 
     open_levels(writer, loops.levels, step)
     if is_wide:
-        return [writer.fetched(f"wide_rounded({name})", tag, depth) for name in names]
+        return [writer.define(f"wide_rounded({name})", tag, depth) for name in names]
     return [Value(name, tag, depth) for name in names]
 
 
-def _along(
-    writer: Elaborator,
+def _reduce_along_row(
+    writer: Lowering,
     body: Reduce,
     inners: Sequence[Mapping[int, Index]],
-    loops: SumLoops,
+    loops: ReductionLoops,
     depth: int,
     *,
     shared: bool = False,
@@ -174,66 +194,76 @@ def _along(
     tag = vectors.tag_of(body.dtype)
     outer, inmost = loops.levels[: loops.vector], loops.levels[loops.vector + 1 :]
     ((serial, _),) = loops.levels[loops.vector].parts
-    number = 1 if _waits_for_nothing(writer, body, serial) else writer.accumulators
+    number = 1 if _is_compute_bound(writer, body, serial) else writer.accumulators
     if depth:
-        for _, inner in _at_once(writer, inners, inners):
-            writer.settle(contribution(body), inner, frozenset(item for item, _ in loops.loops))
+        for _, inner in _iterate_jammed_steps(writer, inners, inners):
+            writer.hoist_reductions(
+                contribution(body), inner, frozenset(item for item, _ in loops.loops)
+            )
     is_wide = is_wide_sum(body, [extent for _, extent in loops.loops], LONG_SUM)
     rows = [
-        [_accumulator(writer, body, tag, depth, is_wide=is_wide) for _ in range(number)]
+        [_declare_accumulator(writer, body, tag, depth, is_wide=is_wide) for _ in range(number)]
         for _ in inners
     ]
     neutral = vectors.literal(identity_of(body), tag)
 
     def step(copy: int) -> None:
-        for names, inner in _at_once(writer, rows, inners):
-            text = writer.expression(contribution(body), inner).text
+        for names, inner in _iterate_jammed_steps(writer, rows, inners):
+            text = writer.lower_expression(contribution(body), inner).text
             if writer.count != "LANES":
                 text = vectors.select(tag, f"lanes_below({writer.count})", text, neutral)
             combined = (
                 f"wide_add({names[copy]}, {text})"
                 if is_wide
-                else one_more(writer, body, tag, names[copy], text)
+                else combine_short_form(writer, body, tag, names[copy], text)
             )
-            writer.chain[-1].lines.append(f"{names[copy]} = {combined};{mark_of(writer.stage)}")
+            writer.chain[-1].lines.append(
+                f"{names[copy]} = {combined};{stage_comment(writer.stage)}"
+            )
 
     closed = frozenset(item for level in loops.levels[loops.vector :] for item, _ in level.parts)
 
     def over_neighbours() -> None:
         if outer:
-            # the loop that comes first fills rows for the later ones
-            for _, inner in _at_once(writer, inners, inners):
-                writer.settle(contribution(body), inner, closed)
+            # the first loop fills the row buffers of the later ones
+            for _, inner in _iterate_jammed_steps(writer, inners, inners):
+                writer.hoist_reductions(contribution(body), inner, closed)
         if not inmost:
             writer.filling = serial
         if shared and not outer:
             writer.parts[serial] = ("begin", "end")
         begin, end = range_of(writer, serial)
-        writer.vector_loop(
+        writer.emit_vector_loop(
             serial,
             lambda copy: open_levels(writer, inmost, lambda: step(copy)),
             unroll=number,
             begin=begin,
             end=end,
-            head=_rest_of_line(writer, body, inners[0], serial),
+            head=_load_peel_count(writer, body, inners[0], serial),
         )
 
     open_levels(writer, outer, over_neighbours, shared=shared)
     op = "wide_sum" if is_wide_sum(body, [writer.extents[serial]]) else body.op
     if is_wide:
         return [
-            writer.fetched(
-                vectors.splat(tag, f"(float)f64_sum(wide_lanes({_nested(names)}))"), tag, depth
+            writer.define(
+                vectors.splat(tag, f"(float)f64_sum(wide_lanes({_combine_wide(names)}))"),
+                tag,
+                depth,
             )
             for names in rows
         ]
     return [
-        writer.fetched(vectors.splat(tag, _across(op, tag, names)), tag, depth) for names in rows
+        writer.define(vectors.splat(tag, _reduce_across_lanes(op, tag, names)), tag, depth)
+        for names in rows
     ]
 
 
 def is_wide_sum(body: Reduce, extents: Sequence[Poly], least: int = WIDE_SUM) -> bool:
-    """Whether a reduction over so many steps, or over nobody knows how many, is a sum of float32 that is kept in float64 until it is rounded."""
+    """Whether a reduction is a float32 sum over at least `least`, or unknown, steps.
+
+    Such a sum is accumulated in float64 until it is rounded.
+    """
     if body.op != "sum" or vectors.tag_of(body.dtype) != "f32":
         return False
     lengths = [extent.constant for extent in extents]
@@ -241,12 +271,12 @@ def is_wide_sum(body: Reduce, extents: Sequence[Poly], least: int = WIDE_SUM) ->
     return len(known) < len(lengths) or math.prod(known) >= least
 
 
-def _nested(names: Sequence[str]) -> str:
+def _combine_wide(names: Sequence[str]) -> str:
     return functools.reduce(lambda one, other: f"wide_both({one}, {other})", names)
 
 
-def _across(op: str, tag: str, accumulators: Sequence[str]) -> str:
-    """One number of what accumulators have found, lane by lane."""
+def _reduce_across_lanes(op: str, tag: str, accumulators: Sequence[str]) -> str:
+    """Reduces the accumulators across lanes to one scalar."""
     if op == "wide_sum":
         return f"(float)f64_sum({' + '.join(f'f64_from_f32({one})' for one in accumulators)})"
     total, *others = accumulators
@@ -254,16 +284,18 @@ def _across(op: str, tag: str, accumulators: Sequence[str]) -> str:
         total = combine(op, tag, total, other)
     if tag == vectors.MASK:
         op = {"sum": "min", "max": "min", "prod": "max", "min": "max"}[op]
-    return f"{row_kind(tag)}_{op}({total})"
+    return f"{row_prefix(tag)}_{op}({total})"
 
 
-def _rest_of_line(writer: Elaborator, body: Reduce, inner: Mapping[int, Index], serial: int) -> str:
-    """How many steps a loop along rows is from a line of the cache, as the arrays lie; empty where that is not known, or too few.
+def _load_peel_count(
+    writer: Lowering, body: Reduce, inner: Mapping[int, Index], serial: int
+) -> str:
+    """Peeled steps of a row loop up to a cache line, in C; empty when unknown or not profitable.
 
-    It is the same wherever they lie: sums are added in one order.
+    The count never depends on the run-time address, so that sums have one order of additions.
     """
     length = writer.extents[serial].constant
-    if not writer.options.offset or length is None or length < LONG_ROW_IN_LINES:
+    if not writer.options.offset or length is None or length < MIN_ALIGNED_ROW:
         return ""
     known = {key: item if isinstance(item, Poly) else None for key, item in inner.items()}
     found = accesses_of([contribution(body)], known, writer.buffers)
@@ -276,25 +308,26 @@ def _rest_of_line(writer: Elaborator, body: Reduce, inner: Mapping[int, Index], 
         return ""
     (size,) = sizes
     return (
-        f"{(LINE_BYTES - writer.options.offset) // size} % LANES"
-        if length * size % LINE_BYTES == 0
+        f"{(CACHE_LINE_BYTES - writer.options.offset) // size} % LANES"
+        if length * size % CACHE_LINE_BYTES == 0
         else ""
     )
 
 
-def _waits_for_nothing(writer: Elaborator, body: Reduce, serial: int) -> bool:
-    """Whether a step of a sum along a row computes so much that no step waits for the sum: one accumulator is as quick then.
+def _is_compute_bound(writer: Lowering, body: Reduce, serial: int) -> bool:
+    """Whether a step of a row reduction hides the latency of its addition.
 
-    Of long rows several are kept all the same, since less is lost where fewer numbers are added to one.
+    One accumulator then suffices. Long rows keep several in any case: each adds fewer values and
+    loses less precision.
     """
     length = writer.extents[serial].constant
-    if length is None or length > ROW_STEPS:
+    if length is None or length > MAX_ROW_STEPS:
         return False
     there = {key for scope in writer.chain for key, *_ in scope.rows} | writer.buffers.keys()
     waiting, operations = [contribution(body)], 0
     while waiting and operations < LONG_STEP:
         expression = waiting.pop()
-        operations += operations_of(expression)
+        operations += operation_count(expression)
         for tensor in {id(one.tensor): one.tensor for one in reads(expression)}.values():
             made = tensor.op.body
             if made and id(tensor) not in there and not isinstance(made[0], Reduce):
@@ -306,18 +339,20 @@ def _waits_for_nothing(writer: Elaborator, body: Reduce, serial: int) -> bool:
 Item = TypeVar("Item")
 
 
-def _at_once(
-    writer: Elaborator, items: Sequence[Item], inners: Sequence[Mapping[int, Index]]
+def _iterate_jammed_steps(
+    writer: Lowering, items: Sequence[Item], inners: Sequence[Mapping[int, Index]]
 ) -> Iterator[tuple[Item, Mapping[int, Index]]]:
-    """Each of the environments with what belongs to it, while its step is the one that is written."""
+    """Yields the environment of each jammed step with its item while that step is being emitted."""
     if len(inners) == 1:
         yield items[0], inners[0]
         return
-    for step in writer.steps_together():
+    for step in writer.jammed_steps():
         yield items[step], inners[step]
 
 
-def _accumulator(writer: Elaborator, body: Reduce, tag: str, depth: int, *, is_wide: bool) -> str:
+def _declare_accumulator(
+    writer: Lowering, body: Reduce, tag: str, depth: int, *, is_wide: bool
+) -> str:
     name = f"a{next(writer.serial)}"
     kind, start = (
         ("wide_sum", "{0}")
@@ -329,56 +364,61 @@ def _accumulator(writer: Elaborator, body: Reduce, tag: str, depth: int, *, is_w
 
 
 def contribution(body: Reduce) -> Expr:
-    """What a reduction takes of each step: nothing where its condition is false."""
+    """The operand of each step of a reduction; the identity where its condition is false."""
     if body.condition is None:
         return body.source
     return Select(body.condition, body.source, Const(identity_of(body), body.dtype))
 
 
-def sum_inside(
-    writer: Elaborator, body: Reduce, axes: Mapping[int, Index], loops: SumLoops, *, lanes: bool
+def lower_inner_reduction(
+    writer: Lowering, body: Reduce, axes: Mapping[int, Index], loops: ReductionLoops, *, lanes: bool
 ) -> Value:
-    """What the loops `loops`, right here, sum up of a reduction; lane by lane, or along one of them."""
+    """Lowers the part of a reduction in the loops `loops`: lane by lane, or along one of them."""
     depth = len(writer.chain) - 1
     if lanes:
-        return _lanewise(writer, body, [axes], loops, depth)[0]
-    return _along(writer, body, [axes], loops, depth)[0]
+        return _reduce_lanewise(writer, body, [axes], loops, depth)[0]
+    return _reduce_along_row(writer, body, [axes], loops, depth)[0]
 
 
-def part_of_reduction(
-    writer: Elaborator, tensor: Tensor, environment: Mapping[int, Index]
+def lower_partial_reduction(
+    writer: Lowering, tensor: Tensor, environment: Mapping[int, Index]
 ) -> tuple[Value, str, int]:
-    """A reduction of everything from step ``begin`` to ``end`` of its outermost loop.
+    """Lowers a reduction over steps ``begin`` to ``end`` of its outermost loop.
 
     Returns:
-        Its value, how many steps there are, and how many of them stay on one thread.
+        Its value, the trip count of that loop in C, and the grain size of its thread partition.
     """
-    (inner,), loops, are_plain = _announce(writer, tensor, [environment])
-    body, first = _body(tensor), loops.levels[0]
-    steps = parted_steps(writer, first)
+    (inner,), loops, are_plain = _declare_reduction_loops(writer, tensor, [environment])
+    body, first = _reduce_of(tensor), loops.levels[0]
+    steps = parallel_trip_count(writer, first)
     grain = max(64, first.parts[0][1]) if len(first.parts) == 1 else 1
-    with writer.computing([(contribution(body), inner)], are_plain=are_plain):
-        return _along(writer, body, [inner], loops, 0, shared=True)[0], steps, grain
+    with writer.bind_sources([(contribution(body), inner)], are_plain=are_plain):
+        return _reduce_along_row(writer, body, [inner], loops, 0, shared=True)[0], steps, grain
 
 
-def accumulate(writer: Elaborator, tensor: Tensor, axes: Mapping[int, Poly], place: Buffer) -> None:
-    """Adds an element of a reduction's source to the row in which the reduction is summed up, which may be wider than its result.
+def accumulate(
+    writer: Lowering, tensor: Tensor, axes: Mapping[int, Poly], place: TensorBuffer
+) -> None:
+    """Accumulates an element of a column reduction into its row, which may have a wider dtype.
 
-    Steps that are computed at once are added in their order, so that the sum is the same; to a wider row their own sum is added.
+    Jammed steps are added in order, so that the sum is unchanged; for a wider row, their sum is
+    computed first.
     """
     body = tensor.op.body[tensor.value_index]
     assert isinstance(body, Reduce)
     values: dict[str, list[Value]] = {}
-    for _ in writer.steps_together():
-        own = {serial: writer.moved(index) for serial, index in axes.items()}
+    for _ in writer.jammed_steps():
+        own = {serial: writer.shift_index(index) for serial, index in axes.items()}
         index = writer.address(place, [own[axis.serial] for axis in tensor.op.axis])
-        values.setdefault(writer.text(index), []).append(writer.expression(body.source, own))
+        values.setdefault(writer.index_text(index), []).append(
+            writer.lower_expression(body.source, own)
+        )
     for at, added in values.items():
-        kind, tag = row_kind(added[0].tag), added[0].tag
+        kind, tag = row_prefix(added[0].tag), added[0].tag
         address, part = f"{place.name} + {at}", writer.count != "LANES"
         texts = [value.text for value in added]
         if place.dtype == "float64" and tag == "f32":
-            value = _in_pairs(body.op, tag, texts)
+            value = _combine_pairwise(body.op, tag, texts)
             line = (
                 f"wide_add_part({address}, {value}, {writer.count});"
                 if part
@@ -400,30 +440,30 @@ def accumulate(writer: Elaborator, tensor: Tensor, axes: Mapping[int, Poly], pla
         writer.chain[-1].lines.append(line)
 
 
-def _in_pairs(op: str, tag: str, values: Sequence[str]) -> str:
-    """What values are together, each of which has gone through as few roundings as there can be."""
+def _combine_pairwise(op: str, tag: str, values: Sequence[str]) -> str:
+    """Combines values as a balanced tree, to minimise the roundings of each."""
     if len(values) == 1:
         return values[0]
     middle = len(values) // 2
     return combine(
-        op, tag, *(_in_pairs(op, tag, half) for half in (values[:middle], values[middle:]))
+        op, tag, *(_combine_pairwise(op, tag, half) for half in (values[:middle], values[middle:]))
     )
 
 
-def row_kind(tag: str) -> str:
-    """The prefix of loads and stores of a row of vectors in working precision."""
+def row_prefix(tag: str) -> str:
+    """Prefix of the functions that load and store a row in working precision."""
     return "i32" if tag == vectors.MASK else tag
 
 
-def one_more(writer: Elaborator, body: Reduce, tag: str, so_far: str, value: str) -> str:
-    """What a reduction of this graph has found, and one value more: in the short form that it may have, else as `combine` has it."""
+def combine_short_form(writer: Lowering, body: Reduce, tag: str, so_far: str, value: str) -> str:
+    """Combines a partial result and a value, in the short form that the graph allows, if any."""
     if id(body) in writer.short and tag in ("f32", "f64"):
         return f"{tag}_{writer.short[id(body)]}({value}, {so_far})"
     return combine(body.op, tag, so_far, value)
 
 
 def combine(op: str, tag: str, so_far: str, value: str) -> str:
-    """What a reduction has found, and one value more."""
+    """Combines the partial result of a reduction and one more value."""
     if op == "max" and tag in ("f32", "f64"):
         return f"{tag}_max_so_far({so_far}, {value})"
     name = {"sum": "add", "prod": "mul", "max": "max", "min": "min"}[op]
@@ -431,12 +471,12 @@ def combine(op: str, tag: str, so_far: str, value: str) -> str:
 
 
 def identity_of(body: Reduce) -> float | int | bool:
-    """What changes no result of a reduction."""
+    """The identity element of a reduction."""
     return identity(body.op, body.dtype)
 
 
 def identity(op: str, dtype: str) -> float | int | bool:
-    """What changes no result of ``sum``, ``prod``, ``max`` or ``min`` in a dtype."""
+    """The identity element of ``sum``, ``prod``, ``max`` or ``min`` in a dtype."""
     if op in ("sum", "prod"):
         return 0 if op == "sum" else 1
     kind, bits = dtype_of(dtype).kind, dtype_of(dtype).bytes * 8

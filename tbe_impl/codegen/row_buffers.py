@@ -1,4 +1,4 @@
-"""Row buffers: values that the first loop over a row computes and later loops load."""
+"""Emits row buffers: values that the first loop over a row computes and later loops load."""
 
 from __future__ import annotations
 
@@ -6,29 +6,32 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tbe_impl.codegen import vector_types as vectors
-from tbe_impl.codegen.loop_levels import Index, Row, Value, loops_of
+from tbe_impl.codegen.loop_levels import Index, RowBuffer, Value, loop_variables_in
 from tbe_impl.codegen.polynomials import Poly
 from tbe_impl.dsl.tensor import Tensor
 
 if TYPE_CHECKING:
-    from tbe_impl.codegen.lowering import Elaborator
+    from tbe_impl.codegen.lowering import Lowering
 
-LINE_BYTES = 64
-ROW_STEPS = 1 << 13
-"""Longest row that is kept; a few of them fit the stack and the nearest cache."""
+CACHE_LINE_BYTES = 64
+MAX_ROW_STEPS = 1 << 13
+"""Maximum length of a row buffer; a few of them fit the stack and the L1 cache."""
 
 
-def kept_row(writer: Elaborator, tensor: Tensor, indices: Sequence[Index]) -> Value:
-    """An element of a row that is computed in the first loop over it and loaded in the later ones."""
+def lower_row_element(writer: Lowering, tensor: Tensor, indices: Sequence[Index]) -> Value:
+    """Lowers an element of a buffered row: computed in the first loop, loaded in later ones."""
     assert writer.vector is not None
     steps, tag = writer.extents[writer.vector].constant, vectors.tag_of(tensor.dtype)
     *outer, last = indices
-    used = loops_of(outer)
+    used = loop_variables_in(outer)
     row_fits = (
-        writer.joined is None and steps is not None and steps <= ROW_STEPS and tag in ("f32", "f64")
+        writer.joined is None
+        and steps is not None
+        and steps <= MAX_ROW_STEPS
+        and tag in ("f32", "f64")
     )
     depth = writer.depth_of(frozenset({writer.vector}))
-    # in a loop inside the one over the row, each element is one of another row
+    # in a loop inside the row loop, each element belongs to another row
     around = writer.depth_of(used) < depth
     whole = last == Poly.variable(writer.vector) and writer.vector not in used and around
     if not row_fits or not whole or not all(isinstance(item, Poly) for item in outer):
@@ -38,13 +41,13 @@ def kept_row(writer: Elaborator, tensor: Tensor, indices: Sequence[Index]) -> Va
     key = (id(tensor), tuple(outer))
     place = f"{{}} + {writer.names[writer.vector]}"
     row = rows.get(key)
-    # what a loop that is being written asks for may be computed before it, when its rows are not there yet
+    # a value hoisted out of an unfinished loop may precede the stores to its row buffer
     there = row is not None and row.loop != writer.vector and row.loop not in writer.unfinished
     if row is not None and there and row.steps == steps:
         writer.reused.add(id(tensor))
         place = place.format(row.name)
         part = f"{tag}_load_part({place}, {writer.count})"
-        return writer.fetched(
+        return writer.define(
             f"{tag}_load({place})" if writer.count == "LANES" else part, tag, depth
         )
     complete = writer.vector not in writer.ranges.known
@@ -53,21 +56,21 @@ def kept_row(writer: Elaborator, tensor: Tensor, indices: Sequence[Index]) -> Va
     )
     before = writer.prefetch
     if fills and writer.options.prefetch and len(used) == 1:
-        # later loops read what is kept, so that this one is the last to see what lies in memory
+        # later loops read the buffer, so this loop is the last one that reads memory
         (writer.prefetch,) = used
     value = writer.compute(tensor, indices)
     writer.prefetch = before
     if value.depth < depth:
-        return value  # it is the same for the whole row
+        return value  # invariant along the row
     if fills:
         if row is None:
-            row = rows[key] = Row(
+            row = rows[key] = RowBuffer(
                 writer.vector,
                 steps,
                 f"row{next(writer.serial)}",
                 "float" if tag == "f32" else "double",
             )
-            writer.chain[0].lines[:0] = _room(row, writer.options.offset)
+            writer.chain[0].lines[:0] = _declare_row_buffer(row, writer.options.offset)
         place = place.format(row.name)
         whole_vector = writer.count == "LANES"
         line = (
@@ -79,12 +82,12 @@ def kept_row(writer: Elaborator, tensor: Tensor, indices: Sequence[Index]) -> Va
     return value
 
 
-def _room(row: Row, offset: int) -> list[str]:
-    """Where a row is kept: as far from a line of the cache as the arrays."""
+def _declare_row_buffer(row: RowBuffer, offset: int) -> list[str]:
+    """Declares a row buffer with the same alignment as the arrays."""
     if not offset:
-        return [f"_Alignas({LINE_BYTES}) {row.c} {row.name}[{row.steps}];"]
+        return [f"_Alignas({CACHE_LINE_BYTES}) {row.c} {row.name}[{row.steps}];"]
     lines, behind = f"{row.name}_lines", offset // (4 if row.c == "float" else 8)
     return [
-        f"_Alignas({LINE_BYTES}) {row.c} {lines}[{row.steps + behind}];",
+        f"_Alignas({CACHE_LINE_BYTES}) {row.c} {lines}[{row.steps + behind}];",
         f"{row.c} *const {row.name} = {lines} + {behind};",
     ]

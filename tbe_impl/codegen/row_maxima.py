@@ -1,7 +1,7 @@
-"""Row maxima without NaN checks, where every value computed from them is NaN anyway.
+"""Finds row maxima that need no NaN checks, because every dependent value is NaN anyway.
 
-So it is in softmax and its logarithm: a NaN is one in Σ exp(x − max) whatever the maximum, and all results are divided by that sum,
-or lessened by its logarithm.
+In softmax and log-softmax, a NaN in a row makes Σ exp(x − max) NaN for any maximum. Every result is
+divided by that sum, or has its logarithm subtracted.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from tbe_impl.codegen.softmax_exponentials import followed, is_deficit, is_whole
-from tbe_impl.dsl.expr import Binary, Call, Expr, Read, Reduce, identical, walk
+from tbe_impl.codegen.softmax_exponentials import follow_reads, is_full_range, is_shifted_by_maximum
+from tbe_impl.dsl.expr import Binary, Call, Expr, Read, Reduce, is_identical, walk
 from tbe_impl.dsl.tensor import Tensor, stages_of
 
 
-def maxima_of_numbers(outputs: Sequence[Tensor]) -> frozenset[int]:
-    """``id`` of those reductions in a graph."""
+def find_maxima_without_nan_checks(outputs: Sequence[Tensor]) -> frozenset[int]:
+    """``id`` of the max reductions in a graph that need no NaN checks."""
     uses = _Uses(outputs)
     bodies = (body for op in stages_of(outputs) for body in op.body)
     return frozenset(
@@ -30,7 +30,7 @@ def maxima_of_numbers(outputs: Sequence[Tensor]) -> frozenset[int]:
 
 
 class _Uses:
-    """What reads what, in a graph."""
+    """Def-use chains of a graph."""
 
     def __init__(self, outputs: Sequence[Tensor]):
         self._shown = {id(tensor) for tensor in outputs}
@@ -46,53 +46,53 @@ class _Uses:
                     for child in node.children:
                         self._parents[id(child)].append(node)
 
-    def of(self, node: Expr) -> Iterator[Expr | None]:
-        """The expressions that have its value for an operand, in this stage or in others; None where a result shows it."""
+    def consumers(self, node: Expr) -> Iterator[Expr | None]:
+        """Yields the consumers of a node, across stages; None when the node is an output."""
         yield from self._parents[id(node)]
         for tensor in self._results[id(node)]:
             if id(tensor) in self._shown:
                 yield None
             for read in self._reads[id(tensor)]:
-                yield from self.of(read)
+                yield from self.consumers(read)
 
 
-class _Row(NamedTuple):
-    """A row of numbers of which there is a maximum.
+class _SoftmaxRow(NamedTuple):
+    """A row with its maximum.
 
     Attributes:
         largest: the maximum.
-        numbers: an element.
+        numbers: an element of the row.
     """
 
     largest: Reduce
     numbers: Read
 
     def is_same(self, one: Sequence[Expr], other: Sequence[Expr]) -> bool:
-        """Whether two elements are of one row: their indices but for the place in it."""
+        """Whether two elements belong to one row: their indices agree except along the row."""
         axes = {id(axis) for axis in self.largest.axes}
         pairs = zip(one, other, self.numbers.indices, strict=True)
-        return all(id(place) in axes or identical(a, b) for a, b, place in pairs)
+        return all(id(place) in axes or is_identical(a, b) for a, b, place in pairs)
 
-    def element(self, node: Expr) -> Sequence[Expr] | None:
-        """The indices of the element of which a value is the exponential of the deficit, or that."""
-        *_, node = followed(node)
+    def deficit_indices(self, node: Expr) -> Sequence[Expr] | None:
+        """Indices of the element x when a value is x − max or exp(x − max); None for others."""
+        *_, node = follow_reads(node)
         if isinstance(node, Call) and node.name == "exp":
-            return self.element(node.args[0])
+            return self.deficit_indices(node.args[0])
         if isinstance(node, Binary) and node.op == "sub":
-            for one in followed(node.a):
+            for one in follow_reads(node.a):
                 if isinstance(one, Read) and one.tensor is self.numbers.tensor:
                     return one.indices
         return None
 
-    def summed(self, node: Expr) -> Sequence[Expr] | None:
-        """The indices of the elements over which a value sums exponentials; the whole row, or None."""
-        *_, node = followed(node)
+    def summed_indices(self, node: Expr) -> Sequence[Expr] | None:
+        """Indices of the summed elements when a value is Σ exp(x − max) over a row, else None."""
+        *_, node = follow_reads(node)
         if not isinstance(node, Reduce) or node.op != "sum" or node.condition is not None:
             return None
-        *_, added = followed(node.source)
+        *_, added = follow_reads(node.source)
         if not isinstance(added, Call) or added.name != "exp":
             return None
-        indices = self.element(added)
+        indices = self.deficit_indices(added)
         if indices is None:
             return None
         places = {id(axis) for axis in self.largest.axes}
@@ -102,10 +102,10 @@ class _Row(NamedTuple):
             indices, self.numbers.indices, self.numbers.tensor.shape, strict=True
         ):
             if id(there) in places:
-                if not (id(here) in own and is_whole(here, size)):
+                if not (id(here) in own and is_full_range(here, size)):
                     return None
                 through.append(id(here))
-        # each goes along the row, and along nothing else
+        # each index runs along the row and occurs once
         found = [id(one) for index in indices for one in walk(index) if id(one) in through]
         if len(found) != len(places):
             return None
@@ -113,42 +113,38 @@ class _Row(NamedTuple):
 
 
 def _is_summed(largest: Reduce, numbers: Read, uses: _Uses) -> bool:
-    row = _Row(largest, numbers)
+    row = _SoftmaxRow(largest, numbers)
     found = False
-    for deficit in uses.of(largest):
-        if not isinstance(deficit, Binary) or not is_deficit(deficit):
+    for deficit in uses.consumers(largest):
+        if not isinstance(deficit, Binary) or not is_shifted_by_maximum(deficit):
             return False
-        for use in uses.of(deficit):
+        for use in uses.consumers(deficit):
             if isinstance(use, Call) and use.name == "exp":
-                if not all(_tells(row, one) for one in uses.of(use)):
+                if not all(_is_nan_with_sum(row, one) for one in uses.consumers(use)):
                     return False
                 found = True
-            elif not _tells(row, use):
+            elif not _is_nan_with_sum(row, use):
                 return False
     return found
 
 
-def _tells(row: _Row, use: Expr | None) -> bool:
-    """Whether what is made of an exponential or a deficit is NaN where the sum of its row is."""
+def _is_nan_with_sum(row: _SoftmaxRow, use: Expr | None) -> bool:
+    """Whether a use of an exponential or a difference is NaN whenever the sum of its row is."""
     if isinstance(use, Reduce):
-        return row.summed(use) is not None
+        return row.summed_indices(use) is not None
     if not isinstance(use, Binary):
         return False
     if use.op == "div":
-        return _are_of_one_row(row, use.a, use.b)
+        return _is_one_row(row, use.a, use.b)
     inverse = {"mul": "rec", "sub": "log"}.get(use.op)
     pairs = [(use.a, use.b), *([(use.b, use.a)] if use.op == "mul" else [])]
     for one, other in pairs:
-        *_, call = followed(other)
-        if (
-            isinstance(call, Call)
-            and call.name == inverse
-            and _are_of_one_row(row, one, call.args[0])
-        ):
+        *_, call = follow_reads(other)
+        if isinstance(call, Call) and call.name == inverse and _is_one_row(row, one, call.args[0]):
             return True
     return False
 
 
-def _are_of_one_row(row: _Row, one: Expr, total: Expr) -> bool:
-    element, summed = row.element(one), row.summed(total)
+def _is_one_row(row: _SoftmaxRow, one: Expr, total: Expr) -> bool:
+    element, summed = row.deficit_indices(one), row.summed_indices(total)
     return element is not None and summed is not None and row.is_same(element, summed)

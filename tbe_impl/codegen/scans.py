@@ -5,21 +5,22 @@ from __future__ import annotations
 from tbe_impl.codegen import vector_types as vectors
 from tbe_impl.codegen.loop_levels import render
 from tbe_impl.codegen.options import Options
-from tbe_impl.codegen.program import Program, includes, result_shapes, symbol_of
-from tbe_impl.codegen.scatter import arithmetic, number_text, product_of, variables_in
+from tbe_impl.codegen.program import Program, include_directives, result_shapes, symbol_of
+from tbe_impl.codegen.scatter import arithmetic_macros, number_text, product_of, variables_in
 from tbe_impl.dsl.tensor import Operation
 from tbe_impl.runtime.buffers import MAX_THREADS
 
-CHANGES = {"cumsum": "sum", "cumprod": "prod"}
+SCAN_OPERATORS = {"cumsum": "sum", "cumprod": "prod"}
 
 
-def write_running(op: Operation, *, name: str, options: Options) -> Program | None:
-    """The program of a running sum or product; None when a stage is another.
+def write_scan(op: Operation, *, name: str, options: Options) -> Program | None:
+    """Generates the program of a cumulative sum or product; None for other stages.
 
-    Its formula is the word's: one element after the other, in the dtype of the arithmetic.
+    Elements are accumulated in sequence, in the arithmetic dtype, as in the formula of the
+    operation.
     """
-    word = op.word
-    if word is None or word.name not in CHANGES or not word.inputs[0].ndim:
+    word = op.dsl_call
+    if word is None or word.name not in SCAN_OPERATORS or not word.inputs[0].ndim:
         return None
     (source,), (result,) = word.inputs, op.outputs
     axis, shape = word.parameters["axis"], source.shape
@@ -33,14 +34,14 @@ def write_running(op: Operation, *, name: str, options: Options) -> Program | No
     sizes = variables_in(list(shape))
     names = {size.serial: f"n{number}" for number, size in enumerate(sizes)}
     rows, steps, width = (part.text(names) for part in parts if part is not None)
-    change, tag = CHANGES[word.name], vectors.tag_of(source.dtype)
+    change, tag = SCAN_OPERATORS[word.name], vectors.tag_of(source.dtype)
     begins = int(change == "prod")
-    # −0 is what changes nothing in a sum of floats, 0 what an exclusive one begins with
+    # −0 is the identity of a float sum; an exclusive sum starts with 0
     neutral = -0.0 if tag[0] == "f" and not begins else begins
     lines = [
-        includes(options),
+        include_directives(options),
         "",
-        *arithmetic(change, source.dtype),
+        *arithmetic_macros(change, source.dtype),
         f"#define FIRST {number_text(begins, tag)}",
         f"#define NEUTRAL {number_text(neutral, tag)}",
         f"#define IS_EXCLUSIVE {int(word.parameters['exclusive'])}",

@@ -7,33 +7,39 @@ from dataclasses import dataclass
 from typing import Any
 
 from tbe_impl.codegen import vector_types as vectors
-from tbe_impl.codegen.axis_merging import size_poly
+from tbe_impl.codegen.access_analysis import size_poly
 from tbe_impl.codegen.loop_levels import render
 from tbe_impl.codegen.options import Options
 from tbe_impl.codegen.polynomials import ONE, Poly
-from tbe_impl.codegen.program import NARROW, Program, includes, result_shapes, symbol_of
+from tbe_impl.codegen.program import (
+    HALF_PRECISION_DTYPES,
+    Program,
+    include_directives,
+    result_shapes,
+    symbol_of,
+)
 from tbe_impl.codegen.reductions import identity
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import Const, Expr, Var, walk
 from tbe_impl.dsl.tensor import Operation, Tensor
 from tbe_impl.runtime.buffers import MAX_THREADS
 
-SEGMENTS = "unsorted_segment_"
-CHANGES = {"mean": "sum", "add": "sum", "mul": "prod", "update": "update"}
-"""Reductions of words under the name of what they do with each row."""
+SEGMENT_PREFIX = "unsorted_segment_"
+UPDATE_OPERATORS = {"mean": "sum", "add": "sum", "mul": "prod", "update": "update"}
+"""Reduction named by a DSL operation → update of each row; other names are unchanged."""
 
 
 @dataclass(frozen=True)
-class _Use:
-    """A word's use.
+class _Scatter:
+    """A scatter-like DSL operation.
 
     Attributes:
         change: ``sum``, ``prod``, ``max``, ``min``, ``sub``, ``div`` or ``update``.
-        var: what is changed; None for rows that begin with what the change leaves alone.
-        rows: what changes it.
-        numbers: which rows are changed: a tensor, or constants.
-        fill: of rows without a change; None for what they began with.
-        is_mean: whether a row is divided by the number of its changes.
+        var: the updated tensor; None when rows start from the identity.
+        rows: the update rows.
+        numbers: indices of the updated rows: a tensor, or constants.
+        fill: value of rows without an update; None to keep the start value.
+        is_mean: whether a row is divided by its number of updates.
     """
 
     change: str
@@ -44,12 +50,15 @@ class _Use:
     is_mean: bool = False
 
 
-def write_numbered_rows(op: Operation, *, name: str, options: Options) -> Program | None:
-    """The program of a stage without a body; None when its word is another, or has no code for its dtype or numbers.
+def write_scatter(op: Operation, *, name: str, options: Options) -> Program | None:
+    """Generates the program of a scatter-like library stage.
 
-    Its formula is the word's: rows are changed in the order of their numbers, in the dtype of the arithmetic.
+    Rows are updated in index order, in the arithmetic dtype, as in the formula of the operation.
+
+    Returns:
+        The program; None for another operation, or an unsupported dtype or index list.
     """
-    use = _use(op)
+    use = _parse_scatter(op)
     if use is None:
         return None
     (result,) = op.outputs
@@ -58,11 +67,11 @@ def write_numbered_rows(op: Operation, *, name: str, options: Options) -> Progra
     count, width = product_of(result.shape[:1]), product_of(result.shape[1:])
     rows = product_of(use.rows.shape[:lead])
     given = (
-        Poly.of(len(use.numbers))
+        Poly.from_int(len(use.numbers))
         if isinstance(use.numbers, tuple)
         else product_of(use.numbers.shape)
     )
-    # sizes that have to be the same but are told apart could differ when the kernel runs
+    # symbolic sizes that must be equal but differ in form could differ at run time
     if rows != given or width != product_of(use.rows.shape[lead:]) or None in (count, rows, width):
         return None
     assert count is not None and rows is not None and width is not None
@@ -76,13 +85,14 @@ def write_numbered_rows(op: Operation, *, name: str, options: Options) -> Progra
     body = [
         f"if (threads) threads = {min(options.threads, MAX_THREADS)};" if options.threads else "",
         *(f"const int64_t {item} = s[{number}];" for number, item in enumerate(names.values())),
-        f"const int64_t rows = {rows.text(names)}, width = {width.text(names)}, count = {count.text(names)};",
+        f"const int64_t rows = {rows.text(names)}, width = {width.text(names)}, "
+        f"count = {count.text(names)};",
         f"if (rows*width < {options.parallel_elements}) threads = 1;",
         "(void)s;",
-        f"return numbered_rows({var}, {places[id(use.rows)]}, {found}, b[{len(inputs)}], rows, width, count, "
-        f"{int(is_counted)}, threads);",
+        f"return numbered_rows({var}, {places[id(use.rows)]}, {found}, b[{len(inputs)}], rows, "
+        f"width, count, {int(is_counted)}, threads);",
     ]
-    lines = [includes(options), "", *_definitions(use), '#include "scatter.h"', ""]
+    lines = [include_directives(options), "", *_definitions(use), '#include "scatter.h"', ""]
     symbol = symbol_of(name)
     lines += [
         f"int {symbol}(void **b, const int64_t *s, int64_t threads) {{",
@@ -116,21 +126,21 @@ def variables_in(sizes: Sequence[Expr]) -> list[Var]:
     return list(found.values())
 
 
-def _use(op: Operation) -> _Use | None:
-    """What a stage does, when there is code for it."""
-    word = op.word
+def _parse_scatter(op: Operation) -> _Scatter | None:
+    """Parses a scatter-like stage; None for a stage without an implementation here."""
+    word = op.dsl_call
     if word is None:
         return None
     given = word.parameters
-    if word.name.startswith(SEGMENTS):
-        kind = word.name.removeprefix(SEGMENTS)
+    if word.name.startswith(SEGMENT_PREFIX):
+        kind = word.name.removeprefix(SEGMENT_PREFIX)
         numbers = word.inputs[1] if len(word.inputs) == 2 else _constants(given["segment_ids"])
         fill = given["init_value"]
         if numbers is None or not isinstance(fill, Const):
             return None
         plain = kind == "sum" and fill.value == 0
-        return _Use(
-            CHANGES.get(kind, kind),
+        return _Scatter(
+            UPDATE_OPERATORS.get(kind, kind),
             None,
             word.inputs[0],
             numbers,
@@ -140,16 +150,16 @@ def _use(op: Operation) -> _Use | None:
     target = word.inputs[0] if word.inputs else None
     is_logical = target is not None and target.dtype == "bool"
     if word.name == "scatter":
-        change = CHANGES.get(given["reduction"], given["reduction"])
+        change = UPDATE_OPERATORS.get(given["reduction"], given["reduction"])
         known = not (is_logical and change in ("sub", "div"))
-        return _Use(change, target, word.inputs[2], word.inputs[1]) if known else None
+        return _Scatter(change, target, word.inputs[2], word.inputs[1]) if known else None
     if word.name.startswith("inplace_") and len(word.inputs) == 2:
         change = word.name.removeprefix("inplace_")
         found = _constants(given["rows"])
-        # a negative number, or one that is too large, is an error when the kernel runs
+        # negative or too large indices raise an error at run time
         known = found is not None and not is_logical and isinstance(op.outputs[0].shape[0], Const)
         return (
-            _Use(CHANGES.get(change, change), target, word.inputs[1], found or ())
+            _Scatter(UPDATE_OPERATORS.get(change, change), target, word.inputs[1], found or ())
             if known
             else None
         )
@@ -162,8 +172,8 @@ def _constants(items: Sequence[Any]) -> tuple[int, ...] | None:
     return tuple(int(item) for item in items)
 
 
-def _definitions(use: _Use) -> list[str]:
-    """What ``numbered_rows.h`` asks for."""
+def _definitions(use: _Scatter) -> list[str]:
+    """The definitions that ``scatter.h`` requires."""
     dtype = use.rows.dtype
     tag = vectors.tag_of(dtype)
     begins = 0 if use.change in ("sub", "div", "update") else identity(use.change, dtype)
@@ -173,7 +183,7 @@ def _definitions(use: _Use) -> list[str]:
         listed = f"static const int64_t numbers[] = {{{', '.join(map(str, use.numbers)) or '0'}}};"
     divided = "(work)((double)(sum) / (double)(count))"
     found = [
-        *arithmetic(use.change, dtype),
+        *arithmetic_macros(use.change, dtype),
         f"typedef {number} number;",
         f"#define START {number_text(begins, tag)}",
         f"#define IS_FILLED {int(use.fill is not None)}",
@@ -183,18 +193,18 @@ def _definitions(use: _Use) -> list[str]:
     return [*found, listed] if is_list else found
 
 
-def arithmetic(change: str, dtype: str) -> list[str]:
-    """Types and functions of elements in memory and in the arithmetic, and what a change makes of them."""
-    tag, memory, element = vectors.tag_of(dtype), vectors.memory_of(dtype), dtype_of(dtype).c
-    is_narrow = dtype in NARROW
+def arithmetic_macros(change: str, dtype: str) -> list[str]:
+    """Element types, memory and arithmetic functions, and the update, as C macros."""
+    tag, memory, element = vectors.tag_of(dtype), vectors.memory_prefix(dtype), dtype_of(dtype).c
+    is_narrow = dtype in HALF_PRECISION_DTYPES
     return [
         f"typedef {element} element;",
         f"typedef {'float' if is_narrow else element} work;",
         f"#define MEMORY(name) {memory}_##name",
         f"#define WORK(name) {memory if tag == vectors.MASK else tag}_##name",
         f"#define READ(p) {f'{memory}_load_part(p, 1)[0]' if is_narrow else '(*(p))'}",
-        f"#define CHANGE(a, b) {_change(change, tag)}",
-        f"#define CHANGE_ONE(a, b) {_change_one(change, tag)}",
+        f"#define CHANGE(a, b) {_update_text(change, tag)}",
+        f"#define CHANGE_ONE(a, b) {_scalar_update_text(change, tag)}",
         f"#define IS_NARROW {int(is_narrow)}",
     ]
 
@@ -208,8 +218,8 @@ def number_text(value: float | int | bool, tag: str) -> str:
 _OPERATIONS = {"sum": "add", "prod": "mul"}
 
 
-def _change(change: str, tag: str) -> str:
-    """What b makes of a, both of them vectors."""
+def _update_text(change: str, tag: str) -> str:
+    """The update of a by b, for vectors."""
     return (
         "(b)"
         if change == "update"
@@ -217,8 +227,8 @@ def _change(change: str, tag: str) -> str:
     )
 
 
-def _change_one(change: str, tag: str) -> str:
-    """The same of single elements."""
+def _scalar_update_text(change: str, tag: str) -> str:
+    """The update of a by b, for single elements."""
     if change == "update":
         return "(b)"
     if tag == vectors.MASK:

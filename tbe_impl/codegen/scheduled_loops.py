@@ -1,30 +1,37 @@
-"""Loops of a result and of its reduction in the order that a schedule fixes."""
+"""Plans the loops of a result and of its reduction in the order that a schedule fixes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tbe_impl.codegen.axis_merging import Accesses
-from tbe_impl.codegen.loop_orders import STEPS_MAX, Level, Plan, Refusal, cleaned, is_whole
+from tbe_impl.codegen.access_analysis import Accesses
+from tbe_impl.codegen.loop_orders import (
+    MAX_UNROLLED_STEPS,
+    Level,
+    LoopPlan,
+    Refusal,
+    drop_trivial_loops,
+    is_complete_order,
+)
 from tbe_impl.codegen.options import LoopChoice
 from tbe_impl.codegen.polynomials import ONE, ZERO, Poly
-from tbe_impl.codegen.reduction_loops import ending_in_one
+from tbe_impl.codegen.reduction_loops import split_innermost_part
 
-SHARED_MAX = 1 << 16
-"""Results up to which each thread may sum up in rows of its own."""
+MAX_THREAD_ROW_ELEMENTS = 1 << 16
+"""Maximum elements of a result with partial-sum rows for each thread."""
 
 
 @dataclass(frozen=True)
-class ExactLoops:
-    """Where in the levels of a nest what is.
+class ScheduledLoops:
+    """Positions in the levels of a nest.
 
     Attributes:
-        inside: how many levels stand around the loops in which one element is summed up.
-        first_sum: the first level that goes over what is summed up; the number of levels where none does.
-        vector: the level that runs over neighbours in memory.
-        together: whether threads sum up in rows of their own, which are put together in the end.
-        jumps: whether what is read lies apart even along that level.
+        inside: number of levels around the innermost reduction loops of one element.
+        first_sum: the first reduction level; the number of levels for none.
+        vector: the vector level.
+        together: whether threads have partial-sum rows of their own, merged at the end.
+        jumps: whether reads are strided even along the vector level.
     """
 
     inside: int
@@ -34,51 +41,53 @@ class ExactLoops:
     jumps: bool = False
 
     @property
-    def keeps_rows(self) -> bool:
-        """Whether sums lie in memory while other loops run."""
+    def has_rows_in_memory(self) -> bool:
+        """Whether partial sums stay in memory while other loops run."""
         return self.first_sum < self.inside
 
 
-def exact_plan(
+def plan_scheduled_loops(
     axes: Sequence[tuple[int, Poly]],
     summed: Sequence[tuple[int, Poly]],
     choices: Sequence[LoopChoice],
     found: Accesses,
-) -> tuple[Plan, ExactLoops] | None:
-    """The loops; None where `choices` are for another stage, or there are no results to loop over.
+) -> tuple[LoopPlan, ScheduledLoops] | None:
+    """Plans the loops; None when `choices` do not fit the stage, or no data loop exists.
 
     Args:
-        axes, summed: serial number and extent of each axis, and of each that is reduced.
+        axes, summed: serial number and extent of each data axis and each reduced axis.
         choices: the loops, in terms of serial numbers.
-        found: what is read.
+        found: the accesses.
     """
     extents = {serial: extent for serial, extent in (*axes, *summed) if extent != ONE}
     over_sums = {serial for serial, _ in summed}
-    loops, refusals = cleaned(choices, extents)
-    if not loops or not is_whole(loops, extents):
+    loops, refusals = drop_trivial_loops(choices, extents)
+    if not loops or not is_complete_order(loops, extents):
         return None
-    if _near(loops, over_sums, found) is None:
-        loops = ending_in_one(loops, refusals)
+    if _vector_level(loops, over_sums, found) is None:
+        loops = split_innermost_part(loops, refusals)
     serials = [{serial for serial, _ in loop.parts} for loop in loops]
-    inside, first_sum = _places(loops, over_sums)
-    vector = _near(loops, over_sums, found)
+    inside, first_sum = _sum_levels(loops, over_sums)
+    vector = _vector_level(loops, over_sums, found)
     if not inside or vector is None:
         return None
     levels = tuple(
-        Level(loop.parts, min(loop.unroll, STEPS_MAX) if loop.unroll > 1 else 0, loop.tiles)
+        Level(
+            loop.parts, min(loop.unroll, MAX_UNROLLED_STEPS) if loop.unroll > 1 else 0, loop.tiles
+        )
         for loop in loops
     )
     count = ONE
     for _, extent in axes:
         count = count * extent
-    few = count.constant is not None and count.constant <= SHARED_MAX
-    shared, together = _shared(loops, serials, over_sums, refusals, few=few)
+    few = count.constant is not None and count.constant <= MAX_THREAD_ROW_ELEMENTS
+    shared, together = _parallel_level(loops, serials, over_sums, refusals, few=few)
     grain = loops[shared].parts[0][1] if len(loops[shared].parts) == 1 else 1
     if loops[shared].shared:
         grain = max(grain, loops[shared].grain)
     indices = [serial for loop in loops for serial, step in loop.parts if step == 1]
     merged = {serial: serial for serial in indices}
-    plan = Plan(
+    plan = LoopPlan(
         tuple((serial, extents[serial]) for serial in indices),
         levels,
         shared,
@@ -86,24 +95,26 @@ def exact_plan(
         merged,
         tuple(refusals),
     )
-    return plan, ExactLoops(inside, first_sum, vector, together, _jumps(loops[vector], found))
+    return plan, ScheduledLoops(
+        inside, first_sum, vector, together, _is_strided(loops[vector], found)
+    )
 
 
-def _places(loops: Sequence[LoopChoice], over_sums: set[int]) -> tuple[int, int]:
-    """How many loops stand around those over nothing but sums, and the first that goes over sums."""
+def _sum_levels(loops: Sequence[LoopChoice], over_sums: set[int]) -> tuple[int, int]:
+    """Number of loops around the innermost reduction loops, and the first reduction loop."""
     sums = [{serial for serial, _ in loop.parts} & over_sums for loop in loops]
     others = [{serial for serial, _ in loop.parts} - over_sums for loop in loops]
     inside = max((place + 1 for place, own in enumerate(others) if own), default=0)
     return inside, next((place for place, own in enumerate(sums) if own), len(loops))
 
 
-def _near(loops: Sequence[LoopChoice], over_sums: set[int], found: Accesses) -> int | None:
-    """The level that vectors run over: most reads of neighbours, fewest jumps; of several one over results, far inside.
+def _vector_level(loops: Sequence[LoopChoice], over_sums: set[int], found: Accesses) -> int | None:
+    """The vector level: most contiguous and fewest strided accesses; then data loops, inner loops.
 
-    Where sums lie in memory, it is not around them. A loop over what is summed up can be it only where nothing but sums
-    stands inside. None where every loop is one of several fused ones, or over blocks.
+    It is not outside the loops that keep partial sums in memory. A reduction loop is eligible only
+    when it encloses no data loop. None when every loop is fused or blocked.
     """
-    inside, first_sum = _places(loops, over_sums)
+    inside, first_sum = _sum_levels(loops, over_sums)
     best, place = None, None
     for number, loop in enumerate(loops):
         serial, step = loop.parts[0]
@@ -122,12 +133,12 @@ def _near(loops: Sequence[LoopChoice], over_sums: set[int], found: Accesses) -> 
     return place
 
 
-def _jumps(loop: LoopChoice, found: Accesses) -> bool:
+def _is_strided(loop: LoopChoice, found: Accesses) -> bool:
     steps = [address.coefficient(loop.parts[0][0]) for _, address in found.addresses]
     return ONE not in steps and any(step != ZERO for step in steps)
 
 
-def _shared(
+def _parallel_level(
     loops: Sequence[LoopChoice],
     serials: Sequence[set[int]],
     over_sums: set[int],
@@ -135,7 +146,7 @@ def _shared(
     *,
     few: bool,
 ) -> tuple[int, bool]:
-    """Which level threads share, and whether they then add to the same results."""
+    """The parallel level, and whether its threads add to the same results."""
     apart = []
     for place, own in enumerate(serials):
         if not own & over_sums and not own & set().union(*serials[:place]):

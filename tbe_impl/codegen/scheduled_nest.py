@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
-from tbe_impl.codegen.loop_headers import parted_steps
-from tbe_impl.codegen.lowering import Elaborator
-from tbe_impl.codegen.nest_function import NestFunction, Surroundings
-from tbe_impl.codegen.partition import Nest
-from tbe_impl.codegen.scheduled_stage import ExactStage
+from tbe_impl.codegen.loop_headers import parallel_trip_count
+from tbe_impl.codegen.lowering import Lowering
+from tbe_impl.codegen.nest_function import NestFunction, ProgramContext
+from tbe_impl.codegen.partition import LoopNest
+from tbe_impl.codegen.scheduled_stage import ScheduledStageWriter
 from tbe_impl.codegen.thread_partial_sums import ThreadRows
-from tbe_impl.codegen.thread_partition import joined
+from tbe_impl.codegen.thread_partition import join_functions
 
 
-class ExactWriter:
-    """Writes one nest.
+class ScheduledNestWriter:
+    """Emits one nest.
 
     Args:
-        number: of the nest, for names.
-        nest: what it computes: one result.
-        around: what it finds.
+        number: number of the nest, for names.
+        nest: the nest; it has one root.
+        around: program context.
         readable: ``id`` of the tensors that are complete.
     """
 
-    def __init__(self, number: int, nest: Nest, around: Surroundings, readable: set[int]):
+    def __init__(self, number: int, nest: LoopNest, around: ProgramContext, readable: set[int]):
         assert nest.exact is not None
         (self.root,) = nest.roots
         self.nest, self.exact, self.around = nest, nest.exact, around
         self.function = NestFunction(number, nest, around)
         buffers = {key: item for key, item in around.buffers.items() if key in readable}
         targets = {id(self.root.tensor): around.buffers[id(self.root.tensor)]}
-        self.inside = Elaborator(
+        self.inside = Lowering(
             buffers,
             targets,
             around.names,
@@ -40,7 +40,7 @@ class ExactWriter:
         )
 
     def write(self) -> tuple[str, str]:
-        """The functions, and the statements that call them."""
+        """Emits the functions, and the statements that call them."""
         nest, inside, function, together = (
             self.nest,
             self.inside,
@@ -48,23 +48,25 @@ class ExactWriter:
             self.exact.together,
         )
         for serial, extent in nest.loops:
-            inside.loop_variable(serial, extent)
+            inside.declare_loop(serial, extent)
         parted = nest.levels[nest.shared]
         if nest.shared:
-            # a reduction in the loops outside would be computed by every thread
+            # every thread would recompute a reduction of the loops outside the parallel one
             inside.chain[0].blocks = parted.variables
         if len(parted.parts) == 1:
             inside.parts[parted.parts[0][0]] = ("begin", "end")
         memory = ThreadRows(function, [self.root] if together else [])
-        stage = ExactStage(inside, memory, self.around, self.root, nest.levels, self.exact)
+        stage = ScheduledStageWriter(
+            inside, memory, self.around, self.root, nest.levels, self.exact
+        )
         stage.write(shared=nest.shared)
-        steps, grain = parted_steps(inside, parted), nest.grain or 1
+        steps, grain = parallel_trip_count(inside, parted), nest.grain or 1
         lines = inside.chain[0].lines
         if memory.is_empty:
             text = function.text("int64_t begin, int64_t end", (), lines)
             alone = f"{function.name}(b, s, INT64_C(0), {steps});"
-            part, call = function.shared(steps, grain, alone)
-            return joined(text, part), call
+            part, call = function.emit_parallel_call(steps, grain, alone)
+            return join_functions(text, part), call
         text = function.text("int64_t begin, int64_t end, char *rows", memory.starts(), lines)
         part, call = memory.call(steps, grain, together=together)
-        return joined(text, part, memory.together() if together else ""), call
+        return join_functions(text, part, memory.merge_function_text() if together else ""), call

@@ -1,31 +1,38 @@
-"""Whether the rows of a nest are short: those of its innermost loop and of its reductions."""
+"""Tests whether the rows of a nest are short: those of its innermost loop and its reductions."""
 
 from __future__ import annotations
 
 from collections.abc import Container, Iterator
 from math import prod
 
-from tbe_impl.codegen.axis_merging import extent_of
-from tbe_impl.codegen.partition import Nest
+from tbe_impl.codegen.access_analysis import extent_of
+from tbe_impl.codegen.partition import LoopNest
 from tbe_impl.dsl.expr import Reduce, reads
 
-SHORT = 64
-"""Elements up to which a row is short: four at once are 1.1 to 3 times as quick as one. Of longer ones, which lie in several
-places of memory, one after the other comes sooner than four side by side: they take up to twice as long."""
+MAX_SHORT_ROW = 64
+"""Maximum elements of a short row.
+
+Four short rows at once are 1.1 to 3 times as fast as one. Longer rows occupy distant memory and
+are up to twice as slow that way.
+"""
 
 
-def has_short_rows(nest: Nest, stored: Container[int]) -> bool:
-    """Whether all rows are.
+def has_short_rows(nest: LoopNest, stored: Container[int]) -> bool:
+    """Whether all rows of a nest are short.
 
     Args:
-        stored: ``id`` of the tensors that lie in memory when the nest begins.
+        nest: the nest.
+        stored: ``id`` of the tensors in memory when the nest begins.
     """
     rows = [] if nest.along or not nest.loops else [nest.loops[-1][1].constant]
-    return all(length is not None and length <= SHORT for length in (*rows, *_summed(nest, stored)))
+    return all(
+        length is not None and length <= MAX_SHORT_ROW
+        for length in (*rows, *_reduction_lengths(nest, stored))
+    )
 
 
-def _summed(nest: Nest, stored: Container[int]) -> Iterator[int | None]:
-    """How many elements each sum has that is computed anew for each element or row; None where that is not known."""
+def _reduction_lengths(nest: LoopNest, stored: Container[int]) -> Iterator[int | None]:
+    """Length of each reduction that is computed for every element or row; None when unknown."""
     waiting, seen = [root.tensor for root in nest.roots], set[int]()
     columns = {id(root.tensor) for root in nest.roots if root.columns}
     while waiting:

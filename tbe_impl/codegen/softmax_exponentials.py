@@ -1,64 +1,69 @@
-"""Recognises exp(x - rowmax) and emits the short polynomial that is exact enough there."""
+"""Recognises exp(x − rowmax), for the short polynomial that is exact enough there."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from tbe_impl.dsl.expr import Binary, Call, Expr, IterVar, Read, Reduce, const, identical, walk
-from tbe_impl.dsl.sizes import same_size
+from tbe_impl.dsl.expr import Binary, Call, Expr, IterVar, Read, Reduce, const, is_identical, walk
+from tbe_impl.dsl.sizes import is_same_size
 from tbe_impl.dsl.substitute import substitute
 from tbe_impl.dsl.tensor import Tensor, stages_of
 
 
-def exponentials_of_deficits(outputs: Sequence[Tensor]) -> frozenset[int]:
-    """``id`` of the calls exp(x − m) in a graph where m is the largest of numbers that x is one of, or NaN."""
-    return frozenset(id(node) for node in _nodes(outputs) if _is_of_deficit(node))
-
-
-def quotients_of_exponentials(outputs: Sequence[Tensor]) -> frozenset[int]:
-    """``id`` of the quotients exp(x − m) / y: the rounded difference is off by more than a product with 1 / y is."""
+def find_softmax_exponentials(outputs: Sequence[Tensor]) -> frozenset[int]:
+    """``id`` of the calls exp(x − m), with m the maximum of values that include x, or NaN."""
     return frozenset(
-        id(node)
-        for node in _nodes(outputs)
-        if isinstance(node, Binary)
-        and node.op == "div"
-        and any(map(_is_of_deficit, followed(node.a)))
+        id(node) for node in _all_expressions(outputs) if _is_softmax_exponential(node)
     )
 
 
-def _nodes(outputs: Sequence[Tensor]) -> Iterator[Expr]:
+def find_softmax_quotients(outputs: Sequence[Tensor]) -> frozenset[int]:
+    """``id`` of the quotients exp(x − m) / y in a graph.
+
+    The rounded difference x − m has a larger error than a product with 1 / y.
+    """
+    return frozenset(
+        id(node)
+        for node in _all_expressions(outputs)
+        if isinstance(node, Binary)
+        and node.op == "div"
+        and any(map(_is_softmax_exponential, follow_reads(node.a)))
+    )
+
+
+def _all_expressions(outputs: Sequence[Tensor]) -> Iterator[Expr]:
     return (node for op in stages_of(outputs) for body in op.body for node in walk(body))
 
 
-def _is_of_deficit(node: Expr) -> bool:
-    return isinstance(node, Call) and node.name == "exp" and is_deficit(node.args[0])
+def _is_softmax_exponential(node: Expr) -> bool:
+    return isinstance(node, Call) and node.name == "exp" and is_shifted_by_maximum(node.args[0])
 
 
-def is_deficit(node: Expr) -> bool:
-    """Whether a value is x − m, where m is the largest of numbers that x is one of, or NaN."""
-    *_, difference = followed(node)
+def is_shifted_by_maximum(node: Expr) -> bool:
+    """Whether a value is x − m, with m the maximum of values that include x, or NaN."""
+    *_, difference = follow_reads(node)
     if not isinstance(difference, Binary) or difference.op != "sub":
         return False
-    *_, largest = followed(difference.b)
+    *_, largest = follow_reads(difference.b)
     if not isinstance(largest, Reduce) or largest.op != "max" or largest.condition is not None:
         return False
-    return any(_is_among(one, largest) for one in followed(difference.a))
+    return any(_is_reduced_element(one, largest) for one in follow_reads(difference.a))
 
 
-def followed(node: Expr) -> Iterator[Expr]:
-    """An expression, and what it reads in its place as long as that is one element of one tensor."""
+def follow_reads(node: Expr) -> Iterator[Expr]:
+    """Yields an expression, then the bodies that its reads inline to while it is a single read."""
     yield node
     while isinstance(node, Read) and node.tensor.op.body:
         tensor = node.tensor
         axes = {
             axis.serial: index for axis, index in zip(tensor.op.axis, node.indices, strict=True)
         }
-        node = _at(tensor.op.body[tensor.value_index], axes)
+        node = _inline_body(tensor.op.body[tensor.value_index], axes)
         yield node
 
 
-def _at(body: Expr, axes: Mapping[int, Expr]) -> Expr:
-    """A stage's body for an element: with what stands for its axes."""
+def _inline_body(body: Expr, axes: Mapping[int, Expr]) -> Expr:
+    """Substitutes the indices of an element for the axes of a stage's body."""
     own = {
         id(node): axes[node.serial]
         for node in walk(body)
@@ -67,8 +72,8 @@ def _at(body: Expr, axes: Mapping[int, Expr]) -> Expr:
     return substitute(body, own)
 
 
-def _is_among(node: Expr, largest: Reduce) -> bool:
-    """Whether an element is one of those that are reduced: the same indices, but for those that go through all there are."""
+def _is_reduced_element(node: Expr, largest: Reduce) -> bool:
+    """Whether an element is among the reduced ones: equal indices, except full reduced ranges."""
     source, reduced = largest.source, {axis.serial for axis in largest.axes}
     if (
         not isinstance(node, Read)
@@ -79,18 +84,18 @@ def _is_among(node: Expr, largest: Reduce) -> bool:
     for here, there, size in zip(node.indices, source.indices, node.tensor.shape, strict=True):
         if isinstance(there, IterVar) and there.serial in reduced:
             reduced.remove(there.serial)
-            if not is_whole(there, size):
+            if not is_full_range(there, size):
                 return False
-        elif not identical(here, there):
+        elif not is_identical(here, there):
             return False
     return not reduced
 
 
-def is_whole(index: Expr, size: Expr) -> bool:
-    """Whether an index goes through all that there are along an axis of that size."""
+def is_full_range(index: Expr, size: Expr) -> bool:
+    """Whether an index covers an axis of that size completely."""
     return (
         isinstance(index, IterVar)
         and index.dom is not None
-        and same_size(index.dom.min, const(0))
-        and same_size(index.extent, size)
+        and is_same_size(index.dom.min, const(0))
+        and is_same_size(index.extent, size)
     )

@@ -1,4 +1,4 @@
-"""Comments in the generated C that name the stage of each line."""
+"""Emits comments in the generated C that name the stage of each line."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from contextvars import ContextVar
 
 from tbe_impl.dsl.tensor import Operation
 
-_asked: ContextVar[bool] = ContextVar("tbe_impl_marks", default=False)
+_is_enabled: ContextVar[bool] = ContextVar("tbe_impl_marks", default=False)
 
 
 @contextmanager
-def marking() -> Iterator[None]:
-    """Programs that are written inside carry marks; what they compute is the same."""
-    before = _asked.set(True)
+def enable_stage_comments() -> Iterator[None]:
+    """Enables stage comments in programs generated inside; results do not change."""
+    before = _is_enabled.set(True)
     try:
         yield
     finally:
-        _asked.reset(before)
+        _is_enabled.reset(before)
 
 
-def mark_of(op: Operation | None) -> str:
-    """The comment of a stage, by its `Operation.number`; nothing unless marks are asked for."""
-    return f" /* stage {op.number} */" if op is not None and _asked.get() else ""
+def stage_comment(op: Operation | None) -> str:
+    """The comment of a stage, by its `Operation.number`; empty when comments are disabled."""
+    return f" /* stage {op.number} */" if op is not None and _is_enabled.get() else ""

@@ -1,4 +1,4 @@
-"""Parses emitted C statements, one to a line: what each defines and uses."""
+"""Parses emitted C statements, one per line: what each defines and uses."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-WORD = re.compile(r"\w+")
+IDENTIFIER = re.compile(r"\w+")
 
 _DEFINITION = re.compile(r"(?:const )?(\w+) (\w+) = (.*?);( /\*.*\*/)?$")
 _WRITE = re.compile(r"(if \(\w+\) )?\w+_(store|store_part|stream)\(")
@@ -16,12 +16,12 @@ _READ = re.compile(r"\w+_load\(.*\)$")
 
 
 @dataclass(frozen=True)
-class Statement:
-    """One statement.
+class CStatement:
+    """One C statement.
 
     Attributes:
-        text: all of it.
-        c, name, value: of one that defines a name: its type, that name and what it is; else empty.
+        text: the whole line.
+        c, name, value: type, name and initialiser of a definition; else empty.
     """
 
     text: str
@@ -30,43 +30,43 @@ class Statement:
     value: str = ""
 
     @staticmethod
-    def of(text: str) -> Statement:
-        """A line as a statement."""
+    def parse(text: str) -> CStatement:
+        """Parses a line."""
         match = _DEFINITION.match(text)
-        return Statement(text, *match.groups()[:3]) if match else Statement(text)
+        return CStatement(text, *match.groups()[:3]) if match else CStatement(text)
 
     @property
-    def words(self) -> set[str]:
-        """The names that it is made of, among other words."""
-        return set(WORD.findall(self.value or self.text))
+    def identifiers(self) -> set[str]:
+        """Identifiers in its value, or in the whole text of other statements."""
+        return set(IDENTIFIER.findall(self.value or self.text))
 
     @property
-    def fetches(self) -> bool:
-        """Whether it asks for memory that is read later."""
+    def is_prefetch(self) -> bool:
+        """Whether it is a prefetch."""
         return self.text.startswith(("fetch(", "fetch_of("))
 
     @property
-    def reads(self) -> bool:
-        """Whether it defines a vector as it lies in memory."""
+    def is_load(self) -> bool:
+        """Whether it defines a vector by a contiguous load."""
         return bool(_READ.match(self.value))
 
     @property
-    def writes(self) -> bool:
-        """Whether it writes a vector to memory."""
+    def is_store(self) -> bool:
+        """Whether it stores a vector."""
         return bool(_WRITE.match(self.text))
 
     @property
-    def calls(self) -> bool:
-        """Whether it is nothing but a call."""
+    def is_call(self) -> bool:
+        """Whether it is only a call."""
         return bool(_CALL.match(self.text))
 
-    def assigned(self) -> str:
-        """The same for a name that there is already."""
+    def assignment_text(self) -> str:
+        """Assignment form of a definition, for a name that is already declared."""
         return self.text[self.text.index(f" {self.name} = ") + 1 :] if self.name else self.text
 
 
-def of_vector(lines: Iterable[Any], place: int | str) -> list[Any]:
-    """Statements for one of several vectors that are taken at once, so that those of one line of the cache ask for it once."""
+def number_prefetches(lines: Iterable[Any], place: int | str) -> list[Any]:
+    """Numbers the prefetches of one of several vectors; a cache line is prefetched once."""
     return [
         f"fetch_of({place}, {line.removeprefix('fetch(')}"
         if isinstance(line, str) and line.startswith("fetch(")

@@ -1,7 +1,8 @@
-"""Cache lines shared by two rows, where rows are written by non-temporal (streaming) stores.
+"""Handles cache lines that two rows share, when rows use non-temporal (streaming) stores.
 
-Written in two pieces it would have to be read first, and all that is written past the caches waits for that: a fifth of the time
-of rows of 4 KiB. So the end of a row stays in a register until the beginning of the next is there, and both are written at once.
+A partial store to such a line would read it first and stall the streaming stores: a fifth of the
+time for rows of 4 KiB. The end of a row stays in a register until the start of the next row is
+computed; one streaming store then writes both.
 """
 
 from __future__ import annotations
@@ -9,29 +10,29 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tbe_impl.codegen import vector_types as vectors
-from tbe_impl.codegen.loop_levels import Buffer, Value
+from tbe_impl.codegen.loop_levels import TensorBuffer, Value
 from tbe_impl.codegen.polynomials import ONE, Poly
-from tbe_impl.codegen.reductions import row_kind
+from tbe_impl.codegen.reductions import row_prefix
 
 if TYPE_CHECKING:
-    from tbe_impl.codegen.lowering import Elaborator
+    from tbe_impl.codegen.lowering import Lowering
 
 
-def stored_at_edge(writer: Elaborator, buffer: Buffer, address: Poly, value: Value) -> str:
-    """A statement that writes the first or the last elements of a row; empty where its rows do not follow one another.
+def emit_edge_store(writer: Lowering, buffer: TensorBuffer, address: Poly, value: Value) -> str:
+    """A statement that stores the first or last elements of a row; empty for separate rows.
 
     Args:
-        writer: what writes the loops; its innermost one goes along the row, and `writer.count` of its steps are left.
-        buffer, address: where to.
-        value: what; only so many of its lanes count.
+        writer: lowering; its vector loop runs along the row, with `writer.count` steps to store.
+        buffer, address: destination.
+        value: the vector; only its first `writer.count` lanes count.
     """
-    row = _row_of(writer, address)
+    row = _contiguous_rows(writer, address)
     if row is None or not writer.count.endswith(("_head", "_rest")):
         return ""
     serial, length = row
-    prefix, count = vectors.memory_of(buffer.dtype), writer.count
-    place, edge = f"{buffer.name} + {writer.text(address)}", f"{buffer.name}_edge"
-    number = writer.text(Poly.variable(serial))
+    prefix, count = vectors.memory_prefix(buffer.dtype), writer.count
+    place, edge = f"{buffer.name} + {writer.index_text(address)}", f"{buffer.name}_edge"
+    number = writer.index_text(Poly.variable(serial))
     begin, end = writer.parts.get(serial, ("0", ""))
     room = f"{vectors.c_type(value.tag)} {edge} = {{0}};"
     if room not in writer.chain[0].lines:
@@ -39,25 +40,30 @@ def stored_at_edge(writer: Elaborator, buffer: Buffer, address: Poly, value: Val
     alone = f"{prefix}_store_part({place}, {value.text}, {count});"
     whole = f"stream && {length} % LANES == 0"
     if count.endswith("_rest"):
-        is_last = f"{number} + 1 < {end or writer.text(writer.extents[serial])}"
+        is_last = f"{number} + 1 < {end or writer.index_text(writer.extents[serial])}"
         return f"if ({whole} && {is_last}) {edge} = {value.text}; else {alone}"
-    both = f"{row_kind(value.tag)}_joined({edge}, {value.text}, {count})"
-    return f"if ({whole} && {number} > {begin}) {prefix}_stream({place} + {count} - LANES, {both}); else {alone}"
+    both = f"{row_prefix(value.tag)}_joined({edge}, {value.text}, {count})"
+    return (
+        f"if ({whole} && {number} > {begin}) "
+        f"{prefix}_stream({place} + {count} - LANES, {both}); else {alone}"
+    )
 
 
-def _row_of(writer: Elaborator, address: Poly) -> tuple[int, int] | None:
-    """The loop around that goes from row to row, and how long a row is; None unless each row begins where the one before ends."""
+def _contiguous_rows(writer: Lowering, address: Poly) -> tuple[int, int] | None:
+    """The enclosing loop over rows, and the row length; None unless rows are contiguous."""
     inner = writer.vector
     if inner is None or writer.joined is not None or len(writer.chain) < 2:
         return None
     around, length = writer.chain[-2], writer.extents[inner].constant
     if (
-        not around.in_turn
+        not around.is_sequential
         or length is None
         or inner in writer.parts
         or inner in writer.ranges.known
     ):
         return None
     (serial,) = around.variables
-    whole = address.coefficient(inner) == ONE and address.coefficient(serial) == Poly.of(length)
+    whole = address.coefficient(inner) == ONE and address.coefficient(serial) == Poly.from_int(
+        length
+    )
     return (serial, length) if whole else None

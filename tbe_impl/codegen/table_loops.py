@@ -1,7 +1,8 @@
-"""Emits loops that look up a float16 function in a table, where the processor computes in float16.
+"""Emits loops that look up a float16 function in a table, on processors with float16 arithmetic.
 
-Memory is soon faster than an exponential and a quotient of two vectors of float32 for each of float16. What a result is of the one
-number that it is made of (`tbe_impl.codegen.unary_half_functions`) is a table of float16 then, see `tbe_impl.codegen.half_precision_tables`.
+A lookup costs less than exponentials and quotients of two float32 vectors for each float16 vector.
+`tbe_impl.codegen.unary_half_functions` finds the functions,
+`tbe_impl.codegen.half_precision_tables` builds the tables.
 """
 
 from __future__ import annotations
@@ -12,62 +13,69 @@ from typing import Any
 
 import numpy as np
 
-from tbe_impl.codegen.half_precision_tables import HalfCells
-from tbe_impl.codegen.statements import WORD, Statement
+from tbe_impl.codegen.half_precision_tables import HalfLookupTable
+from tbe_impl.codegen.statements import IDENTIFIER, CStatement
 
-FEWEST = 64
-"""Elements of a row that are worth chunks."""
+MIN_TABLE_ELEMENTS = 64
+"""Minimum elements of a row."""
 
 _LOAD = re.compile(r"f16_load\((.*)\)$")
 _STORE = re.compile(r"(if \(stream\) f16_stream\((.*?), \w+\); else )?f16_store\((.*?), \w+\);$")
 
 
-def in_cells(
+def emit_table_loop(
     name: str,
     begin: str,
     limit: str,
     whole: Sequence[Any],
     rest: Sequence[Any],
-    cells: HalfCells | None,
+    cells: HalfLookupTable | None,
 ) -> list[Any]:
-    """A loop in chunks.
+    """Emits a loop over chunks of table lookups.
 
     Args:
-        name: of the loop's variable.
-        begin, limit: its first step, and the one behind its last, in C.
-        whole: statements for a vector.
-        rest: statements for what is less than one.
-        cells: the table of the function that they compute, if there is one.
+        name: name of the loop's variable.
+        begin, limit: its range, in C, the end exclusive.
+        whole: statements of one vector.
+        rest: statements of the remainder.
+        cells: lookup table of the function that they compute, if any.
 
     Returns:
-        Statements; none where these do not make one vector of float16 of another that is read.
+        Statements; empty unless the loop maps one contiguous float16 vector to another.
     """
-    lines = [Statement.of(line) for line in whole if isinstance(line, str)] if cells else []
+    lines = [CStatement.parse(line) for line in whole if isinstance(line, str)] if cells else []
     loads = [match for line in lines if (match := _LOAD.match(line.value))]
-    stores = [match for line in lines if line.writes and (match := _STORE.match(line.text))]
-    known = all(line.name or line.writes or line.fetches for line in lines) and len(lines) == len(
-        whole
-    )
+    stores = [match for line in lines if line.is_store and (match := _STORE.match(line.text))]
+    known = all(line.name or line.is_store or line.is_prefetch for line in lines) and len(
+        lines
+    ) == len(whole)
     if cells is None or not known or not rest or len(loads) != 1 or len(stores) != 1:
         return []
-    if sum(line.reads for line in lines) != 1 or sum(line.writes for line in lines) != 1:
+    if sum(line.is_load for line in lines) != 1 or sum(line.is_store for line in lines) != 1:
         return []
     read, written = loads[0][1], stores[0][3]
     own = {line.name for line in lines}
     if not all(
-        _follows(place, name) and own.isdisjoint(WORD.findall(place)) for place in (read, written)
+        _is_unit_stride(place, name) and own.isdisjoint(IDENTIFIER.findall(place))
+        for place in (read, written)
     ):
         return []
     stream, table = "stream" if stores[0][1] else "0", f"{name}_cells"
-    fetched = [line.text for line in lines if line.fetches]
+    fetched = [line.text for line in lines if line.is_prefetch]
     fetches = [
-        f"for (int64_t {name} = {name}_chunk; {name} < {name}_chunk + {name}_size; {name} += HALVES) {{",
+        (
+            f"for (int64_t {name} = {name}_chunk; {name} < {name}_chunk + {name}_size; "
+            f"{name} += HALVES) {{"
+        ),
         fetched,
         "}",
     ]
     far = [
         "const int stream = 0;",
-        f"for (int64_t {name} = {name}_chunk; {name} < {name}_chunk + {name}_size; {name} += LANES) {{",
+        (
+            f"for (int64_t {name} = {name}_chunk; {name} < {name}_chunk + {name}_size; "
+            f"{name} += LANES) {{"
+        ),
         [
             f"const int {name}_rest = (int)least(LANES, {name}_chunk + {name}_size - {name});",
             f"const f16_part part = f16_part_of({read}, {name}_rest, {table});",
@@ -90,27 +98,36 @@ def in_cells(
         "}",
     ]
     return [
-        *_table(f"{name}_cells", cells),
-        f"for (int64_t {name}_chunk = {begin}, {name}_size; {name}_chunk < {limit}; {name}_chunk += {name}_size) {{",
+        *_table_definition(f"{name}_cells", cells),
+        (
+            f"for (int64_t {name}_chunk = {begin}, {name}_size; {name}_chunk < {limit}; "
+            f"{name}_chunk += {name}_size) {{"
+        ),
         chunk,
         "}",
     ]
 
 
-def _follows(place: str, name: str) -> bool:
-    """Whether an address goes from element to element as a loop's variable does."""
+def _is_unit_stride(place: str, name: str) -> bool:
+    """Whether an address advances by one element for each step of a variable."""
     terms = place.split(" + ")
     return terms.count(name) == 1 and not any(
-        name in WORD.findall(term) for term in terms if term != name
+        name in IDENTIFIER.findall(term) for term in terms if term != name
     )
 
 
-def _table(name: str, cells: HalfCells) -> list[Any]:
-    """Of each row first the high bytes, then the low ones."""
+def _table_definition(name: str, cells: HalfLookupTable) -> list[Any]:
+    """Emits the table: for each row the high bytes, then the low bytes."""
     rows = [row.astype("<f2").view(np.uint8).reshape(-1, 2).T[::-1].ravel() for row in cells.rows]
     return [
-        f"static const uint8_t {name}_rows[{len(rows)}][2*HALVES] __attribute__((aligned(64))) = {{",
+        (
+            f"static const uint8_t {name}_rows[{len(rows)}][2*HALVES] "
+            "__attribute__((aligned(64))) = {"
+        ),
         [f"{{{', '.join(map(str, row))}}}," for row in rows],
         "};",
-        f"const f16_cells {name} = {{{name}_rows, {len(rows) - 2}, {int(cells.of_product)}, {cells.step}f}};",
+        (
+            f"const f16_cells {name} = "
+            f"{{{name}_rows, {len(rows) - 2}, {int(cells.of_product)}, {cells.step}f}};"
+        ),
     ]

@@ -5,31 +5,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tbe_impl.codegen import vector_types as vectors
-from tbe_impl.codegen.axis_merging import elements_of, extent_of
-from tbe_impl.codegen.loop_levels import Buffer
+from tbe_impl.codegen.access_analysis import element_count, extent_of
+from tbe_impl.codegen.loop_levels import TensorBuffer
 from tbe_impl.codegen.nest_function import NestFunction
 from tbe_impl.codegen.partition import Root
 from tbe_impl.codegen.polynomials import Poly
-from tbe_impl.codegen.reductions import combine, identity_of, is_wide_sum, row_kind
+from tbe_impl.codegen.reductions import combine, identity_of, is_wide_sum, row_prefix
 from tbe_impl.dsl.expr import Reduce
 
 
 class ThreadRows:
-    """The rows of some results, one after the other in the memory of each thread, and whatever else lies there.
+    """Per-thread memory: the partial-sum rows of some results, followed by other areas.
 
     Args:
-        function: of the nest.
+        function: function of the nest.
         roots: the results.
-        may_be_wide: whether long sums of float32 are kept in float64.
+        may_be_wide: whether long float32 sums use float64 rows.
     """
 
     def __init__(self, function: NestFunction, roots: Sequence[Root], *, may_be_wide: bool = False):
         self.function, self.roots = function, roots
         self.areas: list[tuple[str, str, str]] = []
         self.buffers = {
-            id(root.tensor): Buffer(
+            id(root.tensor): TensorBuffer(
                 f"c{number}",
-                function.place(root).strides,
+                function.buffer_of(root).strides,
                 row_dtype(root) if may_be_wide else root.tensor.dtype,
             )
             for number, root in enumerate(roots)
@@ -37,25 +37,36 @@ class ThreadRows:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing lies there."""
+        """Whether a thread needs no memory."""
         return not self.roots and not self.areas
 
     def area(self, c: str, width: int, count: Poly) -> str:
-        """The name of one more part of the memory: so many elements of a type of C and of so many bytes each."""
+        """Adds an area to the memory of a thread.
+
+        Args:
+            c: C type of its elements.
+            width: bytes of an element.
+            count: number of elements.
+
+        Returns:
+            The C name of the area.
+        """
         name = f"m{len(self.areas)}"
         self.areas.append((name, c, self._bytes(count, width)))
         return name
 
     def starts(self) -> list[str]:
-        """Statements that find the memory of this thread, and fill its rows with what changes no result."""
+        """Statements that locate a thread's memory and initialise its rows with the identity."""
         starts: list[str] = []
         offset = "rows"
         for root in self.roots:
-            kind = row_kind(self._tag(root))
-            name, c = self.buffers[id(root.tensor)].name, row_type(kind)
+            kind = row_prefix(self._tag(root))
+            name, c = self.buffers[id(root.tensor)].name, row_c_type(kind)
             starts.append(f"{c} *{name} = ({c} *)({offset});")
-            count = self.function.size(elements_of(root.tensor))
-            starts.append(f"for (int64_t i = 0; i < {count}; i++) {name}[i] = {start_of(root)};")
+            count = self.function.size(element_count(root.tensor))
+            starts.append(
+                f"for (int64_t i = 0; i < {count}; i++) {name}[i] = {identity_text(root)};"
+            )
             offset = f"{offset} + {self._bytes_of(root)}"
         for name, c, size in self.areas:
             starts.append(f"{c} *{name} = ({c} *)({offset});")
@@ -72,17 +83,18 @@ class ThreadRows:
         *,
         together: bool = True,
     ) -> tuple[str, str]:
-        """A function, and statements that call that of the nest on each part, and then put the rows together.
+        """Emits the function of one part, and statements that run all parts and merge the rows.
 
         Args:
-            steps, grain: what threads share; see `NestFunction.shared`.
-            before, before_own: an argument before the rows, of one thread and of several.
-            given: what else these are told.
-            together: whether the rows are put together afterwards.
+            steps, grain: the partition; see `NestFunction.emit_parallel_call`.
+            before, before_own: an argument before the rows, in the sequential and the parallel
+                call.
+            given: further fields of ``struct shared_nest``.
+            together: whether the rows are merged afterwards.
         """
         function = self.function
         alone = f"{function.name}(b, s, INT64_C(0), {steps}, {before}{before and ', '}rows);"
-        part, shared = function.shared(
+        part, shared = function.emit_parallel_call(
             steps,
             grain,
             alone,
@@ -105,8 +117,8 @@ class ThreadRows:
         return part, "\n  ".join(calls)
 
     def _bytes_of(self, root: Root) -> str:
-        """Bytes of one thread's row, a whole number of cache lines."""
-        return self._bytes(elements_of(root.tensor), vectors.bits(self._tag(root)) // 8)
+        """Bytes of one thread's row, a multiple of a cache line."""
+        return self._bytes(element_count(root.tensor), vectors.lane_bits(self._tag(root)) // 8)
 
     def _tag(self, root: Root) -> str:
         return vectors.tag_of(self.buffers[id(root.tensor)].dtype)
@@ -120,17 +132,17 @@ class ThreadRows:
             + " + 64"
         )
 
-    def together(self) -> str:
-        """The function that adds the rows of all threads."""
+    def merge_function_text(self) -> str:
+        """The function that merges the rows of all threads."""
         lines: list[str] = []
         offset = "0"
         for root in self.roots:
             body = root.tensor.op.body[root.tensor.value_index]
             assert isinstance(body, Reduce)
             tag, found = self._tag(root), vectors.tag_of(root.tensor.dtype)
-            prefix = vectors.memory_of(self.function.place(root).dtype)
-            kind, name = row_kind(tag), self.function.place(root).name
-            c = row_type(kind)
+            prefix = vectors.memory_prefix(self.function.buffer_of(root).dtype)
+            kind, name = row_prefix(tag), self.function.buffer_of(root).name
+            c = row_c_type(kind)
             both = combine(
                 body.op,
                 tag,
@@ -138,12 +150,18 @@ class ThreadRows:
                 f"{kind}_load_part(({c} *)(rows + t*row_bytes + {offset}) + i, n)",
             )
             lines += [
-                f"for (int64_t i = 0; i < {self.function.size(elements_of(root.tensor))}; i += LANES) {{",
-                f"  const int64_t left = {self.function.size(elements_of(root.tensor))} - i;",
+                (
+                    f"for (int64_t i = 0; i < {self.function.size(element_count(root.tensor))}; "
+                    "i += LANES) {"
+                ),
+                f"  const int64_t left = {self.function.size(element_count(root.tensor))} - i;",
                 "  const int n = left < LANES ? (int)left : LANES;",
                 f"  {vectors.c_type(tag)} v = {kind}_load_part(({c} *)(rows + {offset}) + i, n);",
                 f"  for (int t = 1; t < used; t++) v = {both};",
-                f"  {prefix}_store_part({name} + i, {'v' if tag == found else f'{found}_from_{tag}(v)'}, n);",
+                (
+                    f"  {prefix}_store_part({name} + i, "
+                    f"{'v' if tag == found else f'{found}_from_{tag}(v)'}, n);"
+                ),
                 "}",
             ]
             offset = f"{offset} + {self._bytes_of(root)}"
@@ -152,21 +170,21 @@ class ThreadRows:
 
 
 def row_dtype(root: Root) -> str:
-    """What a reduction over outer loops is kept in."""
+    """The dtype of a column reduction's accumulator row."""
     body = root.tensor.op.body[root.tensor.value_index]
     assert isinstance(body, Reduce)
     is_wide = is_wide_sum(body, [extent_of(axis) for axis in body.axes])
     return "float64" if is_wide else root.tensor.dtype
 
 
-def start_of(root: Root) -> str:
-    """What changes no result, as a number in C."""
+def identity_text(root: Root) -> str:
+    """The identity of a reduction, as a C scalar."""
     body = root.tensor.op.body[root.tensor.value_index]
     assert isinstance(body, Reduce)
     return f"({vectors.literal(identity_of(body), vectors.tag_of(root.tensor.dtype))})[0]"
 
 
-def row_type(kind: str) -> str:
+def row_c_type(kind: str) -> str:
     """The C type of an element of a row."""
     if kind[0] == "f":
         return "float" if kind == "f32" else "double"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 
-def shared_out(
+def partition_among_threads(
     name: str,
     extent: str,
     grain: int,
@@ -17,26 +17,34 @@ def shared_out(
     given: str = "",
     count: str = "",
 ) -> tuple[str, str]:
-    """A function that runs one part of a nest, empty where it is never shared; and statements that run `alone`, or parts on several threads.
+    """Emits the function of one part, and statements that run `alone` or the parts on threads.
+
+    The function is empty for a nest that is always sequential.
 
     Args:
-        name: of the nest.
-        extent: how many steps there are.
-        grain: how many stay on one thread.
-        work: a condition: whether there is enough to do for several threads.
-        alone: a statement.
-        portions: into how many parts the steps are cut, which threads take as they come; 0 for one for each thread.
-        arguments: of the nest, behind begin and end: of ``nest`` and ``own``.
-        given: what else ``struct shared_nest`` of workers.h is told.
-        count: a variable that is told how many parts there are.
+        name: name of the nest's function.
+        extent: trip count, in C.
+        grain: consecutive iterations that stay on one thread.
+        work: C condition for using several threads.
+        alone: statement of the sequential call.
+        portions: number of dynamically scheduled parts; 0 for one part for each thread.
+        arguments: further arguments of the nest, in terms of ``nest`` and ``own``.
+        given: further fields of ``struct shared_nest`` (`thread_pool.h`).
+        count: C variable that receives the number of parts.
     """
-    if _is_few(extent, grain):
+    if _fits_one_thread(extent, grain):
         return "", alone
-    told = f".run = {name}_part, .b = b, .s = s, .steps = {extent}, .grain = {grain}, .portions = {portions}{given and ', '}{given}"
+    told = (
+        f".run = {name}_part, .b = b, .s = s, .steps = {extent}, .grain = {grain}, "
+        f".portions = {portions}{given and ', '}{given}"
+    )
     target = f"{count} = " if count else ""
     unused = "" if "own" in arguments else "(void)own; "
     part = [
-        f"static void {name}_part(const struct shared_nest *nest, int64_t begin, int64_t end, char *own) {{",
+        (
+            f"static void {name}_part("
+            "const struct shared_nest *nest, int64_t begin, int64_t end, char *own) {"
+        ),
         f"  {unused}{name}(nest->b, nest->s, begin, end{arguments and ', '}{arguments});",
         "}",
     ]
@@ -47,12 +55,12 @@ def shared_out(
     return "\n".join(part), "\n  ".join(statements)
 
 
-def joined(*functions: str) -> str:
-    """Functions one after the other, those that are there."""
+def join_functions(*functions: str) -> str:
+    """Joins the non-empty functions."""
     return "\n\n".join(filter(None, functions))
 
 
-def _is_few(extent: str, grain: int) -> bool:
-    """Whether a number of steps is known and no more than stay on one thread."""
+def _fits_one_thread(extent: str, grain: int) -> bool:
+    """Whether the trip count is constant and does not exceed the grain."""
     found = re.fullmatch(r"(?:INT64_C\()?(\d+)\)?", extent)
     return found is not None and int(found[1]) <= grain

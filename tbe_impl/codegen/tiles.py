@@ -1,4 +1,4 @@
-"""Which region of a stage the loops inside of another stage read."""
+"""Infers the region of a stage that the inner loops of another stage read."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tbe_impl.codegen.axis_merging import index_poly, size_poly
+from tbe_impl.codegen.access_analysis import index_poly, size_poly
 from tbe_impl.codegen.loop_levels import Index
 from tbe_impl.codegen.polynomials import ONE, ZERO, Poly
 from tbe_impl.dsl.expr import Expr, Read, Reduce
 from tbe_impl.dsl.tensor import Tensor
 
 if TYPE_CHECKING:
-    from tbe_impl.codegen.lowering import Elaborator
+    from tbe_impl.codegen.lowering import Lowering
 
 
 @dataclass(frozen=True)
 class Span:
-    """So many indices, from the first on; at its ends it may lie outside of the tensor."""
+    """An index range; its ends may be outside the tensor."""
 
     first: Poly
     size: Poly
@@ -26,25 +26,25 @@ class Span:
 
 def tile_of(
     tensor: Tensor,
-    inside: Elaborator,
+    inside: Lowering,
     source: Expr,
     axes: Mapping[int, Index],
     settled: frozenset[int],
 ) -> tuple[Span, ...] | None:
-    """What is read of a tensor while the loops that are open stay where they are, by dimension.
+    """Region of a tensor that is read while the open loops stay fixed, by dimension.
 
-    None where that is one element, or cannot be told.
+    None when it is one element, or cannot be determined.
 
     Args:
         tensor: the tensor.
-        inside: knows the loops, and what of them the blocks around leave.
-        source: what reads it, perhaps through stages that are not stored.
-        axes: what the axes of `source` are.
-        settled: the variables of the loops that are open.
+        inside: lowering with the loops and their enclosing blocks.
+        source: the reading expression; reads may go through stages that are not stored.
+        axes: serial number of an axis of `source` → its index.
+        settled: variables of the open loops.
     """
     known = {key: item if isinstance(item, Poly) else None for key, item in axes.items()}
     extents = dict(inside.extents)
-    reads = list(_reads(tensor, source, known, set(inside.buffers), extents))
+    reads = list(_read_indices(tensor, source, known, set(inside.buffers), extents))
     if not reads or any(None in read for read in reads):
         return None
     found: list[Span] = []
@@ -59,24 +59,26 @@ def tile_of(
     return None if all(span.size == ONE for span in found) else tuple(found)
 
 
-def _reads(
+def _read_indices(
     tensor: Tensor,
     node: Expr,
     environment: dict[int, Poly | None],
     stored: set[int],
     extents: dict[int, Poly],
 ) -> Iterator[tuple[Poly | None, ...]]:
-    """The indices with which a tensor is read."""
+    """Indices of each read of a tensor in an expression."""
     if isinstance(node, Read):
         indices = tuple(index_poly(index, environment) for index in node.indices)
         for index in node.indices:
-            yield from _reads(tensor, index, environment, stored, extents)
+            yield from _read_indices(tensor, index, environment, stored, extents)
         op = node.tensor.op
         if node.tensor is tensor:
             yield indices
         elif id(node.tensor) not in stored and op.body:
             inner = {axis.serial: index for axis, index in zip(op.axis, indices, strict=True)}
-            yield from _reads(tensor, op.body[node.tensor.value_index], inner, stored, extents)
+            yield from _read_indices(
+                tensor, op.body[node.tensor.value_index], inner, stored, extents
+            )
         return
     if isinstance(node, Reduce):
         for axis in node.axes:
@@ -84,13 +86,13 @@ def _reads(
                 environment = environment | {axis.serial: Poly.variable(axis.serial)}
                 extents[axis.serial] = size_poly(axis.extent) or ONE
     for child in node.children:
-        yield from _reads(tensor, child, environment, stored, extents)
+        yield from _read_indices(tensor, child, environment, stored, extents)
 
 
 def _span(
-    index: Poly | None, inside: Elaborator, extents: Mapping[int, Poly], settled: frozenset[int]
+    index: Poly | None, inside: Lowering, extents: Mapping[int, Poly], settled: frozenset[int]
 ) -> Span | None:
-    """What values an index takes while the loops that are not open run."""
+    """Range of an index over the loops that are not open; None when unknown."""
     if index is None:
         return None
     first, size = index, ONE
@@ -98,8 +100,8 @@ def _span(
         step = index.coefficient(serial)
         if step is None or step.constant is None:
             return None
-        start, steps = inside.part_of(serial)
-        reach = Poly.of(abs(step.constant)) * (steps - ONE)
+        start, steps = inside.block_range(serial)
+        reach = Poly.from_int(abs(step.constant)) * (steps - ONE)
         size = size + reach
         lowest = start if step.constant > 0 else start + steps - ONE
         first = first.substitute({serial: lowest})
@@ -107,7 +109,7 @@ def _span(
 
 
 def _hull(spans: list[Span]) -> Span | None:
-    """What holds all of them; None where it cannot be told which begins first."""
+    """The smallest range that covers all; None when their order is unknown."""
     low, high = ZERO, ZERO
     least = most = 0
     for span in spans:
@@ -116,5 +118,5 @@ def _hull(spans: list[Span]) -> Span | None:
         if begin is None or end is None:
             return None
         least, most = min(least, begin), max(most, end)
-    low, high = Poly.of(least), Poly.of(most - least)
+    low, high = Poly.from_int(least), Poly.from_int(most - least)
     return Span(spans[0].first + low, spans[0].size + high)

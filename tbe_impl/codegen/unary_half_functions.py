@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from tbe_impl.codegen.half_precision_tables import Function
-from tbe_impl.dsl.array_semantics import BINARY
+from tbe_impl.dsl.array_semantics import BINARY_FUNCTIONS
 from tbe_impl.dsl.dtypes import is_float
 from tbe_impl.dsl.expr import Binary, Call, Cast, Const, Expr, Read, Select
 from tbe_impl.dsl.functions import FUNCTIONS
 from tbe_impl.dsl.tensor import Tensor
 
-LONG = frozenset(
+TABLE_WORTHY_FUNCTIONS = frozenset(
     {
         "exp",
         "exp2",
@@ -36,32 +36,32 @@ LONG = frozenset(
         "atan",
     }
 )
-"""Functions of which one is worth a table."""
-OF_SEVERAL = frozenset({"sigmoid", "ndtr", "ndtr_tanh", "tanh_softplus"})
-"""Those of them that are several operations where somebody computes them in float16."""
-EXACT = frozenset({"abs", "neg", "relu", "sign", "floor", "ceil", "rint", "trunc"})
-LEAST_ROUNDED = 2
-"""Operations that round; a single one, computed in float32, is rounded better than a table gives it."""
+"""Functions that each make a table profitable."""
+COMPOSITE_FUNCTIONS = frozenset({"sigmoid", "ndtr", "ndtr_tanh", "tanh_softplus"})
+"""Those that expand to several rounded operations in float16 arithmetic."""
+EXACT_FUNCTIONS = frozenset({"abs", "neg", "relu", "sign", "floor", "ceil", "rint", "trunc"})
+MIN_ROUNDING_OPERATIONS = 2
+"""Minimum rounded operations; a single one, computed in float32, is more accurate than a table."""
 
 
-def function_of(tensor: Tensor, stored: Container[int]) -> Function | None:
-    """What an element of a result is of the element of the only float16 tensor it is made of.
+def unary_function_of(tensor: Tensor, stored: Container[int]) -> Function | None:
+    """Finds the function from the only float16 input element to an element of a result.
 
     Args:
         tensor: the result, a float16 tensor.
-        stored: ``id`` of the tensors that lie in memory; the others are computed where they are read.
+        stored: ``id`` of the tensors in memory; the others are inlined.
 
     Returns:
-        The function; None of results that are made of anything else, that are summed up or rounded on the way, or that need no
-        long function or nothing beside it. That all is read at one place is for the caller to see.
+        The function. None when the result has other inputs, contains a reduction or an intermediate
+        rounding, or is too cheap for a table. The caller checks that all reads have one address.
     """
     body = tensor.op.body[tensor.value_index] if tensor.op.body else None
     if body is None or tensor.dtype != "float16":
         return None
-    search = _Search(stored)
-    # it is rounded when it is written
+    search = _FormulaSearch(stored)
+    # the final cast is the rounding of the store
     found = search.place(body.value if isinstance(body, Cast) else body)
-    is_worth_it = search.is_long and search.rounded >= LEAST_ROUNDED
+    is_worth_it = search.is_long and search.rounded >= MIN_ROUNDING_OPERATIONS
     if found is None or not is_worth_it or len(search.sources) != 1:
         return None
     steps = search.steps[: found + 1]
@@ -75,14 +75,14 @@ def function_of(tensor: Tensor, stored: Container[int]) -> Function | None:
     return function
 
 
-class _Search:
-    """Through a result's expression, as far as it is a formula.
+class _FormulaSearch:
+    """Searches a result's expression for a formula of one input.
 
     Attributes:
-        steps: what is computed one after the other, of the number that is read and of what earlier steps gave.
+        steps: the operations in sequence, on the input and on results of earlier steps.
         sources: ``id`` of the stored tensors that it reads.
-        is_long: whether there is a long function in it.
-        rounded: how many operations would round, were each computed in float16.
+        is_long: whether it contains a table-worthy function.
+        rounded: number of operations that would round in float16 arithmetic.
     """
 
     def __init__(self, stored: Container[int]):
@@ -94,7 +94,7 @@ class _Search:
         self.known: dict[int, int | None] = {}
 
     def place(self, node: Expr) -> int | None:
-        """The number of the step that computes a node; None where that is no formula of what is read."""
+        """Number of the step that computes a node; None when it is no formula of the input."""
         if id(node) not in self.known:
             self.known[id(node)] = self._place(node)
         return self.known[id(node)]
@@ -106,7 +106,7 @@ class _Search:
         if isinstance(node, Read):
             return self._read(node.tensor)
         if isinstance(node, Cast):
-            # of what is rounded to another half type there is no smooth function
+            # rounding to the other half-precision type makes the function non-smooth
             is_exact = is_float(node.value.dtype) and node.dtype in (
                 node.value.dtype,
                 "float32",
@@ -115,13 +115,17 @@ class _Search:
             return self.place(node.value) if is_exact else None
         if isinstance(node, Binary):
             self.rounded += not _is_exact(node)
-            return self._of(BINARY[node.op], node)
+            return self._apply(BINARY_FUNCTIONS[node.op], node)
         if isinstance(node, Select):
-            return self._of(np.where, node)
+            return self._apply(np.where, node)
         if isinstance(node, Call):
-            self.is_long = self.is_long or node.name in LONG
-            self.rounded += LEAST_ROUNDED if node.name in OF_SEVERAL else node.name not in EXACT
-            return self._of(FUNCTIONS[node.name].numpy, node)
+            self.is_long = self.is_long or node.name in TABLE_WORTHY_FUNCTIONS
+            self.rounded += (
+                MIN_ROUNDING_OPERATIONS
+                if node.name in COMPOSITE_FUNCTIONS
+                else node.name not in EXACT_FUNCTIONS
+            )
+            return self._apply(FUNCTIONS[node.name].numpy, node)
         return None
 
     def _read(self, tensor: Tensor) -> int | None:
@@ -130,7 +134,7 @@ class _Search:
         self.sources.add(id(tensor))
         return self._step(lambda x: x) if tensor.dtype == "float16" else None
 
-    def _of(self, function: Callable[..., Any], node: Expr) -> int | None:
+    def _apply(self, function: Callable[..., Any], node: Expr) -> int | None:
         places = [self.place(child) for child in node.children]
         known = [place for place in places if place is not None]
         return self._step(lambda x, *values: function(*values), known) if known == places else None
@@ -141,7 +145,7 @@ class _Search:
 
 
 def _is_exact(node: Binary) -> bool:
-    """Whether nothing is rounded in it: extremes, comparisons, and products with and quotients by powers of two."""
+    """Whether an operation never rounds: extremes, comparisons, scaling by powers of two."""
     if node.op in ("mul", "div"):
         factors = node.children if node.op == "mul" else (node.b,)
         numbers = [part.value for part in factors if isinstance(part, Const)]

@@ -1,6 +1,8 @@
-"""The module names that operators in the wild import, provided for the time of a ``with`` block.
+"""Provides the toolkit's module names to operator files inside a ``with`` block.
 
-In: what operators call under the toolkit's names. Out: graphs, schedules and records in a session. Nothing is compiled here.
+In: calls that operator files make under the toolkit's names.
+Out: a `Session` with graphs, schedules, registrations and build requests.
+Must not: compile kernels.
 
 >>> with installed(soc="Ascend910A") as record:
 ...     from te import tvm
@@ -9,8 +11,8 @@ In: what operators call under the toolkit's names. Out: graphs, schedules and re
 'float16'
 """
 
-from tbe_impl.compat.faults import OperatorError
 from tbe_impl.compat.install import installed, real_toolkit
+from tbe_impl.compat.operator_errors import OperatorError
 from tbe_impl.compat.placeholders import NotWritten
 from tbe_impl.compat.session import BuildRequest, Registration, Session, session
 

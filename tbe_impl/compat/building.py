@@ -1,4 +1,4 @@
-"""Scheduling and building as operators ask for it: nothing is compiled, everything is recorded."""
+"""Implements the schedule and build functions of operator files; records requests only."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tbe_impl.chip.auto_schedule import auto_schedule as auto_schedule_of
-from tbe_impl.compat.families import cast_back
-from tbe_impl.compat.faults import fault
+from tbe_impl.compat.operation_families import cast_back
+from tbe_impl.compat.operator_errors import fault
 from tbe_impl.compat.session import session
-from tbe_impl.dsl.location import here
+from tbe_impl.dsl.location import user_location
 from tbe_impl.dsl.tensor import Tensor
 
 
-class OutputsOnly:
-    """A schedule that knows its outputs and nothing else, where the language has no automatic one."""
+class OutputOnlySchedule:
+    """A schedule with output tensors only; replaces an automatic schedule."""
 
     def __init__(self, outputs: Sequence[Tensor]):
         self.outputs = [tensor.op for tensor in outputs]
         self.tensors = tuple(outputs)
 
 
-def _scheduled(outputs: Sequence[Tensor]) -> Any:
+def _create_schedule(outputs: Sequence[Tensor]) -> Any:
     record = session()
     made: Any = auto_schedule_of(list(outputs), chip=record.soc)
-    # operators of matrix products ask which tensors are written
+    # operators of matrix products read the output tensors from this attribute
     made.cce_special = {
         "tensor_list": (),
         "orign_out_tensor": list(outputs),
@@ -36,12 +36,12 @@ def _scheduled(outputs: Sequence[Tensor]) -> Any:
     return made
 
 
-def _outputs(outs: Any) -> list[Tensor]:
+def _flatten_outputs(outs: Any) -> list[Tensor]:
     listed = list(outs) if isinstance(outs, (list, tuple)) else [outs]
     flat: list[Tensor] = []
     for item in listed:
         if isinstance(item, (list, tuple)):
-            flat += _outputs(item)
+            flat += _flatten_outputs(item)
         elif isinstance(item, Tensor):
             flat.append(item)
         elif item is not None:
@@ -56,39 +56,39 @@ def _outputs(outs: Any) -> list[Tensor]:
 
 
 def auto_schedule(outs: Any, option: Any = None) -> Any:
-    """A schedule for these outputs (``tbe.dsl``)."""
-    return _scheduled(_outputs(outs))
+    """Returns a schedule for the outputs (``tbe.dsl``)."""
+    return _create_schedule(_flatten_outputs(outs))
 
 
 def casting_auto_schedule(outs: Any, option: Any = None) -> Any:
-    """A schedule for these outputs (``te.lang.cce``).
+    """Returns a schedule for the outputs (``te.lang.cce``).
 
-    Casts them back to an input's dtype, see `cast_back`.
+    Casts them back to the dtype of an input; see `cast_back`.
     """
-    outputs = _outputs(outs)
+    outputs = _flatten_outputs(outs)
     real = cast_back(outputs)
     record = session()
     for given, kept in zip(outputs, real, strict=True):
         if given is not kept:
             record.cast_outputs[id(given)] = kept
-            record.kept.append(given)
-    return _scheduled(real)
+            record.keepalive.append(given)
+    return _create_schedule(real)
 
 
 def split_schedule_com(
     data: Any, split_dim: Any, shape_list: Any, tensor_list: Any
 ) -> tuple[Any, list[Any]]:
-    """A schedule for the parts of a tensor, and what a kernel of them takes and gives."""
-    return _scheduled(_outputs(tensor_list)), [data, *tensor_list]
+    """Returns a schedule for the parts of a split, and the tensor list of its kernel."""
+    return _create_schedule(_flatten_outputs(tensor_list)), [data, *tensor_list]
 
 
 def build(sch: Any, config_map: Any = None, *_: Any, **more: Any) -> None:
-    """Records one request to build (``tbe.dsl.build``, ``cce_build_code``).
+    """Records a build request (``tbe.dsl.build``, ``cce_build_code``).
 
     Args:
-        sch: the schedule; a list of them for a dynamic operator.
-        config_map: ``name``, ``tensor_list`` and options; or, as tutorials have it, the tensors alone, with the target behind
-            and ``kernel_name``, ``name`` or ``attrs`` by keyword.
+        sch: the schedule; a list of schedules for a dynamic operator.
+        config_map: ``name``, ``tensor_list`` and options. As in tutorials, it may be the tensors
+            alone, followed by the target and ``kernel_name``, ``name`` or ``attrs`` as keywords.
     """
     if isinstance(config_map, (list, tuple)):
         options = dict(more.pop("attrs", None) or {})
@@ -130,7 +130,7 @@ def tvm_build(
     evaluates: Any = None,
     **more: Any,
 ) -> Any:
-    """Records one request to build (``tvm.build``, ``build_module.build``)."""
+    """Records a build request (``tvm.build``, ``build_module.build``)."""
     current = {
         key: value for key, value in session().build_config.items() if not key.startswith("_")
     }
@@ -147,13 +147,13 @@ def build_fatbin(
     keys: Sequence[int],
     name: str,
 ) -> None:
-    """Records one request to build for each way of cutting the same work, as dynamic operators of 2021 make them.
+    """Records one build request per tiling of a kernel, as in dynamic operators of 2021.
 
     Args:
-        configs: options, one for each.
-        schedules: likewise.
-        arguments: likewise; sizes and factors, then the tensors.
-        keys: by which the device chooses.
+        configs: options, one per tiling.
+        schedules: one per tiling.
+        arguments: one list per tiling: sizes and factors, then tensors.
+        keys: tiling keys by which the device selects.
         name: of the kernel.
     """
     for schedule, listed in zip(schedules, arguments, strict=True):
@@ -162,12 +162,12 @@ def build_fatbin(
 
 
 def lower(*_: Any, **__: Any) -> str:
-    """The text of a schedule; here where it was asked for."""
-    return f"lowered at {here()}"
+    """Returns the text of a schedule; here the location of the call."""
+    return f"lowered at {user_location()}"
 
 
 class build_config:
-    """``with build_config:`` and ``with build_config(option=…):``: options of the builds inside."""
+    """Sets build options for a block: ``with build_config:``, ``with build_config(option=…):``."""
 
     def __init__(self, **options: Any):
         self.options = options
@@ -219,46 +219,46 @@ _DEFAULT_CONFIG: Mapping[str, Any] = {
 
 
 def current_build_config(key: str = "") -> Any:
-    """An option of the build at hand, None when nobody set it; ``all`` of them, or without a key."""
+    """Returns a build option, None when it is unset; all options for ``all`` or an empty key."""
     if key in ("", "all"):
         return {**_DEFAULT_CONFIG, **session().build_config}
     return session().build_config.get(key, _DEFAULT_CONFIG.get(key))
 
 
 def set_current_build_config(key: str, value: Any) -> None:
-    """Sets an option of the builds that follow."""
+    """Sets an option of later builds."""
     session().build_config[key] = value
 
 
 def default_build_config(*_: Any) -> dict[str, Any]:
-    """Options in force when nobody set any."""
+    """Returns the default options."""
     return dict(_DEFAULT_CONFIG)
 
 
 @contextlib.contextmanager
-def _block(*_: Any, **__: Any) -> Iterator[None]:
+def _null_block(*_: Any, **__: Any) -> Iterator[None]:
     yield
 
 
 class FusionManager:
-    """``fusion_manager``: a decorator for compute functions, and notes that fusing them needs."""
+    """``fusion_manager``: a decorator of compute functions, and methods that do nothing here."""
 
     def register(self, register_name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """Registers a compute function under that name."""
-        from tbe_impl.compat.registering import record
+        """Registers a compute function under this name."""
+        from tbe_impl.compat.registration import record_registration
 
         def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
             @functools.wraps(function)
             def wrapper(*args: Any, **keywords: Any) -> Any:
                 return function(*args, **keywords)
 
-            record("fusion_manager.register", register_name, function, wrapper)
+            record_registration("fusion_manager.register", register_name, function, wrapper)
             return wrapper
 
         return decorate
 
     def get_build_cfg(self, *_: Any) -> str:
-        """Whether kernels are built: always asked for."""
+        """Returns ``enable``: kernels are always built."""
         return "enable"
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
@@ -273,26 +273,26 @@ FUSION_MANAGER = FusionManager()
 
 
 class InstructionParameters:
-    """Notes that operators leave for the code of an instruction, by key."""
+    """Stores parameters of instructions by key."""
 
     def get_param(self, key: str) -> Any:
-        """A note, None when there is none."""
+        """Returns a parameter, None when there is none."""
         return self._notes().get(key)
 
     def insert_param(self, key: str, value: Any) -> None:
-        """Leaves a note."""
+        """Stores a parameter."""
         self._notes()[key] = value
 
     def insert_param_with_penetration(self, key: str, value: Any) -> None:
-        """Leaves a note."""
+        """Stores a parameter."""
         self._notes()[key] = value
 
     def del_param(self, key: str) -> None:
-        """Takes a note away."""
+        """Removes a parameter."""
         self._notes().pop(key, None)
 
     def clear_param(self) -> None:
-        """Takes every note away."""
+        """Removes all parameters."""
         self._notes().clear()
 
     def _notes(self) -> dict[str, Any]:
@@ -304,10 +304,10 @@ INSTRUCTION_PARAMETERS = InstructionParameters()
 
 
 def reuse_input_as_output(output_buffer: Any, input_buffer: Any, kernel_name: str) -> None:
-    """Notes that the device writes a result over an input; here results are arrays of their own.
+    """Records that the device computes an output in place; here every output has its own array.
 
     Raises:
-        OperatorError: another result is written over the same input.
+        OperatorError: another output already uses the input.
     """
     key = f"InputReuseDict_{kernel_name}"
     known = dict(INSTRUCTION_PARAMETERS.get_param(key) or {})

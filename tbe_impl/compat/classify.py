@@ -1,8 +1,8 @@
-"""Which variants of a dynamic operator there are.
+"""Computes the variants of a dynamic operator (``tbe.dsl.classify``).
 
-The toolkit splits a dynamic shape into many variants and merges axes in each. Here one kernel serves all sizes and axes
-are merged for ``gather`` and ``gather_nd`` only, whose files count on it, so one variant is enough: the inputs as they are,
-filled up to one rank where they broadcast.
+The toolkit splits a dynamic shape into many variants and merges axes in each. Here one kernel
+serves all sizes, so there is one variant: the inputs, padded to one rank where they broadcast.
+Axes are merged for ``gather`` and ``gather_nd`` only, because their operator files depend on it.
 """
 
 from __future__ import annotations
@@ -17,14 +17,19 @@ from tbe_impl.compat.classify_checks import (
     check_concat,
     check_elementwise,
 )
-from tbe_impl.compat.faults import fault
-from tbe_impl.compat.merged_axes import gather_nd_variant, gather_variant
+from tbe_impl.compat.gather_variants import gather_nd_variant, gather_variant
+from tbe_impl.compat.operator_errors import fault
 from tbe_impl.compat.shape_util import wrap_axes_to_positive
 
 BROADCAST_MODES = frozenset({"broadcast", "norm", "elewise_with_broadcast"})
 REDUCE_MODES = frozenset({"reduce", "tuple_reduce"})
-WINDOWS = ("window_dimensions", "window_strides", "window_dilations", "padding_dimensions")
-"""What ``pooling`` is told of its windows, one number or pair for each axis; files read it from the variant's description."""
+WINDOW_PARAMETERS = (
+    "window_dimensions",
+    "window_strides",
+    "window_dilations",
+    "padding_dimensions",
+)
+"""Parameters of ``pooling``, one value or pair per axis; stored in the variant's description."""
 
 
 def classify(
@@ -33,33 +38,33 @@ def classify(
     extra_params: Mapping[str, Any] | None = None,
     **_: Any,
 ) -> list[list[Any]]:
-    """The variants of an operator as lists of inputs; here always one.
+    """Returns the variants of an operator as lists of inputs; always exactly one variant.
 
     Args:
-        ins: descriptions of tensors; for ``norm`` and ``tuple_reduce`` last the reduced axes, for ``reduce`` a description
-            whose ``value`` has them.
+        ins: tensor descriptions. The last item of ``norm`` and ``tuple_reduce`` is the reduced
+            axes; ``reduce`` has a description whose ``value`` holds them.
         mode: ``elewise``, ``broadcast``, ``reduce``, ``norm`` or another pattern of the toolkit.
-        extra_params: what the toolkit's own schedules want to know; ``disable_fuse_axes`` becomes a list with those of
-            each variant, as the toolkit has it.
+        extra_params: parameters of the toolkit's schedules. ``disable_fuse_axes`` is replaced in
+            place by a list with the axes of each variant, as in the toolkit.
 
     Raises:
-        OperatorError: rank or reduced axes are not known, or the toolkit refuses the inputs.
+        OperatorError: the rank or the reduced axes are unknown, or the toolkit rejects the inputs.
     """
     if extra_params and isinstance(extra_params.get("disable_fuse_axes"), (list, tuple)):
-        # operators look for theirs in each variant, where the toolkit has merged axes before them
+        # operators index this list by variant; the toolkit replaces it before the operator reads it
         cast(dict[str, Any], extra_params)["disable_fuse_axes"] = [
             list(extra_params["disable_fuse_axes"])
         ]
     pattern, extra = str(mode).lower(), extra_params or {}
-    inputs = [_described(item) for item in ins]
+    inputs = [_copy_description(item) for item in ins]
     check_call(pattern, inputs, extra)
     if pattern == "gather":
-        return [_gather(ins, inputs)]
+        return [_classify_gather(ins, inputs)]
     if pattern == "scatter_nd" and extra.get("op_name") == "scatter_nd":
-        return [_scatter_nd(inputs)]
+        return [_classify_scatter_nd(inputs)]
     if pattern == "gather_nd":
-        return [gather_nd_variant(*_as_declared(ins, inputs), ins[2] if len(ins) > 2 else 0)]
-    tensors = [item for item in _flat(inputs) if _role(item) != "axis"]
+        return [gather_nd_variant(*_declared_inputs(ins, inputs), ins[2] if len(ins) > 2 else 0)]
+    tensors = [item for item in _flatten_descriptions(inputs) if _role(item) != "axis"]
     rank = max((len(item["shape"]) for item in tensors), default=0)
     if pattern in BROADCAST_MODES:
         for item in tensors:
@@ -69,10 +74,10 @@ def classify(
                 item["range"] = [(1, 1)] * missing + list(item["range"])
     for index, item in enumerate(inputs):
         if isinstance(item, dict) and _role(item) == "axis":
-            item["value"] = _axes(item, rank)
+            item["value"] = _reduction_axes(item, rank)
             item["shape"] = [len(item["value"])]
         elif pattern in ("norm", "tuple_reduce") and index == len(inputs) - 1:
-            inputs[index] = _axes(item, rank)
+            inputs[index] = _reduction_axes(item, rank)
     if pattern == "elewise":
         check_elementwise(tensors)
     if pattern == "broadcast":
@@ -81,9 +86,9 @@ def classify(
         by_tensor = extra.get("op_mode") == "topkv2"
         return [[inputs[0], inputs[2]]] if by_tensor else [inputs[:1]]
     if pattern == "pooling":
-        return [_pooling(inputs, extra)]
+        return [_classify_pooling(inputs, extra)]
     if pattern == "pooling_with_arg":
-        return [[inputs[0], *_windows(extra)]]
+        return [[inputs[0], *_window_parameters(extra)]]
     if pattern == "concat":
         (axis,) = wrap_axes_to_positive(extra["axis"], max(rank, 1))
         check_concat(tensors, axis)
@@ -91,15 +96,15 @@ def classify(
     if pattern == "transpose":
         return [[inputs[0], wrap_axes_to_positive(extra["axes"], max(rank, 1))]]
     if pattern == "split":
-        return [[inputs[0], *_split(inputs, extra)]]
+        return [[inputs[0], *_split_parameters(inputs, extra)]]
     return [inputs]
 
 
-def _scatter_nd(inputs: Sequence[Any]) -> list[Any]:
-    """The variant of indices, updates and a shape: what is changed, described; indices; updates.
+def _classify_scatter_nd(inputs: Sequence[Any]) -> list[Any]:
+    """Returns the variant (described target, indices, updates) of (indices, updates, shape).
 
     Raises:
-        OperatorError: the shape is not known.
+        OperatorError: the shape is unknown at build time.
     """
     indices, updates, shape = inputs
     sizes = shape.get("const_value") if isinstance(shape, dict) else shape
@@ -114,17 +119,17 @@ def _scatter_nd(inputs: Sequence[Any]) -> list[Any]:
     return [target, indices, updates]
 
 
-def _gather(ins: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
-    """The variant of params, indices, an axis or None, and a number of batch axes."""
+def _classify_gather(ins: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
+    """Returns the variant of params, indices, an axis or None, and the number of batch axes."""
     axis = ins[2] if len(ins) > 2 else None
-    along = None if axis is None else _number(axis)
-    return gather_variant(*_as_declared(ins, inputs), along, ins[3] if len(ins) > 3 else 0)
+    along = None if axis is None else _axis_number(axis)
+    return gather_variant(*_declared_inputs(ins, inputs), along, ins[3] if len(ins) > 3 else 0)
 
 
-def _as_declared(
+def _declared_inputs(
     ins: Sequence[Any], inputs: Sequence[Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The first two inputs; one without axes stays so."""
+    """Returns the first two inputs with their declared shapes; a rank-0 input stays rank 0."""
     params, indices = (
         {**checked, "shape": list(item["shape"])}
         for item, checked in zip(ins[:2], inputs, strict=False)
@@ -132,17 +137,21 @@ def _as_declared(
     return params, indices
 
 
-def _pooling(inputs: Sequence[Any], extra: Mapping[str, Any]) -> list[Any]:
-    """The tensor, described with its windows, and the axes on which they slide.
+def _classify_pooling(inputs: Sequence[Any], extra: Mapping[str, Any]) -> list[Any]:
+    """Returns the image, described with its window parameters, and the axes that the windows cover.
 
     Raises:
-        OperatorError: a size of the windows is not known, or there are not as many as axes.
+        OperatorError: a window parameter is unknown, or its length differs from the number of axes.
     """
     image, *axes = inputs
     image.update(
-        {name: value for name, value in extra.items() if name in (*WINDOWS, "global_pooling")}
+        {
+            name: value
+            for name, value in extra.items()
+            if name in (*WINDOW_PARAMETERS, "global_pooling")
+        }
     )
-    for name in WINDOWS:
+    for name in WINDOW_PARAMETERS:
         value = extra.get(name)
         if name in extra and value is None and not extra.get("global_pooling"):
             raise fault(
@@ -153,14 +162,15 @@ def _pooling(inputs: Sequence[Any], extra: Mapping[str, Any]) -> list[Any]:
         if value is not None and axes and len(value) != len(axes[0]):
             raise fault(
                 "E90001",
-                f"{name} of a pooling has to have one entry for each of the axes {list(axes[0])}, but is {value!r}",
+                f"{name} of a pooling has to have one entry for each of the axes {list(axes[0])}, "
+                f"but is {value!r}",
                 detailed_cause=name,
             )
     return [image, *axes]
 
 
-def _windows(extra: Mapping[str, Any]) -> list[Any]:
-    """Axes, sizes, strides, padding, dilations of windows, and how their number is rounded."""
+def _window_parameters(extra: Mapping[str, Any]) -> list[Any]:
+    """Returns axes, sizes, strides, padding and dilations of windows, and the rounding mode."""
     chosen = [
         [extra[name][axis] for axis in extra["ATTR_AXES"]]
         for name in ("WINDOW_DIMENSIONS", "WINDOW_STRIDES", "WINDOW_PADDINGS", "WINDOW_DILATIONS")
@@ -168,10 +178,10 @@ def _windows(extra: Mapping[str, Any]) -> list[Any]:
     return [list(extra["WINDOW_AXES"]), *chosen, extra["CEIL_MODE"]]
 
 
-def _split(inputs: Sequence[Any], extra: Mapping[str, Any]) -> tuple[int, Any]:
-    """Axis and sizes of a split; the sizes are None where they are equal parts of an unknown size."""
+def _split_parameters(inputs: Sequence[Any], extra: Mapping[str, Any]) -> tuple[int, Any]:
+    """Returns axis and sizes of a split; sizes is None for equal parts of an unknown size."""
     shape = inputs[0]["shape"]
-    (axis,) = wrap_axes_to_positive(_number(inputs[1]), len(shape))
+    (axis,) = wrap_axes_to_positive(_axis_number(inputs[1]), len(shape))
     if extra.get("avg_split"):
         parts, size = int(extra["num_split"]), shape[axis]
         return axis, None if size < 0 else [size // parts] * parts
@@ -188,7 +198,7 @@ def _split(inputs: Sequence[Any], extra: Mapping[str, Any]) -> tuple[int, Any]:
     return axis, listed
 
 
-def _number(item: Any) -> int:
+def _axis_number(item: Any) -> int:
     given = item.get("const_value", item.get("value")) if isinstance(item, dict) else item
     if given is None:
         raise fault(
@@ -199,10 +209,10 @@ def _number(item: Any) -> int:
     return int(given[0] if isinstance(given, (list, tuple)) or hasattr(given, "tolist") else given)
 
 
-def _described(item: Any) -> Any:
-    """A copy whose shape can be changed and whose mode is set."""
+def _copy_description(item: Any) -> Any:
+    """Copies a description, so that its shape can be changed, and sets its mode."""
     if isinstance(item, (list, tuple)):
-        return [_described(part) for part in item]
+        return [_copy_description(part) for part in item]
     if not isinstance(item, dict) or "shape" not in item:
         return item
     found = copy.copy(item)
@@ -222,11 +232,11 @@ def _described(item: Any) -> Any:
     return found
 
 
-def _flat(inputs: Sequence[Any]) -> list[dict[str, Any]]:
+def _flatten_descriptions(inputs: Sequence[Any]) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for item in inputs:
         if isinstance(item, list):
-            found += _flat(item)
+            found += _flatten_descriptions(item)
         elif isinstance(item, dict) and "shape" in item:
             found.append(item)
     return found
@@ -236,7 +246,7 @@ def _role(item: Any) -> str:
     return str(item.get("rel_pos_to_reduce", "before")) if isinstance(item, dict) else ""
 
 
-def _axes(item: Any, rank: int) -> list[int]:
+def _reduction_axes(item: Any, rank: int) -> list[int]:
     given = item.get("value", item.get("const_value")) if isinstance(item, dict) else item
     if given is None or isinstance(given, str):
         raise fault(

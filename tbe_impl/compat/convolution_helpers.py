@@ -1,4 +1,4 @@
-"""Helpers that convolution operators import: argument parsing and checks."""
+"""Parses and checks the arguments of convolution operators."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
-from tbe_impl.compat.error_manager import CUBE
+from tbe_impl.compat.error_manager import CUBE_FUNCTIONS
 from tbe_impl.compat.para_check import check_kernel_name
 from tbe_impl.compat.shape_util import ceil_div, shape_to_list
 
 
 def extract_tensor_info(tensor: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """What a tiling function wants to know of a tensor; None of a tensor that is not there."""
+    """Returns the items of a description that a tiling function reads; None for None."""
     if tensor is None:
         return None
     wanted = ("shape", "ori_shape", "format", "ori_format", "dtype", "range", "const_value", "name")
@@ -20,7 +20,7 @@ def extract_tensor_info(tensor: Mapping[str, Any] | None) -> dict[str, Any] | No
 
 
 def trip_strides(strides: Sequence[int], data_format: str) -> list[int]:
-    """Strides of depth, height and width, out of those of all axes.
+    """Selects the strides of depth, height and width from those of all axes.
 
     >>> trip_strides([1, 2, 3, 1], "NHWC")
     [2, 3]
@@ -31,11 +31,16 @@ def trip_strides(strides: Sequence[int], data_format: str) -> list[int]:
 
 
 class Image:
-    """A description read by the letters of its original format: ``fmap_h`` or, of a filter, ``kernel_cout``.
+    """A description whose sizes are attributes by letter of its original format: ``fmap_h``.
+
+    Filters use the names ``kernel_cout``, ``kernel_h`` and so on.
 
     Args:
-        given: a description of a tensor.
-        prefix: of the names of its sizes, ``fmap``, ``grads`` or ``kernel``.
+        given: the description of a tensor.
+
+    Attributes:
+        prefix: of the size attributes: ``fmap``, ``grads`` or ``kernel``.
+        sizes: suffix of the attribute → letter of the format.
     """
 
     prefix = "fmap"
@@ -58,11 +63,11 @@ class Image:
         return self.ori_shape[self.ori_format.index(letter)]
 
     def get_nchw_shape(self) -> list[int]:
-        """Its sizes in the order batch, channels, height, width."""
+        """Returns the sizes in the order batch, channels, height, width."""
         return [self.ori_shape[self.ori_format.index(letter)] for letter in "NCHW"]
 
     def get_ncdhw_shape(self) -> list[int]:
-        """Its sizes in the order batch, channels, depth, height, width."""
+        """Returns the sizes in the order batch, channels, depth, height, width."""
         return [self.ori_shape[self.ori_format.index(letter)] for letter in "NCDHW"]
 
 
@@ -80,12 +85,13 @@ class Filter(Image):
 
 
 class FilterGradientBase:
-    """What the operators of a filter's gradient are derived from: their arguments, read.
+    """Base class of filter-gradient operators; parses their arguments.
 
     Args:
-        inputs: image, filter size, gradients, filter, strides, pads, dilations, groups, data format, kernel name.
+        inputs: image, filter size, gradients, filter, strides, pads, dilations, groups, data
+            format, kernel name.
         op_name: of the operator.
-        fusion_mode: whether the operator is part of another.
+        fusion_mode: whether the operator is part of a fused operator.
         options: of the operator.
     """
 
@@ -112,79 +118,81 @@ class FilterGradientBase:
         )
         inner = [letter.lower() for letter in "DHW" if letter in layout]
         steps = trip_strides(strides, layout)
-        self.strides = SimpleNamespace(strides=steps, **_named("stride", inner, steps))
+        self.strides = SimpleNamespace(strides=steps, **_letter_attributes("stride", inner, steps))
         sides = ("f", "b", "u", "d", "l", "r")[-2 * len(inner) :]
-        self.pads = SimpleNamespace(pads=list(pads), **_named("pad", sides, pads))
+        self.pads = SimpleNamespace(pads=list(pads), **_letter_attributes("pad", sides, pads))
         letters = [letter for letter in "NCDHW" if letter in layout]
         spread = [dilations[layout.index(letter)] for letter in letters]
         self.dilations = SimpleNamespace(
             get_nchw_shape=lambda: spread,
             get_ncdhw_shape=lambda: spread,
-            **_named("dilation", map(str.lower, letters), spread),
+            **_letter_attributes("dilation", map(str.lower, letters), spread),
         )
         self.groups, self.data_format, self.kernel_name = groups, layout, name
 
 
-def _named(stem: str, letters: Iterable[str], values: Sequence[Any]) -> dict[str, Any]:
+def _letter_attributes(stem: str, letters: Iterable[str], values: Sequence[Any]) -> dict[str, Any]:
     return {f"{stem}_{letter}": value for letter, value in zip(letters, values, strict=True)}
 
 
 class Classifier:
-    """Which variants of a convolution there are: one, of the inputs as they are."""
+    """Returns one variant for a convolution: the inputs unchanged."""
 
     def __init__(self, inputs: tuple[Any, Any, Any], *_: Any, **__: Any):
         self._inputs = inputs
 
     def classify(self) -> list[tuple[Any, Any, Any]]:
-        """Its tensors, attributes and options."""
+        """Returns one tuple of tensors, attributes and options."""
         tensors, attributes, _ = self._inputs
         return [(tensors, attributes, [{"options": {}}])]
 
 
 class Checker:
-    """Checks of arguments, each of which raises an error of the toolkit's form."""
+    """Checks arguments; each failing check raises an error in the toolkit's form."""
 
     def __init__(self, op_name: str):
         self.op_name = op_name
 
     def _require(self, holds: bool, name: str, expected: Any, got: Any) -> None:
         if not holds:
-            CUBE["raise_err_input_params_not_expected"](self.op_name, name, str(expected), str(got))
+            CUBE_FUNCTIONS["raise_err_input_params_not_expected"](
+                self.op_name, name, str(expected), str(got)
+            )
 
     def check_kernel_name(self, name: str) -> None:
-        """The kernel's name can be one."""
+        """Checks that the kernel name is valid."""
         check_kernel_name(name)
 
     def check_type(self, name: str, value: Any, types: Any) -> None:
-        """The value is of one of these types."""
+        """Checks that the value has one of these types."""
         self._require(isinstance(value, types), name, types, type(value).__name__)
 
     def check_dims(self, name: str, shape: Sequence[int], rank: int) -> None:
-        """The shape has that many sizes."""
+        """Checks the rank of a shape."""
         self._require(len(shape) == rank, name, f"{rank} numbers", shape)
 
     def check_shape_dims_positive(
         self, name: str, shape: Sequence[int], allow_zero: bool = False
     ) -> None:
-        """No size is negative, or zero unless that is allowed."""
+        """Checks that sizes are positive, or at least 0 with `allow_zero`."""
         self._require(
             all(size >= (not allow_zero) for size in shape), name, "positive numbers", shape
         )
 
     def check_equal(self, value: Any, other: Any, name: str, other_name: str) -> None:
-        """Both values are equal."""
+        """Checks that both values are equal."""
         self._require(value == other, name, f"{other_name} ({other})", value)
 
     def check_multiple(self, value: int, factor: int, name: str, other_name: str) -> None:
-        """The value is a multiple of the factor."""
+        """Checks that the value is a multiple of the factor."""
         self._require(value % factor == 0, name, f"a multiple of {other_name} ({factor})", value)
 
     def check_format(self, name: str, value: str, known: Sequence[str]) -> None:
-        """The format is one of these."""
+        """Checks that the format is one of these."""
         self._require(value in known, f"the format of {name}", known, value)
 
     def check_64bits_limitation(self, name: str, elements: int, dtype: str | None = None) -> None:
-        """The array has an address for each of its elements."""
+        """Checks that the number of elements is below 2^63."""
         self._require(elements < 2**63, name, "fewer than 2^63 elements", elements)
 
 
@@ -228,9 +236,9 @@ LOAD_LIMITS = SimpleNamespace(
     stride_max=lambda: 63,
     dilation_max=lambda: 255,
 )
-"""The largest windows that the device's instruction loads."""
+"""Limits of the device's image load instruction."""
 VARIABLES = SimpleNamespace(get_binary_vars=lambda: (), define_var=lambda *_: None)
-"""Variables of kernels that serve every shape; here shapes are known."""
+"""Variables of shape-generic kernels; unused here, because shapes are known."""
 
 UTILITIES: Mapping[str, Any] = {
     "CubeConstantConfig": CONSTANTS,
@@ -263,9 +271,10 @@ FORWARD_UTILITIES: Mapping[str, Any] = {
     **{
         question: lambda *_, **__: False
         for question in (
-            "support_conv_instruction is_v310_soc is_support_fixpipe check_l1_size_invalid check_splitw_l1_size_invalid "
-            "check_load3dv2_postk_params_invalid check_range_illegal get_winograd_conv_flag"
+            "support_conv_instruction is_v310_soc is_support_fixpipe check_l1_size_invalid "
+            "check_splitw_l1_size_invalid check_load3dv2_postk_params_invalid check_range_illegal "
+            "get_winograd_conv_flag"
         ).split()
     },
 }
-"""``tbe.common.utils.op_util.op_util_conv2d``: whether a newer chip's own instructions, or a limit of one, come into play."""
+"""``tbe.common.utils.op_util.op_util_conv2d``: queries of newer chips' instructions; all False."""

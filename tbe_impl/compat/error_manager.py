@@ -1,6 +1,6 @@
-"""The ``raise_err_*`` functions by which operators refuse their input, in one table.
+"""Generates the toolkit's ``raise_err_*`` functions from one table.
 
-Each is known by its arguments, its code and a sentence; `FUNCTIONS` makes the functions from it.
+Each row gives arguments, error code and message; `_parse_error_table` generates the functions.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, NoReturn
 
-from tbe_impl.compat.faults import CheckError
+from tbe_impl.compat.operator_errors import CheckError
 
-# name | code | arguments (an argument `a:b` is stored in the dict as b) | sentence
+# name | code | arguments (an argument `a:b` is stored in the dict as b) | message
 _TABLE = """
 input_value_invalid|E80000|op_name param_name excepted_value real_value|parameter {param_name} has to be {excepted_value}, but is {real_value}
 miss_mandatory_parameter|E80001|op_name param_name|the mandatory parameter {param_name} is missing
@@ -63,14 +63,16 @@ input_format_invalid|E60004|op_name param_name expected_format_list format|the f
 """
 
 
-def _maker(name: str, code: str, arguments: tuple[str, ...], sentence: str) -> Callable[..., Any]:
+def _make_raiser(
+    name: str, code: str, arguments: tuple[str, ...], sentence: str
+) -> Callable[..., Any]:
     def raise_error(*values: Any, **keywords: Any) -> NoReturn:
         given = list(values)
         if code == "*":
             chosen = given.pop(0) if given else keywords.pop("err_code", "E90001")
         else:
             chosen = code
-        # what callers name differently still lands in the order of the table
+        # positional arguments get the names of the table, keywords keep the caller's
         info = {**dict(zip(arguments, given, strict=False)), **keywords}
         operator = str(info.get("op_name", "")) or "operator"
         shown = {argument: info.get(argument, "?") for argument in arguments}
@@ -83,44 +85,44 @@ def _maker(name: str, code: str, arguments: tuple[str, ...], sentence: str) -> C
     return raise_error
 
 
-def _functions(table: str) -> dict[str, Callable[..., Any]]:
+def _parse_error_table(table: str) -> dict[str, Callable[..., Any]]:
     found = {}
     for line in table.strip().splitlines():
         name, code, arguments, sentence = line.split("|", 3)
         full = f"raise_err_{name}"
-        found[full] = _maker(full, code, tuple(arguments.split()), sentence)
+        found[full] = _make_raiser(full, code, tuple(arguments.split()), sentence)
     return found
 
 
 def get_error_message(args: Mapping[str, Any]) -> str:
-    """What a dict of an error says, as a sentence."""
+    """Formats the dict of an error as a message."""
     code = args.get("errCode", "")
     rest = ", ".join(f"{key}: {value}" for key, value in args.items() if key != "errCode")
     return f"[{code}] {rest}"
 
 
 def raise_runtime_error(args_dict: dict[str, Any], *messages: Any) -> NoReturn:
-    """Raises `OperatorError` with that dict."""
+    """Raises `OperatorError` with this dict."""
     text = " ".join(map(str, messages)) or get_error_message(args_dict)
     raise CheckError(dict(args_dict), text.rstrip("."))
 
 
 def raise_err_message_cube(*messages: Any) -> NoReturn:
-    """Raises `OperatorError` E69999 with these texts."""
+    """Raises `OperatorError` E69999 with these messages."""
     raise CheckError({"errCode": "E69999"}, " ".join(map(str, messages)).rstrip("."))
 
 
-_SHARED: dict[str, Callable[..., Any]] = {
+_SHARED_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "get_error_message": get_error_message,
     "raise_runtime_error": raise_runtime_error,
     "raise_runtime_error_cube": raise_runtime_error,
     "raise_err_message_cube": raise_err_message_cube,
 }
-VECTOR: Mapping[str, Callable[..., Any]] = MappingProxyType(
+VECTOR_FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
     {
-        **_SHARED,
-        **_functions(_TABLE),
-        "raise_invalid_range": _maker(
+        **_SHARED_FUNCTIONS,
+        **_parse_error_table(_TABLE),
+        "raise_invalid_range": _make_raiser(
             "raise_invalid_range",
             "E67016",
             ("op_name", "attr_name", "range", "name"),
@@ -128,6 +130,8 @@ VECTOR: Mapping[str, Callable[..., Any]] = MappingProxyType(
         ),
     }
 )
-"""Functions of ``error_manager_vector``, and of the package itself."""
-CUBE: Mapping[str, Callable[..., Any]] = MappingProxyType({**VECTOR, **_functions(_CUBE)})
-"""Functions of ``error_manager_cube``: one format error has another code there."""
+"""Functions of ``error_manager_vector`` and of the package itself."""
+CUBE_FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
+    {**VECTOR_FUNCTIONS, **_parse_error_table(_CUBE)}
+)
+"""Functions of ``error_manager_cube``; the code of one format error differs."""

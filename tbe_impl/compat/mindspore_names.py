@@ -1,4 +1,4 @@
-"""``mindspore.ops.op_info_register`` for operator files where MindSpore is not installed: it records and does nothing else."""
+"""Records ``mindspore.ops.op_info_register`` calls where MindSpore is not installed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from tbe_impl.compat.registering import record
+from tbe_impl.compat.registration import record_registration
 
 _DTYPES = {
     "BOOL": "bool",
@@ -42,11 +42,11 @@ class _DataTypes(type):
 
 
 class DataType(metaclass=_DataTypes):
-    """Pairs of dtype and format by name: ``DataType.F16_Default`` is ``("float16", "DefaultFormat")``."""
+    """Pairs of dtype and format: ``DataType.F16_Default`` is ``("float16", "DefaultFormat")``."""
 
 
 class RegisterInformation:
-    """What a ``TBERegOp("Name").fusion_type(…).input(…)`` chain says; every method notes its arguments."""
+    """Records the arguments of a ``TBERegOp("Name").fusion_type(…).input(…)`` chain."""
 
     def __init__(self, op_name: str = ""):
         self.op_name = op_name
@@ -63,12 +63,12 @@ class RegisterInformation:
         return note
 
     def get_op_info(self) -> RegisterInformation:
-        """The end of the chain."""
+        """Ends the chain; returns the record."""
         return self
 
 
 def op_info_register(info: Any = None) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator that notes the operator and gives its function back."""
+    """Returns a decorator that records the operator and wraps its function."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
@@ -76,7 +76,7 @@ def op_info_register(info: Any = None) -> Callable[[Callable[..., Any]], Callabl
             return function(*args, **keywords)
 
         name = getattr(info, "op_name", None) or function.__name__
-        record("op_info_register", str(name), function, wrapper, info=info)
+        record_registration("op_info_register", str(name), function, wrapper, info=info)
         wrapper.operator_info = info  # type: ignore[attr-defined]
         return wrapper
 
@@ -84,7 +84,7 @@ def op_info_register(info: Any = None) -> Callable[[Callable[..., Any]], Callabl
 
 
 def custom_info_register(*infos: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """`op_info_register` for functions of ``ops.Custom``; of several notes the first counts."""
+    """`op_info_register` for functions of ``ops.Custom``; the first of several records counts."""
     return op_info_register(infos[0] if infos else None)
 
 

@@ -1,6 +1,6 @@
-"""Which names each module of the toolkit has.
+"""Lists the names of each toolkit module.
 
-One file of more than 500 lines: it is the table of the toolkit's names.
+One file of more than 500 lines: it is one table of names.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from tbe_impl.compat import (
     building,
     convolution_helpers,
     error_manager,
-    families,
-    later_words,
     mindspore_names,
-    operation,
+    newer_operations,
+    operation_families,
+    operator_context,
     operator_helpers,
     para_check,
     platform,
-    registering,
+    registration,
     shape_util,
     testing,
     tiling,
@@ -31,15 +31,21 @@ from tbe_impl.compat import (
 from tbe_impl.compat.auto_tune import AUTO_TUNE
 from tbe_impl.compat.classify import classify
 from tbe_impl.compat.placeholders import CompatModule, DeviceCode
-from tbe_impl.compat.tvm import blocked_images, device_functions, image_patches, quantized, topi
-from tbe_impl.compat.tvm import names as tensor_language
+from tbe_impl.compat.tvm import (
+    blocked_images,
+    dequantization,
+    device_functions,
+    image_patches,
+    tensor_language,
+    topi,
+)
 from tbe_impl.compat.tvm import scatter as scattering
 
 Names = Mapping[str, Any]
 _logger = logging.getLogger("tbe_impl.loading.operator")
 
 
-def _public(module: ModuleType) -> dict[str, Any]:
+def _public_names(module: ModuleType) -> dict[str, Any]:
     return {
         name: value
         for name, value in vars(module).items()
@@ -50,36 +56,37 @@ def _public(module: ModuleType) -> dict[str, Any]:
     }
 
 
-_CHECKS = {**_public(para_check), "NONE_TYPE": type(None)}
+_CHECKS = {**_public_names(para_check), "NONE_TYPE": type(None)}
 _SHAPES = {
-    **_public(shape_util),
-    "variable_shape": operation.variable_shape,
+    **_public_names(shape_util),
+    "variable_shape": operator_context.variable_shape,
     "get_and_check_dtype": para_check.check_dtype,
 }
 _OPERATION: dict[str, Any] = {
-    name: getattr(operation, name)
+    name: getattr(operator_context, name)
     for name in (
-        "add_compile_info compute get_compile_info get_context get_op_mode in_dynamic in_static is_unify var var_attr"
+        "add_compile_info compute get_compile_info get_context get_op_mode in_dynamic in_static "
+        "is_unify var var_attr"
     ).split()
 } | {
-    "add_compile_info_inner": operation.add_compile_info,
-    "var_inner": operation.var,
-    "var_inner_adaptive": operation.var,
-    "schedule": operation.compute,
-    "get_op_context": operation.get_context,
-    "get_te_var": lambda name: operation.get_context().get_var(name),
-    "static": operation.compute,
-    "dynamic": operation.compute,
+    "add_compile_info_inner": operator_context.add_compile_info,
+    "var_inner": operator_context.var,
+    "var_inner_adaptive": operator_context.var,
+    "schedule": operator_context.compute,
+    "get_op_context": operator_context.get_context,
+    "get_te_var": lambda name: operator_context.get_context().get_var(name),
+    "static": operator_context.compute,
+    "dynamic": operator_context.compute,
     "in_record": lambda: False,
     **dict.fromkeys(
         "add_build_arg add_exclude_bound_var get_build_args".split(), lambda *_, **__: None
     ),
     **{
-        name: registering.FUNCTIONS[name]
+        name: registration.FUNCTIONS[name]
         for name in ("register_schedule", "register_tiling_case", "register_build_pointcut")
     },
 }
-_CONTEXT = {"get_context": operation.get_context, "OpContext": operation.Context}
+_CONTEXT = {"get_context": operator_context.get_context, "OpContext": operator_context.Context}
 _BUILD_CONFIG: dict[str, Any] = {
     "build_config": building.build_config(),
     "get_current_build_config": building.current_build_config,
@@ -105,7 +112,7 @@ _SCHEDULING = {
     "cce_build_code": building.build,
     "add_build_arg": lambda *_: None,
 }
-_CASTING_EXTRA = {
+_CASTING_NAMES = {
     **_SCHEDULING,
     "check_conv_shape": lambda image, weight, *_, **__: (image, weight),
     **window_sizes.FUNCTIONS,
@@ -114,9 +121,9 @@ _CASTING_EXTRA = {
     "schedule_cce": building.casting_auto_schedule,
     "classify": classify,
 }
-_REFUSING_EXTRA = {
+_CHECKING_NAMES = {
     **_SCHEDULING,
-    **later_words.FUNCTIONS,
+    **newer_operations.FUNCTIONS,
     **transdata.FUNCTIONS,
     **window_sizes.FUNCTIONS,
     **blocked_images.FUNCTIONS,
@@ -130,7 +137,7 @@ _REFUSING_EXTRA = {
         x["shape"], x["dtype"], name, attrs
     ),
 }
-_UTIL_EXTRA = {
+_UTIL_NAMES = {
     "shape_to_list": shape_util.shape_to_list,
     "refine_axis": lambda axis, shape: sorted(shape_util.wrap_axes_to_positive(axis, len(shape))),
     "get_const": lambda value: getattr(value, "value", value),
@@ -139,7 +146,7 @@ _UTIL_EXTRA = {
     "int_ceil_div": shape_util.ceil_div,
     "align": shape_util.align,
     "ceil": shape_util.ceil_div,
-    "is_cast_support": lambda source, target: families.converts(source, target),
+    "is_cast_support": lambda source, target: operation_families.can_convert(source, target),
     "get_align_factor": platform.get_align_factor,
     "reuse_input_as_output": building.reuse_input_as_output,
     "DTYPE_BYTE": {
@@ -151,11 +158,11 @@ _UTIL_EXTRA = {
 }
 _TVM_FUNCTIONS = {
     **tensor_language.FUNCTIONS,
-    **quantized.FUNCTIONS,
+    **dequantization.FUNCTIONS,
     "extern": device_functions.extern,
     "call_extern": device_functions.call_extern,
     "nd": testing.ARRAYS,
-    "testing": testing.COMPARING,
+    "testing": testing.COMPARISON_FUNCTIONS,
     "cpu": testing.processor,
     "context": lambda kind="cpu", number=0: testing.processor(number),
     "build": testing.callable_build,
@@ -193,7 +200,7 @@ _FUSION = {
 
 
 class Mode:
-    """Patterns of the older ``shape_classifier``."""
+    """Constants of the older ``shape_classifier``."""
 
     NONE, ELEWISE, ELEWISE_WITH_BROADCAST, REDUCE, NORM = (
         "",
@@ -218,13 +225,13 @@ _TOPI_UTIL = {
     "axis_transfrom_5d": shape_util.axis_transform_5d,
 }
 
-_STORED_SCHEDULES = (
+_SCHEDULE_BANK_MODULES = (
     *("te.lang.cce.rl_bank", "te.domain.rl_bank", "tbe.common.rl_bank"),
     "te.lang.cce.rl_bank.rl_bank",
     "te.domain.rl_bank.rl_bank",
     "tbe.common.rl_bank.rl_bank",
 )
-"""Modules that look for schedules which an earlier search found; there are none here."""
+"""Modules that look up schedules of an earlier search; none exist here."""
 _TILING: Names = {
     function.__name__: function
     for function in (
@@ -236,13 +243,13 @@ _TILING: Names = {
 } | {"get_op_impl_mode_enum": lambda *_: 1}
 
 
-EXACT: dict[str, Names] = {
+NAMES_BY_MODULE: dict[str, Names] = {
     "te": {},
     "tbe": {},
     "topi": topi.FUNCTIONS,
     "te.lang": {},
     "tbe.common": {},
-    "te.op": {**_OPERATION, **registering.FUNCTIONS},
+    "te.op": {**_OPERATION, **registration.FUNCTIONS},
     "te.utils": {},
     "te.utils.para_check": {**_CHECKS, **_SHAPES},
     "te.utils.shape_util": _SHAPES,
@@ -250,11 +257,11 @@ EXACT: dict[str, Names] = {
     "te.utils.log": _LOG,
     "te.utils.tbe_log": _LOG,
     "te.utils.cce": {"auto_schedule": building.casting_auto_schedule, "build": building.build},
-    "te.utils.error_manager": error_manager.VECTOR,
-    "te.utils.error_manager.error_manager_util": error_manager.VECTOR,
-    "te.utils.error_manager.error_manager_vector": error_manager.VECTOR,
-    "te.utils.error_manager.error_manager_cube": error_manager.CUBE,
-    "te.utils.error_manager.error_manager_conv2d": error_manager.CUBE,
+    "te.utils.error_manager": error_manager.VECTOR_FUNCTIONS,
+    "te.utils.error_manager.error_manager_util": error_manager.VECTOR_FUNCTIONS,
+    "te.utils.error_manager.error_manager_vector": error_manager.VECTOR_FUNCTIONS,
+    "te.utils.error_manager.error_manager_cube": error_manager.CUBE_FUNCTIONS,
+    "te.utils.error_manager.error_manager_conv2d": error_manager.CUBE_FUNCTIONS,
     "te.platform.fusion_manager": _FUSION,
     "te.platform.fusion_util": _FUSION,
     "te.platform.insn_cmd": _INSTRUCTIONS,
@@ -268,29 +275,29 @@ EXACT: dict[str, Names] = {
         **_PLATFORM,
         "reset_mask_insn": tensor_language.FUNCTIONS["call_pure_extern"],
     },
-    "te.platform.cce_util": {**_PLATFORM, **_UTIL_EXTRA},
+    "te.platform.cce_util": {**_PLATFORM, **_UTIL_NAMES},
     "te.tik": _TIK,
     "tbe.tik": _TIK,
     "te.tikcpp": {},
     "tbe.tikcpp": {},
-    "te.lang.base": {**_OPERATION, "classify": classify, **registering.FUNCTIONS},
+    "te.lang.base": {**_OPERATION, "classify": classify, **registration.FUNCTIONS},
     "te.lang.base.operation": _OPERATION,
     "te.lang.base.operation_impl": _OPERATION,
     "te.lang.base.shape_classifier": {"classify": classify, "Mode": Mode},
-    "te.lang.cce.util": _UTIL_EXTRA,
-    "te.lang.cce.te_compute.util": _UTIL_EXTRA,
+    "te.lang.cce.util": _UTIL_NAMES,
+    "te.lang.cce.te_compute.util": _UTIL_NAMES,
     "tbe.common.utils": {**_CHECKS, **_SHAPES},
     "tbe.common.utils.para_check": {**_CHECKS, **_SHAPES},
     "tbe.common.utils.shape_util": _SHAPES,
     "tbe.common.utils.log": _LOG,
-    "tbe.common.utils.errormgr": error_manager.VECTOR,
-    "tbe.common.utils.errormgr.error_manager_util": error_manager.VECTOR,
-    "tbe.common.utils.errormgr.error_manager_vector": error_manager.VECTOR,
-    "tbe.common.utils.errormgr.error_manager_cube": error_manager.CUBE,
+    "tbe.common.utils.errormgr": error_manager.VECTOR_FUNCTIONS,
+    "tbe.common.utils.errormgr.error_manager_util": error_manager.VECTOR_FUNCTIONS,
+    "tbe.common.utils.errormgr.error_manager_vector": error_manager.VECTOR_FUNCTIONS,
+    "tbe.common.utils.errormgr.error_manager_cube": error_manager.CUBE_FUNCTIONS,
     "tbe.common.utils.op_tiling": {},
     "tbe.common.platform.insn_cmd": _INSTRUCTIONS,
     "tbe.common.context": _CONTEXT,
-    "tbe.common.context.op_info": {"OpInfo": operation.OperatorInfo},
+    "tbe.common.context.op_info": {"OpInfo": operator_context.OperatorInfo},
     "tbe.common.context.op_context": _CONTEXT,
     "tbe.dsl.base": {**_OPERATION},
     "tbe.dsl.base.operation": _OPERATION,
@@ -314,7 +321,10 @@ EXACT: dict[str, Names] = {
     "topi.scatter": {"Scatter": scattering.Scatter},
     "te.utils.scatter": {"Scatter": scattering.Scatter},
     "topi.tensor_scatter": {"TensorScatter": scattering.TensorScatter},
-    **{module: {"query_rl_bank": lambda *_, **__: (False, None)} for module in _STORED_SCHEDULES},
+    **{
+        module: {"query_rl_bank": lambda *_, **__: (False, None)}
+        for module in _SCHEDULE_BANK_MODULES
+    },
     "tbe.common.testing": testing.FUNCTIONS,
     "tbe.common.testing.testing": testing.FUNCTIONS,
     "tbe.common.utils.conv_util": convolution_helpers.UTILITIES,
@@ -325,8 +335,8 @@ EXACT: dict[str, Names] = {
     "tbe.dsl.classifier.conv3d_bp_filter_classifier": {
         "Conv3dBpFilterClassifier": convolution_helpers.Classifier
     },
-    "te.lang.cce.te_compute.common": {**_CASTING_EXTRA, **image_patches.FUNCTIONS},
-    "tbe.dsl.compute.common": {**_REFUSING_EXTRA, **_UTIL_EXTRA, **image_patches.FUNCTIONS},
+    "te.lang.cce.te_compute.common": {**_CASTING_NAMES, **image_patches.FUNCTIONS},
+    "tbe.dsl.compute.common": {**_CHECKING_NAMES, **_UTIL_NAMES, **image_patches.FUNCTIONS},
     "te.lang.cce.te_compute.cube_util": convolution_helpers.CUBE_UTILITIES,
     "tbe.dsl.compute.cube_util": convolution_helpers.CUBE_UTILITIES,
     "tbe.dsl.classifier.conv_bp_filter_base": {
@@ -335,7 +345,7 @@ EXACT: dict[str, Names] = {
     "tbe.dsl.classifier.conv2d_bp_filter_classifier": {
         "Conv2dBpFilterClassifier": convolution_helpers.Classifier
     },
-    "tbe.dsl.compute.util": _UTIL_EXTRA,
+    "tbe.dsl.compute.util": _UTIL_NAMES,
     "tbe.dsl.base.expr_compare": {
         "expr_equal": lambda a, b: (
             a is b or bool(not isinstance(a, tensor_language.Expr) and a == b)
@@ -344,7 +354,7 @@ EXACT: dict[str, Names] = {
     "topi.generic": {"auto_schedule": building.casting_auto_schedule},
     "topi.generic.cce": {"auto_schedule": building.casting_auto_schedule},
     "topi.cce.util": _TOPI_UTIL,
-    **{f"topi.cce.{name}": names for name, names in topi.WHOLE.items()},
+    **{f"topi.cce.{name}": names for name, names in topi.PREBUILT_OPERATORS.items()},
     "tbe.tvm.topi.generic": {"auto_schedule": building.casting_auto_schedule},
     "tbe.tvm.topi.cce.util": _TOPI_UTIL,
     "te.tvm.topi.generic": {"auto_schedule": building.casting_auto_schedule},
@@ -355,9 +365,9 @@ EXACT: dict[str, Names] = {
         for module in ("ops.op_info_register", "ops")
     },
 }
-"""Modules by full name."""
+"""Full module name → names."""
 
-_TVM_PARTS: dict[str, Names] = {
+_TVM_NAMES_BY_MODULE: dict[str, Names] = {
     "": _TVM_FUNCTIONS,
     "api": _TVM_FUNCTIONS,
     "te": _TVM_FUNCTIONS,
@@ -398,56 +408,57 @@ _TVM_PARTS: dict[str, Names] = {
     "cce_build_module": {"build_fatbin": building.build_fatbin},
 }
 
-_PREFIXES: tuple[tuple[str, Names], ...] = (
-    ("te.lang.cce", _CASTING_EXTRA),
-    ("te.lang.dynamic", {**_CASTING_EXTRA, "shape_to_list": shape_util.shape_to_list}),
-    ("topi.cce", {**_CASTING_EXTRA, **_TOPI_UTIL}),
+_NAMES_BY_PREFIX: tuple[tuple[str, Names], ...] = (
+    ("te.lang.cce", _CASTING_NAMES),
+    ("te.lang.dynamic", {**_CASTING_NAMES, "shape_to_list": shape_util.shape_to_list}),
+    ("topi.cce", {**_CASTING_NAMES, **_TOPI_UTIL}),
     ("te.platform", {**_PLATFORM, **_BUILD_CONFIG, "fusion_manager": None}),
     ("tbe.common.platform", _PLATFORM),
-    ("tbe.common.register", registering.FUNCTIONS),
+    ("tbe.common.register", registration.FUNCTIONS),
     ("tbe.common.buildcfg", _BUILD_CONFIG),
-    ("tbe.dsl.compute", {**_REFUSING_EXTRA, **_UTIL_EXTRA}),
-    ("tbe.dsl.instrinsic", {**_PLATFORM, **_UTIL_EXTRA}),
+    ("tbe.dsl.compute", {**_CHECKING_NAMES, **_UTIL_NAMES}),
+    ("tbe.dsl.instrinsic", {**_PLATFORM, **_UTIL_NAMES}),
 )
-"""Modules below these have the same names; the first that fits counts."""
+"""Prefix → names of every module below it; the first match counts."""
 
 
 def names_of(module: str) -> Names:
-    """The names of a module; none for one that nobody wrote."""
-    if module in EXACT:
-        return EXACT[module]
+    """Returns the names of a module; an empty mapping for an unknown module."""
+    if module in NAMES_BY_MODULE:
+        return NAMES_BY_MODULE[module]
     for root in ("te.tvm", "tbe.tvm"):
         if module == root or module.startswith(f"{root}."):
-            return _TVM_PARTS.get(module[len(root) + 1 :], {})
+            return _TVM_NAMES_BY_MODULE.get(module[len(root) + 1 :], {})
     if module in ("tbe.dsl", "tbe.dsl.api"):
-        return _REFUSING_EXTRA
-    for prefix, found in _PREFIXES:
+        return _CHECKING_NAMES
+    for prefix, found in _NAMES_BY_PREFIX:
         if module == prefix or module.startswith(f"{prefix}."):
             return {name: value for name, value in found.items() if value is not None}
     return {}
 
 
-def family_of(module: str) -> Callable[[str], Any] | None:
-    """Where the words of a module come from, None for one without words."""
+def operation_finder_of(module: str) -> Callable[[str], Any] | None:
+    """Returns the lookup of DSL operations for a module; None for a module without any."""
     if module.startswith(("te.lang.cce", "te.lang.dynamic", "topi.cce")):
-        return families.casting
+        return operation_families.find_casting_operation
     if module in ("tbe.dsl", "tbe.dsl.api") or module.startswith("tbe.dsl.compute"):
-        return families.refusing
+        return operation_families.find_checking_operation
     return None
 
 
-LAZY_CHILDREN = {
+LAZY_SUBMODULES = {
     "impl": "util",
     "impl.util": "platform_adapter util_common norm_pattern_adapter pooling_pattern_adapter",
     "te": "lang platform tvm utils op tik domain",
     "te.lang": "cce base dynamic",
     "te.lang.cce": "te_compute te_schedule util rl_bank",
     "te.lang.cce.rl_bank": "rl_bank",
-    "te.lang.cce.te_compute": "elewise_compute cast_compute broadcast_compute reduction_compute common util cube_util",
+    "te.lang.cce.te_compute": "elewise_compute cast_compute broadcast_compute "
+    "reduction_compute common util cube_util",
     "te.lang.cce.te_schedule": "cce_schedule",
     "te.platform": (
-        "fusion_manager cce_conf cce_params cce_build cce_policy cce_intrin cce_intrin_md insn_cmd operation cce_util log "
-        "op_context shape_classifier"
+        "fusion_manager cce_conf cce_params cce_build cce_policy cce_intrin cce_intrin_md "
+        "insn_cmd operation cce_util log op_context shape_classifier"
     ),
     "te.utils": "para_check shape_util op_utils error_manager cce log scatter",
     "te.domain": "rl_bank",
@@ -471,8 +482,8 @@ LAZY_CHILDREN = {
     "topi.generic": "cce",
     "topi.cce": "util tf_round tf_tile",
     **{
-        f"{root}.tvm": "api expr tir tensor target te build_module driver ir container schedule intrin make stmt ir_builder "
-        "topi error collections api_config tag cce_build_module"
+        f"{root}.tvm": "api expr tir tensor target te build_module driver ir container schedule "
+        "intrin make stmt ir_builder topi error collections api_config tag cce_build_module"
         for root in ("te", "tbe")
     },
     **{f"{root}.tvm.tir": "expr ir_builder" for root in ("te", "tbe")},
@@ -480,23 +491,23 @@ LAZY_CHILDREN = {
     **{f"{root}.tvm.topi": "generic cce" for root in ("te", "tbe")},
     **{f"{root}.tvm.topi.cce": "util" for root in ("te", "tbe")},
 }
-"""Modules that are there as attributes of their package without being imported by name."""
+"""Submodules that are attributes of their package without an explicit import."""
 
 
-CALLS = {
-    "tbe.dsl.compute": operation.compute,
+CALLABLE_MODULES = {
+    "tbe.dsl.compute": operator_context.compute,
     **{f"{root}.tvm.target": tensor_language.Target() for root in ("te", "tbe")},
     **{f"{root}.tvm.te.compute": tensor_language.compute for root in ("te", "tbe")},
 }
-"""Names that are a module and also a function."""
+"""Modules that are also callable, with the function that a call runs."""
 
 
-def make(module: str, load: Callable[[str], ModuleType]) -> CompatModule:
-    """A module with its names.
+def make_module(module: str, load: Callable[[str], ModuleType]) -> CompatModule:
+    """Creates a toolkit module with its names.
 
     Args:
         module: full name.
-        load: imports a module, for those that are attributes of this one.
+        load: imports a module; called for submodules on first access.
     """
     if module == AUTO_TUNE.__name__:
         return AUTO_TUNE
@@ -506,22 +517,22 @@ def make(module: str, load: Callable[[str], ModuleType]) -> CompatModule:
         operator_helpers.names_of(module, load) if module.startswith("impl") else names_of(module)
     )
     made.__dict__.update(names)
-    if module in CALLS:
-        made.__dict__["_call"] = CALLS[module]
-    family = family_of(module)
-    children = frozenset(LAZY_CHILDREN.get(module, "").split())
+    if module in CALLABLE_MODULES:
+        made.__dict__["_call"] = CALLABLE_MODULES[module]
+    family = operation_finder_of(module)
+    children = frozenset(LAZY_SUBMODULES.get(module, "").split())
 
-    def late(name: str) -> Any:
+    def load_attribute(name: str) -> Any:
         found: Any = family(name) if family else None
         if found is None and name in children:
             found = load(f"{module}.{name}")
         if found is not None:
-            # operators are built again and again, each time without the modules of the last
+            # cached in the module, which each build creates anew
             made.__dict__[name] = found
         return found
 
-    made.__dict__["_late"] = late
+    made.__dict__["_late"] = load_attribute
     if family:
-        made.__dict__["_late_names"] = families.names
-        made.__dict__["__all__"] = sorted({*names, *families.names()})
+        made.__dict__["_late_names"] = operation_families.operation_names
+        made.__dict__["__all__"] = sorted({*names, *operation_families.operation_names()})
     return made

@@ -1,4 +1,4 @@
-"""``impl.util``: helpers of the toolkit's operator tree, for trees that lack them."""
+"""Provides ``impl.util``, the helpers of the toolkit's operator tree, for trees that lack them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from tbe_impl.compat.classify import WINDOWS, classify
-from tbe_impl.compat.registering import register_op_compute
+from tbe_impl.compat.classify import WINDOW_PARAMETERS, classify
+from tbe_impl.compat.registration import register_op_compute
 from tbe_impl.compat.session import has_unknown_size
 from tbe_impl.compat.shape_util import align, ceil_div
 
@@ -37,7 +37,7 @@ IMPLEMENTATIONS = SimpleNamespace(
     SUPPORT_OUT_OF_BOUND_INDEX="support_out_of_bound_index",
     KEEP_FP16="keep_fp16",
 )
-NORM = SimpleNamespace(
+NORM_PATTERNS = SimpleNamespace(
     REDUCE_AXES_TYPE_KEY="reduce_axes_type",
     PATTERN_NAME="norm",
     REDUCE_UNKNOWN_MODE="unknown",
@@ -50,12 +50,12 @@ NORM = SimpleNamespace(
     REDUCE_ATTR_NAME="reduce_axis_attr_name",
     REDUCE_ATTR_DTYPE="reduce_axis_attr_dtype",
 )
-POOLING = SimpleNamespace(
+POOLING_PATTERNS = SimpleNamespace(
     GLOBAL_POOLING="global_pooling",
     ACTUAL_WINDOW_ORI_INDICES="actual_window_ori_indices",
-    **{name.upper(): name for name in WINDOWS},
-    # the toolkit spells it so
-    **{f"{name.upper()}_ATTR_IDNEX": f"{name}_attr_index" for name in WINDOWS},
+    **{name.upper(): name for name in WINDOW_PARAMETERS},
+    # the misspelling is the toolkit's
+    **{f"{name.upper()}_ATTR_IDNEX": f"{name}_attr_index" for name in WINDOW_PARAMETERS},
 )
 REDUCE_WINDOW = SimpleNamespace(
     **{name: name for name in ("MAX", "MIN", "SUM", "AVG", "GMP", "GAP", "CEIL", "FLOOR")}
@@ -65,28 +65,28 @@ REDUCE_WINDOW = SimpleNamespace(
 def register_operator_compute(
     op_type: str, op_mode: str = "dynamic", support_fusion: Any = False, **options: Any
 ) -> Any:
-    """Announces the compute function of an operator."""
+    """Registers the compute function of an operator."""
     return register_op_compute(op_type, op_mode, support_fusion, **options)
 
 
 def is_unknown(given: Any) -> bool:
-    """Whether one of these descriptions has an unknown size."""
+    """Whether a description has an unknown size."""
     return has_unknown_size(given if isinstance(given, (list, tuple)) else [given])
 
 
 def is_unknown_rank_input(given: Any) -> bool:
-    """Whether one of these descriptions has an unknown rank."""
+    """Whether a description has an unknown rank."""
     listed = given if isinstance(given, (list, tuple)) else [given]
     return any(isinstance(item, dict) and list(item.get("shape", ())) == [-2] for item in listed)
 
 
 def is_dynamic_input(inputs: Sequence[Any]) -> bool:
-    """Whether one of these descriptions has an unknown size."""
+    """Whether a description has an unknown size."""
     return has_unknown_size(inputs)
 
 
-def _adapter(load: Callable[[str], Any]) -> Mapping[str, Any]:
-    """Names of ``impl.util.platform_adapter``: one door to everything else."""
+def _adapter_names(load: Callable[[str], Any]) -> Mapping[str, Any]:
+    """Returns the names of ``impl.util.platform_adapter``, a facade of the other modules."""
     common, dsl = load("tbe.common"), load("tbe.dsl")
     utils = load("tbe.common.utils")
     errors = load("tbe.common.utils.errormgr")
@@ -129,7 +129,7 @@ def _adapter(load: Callable[[str], Any]) -> Mapping[str, Any]:
         "rl_bank": load("tbe.common.rl_bank.rl_bank"),
         "OpTbeImplMode": SimpleNamespace(TBE_HIGH_PRECISION="high_precision"),
         "TbeContextKey": SimpleNamespace(PATTERN="pattern"),
-        "NormPattern": NORM,
+        "NormPattern": NORM_PATTERNS,
         "tbe_fusion_manager": load("te.platform.fusion_manager").fusion_manager,
         "set_current_compile_soc_info": common.platform.set_current_compile_soc_info,
         "intrinsic_check_support": common.platform.intrinsic_check_support,
@@ -140,7 +140,7 @@ def _adapter(load: Callable[[str], Any]) -> Mapping[str, Any]:
     }
 
 
-_COMMON = {
+_COMMON_FUNCTIONS = {
     "is_unknown": is_unknown,
     "is_unknown_rank_input": is_unknown_rank_input,
     "is_dynamic_input": is_dynamic_input,
@@ -165,14 +165,14 @@ _CONSTANTS = {
 
 
 def names_of(module: str, load: Callable[[str], ModuleType]) -> Mapping[str, Any]:
-    """The names of a module below ``impl``; none for one that nobody wrote."""
+    """Returns the names of a module below ``impl``; an empty mapping for an unknown module."""
     if module == "impl.util.platform_adapter":
-        return _adapter(load)
+        return _adapter_names(load)
     known: dict[str, Mapping[str, Any]] = {
-        "impl.util.util_common": _COMMON,
-        "impl.util.norm_pattern_adapter": {"NormPattern": NORM},
+        "impl.util.util_common": _COMMON_FUNCTIONS,
+        "impl.util.norm_pattern_adapter": {"NormPattern": NORM_PATTERNS},
         "impl.util.pooling_pattern_adapter": {
-            "PoolingPattern": POOLING,
+            "PoolingPattern": POOLING_PATTERNS,
             "ReduceWindowAttr": REDUCE_WINDOW,
         },
         "impl.constant_util": _CONSTANTS,

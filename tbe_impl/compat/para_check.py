@@ -1,4 +1,4 @@
-"""Checks of what an operator is given: descriptions of tensors, attributes, the kernel's name.
+"""Checks operator arguments: tensor descriptions, attributes and the kernel name.
 
 One file of more than 500 lines: it is one toolkit module with all its checks.
 """
@@ -12,9 +12,9 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tbe_impl.compat.faults import OperatorError, fault, refusal
-from tbe_impl.compat.operation import in_dynamic
-from tbe_impl.compat.session import running, session
+from tbe_impl.compat.operator_context import in_dynamic
+from tbe_impl.compat.operator_errors import OperatorError, fault, refusal
+from tbe_impl.compat.session import operator_scope, session
 
 SHAPE_SIZE_LIMIT = 2**31 - 1
 SHAPE_SIZE_ZERO = RANK_ZERO = ZERO_DIM = MIN_UNKNOWN_SHAPE_RANK = MIN_UNKOWN_SHAPE_RANK = 0
@@ -50,11 +50,13 @@ globals().update(ATTRIBUTE_NAMES)
 globals().update(ERROR_CODE_NAMES)
 
 ALL_FORMAT_LIST = (
-    "ND NCHW NHWC NDHWC NCDHW CHWN NC1HWC0 NC1HWC0_C04 NDC1HWC0 FRACTAL_NZ HWCN DHWCN FRACTAL_Z FRACTAL_Z_C04 C1HWNCoC0 "
-    "FRACTAL_Z_3D FRACTAL_ZN_LSTM FRACTAL_ZN_RNN ND_RNN_BIAS NCL C1HWC0 FRACTAL_Z_WINO"
+    "ND NCHW NHWC NDHWC NCDHW CHWN NC1HWC0 NC1HWC0_C04 NDC1HWC0 FRACTAL_NZ HWCN DHWCN FRACTAL_Z "
+    "FRACTAL_Z_C04 C1HWNCoC0 FRACTAL_Z_3D FRACTAL_ZN_LSTM FRACTAL_ZN_RNN ND_RNN_BIAS NCL C1HWC0 "
+    "FRACTAL_Z_WINO"
 ).split()
 ALL_DTYPE_LIST = (
-    "int4 int8 uint8 int16 uint16 int32 uint32 bfloat16 int64 uint64 float16 float32 float64 bool uint1 complex64 complex128"
+    "int4 int8 uint8 int16 uint16 int32 uint32 bfloat16 int64 uint64 float16 float32 float64 bool "
+    "uint1 complex64 complex128"
 ).split()
 TensorFormat = type("TensorFormat", (), {name: name for name in ALL_FORMAT_LIST})
 OpParamInfoKey = type(
@@ -80,10 +82,11 @@ _TYPES: dict[str, tuple[type, ...]] = {
 }
 
 
-def _wrong_type(operator: str, name: str, expected: str, value: Any) -> Any:
+def _wrong_type_error(operator: str, name: str, expected: str, value: Any) -> Any:
     return refusal(
         "E80003",
-        f"{operator or 'operator'}: parameter {name} has to be of type {expected}, but is {type(value).__name__}",
+        f"{operator or 'operator'}: parameter {name} has to be of type {expected}, "
+        f"but is {type(value).__name__}",
         op_name=operator,
         param_name=name,
         param_type=expected,
@@ -91,7 +94,7 @@ def _wrong_type(operator: str, name: str, expected: str, value: Any) -> Any:
     )
 
 
-def _missing(operator: str, name: str) -> Any:
+def _missing_parameter_error(operator: str, name: str) -> Any:
     return refusal(
         "E80001",
         f"{operator or 'operator'}: the mandatory parameter {name} is missing",
@@ -101,13 +104,14 @@ def _missing(operator: str, name: str) -> Any:
 
 
 def check_op_params(*kinds: str, **_: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator that checks each argument against its kind, in the order of the parameters.
+    """Returns a decorator that checks each argument against its kind, in parameter order.
 
-    What it gives back has an attribute ``parameter_kinds``: the kinds by name of the parameter.
+    The decorated function has an attribute ``parameter_kinds``: parameter name → kind.
 
     Raises:
-        OperatorError: E80001 a mandatory one is missing, E80003 a wrong type, E80004 a description lacks a key, E80008 an
-            unknown dtype, E80014 or E80015 an unknown format, E80020 a kernel name that is no identifier.
+        OperatorError: E80001 a mandatory parameter is missing, E80003 a wrong type, E80004 a
+            description lacks a key, E80008 an unknown dtype, E80014 or E80015 an unknown format,
+            E80020 a kernel name that is no identifier.
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -116,16 +120,16 @@ def check_op_params(*kinds: str, **_: Any) -> Callable[[Callable[..., Any]], Cal
         by_name = dict(zip(names, kinds, strict=False))
 
         @functools.wraps(function)
-        def checked(*args: Any, **keywords: Any) -> Any:
+        def check_and_call(*args: Any, **keywords: Any) -> Any:
             given = {**dict(zip(names, args, strict=False)), **keywords}
-            with running(given.values()):
+            with operator_scope(given.values()):
                 for name, value in given.items():
                     if name in by_name:
                         _check_one(value, name, by_name[name], function.__name__)
                 return function(*args, **keywords)
 
-        checked.parameter_kinds = by_name  # type: ignore[attr-defined]
-        return checked
+        check_and_call.parameter_kinds = by_name  # type: ignore[attr-defined]
+        return check_and_call
 
     return decorate
 
@@ -136,21 +140,21 @@ def _check_one(value: Any, name: str, kind: Any, operator: str) -> None:
         return
     if not isinstance(kind, str):
         if not isinstance(value, kind):
-            raise _wrong_type(operator, name, kind.__name__, value)
+            raise _wrong_type_error(operator, name, kind.__name__, value)
         return
     if kind in _INPUTS or kind in _OUTPUTS:
         need, _, _ = kind.partition("_")
         if need == "dynamic":
             if not isinstance(value, (list, tuple)):
-                raise _wrong_type(operator, name, "list or tuple", value)
+                raise _wrong_type_error(operator, name, "list or tuple", value)
             if not value:
-                raise _missing(operator, name)
+                raise _missing_parameter_error(operator, name)
             for item in value:
                 _check_description(item, name, operator)
         elif value is not None:
             _check_description(value, name, operator)
         elif need == "required":
-            raise _missing(operator, name)
+            raise _missing_parameter_error(operator, name)
     elif kind == KERNEL_NAME:
         if value is not None:
             _check_name(value, name, operator)
@@ -159,7 +163,7 @@ def _check_one(value: Any, name: str, kind: Any, operator: str) -> None:
 
 
 def _check_any(value: Any, name: str, kinds: Sequence[Any], operator: str) -> None:
-    """Passes when the value fits one of the kinds; otherwise the error of the first."""
+    """Passes when the value fits any of the kinds; otherwise raises the error of the first."""
     refused: OperatorError | None = None
     for kind in kinds:
         try:
@@ -173,8 +177,8 @@ def _check_any(value: Any, name: str, kinds: Sequence[Any], operator: str) -> No
 
 def _check_description(value: Any, name: str, operator: str) -> None:
     if not isinstance(value, dict):
-        raise _wrong_type(operator, name, "dict", value)
-    # as it was declared; blocks of it may be known
+        raise _wrong_type_error(operator, name, "dict", value)
+    # the declared shape decides; a blocked shape may be known
     unknown = in_dynamic() and -1 in _sizes(value.get("ori_shape"))
     for key in (
         "shape",
@@ -200,7 +204,8 @@ def _check_description(value: Any, name: str, operator: str) -> None:
         if value[key] not in ALL_FORMAT_LIST:
             raise refusal(
                 code,
-                f"{operator}: the {key} of {name} has to be one of {', '.join(ALL_FORMAT_LIST)}, but is {value[key]!r}",
+                f"{operator}: the {key} of {name} has to be one of {', '.join(ALL_FORMAT_LIST)}, "
+                f"but is {value[key]!r}",
                 op_name=operator,
                 param_name=name,
                 excepted_format_list=",".join(ALL_FORMAT_LIST),
@@ -208,19 +213,22 @@ def _check_description(value: Any, name: str, operator: str) -> None:
             )
     dtype = value["dtype"]
     if not isinstance(dtype, str):
-        raise _wrong_type(operator, name, "str", dtype)
-    if dtype.lower() not in ALL_DTYPE_LIST and not (session().soc.unlimited and dtype == "float64"):
-        raise _wrong_dtype(operator, name, ALL_DTYPE_LIST, dtype)
+        raise _wrong_type_error(operator, name, "str", dtype)
+    if dtype.lower() not in ALL_DTYPE_LIST and not (
+        session().soc.is_unlimited and dtype == "float64"
+    ):
+        raise _wrong_dtype_error(operator, name, ALL_DTYPE_LIST, dtype)
 
 
 def _sizes(shape: Any) -> Sequence[Any]:
     return shape if isinstance(shape, (list, tuple)) else ()
 
 
-def _wrong_dtype(operator: str, name: str, known: Sequence[str], dtype: str) -> Any:
+def _wrong_dtype_error(operator: str, name: str, known: Sequence[str], dtype: str) -> Any:
     return refusal(
         "E80008",
-        f"{operator or 'operator'}: {name or 'an input'} has to have one of the dtypes {', '.join(known)}, but has {dtype}",
+        f"{operator or 'operator'}: {name or 'an input'} has to have one of the dtypes "
+        f"{', '.join(known)}, but has {dtype}",
         op_name=operator,
         param_name=name,
         excepted_dtype_list=",".join(known),
@@ -234,10 +242,10 @@ def _check_attribute(value: Any, name: str, kind: str, operator: str) -> None:
         return
     if value is None:
         if need == "REQUIRED":
-            raise _missing(operator, name)
+            raise _missing_parameter_error(operator, name)
         return
     if isinstance(value, (int, float, str, list, tuple)) and not value:
-        # the toolkit looks no closer: operators are handed 0 for a list of axes
+        # as in the toolkit, no further check: some callers pass 0 for a list of axes
         return
     depth, scalar = rest.count("LIST_"), rest.replace("LIST_", "")
     _check_items(value, name, scalar, depth, operator)
@@ -246,17 +254,17 @@ def _check_attribute(value: Any, name: str, kind: str, operator: str) -> None:
 def _check_items(value: Any, name: str, scalar: str, depth: int, operator: str) -> None:
     if depth:
         if not isinstance(value, (list, tuple)):
-            raise _wrong_type(operator, name, "list or tuple", value)
+            raise _wrong_type_error(operator, name, "list or tuple", value)
         for item in value:
             _check_items(item, name, scalar, depth - 1, operator)
     elif scalar == "TYPE":
         if value not in ALL_DTYPE_LIST:
-            raise _wrong_dtype(operator, name, ALL_DTYPE_LIST, str(value))
+            raise _wrong_dtype_error(operator, name, ALL_DTYPE_LIST, str(value))
     else:
         if hasattr(value, "dtype"):
-            return  # a variable of a dynamic attribute, or a NumPy number
+            return  # a symbolic attribute or a NumPy scalar
         if not isinstance(value, _TYPES[scalar]):
-            raise _wrong_type(operator, name, scalar.lower(), value)
+            raise _wrong_type_error(operator, name, scalar.lower(), value)
         if isinstance(value, float) and not math.isfinite(value):
             raise refusal(
                 "E80000",
@@ -270,23 +278,26 @@ def _check_items(value: Any, name: str, scalar: str, depth: int, operator: str) 
 
 def _check_name(value: Any, name: str, operator: str) -> None:
     if not isinstance(value, str):
-        raise _wrong_type(operator, name, "str", value)
+        raise _wrong_type_error(operator, name, "str", value)
     if len(value) > MAX_KERNEL_NAME_LEN:
-        raise _out_of_range("E80002", operator, name, 0, MAX_KERNEL_NAME_LEN, len(value))
+        raise _out_of_range_error("E80002", operator, name, 0, MAX_KERNEL_NAME_LEN, len(value))
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", value):
         raise refusal(
             "E80020",
-            f"{operator}: kernel_name has to be made of letters, digits and underscores, beginning with no digit, "
-            f"but is {value!r}",
+            f"{operator}: kernel_name has to be made of letters, digits and underscores, "
+            f"beginning with no digit, but is {value!r}",
             op_name=operator,
             param_name=name,
         )
 
 
-def _out_of_range(code: str, operator: str, name: str, low: Any, high: Any, value: Any) -> Any:
+def _out_of_range_error(
+    code: str, operator: str, name: str, low: Any, high: Any, value: Any
+) -> Any:
     return refusal(
         code,
-        f"{operator or 'operator'}: {name or 'a value'} has to be in [{low}, {high}], but is {value}",
+        f"{operator or 'operator'}: {name or 'a value'} has to be in [{low}, {high}], "
+        f"but is {value}",
         op_name=operator,
         param_name=name,
         min_value=low,
@@ -307,24 +318,24 @@ def check_shape(
     *,
     op_name: str = "",
 ) -> None:
-    """Raises unless `shape` is a list of integers with that rank, sizes and number of elements."""
+    """Raises unless `shape` is a list of integers within the limits of rank, size and elements."""
     if not isinstance(shape, (tuple, list)):
-        raise _wrong_type(op_name, param_name, "list or tuple", shape)
+        raise _wrong_type_error(op_name, param_name, "list or tuple", shape)
     for size in shape:
         if not isinstance(size, int):
-            raise _wrong_type(op_name, param_name, "int", size)
+            raise _wrong_type_error(op_name, param_name, "int", size)
     dynamic = in_dynamic()
     if not (0 if dynamic else min_rank) <= len(shape) <= max_rank:
-        raise _out_of_range(
+        raise _out_of_range_error(
             "E80012", op_name, f"rank of {param_name}", min_rank, max_rank, len(shape)
         )
-    # as in the toolkit: the greatest size counts where sizes are not known
+    # as in the toolkit: max_dim applies to shapes with unknown sizes only
     low, high = (-2, max_dim) if dynamic else (min_dim, None)
     for size in shape:
         if size < low or (high is not None and size > high):
-            raise _out_of_range("E80002", op_name, f"a size of {param_name}", low, high, size)
+            raise _out_of_range_error("E80002", op_name, f"a size of {param_name}", low, high, size)
     if not dynamic and math.prod(shape) < min_size:
-        raise _out_of_range(
+        raise _out_of_range_error(
             "E80011", op_name, f"elements of {param_name}", min_size, max_size, math.prod(shape)
         )
 
@@ -332,9 +343,9 @@ def check_shape(
 def check_range(
     shape: Any, shape_range: Any, *_: Any, param_name: str = "", op_name: str = "", **__: Any
 ) -> None:
-    """Raises unless there is a pair of least and greatest size for each size of `shape`."""
+    """Raises unless `shape_range` has a pair of least and greatest size per size of `shape`."""
     if not isinstance(shape_range, (tuple, list)):
-        raise _wrong_type(op_name, param_name, "list or tuple", shape_range)
+        raise _wrong_type_error(op_name, param_name, "list or tuple", shape_range)
     if len(shape_range) != len(shape) and -2 not in shape:
         raise refusal(
             "E80021",
@@ -348,9 +359,11 @@ def check_range(
         _check_pair(pair, param_name, op_name)
         low, high = pair
         if not isinstance(low, int) or not isinstance(high, (int, NONE_TYPE)):
-            raise _wrong_type(op_name, param_name, "int", low if not isinstance(low, int) else high)
+            raise _wrong_type_error(
+                op_name, param_name, "int", low if not isinstance(low, int) else high
+            )
         if not 0 <= low <= (low if high is None else high) <= DIM_LIMIT_INT64:
-            raise _out_of_range(
+            raise _out_of_range_error(
                 "E80022", op_name, f"range of {param_name}", 0, DIM_LIMIT_INT64, pair
             )
 
@@ -365,23 +378,23 @@ def _check_pair(pair: Any, param_name: str, op_name: str = "") -> None:
         )
 
 
-def _listed(names: Any) -> list[str]:
-    # ("float32") is a text, not a tuple, and operators mean the one dtype
+def _as_list(names: Any) -> list[str]:
+    # ("float32") is a string, not a tuple; operators mean one dtype
     return [names] if isinstance(names, str) else list(names)
 
 
 def check_dtype(
     dtype: Any, check_list: Sequence[str] = ALL_DTYPE_LIST, param_name: str = ""
 ) -> None:
-    """Raises unless `dtype` is in the list, whatever its case."""
+    """Raises unless `dtype` is in the list; ignores case."""
     if dtype is None:
         raise refusal(
             "E80007", f"the dtype of {param_name} is None", op_name="", param_name=param_name
         )
     if not isinstance(dtype, str):
-        raise _wrong_type("", param_name, "str", dtype)
+        raise _wrong_type_error("", param_name, "str", dtype)
     if dtype.lower() not in check_list:
-        raise _wrong_dtype("", param_name, _listed(check_list), dtype.lower())
+        raise _wrong_dtype_error("", param_name, _as_list(check_list), dtype.lower())
 
 
 def check_format(
@@ -390,12 +403,13 @@ def check_format(
     """Raises unless `data_format` is in the list."""
     known = list(ALL_FORMAT_LIST if check_list is None else check_list)
     if isinstance(check_list, str):
-        # one format instead of a list of them
+        # a single format instead of a list
         known = [check_list]
     if data_format not in known:
         raise refusal(
             "E80017" if data_format is None else "E80015",
-            f"the format of {param_name or 'an input'} has to be one of {', '.join(known)}, but is {data_format!r}",
+            f"the format of {param_name or 'an input'} has to be one of {', '.join(known)}, "
+            f"but is {data_format!r}",
             op_name="",
             param_name=param_name,
             excepted_format_list=",".join(known),
@@ -404,12 +418,12 @@ def check_format(
 
 
 def check_elewise_shape_range(inputs: Sequence[Any], support_broadcast: bool = False) -> None:
-    """Raises where ranges of two neighbours have no size in common, and a shape is not known."""
+    """Raises when a shape is unknown and the ranges of two adjacent inputs do not intersect."""
     if not in_dynamic() or len(inputs) < 2:
         return
     for given in inputs:
         if not isinstance(given, dict):
-            raise _wrong_type("", "input", "dict", given)
+            raise _wrong_type_error("", "input", "dict", given)
         for key in ("shape", "range"):
             if key not in given:
                 raise refusal(
@@ -444,9 +458,9 @@ def check_elewise_shape_range(inputs: Sequence[Any], support_broadcast: bool = F
 
 
 def check_input_type(*types: Any, **_: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator that checks the Python types of the arguments, in order; raises `OperatorError` E60038.
+    """Returns a decorator that checks argument types in order; raises `OperatorError` E60038.
 
-    What it gives back has an attribute ``parameter_types``: the types by name of the parameter.
+    The decorated function has an attribute ``parameter_types``: parameter name → types.
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -454,46 +468,46 @@ def check_input_type(*types: Any, **_: Any) -> Callable[[Callable[..., Any]], Ca
         by_name = dict(zip(code.co_varnames[: code.co_argcount], types, strict=False))
 
         @functools.wraps(function)
-        def checked(*args: Any, **keywords: Any) -> Any:
+        def check_and_call(*args: Any, **keywords: Any) -> Any:
             for name, value in {**dict(zip(by_name, args, strict=False)), **keywords}.items():
                 if name not in by_name:
                     continue
                 if isinstance(value, dict):
                     for key, kind in (("shape", (list, tuple)), ("dtype", (str,))):
                         if key in value and not isinstance(value[key], kind):
-                            raise _e6(
+                            raise _e6_error(
                                 "E60037",
                                 f"{name}[{key!r}] has type {type(value[key]).__name__}",
                                 name,
                             )
                 if not isinstance(value, by_name[name]):
-                    raise _e6(
+                    raise _e6_error(
                         "E60038",
                         f"{name} has to be of type {by_name[name]}, but is {type(value).__name__}",
                         name,
                     )
             return function(*args, **keywords)
 
-        checked.parameter_types = by_name  # type: ignore[attr-defined]
-        return checked
+        check_and_call.parameter_types = by_name  # type: ignore[attr-defined]
+        return check_and_call
 
     return decorate
 
 
-def _e6(code: str, text: str, name: str = "") -> Any:
-    # those of operators of known sizes, which may be built for the sizes that come
+def _e6_error(code: str, text: str, name: str = "") -> Any:
+    # a fault, not a refusal: the same operator may pass with the sizes of a later call
     return fault(code, text, op_name="", param_name=name, desc=text)
 
 
 def check_dtype_rule(dtype: Any, check_list: Sequence[str], param_name: str = "default") -> None:
-    """Raises unless `dtype` is in the list, whatever its case."""
+    """Raises unless `dtype` is in the list; ignores case."""
     if dtype is None:
-        raise _e6("E60038", "dtype is None", param_name)
+        raise _e6_error("E60038", "dtype is None", param_name)
     if str(dtype).lower() not in check_list:
         code = "E60038" if param_name == "default" else "E60005"
-        raise _e6(
+        raise _e6_error(
             code,
-            f"dtype {dtype} is not supported, only {', '.join(_listed(check_list))}",
+            f"dtype {dtype} is not supported, only {', '.join(_as_list(check_list))}",
             param_name,
         )
 
@@ -504,22 +518,24 @@ def check_shape_rule(
     max_dim: int | None = None,
     max_shape_num: int | None = None,
 ) -> None:
-    """Raises unless `shape` is a list of positive integers with a rank from `min_dim` to `max_dim`."""
+    """Raises unless `shape` is a list of positive integers with a rank in the limits."""
     low = DEFAULT_MIN_SHAPE_DIM if min_dim is None else min_dim
     high = DEFAULT_MAX_SHAPE_DIM if max_dim is None else max_dim
     if not isinstance(shape, (tuple, list)):
-        raise _e6("E60037", f"a shape is a list or tuple, not {type(shape).__name__}", "shape")
+        raise _e6_error(
+            "E60037", f"a shape is a list or tuple, not {type(shape).__name__}", "shape"
+        )
     if not low <= len(shape) <= high:
-        raise _e6(
+        raise _e6_error(
             "E60011",
             f"a shape has to have {low} to {high} dimensions, but has {len(shape)}",
             "shape",
         )
     for size in shape:
         if type(size) is not int:
-            raise _e6("E60037", f"a size is an int, not {type(size).__name__}", "shape")
+            raise _e6_error("E60037", f"a size is an int, not {type(size).__name__}", "shape")
         if size <= 0:
-            raise _e6("E60039", f"a size has to be more than 0, but is {size}", "shape")
+            raise _e6_error("E60039", f"a size has to be more than 0, but is {size}", "shape")
 
 
 def check_kernel_name(kernel_name: Any) -> None:
@@ -528,12 +544,15 @@ def check_kernel_name(kernel_name: Any) -> None:
         return
     text = str(kernel_name)
     if len(text) > MAX_KERNEL_NAME_LEN:
-        raise _e6(
+        raise _e6_error(
             "E60039",
-            f"kernel_name has to have at most {MAX_KERNEL_NAME_LEN} characters, but has {len(text)}",
+            f"kernel_name has to have at most {MAX_KERNEL_NAME_LEN} characters, "
+            f"but has {len(text)}",
         )
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", text):
-        raise _e6("E60038", f"kernel_name has to be an identifier, but is {text!r}", "kernel_name")
+        raise _e6_error(
+            "E60038", f"kernel_name has to be an identifier, but is {text!r}", "kernel_name"
+        )
 
 
 def check_and_init_5hdc_reduce_support(
@@ -548,7 +567,7 @@ def check_and_init_5hdc_reduce_support(
     ):
         if "ori_shape" in input_tensor and "ori_format" in input_tensor:
             return True
-        raise _e6("E60040", "an NC1HWC0 input lacks ori_shape or ori_format", "input tensor")
+        raise _e6_error("E60040", "an NC1HWC0 input lacks ori_shape or ori_format", "input tensor")
     return False
 
 
@@ -558,9 +577,9 @@ def is_scalar(shape: Any) -> bool:
 
 
 def check_shape_size(shape: Sequence[int], limit: int = SHAPE_SIZE_LIMIT + 1) -> None:
-    """Raises when there are `limit` elements or more."""
+    """Raises when the shape has `limit` elements or more."""
     if math.prod(shape) >= limit:
-        raise _e6(
+        raise _e6_error(
             "E60039",
             f"a shape has to have less than {limit} elements, but has {math.prod(shape)}",
             "shape",
@@ -568,14 +587,14 @@ def check_shape_size(shape: Sequence[int], limit: int = SHAPE_SIZE_LIMIT + 1) ->
 
 
 def check_tensor_shape_size(shape: Sequence[int], *_: Any) -> int:
-    """Number of elements."""
+    """Returns the number of elements."""
     return math.prod(shape)
 
 
 def check_reduce_shape_rule(shape: Sequence[int]) -> None:
-    """Raises when more than 200 million elements are reduced."""
+    """Raises when a reduction has more than 200 million elements."""
     if math.prod(shape) > MAX_REDUCE_SHAPE_NUM:
-        raise _e6(
+        raise _e6_error(
             "E60039",
             f"at most {MAX_REDUCE_SHAPE_NUM} elements are reduced, not {math.prod(shape)}",
             "shape",

@@ -1,4 +1,4 @@
-"""Placeholders for toolkit names that are not implemented: importable, and an error when used."""
+"""Defines placeholders for unimplemented toolkit names; importing works, using raises an error."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from types import ModuleType
 from typing import Any, NoReturn
 
-from tbe_impl.dsl.location import here
+from tbe_impl.dsl.location import user_location
 from tbe_impl.errors import MissingError
 
 
@@ -18,25 +18,31 @@ class NotWritten(MissingError, RuntimeError):
     code = "not-written"
 
 
-def _where_else(module: str, attribute: str) -> str:
-    """Where a name is that a module of the toolkit lacks: with TVM, or with words that the toolkit has not; else empty."""
+def _missing_name_hint(module: str, attribute: str) -> str:
+    """Returns a remedy for a missing name: TVM's name or an extension operation; else empty."""
     if module in ("te", "tbe") and attribute in dir(importlib.import_module(f"{module}.tvm")):
-        return f"`{module}` is the toolkit's package; TVM's is `tvm.{attribute}` after `from {module} import tvm`"
+        return (
+            f"`{module}` is the toolkit's package; "
+            f"TVM's is `tvm.{attribute}` after `from {module} import tvm`"
+        )
     if module.startswith(("te.lang", "tbe.dsl", "topi.cce")):
         from tbe_impl.dsl import ext
 
         if attribute == "reshape":
-            return "The toolkit has no such word: give the placeholder the other shape, arrays are handed over in the declared one"
+            return (
+                "The toolkit has no such operation: declare the placeholder with the other shape; "
+                "arrays keep the declared one"
+            )
         if attribute in dir(ext):
             return (
-                f"The toolkit has no such word: write it with others, or use tbe_impl.dsl.ext.{attribute} "
-                "in an operator that stays on a processor"
+                "The toolkit has no such operation: compose it from others, or use "
+                f"tbe_impl.dsl.ext.{attribute} in an operator that runs on a processor only"
             )
     return ""
 
 
 class Placeholder:
-    """An attribute that exists so that imports work; calling or computing with it raises `NotWritten`."""
+    """An importable attribute; calling it or computing with it raises `NotWritten`."""
 
     def __init__(self, name: str, known: Iterable[str] = ()):
         object.__setattr__(self, "_name", name)
@@ -49,12 +55,13 @@ class Placeholder:
         device_code = ".tik" in self._name or "tikcpp" in self._name
         raise NotWritten(
             f"`{self._name}` has no counterpart here",
-            place=str(here()),
-            remedy="TIK and Ascend C kernels are the device's own instructions; only DSL operators run here"
+            place=str(user_location()),
+            remedy="TIK and Ascend C kernels are the device's own instructions; "
+            "only DSL operators run here"
             if device_code
-            else _where_else(module, attribute)
+            else _missing_name_hint(module, attribute)
             or (f"The nearest name is `{module}.{near[0]}`" if near else "")
-            or "Write the operator with words of the DSL, or build it with the real toolkit",
+            or "Write the operator with DSL operations, or build it with the real toolkit",
         )
 
     def __getattr__(self, name: str) -> Any:
@@ -71,7 +78,7 @@ class Placeholder:
         return False
 
     def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type, ...]:
-        # a class made of it exists, and says what is missing when an object of it is made
+        # the class can be defined; instantiating it raises the error
         return (type("NotWrittenBase", (), {"__init__": lambda _, *__, **___: self._refuse()}),)
 
     def __repr__(self) -> str:
@@ -88,9 +95,9 @@ class Placeholder:
 
 
 class DeviceCode(Placeholder):
-    """Code of the device while it is written down, as TIK has it: nothing comes of it, and building or computing with it is refused.
+    """Records of TIK device code do nothing; building or computing with them raises an error.
 
-    Some operators begin with it whatever they are given, and need it for a few shapes only.
+    Some operators create a TIK object for every shape but use it for few shapes only.
     """
 
     def __getattr__(self, name: str) -> Any:
@@ -105,7 +112,7 @@ class DeviceCode(Placeholder):
 
 
 class CompatModule(ModuleType):
-    """A module whose unknown attributes are placeholders."""
+    """A module whose unknown attributes are `Placeholder`."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -118,7 +125,7 @@ class CompatModule(ModuleType):
         return Placeholder(f"{self.__name__}.{name}", self.__dir__())
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
-        """Some names are a module and, for those that do not import it as one, a function."""
+        """Calls the function of a module that is callable as well (`CALLABLE_MODULES`)."""
         call = self.__dict__.get("_call")
         if call is None:
             raise TypeError(f"module {self.__name__!r} is not callable")

@@ -1,4 +1,4 @@
-"""What operators ask a chip, and the constants by which they ask."""
+"""Answers platform queries of operators for the current chip, and defines the query constants."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
-from tbe_impl.compat.faults import fault
+from tbe_impl.compat.operator_errors import fault
 from tbe_impl.compat.session import current_soc, session
 from tbe_impl.dsl.dtypes import dtype_of
-from tbe_impl.soc import soc, word_supports
+from tbe_impl.soc import find_soc, is_operation_supported
 
 SCOPES = {
     "scope_gm": "global",
@@ -37,7 +37,7 @@ SCOPES = {
     "dma_copy": "dma_copy",
     "dma_copy_global": "global",
 }
-"""Names of memories."""
+"""Constants of memory scopes."""
 
 _CHIPS = {
     "ASCEND_310": "Ascend310",
@@ -70,18 +70,20 @@ _CHIPS = {
 }
 
 _KEYS = (
-    "SOC_VERSION FULL_SOC_VERSION SHORT_SOC_VERSION AICORE_TYPE CORE_NUM UB_SIZE L2_SIZE L1_SIZE CUBE_SIZE L0A_SIZE L0B_SIZE "
-    "L0C_SIZE SMASK_SIZE UNZIP VREG_SIZE AREG_SIZE PREG_SIZE UREG_SIZE WREG_SIZE CUBE_VECTOR_SPLIT FB_SIZE FB0_SIZE FB1_SIZE "
-    "FB2_SIZE FB3_SIZE BT_SIZE VECTOR_CORE_CNT CUBE_CORE_CNT MAX_CORE_NUM CORE_TYPE_LIST"
+    "SOC_VERSION FULL_SOC_VERSION SHORT_SOC_VERSION AICORE_TYPE CORE_NUM UB_SIZE L2_SIZE L1_SIZE "
+    "CUBE_SIZE L0A_SIZE L0B_SIZE L0C_SIZE SMASK_SIZE UNZIP VREG_SIZE AREG_SIZE PREG_SIZE "
+    "UREG_SIZE WREG_SIZE CUBE_VECTOR_SPLIT FB_SIZE FB0_SIZE FB1_SIZE FB2_SIZE FB3_SIZE BT_SIZE "
+    "VECTOR_CORE_CNT CUBE_CORE_CNT MAX_CORE_NUM CORE_TYPE_LIST"
 ).split()
 
 INSTRUCTIONS = {
     **{
         name: f"vector_{name.lower()}"
         for name in (
-            "EXP RELU REC ABS SQRT RSQRT NOT DUP MUL ADD SUB DIV MAX MIN LRELU EQ NE GE LE GT LT AND OR ADDRELU SUBRELU SHR "
-            "SHR_ROUND SHL MADD MADDRELU MLA AXPY REDUCE_INIT REDUCE_SUM REDUCE_MIN REDUCE_MAX REDUCE_ARGMIN REDUCE_ARGMAX "
-            "REDUCE SELECT_EQ SELECT_NE SELECT_GT SELECT_GE SELECT_LT SELECT_LE AUTO LN"
+            "EXP RELU REC ABS SQRT RSQRT NOT DUP MUL ADD SUB DIV MAX MIN LRELU EQ NE GE LE GT LT "
+            "AND OR ADDRELU SUBRELU SHR SHR_ROUND SHL MADD MADDRELU MLA AXPY REDUCE_INIT "
+            "REDUCE_SUM REDUCE_MIN REDUCE_MAX REDUCE_ARGMIN REDUCE_ARGMAX REDUCE SELECT_EQ "
+            "SELECT_NE SELECT_GT SELECT_GE SELECT_LT SELECT_LE AUTO LN"
         ).split()
     },
     **{f"{name}VS": f"vector_{name.lower()}s" for name in "ADD MAX MIN EQ NE GE LE GT LT".split()},
@@ -99,7 +101,8 @@ INSTRUCTIONS = {
     **{
         name: name.lower()
         for name in (
-            "PHONY_INSN IM2COL SET_FMATRIX MAD DEPTHWISE_CONV DMA_COPY DMA_PADDING DATA_MOV SCALAR SCALAR_SQRT VSCSPLIT"
+            "PHONY_INSN IM2COL SET_FMATRIX MAD DEPTHWISE_CONV DMA_COPY DMA_PADDING DATA_MOV "
+            "SCALAR SCALAR_SQRT VSCSPLIT"
         ).split()
     },
 }
@@ -123,7 +126,7 @@ CUBE_MKN = {
         "bool": (16, 32, 16),
     }.items()
 }
-"""What the cube unit multiplies at once: rows, inner size, columns."""
+"""Tile of the cube unit per dtype: rows (m), reduction size (k), columns (n)."""
 
 _NUMBERS = {
     "VECTOR_INST_BLOCK_WIDTH": 256,
@@ -156,13 +159,13 @@ _NUMBERS = {
 }
 
 _UNLIMITED_BYTES = 256 * 1024
-"""What ``cpu`` answers where an operator divides a memory into tiles."""
+"""Memory size in bytes that ``cpu`` reports where an operator divides a memory into tiles."""
 
 
 def get_soc_spec(key: str) -> Any:
-    """A fact about the chip: ``SHORT_SOC_VERSION``, ``UB_SIZE``, ``CORE_NUM`` and so on."""
+    """Returns a property of the chip, such as ``SHORT_SOC_VERSION`` or ``UB_SIZE``."""
     chip = current_soc()
-    as_chip = soc("Ascend910A") if chip.unlimited else chip
+    as_chip = find_soc("Ascend910A") if chip.is_unlimited else chip
     answers: dict[str, Any] = {
         "SOC_VERSION": as_chip.short_name,
         "SHORT_SOC_VERSION": as_chip.short_name,
@@ -192,7 +195,7 @@ def get_soc_spec(key: str) -> Any:
         "vector_reg_width": 0,
         "L0A_LAYOUT_IS_zN": False,
         "intrinsic_fix_pipe_l0c2out": False,
-        # whether windows of an image have to lie in whole rows, as text
+        # whether image windows have to consist of whole rows, as text
         "load3d_constraints": "0" if as_chip.short_name == "Ascend910B" else "1",
     }
     if key not in answers:
@@ -201,24 +204,24 @@ def get_soc_spec(key: str) -> Any:
 
 
 def get_product_spec(key: str) -> Any:
-    """The older name of `get_soc_spec`."""
+    """Older name of `get_soc_spec`."""
     return get_soc_spec(key)
 
 
 def set_current_compile_soc_info(soc_version: str, *_: Any, **__: Any) -> str:
-    """Chooses the chip that questions are answered for."""
-    session().soc = soc(soc_version)
+    """Sets the chip that answers platform queries."""
+    session().soc = find_soc(soc_version)
     return "success"
 
 
 def api_check_support(intrinsic: str, dtype: str = "") -> bool:
-    """Whether the chip has a word, ``te.lang.cce.vexp`` or ``tbe.dsl.vexp``, for a dtype."""
+    """Whether the chip supports an operation, such as ``te.lang.cce.vexp``, for a dtype."""
     for value in (intrinsic, dtype):
         if not isinstance(value, str):
             raise fault("E90001", f"api_check_support takes texts, not {type(value).__name__}")
     family, _, word = intrinsic.rpartition(".")
     if family in ("te.lang.cce", "tbe.dsl"):
-        return word_supports(current_soc(), word, dtype)
+        return is_operation_supported(current_soc(), word, dtype)
     if family == "tik":
         return (
             dtype in current_soc().instructions.get(word, frozenset())
@@ -229,19 +232,19 @@ def api_check_support(intrinsic: str, dtype: str = "") -> bool:
 
 
 def intrinsic_check_support(intrinsic: str, dtype: str = "") -> bool:
-    """Whether the chip has an instruction, ``Intrinsic_vexp``, for a dtype or, of ``Intrinsic_vconv``, a conversion."""
+    """Whether the chip has an instruction for a dtype or, for ``Intrinsic_vconv``, a conversion."""
     chip = current_soc()
     name = intrinsic.removeprefix("Intrinsic_")
     if name == "vconv":
-        return chip.unlimited or not dtype or dtype in chip.conversions
-    table = (soc("Ascend910B1") if chip.unlimited else chip).instructions
+        return chip.is_unlimited or not dtype or dtype in chip.conversions
+    table = (find_soc("Ascend910B1") if chip.is_unlimited else chip).instructions
     if name not in table:
         return False
-    return chip.unlimited or not dtype or dtype in table[name]
+    return chip.is_unlimited or not dtype or dtype in table[name]
 
 
 def get_bit_len(dtype: str) -> int:
-    """Bits of an element; a bool takes a byte.
+    """Returns the bits of an element; a bool takes 8.
 
     >>> get_bit_len("float16"), get_bit_len("uint1")
     (16, 1)
@@ -257,47 +260,47 @@ def get_bit_len(dtype: str) -> int:
 
 
 def get_align_factor(dtype: str) -> tuple[int, int]:
-    """Elements in a block of 32 bytes, and bytes of an element."""
+    """Returns the elements in a block of 32 bytes, and the bytes of an element."""
     size = max(get_bit_len(dtype) // 8, 1)
     return 32 // size, size
 
 
 def get_block_size() -> int:
-    """Bytes of a block."""
+    """Returns the bytes of a block."""
     return current_soc().block_bytes
 
 
 def get_cube_mkn(dtype: str) -> list[int]:
-    """What the cube unit multiplies at once."""
+    """Returns the tile of the cube unit: rows, reduction size, columns."""
     return CUBE_MKN[dtype]["mac"]
 
 
 def te_set_version(version: str, *_: Any, **__: Any) -> str:
-    """The older name of `set_current_compile_soc_info`."""
+    """Older name of `set_current_compile_soc_info`."""
     return set_current_compile_soc_info(version)
 
 
 def is_lhisi_version() -> bool:
-    """Whether the chip is one of the small ones for cameras: none of those known here is."""
+    """Whether the chip is a small camera chip; False for every chip supported here."""
     return False
 
 
 def get_kernel_meta_dir() -> str:
-    """Where the toolkit would write; nothing is written here."""
+    """Returns the toolkit's output folder; nothing is written to it here."""
     return "kernel_meta"
 
 
 def set_status(*_: Any, **__: Any) -> None:
-    """Nothing: the device's status has no meaning here."""
+    """Does nothing; the device status is not modelled."""
 
 
 class CceProductParams:
-    """The older way to ask: ``CceProductParams().cce_product`` and ``getParams``."""
+    """Older query interface: ``CceProductParams().cce_product`` and ``getParams``."""
 
     cce_product = property(lambda self: current_soc().short_name.lower())
 
     def get_params_(self, key: str) -> Any:
-        """A fact by its older key, such as ``Unified_Buffer``."""
+        """Returns a property by its older key, such as ``Unified_Buffer``."""
         names = {
             "Unified_Buffer": "UB_SIZE",
             "L1_Buffer": "L1_SIZE",
@@ -312,11 +315,11 @@ class CceProductParams:
 
 
 _PRODUCTS = {"Ascend910": "cloud", "Ascend310": "1.1", "Ascend310P": "v200"}
-"""Family → what operators from 2019 and 2020 call it."""
+"""Chip family → its name in operator files of 2019 and 2020."""
 
 
 def get_product_version() -> str:
-    """The chip's family in the older words."""
+    """Returns the older name of the chip's family."""
     return _PRODUCTS.get(current_soc().short_name, "cloud")
 
 
@@ -331,7 +334,7 @@ PRODUCTS: Mapping[str, Any] = MappingProxyType(
         "is_lhisi_version": lambda: False,
     }
 )
-"""Questions after the family in ``topi.cce.util``."""
+"""Queries of the chip family in ``topi.cce.util``."""
 
 CONSTANTS: Mapping[str, Any] = MappingProxyType(
     {
@@ -366,7 +369,7 @@ CONSTANTS: Mapping[str, Any] = MappingProxyType(
         "conv_buffer_ex": SimpleNamespace(offset_pad=None),
     }
 )
-"""Every constant of ``tbe.common.platform``, ``te.platform`` and ``te.platform.cce_params``."""
+"""Constants of ``tbe.common.platform``, ``te.platform`` and ``te.platform.cce_params``."""
 
 FUNCTIONS: Mapping[str, Any] = MappingProxyType(
     {

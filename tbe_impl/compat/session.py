@@ -1,4 +1,4 @@
-"""What operators did while the names were installed: what they registered, scheduled and built."""
+"""Records registrations, schedules and builds of operators while toolkit names are installed."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from tbe_impl.dsl.location import Location, here
+from tbe_impl.dsl.location import Location, user_location
 from tbe_impl.errors import InputError
-from tbe_impl.soc import Soc, soc
+from tbe_impl.soc import Soc, find_soc
 
 
 @dataclass(frozen=True)
@@ -21,11 +21,12 @@ class BuildRequest:
 
     Attributes:
         name: of the kernel.
-        tensors: inputs, then outputs, flat and without None; an output that ``te.lang.cce`` casts back is the cast one.
-        schedule: as it was handed over.
-        config: everything else that was asked for, such as ``need_build`` or ``print_ir``.
-        location: where the operator asked.
-        compile_info: what the operator told its tiling function.
+        tensors: inputs, then outputs, flat and without None; outputs that ``te.lang.cce`` casts
+            back are replaced by the cast ones.
+        schedule: the schedule argument.
+        config: all other build options, such as ``need_build`` or ``print_ir``.
+        location: of the build call in the operator file.
+        compile_info: compile info for the tiling function.
     """
 
     name: str
@@ -42,11 +43,11 @@ class Registration:
 
     Attributes:
         kind: the decorator, such as ``register_operator`` or ``op_info_register``.
-        name: what was registered: an operator type or a function name.
-        function: the decorated function, as it was written.
-        wrapper: what the decorator gave back, which is what the operator's file calls.
-        file, line: where the function was written.
-        options: the decorator's other arguments.
+        name: the registered operator type or function name.
+        function: the undecorated function.
+        wrapper: the decorated function, as the operator file sees it.
+        file, line: of the function definition.
+        options: other arguments of the decorator.
     """
 
     kind: str
@@ -63,20 +64,21 @@ class Session:
     """The record of one ``installed`` context.
 
     Attributes:
-        soc: the chip that platform questions are answered for.
-        builds: requests in order.
-        schedules: in the order in which operators made them.
-        registrations: decorators in order.
-        dynamic: whether the operator that runs was given unknown sizes; None outside of operators.
-        operator_type: of the operator that runs, as it was registered.
-        in_variant: whether a variant of an operator is being written, as in ``with tbe.dsl.compute():``.
-        compile_info: what operators told their tiling functions.
-        build_config: options of the builds at hand.
-        variables: sizes and attributes that are known at run time only, by name.
-        cast_outputs: id of an output → the tensor that stands for it, where ``te.lang.cce`` casts it back.
-        auto_casts: ids of the operations that ``te.lang.cce`` added by itself.
-        kept: what must not be freed while ids of it are noted.
-        real_toolkit: where a real toolkit was found and left alone, else empty; then nothing is recorded here.
+        soc: the chip that answers platform queries.
+        builds: build requests in order.
+        schedules: in order of creation.
+        registrations: in order.
+        dynamic: whether the running operator has unknown sizes; None outside of operators.
+        operator_type: registered type of the running operator.
+        in_variant: whether an operator is inside ``with tbe.dsl.compute():``.
+        compile_info: compile info for tiling functions.
+        build_config: options of the current builds.
+        variables: symbolic sizes and attributes by name.
+        cast_outputs: id of an output → its replacement that ``te.lang.cce`` casts back.
+        auto_casts: ids of the casts that ``te.lang.cce`` inserted.
+        keepalive: objects that must stay alive while their ids are recorded.
+        real_toolkit: path of an installed toolkit that stays active, else empty. When it is set,
+            nothing is recorded.
     """
 
     soc: Soc
@@ -91,103 +93,104 @@ class Session:
     variables: dict[str, Any] = field(default_factory=dict)
     cast_outputs: dict[int, Any] = field(default_factory=dict)
     auto_casts: set[int] = field(default_factory=set)
-    kept: list[Any] = field(default_factory=list)
+    keepalive: list[Any] = field(default_factory=list)
     real_toolkit: str = ""
 
     def record_build(
         self, name: str, tensors: Any, schedule: Any, config: Mapping[str, Any]
     ) -> BuildRequest:
-        """Adds a request and gives it back."""
+        """Appends a build request and returns it."""
         request = BuildRequest(
             name,
-            tuple(self.cast_outputs.get(id(tensor), tensor) for tensor in flat(tensors)),
+            tuple(self.cast_outputs.get(id(tensor), tensor) for tensor in flatten_tensors(tensors)),
             schedule,
             MappingProxyType(dict(config)),
-            here(),
+            user_location(),
             MappingProxyType(dict(self.compile_info)),
         )
         self.builds.append(request)
         return request
 
-    def registered(self, name: str) -> tuple[Registration, ...]:
-        """Everything registered under that name."""
+    def registrations_of(self, name: str) -> tuple[Registration, ...]:
+        """Returns all registrations under this name."""
         return tuple(item for item in self.registrations if item.name == name)
 
 
-def flat(value: Any) -> Sequence[Any]:
-    """The tensors of a nested ``tensor_list``; None is left out.
+def flatten_tensors(value: Any) -> Sequence[Any]:
+    """Returns the tensors of a nested ``tensor_list`` without None.
 
-    >>> flat([1, (2, None, [3])])
+    >>> flatten_tensors([1, (2, None, [3])])
     [1, 2, 3]
     """
     if value is None:
         return []
     if not isinstance(value, (list, tuple)):
         return [value]
-    return [item for part in value for item in flat(part)]
+    return [item for part in value for item in flatten_tensors(part)]
 
 
-_current: ContextVar[Session | None] = ContextVar("tbe_impl_session", default=None)
-_latest: list[Session] = []
-"""Sessions that are open, the last opened last: threads that an operator starts itself see it."""
+_current_session: ContextVar[Session | None] = ContextVar("tbe_impl_session", default=None)
+_open_sessions: list[Session] = []
+"""Open sessions, newest last; threads started by an operator use the newest."""
 _lock = threading.RLock()
 
 
 def open_session(session: Session) -> Any:
-    """Makes it the current one of this thread; hands back what `close_session` takes."""
+    """Makes the session current in this thread; returns the token for `close_session`."""
     with _lock:
-        _latest.append(session)
-    return _current.set(session), session
+        _open_sessions.append(session)
+    return _current_session.set(session), session
 
 
 def close_session(token: Any) -> None:
-    """Undoes `open_session`."""
+    """Reverts `open_session`."""
     reset, session = token
     with _lock:
-        _latest[:] = [item for item in _latest if item is not session]
-    _current.reset(reset)
+        _open_sessions[:] = [item for item in _open_sessions if item is not session]
+    _current_session.reset(reset)
 
 
-def _known() -> Session | None:
-    found = _current.get()
+def _find_session() -> Session | None:
+    found = _current_session.get()
     if found is None:
         with _lock:
-            found = _latest[-1] if _latest else None
+            found = _open_sessions[-1] if _open_sessions else None
     return found
 
 
 def session() -> Session:
-    """The session of this thread; raises when no names are installed."""
-    found = _known()
+    """Returns the session of this thread; raises when no names are installed."""
+    found = _find_session()
     if found is None:
         raise InputError(
             "an operator function was called outside of a build",
-            place=str(here()),
-            remedy="Call it inside `with tbe_impl.compat.installed(soc=…)`, or build it with tbe_impl.load_operator",
+            place=str(user_location()),
+            remedy="Call it inside `with tbe_impl.compat.installed(soc=…)`, "
+            "or build it with tbe_impl.load_operator",
         )
     return found
 
 
 def has_session() -> bool:
-    """Whether names are installed."""
-    return _known() is not None
+    """Whether the toolkit names are installed."""
+    return _find_session() is not None
 
 
 def current_soc() -> Soc:
-    """The chip that platform questions are answered for; ``Ascend910A`` when nothing is installed."""
-    found = _known()
-    return found.soc if found else soc("Ascend910A")
+    """Returns the chip that answers platform queries; ``Ascend910A`` without a session."""
+    found = _find_session()
+    return found.soc if found else find_soc("Ascend910A")
 
 
 def is_in_variant() -> bool:
-    """Whether a variant of an operator is being written."""
-    found = _known()
+    """Whether the operator is inside a variant block."""
+    found = _find_session()
     return found is not None and found.in_variant
 
 
 @contextlib.contextmanager
-def running(arguments: Iterable[Any], operator_type: str = "") -> Iterator[None]:
-    """While an operator runs: whether its shapes are dynamic, and its type, are known."""
+def operator_scope(arguments: Iterable[Any], operator_type: str = "") -> Iterator[None]:
+    """Sets, while an operator runs, its type and whether its shapes are dynamic."""
     record = session()
     before = record.operator_type, record.dynamic
     record.operator_type = operator_type or record.operator_type

@@ -1,4 +1,4 @@
-"""Shapes as operators reckon with them: broadcasting, axes, merging of neighbouring axes."""
+"""Computes shapes for operators: broadcasting, axis normalization, merging of adjacent axes."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from tbe_impl.compat.faults import refusal
-from tbe_impl.compat.operation import in_dynamic, variable_shape
+from tbe_impl.compat.operator_context import in_dynamic, variable_shape
+from tbe_impl.compat.operator_errors import refusal
 from tbe_impl.dsl.expr import Const, Expr
 from tbe_impl.dsl.expr import cast as cast_scalar
 from tbe_impl.dsl.tensor import Tensor, compute
@@ -16,36 +16,36 @@ __all__ = ["variable_shape"]
 
 
 def shape_to_list(shape: Any) -> list[Any]:
-    """A tensor's shape as Python numbers; what is known at run time only stays as it is."""
+    """Returns the shape with constant sizes as Python integers; symbolic sizes are unchanged."""
     return [size.value if isinstance(size, Const) else size for size in shape]
 
 
 def get_shape_size(shape: Sequence[int]) -> int:
-    """Number of elements."""
+    """Returns the number of elements."""
     return math.prod(shape)
 
 
 def squeeze_shape(shape: Sequence[int]) -> list[int]:
-    """Sizes without the ones; ``[1]`` when nothing else is there."""
+    """Removes sizes of 1; returns ``[1]`` when no other size is left."""
     return [size for size in shape if not _is_one(size)] or [1]
 
 
 def scalar2tensor_one(shape: Any) -> Any:
-    """``[1]`` for an empty shape."""
+    """Returns ``[1]`` for an empty shape, any other shape unchanged."""
     return [1] if isinstance(shape, (list, tuple)) and not shape else shape
 
 
 def wrap_axes_to_positive(axes: Any, rank: int) -> list[int]:
-    """Axes counted from the front.
+    """Converts negative axes to non-negative ones.
 
     >>> wrap_axes_to_positive(-1, 3)
     [2]
     """
     listed = list(axes) if hasattr(axes, "__iter__") else [axes]
-    return [_axis(int(axis), rank) for axis in listed]
+    return [_wrap_axis(int(axis), rank) for axis in listed]
 
 
-def _axis(axis: int, rank: int) -> int:
+def _wrap_axis(axis: int, rank: int) -> int:
     if not -rank <= axis < rank:
         raise refusal(
             "E90001",
@@ -56,28 +56,28 @@ def _axis(axis: int, rank: int) -> int:
 
 
 def axis_check(shape_len: int, axis: Any) -> Any:
-    """An axis counted from the front; of several, a sorted list without repetition.
+    """Converts a negative axis to a non-negative one; several axes are sorted and deduplicated.
 
     >>> axis_check(4, (-1, 0, 3))
     [0, 3]
     """
     if not hasattr(axis, "__iter__"):
-        return _whole_axis(axis, shape_len)
-    return sorted({_whole_axis(one, shape_len) for one in axis})
+        return _wrap_int_axis(axis, shape_len)
+    return sorted({_wrap_int_axis(one, shape_len) for one in axis})
 
 
-def _whole_axis(axis: Any, rank: int) -> int:
+def _wrap_int_axis(axis: Any, rank: int) -> int:
     if type(axis) is not int:
         raise refusal(
             "E90001",
             f"an axis has to be an int, but is {type(axis).__name__}",
             detailed_cause="type of axis value should be int",
         )
-    return _axis(axis, rank)
+    return _wrap_axis(axis, rank)
 
 
 def axis_transform_5d(axis: int, data_format: str) -> int:
-    """An axis of NCHW or NHWC as the axis of NC1HWC0 that holds it.
+    """Maps an axis of NCHW or NHWC to the axis of NC1HWC0 that contains it.
 
     >>> axis_transform_5d(3, "NHWC"), axis_transform_5d(-1, "NCHW")
     (1, -2)
@@ -95,7 +95,7 @@ def _is_one(size: Any) -> bool:
     )
 
 
-def _same(one: Any, other: Any) -> bool:
+def _is_same_size(one: Any, other: Any) -> bool:
     return one is other or (
         not isinstance(one, Expr) and not isinstance(other, Expr) and one == other
     )
@@ -108,7 +108,7 @@ def broadcast_shapes(
     param_name_input1: str = "",
     param_name_input2: str = "",
 ) -> tuple[list[Any], list[Any], list[Any]]:
-    """Both shapes filled up with ones at the front, and the shape that both broadcast to.
+    """Left-pads both shapes with ones and returns them with the shape to which both broadcast.
 
     >>> broadcast_shapes((3,), (2, 1))
     ([1, 3], [2, 1], [2, 3])
@@ -116,7 +116,7 @@ def broadcast_shapes(
     Raises:
         OperatorError: code E80013; the shapes do not broadcast.
     """
-    # sizes of tensors that are known are numbers again, as operators ask for them with isinstance
+    # constant sizes become Python integers, because operators test them with isinstance
     first, second = shape_to_list(shape1), shape_to_list(shape2)
     rank = max(len(first), len(second))
     first = [1] * (rank - len(first)) + first
@@ -127,7 +127,8 @@ def broadcast_shapes(
         if known and one != other and 1 not in (one, other):
             raise refusal(
                 "E80013",
-                f"{op_name or 'operator'}: shapes {tuple(shape1)} ({param_name_input1 or 'first'}) and "
+                f"{op_name or 'operator'}: shapes {tuple(shape1)} "
+                f"({param_name_input1 or 'first'}) and "
                 f"{tuple(shape2)} ({param_name_input2 or 'second'}) do not broadcast",
                 op_name=op_name,
                 input1_name=param_name_input1,
@@ -142,12 +143,12 @@ def broadcast_shapes(
 def produce_shapes(
     shape1: Sequence[Any], shape2: Sequence[Any]
 ) -> tuple[list[Any], list[Any], list[Any]]:
-    """The older name of `broadcast_shapes`."""
+    """Older name of `broadcast_shapes`."""
     return broadcast_shapes(shape1, shape2)
 
 
 def unify_broadcast_shapes(shapes: Sequence[Sequence[Any]], op_name: str = "") -> list[list[Any]]:
-    """Every shape filled up to one rank, and last the shape that all broadcast to."""
+    """Left-pads every shape with ones to one rank and appends the shape to which all broadcast."""
     widest: list[Any] = []
     for shape in shapes:
         widest = broadcast_shapes(widest, shape, op_name)[2]
@@ -157,7 +158,7 @@ def unify_broadcast_shapes(shapes: Sequence[Sequence[Any]], op_name: str = "") -
 def refine_shapes_for_broadcast(
     shape1: Sequence[Any], shape2: Sequence[Any]
 ) -> tuple[list[Any], list[Any]]:
-    """Two shapes with the axes merged that broadcast in the same way; the shorter gets ones in front.
+    """Merges adjacent axes that broadcast in the same way; left-pads the shorter shape with ones.
 
     >>> refine_shapes_for_broadcast((2, 3, 4), (2, 3, 1)), refine_shapes_for_broadcast((2, 3), (1,))
     (([6, 4], [6, 1]), ([6], [1]))
@@ -170,7 +171,7 @@ def refine_shapes_for_broadcast(
     for one, other in zip(shape1, shape2, strict=True):
         if _is_one(one) and _is_one(other):
             continue
-        kind = "same" if _same(one, other) else "first" if _is_one(one) else "second"
+        kind = "same" if _is_same_size(one, other) else "first" if _is_one(one) else "second"
         if isinstance(one, Expr) and isinstance(other, Expr) and one is not other:
             kind = "unknown"
         if kind == last and kind != "unknown":
@@ -183,7 +184,7 @@ def refine_shapes_for_broadcast(
 
 
 def refine_shape_axes(shape: Sequence[Any], axes: Any) -> tuple[list[Any], list[int]]:
-    """A shape with neighbouring axes merged that are all reduced or all kept, without ones.
+    """Merges adjacent axes that are all reduced or all kept; removes axes of size 1.
 
     >>> refine_shape_axes((2, 3, 4, 5, 6), (1, -3))
     ([2, 12, 30], [1])
@@ -209,7 +210,7 @@ def refine_shape_axes(shape: Sequence[Any], axes: Any) -> tuple[list[Any], list[
 
 
 def simplify_axis_shape(shape: Sequence[int], axis: Any) -> tuple[list[int], list[int]]:
-    """A shape with neighbouring axes merged that are all reduced or all kept; ones stay.
+    """Merges adjacent axes that are all reduced or all kept; axes of size 1 stay.
 
     >>> simplify_axis_shape([2, 3, 4, 5], [1, 2])
     ([2, 12, 5], [1])
@@ -231,12 +232,12 @@ def simplify_axis_shape(shape: Sequence[int], axis: Any) -> tuple[list[int], lis
 
 
 def shape_refine(shape: Sequence[Any], reduce_axis: Any = None, keep_dims: bool = True) -> Any:
-    """A shape without its ones; with reduced axes, those too, renumbered.
+    """Removes axes of size 1; given reduced axes, renumbers and returns them as well.
 
     >>> shape_refine((2, 1, 3)), shape_refine((2, 1, 3), [2])
     ([2, 3], ([2, 3], [1]))
 
-    Where a reduced axis has size 1 while dimensions are kept, both come back as they were.
+    When a reduced axis has size 1 and dimensions are kept, shape and axes are returned unchanged.
     """
     if reduce_axis is None:
         return squeeze_shape(shape)
@@ -251,7 +252,7 @@ def shape_refine(shape: Sequence[Any], reduce_axis: Any = None, keep_dims: bool 
 
 
 def compare_tensor_dict_key(dict1: Any, dict2: Any, dict_key: str) -> None:
-    """Raises `OperatorError` unless both descriptions have the key with one value."""
+    """Raises `OperatorError` unless both descriptions have equal values under the key."""
     values = []
     for which, given in (("first", dict1), ("second", dict2)):
         if not isinstance(given, dict) or dict_key not in given:
@@ -281,7 +282,7 @@ def compare_tensor_dict_key(dict1: Any, dict2: Any, dict_key: str) -> None:
 
 
 def check_input_tensor_shape(shape: Any) -> None:
-    """Raises `OperatorError` for a size below 0, or below 1 in an operator of known shapes."""
+    """Raises `OperatorError` for a size below 0; for static shapes, for a size below 1."""
     least = 0 if in_dynamic() else 1
     for size in shape_to_list(getattr(shape, "shape", shape)):
         if not (in_dynamic() and isinstance(size, Expr)) and not (
@@ -295,19 +296,19 @@ def check_input_tensor_shape(shape: Any) -> None:
 
 
 def ceil_div(value: Any, factor: Any) -> Any:
-    """The quotient, rounded up; raises `OperatorError` for a factor of zero."""
+    """Returns the quotient rounded up; raises `OperatorError` for a factor of zero."""
     if isinstance(factor, int) and factor == 0:
         raise refusal("E90001", f"{value} is divided by zero", detailed_cause="division by zero")
     return (value + factor - 1) // factor
 
 
 def align(value: Any, factor: Any) -> Any:
-    """The next multiple; raises as `ceil_div`."""
+    """Rounds up to the next multiple of `factor`; raises as `ceil_div`."""
     return ceil_div(value, factor) * factor
 
 
 def cast(x: Any, dtype: str) -> Any:
-    """A tensor or a scalar in another dtype."""
+    """Casts a tensor or a scalar to another dtype."""
     if isinstance(x, Tensor):
         return compute(x.shape, lambda *index: x(*index).astype(dtype), "cast", "elemwise")
     return cast_scalar(dtype, x)

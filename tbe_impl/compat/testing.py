@@ -1,6 +1,7 @@
-"""``tbe.common.testing``: runs an operator on arrays while it is written.
+"""Implements ``tbe.common.testing``: runs an operator on arrays while its author develops it.
 
-The toolkit runs such an operator on the processor at hand, too. Here each tensor is computed by its definition.
+As in the toolkit, the operator runs on the host processor; each tensor is computed by its
+definition.
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ from typing import Any, TextIO
 import numpy as np
 
 from tbe_impl.compat.building import tvm_build
-from tbe_impl.compat.faults import fault
-from tbe_impl.compat.session import flat, session
+from tbe_impl.compat.operator_errors import fault
+from tbe_impl.compat.session import flatten_tensors, session
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.tensor import Tensor
 from tbe_impl.interpreter import evaluate
 
 
 class Array:
-    """An array of the language: ``tvm.nd.array(values, ctx)``."""
+    """An array of the tensor language: ``tvm.nd.array(values, ctx)``."""
 
     def __init__(self, values: Any, ctx: Any = None):
         self.values = np.array(values)
@@ -31,16 +32,16 @@ class Array:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Its sizes."""
+        """The shape."""
         return self.values.shape
 
     @property
     def dtype(self) -> str:
-        """The name of its dtype."""
+        """The name of the dtype."""
         return self.values.dtype.name
 
     def asnumpy(self) -> np.ndarray:
-        """Its elements."""
+        """Returns the elements as a NumPy array."""
         return self.values
 
     numpy = asnumpy
@@ -57,18 +58,18 @@ class Array:
         return self.values[key]
 
     def copyfrom(self, values: Any) -> Array:
-        """Overwrites its elements."""
-        self.values[...] = _plain(values)
+        """Overwrites the elements."""
+        self.values[...] = _as_numpy(values)
         return self
 
 
 @dataclass
-class Watched:
-    """Tensors to look at when the operator runs, and what was built last.
+class WatchList:
+    """Tensors to print or compare when the operator runs, and the tensors of the last build.
 
     Attributes:
-        printed: each with the file it is written to.
-        compared: each with what it should be, and a relative and an absolute tolerance.
+        printed: each tensor with its output file.
+        compared: each tensor with its expected value and a relative and an absolute tolerance.
         tensors: inputs, then outputs.
     """
 
@@ -77,8 +78,8 @@ class Watched:
     tensors: Sequence[Tensor] = ()
 
 
-def _watched() -> Watched:
-    found: Watched | None = session().build_config.get("_watched")
+def _watch_list() -> WatchList:
+    found: WatchList | None = session().build_config.get("_watched")
     if found is None:
         raise fault("E90001", "this works inside of `with debug():` only", detailed_cause="debug")
     return found
@@ -86,10 +87,10 @@ def _watched() -> Watched:
 
 @contextlib.contextmanager
 def debug(*_: Any, **__: Any) -> Iterator[None]:
-    """The block in which an operator is tried out."""
+    """Opens the block in which `build`, `run`, `print_tensor` and `assert_allclose` work."""
     config = session().build_config
     before = config.get("_watched")
-    config["_watched"] = Watched()
+    config["_watched"] = WatchList()
     try:
         yield
     finally:
@@ -97,78 +98,78 @@ def debug(*_: Any, **__: Any) -> Iterator[None]:
 
 
 def get_ctx(*_: Any) -> str:
-    """Where arrays lie."""
+    """Returns the device of the arrays."""
     return "cpu(0)"
 
 
 def print_tensor(tensor: Tensor, ofile: TextIO | None = None) -> None:
-    """Has a tensor written when the operator runs.
+    """Prints a tensor when the operator runs.
 
     Args:
-        tensor: any of the graph.
-        ofile: an open file; by default the standard output.
+        tensor: any tensor of the graph.
+        ofile: an open file; the standard output by default.
     """
-    _watched().printed.append((tensor, ofile or sys.stdout))
+    _watch_list().printed.append((tensor, ofile or sys.stdout))
 
 
 def assert_allclose(tensor: Tensor, desired: Any, tol: Any = (1e-7, 1e-7)) -> None:
-    """Has a tensor compared when the operator runs.
+    """Compares a tensor with its expected value when the operator runs.
 
     Args:
-        tensor: any of the graph.
-        desired: what it should be.
-        tol: a relative and an absolute tolerance, or one for both.
+        tensor: any tensor of the graph.
+        desired: the expected value.
+        tol: a relative and an absolute tolerance, or one value for both.
     """
     relative, absolute = tol if isinstance(tol, (list, tuple)) else (tol, tol)
-    _watched().compared.append((tensor, desired, float(relative), float(absolute)))
+    _watch_list().compared.append((tensor, desired, float(relative), float(absolute)))
 
 
 def build(sch: Any, tensors: Any, target: Any = "cce", name: str = "kernel", **more: Any) -> Any:
-    """Records a request to build, and which tensors `run` takes arrays for."""
+    """Records a build request and the tensors for which `run` takes arrays."""
     if session().build_config.get("_watched") is not None:
-        _watched().tensors = tuple(flat(tensors))
+        _watch_list().tensors = tuple(flatten_tensors(tensors))
     return tvm_build(sch, tensors, target, name=name, **more)
 
 
 def run(*arrays: Any) -> None:
-    """Computes what was built; the arrays of outputs are overwritten.
+    """Computes the built operator and overwrites the output arrays.
 
     Args:
-        arrays: one for each tensor that was built.
+        arrays: one per tensor of the build.
 
     Raises:
-        OperatorError: nothing was built, there is another number of arrays, or a shape is another.
-        AssertionError: a tensor is not what `assert_allclose` says.
+        OperatorError: nothing was built, or the number of arrays or a shape is wrong.
+        AssertionError: a tensor differs from the value given to `assert_allclose`.
     """
-    watched = _watched()
+    watched = _watch_list()
     looked_at = [*(item[0] for item in watched.printed), *(item[0] for item in watched.compared)]
-    values, results = _computed("run", watched.tensors, arrays, looked_at)
+    values, results = _compute_tensors("run", watched.tensors, arrays, looked_at)
     for tensor, file in watched.printed:
         print(f"{tensor.name}: {values[id(tensor)]}", file=file)
     for tensor, desired, relative, absolute in watched.compared:
         np.testing.assert_allclose(
-            values[id(tensor)], _plain(desired), relative, absolute, err_msg=tensor.name
+            values[id(tensor)], _as_numpy(desired), relative, absolute, err_msg=tensor.name
         )
-    _hand_over(values, results)
+    _copy_results(values, results)
 
 
 @dataclass(frozen=True)
-class Built:
-    """What ``tvm.build`` gives back: called with arrays, it computes and overwrites those of the outputs.
+class BuiltKernel:
+    """Result of ``tvm.build``; a call with arrays computes and overwrites the output arrays.
 
     Attributes:
-        tensors: what was built, inputs and outputs.
-        entry_name: of the function.
+        tensors: inputs, then outputs.
+        entry_name: name of the function.
     """
 
     tensors: Sequence[Tensor]
     entry_name: str
 
     def __call__(self, *arrays: Any) -> None:
-        _hand_over(*_computed(self.entry_name, self.tensors, arrays))
+        _copy_results(*_compute_tensors(self.entry_name, self.tensors, arrays))
 
     def time_evaluator(self, *_: Any, **__: Any) -> Any:
-        """Raises: nothing is measured here."""
+        """Raises `OperatorError`: time measurement is not supported here."""
         raise fault(
             "E90001",
             "nothing is measured here; ms-fusion tbe bench measures operators",
@@ -183,48 +184,51 @@ def callable_build(
     target_host: Any = None,
     name: str = "default_function",
     **more: Any,
-) -> Built:
-    """``tvm.build``: the request is recorded, and what comes back can be called."""
+) -> BuiltKernel:
+    """``tvm.build``: records the request and returns a callable."""
     tvm_build(sch, args, target, target_host, name, **more)
-    return Built(tuple(flat(args)), name)
+    return BuiltKernel(tuple(flatten_tensors(args)), name)
 
 
 _Results = list[tuple[Tensor, Any]]
 
 
-def _computed(
+def _compute_tensors(
     name: str, tensors: Sequence[Tensor], arrays: Sequence[Any], looked_at: Sequence[Tensor] = ()
 ) -> tuple[dict[int, np.ndarray], _Results]:
-    """``id`` of a tensor → its elements, and the outputs with the arrays that are for them."""
+    """Returns ``id`` of a tensor → its elements, and the outputs with their arrays."""
     if not tensors or len(arrays) != len(tensors):
         raise fault(
             "E90001",
-            f"{name} takes an array for each of the {len(tensors)} tensors that were built, but got {len(arrays)}",
+            f"{name} takes an array for each of the {len(tensors)} tensors that were built, "
+            f"but got {len(arrays)}",
             detailed_cause="arrays",
         )
     pairs = list(zip(tensors, arrays, strict=True))
-    given = {id(t): _fitting(t, array) for t, array in pairs if t.op.kind == "placeholder"}
+    given = {id(t): _fit_array(t, array) for t, array in pairs if t.op.kind == "placeholder"}
     results = [(t, array) for t, array in pairs if t.op.kind != "placeholder"]
-    return _values([*(tensor for tensor, _ in results), *looked_at], given), results
+    return _evaluate_tensors([*(tensor for tensor, _ in results), *looked_at], given), results
 
 
-def _hand_over(values: Mapping[int, np.ndarray], results: _Results) -> None:
+def _copy_results(values: Mapping[int, np.ndarray], results: _Results) -> None:
     for tensor, array in results:
-        _plain(array)[...] = values[id(tensor)].reshape(_plain(array).shape)
+        _as_numpy(array)[...] = values[id(tensor)].reshape(_as_numpy(array).shape)
 
 
-def _values(tensors: Sequence[Tensor], given: Mapping[int, np.ndarray]) -> dict[int, np.ndarray]:
+def _evaluate_tensors(
+    tensors: Sequence[Tensor], given: Mapping[int, np.ndarray]
+) -> dict[int, np.ndarray]:
     made = {id(tensor): tensor for tensor in tensors if id(tensor) not in given}
     found = evaluate.run(list(made.values()), given, {}) if made else ()
     return {**given, **dict(zip(made, found, strict=True))}
 
 
-def _plain(array: Any) -> np.ndarray:
+def _as_numpy(array: Any) -> np.ndarray:
     return array.values if isinstance(array, Array) else np.asarray(array)
 
 
-def _fitting(tensor: Tensor, array: Any) -> np.ndarray:
-    shape, values = tuple(int(str(size)) for size in tensor.shape), _plain(array)
+def _fit_array(tensor: Tensor, array: Any) -> np.ndarray:
+    shape, values = tuple(int(str(size)) for size in tensor.shape), _as_numpy(array)
     if values.size != int(np.prod(shape)):
         raise fault(
             "E90001",
@@ -236,23 +240,23 @@ def _fitting(tensor: Tensor, array: Any) -> np.ndarray:
 
 def compare(actual: Any, desired: Any, rtol: float = 1e-7, atol: float = 1e-7) -> None:
     """``tvm.testing.assert_allclose``: raises `AssertionError` unless both are nearly equal."""
-    np.testing.assert_allclose(_plain(actual), _plain(desired), rtol, atol)
+    np.testing.assert_allclose(_as_numpy(actual), _as_numpy(desired), rtol, atol)
 
 
 def empty(shape: Any, dtype: str = "float32", ctx: Any = None) -> Array:
-    """An array of zeros."""
+    """Returns an array of zeros."""
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)
     return Array(np.zeros(sizes, dtype_of(dtype).numpy), ctx)
 
 
 def processor(number: int = 0) -> str:
-    """``tvm.cpu(0)``: where arrays lie."""
+    """``tvm.cpu(0)``: returns the name of a device."""
     return f"cpu({number})"
 
 
 ARRAYS = SimpleNamespace(array=Array, empty=empty, NDArray=Array)
 """``tvm.nd``."""
-COMPARING = SimpleNamespace(assert_allclose=compare)
+COMPARISON_FUNCTIONS = SimpleNamespace(assert_allclose=compare)
 """``tvm.testing``."""
 FUNCTIONS: Mapping[str, Any] = {
     "debug": debug,

@@ -1,6 +1,6 @@
-"""The few functions by which operators compute the tiles of their own schedules (``tbe.dsl.static_schedule.util``).
+"""Computes tiles of operators' own schedules (``tbe.dsl.static_schedule.util``).
 
-Which tile comes out is the operator's business with the chip; it changes no result here.
+The tile affects the device only; it does not change results here.
 """
 
 from __future__ import annotations
@@ -10,30 +10,30 @@ from collections.abc import Sequence
 
 
 def gcd(first: int, second: int) -> int:
-    """The greatest common divisor."""
+    """Returns the greatest common divisor."""
     return math.gcd(int(first), int(second))
 
 
-def _free(shape: Sequence[int], barrier: Sequence[int]) -> list[int]:
+def _free_axes(shape: Sequence[int], barrier: Sequence[int]) -> list[int]:
     return [axis for axis in range(len(shape)) if axis not in set(barrier)]
 
 
 def get_block_factor_radical(
     shape: Sequence[int], barrier: Sequence[int], cores: int
 ) -> tuple[list[int], int]:
-    """Axes that are shared out to the cores together, and into how many parts the first of them is cut.
+    """Returns the axes distributed over the cores together, and the split factor of the first.
 
     Args:
         shape: sizes.
-        barrier: axes that may not be cut.
-        cores: how many there are.
+        barrier: axes that must not be split.
+        cores: number of cores.
 
     >>> get_block_factor_radical([4, 16, 8], [2], 32)
     ([0, 1], 2)
     """
     taken: list[int] = []
     steps = 1
-    for axis in _free(shape, barrier):
+    for axis in _free_axes(shape, barrier):
         taken.append(axis)
         steps *= int(shape[axis])
         if steps >= cores:
@@ -48,11 +48,11 @@ def get_block_factor_radical(
 def get_block_factor_conservative(
     shape: Sequence[int], barrier: Sequence[int], cores: int
 ) -> tuple[list[int], list[int]]:
-    """Axes that are shared out to the cores, and the factor by which each is cut."""
+    """Returns the axes distributed over the cores, and the split factor of each."""
     taken: list[int] = []
     factors: list[int] = []
     left = cores
-    for axis in _free(shape, barrier):
+    for axis in _free_axes(shape, barrier):
         size = int(shape[axis])
         taken.append(axis)
         parts = min(left, size)
@@ -64,13 +64,13 @@ def get_block_factor_conservative(
 
 
 def get_ub_factor(shape: Sequence[int], barrier: Sequence[int], room: int) -> tuple[int, int]:
-    """The outermost axis that a tile of at most `room` elements reaches, and how much of it.
+    """Returns the outermost axis of a tile of at most `room` elements, and the tile's size on it.
 
     >>> get_ub_factor([4, 16, 8], [], 100)
     (1, 8)
     """
     left = max(1, int(room))
-    free = _free(shape, barrier)
+    free = _free_axes(shape, barrier)
     for axis in reversed(free):
         size = int(shape[axis])
         if size > left or axis == free[0]:

@@ -1,25 +1,27 @@
-"""How many windows fit, as operators of pooling and patches ask for it."""
+"""Computes output sizes and padding of sliding windows, for pooling and patch operators."""
 
 from __future__ import annotations
 
-from tbe_impl.compat.faults import fault
+from tbe_impl.compat.operator_errors import fault
 
 
 def windowed_output_size_dilated(
     size: int, window: int, dilation: int, stride: int, padding: str
 ) -> tuple[int, int, int]:
-    """The number of windows, and the padding before and after that they need.
+    """Returns the number of windows and the padding before and after the axis.
 
     Args:
         size: of the axis.
-        window, dilation, stride: of the windows; a window reaches over (window − 1)·dilation + 1 elements.
-        padding: ``SAME`` (every stride has a window) or ``VALID`` (no padding).
+        window, dilation, stride: of the windows; a window spans (window − 1)·dilation + 1 elements.
+        padding: ``SAME`` (⌈size / stride⌉ windows) or ``VALID`` (no padding).
 
-    >>> windowed_output_size_dilated(7, 3, 1, 2, "SAME"), windowed_output_size_dilated(7, 3, 2, 2, "VALID")
-    ((4, 1, 1), (2, 0, 0))
+    >>> windowed_output_size_dilated(7, 3, 1, 2, "SAME")
+    (4, 1, 1)
+    >>> windowed_output_size_dilated(7, 3, 2, 2, "VALID")
+    (2, 0, 0)
 
     Raises:
-        OperatorError: a stride or dilation is less than 1, or the padding another.
+        OperatorError: the stride or dilation is less than 1, or the padding mode is unknown.
     """
     _check_steps(stride, dilation)
     reach = (window - 1) * dilation + 1
@@ -37,7 +39,7 @@ def windowed_output_size_dilated(
 
 
 def windowed_output_size(size: int, window: int, stride: int, padding: str) -> tuple[int, int, int]:
-    """`windowed_output_size_dilated` of windows without gaps."""
+    """`windowed_output_size_dilated` with dilation 1."""
     return windowed_output_size_dilated(size, window, 1, stride, padding)
 
 
@@ -56,7 +58,7 @@ def caffe_output_size(
     left: int,
     right: int,
 ) -> tuple[int, int, int, int, int, int]:
-    """Height and width of what pooling gives as Caffe has it, and the padding on each side that its last windows reach into.
+    """Returns height and width of a Caffe pooling and the padding (top, bottom, left, right) used.
 
     Args:
         ceil_mode: 0 rounds the number of windows up, 1 down.
@@ -67,12 +69,16 @@ def caffe_output_size(
     >>> caffe_output_size(0, 8, 8, 3, 3, 2, 2, 1, 1, 0, 0, 0, 0)
     (4, 4, 0, 1, 0, 1)
     """
-    rows, below = _caffe(ceil_mode, height, window_h, stride_h, dilation_h, top, bottom)
-    columns, behind = _caffe(ceil_mode, width, window_w, stride_w, dilation_w, left, right)
+    rows, below = _caffe_count_and_padding(
+        ceil_mode, height, window_h, stride_h, dilation_h, top, bottom
+    )
+    columns, behind = _caffe_count_and_padding(
+        ceil_mode, width, window_w, stride_w, dilation_w, left, right
+    )
     return rows, columns, top, below, left, behind
 
 
-def _caffe(
+def _caffe_count_and_padding(
     ceil_mode: int, size: int, window: int, stride: int, dilation: int, before: int, after: int
 ) -> tuple[int, int]:
     _check_steps(stride, dilation)
@@ -80,7 +86,7 @@ def _caffe(
     free = size + before + after - reach
     count = (-(-free // stride) if ceil_mode == 0 else free // stride) + 1
     if before and (count - 1) * stride >= size + before:
-        # no window may begin in the padding behind the image
+        # a window must not start in the padding after the image
         count -= 1
     return count, max((count - 1) * stride + reach - size - before, 0)
 
@@ -100,4 +106,4 @@ FUNCTIONS = {
     "tf_get_windowed_output_size_verbose_v2": windowed_output_size_dilated,
     "get_caffe_out_size_and_pad": caffe_output_size,
 }
-"""By the names that operators use."""
+"""Name in operator files → function."""

@@ -1,4 +1,4 @@
-"""Prepares a graph for this processor: C programs, and library calls between them."""
+"""Prepares a graph for this processor: C programs with library calls between them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 
 from tbe_impl.codegen import codegen_cache
-from tbe_impl.codegen.axis_merging import Derived
-from tbe_impl.codegen.options import DEFAULT, Options
+from tbe_impl.codegen.access_analysis import DerivedSize
+from tbe_impl.codegen.options import DEFAULT_OPTIONS, Options
 from tbe_impl.codegen.partition import stored_inputs
 from tbe_impl.codegen.program import Program, write_program
-from tbe_impl.codegen.scans import write_running
-from tbe_impl.codegen.scatter import write_numbered_rows
-from tbe_impl.codegen.source_comments import mark_of
-from tbe_impl.cpu.call import Loaded, load, new_results
+from tbe_impl.codegen.scans import write_scan
+from tbe_impl.codegen.scatter import write_scatter
+from tbe_impl.codegen.source_comments import stage_comment
+from tbe_impl.cpu.loaded_program import LoadedProgram, allocate_results, load_program
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import Var
 from tbe_impl.dsl.graph_text import graph_text
@@ -32,40 +32,44 @@ from tbe_impl.runtime.cache import KernelCache
 
 
 @dataclass(frozen=True)
-class Step:
-    """One part: a program, or an operation that a library runs."""
+class KernelStep:
+    """One step of a kernel: a program, or an operation that a library computes."""
 
-    program: Loaded | None = None
+    program: LoadedProgram | None = None
     stage: Operation | None = None
 
 
 @dataclass(frozen=True)
 class CpuKernel:
-    """A graph that can be run."""
+    """A graph compiled and ready to run."""
 
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[KernelStep, ...]
 
     @property
     def source(self) -> str:
-        """The C of all its programs; what a library computes between them is a comment."""
-        return self._joined(lambda program: program.source)
+        """The C source of all programs; each library call between them appears as a comment."""
+        return self._join_texts(lambda program: program.source)
 
-    def written_anew(self, name: str, options: Options) -> str:
-        """`source`, written once more under what is asked for now; `name` and `options` are those of `prepare`."""
+    def regenerate_source(self, name: str, options: Options) -> str:
+        """Generates `source` again under the current settings.
 
-        def written(program: Program) -> str:
+        Args:
+            name, options: those given to `prepare`.
+        """
+
+        def regenerate(program: Program) -> str:
             if any(tensor.op.kind == "library" for tensor in program.outputs):
-                return program.source  # by hand: no nests
+                return program.source  # a hand-written program has no loop nests to generate
             return write_program(
                 program.outputs, program.inputs, name=name, options=options, mark=program.mark
             ).source
 
-        return self._joined(written)
+        return self._join_texts(regenerate)
 
-    def _joined(self, text_of: Callable[[Program], str]) -> str:
-        """The texts of all steps; functions of the same name are numbered."""
+    def _join_texts(self, text_of: Callable[[Program], str]) -> str:
+        """Joins the texts of all steps; repeated function names get a numeric suffix."""
         texts = []
         symbols: list[str] = []
         for step in self.steps:
@@ -85,13 +89,13 @@ class CpuKernel:
         threads: int,
         results: Sequence[np.ndarray] | None = None,
     ) -> tuple[np.ndarray, ...]:
-        """The outputs.
+        """Runs the kernel and returns its outputs.
 
         Args:
             arrays: one for each input, of its dtype and shape.
-            values: ``id`` of a size that is known at run time only → its value.
-            threads: how many to use where it pays.
-            results: arrays to write to, dense and of the right dtype; by default new ones.
+            values: ``id`` of a size that is known only at run time → its value.
+            threads: upper limit for threads; a loop uses them where that is profitable.
+            results: dense arrays of the right dtype for the outputs; by default new arrays.
         """
         known = {
             id(tensor): np.ascontiguousarray(array)
@@ -106,21 +110,21 @@ class CpuKernel:
                 continue
             assert step.program is not None
             program = step.program.program
-            sizes = [_size(size, values) for size in program.sizes]
+            sizes = [_size_value(size, values) for size in program.sizes]
             made = [places[id(tensor)] for tensor in program.outputs if id(tensor) in places]
             if len(made) < len(program.outputs):
                 serials = (size.serial for size in program.sizes)
-                new = new_results(program, dict(zip(serials, sizes, strict=True)))
+                new = allocate_results(program, dict(zip(serials, sizes, strict=True)))
                 made = [
                     places.get(id(t), item) for t, item in zip(program.outputs, new, strict=True)
                 ]
             if program.overwritten is not None:
                 made[0] = known[id(program.overwritten)]
-            sizes += [_bits(item, values) for item in program.scalars]
+            sizes += [_float64_bits(item, values) for item in program.scalars]
             step.program([known[id(tensor)] for tensor in program.inputs], made, sizes, threads)
             known |= {id(t): array for t, array in zip(program.outputs, made, strict=True)}
         given = {id(tensor): array for tensor, array in zip(self.inputs, arrays, strict=True)}
-        # an input that is an output too comes out as an array of its own
+        # an input that is also an output is returned as a copy
         found = tuple(
             np.array(given[id(t)], order="C") if id(t) in given else known[id(t)]
             for t in self.outputs
@@ -134,67 +138,67 @@ class CpuKernel:
 
 
 @dataclass(frozen=True)
-class Part:
-    """One part of a graph before it is compiled; an operation that a library runs has no program.
+class KernelPart:
+    """One part of a graph before compilation; a library operation has no program.
 
     Attributes:
-        write: writes its program; once.
-        known: its program and library when an earlier process had both.
-        plan: where its plan is kept, empty for nowhere.
-        stage: what a library runs.
+        write: generates its program; cached after the first call.
+        compiled_program: its program and library, when an earlier process cached both.
+        plan: cache key of its code generation plan; empty when the plan is not cached.
+        stage: the library operation.
     """
 
     write: Callable[[], Program] | None = None
-    known: tuple[Program, Path] | None = None
+    compiled_program: tuple[Program, Path] | None = None
     plan: str = ""
     stage: Operation | None = None
 
 
 @dataclass(frozen=True)
-class Planned:
-    """A graph whose parts are known and not loaded yet.
+class PlannedKernel:
+    """A graph divided into parts that are not loaded yet.
 
     Attributes:
-        inputs, outputs: its tensors.
-        parts: one after the other.
-        options: how code is made.
-        store: where libraries are kept.
+        inputs, outputs: the tensors of the graph.
+        parts: in execution order.
+        options: code generation options.
+        store: cache of compiled libraries.
     """
 
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[KernelPart, ...]
     options: Options
     store: KernelCache
 
-    def lacking(self) -> list[Program]:
-        """The programs that no earlier process has compiled.
+    def uncompiled_programs(self) -> list[Program]:
+        """Generates the programs without a library in the cache.
 
         Raises:
-            CompileError: there is no code for something in the graph.
+            CompileError: the graph contains an operation that cannot be lowered.
         """
-        written = [part.write() for part in self.parts if part.write and not part.known]
+        written = [part.write() for part in self.parts if part.write and not part.compiled_program]
         return [one for one in written if compiler.find(self._key(one), self.store) is None]
 
-    def compiled(self) -> CpuKernel:
-        """It compiled and loaded; the errors of `prepare`."""
+    def compile_and_load(self) -> CpuKernel:
+        """Compiles and loads every part; raises the errors of `prepare`."""
         return CpuKernel(self.inputs, self.outputs, tuple(map(self._step, self.parts)))
 
-    def _step(self, part: Part) -> Step:
+    def _step(self, part: KernelPart) -> KernelStep:
         if part.write is None:
-            return Step(stage=part.stage)
-        if part.known is not None:
+            return KernelStep(stage=part.stage)
+        if part.compiled_program is not None:
             with suppress(CompileError):
-                return Step(load(*part.known))
+                return KernelStep(load_program(*part.compiled_program))
         program = part.write()
         told = self.options.compiler_options()
         library = compiler.build(
             program.source, options=told, symbols=program.symbols, cache=self.store
         )
-        loaded = load(program, library)
+        loaded = load_program(program, library)
         if part.plan:
-            codegen_cache.remember(self.store, part.plan, program)
-        return Step(loaded)
+            codegen_cache.write_plan(self.store, part.plan, program)
+        return KernelStep(loaded)
 
     def _key(self, program: Program) -> str:
         digest = codegen_cache.text_digest(program.source)
@@ -206,24 +210,26 @@ def prepare(
     inputs: Sequence[Tensor],
     *,
     name: str = "kernel",
-    options: Options = DEFAULT,
+    options: Options = DEFAULT_OPTIONS,
     cache: KernelCache | None = None,
     graph: Callable[[], str] | None = None,
 ) -> CpuKernel:
-    """Compiles a graph.
+    """Compiles and loads a graph.
 
     Args:
-        outputs, inputs: its tensors.
-        name: for people.
-        options: how code is made.
-        cache: where libraries are kept; by default the user's.
-        graph: its `graph_text`, for whom has it already.
+        outputs, inputs: the tensors of the graph.
+        name: readable name for the generated code.
+        options: code generation options.
+        cache: cache of compiled libraries; by default the user's.
+        graph: returns the `graph_text` of the graph, when the caller already has it.
 
     Raises:
-        MissingError: there is no C compiler.
-        CompileError: it failed, or there is no code for something in the graph.
+        MissingError: no C compiler was found.
+        CompileError: compilation failed, or the graph contains an operation that cannot be lowered.
     """
-    return plan(outputs, inputs, name=name, options=options, cache=cache, graph=graph).compiled()
+    return plan(
+        outputs, inputs, name=name, options=options, cache=cache, graph=graph
+    ).compile_and_load()
 
 
 def plan(
@@ -231,53 +237,69 @@ def plan(
     inputs: Sequence[Tensor],
     *,
     name: str = "kernel",
-    options: Options = DEFAULT,
+    options: Options = DEFAULT_OPTIONS,
     cache: KernelCache | None = None,
     graph: Callable[[], str] | None = None,
-) -> Planned:
-    """What `prepare` compiles, and what of it is there; the same arguments and errors."""
+) -> PlannedKernel:
+    """Divides a graph into parts and looks them up in the cache.
+
+    Takes the arguments of `prepare` and raises its errors.
+    """
     store = cache or compiler.user_cache()
-    found: list[Part] = []
+    found: list[KernelPart] = []
     known = {id(tensor): tensor for tensor in inputs}
 
     def compile_for(wanted: Sequence[Tensor]) -> None:
-        missing = [tensor for tensor in _distinct(wanted) if id(tensor) not in known]
+        missing = [tensor for tensor in _drop_duplicates(wanted) if id(tensor) not in known]
         if missing:
             read = set[int]().union(*(stored_inputs(tensor, known) for tensor in missing))
             used = [tensor for key, tensor in known.items() if key in read]
             whole = len(used) == len(inputs) and all(map(operator.is_, missing, outputs))
             told = graph if whole and len(missing) == len(outputs) else None
             text = told or functools.partial(graph_text, missing, used)
-            found.append(_part(missing, used, name, options, store, text))
+            found.append(_plan_part(missing, used, name, options, store, text))
             known.update({id(tensor): tensor for tensor in missing})
 
     for op in stages_of(outputs):
         if op.kind == "library":
             compile_for(op.input_tensors)
-            written = write_numbered_rows(op, name=name, options=options) or write_running(
+            written = write_scatter(op, name=name, options=options) or write_scan(
                 op, name=name, options=options
             )
-            found.append(Part(functools.partial(_itself, written)) if written else Part(stage=op))
+            found.append(
+                KernelPart(functools.partial(_identity, written))
+                if written
+                else KernelPart(stage=op)
+            )
             known.update({id(tensor): tensor for tensor in op.outputs})
     compile_for(outputs)
-    return Planned(tuple(inputs), tuple(outputs), tuple(found), options, store)
+    return PlannedKernel(tuple(inputs), tuple(outputs), tuple(found), options, store)
 
 
-def build_together(kernels: Sequence[Planned]) -> None:
-    """Compiles what they lack by few calls of the compiler, where that can be; whatever it cannot is left to `compiled`.
+def build_together(kernels: Sequence[PlannedKernel]) -> None:
+    """Compiles the missing programs of several kernels in few compiler calls, where possible.
+
+    Programs that cannot be batched are left to `PlannedKernel.compile_and_load`.
 
     Args:
-        kernels: with the same options and store.
+        kernels: kernels with equal options and the same store.
     """
     told = kernels[0].options.compiler_options() if kernels else []
-    for texts in _apart([program for one in kernels for program in one.lacking()]):
+    for texts in _group_by_disjoint_symbols(
+        [program for one in kernels for program in one.uncompiled_programs()]
+    ):
         if len(texts) > 1 and compiler.can_be_together(texts):
             with suppress(CompileError):
                 compiler.build_together(texts, options=told, cache=kernels[0].store)
 
 
-def _apart(programs: Sequence[Program]) -> list[list[tuple[str, tuple[str, ...]]]]:
-    """Their texts, each once; those with a symbol in common, as the parts of one kernel, are not in one list."""
+def _group_by_disjoint_symbols(
+    programs: Sequence[Program],
+) -> list[list[tuple[str, tuple[str, ...]]]]:
+    """Groups distinct program texts so that no two texts of a group define the same symbol.
+
+    The parts of one kernel share a symbol and therefore fall into different groups.
+    """
     found: list[dict[tuple[str, tuple[str, ...]], None]] = []
     for program in programs:
         text = (program.source, program.symbols)
@@ -292,68 +314,70 @@ def _apart(programs: Sequence[Program]) -> list[list[tuple[str, tuple[str, ...]]
     return [list(one) for one in found]
 
 
-def _itself(program: Program) -> Program:
+def _identity(program: Program) -> Program:
     return program
 
 
-def _part(
+def _plan_part(
     outputs: Sequence[Tensor],
     inputs: Sequence[Tensor],
     name: str,
     options: Options,
     store: KernelCache,
     graph: Callable[[], str],
-) -> Part:
-    """The program of a part; when it was written and compiled before, it is found without being written."""
-    mark = codegen_cache.mark_of(graph, options)
+) -> KernelPart:
+    """Plans one part; a cached plan with a compiled library avoids code generation."""
+    mark = codegen_cache.graph_mark(graph, options)
     write = functools.cache(
         functools.partial(write_program, outputs, inputs, name=name, options=options, mark=mark)
     )
-    key = codegen_cache.key_of(store, mark, name, options) if mark else ""
-    noted = codegen_cache.recall(store, key) if key else None
+    key = codegen_cache.plan_key(store, mark, name, options) if mark else ""
+    noted = codegen_cache.read_plan(store, key) if key else None
     if noted is None:
-        return Part(write, plan=key)
-    program = noted.program(outputs, inputs, mark, lambda: write().source)
+        return KernelPart(write, plan=key)
+    program = noted.restore_program(outputs, inputs, mark, lambda: write().source)
     library = compiler.find(
         compiler.recipe(noted.text, options=options.compiler_options()).key, store
     )
-    return Part(write, (program, library) if program and library else None, key)
+    return KernelPart(write, (program, library) if program and library else None, key)
 
 
 def _call_text(stage: Operation | None) -> str:
-    """What a library computes as a whole, as a comment of C: no loop of ours."""
-    assert stage is not None and stage.word is not None
+    """A C comment that describes a library call; no loop is generated for it."""
+    assert stage is not None and stage.dsl_call is not None
     given, made = (
         ", ".join(f"{shape_text(one.shape)} {one.dtype}" for one in tensors)
-        for tensors in (stage.word.inputs, stage.outputs)
+        for tensors in (stage.dsl_call.inputs, stage.outputs)
     )
-    return f"/* a library computes {stage.word.name} of {given}: {made} */{mark_of(stage)}\n"
+    return (
+        f"/* a library computes {stage.dsl_call.name} of {given}: {made} */{stage_comment(stage)}\n"
+    )
 
 
-def _size(size: Var, values: Mapping[int, int | float]) -> int:
-    wanted = size.expression if isinstance(size, Derived) else size
-    return int(evaluate.scalar(wanted, values))
+def _size_value(size: Var, values: Mapping[int, int | float]) -> int:
+    wanted = size.expression if isinstance(size, DerivedSize) else size
+    return int(evaluate.evaluate_scalar(wanted, values))
 
 
-def _bits(item: Var, values: Mapping[int, int | float]) -> int:
-    """A number of float64 as the whole number with the same bits."""
-    return int(np.float64(evaluate.scalar(item, values)).view(np.int64))
+def _float64_bits(item: Var, values: Mapping[int, int | float]) -> int:
+    """The bits of a float64 value as an int64."""
+    return int(np.float64(evaluate.evaluate_scalar(item, values)).view(np.int64))
 
 
-def _distinct(tensors: Sequence[Tensor]) -> list[Tensor]:
+def _drop_duplicates(tensors: Sequence[Tensor]) -> list[Tensor]:
     return list({id(tensor): tensor for tensor in tensors}.values())
 
 
-_NOTHING = np.zeros(())
+_UNREAD_ARRAY = np.zeros(())
 
 
 def _run_library(
     op: Operation, known: Mapping[int, np.ndarray], values: Mapping[int, Any]
 ) -> dict[int, np.ndarray]:
-    """A stage that a library computes, by its formula in NumPy."""
-    assert op.word is not None
-    # of a stage with several outputs those that nobody asked for are not there, nor are they read
-    beside = {id(t): _NOTHING for item in op.input_tensors for t in item.op.outputs}
+    """Computes a library stage by its NumPy formula."""
+    assert op.dsl_call is not None
+    # unused outputs of a multi-output stage were never computed; a placeholder stands in, unread
+    beside = {id(t): _UNREAD_ARRAY for item in op.input_tensors for t in item.op.outputs}
     given = beside | {id(t): known[id(t)] for t in op.input_tensors}
     found = evaluate.run(op.outputs, given, values)
     return {

@@ -1,6 +1,8 @@
-"""The TBE DSL: ``dsl.vadd(x, y)`` and every other word of CANN, ``dsl.ext`` for words that CANN lacks.
+"""The TBE DSL: ``dsl.vadd(x, y)`` and every other CANN operation; ``dsl.ext`` for extensions.
 
-In: tensors and attributes. Out: frozen stages, each with its meaning in NumPy. It knows no chip, no C and no file.
+In: tensors and attributes.
+Out: frozen stages, each with its reference semantics in NumPy.
+Must not: depend on a chip, generate C, or write files.
 
 >>> import tbe_impl.dsl as dsl
 >>> x = dsl.placeholder((4, 8), "float16", "x")
@@ -25,10 +27,10 @@ _HOMES = {
     "gradients": "tbe_impl.autodiff.reverse_mode",
     "show": "tbe_impl.dsl.graph_display",
     "trace": "tbe_impl.tracing.trace",
-    "WORDS": "tbe_impl.dsl.operation_table",
-    "EXT_WORDS": "tbe_impl.dsl.ext",
+    "OPERATIONS": "tbe_impl.dsl.operation_table",
+    "EXT_OPERATIONS": "tbe_impl.dsl.ext",
 }
-"""The module of each name."""
+"""Public name → the module that defines it."""
 
 
 def __getattr__(name: str) -> Any:
@@ -39,12 +41,12 @@ def __getattr__(name: str) -> Any:
         module = importlib.import_module(home)
         return module.Var if name == "var" else getattr(module, name)
     if not name.startswith("_"):
-        words = importlib.import_module("tbe_impl.dsl.operation_table").WORDS
+        words = importlib.import_module("tbe_impl.dsl.operation_table").OPERATIONS
         if name in words:
             return words[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    words = importlib.import_module("tbe_impl.dsl.operation_table").WORDS
+    words = importlib.import_module("tbe_impl.dsl.operation_table").OPERATIONS
     return sorted((*globals(), *_HOMES, "ext", *words))

@@ -1,4 +1,4 @@
-"""What the arithmetic of the language means on NumPy arrays: conversions, division of integers, reductions."""
+"""Defines the DSL arithmetic on NumPy arrays: conversions, integer division, reductions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ Array = np.ndarray
 
 
 def convert(array: Array, dtype: np.dtype[Any]) -> Array:
-    """`array` in another dtype: floats to integers are cut, saturate, and NaN becomes 0; integers wrap around.
+    """`array` in another dtype.
+
+    Floats to integers truncate and saturate, and NaN becomes 0; integers wrap around.
 
     >>> convert(np.array([1e9, -1e9, np.nan, -2.7]), np.dtype("int8"))
     array([ 127, -128,    0,   -2], dtype=int8)
@@ -20,26 +22,26 @@ def convert(array: Array, dtype: np.dtype[Any]) -> Array:
         return array
     with np.errstate(all="ignore"):
         if dtype.kind in "iu" and array.dtype.kind not in "iub":
-            return _saturated(array.astype(np.float64), dtype)
+            return _saturating_cast(array.astype(np.float64), dtype)
         if dtype.name == "bfloat16" and array.dtype.kind in "fiu" and array.itemsize > 2:
-            # ml_dtypes goes by way of float32 and would round twice
-            return _to_odd(_wide(array)).astype(dtype)
+            # ml_dtypes converts through float32, which would round twice
+            return _round_to_odd(_to_float64(array)).astype(dtype)
         return array.astype(dtype)
 
 
-def _wide(array: Array) -> Array:
-    """As float64; integers that it cannot hold keep their upper bits, the last of them set where it is not exact."""
+def _to_float64(array: Array) -> Array:
+    """`array` as float64; large 64-bit integers are rounded to odd, to avoid double rounding."""
     if array.dtype.kind in "iu" and array.itemsize == 8:
         large = (array > 1 << 52) | (array < -(1 << 52))
-        # of its own type: beside a Python number an array without axes becomes an int64
+        # typed constants: a Python integer would promote a 0-d array to int64
         low, shift = array.dtype.type(0xFFF), array.dtype.type(12)
         odd = (array | low) - low | ((array & low != 0).astype(array.dtype) << shift)
         array = np.where(large, odd, array)
     return array.astype(np.float64)
 
 
-def _to_odd(wide: Array) -> Array:
-    """float64 as float32, the last bit set where it is not exact: rounded again to fewer bits it is as if rounded once."""
+def _round_to_odd(wide: Array) -> Array:
+    """Rounds float64 to float32 to odd: a later rounding to fewer bits equals a single rounding."""
     narrow = wide.astype(np.float32)
     back = narrow.astype(np.float64)
     bits = narrow.view(np.int32) - (np.abs(back) > np.abs(wide))
@@ -47,24 +49,24 @@ def _to_odd(wide: Array) -> Array:
     return (bits | inexact).astype(np.int32).view(np.float32)
 
 
-def _saturated(wide: Array, dtype: np.dtype[Any]) -> Array:
+def _saturating_cast(wide: Array, dtype: np.dtype[Any]) -> Array:
     limits = np.iinfo(dtype)
     cut = np.trunc(np.where(np.isnan(wide), 0, wide))
-    # the greatest int64 and uint64 are no float64: the next power of two is the first that does not fit
+    # the largest int64 and uint64 are not float64 values; the next power of two is out of range
     fits = (cut >= float(limits.min)) & (cut < float(int(limits.max) + 1))
     edge = np.where(cut > 0, np.asarray(limits.max, dtype), np.asarray(limits.min, dtype))
     return np.where(fits, np.where(fits, cut, 0).astype(dtype), edge)
 
 
 def divide(a: Any, b: Any) -> Any:
-    """a / b; of integers as C has it, towards 0, and 0 where b is 0."""
+    """a / b; integers as in C: truncated towards 0, and 0 where b is 0."""
     if np.asarray(a).dtype.kind in "iub":
         return truncated_division(a, b)
     return np.divide(a, b)
 
 
 def truncated_division(a: Any, b: Any) -> Any:
-    """Division of integers as C has it; by 0 it gives 0.
+    """Integer division as in C, truncated towards 0; division by 0 gives 0.
 
     >>> truncated_division(np.array([-7, 7]), np.array([2, 0]))
     array([-3,  0])
@@ -76,8 +78,8 @@ def truncated_division(a: Any, b: Any) -> Any:
     return np.where(np.equal(b, 0), 0, quotient + short).astype(x.dtype)
 
 
-def guarded(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A division or remainder that gives 0 where an integer is divided by 0."""
+def guard_zero_division(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Wraps a division or remainder so that integer division by 0 gives 0."""
 
     def safe(a: Any, b: Any) -> Any:
         if np.asarray(b).dtype.kind not in "iu":
@@ -87,16 +89,16 @@ def guarded(function: Callable[..., Any]) -> Callable[..., Any]:
     return safe
 
 
-BINARY: Mapping[str, Callable[..., Any]] = {
+BINARY_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "add": np.add,
     "sub": np.subtract,
     "mul": np.multiply,
     "div": divide,
     "pow": np.power,
-    "floordiv": guarded(np.floor_divide),
-    "floormod": guarded(np.mod),
+    "floordiv": guard_zero_division(np.floor_divide),
+    "floormod": guard_zero_division(np.mod),
     "truncdiv": truncated_division,
-    "truncmod": guarded(np.fmod),
+    "truncmod": guard_zero_division(np.fmod),
     "max": np.maximum,
     "min": np.minimum,
     "eq": np.equal,
@@ -113,7 +115,7 @@ BINARY: Mapping[str, Callable[..., Any]] = {
     "shl": np.left_shift,
     "shr": np.right_shift,
 }
-"""Name of a binary operator of expressions → what it does with arrays."""
+"""Name of a binary operator of expressions → its NumPy function."""
 
 _REDUCTIONS: Mapping[str, Callable[..., Any]] = {
     "sum": np.sum,
@@ -124,19 +126,19 @@ _REDUCTIONS: Mapping[str, Callable[..., Any]] = {
 
 
 def reduce(op: str, source: Array, axes: tuple[int, ...], *, keepdims: bool = False) -> Array:
-    """A reduction in the dtype of its source; of nothing it gives the identity."""
+    """A reduction in the dtype of its source; an empty source gives the identity element."""
     found: Array = _REDUCTIONS[op](
         source,
         axis=axes,
         keepdims=keepdims,
-        initial=identity(op, source.dtype),
+        initial=identity_element(op, source.dtype),
         **({"dtype": source.dtype} if op in ("sum", "prod") else {}),
     )
     return found
 
 
-def identity(op: str, dtype: np.dtype[Any]) -> Any:
-    """What changes no result of the reduction: 0, 1, the lowest or the highest value of the dtype."""
+def identity_element(op: str, dtype: np.dtype[Any]) -> Any:
+    """The identity element of a reduction: 0, 1, the lowest or the highest value of the dtype."""
     if op in ("sum", "prod"):
         return 0 if op == "sum" else 1
     highest = op == "min"

@@ -1,4 +1,4 @@
-"""Words that change the dtype: casts and roundings to whole numbers."""
+"""DSL operations that change the dtype: casts and roundings to integers."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 
 from tbe_impl.dsl.array_semantics import Array, convert
 from tbe_impl.dsl.dtypes import dtype_of, is_float
-from tbe_impl.dsl.elementwise import WORDS as ARITHMETIC
+from tbe_impl.dsl.elementwise import OPERATIONS as ARITHMETIC
 from tbe_impl.dsl.expr import call, cast, const
 from tbe_impl.dsl.functions import FUNCTIONS
-from tbe_impl.dsl.operation import Word, check_tensor, elementwise
+from tbe_impl.dsl.operation import DslOperation, check_tensor, elementwise_stage
 from tbe_impl.dsl.tensor import Tensor
 
 _vadds, _vmins, _vmaxs = (
@@ -21,14 +21,16 @@ _vadds, _vmins, _vmaxs = (
 
 
 def cast_to(data: Tensor, dtype: str, f1628IntegerFlag: bool = True) -> Tensor:
-    """The tensor in another dtype; the tensor itself when it has it.
+    """The tensor in another dtype; the tensor itself if it has that dtype.
 
-    Floats to integers are cut towards 0 and saturate, NaN becomes 0; to narrower floats they are rounded to nearest even.
+    Floats to integers truncate towards 0 and saturate, and NaN becomes 0. Floats to narrower
+    floats round to nearest even.
 
     Args:
         data: any tensor.
         dtype: of the result.
-        f1628IntegerFlag: False says that a float16 tensor is not whole: on its way to int8 or uint8, 0.5 is taken off first.
+        f1628IntegerFlag: False declares that float16 values may have fractions: the cast to int8
+            or uint8 then subtracts 0.5 first.
     """
     tensor, name = check_tensor("cast_to", data, "data"), dtype_of(dtype).name
     if tensor.dtype == name:
@@ -37,19 +39,19 @@ def cast_to(data: Tensor, dtype: str, f1628IntegerFlag: bool = True) -> Tensor:
         tensor = _vadds(tensor, const(-0.5, "float16"))
     trunc = is_float(tensor.dtype) and not is_float(name)
     tag = f"elewise_single_{'trunc' if trunc else 'cast'}|not_auto_cast"
-    return elementwise("cast_to", tag, (tensor,), lambda x: cast(name, x), {"dtype": name})
+    return elementwise_stage("cast_to", tag, (tensor,), lambda x: cast(name, x), {"dtype": name})
 
 
 def _cast(x: Array, dtype: str) -> Array:
-    # which float it becomes, and whether it is rounded, is for the rounding of the run to say
+    # the evaluator rounds floats, according to its rounding mode
     return x if is_float(dtype) else convert(x, dtype_of(dtype).numpy)
 
 
-def _rounding(name: str, formula: str, tag: str, function: str) -> Word:
+def _make_rounding(name: str, formula: str, tag: str, function: str) -> DslOperation:
     def build(raw_tensor: Tensor, dtype: str = "int32") -> Tensor:
         tensor, result = check_tensor(name, raw_tensor), dtype_of(dtype).name
         whole = not is_float(tensor.dtype)
-        return elementwise(
+        return elementwise_stage(
             name,
             f"elewise_single_{tag}",
             (tensor,),
@@ -62,36 +64,36 @@ def _rounding(name: str, formula: str, tag: str, function: str) -> Word:
 
     build.__name__ = name
     build.__doc__ = f"{formula}, as int32 or the given dtype."
-    return Word(name, build, numpy, "vconv")
+    return DslOperation(name, build, numpy, "vconv")
 
 
 def cast_to_round(data: Tensor, dtype: str = "int32") -> Tensor:
-    """The nearest int32, halves away from 0."""
+    """x rounded to the nearest int32, halves away from 0."""
     return ROUND_HALF_UP(data, dtype)
 
 
 def clip(data: Tensor, max_value: Any, min_value: Any) -> Tensor:
-    """min(x, max_value), then max with min_value; mind that the maximum comes first."""
+    """max(min(x, max_value), min_value); the argument order is maximum first."""
     return _vmaxs(_vmins(data, max_value), min_value)
 
 
-def _named(name: str, function: Callable[..., Any]) -> Word:
-    return Word(name, function)
+def _make_operation(name: str, function: Callable[..., Any]) -> DslOperation:
+    return DslOperation(name, function)
 
 
 def vsignbit(raw_tensor: Tensor) -> Tensor:
-    """1 where the sign bit is set (−0 included), 0 elsewhere and for NaN; the dtype stays."""
-    from tbe_impl.dsl.expr import binary, select
+    """1 where the sign bit is set (−0 included), 0 elsewhere and for NaN, in the same dtype."""
+    from tbe_impl.dsl.expr import make_binary, select
 
     tensor = check_tensor("vsignbit", raw_tensor)
 
     def scalar(x: Any) -> Any:
         negative = x < 0
         if is_float(tensor.dtype):
-            negative = binary("or", negative, call("rec", x) < 0)
+            negative = make_binary("or", negative, call("rec", x) < 0)
         return select(negative, const(1, tensor.dtype), const(0, tensor.dtype))
 
-    return elementwise("vsignbit", "elewise_single_signbit", (tensor,), scalar)
+    return elementwise_stage("vsignbit", "elewise_single_signbit", (tensor,), scalar)
 
 
 def _signbit(x: Array) -> Array:
@@ -100,20 +102,20 @@ def _signbit(x: Array) -> Array:
     return (np.signbit(x) & ~np.isnan(x)).astype(x.dtype)
 
 
-ROUND_HALF_UP = _rounding(
-    "round_half_up", "The nearest whole number, halves away from 0", "round_d", "round_away"
+ROUND_HALF_UP = _make_rounding(
+    "round_half_up", "The nearest integer, halves away from 0", "round_d", "round_away"
 )
 
-WORDS = (
-    Word("cast_to", cast_to, _cast, "vconv"),
-    _rounding("floor", "The greatest whole number not above x", "floor", "floor"),
-    _rounding("ceil", "The least whole number not below x", "ceil", "ceil"),
-    _rounding("round", "The nearest whole number, halves to even", "round", "rint"),
-    _rounding("trunc", "The whole number towards 0", "trunc", "trunc"),
+OPERATIONS = (
+    DslOperation("cast_to", cast_to, _cast, "vconv"),
+    _make_rounding("floor", "The greatest integer not above x", "floor", "floor"),
+    _make_rounding("ceil", "The least integer not below x", "ceil", "ceil"),
+    _make_rounding("round", "The nearest integer, halves to even", "round", "rint"),
+    _make_rounding("trunc", "x truncated towards 0", "trunc", "trunc"),
     ROUND_HALF_UP,
-    _rounding("round_d", "The nearest whole number, halves away from 0", "round_d", "round_away"),
-    _named("cast_to_round", cast_to_round),
-    _named("clip", clip),
-    _named("round_to", clip),
-    Word("vsignbit", vsignbit, _signbit),
+    _make_rounding("round_d", "The nearest integer, halves away from 0", "round_d", "round_away"),
+    _make_operation("cast_to_round", cast_to_round),
+    _make_operation("clip", clip),
+    _make_operation("round_to", clip),
+    DslOperation("vsignbit", vsignbit, _signbit),
 )

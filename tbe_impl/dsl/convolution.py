@@ -1,4 +1,4 @@
-"""Words of convolution: forward, the two gradients, depthwise, in two and three dimensions."""
+"""DSL operations for convolutions in 2-D and 3-D: forward, both gradients, depthwise."""
 
 from __future__ import annotations
 
@@ -6,52 +6,52 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tbe_impl.dsl.convolution_arguments import (
-    first_of,
+    check_integer,
+    check_list,
+    first_option,
     groups_of,
-    listed,
     options_of,
-    whole_number,
     window_of,
 )
 from tbe_impl.dsl.convolution_checks import check_bias, check_shape, check_sizes
 from tbe_impl.dsl.convolution_formulas import (
-    EXCHANGED,
-    FILTERS,
+    FILTER_LAYOUTS,
     FRACTAL_Z,
     FRACTAL_Z_C04,
-    PLAIN,
+    FRACTAL_Z_IOHW,
+    OIHW,
     convolution,
-    depthwise,
+    depthwise_convolution,
 )
-from tbe_impl.dsl.layouts import BLOCK, blocks_of, fractal_z_shape
-from tbe_impl.dsl.location import here
-from tbe_impl.dsl.operation import Word, check_tensor
-from tbe_impl.dsl.tensor import Tensor, WordUse, as_shape, fresh_name, library_stage, shape_text
+from tbe_impl.dsl.layouts import BLOCK, block_count, fractal_z_shape
+from tbe_impl.dsl.location import user_location
+from tbe_impl.dsl.operation import DslOperation, check_tensor
+from tbe_impl.dsl.tensor import DslCall, Tensor, as_shape, fresh_name, library_stage, shape_text
 from tbe_impl.errors import InputError
 
-ORDERS = {2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}
-"""Number of spatial axes → the layouts that strides and dilations of all axes may have."""
+LAYOUT_ORDERS = {2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}
+"""Number of spatial axes → the layouts accepted for strides and dilations of full rank."""
 
 
 class _Image:
-    """Batch, channels and spatial sizes of NCHW, NC1HWC0, NCDHW or NDC1HWC0.
+    """Batch, channels and spatial sizes of an NCHW, NC1HWC0, NCDHW or NDC1HWC0 image.
 
     Raises:
-        InputError: another number of axes.
+        InputError: the number of axes fits no such layout.
     """
 
     def __init__(self, word: str, name: str, shape: Sequence[Any], rank: int):
         if len(shape) not in (rank + 2, rank + 3):
             raise InputError(
                 f"{word}: {name} is no image",
-                place=str(here()),
+                place=str(user_location()),
                 expected=f"{rank + 2} axes, or {rank + 3} in blocks",
                 got=shape_text(shape),
             )
         self.blocked = len(shape) == rank + 3
         self.axis = 2 if rank == 3 and self.blocked else 1
-        self.block = whole_number(word, "blocks", shape[-1]) if self.blocked else BLOCK
-        self.together = self.block if self.blocked else 1  # channels that lie together
+        self.block = check_integer(word, "blocks", shape[-1]) if self.blocked else BLOCK
+        self.together = self.block if self.blocked else 1  # channels per block
         self.batch, channels = shape[0], shape[self.axis]
         self.channels = channels * self.block if self.blocked else channels
         inner = list(shape[1 : rank + 2])
@@ -59,15 +59,15 @@ class _Image:
         self.sizes = (self.batch, self.channels, *inner)
 
     def shape_of(self, channels: Any, spatial: Sequence[Any]) -> list[Any]:
-        """The shape of an image with that many channels in the same layout."""
+        """The shape of an image with `channels` channels in the same layout."""
         if not self.blocked:
             return [self.batch, channels, *spatial]
         shape = [self.batch, *spatial, BLOCK]
-        shape.insert(self.axis, blocks_of(int(channels)))
+        shape.insert(self.axis, block_count(int(channels)))
         return shape
 
 
-def _stage(
+def _convolution_stage(
     word: str,
     kind: str,
     inputs: Sequence[Tensor],
@@ -75,13 +75,13 @@ def _stage(
     dtype: str,
     parameters: Mapping[str, Any],
 ) -> Tensor:
-    use = WordUse(word, tuple(inputs), {"kind": kind, **parameters})
+    use = DslCall(word, tuple(inputs), {"kind": kind, **parameters})
     tag = f"convolution_{kind}"
     (made,) = library_stage(fresh_name(word), [as_shape(list(shape))], [dtype], use, tag=tag)
     return made
 
 
-def _forward(
+def _build_forward(
     word: str,
     data: Tensor,
     weight: Tensor,
@@ -97,21 +97,25 @@ def _forward(
     shape = _filter_sizes(word, w.shape if filter_shape is None else filter_shape, rank + 2)
     groups, shape = groups_of(word, given, shape, image.block)
     if "group_opt" in given and image.blocked:
-        # where groups are packed, the channels of all of them are given
+        # with packed groups, the filter shape has the input channels of all groups
         shape = [shape[0], shape[1] // max(groups, 1), *shape[2:]]
-    parameters = _parameters(word, given, ORDERS[rank], image, w, shape, groups)
-    parameters["offset"] = whole_number(word, "offset_x", first_of(given, "offset_x", default=0))
+    parameters = _parameters(word, given, LAYOUT_ORDERS[rank], image, w, shape, groups)
+    parameters["offset"] = check_integer(
+        word, "offset_x", first_option(given, "offset_x", default=0)
+    )
     outputs = check_sizes(word, image.sizes, shape, None, parameters, block=image.together)
     parameters["layout"] = _filter_layout(word, w, parameters, image.block)
     dtype = given.get("res_dtype") or ("int32" if x.dtype in ("int8", "uint8") else x.dtype)
-    inputs = [x, w, *_bias(word, given, shape[0])]
-    return _stage(word, "forward", inputs, image.shape_of(shape[0], outputs), dtype, parameters)
+    inputs = [x, w, *_bias_inputs(word, given, shape[0])]
+    return _convolution_stage(
+        word, "forward", inputs, image.shape_of(shape[0], outputs), dtype, parameters
+    )
 
 
 def _filter_sizes(word: str, sizes: Any, count: int) -> list[int]:
     return [
-        whole_number(word, "sizes of the filter", size)
-        for size in listed(word, "sizes of the filter", sizes, count)
+        check_integer(word, "sizes of the filter", size)
+        for size in check_list(word, "sizes of the filter", sizes, count)
     ]
 
 
@@ -124,7 +128,7 @@ def _parameters(
     shape: Sequence[int],
     groups: int,
 ) -> dict[str, Any]:
-    """What `convolution` takes beside arrays; a filter of four axes beside blocks is FRACTAL_Z."""
+    """The keyword arguments of `convolution`; a 4-d filter beside a blocked image is FRACTAL_Z."""
     rank = len(shape) - 2
     plain = not image.blocked if rank == 2 or weight is None else weight.ndim == 5
     return {
@@ -139,20 +143,20 @@ def _parameters(
 
 
 def _filter_layout(word: str, weight: Tensor, parameters: Mapping[str, Any], block: int) -> str:
-    """The layout of a filter, whose shape has to be the declared one."""
+    """The layout of a filter; raises unless its shape matches the declared shape."""
     shape, groups = parameters["filter_shape"], parameters["groups"]
     fractal = parameters["blocked"][1]
-    layouts = [FRACTAL_Z] if fractal else [PLAIN]
+    layouts = [FRACTAL_Z] if fractal else [OIHW]
     if fractal and parameters["size"] and weight.dtype in ("int8", "uint8"):
-        layouts = [EXCHANGED]
+        layouts = [FRACTAL_Z_IOHW]
     elif fractal and not parameters["size"] and groups == 1 and shape[1] <= 4:
         layouts.append(FRACTAL_Z_C04)
-    expected = [FILTERS[layout][0](shape, groups, block) for layout in layouts]
+    expected = [FILTER_LAYOUTS[layout][0](shape, groups, block) for layout in layouts]
     return layouts[check_shape(word, "the filter", weight, *expected)]
 
 
-def _bias(word: str, given: Mapping[str, Any], channels: Any) -> list[Tensor]:
-    bias = first_of(given, "bias_tensor", "tensor_bias", "bias")
+def _bias_inputs(word: str, given: Mapping[str, Any], channels: Any) -> list[Tensor]:
+    bias = first_option(given, "bias_tensor", "tensor_bias", "bias")
     if bias is None:
         return []
     found = check_tensor(word, bias, "bias")
@@ -175,10 +179,10 @@ def conv(
         para_dict: ``stride_h``, ``stride_w``, ``pad_h`` and ``pad_w`` (pairs), ``dilate_h``,
             ``dilate_w``, ``filter_h``, ``filter_w``, ``bias_tensor``, ``group``, ``res_dtype``,
             ``weight_ori_shape_nchw``; or ``strides``, ``pads`` …
-        optim_dict, dsl_flag: of the toolkit's signature, without effect.
+        optim_dict, dsl_flag: part of the toolkit's signature; ignored.
     """
-    shape = first_of(para_dict, "weight_ori_shape_nchw", "filter_shape")
-    return _forward("conv", data, weight, shape, 2, para_dict)
+    shape = first_option(para_dict, "weight_ori_shape_nchw", "filter_shape")
+    return _build_forward("conv", data, weight, shape, 2, para_dict)
 
 
 def conv3d(
@@ -193,10 +197,10 @@ def conv3d(
         para_dict: ``strides``, ``pads``, ``dilations`` or ``dilation_dhw``, ``groups`` or
             ``group_dict``, ``tensor_bias``, ``res_dtype``.
     """
-    return _forward("conv3d", x, filter, filter_size, 3, para_dict)
+    return _build_forward("conv3d", x, filter, filter_size, 3, para_dict)
 
 
-def _gradient_input(word: str, rank: int) -> Any:
+def _make_input_gradient(word: str, rank: int) -> Any:
     order = "NDHWC" if rank == 3 else "NCHW"
     names = ("strides", "padding", "dilations", "res_dtype")
 
@@ -215,27 +219,29 @@ def _gradient_input(word: str, rank: int) -> Any:
         image = _Image(word, dy.name, dy.shape, rank)
         shape = _filter_sizes(word, filter_sizes, rank + 2)
         groups, shape = groups_of(word, given, shape, image.block)
-        sizes = listed(word, "sizes of the input", input_sizes, rank + 2)
+        sizes = check_list(word, "sizes of the input", input_sizes, rank + 2)
         if rank == 3 and image.blocked:  # N, D, H, W, C
             sizes = [sizes[0], sizes[4], *sizes[1:4]]
         parameters = _parameters(word, given, [order], image, w, shape, groups)
         parameters["size"] = tuple(as_shape(sizes[2:]))
         check_sizes(word, as_shape(sizes), shape, image.sizes, parameters, block=image.together)
         parameters["layout"] = _filter_layout(word, w, parameters, image.block)
-        channels = whole_number(word, "channels", sizes[1]) if image.blocked else sizes[1]
+        channels = check_integer(word, "channels", sizes[1]) if image.blocked else sizes[1]
         dtype = given.get("res_dtype") or "float16"
         out = image.shape_of(channels, sizes[2:])
-        return _stage(word, "input", [dy, w, *_bias(word, given, channels)], out, dtype, parameters)
+        return _convolution_stage(
+            word, "input", [dy, w, *_bias_inputs(word, given, channels)], out, dtype, parameters
+        )
 
     build.__name__ = word
     build.__doc__ = (
-        "The gradient of a convolution for its input; "
-        f"{', '.join(names)} one by one or in para_dict, which may have tensor_bias."
+        "The gradient of a convolution for its input. Options: "
+        f"{', '.join(names)}, as arguments or in para_dict, which also takes tensor_bias."
     )
     return build
 
 
-def _gradient_filter(word: str, rank: int) -> Any:
+def _make_filter_gradient(word: str, rank: int) -> Any:
     order = "NDCHW" if rank == 3 else "NCHW"
     names = ("strides", "padding", "dilations", "groups", "res_dtype")
 
@@ -259,12 +265,14 @@ def _gradient_filter(word: str, rank: int) -> Any:
         parameters["block"] = image.block
         check_sizes(word, image.sizes, shape, made.sizes, parameters, block=image.together)
         out = fractal_z_shape(shape, groups, image.block) if image.blocked else shape
-        return _stage(word, "filter", [x, dy], out, given.get("res_dtype") or "float32", parameters)
+        return _convolution_stage(
+            word, "filter", [x, dy], out, given.get("res_dtype") or "float32", parameters
+        )
 
     build.__name__ = word
     build.__doc__ = (
-        "The gradient of a convolution for its filter; "
-        f"{', '.join(names)} one by one or in para_dict."
+        "The gradient of a convolution for its filter. Options: "
+        f"{', '.join(names)}, as arguments or in para_dict."
     )
     return build
 
@@ -280,16 +288,16 @@ def depthwise_conv2d(
     l1_fusion_para: Any = None,
     kernel_name: str = "depthwise_conv2d_compute",
 ) -> Tensor:
-    """Each channel with a filter of its own.
+    """Depthwise convolution: one filter per channel.
 
     Args:
         fmap: (N, C1, H, W, C0), (N, C1, 1, H, W, C0), or NCHW.
-        weight: (C1, H, W, 1, C0) or (C1, H, W, C0, C0) of which the diagonal counts, either with
-            an axis of size 1 after W; or (C, 1, H, W) beside NCHW.
+        weight: (C1, H, W, 1, C0), or (C1, H, W, C0, C0) of which only the diagonal is used, either
+            with an axis of size 1 after W; or (C, 1, H, W) beside NCHW.
         depthwise_res_dtype: of the result.
         stride, pad, dilation: one number, one per axis, or for `pad` above, below, left, right.
         para_dict: may have ``bias_tensor``.
-        l1_fusion_para, kernel_name: of the toolkit's signature, without effect.
+        l1_fusion_para, kernel_name: part of the toolkit's signature; ignored.
     """
     word = "depthwise_conv2d"
     x, w = check_tensor(word, fmap, "fmap"), check_tensor(word, weight, "weight")
@@ -303,37 +311,37 @@ def depthwise_conv2d(
     sizes = w.shape[1:3] if image.blocked else w.shape[2:4]
     kernel = _filter_sizes(word, sizes, 2)
     given = {"strides": stride, "pads": pad, "dilations": dilation}
-    window = window_of(word, given, 2, ORDERS[2])
+    window = window_of(word, given, 2, LAYOUT_ORDERS[2])
     outputs = check_sizes(word, image.sizes, [channels, channels, *kernel], None, window)
     blocks = [(lead, *kernel, *tail) for tail in ((1, c0), (c0, c0), (1, 1, c0), (1, c0, c0))]
     check_shape(word, "the filter", w, *(blocks if image.blocked else [(lead, 1, *kernel)]))
     made, at = [*x.shape], x.ndim - 3 if image.blocked else 2
     made[at : at + 2] = outputs
-    inputs = (x, w, *_bias(word, para_dict or {}, image.channels))
-    use = WordUse(word, inputs, window)
+    inputs = (x, w, *_bias_inputs(word, para_dict or {}, image.channels))
+    use = DslCall(word, inputs, window)
     (out,) = library_stage(
         fresh_name("depthwise"), [as_shape(made)], [depthwise_res_dtype], use, tag=word
     )
     return out
 
 
-WORDS = (
-    Word("conv", conv, convolution, "mmad"),
-    Word("conv2d", conv),
-    Word("conv3d", conv3d, convolution, "mmad"),
+OPERATIONS = (
+    DslOperation("conv", conv, convolution, "mmad"),
+    DslOperation("conv2d", conv),
+    DslOperation("conv3d", conv3d, convolution, "mmad"),
     *(
-        Word(name, make(name, rank), convolution, "mmad")
+        DslOperation(name, make(name, rank), convolution, "mmad")
         for name, make, rank in (
-            ("conv2d_backprop_input", _gradient_input, 2),
-            ("conv2d_backprop_input_compute", _gradient_input, 2),
-            ("conv2d_backprop_filter", _gradient_filter, 2),
-            ("conv2d_backprop_filter_compute", _gradient_filter, 2),
-            ("conv3d_backprop_input", _gradient_input, 3),
-            ("conv3d_backprop_input_compute", _gradient_input, 3),
-            ("conv3d_backprop_filter", _gradient_filter, 3),
-            ("conv3d_backprop_filter_compute", _gradient_filter, 3),
+            ("conv2d_backprop_input", _make_input_gradient, 2),
+            ("conv2d_backprop_input_compute", _make_input_gradient, 2),
+            ("conv2d_backprop_filter", _make_filter_gradient, 2),
+            ("conv2d_backprop_filter_compute", _make_filter_gradient, 2),
+            ("conv3d_backprop_input", _make_input_gradient, 3),
+            ("conv3d_backprop_input_compute", _make_input_gradient, 3),
+            ("conv3d_backprop_filter", _make_filter_gradient, 3),
+            ("conv3d_backprop_filter_compute", _make_filter_gradient, 3),
         )
     ),
-    Word("depthwise_conv2d", depthwise_conv2d, depthwise, "mmad"),
-    Word("depthwise_conv2d_compute", depthwise_conv2d),
+    DslOperation("depthwise_conv2d", depthwise_conv2d, depthwise_convolution, "mmad"),
+    DslOperation("depthwise_conv2d_compute", depthwise_conv2d),
 )

@@ -1,4 +1,4 @@
-"""Checks that the sizes of a convolution fit together: image, filter and result."""
+"""Checks that the sizes of a convolution match: image, filter and result."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from math import prod
 from typing import Any
 
 from tbe_impl.dsl.expr import Const, Expr
-from tbe_impl.dsl.layouts import blocks_of
-from tbe_impl.dsl.location import here
+from tbe_impl.dsl.layouts import block_count
+from tbe_impl.dsl.location import user_location
 from tbe_impl.dsl.tensor import Tensor, shape_text
 from tbe_impl.errors import InputError
 
@@ -22,21 +22,21 @@ def check_sizes(
     *,
     block: int = 1,
 ) -> list[Any]:
-    """Checks batch, channels and each spatial axis; sizes that are known late are taken to fit.
+    """Checks batch, channels and each spatial axis; run-time sizes pass unchecked.
 
     Args:
         word: the DSL operation.
-        image: batch, channels and spatial sizes of what the filter runs over.
+        image: batch, channels and spatial sizes of the image.
         filter_shape: output channels, input channels of a group, then the kernel.
-        result: batch, channels and spatial sizes of what it makes; None where they are derived.
+        result: batch, channels and spatial sizes of the result; None to derive them.
         parameters: ``strides``, ``pads``, ``dilations`` and ``groups``.
-        block: how many channels a block holds; the number of blocks has to fit.
+        block: number of channels of a block; the comparison is in whole blocks.
 
     Returns:
         the spatial sizes of the result.
 
     Raises:
-        InputError: a size does not fit.
+        InputError: a size does not match.
     """
     outer, inner, *kernel = filter_shape
     strides, dilations, pads = (parameters[name] for name in ("strides", "dilations", "pads"))
@@ -51,11 +51,11 @@ def check_sizes(
     ):
         if any(value is not None and value < least for value in values):
             rule = f"{name} are {'positive' if least else 'not negative'}"
-            raise _wrong(word, rule, f"{least} or more", values)
+            raise _size_error(word, rule, f"{least} or more", values)
     given, made = known_size(inner), known_size(outer)
     if made is not None and made % groups:
         rule = "each group has the same number of output channels"
-        raise _wrong(word, rule, f"a multiple of {groups}", made)
+        raise _size_error(word, rule, f"a multiple of {groups}", made)
     pairs = [
         (
             "the filter has the channels of the image",
@@ -73,8 +73,8 @@ def check_sizes(
         expected, got = map(known_size, both)
         if expected is None or got is None:
             continue
-        if blocks_of(expected, together) != blocks_of(got, together):
-            raise _wrong(word, rule, expected, got)
+        if block_count(expected, together) != block_count(got, together):
+            raise _size_error(word, rule, expected, got)
     outputs = []
     for at, axis in enumerate("DHW"[-len(strides) :]):
         window = (kernel[at] - 1) * dilations[at] + 1
@@ -83,22 +83,22 @@ def check_sizes(
         whole, steps = known_size(padded), known_size(outputs[-1])
         if whole is not None and window > whole:
             rule = f"the filter lies within the padded image along {axis}"
-            raise _wrong(word, rule, f"at most {whole}", window)
+            raise _size_error(word, rule, f"at most {whole}", window)
         found = None if result is None else known_size(result[2 + at])
         if found is not None and steps is not None and found != steps:
             rule = f"the result has as many steps as the filter along {axis}"
-            raise _wrong(word, rule, steps, found)
+            raise _size_error(word, rule, steps, found)
     return outputs
 
 
 def check_shape(word: str, name: str, tensor: Tensor, *expected: Sequence[Any]) -> int:
-    """Checks that a tensor has one of the `expected` shapes; sizes known late are taken to fit.
+    """Checks that a tensor has one of the `expected` shapes; run-time sizes pass unchecked.
 
     Returns:
-        which one.
+        the position of the matching shape in `expected`.
 
     Raises:
-        InputError: it has another.
+        InputError: the shape matches none of them.
     """
     got = [known_size(size) for size in tensor.shape]
     for at, shape in enumerate(expected):
@@ -108,28 +108,30 @@ def check_shape(word: str, name: str, tensor: Tensor, *expected: Sequence[Any]) 
         ):
             return at
     shapes = " or ".join(shape_text(shape) for shape in expected)
-    raise _wrong(word, f"{name} has the declared shape", shapes, shape_text(tensor.shape))
+    raise _size_error(word, f"{name} has the declared shape", shapes, shape_text(tensor.shape))
 
 
 def check_bias(word: str, bias: Sequence[Any], channels: Any, *, block: int = 1) -> None:
-    """Checks that a bias has one number for each output channel, or whole blocks of them.
+    """Checks that a bias has one element per output channel, possibly padded to whole blocks.
 
     Raises:
-        InputError: it has more or fewer.
+        InputError: it has more or fewer elements.
     """
     expected, sizes = known_size(channels), [known_size(size) for size in bias]
     if expected is None or None in sizes:
         return
     got = prod(size for size in sizes if size is not None)
-    if got not in (expected, blocks_of(expected, block) * block):
-        raise _wrong(word, "a bias has one number for each output channel", expected, got)
+    if got not in (expected, block_count(expected, block) * block):
+        raise _size_error(word, "a bias has one number for each output channel", expected, got)
 
 
 def known_size(size: Any) -> int | None:
-    """A size as an int; None for one that is known late."""
+    """A size as an int; None if it is known only at run time."""
     number = size.value if isinstance(size, Const) else size
     return None if number is None or isinstance(number, Expr) else int(number)
 
 
-def _wrong(word: str, rule: str, expected: Any, got: Any) -> InputError:
-    return InputError(f"{word}: {rule}", place=str(here()), expected=str(expected), got=str(got))
+def _size_error(word: str, rule: str, expected: Any, got: Any) -> InputError:
+    return InputError(
+        f"{word}: {rule}", place=str(user_location()), expected=str(expected), got=str(got)
+    )

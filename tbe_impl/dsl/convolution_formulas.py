@@ -1,4 +1,4 @@
-"""NumPy formulas of convolutions: forward, both gradients, depthwise; layouts of filters."""
+"""NumPy formulas of convolutions (forward, both gradients, depthwise) and filter layouts."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def _patches(
         reach,
         axis=axes,  # type: ignore[call-overload]
     )
-    return views[_cut(slice(None, None, step) for step in (*strides, *dilations))]
+    return views[_spatial_slices(slice(None, None, step) for step in (*strides, *dilations))]
 
 
-def _cut(inner: Iterable[slice]) -> tuple[slice, ...]:
+def _spatial_slices(inner: Iterable[slice]) -> tuple[slice, ...]:
     """An index of the axes after batch and channels."""
     return (slice(None), slice(None), *inner)
 
@@ -76,23 +76,23 @@ def input_gradient(
 ) -> Array:
     """The gradient of `convolve` for x of spatial size `size`.
 
-    A convolution of dy, spread by the strides, with the mirrored filters.
+    It is a convolution of dy, dilated by the strides, with the flipped filters.
     """
     spread_shape = [(n - 1) * s + 1 for n, s in zip(dy.shape[2:], strides, strict=True)]
     spread = np.zeros((*dy.shape[:2], *spread_shape), dy.dtype)
-    spread[_cut(slice(None, None, s) for s in strides)] = dy
+    spread[_spatial_slices(slice(None, None, s) for s in strides)] = dy
     cut, grown = [], []
     for n, k, d, (before, _), m in zip(
         spread_shape, w.shape[2:], dilations, pads, size, strict=True
     ):
         first = (k - 1) * d - before
-        # a padding larger than the filter cuts dy instead of widening it
+        # a padding larger than the filter crops dy instead of padding it
         low = min(max(-first, 0), n)
         high = max(low, min(n, m + before))
         cut.append(slice(low, high))
         grown.append((max(first, 0), m + (k - 1) * d - max(first, 0) - (high - low)))
-    turned = _exchange(np.flip(w, tuple(range(2, w.ndim))), groups)
-    return convolve(spread[_cut(cut)], turned, [1] * len(cut), grown, dilations, groups)
+    turned = _exchange_channels(np.flip(w, tuple(range(2, w.ndim))), groups)
+    return convolve(spread[_spatial_slices(cut)], turned, [1] * len(cut), grown, dilations, groups)
 
 
 def filter_gradient(
@@ -106,41 +106,43 @@ def filter_gradient(
 ) -> Array:
     """The gradient of `convolve` for its filters, (O, C / groups, kernel…)."""
     views = _patches(x, kernel, strides, pads, dilations)
-    views = views[_cut(slice(0, n) for n in dy.shape[2:])]
+    views = views[_spatial_slices(slice(0, n) for n in dy.shape[2:])]
     over = (0, *range(2, 2 + len(kernel)))
     parts = zip(np.split(dy, groups, axis=1), np.split(views, groups, axis=1), strict=True)
     return np.concatenate([np.tensordot(d, part, (over, over)) for d, part in parts], axis=0)
 
 
-def _exchanged(shape: Sequence[int], groups: int) -> tuple[int, ...]:
-    """The shape of a filter of groups with input and output channels exchanged."""
+def _exchanged_shape(shape: Sequence[int], groups: int) -> tuple[int, ...]:
+    """The shape of a grouped filter with input and output channels exchanged."""
     return (shape[1] * groups, shape[0] // groups, *shape[2:])
 
 
-def _exchange(w: Array, groups: int) -> Array:
-    """A filter of groups with input and output channels exchanged."""
+def _exchange_channels(w: Array, groups: int) -> Array:
+    """A grouped filter with input and output channels exchanged."""
     return np.concatenate([np.swapaxes(part, 0, 1) for part in np.split(w, groups)])
 
 
-PLAIN, FRACTAL_Z, FRACTAL_Z_C04 = "OIHW", "FRACTAL_Z", "FRACTAL_Z_C04"
-EXCHANGED = "FRACTAL_Z of IOHW"
-"""The layout in which the gradient for the input takes filters of 8-bit integers."""
-FILTERS: Mapping[str, tuple[Callable[..., Sequence[int]], Callable[..., Array]]] = {
-    PLAIN: (lambda shape, groups, block: shape, lambda w, shape, groups: w),
+OIHW, FRACTAL_Z, FRACTAL_Z_C04 = "OIHW", "FRACTAL_Z", "FRACTAL_Z_C04"
+FRACTAL_Z_IOHW = "FRACTAL_Z of IOHW"
+"""The layout of int8 and uint8 filters in the gradient for the input."""
+FILTER_LAYOUTS: Mapping[str, tuple[Callable[..., Sequence[int]], Callable[..., Array]]] = {
+    OIHW: (lambda shape, groups, block: shape, lambda w, shape, groups: w),
     FRACTAL_Z: (fractal_z_shape, from_fractal_z),
     FRACTAL_Z_C04: (fractal_z_c04_shape, from_fractal_z_c04),
-    EXCHANGED: (
-        lambda shape, groups, block: fractal_z_shape(_exchanged(shape, groups), groups, block),
-        lambda w, shape, groups: _exchange(
-            from_fractal_z(w, _exchanged(shape, groups), groups), groups
+    FRACTAL_Z_IOHW: (
+        lambda shape, groups, block: fractal_z_shape(
+            _exchanged_shape(shape, groups), groups, block
+        ),
+        lambda w, shape, groups: _exchange_channels(
+            from_fractal_z(w, _exchanged_shape(shape, groups), groups), groups
         ),
     ),
 }
-"""Layout of a filter → its shape, and how it is read as OIHW."""
+"""Layout of a filter → its shape function and its conversion to OIHW."""
 
 
-def _wide(x: Array) -> Array:
-    """Integers as int32 or wider, in which their products are summed."""
+def _widen_integers(x: Array) -> Array:
+    """Widens integers to at least int32, the accumulator dtype of their products."""
     return x.astype(np.promote_types(x.dtype, np.int32), copy=False) if x.dtype.kind in "iu" else x
 
 
@@ -158,10 +160,10 @@ def convolution(
     dilations: Sequence[int],
     groups: int,
     block: int,
-    layout: str = PLAIN,
+    layout: str = OIHW,
     offset: int = 0,
 ) -> Array:
-    """One formula for all of them; images and filters are in blocks or plain."""
+    """The formula of forward convolutions and both gradients, for blocked and plain layouts."""
     axis = 2 if rank == 3 else 1
     outer, inner, *kernel = filter_shape
 
@@ -169,11 +171,11 @@ def convolution(
         return from_blocked_channels(x, channels, axis) if x.ndim == rank + 3 else x
 
     window = (strides, pads, dilations, groups)
-    a, b = _wide(a), _wide(b)
+    a, b = _widen_integers(a), _widen_integers(b)
     if kind == "filter":
         found = filter_gradient(image(a, inner * groups), image(b, outer), kernel, *window)
         return to_fractal_z(found, block, groups) if blocked[0] else found
-    w = FILTERS[layout][1](b, filter_shape, groups)
+    w = FILTER_LAYOUTS[layout][1](b, filter_shape, groups)
     if kind == "input":
         found = input_gradient(image(a, outer), w, size, *window)
     else:
@@ -184,9 +186,11 @@ def convolution(
     return to_blocked_channels(found, block, axis) if blocked[0] else found
 
 
-def depthwise(x: Array, w: Array, *bias: Array, strides: Any, pads: Any, dilations: Any) -> Array:
+def depthwise_convolution(
+    x: Array, w: Array, *bias: Array, strides: Any, pads: Any, dilations: Any
+) -> Array:
     plain = x.ndim == 4
-    image, filters = _wide(x), _wide(w)
+    image, filters = _widen_integers(x), _widen_integers(w)
     if not plain:
         image = from_blocked_channels(image.reshape(*x.shape[:2], *x.shape[-3:]))
         whole = filters.reshape(*w.shape[:3], w.shape[-2], w.shape[-1])

@@ -1,4 +1,4 @@
-"""Words of the matrix unit: matrix products, plain or in blocks, alone or in batches."""
+"""DSL operations of the matrix unit: matrix products, plain or blocked, single or batched."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import numpy as np
 from tbe_impl.dsl.array_semantics import Array
 from tbe_impl.dsl.expr import Const, Expr, const
 from tbe_impl.dsl.layouts import BLOCK, from_nz, from_zn, to_nz
-from tbe_impl.dsl.location import here
-from tbe_impl.dsl.operation import Word, check_tensor, may_equal
+from tbe_impl.dsl.location import user_location
+from tbe_impl.dsl.operation import DslOperation, check_tensor, may_equal
 from tbe_impl.dsl.sizes import is_one
 from tbe_impl.dsl.tensor import (
+    DslCall,
     Tensor,
-    WordUse,
     as_shape,
     compute,
     fresh_name,
@@ -28,13 +28,13 @@ from tbe_impl.errors import InputError
 FORMATS = ("ND", "FRACTAL_NZ", "FRACTAL_Z")
 
 
-def _format(word: str, tensor: Tensor, given: Any, argument: str) -> str:
+def _check_format(word: str, tensor: Tensor, given: Any, argument: str) -> str:
     text = str(given).upper().replace("FRACTAL_ZN_RNN", "FRACTAL_Z")
     text = "FRACTAL_NZ" if text == "FRACTAL" else "ND" if text in ("NHWC", "NCHW") else text
     if text not in FORMATS:
         raise InputError(
             f"{word}: unknown {argument}",
-            place=str(here()),
+            place=str(user_location()),
             expected=" or ".join(FORMATS),
             got=repr(given),
         )
@@ -42,14 +42,14 @@ def _format(word: str, tensor: Tensor, given: Any, argument: str) -> str:
     if tensor.ndim < least and not (text == "ND" and tensor.ndim == 1):
         raise InputError(
             f"{word}: {tensor.name} is no matrix in {text}",
-            place=str(here()),
+            place=str(user_location()),
             expected=f"{least} axes or more",
             got=shape_text(tensor.shape),
         )
     return text
 
 
-def _plain_shape(shape: tuple[Expr, ...], layout: str, *, transposed: bool) -> tuple[Expr, ...]:
+def _matrix_shape(shape: tuple[Expr, ...], layout: str, *, transposed: bool) -> tuple[Expr, ...]:
     if layout == "ND":
         lead, rows, columns = (
             shape[:-2],
@@ -64,14 +64,14 @@ def _plain_shape(shape: tuple[Expr, ...], layout: str, *, transposed: bool) -> t
     return (*lead, columns, rows) if transposed else (*lead, rows, columns)
 
 
-def _plain(x: Array, layout: str, *, transposed: bool) -> Array:
+def _to_matrix(x: Array, layout: str, *, transposed: bool) -> Array:
     if x.ndim == 1:
         x = x[None, :]
     made = {"ND": lambda a: a, "FRACTAL_NZ": from_nz, "FRACTAL_Z": from_zn}[layout](x)
     return np.swapaxes(made, -1, -2) if transposed else made
 
 
-def _product(
+def _build_product(
     word: str,
     a: Tensor,
     b: Tensor,
@@ -87,32 +87,33 @@ def _product(
     format_out: Any = None,
     batches: Any = None,
 ) -> Tensor:
-    """alpha · a · b + beta · bias (with a bias of a row beta counts as 1).
+    """alpha · a · b + beta · bias; for a row bias, beta 0 counts as 1.
 
-    `batches` as `_spread_batches` takes them.
+    `batches` is an argument of `_broadcast_batches`.
     """
     first, second = check_tensor(word, a, "tensor_a"), check_tensor(word, b, "tensor_b")
-    first, second = _spread_batches(word, first, second, batches or (None, None))
+    first, second = _broadcast_batches(word, first, second, batches or (None, None))
     layouts = (
-        _format(word, first, format_a, "format_a"),
-        _format(word, second, format_b, "format_b"),
+        _check_format(word, first, format_a, "format_a"),
+        _check_format(word, second, format_b, "format_b"),
     )
-    # operators turn the flag of a matrix in FRACTAL_NZ round before they hand it over
+    # CANN operators invert the flag of a matrix in FRACTAL_NZ before the call
     turned = [
         bool(flag) != (layout == "FRACTAL_NZ")
         for flag, layout in zip((trans_a, trans_b), layouts, strict=True)
     ]
-    left = _plain_shape(first.shape, layouts[0], transposed=turned[0])
-    right = _plain_shape(second.shape, layouts[1], transposed=turned[1])
+    left = _matrix_shape(first.shape, layouts[0], transposed=turned[0])
+    right = _matrix_shape(second.shape, layouts[1], transposed=turned[1])
     if not may_equal(left[-1], right[-2]):
         raise InputError(
             f"{word}: the matrices do not fit",
-            place=str(here()),
+            place=str(user_location()),
             expected=f"{left[-1]} rows in {second.name}, as many as {first.name} has columns",
-            got=f"{right[-2]} ({shape_text(first.shape)} in {layouts[0]}, {shape_text(second.shape)} in {layouts[1]})",
+            got=f"{right[-2]} ({shape_text(first.shape)} in {layouts[0]}, "
+            f"{shape_text(second.shape)} in {layouts[1]})",
             remedy="Look at trans_a and trans_b; in FRACTAL_NZ they are the other way round",
         )
-    lead = _batch(word, left[:-2], right[:-2])
+    lead = _broadcast_batch_shape(word, left[:-2], right[:-2])
     blocked = "NZ" in str(format_out).upper() if format_out else "ND" not in layouts
     rows, columns = left[-2], right[-1]
     shape = (*lead, rows, columns)
@@ -133,20 +134,20 @@ def _product(
         "beta": "tensor" if isinstance(beta, Tensor) else float(beta),
         "bias": None if bias is None else "tensor",
     }
-    use = WordUse("matmul", (first, second, *extra), parameters)
+    use = DslCall("matmul", (first, second, *extra), parameters)
     (made,) = library_stage(fresh_name(word), [as_shape(shape)], [dst_dtype], use, tag="matmul")
     return made
 
 
-def _spread_batches(
+def _broadcast_batches(
     word: str, first: Tensor, second: Tensor, batches: tuple[Any, Any]
 ) -> tuple[Tensor, Tensor]:
-    """Both with one batch axis that goes along, where the batches that were merged into theirs broadcast.
+    """Both matrices with one common batch axis, after broadcasting their merged batch axes.
 
     Args:
         word: for messages.
-        first, second: with their batches merged into the first axis.
-        batches: for each the sizes that were merged; None for what its attribute ``ori_batch_shape`` has.
+        first, second: matrices whose batch axes are merged into the first axis.
+        batches: the merged sizes of each; None reads them from the attribute ``ori_batch_shape``.
     """
     own = [
         _batch_sizes(given, tensor) for given, tensor in zip(batches, (first, second), strict=True)
@@ -160,17 +161,17 @@ def _spread_batches(
     except ValueError:
         raise InputError(
             f"{word}: the batches differ",
-            place=str(here()),
+            place=str(user_location()),
             expected=f"{own[0]} ({first.name})",
             got=f"{own[1]} ({second.name})",
         ) from None
-    return _spread(first, filled[0], whole), _spread(second, filled[1], whole)
+    return _broadcast_batch(first, filled[0], whole), _broadcast_batch(second, filled[1], whole)
 
 
 def _batch_sizes(given: Any, tensor: Tensor) -> tuple[int, ...] | None:
-    """The sizes that were merged into the first axis of a tensor.
+    """The batch sizes that were merged into the first axis of a tensor.
 
-    None where they are not known, or it is not theirs.
+    None if they are unknown, or do not match that axis.
     """
     sizes = given if given is not None else tensor.op.attrs.get("ori_batch_shape")
     if sizes is None or any(
@@ -183,10 +184,10 @@ def _batch_sizes(given: Any, tensor: Tensor) -> tuple[int, ...] | None:
     return known if is_merged else None
 
 
-def _spread(tensor: Tensor, own: tuple[int, ...], whole: tuple[int, ...]) -> Tensor:
-    """A tensor whose merged batch of sizes `own` is broadcast to `whole`.
+def _broadcast_batch(tensor: Tensor, own: tuple[int, ...], whole: tuple[int, ...]) -> Tensor:
+    """Broadcasts the merged batch axis of a tensor from sizes `own` to `whole`.
 
-    Itself where that changes nothing.
+    Returns the tensor itself if nothing changes.
     """
     if own == whole or prod(own) == 1:
         return tensor
@@ -202,7 +203,9 @@ def _spread(tensor: Tensor, own: tuple[int, ...], whole: tuple[int, ...]) -> Ten
     return made
 
 
-def _batch(word: str, one: tuple[Expr, ...], other: tuple[Expr, ...]) -> tuple[Expr, ...]:
+def _broadcast_batch_shape(
+    word: str, one: tuple[Expr, ...], other: tuple[Expr, ...]
+) -> tuple[Expr, ...]:
     length = max(len(one), len(other))
     padded = [(const(1),) * (length - len(lead)) + lead for lead in (one, other)]
     made = []
@@ -210,7 +213,7 @@ def _batch(word: str, one: tuple[Expr, ...], other: tuple[Expr, ...]) -> tuple[E
         if not (is_one(x) or is_one(y) or may_equal(x, y)):
             raise InputError(
                 f"{word}: the batches differ",
-                place=str(here()),
+                place=str(user_location()),
                 expected=shape_text(one),
                 got=shape_text(other),
             )
@@ -233,7 +236,10 @@ def _matmul(
     scale = next(more).reshape(()) if alpha == "tensor" else alpha
     weight = next(more).reshape(()) if beta == "tensor" else beta
     added = next(more) if bias else None
-    x, y = _plain(a, layouts[0], transposed=turned[0]), _plain(b, layouts[1], transposed=turned[1])
+    x, y = (
+        _to_matrix(a, layouts[0], transposed=turned[0]),
+        _to_matrix(b, layouts[1], transposed=turned[1]),
+    )
     if x.dtype.kind in "iub":
         x, y = x.astype(np.int32), y.astype(np.int32)
     found = np.matmul(x, y)
@@ -243,7 +249,7 @@ def _matmul(
         if added.ndim >= 4 and blocked:
             added = from_nz(added)
         plain_row = added.ndim == 1 or added.shape[-2] == 1
-        # rows come filled up to whole blocks
+        # a row bias is padded to whole blocks
         added = added[..., : found.shape[-1]] if plain_row else added
         found = found + added * (1 if plain_row and weight == 0 else weight)
     return to_nz(found) if blocked else found
@@ -271,15 +277,16 @@ def matmul(
 
     Args:
         tensor_a, tensor_b: matrices, or batches of them.
-        trans_a, trans_b: whether one is transposed; of a matrix in FRACTAL_NZ the flag is the other way round, as CANN has it.
-        format_a, format_b: ``ND``, ``FRACTAL_NZ`` (N1, M1, M0, N0) or ``FRACTAL_Z`` (K1, N1, N0, K0).
+        trans_a, trans_b: transposes the matrix; for FRACTAL_NZ the flag is inverted, as in CANN.
+        format_a, format_b: ``ND``, ``FRACTAL_NZ`` (N1, M1, M0, N0) or ``FRACTAL_Z``
+            (K1, N1, N0, K0).
         alpha_num: a factor.
-        beta_num: a factor of a bias that is a matrix; a bias of one row is added as it is.
-        dst_dtype: of the result; products are summed up in float32, of integers in int32.
+        beta_num: a factor of a matrix bias; for a row bias 0 counts as 1.
+        dst_dtype: of the result; products accumulate in float32, integer products in int32.
         tensor_bias: a row or a matrix.
-        format_out: ``FRACTAL_NZ`` or ``ND``; without it in blocks when both matrices are.
+        format_out: ``FRACTAL_NZ`` or ``ND``; by default blocked if both matrices are blocked.
     """
-    return _product(
+    return _build_product(
         "matmul",
         tensor_a,
         tensor_b,
@@ -292,7 +299,7 @@ def matmul(
         beta=beta_num,
         bias=tensor_bias,
         format_out=format_out,
-        batches=_batches(attrs),
+        batches=_batch_options(attrs),
     )
 
 
@@ -308,8 +315,8 @@ def batch_matmul(
     format_out: Any = None,
     **_: Any,
 ) -> Tensor:
-    """a · b for every matrix of a batch; arguments as `matmul` has them."""
-    return _product(
+    """a · b for every matrix of a batch; arguments as in `matmul`."""
+    return _build_product(
         "batch_matmul",
         tensor_a,
         tensor_b,
@@ -326,8 +333,9 @@ def batch_matmul(
 def gemm(tensor_a: Tensor, tensor_b: Tensor, *args: Any, **keywords: Any) -> Tensor:
     """alpha · a · b + beta · c.
 
-    Two forms: ``gemm(a, b, para_dict)`` with the keys alpha, beta, trans_a, trans_b, format_a, format_b, dst_dtype,
-    tensor_c, format_out; and ``gemm(a, b, alpha, beta, trans_a, trans_b, format_a, format_b, dst_dtype, tensor_bias, …)``.
+    Two signatures: ``gemm(a, b, para_dict)`` with the keys alpha, beta, trans_a, trans_b,
+    format_a, format_b, dst_dtype, tensor_c, format_out; and ``gemm(a, b, alpha, beta, trans_a,
+    trans_b, format_a, format_b, dst_dtype, tensor_bias, …)``.
     """
     if args and isinstance(args[0], Mapping):
         options = dict(args[0])
@@ -348,7 +356,7 @@ def gemm(tensor_a: Tensor, tensor_b: Tensor, *args: Any, **keywords: Any) -> Ten
         options = dict(zip(names, args, strict=False))
         options |= {aliases.get(name, name): value for name, value in keywords.items()}
     alpha, beta = options.get("alpha"), options.get("beta")
-    return _product(
+    return _build_product(
         "gemm",
         tensor_a,
         tensor_b,
@@ -357,28 +365,28 @@ def gemm(tensor_a: Tensor, tensor_b: Tensor, *args: Any, **keywords: Any) -> Ten
         format_a=options.get("format_a") or "ND",
         format_b=options.get("format_b") or "ND",
         dst_dtype=options.get("dst_dtype") or "float16",
-        alpha=_factor(alpha, 1.0),
-        beta=_factor(beta, 0.0 if alpha is None else 1.0),
+        alpha=_scalar_factor(alpha, 1.0),
+        beta=_scalar_factor(beta, 0.0 if alpha is None else 1.0),
         bias=options.get("tensor_c"),
         format_out=options.get("format_out"),
-        batches=_batches(options),
+        batches=_batch_options(options),
     )
 
 
-def _batches(options: Any) -> tuple[Any, Any]:
-    """What options say of the batches that were merged."""
+def _batch_options(options: Any) -> tuple[Any, Any]:
+    """The merged batch sizes of both matrices in the options; None where absent."""
     given = options if isinstance(options, Mapping) else {}
     return given.get("batch_shape_a"), given.get("batch_shape_b")
 
 
-def _factor(value: Any, default: float) -> Any:
+def _scalar_factor(value: Any, default: float) -> Any:
     if value is None:
         return default
     return value.value if isinstance(value, Const) else value
 
 
-WORDS = (
-    Word("matmul", matmul, _matmul, "mmad"),
-    Word("batch_matmul", batch_matmul),
-    Word("gemm", gemm),
+OPERATIONS = (
+    DslOperation("matmul", matmul, _matmul, "mmad"),
+    DslOperation("batch_matmul", batch_matmul),
+    DslOperation("gemm", gemm),
 )

@@ -1,4 +1,4 @@
-"""Every dtype of the language: its bytes, its kind, its NumPy form and its C type."""
+"""Defines the dtypes of the DSL: size, kind, NumPy dtype and C type."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class DType:
 
     @property
     def numpy(self) -> np.dtype[Any]:
-        """The NumPy dtype; bfloat16 is that of ml_dtypes."""
+        """The NumPy dtype; bfloat16 comes from ml_dtypes."""
         if self.name == "bfloat16":
             import ml_dtypes
 
@@ -54,7 +54,7 @@ DTYPES = {
         DType("bool", 1, "bool", "uint8_t"),
     )
 }
-"""By name; ``bool`` takes a byte in memory, 0 or 1."""
+"""Name → dtype; a ``bool`` element occupies one byte, 0 or 1."""
 
 ALIASES = {
     "handle": "int64",
@@ -71,7 +71,7 @@ ALIASES = {
 
 
 def dtype_of(name: Any) -> DType:
-    """The dtype of that name, in any spelling that operators use.
+    """The dtype of a name; accepts the aliases that CANN operators use.
 
     >>> dtype_of("Float16").bytes
     2
@@ -91,8 +91,8 @@ def is_float(name: str) -> bool:
     return dtype_of(name).kind == "float"
 
 
-def common(first: str, second: str) -> str:
-    """The dtype in which two scalars of a raw ``tvm.compute`` meet: the float before the integer, then the wider."""
+def common_dtype(first: str, second: str) -> str:
+    """The promoted dtype of two scalars in a raw ``tvm.compute``: float first, then width."""
     one, other = dtype_of(first), dtype_of(second)
     if one == other:
         return one.name

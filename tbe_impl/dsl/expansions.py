@@ -1,7 +1,8 @@
-"""The words of `tbe_impl.dsl.ext` said in words of CANN: what a real toolkit gets.
+"""Lowers the operations of `tbe_impl.dsl.ext` to CANN operations, for a real toolkit.
 
-Float16 is computed in float32 and cast back. They agree with the words within 1e-2 (float16) and 1e-5 (float32), for
-results r within 1e-5 · (1 + |r|); the arguments for which that holds stand in the tests.
+Float16 is computed in float32 and cast back. The results r agree with those of the ext operations
+within tol · (1 + |r|), where tol is 1e-2 for float16 and 1e-5 for float32. The tests have the
+argument ranges for which that holds.
 """
 
 from __future__ import annotations
@@ -11,14 +12,14 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from tbe_impl.dsl.operation_table import WORDS as W
+from tbe_impl.dsl.operation_table import OPERATIONS as W
 from tbe_impl.dsl.tensor import Tensor
 
 HALF_PI = math.pi / 2
 
 
-def _wide(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The expansion in float32, its result in the dtype of the tensors."""
+def _widen_arithmetic(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Wraps an expansion: computes in float32, returns the dtype of the tensors."""
 
     def build(*tensors: Tensor) -> Any:
         dtype = tensors[0].dtype
@@ -39,15 +40,15 @@ def _polynomial(x: Tensor, coefficients: Sequence[float]) -> Tensor:
     return W["vadds"](found, coefficients[0])
 
 
-def _sign(x: Tensor) -> Tensor:
-    """−1 below 0, else 1."""
+def _nonzero_sign(x: Tensor) -> Tensor:
+    """−1 for x < 0, else 1."""
     return W["vcmpsel"](x, 0.0, "lt", -1.0, 1.0)
 
 
 def _tanh(x: Tensor) -> Tensor:
     small = W["vexp"](W["vmuls"](W["vabs"](x), -2.0))
     ratio = W["vdiv"](W["vadds"](W["vmuls"](small, -1.0), 1.0), W["vadds"](small, 1.0))
-    return W["vmul"](ratio, _sign(x))
+    return W["vmul"](ratio, _nonzero_sign(x))
 
 
 def _sigmoid(x: Tensor) -> Tensor:
@@ -62,7 +63,7 @@ def _erf(x: Tensor) -> Tensor:
     tail = W["vmul"](
         W["vmul"](_polynomial(t, series), t), W["vexp"](W["vmuls"](W["vmul"](size, size), -1.0))
     )
-    return W["vmul"](W["vadds"](W["vmuls"](tail, -1.0), 1.0), _sign(x))
+    return W["vmul"](W["vadds"](W["vmuls"](tail, -1.0), 1.0), _nonzero_sign(x))
 
 
 def _erfc(x: Tensor) -> Tensor:
@@ -86,12 +87,12 @@ def _tanh_softplus(x: Tensor) -> Tensor:
     return W["vdiv"](n, W["vadds"](n, 2.0))
 
 
-def _turns(x: Tensor, shift: float) -> tuple[Tensor, Tensor]:
-    """x − π(k + shift) with k whole and the remainder within π/2, and (−1)^k."""
+def _reduce_range(x: Tensor, shift: float) -> tuple[Tensor, Tensor]:
+    """x − π(k + shift) with k an integer and the remainder within π/2, and (−1)^k."""
     count = W["round"](W["vadds"](W["vmuls"](x, 1 / math.pi), -shift))
     whole = W["vadds"](W["cast_to"](count, x.dtype), shift)
     rest = x
-    # π in pieces that float32 multiplies exactly
+    # π split into terms whose product with k is exact in float32 (Cody-Waite reduction)
     for piece in (
         3.140625,
         0.0009670257568359375,
@@ -104,20 +105,20 @@ def _turns(x: Tensor, shift: float) -> tuple[Tensor, Tensor]:
     return rest, W["vadds"](W["vmuls"](odd, -4.0), 1.0)
 
 
-def _wave(x: Tensor) -> Tensor:
+def _sine_polynomial(x: Tensor) -> Tensor:
     square = W["vmul"](x, x)
     series = [(-1.0) ** k / math.factorial(2 * k + 1) for k in range(7)]
     return W["vmul"](_polynomial(square, series), x)
 
 
 def _sin(x: Tensor) -> Tensor:
-    rest, sign = _turns(x, 0.0)
-    return W["vmul"](_wave(rest), sign)
+    rest, sign = _reduce_range(x, 0.0)
+    return W["vmul"](_sine_polynomial(rest), sign)
 
 
 def _cos(x: Tensor) -> Tensor:
-    rest, sign = _turns(x, 0.5)
-    return W["vmuls"](W["vmul"](_wave(rest), sign), -1.0)
+    rest, sign = _reduce_range(x, 0.5)
+    return W["vmuls"](W["vmul"](_sine_polynomial(rest), sign), -1.0)
 
 
 def _tan(x: Tensor) -> Tensor:
@@ -134,7 +135,7 @@ def _atan(x: Tensor) -> Tensor:
     series = [(-1.0) ** k / (2 * k + 1) for k in range(9)]
     angle = W["vadds"](W["vmul"](_polynomial(square, series), near), math.pi / 8)
     turned = W["vadds"](W["vmuls"](angle, -1.0), HALF_PI)
-    return W["vmul"](W["vcmpsel"](size, 1.0, "gt", turned, angle), _sign(x))
+    return W["vmul"](W["vcmpsel"](size, 1.0, "gt", turned, angle), _nonzero_sign(x))
 
 
 def _asin(x: Tensor) -> Tensor:
@@ -148,7 +149,7 @@ def _acos(x: Tensor) -> Tensor:
 
 def _atan2(y: Tensor, x: Tensor) -> Tensor:
     angle = _atan(W["vdiv"](y, x))
-    half = W["vmuls"](_sign(y), math.pi)
+    half = W["vmuls"](_nonzero_sign(y), math.pi)
     left = W["vcmpsel"](x, 0.0, "lt", W["vadd"](angle, half), angle)
     still = W["vcmpsel"](W["vmax"](W["vabs"](x), W["vabs"](y)), 0.0, "eq", 0.0, left)
     return still
@@ -165,7 +166,7 @@ def _cosh(x: Tensor) -> Tensor:
 def _asinh(x: Tensor) -> Tensor:
     size = W["vabs"](x)
     root = W["vsqrt"](W["vadds"](W["vmul"](size, size), 1.0))
-    return W["vmul"](W["vlog"](W["vadd"](size, root)), _sign(x))
+    return W["vmul"](W["vlog"](W["vadd"](size, root)), _nonzero_sign(x))
 
 
 def _acosh(x: Tensor) -> Tensor:
@@ -247,7 +248,7 @@ def _floor_divide(x: Tensor, y: Tensor) -> Tensor:
     return W["cast_to"](W["floor"](W["vdiv"](x, y)), x.dtype)
 
 
-_IN_FLOAT32: Mapping[str, Callable[..., Any]] = {
+_FLOAT32_EXPANSIONS: Mapping[str, Callable[..., Any]] = {
     "tanh": _tanh,
     "sigmoid": _sigmoid,
     "erf": _erf,
@@ -286,6 +287,9 @@ _IN_FLOAT32: Mapping[str, Callable[..., Any]] = {
 }
 
 EXPANSIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
-    {**{name: _wide(function) for name, function in _IN_FLOAT32.items()}, "where": W["vsel"]}
+    {
+        **{name: _widen_arithmetic(function) for name, function in _FLOAT32_EXPANSIONS.items()},
+        "where": W["vsel"],
+    }
 )
-"""Name of a word of ext → the same from words of CANN; words on whole axes have none."""
+"""Name of an ext operation → its expansion; operations on whole axes have none."""

@@ -1,7 +1,7 @@
-"""Scalar expressions: what stands in the body of a stage.
+"""Defines the scalar expressions of stage bodies: nodes, constant folding and traversal.
 
-Nodes are immutable. Arithmetic on constants gives constants, and comparing constants gives Python truth values, because
-operators read shapes and branch on them.
+Nodes are immutable. Arithmetic on constants folds to constants, and comparisons of constants give
+Python bools, because operators read shapes and branch on them.
 
 One file of more than 500 lines: it is the algebra of one type.
 """
@@ -14,13 +14,13 @@ import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tbe_impl.dsl.dtypes import common, dtype_of, is_float
+from tbe_impl.dsl.dtypes import common_dtype, dtype_of, is_float
 from tbe_impl.errors import InputError
 
 if TYPE_CHECKING:
     from tbe_impl.dsl.tensor import Tensor
 
-_serial = itertools.count()
+_serial_numbers = itertools.count()
 
 
 class Expr:
@@ -31,87 +31,87 @@ class Expr:
 
     @property
     def children(self) -> tuple[Expr, ...]:
-        """The expressions that this one is made of."""
+        """The operands of this node."""
         return ()
 
     def __add__(self, other: Any) -> Expr:
-        return binary("add", self, other)
+        return make_binary("add", self, other)
 
     def __radd__(self, other: Any) -> Expr:
-        return binary("add", other, self)
+        return make_binary("add", other, self)
 
     def __sub__(self, other: Any) -> Expr:
-        return binary("sub", self, other)
+        return make_binary("sub", self, other)
 
     def __rsub__(self, other: Any) -> Expr:
-        return binary("sub", other, self)
+        return make_binary("sub", other, self)
 
     def __mul__(self, other: Any) -> Expr:
-        return binary("mul", self, other)
+        return make_binary("mul", self, other)
 
     def __rmul__(self, other: Any) -> Expr:
-        return binary("mul", other, self)
+        return make_binary("mul", other, self)
 
     def __truediv__(self, other: Any) -> Expr:
-        return binary("div", self, other)
+        return make_binary("div", self, other)
 
     def __rtruediv__(self, other: Any) -> Expr:
-        return binary("div", other, self)
+        return make_binary("div", other, self)
 
     def __floordiv__(self, other: Any) -> Expr:
-        return binary("floordiv", self, other)
+        return make_binary("floordiv", self, other)
 
     def __rfloordiv__(self, other: Any) -> Expr:
-        return binary("floordiv", other, self)
+        return make_binary("floordiv", other, self)
 
     def __mod__(self, other: Any) -> Expr:
-        return binary("floormod", self, other)
+        return make_binary("floormod", self, other)
 
     def __rmod__(self, other: Any) -> Expr:
-        return binary("floormod", other, self)
+        return make_binary("floormod", other, self)
 
     def __pow__(self, other: Any) -> Expr:
-        return binary("pow", self, other)
+        return make_binary("pow", self, other)
 
     def __neg__(self) -> Expr:
-        return binary("mul", self, const(-1, self.dtype))
+        return make_binary("mul", self, const(-1, self.dtype))
 
     def __lt__(self, other: Any) -> Any:
-        return binary("lt", self, other)
+        return make_binary("lt", self, other)
 
     def __le__(self, other: Any) -> Any:
-        return binary("le", self, other)
+        return make_binary("le", self, other)
 
     def __gt__(self, other: Any) -> Any:
-        return binary("gt", self, other)
+        return make_binary("gt", self, other)
 
     def __ge__(self, other: Any) -> Any:
-        return binary("ge", self, other)
+        return make_binary("ge", self, other)
 
     def __eq__(self, other: Any) -> Any:
         if other is None or isinstance(other, (str, tuple, list)):
             return False
-        return binary("eq", self, other)
+        return make_binary("eq", self, other)
 
     def __ne__(self, other: Any) -> Any:
         if other is None or isinstance(other, (str, tuple, list)):
             return True
-        return binary("ne", self, other)
+        return make_binary("ne", self, other)
 
     def __and__(self, other: Any) -> Expr:
-        return binary("bitand", self, other)
+        return make_binary("bitand", self, other)
 
     def __or__(self, other: Any) -> Expr:
-        return binary("bitor", self, other)
+        return make_binary("bitor", self, other)
 
     def __xor__(self, other: Any) -> Expr:
-        return binary("bitxor", self, other)
+        return make_binary("bitxor", self, other)
 
     def __lshift__(self, other: Any) -> Expr:
-        return binary("shl", self, other)
+        return make_binary("shl", self, other)
 
     def __rshift__(self, other: Any) -> Expr:
-        return binary("shr", self, other)
+        return make_binary("shr", self, other)
 
     def __invert__(self) -> Expr:
         return call("bitnot", self)
@@ -131,7 +131,7 @@ class Expr:
 
     def equal(self, other: Any) -> Any:
         """`==` as a node."""
-        return binary("eq", self, other)
+        return make_binary("eq", self, other)
 
     def astype(self, dtype: str) -> Expr:
         """This value in another dtype."""
@@ -139,7 +139,7 @@ class Expr:
 
 
 class Const(Expr):
-    """A number, or a text in places where operators hand over one."""
+    """A number, or a string where operators pass one."""
 
     __slots__ = ("value",)
 
@@ -185,30 +185,31 @@ class FloatImm(Const):
 
 
 class StringImm(Const):
-    """A text constant."""
+    """A string constant."""
 
     __slots__ = ()
 
 
 class Text(str):
-    """A text among attributes: a Python string, whose ``value`` older operators read."""
+    """A string attribute: a Python string with a ``value``, which older operators read."""
 
     __slots__ = ()
     dtype = "handle"
 
     @property
     def value(self) -> str:
-        """The text."""
+        """The string."""
         return str(self)
 
 
 class Var(Expr):
-    """A number that is known at run time only: a size of a dynamic shape, or a scalar argument.
+    """A scalar that is known only at run time: a size of a dynamic shape, or a scalar argument.
 
     Attributes:
-        name: as the operator calls it.
-        bound: least and greatest value, when they are known.
-        axis: of the declared array whose size it is, where a placeholder has merged axes; else None.
+        name: as in the operator.
+        bound: least and greatest value, if known.
+        axis: if a placeholder has merged axes, the axis of the declared array with this size;
+            else None.
     """
 
     __slots__ = ("axis", "bound", "name", "serial")
@@ -221,14 +222,14 @@ class Var(Expr):
         axis: int | None = None,
     ):
         self.name, self.dtype, self.bound, self.axis = name, dtype_of(dtype).name, bound, axis
-        self.serial = next(_serial)
+        self.serial = next(_serial_numbers)
 
     def __repr__(self) -> str:
         return self.name
 
 
 class Range:
-    """`extent` numbers from `min` on."""
+    """`extent` consecutive integers from `min`."""
 
     __slots__ = ("extent", "min")
 
@@ -248,8 +249,8 @@ class IterVar(Expr):
 
     Attributes:
         dom: its range.
-        kind: ``data``, ``reduce``, or ``thread`` for an axis that means a core of the device.
-        name: for people.
+        kind: ``data``, ``reduce``, or ``thread`` for an axis over the cores of the device.
+        name: for display.
     """
 
     __slots__ = ("dom", "kind", "name", "serial", "thread_tag")
@@ -257,16 +258,16 @@ class IterVar(Expr):
     def __init__(self, dom: Range | None, name: str, kind: str = "data", thread_tag: str = ""):
         self.dom, self.name, self.kind, self.thread_tag = dom, name, kind, thread_tag
         self.dtype = "int32"
-        self.serial = next(_serial)
+        self.serial = next(_serial_numbers)
 
     @property
     def var(self) -> IterVar:
-        """The axis as a number; in TVM another object."""
+        """The axis itself; TVM returns a separate object."""
         return self
 
     @property
     def extent(self) -> Expr:
-        """How many steps it takes."""
+        """The number of iterations."""
         assert self.dom is not None
         return self.dom.extent
 
@@ -275,7 +276,7 @@ class IterVar(Expr):
 
 
 class Binary(Expr):
-    """Two operands and a name from `BINARY`."""
+    """A binary operator, named by a key of `BINARY_SYMBOLS`."""
 
     __slots__ = ("a", "b", "op")
 
@@ -287,20 +288,20 @@ class Binary(Expr):
         return (self.a, self.b)
 
     def __bool__(self) -> bool:
-        # as in TVM: a comparison of sizes that are not known yet holds when both are the same expression
+        # as in TVM: an undecided comparison is true if both sides are the same expression
         if self.op in ("eq", "ne"):
-            return identical(self.a, self.b) == (self.op == "eq")
+            return is_identical(self.a, self.b) == (self.op == "eq")
         return super().__bool__()
 
     def __repr__(self) -> str:
-        symbol = BINARY[self.op]
+        symbol = BINARY_SYMBOLS[self.op]
         if symbol.isidentifier():
             return f"{symbol}({self.a}, {self.b})"
         return f"({self.a} {symbol} {self.b})"
 
 
 class Call(Expr):
-    """A function of scalars, by a name from `tbe_impl.dsl.functions`."""
+    """A scalar function, named by a key of `tbe_impl.dsl.functions.FUNCTIONS`."""
 
     __slots__ = ("args", "name")
 
@@ -316,7 +317,7 @@ class Call(Expr):
 
 
 class Cast(Expr):
-    """A value in another dtype: to integers it truncates, to floats it rounds to nearest even."""
+    """A value in another dtype: truncates to integers, rounds to nearest even to floats."""
 
     __slots__ = ("value",)
 
@@ -332,7 +333,7 @@ class Cast(Expr):
 
 
 class Select(Expr):
-    """`a` where `condition` holds, else `b`; neither is evaluated outside its tensors' bounds."""
+    """`a` where `condition` holds, else `b`; only the chosen side has to be in bounds."""
 
     __slots__ = ("a", "b", "condition")
 
@@ -364,13 +365,13 @@ class Read(Expr):
 
 
 class Reduce(Expr):
-    """A reduction of `source` over axes; the whole body of a stage, never a part of an expression.
+    """A reduction of `source` over axes; always the whole body of a stage, never nested.
 
     Attributes:
         op: ``sum``, ``max``, ``min`` or ``prod``.
-        source: what is reduced.
-        axes: the reduced axes.
-        condition: where it is false, the source counts for nothing; None for everywhere.
+        source: the reduced expression.
+        axes: the reduction axes.
+        condition: predicate of the elements that take part; None means always true.
     """
 
     __slots__ = ("axes", "condition", "op", "source")
@@ -389,7 +390,7 @@ class Reduce(Expr):
         return f"{self.op}({self.source} over {', '.join(map(str, self.axes))})"
 
 
-BINARY = {
+BINARY_SYMBOLS = {
     "add": "+",
     "sub": "-",
     "mul": "*",
@@ -415,10 +416,10 @@ BINARY = {
     "shl": "<<",
     "shr": ">>",
 }
-"""Name of a binary operator → how it is shown. ``div`` of integers truncates, as in C; NaN goes through max and min."""
+"""Operator → symbol. Integer ``div`` truncates, as in C; ``max`` and ``min`` propagate NaN."""
 
 COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
-LOGICAL = frozenset({"and", "or"})
+LOGICAL_OPERATORS = frozenset({"and", "or"})
 
 
 def const(value: Any, dtype: str | None = None) -> Const:
@@ -444,7 +445,7 @@ def const(value: Any, dtype: str | None = None) -> Const:
 
 
 def as_expr(value: Any, dtype: str | None = None) -> Expr:
-    """A value that an operator hands over, as an expression."""
+    """Converts an operator's argument to an expression."""
     if isinstance(value, Expr):
         return value
     if type(value) is not int and hasattr(value, "as_expr"):  # a slice of a tensor
@@ -453,31 +454,35 @@ def as_expr(value: Any, dtype: str | None = None) -> Expr:
     return const(value, dtype)
 
 
-def _matched(op: str, a: Any, b: Any) -> tuple[Expr, Expr]:
-    """Both operands in one dtype: a Python number takes that of the other operand, unless it has a fraction and that is whole."""
+def _match_dtypes(op: str, a: Any, b: Any) -> tuple[Expr, Expr]:
+    """Converts both operands to one dtype.
+
+    A Python scalar adopts the dtype of the other operand, except a float beside an integer, which
+    makes both float32.
+    """
     if not isinstance(a, Expr) and not hasattr(a, "as_expr"):
         right = as_expr(b)
-        dtype = _adopted(a, right.dtype)
+        dtype = _scalar_dtype(a, right.dtype)
         return const(a, dtype), cast(dtype, right)
     left = as_expr(a)
     if not isinstance(b, Expr) and not hasattr(b, "as_expr"):
-        dtype = _adopted(b, left.dtype)
+        dtype = _scalar_dtype(b, left.dtype)
         return cast(dtype, left), const(b, dtype)
     right = as_expr(b)
     if left.dtype == right.dtype or op in ("shl", "shr"):
         return left, right
-    dtype = common(left.dtype, right.dtype)
+    dtype = common_dtype(left.dtype, right.dtype)
     return cast(dtype, left), cast(dtype, right)
 
 
-def _adopted(number: Any, dtype: str) -> str:
+def _scalar_dtype(number: Any, dtype: str) -> str:
     fractional = isinstance(number, float) and not is_float(dtype)
     return "float32" if fractional else dtype
 
 
-def binary(op: str, a: Any, b: Any) -> Any:
-    """`a op b`; of two constants a constant, and a Python truth value when they are compared."""
-    left, right = _matched(op, a, b)
+def make_binary(op: str, a: Any, b: Any) -> Any:
+    """`a op b`; folds constants, and compares constants to a Python bool."""
+    left, right = _match_dtypes(op, a, b)
     if isinstance(left, Const) and isinstance(right, Const):
         folded = _fold(op, left, right)
         if folded is not None:
@@ -490,30 +495,30 @@ def binary(op: str, a: Any, b: Any) -> Any:
     neutral = {"add": 0, "mul": 1}.get(op)
     if isinstance(left, Const) and not is_float(right.dtype) and left.value == neutral:
         return right
-    dtype = "bool" if op in COMPARISONS or op in LOGICAL else left.dtype
+    dtype = "bool" if op in COMPARISONS or op in LOGICAL_OPERATORS else left.dtype
     return Binary(op, left, right, dtype)
 
 
 def _fold(op: str, left: Const, right: Const) -> Any:
-    """`op` of two numbers, or None where only the kernel can say."""
+    """Folds `op` over two constants; None if the result is left to the kernel."""
     x, y = left.value, right.value
     try:
         if op in COMPARISONS:
-            return bool(_COMPARE[op](x, y))
-        if op in LOGICAL:
+            return bool(_COMPARISON_FUNCTIONS[op](x, y))
+        if op in LOGICAL_OPERATORS:
             return bool(x and y) if op == "and" else bool(x or y)
         if op == "div" and not is_float(left.dtype):
             op = "truncdiv"
-        return const(_FOLD[op](x, y), left.dtype)
+        return const(_FOLD_FUNCTIONS[op](x, y), left.dtype)
     except (ZeroDivisionError, OverflowError, ValueError, TypeError):
         return None
 
 
-def _truncated(x: int, y: int) -> int:
+def _truncated_division(x: int, y: int) -> int:
     return abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1)
 
 
-_COMPARE = {
+_COMPARISON_FUNCTIONS = {
     "eq": operator.eq,
     "ne": operator.ne,
     "lt": operator.lt,
@@ -521,13 +526,13 @@ _COMPARE = {
     "gt": operator.gt,
     "ge": operator.ge,
 }
-_FOLD: dict[str, Callable[[Any, Any], Any]] = {
+_FOLD_FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
     "add": operator.add,
     "sub": operator.sub,
     "mul": operator.mul,
     "div": operator.truediv,
-    "truncdiv": _truncated,
-    "truncmod": lambda x, y: x - y * _truncated(x, y),
+    "truncdiv": _truncated_division,
+    "truncmod": lambda x, y: x - y * _truncated_division(x, y),
     "floordiv": operator.floordiv,
     "floormod": operator.mod,
     "max": max,
@@ -542,7 +547,7 @@ _FOLD: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def cast(dtype: str, value: Any) -> Expr:
-    """`value` in another dtype; the value itself when it has it."""
+    """`value` in another dtype; the value itself if it has that dtype."""
     inner, name = as_expr(value), dtype_of(dtype).name
     if inner.dtype == name:
         return inner
@@ -556,18 +561,18 @@ def select(condition: Any, a: Any, b: Any) -> Expr:
     """`a` where `condition` holds, else `b`."""
     if isinstance(condition, bool):
         return as_expr(a) if condition else as_expr(b)
-    left, right = _matched("select", a, b)
+    left, right = _match_dtypes("select", a, b)
     return Select(as_expr(condition), left, right)
 
 
 def call(name: str, *args: Any, dtype: str | None = None) -> Expr:
-    """The function `name` of scalars; its dtype is that of the first unless one is given."""
+    """A call of the scalar function `name`; its dtype defaults to that of the first argument."""
     given = [as_expr(item) for item in args]
     return Call(name, given, dtype or given[0].dtype)
 
 
 def walk(expression: Expr) -> Iterator[Expr]:
-    """Every node of an expression, each once, operands before what uses them."""
+    """Every node of an expression, once, in post-order: operands before their users."""
     seen: set[int] = set()
     waiting: list[tuple[Expr, bool]] = [(expression, False)]
     while waiting:
@@ -585,8 +590,8 @@ def walk(expression: Expr) -> Iterator[Expr]:
                 yield node
 
 
-def identical(one: Expr, other: Expr) -> bool:
-    """Whether two expressions are written the same; the same variable is the same, two of one name are not."""
+def is_identical(one: Expr, other: Expr) -> bool:
+    """Whether two expressions are structurally equal; variables compare by identity, not name."""
     if one is other:
         return True
     if type(one) is not type(other) or one.dtype != other.dtype:
@@ -595,13 +600,13 @@ def identical(one: Expr, other: Expr) -> bool:
         return bool(one.value == other.value)  # type: ignore[attr-defined]
     if isinstance(one, Binary):
         assert isinstance(other, Binary)
-        return one.op == other.op and identical(one.a, other.a) and identical(one.b, other.b)
+        return one.op == other.op and is_identical(one.a, other.a) and is_identical(one.b, other.b)
     if isinstance(one, Cast):
         assert isinstance(other, Cast)
-        return identical(one.value, other.value)
+        return is_identical(one.value, other.value)
     return False
 
 
 def reads(expression: Expr) -> Iterator[Read]:
-    """The elements of tensors that an expression takes."""
+    """The tensor reads of an expression."""
     return (node for node in walk(expression) if isinstance(node, Read))

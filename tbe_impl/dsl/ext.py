@@ -1,6 +1,7 @@
-"""Words that CANN lacks and our own kernels need; operators in the wild never see them.
+"""Extension operations, absent from CANN, that this package's own kernels need.
 
-``ext.tanh(x)`` and so on: every word of `EXT_WORDS` is a function of this module. `expand` says one in words of CANN.
+Every operation of `EXT_OPERATIONS` is a function of this module: ``ext.tanh(x)`` and so on.
+`expand` lowers one to CANN operations. CANN operators do not use this module.
 """
 
 from __future__ import annotations
@@ -10,46 +11,46 @@ from types import MappingProxyType
 from typing import Any
 
 from tbe_impl.dsl import ext_arrays, ext_functions
-from tbe_impl.dsl.location import here
-from tbe_impl.dsl.operation import Word
-from tbe_impl.dsl.operation_table import WORDS
+from tbe_impl.dsl.location import user_location
+from tbe_impl.dsl.operation import DslOperation
+from tbe_impl.dsl.operation_table import OPERATIONS
 from tbe_impl.errors import InputError
 
-EXT_WORDS: Mapping[str, Word] = MappingProxyType(
-    {word.name: word for module in (ext_functions, ext_arrays) for word in module.WORDS}
+EXT_OPERATIONS: Mapping[str, DslOperation] = MappingProxyType(
+    {word.name: word for module in (ext_functions, ext_arrays) for word in module.OPERATIONS}
 )
-"""By name; none of them is in `tbe_impl.dsl.operation_table.WORDS`."""
+"""Name → operation; the names are disjoint from `tbe_impl.dsl.operation_table.OPERATIONS`."""
 
 
-def word_named(name: str) -> Word | None:
-    """A word of CANN or of this module, by name."""
-    return WORDS.get(name) or EXT_WORDS.get(name)
+def find_operation(name: str) -> DslOperation | None:
+    """The CANN or extension operation of a name; None if there is none."""
+    return OPERATIONS.get(name) or EXT_OPERATIONS.get(name)
 
 
 def expand(name: str, *args: Any) -> Any:
-    """The word `name` built from words of CANN.
+    """The extension operation `name` as CANN operations.
 
     Raises:
-        InputError: there is no such word, or CANN has no words for it.
+        InputError: there is no such operation, or it has no expansion.
     """
     from tbe_impl.dsl.expansions import EXPANSIONS
 
     if name not in EXPANSIONS:
         raise InputError(
             f"{name} has no expansion into words of CANN",
-            place=str(here()),
+            place=str(user_location()),
             expected=f"one of {', '.join(EXPANSIONS)}",
             got=name,
         )
     return EXPANSIONS[name](*args)
 
 
-def __getattr__(name: str) -> Word:
+def __getattr__(name: str) -> DslOperation:
     try:
-        return EXT_WORDS[name]
+        return EXT_OPERATIONS[name]
     except KeyError:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
 
 
 def __dir__() -> list[str]:
-    return sorted((*globals(), *EXT_WORDS))
+    return sorted((*globals(), *EXT_OPERATIONS))

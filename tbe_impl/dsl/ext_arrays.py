@@ -1,4 +1,4 @@
-"""Words on whole axes that CANN lacks: slices, padding, counting, repetition, cumulative sums, positions, sorting."""
+"""Extension operations on whole axes: slice, pad, iota, reshape, cumulative sum, argmax, sort."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from tbe_impl.dsl.expr import (
     Range,
     Reduce,
     as_expr,
-    binary,
     call,
     cast,
     const,
+    make_binary,
     select,
 )
 from tbe_impl.dsl.indexing import check_indices
-from tbe_impl.dsl.location import here
-from tbe_impl.dsl.operation import Word, check_scalar, check_tensor, may_equal
+from tbe_impl.dsl.location import user_location
+from tbe_impl.dsl.operation import DslOperation, check_scalar, check_tensor, may_equal
 from tbe_impl.dsl.reductions import reduced_shape
-from tbe_impl.dsl.sizes import check_axes, check_axis, is_one, product, runs
+from tbe_impl.dsl.sizes import check_axes, check_axis, is_one, match_axis_runs, product
 from tbe_impl.dsl.tensor import (
+    DslCall,
     Tensor,
-    WordUse,
     as_shape,
     compute,
     fresh_name,
@@ -40,13 +40,15 @@ from tbe_impl.dsl.tensor import (
 from tbe_impl.errors import InputError
 
 
-def _each(word: str, tensor: Tensor, values: Any, argument: str, default: Any) -> list[Any]:
-    """One value per axis."""
+def _per_axis_values(
+    word: str, tensor: Tensor, values: Any, argument: str, default: Any
+) -> list[Any]:
+    """Expands `values` to one value per axis."""
     found = [default] * tensor.ndim if values is None else list(values)
     if len(found) != tensor.ndim:
         raise InputError(
             f"{word} takes one number per axis for {argument}",
-            place=str(here()),
+            place=str(user_location()),
             expected=f"{tensor.ndim}",
             got=f"{len(found)}",
         )
@@ -54,16 +56,16 @@ def _each(word: str, tensor: Tensor, values: Any, argument: str, default: Any) -
 
 
 def strided_slice(x: Tensor, begin: Any = None, end: Any = None, strides: Any = None) -> Tensor:
-    """``x[begin:end:strides]`` on every axis, as Python slices; None leaves a bound out.
+    """``x[begin:end:strides]`` on every axis, as Python slices; None omits a bound.
 
-    On an axis whose size is known at run time only, bounds count from the front and have to lie inside.
+    On an axis of run-time size, bounds count from the front and must be in range.
     """
     tensor = check_tensor("strided_slice", x)
     bounds = zip(
         tensor.shape,
-        _each("strided_slice", tensor, begin, "begin", None),
-        _each("strided_slice", tensor, end, "end", None),
-        _each("strided_slice", tensor, strides, "strides", 1),
+        _per_axis_values("strided_slice", tensor, begin, "begin", None),
+        _per_axis_values("strided_slice", tensor, end, "end", None),
+        _per_axis_values("strided_slice", tensor, strides, "strides", 1),
         strict=True,
     )
     starts: list[Any] = []
@@ -73,8 +75,8 @@ def strided_slice(x: Tensor, begin: Any = None, end: Any = None, strides: Any = 
         step = 1 if step is None else step
         if not isinstance(step, int) or step == 0:
             raise InputError(
-                "strided_slice takes whole strides",
-                place=str(here()),
+                "strided_slice takes integer strides",
+                place=str(user_location()),
                 expected="an integer other than 0",
                 got=repr(step),
             )
@@ -95,7 +97,7 @@ def strided_slice(x: Tensor, begin: Any = None, end: Any = None, strides: Any = 
             *(i * step + start for i, step, start in zip(index, steps, starts, strict=True))
         )
 
-    use = WordUse(
+    use = DslCall(
         "strided_slice",
         (tensor,),
         {"starts": tuple(starts), "steps": tuple(steps), "sizes": tuple(sizes)},
@@ -105,9 +107,9 @@ def strided_slice(x: Tensor, begin: Any = None, end: Any = None, strides: Any = 
 
 
 def pad(x: Tensor, paddings: Any, value: Any = 0) -> Tensor:
-    """x with `value` around it; `paddings` has a pair of numbers, before and behind, per axis."""
+    """x padded with `value`; `paddings` has a pair (before, after) per axis."""
     tensor = check_tensor("pad", x)
-    pairs = [tuple(pair) for pair in _each("pad", tensor, paddings, "paddings", (0, 0))]
+    pairs = [tuple(pair) for pair in _per_axis_values("pad", tensor, paddings, "paddings", (0, 0))]
     filler = check_scalar("pad", value, tensor.dtype, "value")
 
     def pick(*index: Expr) -> Expr:
@@ -118,7 +120,7 @@ def pad(x: Tensor, paddings: Any, value: Any = 0) -> Tensor:
             at.append(place)
             for holds, needed in ((place >= 0, before), (place < size, after)):
                 if not (isinstance(needed, int) and needed == 0):
-                    inside = holds if inside is True else binary("and", inside, holds)
+                    inside = holds if inside is True else make_binary("and", inside, holds)
         return select(inside, tensor(*at), filler)
 
     made: Tensor = compute(
@@ -126,7 +128,7 @@ def pad(x: Tensor, paddings: Any, value: Any = 0) -> Tensor:
         pick,
         fresh_name("pad"),
         "pad",
-        word=WordUse("pad", (tensor,), {"paddings": pairs, "value": filler}),
+        word=DslCall("pad", (tensor,), {"paddings": pairs, "value": filler}),
     )
     return made
 
@@ -136,12 +138,12 @@ def _pad(x: Array, paddings: Any, value: Any) -> Array:
 
 
 def iota(shape: Any, axis: int = 0, dtype: str = "int32") -> Tensor:
-    """0, 1, 2 … along an axis, the same along the others."""
+    """0, 1, 2 … along one axis, constant along the others."""
     sizes, name = as_shape(shape), dtype_of(dtype).name
     if not -len(sizes) <= axis < len(sizes):
         raise InputError(
             "iota: the shape has no such axis",
-            place=str(here()),
+            place=str(user_location()),
             expected=f"axis below {len(sizes)}",
             got=str(axis),
         )
@@ -150,7 +152,7 @@ def iota(shape: Any, axis: int = 0, dtype: str = "int32") -> Tensor:
         lambda *i: cast(name, i[axis]),
         fresh_name("iota"),
         "iota",
-        word=WordUse("iota", (), {"shape": sizes, "axis": axis}),
+        word=DslCall("iota", (), {"shape": sizes, "axis": axis}),
     )
     return made
 
@@ -163,7 +165,7 @@ def one_hot(
     axis: int = -1,
     dtype: str = "float32",
 ) -> Tensor:
-    """on_value where the place on the new axis is the index, else off_value."""
+    """on_value where the position on the new axis equals the index, else off_value."""
     source = check_indices("one_hot", indices)
     name = dtype_of(dtype).name
     on, off = (check_scalar("one_hot", item, name) for item in (on_value, off_value))
@@ -171,25 +173,25 @@ def one_hot(
 
     def pick(*index: Expr) -> Expr:
         number = source(*index[:place], *index[place + 1 :])
-        return select(binary("eq", number, cast(number.dtype, index[place])), on, off)
+        return select(make_binary("eq", number, cast(number.dtype, index[place])), on, off)
 
     made: Tensor = compute(
         (*source.shape[:place], as_expr(depth), *source.shape[place:]),
         pick,
         fresh_name("one_hot"),
         "one_hot",
-        word=WordUse("one_hot", (source,)),
+        word=DslCall("one_hot", (source,)),
     )
     return made
 
 
 def where(condition: Tensor, lhs: Any, rhs: Any) -> Tensor:
-    """lhs where condition holds, else rhs; like vsel, of a bool condition."""
+    """lhs where condition holds, else rhs; `vsel` for a bool condition."""
     return vsel(condition, lhs, rhs)
 
 
 def reverse(x: Tensor, axes: Any) -> Tensor:
-    """x with the order along `axes` turned round."""
+    """x with the elements along `axes` in reverse order."""
     tensor = check_tensor("reverse", x)
     turned = check_axes("reverse", tensor, axes, "axes")
     made: Tensor = compute(
@@ -199,27 +201,27 @@ def reverse(x: Tensor, axes: Any) -> Tensor:
         ),
         fresh_name("reverse"),
         "reverse",
-        word=WordUse("reverse", (tensor,), {"axes": turned}),
+        word=DslCall("reverse", (tensor,), {"axes": turned}),
     )
     return made
 
 
 def tile(x: Tensor, multiples: Any) -> Tensor:
-    """x repeated so many times along every axis."""
+    """x repeated `multiples` times along each axis."""
     tensor = check_tensor("tile", x)
-    times = _each("tile", tensor, multiples, "multiples", 1)
+    times = _per_axis_values("tile", tensor, multiples, "multiples", 1)
     made: Tensor = compute(
         [size * count for size, count in zip(tensor.shape, times, strict=True)],
         lambda *i: tensor(*(at % size for at, size in zip(i, tensor.shape, strict=True))),
         fresh_name("tile"),
         "tile",
-        word=WordUse("tile", (tensor,), {"multiples": tuple(times)}),
+        word=DslCall("tile", (tensor,), {"multiples": tuple(times)}),
     )
     return made
 
 
 def reshape(x: Tensor, shape: Any) -> Tensor:
-    """The same elements in the same order in another shape; one size may be −1."""
+    """The same elements in row-major order in another shape; one size may be −1."""
     tensor = check_tensor("reshape", x)
     wanted = [
         item.value if isinstance(item, Const) else item
@@ -229,33 +231,35 @@ def reshape(x: Tensor, shape: Any) -> Tensor:
         rest = product(
             as_shape([size for size in wanted if not (isinstance(size, int) and size == -1)])
         )
-        wanted[wanted.index(-1)] = binary("floordiv", product(tensor.shape), rest)
+        wanted[wanted.index(-1)] = make_binary("floordiv", product(tensor.shape), rest)
     sizes = as_shape(wanted)
     if not may_equal(product(sizes), product(tensor.shape)):
         raise InputError(
             "reshape keeps the number of elements",
-            place=str(here()),
+            place=str(user_location()),
             expected=f"{product(tensor.shape)} elements",
             got=f"{product(sizes)} in {shape_text(sizes)}",
         )
 
     def pick(*index: Expr) -> Expr:
         at: list[Expr] = []
-        for own, new in runs(tensor.shape, sizes):
-            at += _places(
+        for own, new in match_axis_runs(tensor.shape, sizes):
+            at += _reshape_indices(
                 [index[axis] for axis in new],
                 [sizes[axis] for axis in new],
                 tensor.shape[own.start : own.stop],
             )
         return tensor(*at)
 
-    use = WordUse("reshape", (tensor,), {"shape": sizes})
+    use = DslCall("reshape", (tensor,), {"shape": sizes})
     made: Tensor = compute(sizes, pick, fresh_name("reshape"), "reshape", word=use)
     return made
 
 
-def _places(index: Sequence[Expr], sizes: Sequence[Expr], shape: Sequence[Expr]) -> list[Expr]:
-    """Where an element of axes of these sizes is in axes of another shape that hold as many."""
+def _reshape_indices(
+    index: Sequence[Expr], sizes: Sequence[Expr], shape: Sequence[Expr]
+) -> list[Expr]:
+    """Maps indices within `sizes` to indices within `shape`, which has as many elements."""
     place: Expr | None = None
     for i, size in zip(index, sizes, strict=True):
         if not is_one(size):
@@ -265,12 +269,12 @@ def _places(index: Sequence[Expr], sizes: Sequence[Expr], shape: Sequence[Expr])
     for axis in reversed(wide):
         if place is None:
             break
-        at[axis] = binary("floormod", place, shape[axis]) if axis != wide[0] else place
-        place = binary("floordiv", place, shape[axis])
+        at[axis] = make_binary("floormod", place, shape[axis]) if axis != wide[0] else place
+        place = make_binary("floordiv", place, shape[axis])
     return at
 
 
-def _cumulative(name: str, operation: str, start: int) -> Word:
+def _make_cumulative(name: str, operation: str, start: int) -> DslOperation:
     def build(x: Tensor, axis: int = 0, exclusive: bool = False, reverse: bool = False) -> Tensor:
         tensor = check_tensor(name, x)
         parameters = {
@@ -282,7 +286,7 @@ def _cumulative(name: str, operation: str, start: int) -> Word:
             fresh_name(name),
             [tensor.shape],
             [tensor.dtype],
-            WordUse(name, (tensor,), parameters),
+            DslCall(name, (tensor,), parameters),
             tag=name,
         )
         return made
@@ -298,11 +302,14 @@ def _cumulative(name: str, operation: str, start: int) -> Word:
         return np.flip(found, axis) if reverse else found
 
     build.__name__ = name
-    build.__doc__ = f"The {'sum' if start == 0 else 'product'} of all elements up to each along an axis; `exclusive` leaves it itself out, `reverse` starts from the back."
-    return Word(name, build, numpy)
+    build.__doc__ = (
+        f"The cumulative {'sum' if start == 0 else 'product'} along an axis. "
+        "`exclusive` omits the element itself, `reverse` starts from the end."
+    )
+    return DslOperation(name, build, numpy)
 
 
-def _position(name: str, op: str) -> Word:
+def _make_arg_extremum(name: str, op: str) -> DslOperation:
     def build(x: Tensor, axis: int = -1, keepdims: bool = False, dtype: str = "int32") -> Tensor:
         tensor = check_tensor(name, x)
         along = check_axis(name, tensor, axis)
@@ -317,38 +324,44 @@ def _position(name: str, op: str) -> Word:
         )
         kept = reduced_shape(tensor, [along], keepdims)
 
-        def first(*index: Expr) -> Expr:
+        def first_index(*index: Expr) -> Expr:
             over = IterVar(Range(size), f"k{along}", "reduce")
             rest = index if keepdims else (*index[:along], const(0), *index[along:])
             rest = rest[: tensor.ndim]
             value = tensor(*rest[:along], over, *rest[along + 1 :])
-            hit = binary("eq", value, found(*rest[:along], const(0), *rest[along + 1 :]))
+            hit = make_binary("eq", value, found(*rest[:along], const(0), *rest[along + 1 :]))
             if is_float(tensor.dtype):
-                hit = binary("or", hit, call("isnan", value, dtype="bool"))
+                hit = make_binary("or", hit, call("isnan", value, dtype="bool"))
             name_ = dtype_of(dtype).name
             return Reduce("min", select(hit, cast(name_, over), cast(name_, size)), [over])
 
-        made: Tensor = compute(kept, first, fresh_name(name), "reduce_min")
+        made: Tensor = compute(kept, first_index, fresh_name(name), "reduce_min")
         return made
 
     build.__name__ = name
-    build.__doc__ = f"Where the {'largest' if op == 'max' else 'smallest'} element of an axis is, the first of equals; the first NaN when there is one."
-    return Word(name, build)
+    build.__doc__ = (
+        f"The index of the {'largest' if op == 'max' else 'smallest'} element along an axis: "
+        "the first of equals, or the first NaN if there is one."
+    )
+    return DslOperation(name, build)
 
 
 def _check_directions(word: str, tensor: Tensor, axis: Any) -> int:
     if not tensor.ndim:
         raise InputError(
-            f"{word} needs an axis", place=str(here()), expected="one axis or more", got="()"
+            f"{word} needs an axis",
+            place=str(user_location()),
+            expected="one axis or more",
+            got="()",
         )
     return check_axis(word, tensor, axis)
 
 
 def sort(x: Tensor, axis: int = -1, descending: bool = False) -> tuple[Tensor, Tensor]:
-    """The elements in order along an axis, NaN last, and where (int32) each was; equals stay in order."""
+    """A stable sort along an axis, NaN last: the elements and their former positions (int32)."""
     tensor = check_tensor("sort", x)
     along = _check_directions("sort", tensor, axis)
-    use = WordUse("sort", (tensor,), {"axis": along, "descending": bool(descending)})
+    use = DslCall("sort", (tensor,), {"axis": along, "descending": bool(descending)})
     values, places = library_stage(
         fresh_name("sort"), [tensor.shape] * 2, [tensor.dtype, "int32"], use, tag="sort"
     )
@@ -356,11 +369,11 @@ def sort(x: Tensor, axis: int = -1, descending: bool = False) -> tuple[Tensor, T
 
 
 def topk(x: Tensor, k: int, axis: int = -1, largest: bool = True) -> tuple[Tensor, Tensor]:
-    """The first k of `sort`."""
+    """The first k results of `sort`."""
     tensor = check_tensor("topk", x)
     along = _check_directions("topk", tensor, axis)
     shape = (*tensor.shape[:along], as_expr(k), *tensor.shape[along + 1 :])
-    use = WordUse("topk", (tensor,), {"axis": along, "k": as_expr(k), "descending": bool(largest)})
+    use = DslCall("topk", (tensor,), {"axis": along, "k": as_expr(k), "descending": bool(largest)})
     values, places = library_stage(
         fresh_name("topk"), [shape] * 2, [tensor.dtype, "int32"], use, tag="topk"
     )
@@ -369,7 +382,7 @@ def topk(x: Tensor, k: int, axis: int = -1, largest: bool = True) -> tuple[Tenso
 
 def _sort(x: Array, axis: int, descending: bool) -> tuple[Array, Array]:
     if descending:
-        # sorted from the back, so that a stable order and NaN at the end hold this way round too
+        # negated keys: the sort stays stable, and NaN stays last
         key = -x if x.dtype.kind not in "ub" else ~x
         places = np.argsort(~x if x.dtype.kind == "i" else key, axis=axis, kind="stable")
     else:
@@ -392,19 +405,19 @@ def _iota(shape: Sequence[Any], axis: int) -> Array:
     )
 
 
-WORDS = (
-    Word("strided_slice", strided_slice),
-    Word("pad", pad, _pad),
-    Word("iota", iota, _iota),
-    Word("one_hot", one_hot),
-    Word("where", where),
-    Word("reverse", reverse, lambda x, axes: np.flip(x, axes)),
-    Word("tile", tile, lambda x, multiples: np.tile(x, [int(item) for item in multiples])),
-    Word("reshape", reshape, lambda x, shape: x.reshape(shape)),
-    _cumulative("cumsum", "cumsum", 0),
-    _cumulative("cumprod", "cumprod", 1),
-    _position("argmax", "max"),
-    _position("argmin", "min"),
-    Word("sort", sort, _sort),
-    Word("topk", topk, _topk),
+OPERATIONS = (
+    DslOperation("strided_slice", strided_slice),
+    DslOperation("pad", pad, _pad),
+    DslOperation("iota", iota, _iota),
+    DslOperation("one_hot", one_hot),
+    DslOperation("where", where),
+    DslOperation("reverse", reverse, lambda x, axes: np.flip(x, axes)),
+    DslOperation("tile", tile, lambda x, multiples: np.tile(x, [int(item) for item in multiples])),
+    DslOperation("reshape", reshape, lambda x, shape: x.reshape(shape)),
+    _make_cumulative("cumsum", "cumsum", 0),
+    _make_cumulative("cumprod", "cumprod", 1),
+    _make_arg_extremum("argmax", "max"),
+    _make_arg_extremum("argmin", "min"),
+    DslOperation("sort", sort, _sort),
+    DslOperation("topk", topk, _topk),
 )

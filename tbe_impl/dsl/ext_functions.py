@@ -1,4 +1,4 @@
-"""Functions of scalars that CANN has no word for, as words: tanh, erf, sin, pow, isnan …"""
+"""Extension operations for scalar functions that CANN lacks: tanh, erf, sin, pow, isnan …"""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import numpy as np
 
 from tbe_impl.dsl.array_semantics import divide
 from tbe_impl.dsl.dtypes import is_float
-from tbe_impl.dsl.elementwise import WHOLE
-from tbe_impl.dsl.expr import binary, call, const
+from tbe_impl.dsl.elementwise import INTEGER_FUNCTIONS
+from tbe_impl.dsl.expr import call, const, make_binary
 from tbe_impl.dsl.functions import FUNCTIONS
-from tbe_impl.dsl.location import here
-from tbe_impl.dsl.operation import Word, check_float, check_tensor, elementwise
+from tbe_impl.dsl.location import user_location
+from tbe_impl.dsl.operation import DslOperation, check_float, check_tensor, elementwise_stage
 from tbe_impl.dsl.tensor import Tensor
 from tbe_impl.errors import InputError
 
 
-def _function(name: str, formula: str) -> Word:
+def _make_function(name: str, formula: str) -> DslOperation:
     known = FUNCTIONS[name]
     result = None if known.result == "same" else known.result
 
@@ -26,38 +26,47 @@ def _function(name: str, formula: str) -> Word:
         if len(tensors) != known.arity:
             raise InputError(
                 f"{name} takes {known.arity} tensors",
-                place=str(here()),
+                place=str(user_location()),
                 expected=str(known.arity),
                 got=str(len(tensors)),
             )
         given = [check_tensor(name, item) for item in tensors]
-        if name not in WHOLE:
+        if name not in INTEGER_FUNCTIONS:
             check_float(name, given[0])
-        return elementwise(
+        return elementwise_stage(
             name, f"elewise_ext_{name}", given, lambda *x: call(name, *x, dtype=result)
         )
 
     build.__name__ = name
-    build.__doc__ = f"{formula}; the result has the shape of the tensor and {'its dtype' if result is None else 'is bool'}."
-    return Word(name, build, known.numpy)
+    build.__doc__ = (
+        f"{formula}; the result has the tensor's shape and "
+        f"{'dtype' if result is None else 'is bool'}."
+    )
+    return DslOperation(name, build, known.numpy)
 
 
-def _two(name: str, formula: str, scalar: Callable[..., Any], numpy: Callable[..., Any]) -> Word:
+def _make_binary(
+    name: str, formula: str, scalar: Callable[..., Any], numpy: Callable[..., Any]
+) -> DslOperation:
     def build(lhs: Tensor, rhs: Tensor) -> Tensor:
-        return elementwise(name, f"elewise_ext_{name}", (lhs, rhs), scalar)
+        return elementwise_stage(name, f"elewise_ext_{name}", (lhs, rhs), scalar)
 
     build.__name__ = name
     build.__doc__ = f"{formula}; two tensors of one shape and dtype."
-    return Word(name, build, numpy)
+    return DslOperation(name, build, numpy)
 
 
-def _one(name: str, formula: str, scalar: Callable[..., Any], numpy: Callable[..., Any]) -> Word:
+def _make_unary(
+    name: str, formula: str, scalar: Callable[..., Any], numpy: Callable[..., Any]
+) -> DslOperation:
     def build(raw_tensor: Tensor) -> Tensor:
-        return elementwise(name, f"elewise_ext_{name}", (check_tensor(name, raw_tensor),), scalar)
+        return elementwise_stage(
+            name, f"elewise_ext_{name}", (check_tensor(name, raw_tensor),), scalar
+        )
 
     build.__name__ = name
-    build.__doc__ = f"{formula}; any dtype, which the result has too."
-    return Word(name, build, numpy)
+    build.__doc__ = f"{formula}; any dtype, also that of the result."
+    return DslOperation(name, build, numpy)
 
 
 def _floor_divide(x: Any, y: Any) -> Any:
@@ -66,52 +75,52 @@ def _floor_divide(x: Any, y: Any) -> Any:
     return np.floor(x / y)
 
 
-WORDS = (
-    _function("tanh", "tanh x"),
-    _function("sigmoid", "1 / (1 + e^−x)"),
-    _function("erf", "2/√π · the integral of e^−t² from 0 to x"),
-    _function("erfc", "1 − erf x"),
-    _function("ndtr", "½ · erfc(−x / √2), the normal distribution"),
-    _function(
-        "ndtr_tanh", "½ · (1 + tanh(√(2/π) · (x + 0.044715 · x³))), near to the normal distribution"
+OPERATIONS = (
+    _make_function("tanh", "tanh x"),
+    _make_function("sigmoid", "1 / (1 + e^−x)"),
+    _make_function("erf", "2/√π · the integral of e^−t² from 0 to x"),
+    _make_function("erfc", "1 − erf x"),
+    _make_function("ndtr", "½ · erfc(−x / √2), the normal cumulative distribution"),
+    _make_function(
+        "ndtr_tanh", "½ · (1 + tanh(√(2/π) · (x + 0.044715 · x³))), an approximation of ndtr"
     ),
-    _function("tanh_softplus", "tanh(ln(1 + e^x))"),
-    _function("sin", "sin x"),
-    _function("cos", "cos x"),
-    _function("tan", "tan x"),
-    _function("asin", "arcsin x"),
-    _function("acos", "arccos x"),
-    _function("atan", "arctan x"),
-    _function("atan2", "The angle of the point (second, first)"),
-    _function("sinh", "sinh x"),
-    _function("cosh", "cosh x"),
-    _function("asinh", "arsinh x"),
-    _function("acosh", "arcosh x"),
-    _function("atanh", "artanh x"),
-    _function("exp2", "2^x"),
-    _function("expm1", "e^x − 1"),
-    _function("log1p", "ln (1 + x)"),
-    _function("log2", "log₂ x"),
-    _function("log10", "log₁₀ x"),
-    _function("isnan", "Whether x is NaN"),
-    _function("isinf", "Whether x is infinite"),
-    _function("isfinite", "Whether x is a number"),
-    _function("sign", "−1, 0 or 1; NaN stays"),
-    _function("neg", "−x"),
-    _function("rint", "The nearest whole number, halves to even"),
-    _function("fmod", "x − trunc(x / y)·y"),
-    _two("pow", "lhs to the power of rhs", lambda x, y: binary("pow", x, y), np.power),
-    _two(
+    _make_function("tanh_softplus", "tanh(ln(1 + e^x))"),
+    _make_function("sin", "sin x"),
+    _make_function("cos", "cos x"),
+    _make_function("tan", "tan x"),
+    _make_function("asin", "arcsin x"),
+    _make_function("acos", "arccos x"),
+    _make_function("atan", "arctan x"),
+    _make_function("atan2", "The angle of the point (x, y) with y the first argument"),
+    _make_function("sinh", "sinh x"),
+    _make_function("cosh", "cosh x"),
+    _make_function("asinh", "arsinh x"),
+    _make_function("acosh", "arcosh x"),
+    _make_function("atanh", "artanh x"),
+    _make_function("exp2", "2^x"),
+    _make_function("expm1", "e^x − 1"),
+    _make_function("log1p", "ln (1 + x)"),
+    _make_function("log2", "log₂ x"),
+    _make_function("log10", "log₁₀ x"),
+    _make_function("isnan", "Whether x is NaN"),
+    _make_function("isinf", "Whether x is infinite"),
+    _make_function("isfinite", "Whether x is neither infinite nor NaN"),
+    _make_function("sign", "−1, 0 or 1; propagates NaN"),
+    _make_function("neg", "−x"),
+    _make_function("rint", "The nearest integer, halves to even"),
+    _make_function("fmod", "x − trunc(x / y)·y"),
+    _make_binary("pow", "lhs to the power of rhs", lambda x, y: make_binary("pow", x, y), np.power),
+    _make_binary(
         "floor_divide",
         "floor(lhs / rhs), 0 where an integer is divided by 0",
         lambda x, y: call("floor", x / y) if is_float(x.dtype) else x // y,
         _floor_divide,
     ),
-    _one("square", "x²", lambda x: x * x, np.square),
-    _one(
+    _make_unary("square", "x²", lambda x: x * x, np.square),
+    _make_unary(
         "reciprocal",
-        "1 / x; of integers cut, and 0 for 0",
-        lambda x: binary("div", const(1, x.dtype), x),
+        "1 / x; truncated for integers, and 0 for 0",
+        lambda x: make_binary("div", const(1, x.dtype), x),
         lambda x: divide(np.ones((), x.dtype), x),
     ),
 )

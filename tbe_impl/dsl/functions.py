@@ -1,6 +1,7 @@
-"""The functions of scalars that may stand in a stage's body, each with its NumPy meaning.
+"""Defines the scalar functions of stage bodies, each with its NumPy function.
 
-The cpu back end has a vector form of each under the same name (``codegen/include/vector_math.h``).
+The CPU back end has a vector form of each under the same name
+(``codegen/include/vector_math.h``).
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from tbe_impl.dsl.array_semantics import divide
 
 @dataclass(frozen=True)
 class Function:
-    """One function.
+    """A scalar function.
 
     Attributes:
-        name: by which a `tbe_impl.dsl.expr.Call` has it.
-        numpy: its meaning on arrays.
+        name: in `tbe_impl.dsl.expr.Call`.
+        numpy: its definition on arrays.
         arity: number of arguments.
         result: ``same`` as the first argument, or a dtype.
     """
@@ -39,8 +40,8 @@ def _sigmoid(x: Any) -> Any:
     return np.where(positive, 1 / (1 + small), small / (1 + small))
 
 
-def _scipy(name: str) -> Callable[..., Any]:
-    """erf and its like, which NumPy lacks: by mathematics of Python, element by element."""
+def _vectorize_math(name: str) -> Callable[..., Any]:
+    """A function of Python's ``math`` that NumPy lacks, such as erf, applied per element."""
     scalar = getattr(math, name)
     return lambda x: np.vectorize(scalar, otypes=[np.float64])(x).astype(np.asarray(x).dtype)
 
@@ -50,7 +51,7 @@ def _float_of_bits(x: Any) -> Any:
 
 
 def _ndtr(x: Any) -> Any:
-    return 0.5 * _scipy("erfc")(-math.sqrt(0.5) * np.asarray(x, np.float64)).astype(
+    return 0.5 * _vectorize_math("erfc")(-math.sqrt(0.5) * np.asarray(x, np.float64)).astype(
         np.asarray(x).dtype
     )
 
@@ -84,8 +85,8 @@ FUNCTIONS: Mapping[str, Function] = MappingProxyType(
             Function("log1p", np.log1p),
             Function("tanh", np.tanh),
             Function("sigmoid", _sigmoid),
-            Function("erf", _scipy("erf")),
-            Function("erfc", _scipy("erfc")),
+            Function("erf", _vectorize_math("erf")),
+            Function("erfc", _vectorize_math("erfc")),
             Function("ndtr", _ndtr),
             Function("ndtr_tanh", _ndtr_tanh),
             Function("tanh_softplus", lambda x: np.tanh(np.logaddexp(x, np.zeros((), x.dtype)))),
@@ -119,4 +120,4 @@ FUNCTIONS: Mapping[str, Function] = MappingProxyType(
         )
     }
 )
-"""By name."""
+"""Name → function."""

@@ -1,4 +1,4 @@
-"""A graph as text that is the same in every process: what keys are made of."""
+"""Serialises a graph to text that is the same in every process; cache keys derive from it."""
 
 from __future__ import annotations
 
@@ -14,19 +14,21 @@ from tbe_impl.dsl.expr import Const, Expr, IntImm, IterVar, Range, Var
 from tbe_impl.dsl.tensor import Operation, Tensor, stages_of
 from tbe_impl.errors import InputError
 
-_NAMES = {Var: ("bound",), IterVar: ("dom", "kind", "thread_tag")}
-"""What says more of a variable than that it is one; its name and serial number are others in the next process."""
+_VARIABLE_FIELDS = {Var: ("bound",), IterVar: ("dom", "kind", "thread_tag")}
+"""Fields that enter the text; a variable's name and serial number differ between processes."""
 
 
 def graph_text(outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> str:
-    """Everything of a graph that its results and its code can depend on; stages, axes and sizes by number, never by name.
+    """All properties of a graph that its results and its code depend on.
+
+    Stages, axes and sizes appear by number, never by name.
 
     Args:
-        outputs: what is computed.
-        inputs: what is handed over; a placeholder, or a result of a stage.
+        outputs: the computed tensors.
+        inputs: the passed tensors: placeholders, or results of a stage.
 
     Raises:
-        InputError: a word's parameter is of a kind that has no such text.
+        InputError: a parameter of a DSL operation has an unsupported type.
     """
     writer = _GraphText()
     for op in stages_of([*inputs, *outputs]):
@@ -45,7 +47,7 @@ class _GraphText:
     def number(self, item: Any) -> int:
         found = self.numbers.setdefault(id(item), len(self.numbers))
         if found == len(self.held):
-            # nothing else may be given its id
+            # holds a reference, so that the id is not reused
             self.held.append(item)
         return found
 
@@ -56,16 +58,16 @@ class _GraphText:
             self.value(tensor.shape)
         self.value(op.axis)
         self.value(op.body)
-        if op.word is not None:
-            self.parts.append(op.word.name)
-            self.value(op.word.inputs)
-            self.value(op.word.parameters)
+        if op.dsl_call is not None:
+            self.parts.append(op.dsl_call.name)
+            self.value(op.dsl_call.inputs)
+            self.value(op.dsl_call.parameters)
 
     def value(self, item: Any) -> None:
         parts, kind, known = self.parts, type(item), self.numbers.get(id(item))
         if known is not None:
             parts.append(f"#{known}")
-        elif kind in _PLAIN:
+        elif kind in _PRIMITIVE_TYPES:
             parts.append(repr(item))
         elif kind is tuple or kind is list:
             parts.append(f"{len(item)}[")
@@ -78,20 +80,21 @@ class _GraphText:
             and item.dom is not None
             and type(item.dom.extent) is type(item.dom.min) is IntImm
         ):
-            # nearly every axis, without a call for each of its parts
+            # fast path for most axes, without a call per field
             self.number(item)
             begin, extent = item.dom.min, item.dom.extent
             parts.append(
-                f"axis {item.kind!r} {item.thread_tag!r} {begin.dtype}:{begin.value} {extent.dtype}:{extent.value};"
+                f"axis {item.kind!r} {item.thread_tag!r} {begin.dtype}:{begin.value} "
+                f"{extent.dtype}:{extent.value};"
             )
         elif isinstance(item, Tensor):
             parts.append(f"t{self.number(item.op)}.{item.value_index}")
         elif isinstance(item, (Expr, Range)):
             self.number(item)
             parts.append(f"{kind.__name__}:{getattr(item, 'dtype', '')}")
-            for name in _fields(kind):  # type: ignore[arg-type]
+            for name in _key_fields(kind):  # type: ignore[arg-type]
                 one = getattr(item, name)
-                if type(one) in _PLAIN:
+                if type(one) in _PRIMITIVE_TYPES:
                     parts.append(repr(one))
                 else:
                     self.value(one)
@@ -104,23 +107,23 @@ class _GraphText:
                 parts.append(f"{key!r}:")
                 self.value(item[key])
         else:
-            parts.append(_plain(item))
+            parts.append(_parameter_text(item))
 
 
-_PLAIN = frozenset({type(None), str, bool, int, float})
-"""What is written as Python shows it."""
+_PRIMITIVE_TYPES = frozenset({type(None), str, bool, int, float})
+"""Types that are serialised by ``repr``."""
 
 
 @lru_cache(maxsize=64)
-def _fields(kind: type) -> tuple[str, ...]:
-    """The attributes of a node that are written, by its class."""
-    if kind in _NAMES:
-        return _NAMES[kind]
+def _key_fields(kind: type) -> tuple[str, ...]:
+    """The serialised attributes of a node class."""
+    if kind in _VARIABLE_FIELDS:
+        return _VARIABLE_FIELDS[kind]
     found = [name for one in kind.__mro__ for name in getattr(one, "__slots__", ())]
     return tuple(name for name in found if name != "dtype")
 
 
-def _plain(item: Any) -> str:
+def _parameter_text(item: Any) -> str:
     if isinstance(item, (str, int, float)):
         return repr(item)
     if isinstance(item, np.ndarray):

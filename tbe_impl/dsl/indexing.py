@@ -1,4 +1,4 @@
-"""Words that take or change elements at indices: gather, scatter, rows changed in place."""
+"""DSL operations that read or update elements at indices: gather, scatter, in-place row updates."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from tbe_impl.dsl.array_semantics import Array, divide
-from tbe_impl.dsl.expr import Const, Expr, binary, cast, const, select
-from tbe_impl.dsl.location import here
-from tbe_impl.dsl.operation import Word, check_tensor, may_equal
+from tbe_impl.dsl.expr import Const, Expr, cast, const, make_binary, select
+from tbe_impl.dsl.location import user_location
+from tbe_impl.dsl.operation import DslOperation, check_tensor, may_equal
 from tbe_impl.dsl.sizes import check_axis
 from tbe_impl.dsl.tensor import (
+    DslCall,
     Tensor,
-    WordUse,
     as_shape,
     compute,
     fresh_name,
@@ -25,16 +25,16 @@ from tbe_impl.dsl.tensor import (
 )
 from tbe_impl.errors import InputError
 
-INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+INTEGER_DTYPES = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 
 
 def check_indices(word: str, value: Any, argument: str = "indices") -> Tensor:
-    """`value` as a tensor of integers."""
+    """Checks that `value` is an integer tensor."""
     tensor = check_tensor(word, value, argument)
-    if tensor.dtype not in INTEGERS:
+    if tensor.dtype not in INTEGER_DTYPES:
         raise InputError(
             f"{word} takes whole numbers for {argument}",
-            place=str(here()),
+            place=str(user_location()),
             expected="an integer dtype such as int32",
             got=f"{tensor.dtype} ({tensor.name})",
         )
@@ -44,15 +44,15 @@ def check_indices(word: str, value: Any, argument: str = "indices") -> Tensor:
 def _fetch(
     tensor: Tensor, at: Sequence[Expr], looked_up: Mapping[int, Expr], negative: bool
 ) -> Expr:
-    """An element; 0 where one of the indices that were looked up lies outside."""
+    """A tensor element; 0 if one of the `looked_up` indices is out of range."""
     inside: Any = True
     index = list(at)
     for axis, number in looked_up.items():
         size = cast(number.dtype, tensor.shape[axis])
         place = select(number < 0, number + size, number) if negative else number
         index[axis] = place
-        holds = binary("and", place >= 0, place < size)
-        inside = holds if inside is True else binary("and", inside, holds)
+        holds = make_binary("and", place >= 0, place < size)
+        inside = holds if inside is True else make_binary("and", inside, holds)
     return select(inside, tensor(*index), const(0, tensor.dtype))
 
 
@@ -64,15 +64,15 @@ def gather(
     negative_index_support: bool = False,
     support_out_of_bound_index: bool = True,
 ) -> Tensor:
-    """params at `indices` along `axis`; 0 where an index lies outside.
+    """params at `indices` along `axis`; 0 for an out-of-range index.
 
     Args:
-        params: what is read.
-        indices: integers; their first `batch_dims` axes go along with those of params.
-        axis: of params; the first after the batch when none is given.
-        batch_dims: number of leading axes that both share.
-        negative_index_support: negative indices count from the back.
-        support_out_of_bound_index: choose between instructions of the device; here every index is checked.
+        params: the source.
+        indices: integers; their first `batch_dims` axes are the batch axes of params.
+        axis: of params; default the first axis after the batch.
+        batch_dims: number of shared leading axes.
+        negative_index_support: negative indices count from the end.
+        support_out_of_bound_index: selects device instructions; here every index is checked.
 
     Returns:
         Shape ``params.shape[:axis] + indices.shape[batch_dims:] + params.shape[axis + 1:]``.
@@ -82,8 +82,8 @@ def gather(
     along = batch if axis is None else check_axis("gather", source, axis)
     if along < batch or not all(map(may_equal, source.shape[:batch], places.shape[:batch])):
         raise InputError(
-            "gather: the batch axes do not go along",
-            place=str(here()),
+            "gather: the batch axes do not match",
+            place=str(user_location()),
             expected=f"{batch} leading axes of {shape_text(source.shape)} before axis {along}",
             got=shape_text(places.shape),
         )
@@ -99,7 +99,7 @@ def gather(
         pick,
         fresh_name("gather"),
         "gather",
-        word=WordUse(
+        word=DslCall(
             "gather",
             (source, places),
             {"axis": along, "batch_dims": batch, "negative": bool(negative_index_support)},
@@ -115,14 +115,14 @@ def gather_nd(
     negative_index_support: bool = False,
     support_out_of_bound_index: bool = True,
 ) -> Tensor:
-    """params at the points that the last axis of `indices` spells out; 0 where one lies outside.
+    """params at the index vectors in the last axis of `indices`; 0 for an out-of-range vector.
 
     Args:
-        params: what is read.
-        indices: integers; their first `batch_dims` axes go along with those of params.
-        batch_dims: number of leading axes that both share.
-        negative_index_support: negative indices count from the back.
-        support_out_of_bound_index: choose between instructions of the device; here every index is checked.
+        params: the source.
+        indices: integers; their first `batch_dims` axes are the batch axes of params.
+        batch_dims: number of shared leading axes.
+        negative_index_support: negative indices count from the end.
+        support_out_of_bound_index: selects device instructions; here every index is checked.
 
     Returns:
         Shape ``indices.shape[:-1] + params.shape[batch_dims + indices.shape[-1]:]``.
@@ -134,8 +134,8 @@ def gather_nd(
     depth = places.shape[-1] if places.ndim else const(0)
     if not isinstance(depth, Const) or depth.value + batch_dims > source.ndim:
         raise InputError(
-            "gather_nd: the last axis of the indices spells out points of params",
-            place=str(here()),
+            "gather_nd: the last axis of indices does not fit params",
+            place=str(user_location()),
             expected=f"a last axis of at most {source.ndim - batch_dims}",
             got=shape_text(places.shape),
         )
@@ -154,12 +154,12 @@ def gather_nd(
         pick,
         fresh_name("gather_nd"),
         "gather_nd",
-        word=WordUse("gather_nd", (source, places), parameters),
+        word=DslCall("gather_nd", (source, places), parameters),
     )
     return made
 
 
-_CHANGES: Mapping[str, Callable[[Any, Any], Any]] = {
+_UPDATE_FUNCTIONS: Mapping[str, Callable[[Any, Any], Any]] = {
     "add": np.add,
     "sub": np.subtract,
     "mul": np.multiply,
@@ -176,22 +176,22 @@ def scatter(
     reduction: str = "update",
     support_out_of_bound_index: bool = True,
 ) -> Tensor:
-    """var with its rows at `indices` changed by `updates`, one after the other; indices outside are passed over.
+    """var with its rows at `indices` updated sequentially; out-of-range indices are skipped.
 
     Args:
-        var: what is changed; the result has its shape.
+        var: the tensor to update; the result has its shape.
         indices: integers, of any shape.
         updates: of shape ``indices.shape + var.shape[1:]``.
         reduction: ``update``, ``add``, ``sub``, ``mul``, ``div``, ``max`` or ``min``.
     """
     target = check_tensor("scatter", var, "var")
     places, new = check_indices("scatter", indices), check_tensor("scatter", updates, "updates")
-    known = ("update", *_CHANGES)
+    known = ("update", *_UPDATE_FUNCTIONS)
     wanted = (*places.shape, *target.shape[1:])
     if reduction not in known:
         raise InputError(
             "scatter: unknown reduction",
-            place=str(here()),
+            place=str(user_location()),
             expected=" or ".join(known),
             got=repr(reduction),
         )
@@ -202,11 +202,11 @@ def scatter(
     ):
         raise InputError(
             "scatter: the updates do not fit",
-            place=str(here()),
+            place=str(user_location()),
             expected=f"{target.dtype} {shape_text(wanted)}",
             got=f"{new.dtype} {shape_text(new.shape)} ({new.name})",
         )
-    use = WordUse("scatter", (target, places, new), {"reduction": reduction})
+    use = DslCall("scatter", (target, places, new), {"reduction": reduction})
     (made,) = library_stage(
         fresh_name("scatter"), [target.shape], [target.dtype], use, tag=f"scatter_{reduction}"
     )
@@ -220,22 +220,22 @@ def scatter_nd(
     reduction: str = "update",
     support_out_of_bound_index: bool = True,
 ) -> Tensor:
-    """var with the slices at the points that the last axis of `indices` spells out changed, one after the other.
+    """var with its slices at the index vectors in the last axis of `indices` updated sequentially.
 
     Args:
-        var: what is changed; the result has its shape.
-        indices: integers; points that lie outside are passed over.
+        var: the tensor to update; the result has its shape.
+        indices: integers; out-of-range vectors are skipped.
         updates: of shape ``indices.shape[:-1] + var.shape[indices.shape[-1]:]``.
-        reduction: as `scatter` has it; an empty one adds.
-        support_out_of_bound_index: choose between instructions of the device; here every index is checked.
+        reduction: as in `scatter`; an empty string adds.
+        support_out_of_bound_index: selects device instructions; here every index is checked.
     """
     target, places = check_tensor("scatter_nd", var, "var"), check_indices("scatter_nd", indices)
     new = check_tensor("scatter_nd", updates, "updates")
     depth = places.shape[-1] if places.ndim else const(0)
     if not isinstance(depth, Const) or not 1 <= depth.value <= target.ndim:
         raise InputError(
-            "scatter_nd: the last axis of the indices spells out points of var",
-            place=str(here()),
+            "scatter_nd: the last axis of indices does not fit var",
+            place=str(user_location()),
             expected=f"a last axis of 1 to {target.ndim}",
             got=shape_text(places.shape),
         )
@@ -245,7 +245,7 @@ def scatter_nd(
     if new.ndim != len(wanted) or not all(map(may_equal, new.shape, wanted)):
         raise InputError(
             "scatter_nd: the updates do not fit",
-            place=str(here()),
+            place=str(user_location()),
             expected=f"{target.dtype} {shape_text(wanted)}",
             got=f"{new.dtype} {shape_text(new.shape)} ({new.name})",
         )
@@ -255,12 +255,12 @@ def scatter_nd(
         inside: Any = True
         for part, size in enumerate(sizes):
             at = places(*index, const(part))
-            holds = binary("and", at >= 0, at < cast(places.dtype, size))
-            inside = holds if inside is True else binary("and", inside, holds)
+            holds = make_binary("and", at >= 0, at < cast(places.dtype, size))
+            inside = holds if inside is True else make_binary("and", inside, holds)
             number = number * cast(places.dtype, size) + at
         return select(inside, number, const(-1, places.dtype))
 
-    def apart(*index: Expr) -> Expr:
+    def read_element(*index: Expr) -> Expr:
         at, left = [], index[0]
         for size in reversed(sizes):
             at.append(left % size)
@@ -275,7 +275,9 @@ def scatter_nd(
     flat = (
         target
         if parts == 1
-        else compute((functools.reduce(operator.mul, sizes), *inner), apart, fresh_name("merged"))
+        else compute(
+            (functools.reduce(operator.mul, sizes), *inner), read_element, fresh_name("merged")
+        )
     )
     if places.ndim == 1:
         new = compute((const(1), *new.shape), lambda _, *index: updates(*index), fresh_name("row"))
@@ -283,13 +285,13 @@ def scatter_nd(
     if parts == 1:
         return changed
 
-    def together(*index: Expr) -> Expr:
+    def scatter_element(*index: Expr) -> Expr:
         number: Any = index[0]
         for size, part in zip(sizes[1:], index[1:parts], strict=True):
             number = number * size + part
         return changed(number, *index[parts:])
 
-    made: Tensor = compute(target.shape, together, fresh_name("scatter_nd"))
+    made: Tensor = compute(target.shape, scatter_element, fresh_name("scatter_nd"))
     return made
 
 
@@ -297,11 +299,11 @@ def _scatter(var: Array, places: Array, updates: Array, reduction: str) -> Array
     rows = places.reshape(-1)
     new = updates.reshape(len(rows), *var.shape[1:])
     inside = (rows >= 0) & (rows < len(var))
-    return change_rows(var, rows[inside], new[inside], reduction)
+    return update_rows(var, rows[inside], new[inside], reduction)
 
 
-def change_rows(var: Array, rows: Array, new: Array, reduction: str) -> Array:
-    """A copy of `var` with its rows changed one after the other."""
+def update_rows(var: Array, rows: Array, new: Array, reduction: str) -> Array:
+    """A copy of `var` with its rows updated sequentially."""
     out = np.array(var)
     if reduction == "update":
         for row, value in zip(rows.tolist(), new, strict=True):
@@ -310,11 +312,11 @@ def change_rows(var: Array, rows: Array, new: Array, reduction: str) -> Array:
         for row, value in zip(rows.tolist(), new, strict=True):
             out[row] = divide(out[row], value)
     else:
-        _CHANGES[reduction].at(out, rows, new)  # type: ignore[attr-defined]
+        _UPDATE_FUNCTIONS[reduction].at(out, rows, new)  # type: ignore[attr-defined]
     return out
 
 
-def _inplace(name: str, reduction: str, formula: str) -> Word:
+def _make_inplace_update(name: str, reduction: str, formula: str) -> DslOperation:
     def build(lhs: Tensor, inplace_ids: Any, rhs: Tensor) -> Tensor:
         target, new = check_tensor(name, lhs, "lhs"), check_tensor(name, rhs, "rhs")
         if isinstance(inplace_ids, Tensor):
@@ -323,7 +325,7 @@ def _inplace(name: str, reduction: str, formula: str) -> Word:
         else:
             several = isinstance(inplace_ids, (list, tuple))
             numbers = as_shape(inplace_ids if several else [inplace_ids])
-            rows = tuple(_row(name, target, number) for number in numbers)
+            rows = tuple(_check_row_index(name, target, number) for number in numbers)
             alone = not several and new.ndim == target.ndim - 1
             wanted = target.shape[1:] if alone else (const(len(rows)), *target.shape[1:])
         if (
@@ -333,45 +335,45 @@ def _inplace(name: str, reduction: str, formula: str) -> Word:
         ):
             raise InputError(
                 f"{name}: the rows do not fit",
-                place=str(here()),
+                place=str(user_location()),
                 expected=f"{target.dtype} {shape_text(wanted)}",
                 got=f"{new.dtype} {shape_text(new.shape)} ({new.name})",
             )
         by_tensor = isinstance(rows, Tensor)
         inputs = (target, rows, new) if by_tensor else (target, new)
-        use = WordUse(name, inputs, {} if by_tensor else {"rows": rows})
+        use = DslCall(name, inputs, {} if by_tensor else {"rows": rows})
         (made,) = library_stage(fresh_name(name), [target.shape], [target.dtype], use, tag=name)
         return made
 
     def numpy(x: Array, *rest: Array, rows: Sequence[int] | None = None) -> Array:
         ids = np.asarray(rest[0] if rows is None else rows).reshape(-1)
-        return change_rows(x, ids, rest[-1].reshape(len(ids), *x.shape[1:]), reduction)
+        return update_rows(x, ids, rest[-1].reshape(len(ids), *x.shape[1:]), reduction)
 
     build.__name__ = name
     build.__doc__ = (
-        f"{formula}; the rows `inplace_ids` one after the other, the others as they are."
+        f"{formula}; the rows `inplace_ids` are updated sequentially, the others are unchanged."
     )
-    return Word(name, build, numpy)
+    return DslOperation(name, build, numpy)
 
 
-def _row(word: str, tensor: Tensor, number: Expr) -> Expr:
+def _check_row_index(word: str, tensor: Tensor, number: Expr) -> Expr:
     size = tensor.shape[0]
     if isinstance(number, Const) and isinstance(size, Const) and not 0 <= number.value < size.value:
         raise InputError(
             f"{word}: {tensor.name} has no such row",
-            place=str(here()),
+            place=str(user_location()),
             expected=f"rows from 0 to {size.value - 1}",
             got=str(number.value),
         )
     return number
 
 
-WORDS = (
-    Word("gather", gather),
-    Word("gather_nd", gather_nd),
-    Word("scatter", scatter, _scatter),
-    Word("scatter_nd", scatter_nd),
-    _inplace("inplace_add", "add", "lhs[ids] + rhs"),
-    _inplace("inplace_sub", "sub", "lhs[ids] − rhs"),
-    _inplace("inplace_update", "update", "rhs in the place of lhs[ids]"),
+OPERATIONS = (
+    DslOperation("gather", gather),
+    DslOperation("gather_nd", gather_nd),
+    DslOperation("scatter", scatter, _scatter),
+    DslOperation("scatter_nd", scatter_nd),
+    _make_inplace_update("inplace_add", "add", "lhs[ids] + rhs"),
+    _make_inplace_update("inplace_sub", "sub", "lhs[ids] − rhs"),
+    _make_inplace_update("inplace_update", "update", "lhs with lhs[ids] replaced by rhs"),
 )

@@ -1,4 +1,4 @@
-"""The block layouts of the matrix unit as NumPy arrays: FRACTAL_NZ, FRACTAL_Z and NC1HWC0, to plain layouts and back."""
+"""Converts NumPy arrays to and from the block layouts FRACTAL_NZ, FRACTAL_Z and NC1HWC0."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tbe_impl.dsl.array_semantics import Array
 BLOCK = 16
 
 
-def blocks_of(size: int, block: int = BLOCK) -> int:
-    """How many blocks hold `size` elements."""
+def block_count(size: int, block: int = BLOCK) -> int:
+    """The number of blocks that hold `size` elements."""
     return -(-size // block)
 
 
@@ -26,9 +26,9 @@ def from_nz(x: Array) -> Array:
 
 
 def to_nz(x: Array, block: int = BLOCK) -> Array:
-    """(…, M, N) → (…, N1, M1, 16, block), filled up with 0."""
+    """(…, M, N) → (…, N1, M1, 16, block), padded with 0."""
     m, n = x.shape[-2:]
-    m1, n1 = blocks_of(m), blocks_of(n, block)
+    m1, n1 = block_count(m), block_count(n, block)
     full = np.pad(x, [(0, 0)] * (x.ndim - 2) + [(0, m1 * BLOCK - m), (0, n1 * block - n)])
     cut = full.reshape(*x.shape[:-2], m1, BLOCK, n1, block)
     return np.moveaxis(cut, -2, x.ndim - 2)
@@ -40,55 +40,58 @@ def from_zn(x: Array) -> Array:
 
 
 def from_blocked_channels(x: Array, channels: int | None = None, axis: int = 1) -> Array:
-    """(N, C1, spatial…, C0) → (N, C, spatial…); `axis` is that of C1, as 2 in NDC1HWC0."""
+    """(N, C1, spatial…, C0) → (N, C, spatial…); `axis` is the position of C1, 2 in NDC1HWC0."""
     moved = np.moveaxis(np.moveaxis(x, axis, 1), -1, 2)  # N, C1, C0, spatial…
     plain = moved.reshape(x.shape[0], moved.shape[1] * moved.shape[2], *moved.shape[3:])
     return plain if channels is None else plain[:, :channels]
 
 
 def to_blocked_channels(x: Array, block: int = BLOCK, axis: int = 1) -> Array:
-    """(N, C, spatial…) → (N, C1, spatial…, C0), filled up with 0."""
+    """(N, C, spatial…) → (N, C1, spatial…, C0), padded with 0."""
     channels = x.shape[1]
-    c1 = blocks_of(channels, block)
+    c1 = block_count(channels, block)
     full = np.pad(x, [(0, 0), (0, c1 * block - channels)] + [(0, 0)] * (x.ndim - 2))
     cut = full.reshape(x.shape[0], c1, block, *x.shape[2:])
     return np.moveaxis(np.moveaxis(cut, 2, -1), 1, axis)
 
 
-def packed_groups(outer: int, inner: int, groups: int, block: int = BLOCK) -> tuple[int, int]:
-    """How many groups of a convolution stand side by side in one matrix, and how many such matrices there are.
+def group_packing(outer: int, inner: int, groups: int, block: int = BLOCK) -> tuple[int, int]:
+    """Packs the groups of a convolution into block-diagonal matrices.
 
     Args:
-        outer, inner: channels of one group that come out and go in.
-        groups: how many there are.
-        block: channels of a block that goes in.
+        outer, inner: output and input channels of one group.
+        groups: number of groups.
+        block: number of input channels of a block.
 
-    >>> packed_groups(1, 1, 32), packed_groups(16, 16, 2), packed_groups(1, 1, 1)
+    Returns:
+        the number of groups per matrix, and the number of matrices.
+
+    >>> group_packing(1, 1, 32), group_packing(16, 16, 2), group_packing(1, 1, 1)
     ((16, 2), (1, 2), (1, 1))
     """
     together = lcm(lcm(inner, block) // inner, lcm(outer, BLOCK) // outer)
     together = min(together, groups)
-    return together, blocks_of(groups, together)
+    return together, block_count(groups, together)
 
 
 def fractal_z_shape(
     shape: Sequence[int], groups: int = 1, block: int = BLOCK
 ) -> tuple[int, int, int, int]:
-    """The shape in FRACTAL_Z of a filter (O, C / groups, kernel…)."""
+    """The FRACTAL_Z shape of a filter (O, C / groups, kernel…)."""
     outer, inner = shape[0] // groups, shape[1]
-    together, packs = packed_groups(outer, inner, groups, block)
-    rows = packs * blocks_of(inner * together, block) * prod(shape[2:])
-    return rows, blocks_of(outer * together), BLOCK, block
+    together, packs = group_packing(outer, inner, groups, block)
+    rows = packs * block_count(inner * together, block) * prod(shape[2:])
+    return rows, block_count(outer * together), BLOCK, block
 
 
 def from_fractal_z(w: Array, shape: Sequence[int], groups: int = 1) -> Array:
     """A filter in FRACTAL_Z or FRACTAL_Z_3D as (O, C / groups, kernel…).
 
-    It is (D·C1·H·W, N1, N0, C0); a shape of (O, C, H, W) has no D. Groups stand on the diagonal of a matrix, as many as fill
-    its blocks, and such matrices one after the other.
+    The source is (D·C1·H·W, N1, N0, C0), without D for a `shape` of (O, C, H, W). It is a sequence
+    of block-diagonal matrices, each with as many groups as fill its blocks.
     """
     outer, inner = shape[0] // groups, shape[1]
-    together, packs = packed_groups(outer, inner, groups, w.shape[-1])
+    together, packs = group_packing(outer, inner, groups, w.shape[-1])
     parts = []
     for pack in np.split(w, packs):
         whole = _from_fractal_z(pack, (outer * together, inner * together, *shape[2:]))
@@ -101,15 +104,15 @@ def from_fractal_z(w: Array, shape: Sequence[int], groups: int = 1) -> Array:
 def fractal_z_c04_shape(
     shape: Sequence[int], groups: int = 1, block: int = BLOCK
 ) -> tuple[int, int, int, int]:
-    """The shape in FRACTAL_Z_C04 of a filter (O, C ≤ 4, H, W), without groups."""
+    """The FRACTAL_Z_C04 shape of a filter (O, C ≤ 4, H, W), without groups."""
     block = max(block, BLOCK)
-    return blocks_of(4 * prod(shape[2:]), block), blocks_of(shape[0]), BLOCK, block
+    return block_count(4 * prod(shape[2:]), block), block_count(shape[0]), BLOCK, block
 
 
 def from_fractal_z_c04(w: Array, shape: Sequence[int], groups: int = 1) -> Array:
     """A filter in FRACTAL_Z_C04 as (O, C, H, W).
 
-    Blocks of its rows, which are (H, W, 4 channels) one after the other.
+    The source has blocks of the filter's rows; a row is (H, W, 4 channels), flattened.
     """
     outer, inner, *kernel = shape
     rows = np.moveaxis(w, -1, 1).reshape(-1, w.shape[1] * BLOCK)  # H·W·4, O
@@ -121,16 +124,16 @@ def _from_fractal_z(w: Array, shape: Sequence[int]) -> Array:
     outer, inner, *kernel = shape
     depth, plane = (kernel[0], kernel[1:]) if len(kernel) == 3 else (1, kernel)
     n1, n0, c0 = w.shape[1:]
-    c1 = blocks_of(inner, c0)
+    c1 = block_count(inner, c0)
     cut = w.reshape(depth, c1, *plane, n1 * n0, c0)  # D, C1, H, W, O, C0
     moved = cut.transpose(4, 1, 5, 0, 2, 3).reshape(n1 * n0, c1 * c0, depth, *plane)
     return moved[:outer, :inner].reshape(shape)
 
 
 def to_fractal_z(w: Array, block: int = BLOCK, groups: int = 1) -> Array:
-    """(O, C / groups, kernel…) in FRACTAL_Z or FRACTAL_Z_3D, filled up with 0; see `from_fractal_z`."""
+    """(O, C / groups, kernel…) → FRACTAL_Z or FRACTAL_Z_3D, padded with 0; see `from_fractal_z`."""
     outer, inner = w.shape[0] // groups, w.shape[1]
-    together, packs = packed_groups(outer, inner, groups, block)
+    together, packs = group_packing(outer, inner, groups, block)
     wholes = np.zeros((packs, outer * together, inner * together, *w.shape[2:]), w.dtype)
     for group, part in enumerate(np.split(w, groups)):
         pack, e = divmod(group, together)
@@ -141,7 +144,7 @@ def to_fractal_z(w: Array, block: int = BLOCK, groups: int = 1) -> Array:
 def _to_fractal_z(w: Array, block: int) -> Array:
     outer, inner, *kernel = w.shape
     depth, plane = (kernel[0], kernel[1:]) if len(kernel) == 3 else (1, kernel)
-    n1, c1 = blocks_of(outer), blocks_of(inner, block)
+    n1, c1 = block_count(outer), block_count(inner, block)
     full = np.pad(
         w.reshape(outer, inner, depth, *plane),
         [(0, n1 * BLOCK - outer), (0, c1 * block - inner), (0, 0), (0, 0), (0, 0)],

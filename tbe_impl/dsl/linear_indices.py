@@ -1,4 +1,4 @@
-"""Indices as sums of axes and sizes with whole factors, and what can be said of them before run time."""
+"""Analyses affine indices: linear forms over axes and sizes, their bounds, and conditions."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from tbe_impl.dsl.substitute import substitute
 
 
 @dataclass(frozen=True)
-class Linear:
-    """A sum Σ factor · symbol + constant.
+class LinearForm:
+    """An affine form Σ factor · symbol + constant.
 
     Attributes:
-        parts: ``id`` of an axis or a variable → itself and its factor, which is not 0.
-        constant: the rest.
+        parts: ``id`` of an axis or a variable → the symbol and its non-zero factor.
+        constant: the constant term.
     """
 
     parts: Mapping[int, tuple[Expr, int]] = field(default_factory=dict)
     constant: int = 0
 
-    def plus(self, other: Linear, times: int = 1) -> Linear:
-        """This and `times` the other."""
+    def add_scaled(self, other: LinearForm, times: int = 1) -> LinearForm:
+        """This form plus `times` · other."""
         found = dict(self.parts)
         for key, (symbol, factor) in other.parts.items():
             total = found.get(key, (symbol, 0))[1] + factor * times
@@ -43,23 +43,23 @@ class Linear:
                 found[key] = (symbol, total)
             else:
                 found.pop(key, None)
-        return Linear(found, self.constant + other.constant * times)
+        return LinearForm(found, self.constant + other.constant * times)
 
     def axes(self) -> list[tuple[IterVar, int]]:
-        """The axes in it with their factors."""
+        """The axes in the form, with their factors."""
         return [
             (symbol, factor)
             for symbol, factor in self.parts.values()
             if isinstance(symbol, IterVar)
         ]
 
-    def without(self, axes: Mapping[int, object]) -> Linear:
-        """What is left when some symbols, by ``id``, are taken out."""
+    def drop_symbols(self, axes: Mapping[int, object]) -> LinearForm:
+        """The form without some symbols, given by ``id``."""
         left = {key: part for key, part in self.parts.items() if key not in axes}
-        return Linear(left, self.constant)
+        return LinearForm(left, self.constant)
 
     def expression(self) -> Expr:
-        """The sum as an expression."""
+        """The form as an expression."""
         total: Expr | None = None
         for symbol, factor in self.parts.values():
             part = symbol if factor == 1 else symbol * factor
@@ -69,42 +69,44 @@ class Linear:
         return total + self.constant if self.constant else total
 
 
-def linear(index: Expr) -> Linear | None:
-    """An index as a sum, None when it is none.
+def linear_form(index: Expr) -> LinearForm | None:
+    """The affine form of an index; None if it is not affine.
 
     >>> i = IterVar(None, "i")
-    >>> linear((i + 1) * 3 - 2).expression()
+    >>> linear_form((i + 1) * 3 - 2).expression()
     ((i * 3) + 1)
     """
     if isinstance(index, Const):
-        return Linear({}, int(index.value)) if not isinstance(index.value, str) else None
+        return LinearForm({}, int(index.value)) if not isinstance(index.value, str) else None
     if isinstance(index, (IterVar, Var)):
-        return Linear({id(index): (index, 1)})
+        return LinearForm({id(index): (index, 1)})
     if isinstance(index, Cast):
         same = not is_float(index.dtype) and not is_float(index.value.dtype)
-        return linear(index.value) if same else None
+        return linear_form(index.value) if same else None
     if not isinstance(index, Binary) or index.op not in ("add", "sub", "mul"):
         return None
-    one, other = linear(index.a), linear(index.b)
+    one, other = linear_form(index.a), linear_form(index.b)
     if one is None or other is None:
         return None
     if index.op != "mul":
-        return one.plus(other, 1 if index.op == "add" else -1)
+        return one.add_scaled(other, 1 if index.op == "add" else -1)
     if other.parts:
         one, other = other, one
-    return None if other.parts else Linear().plus(one, other.constant)
+    return None if other.parts else LinearForm().add_scaled(one, other.constant)
 
 
-def _extreme(form: Linear, *, largest: bool) -> int | None:
-    """The largest or smallest value over all axes and sizes; None when there is no bound that we know."""
+def _extreme_value(form: LinearForm, *, largest: bool) -> int | None:
+    """The largest or smallest value over all axes and sizes; None if no bound is known."""
     for axis, factor in form.axes():
         if axis.dom is None:
             return None
-        low, extent = linear(axis.dom.min), linear(axis.dom.extent)
+        low, extent = linear_form(axis.dom.min), linear_form(axis.dom.extent)
         if low is None or extent is None:
             return None
-        last = low.plus(extent).plus(Linear({}, -1))
-        form = form.without({id(axis): None}).plus(last if (factor > 0) == largest else low, factor)
+        last = low.add_scaled(extent).add_scaled(LinearForm({}, -1))
+        form = form.drop_symbols({id(axis): None}).add_scaled(
+            last if (factor > 0) == largest else low, factor
+        )
     total = form.constant
     for symbol, factor in form.parts.values():
         bound = symbol.bound if isinstance(symbol, Var) else None
@@ -118,46 +120,46 @@ def _extreme(form: Linear, *, largest: bool) -> int | None:
     return total
 
 
-def known_truth(condition: Expr) -> bool | None:
-    """Whether a comparison of indices always or never holds; None when it depends.
+def decide_condition(condition: Expr) -> bool | None:
+    """Whether a comparison of indices always or never holds; None if it depends on values.
 
-    Axes are taken to have a step at least, since what has none is not computed.
+    Axes are assumed non-empty, since an empty loop evaluates no condition.
     """
     if isinstance(condition, Const):
         return bool(condition.value)
     if not isinstance(condition, Binary):
         return None
     if condition.op in ("and", "or"):
-        parts = [known_truth(condition.a), known_truth(condition.b)]
+        parts = [decide_condition(condition.a), decide_condition(condition.b)]
         decisive = condition.op == "or"
         if decisive in parts:
             return decisive
         return None if None in parts else not decisive
     if condition.op not in ("eq", "lt", "le", "gt", "ge") or is_float(condition.a.dtype):
         return None
-    one, other = linear(condition.a), linear(condition.b)
+    one, other = linear_form(condition.a), linear_form(condition.b)
     if one is None or other is None:
         return None
-    away = one.plus(other, -1)
+    away = one.add_scaled(other, -1)
     if condition.op == "eq":
-        most, least = _extreme(away, largest=True), _extreme(away, largest=False)
+        most, least = _extreme_value(away, largest=True), _extreme_value(away, largest=False)
         if most is None or least is None:
             return None
         return True if most == least == 0 else False if most < 0 or least > 0 else None
     if condition.op in ("gt", "ge"):
-        away = Linear().plus(away, -1)
+        away = LinearForm().add_scaled(away, -1)
     limit = 0 if condition.op in ("le", "ge") else -1
-    most, least = _extreme(away, largest=True), _extreme(away, largest=False)
+    most, least = _extreme_value(away, largest=True), _extreme_value(away, largest=False)
     if most is not None and most <= limit:
         return True
     return False if least is not None and least > limit else None
 
 
-def all_of(conditions: list[Expr]) -> Expr | None:
-    """One condition for several, without those that always hold; None when none is left."""
+def conjunction(conditions: list[Expr]) -> Expr | None:
+    """The conjunction of conditions, without those that always hold; None if none remains."""
     found: Expr | None = None
     for condition in conditions:
-        truth = known_truth(condition)
+        truth = decide_condition(condition)
         if truth is True:
             continue
         if truth is not None:
@@ -166,28 +168,28 @@ def all_of(conditions: list[Expr]) -> Expr | None:
     return found
 
 
-def within(place: Expr, low: Expr, extent: Expr) -> list[Expr]:
-    """The conditions that hold inside of a range."""
+def range_conditions(place: Expr, low: Expr, extent: Expr) -> list[Expr]:
+    """The two comparisons that hold where `place` is in the range."""
     compared = [place >= low, place < low + extent]
     return [const(item, "bool") if isinstance(item, bool) else as_expr(item) for item in compared]
 
 
-def minus(one: Expr, other: Expr) -> Expr:
-    """The difference of two indices, written as shortly as we can."""
-    first, second = linear(one), linear(other)
+def subtract_indices(one: Expr, other: Expr) -> Expr:
+    """The difference of two indices, simplified if both are affine."""
+    first, second = linear_form(one), linear_form(other)
     if first is None or second is None:
         return one - other
-    return first.plus(second, -1).expression()
+    return first.add_scaled(second, -1).expression()
 
 
-def settled(expression: Expr) -> Expr:
-    """An expression whose selects are decided where their conditions always or never hold."""
+def simplify_selects(expression: Expr) -> Expr:
+    """Replaces selects whose condition always or never holds by the chosen side."""
     new: dict[int, Expr] = {}
     for node in walk(expression):
         if not isinstance(node, Select):
             continue
         parts = _conjuncts(node.condition)
-        condition = all_of(parts)
+        condition = conjunction(parts)
         if condition is None or isinstance(condition, Const):
             side = node.a if condition is None else node.b
             new[id(node)] = substitute(side, new)
@@ -197,15 +199,15 @@ def settled(expression: Expr) -> Expr:
 
 
 def _conjuncts(condition: Expr) -> list[Expr]:
-    """The conditions that hold together where `condition` does."""
+    """Splits a condition into its conjuncts."""
     if isinstance(condition, Binary) and condition.op == "and":
         return [*_conjuncts(condition.a), *_conjuncts(condition.b)]
     if isinstance(condition, Call) and condition.name == "not":
         inner = condition.args[0]
-        opposite = _OPPOSITE.get(inner.op) if isinstance(inner, Binary) else None
+        opposite = _NEGATED_COMPARISONS.get(inner.op) if isinstance(inner, Binary) else None
         if isinstance(inner, Binary) and opposite and not is_float(inner.a.dtype):
             return [Binary(opposite, inner.a, inner.b, "bool")]
     return [condition]
 
 
-_OPPOSITE = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
+_NEGATED_COMPARISONS = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}

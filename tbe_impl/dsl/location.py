@@ -1,4 +1,4 @@
-"""Where in the user's files a word of the language was used."""
+"""Finds the line of the user's file that calls a DSL operation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from types import FrameType
 
-_OURS = str(Path(__file__).resolve().parents[1])
+_PACKAGE_DIRECTORY = str(Path(__file__).resolve().parents[1])
 
 
 @dataclass(frozen=True)
@@ -24,47 +24,49 @@ class Location:
 
     @property
     def text(self) -> str:
-        """What stands there."""
+        """The source text of the line."""
         return linecache.getline(self.file, self.line).strip()
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}"
 
 
-def here() -> Location:
-    """The nearest line outside this package's own language: the operator's, or the program's that calls us.
+def user_location() -> Location:
+    """The innermost stack frame outside this package, or in its `ops`: the user's line.
 
-    Where NumPy stands between, as for a formula that is traced, it is the line that calls NumPy.
+    Frames of NumPy and SciPy are skipped: for a traced formula it is the line that calls NumPy.
     """
-    asked = _asked_for.get()
+    asked = _location_override.get()
     if asked is not None:
         return asked
     frame = sys._getframe(1)
-    while frame.f_back is not None and (_is_ours(frame.f_code.co_filename) or is_numeric(frame)):
+    while frame.f_back is not None and (
+        _is_own_file(frame.f_code.co_filename) or is_numpy_frame(frame)
+    ):
         frame = frame.f_back
     name, line = frame.f_code.co_filename, frame.f_lineno
     return Location(name, line)
 
 
-_asked_for: ContextVar[Location | None] = ContextVar("tbe_impl_asked_for", default=None)
+_location_override: ContextVar[Location | None] = ContextVar("tbe_impl_asked_for", default=None)
 
 
 @contextlib.contextmanager
-def asked_at(location: Location) -> Iterator[None]:
-    """What is done inside was asked for there; it is done now because nobody needed it before."""
-    before = _asked_for.set(location)
+def override_location(location: Location) -> Iterator[None]:
+    """Sets the location of stages that are built lazily to the line that requested them."""
+    before = _location_override.set(location)
     try:
         yield
     finally:
-        _asked_for.reset(before)
+        _location_override.reset(before)
 
 
-def is_numeric(frame: FrameType) -> bool:
+def is_numpy_frame(frame: FrameType) -> bool:
     """Whether a frame belongs to NumPy or SciPy."""
     return str(frame.f_globals.get("__name__")).partition(".")[0] in ("numpy", "scipy")
 
 
 @lru_cache(maxsize=1024)
-def _is_ours(file: str) -> bool:
-    inside = file.removeprefix(_OURS)
+def _is_own_file(file: str) -> bool:
+    inside = file.removeprefix(_PACKAGE_DIRECTORY)
     return inside != file and not inside.startswith("/ops/")

@@ -1,4 +1,4 @@
-"""Every word of the language that CANN has, in one visible table."""
+"""Collects every CANN operation of the DSL in one table."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tbe_impl.dsl import (
     window_gradients,
     windows,
 )
-from tbe_impl.dsl.operation import Word
+from tbe_impl.dsl.operation import DslOperation
 
 MODULES = (
     elementwise,
@@ -34,7 +34,7 @@ MODULES = (
     convolution,
 )
 
-WORDS: Mapping[str, Word] = MappingProxyType(
-    {word.name: word for module in MODULES for word in module.WORDS}
+OPERATIONS: Mapping[str, DslOperation] = MappingProxyType(
+    {word.name: word for module in MODULES for word in module.OPERATIONS}
 )
-"""By name."""
+"""Name → operation."""

@@ -1,4 +1,4 @@
-"""Words that reduce a tensor over axes: sum, product, extremes, mean, and truth of all or any."""
+"""DSL operations that reduce a tensor over axes: sum, product, extremes, mean, all, any."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from typing import Any
 from tbe_impl.dsl.array_semantics import Array, reduce
 from tbe_impl.dsl.casts import cast_to
 from tbe_impl.dsl.dtypes import is_float
-from tbe_impl.dsl.elementwise import WORDS as ARITHMETIC
-from tbe_impl.dsl.expr import Const, Expr, IterVar, Range, Reduce, binary, cast, const
-from tbe_impl.dsl.location import here
-from tbe_impl.dsl.operation import Word, check_same, check_tensor
+from tbe_impl.dsl.elementwise import OPERATIONS as ARITHMETIC
+from tbe_impl.dsl.expr import Const, Expr, IterVar, Range, Reduce, cast, const, make_binary
+from tbe_impl.dsl.location import user_location
+from tbe_impl.dsl.operation import DslOperation, check_same_shape_and_dtype, check_tensor
 from tbe_impl.dsl.sizes import check_axes, product
-from tbe_impl.dsl.tensor import Tensor, WordUse, compute, fresh_name
+from tbe_impl.dsl.tensor import DslCall, Tensor, compute, fresh_name
 from tbe_impl.errors import InputError
 
 _vmuls = next(word for word in ARITHMETIC if word.name == "vmuls")
 
 
 def reduced_shape(tensor: Tensor, axes: Sequence[int], keepdims: bool) -> tuple[Expr, ...]:
-    """The shape that is left; of a full reduction it is (1,)."""
+    """The shape after a reduction; (1,) for a full reduction."""
     if keepdims:
         return tuple(const(1) if axis in axes else size for axis, size in enumerate(tensor.shape))
     left = tuple(size for axis, size in enumerate(tensor.shape) if axis not in axes)
     return left or (const(1),)
 
 
-def _stage(
+def _reduction_stage(
     word: str,
     op: str,
     tensors: Sequence[Tensor],
@@ -51,10 +51,10 @@ def _stage(
             else:
                 at.append(next(rest))
         sources: list[Expr] = [tensor(*at) for tensor in tensors]
-        # over no axes nothing is summed up, and there would be no loop to do it in
+        # a reduction over no axes is the identity, and has no reduction loop
         return [Reduce(op, source, tuple(over.values())) for source in sources] if over else sources
 
-    use = WordUse(word, tuple(tensors), {"axes": axes, "keepdims": keep})
+    use = DslCall(word, tuple(tensors), {"axes": axes, "keepdims": keep})
     made = compute(
         reduced_shape(first, axes, keep),
         body,
@@ -65,72 +65,75 @@ def _stage(
     return made
 
 
-def _reduction(name: str, op: str, formula: str, instruction: str = "") -> Word:
+def _make_reduction(name: str, op: str, formula: str, instruction: str = "") -> DslOperation:
     def build(raw_tensor: Tensor, axis: Any, keepdims: bool = False, *_: Any, **__: Any) -> Tensor:
-        # a priority flag and an impl_mode choose between instructions of the device; here all are exact
-        (made,) = _stage(name, op, (check_tensor(name, raw_tensor),), axis, keepdims)
+        # priority flags and impl_mode select device instructions; here all variants are exact
+        (made,) = _reduction_stage(name, op, (check_tensor(name, raw_tensor),), axis, keepdims)
         return made
 
     def numpy(x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
-        return _left(op, x, axes, keepdims)
+        return _reshape_reduced(op, x, axes, keepdims)
 
     build.__name__ = name
-    build.__doc__ = f"{formula} over axes: an integer or a list, negative ones from the back; of all axes the shape is (1,)."
-    return Word(name, build, numpy, instruction)
+    build.__doc__ = (
+        f"{formula} over axes, given as an integer or a list; negative axes count from the end. "
+        "A full reduction has the shape (1,)."
+    )
+    return DslOperation(name, build, numpy, instruction)
 
 
-def _left(op: str, x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
-    """What `reduced_shape` says: of a full reduction (1,)."""
+def _reshape_reduced(op: str, x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
+    """Reduces to the shape of `reduced_shape`: (1,) for a full reduction."""
     found: Array = reduce(op, x, axes, keepdims=keepdims)
     return found.reshape(1) if found.ndim == 0 and not keepdims else found
 
 
-def _truth(name: str, op: str, formula: str) -> Word:
+def _make_truth_reduction(name: str, op: str, formula: str) -> DslOperation:
     def build(raw_tensor: Tensor, axis: Any, keepdims: bool = False) -> Tensor:
         tensor = check_tensor(name, raw_tensor)
-        # in bool, whose extremes are those of truth: of nothing, all hold and none does
-        (made,) = _stage(name, op, (cast_to(tensor, "bool"),), axis, keepdims)
+        # in bool, min is logical and, max is logical or; over no elements: all True, any False
+        (made,) = _reduction_stage(name, op, (cast_to(tensor, "bool"),), axis, keepdims)
         return cast_to(made, tensor.dtype)
 
     def numpy(x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
-        return _left(op, x, axes, keepdims)
+        return _reshape_reduced(op, x, axes, keepdims)
 
     build.__name__ = name
-    build.__doc__ = f"{formula} over axes, as 0 and 1 of the tensor's dtype."
-    return Word(name, build, numpy)
+    build.__doc__ = f"{formula} over axes; the result is 0 or 1 in the tensor's dtype."
+    return DslOperation(name, build, numpy)
 
 
 def tuple_sum(
     input_tensor_list: Sequence[Tensor], axis: Any, keepdims: bool = False
 ) -> list[Tensor]:
-    """The sums of several tensors of one shape, in one pass.
+    """The sums of several tensors of one shape, in one stage.
 
     Returns:
-        One tensor for each, in a list.
+        A list with one tensor for each input.
     """
     if not isinstance(input_tensor_list, (list, tuple)) or len(input_tensor_list) < 2:
         raise InputError(
             "tuple_sum takes several tensors",
-            place=str(here()),
+            place=str(user_location()),
             expected="a list of two tensors or more",
             got=repr(input_tensor_list),
             remedy="`reduce_sum` takes one",
         )
     tensors = [check_tensor("tuple_sum", item) for item in input_tensor_list]
     for other in tensors[1:]:
-        check_same("tuple_sum", tensors[0], other)
-    made: list[Tensor] = _stage("tuple_sum", "sum", tensors, axis, keepdims)
+        check_same_shape_and_dtype("tuple_sum", tensors[0], other)
+    made: list[Tensor] = _reduction_stage("tuple_sum", "sum", tensors, axis, keepdims)
     return made
 
 
 def _tuple_sum(*arrays: Array, axes: tuple[int, ...], keepdims: bool) -> tuple[Array, ...]:
-    return tuple(_left("sum", array, axes, keepdims) for array in arrays)
+    return tuple(_reshape_reduced("sum", array, axes, keepdims) for array in arrays)
 
 
 def reduce_mean(
     raw_tensor: Tensor, axis: Any, keepdims: bool = False, *_: Any, **__: Any
 ) -> Tensor:
-    """The mean over axes: the sum, then vmuls with 1 / number; of integers in float32, cut."""
+    """The mean over axes: the sum, then vmuls by 1 / count; for integers in float32, truncated."""
     tensor = check_tensor("reduce_mean", raw_tensor)
     axes = check_axes("reduce_mean", tensor, axis)
     total: Tensor = REDUCE_SUM(tensor, list(axes), keepdims)
@@ -140,20 +143,20 @@ def reduce_mean(
         share: Any = 1 / count.value if count.value else float("inf")
     else:
         wide = "float64" if dtype == "float64" else "float32"
-        share = binary("div", const(1.0, wide), cast(wide, count))
+        share = make_binary("div", const(1.0, wide), cast(wide, count))
     return cast_to(_vmuls(cast_to(total, dtype), share), tensor.dtype)
 
 
-REDUCE_SUM = _reduction("reduce_sum", "sum", "The sum", "vcadd")
+REDUCE_SUM = _make_reduction("reduce_sum", "sum", "The sum", "vcadd")
 
-WORDS = (
+OPERATIONS = (
     REDUCE_SUM,
-    _reduction("sum", "sum", "The sum", "vcadd"),
-    _reduction("reduce_max", "max", "The largest element, NaN when there is one,", "vcmax"),
-    _reduction("reduce_min", "min", "The smallest element, NaN when there is one,", "vcmin"),
-    _reduction("reduce_prod", "prod", "The product"),
-    _truth("reduce_all", "min", "Whether all elements are other than 0"),
-    _truth("reduce_any", "max", "Whether any element is other than 0"),
-    Word("tuple_sum", tuple_sum, _tuple_sum, "vcadd"),
-    Word("reduce_mean", reduce_mean),
+    _make_reduction("sum", "sum", "The sum", "vcadd"),
+    _make_reduction("reduce_max", "max", "The largest element, NaN when there is one,", "vcmax"),
+    _make_reduction("reduce_min", "min", "The smallest element, NaN when there is one,", "vcmin"),
+    _make_reduction("reduce_prod", "prod", "The product"),
+    _make_truth_reduction("reduce_all", "min", "Whether all elements are non-zero"),
+    _make_truth_reduction("reduce_any", "max", "Whether any element is non-zero"),
+    DslOperation("tuple_sum", tuple_sum, _tuple_sum, "vcadd"),
+    DslOperation("reduce_mean", reduce_mean),
 )

@@ -1,4 +1,4 @@
-"""Words that reduce rows by segment: every row says by number to which segment it belongs."""
+"""DSL operations that reduce rows by segment: each row has the id of its segment."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from tbe_impl.dsl.array_semantics import Array, identity
+from tbe_impl.dsl.array_semantics import Array, identity_element
 from tbe_impl.dsl.expr import as_expr
-from tbe_impl.dsl.indexing import change_rows, check_indices
-from tbe_impl.dsl.location import here
-from tbe_impl.dsl.operation import Word, check_scalar, check_tensor, may_equal
-from tbe_impl.dsl.tensor import Tensor, WordUse, as_shape, fresh_name, library_stage, shape_text
+from tbe_impl.dsl.indexing import check_indices, update_rows
+from tbe_impl.dsl.location import user_location
+from tbe_impl.dsl.operation import DslOperation, check_scalar, check_tensor, may_equal
+from tbe_impl.dsl.tensor import DslCall, Tensor, as_shape, fresh_name, library_stage, shape_text
 from tbe_impl.errors import InputError
 
-_CHANGE = {"sum": "add", "mean": "add", "prod": "mul", "max": "max", "min": "min"}
+_SEGMENT_UPDATES = {"sum": "add", "mean": "add", "prod": "mul", "max": "max", "min": "min"}
 
 
-def _segment(kind: str, formula: str) -> Word:
+def _make_segment_reduction(kind: str, formula: str) -> DslOperation:
     name = f"unsorted_segment_{kind}"
 
     def build(tensor: Tensor, segment_ids: Any, num_segments: Any, init_value: Any = 0) -> Tensor:
@@ -32,7 +32,7 @@ def _segment(kind: str, formula: str) -> Word:
         if len(lead) > source.ndim or not all(map(may_equal, lead, source.shape)):
             raise InputError(
                 f"{name}: every row needs a segment",
-                place=str(here()),
+                place=str(user_location()),
                 expected=f"segment_ids of shape {shape_text(source.shape[:1])}",
                 got=shape_text(lead),
             )
@@ -41,7 +41,7 @@ def _segment(kind: str, formula: str) -> Word:
             "init_value": check_scalar(name, init_value, source.dtype, "init_value"),
             **({} if by_tensor else {"segment_ids": ids}),
         }
-        use = WordUse(name, (source, ids) if by_tensor else (source,), parameters)
+        use = DslCall(name, (source, ids) if by_tensor else (source,), parameters)
         shape = (as_expr(num_segments), *source.shape[len(lead) :])
         (made,) = library_stage(fresh_name(name), [shape], [source.dtype], use, tag=name)
         return made
@@ -54,10 +54,12 @@ def _segment(kind: str, formula: str) -> Word:
         numbers, count = numbers.reshape(-1), int(num_segments)
         inside = (numbers >= 0) & (numbers < count)
         start = np.full(
-            (count, *rows.shape[1:]), identity("sum" if kind == "mean" else kind, x.dtype), x.dtype
+            (count, *rows.shape[1:]),
+            identity_element("sum" if kind == "mean" else kind, x.dtype),
+            x.dtype,
         )
         chosen = numbers[inside].astype(np.int64)
-        found = change_rows(start, chosen, rows[inside], _CHANGE[kind])
+        found = update_rows(start, chosen, rows[inside], _SEGMENT_UPDATES[kind])
         members = np.bincount(chosen, minlength=count).reshape(
             count, *([1] * (x.ndim - ids[0].ndim if ids else x.ndim - 1))
         )
@@ -70,17 +72,18 @@ def _segment(kind: str, formula: str) -> Word:
 
     Args:
         tensor: its leading axes, as many as the ids have, are the rows.
-        segment_ids: integers, as a tensor or a list; rows with one below 0 or from `num_segments` on are passed over.
-        num_segments: how many rows the result has.
+        segment_ids: integers, as a tensor or a list; rows with an id below 0 or at least
+            `num_segments` are skipped.
+        num_segments: number of rows of the result.
         init_value: of a segment without rows.
     """
-    return Word(name, build, numpy)
+    return DslOperation(name, build, numpy)
 
 
-WORDS = (
-    _segment("sum", "The sum"),
-    _segment("mean", "The mean"),
-    _segment("prod", "The product"),
-    _segment("max", "The largest element, NaN when there is one,"),
-    _segment("min", "The smallest element, NaN when there is one,"),
+OPERATIONS = (
+    _make_segment_reduction("sum", "The sum"),
+    _make_segment_reduction("mean", "The mean"),
+    _make_segment_reduction("prod", "The product"),
+    _make_segment_reduction("max", "The largest element, NaN when there is one,"),
+    _make_segment_reduction("min", "The smallest element, NaN when there is one,"),
 )

@@ -1,4 +1,4 @@
-"""Words that move elements without computing: broadcast, transpose, concat, split, set_value."""
+"""DSL operations for data movement: broadcast, transpose, concat, split, set_value."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ import numpy as np
 
 from tbe_impl.dsl.array_semantics import Array
 from tbe_impl.dsl.expr import Const, Expr, as_expr, cast, const, select
-from tbe_impl.dsl.location import here
-from tbe_impl.dsl.operation import Word, check_tensor, may_equal
-from tbe_impl.dsl.sizes import check_axis, is_one, same_size
-from tbe_impl.dsl.tensor import Tensor, WordUse, as_shape, compute, fresh_name, shape_text
+from tbe_impl.dsl.location import user_location
+from tbe_impl.dsl.operation import DslOperation, check_tensor, may_equal
+from tbe_impl.dsl.sizes import check_axis, is_one, is_same_size
+from tbe_impl.dsl.tensor import DslCall, Tensor, as_shape, compute, fresh_name, shape_text
 from tbe_impl.errors import InputError
 
 
 def broadcast(var: Any, shape: Any, output_dtype: str | None = None) -> Tensor:
-    """A tensor or a scalar repeated to `shape`, its axes aligned at the right as in NumPy.
+    """Broadcasts a tensor or a scalar to `shape`, aligned at the last axis as in NumPy.
 
     Args:
-        var: a tensor (one that has the shape already comes back itself), or a scalar.
+        var: a tensor, or a scalar. A tensor that has the shape already is returned unchanged.
         shape: of the result.
-        output_dtype: of a scalar; without it a Python float becomes **float16**, a Python integer int32, and a constant
-            keeps its dtype.
+        output_dtype: of a scalar; by default a Python float becomes **float16**, a Python integer
+            int32, and a constant has its own dtype.
 
     Raises:
-        InputError: a size is neither 1 nor that of the shape.
+        InputError: a size is neither 1 nor that of `shape`.
     """
     sizes = as_shape(shape)
     if not isinstance(var, Tensor):
-        value = _scalar(var, output_dtype)
+        value = _as_scalar(var, output_dtype)
         made: Tensor = compute(
             sizes,
             lambda *_: value,
             fresh_name("broadcast"),
             "broadcast",
-            word=WordUse("broadcast", (), {"shape": sizes, "scalar": value}),
+            word=DslCall("broadcast", (), {"shape": sizes, "scalar": value}),
         )
         return made
     lacking = len(sizes) - var.ndim
@@ -48,41 +48,41 @@ def broadcast(var: Any, shape: Any, output_dtype: str | None = None) -> Tensor:
     if not fits:
         raise InputError(
             f"{var.name} cannot be broadcast",
-            place=str(here()),
+            place=str(user_location()),
             expected=f"sizes that are 1 or those of {shape_text(sizes)}",
             got=shape_text(var.shape),
         )
-    if not lacking and all(map(same_size, var.shape, sizes)):
+    if not lacking and all(map(is_same_size, var.shape, sizes)):
         return var
 
-    def at(index: Sequence[Expr]) -> list[Expr]:
+    def broadcast_indices(index: Sequence[Expr]) -> list[Expr]:
         aligned = zip(var.shape, sizes[lacking:], index[lacking:], strict=True)
-        return [_repeated(size, wanted, i) for size, wanted, i in aligned]
+        return [_broadcast_index(size, wanted, i) for size, wanted, i in aligned]
 
     repeated: Tensor = compute(
         sizes,
-        lambda *i: var(*at(i)),
+        lambda *i: var(*broadcast_indices(i)),
         fresh_name("broadcast"),
         "broadcast_for_tensor",
-        word=WordUse("broadcast", (var,), {"shape": sizes}),
+        word=DslCall("broadcast", (var,), {"shape": sizes}),
     )
     return repeated
 
 
-def _repeated(size: Expr, wanted: Expr, index: Expr) -> Expr:
+def _broadcast_index(size: Expr, wanted: Expr, index: Expr) -> Expr:
     if is_one(size):
         return const(0)
-    if isinstance(size, Const) or same_size(size, wanted):
+    if isinstance(size, Const) or is_same_size(size, wanted):
         return index
-    # a size that is known at run time only may turn out to be 1
+    # a run-time size may be 1
     return select(as_expr(size.equal(1)), const(0), index)
 
 
-def _scalar(value: Any, dtype: str | None) -> Expr:
+def _as_scalar(value: Any, dtype: str | None) -> Expr:
     if not isinstance(value, (numbers.Number, Expr)) and not hasattr(value, "item"):
         raise InputError(
             "broadcast takes a tensor or a scalar",
-            place=str(here()),
+            place=str(user_location()),
             expected="a tensor, a number or a constant",
             got=type(value).__name__,
         )
@@ -97,7 +97,7 @@ def _broadcast(*arrays: Array, shape: Sequence[Any], scalar: Any = None) -> Arra
 
 
 def transpose(tensor: Tensor, axes: Any = None) -> Tensor:
-    """The tensor with its axes in the order `axes`; reversed when none is given."""
+    """The tensor with its axes in the order `axes`; by default reversed."""
     source = check_tensor("transpose", tensor)
     order = (
         list(reversed(range(source.ndim)))
@@ -107,7 +107,7 @@ def transpose(tensor: Tensor, axes: Any = None) -> Tensor:
     if sorted(order) != list(range(source.ndim)):
         raise InputError(
             "transpose takes each axis once",
-            place=str(here()),
+            place=str(user_location()),
             expected=f"a permutation of {list(range(source.ndim))}",
             got=str(list(axes)),
         )
@@ -117,7 +117,7 @@ def transpose(tensor: Tensor, axes: Any = None) -> Tensor:
         lambda *i: source(*(i[place[axis]] for axis in range(source.ndim))),
         fresh_name("transpose"),
         "transpose",
-        word=WordUse("transpose", (source,), {"axes": tuple(order)}),
+        word=DslCall("transpose", (source,), {"axes": tuple(order)}),
     )
     return made
 
@@ -126,7 +126,7 @@ def _check_tensors(word: str, tensors: Any) -> list[Tensor]:
     if not isinstance(tensors, (list, tuple)) or not tensors:
         raise InputError(
             f"{word} takes tensors in a list",
-            place=str(here()),
+            place=str(user_location()),
             expected="a list of tensors",
             got=repr(tensors),
         )
@@ -134,7 +134,7 @@ def _check_tensors(word: str, tensors: Any) -> list[Tensor]:
 
 
 def concat(raw_tensors: Sequence[Tensor], axis: int) -> Tensor:
-    """The tensors one after the other along `axis`; all other sizes and the dtype are the same."""
+    """Concatenates tensors along `axis`; all other sizes and the dtype must be equal."""
     tensors = _check_tensors("concat", raw_tensors)
     first = tensors[0]
     along = check_axis("concat", first, axis)
@@ -146,7 +146,7 @@ def concat(raw_tensors: Sequence[Tensor], axis: int) -> Tensor:
         if not same or other.dtype != first.dtype:
             raise InputError(
                 "concat takes tensors that differ along its axis only",
-                place=str(here()),
+                place=str(user_location()),
                 expected=f"{first.dtype} {shape_text(first.shape)} but for axis {along}",
                 got=f"{other.dtype} {shape_text(other.shape)} ({other.name})",
             )
@@ -161,14 +161,14 @@ def concat(raw_tensors: Sequence[Tensor], axis: int) -> Tensor:
             if behind - first == 1:
                 place = index[along] - starts[first]
                 return tensors[first](*index[:along], place, *index[along + 1 :])
-            # by halves: of many tensors few conditions lead to each
+            # binary search: the number of conditions per element is logarithmic
             middle = (first + behind) // 2
             before = index[along] < starts[middle]
             return select(before, among(first, middle), among(middle, behind))
 
         return among(0, len(tensors))
 
-    use = WordUse("concat", tuple(tensors), {"axis": along})
+    use = DslCall("concat", tuple(tensors), {"axis": along})
     made: Tensor = compute(sizes, pick, fresh_name("concat"), "concat", word=use)
     return made
 
@@ -180,10 +180,10 @@ def _concat(*arrays: Array, axis: int) -> Array:
 def split(
     data: Tensor, split_dim: int, size_splits: Sequence[Any]
 ) -> tuple[list[tuple[Expr, ...]], list[Tensor]]:
-    """The tensor cut along an axis into parts of the given sizes.
+    """Splits the tensor along an axis into parts of the given sizes.
 
     Returns:
-        The shapes of the parts, and the parts, in two lists, as CANN has it.
+        The shapes of the parts and the parts, in two lists, as in CANN.
     """
     tensor = check_tensor("split", data, "data")
     along = check_axis("split", tensor, split_dim, "split_dim")
@@ -194,26 +194,26 @@ def split(
     if not may_equal(total, tensor.shape[along]):
         raise InputError(
             "split has to use up its axis",
-            place=str(here()),
+            place=str(user_location()),
             expected=f"sizes whose sum is {tensor.shape[along]}",
             got=str([*sizes]),
         )
     start: Expr = const(0)
     parts: list[Tensor] = []
     for size in sizes:
-        parts.append(_part(tensor, along, start, size))
+        parts.append(_slice_part(tensor, along, start, size))
         start = start + size
     return [part.shape for part in parts], parts
 
 
-def _part(tensor: Tensor, along: int, start: Expr, size: Expr) -> Tensor:
+def _slice_part(tensor: Tensor, along: int, start: Expr, size: Expr) -> Tensor:
     shape = (*tensor.shape[:along], size, *tensor.shape[along + 1 :])
     made: Tensor = compute(
         shape,
         lambda *i: tensor(*i[:along], i[along] + start, *i[along + 1 :]),
         fresh_name("split"),
         "split",
-        word=WordUse("split", (tensor,), {"axis": along, "start": start, "size": size}),
+        word=DslCall("split", (tensor,), {"axis": along, "start": start, "size": size}),
     )
     return made
 
@@ -227,7 +227,7 @@ def set_value(tensor: Tensor, condition: Callable[..., Any], value: Any) -> Tens
 
     Args:
         tensor: any.
-        condition: from one index per axis to a truth value.
+        condition: a function from one index per axis to a predicate.
         value: a scalar, or a function of the indices.
     """
     source = check_tensor("set_value", tensor)
@@ -243,15 +243,15 @@ def set_value(tensor: Tensor, condition: Callable[..., Any], value: Any) -> Tens
         body,
         fresh_name("set_value"),
         "set_value",
-        word=WordUse("set_value", (source,)),
+        word=DslCall("set_value", (source,)),
     )
     return made
 
 
-WORDS = (
-    Word("broadcast", broadcast, _broadcast, "vector_dup"),
-    Word("transpose", transpose, lambda x, axes: np.transpose(x, axes), "vtranspose"),
-    Word("concat", concat, _concat),
-    Word("split", split, _split),
-    Word("set_value", set_value),
+OPERATIONS = (
+    DslOperation("broadcast", broadcast, _broadcast, "vector_dup"),
+    DslOperation("transpose", transpose, lambda x, axes: np.transpose(x, axes), "vtranspose"),
+    DslOperation("concat", concat, _concat),
+    DslOperation("split", split, _split),
+    DslOperation("set_value", set_value),
 )

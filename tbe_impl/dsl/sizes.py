@@ -1,4 +1,4 @@
-"""Sizes and axes as words read them: checked, and equal when they say the same."""
+"""Checks axes and compares sizes symbolically."""
 
 from __future__ import annotations
 
@@ -6,44 +6,44 @@ from collections.abc import Sequence
 from typing import Any
 
 from tbe_impl.dsl.expr import Binary, Call, Cast, Const, Expr, const
-from tbe_impl.dsl.linear_indices import linear
-from tbe_impl.dsl.location import here
+from tbe_impl.dsl.linear_indices import linear_form
+from tbe_impl.dsl.location import user_location
 from tbe_impl.dsl.tensor import Tensor
 from tbe_impl.errors import InputError
 
 
-def same_size(one: Expr, other: Expr) -> bool:
-    """Whether two sizes are surely equal: the same number, variable, formula or sum."""
+def is_same_size(one: Expr, other: Expr) -> bool:
+    """Whether two sizes are provably equal: the same number, variable, formula or affine form."""
     if one is other:
         return True
     if isinstance(one, Const) and isinstance(other, Const):
         return bool(one.value == other.value)
-    first, second = linear(one), linear(other)
+    first, second = linear_form(one), linear_form(other)
     if first is not None and second is not None:
-        away = first.plus(second, -1)
+        away = first.add_scaled(second, -1)
         return not away.parts and away.constant == 0
     if type(one) is not type(other) or not isinstance(one, (Binary, Call, Cast)):
         return False
     heads = [getattr(node, "op", getattr(node, "name", node.dtype)) for node in (one, other)]
-    return heads[0] == heads[1] and all(map(same_size, one.children, other.children))
+    return heads[0] == heads[1] and all(map(is_same_size, one.children, other.children))
 
 
 def is_one(size: Expr) -> bool:
-    """Whether a size is surely 1."""
+    """Whether a size is provably 1."""
     return isinstance(size, Const) and bool(size.value == 1)
 
 
 def check_axis(word: str, tensor: Tensor, axis: Any, argument: str = "axis") -> int:
-    """`axis` counted from the front.
+    """`axis` as a non-negative integer.
 
     Raises:
-        InputError: it is no integer, or the tensor has no such axis.
+        InputError: it is not an integer, or the tensor has no such axis.
     """
     number = axis.value if isinstance(axis, Const) else axis
     if isinstance(number, bool) or not hasattr(number, "__index__"):
         raise InputError(
             f"{word} takes whole numbers for {argument}",
-            place=str(here()),
+            place=str(user_location()),
             expected="an integer",
             got=repr(axis),
         )
@@ -51,7 +51,7 @@ def check_axis(word: str, tensor: Tensor, axis: Any, argument: str = "axis") -> 
     if not -tensor.ndim <= whole < max(tensor.ndim, 1):
         raise InputError(
             f"{word}: {tensor.name} has no such axis",
-            place=str(here()),
+            place=str(user_location()),
             expected=f"{argument} from {-tensor.ndim} to {tensor.ndim - 1}",
             got=str(whole),
         )
@@ -59,45 +59,45 @@ def check_axis(word: str, tensor: Tensor, axis: Any, argument: str = "axis") -> 
 
 
 def check_axes(word: str, tensor: Tensor, axis: Any, argument: str = "axis") -> tuple[int, ...]:
-    """One axis or several, counted from the front, sorted and each once.
+    """One axis or several, as non-negative integers, sorted and without duplicates.
 
     Raises:
-        InputError: there is none, or one that the tensor lacks.
+        InputError: `axis` is None, or the tensor has no such axis.
     """
     if axis is None:
         raise InputError(
             f"{word} needs {argument}",
-            place=str(here()),
+            place=str(user_location()),
             expected="an integer or a list of integers",
             got="None",
-            remedy=f"For all axes hand over {list(range(tensor.ndim))}",
+            remedy=f"For all axes pass {list(range(tensor.ndim))}",
         )
     several = axis if isinstance(axis, (list, tuple, range, set)) else [axis]
     found = {check_axis(word, tensor, item, argument) for item in several}
     return tuple(sorted(found if tensor.ndim else ()))
 
 
-def runs(one: Sequence[Expr], other: Sequence[Expr]) -> list[tuple[range, range]]:
-    """Two shapes of as many elements in the shortest runs of axes that hold as many elements, in order.
+def match_axis_runs(one: Sequence[Expr], other: Sequence[Expr]) -> list[tuple[range, range]]:
+    """Splits two shapes of equal size into the shortest matching axis runs of equal size.
 
-    >>> runs([const(6), const(4), const(5)], [const(2), const(3), const(20)])
+    >>> match_axis_runs([const(6), const(4), const(5)], [const(2), const(3), const(20)])
     [(range(0, 1), range(0, 2)), (range(1, 3), range(2, 3))]
     """
     if any(isinstance(size, Const) and not size.value for size in (*one, *other)):
         return [(range(len(one)), range(len(other)))]
     found = []
     first = (0, 0)
-    ends = {_factors(other[:end]): end for end in reversed(range(1, len(other) + 1))}
+    ends = {_factor_product(other[:end]): end for end in reversed(range(1, len(other) + 1))}
     for at in range(1, len(one)):
-        end = ends.get(_factors(one[:at]))
+        end = ends.get(_factor_product(one[:at]))
         if end is not None and first[0] < at and first[1] < end < len(other):
             found.append((range(first[0], at), range(first[1], end)))
             first = at, end
     return [*found, (range(first[0], len(one)), range(first[1], len(other)))]
 
 
-def _factors(sizes: Sequence[Expr]) -> tuple[int, tuple[int, ...]]:
-    """The known factor of a product, and the others, however it is written."""
+def _factor_product(sizes: Sequence[Expr]) -> tuple[int, tuple[int, ...]]:
+    """A canonical form of a product: its constant factor, and the ids of the other factors."""
     known, others, left = 1, [], list(sizes)
     while left:
         size = left.pop()
@@ -111,7 +111,7 @@ def _factors(sizes: Sequence[Expr]) -> tuple[int, tuple[int, ...]]:
 
 
 def product(sizes: Sequence[Expr]) -> Expr:
-    """How many elements there are."""
+    """The product of sizes, such as the number of elements."""
     total: Expr = const(1)
     for size in sizes:
         total = total * size

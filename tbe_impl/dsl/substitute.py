@@ -1,4 +1,4 @@
-"""An expression with some of its parts exchanged."""
+"""Substitutes nodes and tensors in an expression."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tbe_impl.dsl.expr import (
     Read,
     Reduce,
     Select,
-    binary,
+    make_binary,
     walk,
 )
 from tbe_impl.dsl.tensor import Tensor
@@ -26,20 +26,20 @@ def substitute(
     values: Mapping[int, Expr] = NO_VALUES,
     tensors: Mapping[int, Tensor] = NO_TENSORS,
 ) -> Expr:
-    """`expression` with nodes and tensors exchanged.
+    """`expression` with nodes and tensors replaced.
 
     Args:
-        values: ``id`` of a node → what stands there instead.
-        tensors: ``id`` of a tensor → the tensor that is read instead.
+        values: ``id`` of a node → its replacement.
+        tensors: ``id`` of a tensor → the tensor to read instead.
     """
     new: dict[int, Expr] = {}
     for node in walk(expression):
         given = values.get(id(node))
-        new[id(node)] = _rebuilt(node, new, tensors) if given is None else given
+        new[id(node)] = _rebuild_node(node, new, tensors) if given is None else given
     return new[id(expression)]
 
 
-def _rebuilt(node: Expr, new: Mapping[int, Expr], tensors: Mapping[int, Tensor]) -> Expr:
+def _rebuild_node(node: Expr, new: Mapping[int, Expr], tensors: Mapping[int, Tensor]) -> Expr:
     parts = [new[id(child)] for child in node.children]
     changed = any(part is not child for part, child in zip(parts, node.children, strict=True))
     if isinstance(node, Read):
@@ -48,7 +48,7 @@ def _rebuilt(node: Expr, new: Mapping[int, Expr], tensors: Mapping[int, Tensor])
     if not changed:
         return node
     if isinstance(node, Binary):
-        made = binary(node.op, *parts)
+        made = make_binary(node.op, *parts)
         return made if isinstance(made, Expr) else Binary(node.op, parts[0], parts[1], node.dtype)
     if isinstance(node, Call):
         return Call(node.name, parts, node.dtype)

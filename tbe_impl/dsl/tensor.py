@@ -1,7 +1,8 @@
-"""Tensors and the stages that compute them: the graph that operators build and back ends read.
+"""Defines tensors and the stages that compute them: the graph from operators to back ends.
 
-A stage gives each element of its outputs as a scalar expression over its axes. A stage that comes from a word of the
-language also keeps the word, its inputs and its arguments: the NumPy back end and reports read those.
+A stage computes each element of its outputs as a scalar expression over its axes. A stage that
+comes from a DSL operation also records the operation, its inputs and its arguments, for the NumPy
+back end and reports.
 
 One file of more than 500 lines: it is one graph structure with its constructors.
 """
@@ -32,12 +33,12 @@ from tbe_impl.dsl.expr import (
     reads,
     walk,
 )
-from tbe_impl.dsl.location import Location, here
+from tbe_impl.dsl.location import Location, user_location
 from tbe_impl.errors import InputError
 
-_names = itertools.count()
-PHONY = "elewise_binary_phony"
-"""A stage with this tag adds its second operand on paper only: operators use it to keep an input that they do not read."""
+_name_counter = itertools.count()
+PHONY_TAG = "elewise_binary_phony"
+"""Tag of a stage whose second operand is a fake dependency, to keep an input that is not read."""
 INPUT_REMEDY = (
     "An input has no loops. A stage is computed inside one that reads it: "
     "sch[producer].compute_at(sch[consumer], consumer.op.axis[0])"
@@ -45,11 +46,11 @@ INPUT_REMEDY = (
 
 
 @dataclass(frozen=True)
-class WordUse:
-    """The word of the language that made a stage.
+class DslCall:
+    """A use of a DSL operation, which built a stage.
 
     Attributes:
-        name: of the word, such as ``vadd``.
+        name: of the operation, such as ``vadd``.
         inputs: its tensors in order.
         parameters: its other arguments by name.
     """
@@ -59,19 +60,19 @@ class WordUse:
     parameters: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
 
 
-class NoSuchAxis(InputError, IndexError):
-    """An operator asks an operation for an axis that it does not have."""
+class MissingAxisError(InputError, IndexError):
+    """An operator accesses an axis that an operation does not have."""
 
 
 class Axes(tuple[IterVar, ...]):
-    """``op.axis`` or ``op.reduce_axis``; an axis that is not there is refused with what is."""
+    """``op.axis`` or ``op.reduce_axis``; the error for a missing axis lists the existing ones."""
 
     op: Operation
     name: str
 
     @classmethod
-    def of(cls, op: Operation, name: str, axes: Sequence[IterVar]) -> Axes:
-        """The axes of an operation under the name of its attribute."""
+    def from_attribute(cls, op: Operation, name: str, axes: Sequence[IterVar]) -> Axes:
+        """The axes of an operation, with the name of their attribute."""
         found = cls(axes)
         found.op, found.name = op, name
         return found
@@ -82,27 +83,27 @@ class Axes(tuple[IterVar, ...]):
         except IndexError:
             is_input = self.op.kind == "placeholder"
             there = ", ".join(f"{at}: {axis.name}" for at, axis in enumerate(self)) or "none"
-            raise NoSuchAxis(
+            raise MissingAxisError(
                 f"{self.op.name}{', an input,' if is_input else ''} has no op.{self.name}[{index}]",
-                place=str(here()),
+                place=str(user_location()),
                 expected="a tensor that is computed" if is_input else f"one of its axes ({there})",
                 remedy=INPUT_REMEDY if is_input else None,
             ) from None
 
 
 class Operation:
-    """What makes one or more tensors.
+    """A stage of the graph; it has one or more output tensors.
 
     Attributes:
-        name: for people and reports.
-        tag: as TVM-style operators read and write it.
-        attrs: likewise.
-        axis: the axes of its outputs; empty for a placeholder and for a stage that a library runs.
-        reduce_axis: the axes that it reduces.
-        body: one expression for each output; empty as above.
-        word: where it comes from, None for a raw compute.
-        location: where the user wrote it.
-        number: grows from operation to operation, in the order in which they were made.
+        name: for display and reports.
+        tag: as in TVM.
+        attrs: as in TVM.
+        axis: the axes of its outputs; empty for a placeholder and for a library stage.
+        reduce_axis: the reduction axes.
+        body: one expression for each output; empty where `axis` is.
+        dsl_call: the DSL operation that built it; None for a raw compute.
+        location: the line of the user's code that built it.
+        number: serial number; it increases in the order of creation.
     """
 
     def __init__(
@@ -116,20 +117,22 @@ class Operation:
         body: Sequence[Expr] = (),
         tag: str = "",
         attrs: Mapping[str, Any] | None = None,
-        word: WordUse | None = None,
+        dsl_call: DslCall | None = None,
         location: Location | None = None,
     ):
         self.kind, self.name, self.tag = kind, name, tag
         self.attrs = Attributes(attrs or {})
-        if PHONY in tag and word is None:
+        if PHONY_TAG in tag and dsl_call is None:
             tensors = [read.tensor for expression in body for read in reads(expression)]
-            word = WordUse(PHONY, tuple({id(tensor): tensor for tensor in tensors}.values()))
+            dsl_call = DslCall(
+                PHONY_TAG, tuple({id(tensor): tensor for tensor in tensors}.values())
+            )
             body = [part.a if isinstance(part, Binary) else part for part in body]
-        self.axis, self.body = Axes.of(self, "axis", axis), tuple(body)
+        self.axis, self.body = Axes.from_attribute(self, "axis", axis), tuple(body)
         reduced = body[0].axes if body and isinstance(body[0], Reduce) else ()
-        self.reduce_axis = Axes.of(self, "reduce_axis", reduced)
-        self.word, self.location = word, location or here()
-        self.number = next(_names)
+        self.reduce_axis = Axes.from_attribute(self, "reduce_axis", reduced)
+        self.dsl_call, self.location = dsl_call, location or user_location()
+        self.number = next(_name_counter)
         several = len(shapes) > 1
         self.outputs = tuple(
             Tensor(shape, dtype, f"{name}.v{index}" if several else name, self, index)
@@ -138,32 +141,32 @@ class Operation:
 
     @property
     def dtype(self) -> str:
-        """Of its first output, as operators ask inputs for it."""
+        """The dtype of the first output; operators read it from inputs."""
         return self.outputs[0].dtype
 
     @property
     def shape(self) -> tuple[Expr, ...]:
-        """Likewise."""
+        """The shape of the first output."""
         return self.outputs[0].shape
 
     @property
     def num_outputs(self) -> int:
-        """How many tensors it makes."""
+        """The number of outputs."""
         return len(self.outputs)
 
     @cached_property
     def input_tensors(self) -> tuple[Tensor, ...]:
-        """The tensors that it reads, each once."""
+        """The tensors that the operation reads, without duplicates."""
         if not self.body:
-            return self.word.inputs if self.word else ()
+            return self.dsl_call.inputs if self.dsl_call else ()
         found = [node.tensor for node in self._leaves if isinstance(node, Read)]
-        # an input that the body does not read (a phony one) still has to be there first
-        found += self.word.inputs if self.word else ()
+        # a phony input is not read by the body, but is still a dependency
+        found += self.dsl_call.inputs if self.dsl_call else ()
         return tuple({id(tensor): tensor for tensor in found}.values())
 
     @cached_property
     def variables(self) -> tuple[Var, ...]:
-        """The sizes and scalars in it that are known at run time only."""
+        """The run-time sizes and scalars that the operation uses."""
         sizes = [size for tensor in self.outputs for size in tensor.shape]
         extents = [axis.extent for axis in self.reduce_axis]
         late = [part for part in (*sizes, *extents) if not isinstance(part, Const)]
@@ -173,13 +176,13 @@ class Operation:
 
     @cached_property
     def _leaves(self) -> tuple[Expr, ...]:
-        """The elements and variables in its body."""
+        """The reads and variables in its body."""
         return tuple(
             node for part in self.body for node in walk(part) if isinstance(node, (Read, Var))
         )
 
     def output(self, index: int) -> Tensor:
-        """One of its tensors."""
+        """The output at a position."""
         return self.outputs[index]
 
     def __repr__(self) -> str:
@@ -190,13 +193,13 @@ class Tensor:
     """An array of the graph.
 
     Attributes:
-        shape: sizes as expressions; ``.value`` of a static one is an int.
+        shape: sizes as expressions; ``.value`` of a static size is an int.
         dtype: by name.
-        op: the operation that makes it.
-        value_index: which of its outputs this is.
+        op: the operation that computes it.
+        value_index: its position in the outputs of `op`.
     """
 
-    # operators hang names of their own on tensors, such as ori_shape
+    # operators set extra attributes on tensors, such as ori_shape
     __slots__ = ("__dict__", "dtype", "name", "op", "shape", "value_index")
 
     def __init__(self, shape: tuple[Expr, ...], dtype: str, name: str, op: Operation, index: int):
@@ -213,7 +216,7 @@ class Tensor:
         if len(indices) != len(self.shape):
             raise InputError(
                 f"{self.name} has {self.ndim} dimensions",
-                place=str(here()),
+                place=str(user_location()),
                 expected=f"{self.ndim} indices",
                 got=f"{len(indices)}",
             )
@@ -231,7 +234,7 @@ class Tensor:
 
 
 class TensorSlice:
-    """``tensor[i]`` on its way to ``tensor[i][j]``: a number as soon as every index is there."""
+    """A partially indexed tensor, ``tensor[i]``; it acts as a scalar once it is fully indexed."""
 
     def __init__(self, tensor: Tensor, indices: tuple[Any, ...]):
         self.tensor, self.indices = tensor, indices
@@ -242,11 +245,11 @@ class TensorSlice:
 
     @property
     def dtype(self) -> str:
-        """dtype of the tensor."""
+        """The dtype of the tensor."""
         return self.tensor.dtype
 
     def as_expr(self) -> Read:
-        """The element; raises when an index is missing."""
+        """The element; raises if an index is missing."""
         return self.tensor(*self.indices)
 
     def astype(self, dtype: str) -> Expr:
@@ -265,14 +268,14 @@ def _delegate(name: str) -> Callable[..., Any]:
 
 
 for _name in (
-    "add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod pow neg lt le gt ge eq ne "
-    "and or xor lshift rshift invert"
+    "add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod pow neg "
+    "lt le gt ge eq ne and or xor lshift rshift invert"
 ).split():
     setattr(TensorSlice, f"__{_name}__", _delegate(f"__{_name}__"))
 
 
 class Attributes(dict[str, Any]):
-    """The attributes of an operation, each as `as_attribute` makes it, those that are set later too."""
+    """The attributes of an operation; every value passes through `as_attribute`."""
 
     def __init__(self, given: Mapping[str, Any]):
         super().__init__({key: as_attribute(value) for key, value in given.items()})
@@ -281,12 +284,12 @@ class Attributes(dict[str, Any]):
         super().__setitem__(key, as_attribute(value))
 
     def update(self, *given: Any, **more: Any) -> None:
-        """Sets several."""
+        """Sets several attributes."""
         super().update({key: as_attribute(value) for key, value in dict(*given, **more).items()})
 
 
 def as_attribute(value: Any) -> Any:
-    """An attribute as operators read it: ``op.attrs["format"].value``, ``op.attrs["ori_shape"][0].value``.
+    """Converts an attribute to the form that operators read: constants with a ``value``.
 
     >>> found = as_attribute({"kernel": [3, 5], "format": "NCHW"})
     >>> found["kernel"][1].value, found["format"].value
@@ -302,26 +305,26 @@ def as_attribute(value: Any) -> Any:
 
 
 def as_shape(shape: Any) -> tuple[Expr, ...]:
-    """A shape as an operator writes it: a number, or a list of numbers and variables."""
+    """Converts a shape, a size or a list of sizes and variables, to expressions."""
     if isinstance(shape, (int, Expr)):
         shape = (shape,)
-    return tuple(as_expr(_whole(size)) for size in shape)
+    return tuple(as_expr(_as_whole_number(size)) for size in shape)
 
 
-def _whole(size: Any) -> Any:
+def _as_whole_number(size: Any) -> Any:
     if isinstance(size, float) and size.is_integer():
         return int(size)
     return size
 
 
 def static_shape(tensor: Tensor) -> tuple[int, ...] | None:
-    """The shape in numbers, or None when a size is known at run time only."""
+    """The shape as integers; None if a size is known only at run time."""
     sizes = tuple(size.value for size in tensor.shape if isinstance(size, Const))
     return sizes if len(sizes) == len(tensor.shape) else None
 
 
 def shape_text(shape: Sequence[Any]) -> str:
-    """A shape as people write it.
+    """A shape as display text.
 
     >>> shape_text((2, 3))
     '(2, 3)'
@@ -330,8 +333,8 @@ def shape_text(shape: Sequence[Any]) -> str:
 
 
 def fresh_name(stem: str) -> str:
-    """A name that no other stage has."""
-    return f"{stem}_{next(_names)}"
+    """A name that no other stage has: `stem` with a serial number."""
+    return f"{stem}_{next(_name_counter)}"
 
 
 def placeholder(
@@ -340,13 +343,13 @@ def placeholder(
     name: str | None = None,
     attrs: Mapping[str, Any] | None = None,
 ) -> Tensor:
-    """An input.
+    """An input tensor.
 
     Args:
-        shape: sizes: numbers or variables.
+        shape: sizes: integers or variables.
         dtype: of its elements.
-        name: for people; need not be unique.
-        attrs: kept as they are, such as ``format``.
+        name: for display; need not be unique.
+        attrs: recorded as attributes, such as ``format``.
 
     Raises:
         InputError: a size is below 0.
@@ -355,8 +358,10 @@ def placeholder(
     if any(isinstance(size, Const) and size.value < 0 for size in sizes):
         raise InputError(
             "a placeholder has a size below 0",
-            place=str(here()),
-            expected="numbers, or variables for sizes that come later (`classify`, `variable_shape`)",
+            place=str(user_location()),
+            expected=(
+                "numbers, or variables for sizes that come later (`classify`, `variable_shape`)"
+            ),
             got=shape_text(sizes),
         )
     op = Operation(
@@ -366,18 +371,20 @@ def placeholder(
 
 
 def reduce_axis(dom: Any, name: str = "rv") -> IterVar:
-    """An axis to reduce over: a pair of begin and end, or a `Range`."""
+    """A reduction axis over a range: a pair of begin and end, or a `Range`."""
     return IterVar(dom if isinstance(dom, Range) else Range(*dom), name, "reduce")
 
 
 def thread_axis(dom: Any = None, tag: str = "", name: str = "") -> IterVar:
-    """An axis that stands for the cores of the device."""
+    """An axis over the cores of the device."""
     if isinstance(dom, str):
         dom, tag = None, dom
-    return IterVar(None if dom is None else Range(*_pair(dom)), name or tag, "thread", tag)
+    return IterVar(
+        None if dom is None else Range(*_range_arguments(dom)), name or tag, "thread", tag
+    )
 
 
-def _pair(dom: Any) -> tuple[Any, ...]:
+def _range_arguments(dom: Any) -> tuple[Any, ...]:
     return tuple(dom) if isinstance(dom, (tuple, list)) else (dom,)
 
 
@@ -388,17 +395,20 @@ def compute(
     tag: str = "",
     attrs: Mapping[str, Any] | None = None,
     *,
-    word: WordUse | None = None,
+    word: DslCall | None = None,
 ) -> Any:
-    """A stage that gives each element as an expression of its indices.
+    """A stage that computes each element as an expression of its indices.
 
     Args:
         shape: of the outputs.
-        function: from one index per dimension to an expression, or to a list of them: then a list of tensors comes back.
-        name, tag, attrs: for people and for TVM-style operators.
+        function: from one index per dimension to an expression, or to a list of expressions.
+        name, tag, attrs: as in `Operation`.
+
+    Returns:
+        a tensor, or a list of tensors if `function` returns a list.
 
     Raises:
-        InputError: the function takes another number of indices, or gives back no expression.
+        InputError: the function takes another number of indices, or returns no expression.
     """
     sizes = as_shape(shape)
     names = _index_names(function, len(sizes), name)
@@ -415,13 +425,13 @@ def compute(
         body=body,
         tag=tag,
         attrs=attrs,
-        word=word,
+        dsl_call=word,
     )
     return list(op.outputs) if several else op.outputs[0]
 
 
-def copy_of(tensor: Tensor) -> Tensor:
-    """A stage that copies a tensor; it was written where that was."""
+def copy_tensor(tensor: Tensor) -> Tensor:
+    """A stage that copies a tensor; it has the location of the tensor's operation."""
     copied: Tensor = compute(tensor.shape, lambda *place: tensor(*place), f"{tensor.name}_copy")
     copied.op.location = tensor.op.location
     return copied
@@ -439,7 +449,7 @@ def _index_names(function: Callable[..., Any], rank: int, name: str) -> list[str
     if not without_default <= rank <= len(names):
         raise InputError(
             f"the function of stage {name} takes {len(names)} indices",
-            place=str(here()),
+            place=str(user_location()),
             expected=f"{rank}, one for each dimension of its shape",
             got=f"{len(names)}",
         )
@@ -450,7 +460,7 @@ def library_stage(
     name: str,
     shapes: Sequence[Any],
     dtypes: Sequence[str],
-    word: WordUse,
+    word: DslCall,
     *,
     tag: str = "",
     attrs: Mapping[str, Any] | None = None,
@@ -463,17 +473,17 @@ def library_stage(
         [dtype_of(dtype).name for dtype in dtypes],
         tag=tag,
         attrs=attrs,
-        word=word,
+        dsl_call=word,
     )
     return op.outputs
 
 
 def stages_of(outputs: Sequence[Tensor], known: Container[int] = ()) -> tuple[Operation, ...]:
-    """Every operation that `outputs` need, inputs before what uses them.
+    """The operations that `outputs` depend on, in topological order.
 
     Args:
         outputs: tensors.
-        known: ``id`` of tensors that are there already; what only they need is left out.
+        known: ``id`` of tensors that are computed already; their dependencies are pruned.
     """
     found: dict[int, Operation] = {}
     waiting: list[tuple[Operation, bool]] = [(tensor.op, False) for tensor in reversed(outputs)]
@@ -500,6 +510,6 @@ def consumers_of(outputs: Sequence[Tensor]) -> dict[int, list[Operation]]:
 
 
 def variables_of(outputs: Sequence[Tensor]) -> Iterator[Var]:
-    """The sizes and scalars that are known at run time only."""
+    """The run-time sizes and scalars of a graph."""
     found = {id(item): item for op in stages_of(outputs) for item in op.variables}
     return iter(found.values())

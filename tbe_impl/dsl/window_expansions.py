@@ -1,8 +1,9 @@
-"""Convolutions and reductions of windows said in words that take tensors as they lie: windows side by side, and one product.
+"""Lowers convolutions and window reductions on plain layouts: im2col, then one matrix product.
 
-    y[n, g, o, p] = Σ_ck weight[g, o, ck] · columns[n, g, ck, p],   columns[n, g, c, k…, p…] = x[n, g·C + c, p·stride + k·dilation − before]
+    y[n, g, o, p] = Σ_ck weight[g, o, ck] · columns[n, g, ck, p]
+    columns[n, g, c, k…, p…] = x[n, g·C + c, p·stride + k·dilation − before]
 
-CANN's own words of convolution and pooling take images and filters in blocks; these forms need no change of layout.
+CANN's own operations take images and filters in block layouts; these need no layout conversion.
 """
 
 from __future__ import annotations
@@ -15,35 +16,38 @@ import numpy as np
 
 from tbe_impl.dsl.cube import matmul
 from tbe_impl.dsl.dtypes import is_float
-from tbe_impl.dsl.expr import Expr, as_expr, binary, const, select
+from tbe_impl.dsl.expr import Expr, as_expr, const, make_binary, select
 from tbe_impl.dsl.ext_arrays import reshape
-from tbe_impl.dsl.operation_table import WORDS
+from tbe_impl.dsl.operation_table import OPERATIONS
 from tbe_impl.dsl.shaping import transpose
 from tbe_impl.dsl.sizes import product
 from tbe_impl.dsl.tensor import Operation, Tensor, compute, fresh_name
 
 _REDUCTIONS = {"MAX": "reduce_max", "MIN": "reduce_min", "SUM": "reduce_sum"}
-"""Kind of a window's reduction → its word."""
+"""Kind of a window reduction → its DSL operation."""
 
 
-def _whole(parts: Sequence[Expr]) -> Expr | None:
+def _conjunction(parts: Sequence[Expr]) -> Expr | None:
     found: Expr | None = None
     for one in parts:
-        found = one if found is None else binary("and", found, one)
+        found = one if found is None else make_binary("and", found, one)
     return found
 
 
-def _beside(
+def _unfold_windows(
     tensor: Tensor,
     shape: Sequence[Any],
     place: Callable[..., tuple[list[Expr], list[Expr]]],
     outside: Any,
 ) -> Tensor:
-    """Elements at places that may lie outside of the tensor; `place` gives indices and what has to hold of them."""
+    """Gathers elements, with `outside` as the padding value (im2col).
+
+    `place` maps output indices to tensor indices and the bounds checks that they need.
+    """
 
     def pick(*index: Expr) -> Expr:
         at, holds = place(index)
-        inside = _whole(holds)
+        inside = _conjunction(holds)
         return (
             tensor(*at)
             if inside is None
@@ -54,10 +58,10 @@ def _beside(
     return made
 
 
-def _multiplied(
+def _multiply_filters(
     filters: Tensor, columns: Tensor, groups: int, shape: Sequence[Any], op: Operation, kept: int
 ) -> Tensor:
-    """The product over channels and places of the filter; `kept` axes of `columns` are summed over, the rest are places."""
+    """Filters times columns, summed over the first `kept` axes: channels and filter positions."""
     first = 2 if groups > 1 else 1
     sizes = columns.shape
     depth, places = product(sizes[first : first + kept]), product(sizes[first + kept :])
@@ -67,8 +71,8 @@ def _multiplied(
     return found
 
 
-def _forward(op: Operation) -> Tensor | None:
-    use = op.word
+def _expand_forward(op: Operation) -> Tensor | None:
+    use = op.dsl_call
     assert use is not None
     told = use.parameters
     x, weight = use.inputs[:2]
@@ -91,16 +95,16 @@ def _forward(op: Operation) -> Tensor | None:
         return found, holds
 
     front = [x.shape[0], const(groups)] if groups > 1 else [x.shape[0]]
-    columns = _beside(x, [*front, const(each), *map(as_expr, spans), *places], place, 0)
+    columns = _unfold_windows(x, [*front, const(each), *map(as_expr, spans), *places], place, 0)
     outer = told["filter_shape"][0] // groups
     matrix = [const(outer), product(weight.shape[1:])]
     filters = reshape(weight, [const(groups), *matrix] if groups > 1 else matrix)
-    return _multiplied(filters, columns, groups, op.outputs[0].shape, op, 1 + rank)
+    return _multiply_filters(filters, columns, groups, op.outputs[0].shape, op, 1 + rank)
 
 
-def _backward(op: Operation) -> Tensor | None:
-    """What a convolution passes back to its input: where a filter lay on a place, its output's share."""
-    use = op.word
+def _expand_input_gradient(op: Operation) -> Tensor | None:
+    """The gradient of a convolution for its input, as a product over gathered output gradients."""
+    use = op.dsl_call
     assert use is not None
     told = use.parameters
     given, weight = use.inputs[:2]
@@ -117,14 +121,14 @@ def _backward(op: Operation) -> Tensor | None:
             where = one + before - tap * spread
             holds += [where >= 0]
             if step > 1:
-                holds += [binary("eq", binary("floormod", where, const(step)), const(0))]
-                where = binary("floordiv", where, const(step))
+                holds += [make_binary("eq", make_binary("floormod", where, const(step)), const(0))]
+                where = make_binary("floordiv", where, const(step))
             holds += [where < size]
             found.append(where)
         return found, holds
 
     front = [given.shape[0], const(groups)] if groups > 1 else [given.shape[0]]
-    columns = _beside(
+    columns = _unfold_windows(
         given, [*front, const(part), *map(as_expr, spans), *op.outputs[0].shape[2:]], place, 0
     )
     taps = product([const(span) for span in spans])
@@ -133,20 +137,22 @@ def _backward(op: Operation) -> Tensor | None:
     filters = reshape(
         transpose(apart, (0, 2, 1, 3)), [const(groups), *matrix] if groups > 1 else matrix
     )
-    return _multiplied(filters, columns, groups, op.outputs[0].shape, op, 1 + rank)
+    return _multiply_filters(filters, columns, groups, op.outputs[0].shape, op, 1 + rank)
 
 
-def _convolution(op: Operation) -> Tensor | None:
-    use = op.word
+def _expand_convolution(op: Operation) -> Tensor | None:
+    use = op.dsl_call
     assert use is not None
     told = use.parameters
     if any(told["blocked"]) or told.get("offset") or len(use.inputs) > 2:
         return None
-    return {"forward": _forward, "input": _backward}.get(told["kind"], lambda op: None)(op)
+    return {"forward": _expand_forward, "input": _expand_input_gradient}.get(
+        told["kind"], lambda op: None
+    )(op)
 
 
-def _neutral(kind: str, dtype: str) -> Any:
-    """What the padding holds, so that it counts for nothing."""
+def _identity_value(kind: str, dtype: str) -> Any:
+    """The padding value: the identity element of the reduction."""
     if kind == "SUM":
         return 0
     if is_float(dtype):
@@ -155,8 +161,8 @@ def _neutral(kind: str, dtype: str) -> Any:
     return int(limits.min if kind == "MAX" else limits.max)
 
 
-def _windows(op: Operation) -> Tensor | None:
-    use = op.word
+def _expand_windows(op: Operation) -> Tensor | None:
+    use = op.dsl_call
     assert use is not None
     told = use.parameters
     if told["kind"] not in _REDUCTIONS:
@@ -183,7 +189,7 @@ def _windows(op: Operation) -> Tensor | None:
             last = (count - 1) * step + (span - 1) * spread - start
             size = x.shape[axis]
             holds += [where >= 0] if start else []
-            # whole windows need no look behind the last element
+            # whole windows need no upper bounds check
             holds += (
                 []
                 if isinstance(last, int) and getattr(size, "value", -1) > last
@@ -192,17 +198,17 @@ def _windows(op: Operation) -> Tensor | None:
         return found, holds
 
     shape = [*op.outputs[0].shape, *map(as_expr, told["spans"])]
-    columns = _beside(x, shape, place, _neutral(told["kind"], x.dtype))
-    made: Tensor = WORDS[_REDUCTIONS[told["kind"]]](
+    columns = _unfold_windows(x, shape, place, _identity_value(told["kind"], x.dtype))
+    made: Tensor = OPERATIONS[_REDUCTIONS[told["kind"]]](
         columns, list(range(rank, rank + len(axes))), False
     )
     return made
 
 
-WINDOWED: Mapping[str, Callable[[Operation], Tensor | None]] = {
-    "conv": _convolution,
-    "conv3d": _convolution,
-    "conv2d_backprop_input": _convolution,
-    "reduce_window": _windows,
+WINDOW_EXPANSIONS: Mapping[str, Callable[[Operation], Tensor | None]] = {
+    "conv": _expand_convolution,
+    "conv3d": _expand_convolution,
+    "conv2d_backprop_input": _expand_convolution,
+    "reduce_window": _expand_windows,
 }
-"""Word → a stage of it in other words; None for one that only the word itself says."""
+"""DSL operation → its expansion; the function returns None where it does not apply."""

@@ -1,6 +1,6 @@
-"""Words for gradients over windows that operators of images in blocks use.
+"""DSL operations for gradients over windows in block layouts.
 
-Of a maximum twice, of depthwise filters.
+The second gradient of max pooling, and the gradients of depthwise convolutions.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from tbe_impl.dsl.expr import (
     IterVar,
     Range,
     Reduce,
-    binary,
     cast,
     const,
+    make_binary,
     select,
 )
-from tbe_impl.dsl.location import here
-from tbe_impl.dsl.operation import Word, check_tensor
+from tbe_impl.dsl.location import user_location
+from tbe_impl.dsl.operation import DslOperation, check_tensor
 from tbe_impl.dsl.tensor import Tensor, compute, fresh_name, shape_text
-from tbe_impl.dsl.windows import positions_in, same_padding
+from tbe_impl.dsl.windows import find_positions, same_padding
 from tbe_impl.errors import InputError
 
 _DEPTH, _HEIGHT, _WIDTH = 1, 3, 4
-"""The axes of NDC1HWC0 on which windows of a volume slide."""
+"""The window axes of NDC1HWC0."""
 
 
 def pooling3d_max_grad_grad(
@@ -41,16 +41,16 @@ def pooling3d_max_grad_grad(
     data_format: str = "NDHWC",
     padding: str = "SAME",
 ) -> Tensor:
-    """The element of `grad_grad` where each window of `orig_input` has its maximum, the first of equals.
+    """`grad_grad` at the maximum of each window of `orig_input`, at the first of equals.
 
     Args:
         orig_input: NDC1HWC0.
         orig_output: the maxima.
-        grad_grad: like `orig_input`.
-        assist_tensor: numbers by which the device finds the first of equals; not read here.
+        grad_grad: of the shape of `orig_input`.
+        assist_tensor: tie-breaking indices for the device; ignored.
         ksize, strides: of depth, height and width.
-        pads: in front, behind, above, below, left, right; they count where `padding` is neither ``SAME`` nor ``VALID``.
-        data_format: of the original tensors; nothing here depends on it.
+        pads: front, back, above, below, left, right; used only for ``CALCULATED`` padding.
+        data_format: of the original tensors; ignored.
         padding: ``SAME``, ``VALID`` or ``CALCULATED``.
 
     Returns:
@@ -66,7 +66,7 @@ def pooling3d_max_grad_grad(
     if x.ndim != 6 or y.ndim != 6 or shape_text(x.shape) != shape_text(slopes.shape):
         raise InputError(
             f"{word}: the volumes do not fit",
-            place=str(here()),
+            place=str(user_location()),
             expected="NDC1HWC0, grad_grad like orig_input",
             got=", ".join(shape_text(one.shape) for one in (x, y, slopes)),
         )
@@ -74,7 +74,7 @@ def pooling3d_max_grad_grad(
     starts = [0, 0, 0]
     if mode == "SAME":
         starts = [
-            same_padding(_number(x.shape[axis]), span, stride)[0]
+            same_padding(_static_number(x.shape[axis]), span, stride)[0]
             for axis, span, stride in zip(axes, ksize, strides, strict=True)
         ]
     elif mode == "CALCULATED":
@@ -82,16 +82,16 @@ def pooling3d_max_grad_grad(
     elif mode != "VALID":
         raise InputError(
             f"{word}: unknown padding",
-            place=str(here()),
+            place=str(user_location()),
             expected="SAME, VALID or CALCULATED",
             got=repr(padding),
         )
-    place = positions_in(x, y, axes, list(ksize), list(strides), [1, 1, 1], starts)
+    place = find_positions(x, y, axes, list(ksize), list(strides), [1, 1, 1], starts)
     depth, height, width = (x.shape[axis] for axis in axes)
 
     def body(n: Expr, d: Expr, c1: Expr, h: Expr, w: Expr, c0: Expr) -> Expr:
         at = place(n, d, c1, h, w, c0)
-        inside = binary("and", at >= 0, at < depth * height * width)
+        inside = make_binary("and", at >= 0, at < depth * height * width)
         found = slopes(n, at // (height * width), c1, at // width % height, at % width, c0)
         return select(inside, found, const(0, slopes.dtype))
 
@@ -114,11 +114,11 @@ def depthwise_conv2d_backprop_filter_d_compute(
 
     Args:
         fmap: (N, C1, 1, H, W, C0).
-        dout: the gradient of its result, likewise.
+        dout: the gradient of the result, in the same layout.
         kernel_h, kernel_w: size of a filter.
         stride, dilations: of height and width.
         pad: above, below, left, right.
-        w_dtype: of the result; sums are float32.
+        w_dtype: of the result; sums accumulate in float32.
 
     Returns:
         (C1, kernel_h·kernel_w, C0, C0), the filters on the diagonals of the last two axes.
@@ -131,18 +131,18 @@ def depthwise_conv2d_backprop_filter_d_compute(
     sizes = [
         (size + before + after - (kernel - 1) * dilation - 1) // step + 1
         for size, before, after, kernel, dilation, step in (
-            (_number(x.shape[3]), top, bottom, kernel_h, dilation_h, stride_h),
-            (_number(x.shape[4]), left, right, kernel_w, dilation_w, stride_w),
+            (_static_number(x.shape[3]), top, bottom, kernel_h, dilation_h, stride_h),
+            (_static_number(x.shape[4]), left, right, kernel_w, dilation_w, stride_w),
         )
     ]
-    if sizes != [_number(size) for size in dy.shape[3:5]]:
+    if sizes != [_static_number(size) for size in dy.shape[3:5]]:
         raise InputError(
             f"{word}: the images do not fit",
-            place=str(here()),
+            place=str(user_location()),
             expected=f"a height and width of {sizes} in {dy.name}",
             got=shape_text(dy.shape),
         )
-    n, h, w = _over(n=dy.shape[0], h=dy.shape[3], w=dy.shape[4])
+    n, h, w = _reduction_axes(n=dy.shape[0], h=dy.shape[3], w=dy.shape[4])
 
     def each(group: Expr, k: Expr, channel: Expr) -> Expr:
         row = h * stride_h + k // kernel_w * dilation_h - top
@@ -150,17 +150,19 @@ def depthwise_conv2d_backprop_filter_d_compute(
         product = cast("float32", x(n, group, 0, row, column, channel)) * cast(
             "float32", dy(n, group, 0, h, w, channel)
         )
-        return Reduce("sum", product, [n, h, w], _inside(row, x.shape[3], column, x.shape[4]))
+        return Reduce(
+            "sum", product, [n, h, w], _inside_condition(row, x.shape[3], column, x.shape[4])
+        )
 
     block = dy.shape[5]
     sums = compute((x.shape[1], kernel_h * kernel_w, block), each, fresh_name("filters"))
 
     def diagonal(group: Expr, k: Expr, row: Expr, column: Expr) -> Expr:
         return select(
-            binary("eq", row, column), cast(w_dtype, sums(group, k, row)), const(0, w_dtype)
+            make_binary("eq", row, column), cast(w_dtype, sums(group, k, row)), const(0, w_dtype)
         )
 
-    # the dtype was asked for, so te.lang.cce leaves it
+    # the caller requested this dtype; the tag keeps te.lang.cce from casting the result
     tag = "depthwise_conv2d_backprop_filter|not_auto_cast"
     shape = (x.shape[1], kernel_h * kernel_w, block, block)
     made: Tensor = compute(shape, diagonal, fresh_name(word), tag)
@@ -180,21 +182,22 @@ def depthwise_conv2d_backprop_input_d_compute(
 
     Args:
         input_shape: of the image, (N, C1, 1, H, W, C0).
-        weight: (C1, kernel_h·kernel_w, 1, C0, C0), the filters on the diagonals of the last two axes.
+        weight: (C1, kernel_h·kernel_w, 1, C0, C0), the filters on the diagonals of the last two
+            axes.
         dout: the gradient of the result, (N, C1, 1, H, W, C0).
         weight_sizes: kernel_h and kernel_w.
         strides: of height and width.
         pads: above, below, left, right.
 
     Returns:
-        (N, C1, 1, H·W, C0), in the dtype of `dout`; sums are float32.
+        (N, C1, 1, H·W, C0), in the dtype of `dout`; sums accumulate in float32.
     """
     word = "depthwise_conv2d_backprop_input_d_compute"
     filters, dy = check_tensor(word, weight, "weight"), check_tensor(word, dout, "dout")
     _check_depthwise(word, dy)
     (kernel_h, kernel_w), (stride_h, stride_w) = weight_sizes, strides
-    batch, groups, _, height, width, block = (_number(size) for size in input_shape)
-    kh, kw = _over(kh=kernel_h, kw=kernel_w)
+    batch, groups, _, height, width, block = (_static_number(size) for size in input_shape)
+    kh, kw = _reduction_axes(kh=kernel_h, kw=kernel_w)
 
     def body(n: Expr, group: Expr, c1: Expr, at: Expr, channel: Expr) -> Expr:
         row, column = at // width + pads[0] - kh, at % width + pads[2] - kw
@@ -202,10 +205,12 @@ def depthwise_conv2d_backprop_input_d_compute(
         product = cast("float32", dy(n, group, 0, down, across, channel)) * cast(
             "float32", filters(group, kh * kernel_w + kw, 0, channel, channel)
         )
-        met = binary(
-            "and", binary("eq", row % stride_h, const(0)), binary("eq", column % stride_w, const(0))
+        met = make_binary(
+            "and",
+            make_binary("eq", row % stride_h, const(0)),
+            make_binary("eq", column % stride_w, const(0)),
         )
-        inside = binary("and", met, _inside(down, dy.shape[3], across, dy.shape[4]))
+        inside = make_binary("and", met, _inside_condition(down, dy.shape[3], across, dy.shape[4]))
         return Reduce("sum", product, [kh, kw], inside)
 
     sums = compute((batch, groups, 1, height * width, block), body, fresh_name("sums"))
@@ -213,38 +218,42 @@ def depthwise_conv2d_backprop_input_d_compute(
     return made
 
 
-def _number(size: Any) -> int:
+def _static_number(size: Any) -> int:
     return int(size.value if isinstance(size, Const) else size)
 
 
-def _over(**extents: Any) -> list[IterVar]:
-    """Axes that are reduced."""
+def _reduction_axes(**extents: Any) -> list[IterVar]:
+    """Reduction axes, one for each keyword."""
     return [IterVar(Range(extent), name, "reduce") for name, extent in extents.items()]
 
 
-def _inside(row: Expr, rows: Any, column: Expr, columns: Any) -> Binary:
-    """Whether a position lies in a plane."""
+def _inside_condition(row: Expr, rows: Any, column: Expr, columns: Any) -> Binary:
+    """The bounds check of a position in a plane."""
     parts = (row >= 0, row < rows, column >= 0, column < columns)
     found: Any = parts[0]
     for part in parts[1:]:
-        found = binary("and", found, part)
+        found = make_binary("and", found, part)
     held: Binary = found
     return held
 
 
 def _check_depthwise(word: str, *images: Tensor) -> None:
     for image in images:
-        if image.ndim != 6 or _number(image.shape[2]) != 1:
+        if image.ndim != 6 or _static_number(image.shape[2]) != 1:
             raise InputError(
                 f"{word}: {image.name} is no image of groups",
-                place=str(here()),
+                place=str(user_location()),
                 expected="(N, C1, 1, H, W, C0)",
                 got=shape_text(image.shape),
             )
 
 
-WORDS = (
-    Word("pooling3d_max_grad_grad", pooling3d_max_grad_grad),
-    Word("depthwise_conv2d_backprop_filter_d_compute", depthwise_conv2d_backprop_filter_d_compute),
-    Word("depthwise_conv2d_backprop_input_d_compute", depthwise_conv2d_backprop_input_d_compute),
+OPERATIONS = (
+    DslOperation("pooling3d_max_grad_grad", pooling3d_max_grad_grad),
+    DslOperation(
+        "depthwise_conv2d_backprop_filter_d_compute", depthwise_conv2d_backprop_filter_d_compute
+    ),
+    DslOperation(
+        "depthwise_conv2d_backprop_input_d_compute", depthwise_conv2d_backprop_input_d_compute
+    ),
 )

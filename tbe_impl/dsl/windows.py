@@ -1,4 +1,4 @@
-"""Words that reduce over windows that slide: reduce_window and pooling.
+"""DSL operations over sliding windows: reduce_window, pooling and dilation.
 
 One file of more than 500 lines: it is one family of operations.
 """
@@ -17,23 +17,33 @@ from tbe_impl.dsl.expr import (
     Range,
     Reduce,
     as_expr,
-    binary,
     call,
     cast,
     const,
+    make_binary,
     select,
 )
-from tbe_impl.dsl.location import here
-from tbe_impl.dsl.operation import Word, check_scalar, check_tensor
+from tbe_impl.dsl.location import user_location
+from tbe_impl.dsl.operation import DslOperation, check_scalar, check_tensor
 from tbe_impl.dsl.sizes import check_axis
-from tbe_impl.dsl.tensor import Tensor, WordUse, compute, fresh_name
+from tbe_impl.dsl.tensor import DslCall, Tensor, compute, fresh_name
 from tbe_impl.errors import InputError
 
-_KINDS = {"MAX": "max", "GMP": "max", "MIN": "min", "SUM": "sum", "AVG": "sum", "GAP": "sum"}
+_REDUCTION_KINDS = {
+    "MAX": "max",
+    "GMP": "max",
+    "MIN": "min",
+    "SUM": "sum",
+    "AVG": "sum",
+    "GAP": "sum",
+}
 
 
 def output_size(size: Any, span: Any, stride: Any, before: Any, after: Any, *, ceil: bool) -> Any:
-    """How many windows of `span` fit; rounded up when `ceil`, but none starts in the padding behind."""
+    """The number of windows of `span`.
+
+    `ceil` rounds it up, except that no window starts in the padding at the end.
+    """
     free = size + before + after - span
     steps = (free + stride - 1) // stride if ceil else free // stride
     count = steps + 1
@@ -43,31 +53,31 @@ def output_size(size: Any, span: Any, stride: Any, before: Any, after: Any, *, c
 
 
 def same_padding(size: Any, span: Any, stride: Any) -> tuple[Any, Any, Any]:
-    """Padding before and after, and how many windows there are, so that every stride has one (TensorFlow's SAME)."""
+    """Padding before and after, and the number of windows, in TensorFlow's SAME mode."""
     count = (size + stride - 1) // stride
     lacking = (count - 1) * stride + span - size
-    needed = max(lacking, 0) if isinstance(lacking, int) else binary("max", lacking, const(0))
+    needed = max(lacking, 0) if isinstance(lacking, int) else make_binary("max", lacking, const(0))
     return needed // 2, needed - needed // 2, count
 
 
 def _check_kind(word: str, kind: Any, argument: str) -> str:
     text = str(kind).upper()
-    if text not in _KINDS:
+    if text not in _REDUCTION_KINDS:
         raise InputError(
             f"{word}: unknown {argument}",
-            place=str(here()),
-            expected=" or ".join(_KINDS),
+            place=str(user_location()),
+            expected=" or ".join(_REDUCTION_KINDS),
             got=repr(kind),
         )
     return text
 
 
-def _plain(value: Any) -> Any:
+def _as_number(value: Any) -> Any:
     return value.value if isinstance(value, Const) else value
 
 
-class _Slide:
-    """The elements of a window, and where they lie in the tensor."""
+class _SlidingWindow:
+    """The elements of a window and their positions in the tensor."""
 
     def __init__(
         self,
@@ -86,20 +96,23 @@ class _Slide:
         ]
 
     def place(self, index: Sequence[Expr]) -> tuple[list[Expr], Expr | None]:
-        """An element of the window of an output: its indices, and whether it lies inside of the tensor."""
+        """The tensor indices of a window element, and their bounds check."""
         at, inside = list(index), None
         for axis, over, (stride, dilation, start) in zip(
             self.axes, self.over, self.steps, strict=True
         ):
             position = index[axis] * stride + over * dilation - start
             at[axis] = position
-            holds = binary("and", position >= 0, position < self.tensor.shape[axis])
-            inside = holds if inside is None else binary("and", inside, holds)
+            holds = make_binary("and", position >= 0, position < self.tensor.shape[axis])
+            inside = holds if inside is None else make_binary("and", inside, holds)
         return at, inside
 
 
-def _positions(made: Tensor, slide: _Slide) -> Tensor:
-    """Where in the plane of its axes the element that was chosen lies, the first of equals; the first NaN when there is one."""
+def _extremum_positions(made: Tensor, slide: _SlidingWindow) -> Tensor:
+    """The flat position of each window's extreme within the window axes.
+
+    It is the first of equals, or the first NaN if there is one.
+    """
     tensor = slide.tensor
 
     def body(*index: Expr) -> Expr:
@@ -107,17 +120,17 @@ def _positions(made: Tensor, slide: _Slide) -> Tensor:
         flat: Any = 0
         for axis in slide.axes:
             flat = flat * tensor.shape[axis] + at[axis]
-        hit = binary("eq", tensor(*at), made(*index))
+        hit = make_binary("eq", tensor(*at), made(*index))
         if is_float(tensor.dtype):
-            hit = binary("or", hit, call("isnan", tensor(*at), dtype="bool"))
-        holds = hit if inside is None else binary("and", inside, hit)
+            hit = make_binary("or", hit, call("isnan", tensor(*at), dtype="bool"))
+        holds = hit if inside is None else make_binary("and", inside, hit)
         return Reduce("min", cast("int32", flat), slide.over, holds)
 
     found: Tensor = compute(made.shape, body, fresh_name("positions"), "reduce_window_positions")
     return found
 
 
-def positions_in(
+def find_positions(
     tensor: Tensor,
     made: Tensor,
     axes: Sequence[int],
@@ -126,11 +139,13 @@ def positions_in(
     dilations: Sequence[Any],
     starts: Sequence[Any],
 ) -> Tensor:
-    """Where in each window of `tensor` the first element lies that is `made`, as `reduce_window` counts positions."""
-    return _positions(made, _Slide(tensor, axes, spans, strides, dilations, starts))
+    """The position of the first element of each window equal to `made`, as in `reduce_window`."""
+    return _extremum_positions(
+        made, _SlidingWindow(tensor, axes, spans, strides, dilations, starts)
+    )
 
 
-def windows_of(
+def window_reduction_stage(
     word: str,
     tensor: Tensor,
     kind: str,
@@ -141,15 +156,15 @@ def windows_of(
     starts: Sequence[Any],
     counts: Sequence[Any],
 ) -> Tensor:
-    """The stage that reduces every window; what lies in the padding counts for nothing."""
-    slide = _Slide(tensor, axes, spans, strides, dilations, starts)
+    """The stage that reduces every window; padding does not take part."""
+    slide = _SlidingWindow(tensor, axes, spans, strides, dilations, starts)
     shape = list(tensor.shape)
     for axis, count in zip(axes, counts, strict=True):
         shape[axis] = as_expr(count)
 
     def body(*index: Expr) -> Expr:
         at, inside = slide.place(index)
-        return Reduce(_KINDS[kind], tensor(*at), slide.over, inside)
+        return Reduce(_REDUCTION_KINDS[kind], tensor(*at), slide.over, inside)
 
     parameters = {
         "kind": kind,
@@ -164,8 +179,8 @@ def windows_of(
         shape,
         body,
         fresh_name(word),
-        f"reduce_window_{_KINDS[kind]}",
-        word=WordUse("reduce_window", (tensor,), parameters),
+        f"reduce_window_{_REDUCTION_KINDS[kind]}",
+        word=DslCall("reduce_window", (tensor,), parameters),
     )
     return made
 
@@ -182,19 +197,25 @@ def reduce_window(
     rounding_mode: str = "FLOOR",
     return_argmax: bool = False,
 ) -> Any:
-    """The reduction of every window; with `return_argmax` a list of two.
+    """The reduction of every window.
 
     Args:
         raw_tensor: any.
-        computation: ``MAX``, ``MIN``, ``SUM``, ``AVG``, or over the whole axes ``GMP`` (max) and ``GAP`` (mean).
-        window_axes: the axes on which windows slide.
-        window_dimensions, window_strides: one number for each of them; ``GMP`` and ``GAP`` need none.
-        window_dilations: likewise; 1 when none are given.
+        computation: ``MAX``, ``MIN``, ``SUM``, ``AVG``, or over the whole axes ``GMP`` (max) and
+            ``GAP`` (mean).
+        window_axes: the axes along which the windows slide.
+        window_dimensions, window_strides: one number per window axis; optional for ``GMP`` and
+            ``GAP``.
+        window_dilations: one number per window axis; default 1.
         padding_mode: ``SAME``, ``VALID``, or ``CALCULATED`` with `padding_dimensions`.
-        padding_dimensions: before and after for each axis, as pairs or flat; or one number for each axis.
+        padding_dimensions: before and after each window axis, as pairs or flat; or one number per
+            axis.
         rounding_mode: ``FLOOR`` or ``CEIL``, of the number of windows under ``CALCULATED``.
-        return_argmax: for ``MAX`` and ``MIN``: a list of the reduction and of where each element lay (int32), counted
-            through the axes on which windows slide, without padding.
+        return_argmax: for ``MAX`` and ``MIN``: also returns the position of each extreme.
+
+    Returns:
+        a tensor; with `return_argmax` a list of the tensor and the positions (int32), flat over
+        the window axes, without padding.
     """
     tensor = check_tensor("reduce_window", raw_tensor)
     kind = _check_kind("reduce_window", computation, "computation")
@@ -202,11 +223,11 @@ def reduce_window(
     if return_argmax and kind not in ("MAX", "MIN"):
         raise InputError(
             "reduce_window gives positions of largest and smallest elements",
-            place=str(here()),
+            place=str(user_location()),
             expected="MAX or MIN",
             got=kind,
         )
-    pads = _pairs(padding_dimensions, len(axes))
+    pads = _padding_pairs(padding_dimensions, len(axes))
     every = len(axes)
     for name, given in (
         ("window_dimensions", window_dimensions),
@@ -215,7 +236,7 @@ def reduce_window(
         if not given and axes and kind not in ("GMP", "GAP"):
             raise InputError(
                 f"reduce_window: {name} are missing",
-                place=str(here()),
+                place=str(user_location()),
                 expected=f"{every} numbers, one for each window axis",
                 got=repr(given),
             )
@@ -234,7 +255,7 @@ def reduce_window(
     )
 
 
-def _pairs(given: Any, count: int) -> list[tuple[Any, Any]]:
+def _padding_pairs(given: Any, count: int) -> list[tuple[Any, Any]]:
     if not given:
         return [(0, 0)] * count
     flat = list(itertools.chain(*given)) if isinstance(given[0], (list, tuple)) else list(given)
@@ -261,15 +282,15 @@ def _pool(
     if mode not in ("SAME", "VALID", "CALCULATED"):
         raise InputError(
             f"{word}: unknown padding mode",
-            place=str(here()),
+            place=str(user_location()),
             expected="SAME, VALID or CALCULATED",
             got=repr(mode),
         )
-    sizes = [_plain(tensor.shape[axis]) for axis in axes]
+    sizes = [_as_number(tensor.shape[axis]) for axis in axes]
     if kind in ("GMP", "GAP"):
         spans, strides, dilations, mode = sizes, [1] * len(axes), [1] * len(axes), "VALID"
     spans, strides, dilations = (
-        [_plain(item) for item in group] for group in (spans, strides, dilations)
+        [_as_number(item) for item in group] for group in (spans, strides, dilations)
     )
     starts, counts, ends = [], [], []
     for size, span, stride, dilation, (before, after) in zip(
@@ -286,19 +307,26 @@ def _pool(
         if isinstance(count, int) and count < 1:
             raise InputError(
                 f"{word}: the window does not fit",
-                place=str(here()),
+                place=str(user_location()),
                 expected=f"at most {size}",
                 got=str(reach),
             )
         starts.append(before)
         counts.append(count)
         ends.append(size + after)
-    made = windows_of(word, tensor, kind, axes, spans, strides, dilations, starts, counts)
+    made = window_reduction_stage(
+        word, tensor, kind, axes, spans, strides, dilations, starts, counts
+    )
     if positions:
-        return [made, _positions(made, _Slide(tensor, axes, spans, strides, dilations, starts))]
+        return [
+            made,
+            _extremum_positions(
+                made, _SlidingWindow(tensor, axes, spans, strides, dilations, starts)
+            ),
+        ]
     if kind not in ("AVG", "GAP"):
         return made
-    return _averaged(
+    return _divide_by_window_size(
         tensor,
         made,
         axes,
@@ -311,7 +339,7 @@ def _pool(
     )
 
 
-def _averaged(
+def _divide_by_window_size(
     tensor: Tensor,
     total: Tensor,
     axes: Sequence[int],
@@ -322,7 +350,7 @@ def _averaged(
     ends: Sequence[Any],
     with_padding: bool,
 ) -> Tensor:
-    """Each sum divided by how many elements its window has inside the tensor (or its padding)."""
+    """Divides each sum by the number of window elements inside the tensor (or its padding)."""
     wide = tensor.dtype if is_float(tensor.dtype) else "float32"
 
     def body(*index: Expr) -> Expr:
@@ -330,11 +358,11 @@ def _averaged(
         for place, axis in enumerate(axes):
             first = index[axis] * strides[place] - starts[place]
             step, more = dilations[place], dilations[place] - 1
-            steps = binary("floordiv", ends[place] - first + more, as_expr(step))
-            inside = binary("min", steps, as_expr(spans[place]))
+            steps = make_binary("floordiv", ends[place] - first + more, as_expr(step))
+            inside = make_binary("min", steps, as_expr(spans[place]))
             if not with_padding:
-                outside = binary("floordiv", more - first, as_expr(step))
-                inside = inside - binary("max", outside, const(0))
+                outside = make_binary("floordiv", more - first, as_expr(step))
+                inside = inside - make_binary("max", outside, const(0))
             count = inside * count
         return cast(tensor.dtype, cast(wide, total(*index)) / cast(wide, count))
 
@@ -355,22 +383,22 @@ def pooling2d(
     fusion_params: Any = None,
     impl_mode: str = "high_performance",
 ) -> Tensor:
-    """The largest element or the mean of every window over height and width.
+    """The maximum or mean of every window over height and width.
 
     Args:
-        tensor_in: NC1HWC0, or NCHW when it has four axes.
+        tensor_in: NC1HWC0, or NCHW for four axes.
         window, stride, dilation: two numbers each.
         pooling_mode: ``MAX``, ``AVG``, or over the whole plane ``GMP`` (max) and ``GAP`` (mean).
-        padding_mode: ``SAME`` or ``VALID`` under `data_mode` 1.
-        pad: above, below, left, right; counts under `data_mode` 0 and ``CALCULATED``.
-        data_mode: 1 as TensorFlow has it (a mean leaves the padding out), 0 as Caffe (it counts).
-        ceil_mode: 0 rounds the number of windows up under `data_mode` 0, 1 down.
+        padding_mode: ``SAME`` or ``VALID`` for `data_mode` 1.
+        pad: above, below, left, right; used for `data_mode` 0.
+        data_mode: 1 for TensorFlow (a mean excludes the padding), 0 for Caffe (includes it).
+        ceil_mode: for `data_mode` 0: 0 rounds the number of windows up, 1 down.
     """
     tensor = check_tensor("pooling2d", tensor_in, "tensor_in")
     if tensor.ndim not in (4, 5):
         raise InputError(
             "pooling2d takes NC1HWC0 or NCHW",
-            place=str(here()),
+            place=str(user_location()),
             expected="five axes or four",
             got=f"{tensor.ndim} ({tensor.name})",
         )
@@ -386,7 +414,7 @@ def pooling2d(
         list(stride),
         list(dilation),
         mode,
-        _pairs(pad, 2),
+        _padding_pairs(pad, 2),
         ceil=caffe and int(ceil_mode) == 0,
         with_padding=caffe,
     )
@@ -405,18 +433,18 @@ def pooling3d(
     """`pooling2d` over depth, height and width.
 
     Args:
-        tensor_in: NDC1HWC0, or NCDHW when it has five axes.
+        tensor_in: NDC1HWC0, or NCDHW for five axes.
         window, stride, dilation: three numbers each.
         padding_mode: ``SAME``, ``VALID`` or ``CALCULATED`` with `pads`.
-        pads: in front, behind, above, below, left, right.
-        pooling_mode: as `pooling2d` has it.
-        ceil_mode: 0 rounds the number of windows up under ``CALCULATED``, 1 down.
+        pads: front, back, above, below, left, right.
+        pooling_mode: as in `pooling2d`.
+        ceil_mode: for ``CALCULATED``: 0 rounds the number of windows up, 1 down.
     """
     tensor = check_tensor("pooling3d", tensor_in, "tensor_in")
     if tensor.ndim not in (5, 6):
         raise InputError(
             "pooling3d takes NDC1HWC0 or NCDHW",
-            place=str(here()),
+            place=str(user_location()),
             expected="six axes or five",
             got=f"{tensor.ndim} ({tensor.name})",
         )
@@ -429,14 +457,16 @@ def pooling3d(
         list(stride),
         list(dilation),
         str(padding_mode).upper(),
-        _pairs(pads, 3),
+        _padding_pairs(pads, 3),
         ceil=int(ceil_mode) == 0,
     )
 
 
-def _around(pads: Any, rank: int) -> list[tuple[Any, Any]]:
-    """Numbers before and behind each axis."""
-    given = [_plain(item) if not isinstance(item, (list, tuple)) else item for item in pads or ()]
+def _axis_padding(pads: Any, rank: int) -> list[tuple[Any, Any]]:
+    """A pair (before, after) for each axis."""
+    given = [
+        _as_number(item) if not isinstance(item, (list, tuple)) else item for item in pads or ()
+    ]
     if len(given) == 4 and not any(isinstance(item, (list, tuple)) for item in given):
         given = [(0, 0)] * (rank - 3) + [given[:2], given[2:], (0, 0)]
     if len(given) not in (0, rank) or not all(
@@ -444,35 +474,38 @@ def _around(pads: Any, rank: int) -> list[tuple[Any, Any]]:
     ):
         raise InputError(
             "pads is neither a pair per axis nor four numbers for an image",
-            place=str(here()),
+            place=str(user_location()),
             expected=f"{rank} pairs, or 4 numbers",
             got=repr(pads),
         )
-    return [(_plain(a), _plain(b)) for a, b in given] or [(0, 0)] * rank
+    return [(_as_number(a), _as_number(b)) for a, b in given] or [(0, 0)] * rank
 
 
 def dilation(
     tensor_x: Tensor, dilations: Any, pads: Any = None, padding_value: Any = 0.0
 ) -> Tensor:
-    """The elements spread apart: `dilations` steps from one to the next on each axis, `padding_value` in between and around.
+    """Spreads the elements apart and pads them.
+
+    Adjacent elements are `dilations` steps apart on each axis; `padding_value` fills the gaps and
+    the border.
 
     Args:
         tensor_x: any.
         dilations: one number per axis.
-        pads: a pair of numbers, before and behind, per axis; or four numbers, above, below, left and right of an image in blocks
-            of channels.
+        pads: a pair (before, after) per axis; or four numbers, above, below, left and right of an
+            image with blocked channels.
         padding_value: a scalar.
     """
     tensor = check_tensor("dilation", tensor_x, "tensor_x")
-    steps = [_plain(item) for item in dilations]
+    steps = [_as_number(item) for item in dilations]
     if len(steps) != tensor.ndim:
         raise InputError(
             "dilation takes one number per axis",
-            place=str(here()),
+            place=str(user_location()),
             expected=str(tensor.ndim),
             got=str(len(steps)),
         )
-    around = _around(pads, tensor.ndim)
+    around = _axis_padding(pads, tensor.ndim)
     filler = check_scalar("dilation", padding_value, tensor.dtype, "padding_value")
 
     def pick(*index: Expr) -> Expr:
@@ -480,28 +513,30 @@ def dilation(
         at = []
         for i, size, step, (before, after) in zip(index, tensor.shape, steps, around, strict=True):
             place = i - before
-            at.append(binary("floordiv", place, as_expr(step)))
+            at.append(make_binary("floordiv", place, as_expr(step)))
             conditions: list[Any] = []
             if not isinstance(step, int) or step != 1:
-                conditions.append(binary("eq", binary("floormod", place, as_expr(step)), const(0)))
+                conditions.append(
+                    make_binary("eq", make_binary("floormod", place, as_expr(step)), const(0))
+                )
             conditions += [place >= 0] if before != 0 else []
             conditions += [at[-1] < size] if after != 0 else []
             for holds in conditions:
-                inside = holds if inside is True else binary("and", inside, holds)
+                inside = holds if inside is True else make_binary("and", inside, holds)
         return select(inside, tensor(*at), filler)
 
     shape = [
         (size - 1) * step + 1 + before + after
         for size, step, (before, after) in zip(tensor.shape, steps, around, strict=True)
     ]
-    use = WordUse("dilation", (tensor,))
+    use = DslCall("dilation", (tensor,))
     made: Tensor = compute(shape, pick, fresh_name("dilation"), "dilation", word=use)
     return made
 
 
-WORDS = (
-    Word("reduce_window", reduce_window),
-    Word("pooling2d", pooling2d),
-    Word("pooling3d", pooling3d),
-    Word("dilation", dilation),
+OPERATIONS = (
+    DslOperation("reduce_window", reduce_window),
+    DslOperation("pooling2d", pooling2d),
+    DslOperation("pooling3d", pooling3d),
+    DslOperation("dilation", dilation),
 )

@@ -1,4 +1,6 @@
-"""The NumPy interpreter: the living definition of every DSL operation.
+"""The NumPy interpreter: the reference semantics of every DSL operation.
 
-In: a graph of stages and arrays. Out: the arrays of its outputs. It compiles nothing and knows no processor.
+In: a graph of stages and arrays.
+Out: the arrays of its outputs.
+Must not: compile code, or depend on a processor.
 """

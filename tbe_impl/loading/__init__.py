@@ -1,5 +1,6 @@
-"""Loads an operator's file and builds its kernels.
+"""Loads operator files and builds their kernels under the module names that `compat` provides.
 
-In: a Python file of TBE operators, shapes, dtypes, attributes. Out: kernels with their signature. The files run under the module
-names that `compat` provides.
+In: a Python file of TBE operators, shapes, dtypes, attributes.
+Out: kernels with their signature.
+Must not: modify the operator file or the tree around it.
 """

@@ -1,7 +1,7 @@
-"""Bytecode of the user's Python files, kept in the kernel cache and not beside them.
+"""Stores bytecode of operator files in the kernel cache instead of ``__pycache__``.
 
-Trees of operators are large, often read-only, and not ours to write to: without ``__pycache__``
-each process would compile every file anew.
+Operator trees are large, often read-only, and belong to the user. Without cached bytecode, each
+process would compile every file.
 """
 
 from __future__ import annotations
@@ -24,10 +24,12 @@ from tbe_impl.runtime.compiler import user_cache
 
 
 class CachedLoader(SourceFileLoader):
-    """Loads a source file; its bytecode is taken from beside it, or from the kernel cache."""
+    """Loads a source file; takes its bytecode from ``__pycache__`` or from the kernel cache."""
 
-    def source_to_code(self, data: Any, path: Any, **options: Any) -> CodeType:  # type: ignore[override]
-        """The code of a text, compiled once for all processes that load it from the same path."""
+    def source_to_code(  # type: ignore[override]
+        self, data: Any, path: Any, **options: Any
+    ) -> CodeType:
+        """Returns the code object of a source text from the cache; compiles it if absent."""
         key = cache.make_key(
             compressed_bytecode=importlib.util.MAGIC_NUMBER,
             optimize=sys.flags.optimize,
@@ -35,20 +37,20 @@ class CachedLoader(SourceFileLoader):
             path=os.fsencode(path),
             source=bytes(data),
         )
-        known = user_cache().recall(key)
+        known = user_cache().load_note(key)
         if known is not None:
             found: CodeType = marshal.loads(zlib.decompress(known))
             return found
         code: CodeType = super().source_to_code(data, path, **options)
-        user_cache().remember(key, zlib.compress(marshal.dumps(code), 1))
+        user_cache().store_note(key, zlib.compress(marshal.dumps(code), 1))
         return code
 
     def set_data(self, path: str, data: Any, *, _mode: int = 0o666) -> None:
-        """Writes nothing: Python would put bytecode beside the source."""
+        """Does nothing: Python would write bytecode beside the source."""
 
 
 class CachedFinder(importlib.abc.MetaPathFinder):
-    """Finds what Python finds, and loads by `CachedLoader` what lies below some directories.
+    """Finds modules as Python does; loads those below some directories by `CachedLoader`.
 
     Args:
         places: the directories.
@@ -58,7 +60,7 @@ class CachedFinder(importlib.abc.MetaPathFinder):
         self.places = tuple(f"{place.rstrip(os.sep)}{os.sep}" for place in places)
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        """The module, None when it lies elsewhere or is no source file."""
+        """Returns the module spec, None for other directories and other file types."""
         found = PathFinder.find_spec(fullname, path)
         if found is None or type(found.loader) is not SourceFileLoader:
             return None
@@ -69,8 +71,8 @@ class CachedFinder(importlib.abc.MetaPathFinder):
 
 
 @contextlib.contextmanager
-def cached_bytecode(*places: str) -> Iterator[None]:
-    """While it lasts, modules below these directories are loaded by `CachedLoader`."""
+def bytecode_cache(*places: str) -> Iterator[None]:
+    """Loads modules below these directories by `CachedLoader` inside the block."""
     finder = CachedFinder(places)
     sys.meta_path.insert(0, finder)
     try:

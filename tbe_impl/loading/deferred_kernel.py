@@ -1,4 +1,4 @@
-"""Kernels of operators that cannot be built before the sizes are known: one is made for each set of them."""
+"""Defines kernels of operators that can be built only for known sizes: one per set of sizes."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from tbe_impl.kernel import Kernel
 
 
 @dataclass(frozen=True)
-class LateKernel(Kernel):
-    """A kernel without inputs and outputs of its own; called with arrays, it is the kernel for those.
+class DeferredKernel(Kernel):
+    """A kernel without inputs and outputs; a call with arrays builds and runs the kernel for them.
 
     Attributes:
-        problem: why there is none for unknown sizes.
+        problem: why no kernel for unknown sizes exists.
     """
 
     problem: FusionError | None = None
 
     def for_arrays(self, arrays: Sequence[Any]) -> Kernel:
-        """The kernel for arrays of these shapes and, of small integer inputs, these numbers.
+        """Returns the kernel for arrays of these shapes and, if small integer inputs, these values.
 
         Raises:
-            FusionError: the operator refuses them.
+            FusionError: the operator rejects the arrays.
         """
         assert self.specialise is not None
         found = self.specialise(arrays)
@@ -35,9 +35,10 @@ class LateKernel(Kernel):
                 "these arrays are no inputs of the operator",
                 place=self.name,
                 got=", ".join(f"{np.shape(item)}" for item in arrays) or "none",
-                remedy="Give one array for each tensor that the operator reads, in the declared shapes",
+                remedy="Give one array for each tensor that the operator reads, "
+                "in the declared shapes",
             )
-        return self._like_this(found)
+        return self._copy_options_to(found)
 
     def __call__(
         self,
@@ -47,7 +48,7 @@ class LateKernel(Kernel):
         out: Sequence[np.ndarray] | np.ndarray | None = None,
         scalars: Mapping[str, float] | None = None,
     ) -> Any:
-        """As `Kernel` has it."""
+        """As `Kernel.__call__`, for the kernel of these arrays."""
         own = self.for_arrays(arrays)
         return own(*arrays, backend=backend, rounding=rounding, out=out, scalars=scalars)
 
@@ -61,9 +62,9 @@ class LateKernel(Kernel):
 
     @property
     def compiled(self) -> Any:
-        """Raises `InputError`: of each kernel for known sizes there is one."""
+        """Raises `InputError`: only kernels for known sizes have compiled code."""
         self._refuse()
 
     def report(self) -> Any:
-        """Raises `InputError`: each kernel for known sizes has one."""
+        """Raises `InputError`: only kernels for known sizes have a report."""
         self._refuse()

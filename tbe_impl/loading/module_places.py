@@ -1,4 +1,4 @@
-"""Where the modules of this process lie on disk: asked with every build, of hundreds or thousands of modules."""
+"""Caches the file locations of loaded modules, which every build queries for all modules."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-_known: dict[str, tuple[Callable[[], Any], str]] = {}
-"""Module by name → a weak reference to it, where it lies: a module says so once."""
+_location_cache: dict[str, tuple[Callable[[], Any], str]] = {}
+"""Module name → a weak reference to the module, and its location."""
 
 
-def modules_below(loaded: Mapping[str, Any], places: tuple[str, ...]) -> list[str]:
-    """Names of those modules whose file, or first directory, begins with one of the places."""
-    if len(_known) > 2 * len(sys.modules) + 1000:
-        _known.clear()  # names that nobody has any more
+def find_modules_below(loaded: Mapping[str, Any], places: tuple[str, ...]) -> list[str]:
+    """Returns the names of modules whose file or first directory is below one of the places."""
+    if len(_location_cache) > 2 * len(sys.modules) + 1000:
+        _location_cache.clear()  # drops names of unloaded modules
     found = []
     for name, module in loaded.items():
-        known = _known.get(name)
+        known = _location_cache.get(name)
         if known is not None and known[0]() is module:
             place = known[1]
         else:
             place = _place_of(module)
             with suppress(TypeError):
-                _known[name] = weakref.ref(module), place
+                _location_cache[name] = weakref.ref(module), place
         if place.startswith(places):
             found.append(name)
     return found

@@ -1,6 +1,6 @@
-"""An operator's file, loaded as it is; `Operator.build` runs it and gives back a kernel.
+"""Loads an unmodified operator file; `Operator.build` runs its function and returns a kernel.
 
-Each operator keeps the modules that came with it, so that trees whose helper packages have the same name live side by side.
+Each operator has its own set of modules, so that operator trees may use equal package names.
 """
 
 from __future__ import annotations
@@ -25,31 +25,40 @@ from tbe_impl.compat import Registration
 from tbe_impl.errors import FusionError, InputError
 from tbe_impl.kernel import Kernel
 from tbe_impl.loading.bytecode import CachedLoader
-from tbe_impl.loading.deferred_kernel import LateKernel
-from tbe_impl.loading.module_places import modules_below
-from tbe_impl.loading.operator_errors import failed_call, failed_import
-from tbe_impl.loading.operator_packages import LazyPackages, hand_on, homes_of
-from tbe_impl.loading.respecialize import Specialised
-from tbe_impl.loading.signature import check_schedule, declared_shapes, described, kernel_of
+from tbe_impl.loading.deferred_kernel import DeferredKernel
+from tbe_impl.loading.module_places import find_modules_below
+from tbe_impl.loading.operator_errors import call_error, import_error
+from tbe_impl.loading.operator_packages import (
+    LazyPackageFinder,
+    add_lazy_attributes,
+    read_reexports,
+)
+from tbe_impl.loading.shape_specialization import ShapeSpecializer
+from tbe_impl.loading.signature import (
+    check_schedule,
+    declared_shapes,
+    make_kernel,
+    normalize_argument,
+)
 from tbe_impl.toolkit_finder import ROOTS
 from tbe_impl.tuning import tune_at_build
 
 OPTIONS = ("inplace", "threads", "vector_bits")
-"""Keywords of `Operator.build` that are not the operator's."""
+"""Keywords of `Operator.build` that are kernel options, not operator arguments."""
 
 _numbers = itertools.count()
-_importing = threading.RLock()
-BEGINNINGS = 32
-"""At how many modules of a circle of imports it is tried to begin."""
+_import_lock = threading.RLock()
+CYCLE_ENTRY_LIMIT = 32
+"""Maximum number of entry points that are tried to resolve an import cycle."""
 
 
 class Operator:
-    """An operator function, and the modules that it was written with.
+    """An operator function and the modules of its tree.
 
     Attributes:
         name: of the function.
-        function: what is called; decorators of the operator's file included.
-        file: where it was written; None for a function of this program.
+        function: the callable, including the decorators of the operator file.
+        file: its source file; None for a function of this program.
     """
 
     def __init__(
@@ -68,51 +77,55 @@ class Operator:
         )
 
     def build(self, *arguments: Any, soc: str = "Ascend910A", **keywords: Any) -> Kernel:
-        """Runs the operator function and makes a kernel of what it built.
+        """Runs the operator function and returns the kernel of its last build request.
 
         Args:
-            arguments, keywords: what the operator takes: a dict for each tensor (``shape``, ``dtype``; ``format`` and the
-                original shape and format where they matter), attributes; ``kernel_name`` may be left out. ``inplace``,
-                ``threads`` and ``vector_bits``, unless the operator has them itself, are those of `Kernel.with_options`.
-            soc: the chip that the operator is written for; ``cpu`` knows no limit.
+            arguments, keywords: arguments of the operator: a dict per tensor (``shape``, ``dtype``;
+                optionally ``format``, original shape and format) and attributes. ``kernel_name``
+                may be omitted. ``inplace``, ``threads`` and ``vector_bits``, unless they are
+                parameters of the operator, are those of `Kernel.with_options`.
+            soc: the chip that the operator targets; ``cpu`` has no limits.
 
         Raises:
-            InputError: the operator refuses its arguments, breaks a rule of the language, or asks more of the chip than it
-                has; with file and line.
+            InputError: the operator rejects its arguments, violates a rule of the DSL or exceeds a
+                limit of the chip; with file and line.
         """
         own = self._parameters
         options = {key: keywords.pop(key) for key in OPTIONS if key in keywords and key not in own}
-        keywords = self._with_kernel_name(arguments, keywords)
-        arguments = tuple(described(item) for item in arguments)
-        keywords = {key: described(item) for key, item in keywords.items()}
-        by_sizes = Specialised(functools.partial(self._built, soc), arguments, keywords)
+        keywords = self._add_kernel_name(arguments, keywords)
+        arguments = tuple(normalize_argument(item) for item in arguments)
+        keywords = {key: normalize_argument(item) for key, item in keywords.items()}
+        by_sizes = ShapeSpecializer(functools.partial(self._run_function, soc), arguments, keywords)
         try:
-            kernel = self._built(soc, *arguments, **keywords)
+            kernel = self._run_function(soc, *arguments, **keywords)
         except FusionError as error:
-            if not by_sizes.may_come(error):
+            if not by_sizes.may_specialize(error):
                 raise
             name = str(keywords.get("kernel_name") or self.name)
-            late = LateKernel(name, soc, (), (), specialise=by_sizes, problem=error)
+            late = DeferredKernel(name, soc, (), (), specialise=by_sizes, problem=error)
             return tune_at_build(late.with_options(**options) if options else late)
         if by_sizes.is_needed:
             kernel = dataclasses.replace(kernel, specialise=by_sizes)
-        kernel = tuning_store.applied(kernel.with_options(**options) if options else kernel)
+        kernel = tuning_store.apply_tuning(kernel.with_options(**options) if options else kernel)
         return tune_at_build(kernel)
 
-    def _built(self, soc: str, *arguments: Any, **keywords: Any) -> Kernel:
-        """Runs the function."""
-        # operators write into their arguments
+    def _run_function(self, soc: str, *arguments: Any, **keywords: Any) -> Kernel:
+        """Runs the function without tuning."""
+        # copied before the run, because operators modify their arguments
         declared = tuple(declared_shapes([*arguments, *keywords.values()]))
         called = str(keywords.get("kernel_name") or self.name)
-        with compat.installed(soc=soc) as session, _in_place(self._modules, self._search_path):
+        with (
+            compat.installed(soc=soc) as session,
+            _install_modules(self._modules, self._search_path),
+        ):
             try:
                 self.function(*arguments, **keywords)
-                kernel = kernel_of(called, session, declared)
+                kernel = make_kernel(called, session, declared)
                 check_schedule(kernel)
             except FusionError:
                 raise
             except (Exception, SystemExit) as error:
-                raise failed_call(
+                raise call_error(
                     error, self.name, self.file, self._parameters, arguments, keywords
                 ) from error
         return kernel
@@ -124,20 +137,20 @@ class Operator:
         soc: str = "Ascend910A",
         **keywords: Any,
     ) -> tuple[Path, ...]:
-        """Hands the operator to a real toolkit; the files that it wrote below `directory`. Untested without one.
+        """Builds the operator with the real toolkit; returns the files below `directory`. Untested.
 
         Raises:
             MissingError: no toolkit is installed.
-            CompileError: the toolkit refuses the operator.
+            CompileError: the toolkit rejects the operator.
         """
-        keywords = self._with_kernel_name(arguments, keywords)
+        keywords = self._add_kernel_name(arguments, keywords)
         return cann.build(self.function, arguments, keywords, soc=soc, directory=Path(directory))
 
     @functools.cached_property
     def _parameters(self) -> Mapping[str, inspect.Parameter]:
         return _parameters(self.function)
 
-    def _with_kernel_name(
+    def _add_kernel_name(
         self, arguments: Sequence[Any], keywords: dict[str, Any]
     ) -> dict[str, Any]:
         parameters = self._parameters
@@ -158,15 +171,16 @@ def load_operator(
     *,
     search_path: Sequence[str | os.PathLike[str]] = (),
 ) -> Operator:
-    """Loads an operator from its file, unchanged.
+    """Loads an operator from its unmodified file.
 
     Args:
         source: the file, or a function of this program.
-        function: name of the operator function; by default the one that is registered, or that bears the file's name.
-        search_path: directories in which the operator's own packages lie (the parent of ``impl``, say).
+        function: name of the operator function; by default the registered one, or the one with
+            the name of the file.
+        search_path: parent directories of the operator's own packages, such as that of ``impl``.
 
     Raises:
-        InputError: no such file or function, or the file fails while it is imported.
+        InputError: the file or function does not exist, or the import fails.
     """
     if callable(source):
         return Operator(source)
@@ -176,10 +190,10 @@ def load_operator(
     places = [str(Path(entry).absolute()) for entry in search_path]
     modules: dict[str, types.ModuleType] = {}
     importlib.invalidate_caches()
-    # platform questions that a file asks while it is imported have to be answered for some chip
+    # a file may query the platform at import, so some chip must be set
     with (
         compat.installed(soc="Ascend910A") as session,
-        _in_place(modules, [*places, str(file.parent)]),
+        _install_modules(modules, [*places, str(file.parent)]),
     ):
         module = _import(file, places)
         registered = [
@@ -198,9 +212,9 @@ def _import(file: Path, search_path: Sequence[str]) -> types.ModuleType:
     except (Exception, SystemExit) as error:
         found = None
         if "partially initialized" in str(error):
-            found = _import_in_a_circle(name, file, search_path, error)
+            found = _break_import_cycle(name, file, search_path, error)
         if found is None:
-            raise failed_import(error, file) from error
+            raise import_error(error, file) from error
         return found
 
 
@@ -211,7 +225,7 @@ def _import_alone(name: str, file: Path) -> types.ModuleType:
     assert specification is not None
     module = importlib.util.module_from_spec(specification)
     sys.modules[name] = module
-    # as Python has it while it imports: who asks a module for what is not there yet is told so
+    # as in Python's import system: accessing a missing name then reports a partial initialization
     vars(specification)["_initializing"] = True
     try:
         loader.exec_module(module)
@@ -221,39 +235,39 @@ def _import_alone(name: str, file: Path) -> types.ModuleType:
 
 
 def _make_packages(name: str, file: Path) -> None:
-    """The packages of a file, without running them: they may import every operator there is."""
+    """Creates a file's packages without running them, because they may import every operator."""
     for parent, place in _packages(name, file):
         if parent not in sys.modules:
             package = types.ModuleType(parent)
             package.__path__ = [str(place)]
-            hand_on(package, homes_of(str(place / "__init__.py"), parent))
+            add_lazy_attributes(package, read_reexports(str(place / "__init__.py"), parent))
             sys.modules[parent] = package
 
 
-def _import_in_a_circle(
+def _break_import_cycle(
     name: str, file: Path, search_path: Sequence[str], error: BaseException
 ) -> types.ModuleType | None:
-    """A file of an import circle, begun at another module of it; None where none can begin."""
+    """Imports a file of an import cycle from another entry point; None when every one fails."""
     tried: set[str] = set()
-    waiting = _under_way(error)
-    while waiting and len(tried) < BEGINNINGS:
+    waiting = _modules_in_progress(error)
+    while waiting and len(tried) < CYCLE_ENTRY_LIMIT:
         beginning = waiting.pop()
         if beginning in tried:
             continue
         tried.add(beginning)
-        for key in _theirs(dict(sys.modules), search_path):
+        for key in _find_modules_of(dict(sys.modules), search_path):
             del sys.modules[key]
         _make_packages(name, file)
         try:
             importlib.import_module(beginning)
             return sys.modules.get(name) or _import_alone(name, file)
-        except Exception as another:  # noqa: BLE001 - whatever an operator's file raises
-            waiting += _under_way(another)
+        except Exception as another:  # noqa: BLE001 - an operator's file may raise anything
+            waiting += _modules_in_progress(another)
     return None
 
 
-def _under_way(error: BaseException) -> list[str]:
-    """The modules that were being imported when it failed, but the first; outermost first."""
+def _modules_in_progress(error: BaseException) -> list[str]:
+    """Returns the modules whose import was in progress, except the first; outermost first."""
     found: dict[str, None] = {}
     trace = error.__traceback__
     while trace is not None:
@@ -274,28 +288,30 @@ def _module_name(file: Path, search_path: Sequence[str]) -> str:
 
 
 def _packages(name: str, file: Path) -> Iterator[tuple[str, Path]]:
-    """The packages that a module stands in, the outermost first."""
+    """Yields the parent packages of a module, outermost first."""
     parts = name.split(".")[:-1]
     for depth in range(1, len(parts) + 1):
         yield ".".join(parts[:depth]), file.parents[len(parts) - depth]
 
 
 @contextmanager
-def _in_place(modules: dict[str, types.ModuleType], search_path: Sequence[str]) -> Iterator[None]:
-    """The modules of an operator stand in ``sys.modules`` inside; those that it imports there are added to them."""
-    with _importing:
+def _install_modules(
+    modules: dict[str, types.ModuleType], search_path: Sequence[str]
+) -> Iterator[None]:
+    """Puts an operator's modules into ``sys.modules`` in the block; adds modules imported there."""
+    with _import_lock:
         saved_path, saved = list(sys.path), {}
         for name, module in modules.items():
             if name in sys.modules:
                 saved[name] = sys.modules[name]
             sys.modules[name] = module
         before = dict(sys.modules)
-        theirs = [name for name in _theirs(before, search_path) if name not in modules]
+        theirs = [name for name in _find_modules_of(before, search_path) if name not in modules]
         hidden = {name: before.pop(name) for name in theirs}
         for name in theirs:
             del sys.modules[name]
         sys.path[:0] = [entry for entry in search_path if entry not in sys.path]
-        lazy = LazyPackages(search_path, ROOTS)
+        lazy = LazyPackageFinder(search_path, ROOTS)
         sys.meta_path.insert(0, lazy)
         try:
             yield
@@ -303,24 +319,24 @@ def _in_place(modules: dict[str, types.ModuleType], search_path: Sequence[str]) 
             sys.meta_path.remove(lazy)
             sys.path[:] = saved_path
             new = {name: item for name, item in sys.modules.items() if before.get(name) is not item}
-            for name in [*_theirs(new, search_path), *modules]:
+            for name in [*_find_modules_of(new, search_path), *modules]:
                 if name in sys.modules and sys.modules[name] is not hidden.get(name):
                     modules[name] = sys.modules.pop(name)
             sys.modules.update(saved)
             sys.modules.update(hidden)
 
 
-def _theirs(loaded: Mapping[str, Any], search_path: Sequence[str]) -> list[str]:
-    """Names of those modules that lie in one of the directories."""
+def _find_modules_of(loaded: Mapping[str, Any], search_path: Sequence[str]) -> list[str]:
+    """Returns the names of modules below the directories."""
     places = tuple(f"{entry.rstrip(os.sep)}{os.sep}" for entry in search_path)
-    # all are asked before one is taken out: a package without __init__ asks its parent where it lies
-    return modules_below(loaded, places)
+    # locate all before removing any: a namespace package asks its parent for its location
+    return find_modules_below(loaded, places)
 
 
 def _choose(
     module: types.ModuleType, name: str | None, file: Path, registered: Sequence[Registration]
 ) -> Callable[..., Any]:
-    """The operator function of a file: the one that is asked for, registered, or alone in taking a kernel's name."""
+    """Selects the operator function: the named, registered, or only one with a kernel name."""
     wrapped = {id(item.wrapper): item.function for item in registered}
     functions = {
         key: item
@@ -346,7 +362,7 @@ def _choose(
     takes_name = [
         key
         for key, item in own.items()
-        if "kernel_name" in _parameters(_written(wrapped.get(id(item), item)))
+        if "kernel_name" in _parameters(_innermost_function(wrapped.get(id(item), item)))
         and "compute" not in key.lower()
     ]
     public = [key for key in own if not key.startswith("_")]
@@ -366,7 +382,7 @@ def _choose(
 
 
 def _names_of(file: Path) -> set[str]:
-    """Names that an operator of this file would have."""
+    """Returns the function names that operators of this file commonly have."""
     stem = file.stem.lower()
     plain = stem.removesuffix("_impl").removesuffix("_d")
     together = plain.replace("_", "")
@@ -374,13 +390,13 @@ def _names_of(file: Path) -> set[str]:
 
 
 def _file_of(function: Any) -> Path | None:
-    """The file in which a function was written."""
-    code = getattr(_written(function), "__code__", None)
+    """Returns the source file of a function."""
+    code = getattr(_innermost_function(function), "__code__", None)
     return None if code is None else Path(code.co_filename)
 
 
-def _written(function: Any) -> Any:
-    """A function without its decorators; one that a decorator without manners has put away is found in there."""
+def _innermost_function(function: Any) -> Any:
+    """Removes decorators, also one that hides the function in its closure."""
     inner = inspect.unwrap(function)
     kept = [cell.cell_contents for cell in getattr(inner, "__closure__", None) or ()]
     return next((item for item in kept if isinstance(item, types.FunctionType)), inner)

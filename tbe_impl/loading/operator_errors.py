@@ -1,4 +1,4 @@
-"""What an operator's file raises, as errors with its line, its arguments and a remedy."""
+"""Converts exceptions of operator files to errors with source line, arguments and remedy."""
 
 from __future__ import annotations
 
@@ -8,12 +8,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tbe_impl.compat.faults import CheckError
+from tbe_impl.compat.operator_errors import CheckError
 from tbe_impl.errors import InputError
 
-SLIPS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, UnboundLocalError)
-"""What Python raises by itself; operators that refuse their arguments raise others."""
-OWN = f"{Path(__file__).parent.parent}/"
+PYTHON_ERRORS = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    TypeError,
+    UnboundLocalError,
+)
+"""Exceptions of Python itself; argument checks of operators raise others."""
+PACKAGE_PREFIX = f"{Path(__file__).parent.parent}/"
 IMPORTS = {
     "tvm": "from te import tvm",
     "te": "import te.lang.cce",
@@ -27,10 +34,10 @@ IMPORTS = {
     "reduce": "from functools import reduce",
     "np": "import numpy as np",
 }
-"""Names that operators are copied with, without the lines above them."""
+"""Names whose import is often missing in copied operators → the import line."""
 
 
-def failed_call(
+def call_error(
     error: BaseException,
     name: str,
     file: Path | None,
@@ -38,64 +45,64 @@ def failed_call(
     arguments: Sequence[Any],
     keywords: Mapping[str, Any],
 ) -> InputError:
-    """What went wrong inside an operator, at the operator's own line.
+    """Returns the error for an exception in an operator, at the operator's line.
 
     Args:
-        error: what it raised.
+        error: the exception.
         name, file: of the operator; None for a function of this program.
         names: of its parameters.
-        arguments, keywords: what it was called with.
+        arguments, keywords: of the call.
     """
     line = _line_in(error, file) if file else None
     what, place = (
-        f"{name} fails: {_said_by(error)}",
+        f"{name} fails: {_error_text(error)}",
         f"{file}:{line}" if line else str(file or name),
     )
     info = error.args[0] if error.args else None
     if isinstance(error, RuntimeError) and isinstance(info, dict) and "errCode" in info:
-        # the operator's own check, raised by hand as the toolkit's helpers raise theirs
+        # an operator's own check that raises the dict of the toolkit's helpers by hand
         return CheckError(info, f"{name}: {_refusal(info, error)}", place=place)
-    if not isinstance(error, SLIPS):
+    if not isinstance(error, PYTHON_ERRORS):
         return InputError(what, place=place, remedy=_missing_import(error) or _exit_remedy(error))
     called = {**dict(zip(names, arguments, strict=False)), **keywords}
-    text = ", ".join(_described(*one) for one in called.items())
+    text = ", ".join(_argument_text(*one) for one in called.items())
     return InputError(
         what,
         place=place,
         expected="arguments that the file is written for",
         got=textwrap.shorten(text, 300, placeholder=" …") + _statement(file, line),
-        remedy=_whose(error),
+        remedy=_python_error_remedy(error),
     )
 
 
-def failed_import(error: BaseException, file: Path) -> InputError:
-    """What went wrong while an operator's file was imported."""
+def import_error(error: BaseException, file: Path) -> InputError:
+    """Returns the error for an exception during the import of an operator file."""
     line = _line_in(error, file)
-    is_slip = isinstance(error, SLIPS)
+    is_slip = isinstance(error, PYTHON_ERRORS)
     return InputError(
-        f"the operator's file fails while it is imported: {_said_by(error)}",
+        f"the operator's file fails while it is imported: {_error_text(error)}",
         place=f"{file}:{line}" if line else str(file),
         expected="a file that Python can import" if is_slip else None,
         got=_statement(file, line).removeprefix(", at ") if is_slip and line else None,
         remedy="Name the parent directory of its helper packages in search_path"
         if isinstance(error, ImportError)
-        else _whose(error)
+        else _python_error_remedy(error)
         if is_slip
         else _exit_remedy(error),
     )
 
 
-def _described(name: str, value: Any) -> str:
-    """An argument: dtype and shape of a tensor, anything else itself."""
+def _argument_text(name: str, value: Any) -> str:
+    """Formats an argument: dtype and shape of a tensor, the value of anything else."""
     if isinstance(value, dict) and "shape" in value:
         return f"{name} {value.get('dtype')} {value['shape']}"
     if isinstance(value, (list, tuple)) and any(isinstance(one, dict) for one in value):
-        return ", ".join(_described(f"{name}[{place}]", one) for place, one in enumerate(value))
+        return ", ".join(_argument_text(f"{name}[{place}]", one) for place, one in enumerate(value))
     return f"{name}={textwrap.shorten(repr(value), 60, placeholder=' …')}"
 
 
 def _statement(file: Path | None, line: int | None) -> str:
-    """The line of the file, as the end of a sentence; empty where there is none."""
+    """Formats the source line as the end of a sentence; empty when it is unknown."""
     if not file or not line:
         return ""
     linecache.checkcache(str(file))
@@ -103,14 +110,16 @@ def _statement(file: Path | None, line: int | None) -> str:
     return f", at `{text}`" if text else ""
 
 
-def _whose(error: BaseException) -> str:
-    """What to do about a slip: in code of ours it may be our fault."""
+def _python_error_remedy(error: BaseException) -> str:
+    """Returns a remedy for a Python exception; inside this package it may be a bug to report."""
     trace, innermost = error.__traceback__, ""
     while trace is not None:
         innermost, trace = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}", trace.tb_next
     change = "Change the arguments, or the line"
-    if innermost.startswith(OWN):
-        return f"{change}; if both are right, report tbe_impl/{innermost.removeprefix(OWN)}"
+    if innermost.startswith(PACKAGE_PREFIX):
+        return (
+            f"{change}; if both are right, report tbe_impl/{innermost.removeprefix(PACKAGE_PREFIX)}"
+        )
     return change
 
 
@@ -119,12 +128,12 @@ def _refusal(info: Mapping[str, Any], error: BaseException) -> str:
     return said.rstrip(".") or f"its arguments are refused ({info['errCode']})"
 
 
-def _said_by(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}".removesuffix(": ")
 
 
 def _exit_remedy(error: BaseException) -> str | None:
-    """An operator that ends the program would end the user's."""
+    """Returns a remedy for SystemExit, which would end the user's program."""
     return "Take the call of sys.exit out of the file" if isinstance(error, SystemExit) else None
 
 
@@ -135,7 +144,7 @@ def _missing_import(error: BaseException) -> str | None:
 
 
 def _line_in(error: BaseException, file: Path) -> int | None:
-    """The innermost line of a file in a traceback."""
+    """Returns the innermost line of a file in a traceback."""
     found, trace = None, error.__traceback__
     while trace is not None:
         if Path(trace.tb_frame.f_code.co_filename) == file:

@@ -1,6 +1,6 @@
-"""Imports modules of operator packages lazily, whose ``__init__`` imports every operator.
+"""Replaces operator packages that only re-export by packages with lazy imports.
 
-Imported whole, such a package costs seconds, and one file that fails or that imports another in a circle breaks them all.
+Importing such a package whole takes seconds, and one failing or circular import breaks all of it.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from typing import Any
 
 from tbe_impl.loading.bytecode import CachedFinder
 
-MANY = 8
-"""From how many imports on a package counts as one that only hands names on."""
+REEXPORT_THRESHOLD = 8
+"""Number of imports from which a package counts as re-exporting only."""
 
 
-class LazyPackages(CachedFinder, importlib.abc.Loader):
-    """Finds modules below some directories; an ``__init__`` that only imports is not run.
+class LazyPackageFinder(CachedFinder, importlib.abc.Loader):
+    """Finds modules below some directories; does not run an ``__init__`` that only re-exports.
 
     Args:
         places: the directories.
-        roots: packages that others provide.
+        roots: packages that other finders provide.
     """
 
     def __init__(self, places: Sequence[str], roots: Sequence[str] = ()):
@@ -41,7 +41,7 @@ class LazyPackages(CachedFinder, importlib.abc.Loader):
         found = super().find_spec(fullname, path, target)
         if found is None or not found.submodule_search_locations:
             return found
-        if not homes_of(str(found.origin), fullname):
+        if not read_reexports(str(found.origin), fullname):
             return found
         lazy = importlib.machinery.ModuleSpec(fullname, self, origin=found.origin, is_package=True)
         lazy.submodule_search_locations = list(found.submodule_search_locations)
@@ -52,11 +52,11 @@ class LazyPackages(CachedFinder, importlib.abc.Loader):
         return None
 
     def exec_module(self, module: ModuleType) -> None:
-        hand_on(module, homes_of(str(module.__file__), module.__name__))
+        add_lazy_attributes(module, read_reexports(str(module.__file__), module.__name__))
 
 
-class _HandsOn(ModuleType):
-    """A module with names that are imported when they are asked for."""
+class _LazyModule(ModuleType):
+    """A module whose names are imported on first access."""
 
     def __getattr__(self, name: str) -> Any:
         homes = self.__dict__.get("_homes", {})
@@ -68,20 +68,20 @@ class _HandsOn(ModuleType):
         return found
 
     def __setattr__(self, name: str, value: Any) -> None:
-        # an operator and its file have one name; Python would put the file in the operator's place
+        # operator and file have the same name; the import system would overwrite the operator
         if not (isinstance(value, ModuleType) and name in self.__dict__.get("_homes", {})):
             super().__setattr__(name, value)
 
 
-def hand_on(module: ModuleType, homes: Mapping[str, tuple[str, str]]) -> None:
-    """Lets a module have names that are imported when they are asked for: name → module, name there."""
+def add_lazy_attributes(module: ModuleType, homes: Mapping[str, tuple[str, str]]) -> None:
+    """Adds lazily imported names to a module: name → module, name in it."""
     vars(module)["_homes"] = homes
-    module.__class__ = _HandsOn
+    module.__class__ = _LazyModule
 
 
 @lru_cache(maxsize=64)
-def homes_of(file: str, package: str) -> Mapping[str, tuple[str, str]]:
-    """What a package's ``__init__`` imports; nothing when it does anything else, or imports little."""
+def read_reexports(file: str, package: str) -> Mapping[str, tuple[str, str]]:
+    """Returns the re-exports of an ``__init__``; empty when it does more or has few imports."""
     try:
         tree = ast.parse(Path(file).read_text("utf-8"))
     except (OSError, SyntaxError, ValueError):
@@ -101,13 +101,13 @@ def homes_of(file: str, package: str) -> Mapping[str, tuple[str, str]]:
                     if item.name != "*"
                 }
             )
-        elif not _says_nothing(node):
+        elif not _is_inert_statement(node):
             return {}
-    return found if len(found) >= MANY else {}
+    return found if len(found) >= REEXPORT_THRESHOLD else {}
 
 
-def _says_nothing(node: ast.stmt) -> bool:
-    """A text, a plain import, or an assignment to a name of Python's own such as ``__all__``."""
+def _is_inert_statement(node: ast.stmt) -> bool:
+    """Whether a statement is a docstring, a plain import or an assignment to a dunder name."""
     if isinstance(node, ast.Assign):
         return all(isinstance(item, ast.Name) and item.id.startswith("__") for item in node.targets)
     return isinstance(node, ast.Import) or (

@@ -1,4 +1,4 @@
-"""``FILE.py:operator``: what can be said of it before the file is loaded."""
+"""Parses ``FILE.py:operator`` and checks that the file exists, without loading it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tbe_impl.errors import InputError
 
 
 def split_target(text: str) -> tuple[Path, str | None]:
-    """``FILE.py:operator`` or ``FILE.py`` → the file and the name.
+    """Splits ``FILE.py:operator`` or ``FILE.py`` into file and function name.
 
     >>> split_target("impl/exp.py:exp"), split_target("exp.py")
     ((PosixPath('impl/exp.py'), 'exp'), (PosixPath('exp.py'), None))
@@ -20,7 +20,7 @@ def split_target(text: str) -> tuple[Path, str | None]:
 
 
 def check_operator_file(file: Path) -> None:
-    """Raises `InputError` unless there is such a file."""
+    """Raises `InputError` unless the file exists."""
     if file.is_dir():
         raise InputError("this is a directory", place=str(file), expected="FILE.py:operator")
     if not file.is_file():

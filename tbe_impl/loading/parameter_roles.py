@@ -1,7 +1,7 @@
-"""What each parameter of an operator function is for: an input, an output, an attribute, its kernel's name.
+"""Infers the role of each operator parameter: input, output, attribute or kernel name.
 
-Decorators say it where there are some (``check_op_params``, ``op_info_register``); else it follows from the signature, from
-how the function's text uses the parameter, and from how many inputs there are.
+Decorators such as ``check_op_params`` and ``op_info_register`` declare the roles. Without them,
+the roles follow from the signature, the use in the source text and the number of inputs.
 """
 
 from __future__ import annotations
@@ -28,11 +28,12 @@ ROLES = (
     "flag",
 )
 FLAGS = {"need_build": True, "need_print": False}
-"""Parameters of the oldest operators, and what they are given when they have no default."""
+"""Parameters of the oldest operators, and their values where they have no default."""
 _ATTRIBUTES = re.compile(
-    r"(axis|axes|axis_\w+|keep_?dims?|perm|dims?|num_\w+|\w*_num|alpha|epsilon|eps|momentum|lr|scalar|data_format|"
-    r"\w*size\w*|\w*mode|pads?|paddings?|strides?|ksizes?|window|dilat\w+|trans\w*|offsets?|begin|end|src_t\w*|dst_t\w*|"
-    r"is_\w+|use_\w+|exclusive|reverse|block_\w+|depth|negative_slope|rate|\w*_scale|origin_shape)\Z"
+    r"(axis|axes|axis_\w+|keep_?dims?|perm|dims?|num_\w+|\w*_num|alpha|epsilon|eps|momentum|lr|"
+    r"scalar|data_format|\w*size\w*|\w*mode|pads?|paddings?|strides?|ksizes?|window|dilat\w+|"
+    r"trans\w*|offsets?|begin|end|src_t\w*|dst_t\w*|is_\w+|use_\w+|exclusive|reverse|block_\w+|"
+    r"depth|negative_slope|rate|\w*_scale|origin_shape)\Z"
 )
 _OUTPUTS = re.compile(
     r"(output\w*|out|out_\w+|\w+_out|\w+_output|y|y\d|y_\w+|z|res|result\w*|dst|dst_\w+)\Z"
@@ -48,15 +49,15 @@ _KINDS = {
 
 
 @dataclass(frozen=True)
-class Parameter:
+class OperatorParameter:
     """A parameter of an operator function.
 
     Attributes:
-        name: as it is written.
+        name: as in the signature.
         role: one of `ROLES`; ``inputs``, ``outputs`` and ``shapes`` take a list.
         required: whether the operator needs it.
         default: `inspect.Parameter.empty` when it has none.
-        kind: of an attribute, such as ``INT`` or ``LIST_FLOAT``; empty when the operator does not say.
+        kind: of an attribute, such as ``INT`` or ``LIST_FLOAT``; empty when undeclared.
     """
 
     name: str
@@ -67,36 +68,38 @@ class Parameter:
 
     @property
     def has_default(self) -> bool:
-        """Whether it may be left out of a call."""
+        """Whether it has a default value."""
         return self.default is not inspect.Parameter.empty
 
 
-def roles_of(
+def infer_parameter_roles(
     function: Callable[..., Any], *, inputs: int, outputs: int = 0, attributes: Collection[str] = ()
-) -> tuple[Parameter, ...]:
-    """The parameters of an operator function in order.
+) -> tuple[OperatorParameter, ...]:
+    """Returns the parameters of an operator function in order.
 
     Args:
-        function: decorators included.
-        inputs: how many there are.
-        outputs: how many are described; 0 when none is.
-        attributes: names that are given a value, so that they are neither.
+        function: including decorators.
+        inputs: number of inputs.
+        outputs: number of described outputs, or 0.
+        attributes: names with a value, which are therefore neither inputs nor outputs.
     """
-    plain = plain_function(function)
+    plain = strip_decorators(function)
     found = [
-        Parameter(item.name, "attribute", item.default is inspect.Parameter.empty, item.default)
+        OperatorParameter(
+            item.name, "attribute", item.default is inspect.Parameter.empty, item.default
+        )
         for item in inspect.signature(plain).parameters.values()
         if item.kind not in (item.VAR_POSITIONAL, item.VAR_KEYWORD)
     ]
-    found = [_named(item) for item in found]
+    found = [_classify_by_name(item) for item in found]
     kinds = _attribute(function, "parameter_kinds")
     if kinds:
-        return tuple(_by_kind(item, kinds.get(item.name)) for item in found)
+        return tuple(_classify_by_kind(item, kinds.get(item.name)) for item in found)
     if any(_is_shape(item.name) for item in found[:1]) and any(
         "dtype" in item.name or item.name.endswith("_type") for item in found
     ):
-        return tuple(_oldest(item, attributes) for item in found)
-    counts = _registered(_attribute(function, "operator_info"))
+        return tuple(_classify_legacy_parameter(item, attributes) for item in found)
+    counts = _registered_roles(_attribute(function, "operator_info"))
     if counts and len(counts) <= len(found):
         return tuple(
             replace(item, role=role, required=need) if item.role == "attribute" else item
@@ -110,18 +113,18 @@ def roles_of(
     plainly = [
         item.name
         for item in found
-        if item.name in types and not _takes(types[item.name], dict, list)
+        if item.name in types and not _has_any_type(types[item.name], dict, list)
     ]
-    uses = {**_uses(plain), **{name: "dict" for name in types if _takes(types[name], dict)}}
-    return _guessed(found, uses, inputs, outputs, [*attributes, *plainly])
+    uses = {**_uses(plain), **{name: "dict" for name in types if _has_any_type(types[name], dict)}}
+    return _guess_roles(found, uses, inputs, outputs, [*attributes, *plainly])
 
 
-def _takes(types: Any, *wanted: type) -> bool:
+def _has_any_type(types: Any, *wanted: type) -> bool:
     return any(one in wanted for one in (types if isinstance(types, tuple) else (types,)))
 
 
-def plain_function(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function below its decorators, also below those that did not say what they wrap."""
+def strip_decorators(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Removes decorators, including those that do not set ``__wrapped__``."""
     plain = inspect.unwrap(function)
     while True:
         try:
@@ -138,7 +141,7 @@ def plain_function(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _attribute(function: Any, name: str) -> Any:
-    """An attribute that a decorator left on the function, or on one below it."""
+    """Returns an attribute of the function or of a function that it wraps."""
     seen: set[int] = set()
     while callable(function) and id(function) not in seen:
         seen.add(id(function))
@@ -150,14 +153,14 @@ def _attribute(function: Any, name: str) -> Any:
     return None
 
 
-def _named(item: Parameter) -> Parameter:
-    """A parameter whose name alone says what it is."""
+def _classify_by_name(item: OperatorParameter) -> OperatorParameter:
+    """Classifies a parameter whose name determines its role."""
     if item.name == "kernel_name":
         return replace(item, role="name")
     return replace(item, role="flag") if item.name in FLAGS else item
 
 
-def _by_kind(item: Parameter, kind: Any) -> Parameter:
+def _classify_by_kind(item: OperatorParameter, kind: Any) -> OperatorParameter:
     if isinstance(kind, (tuple, list)):
         kind = next((one for one in kind if isinstance(one, str)), None)
     if not isinstance(kind, str):
@@ -175,8 +178,10 @@ def _is_shape(name: str) -> bool:
     return name.startswith("shape") or name.endswith(("shape", "shapes")) or "_shape_" in name
 
 
-def _oldest(item: Parameter, attributes: Collection[str]) -> Parameter:
-    """A parameter of the style of 2019, ``(shape, dtype, kernel_name, need_build, need_print)``."""
+def _classify_legacy_parameter(
+    item: OperatorParameter, attributes: Collection[str]
+) -> OperatorParameter:
+    """Classifies a parameter in the style of 2019: ``(shape, dtype, kernel_name, …)``."""
     if item.role != "attribute" or item.name in attributes:
         return item
     if _is_shape(item.name):
@@ -185,8 +190,8 @@ def _oldest(item: Parameter, attributes: Collection[str]) -> Parameter:
     return replace(item, role="dtype") if typed else item
 
 
-def _registered(info: Any) -> list[tuple[str, bool]]:
-    """Role and need of the parameters that a ``TBERegOp`` chain declares: its inputs, then its outputs."""
+def _registered_roles(info: Any) -> list[tuple[str, bool]]:
+    """Returns role and need of the inputs, then outputs, that a ``TBERegOp`` chain declares."""
     found: list[tuple[str, bool]] = []
     calls = getattr(info, "calls", None) or ()
     for role in ("input", "output"):
@@ -197,14 +202,14 @@ def _registered(info: Any) -> list[tuple[str, bool]]:
     return found
 
 
-def _guessed(
-    found: Sequence[Parameter],
+def _guess_roles(
+    found: Sequence[OperatorParameter],
     uses: Mapping[str, str],
     inputs: int,
     outputs: int,
     attributes: Collection[str],
-) -> tuple[Parameter, ...]:
-    """Roles by name, default and use; `inputs` of the parameters that may be tensors are inputs, from the first on."""
+) -> tuple[OperatorParameter, ...]:
+    """Infers roles by name, default and use; the first `inputs` possible tensors are the inputs."""
     tensors = [item for item in found if _may_be_tensor(item, uses, attributes)]
     results = _results(tensors, inputs, outputs)
     short = inputs - len(tensors) + len(results)
@@ -218,7 +223,7 @@ def _guessed(
             and not _ATTRIBUTES.match(item.name)
         ]
         tensors = [item for item in found if item in tensors or item.name in spare[:short]]
-    decided: dict[str, Parameter] = {}
+    decided: dict[str, OperatorParameter] = {}
     left = inputs
     for item in tensors:
         listed = uses.get(item.name) == "list"
@@ -235,7 +240,9 @@ def _guessed(
     return tuple(decided.get(item.name, item) for item in found)
 
 
-def _may_be_tensor(item: Parameter, uses: Mapping[str, str], attributes: Collection[str]) -> bool:
+def _may_be_tensor(
+    item: OperatorParameter, uses: Mapping[str, str], attributes: Collection[str]
+) -> bool:
     if item.role != "attribute" or item.name in attributes:
         return False
     if uses.get(item.name) == "dict" or item.default == {}:
@@ -247,8 +254,8 @@ def _may_be_tensor(item: Parameter, uses: Mapping[str, str], attributes: Collect
     return True
 
 
-def _results(tensors: Sequence[Parameter], inputs: int, outputs: int) -> set[str]:
-    """The names of those that are outputs."""
+def _results(tensors: Sequence[OperatorParameter], inputs: int, outputs: int) -> set[str]:
+    """Returns the names of the tensors that are outputs."""
     required = [item.name for item in tensors if item.required]
     if outputs and len(required) >= inputs + outputs:
         return set(required[inputs : inputs + outputs])
@@ -268,7 +275,7 @@ def _results(tensors: Sequence[Parameter], inputs: int, outputs: int) -> set[str
 
 
 def _uses(function: Callable[..., Any]) -> dict[str, str]:
-    """How the text of a function uses its parameters: as a ``dict``, or as a ``list``."""
+    """Returns how the function's source uses its parameters: as ``dict`` or as ``list``."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     except (OSError, TypeError, SyntaxError, ValueError):

@@ -1,4 +1,4 @@
-"""From what an operator was called with and what it built to a kernel: which argument is which tensor."""
+"""Builds a kernel from an operator's call and build request: maps arguments to tensors."""
 
 from __future__ import annotations
 
@@ -6,49 +6,51 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from tbe_impl.chip.schedule_checks import check
-from tbe_impl.codegen.options import DEFAULT, Options
+from tbe_impl.codegen.options import DEFAULT_OPTIONS, Options
 from tbe_impl.codegen.schedule_options import options_of, outputs_of
-from tbe_impl.dsl.layouts import BLOCK, blocks_of
-from tbe_impl.dsl.tensor import Tensor, copy_of, stages_of, static_shape
+from tbe_impl.dsl.layouts import BLOCK, block_count
+from tbe_impl.dsl.tensor import Tensor, copy_tensor, stages_of, static_shape
 from tbe_impl.errors import InputError
 from tbe_impl.kernel import Argument, Kernel
 from tbe_impl.runtime.merged_sizes import merged_variables
 from tbe_impl.scheduling.schedule import Schedule
 
 
-def kernel_of(name: str, session: Any, declared: Sequence[tuple[int, ...]]) -> Kernel:
-    """The kernel of the last thing that an operator built, or scheduled when it built nothing.
+def make_kernel(name: str, session: Any, declared: Sequence[tuple[int, ...]]) -> Kernel:
+    """Returns the kernel of an operator's last build or, without a build, its last schedule.
 
     Args:
-        name: of the kernel where it does not say so itself.
-        session: the record of its run; see `tbe_impl.compat.session`.
-        declared: the shapes that it was called with; see `declared_shapes`.
+        name: of the kernel when the build does not name it.
+        session: the record of the run; see `tbe_impl.compat.session`.
+        declared: shapes of the call; see `declared_shapes`.
 
     Raises:
-        InputError: it built nothing and scheduled nothing.
+        InputError: the operator built and scheduled nothing.
     """
-    kernel_name, tensors, schedule = _built(name, session)
-    inputs, outputs = _parted(tensors)
-    outputs = outputs[_written_over_inputs(schedule, len(outputs)) :]
-    _check_listed(kernel_name, session, inputs, outputs)
-    places, rest = _matched(inputs, declared, len(outputs), _unread(inputs, outputs))
-    results, _ = _matched(outputs, rest if rest or not places else declared)
+    kernel_name, tensors, schedule = _last_build(name, session)
+    inputs, outputs = _split_inputs_and_outputs(tensors)
+    outputs = outputs[_count_overwritten_inputs(schedule, len(outputs)) :]
+    _check_tensor_list(kernel_name, session, inputs, outputs)
+    places, rest = _match_shapes(
+        inputs, declared, len(outputs), _find_unread_inputs(inputs, outputs)
+    )
+    results, _ = _match_shapes(outputs, rest if rest or not places else declared)
     return Kernel(
         kernel_name,
         session.soc.name,
         tuple(Argument(t, shape, t.name) for t, shape in zip(inputs, places, strict=True)),
         tuple(Argument(t, shape, t.name) for t, shape in zip(outputs, results, strict=True)),
         schedule,
-        *_followed(schedule, outputs, inputs, has_memories=not session.soc.unlimited),
+        *_lower_schedule(schedule, outputs, inputs, has_memories=not session.soc.is_unlimited),
     )
 
 
-def _check_listed(
+def _check_tensor_list(
     name: str, session: Any, inputs: Sequence[Tensor], outputs: Sequence[Tensor]
 ) -> None:
-    """Raises when the results read an input that was not built with them.
+    """Raises when the results read an input that is missing in the build's tensor list.
 
-    Nobody could hand its array over.
+    The caller could not pass its array.
     """
     listed = {id(tensor) for tensor in inputs}
     needed = [
@@ -71,9 +73,12 @@ def _check_listed(
         )
 
 
-def _parted(tensors: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
-    """Inputs and outputs. An input that is listed again behind what is computed, or where nothing is, is handed back: a copy
-    of it is the output."""
+def _split_inputs_and_outputs(tensors: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+    """Splits a tensor list into inputs and outputs.
+
+    An input listed again after computed tensors, or in a list without any, is an output as well: a
+    copy of the input.
+    """
     inputs: list[Tensor] = []
     outputs: list[Tensor] = []
     is_computed = any(tensor.op.kind != "placeholder" for tensor in tensors)
@@ -81,30 +86,30 @@ def _parted(tensors: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
         if tensor.op.kind != "placeholder":
             outputs.append(tensor)
         elif (outputs or not is_computed) and any(tensor is other for other in inputs):
-            outputs.append(copy_of(tensor))
+            outputs.append(copy_tensor(tensor))
         else:
             inputs.append(tensor)
     return inputs, outputs
 
 
-def _followed(
+def _lower_schedule(
     schedule: Any, outputs: Sequence[Tensor], inputs: Sequence[Tensor], *, has_memories: bool
 ) -> tuple[tuple[Tensor, ...], Options]:
-    """What a schedule by hand adds to the graph on this processor, and what it asks of the loops."""
+    """Returns the graph and loop options that a manual schedule adds on this processor."""
     if not isinstance(schedule, Schedule) or schedule.is_automatic:
-        return (), DEFAULT
+        return (), DEFAULT_OPTIONS
     record = schedule.record()
     made = outputs_of(record, outputs, has_memories=has_memories)
     added = any(one is not other for one, other in zip(made, outputs, strict=True))
     return made if added else (), options_of(record, outputs, inputs, has_memories=has_memories)
 
 
-def _built(name: str, session: Any) -> tuple[str, Sequence[Tensor], Any]:
+def _last_build(name: str, session: Any) -> tuple[str, Sequence[Tensor], Any]:
     if session.builds:
         request = session.builds[-1]
         return request.name or name, request.tensors, request.schedule
     if session.schedules:
-        # built only when `need_build` is set, as the oldest operators have it
+        # the oldest operators build only when `need_build` is set
         schedule = session.schedules[-1]
         outputs = [tensor for op in schedule.outputs for tensor in op.outputs]
         inputs = [
@@ -119,10 +124,10 @@ def _built(name: str, session: Any) -> tuple[str, Sequence[Tensor], Any]:
     )
 
 
-def _written_over_inputs(schedule: Any, outputs: int) -> int:
-    """How many of the first outputs the schedule writes over inputs: optimisers give each a second time after them."""
+def _count_overwritten_inputs(schedule: Any, outputs: int) -> int:
+    """Returns how many of the first outputs overwrite inputs; optimisers list each output twice."""
     if not isinstance(schedule, Schedule) or schedule.is_automatic:
-        return 0  # a look at an automatic one would decide it
+        return 0  # reading an automatic schedule would trigger its planning
     count = 0
     for stage in schedule.record().stages:
         for one in stage.directives:
@@ -133,7 +138,7 @@ def _written_over_inputs(schedule: Any, outputs: int) -> int:
 
 
 def declared_shapes(values: Sequence[Any]) -> Iterator[tuple[int, ...]]:
-    """The shapes that an operator was called with, in order: of dicts, or as tuples in the oldest style."""
+    """Yields the shapes of the call in order, from dicts or, in the oldest style, tuples."""
     for value in values:
         if isinstance(value, dict) and "shape" in value:
             yield tuple(int(size) for size in value["shape"])
@@ -144,25 +149,26 @@ def declared_shapes(values: Sequence[Any]) -> Iterator[tuple[int, ...]]:
                 yield from declared_shapes(value)
 
 
-def _unread(inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> set[int]:
-    """``id`` of inputs that no result reads."""
+def _find_unread_inputs(inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> set[int]:
+    """Returns ``id`` of the inputs that no result reads."""
     read = {id(tensor) for op in stages_of(outputs) for tensor in op.outputs}
     return {id(tensor) for tensor in inputs} - read
 
 
-def _matched(
+def _match_shapes(
     tensors: Sequence[Tensor],
     declared: Sequence[tuple[int, ...]],
     others: int | None = None,
     unread: Collection[int] = (),
 ) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
-    """For each tensor the next declared shape with as many elements; and the shapes that come after the last of them.
+    """Returns for each tensor the next declared shape of equal size, and the remaining shapes.
 
     Args:
         tensors: inputs, or outputs.
         declared: the shapes.
-        others: how many of them are left to outputs; then an input may also be the beginning of the next declared tensor.
-        unread: ``id`` of inputs whose elements nobody reads: they may be larger, too.
+        others: number of shapes reserved for outputs. With outputs, an input may also be a prefix
+            of the next declared tensor.
+        unread: ``id`` of inputs that nothing reads; their declared shape may be larger.
     """
     found: list[tuple[int, ...]] = []
     place = 0
@@ -170,7 +176,11 @@ def _matched(
         own = static_shape(tensor)
         merged = len(merged_variables(tensor.shape))
         following = next(
-            (index for index in range(place, len(declared)) if _fits(own, declared[index], merged)),
+            (
+                index
+                for index in range(place, len(declared))
+                if _may_match(own, declared[index], merged)
+            ),
             None,
         )
         if following is None:
@@ -178,7 +188,7 @@ def _matched(
                 (
                     index
                     for index in range(place, len(declared))
-                    if _filled_up(own, declared[index])
+                    if _is_padded_to_blocks(own, declared[index])
                 ),
                 None,
             )
@@ -186,7 +196,7 @@ def _matched(
             following is None
             and others is not None
             and place < len(declared) - others
-            and _begins(own, declared[place], any_size=id(tensor) in unread)
+            and _may_be_prefix(own, declared[place], any_size=id(tensor) in unread)
         ):
             following = place
         if following is None:
@@ -197,8 +207,8 @@ def _matched(
     return found, list(declared[place:])
 
 
-def _fits(own: tuple[int, ...] | None, declared: tuple[int, ...], merged: int) -> bool:
-    """Whether a tensor of that shape, or of so many merged unknown axes, may be the declared one."""
+def _may_match(own: tuple[int, ...] | None, declared: tuple[int, ...], merged: int) -> bool:
+    """Whether a shape, or a number of merged unknown axes, fits the declared shape."""
     if merged:
         return len(declared) >= merged
     if own is None:
@@ -208,20 +218,22 @@ def _fits(own: tuple[int, ...] | None, declared: tuple[int, ...], merged: int) -
     return _elements(own) == _elements(declared)
 
 
-def _begins(own: tuple[int, ...] | None, declared: tuple[int, ...], *, any_size: bool) -> bool:
-    """Whether a tensor may be the first elements of a declared one."""
+def _may_be_prefix(
+    own: tuple[int, ...] | None, declared: tuple[int, ...], *, any_size: bool
+) -> bool:
+    """Whether a tensor may be a prefix of the elements of a declared one."""
     if own is None or any(size < 0 for size in declared):
         return False
     return any_size or 0 < _elements(own) < _elements(declared)
 
 
-def _filled_up(own: tuple[int, ...] | None, declared: tuple[int, ...]) -> bool:
-    """Whether a row was lengthened to whole blocks of the matrix unit, as biases are."""
+def _is_padded_to_blocks(own: tuple[int, ...] | None, declared: tuple[int, ...]) -> bool:
+    """Whether a row is padded to whole blocks of the matrix unit, as for biases."""
     return (
         own is not None
         and len(own) == 1
         and len(declared) == 1
-        and own[0] == blocks_of(declared[0]) * BLOCK
+        and own[0] == block_count(declared[0]) * BLOCK
     )
 
 
@@ -232,10 +244,10 @@ def _elements(shape: Sequence[int]) -> int:
     return total
 
 
-def described(value: Any) -> Any:
-    """An argument as operators expect it: a copy, the description of a tensor with format and original shape."""
+def normalize_argument(value: Any) -> Any:
+    """Copies an argument; adds format and original shape to a tensor description."""
     if isinstance(value, (list, tuple)):
-        return type(value)(described(item) for item in value)
+        return type(value)(normalize_argument(item) for item in value)
     if not isinstance(value, dict) or "shape" not in value:
         return value
     layout = value.get("format") or "ND"
@@ -244,9 +256,9 @@ def described(value: Any) -> Any:
             raise InputError(
                 "a size is no whole number",
                 place="shape",
-                expected="whole numbers, -1 for one that is known late",
+                expected="integers, -1 for a size that is unknown at build time",
                 got=repr(tuple(value["shape"])),
-                remedy="What a size may be goes into range: [(1, 16), …]",
+                remedy="Give the bounds of an unknown size in range: [(1, 16), …]",
             )
     return {
         **value,
@@ -259,7 +271,7 @@ def described(value: Any) -> Any:
 
 
 def check_schedule(kernel: Kernel) -> None:
-    """Raises for a schedule made by hand that the chip cannot run; the language's own schedules fit by construction."""
+    """Raises when the chip cannot run a manual schedule; automatic schedules always fit."""
     schedule = kernel.schedule
     if isinstance(schedule, Schedule) and not schedule.is_automatic:
         check(schedule, kernel.soc, raise_errors=True)

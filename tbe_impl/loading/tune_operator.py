@@ -1,4 +1,4 @@
-"""`tune`: builds an operator and chooses the options of its kernel by measurement."""
+"""Implements `tune`: builds an operator and chooses its kernel options by measurement."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ def tune(
     also: Sequence[Choice] = (),
     **kw: Any,
 ) -> Kernel:
-    """A kernel with the options that are fastest on this machine.
+    """Returns a kernel with the fastest options on this machine.
 
-    They are stored: later builds of the same graph find them again.
+    The options are stored; later builds of the same graph reuse them.
 
     Args:
-        op: an operator, an operator function, or a kernel that is built already.
-        build_args, kw: what `Operator.build` takes.
-        steps: measurements at most.
-        seconds: time at most; a compile that has begun is finished.
-        soc: the chip that the operator is written for.
-        progress: show a bar when the error stream is a terminal.
-        also: choices that are tried besides what is always tried.
+        op: an operator, an operator function, or a built kernel.
+        build_args, kw: arguments of `Operator.build`.
+        steps: maximum number of measurements.
+        seconds: maximum time in seconds; a running compilation is finished.
+        soc: the chip that the operator targets.
+        progress: whether to show a progress bar when the error stream is a terminal.
+        also: candidates in addition to the default ones.
 
     Returns:
-        The kernel with the chosen options; they are the default's when nothing is clearly faster.
-        Its `tuning` says what was measured.
+        The kernel with the chosen options, the default ones when none is clearly faster. Its
+        `tuning` holds the measurements.
 
     Raises:
-        InputError: a size of the kernel is known at call time only, or a limit is not positive.
+        InputError: a size of the kernel is known only at call time, or a limit is not positive.
         MissingError: there is no C compiler.
     """
     if isinstance(op, Kernel):

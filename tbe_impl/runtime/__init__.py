@@ -1,4 +1,6 @@
-"""Compiles, stores, loads and calls kernels.
+"""Compiles, caches, loads and calls kernels.
 
-In: C source, arrays. Out: libraries in the on-disk cache, results. It knows no operators and decides nothing about code.
+In: C source, arrays.
+Out: libraries in the on-disk cache, results.
+Must not: depend on operators or choose the generated code.
 """

@@ -1,4 +1,4 @@
-"""Allocates arrays; reads how many threads a program may use."""
+"""Allocates aligned arrays; determines the number of threads of a kernel."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import numpy as np
 
 ALIGNMENT = 64
 MAX_THREADS = 256
-"""There is room for the sums of so many in a program."""
+"""Size of the per-thread reduction buffers in kernels."""
 
 
 class _Process:
-    """Whether this process is a forked child: one of several, as a rule, which compute at the same time."""
+    """Records whether this process is a forked child, usually one of several concurrent ones."""
 
     is_forked = False
 
@@ -28,7 +28,7 @@ os.register_at_fork(after_in_child=_mark_child)
 
 
 def aligned_empty(shape: Sequence[int], dtype: np.dtype[Any]) -> np.ndarray:
-    """A new array that starts at a cache line."""
+    """Returns a new array aligned to a cache line."""
     count = math.prod(shape)
     raw = np.empty(count * dtype.itemsize + ALIGNMENT, np.uint8)
     start = -raw.ctypes.data % ALIGNMENT
@@ -36,5 +36,5 @@ def aligned_empty(shape: Sequence[int], dtype: np.dtype[Any]) -> np.ndarray:
 
 
 def usable_threads(threads: int) -> int:
-    """What a program is told: one thread in a forked child, never more than there is room for."""
+    """Returns the thread count passed to kernels: 0 in a forked child, at most `MAX_THREADS`."""
     return 0 if _Process.is_forked else min(threads, MAX_THREADS)

@@ -1,9 +1,9 @@
-"""The on-disk kernel cache: entries are published whole or not at all.
+"""Implements the on-disk kernel cache; entries are published atomically.
 
-A directory per key, ``<key[:2]>/<key>/`` with ``kernel.so`` and ``meta.json``, is staged beside its place, synced and
-renamed into it; whoever loses a race throws its own away. A place that cannot be used (read-only, full, a file, a
-dangling link, mounted noexec, another user's) is replaced, with one warning, by a private directory that goes with the
-process.
+Each key has a directory ``<key[:2]>/<key>/`` with ``kernel.so`` and ``meta.json``. It is staged
+beside its final path, synced and renamed; the loser of a race deletes its own copy. An unusable
+cache directory (read-only, full, a file, a dangling link, mounted noexec, of another user) is
+replaced, with one warning, by a private directory that is removed at exit.
 
 One file of more than 500 lines: it is one store with its rules of publishing and eviction.
 """
@@ -42,19 +42,19 @@ from tbe_impl.runtime.cache_entry import (
 from tbe_impl.runtime.cache_notes import SUFFIX, read_note, write_note
 
 LIMIT_BYTES = 1 << 30
-KEPT_SHARE = 0.9
-"""Of the limit, when something has to go: many kernels are stored before it has to again."""
+EVICTION_TARGET_SHARE = 0.9
+"""Share of the limit to which eviction shrinks the cache, so that it runs rarely."""
 FREE_BYTES_MIN = 16 << 20
 LOCK_TIMEOUT_S = 120.0
-OWN_PLACE = f"Set {environment.CACHE_DIR.name} to a directory of your own"
-FREE_SPACE = (
+OWN_DIRECTORY_REMEDY = f"Set {environment.CACHE_DIR.name} to a directory of your own"
+FREE_SPACE_REMEDY = (
     f"Free some space there, or set {environment.CACHE_DIR.name} to a directory on another disk"
 )
 IN_USE_S = 60.0
-"""How long an entry counts as in use after it was asked for; from then on it does while a process has it in memory."""
+"""Seconds that an entry counts as in use after a load; later, only while a process maps it."""
 LEFTOVER_S = 3600.0
 NOTE_S = 90 * 86400.0
-"""How long a note stays that nobody reads."""
+"""Seconds after which an unread note is deleted."""
 PLACE_ERRORS = frozenset(
     {
         errno.ENOSPC,
@@ -68,20 +68,20 @@ PLACE_ERRORS = frozenset(
         errno.ENOTDIR,
     }
 )
-"""System errors that speak of the directory, not of the builder."""
+"""System errors caused by the directory, not by the builder."""
 
 _log = logging.getLogger(__name__)
 _KEY = re.compile(r"[0-9a-f]{64}\Z")
 _PREFIX = re.compile(r"[0-9a-f]{2}\Z")
-_OURS = re.compile(r"(\.(stage|gone)-[0-9a-f]{16}-.*|[0-9a-f]{64}\.lock)\Z")
+_LEFTOVER_PATTERN = re.compile(r"(\.(stage|gone)-[0-9a-f]{16}-.*|[0-9a-f]{64}\.lock)\Z")
 _NOTE = re.compile(rf"[0-9a-f]{{64}}{re.escape(SUFFIX)}\Z")
-_IN_MEMORY = re.compile(rb"/([0-9a-f]{64})/" + re.escape(KERNEL).encode())
-_warned: set[str] = set()
+_MAPPED_KERNEL_PATTERN = re.compile(rb"/([0-9a-f]{64})/" + re.escape(KERNEL).encode())
+_warned_directories: set[str] = set()
 
-machine.identity()  # found out here, so that the first kernel of a process does not wait for it
+machine.identity()  # evaluated at import, so that the first kernel of a process does not wait
 
 Build = Callable[[Path], Mapping[str, Any] | None]
-"""Writes the kernel to the path it is given and may hand back plain JSON values to be kept beside it."""
+"""Writes the kernel to the given path; may return plain JSON values, which are stored with it."""
 
 
 @dataclass(frozen=True)
@@ -89,10 +89,10 @@ class Entry:
     """One kernel on disk.
 
     Attributes:
-        key: its key.
-        path: its directory.
+        key: the cache key.
+        path: the directory of the entry.
         bytes: size of its files.
-        used: when it was last loaded or stored, in seconds since 1970.
+        used: time of the last load or store, in seconds since 1970.
     """
 
     key: str
@@ -103,7 +103,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class CacheInfo:
-    """The cache in numbers; `problem` says why `root` is not used, empty when it is."""
+    """Statistics of the cache; `problem` says why `root` is not used, empty when it is."""
 
     root: Path
     entries: int
@@ -113,32 +113,31 @@ class CacheInfo:
     problem: str = ""
 
 
-def _canonical(value: Any) -> Any:
+def _canonicalize(value: Any) -> Any:
     if isinstance(value, bytes):
         return {"bytes": hashlib.sha256(value).hexdigest()}
     raise InputError("a part of a cache key is no plain value", got=type(value).__name__)
 
 
 def make_key(**parts: Any) -> str:
-    """The SHA-256 (64 hexadecimal digits) over `parts`, this machine, our version and the schema.
+    """Returns the SHA-256 (64 hexadecimal digits) of `parts`, machine, package version and schema.
 
     Args:
-        parts: what else decides the compiled code: source, compiler with its version, flags. Strings, bytes, numbers,
-            lists and mappings of them.
-
+        parts: the other cache key inputs: source, compiler with its version, flags. Strings, bytes,
+            numbers, and lists and mappings of them.
     >>> make_key(source="a") == make_key(source="a")
     True
     >>> make_key(source="a") == make_key(source="b")
     False
     """
     whole = {"schema": SCHEMA, "machine": machine.identity(), "parts": parts}
-    text = json.dumps(whole, sort_keys=True, separators=(",", ":"), default=_canonical)
+    text = json.dumps(whole, sort_keys=True, separators=(",", ":"), default=_canonicalize)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def check_place(root: Path) -> None:
-    """Raise `CacheError` unless kernels can be stored in and loaded from `root`, which is made when absent."""
-    check_text(root)
+    """Creates `root` if absent; raises `CacheError` unless it can store and load kernels."""
+    check_utf8_path(root)
     try:
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
         status = root.stat()
@@ -147,21 +146,25 @@ def check_place(root: Path) -> None:
             "the cache directory cannot be made",
             place=str(root),
             got=error.strerror,
-            remedy=FREE_SPACE if error.errno in (errno.ENOSPC, errno.EDQUOT) else OWN_PLACE,
+            remedy=FREE_SPACE_REMEDY
+            if error.errno in (errno.ENOSPC, errno.EDQUOT)
+            else OWN_DIRECTORY_REMEDY,
         ) from error
     if not stat.S_ISDIR(status.st_mode):
         raise CacheError(
-            "the cache directory is not a directory", place=str(root), remedy=OWN_PLACE
+            "the cache directory is not a directory", place=str(root), remedy=OWN_DIRECTORY_REMEDY
         )
     check_owner(status, root)
     if machine.is_noexec(root):
         raise CacheError(
             "the cache directory is mounted noexec",
             place=str(root),
-            remedy=f"{OWN_PLACE} that is not mounted noexec",
+            remedy=f"{OWN_DIRECTORY_REMEDY} that is not mounted noexec",
         )
     if not _can_write(root):
-        raise CacheError("the cache directory cannot be written", place=str(root), remedy=OWN_PLACE)
+        raise CacheError(
+            "the cache directory cannot be written", place=str(root), remedy=OWN_DIRECTORY_REMEDY
+        )
     free = shutil.disk_usage(root).free
     if free < FREE_BYTES_MIN:
         raise CacheError(
@@ -169,16 +172,16 @@ def check_place(root: Path) -> None:
             place=str(root),
             expected=f"at least {FREE_BYTES_MIN} bytes free",
             got=f"{free}",
-            remedy=FREE_SPACE,
+            remedy=FREE_SPACE_REMEDY,
         )
 
 
-def check_text(root: Path) -> None:
-    """Raise `CacheError` where MindSpore, which is handed names of files below it, would die of its name."""
-    if not environment.is_text(root):
+def check_utf8_path(root: Path) -> None:
+    """Raises `CacheError` for a path that MindSpore cannot decode as UTF-8."""
+    if not environment.is_utf8_path(root):
         raise CacheError(
             "MindSpore cannot use a directory whose name is no UTF-8 text in this locale",
-            place=environment.shown(root),
+            place=environment.printable_path(root),
         )
 
 
@@ -186,8 +189,8 @@ def _can_write(root: Path) -> bool:
     return os.access(root, os.W_OK | os.X_OK)
 
 
-def _private_place() -> Path:
-    """A directory of this process alone, from which code may be loaded; removed at exit."""
+def _make_private_directory() -> Path:
+    """Creates a directory for this process from which code can be loaded; removed at exit."""
     for parent in ("/dev/shm", tempfile.gettempdir()):
         try:
             if not machine.is_noexec(Path(parent)):
@@ -198,12 +201,12 @@ def _private_place() -> Path:
             continue
     raise CacheError(
         "there is no directory from which a compiled kernel could be loaded",
-        remedy=f"{OWN_PLACE} that is not mounted noexec",
+        remedy=f"{OWN_DIRECTORY_REMEDY} that is not mounted noexec",
     )
 
 
 def _remove_own(directory: Path, pid: int) -> None:
-    if os.getpid() == pid:  # a forked child leaves its parent's directory alone
+    if os.getpid() == pid:  # a forked child must not delete its parent's directory
         shutil.rmtree(directory, ignore_errors=True)
 
 
@@ -212,7 +215,8 @@ class KernelCache:
 
     Args:
         root: the directory; by default ``kernels`` in `tbe_impl.environment.cache_dir`.
-        limit_bytes: above it the least recently used entries go, never one in use.
+        limit_bytes: size above which the least recently used entries are evicted; entries in use
+            are kept.
     """
 
     def __init__(self, root: Path | str | None = None, *, limit_bytes: int = LIMIT_BYTES):
@@ -225,10 +229,11 @@ class KernelCache:
     key = staticmethod(make_key)
 
     def load(self, key: str, *, sha256: str = "") -> Path | None:
-        """The kernel of `key` after every check, or None when there is none that can be trusted.
+        """Returns the kernel of `key` after all checks, None when there is no valid one.
 
         Args:
-            sha256: of its content, for whom no other will do.
+            key: from `make_key`.
+            sha256: required SHA-256 of the kernel; empty accepts any.
         """
         prefix = self._prefix(key)
         entry = f"{prefix}/{key}"
@@ -247,15 +252,15 @@ class KernelCache:
         return Path(entry, KERNEL)
 
     def get_or_build(self, key: str, build: Build) -> Path:
-        """The kernel of `key`, built and stored first when need be; no two processes build the same key at once.
+        """Returns the kernel of `key`; builds and stores it if absent, under a lock per key.
 
         Args:
             key: from `make_key`.
-            build: writes the kernel to the path it is given; files beside that path are dropped.
+            build: writes the kernel to the given path; other files in that directory are deleted.
 
         Raises:
-            Whatever `build` raises; nothing is stored then.
-            CacheError: there is no place at all for a compiled kernel.
+            Any exception of `build`; nothing is stored then.
+            CacheError: there is no directory for compiled kernels.
         """
         found = self.load(key)
         if found is not None:
@@ -265,15 +270,15 @@ class KernelCache:
                 check_place(self.root)
                 return self._build(key, build)
             except (FusionError, OSError) as error:
-                reason = self._reason_to_leave(error)
+                reason = self._find_directory_problem(error)
                 if reason is None:
                     raise
-                self._leave(reason)
+                self._use_fallback(reason)
         assert self._fallback is not None
         return self._fallback.get_or_build(key, build)
 
-    def recall(self, key: str) -> bytes | None:
-        """The note of `key`, None when there is none that can be trusted."""
+    def load_note(self, key: str) -> bytes | None:
+        """Returns the note of `key`, None when there is no valid one."""
         prefix = self._prefix(key)
         note = f"{prefix}/{key}{SUFFIX}"
         try:
@@ -282,15 +287,15 @@ class KernelCache:
         except (CacheError, OSError) as error:
             if os.path.lexists(note):
                 _log.info("note of the cache refused: %s", error)
-            return self._fallback.recall(key) if self._fallback else None
+            return self._fallback.load_note(key) if self._fallback else None
         with contextlib.suppress(OSError):
             os.utime(note)
         return found
 
-    def remember(self, key: str, content: bytes) -> None:
-        """Keeps a note; where it cannot be kept, nothing happens: it only saves time."""
+    def store_note(self, key: str, content: bytes) -> None:
+        """Stores a note; failures are ignored, because notes only save time."""
         if self._fallback is not None:
-            self._fallback.remember(key, content)
+            self._fallback.store_note(key, content)
             return
         place = self._entry(key).parent
         with contextlib.suppress(CacheError, OSError):
@@ -299,7 +304,7 @@ class KernelCache:
             write_note(place, key, content)
 
     def entries(self) -> tuple[Entry, ...]:
-        """Every entry, the least recently used first; none of them checked."""
+        """Returns all entries without checking them, the least recently used first."""
         found = []
         for path in self._entry_paths():
             try:
@@ -311,7 +316,7 @@ class KernelCache:
         return tuple(sorted(found, key=lambda entry: (entry.used, entry.key)))
 
     def verify(self) -> tuple[tuple[Entry, str], ...]:
-        """Check every entry; each that is damaged or foreign, with the reason. Such an entry is never used."""
+        """Checks every entry; returns the invalid ones, which are never used, with the reason."""
         wrong = []
         for entry in self.entries():
             try:
@@ -321,19 +326,19 @@ class KernelCache:
         return tuple(wrong)
 
     def clear(self) -> int:
-        """Remove every entry and everything left over; files that are not the cache's stay. Returns their number."""
+        """Removes all entries and leftovers, but no foreign files; returns the count."""
         removed = 0
         for path in list(self._entry_paths()):
             removed += self._remove(path)
         for prefix in self._prefixes():
-            _reap(prefix, _OURS, older_than_s=0.0)
+            _reap(prefix, _LEFTOVER_PATTERN, older_than_s=0.0)
             _reap(prefix, _NOTE, older_than_s=0.0)
-        _reap(self.root, cache_size.UNDER_WAY, older_than_s=0.0)
-        cache_size.forget(self.root)
+        _reap(self.root, cache_size.TEMPORARY_NAMES, older_than_s=0.0)
+        cache_size.invalidate(self.root)
         return removed
 
     def info(self) -> CacheInfo:
-        """The cache in numbers; makes nothing."""
+        """Returns statistics of the cache; creates nothing."""
         entries = self.entries()
         nearest = self.root
         while not nearest.exists() and nearest != nearest.parent:
@@ -354,7 +359,7 @@ class KernelCache:
         )
 
     def _prefix(self, key: str) -> str:
-        """The directory in which the entry and the note of a key lie."""
+        """Returns the directory of a key's entry and note."""
         if not _KEY.match(key):
             raise InputError("not a cache key", expected="64 hexadecimal digits", got=repr(key))
         return f"{self._place}/{key[:2]}"
@@ -381,7 +386,7 @@ class KernelCache:
             yield from (prefix / name for name in names)
 
     def _build(self, key: str, build: Build) -> Path:
-        from filelock import FileLock, Timeout  # who finds all kernels here does not wait for it
+        from filelock import FileLock, Timeout  # lazy import: cache hits do not need it
 
         entry = self._entry(key)
         entry.parent.mkdir(mode=0o700, exist_ok=True)
@@ -390,7 +395,7 @@ class KernelCache:
         try:
             lock.acquire()
         except Timeout:
-            # Whoever holds it hangs; building twice costs time, waiting for ever costs more.
+            # The lock holder hangs; building twice costs less than waiting for ever.
             _log.warning("waited %.0f s for another process to build a kernel", LOCK_TIMEOUT_S)
         try:
             found = self.load(key)
@@ -420,11 +425,11 @@ class KernelCache:
         found = self.load(key)
         if found is None:
             raise CacheError("the entry just stored cannot be read back", place=str(entry))
-        self._stay_below_limit(entry)
+        self._enforce_limit(entry)
         return found
 
-    def _stay_below_limit(self, newest: Path) -> None:
-        _reap(newest.parent, _OURS, older_than_s=LEFTOVER_S)
+    def _enforce_limit(self, newest: Path) -> None:
+        _reap(newest.parent, _LEFTOVER_PATTERN, older_than_s=LEFTOVER_S)
         _reap(newest.parent, _NOTE, older_than_s=NOTE_S)
         known = cache_size.add(self.root, sum(item.stat().st_size for item in newest.iterdir()))
         if known is not None and known <= self.limit_bytes:
@@ -432,17 +437,19 @@ class KernelCache:
         entries = self.entries()
         total = sum(entry.bytes for entry in entries)
         if total > self.limit_bytes:
-            total -= self._drop(entries, total - int(KEPT_SHARE * self.limit_bytes), newest)
+            total -= self._evict(
+                entries, total - int(EVICTION_TARGET_SHARE * self.limit_bytes), newest
+            )
         cache_size.store(self.root, total)
-        _reap(self.root, cache_size.UNDER_WAY, older_than_s=LEFTOVER_S)
+        _reap(self.root, cache_size.TEMPORARY_NAMES, older_than_s=LEFTOVER_S)
 
-    def _drop(self, entries: Iterable[Entry], wanted: int, newest: Path) -> int:
-        """Remove the first of the entries that nobody uses, until so many bytes are gone; how many are."""
-        in_use, now, gone = machine.mapped(_IN_MEMORY), time.time(), 0
+    def _evict(self, entries: Iterable[Entry], wanted: int, newest: Path) -> int:
+        """Removes unused entries in order until `wanted` bytes are freed; returns that sum."""
+        in_use, now, gone = machine.find_mapped_files(_MAPPED_KERNEL_PATTERN), time.time(), 0
         for entry in entries:
             if gone >= wanted:
                 break
-            # who was told of it a moment ago may be about to load it
+            # a recently returned entry may not be mapped yet
             if entry.path == newest or entry.key in in_use or now - entry.used < IN_USE_S:
                 continue
             if self._remove(entry.path):
@@ -450,7 +457,7 @@ class KernelCache:
         return gone
 
     def _remove(self, path: Path) -> bool:
-        """Take an entry away at once, whatever stands in its place, then delete it."""
+        """Moves an entry of any file type out of the way atomically, then deletes it."""
         if not os.path.lexists(path):
             return False
         gone = path.parent / f".gone-{path.name[:16]}-{os.getpid()}-{time.monotonic_ns()}"
@@ -461,8 +468,8 @@ class KernelCache:
         _delete(gone)
         return True
 
-    def _reason_to_leave(self, error: Exception) -> str | None:
-        """Why `root` cannot be used, or None when the error is not the directory's fault."""
+    def _find_directory_problem(self, error: Exception) -> str | None:
+        """Returns why `root` is unusable, None when the directory did not cause the error."""
         if self._is_private:
             return None
         if isinstance(error, OSError) and error.errno in PLACE_ERRORS:
@@ -473,26 +480,26 @@ class KernelCache:
             return problem.sentence
         return error.sentence if isinstance(error, CacheError) else None
 
-    def _leave(self, reason: str) -> None:
-        self._fallback = KernelCache(_private_place(), limit_bytes=self.limit_bytes)
+    def _use_fallback(self, reason: str) -> None:
+        self._fallback = KernelCache(_make_private_directory(), limit_bytes=self.limit_bytes)
         self._fallback._is_private = True
-        say_not_kept(self.root, reason)
+        warn_not_cached(self.root, reason)
 
 
-def say_not_kept(place: Path, reason: str) -> None:
-    """Says, once of the user's cache directory, whatever part of it, that nothing can be kept there."""
+def warn_not_cached(place: Path, reason: str) -> None:
+    """Warns once per cache directory that nothing can be stored there."""
     home = environment.cache_dir()
     whole = str(home if place.is_relative_to(home) else place)
-    if whole in _warned:
+    if whole in _warned_directories:
         return
-    _warned.add(whole)
+    _warned_directories.add(whole)
     _log.warning(
         "kernels are not kept: %s (set %s to another directory)", reason, environment.CACHE_DIR.name
     )
 
 
 def _delete(path: Path) -> None:
-    """Remove a file, a link (never what it points to) or a whole directory, if it is there."""
+    """Removes a file, a link (never its target) or a directory, if present."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:
@@ -503,7 +510,7 @@ def _delete(path: Path) -> None:
 
 
 def _reap(place: Path, names: re.Pattern[str], older_than_s: float) -> None:
-    """Delete old files of these names: what killed processes left behind, notes that nobody reads."""
+    """Deletes old files with these names: leftovers of killed processes, unread notes."""
     now = time.time()
     try:
         found = [item.name for item in os.scandir(place) if names.match(item.name)]

@@ -1,7 +1,7 @@
-"""One entry of the kernel cache: checked before it is read, published whole or not at all.
+"""Reads and writes one entry of the kernel cache; checks it first and publishes it atomically.
 
-An entry is a directory named by its key that holds ``kernel.so`` and ``meta.json``. Nothing in it is believed: owner,
-mode, kind of file, size and SHA-256 are checked on open descriptors, so that no link can be slipped in between.
+An entry is a directory named by its key, with ``kernel.so`` and ``meta.json``. Owner, mode, file
+type, size and SHA-256 are checked on open descriptors, so that links cannot be swapped in between.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ META = "meta.json"
 META_BYTES_MAX = 1 << 20
 KERNEL_BYTES_MAX = 1 << 30
 
-# Windows has none of the three; nothing is cached there, but this file is imported.
-_OPEN = os.O_RDONLY
+# Windows has none of the three; the cache is disabled there, but this file is imported.
+_OPEN_FLAGS = os.O_RDONLY
 for _name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC"):
-    _OPEN |= getattr(os, _name, 0)
+    _OPEN_FLAGS |= getattr(os, _name, 0)
 
 
-class Meta(msgspec.Struct, frozen=True):
-    """What is known of a compiled kernel; ``build`` is what its builder handed back (plain JSON values)."""
+class EntryMetadata(msgspec.Struct, frozen=True):
+    """Metadata of a compiled kernel; ``build`` holds the plain JSON values of its builder."""
 
     schema: int
     key: str
@@ -38,11 +38,11 @@ class Meta(msgspec.Struct, frozen=True):
     build: dict[str, Any] = {}
 
 
-_DECODER = msgspec.json.Decoder(Meta)
+_DECODER = msgspec.json.Decoder(EntryMetadata)
 
 
 def check_owner(status: os.stat_result, place: Path | str) -> None:
-    """Raise `CacheError` unless the file belongs to this user and nobody else can write to it."""
+    """Raises `CacheError` unless the file belongs to this user and others cannot write to it."""
     if status.st_uid != os.geteuid():
         raise CacheError(
             "belongs to another user and is not used",
@@ -60,18 +60,18 @@ def check_owner(status: os.stat_result, place: Path | str) -> None:
 
 
 def open_directory(place: Path | str) -> int:
-    """A directory, opened without following a link; raises `CacheError` where it cannot be."""
+    """Opens a directory without following links; raises `CacheError` on failure."""
     try:
-        return os.open(place, _OPEN | os.O_DIRECTORY)
+        return os.open(place, _OPEN_FLAGS | os.O_DIRECTORY)
     except OSError as error:
         raise CacheError("cannot be opened", place=str(place), got=error.strerror) from error
 
 
 def read_file(directory: int, name: str, place: Path | str, limit: int) -> bytes:
-    """The bytes of a regular file of ours inside an open directory."""
+    """Returns the bytes of a regular file of this user inside an open directory."""
     path = f"{place}/{name}"
     try:
-        handle = os.open(name, _OPEN, dir_fd=directory)
+        handle = os.open(name, _OPEN_FLAGS, dir_fd=directory)
     except OSError as error:
         raise CacheError("cannot be opened", place=path, got=error.strerror) from error
     try:
@@ -91,11 +91,11 @@ def read_file(directory: int, name: str, place: Path | str, limit: int) -> bytes
         os.close(handle)
 
 
-def read_entry(entry: Path | str, key: str) -> Meta:
-    """Check an entry whole and return its metadata.
+def read_entry(entry: Path | str, key: str) -> EntryMetadata:
+    """Checks an entry completely and returns its metadata.
 
     Raises:
-        CacheError: something is missing, damaged, foreign or not where it belongs.
+        CacheError: a file is missing, damaged, of another user or of another entry.
     """
     directory = open_directory(entry)
     try:
@@ -129,7 +129,7 @@ def _write_durably(path: Path, content: bytes) -> None:
 
 
 def fsync_directory(directory: Path) -> None:
-    """Make the names in a directory survive a power failure."""
+    """Syncs a directory, so that its file names survive a power failure."""
     handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(handle)
@@ -138,10 +138,10 @@ def fsync_directory(directory: Path) -> None:
 
 
 def seal(stage: Path, key: str, build: dict[str, Any]) -> None:
-    """Turn a staging directory that holds a fresh ``kernel.so`` into a whole entry on disk, ready to be renamed.
+    """Completes a staging directory that contains ``kernel.so`` to an entry, ready for renaming.
 
     Raises:
-        CompileError: the builder left no ``kernel.so``.
+        CompileError: the builder created no ``kernel.so``.
     """
     kernel = stage / KERNEL
     try:
@@ -149,11 +149,11 @@ def seal(stage: Path, key: str, build: dict[str, Any]) -> None:
     except FileNotFoundError as error:
         raise CompileError("the builder left no kernel", place=str(kernel)) from error
     if not stat.S_ISREG(status.st_mode):
-        raise CompileError("the builder left something that is not a file", place=str(kernel))
+        raise CompileError("the builder's kernel is not a regular file", place=str(kernel))
     kernel.chmod(0o600)
     content = kernel.read_bytes()
     with kernel.open("rb") as file:
         os.fsync(file.fileno())
-    meta = Meta(SCHEMA, key, len(content), hashlib.sha256(content).hexdigest(), build)
+    meta = EntryMetadata(SCHEMA, key, len(content), hashlib.sha256(content).hexdigest(), build)
     _write_durably(stage / META, msgspec.json.encode(meta))
     fsync_directory(stage)

@@ -1,7 +1,7 @@
-"""Short notes beside the entries of the kernel cache; read only if whole and of the right key.
+"""Stores short notes beside the entries of the kernel cache, protected by a checksum.
 
-A note is one file, ``<key[:2]>/<key>.note``: the SHA-256 over key and content, a line break, the content. Whoever moves,
-cuts or changes one makes it one that is not there.
+A note is one file, ``<key[:2]>/<key>.note``: the SHA-256 of key and content, a line break, the
+content. A moved, truncated or modified note is treated as absent.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _DIGITS = 64
 
 
 def read_note(place: Path | str, key: str) -> bytes:
-    """The content of the note of `key` in a directory of ours.
+    """Returns the content of the note of `key` in a directory of this user.
 
     Raises:
-        CacheError: there is none, or it is damaged, another's, or another key's.
+        CacheError: the note is missing, damaged, of another user or of another key.
     """
     directory = open_directory(place)
     try:
@@ -33,19 +33,19 @@ def read_note(place: Path | str, key: str) -> bytes:
     finally:
         os.close(directory)
     content = whole[_DIGITS + 1 :]
-    if whole != _sealed(key, content):
-        raise CacheError("is damaged, or another's", place=f"{place}/{key}{SUFFIX}")
+    if whole != _encode_note(key, content):
+        raise CacheError("is damaged or belongs to another key", place=f"{place}/{key}{SUFFIX}")
     return content
 
 
 def write_note(place: Path, key: str, content: bytes) -> None:
-    """Puts a note into a directory of ours, whole or not at all.
+    """Writes a note atomically to a directory of this user.
 
     Raises:
-        CacheError: the directory is another's, or the note too large to be read again.
-        OSError: it cannot be written.
+        CacheError: the directory belongs to another user, or the note exceeds `BYTES_MAX`.
+        OSError: the note cannot be written.
     """
-    whole = _sealed(key, content)
+    whole = _encode_note(key, content)
     if len(whole) > BYTES_MAX:
         raise CacheError("is too large", place=f"{place}/{key}{SUFFIX}", got=f"{len(whole)} bytes")
     check_owner(place.lstat(), place)
@@ -60,5 +60,5 @@ def write_note(place: Path, key: str, content: bytes) -> None:
         raise
 
 
-def _sealed(key: str, content: bytes) -> bytes:
+def _encode_note(key: str, content: bytes) -> bytes:
     return hashlib.sha256(key.encode() + b"\n" + content).hexdigest().encode() + b"\n" + content

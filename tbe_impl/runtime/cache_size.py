@@ -1,7 +1,8 @@
-"""How many bytes the kernel cache holds: counted once, then carried on in a file by all processes.
+"""Tracks the size of the kernel cache in bytes in a file shared by all processes.
 
-One line for what was counted, then one for each kernel stored since. A line is appended in one write, so no process
-waits for another; a line that is lost while another process counts makes the sum a little too small until the next count.
+The first line is a full count; each later line is the size of one stored kernel. One write
+appends a line, so no process waits for another. A line lost during a count makes the sum slightly
+too small until the next count.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ from tbe_impl.errors import CacheError
 from tbe_impl.runtime.cache_entry import open_directory, read_file
 
 NAME = "size"
-UNDER_WAY = re.compile(r"\.size-.*\Z")
-"""Files in which it is counted; a killed process leaves one."""
+TEMPORARY_NAMES = re.compile(r"\.size-.*\Z")
+"""Temporary files of a count; a killed process leaves one."""
 _FILE_BYTES_MAX = 1 << 20
 _DIGITS_MAX = 18
 
 
 def add(root: Path, stored: int) -> int | None:
-    """Adds a kernel's bytes; the sum with it, None where the cache has to be counted: no file, or one not to be trusted."""
+    """Adds a kernel's bytes and returns the sum; None when a full count is needed."""
     try:
         directory = open_directory(root)
     except CacheError:
@@ -47,7 +48,7 @@ def add(root: Path, stored: int) -> int | None:
 
 
 def store(root: Path, counted: int) -> None:
-    """Begins anew with what was counted; where that cannot be kept, the next kernel counts again."""
+    """Restarts the file with a full count; after a failure the next kernel causes another count."""
     with contextlib.suppress(OSError):
         handle, made = tempfile.mkstemp(prefix=".size-", dir=root)
         try:
@@ -59,7 +60,7 @@ def store(root: Path, counted: int) -> None:
             raise
 
 
-def forget(root: Path) -> None:
-    """The cache has to be counted."""
+def invalidate(root: Path) -> None:
+    """Forces a full count."""
     with contextlib.suppress(OSError):
         (root / NAME).unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Finds and calls the C compiler, with a time limit; libraries go to the kernel cache."""
+"""Finds and runs the C compiler under a time limit; libraries are stored in the kernel cache."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from tbe_impl.runtime.compiler_process import Compiler, run
 from tbe_impl.runtime.shared_library_check import check_library
 
 INCLUDE = Path(__file__).resolve().parent.parent / "codegen" / "include"
-_made: list[str] = []
-_too_slow: set[str] = set()
-"""Keys of kernels that took too long in this process: nobody waits for one twice."""
+_compiled_keys: list[str] = []
+_timed_out_keys: set[str] = set()
+"""Keys whose compilation timed out in this process; they are not compiled again."""
 FLAGS = (
     "-std=gnu11",
     "-O3",
@@ -41,10 +41,10 @@ FLAGS = (
     "-Wno-psabi",
     "-Werror=implicit-function-declaration",
 )
-"""No -ffast-math: NaN, inf and signed zeros have to survive."""
+"""No -ffast-math: NaN, inf and signed zeros must be preserved."""
 NO_CLONES = "-fno-ipa-cp-clone"
-"""A nest that is called with other constants by one thread than by several would be compiled twice, which takes half as long again
-and makes nothing quicker. Only gcc does that; clang does not mind being told, but ziglang refuses what it does not know."""
+"""Prevents gcc from cloning loop nests for constant arguments, which adds 50 % compile time and
+no speed. clang ignores the flag; ziglang rejects unknown flags."""
 
 
 @lru_cache(maxsize=8)
@@ -65,7 +65,7 @@ def _find(chosen: str, path: str | None) -> Compiler | None:
 
 
 def find_compiler() -> Compiler:
-    """The C compiler: the one that the environment names, else cc, gcc, clang, or the one of the package ziglang.
+    """Returns the C compiler: that of the environment variable, else cc, gcc, clang or ziglang.
 
     Raises:
         MissingError: there is none.
@@ -76,11 +76,11 @@ def find_compiler() -> Compiler:
     first, _, options = chosen.partition(" ")
     if found is None and options and shutil.which(first, path=path):
         raise MissingError(
-            "a compiler is named together with options",
+            "the setting of the compiler contains options",
             place=environment.COMPILER.name,
             expected="the name or path of a compiler",
             got=repr(chosen),
-            remedy=f"Set {environment.COMPILER.name}={first}; how it is called is ours",
+            remedy=f"Set {environment.COMPILER.name}={first}; the flags are set automatically",
         )
     if found is None:
         raise MissingError(
@@ -90,12 +90,12 @@ def find_compiler() -> Compiler:
     return found
 
 
-# the first kernel of a process does not wait for it
+# evaluated at import, so that the first kernel of a process does not wait
 _find(environment.COMPILER.read(), os.environ.get("PATH"))
 
 
 def march() -> str:
-    """The processor that code is made for: this one, or the first with AVX2 where `MS_FUSION_ISA` asks for no more."""
+    """Returns the target processor: this one, or AVX2 level when `MS_FUSION_ISA` limits it."""
     if machine.is_kept_to_avx2():
         return "haswell"
     return "native" if platform.machine() in ("x86_64", "aarch64") else ""
@@ -103,12 +103,12 @@ def march() -> str:
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a text becomes a library, and the name of that library in the cache.
+    """Compiler, flags and cache key of a generated text.
 
     Attributes:
-        compiler: what compiles it.
-        flags: all that it is told.
-        key: over text, headers, compiler, flags and machine.
+        compiler: the compiler.
+        flags: its flags.
+        key: cache key of text, headers, compiler, flags and machine.
     """
 
     compiler: Compiler
@@ -117,11 +117,11 @@ class Recipe:
 
 
 def recipe(digest: str, *, options: Sequence[str] = ()) -> Recipe:
-    """How the text of this SHA-256 is compiled now.
+    """Returns the current recipe for the text with this SHA-256.
 
     Args:
-        digest: of C that may include the headers beside this file.
-        options: more arguments for the compiler, such as ``-ffp-contract=fast`` or ``-march=x86-64-v3``.
+        digest: SHA-256 of C that may include the headers in `INCLUDE`.
+        options: further compiler flags, such as ``-ffp-contract=fast`` or ``-march=x86-64-v3``.
 
     Raises:
         MissingError: there is no compiler.
@@ -148,40 +148,40 @@ def build(
     symbols: Sequence[str] = (),
     cache: KernelCache | None = None,
 ) -> Path:
-    """The shared library of a generated text, from the cache or made now.
+    """Returns the shared library of a generated text from the cache; compiles it if absent.
 
     Args:
         source, options: as for `recipe`, which takes the text's SHA-256.
-        symbols: what has to be in the library.
-        cache: where libraries are kept; by default the user's.
+        symbols: symbols that the library must contain.
+        cache: the kernel cache; the user's by default.
 
     Raises:
         MissingError: there is no compiler.
-        CompileError: it failed, took longer than `compiler_process.TIME_LIMIT_S`, needed more than `MEMORY_LIMIT_BYTES`, or left something
-            else; that is not kept.
+        CompileError: it failed, exceeded `compiler_process.TIME_LIMIT_S` or `MEMORY_LIMIT_BYTES`,
+            or created no valid library; nothing is cached then.
     """
     how = recipe(_digest(source), options=options)
     store = cache or user_cache()
 
     def make(target: Path) -> Mapping[str, str]:
-        if how.key in _too_slow:
-            raise _took_too_long(how.compiler)
+        if how.key in _timed_out_keys:
+            raise _timeout_error(how.compiler)
         try:
             _compile(how, source, target, store)
         except subprocess.TimeoutExpired:
-            _too_slow.add(how.key)
-            raise _took_too_long(how.compiler) from None
+            _timed_out_keys.add(how.key)
+            raise _timeout_error(how.compiler) from None
         check_library(target, symbols, compiler=" ".join(how.compiler.command))
-        _made.append(how.key)
+        _compiled_keys.append(how.key)
         return {"flags": " ".join(how.flags)}
 
     return find(how.key, store) or store.get_or_build(how.key, make)
 
 
 def find(key: str, store: KernelCache) -> Path | None:
-    """The library of a recipe, its own or one that it shares with others; None where the cache has none."""
+    """Returns the cached library of a recipe, its own or a shared one; None when there is none."""
     found = store.load(key)
-    note = None if found else store.recall(key)
+    note = None if found else store.load_note(key)
     with contextlib.suppress(InputError, UnicodeDecodeError):
         found = found or (store.load(note.decode("ascii")) if note else None)
     return found
@@ -193,17 +193,17 @@ def build_together(
     options: Sequence[str] = (),
     cache: KernelCache | None = None,
 ) -> None:
-    """Compiles several texts at once into one library, which is that of each of them from then on.
+    """Compiles several texts into one library, which is cached as the library of each of them.
 
-    Starting a compiler and reading the headers takes as long as compiling a small kernel.
+    Starting a compiler and parsing the headers takes as long as compiling a small kernel.
 
     Args:
-        texts: generated texts, each with its symbols; `can_be_together`.
+        texts: generated texts, each with its symbols; `can_be_together` must hold.
         options: as for `recipe`.
         cache: as for `build`.
 
     Raises:
-        As `build`; nothing is kept then.
+        As `build`; nothing is cached then.
     """
     store = cache or user_cache()
     head = _parts(texts[0][0])[0]
@@ -211,25 +211,25 @@ def build_together(
     build(whole, options=options, symbols=[one for _, own in texts for one in own], cache=store)
     note = recipe(_digest(whole), options=options).key.encode("ascii")
     for source, _ in texts:
-        store.remember(recipe(_digest(source), options=options).key, note)
+        store.store_note(recipe(_digest(source), options=options).key, note)
 
 
 def can_be_together(texts: Sequence[tuple[str, Sequence[str]]]) -> bool:
-    """Whether no two have a symbol in common, all begin with the same headers, and none defines anything behind them."""
+    """Whether the texts have disjoint symbols, equal headers and no directives after them."""
     symbols = [one for _, own in texts for one in own]
     heads, bodies = zip(*(_parts(source) for source, _ in texts), strict=True)
     return (
         len(set(symbols)) == len(symbols)
         and len(set(heads)) == 1
-        and not any(map(_DEFINES.search, bodies))
+        and not any(map(_DIRECTIVE_PATTERN.search, bodies))
     )
 
 
-_DEFINES = re.compile(r"^#\s*(?!pragma)", re.MULTILINE)
+_DIRECTIVE_PATTERN = re.compile(r"^#\s*(?!pragma)", re.MULTILINE)
 
 
 def _parts(source: str) -> tuple[str, str]:
-    """What a generated text includes, and the rest."""
+    """Splits a generated text into its include lines and the rest."""
     head, _, body = source.partition("\n\n")
     return head, body
 
@@ -238,9 +238,9 @@ def _digest(source: str) -> str:
     return hashlib.sha256(source.encode()).hexdigest()
 
 
-def count_made() -> int:
-    """How many libraries this process compiled; those that the cache had are not among them."""
-    return len(_made)
+def count_compiled_libraries() -> int:
+    """Returns how many libraries this process compiled; cache hits do not count."""
+    return len(_compiled_keys)
 
 
 @lru_cache(maxsize=4)
@@ -249,13 +249,13 @@ def _cache_at(root: str) -> KernelCache:
 
 
 def user_cache() -> KernelCache:
-    """Where libraries are kept unless another place is named."""
+    """Returns the default kernel cache."""
     return _cache_at(str(environment.cache_dir() / "kernels"))
 
 
 @lru_cache(maxsize=1)
 def _headers() -> str:
-    """The SHA-256 over the headers beside this file."""
+    """Returns the SHA-256 of the headers in `INCLUDE`."""
     whole = hashlib.sha256()
     for name in sorted(item for item in os.listdir(INCLUDE) if item.endswith(".h")):
         content = (INCLUDE / name).read_bytes()
@@ -263,7 +263,7 @@ def _headers() -> str:
     return whole.hexdigest()
 
 
-_headers()  # found out here, so that the first kernel of a process does not wait for it
+_headers()  # evaluated at import, so that the first kernel of a process does not wait
 
 
 def _compile(how: Recipe, source: str, target: Path, store: KernelCache) -> None:
@@ -295,7 +295,7 @@ def _compile(how: Recipe, source: str, target: Path, store: KernelCache) -> None
             )
 
 
-def _took_too_long(compiler: Compiler) -> CompileError:
+def _timeout_error(compiler: Compiler) -> CompileError:
     return CompileError(
         f"the C compiler took longer than {compiler_process.TIME_LIMIT_S:g} s",
         place=" ".join(compiler.command),

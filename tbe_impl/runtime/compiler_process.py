@@ -1,4 +1,4 @@
-"""Runs a C compiler in a process with limits of time and memory, and cleans up after it."""
+"""Runs a C compiler in a process with time and memory limits, and removes its files."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tbe_impl.runtime.process_group import child_group
 
 TIME_LIMIT_S = 60.0
 MEMORY_LIMIT_BYTES = 4 << 30
-"""Of address space, for each process of a compiler; a kernel takes some hundred MiB."""
-_NO_MEMORY = ("out of memory", "memory exhausted", "cannot allocate memory", "bad_alloc")
-_LIMITED = ("/bin/sh", "-c", 'ulimit -v "$0" 2>/dev/null; exec "$@"')
-"""How a command is called with a limit in KiB before it; where there is no such limit it runs without."""
+"""Limit of address space per compiler process; a kernel needs some hundred MiB."""
+_OUT_OF_MEMORY_TEXTS = ("out of memory", "memory exhausted", "cannot allocate memory", "bad_alloc")
+_MEMORY_LIMIT_COMMAND = ("/bin/sh", "-c", 'ulimit -v "$0" 2>/dev/null; exec "$@"')
+"""Prefix that sets the memory limit in KiB; without ``ulimit`` support it has no effect."""
 OUTPUT_BYTES = 1 << 20
-"""How much of what a compiler says is read."""
+"""Maximum bytes of compiler output that are read."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,8 @@ class Compiler:
     """A compiler on this machine.
 
     Attributes:
-        command: how it is called.
-        identity: changes when another version is installed at the same place.
+        command: the command line prefix.
+        identity: path, size and time stamp; differs after an update at the same path.
     """
 
     command: tuple[str, ...]
@@ -35,15 +35,15 @@ class Compiler:
 
 
 def run(compiler: Compiler, arguments: Sequence[str], place: Path) -> None:
-    """Lets it work in a directory.
+    """Runs the compiler in a directory.
 
     Raises:
-        subprocess.TimeoutExpired: it took longer than `TIME_LIMIT_S`.
-        CompileError: it failed, or needed more than `MEMORY_LIMIT_BYTES`.
+        subprocess.TimeoutExpired: it exceeded `TIME_LIMIT_S`.
+        CompileError: it failed or exceeded `MEMORY_LIMIT_BYTES`.
     """
     command, output = [*compiler.command, *arguments], place / "output"
     if os.name == "posix":
-        command = [*_LIMITED, str(MEMORY_LIMIT_BYTES >> 10), *command]
+        command = [*_MEMORY_LIMIT_COMMAND, str(MEMORY_LIMIT_BYTES >> 10), *command]
     with (
         output.open("wb") as file,
         child_group(
@@ -58,7 +58,7 @@ def run(compiler: Compiler, arguments: Sequence[str], place: Path) -> None:
         process.wait(TIME_LIMIT_S)
     if process.returncode:
         said = _first_errors(output)
-        if any(text in said.lower() for text in _NO_MEMORY):
+        if any(text in said.lower() for text in _OUT_OF_MEMORY_TEXTS):
             raise CompileError(
                 "the C compiler needed more memory than it may have",
                 place=" ".join(compiler.command),
@@ -75,6 +75,6 @@ def run(compiler: Compiler, arguments: Sequence[str], place: Path) -> None:
 def _first_errors(output: Path) -> str:
     with output.open("rb") as file:
         lines = file.read(OUTPUT_BYTES).decode("utf-8", "replace").splitlines()
-    told = ("error", *_NO_MEMORY)
+    told = ("error", *_OUT_OF_MEMORY_TEXTS)
     lines = [line for line in lines if any(word in line.lower() for word in told)] or lines
     return "; ".join(lines[:3])[:600]

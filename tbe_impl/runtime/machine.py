@@ -1,4 +1,4 @@
-"""What of this machine a compiled kernel depends on: processor features, C library, system, our own version."""
+"""Reads the cache key inputs of the machine: CPU features, C library, system, package version."""
 
 from __future__ import annotations
 
@@ -10,23 +10,25 @@ from pathlib import Path
 
 from tbe_impl import __version__, environment
 
-BEYOND_AVX2 = ("avx512", "avx_", "avx10", "amx")
-"""How the names of features begin that came with AVX-512 and after it."""
+POST_AVX2_PREFIXES = ("avx512", "avx_", "avx10", "amx")
+"""Name prefixes of the features introduced with or after AVX-512."""
 
 
 @lru_cache(maxsize=1)
 def cpu_features() -> tuple[str, ...]:
-    """Instruction-set features as Linux names them (``avx2``, ``avx512f``, ``asimd`` …), sorted; empty elsewhere.
+    """Returns sorted instruction-set features as named by Linux (``avx2``, ``asimd`` …).
 
-    Without those that `MS_FUSION_ISA` leaves out.
+    The list is empty on other systems; features disabled by `MS_FUSION_ISA` are left out.
     """
     features = _all_features()
-    return tuple(one for one in features if not (is_kept_to_avx2() and one.startswith(BEYOND_AVX2)))
+    return tuple(
+        one for one in features if not (is_kept_to_avx2() and one.startswith(POST_AVX2_PREFIXES))
+    )
 
 
 @lru_cache(maxsize=1)
 def is_kept_to_avx2() -> bool:
-    """Whether this processor has AVX-512, and kernels are not to use it."""
+    """Whether this processor has AVX-512 and kernels are limited to AVX2."""
     return environment.ISA.read() == "avx2" and "avx512f" in _all_features()
 
 
@@ -34,7 +36,7 @@ def is_kept_to_avx2() -> bool:
 def _all_features() -> tuple[str, ...]:
     try:
         with Path("/proc/cpuinfo").open(encoding="utf-8", errors="replace") as lines:
-            # the first processor's; where there are hundreds the whole takes milliseconds
+            # first processor only; the whole file takes milliseconds on machines with hundreds
             for line in lines:
                 name, _, value = line.partition(":")
                 if name.strip() in ("flags", "Features"):
@@ -45,7 +47,7 @@ def _all_features() -> tuple[str, ...]:
 
 
 def libc() -> str:
-    """The C library with its version, as far as the system tells."""
+    """Returns name and version of the C library as reported by the system."""
     try:
         return os.confstr("CS_GNU_LIBC_VERSION") or ""
     except (AttributeError, OSError, ValueError):
@@ -54,7 +56,7 @@ def libc() -> str:
 
 @lru_cache(maxsize=1)
 def identity() -> dict[str, object]:
-    """Everything outside source, compiler and flags that decides whether a compiled kernel may be used again."""
+    """Returns the cache key inputs other than source, compiler and flags."""
     return {
         "system": platform.system(),
         "architecture": platform.machine(),
@@ -64,16 +66,16 @@ def identity() -> dict[str, object]:
     }
 
 
-def mapped(name: re.Pattern[bytes]) -> set[str]:
-    """What a pattern finds among the files that this user's processes have in memory; nothing where there is no ``/proc``.
+def find_mapped_files(name: re.Pattern[bytes]) -> set[str]:
+    """Returns the pattern's matches among files mapped by this user's processes.
 
-    A process that ends, however it ends, has none any more.
+    Terminated processes map nothing. The set is empty without ``/proc``.
     """
     found: set[str] = set()
     for place in Path("/proc").glob("[0-9]*/maps"):
         try:
             found.update(item.decode() for item in name.findall(place.read_bytes()))
-        except OSError:  # another user's, or gone
+        except OSError:  # a process of another user, or terminated
             continue
     return found
 

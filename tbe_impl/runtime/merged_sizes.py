@@ -1,6 +1,6 @@
 """Solves for the sizes of merged axes: variables whose product is the size of one axis.
 
-See `tbe_impl.compat.merged_axes` for the operators that merge axes.
+See `tbe_impl.compat.gather_variants` for the operators that merge axes.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from tbe_impl.dsl.expr import Binary, Expr, Var
 
 
 def merged_variables(shape: Sequence[Expr]) -> tuple[Var, ...]:
-    """The variables in a shape that are sizes of axes of a declared array, in order."""
+    """Returns the variables in a shape that are sizes of declared axes, in order."""
     return tuple(one for size in shape for one in _variables(size))
 
 
-def unmerged(shape: Sequence[Expr], values: Mapping[int, int | float]) -> tuple[int, ...]:
-    """The sizes that a shape of merged axes has when they are apart; empty where it has none.
+def split_merged_sizes(shape: Sequence[Expr], values: Mapping[int, int | float]) -> tuple[int, ...]:
+    """Returns the declared sizes of a shape with merged axes; empty without merged axes.
 
     Args:
         shape: of a tensor.

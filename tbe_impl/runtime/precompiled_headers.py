@@ -1,6 +1,6 @@
-"""Precompiled headers of generated C, stored in the kernel cache.
+"""Precompiles the headers of generated C and stores them in the kernel cache.
 
-A compiler that cannot use them reads the headers, as it would without.
+A compiler without support for them parses the headers for each kernel.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ _HEAD = re.compile(
 )
 _GCC = re.compile(r"(.*-)?gcc(-\d+)?(\.\d+)*\Z")
 NAME = "headers.h"
-"""Under which GCC looks for what was read, which has ``.gch`` behind it."""
-_asked: set[str] = set()
-"""Keys that this process asked for: whoever compiles a single kernel does not wait for them to be made."""
-_checked: dict[tuple[Path, str], Path] = {}
-"""Where they lie, by cache and key: they are as large as a hundred kernels, and are looked over once."""
-_useless: set[str] = set()
-"""Keys of what could not be made, or used."""
+"""Header name that GCC looks up; the precompiled file has the suffix ``.gch``."""
+_requested_keys: set[str] = set()
+"""Keys requested once; headers are precompiled on the second request."""
+_verified_paths: dict[tuple[Path, str], Path] = {}
+"""Paths by cache and key; checked once per process because of their size."""
+_rejected_keys: set[str] = set()
+"""Keys whose precompilation or use failed."""
 
 
 def head_of(source: str, compiler: Compiler) -> str:
-    """What a text includes, if this compiler can keep it as read; else nothing."""
+    """Returns the include lines of a text if this compiler supports precompiling, else nothing."""
     is_gcc = sys.platform == "linux" and _GCC.match(Path(compiler.identity.split(" ")[0]).name)
     found = _HEAD.match(source) if is_gcc else None
     return found[0] if found else ""
@@ -42,30 +42,30 @@ def head_of(source: str, compiler: Compiler) -> str:
 def find(
     key: str, head: str, compiler: Compiler, flags: Sequence[str], store: KernelCache
 ) -> Path | None:
-    """Where they lie, made at the second time that a process asks; None where there are none.
+    """Returns the precompiled headers, built on the second request in a process; else None.
 
     Args:
-        key: over the head, the headers, the compiler and its flags.
+        key: over the include lines, the headers, the compiler and its flags.
         head: from `head_of`.
-        flags: as the texts are compiled, with the place of the headers.
-        store: where they are kept.
+        flags: the compiler flags of the texts, with the include path.
+        store: the kernel cache.
     """
-    if key in _useless:
+    if key in _rejected_keys:
         return None
     place = (store.root, key)
-    known = _checked.get(place)
+    known = _verified_paths.get(place)
     if known and known.exists():
         return known
     found = store.load(key)
-    if not found and key in _asked:
-        found = _made(key, head, compiler, flags, store)
-    _asked.add(key)
+    if not found and key in _requested_keys:
+        found = _precompile(key, head, compiler, flags, store)
+    _requested_keys.add(key)
     if found:
-        _checked[place] = found
+        _verified_paths[place] = found
     return found
 
 
-def _made(
+def _precompile(
     key: str, head: str, compiler: Compiler, flags: Sequence[str], store: KernelCache
 ) -> Path | None:
     def make(target: Path) -> None:
@@ -83,13 +83,13 @@ def _made(
 
 
 def use(found: Path, head: str, place: Path) -> list[str]:
-    """Lays them into the directory where a text is compiled; what the compiler is told besides."""
+    """Links the headers into a compile directory; returns the additional compiler flags."""
     (place / NAME).write_text(head, "utf-8")
     (place / f"{NAME}.gch").symlink_to(found)
     return ["-include", NAME]
 
 
 def give_up(key: str, error: Exception) -> None:
-    """This process compiles without them from now on."""
-    _useless.add(key)
-    _log.info("headers are read anew for each kernel: %s", error)
+    """Disables these precompiled headers in this process."""
+    _rejected_keys.add(key)
+    _log.info("precompiled headers are disabled: %s", error)

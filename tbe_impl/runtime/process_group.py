@@ -1,4 +1,4 @@
-"""Child processes that lead a process group: it ends with its leader, and with the parent."""
+"""Starts child processes as leaders of a process group that ends with leader and parent."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 WATCH = ("/bin/sh", "-c", 'read -r leader && { read -r _; kill -9 "-$leader"; }')
-"""Reads the leader of a group from a pipe, and kills the group at the end of file."""
+"""Reads the group leader from a pipe; kills the group at end of file."""
 
 
 @contextlib.contextmanager
 def child_group(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen[bytes]]:
-    """A child that leads a session and process group, which is killed at the end of the block.
+    """Starts a child as leader of a session and process group; kills the group at block exit.
 
-    Ctrl-C, a closed terminal or a signal reaches the parent alone, which ends the group on its way
-    out. A watcher ends it when the parent is killed: it reads a pipe whose other end the parent
-    holds, and a forked copy of the parent as long as it lives. A pipe of the child may be held by
-    what it started: its output belongs into a file.
+    Ctrl-C, a closed terminal or a signal reaches only the parent, which ends the group on exit.
+    When the parent is killed, a watcher ends the group: it reads a pipe whose other end the parent,
+    or a forked copy of it, holds open. Processes started by the child may inherit its pipes, so its
+    output must go to a file.
 
     Args:
-        command: what to run.
+        command: the command to run.
         options: of `subprocess.Popen`.
     """
     null, pipe = subprocess.DEVNULL, subprocess.PIPE

@@ -12,14 +12,14 @@ from tbe_impl import environment
 from tbe_impl.errors import CompileError
 
 _ELF = b"\x7fELF"
-_SHARED, _LOADED = 3, 1
+_ET_DYN, _PT_LOAD = 3, 1
 
 
 def load_library(path: Path, symbols: Sequence[str]) -> ctypes.CDLL:
-    """The library of a file, with these symbols in it.
+    """Loads a library and checks that it contains these symbols.
 
     Raises:
-        CompileError: it cannot be loaded, or lacks one of them.
+        CompileError: it cannot be loaded, or a symbol is missing.
     """
     try:
         library = ctypes.CDLL(str(path))
@@ -33,16 +33,16 @@ def load_library(path: Path, symbols: Sequence[str]) -> ctypes.CDLL:
 
 
 def check_library(path: Path, symbols: Sequence[str], *, compiler: str) -> None:
-    """Raises `CompileError`, which names the compiler, unless it left a whole library with these symbols."""
-    problem = _what_is_cut(path.read_bytes())
+    """Raises `CompileError`, which names the compiler, unless the library can be loaded."""
+    problem = _find_truncation(path.read_bytes())
     if not problem:
         try:
             library = load_library(path, symbols)
         except CompileError as error:
-            # where it lay for the moment is of no use to anybody
+            # the staging path means nothing to the user
             problem = str(error.__cause__).replace(f"{path}: ", "")
         else:
-            # the next one to load it names it by the place where it stays
+            # unloads it, so that the next load uses its final path
             _ctypes.dlclose(library._handle)
     if problem:
         raise CompileError(
@@ -54,27 +54,27 @@ def check_library(path: Path, symbols: Sequence[str], *, compiler: str) -> None:
         )
 
 
-def _what_is_cut(content: bytes) -> str:
-    """Why the loader would fail or die of an ELF file of 64 bits, empty when nothing is seen; other kinds are its matter."""
+def _find_truncation(content: bytes) -> str:
+    """Returns why a 64-bit ELF file would crash the loader, else an empty string."""
     if content[:4] != _ELF:
-        return "" if content[:4] in _OTHERS else f"{len(content)} bytes that are none"
+        return "" if content[:4] in _MACHO_MAGIC else f"{len(content)} bytes of another format"
     if content[4:6] != b"\x02\x01":
         return ""
     if len(content) < 64:
-        return "a header that is cut off"
+        return "a truncated header"
     kind, parts, sections, each, count, section, number = struct.unpack_from(
         "<16xH14xQQ6xHHHH", content
     )
-    if kind != _SHARED:
-        return "another kind of file"
+    if kind != _ET_DYN:
+        return "another type of ELF file"
     if parts + each * count > len(content) or sections + section * number > len(content):
-        return "a library that is cut off"
+        return "a truncated library"
     for place in range(parts, parts + each * count, max(each, 56)):
         use, begin, size = struct.unpack_from("<I4xQ16xQ", content, place)
-        if use == _LOADED and begin + size > len(content):
-            return "a library that is cut off"
+        if use == _PT_LOAD and begin + size > len(content):
+            return "a truncated library"
     return ""
 
 
-_OTHERS = (b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe")
-"""How libraries of macOS begin."""
+_MACHO_MAGIC = (b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe")
+"""Magic numbers of macOS libraries."""

@@ -1,13 +1,13 @@
-/* The threads of a process that share its work, whoever asks: our own kernels, and oneDNN through us.
+/* Thread pool of the process, shared by the generated kernels and by oneDNN through tbe_impl_share.
  *
- * One set of threads, since two would wait for work on each other's processors. A worker waits busily for a short while, because
- * kernels follow each other within microseconds and waking a thread takes tens of them; then it sleeps. The caller does what a
- * worker has not begun: nobody waits for a thread to wake up. Any number of callers may come at once; each has the workers that
- * are free.
+ * There is one pool: two pools would compete for the same processors. A worker spins for BUSY_NS
+ * before it sleeps, because kernels follow each other within microseconds and waking a thread takes
+ * tens of them. The caller executes the parts that no worker has begun, so it never waits for a
+ * thread to wake up. Several callers may run at once; each gets the workers that are free.
  *
- * A system may put a worker on the processor of its caller, so that others can sleep. Both would take turns there, and work take
- * as long as with one thread. So the caller keeps such a worker off its own processor from then on; where else it runs is the
- * system's choice, within what the caller may use. */
+ * The scheduler may place a worker on the processor of its caller. Both would then alternate, and
+ * the job would take as long as on one thread. The caller therefore removes its own processor from
+ * the affinity of such a worker; the scheduler chooses among the other allowed processors. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdatomic.h>
@@ -17,29 +17,29 @@
 
 #define MAX_WORKERS 255
 #define BUSY_NS 100000
-#define LINE 128 /* bytes that processors fetch together */
+#define LINE 128 /* bytes of a cache line pair */
 
 #define CALLER_SLEEPS (1 << 30)
 
-/* what a worker does, in the low bits of a number that is another one each time it is given something */
+/* State of a worker in the low bits; the high bits count its jobs, which prevents ABA errors. */
 enum { FREE, CHOSEN, GIVEN, RUNNING, DOES = 3, ANOTHER_TIME = 4 };
 
 struct job {
   part_of_work *part;
   void *work;
   int count;
-  unsigned floats; /* the caller's way with them */
-  atomic_int next;     /* the first part that is nobody's */
-  atomic_int finished; /* how many workers have, and whether the caller sleeps until they have */
+  unsigned floats; /* floating-point control register of the caller */
+  atomic_int next;     /* the first unassigned part */
+  atomic_int finished; /* number of finished workers, and the flag CALLER_SLEEPS */
 };
 
 struct worker {
   _Alignas(LINE) atomic_uint state;
   atomic_int sleeps;
-  atomic_int processor, kept_off; /* where it is, and where it was told not to be */
+  atomic_int processor, kept_off; /* current processor, and the one that is excluded */
   atomic_long thread;
   struct job *job;
-  int number; /* of its part of the job */
+  int number; /* index of its part of the job */
   pthread_mutex_t lock;
   pthread_cond_t wake;
 };
@@ -60,10 +60,10 @@ static _Thread_local int is_inside;
 
 static int processor_here(void) { return sched_getcpu(); }
 static long thread_here(void) { return syscall(SYS_gettid); }
-/* As whoever looks at the process's threads sees it; else it would have the name of the thread that called first. */
+/* Sets the name that tools show; by default a thread inherits that of its creator. */
 static void name(pthread_t thread) { pthread_setname_np(thread, "tbe_impl"); }
 
-/* Refused where there is no other. */
+/* Excludes a processor from a worker's affinity; the system rejects an empty set. */
 static __attribute__((noinline, cold)) void keep_off(struct worker *worker, int processor) {
   unsigned long allowed[MAX_PROCESSORS / WORD_BITS] = {0};
   const long thread = atomic_load(&worker->thread), bytes = syscall(SYS_sched_getaffinity, 0, sizeof allowed, allowed);
@@ -80,7 +80,7 @@ static void name(pthread_t thread) { (void)thread; }
 static void keep_off(struct worker *worker, int processor) { (void)worker, (void)processor; }
 #endif
 
-/* Whether subnormal numbers are kept is each thread's affair; what several compute has to be as one would have it. */
+/* Flushing of subnormals is a setting of each thread; workers take over that of the caller. */
 #if defined(__SSE__)
 #include <xmmintrin.h>
 static inline unsigned floats_here(void) { return _mm_getcsr(); }
@@ -104,7 +104,7 @@ static int64_t now_ns(void) {
   return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
-/* Waits busily until there is something to do; 0 when that has taken long enough. */
+/* Spins until a job is given; returns 0 after BUSY_NS. */
 static int is_given(struct worker *self) {
   for (int64_t now = now_ns(), end = now + BUSY_NS; now < end; now = now_ns()) {
     for (int i = 0; i < 16; i++) {
@@ -153,7 +153,7 @@ static void *work(void *given) {
     unowned_parts(job);
     atomic_store_explicit(&self->processor, processor_here(), memory_order_relaxed);
     atomic_store(&self->state, state - GIVEN + FREE);
-    /* with the last of these the job is gone */
+    /* the job may be freed once the last worker has counted itself */
     if (!(atomic_fetch_add(&job->finished, 1) & CALLER_SLEEPS)) continue;
     pthread_mutex_lock(&ending);
     pthread_cond_broadcast(&ended);
@@ -162,7 +162,7 @@ static void *work(void *given) {
   return NULL;
 }
 
-/* The threads are the parent's: a forked child starts its own. */
+/* Threads do not survive a fork: the child starts its own. */
 static void forget_after_fork(void) {
   memset(workers, 0, sizeof workers);
   atomic_store(&started, 0);
@@ -171,7 +171,7 @@ static void forget_after_fork(void) {
   is_inside = 0;
 }
 
-/* How many there are; fewer than wanted is no fault. */
+/* Starts missing workers; returns how many exist, which may be fewer than wanted. */
 static int have_workers(int wanted) {
   int count = atomic_load_explicit(&started, memory_order_acquire);
   if (count >= wanted) return count;
@@ -209,7 +209,7 @@ static void wait_for(struct job *job, int awaited) {
   pthread_mutex_unlock(&ending);
 }
 
-/* The first one, which is asked first. */
+/* Whether the first worker spins; it is the first to get a part. */
 int tbe_impl_is_awake(void) {
   if (!atomic_load_explicit(&started, memory_order_acquire)) return 0;
   return !is_inside && !atomic_load_explicit(&workers[0].sleeps, memory_order_relaxed);
@@ -239,7 +239,7 @@ void tbe_impl_share(part_of_work *part, void *work, int threads, int count) {
   for (int number = helpers + 1; number < threads; number++) part(work, number, count);
   unowned_parts(&job);
   for (int i = 0; i < helpers; i++) {
-    /* what it has not begun is taken back */
+    /* take back a part that the worker has not begun */
     if (!atomic_compare_exchange_strong(&own[i]->state, given + i, given[i] - GIVEN + FREE)) {
       awaited++;
       continue;

@@ -1,4 +1,4 @@
-"""The thread pool of this process's kernels: `thread_pool.c`, loaded before the first kernel."""
+"""Loads the thread pool of this process's kernels (`thread_pool.c`) before the first kernel."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from tbe_impl.runtime import compiler
 SOURCE = Path(__file__).with_name("thread_pool.c")
 SYMBOLS = ("tbe_impl_share", "tbe_impl_is_awake")
 
-_loading = threading.Lock()
-_loaded: list[ctypes.CDLL | None] = []
+_load_lock = threading.Lock()
+_libraries: list[ctypes.CDLL | None] = []
 
 
 def start_workers() -> bool:
-    """Loads them, so that libraries which are loaded later find them; whether they are there.
+    """Loads the thread pool, so that libraries loaded later can link to it; returns success.
 
-    Without them a kernel runs on one thread, of which a `RuntimeWarning` tells once.
+    Without it a kernel runs on one thread; one `RuntimeWarning` reports this.
     """
-    with _loading:
-        if not _loaded:
-            _loaded.append(_load())
-        return _loaded[0] is not None
+    with _load_lock:
+        if not _libraries:
+            _libraries.append(_load())
+        return _libraries[0] is not None
 
 
 def _load() -> ctypes.CDLL | None:
@@ -34,7 +34,7 @@ def _load() -> ctypes.CDLL | None:
         file = compiler.build(SOURCE.read_text("utf-8"), symbols=SYMBOLS)
         return ctypes.CDLL(str(file), mode=os.RTLD_NOW | os.RTLD_GLOBAL)
     except (MissingError, CompileError, OSError) as error:
-        # whoever has kernels without a compiler has those that were kept
-        text = f"kernels run on one thread each, those that they share their work among are missing: {error}"
+        # a machine without a compiler can still have cached kernels
+        text = f"kernels run on one thread each, because the thread pool cannot be loaded: {error}"
         warnings.warn(text, RuntimeWarning, stacklevel=3)
         return None

@@ -1,4 +1,4 @@
-"""What ``emit_insn`` may be given, and the memories that a stage may be put into."""
+"""Lists the instructions of ``emit_insn`` and the memories that a stage may use."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from tbe_impl.soc import Soc
 
-_VECTOR = {
+_VECTOR_INSTRUCTIONS = {
     "vector_abs": "vabs",
     "vector_add": "vadd",
     "vector_addrelu": "vaddrelu",
@@ -42,9 +42,9 @@ _VECTOR = {
     "vector_sub": "vsub",
     "vector_subrelu": "vsubrelu",
 }
-"""Vector instruction as a schedule names it → as a chip's table does. These need the dtype of what they compute with."""
+"""Vector instruction of a schedule → its name in a chip's table, which lists operand dtypes."""
 
-_WITHOUT_A_TABLE = """
+_COMPOSITE_INSTRUCTIONS = """
 5hdc_reduce_max 5hdc_reduce_min 5hdc_reduce_sum arg_reduce_last_axis_argmax arg_reduce_last_axis_argmin
 arg_reduce_nlst_axis_argmax arg_reduce_nlst_axis_argmin binary_reduce_output_reversed bn_reduce_sum broadcast
 broadcast_for_tensor broadcast_for_tensor_opt broadcast_for_tensor_opt_mid_le32 broadcast_with_transpose cache_buffer
@@ -81,8 +81,10 @@ vector_sub_with_broadcast vector_sub_with_broadcast_enhance vector_sub_with_broa
 vector_tconv_trunc vector_transpose vector_tuple_reduce_sum_for_bn_update_grad vector_vcmp vector_vsel
 vector_vsel_dummy vnchwconv vscsplit wino_l0a_v2 wino_l0b_v2 winograd_conv write_select
 """
-"""Copies, casts, reductions, matrix work, and names under which the compiler chooses: made of several instructions, so no
-one table of dtypes says what they take."""
+"""Copies, casts, reductions, matrix operations, and names that leave the choice to the compiler.
+
+Each expands to several instructions, so no single dtype table applies.
+"""
 
 _TAGS = {
     "elewise_binary_add": "vector_add",
@@ -152,16 +154,16 @@ _TAGS = {
 
 DEVICE_INSTRUCTION: Mapping[str, str] = MappingProxyType(
     {
-        **dict.fromkeys(_WITHOUT_A_TABLE.split(), ""),
-        **{tag: _VECTOR.get(name, "") for tag, name in _TAGS.items()},
-        **_VECTOR,
+        **dict.fromkeys(_COMPOSITE_INSTRUCTIONS.split(), ""),
+        **{tag: _VECTOR_INSTRUCTIONS.get(name, "") for tag, name in _TAGS.items()},
+        **_VECTOR_INSTRUCTIONS,
     }
 )
-"""Every name that ``emit_insn`` takes → the device's instruction by which dtypes are looked up; empty where there is none."""
+"""Name that ``emit_insn`` accepts → device instruction for the dtype lookup; empty for none."""
 
 
 def instruction_of_tag(tag: str) -> str:
-    """The instruction that a stage with this tag becomes; the compiler chooses when the tag says nothing."""
+    """The instruction for a stage with this tag; ``vector_auto`` for an unknown tag."""
     return _TAGS.get(tag.partition("|")[0], "vector_auto")
 
 
@@ -172,17 +174,17 @@ CAPACITY = {
     "local.L0B": "l0b_bytes",
     "local.L0C": "l0c_bytes",
 }
-"""Memory → the attribute of `Soc` with its size."""
+"""Memory → the attribute of `Soc` with its size in bytes."""
 
 SCOPES = frozenset(
-    "global local local.UB local.L1 local.L0A local.L0B local.L0C local.BT local.FB local.FB0 local.FB1 local.FB2 local.FB3 "
-    "local.L1_Fusion local.UB_Fusion local.REG local.AREG local.PREG local.UREG local.VREG local.WREG local.SMASK "
-    "local_aicpu".split()
+    "global local local.UB local.L1 local.L0A local.L0B local.L0C local.BT local.FB local.FB0 "
+    "local.FB1 local.FB2 local.FB3 local.L1_Fusion local.UB_Fusion local.REG local.AREG "
+    "local.PREG local.UREG local.VREG local.WREG local.SMASK local_aicpu".split()
 )
-"""Every memory that a stage may be put into."""
+"""Every memory that a stage may use."""
 
 
 def capacity(chip: Soc, scope: str) -> int:
-    """Bytes of a memory of a core; 0 where there is no limit, or none is known."""
+    """Bytes of a memory of one core; 0 for no limit or an unknown one."""
     attribute = CAPACITY.get(scope.replace("_Fusion", ""))
     return 0 if attribute is None else int(getattr(chip, attribute))

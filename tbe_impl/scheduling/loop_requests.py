@@ -1,7 +1,8 @@
-"""What a schedule requests of loops: order, blocks, parallel loops, storage.
+"""Collects the loops that a schedule requests: order, blocks, parallel loops, storage.
 
-A schedule that names an instruction, or that was built for a chip and uses its memory, is written for the device: its loops cut
-tiles for that memory, and mean nothing here. Any other asks for loops as they are written.
+A schedule with an instruction, or with a memory of a chip, targets the device. Its loops cut tiles
+for that memory and have no meaning on this processor. Any other schedule requests exactly the
+loops that it names.
 """
 
 from __future__ import annotations
@@ -12,34 +13,34 @@ from types import MappingProxyType
 
 from tbe_impl.dsl.expr import Const, IterVar
 from tbe_impl.scheduling.records import Directive, ScheduleRecord, Split, StageRecord
-from tbe_impl.scheduling.stage_schedule import GLOBAL
-from tbe_impl.scheduling.tile_regions import UNKNOWN, size_of
+from tbe_impl.scheduling.stage_schedule import GLOBAL_SCOPE
+from tbe_impl.scheduling.tile_regions import RUNTIME_SIZE, size_of
 
 MARKS = {"parallel": "parallel", "bind": "parallel", "unroll": "unroll", "vectorize": "vectorize"}
-"""Methods that mark a loop → the mark."""
+"""Method that marks a loop → the mark."""
 
 
 @dataclass(frozen=True)
-class Part:
-    """An index that a loop moves, by so many of its steps at once: a loop over blocks takes more than one."""
+class LoopIndex:
+    """An index that a loop advances by `step`; the step of a loop over blocks exceeds one."""
 
     axis: IterVar
     step: int
 
 
 @dataclass(frozen=True)
-class AskedLoop:
+class RequestedLoop:
     """One loop.
 
     Attributes:
-        parts: what it moves; several where loops were fused.
+        parts: the indices that it advances; several for fused loops.
         marks: ``parallel``, ``unroll``, ``vectorize``.
-        steps: how many it takes; None for a size of run time.
-        grain: steps that stay on one thread.
-        tiles: numbers of the stages of which a tile is computed in each of its steps.
+        steps: its extent; None for a run-time size.
+        grain: consecutive iterations that stay on one thread.
+        tiles: numbers of the stages that are computed tile by tile inside it.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[LoopIndex, ...]
     marks: frozenset[str] = frozenset()
     steps: int | None = None
     grain: int = 1
@@ -47,16 +48,16 @@ class AskedLoop:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """One thing that a schedule says.
+class ScheduleRequest:
+    """One decision of a schedule.
 
     Attributes:
         verb: the method, such as ``split``.
-        stage: what it is about.
+        stage: the stage that it applies to.
         what: its arguments as text.
         place: file and line.
-        axes: those of the stage's operation that it is about.
-        mark: that it sets on a loop; see `MARKS`.
+        axes: axes of the stage's operation that it applies to.
+        mark: mark that it sets on a loop; see `MARKS`.
     """
 
     verb: str
@@ -68,41 +69,41 @@ class Asked:
 
 
 def is_for_device(record: ScheduleRecord, *, has_memories: bool = True) -> bool:
-    """Whether a schedule uses what only the device has: an instruction, or a memory of the chip.
+    """Whether a schedule uses device features: an instruction, or a memory of the chip.
 
     Args:
         record: the schedule.
-        has_memories: whether it was written for a chip with memories of its own; for a processor such a memory is a tile.
+        has_memories: whether its target has memories of its own; on a processor a memory is a tile.
     """
     return any(
-        stage.has("emit_insn") or (has_memories and stage.scope != GLOBAL)
+        stage.has("emit_insn") or (has_memories and stage.scope != GLOBAL_SCOPE)
         for stage in record.stages
     )
 
 
-def place_of(stage: StageRecord) -> str:
-    """Where a stage is to be computed: ``memory`` (all of it, first), ``inline``, ``row``, or empty for wherever.
+def placement_of(stage: StageRecord) -> str:
+    """Placement of a stage: ``memory`` (all of it, first), ``inline``, ``row``, or empty for any.
 
-    What the schedule added lies in memory unless it says otherwise.
+    A stage that the schedule added is placed in memory unless the schedule says otherwise.
     """
     if stage.inlined:
         return "inline"
     if stage.attach is not None:
         return "row"
-    wanted = stage.has("compute_root") or stage.made_by or stage.scope != GLOBAL
+    wanted = stage.has("compute_root") or stage.made_by or stage.scope != GLOBAL_SCOPE
     return "memory" if wanted else ""
 
 
-def asked_loops(
+def collect_requested_loops(
     stage: StageRecord, tiles: Mapping[int, tuple[int, ...]] = MappingProxyType({})
-) -> tuple[AskedLoop, ...]:
-    """The loops of a stage, outermost first, in terms of its axes and of what it sums up.
+) -> tuple[RequestedLoop, ...]:
+    """The loops of a stage, outermost first, in terms of its data and reduction axes.
 
-    Blocks of an axis that follow each other without another loop in between are one loop: its steps come in the same order.
+    Adjacent loops over blocks of the same axis become one loop: the iteration order is the same.
 
     Args:
         stage: the stage.
-        tiles: ``id`` of a loop → numbers of the stages of which a tile is computed in it.
+        tiles: ``id`` of a loop → numbers of the stages computed tile by tile inside it.
     """
     marks: dict[int, set[str]] = {}
     for one in stage.directives:
@@ -110,34 +111,36 @@ def asked_loops(
         if mark and one.axis is not None:
             marks.setdefault(id(one.axis), set()).add(mark)
     loops = [
-        AskedLoop(
-            (Part(leaf, 1),),
+        RequestedLoop(
+            (LoopIndex(leaf, 1),),
             frozenset(marks.get(id(leaf), ())),
-            _known(leaf),
+            _constant_extent(leaf),
             tiles=tiles.get(id(leaf), ()),
         )
         for leaf in stage.leaves
     ]
     for relation in reversed(stage.relations):
-        loops = _joined(loops)
+        loops = _join_adjacent_loops(loops)
         if isinstance(relation, Split):
             factor = size_of(relation.factor)
-            loops = [_unsplit(loop, relation, factor) for loop in loops]
+            loops = [_undo_split(loop, relation, factor) for loop in loops]
         else:
-            expanded = (Part(relation.outer, 1), Part(relation.inner, 1))
-            loops = [_replaced(loop, relation.fused, expanded) for loop in loops]
+            expanded = (LoopIndex(relation.outer, 1), LoopIndex(relation.inner, 1))
+            loops = [_expand_fused(loop, relation.fused, expanded) for loop in loops]
     own = {id(axis) for axis in (*stage.op.axis, *stage.op.reduce_axis)}
     loops = [
         replace(loop, parts=tuple(part for part in loop.parts if id(part.axis) in own))
         for loop in loops
     ]
-    loops = [replace(loop, parts=_whole(loop.parts)) for loop in _moved_out(loops)]
-    return tuple(_joined(loops))
+    loops = [
+        replace(loop, parts=_drop_covered_blocks(loop.parts)) for loop in _drop_empty_loops(loops)
+    ]
+    return tuple(_join_adjacent_loops(loops))
 
 
-def _moved_out(loops: Sequence[AskedLoop]) -> list[AskedLoop]:
-    """Without loops that move nothing; their tiles are computed in the loop around."""
-    found: list[AskedLoop] = []
+def _drop_empty_loops(loops: Sequence[RequestedLoop]) -> list[RequestedLoop]:
+    """Drops loops that advance no index; the loop around takes over their tiles."""
+    found: list[RequestedLoop] = []
     for loop in loops:
         if loop.parts:
             found.append(loop)
@@ -146,37 +149,40 @@ def _moved_out(loops: Sequence[AskedLoop]) -> list[AskedLoop]:
     return found
 
 
-def is_summed(axis: IterVar) -> bool:
-    """Whether a loop, or an axis, goes over what is reduced."""
+def is_reduction_axis(axis: IterVar) -> bool:
+    """Whether a loop or an axis iterates over a reduced dimension."""
     return axis.kind == "reduce"
 
 
-def mixes_sums(stage: StageRecord) -> bool:
-    """Whether a stage says which of its loops over results stand inside which over what it sums up."""
-    groups = [one.value for one in stage.named("reorder")]
+def has_mixed_axis_order(stage: StageRecord) -> bool:
+    """Whether a stage fixes the nesting of its data loops relative to its reduction loops."""
+    groups = [one.value for one in stage.find_directives("reorder")]
     groups += [(one.outer, one.inner) for one in stage.relations if not isinstance(one, Split)]
-    return any(len({is_summed(axis) for axis in group}) > 1 for group in groups)
+    return any(len({is_reduction_axis(axis) for axis in group}) > 1 for group in groups)
 
 
-def wants_tile(record: ScheduleRecord, stage: StageRecord) -> bool:
-    """Whether a stage is to be computed tile by tile, in memory: a copy, what lies in a memory of its own, or what a loop over
-    sums around others reads."""
+def has_tile_request(record: ScheduleRecord, stage: StageRecord) -> bool:
+    """Whether a schedule requests to compute a stage tile by tile, in memory.
+
+    Such a stage is a copy, has a memory of its own, or is read inside a reduction loop that
+    encloses data loops.
+    """
     if stage.attach is None or stage.is_output or not stage.op.body:
         return False
     parent = record.stage(stage.attach.parent)
     there = any(leaf is stage.attach.axis for leaf in parent.leaves)
     asked = (
         stage.made_by
-        or stage.scope != GLOBAL
-        or is_summed(stage.attach.axis)
-        or mixes_sums(parent)
-        or mixes_sums(stage)
+        or stage.scope != GLOBAL_SCOPE
+        or is_reduction_axis(stage.attach.axis)
+        or has_mixed_axis_order(parent)
+        or has_mixed_axis_order(stage)
     )
     return there and bool(asked) and bool(parent.op.body) and not parent.inlined
 
 
 def mark_of(one: Directive) -> str:
-    """The mark that a directive sets on its loop; empty when it sets none."""
+    """The mark that a directive sets on its loop; empty for none."""
     if one.name == "pragma":
         return MARKS.get(str(one.value[0]), "")
     if one.name == "bind" and not one.value[0].thread_tag.startswith("blockIdx"):
@@ -184,26 +190,26 @@ def mark_of(one: Directive) -> str:
     return MARKS.get(one.name, "")
 
 
-def _known(leaf: IterVar) -> int | None:
+def _constant_extent(leaf: IterVar) -> int | None:
     return int(leaf.extent.value) if isinstance(leaf.extent, Const) else None
 
 
-def _unsplit(loop: AskedLoop, split: Split, factor: int) -> AskedLoop:
+def _undo_split(loop: RequestedLoop, split: Split, factor: int) -> RequestedLoop:
     parts = []
     for part in loop.parts:
         if part.axis is split.inner:
-            # a block of one step has no loop of its own
-            parts += [Part(split.parent, part.step)] if factor > 1 else []
+            # a block of one step needs no loop
+            parts += [LoopIndex(split.parent, part.step)] if factor > 1 else []
         elif part.axis is split.outer:
-            # of blocks of unknown size there is no loop
-            parts += [Part(split.parent, part.step * factor)] if factor < UNKNOWN else []
+            # blocks of unknown size have no loop
+            parts += [LoopIndex(split.parent, part.step * factor)] if factor < RUNTIME_SIZE else []
         else:
             parts.append(part)
     return replace(loop, parts=tuple(parts))
 
 
-def _replaced(loop: AskedLoop, fused: IterVar, parts: Sequence[Part]) -> AskedLoop:
-    found: list[Part] = []
+def _expand_fused(loop: RequestedLoop, fused: IterVar, parts: Sequence[LoopIndex]) -> RequestedLoop:
+    found: list[LoopIndex] = []
     for part in loop.parts:
         if part.axis is not fused:
             found.append(part)
@@ -212,8 +218,8 @@ def _replaced(loop: AskedLoop, fused: IterVar, parts: Sequence[Part]) -> AskedLo
     return replace(loop, parts=tuple(found))
 
 
-def _whole(parts: Sequence[Part]) -> tuple[Part, ...]:
-    """Parts of a fused loop, without blocks that are followed by their own steps."""
+def _drop_covered_blocks(parts: Sequence[LoopIndex]) -> tuple[LoopIndex, ...]:
+    """Drops a block index of a fused loop that is followed by the steps inside that block."""
     following = (*parts[1:], None)
     return tuple(
         one
@@ -222,11 +228,11 @@ def _whole(parts: Sequence[Part]) -> tuple[Part, ...]:
     )
 
 
-def _joined(loops: Sequence[AskedLoop]) -> list[AskedLoop]:
-    found: list[AskedLoop] = []
+def _join_adjacent_loops(loops: Sequence[RequestedLoop]) -> list[RequestedLoop]:
+    found: list[RequestedLoop] = []
     for loop in loops:
         before = found[-1] if found else None
-        if before is None or not _follows(before, loop):
+        if before is None or not _is_continuation(before, loop):
             found.append(loop)
             continue
         grain = before.parts[0].step if "parallel" in before.marks else loop.grain
@@ -235,33 +241,35 @@ def _joined(loops: Sequence[AskedLoop]) -> list[AskedLoop]:
     return found
 
 
-def _follows(one: AskedLoop, other: AskedLoop) -> bool:
+def _is_continuation(one: RequestedLoop, other: RequestedLoop) -> bool:
     if len(one.parts) != 1 or len(other.parts) != 1 or one.tiles:
         return False
     outer, inner = one.parts[0], other.parts[0]
-    return outer.axis is inner.axis and outer.step > inner.step and not is_summed(outer.axis)
+    return (
+        outer.axis is inner.axis and outer.step > inner.step and not is_reduction_axis(outer.axis)
+    )
 
 
-def everything_asked(record: ScheduleRecord) -> Iterator[Asked]:
-    """All that a schedule says, stage by stage."""
+def collect_requests(record: ScheduleRecord) -> Iterator[ScheduleRequest]:
+    """All decisions of a schedule, stage by stage."""
     for stage in record.stages:
-        if stage.scope_place and stage.scope != GLOBAL:
-            yield Asked("set_scope", stage, stage.scope, stage.scope_place)
+        if stage.scope_place and stage.scope != GLOBAL_SCOPE:
+            yield ScheduleRequest("set_scope", stage, stage.scope, stage.scope_place)
         elif stage.made_by:
-            yield Asked(stage.made_by, stage, "", stage.scope_place)
+            yield ScheduleRequest(stage.made_by, stage, "", stage.scope_place)
         roots = roots_of(stage)
         for relation in stage.relations:
             if isinstance(relation, Split):
-                text = f"{relation.parent.name} {_how(relation)}"
+                text = f"{relation.parent.name} {_split_text(relation)}"
                 axes = roots[id(relation.parent)]
             else:
                 text = f"{relation.outer.name}, {relation.inner.name}"
                 axes = roots[id(relation.fused)]
             verb = "split" if isinstance(relation, Split) else "fuse"
-            yield Asked(verb, stage, text, relation.place, axes)
+            yield ScheduleRequest(verb, stage, text, relation.place, axes)
         if stage.attach is not None:
             text = f"{stage.attach.axis.name} of {stage.attach.parent.name}"
-            yield Asked("compute_at", stage, text, stage.attach.place)
+            yield ScheduleRequest("compute_at", stage, text, stage.attach.place)
         for one in stage.directives:
             axes = roots.get(id(one.axis), ())
             text = one.axis.name if one.axis is not None else ""
@@ -270,15 +278,18 @@ def everything_asked(record: ScheduleRecord) -> Iterator[Asked]:
                 axes = tuple(root for axis in one.value for root in roots.get(id(axis), ()))
             elif one.name in ("emit_insn", "pragma"):
                 text = f"{text}, {one.value[0]}"
-            yield Asked(one.name, stage, text, one.place, axes, mark_of(one))
+            yield ScheduleRequest(one.name, stage, text, one.place, axes, mark_of(one))
 
 
-def _how(split: Split) -> str:
+def _split_text(split: Split) -> str:
     return f"by {split.factor}" if split.nparts is None else f"in {split.nparts} parts"
 
 
 def roots_of(stage: StageRecord) -> dict[int, tuple[IterVar, ...]]:
-    """``id`` of an axis or a loop → the axes of the operation that it comes from, outermost first; none for a loop of one step."""
+    """``id`` of an axis or a loop → the axes of the operation that it was derived from.
+
+    Outermost first; empty for a loop of one step that no axis belongs to.
+    """
     found: dict[int, tuple[IterVar, ...]] = {
         id(axis): (axis,) for axis in (*stage.op.axis, *stage.op.reduce_axis)
     }

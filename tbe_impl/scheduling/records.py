@@ -1,4 +1,4 @@
-"""What a schedule says, frozen: the axes of each stage, where it is computed, in which memory, with which instruction."""
+"""Frozen records of a schedule: loops, placement, memory and instruction of every stage."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class Split:
 
     Attributes:
         parent, outer, inner: the axes.
-        factor: steps of `inner`; an expression where a size is known at run time only.
-        nparts: steps of `outer` where the schedule gave these instead; `factor` then follows from them.
-        place: where it was written.
+        factor: extent of `inner`; an expression when a size is known only at run time.
+        nparts: extent of `outer` when the schedule gave it; `factor` then follows from it.
+        place: source location of the call.
     """
 
     parent: IterVar
@@ -41,12 +41,12 @@ class Fuse:
 
 @dataclass(frozen=True, eq=False)
 class Attach:
-    """A stage is computed inside the loop `axis` of the stage `parent`.
+    """Computes a stage inside the loop `axis` of the stage `parent`.
 
     Attributes:
         parent: the operation of that stage.
         axis: its leaf axis.
-        place: where it was written.
+        place: source location of the call.
     """
 
     parent: Operation
@@ -56,13 +56,13 @@ class Attach:
 
 @dataclass(frozen=True, eq=False)
 class Directive:
-    """A decision that changes neither loops nor places: an instruction, an alignment, a pragma.
+    """A decision that changes neither loops nor placement: an instruction, an alignment, a pragma.
 
     Attributes:
-        name: of the method that gave it, such as ``emit_insn``.
-        axis: the axis that it is about, if any.
+        name: the method that recorded it, such as ``emit_insn``.
+        axis: the axis that it applies to, if any.
         value: its other arguments, in order.
-        place: where it was written.
+        place: source location of the call.
     """
 
     name: str
@@ -73,21 +73,21 @@ class Directive:
 
 @dataclass(frozen=True, eq=False)
 class StageRecord:
-    """One stage.
+    """The schedule of one stage.
 
     Attributes:
-        op: what it computes now; copies and factored reductions change that.
-        origin: the operation of the operator's graph that it stands for; None for a copy.
-        leaves: its axes as they are looped over, outermost first.
-        relations: how they came from the axes of `op`, oldest first.
-        attach: where it is computed; None for a nest of its own.
-        inlined: whether its expression is put into what reads it.
-        scope: the memory of its outputs, such as ``local.UB``; ``global`` is the device's main memory.
-        scope_place: where that was written; empty when nobody did.
-        directives: the rest, in the order in which it was written.
-        is_output: whether it makes an output of the kernel.
-        versions: every operation that it has had while it was written; the tensors of all of them are the same tensor.
-        made_by: the method of the schedule that added it, such as ``rfactor``; empty for the operator's own.
+        op: the operation that it computes now; copies and factored reductions change it.
+        origin: the corresponding operation of the operator's graph; None for a copy.
+        leaves: its loops, outermost first.
+        relations: splits and fusions that derived the loops from the axes of `op`, oldest first.
+        attach: the loop that it is computed in; None for a loop nest of its own.
+        inlined: whether its consumers inline its expression.
+        scope: the memory of its outputs, such as ``local.UB``; ``global`` is main memory.
+        scope_place: source location of the call that set the scope; empty for the default.
+        directives: the other decisions, in call order.
+        is_output: whether it computes an output of the kernel.
+        versions: every operation that it has had; their outputs stand for the same tensors.
+        made_by: the schedule method that added it, such as ``rfactor``; empty for none.
     """
 
     op: Operation
@@ -103,12 +103,12 @@ class StageRecord:
     versions: tuple[Operation, ...]
     made_by: str = ""
 
-    def named(self, *names: str) -> Iterator[Directive]:
-        """The directives of these names."""
+    def find_directives(self, *names: str) -> Iterator[Directive]:
+        """The directives with these names."""
         return (directive for directive in self.directives if directive.name in names)
 
     def has(self, name: str) -> bool:
-        """Whether there is a directive of that name."""
+        """Whether a directive has that name."""
         return any(directive.name == name for directive in self.directives)
 
     @property
@@ -122,9 +122,9 @@ class ScheduleRecord:
     """A whole schedule.
 
     Attributes:
-        stages: inputs first, each after what it reads.
-        outputs: of the operator's graph.
-        directives: what was said of the schedule as a whole, such as the range of a variable.
+        stages: inputs first, every stage after its producers.
+        outputs: the outputs of the operator's graph.
+        directives: decisions about the schedule as a whole, such as the range of a variable.
     """
 
     stages: tuple[StageRecord, ...]
@@ -132,16 +132,16 @@ class ScheduleRecord:
     directives: tuple[Directive, ...] = ()
 
     def stage(self, op: Operation) -> StageRecord:
-        """The stage that computes `op`, by any of its versions."""
+        """The stage that computes `op` or had it as an earlier version."""
         return next(stage for stage in self.stages if op in stage.versions)
 
     @property
-    def adds_stages(self) -> bool:
-        """Whether it computes anything that the operator does not."""
+    def has_added_stages(self) -> bool:
+        """Whether the schedule added stages to those of the operator."""
         return any(stage.made_by for stage in self.stages)
 
-    def newest(self) -> dict[int, Tensor]:
-        """``id`` of a tensor of a stage, as it was at any time → the tensor that the stage computes now."""
+    def latest_tensors(self) -> dict[int, Tensor]:
+        """``id`` of a tensor of any version of a stage → the tensor that the stage computes now."""
         return {
             id(old): new
             for stage in self.stages
@@ -150,7 +150,7 @@ class ScheduleRecord:
         }
 
     def producers(self) -> dict[int, StageRecord]:
-        """``id`` of a tensor → the stage that makes it."""
+        """``id`` of a tensor → the stage that computes it."""
         found: dict[int, StageRecord] = {}
         for stage in self.stages:
             for op in stage.versions:

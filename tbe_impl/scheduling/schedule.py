@@ -1,7 +1,7 @@
-"""Schedules: what an operator decides about loops, memories and instructions, written down beside the graph.
+"""Records an operator's schedule: decisions about loops, memories and instructions.
 
-A schedule never changes what is computed. It shapes the loop nest where that means something on a CPU
-(`tbe_impl.scheduling.loop_requests`), and is checked where it means something on the device only
+A schedule never changes the results. Its loops shape the loop nest where they have a meaning on a
+CPU (`tbe_impl.scheduling.loop_requests`). Decisions that only a device can carry out are checked
 (`tbe_impl.chip.schedule_checks`).
 """
 
@@ -13,23 +13,29 @@ from types import MappingProxyType
 from typing import Any
 
 from tbe_impl.dsl.expr import Reduce
-from tbe_impl.dsl.location import asked_at, here
+from tbe_impl.dsl.location import override_location, user_location
 from tbe_impl.dsl.tensor import Operation, Tensor, stages_of
 from tbe_impl.errors import InputError
-from tbe_impl.scheduling.added_copies import copy_of, factored, moved_into, redirected
+from tbe_impl.scheduling.added_operations import (
+    factor_reduction,
+    make_copy,
+    move_into_scope,
+    redirect_inputs,
+)
 from tbe_impl.scheduling.loop_requests import roots_of
 from tbe_impl.scheduling.records import Directive, ScheduleRecord
 from tbe_impl.scheduling.stage_schedule import Stage, UnknownMember
 
-RECORDED = frozenset(
-    "bind_args bind_axes compute_with create_block_sync create_group get_block_sync_size memset sequential_malloc "
-    "set_constraint set_var_range set_var_value shift_block_access stage_reorder".split()
+RECORDED_METHODS = frozenset(
+    "bind_args bind_axes compute_with create_block_sync create_group get_block_sync_size memset "
+    "sequential_malloc set_constraint set_var_range set_var_value shift_block_access "
+    "stage_reorder".split()
 )
-"""Methods of a schedule that are written down and mean nothing here."""
+"""Schedule methods that are recorded and have no effect on this processor."""
 
 
 class Schedule:
-    """A builder, as operators expect it; `record` freezes what was decided.
+    """A schedule builder with the interface that operators expect; `record` freezes it.
 
     Attributes:
         outputs: the operations of the kernel's outputs.
@@ -38,36 +44,36 @@ class Schedule:
     def __init__(self, outputs: Sequence[Tensor], plan: Callable[[Schedule], None] | None = None):
         """
         Args:
-            outputs: tensors that the kernel makes.
-            plan: decides everything, when it is first asked for.
+            outputs: output tensors of the kernel.
+            plan: makes all decisions of an automatic schedule; called lazily, on first access.
         """
         self._outputs = tuple(outputs)
-        self._plan, self._place = plan, here()
+        self._plan, self._place = plan, user_location()
         self._directives: list[Directive] = []
 
     @cached_property
     def _stages(self) -> list[Stage]:
-        """Made when they are first asked for: of most automatic schedules nobody asks anything."""
+        """Created lazily: most automatic schedules are never inspected."""
         made = {id(tensor.op) for tensor in self._outputs}
         return [Stage(op, op, is_output=id(op) in made) for op in stages_of(self._outputs)]
 
     @cached_property
-    def _by_op(self) -> dict[int, Stage]:
+    def _stage_by_op(self) -> dict[int, Stage]:
         return {id(stage.op): stage for stage in self._stages}
 
     def _add(self, stage: Stage, position: int) -> None:
         self._stages.insert(position, stage)
-        self._by_op[id(stage.op)] = stage
+        self._stage_by_op[id(stage.op)] = stage
 
-    def _ready(self) -> None:
+    def _ensure_planned(self) -> None:
         if self._plan is not None:
             plan, self._plan = self._plan, None
-            with asked_at(self._place):
+            with override_location(self._place):
                 plan(self)
 
     @property
     def is_automatic(self) -> bool:
-        """Whether nothing was decided by hand yet."""
+        """Whether the schedule is automatic and not planned yet."""
         return self._plan is not None
 
     @property
@@ -78,29 +84,29 @@ class Schedule:
     @property
     def stages(self) -> list[Stage]:
         """Every stage, inputs first."""
-        self._ready()
+        self._ensure_planned()
         return list(self._stages)
 
     @property
     def stage_map(self) -> Mapping[Operation, Stage]:
         """Operation → stage."""
-        self._ready()
+        self._ensure_planned()
         return MappingProxyType({stage.op: stage for stage in self._stages})
 
     def __getitem__(self, key: Tensor | Operation) -> Stage:
-        self._ready()
+        self._ensure_planned()
         return self._stage(key)
 
     def _stage(self, key: Any) -> Stage:
         op = key.op if isinstance(key, Tensor) else key
-        found = self._by_op.get(id(op))
+        found = self._stage_by_op.get(id(op))
         if found is None:
             known = isinstance(op, Operation)
             raise InputError(
                 f"{op.name} is not part of this schedule"
                 if known
                 else "a schedule is asked by tensor",
-                place=str(here()),
+                place=str(user_location()),
                 expected=f"one of {', '.join(stage.op.name for stage in self._stages)}",
                 got=op.name if known else repr(key),
                 remedy="create_schedule takes the operations of every output" if known else None,
@@ -110,56 +116,57 @@ class Schedule:
     def cache_read(
         self, tensor: Tensor, scope: str, readers: Any, layout_change: bool = False
     ) -> Tensor:
-        """A copy of a tensor in another memory, which some stages read instead of it.
+        """Copies a tensor into another memory; `readers` read the copy.
 
         Args:
-            tensor: what is copied.
+            tensor: the source.
             scope: the memory.
             readers: tensors or operations whose stages read the copy.
-            layout_change: recorded nowhere.
+            layout_change: ignored.
 
         Returns:
             The copy: a key of this schedule like any tensor.
         """
-        self._ready()
-        place = str(here())
+        self._ensure_planned()
+        place = str(user_location())
         source = self._stage(tensor).op.outputs[tensor.value_index]
         same = {id(op.outputs[tensor.value_index]) for op in self._stage(tensor).versions}
-        op = copy_of(source, scope)
-        stages = [self._stage(reader) for reader in _listed(readers)]
+        op = make_copy(source, scope)
+        stages = [self._stage(reader) for reader in _as_list(readers)]
         for stage in stages:
             if not any(id(read) in same for read in stage.op.input_tensors):
                 raise InputError(
                     f"cache_read of {tensor.name}: {stage.op.name} does not read it",
                     place=place,
                     expected=f"readers of {tensor.name}",
-                    got=f"{stage.op.name}, which reads {_names(stage.op.input_tensors) or 'nothing'}",
+                    got=f"{stage.op.name}, which reads "
+                    f"{_names(stage.op.input_tensors) or 'nothing'}",
                 )
         copy = Stage(op, None, is_output=False, made_by="cache_read")
         copy.scope, copy.scope_place = scope, place
         self._add(copy, self._position(self._stage(source)) + 1)
         for stage in stages:
-            self._replace(stage, redirected(stage.op, dict.fromkeys(same, op.outputs[0])))
+            self._replace(stage, redirect_inputs(stage.op, dict.fromkeys(same, op.outputs[0])))
         return op.outputs[0]
 
     def cache_clone(self, tensor: Tensor, scope: str, readers: Any) -> Tensor:
-        """A second computation of a tensor for some readers; here the same as a copy."""
+        """Recomputes a tensor for some readers; implemented as `cache_read`."""
         return self.cache_read(tensor, scope, readers)
 
     def cache_write(self, tensor: Any, scope: str, *more: Any, **keywords: Any) -> Any:
-        """Computes a stage in another memory; what was the stage becomes the copy from there.
+        """Computes a stage in another memory; the stage itself becomes the copy from there.
 
         Args:
             tensor: an output of the stage, or all of them.
             scope: the memory.
-            more, keywords: strategies for tails, which change no result.
+            more, keywords: tail strategies; ignored, they change no result.
 
         Returns:
             The tensor in that memory, or a list of them for a stage of several outputs.
         """
-        self._ready()
-        place = str(here())
-        given = _listed(tensor)
+        self._ensure_planned()
+        place = str(user_location())
+        given = _as_list(tensor)
         stage = self._stage(given[0])
         if any(self._stage(other) is not stage for other in given):
             raise InputError(
@@ -178,7 +185,7 @@ class Schedule:
                 place=place,
                 remedy="cache_read copies an input",
             )
-        computed, back = moved_into(stage.op, scope)
+        computed, back = move_into_scope(stage.op, scope)
         copy = Stage(computed, None, is_output=False, made_by="cache_write")
         copy.scope, copy.scope_place = scope, place
         self._add(copy, self._position(stage))
@@ -187,21 +194,21 @@ class Schedule:
         return list(computed.outputs) if several else computed.outputs[0]
 
     def rfactor(self, tensor: Tensor, axis: Any, factor_axis: Any = 0, mode: str = "") -> Any:
-        """A reduction in two steps: the loop `axis` is kept by the first and reduced by the second.
+        """Factors a reduction: the first step keeps the loop `axis`, the second reduces it.
 
         Args:
             tensor: the reduction.
-            axis: one of its reduce loops.
-            factor_axis: where that axis stands in the result of the first step.
-            mode: how the device overlaps the steps; recorded nowhere.
+            axis: one of its reduction loops.
+            factor_axis: position of that axis in the result of the first step.
+            mode: how the device overlaps the steps; ignored.
 
         Returns:
             The result of the first step, or a list of them for a stage of several outputs.
         """
-        self._ready()
-        place = str(here())
+        self._ensure_planned()
+        place = str(user_location())
         stage = self._stage(tensor)
-        axes, positions = _listed(axis), _listed(factor_axis)
+        axes, positions = _as_list(axis), _as_list(factor_axis)
         if len(axes) != 1:
             raise InputError(
                 f"rfactor of {tensor.name} takes one loop at a time",
@@ -233,7 +240,7 @@ class Schedule:
                 got=mixed[0].name,
                 remedy="Fuse what is reduced with nothing but what is reduced",
             )
-        first, second = factored(
+        first, second = factor_reduction(
             stage.op, stage.leaf_iter_vars, stage.relations, axes[0], int(positions[0])
         )
         partial = Stage(first, None, is_output=False, made_by="rfactor")
@@ -245,7 +252,7 @@ class Schedule:
     def read_instead(
         self, readers: Iterable[Operation], made: Operation, copies: Sequence[Tensor]
     ) -> None:
-        """Stages read copies from now on, where they read what `made` makes."""
+        """Redirects `readers` from the outputs of `made` to `copies`."""
         versions = self._stage(made).versions
         tensors = {
             id(old): new for op in versions for old, new in zip(op.outputs, copies, strict=True)
@@ -253,22 +260,22 @@ class Schedule:
         for reader in readers:
             stage = self._stage(reader)
             if any(id(read) in tensors for read in stage.op.input_tensors):
-                self._replace(stage, redirected(stage.op, tensors))
+                self._replace(stage, redirect_inputs(stage.op, tensors))
 
     def add_stage(self, op: Operation) -> Stage:
-        """A stage that no output needs, at the end."""
+        """Appends a stage that no output needs."""
         stage = Stage(op, None, is_output=False)
         self._add(stage, len(self._stages))
         return stage
 
     def _read_newest(self) -> None:
-        """Every stage reads what the stages before it compute now, and not what they were once to compute."""
+        """Redirects every stage to the latest versions of the stages before it."""
         newest: dict[int, Tensor] = {}
         for stage in self._stages:
             read = stage.op.input_tensors
             moved = {id(t): newest[id(t)] for t in read if newest.get(id(t), t) is not t}
             if moved:
-                self._replace(stage, redirected(stage.op, moved))
+                self._replace(stage, redirect_inputs(stage.op, moved))
             for op in stage.versions:
                 newest.update(
                     (id(old), new) for old, new in zip(op.outputs, stage.op.outputs, strict=True)
@@ -276,18 +283,18 @@ class Schedule:
 
     def _replace(self, stage: Stage, op: Operation) -> None:
         stage.replace(op)
-        self._by_op[id(op)] = stage
+        self._stage_by_op[id(op)] = stage
 
     def _position(self, stage: Stage) -> int:
         return next(index for index, other in enumerate(self._stages) if other is stage)
 
     def normalize(self) -> Schedule:
-        """The schedule itself: its axes start at 0 already."""
+        """Returns the schedule unchanged: its axes already start at 0."""
         return self
 
     def record(self) -> ScheduleRecord:
-        """What was decided so far, frozen."""
-        self._ready()
+        """The frozen record of all decisions so far."""
+        self._ensure_planned()
         self._read_newest()
         return ScheduleRecord(
             tuple(stage.record() for stage in self._stages),
@@ -296,9 +303,9 @@ class Schedule:
         )
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        if name in RECORDED:
+        if name in RECORDED_METHODS:
             return lambda *arguments, **keywords: self._directives.append(
-                Directive(name, None, (*arguments, *keywords.values()), str(here()))
+                Directive(name, None, (*arguments, *keywords.values()), str(user_location()))
             )
         if name.startswith("_"):
             raise AttributeError(name)
@@ -309,20 +316,20 @@ class Schedule:
         }
         raise UnknownMember(
             f"a schedule has no `{name}`",
-            place=str(here()),
-            expected=f"one of {', '.join(sorted(RECORDED | own))}",
+            place=str(user_location()),
+            expected=f"one of {', '.join(sorted(RECORDED_METHODS | own))}",
             got=repr(name),
         )
 
 
 def create_schedule(ops: Any) -> Schedule:
-    """A schedule in which nothing is decided: every stage is a nest of its own in the main memory.
+    """Creates a schedule without decisions: every stage has a loop nest of its own in main memory.
 
     Args:
-        ops: an operation, a tensor, or a list of them: the outputs.
+        ops: the outputs: an operation, a tensor, or a list of them.
     """
     tensors: list[Tensor] = []
-    for item in _flattened(ops):
+    for item in _flatten(ops):
         if isinstance(item, Tensor):
             tensors.append(item)
         elif isinstance(item, Operation):
@@ -330,26 +337,26 @@ def create_schedule(ops: Any) -> Schedule:
         else:
             raise InputError(
                 "create_schedule takes operations",
-                place=str(here()),
+                place=str(user_location()),
                 expected="tensor.op, or a list of them",
                 got=type(item).__name__,
             )
     if not tensors:
         raise InputError(
-            "create_schedule takes at least one operation", place=str(here()), got="none"
+            "create_schedule takes at least one operation", place=str(user_location()), got="none"
         )
     return Schedule(list({id(tensor): tensor for tensor in tensors}.values()))
 
 
-def _flattened(items: Any) -> Iterable[Any]:
+def _flatten(items: Any) -> Iterable[Any]:
     if isinstance(items, (list, tuple)):
         for item in items:
-            yield from _flattened(item)
+            yield from _flatten(item)
     else:
         yield items
 
 
-def _listed(items: Any) -> list[Any]:
+def _as_list(items: Any) -> list[Any]:
     return list(items) if isinstance(items, (list, tuple, set, frozenset)) else [items]
 
 

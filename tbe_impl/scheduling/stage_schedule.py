@@ -1,4 +1,4 @@
-"""A stage of a schedule while an operator writes it: its loops, its place, its memory, its instructions."""
+"""Records an operator's schedule of one stage: loops, placement, memory, instructions."""
 
 from __future__ import annotations
 
@@ -7,51 +7,52 @@ from types import MappingProxyType
 from typing import Any
 
 from tbe_impl.dsl.expr import Const, Expr, IterVar, Range, as_expr, const
-from tbe_impl.dsl.location import here
+from tbe_impl.dsl.location import user_location
 from tbe_impl.dsl.tensor import INPUT_REMEDY, Operation
 from tbe_impl.errors import InputError
 from tbe_impl.scheduling.records import Attach, Directive, Fuse, Split, StageRecord
 
-GLOBAL = "global"
-"""The scope of what lies in the device's main memory."""
+GLOBAL_SCOPE = "global"
+"""The scope of the device's main memory."""
 
-ON_A_LOOP = frozenset(
+LOOP_METHODS = frozenset(
     "bind emit_insn parallel pragma prefetch reverse set_block_sync set_intra_group_sync "
-    "set_subblock_sync set_vector_scope speel tensorize unroll vectorize wait_block_sync wait_intra_group_sync "
-    "wait_subblock_sync".split()
+    "set_subblock_sync set_vector_scope speel tensorize unroll vectorize wait_block_sync "
+    "wait_intra_group_sync wait_subblock_sync".split()
 )
-"""Methods whose first argument is a loop of the stage as it stands."""
+"""Methods whose first argument is a current loop of the stage."""
 
-ON_AN_AXIS = frozenset("bind_buffer compute_align partition specialize storage_align".split())
+AXIS_METHODS = frozenset("bind_buffer compute_align partition specialize storage_align".split())
 """Methods whose first argument is an axis of the stage's operation, or a loop."""
 
-TAKES_A_LOOP = frozenset("bind parallel storage_align unroll vectorize".split())
-"""Methods of these that mean nothing without a loop or an axis."""
+AXIS_REQUIRED_METHODS = frozenset("bind parallel storage_align unroll vectorize".split())
+"""Methods that require a loop or an axis."""
 
-PLAIN = frozenset(
-    "allocate_at allocate_root block_sync_all buffer_align buffer_stride buffer_tile cycle_double_buffer double_buffer "
-    "enable_mte4_mte5 env_threads mem_unique n_buffer preload reinterpret_cast remove_init reused_by set_buffer_size "
-    "set_store_predicate set_storage_bound set_value skip_bound_check specify_storage trace_store unreused_by".split()
+STAGE_METHODS = frozenset(
+    "allocate_at allocate_root block_sync_all buffer_align buffer_stride buffer_tile "
+    "cycle_double_buffer double_buffer enable_mte4_mte5 env_threads mem_unique n_buffer preload "
+    "reinterpret_cast remove_init reused_by set_buffer_size set_store_predicate "
+    "set_storage_bound set_value skip_bound_check specify_storage trace_store unreused_by".split()
 )
-"""Methods about the stage as a whole."""
+"""Methods that apply to the stage as a whole."""
 
-RECORDED = ON_A_LOOP | ON_AN_AXIS | PLAIN
+RECORDED_METHODS = LOOP_METHODS | AXIS_METHODS | STAGE_METHODS
 
 
 class UnknownMember(InputError, AttributeError):
-    """An operator asks a schedule or a stage for something that it does not have."""
+    """An operator accesses a member that a schedule or a stage does not have."""
 
 
 class Stage:
-    """What is decided about one operation. Every method only records; nothing changes what is computed.
+    """Decisions about one operation. Every method only records; none changes the results.
 
     Attributes:
-        op: the operation as it stands: copies redirect what it reads.
+        op: the current operation; copies redirect its reads.
         origin: the operation of the operator's graph; None for a copy.
-        scope: the memory of what it makes.
-        is_output: whether it makes an output of the kernel.
-        versions: every operation that it has had; the tensors of all of them are the same tensor.
-        made_by: the method of the schedule that added it; empty for the operator's own.
+        scope: the memory of its outputs.
+        is_output: whether it computes an output of the kernel.
+        versions: every operation that it has had; their outputs stand for the same tensors.
+        made_by: the schedule method that added it; empty for the operator's own.
     """
 
     def __init__(
@@ -59,7 +60,7 @@ class Stage:
     ):
         self.op, self.origin, self.is_output, self.made_by = op, origin, is_output, made_by
         self.versions = [op]
-        self.scope, self.scope_place = GLOBAL, ""
+        self.scope, self.scope_place = GLOBAL_SCOPE, ""
         self.inlined = False
         self._leaves = [*op.axis, *op.reduce_axis]
         self._relations: list[Split | Fuse] = []
@@ -68,17 +69,17 @@ class Stage:
 
     @property
     def origin_op(self) -> Operation:
-        """The operation before the schedule touched it."""
+        """The original operation, before any change by the schedule."""
         return self.origin or self.op
 
     @property
     def leaf_iter_vars(self) -> list[IterVar]:
-        """Its loops, outermost first."""
+        """The loops of the stage, outermost first."""
         return list(self._leaves)
 
     @property
     def all_iter_vars(self) -> list[IterVar]:
-        """Its loops and every axis that was split or fused into them."""
+        """The loops of the stage and every axis that was split or fused into them."""
         found = [*self.op.axis, *self.op.reduce_axis]
         for relation in self._relations:
             found += (
@@ -90,7 +91,7 @@ class Stage:
 
     @property
     def relations(self) -> tuple[Split | Fuse, ...]:
-        """How the loops came from the axes, oldest first."""
+        """Splits and fusions that derived the loops from the axes, oldest first."""
         return tuple(self._relations)
 
     def split(
@@ -100,18 +101,18 @@ class Stage:
         nparts: Any = None,
         tail_strategy: str = "guard_with_if",
     ) -> tuple[IterVar, IterVar]:
-        """``parent = outer · factor + inner``.
+        """Splits a loop: ``parent = outer · factor + inner``.
 
         Args:
             parent: a loop.
-            factor: steps of the inner loop.
-            nparts: steps of the outer loop, instead.
-            tail_strategy: what the device does where it does not divide; recorded nowhere, since results never change.
+            factor: extent of the inner loop.
+            nparts: extent of the outer loop; alternative to `factor`.
+            tail_strategy: treatment of a partial tile on the device; ignored, it changes no result.
 
         Returns:
             The outer and the inner loop.
         """
-        place = str(here())
+        place = str(user_location())
         if (factor is None) == (nparts is None):
             raise InputError(
                 f"split of {_name(parent)} takes a factor or a number of parts",
@@ -131,7 +132,7 @@ class Stage:
             )
         if isinstance(size, Const):
             size = const(int(size.value))
-        counted, other = _at_most(size, parent.extent), _ceil_divide(parent.extent, size)
+        counted, other = _clamp_size(size, parent.extent), _ceil_divide(parent.extent, size)
         outer_extent, inner_extent = (other, counted) if factor is not None else (counted, other)
         outer = IterVar(Range(outer_extent), f"{parent.name}.outer", parent.kind)
         inner = IterVar(Range(inner_extent), f"{parent.name}.inner", parent.kind)
@@ -142,11 +143,11 @@ class Stage:
         return outer, inner
 
     def fuse(self, *axes: Any) -> IterVar:
-        """One loop of several that follow each other, outermost first; of none a loop of one step."""
-        place = str(here())
+        """Fuses adjacent loops, outermost first; without arguments adds a loop of one step."""
+        place = str(user_location())
         given = list(axes[0]) if len(axes) == 1 and isinstance(axes[0], (list, tuple)) else [*axes]
         if not given:
-            # as TVM has it, nothing fused is a loop of one step around the others
+            # as in TVM: fusing no loops adds a loop of one step around the others
             once = IterVar(Range(const(1)), f"{self.op.name}.once", "data")
             self._leaves.insert(0, once)
             return once
@@ -175,8 +176,8 @@ class Stage:
         return fused
 
     def reorder(self, *axes: Any) -> None:
-        """Puts loops into this order; the others stay where they are."""
-        place = str(here())
+        """Puts the given loops into this order; the others keep their positions."""
+        place = str(user_location())
         given = list(axes[0]) if len(axes) == 1 and isinstance(axes[0], (list, tuple)) else [*axes]
         places = [self._position(axis, "reorder", place) for axis in given]
         if len(set(places)) != len(places):
@@ -192,20 +193,20 @@ class Stage:
     def tile(
         self, x_parent: IterVar, y_parent: IterVar, x_factor: Any, y_factor: Any
     ) -> tuple[IterVar, IterVar, IterVar, IterVar]:
-        """Two splits; the loops become x outer, y outer, x inner, y inner."""
+        """Splits two loops; the resulting order is x outer, y outer, x inner, y inner."""
         x_outer, x_inner = self.split(x_parent, factor=x_factor)
         y_outer, y_inner = self.split(y_parent, factor=y_factor)
         self.reorder(x_outer, y_outer, x_inner, y_inner)
         return x_outer, y_outer, x_inner, y_inner
 
     def compute_at(self, parent: Stage, scope: IterVar) -> None:
-        """Computes what one step of a loop of another stage needs, inside that loop.
+        """Computes the region that one iteration of another stage's loop needs, inside that loop.
 
         Args:
             parent: the stage with the loop.
             scope: the loop.
         """
-        place = str(here())
+        place = str(user_location())
         if not isinstance(parent, Stage):
             raise InputError(
                 f"compute_at of {self.op.name} takes a stage",
@@ -219,25 +220,25 @@ class Stage:
         self._attach, self.inlined = (parent, scope, place), False
 
     def reverse_compute_at(self, child: Stage, scope: IterVar) -> None:
-        """The same, said by the stage that is computed inside."""
+        """`compute_at` of this stage inside a loop of `child`."""
         self.compute_at(child, scope)
 
     def compute_inline(self, instant: bool = False) -> None:
-        """Puts its expression into what reads it."""
+        """Inlines the expression into its consumers."""
         self._attach, self.inlined = None, True
-        self._directives.append(Directive("compute_inline", None, (instant,), str(here())))
+        self._directives.append(Directive("compute_inline", None, (instant,), str(user_location())))
 
     def compute_root(self) -> None:
-        """A nest of its own, as at the start."""
+        """Gives the stage a loop nest of its own; the default."""
         self._attach, self.inlined = None, False
-        self._directives.append(Directive("compute_root", None, (), str(here())))
+        self._directives.append(Directive("compute_root", None, (), str(user_location())))
 
     def set_scope(self, scope: Any) -> None:
-        """Puts what it makes into a memory, such as ``local.UB``.
+        """Places the outputs in a memory, such as ``local.UB``.
 
-        An output of the kernel lies in main memory whatever is asked, as on the device.
+        An output of the kernel stays in main memory in any case, as on the device.
         """
-        place, name = str(here()), getattr(scope, "value", scope)
+        place, name = str(user_location()), getattr(scope, "value", scope)
         if not isinstance(name, str):
             raise InputError(
                 f"set_scope of {self.op.name} takes the name of a memory",
@@ -245,23 +246,23 @@ class Stage:
                 expected='such as "local.UB"',
                 got=repr(scope),
             )
-        self.scope, self.scope_place = name, "" if name == GLOBAL else place
+        self.scope, self.scope_place = name, "" if name == GLOBAL_SCOPE else place
 
     def emit_insn(
         self, var: IterVar, value: Any, attrs: Mapping[str, Any] | None = None, **more: Any
     ) -> None:
-        """The loop `var` and what is inside it become one instruction, such as ``vector_add``."""
-        place = str(here())
+        """Maps the loop `var` and its body to one instruction, such as ``vector_add``."""
+        place = str(user_location())
         self._position(var, "emit_insn", place)
         name = value.value if isinstance(value, Const) else value
         extras = MappingProxyType({**(attrs or {}), **more})
         self._directives.append(Directive("emit_insn", var, (name, extras), place))
 
     def storage_align(self, axis: IterVar, factor: Any, offset: Any = 0) -> None:
-        """Steps of `axis` lie ``k · factor + offset`` elements apart in the stage's memory.
+        """Aligns storage: consecutive steps of `axis` are ``k · factor + offset`` elements apart.
 
         Args:
-            axis: of the operation.
+            axis: an axis of the operation.
             factor: elements, at least 1.
             offset: elements, at least 0.
         """
@@ -270,56 +271,56 @@ class Stage:
             if not isinstance(number, Expr) and not (_is_whole(number) and number >= least):
                 raise InputError(
                     f"storage_align of {self.op.name}: {name} cannot be this",
-                    place=str(here()),
+                    place=str(user_location()),
                     expected=f"a whole number of elements from {least} on",
                     got=repr(number),
                 )
         self._record("storage_align", (axis, factor, offset), {})
 
     def bind(self, ivar: IterVar, thread_ivar: IterVar) -> None:
-        """The steps of a loop are shared out to the cores."""
+        """Distributes the iterations of a loop over the cores."""
         if not isinstance(thread_ivar, IterVar):
             raise InputError(
                 f"bind of {_name(ivar)} takes an axis of cores",
-                place=str(here()),
+                place=str(user_location()),
                 expected='thread_axis("blockIdx.x")',
                 got=repr(thread_ivar),
             )
         self._record("bind", (ivar, thread_ivar), {})
 
     def pragma(self, var: IterVar, pragma_type: str, pragma_value: Any = None, *more: Any) -> None:
-        """A remark on a loop; ``emit_insn`` among them is an instruction."""
+        """Annotates a loop; the pragma ``emit_insn`` maps it to an instruction."""
         if pragma_type == "emit_insn":
             self.emit_insn(var, pragma_value)
         else:
             self._record("pragma", (var, pragma_type, pragma_value, *more), {})
 
     def double_buffer(self, *axis: Any) -> None:
-        """Two copies of its memory: one is filled while the other is used."""
+        """Double buffering: one copy of the memory is filled while the other is used."""
         self._record("double_buffer", axis, {})
 
     def reused_by(self, *tensors: Any, reuse_data: bool = False) -> None:
-        """Other tensors take over its memory."""
+        """Lets other tensors reuse the memory of this stage."""
         self._record("reused_by", tensors, {"reuse_data": reuse_data})
 
     def mem_unique(self) -> None:
-        """Its memory is lent to nobody else."""
+        """Excludes the memory of this stage from reuse."""
         self._record("mem_unique", (), {})
 
     def __getattr__(self, name: str) -> Callable[..., None]:
-        if name in RECORDED:
+        if name in RECORDED_METHODS:
             return lambda *arguments, **keywords: self._record(name, arguments, keywords)
         if name.startswith("_"):
             raise AttributeError(name)
         raise UnknownMember(
             f"a stage has no `{name}`",
-            place=str(here()),
-            expected=f"one of {', '.join(sorted(RECORDED | _OWN))}",
+            place=str(user_location()),
+            expected=f"one of {', '.join(sorted(RECORDED_METHODS | _PUBLIC_MEMBERS))}",
             got=repr(name),
         )
 
     def _record(self, name: str, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> None:
-        place = str(here())
+        place = str(user_location())
         axis, value = None, tuple(arguments)
         if name in ("buffer_align", "buffer_tile"):
             for pair in value:
@@ -337,7 +338,7 @@ class Stage:
                 expected="one argument",
                 got=str(len(value)),
             )
-        if name in TAKES_A_LOOP and not (value and isinstance(value[0], IterVar)):
+        if name in AXIS_REQUIRED_METHODS and not (value and isinstance(value[0], IterVar)):
             raise InputError(
                 f"{name} of {self.op.name} takes one of its axes first",
                 place=place,
@@ -345,16 +346,16 @@ class Stage:
                 got=repr(value[0]) if value else "nothing",
                 remedy=f"Write {self.op.name}.op.axis[0] for the first",
             )
-        if name in ON_A_LOOP | ON_AN_AXIS and value and isinstance(value[0], IterVar):
+        if name in LOOP_METHODS | AXIS_METHODS and value and isinstance(value[0], IterVar):
             axis, value = value[0], value[1:]
-        if name in ON_A_LOOP and axis is not None:
+        if name in LOOP_METHODS and axis is not None:
             self._position(axis, name, place)
-        elif name in ON_AN_AXIS and axis is not None:
-            self._own_axis(axis, name, place)
+        elif name in AXIS_METHODS and axis is not None:
+            self._check_axis(axis, name, place)
         extras = (MappingProxyType(dict(keywords)),) if keywords else ()
         self._directives.append(Directive(name, axis, value + extras, place))
 
-    def _own_axis(self, axis: IterVar, verb: str, place: str) -> None:
+    def _check_axis(self, axis: IterVar, verb: str, place: str) -> None:
         if not any(axis is own for own in (*self.all_iter_vars, *self._leaves)):
             raise InputError(
                 f"{verb}: {axis.name} is no axis of stage {self.op.name}",
@@ -365,16 +366,22 @@ class Stage:
             )
 
     def _position(self, axis: Any, verb: str, place: str) -> int:
-        """Where a loop stands; raises when it is none of this stage."""
+        """Position of a loop among the leaves; raises when it is no loop of this stage."""
         for position, leaf in enumerate(self._leaves):
             if leaf is axis:
                 return position
-        remedy = f"Take it from schedule[…].op.axis of {self.op.name}, or from what split and fuse return"
+        remedy = (
+            f"Take it from schedule[…].op.axis of {self.op.name}, "
+            "or from what split and fuse return"
+        )
         if self.op.kind == "placeholder":
             remedy = INPUT_REMEDY
         for relation in self._relations:
             if isinstance(relation, Split) and relation.parent is axis:
-                remedy = f"It was split into {relation.outer.name} and {relation.inner.name} at {relation.place}"
+                remedy = (
+                    f"It was split into {relation.outer.name} and {relation.inner.name} "
+                    f"at {relation.place}"
+                )
             elif isinstance(relation, Fuse) and (relation.outer is axis or relation.inner is axis):
                 remedy = f"It was fused into {relation.fused.name} at {relation.place}"
         raise InputError(
@@ -389,7 +396,10 @@ class Stage:
         return ", ".join(leaf.name for leaf in self._leaves) or "none (it has no loops)"
 
     def replace(self, op: Operation) -> None:
-        """From now on it computes `op`, whose data axes are the same; of another reduction the loops start afresh."""
+        """Replaces the operation by `op`, which has the same data axes.
+
+        The loops of a different reduction start again from its axes.
+        """
         kept = {id(axis) for axis in op.reduce_axis}
         if any(id(axis) not in kept for axis in self.op.reduce_axis):
             self._leaves = [leaf for leaf in self._leaves if leaf.kind != "reduce"]
@@ -399,7 +409,7 @@ class Stage:
         self.versions.append(op)
 
     def record(self) -> StageRecord:
-        """What was decided so far, frozen."""
+        """The frozen record of all decisions so far."""
         attach = None
         if self._attach is not None:
             parent, axis, place = self._attach
@@ -411,8 +421,8 @@ class Stage:
             tuple(self._relations),
             attach,
             self.inlined,
-            # an output lies where its caller put it, whatever the operator says
-            GLOBAL if self.is_output else self.scope,
+            # the caller places an output in main memory; the operator's scope has no effect
+            GLOBAL_SCOPE if self.is_output else self.scope,
             self.scope_place,
             tuple(self._directives),
             self.is_output,
@@ -424,7 +434,10 @@ class Stage:
         return f"stage({self.op.name})"
 
 
-_OWN = frozenset(name for name in vars(Stage) if not name.startswith("_")) - {"record", "replace"}
+_PUBLIC_MEMBERS = frozenset(name for name in vars(Stage) if not name.startswith("_")) - {
+    "record",
+    "replace",
+}
 
 
 def _name(axis: Any) -> str:
@@ -446,7 +459,7 @@ def _ceil_divide(size: Expr, parts: Expr) -> Expr:
     return found
 
 
-def _at_most(size: Expr, limit: Expr) -> Expr:
+def _clamp_size(size: Expr, limit: Expr) -> Expr:
     if isinstance(size, Const) and isinstance(limit, Const):
         return const(min(size.value, limit.value))
     return size

@@ -1,4 +1,4 @@
-"""Tile sizes from a schedule: how much of each stage one step of the enclosing loop needs."""
+"""Infers tile sizes from a schedule: the region of each stage that one loop iteration needs."""
 
 from __future__ import annotations
 
@@ -8,37 +8,37 @@ from collections.abc import Mapping, Sequence
 from tbe_impl.dsl.expr import Binary, Cast, Const, Expr, IterVar, Read, Select, reads
 from tbe_impl.dsl.tensor import Tensor
 from tbe_impl.scheduling.records import Attach, ScheduleRecord, Split, StageRecord
-from tbe_impl.scheduling.stage_schedule import GLOBAL
+from tbe_impl.scheduling.stage_schedule import GLOBAL_SCOPE
 
-UNKNOWN = 1 << 40
-"""Stands for a size that is known at run time only: larger than any memory."""
+RUNTIME_SIZE = 1 << 40
+"""Placeholder for a size that is known only at run time; larger than any memory."""
 
 Interval = tuple[int, int]
 
 
 def size_of(expression: Expr) -> int:
-    """A size in numbers; `UNKNOWN` when it is known at run time only."""
-    return int(expression.value) if isinstance(expression, Const) else UNKNOWN
+    """The constant value of a size; `RUNTIME_SIZE` when it is known only at run time."""
+    return int(expression.value) if isinstance(expression, Const) else RUNTIME_SIZE
 
 
 def sizes_of(tensor: Tensor) -> tuple[int, ...]:
-    """The shape of a tensor in numbers."""
+    """The shape of a tensor as constants; see `size_of`."""
     return tuple(size_of(size) for size in tensor.shape)
 
 
 class Regions:
-    """Sizes of what the stages of a schedule make and read, at any of its loops.
+    """Region inference: sizes that the stages of a schedule compute and read, at any of its loops.
 
     Attributes:
         record: the schedule.
-        producers: ``id`` of a tensor → the stage that makes it.
+        producers: ``id`` of a tensor → the stage that computes it.
     """
 
     def __init__(self, record: ScheduleRecord, *, factors: Mapping[int, int] | None = None):
         """
         Args:
             record: the schedule.
-            factors: ``id`` of the inner loop of a split → how many steps it takes, other than the schedule says.
+            factors: ``id`` of the inner loop of a split → its extent, overriding the schedule's.
         """
         self.record = record
         self._factors = factors or {}
@@ -51,40 +51,38 @@ class Regions:
         self._known: dict[tuple[int, int, int], tuple[int, ...]] = {}
 
     def consumers(self, stage: StageRecord) -> list[StageRecord]:
-        """The stages that read what a stage makes."""
+        """The stages that read the outputs of a stage."""
         return self._consumers.get(id(stage), [])
 
     def parent(self, stage: StageRecord) -> StageRecord | None:
-        """The stage in whose loops it is computed."""
+        """The stage whose loop nest contains a stage."""
         return None if stage.attach is None else self.record.stage(stage.attach.parent)
 
     def tile(self, stage: StageRecord) -> tuple[int, ...]:
-        """What one execution of a stage makes, by dimension."""
-        return self.needed(stage, stage.attach)
+        """Shape of the region that one execution of a stage computes."""
+        return self.required_shape(stage, stage.attach)
 
-    def full(self, stage: StageRecord) -> tuple[int, ...]:
-        """All of what a stage makes."""
+    def full_shape(self, stage: StageRecord) -> tuple[int, ...]:
+        """Shape of the whole output of a stage."""
         return sizes_of(stage.op.outputs[0])
 
-    def needed(self, stage: StageRecord, level: Attach | None) -> tuple[int, ...]:
-        """What one step of the loop `level` needs of a stage, by dimension."""
+    def required_shape(self, stage: StageRecord, level: Attach | None) -> tuple[int, ...]:
+        """Shape of the region of a stage that one iteration of the loop `level` needs."""
         if level is None:
-            return self.full(stage)
+            return self.full_shape(stage)
         key = (id(stage), id(level.parent), id(level.axis))
         if key not in self._known:
-            self._known[key] = self.full(
-                stage
-            )  # ends the recursion of a schedule that goes in a circle
-            self._known[key] = self._needed(stage, level)
+            self._known[key] = self.full_shape(stage)  # ends the recursion for a cyclic schedule
+            self._known[key] = self._infer_required_shape(stage, level)
         return self._known[key]
 
-    def _needed(self, stage: StageRecord, level: Attach) -> tuple[int, ...]:
-        full = self.full(stage)
+    def _infer_required_shape(self, stage: StageRecord, level: Attach) -> tuple[int, ...]:
+        full = self.full_shape(stage)
         spans: list[Interval | None] = [None] * len(full)
         for consumer in self.consumers(stage):
-            steps = self.steps(consumer, level)
-            if steps is None and stage.scope == GLOBAL:
-                continue  # it reads what lies in main memory when the loop is over
+            steps = self.axis_steps(consumer, level)
+            if steps is None and stage.scope == GLOBAL_SCOPE:
+                continue  # the consumer runs after the loop and reads main memory
             if steps is None or not consumer.op.body:
                 return full
             for span in self._spans(consumer, stage, steps):
@@ -97,32 +95,35 @@ class Regions:
     def _spans(
         self, consumer: StageRecord, producer: StageRecord, steps: Mapping[int, int]
     ) -> list[list[Interval]]:
-        """The parts of `producer` that `consumer` reads while its axes take so many steps."""
+        """The regions of `producer` that `consumer` reads while its axes take these steps."""
         made = {id(tensor) for op in producer.versions for tensor in op.outputs}
-        full = self.full(producer)
+        full = self.full_shape(producer)
         found = [
-            [_within(index, steps, size) for index, size in zip(read.indices, full, strict=True)]
+            [
+                _index_interval(index, steps, size)
+                for index, size in zip(read.indices, full, strict=True)
+            ]
             for body in consumer.op.body
             for read in reads(body)
             if id(read.tensor) in made
         ]
-        if not found:  # an input that is only waited for
-            same = [steps.get(id(axis), UNKNOWN) for axis in consumer.op.axis]
+        if not found:  # an input that the consumer waits for without reading it
+            same = [steps.get(id(axis), RUNTIME_SIZE) for axis in consumer.op.axis]
             sizes = [min(*pair) for pair in zip(same, full, strict=False)]
             return [[(0, size - 1) for size in (sizes if len(sizes) == len(full) else full)]]
         return found
 
-    def steps(self, stage: StageRecord, level: Attach | None) -> dict[int, int] | None:
-        """``id`` of an axis of the stage's operation → how many of its steps lie inside one step of the loop `level`.
+    def axis_steps(self, stage: StageRecord, level: Attach | None) -> dict[int, int] | None:
+        """``id`` of an axis of the stage's operation → its steps per iteration of the loop `level`.
 
         None when the stage is not computed inside that loop.
         """
         axes = [*stage.op.axis, *stage.op.reduce_axis]
         if level is None or level.parent not in stage.versions:
-            inside = level is None or stage.inlined or self._inside(stage, level)
+            inside = level is None or stage.inlined or self._is_inside(stage, level)
             if not inside:
                 return None
-            made = self.full(stage) if level is None else self.needed(stage, level)
+            made = self.full_shape(stage) if level is None else self.required_shape(stage, level)
             sizes = {id(axis): size_of(axis.extent) for axis in axes}
             sizes.update((id(axis), size) for axis, size in zip(stage.op.axis, made, strict=False))
             return sizes
@@ -134,7 +135,7 @@ class Regions:
         }
         return _steps_of_roots(stage, inner, extents)
 
-    def _inside(self, stage: StageRecord, level: Attach) -> bool:
+    def _is_inside(self, stage: StageRecord, level: Attach) -> bool:
         parent = self.parent(stage)
         seen = 0
         while parent is not None and seen <= len(self.record.stages):
@@ -144,13 +145,13 @@ class Regions:
         return False
 
     def loops(self, stage: StageRecord) -> dict[int, int]:
-        """``id`` of an axis or a loop of a stage → how many steps it takes in one execution."""
+        """``id`` of an axis or a loop of a stage → its extent in one execution."""
         extents = {
             id(axis): size_of(axis.extent) for axis in (*stage.op.axis, *stage.op.reduce_axis)
         }
         made = self.tile(stage)
         extents.update((id(axis), size) for axis, size in zip(stage.op.axis, made, strict=False))
-        # loops that came from no axis, such as one of a single step
+        # loops without an axis, such as a loop of one step
         for leaf in (*stage.leaves, *(item.outer for item in stage.relations)):
             extents.setdefault(id(leaf), size_of(leaf.extent))
         for relation in stage.relations:
@@ -171,7 +172,7 @@ class Regions:
         return extents
 
     def position(self, stage: StageRecord, axis: IterVar) -> int:
-        """Where a loop stands among those of a stage; of one that was split later, its innermost part."""
+        """Position of a loop in a stage's leaves; of a loop split later, of its innermost part."""
         parts = {id(axis)}
         for relation in stage.relations:
             if isinstance(relation, Split) and id(relation.parent) in parts:
@@ -183,7 +184,7 @@ class Regions:
         return max((at for at, leaf in enumerate(stage.leaves) if id(leaf) in parts), default=-1)
 
     def executions(self, stage: StageRecord) -> int:
-        """How many times a stage is computed, over all cores."""
+        """How often a stage is executed, over all cores."""
         parent, times, seen = stage, 1, 0
         while parent.attach is not None and seen <= len(self.record.stages):
             outer = self.record.stage(parent.attach.parent)
@@ -192,7 +193,7 @@ class Regions:
         return times
 
     def _steps_around(self, stage: StageRecord, position: int) -> int:
-        """How many steps the loops up to a position take together, without those past the end of an axis."""
+        """Iterations of the loops up to a position, without those past the end of an axis."""
         extents = self.loops(stage)
         steps = {
             id(leaf): extents[id(leaf)] if at <= position else 1
@@ -210,8 +211,8 @@ class Regions:
                 steps[inner] = extents[inner] if whole else 1
         return math.prod(steps[id(axis)] for axis in (*stage.op.axis, *stage.op.reduce_axis))
 
-    def divides(self, stage: StageRecord) -> bool:
-        """Whether every tile of the loops around a stage is whole."""
+    def has_whole_tiles(self, stage: StageRecord) -> bool:
+        """Whether the loops around a stage have no partial tiles."""
         parent, seen = self.parent(stage), 0
         while parent is not None and seen <= len(self.record.stages):
             extents = self.loops(parent)
@@ -223,9 +224,9 @@ class Regions:
         return True
 
     def footprint(self, stage: StageRecord) -> dict[int, tuple[Tensor, tuple[int, ...]]]:
-        """``id`` of a tensor → the tensor and how much of it one execution of a stage reads, by dimension.
+        """``id`` of a tensor → the tensor and the shape of it that one execution of a stage reads.
 
-        What is inlined into the stage counts as the stage.
+        The reads of an inlined producer count as reads of the stage.
         """
         found: dict[int, tuple[Tensor, tuple[int, ...]]] = {}
         steps = {id(axis): size_of(axis.extent) for axis in (*stage.op.axis, *stage.op.reduce_axis)}
@@ -244,7 +245,7 @@ class Regions:
     ) -> None:
         for tensor in stage.op.input_tensors:
             producer = self.producers[id(tensor)]
-            full = self.full(producer)
+            full = self.full_shape(producer)
             sizes = full
             if stage.op.body:
                 spans: list[Interval | None] = [None] * len(full)
@@ -268,7 +269,7 @@ class Regions:
 def _steps_of_roots(
     stage: StageRecord, inner: dict[int, int], extents: Mapping[int, int]
 ) -> dict[int, int]:
-    """From steps of loops to steps of the axes that they came from."""
+    """Converts steps of loops to steps of the axes that the loops were derived from."""
     steps = dict(inner)
     for relation in reversed(stage.relations):
         outer, low = id(relation.outer), id(relation.inner)
@@ -295,15 +296,18 @@ def _hull(one: Interval | None, other: Interval) -> Interval:
     return other if one is None else (min(one[0], other[0]), max(one[1], other[1]))
 
 
-def _within(index: Expr, steps: Mapping[int, int], size: int) -> Interval:
+def _index_interval(index: Expr, steps: Mapping[int, int], size: int) -> Interval:
     found = interval(index, steps)
     return (0, size - 1) if found is None else found
 
 
 def interval(expression: Expr, steps: Mapping[int, int]) -> Interval | None:
-    """Least and greatest value of an index while axes take so many steps from 0; None when it cannot be told.
+    """Least and greatest value of an index expression; None when they cannot be determined.
 
-    An axis that is not in `steps` stands still and counts as 0, and so does a scalar of run time.
+    Args:
+        expression: the index.
+        steps: ``id`` of an axis → its extent, counted from 0; any other axis, and a run-time
+            scalar, counts as 0.
     """
     if isinstance(expression, Const):
         return (int(expression.value), int(expression.value))
@@ -312,21 +316,21 @@ def interval(expression: Expr, steps: Mapping[int, int]) -> Interval | None:
     if isinstance(expression, Cast):
         return interval(expression.value, steps)
     if isinstance(expression, Select):
-        return _both(expression.a, expression.b, steps)
+        return _join_intervals(expression.a, expression.b, steps)
     if isinstance(expression, Binary):
         left, right = interval(expression.a, steps), interval(expression.b, steps)
         if left is None or right is None:
             return None
-        return _combined(expression.op, left, right)
+        return _combine_intervals(expression.op, left, right)
     return None if isinstance(expression, Read) or expression.children else (0, 0)
 
 
-def _both(one: Expr, other: Expr, steps: Mapping[int, int]) -> Interval | None:
+def _join_intervals(one: Expr, other: Expr, steps: Mapping[int, int]) -> Interval | None:
     left, right = interval(one, steps), interval(other, steps)
     return None if left is None or right is None else _hull(left, right)
 
 
-def _combined(op: str, left: Interval, right: Interval) -> Interval | None:
+def _combine_intervals(op: str, left: Interval, right: Interval) -> Interval | None:
     if op == "add":
         return (left[0] + right[0], left[1] + right[1])
     if op == "sub":
@@ -350,5 +354,5 @@ def _combined(op: str, left: Interval, right: Interval) -> Interval | None:
 
 
 def elements(sizes: Sequence[int]) -> int:
-    """How many elements a region has."""
+    """Number of elements of a region."""
     return math.prod(sizes)

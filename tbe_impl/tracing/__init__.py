@@ -1,4 +1,6 @@
 """Traces formulas written in NumPy and SciPy into DSL graphs.
 
-In: a Python function. Out: the graph of DSL operations that it performs on tensors. It evaluates no numbers.
+In: a Python function.
+Out: the graph of the DSL operations that the function performs on tensors.
+Must not: evaluate the function on values, or write files.
 """

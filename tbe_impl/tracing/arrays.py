@@ -1,4 +1,4 @@
-"""Tensors of the language that NumPy takes for arrays: what a formula computes with while it is traced."""
+"""Defines the array proxies that a formula computes with while it is traced."""
 
 from __future__ import annotations
 
@@ -11,44 +11,47 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from tbe_impl.dsl.casts import cast_to
-from tbe_impl.dsl.expr import Const, Expr, binary, cast, const, select
-from tbe_impl.dsl.location import is_numeric
+from tbe_impl.dsl.expr import Const, Expr, cast, const, make_binary, select
+from tbe_impl.dsl.location import is_numpy_frame
 from tbe_impl.dsl.shaping import broadcast
-from tbe_impl.dsl.sizes import same_size
+from tbe_impl.dsl.sizes import is_same_size
 from tbe_impl.dsl.tensor import Tensor, compute, fresh_name
 from tbe_impl.tracing.dtypes import (
     broadcast_shapes,
     check_fits,
-    name_of,
+    dtype_name,
     numpy_dtype,
-    refused,
-    result_of,
+    result_dtype,
+    trace_error,
     weak_dtype,
 )
 from tbe_impl.tracing.elementwise import (
-    COMPARE,
-    ELEMENTWISE,
-    LOGICAL,
-    QUESTIONS,
-    SCALAR_WORDS,
+    LOGICAL_UFUNCS,
+    PREDICATE_UFUNCS,
+    SCALAR_OPERATIONS,
+    UFUNC_COMPARISONS,
+    UFUNC_MAKERS,
     as_truth,
-    compared,
-    number_in,
+    compare_elements,
+    constant_of,
 )
 
-LISTED_ELEMENTS = 64
-"""Constant arrays of so many elements are written out; longer ones have to be regular, or inputs."""
-REMEDY = "Say it in elementwise functions, reductions, matrix products and movements, or hand it over as an input"
-"""What to do where something cannot be traced."""
+MAX_CONSTANT_ELEMENTS = 64
+"""Largest size of an irregular constant array; it is lowered to a chain of selects."""
+REMEDY = (
+    "Use elementwise functions, reductions, matrix products and data movement, "
+    "or pass the value as an input"
+)
+"""Remedy for functions that cannot be traced."""
 
 
-class Traced(NDArrayOperatorsMixin):
-    """A tensor that behaves like an array of NumPy.
+class TracedArray(NDArrayOperatorsMixin):
+    """A tensor with the interface of a NumPy array (duck array: ``__array_ufunc__``).
 
     Attributes:
         tensor: of the graph.
-        weak: whether it is a number that takes the dtype of what stands beside it, as Python's do.
-        shared: whether in NumPy another array would be a view of it, or it of another.
+        weak: whether it is weakly typed: takes the dtype of the other operand, as a Python scalar.
+        shared: whether NumPy would have a view of it, or it would be a view itself.
     """
 
     __slots__ = ("shared", "tensor", "weak")
@@ -59,7 +62,7 @@ class Traced(NDArrayOperatorsMixin):
 
     @property
     def shape(self) -> tuple[Any, ...]:
-        """Numbers, and `Size` where one is known at run time only."""
+        """Integers, and `Size` for sizes that are known only at run time."""
         return tuple(
             size.value if isinstance(size, Const) else Size(size) for size in self.tensor.shape
         )
@@ -71,7 +74,7 @@ class Traced(NDArrayOperatorsMixin):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """As NumPy has it."""
+        """The NumPy dtype."""
         return numpy_dtype(self.tensor.dtype)
 
     @property
@@ -88,29 +91,29 @@ class Traced(NDArrayOperatorsMixin):
         reverse: Any = np.transpose
         return reverse(self)
 
-    def view(self, tensor: Tensor) -> Traced:
-        """A tensor whose elements are those of this one in NumPy's memory."""
+    def view(self, tensor: Tensor) -> TracedArray:
+        """A traced array that NumPy would return as a view of this one."""
         self.shared = True
-        return Traced(tensor, weak=self.weak, shared=True)
+        return TracedArray(tensor, weak=self.weak, shared=True)
 
     def __array_ufunc__(
         self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **kwargs: Any
     ) -> Any:
         if method != "__call__":
-            from tbe_impl.tracing.functions import by_method
+            from tbe_impl.tracing.functions import call_ufunc_method
 
             if out is not None:
-                raise refused(f"np.{ufunc.__name__}.{method} with out cannot be traced")
-            return by_method(ufunc, method, *inputs, **kwargs)
+                raise trace_error(f"np.{ufunc.__name__}.{method} with out cannot be traced")
+            return call_ufunc_method(ufunc, method, *inputs, **kwargs)
         if kwargs:
-            raise refused(
+            raise trace_error(
                 f"np.{ufunc.__name__} with {', '.join(kwargs)} cannot be traced", remedy=REMEDY
             )
-        found = elementwise(ufunc, inputs)
+        found = apply_ufunc(ufunc, inputs)
         if out is None:
             return found
         (target,) = out
-        return written(target, found)
+        return assign_output(target, found)
 
     def __array_function__(self, function: Any, types: Any, args: Any, keywords: Any) -> Any:
         from tbe_impl.tracing.functions import call_function
@@ -118,22 +121,22 @@ class Traced(NDArrayOperatorsMixin):
         return call_function(function, args, keywords)
 
     def __array__(self, *_: Any, **__: Any) -> NoReturn:
-        raise refused(
+        raise trace_error(
             f"{_caller()} cannot be traced: it makes a NumPy array of a tensor", remedy=REMEDY
         )
 
     def __getattr__(self, name: str) -> Any:
-        from tbe_impl.tracing.functions import method_named
+        from tbe_impl.tracing.functions import array_attribute
 
-        return method_named(self, name)
+        return array_attribute(self, name)
 
     def __getitem__(self, key: Any) -> Any:
-        from tbe_impl.tracing.indexing import element
+        from tbe_impl.tracing.indexing import index_array
 
-        return element(self, key)
+        return index_array(self, key)
 
     def __setitem__(self, key: Any, value: Any) -> NoReturn:
-        raise refused(
+        raise trace_error(
             "a formula that writes into elements cannot be traced",
             expected="np.where or np.concatenate",
             got=f"[{key!r}] = …",
@@ -144,22 +147,22 @@ class Traced(NDArrayOperatorsMixin):
             raise TypeError("len() of unsized object")
         size = self.shape[0]
         if isinstance(size, Size):
-            raise refused("the length of this axis is known at run time only", got=str(size))
+            raise trace_error("the length of this axis is known at run time only", got=str(size))
         return int(size)
 
     def __iter__(self) -> Iterator[Any]:
         return (self[at] for at in range(len(self)))
 
     def __bool__(self) -> NoReturn:
-        self._unknown("branches on")
+        self._raise_unknown("branches on")
 
     def __float__(self) -> NoReturn:
-        self._unknown("makes a Python number of")
+        self._raise_unknown("makes a Python number of")
 
     __int__ = __index__ = __complex__ = __float__
 
-    def _unknown(self, does: str) -> NoReturn:
-        raise refused(
+    def _raise_unknown(self, does: str) -> NoReturn:
+        raise trace_error(
             f"the formula {does} values that are not known before run time",
             expected="np.where instead of if, functions of np instead of math",
             got=repr(self.tensor),
@@ -170,7 +173,7 @@ class Traced(NDArrayOperatorsMixin):
 
 
 class Size:
-    """A size that is known at run time only, as a formula reads it from ``x.shape``: a whole number like any other."""
+    """A size that is known only at run time; ``x.shape`` returns it, and it acts as an integer."""
 
     __slots__ = ("expression",)
     __array_priority__ = 1001
@@ -179,15 +182,15 @@ class Size:
         self.expression = expression
 
     def as_expr(self) -> Expr:
-        """The size as the language has it."""
+        """The size as a DSL expression."""
         return self.expression
 
-    def traced(self) -> Traced:
-        """The size as a number without axes."""
+    def as_array(self) -> TracedArray:
+        """The size as a 0-d traced array."""
         made: Tensor = compute((), lambda: cast("int64", self.expression), fresh_name("size"))
-        return Traced(made, weak=True)
+        return TracedArray(made, weak=True)
 
-    def _with(self, operation: str, other: Any, *, turned: bool = False) -> Any:
+    def _combine(self, operation: str, other: Any, *, turned: bool = False) -> Any:
         if isinstance(other, (int, np.integer, Size)) and operation in (
             "add",
             "sub",
@@ -199,7 +202,7 @@ class Size:
                 self.expression,
                 other.expression if isinstance(other, Size) else const(int(other)),
             ]
-            found = binary(operation, *(reversed(pair) if turned else pair))
+            found = make_binary(operation, *(reversed(pair) if turned else pair))
             return found.value if isinstance(found, Const) else Size(found)
         functions: dict[str, Any] = {
             "add": np.add,
@@ -210,37 +213,37 @@ class Size:
             "floormod": np.remainder,
             "pow": np.power,
         }
-        two = [self.traced(), other.traced() if isinstance(other, Size) else other]
-        return elementwise(functions[operation], list(reversed(two)) if turned else two)
+        two = [self.as_array(), other.as_array() if isinstance(other, Size) else other]
+        return apply_ufunc(functions[operation], list(reversed(two)) if turned else two)
 
     def __array_ufunc__(self, function: np.ufunc, method: str, *given: Any, **keywords: Any) -> Any:
-        numbers = [item.traced() if isinstance(item, Size) else item for item in given]
+        numbers = [item.as_array() if isinstance(item, Size) else item for item in given]
         return getattr(function, method)(*numbers, **keywords)
 
     def __eq__(self, other: Any) -> bool:
-        """True for what is surely the same size; everything else is not known yet."""
-        if isinstance(other, Size) and same_size(self.expression, other.expression):
+        """True for a size that is provably the same; raises for any other value."""
+        if isinstance(other, Size) and is_same_size(self.expression, other.expression):
             return True
-        self._unknown()
+        self._raise_unknown()
 
     def __hash__(self) -> int:
         return hash(repr(self))
 
-    def _unknown(self, *_: Any) -> NoReturn:
-        raise refused(
+    def _raise_unknown(self, *_: Any) -> NoReturn:
+        raise trace_error(
             "the formula asks for a size that is known at run time only",
             expected="a formula that is the same for all sizes",
             got=repr(self),
         )
 
-    __bool__ = __float__ = __int__ = __index__ = __lt__ = __le__ = __gt__ = __ge__ = _unknown
+    __bool__ = __float__ = __int__ = __index__ = __lt__ = __le__ = __gt__ = __ge__ = _raise_unknown
 
     def __repr__(self) -> str:
         return str(self.expression)
 
 
-def _operator(name: str, *, turned: bool) -> Any:
-    return lambda self, other: self._with(name, other, turned=turned)
+def _make_operator(name: str, *, turned: bool) -> Any:
+    return lambda self, other: self._combine(name, other, turned=turned)
 
 
 for _name, _operation in {
@@ -252,37 +255,37 @@ for _name, _operation in {
     "mod": "floormod",
     "pow": "pow",
 }.items():
-    setattr(Size, f"__{_name}__", _operator(_operation, turned=False))
-    setattr(Size, f"__r{_name}__", _operator(_operation, turned=True))
+    setattr(Size, f"__{_name}__", _make_operator(_operation, turned=False))
+    setattr(Size, f"__r{_name}__", _make_operator(_operation, turned=True))
 
 
 def _caller() -> str:
-    """The function of NumPy or SciPy that the user's line calls, as far as frames tell."""
+    """The name of the NumPy or SciPy function that the user's line calls, from the stack frames."""
     frame: FrameType | None = sys._getframe(2)
     name = "the formula"
-    while frame is not None and is_numeric(frame):
+    while frame is not None and is_numpy_frame(frame):
         name, frame = frame.f_code.co_name, frame.f_back
     return name
 
 
 def tensor_of(value: Any, dtype: Any = None) -> Tensor:
-    """A traced tensor, a number or an array of constants as a tensor, of `dtype` if one is given."""
+    """A traced array, a scalar or a constant array as a tensor, cast to `dtype` if one is given."""
     if isinstance(value, Size):
-        value = value.traced()
-    if isinstance(value, Traced):
-        return value.tensor if dtype is None else cast_to(value.tensor, name_of(dtype))
+        value = value.as_array()
+    if isinstance(value, TracedArray):
+        return value.tensor if dtype is None else cast_to(value.tensor, dtype_name(dtype))
     array = np.asarray(value) if dtype is None else np.asarray(value).astype(dtype)
-    return _constant(array)
+    return _constant_tensor(array)
 
 
-def _constant(array: np.ndarray) -> Tensor:
-    """An array of constants: one number, steps along axes, or few elements."""
-    dtype = name_of(array.dtype)
+def _constant_tensor(array: np.ndarray) -> Tensor:
+    """Lowers a constant array: a fill value, an affine function of the indices, or selects."""
+    dtype = dtype_name(array.dtype)
     if array.size == 0 or (array == array.flat[0]).all():
         number = array.flat[0].item() if array.size else 0
         made: Tensor = broadcast(const(number, dtype), array.shape)
         return made
-    steps = _steps(array)
+    steps = _affine_steps(array)
     if steps is not None:
         first, slopes = steps
 
@@ -294,31 +297,31 @@ def _constant(array: np.ndarray) -> Tensor:
 
         stage: Tensor = compute(array.shape, regular, fresh_name("steps"))
         return stage
-    if array.size > LISTED_ELEMENTS:
-        raise refused(
+    if array.size > MAX_CONSTANT_ELEMENTS:
+        raise trace_error(
             "the formula has a long array of constants",
-            expected=f"at most {LISTED_ELEMENTS} elements, or regular steps",
+            expected=f"at most {MAX_CONSTANT_ELEMENTS} elements, or regular steps",
             got=f"{dtype} {array.shape}",
-            remedy="Hand it over as an input",
+            remedy="Pass it as an input",
         )
 
-    def listed(*index: Expr) -> Expr:
+    def select_constant(*index: Expr) -> Expr:
         place: Expr = const(0)
         for axis, size in zip(index, array.shape, strict=True):
             place = place * size + axis
         found: Expr = const(array.flat[-1].item(), dtype)
         for at in reversed(range(array.size - 1)):
             found = select(
-                binary("eq", place, const(at)), const(array.flat[at].item(), dtype), found
+                make_binary("eq", place, const(at)), const(array.flat[at].item(), dtype), found
             )
         return found
 
-    made = compute(array.shape, listed, fresh_name("constants"))
+    made = compute(array.shape, select_constant, fresh_name("constants"))
     return made
 
 
-def _steps(array: np.ndarray) -> tuple[int, list[int]] | None:
-    """The first element and the step along each axis of an array of whole numbers; None when it has no such steps."""
+def _affine_steps(array: np.ndarray) -> tuple[int, list[int]] | None:
+    """The first element and the step along each axis of an affine integer array; else None."""
     if array.dtype.kind not in "iuf" or not np.all(np.isfinite(array.astype(np.float64))):
         return None
     first = array.flat[0].item()
@@ -337,30 +340,32 @@ def _steps(array: np.ndarray) -> tuple[int, list[int]] | None:
 
 
 def is_weak(value: Any) -> bool:
-    """Whether a value takes the dtype of what stands beside it: a number without axes of Python or NumPy."""
-    if isinstance(value, Traced):
+    """Whether a value is weakly typed: a 0-d Python or NumPy value, which adopts other dtypes."""
+    if isinstance(value, TracedArray):
         return value.weak
     return isinstance(value, Size) or np.ndim(value) == 0
 
 
 def kind_of(value: Any) -> str:
-    """``b``, ``i`` or ``f``."""
+    """The dtype kind of a value: ``b``, ``i`` or ``f``."""
     kind = (
         value.dtype.kind
-        if isinstance(value, Traced)
+        if isinstance(value, TracedArray)
         else "i"
         if isinstance(value, Size)
         else np.asarray(value).dtype.kind
     )
     if kind in "cOSU":
-        raise refused("the formula has a value that is no number of the language", got=repr(value))
+        raise trace_error(
+            "the formula has a value that is no number of the language", got=repr(value)
+        )
     return {"b": "b", "i": "i", "u": "i"}.get(kind, "f")
 
 
 def dtypes_of(values: Sequence[Any]) -> list[np.dtype[Any]]:
-    """The dtype of each, of weak numbers that which they take beside the others."""
+    """The dtype of each value; weakly typed values take theirs from the other operands."""
     strong = [
-        item.dtype if isinstance(item, Traced) else np.asarray(item).dtype
+        item.dtype if isinstance(item, TracedArray) else np.asarray(item).dtype
         for item in values
         if not is_weak(item)
     ]
@@ -368,94 +373,98 @@ def dtypes_of(values: Sequence[Any]) -> list[np.dtype[Any]]:
         weak_dtype(kind_of(item), strong)
         if is_weak(item)
         else item.dtype
-        if isinstance(item, Traced)
+        if isinstance(item, TracedArray)
         else np.asarray(item).dtype
         for item in values
     ]
 
 
-def spread(function: str, tensors: Sequence[Tensor]) -> list[Tensor]:
+def broadcast_tensors(function: str, tensors: Sequence[Tensor]) -> list[Tensor]:
     """Tensors broadcast against each other."""
     shape = broadcast_shapes(function, [tensor.shape for tensor in tensors])
     return [
         broadcast(tensor if number is None else number, shape)
-        for tensor, number in zip(tensors, map(number_in, tensors), strict=True)
+        for tensor, number in zip(tensors, map(constant_of, tensors), strict=True)
     ]
 
 
-def elementwise(function: np.ufunc, given: Sequence[Any]) -> Any:
-    """A ufunc on tensors and constants."""
+def apply_ufunc(function: np.ufunc, given: Sequence[Any]) -> Any:
+    """Applies a ufunc to tensors and constants."""
     name = {"true_divide": "divide"}.get(function.__name__, function.__name__)
     if name == "matmul":
         from tbe_impl.tracing.functions import matmul
 
         return matmul(*given)
-    if name not in ELEMENTWISE and name not in COMPARE:
-        raise refused(f"np.{function.__name__} cannot be traced", remedy=REMEDY)
+    if name not in UFUNC_MAKERS and name not in UFUNC_COMPARISONS:
+        raise trace_error(f"np.{function.__name__} cannot be traced", remedy=REMEDY)
     dtypes = dtypes_of(given)
-    result = result_of(function, dtypes)
-    if name in COMPARE:
+    result = result_dtype(function, dtypes)
+    if name in UFUNC_COMPARISONS:
         inner = np.result_type(*dtypes)
-    elif name in LOGICAL:
+    elif name in LOGICAL_UFUNCS:
         inner = np.dtype(bool)
     else:
-        inner = dtypes[0] if name in QUESTIONS else result
+        inner = dtypes[0] if name in PREDICATE_UFUNCS else result
     weak = all(map(is_weak, given))
     number = (
-        _plain_number(given[1], inner) if len(given) == 2 and isinstance(given[0], Traced) else None
+        _python_number(given[1], inner)
+        if len(given) == 2 and isinstance(given[0], TracedArray)
+        else None
     )
     if number is not None:
-        tensor = _inner(given[0], inner, name)
-        if name in COMPARE:
-            return Traced(compared(COMPARE[name], tensor, number), weak=weak)
-        if name in SCALAR_WORDS and inner.kind != "b":
-            from tbe_impl.dsl.operation_table import WORDS
+        tensor = _as_operand(given[0], inner, name)
+        if name in UFUNC_COMPARISONS:
+            return TracedArray(compare_elements(UFUNC_COMPARISONS[name], tensor, number), weak=weak)
+        if name in SCALAR_OPERATIONS and inner.kind != "b":
+            from tbe_impl.dsl.operation_table import OPERATIONS
 
-            return Traced(WORDS[SCALAR_WORDS[name]](tensor, number), weak=weak)
-    tensors = spread(function.__name__, [_inner(item, inner, name) for item in given])
-    if name in COMPARE:
-        return Traced(compared(COMPARE[name], *tensors), weak=weak)
-    return Traced(ELEMENTWISE[name](*tensors), weak=weak)
+            return TracedArray(OPERATIONS[SCALAR_OPERATIONS[name]](tensor, number), weak=weak)
+    tensors = broadcast_tensors(
+        function.__name__, [_as_operand(item, inner, name) for item in given]
+    )
+    if name in UFUNC_COMPARISONS:
+        return TracedArray(compare_elements(UFUNC_COMPARISONS[name], *tensors), weak=weak)
+    return TracedArray(UFUNC_MAKERS[name](*tensors), weak=weak)
 
 
-def _plain_number(value: Any, dtype: np.dtype[Any]) -> Any:
-    """A constant without axes as a Python number; None for anything else."""
-    if isinstance(value, (Traced, Size)) or np.ndim(value):
+def _python_number(value: Any, dtype: np.dtype[Any]) -> Any:
+    """A 0-d constant as a Python number; None for any other value."""
+    if isinstance(value, (TracedArray, Size)) or np.ndim(value):
         return None
     number = np.asarray(value).item()
     check_fits(number, dtype)
     return number
 
 
-def _inner(value: Any, dtype: np.dtype[Any], name: str) -> Tensor:
-    if name in LOGICAL and isinstance(value, Traced):
+def _as_operand(value: Any, dtype: np.dtype[Any], name: str) -> Tensor:
+    if name in LOGICAL_UFUNCS and isinstance(value, TracedArray):
         return as_truth(value.tensor)
-    if not isinstance(value, (Traced, Size)) and not np.ndim(value):
+    if not isinstance(value, (TracedArray, Size)) and not np.ndim(value):
         check_fits(np.asarray(value).item(), dtype)
     return tensor_of(value, dtype)
 
 
-def written(target: Any, found: Any) -> Any:
-    """What an operator such as ``+=`` leaves in its target.
+def assign_output(target: Any, found: Any) -> Any:
+    """Writes the result of an in-place operator such as ``+=`` into its target.
 
     Raises:
-        InputError: in NumPy a view would change too, or the dtype or the shape is another.
+        InputError: NumPy would change a view too, or the dtypes or shapes differ.
     """
-    if not isinstance(target, Traced):
-        raise refused("a formula cannot write tensors into NumPy arrays")
+    if not isinstance(target, TracedArray):
+        raise trace_error("a formula cannot write tensors into NumPy arrays")
     if target.shared:
-        raise refused(
+        raise trace_error(
             "a formula that changes a tensor of which there is a view cannot be traced",
             remedy="Write x = x + y instead of x += y",
         )
     if not np.can_cast(found.dtype, target.dtype, "same_kind"):
-        raise refused(
+        raise trace_error(
             "the result has another dtype than its target",
             expected=str(target.dtype),
             got=str(found.dtype),
         )
     tensor = cast_to(found.tensor, target.tensor.dtype)
     if len(broadcast_shapes("out", [tensor.shape, target.tensor.shape])) != target.ndim:
-        raise refused("the result has another shape than its target")
+        raise trace_error("the result has another shape than its target")
     target.tensor = broadcast(tensor, target.tensor.shape)
     return target

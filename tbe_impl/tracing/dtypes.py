@@ -1,4 +1,4 @@
-"""What dtype and shape a NumPy formula has when it runs on tensors of the language."""
+"""Computes dtypes and shapes of traced NumPy formulas: promotion and broadcasting rules."""
 
 from __future__ import annotations
 
@@ -9,38 +9,38 @@ import numpy as np
 
 from tbe_impl.dsl.dtypes import DTYPES, dtype_of
 from tbe_impl.dsl.expr import Const, Expr
-from tbe_impl.dsl.location import here
-from tbe_impl.dsl.sizes import is_one, same_size
+from tbe_impl.dsl.location import user_location
+from tbe_impl.dsl.sizes import is_one, is_same_size
 from tbe_impl.dsl.tensor import shape_text
 from tbe_impl.errors import InputError
 
 
-def refused(what: str, **parts: Any) -> InputError:
-    """The error for what no graph can be made of, at the user's line."""
-    return InputError(what, **{"place": str(here()), **parts})
+def trace_error(what: str, **parts: Any) -> InputError:
+    """The error for code that cannot be traced, with the user's line as its place."""
+    return InputError(what, **{"place": str(user_location()), **parts})
 
 
-def name_of(dtype: Any) -> str:
-    """A NumPy dtype by the name that the language has for it.
+def dtype_name(dtype: Any) -> str:
+    """The DSL name of a NumPy dtype.
 
     Raises:
-        InputError: it has none.
+        InputError: the DSL has no such dtype.
     """
     name = np.dtype(dtype).name
     if name not in DTYPES:
-        raise refused("the language has no such dtype", expected=", ".join(DTYPES), got=name)
+        raise trace_error("the language has no such dtype", expected=", ".join(DTYPES), got=name)
     return name
 
 
 def weak_dtype(kind: str, tensors: Sequence[np.dtype[Any]]) -> np.dtype[Any]:
-    """The dtype that a Python number takes beside tensors: theirs, unless they cannot hold its kind.
+    """The dtype of a Python scalar beside tensors: theirs, unless they cannot hold its kind.
 
     >>> weak_dtype("f", [np.dtype("float32")]), weak_dtype("f", [np.dtype("int8")])
     (dtype('float32'), dtype('float64'))
 
     Args:
         kind: ``b``, ``i`` or ``f``.
-        tensors: of the tensors beside it.
+        tensors: dtypes of the other operands.
     """
     order = "bif"
     if tensors:
@@ -51,21 +51,23 @@ def weak_dtype(kind: str, tensors: Sequence[np.dtype[Any]]) -> np.dtype[Any]:
     return np.dtype({"b": np.bool_, "i": np.int64, "f": np.float64}[kind])
 
 
-def result_of(function: np.ufunc, dtypes: Sequence[np.dtype[Any]]) -> np.dtype[Any]:
-    """The dtype that an elementwise function of NumPy or SciPy gives."""
+def result_dtype(function: np.ufunc, dtypes: Sequence[np.dtype[Any]]) -> np.dtype[Any]:
+    """The result dtype of an elementwise function of NumPy or SciPy."""
     try:
         with np.errstate(all="ignore"):
             found: np.dtype[Any] = function(*(np.empty(0, dtype) for dtype in dtypes)).dtype
     except TypeError as error:
         listed = ", ".join(map(str, dtypes))
-        raise refused(f"{function.__name__} has no meaning for these dtypes", got=listed) from error
+        raise trace_error(
+            f"{function.__name__} has no meaning for these dtypes", got=listed
+        ) from error
     return found
 
 
 def check_fits(number: Any, dtype: np.dtype[Any]) -> None:
-    """Raises when a whole number lies outside of an integer dtype."""
+    """Raises if a number is out of the range of an integer dtype."""
     if dtype.kind in "iu" and not np.iinfo(dtype).min <= number <= np.iinfo(dtype).max:
-        raise refused(
+        raise trace_error(
             f"{number} is no {dtype}",
             expected=f"{np.iinfo(dtype).min} to {np.iinfo(dtype).max}",
             got=str(number),
@@ -73,12 +75,13 @@ def check_fits(number: Any, dtype: np.dtype[Any]) -> None:
 
 
 def broadcast_shapes(function: str, shapes: Sequence[tuple[Expr, ...]]) -> tuple[Expr, ...]:
-    """The shape that tensors have together, aligned at the right.
+    """The broadcast shape of several shapes, aligned at the last axis.
 
-    Of a size that is known at run time only and one that is a number above 1, the number is taken: the other may be 1.
+    Of a size known only at run time and a static size above 1, the static size is the result: the
+    run-time size may be 1.
 
     Raises:
-        InputError: two sizes differ, or are two that are known at run time only.
+        InputError: two sizes differ, or two different sizes are known only at run time.
     """
     found: list[Expr] = []
     for shape in shapes:
@@ -89,12 +92,12 @@ def broadcast_shapes(function: str, shapes: Sequence[tuple[Expr, ...]]) -> tuple
             other = found[at]
             if is_one(other):
                 found[at] = size
-            elif is_one(size) or same_size(size, other):
+            elif is_one(size) or is_same_size(size, other):
                 continue
             elif isinstance(size, Const) != isinstance(other, Const):
                 found[at] = size if isinstance(size, Const) else other
             else:
-                raise refused(
+                raise trace_error(
                     f"{function}: the shapes cannot be broadcast",
                     expected="sizes that are the same, or 1",
                     got=" and ".join(map(shape_text, shapes)),
@@ -103,5 +106,5 @@ def broadcast_shapes(function: str, shapes: Sequence[tuple[Expr, ...]]) -> tuple
 
 
 def numpy_dtype(name: str) -> np.dtype[Any]:
-    """The NumPy dtype of a tensor's."""
+    """The NumPy dtype of a DSL dtype name."""
     return dtype_of(name).numpy

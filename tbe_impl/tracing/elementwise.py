@@ -1,6 +1,7 @@
-"""Elementwise functions of NumPy and SciPy said in the language, by name.
+"""Lowers elementwise functions of NumPy and SciPy to DSL operations, by name.
 
-Each gets tensors of one shape and of the dtype in which NumPy computes; what it gives has NumPy's result dtype.
+Each function takes tensors of one shape and of the dtype in which NumPy computes; its result has
+NumPy's result dtype.
 """
 
 from __future__ import annotations
@@ -12,79 +13,79 @@ from typing import Any
 from tbe_impl.dsl.casts import cast_to
 from tbe_impl.dsl.compare import vcmp, vlogic, vsel
 from tbe_impl.dsl.dtypes import is_float
-from tbe_impl.dsl.expr import COMPARISONS, Const, Expr, binary, call, const, select
-from tbe_impl.dsl.ext import EXT_WORDS
-from tbe_impl.dsl.operation_table import WORDS
+from tbe_impl.dsl.expr import COMPARISONS, Const, Expr, call, const, make_binary, select
+from tbe_impl.dsl.ext import EXT_OPERATIONS
+from tbe_impl.dsl.operation_table import OPERATIONS
 from tbe_impl.dsl.tensor import Tensor, compute, fresh_name
 
 Maker = Callable[..., Tensor]
 
 
-def each(name: str, scalar: Callable[..., Any], *tensors: Tensor) -> Tensor:
-    """A stage without a word that computes each element from those at the same place."""
+def compute_elementwise(name: str, scalar: Callable[..., Any], *tensors: Tensor) -> Tensor:
+    """Builds an elementwise stage that is not a DSL operation."""
     made: Tensor = compute(
         tensors[0].shape, lambda *i: scalar(*(tensor(*i) for tensor in tensors)), fresh_name(name)
     )
     return made
 
 
-def _raw(name: str, scalar: Callable[..., Any]) -> Maker:
-    return lambda *tensors: each(name, scalar, *tensors)
+def _make_elementwise(name: str, scalar: Callable[..., Any]) -> Maker:
+    return lambda *tensors: compute_elementwise(name, scalar, *tensors)
 
 
-def _by_kind(*, truth: Maker, number: Maker) -> Maker:
+def _choose_by_dtype(*, truth: Maker, number: Maker) -> Maker:
     return lambda *tensors: (truth if tensors[0].dtype == "bool" else number)(*tensors)
 
 
-def _either(one: Tensor, other: Tensor) -> Tensor:
+def _logical_or(one: Tensor, other: Tensor) -> Tensor:
     return vlogic(one, other, "logic_or")
 
 
-def _both(one: Tensor, other: Tensor) -> Tensor:
+def _logical_and(one: Tensor, other: Tensor) -> Tensor:
     return vlogic(one, other, "logic_and")
 
 
-def _not(tensor: Tensor) -> Tensor:
+def _logical_not(tensor: Tensor) -> Tensor:
     return vlogic(tensor, operation="logic_not")
 
 
-_differ = _raw("logical_xor", lambda x, y: binary("ne", x, y))
+_logical_xor = _make_elementwise("logical_xor", lambda x, y: make_binary("ne", x, y))
 
 
 def _remainder(x: Expr, y: Expr) -> Any:
-    """x − floor(x / y)·y, of floats without rounding; the sign is that of y."""
+    """x − floor(x / y)·y, exact for floats; the result has the sign of y."""
     if not is_float(x.dtype):
-        return binary("floormod", x, y)
+        return make_binary("floormod", x, y)
     zero = const(0, x.dtype)
     rest = call("fmod", x, y)
-    other_side = binary("ne", binary("lt", rest, zero), binary("lt", y, zero))
-    return select(binary("and", binary("ne", rest, zero), other_side), rest + y, rest)
+    other_side = make_binary("ne", make_binary("lt", rest, zero), make_binary("lt", y, zero))
+    return select(make_binary("and", make_binary("ne", rest, zero), other_side), rest + y, rest)
 
 
-def _truncated(x: Expr, y: Expr) -> Any:
-    return call("fmod", x, y) if is_float(x.dtype) else binary("truncmod", x, y)
+def _truncated_remainder(x: Expr, y: Expr) -> Any:
+    return call("fmod", x, y) if is_float(x.dtype) else make_binary("truncmod", x, y)
 
 
-def _negative_bit(x: Expr) -> Any:
+def _has_sign_bit(x: Expr) -> Any:
     """Whether the sign bit is set."""
-    below = binary("lt", x, const(0, x.dtype))
-    return binary("or", below, binary("lt", call("rec", x), const(0, x.dtype)))
+    below = make_binary("lt", x, const(0, x.dtype))
+    return make_binary("or", below, make_binary("lt", call("rec", x), const(0, x.dtype)))
 
 
 def _copysign(x: Expr, y: Expr) -> Any:
     size = call("abs", x)
-    return select(_negative_bit(y), call("neg", size), size)
+    return select(_has_sign_bit(y), call("neg", size), size)
 
 
 def _heaviside(x: Expr, y: Expr) -> Any:
     zero, one = const(0, x.dtype), const(1, x.dtype)
-    step = select(binary("lt", x, zero), zero, select(binary("gt", x, zero), one, y))
+    step = select(make_binary("lt", x, zero), zero, select(make_binary("gt", x, zero), one, y))
     return select(call("isnan", x, dtype="bool"), x, step)
 
 
-def _without_nan(op: str) -> Callable[[Expr, Expr], Any]:
+def _make_nan_ignoring(op: str) -> Callable[[Expr, Expr], Any]:
     def scalar(x: Expr, y: Expr) -> Any:
-        found = binary(op, x, y)
+        found = make_binary(op, x, y)
         if not is_float(x.dtype):
             return found
         one, other = (call("isnan", item, dtype="bool") for item in (x, y))
@@ -94,143 +95,147 @@ def _without_nan(op: str) -> Callable[[Expr, Expr], Any]:
 
 
 def _logaddexp(x: Expr, y: Expr) -> Any:
-    """max(x, y) + ln(1 + e^−|x − y|); of two equal infinities the infinity."""
-    found = binary("max", x, y) + call("log1p", call("exp", call("neg", call("abs", x - y))))
-    endless = binary("and", binary("eq", x, y), call("isinf", x, dtype="bool"))
+    """max(x, y) + ln(1 + e^−|x − y|); for two equal infinities that infinity."""
+    found = make_binary("max", x, y) + call("log1p", call("exp", call("neg", call("abs", x - y))))
+    endless = make_binary("and", make_binary("eq", x, y), call("isinf", x, dtype="bool"))
     return select(endless, x, found)
 
 
 def _log_expit(x: Expr) -> Any:
     """min(x, 0) − ln(1 + e^−|x|)."""
     small = call("log1p", call("exp", call("neg", call("abs", x))))
-    return binary("min", x, const(0, x.dtype)) - small
+    return make_binary("min", x, const(0, x.dtype)) - small
 
 
 def _xlogy(x: Expr, y: Expr) -> Any:
-    none = binary("and", binary("eq", x, const(0, x.dtype)), _number(y))
+    none = make_binary("and", make_binary("eq", x, const(0, x.dtype)), _is_not_nan(y))
     return select(none, const(0, x.dtype), x * call("log", y))
 
 
-def _number(x: Expr) -> Any:
+def _is_not_nan(x: Expr) -> Any:
     return call("not", call("isnan", x, dtype="bool"), dtype="bool")
 
 
-def _of_floats(word: str, *, otherwise: bool) -> Maker:
-    """A question that integers answer without being looked at."""
+def _make_float_predicate(word: str, *, otherwise: bool) -> Maker:
+    """A predicate on floats that is a constant for integers."""
 
     def make(tensor: Tensor) -> Tensor:
         if is_float(tensor.dtype):
-            made: Tensor = EXT_WORDS[word](tensor)
+            made: Tensor = EXT_OPERATIONS[word](tensor)
             return made
-        return each(word, lambda _: const(otherwise, "bool"), tensor)
+        return compute_elementwise(word, lambda _: const(otherwise, "bool"), tensor)
 
     return make
 
 
-def _same_if_whole(function: str) -> Maker:
-    """A rounding: floats stay floats, as NumPy has it, and integers are what they are."""
-    return lambda x: each(function, lambda e: call(function, e), x) if is_float(x.dtype) else x
+def _make_rounding(function: str) -> Maker:
+    """A rounding in the dtype of its operand; the identity for integers."""
+    return lambda x: (
+        compute_elementwise(function, lambda e: call(function, e), x) if is_float(x.dtype) else x
+    )
 
 
-def _factor(value: float) -> Maker:
-    return lambda x: WORDS["vmuls"](x, value)
+def _make_scaling(value: float) -> Maker:
+    return lambda x: OPERATIONS["vmuls"](x, value)
 
 
 def _power(x: Tensor, p: Tensor) -> Tensor:
-    exponent = number_in(p)
+    exponent = constant_of(p)
     simple = None if exponent is None else _POWERS.get(float(exponent.value))
     if exponent is not None and simple is not None and (is_float(x.dtype) or exponent.value >= 1):
         return simple(x)
     if is_float(x.dtype):
-        made: Tensor = EXT_WORDS["pow"](x, p)
+        made: Tensor = EXT_OPERATIONS["pow"](x, p)
         return made
-    return each("power", lambda a, b: binary("pow", a, b), x, p)
+    return compute_elementwise("power", lambda a, b: make_binary("pow", a, b), x, p)
 
 
-def number_in(tensor: Tensor) -> Const | None:
-    """The number that a tensor holds everywhere, if that is known."""
+def constant_of(tensor: Tensor) -> Const | None:
+    """The value of a constant-filled tensor, if it is known."""
     body = tensor.op.body[tensor.value_index] if tensor.op.body else None
     return body if isinstance(body, Const) else None
 
 
 _POWERS: Mapping[float, Maker] = {
-    0.5: WORDS["vsqrt"],
-    -1.0: EXT_WORDS["reciprocal"],
+    0.5: OPERATIONS["vsqrt"],
+    -1.0: EXT_OPERATIONS["reciprocal"],
     1.0: lambda x: x,
-    2.0: EXT_WORDS["square"],
-    3.0: lambda x: WORDS["vmul"](EXT_WORDS["square"](x), x),
+    2.0: EXT_OPERATIONS["square"],
+    3.0: lambda x: OPERATIONS["vmul"](EXT_OPERATIONS["square"](x), x),
 }
 
 
-def _absolute(x: Tensor) -> Tensor:
+def _absolute_value(x: Tensor) -> Tensor:
     if x.dtype.startswith(("uint", "bool")):
         return x
-    made: Tensor = WORDS["vabs"](x)
+    made: Tensor = OPERATIONS["vabs"](x)
     return made
 
 
-ELEMENTWISE: Mapping[str, Maker] = {
-    "add": _by_kind(truth=_either, number=WORDS["vadd"]),
-    "subtract": WORDS["vsub"],
-    "multiply": _by_kind(truth=_both, number=WORDS["vmul"]),
-    "divide": WORDS["vdiv"],
-    "maximum": _by_kind(truth=_either, number=WORDS["vmax"]),
-    "minimum": _by_kind(truth=_both, number=WORDS["vmin"]),
-    "fmax": _raw("fmax", _without_nan("max")),
-    "fmin": _raw("fmin", _without_nan("min")),
+UFUNC_MAKERS: Mapping[str, Maker] = {
+    "add": _choose_by_dtype(truth=_logical_or, number=OPERATIONS["vadd"]),
+    "subtract": OPERATIONS["vsub"],
+    "multiply": _choose_by_dtype(truth=_logical_and, number=OPERATIONS["vmul"]),
+    "divide": OPERATIONS["vdiv"],
+    "maximum": _choose_by_dtype(truth=_logical_or, number=OPERATIONS["vmax"]),
+    "minimum": _choose_by_dtype(truth=_logical_and, number=OPERATIONS["vmin"]),
+    "fmax": _make_elementwise("fmax", _make_nan_ignoring("max")),
+    "fmin": _make_elementwise("fmin", _make_nan_ignoring("min")),
     "power": _power,
-    "floor_divide": EXT_WORDS["floor_divide"],
-    "remainder": _raw("remainder", _remainder),
-    "fmod": _raw("fmod", _truncated),
-    "negative": EXT_WORDS["neg"],
+    "floor_divide": EXT_OPERATIONS["floor_divide"],
+    "remainder": _make_elementwise("remainder", _remainder),
+    "fmod": _make_elementwise("fmod", _truncated_remainder),
+    "negative": EXT_OPERATIONS["neg"],
     "positive": lambda x: x,
-    "absolute": _absolute,
-    "fabs": _absolute,
-    "sign": EXT_WORDS["sign"],
-    "square": _by_kind(truth=lambda x: x, number=EXT_WORDS["square"]),
-    "reciprocal": EXT_WORDS["reciprocal"],
-    "sqrt": WORDS["vsqrt"],
-    "exp": WORDS["vexp"],
-    "log": WORDS["vlog"],
-    "arctan2": EXT_WORDS["atan2"],
-    "hypot": _raw("hypot", lambda x, y: call("sqrt", x * x + y * y)),
-    "logaddexp": _raw("logaddexp", _logaddexp),
-    "copysign": _raw("copysign", _copysign),
-    "heaviside": _raw("heaviside", _heaviside),
-    "signbit": _raw(
+    "absolute": _absolute_value,
+    "fabs": _absolute_value,
+    "sign": EXT_OPERATIONS["sign"],
+    "square": _choose_by_dtype(truth=lambda x: x, number=EXT_OPERATIONS["square"]),
+    "reciprocal": EXT_OPERATIONS["reciprocal"],
+    "sqrt": OPERATIONS["vsqrt"],
+    "exp": OPERATIONS["vexp"],
+    "log": OPERATIONS["vlog"],
+    "arctan2": EXT_OPERATIONS["atan2"],
+    "hypot": _make_elementwise("hypot", lambda x, y: call("sqrt", x * x + y * y)),
+    "logaddexp": _make_elementwise("logaddexp", _logaddexp),
+    "copysign": _make_elementwise("copysign", _copysign),
+    "heaviside": _make_elementwise("heaviside", _heaviside),
+    "signbit": _make_elementwise(
         "signbit",
-        lambda x: _negative_bit(x) if is_float(x.dtype) else binary("lt", x, const(0, x.dtype)),
+        lambda x: (
+            _has_sign_bit(x) if is_float(x.dtype) else make_binary("lt", x, const(0, x.dtype))
+        ),
     ),
     **{
-        name: EXT_WORDS[name]
+        name: EXT_OPERATIONS[name]
         for name in "exp2 expm1 log2 log10 log1p sin cos tan sinh cosh tanh erf erfc ndtr".split()
     },
-    **{f"arc{name}": EXT_WORDS[f"a{name}"] for name in "sin cos tan sinh cosh tanh".split()},
-    **{name: _same_if_whole(name) for name in ("floor", "ceil", "trunc", "rint")},
-    "deg2rad": _factor(math.pi / 180),
-    "radians": _factor(math.pi / 180),
-    "rad2deg": _factor(180 / math.pi),
-    "degrees": _factor(180 / math.pi),
-    "isnan": _of_floats("isnan", otherwise=False),
-    "isinf": _of_floats("isinf", otherwise=False),
-    "isfinite": _of_floats("isfinite", otherwise=True),
-    "logical_and": _both,
-    "logical_or": _either,
-    "logical_not": _not,
-    "logical_xor": _differ,
-    "bitwise_and": _by_kind(truth=_both, number=WORDS["vand"]),
-    "bitwise_or": _by_kind(truth=_either, number=WORDS["vor"]),
-    "bitwise_xor": _by_kind(truth=_differ, number=WORDS["vxor"]),
-    "invert": _by_kind(truth=_not, number=WORDS["vnot"]),
-    "left_shift": _raw("left_shift", lambda x, y: binary("shl", x, y)),
-    "right_shift": _raw("right_shift", lambda x, y: binary("shr", x, y)),
-    "expit": EXT_WORDS["sigmoid"],
-    "log_expit": _raw("log_expit", _log_expit),
-    "xlogy": _raw("xlogy", _xlogy),
+    **{f"arc{name}": EXT_OPERATIONS[f"a{name}"] for name in "sin cos tan sinh cosh tanh".split()},
+    **{name: _make_rounding(name) for name in ("floor", "ceil", "trunc", "rint")},
+    "deg2rad": _make_scaling(math.pi / 180),
+    "radians": _make_scaling(math.pi / 180),
+    "rad2deg": _make_scaling(180 / math.pi),
+    "degrees": _make_scaling(180 / math.pi),
+    "isnan": _make_float_predicate("isnan", otherwise=False),
+    "isinf": _make_float_predicate("isinf", otherwise=False),
+    "isfinite": _make_float_predicate("isfinite", otherwise=True),
+    "logical_and": _logical_and,
+    "logical_or": _logical_or,
+    "logical_not": _logical_not,
+    "logical_xor": _logical_xor,
+    "bitwise_and": _choose_by_dtype(truth=_logical_and, number=OPERATIONS["vand"]),
+    "bitwise_or": _choose_by_dtype(truth=_logical_or, number=OPERATIONS["vor"]),
+    "bitwise_xor": _choose_by_dtype(truth=_logical_xor, number=OPERATIONS["vxor"]),
+    "invert": _choose_by_dtype(truth=_logical_not, number=OPERATIONS["vnot"]),
+    "left_shift": _make_elementwise("left_shift", lambda x, y: make_binary("shl", x, y)),
+    "right_shift": _make_elementwise("right_shift", lambda x, y: make_binary("shr", x, y)),
+    "expit": EXT_OPERATIONS["sigmoid"],
+    "log_expit": _make_elementwise("log_expit", _log_expit),
+    "xlogy": _make_elementwise("xlogy", _xlogy),
 }
-"""Name of a ufunc → what it is here."""
+"""Name of a ufunc → its lowering."""
 
-COMPARE = {
+UFUNC_COMPARISONS = {
     "equal": "eq",
     "not_equal": "ne",
     "less": "lt",
@@ -238,29 +243,29 @@ COMPARE = {
     "greater": "gt",
     "greater_equal": "ge",
 }
-"""Name of a ufunc → the comparison."""
-assert set(COMPARE.values()) == COMPARISONS
+"""Name of a ufunc → the comparison operation."""
+assert set(UFUNC_COMPARISONS.values()) == COMPARISONS
 
-LOGICAL = frozenset({"logical_and", "logical_or", "logical_not", "logical_xor"})
-"""Functions of truth values, which other numbers become first."""
+LOGICAL_UFUNCS = frozenset({"logical_and", "logical_or", "logical_not", "logical_xor"})
+"""Functions of bool operands; other operands are cast to bool first."""
 
-QUESTIONS = frozenset({"isnan", "isinf", "isfinite", "signbit"})
-"""Functions that look at numbers in their own dtype and give truth values."""
+PREDICATE_UFUNCS = frozenset({"isnan", "isinf", "isfinite", "signbit"})
+"""Functions that test values in the operand's own dtype and return bool."""
 
-SCALAR_WORDS = {"add": "vadds", "multiply": "vmuls", "maximum": "vmaxs", "minimum": "vmins"}
-"""Name of a ufunc → the word for a tensor and a number."""
+SCALAR_OPERATIONS = {"add": "vadds", "multiply": "vmuls", "maximum": "vmaxs", "minimum": "vmins"}
+"""Name of a ufunc → the DSL operation for a tensor and a scalar."""
 
 
-def chosen(condition: Tensor, one: Any, other: Any) -> Tensor:
-    """`one` where `condition` holds, else `other`; numbers have to stand beside a tensor."""
+def select_elements(condition: Tensor, one: Any, other: Any) -> Tensor:
+    """`one` where `condition` holds, else `other`; at least one of both is a tensor."""
     return vsel(condition, one, other)
 
 
-def compared(operation: str, one: Any, other: Any) -> Tensor:
-    """A bool tensor."""
+def compare_elements(operation: str, one: Any, other: Any) -> Tensor:
+    """Compares elementwise; returns a bool tensor."""
     return vcmp(one, other, operation)
 
 
 def as_truth(tensor: Tensor) -> Tensor:
-    """Whether elements are other than 0."""
+    """Casts to bool: whether elements differ from 0."""
     return cast_to(tensor, "bool")

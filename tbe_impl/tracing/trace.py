@@ -1,15 +1,15 @@
-"""A formula written in NumPy as a graph of the language: the function runs once, on tensors instead of arrays.
+"""Traces a NumPy formula into a DSL graph: runs the function once, on tensors instead of arrays.
 
 >>> import numpy as np
 >>> import tbe_impl.dsl as dsl
 >>> x, y = dsl.placeholder((4, 8)), dsl.placeholder((8,))
 >>> (z,) = dsl.trace(lambda x, y: np.maximum(x + y, 0), x, y)
->>> z.dtype, z.op.word.name
+>>> z.dtype, z.op.dsl_call.name
 ('float32', 'vmaxs')
 
-Shapes are broadcast as NumPy does. dtypes are those of NumPy 2 but for one thing: numbers without axes, NumPy's too, take
-the dtype of the tensor beside them, so that ``x * np.sqrt(2)`` stays float32. Whole numbers that are looked up may lie
-outside: that gives 0, where NumPy raises.
+Shapes broadcast as in NumPy. dtypes follow NumPy 2 with one exception: every 0-d value, also
+NumPy's own, takes the dtype of the tensor operand, so that ``x * np.sqrt(2)`` stays float32.
+An out-of-range element of an index array reads 0, where NumPy raises.
 """
 
 from __future__ import annotations
@@ -21,30 +21,31 @@ import numpy as np
 
 from tbe_impl.dsl.operation import check_tensor
 from tbe_impl.dsl.tensor import Tensor
-from tbe_impl.tracing.arrays import Size, Traced, tensor_of
-from tbe_impl.tracing.dtypes import refused
+from tbe_impl.tracing.arrays import Size, TracedArray, tensor_of
+from tbe_impl.tracing.dtypes import trace_error
 
 
 def trace(function: Callable[..., Any], *tensors: Tensor, **attributes: Any) -> tuple[Tensor, ...]:
     """The graph of a formula.
 
     Args:
-        function: takes arrays, and `attributes` by name; gives one array or several, and uses functions of NumPy, operators,
-            methods of arrays and elementwise functions of scipy.special on the way.
-        tensors: what it gets in the place of arrays.
-        attributes: numbers and whatever else it takes.
+        function: takes arrays, and `attributes` by name; returns one array or several. It may use
+            NumPy functions, operators, array methods and elementwise functions of scipy.special.
+        tensors: replace the arrays.
+        attributes: any further arguments, such as numbers.
 
     Returns:
-        Its outputs.
+        The outputs of the formula.
 
     Raises:
-        InputError: the formula does something of which no graph can be made, named with its file and line.
+        InputError: the formula contains code that cannot be traced; the message has its file and
+            line.
     """
-    given = [Traced(check_tensor("trace", tensor)) for tensor in tensors]
+    given = [TracedArray(check_tensor("trace", tensor)) for tensor in tensors]
     found = function(*given, **attributes)
     outputs = found if isinstance(found, (tuple, list)) else [found]
     if not outputs or not all(_is_array(item) for item in outputs):
-        raise refused(
+        raise trace_error(
             "the formula gives no array",
             expected="an array or several",
             got=type(found).__name__,
@@ -53,4 +54,4 @@ def trace(function: Callable[..., Any], *tensors: Tensor, **attributes: Any) -> 
 
 
 def _is_array(value: Any) -> bool:
-    return isinstance(value, (Traced, Size, np.ndarray, np.generic, int, float))
+    return isinstance(value, (TracedArray, Size, np.ndarray, np.generic, int, float))

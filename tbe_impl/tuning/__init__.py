@@ -1,8 +1,10 @@
-"""Tuning: the options of a kernel chosen by measurement, beside the default and never against it.
+"""Tunes the options of a kernel by measurement; never chooses options slower than the default.
 
-`search_space` says what is tried, `measurement` how it is compared, `search` in which order.
+`search_space` defines the candidates, `measurement` compares them, `search` orders the search.
 
-In: a kernel and a bound in seconds. Out: options that are faster than the default, or the default.
+In: a kernel and a time limit in seconds.
+Out: options that are faster than the default, or the default.
+Must not: change results beyond another summation order.
 """
 
 from __future__ import annotations
@@ -12,14 +14,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tbe_impl import tuning_store
-from tbe_impl.codegen.options import DEFAULT
+from tbe_impl.codegen.options import DEFAULT_OPTIONS
 from tbe_impl.compat.auto_tune import AUTO_TUNE
 from tbe_impl.errors import FusionError, InputError
 from tbe_impl.kernel import Kernel
-from tbe_impl.tuning.measured_arrays import caller, result_arrays, sample_arrays
 from tbe_impl.tuning.measurement import Bench
-from tbe_impl.tuning.progress_bar import bar
-from tbe_impl.tuning.search import searched
+from tbe_impl.tuning.measurement_arrays import caller, result_arrays, sample_arrays
+from tbe_impl.tuning.progress_bar import show_progress
+from tbe_impl.tuning.search import search_options
 from tbe_impl.tuning_store import Choice
 
 __all__ = ["caller", "result_arrays", "sample_arrays", "tune_at_build", "tune_kernel"]
@@ -35,13 +37,13 @@ def tune_kernel(
     progress: bool = True,
     also: Sequence[Choice] = (),
 ) -> Kernel:
-    """`kernel` with the options that are fastest on this machine.
+    """Returns `kernel` with the fastest options on this machine.
 
-    They are stored: later builds of the same graph find them again.
+    The options are stored; later builds of the same graph reuse them.
 
     Args:
-        kernel: built already.
-        steps, seconds, progress, also: as `tbe_impl.tune` has them.
+        kernel: a built kernel.
+        steps, seconds, progress, also: as for `tbe_impl.tune`.
 
     Raises:
         InputError, MissingError: as `tbe_impl.tune`.
@@ -51,23 +53,25 @@ def tune_kernel(
             "tuning takes positive limits", place="tune", got=f"steps={steps}, seconds={seconds}"
         )
     asked = kernel.options
-    base = replace(DEFAULT, rounding=asked.rounding, contract=asked.contract, march=asked.march)
+    base = replace(
+        DEFAULT_OPTIONS, rounding=asked.rounding, contract=asked.contract, march=asked.march
+    )
     chosen = kernel.tuning.choice.stored if kernel.tuning else ()
     stored = tuple(number for number in asked.stored if number not in chosen)
     base = replace(base.with_loops_of(asked), stored=stored)
     plain = replace(kernel, options=base, threads=0, tuning=None)
-    with bar(plain.name, seconds, shown=progress) as show:
-        record = searched(Bench(plain, steps, seconds, show), also)
-    tuning_store.store().save(record)
-    return tuning_store.with_tuning(
+    with show_progress(plain.name, seconds, shown=progress) as show:
+        record = search_options(Bench(plain, steps, seconds, show), also)
+    tuning_store.user_store().save(record)
+    return tuning_store.apply_record(
         replace(plain, options=replace(base, inplace=asked.inplace)), record
     )
 
 
 def tune_at_build(kernel: Kernel) -> Kernel:
-    """`kernel` tuned when ``tbe.auto_tune`` is enabled and no record of it is stored; else itself.
+    """Tunes `kernel` when ``tbe.auto_tune`` is enabled and no record is stored; else returns it.
 
-    A kernel whose sizes are known at call time only, or whose options were chosen, is not tuned.
+    A kernel with sizes known only at call time, or with chosen options, is not tuned.
     """
     limits = AUTO_TUNE.limits()
     if limits is None or kernel.tuning is not None or not tuning_store.has_free_options(kernel):

@@ -1,6 +1,7 @@
-"""Measuring against each other: all candidates in the same rounds as the default, and only ratios of neighbours count.
+"""Measures candidates against the default in interleaved rounds and compares paired ratios.
 
-A noisy machine must not choose: what is taken in the end lies below the default with 99 % confidence and a margin.
+Noise must not decide: a candidate is chosen only when its ratio is below 1 by a margin with 99 %
+confidence.
 """
 
 from __future__ import annotations
@@ -16,36 +17,36 @@ from math import sqrt
 import msgspec
 
 from tbe_impl import environment
-from tbe_impl.codegen.options import DEFAULT
+from tbe_impl.codegen.options import DEFAULT_OPTIONS
 from tbe_impl.cpu.prepared_kernel import CpuKernel
 from tbe_impl.errors import CompileError
 from tbe_impl.kernel import Kernel
-from tbe_impl.tuning.measured_arrays import SEED, agree, caller, result_arrays, sample_arrays
+from tbe_impl.tuning.measurement_arrays import SEED, caller, is_close, result_arrays, sample_arrays
 from tbe_impl.tuning.progress_bar import Progress
-from tbe_impl.tuning_store import NEVER, Choice
+from tbe_impl.tuning_store import UNREACHABLE_THRESHOLD, Choice
 
 MARGIN = 0.02
-"""Less than this is not worth another choice."""
+"""Minimum relative gain of a choice."""
 
 BLOCK_S = 2e-3
-"""How long one measurement lasts at least; short kernels are called several times in it."""
+"""Minimum duration of one measurement in seconds; short kernels are called repeatedly."""
 
 FINAL_ROUNDS, FINAL_WINDOWS, PAUSE_S = 8, 5, 0.2
-"""The last comparison: its rounds are spread, so that one disturbance does not cover them all."""
+"""Final comparison: rounds per window, windows, pause in seconds; spread against disturbances."""
 
 WAKE_S, LONG_S = 50e-6, 100e-6
-"""What it costs at most to have other threads take part, and from which time on that is no matter."""
+"""Upper bound of the cost of waking threads, and kernel time from which it is negligible."""
 
 
 @dataclass
 class Candidate:
-    """One way to make the kernel.
+    """A candidate for the options of a kernel.
 
     Attributes:
-        choice: which.
-        run: calls it once, on the same arrays as all others.
+        choice: its options.
+        run: calls the kernel once, on the same arrays as all others.
         ratios: its times ÷ those of the default in the same round.
-        times: seconds for one call.
+        times: seconds per call.
     """
 
     choice: Choice
@@ -55,33 +56,33 @@ class Candidate:
 
     @property
     def ratio(self) -> float:
-        """Median of the ratios; infinite before the first."""
+        """Median of the ratios; infinite without any."""
         return statistics.median(self.ratios) if self.ratios else float("inf")
 
     @property
     def quiet_ratio(self) -> float:
-        """The same of undisturbed moments: its least time ÷ that of the default in the same rounds."""
-        return min(self.times) / min(self.others) if self.times else float("inf")
+        """Ratio of undisturbed times: its minimum ÷ that of the default in the same rounds."""
+        return min(self.times) / min(self.reference_times) if self.times else float("inf")
 
     @property
-    def others(self) -> list[float]:
-        """Times of what it was measured against."""
+    def reference_times(self) -> list[float]:
+        """Times of the reference in the same rounds."""
         return [time / ratio for time, ratio in zip(self.times, self.ratios, strict=True)]
 
     @property
     def score(self) -> float:
-        """The worse of both: what only gains while others disturb the default gains nothing."""
+        """The worse of both ratios, so that disturbances of the default do not count as gains."""
         return max(self.ratio, self.quiet_ratio)
 
 
 class Bench:
-    """One kernel on fixed arrays, with limits.
+    """Measures candidates of one kernel on fixed arrays, within limits.
 
     Args:
-        kernel: with the options of the default.
-        steps: measurements at most.
-        seconds: time at most; a compile that has begun is finished.
-        show: told what is found so far.
+        kernel: with the default options.
+        steps: maximum number of measurements.
+        seconds: maximum time in seconds; a running compilation is finished.
+        show: progress callback.
     """
 
     def __init__(self, kernel: Kernel, steps: int, seconds: float, show: Progress):
@@ -99,7 +100,7 @@ class Bench:
         self.expected = [item.copy() for item in self.results]
         self.calls = self._calls()
 
-    def rounds(
+    def run_rounds(
         self,
         items: Sequence[Candidate],
         rounds: int,
@@ -107,59 +108,64 @@ class Bench:
         reserve: float,
         other: Candidate | None = None,
     ) -> None:
-        """Each round times every candidate and the default, or another one, in another order each time."""
+        """Times every candidate and the default, or `other`, once a round in varying order."""
         reference = other or self.default
         for _ in range(rounds):
             if self.is_over(reserve):
                 return
             order = [reference, *items]
             self.random.shuffle(order)
-            times = {id(item): self.timed(item) for item in order}
+            times = {id(item): self.measure_call(item) for item in order}
             own = times[id(reference)]
             for item in items:
                 item.times.append(times[id(item)])
                 item.ratios.append(times[id(item)] / own)
             best = min((item.score for item in items), default=1.0)
-            self.show(self.elapsed(), f"best {min(best, 1.0):.2f} × the default's time")
+            self.show(self.elapsed_s(), f"best {min(best, 1.0):.2f} × the default's time")
 
-    def halved(self, items: Sequence[Candidate], *, rounds: int, share: float) -> list[Candidate]:
-        """The better half, then the better half of it, each measured for as long as those before it together.
+    def run_successive_halving(
+        self, items: Sequence[Candidate], *, rounds: int, share: float
+    ) -> list[Candidate]:
+        """Successive halving: keeps the better half and doubles the rounds, until three are left.
 
         Args:
             rounds: of the first measurement.
-            share: of the whole time after which it ends.
+            share: share of the whole time after which it ends.
         """
         left = list(items)
         while left:
-            self.rounds(left, rounds, reserve=share)
+            self.run_rounds(left, rounds, reserve=share)
             if len(left) <= 3 or self.is_over(share):
                 break
             left = sorted(left, key=lambda item: item.score)[: (len(left) + 1) // 2]
             rounds *= 2
         return left
 
-    def beats(self, item: Candidate, other: Candidate) -> bool:
-        """Whether it is clearly faster; what is measured stays with it.
+    def is_faster(self, item: Candidate, other: Candidate) -> bool:
+        """Whether `item` is clearly faster than `other`; its measurements are stored in it.
 
-        Fewer threads can gain no more than waking the others costs; if they seem to, something else kept a core busy.
+        Fewer threads can save at most the cost of waking the others; a larger gain is a
+        disturbance.
         """
         item.ratios.clear()
         item.times.clear()
         for _ in range(FINAL_WINDOWS):
-            self.rounds([item], FINAL_ROUNDS, reserve=1.0, other=other)
-            time.sleep(max(0.0, min(PAUSE_S, self.seconds - self.elapsed())))
+            self.run_rounds([item], FINAL_ROUNDS, reserve=1.0, other=other)
+            time.sleep(max(0.0, min(PAUSE_S, self.seconds - self.elapsed_s())))
         if max(upper_bound(item.ratios), item.quiet_ratio) > 1.0 - MARGIN:
             return False
-        fewer = item.choice.parallel_elements == NEVER or item.choice.threads
+        fewer = item.choice.parallel_elements == UNREACHABLE_THRESHOLD or item.choice.threads
         rest = msgspec.structs.replace(
-            item.choice, parallel_elements=DEFAULT.parallel_elements, threads=0
+            item.choice, parallel_elements=DEFAULT_OPTIONS.parallel_elements, threads=0
         )
         same = rest == other.choice
         least = min(item.times)
-        return not (fewer and same and (least > LONG_S or min(item.others) - least > WAKE_S))
+        return not (
+            fewer and same and (least > LONG_S or min(item.reference_times) - least > WAKE_S)
+        )
 
-    def candidates(self, choices: Sequence[Choice], *, share: float = 0.95) -> list[Candidate]:
-        """Those of them that are not tried yet, make other code than all before, and compute what the default does."""
+    def make_candidates(self, choices: Sequence[Choice], *, share: float = 0.95) -> list[Candidate]:
+        """Compiles untried choices; drops those with known code or wrong results."""
         fresh = [item for item in dict.fromkeys(choices) if item not in self.tried]
         found, together = [], max(environment.threads(), 1)
         with ThreadPoolExecutor(together) as pool:
@@ -167,15 +173,17 @@ class Bench:
                 if self.is_over(share):
                     break
                 batch = fresh[first : first + together]
-                for choice, compiled in zip(batch, pool.map(self._compiled, batch), strict=True):
+                for choice, compiled in zip(
+                    batch, pool.map(self._compile_choice, batch), strict=True
+                ):
                     self.tried.add(choice)
                     made = None if compiled is None else self._candidate(choice, compiled)
                     if made is not None:
                         found.append(made)
-                self.show(self.elapsed(), f"compiled: {batch[-1].text()}")
+                self.show(self.elapsed_s(), f"compiled: {batch[-1].text()}")
         return found
 
-    def _compiled(self, choice: Choice) -> CpuKernel | None:
+    def _compile_choice(self, choice: Choice) -> CpuKernel | None:
         try:
             return replace(self.kernel, options=choice.options(self.kernel.options)).compiled
         except CompileError:
@@ -189,11 +197,11 @@ class Bench:
         self.sources.add(mark)
         run = caller(compiled, self.inputs, self.results, threads)
         run()
-        if choice != Choice() and not all(map(agree, self.results, self.expected)):
+        if choice != Choice() and not all(map(is_close, self.results, self.expected)):
             return None
         return Candidate(choice, run)
 
-    def timed(self, item: Candidate) -> float:
+    def measure_call(self, item: Candidate) -> float:
         self.taken += 1
         calls, run = self.calls, item.run
         begin = time.perf_counter()
@@ -209,15 +217,15 @@ class Bench:
             times.append(time.perf_counter() - begin)
         return max(1, int(BLOCK_S / max(min(times), 1e-7)))
 
-    def elapsed(self) -> float:
+    def elapsed_s(self) -> float:
         return time.perf_counter() - self.begin
 
     def is_over(self, share: float) -> bool:
-        return self.elapsed() >= self.seconds * share or self.taken >= self.steps * share
+        return self.elapsed_s() >= self.seconds * share or self.taken >= self.steps * share
 
 
 def upper_bound(ratios: Sequence[float]) -> float:
-    """What the median of the ratios stays below with 99 % confidence: an order statistic, so that outliers count for one.
+    """Returns the 99 % upper confidence bound of the median ratio, an order statistic.
 
     >>> upper_bound([0.9] * 30 + [5.0] * 2)
     0.9

@@ -1,4 +1,4 @@
-"""The progress bar of the tuner."""
+"""Shows the progress bar of the tuner."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 Progress = Callable[[float, str], None]
-"""Takes the seconds that have passed, and what is found so far."""
+"""Called with the elapsed seconds and a text with the best result so far."""
 
 
 @contextmanager
-def bar(name: str, seconds: float, *, shown: bool) -> Iterator[Progress]:
-    """A progress bar on the error stream when that is a terminal."""
+def show_progress(name: str, seconds: float, *, shown: bool) -> Iterator[Progress]:
+    """Shows a progress bar on the error stream when it is a terminal."""
     if not shown or not sys.stderr.isatty():
         yield lambda elapsed, text: None
         return

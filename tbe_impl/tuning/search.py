@@ -1,4 +1,4 @@
-"""The search: single changes, then combinations of those that helped, then neighbours of the best."""
+"""Searches options: single changes, then combinations of gains, then neighbours of the best."""
 
 from __future__ import annotations
 
@@ -7,18 +7,20 @@ from collections.abc import Sequence
 
 from tbe_impl import tuning_store
 from tbe_impl.tuning.measurement import MARGIN, Bench, Candidate, upper_bound
-from tbe_impl.tuning.search_space import near, shared_otherwise, single, union
+from tbe_impl.tuning.search_space import neighbours, single_changes, thread_variants, union
 from tbe_impl.tuning_store import Choice, Tuning
 
-TOP = 4
-"""How many of the best are gone on with."""
+BEAM_WIDTH = 4
+"""Number of best candidates kept after each phase."""
 
 
-def searched(bench: Bench, also: Sequence[Choice] = ()) -> Tuning:
-    """Searches, with those choices among what is tried first, and decides."""
-    found = _nearby(bench, _combined(bench, _alone(bench, also)))
-    winner = _shared(bench, _decided(bench, found))
-    default = winner.others if winner.times else [bench.timed(bench.default)]
+def search_options(bench: Bench, also: Sequence[Choice] = ()) -> Tuning:
+    """Searches and decides; `also` is tried among the first candidates."""
+    found = _search_neighbours(
+        bench, _search_combinations(bench, _search_single_changes(bench, also))
+    )
+    winner = _search_threads(bench, _choose_winner(bench, found))
+    default = winner.reference_times if winner.times else [bench.measure_call(bench.default)]
     return Tuning(
         schema=1,
         key=tuning_store.key_of(bench.kernel),
@@ -29,58 +31,60 @@ def searched(bench: Bench, also: Sequence[Choice] = ()) -> Tuning:
         ratio=winner.ratio if winner.times else 1.0,
         bound=upper_bound(winner.ratios) if winner.times else 1.0,
         steps=bench.taken,
-        seconds=bench.elapsed(),
+        seconds=bench.elapsed_s(),
     )
 
 
-def _alone(bench: Bench, also: Sequence[Choice]) -> list[Candidate]:
-    """What gains alone, the best first."""
-    made = bench.candidates([*also, *single(bench.kernel)], share=0.35)
-    found = bench.halved(made, rounds=8, share=0.4)
-    return _sorted(found)[:TOP]
+def _search_single_changes(bench: Bench, also: Sequence[Choice]) -> list[Candidate]:
+    """Returns the single changes with the best scores, best first."""
+    made = bench.make_candidates([*also, *single_changes(bench.kernel)], share=0.35)
+    found = bench.run_successive_halving(made, rounds=8, share=0.4)
+    return _sort_by_score(found)[:BEAM_WIDTH]
 
 
-def _combined(bench: Bench, singles: Sequence[Candidate]) -> list[Candidate]:
-    """What gained alone, put together."""
+def _search_combinations(bench: Bench, singles: Sequence[Candidate]) -> list[Candidate]:
+    """Returns combinations of the best single changes."""
     useful = [item for item in singles if item.score < 1.01]
     unions = [
         union([item.choice for item in useful[:size]]) for size in (2, 3, 4) if len(useful) >= size
     ]
     unions += [union([a.choice, b.choice]) for n, a in enumerate(useful) for b in useful[n + 1 :]]
-    found = [*singles, *bench.candidates(unions, share=0.45)]
-    return _sorted(bench.halved(found, rounds=8, share=0.5))
+    found = [*singles, *bench.make_candidates(unions, share=0.45)]
+    return _sort_by_score(bench.run_successive_halving(found, rounds=8, share=0.5))
 
 
-def _nearby(bench: Bench, found: Sequence[Candidate]) -> list[Candidate]:
-    """From the best one more step to each side, as long as that gains and there is time."""
+def _search_neighbours(bench: Bench, found: Sequence[Candidate]) -> list[Candidate]:
+    """Hill climbing: tries neighbours of the best while that gains and time is left."""
     best: Candidate | None = None
     while found and found[0] is not best and found[0].score < 1.0 and not bench.is_over(0.55):
         best = found[0]
-        steps = bench.candidates(near(bench.kernel, best.choice), share=0.6)
+        steps = bench.make_candidates(neighbours(bench.kernel, best.choice), share=0.6)
         if not steps:
             break
-        found = _sorted(bench.halved([*found[:TOP], *steps], rounds=8, share=0.65))
+        found = _sort_by_score(
+            bench.run_successive_halving([*found[:BEAM_WIDTH], *steps], rounds=8, share=0.65)
+        )
     return [*found]
 
 
-def _sorted(found: Sequence[Candidate]) -> list[Candidate]:
+def _sort_by_score(found: Sequence[Candidate]) -> list[Candidate]:
     return sorted(found, key=lambda item: item.score)
 
 
-def _decided(bench: Bench, found: Sequence[Candidate]) -> Candidate:
-    """The best of them against the default alone; the default unless it loses clearly."""
+def _choose_winner(bench: Bench, found: Sequence[Candidate]) -> Candidate:
+    """Returns the best candidate that clearly beats the default, else the default."""
     for item in found[:3]:
         if item.score >= 1.0 - MARGIN:
             break
-        if bench.beats(item, bench.default):
+        if bench.is_faster(item, bench.default):
             return item
     return bench.default
 
 
-def _shared(bench: Bench, winner: Candidate) -> Candidate:
-    """The winner shared among other numbers of threads, against itself and then against the default."""
-    for choice in shared_otherwise(winner.choice):
-        for item in bench.candidates([choice]):
-            if bench.beats(item, winner) and bench.beats(item, bench.default):
+def _search_threads(bench: Bench, winner: Candidate) -> Candidate:
+    """Tries other thread counts for the winner, compared with the winner, then with the default."""
+    for choice in thread_variants(winner.choice):
+        for item in bench.make_candidates([choice]):
+            if bench.is_faster(item, winner) and bench.is_faster(item, bench.default):
                 return item
     return winner

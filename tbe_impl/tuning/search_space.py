@@ -1,4 +1,4 @@
-"""What is tried: ways to make a kernel, each as what differs from the default."""
+"""Defines the search space: option sets, each as its difference from the default."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 import msgspec
 
 from tbe_impl import environment
-from tbe_impl.codegen.program import storable
+from tbe_impl.codegen.program import storable_results
 from tbe_impl.dsl.tensor import stages_of, static_shape
 from tbe_impl.kernel import Kernel
-from tbe_impl.tuning_store import NEVER, Choice
+from tbe_impl.tuning_store import UNREACHABLE_THRESHOLD, Choice
 
 STAGES_MAX = 12
-SMALL = 8
-"""What is so many times smaller than the largest output may be worth storing first."""
+SMALL_STAGE_RATIO = 8
+"""Stages smaller than the largest output by this factor are candidates for storing."""
 
 KNOBS: tuple[tuple[str, tuple[Any, ...]], ...] = (
     ("together", (8, 4, 2, 1)),
@@ -26,24 +26,24 @@ KNOBS: tuple[tuple[str, tuple[Any, ...]], ...] = (
     ("keep_rows", (False,)),
     ("prefetch", (False,)),
     ("stagger", (False,)),
-    ("stream_bytes", (NEVER, 0)),
+    ("stream_bytes", (UNREACHABLE_THRESHOLD, 0)),
     ("vector_bits", (256,)),
 )
-"""Fields of `Choice` and what they are beside the default, what gains most often first; `stored` and what decides about
-threads have their own ways."""
+"""Fields of `Choice` and their alternatives, most frequent gains first; `stored` and the thread
+options are handled separately."""
 
 
-def single(kernel: Kernel) -> list[Choice]:
-    """One thing changed."""
+def single_changes(kernel: Kernel) -> list[Choice]:
+    """Returns the choices with one change."""
     first, *rest = [
         [Choice(**{name: value}) for value in values] for name, values in _knobs(kernel)
     ]
-    stored = [Choice(stored=(number,)) for number in worth_storing(kernel)]
+    stored = [Choice(stored=(number,)) for number in find_stages_to_store(kernel)]
     return [*first, *stored[:1], *(choice for choices in rest for choice in choices), *stored[1:]]
 
 
 def _knobs(kernel: Kernel) -> list[tuple[str, tuple[Any, ...]]]:
-    """Those that may change this kernel: portions where threads share it."""
+    """Returns the knobs that may affect this kernel; portions matter only with several threads."""
     arguments = (*kernel.inputs, *kernel.outputs)
     elements = sum(prod(static_shape(item.tensor) or (0,)) for item in arguments)
     shared = environment.threads() > 1 and elements >= kernel.options.parallel_elements
@@ -51,29 +51,32 @@ def _knobs(kernel: Kernel) -> list[tuple[str, tuple[Any, ...]]]:
     return [item for item in KNOBS if item[0] not in idle]
 
 
-def near(kernel: Kernel, choice: Choice) -> list[Choice]:
-    """One thing more than in `choice` changed, or changed back."""
+def neighbours(kernel: Kernel, choice: Choice) -> list[Choice]:
+    """Returns choices with one more change than `choice`, or one reverted."""
     found = [
         msgspec.structs.replace(choice, **{name: value})
         for name, values in _knobs(kernel)
         for value in (*values, getattr(Choice(), name))
     ]
-    return [*found, *(union([choice, Choice(stored=(n,))]) for n in worth_storing(kernel))]
+    return [*found, *(union([choice, Choice(stored=(n,))]) for n in find_stages_to_store(kernel))]
 
 
-def shared_otherwise(choice: Choice) -> list[Choice]:
-    """The same by one thread, by all of them however small it is, and by fewer of them."""
+def thread_variants(choice: Choice) -> list[Choice]:
+    """Returns variants with one thread, with all threads at every size, and with fewer threads."""
     most = environment.threads()
     counts = [most]
     while counts[-1] > 3:
         counts.append(counts[-1] // 2)
-    changes: list[dict[str, int]] = [{"parallel_elements": NEVER}, {"parallel_elements": 0}]
+    changes: list[dict[str, int]] = [
+        {"parallel_elements": UNREACHABLE_THRESHOLD},
+        {"parallel_elements": 0},
+    ]
     changes += [{"threads": count} for count in counts[1:]]
     return [msgspec.structs.replace(choice, **change) for change in changes if most > 1]
 
 
 def union(choices: Sequence[Choice]) -> Choice:
-    """What each of them changes; the first has the last word, and what any of them stores is stored."""
+    """Merges choices; for each field the first change wins, and stored stages are united."""
     default = msgspec.structs.asdict(Choice())
     found: dict[str, Any] = {}
     for choice in choices:
@@ -85,16 +88,16 @@ def union(choices: Sequence[Choice]) -> Choice:
     return Choice(**found)
 
 
-def worth_storing(kernel: Kernel) -> list[int]:
-    """Numbers of stages that are much smaller than the largest output, those that most depends on first."""
+def find_stages_to_store(kernel: Kernel) -> list[int]:
+    """Returns indices of stages much smaller than the largest output, last stage first."""
     outputs = kernel.computed
     if any(op.kind == "library" for op in stages_of(outputs)):
-        return []  # the numbers count within one program, and there are several
+        return []  # stage indices count within one program, and here there are several
     sizes = [prod(static_shape(item) or (0,)) for item in outputs]
-    found = storable(outputs, [item.tensor for item in kernel.inputs])
+    found = storable_results(outputs, [item.tensor for item in kernel.inputs])
     small = [
         n
         for n, item in enumerate(found)
-        if 0 < prod(static_shape(item) or (0,)) * SMALL <= max(sizes)
+        if 0 < prod(static_shape(item) or (0,)) * SMALL_STAGE_RATIO <= max(sizes)
     ]
     return small[::-1][:STAGES_MAX]

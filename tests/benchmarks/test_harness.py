@@ -23,9 +23,9 @@ from benchmarks.__main__ import main
 from benchmarks.harness import running
 from benchmarks.harness import stored as keeping
 from benchmarks.harness.calls import quickest
-from benchmarks.harness.drawing import drawn
+from benchmarks.harness.drawing import draw_chart
 from benchmarks.harness.lines import CEILING, CONTESTANTS, LINES, OURS, TORCH, UNFUSED
-from benchmarks.harness.stored import FULL, READMES, changed, replaced, stored
+from benchmarks.harness.stored import FULL, READMES, compare_with_stored, read_records, render_page
 from benchmarks.harness.table import table, vectors
 from tests.cases import FULL as FULL_RUN
 from tests.cases import cases
@@ -78,12 +78,12 @@ def test_a_row_has_times_ratios_with_their_spread_and_launches() -> None:
 
 def test_a_loss_is_named() -> None:
     assert running.short_of(MADE_UP["lines"][0]) == [TORCH]
-    assert "torch 0.50 ×" in running.shown(MADE_UP["lines"][0])
-    assert "short of: torch" in running.shown(MADE_UP["lines"][0])
+    assert "torch 0.50 ×" in running.line_text(MADE_UP["lines"][0])
+    assert "short of: torch" in running.line_text(MADE_UP["lines"][0])
 
 
 def test_who_is_faster_stands_left_of_the_line() -> None:
-    drawing = ElementTree.fromstring(drawn(MADE_UP))
+    drawing = ElementTree.fromstring(draw_chart(MADE_UP))
     space = "{http://www.w3.org/2000/svg}"
     dots = [dot for dot in drawing.iter(f"{space}circle") if dot.find(f"{space}title") is not None]
     at = {dot.find(f"{space}title").text.split(":")[0]: float(dot.get("cx")) for dot in dots}  # type: ignore[union-attr, arg-type]
@@ -139,27 +139,29 @@ def test_lines_name_contestants_and_their_targets() -> None:
 
 @cases("page", [FULL, *READMES])
 def test_pages_show_the_stored_figures(page: Path) -> None:
-    assert replaced(page, stored()) == page.read_text("utf-8"), (
+    assert render_page(page, read_records()) == page.read_text("utf-8"), (
         "python -m benchmarks --store writes them"
     )
 
 
-@cases("record", stored(), ids=vectors)
+@cases("record", read_records(), ids=vectors)
 def test_figures_are_of_all_claims_and_right(record: dict[str, Any]) -> None:
     assert [one["title"] for one in record["lines"]] == [one.title for one in LINES]
     assert all(one["right"] for one in record["lines"])
 
 
-@cases("record", stored(), ids=vectors)
+@cases("record", read_records(), ids=vectors)
 def test_a_run_is_held_against_the_figures_of_its_kind(record: dict[str, Any]) -> None:
-    assert changed(record) == []
-    assert changed({**record, "processor": "another"}) == []
+    assert compare_with_stored(record) == []
+    assert compare_with_stored({**record, "processor": "another"}) == []
     one = record["lines"][0]
     who, spread = next(iter(one["ratios"].items()))
     spread["median"] = 2 * spread["high"]
-    assert [text.split(":")[0] for text in changed(record)] == [f"{one['title']}, {who}"]
+    assert [text.split(":")[0] for text in compare_with_stored(record)] == [
+        f"{one['title']}, {who}"
+    ]
     one["smaller"] = True
-    assert changed(record) == []
+    assert compare_with_stored(record) == []
 
 
 RUN = {
@@ -197,7 +199,7 @@ def test_runs_are_put_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         run("2026-01-02", first, unfused=(2.4, 2.5, 2.6), torch=(0.4, 0.5, 0.6)), add=True
     )
     keeping.store(run("2026-01-03", first, unfused=(2.0, 2.1, 2.3)), add=True)
-    (record,) = keeping.stored()
+    (record,) = keeping.read_records()
     assert [one["title"] for one in record["lines"]] == [first, other]
     found = record["lines"][0]
     assert found["ratios"][UNFUSED] == {"median": 2.1, "low": 1.9, "high": 2.6}
@@ -206,7 +208,7 @@ def test_runs_are_put_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert "2.10 (1.90–2.60)" in page
     assert "each line of 1 to 3 runs" in page
     keeping.store(run("2026-01-04", first, unfused=(3.0, 3.1, 3.2)))
-    assert keeping.stored()[0]["lines"][0]["ratios"][UNFUSED]["median"] == 3.1
+    assert keeping.read_records()[0]["lines"][0]["ratios"][UNFUSED]["median"] == 3.1
     assert "runs" not in keeping.FULL.read_text("utf-8")
 
 

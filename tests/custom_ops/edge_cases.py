@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from custom_ops.core.arrays import computation_of, sorted_attributes
-from custom_ops.core.gradient import gradient_of, own_gradients
+from custom_ops.core.arrays import attribute_key, computation_of
+from custom_ops.core.gradient import gradient_of, inputs_with_own_gradient
 from custom_ops.core.operator_spec import OpSpec
 from tbe_impl.comparing import TOLERANCE
 from tbe_impl.dsl.dtypes import dtype_of
@@ -79,7 +79,7 @@ def edges_of(spec: OpSpec) -> list[Edge]:
 
 def run(spec: OpSpec, given: Any, *arrays: np.ndarray) -> tuple[Any, ...]:
     """Its outputs, hidden ones too."""
-    return as_tuple(computation_of(spec, sorted_attributes(spec, given))(*arrays))
+    return as_tuple(computation_of(spec, attribute_key(spec, given))(*arrays))
 
 
 def gradients(
@@ -89,8 +89,10 @@ def gradients(
     gradient = gradient_of(spec)
     known = dict(zip((*spec.inputs, *spec.outputs), (*arrays, *made), strict=True))
     saved = [known[name] for name in gradient.inputs if name in known]
-    own = dict(zip(own_gradients(spec), run(gradient, given, *saved, *grads), strict=True))
-    names = [spec.inputs[place] for place in spec.differentiable]
+    own = dict(
+        zip(inputs_with_own_gradient(spec), run(gradient, given, *saved, *grads), strict=True)
+    )
+    names = [spec.inputs[place] for place in spec.differentiable_inputs]
     return [own[spec.same_gradient.get(name, name)] for name in names]
 
 
@@ -115,19 +117,19 @@ def check(edge: Edge, seed: int = 0) -> bool:
     assert near is not None
     for got, want, other in zip(made, wanted, near, strict=False):
         close(got, want, TOLERANCE[edge.dtype], other)
-    if not spec.differentiable:
+    if not spec.differentiable_inputs:
         return True
     rng = np.random.default_rng([seed, 1])  # other numbers than those of the inputs
-    visible = made[: len(spec.visible)]
+    visible = made[: len(spec.visible_outputs)]
     grads = [rng.standard_normal(one.shape).astype(one.dtype) for one in visible]
     found = gradients(spec, given, arrays, made, grads)
-    for place, got in zip(spec.differentiable, found, strict=True):
+    for place, got in zip(spec.differentiable_inputs, found, strict=True):
         assert (got.shape, got.dtype) == (arrays[place].shape, arrays[place].dtype), spec.inputs[
             place
         ]
     wide = [np.asarray(grad, np.float64) for grad in grads]
     if edge.dtype == "float64":
-        for place, got in zip(spec.differentiable, found, strict=True):
+        for place, got in zip(spec.differentiable_inputs, found, strict=True):
             formula.check_slope(place, got, wide, rng)
     elif "float64" in spec.dtypes:
         exact = in_float64(spec, arrays)
@@ -277,10 +279,10 @@ def check_other_dtype(spec: OpSpec, place: int, dtype: str) -> bool:
         close(
             got, want, TOLERANCE["float16" if "float16" in (dtype, str(got.dtype)) else "float32"]
         )
-    if spec.differentiable:
-        grads = [np.ones(one.shape, one.dtype) for one in made[: len(spec.visible)]]
+    if spec.differentiable_inputs:
+        grads = [np.ones(one.shape, one.dtype) for one in made[: len(spec.visible_outputs)]]
         for one, got in zip(
-            spec.differentiable, gradients(spec, given, arrays, made, grads), strict=True
+            spec.differentiable_inputs, gradients(spec, given, arrays, made, grads), strict=True
         ):
             assert got.dtype == arrays[one].dtype, spec.inputs[one]
     return True

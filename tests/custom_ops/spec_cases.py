@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from custom_ops.core.arrays import computation_of, sorted_attributes
-from custom_ops.core.kernel_interface import Described
+from custom_ops.core.arrays import attribute_key, computation_of
+from custom_ops.core.kernel_interface import ArraySpec
 from custom_ops.core.operator_spec import OpSpec
 from custom_ops.operators import all_specs
 from tbe_impl.dsl.dtypes import dtype_of
@@ -150,8 +150,8 @@ def run_by(backend: str, spec: OpSpec, given: Mapping[str, Any], *arrays: Any) -
 
     Kernels that are not written in the language run as they are on either back end.
     """
-    kernel = computation_of(spec, sorted_attributes(spec, given)).kernel(
-        [Described.of(array) for array in arrays]
+    kernel = computation_of(spec, attribute_key(spec, given)).kernel(
+        [ArraySpec.from_array(array) for array in arrays]
     )
     if not isinstance(kernel, Kernel):
         return as_tuple(kernel(*arrays))

@@ -14,14 +14,15 @@ import numpy as np
 import pytest
 
 from custom_ops import formula, register_operator
-from custom_ops.core.arrays import computation_of, sorted_attributes
+from custom_ops.core.arrays import attribute_key, computation_of
 from custom_ops.core.gradient import gradient_of
-from custom_ops.core.kernel_interface import Described
+from custom_ops.core.kernel_interface import ArraySpec
 from custom_ops.operators import all_specs
 from tbe_impl import ops
 from tbe_impl.dsl.layouts import from_blocked_channels, to_blocked_channels, to_fractal_z
 from tbe_impl.loading.operator import load_operator
 from tests.cases import FULL, cases
+from tests.custom_ops.core.test_operator_specs import close
 from tests.custom_ops.spec_cases import (
     SPECS,
     arrays_of,
@@ -30,14 +31,13 @@ from tests.custom_ops.spec_cases import (
     in_float64,
     name_of,
 )
-from tests.custom_ops.test_specs import close
 from tests.tbe_impl.ops.calls import describe
 
 pytestmark = pytest.mark.mindspore
 ms = pytest.importorskip("mindspore")
 
 from custom_ops import ascend  # noqa: E402
-from custom_ops.ascend import AscendPrimitive, as_told, registered_name, registration  # noqa: E402
+from custom_ops.ascend import AscendPrimitive, build_op_info, encode_attribute, registration_name  # noqa: E402
 from custom_ops.core import cell  # noqa: E402
 from tbe_impl.errors import MissingError  # noqa: E402
 
@@ -121,7 +121,7 @@ def operator(file):
 
 def dtypes(spec):
     """What its TBE operator computes in."""
-    return ascend.known_of(spec).get("DTYPES", ("float16", "float32"))
+    return ascend.operator_file_globals(spec).get("DTYPES", ("float16", "float32"))
 
 
 def check(spec, given, dtype, kinds, arrays, wanted, **chips):
@@ -142,7 +142,7 @@ def check(spec, given, dtype, kinds, arrays, wanted, **chips):
     ]
     described += [describe(np.shape(one), kinds[name]) for name, one in outputs]
     described += [describe((1,), kinds[name]) for name in spec.outputs[len(outputs) :]]
-    own = {name: as_told(name, given[name]) for name in ascend.attributes_of(spec)}
+    own = {name: encode_attribute(name, given[name]) for name in ascend.attributes_of(spec)}
     for soc, backend in chips.items():
         kernel = operator(spec.tbe).build(*described, soc=soc, **own)
         found = as_tuple(kernel(*arrays, backend=backend))
@@ -160,8 +160,8 @@ def check_forward(spec, given, shapes, dtype, **chips):
 
 def by_numpy(spec, given, arrays):
     """The operator's own kernel on the back end that needs no compiler."""
-    computation = computation_of(spec, sorted_attributes(spec, given))
-    kernel = computation.kernel([Described.of(array) for array in arrays])
+    computation = computation_of(spec, attribute_key(spec, given))
+    kernel = computation.kernel([ArraySpec.from_array(array) for array in arrays])
     return as_tuple(kernel(*arrays, backend="numpy"))
 
 
@@ -172,7 +172,9 @@ def check_backward(spec, given, shapes, dtype, **chips):
     arrays, rng = arrays_of(spec, shapes, dtype), np.random.default_rng(2)
     made = by_numpy(spec, given, in_float64(spec, arrays))
     known = dict(zip((*spec.inputs, *spec.outputs), (*arrays, *made), strict=True))
-    known |= {f"grad_{name}": rng.standard_normal(np.shape(known[name])) for name in spec.visible}
+    known |= {
+        f"grad_{name}": rng.standard_normal(np.shape(known[name])) for name in spec.visible_outputs
+    }
     rounded = [np.asarray(known[name]).astype(kinds[name]) for name in gradient.inputs]
     exact = [one if one.dtype.kind in "ib" else one.astype(np.float64) for one in rounded]
     wanted = by_numpy(gradient, given, exact)
@@ -235,8 +237,8 @@ CHIPS = ("Ascend310P3", "Ascend310B1")
 def test_other_chips_have_the_words(spec, soc):
     """Nothing is run: what a chip lacks is an error when the kernel is built."""
     dtype, given = dtypes(spec)[-1], spec.with_defaults({})
-    arrays = [Described.of(one) for one in arrays_of(spec, spec.samples[0], dtype)]
-    made = computation_of(spec, sorted_attributes(spec, {})).describe(arrays)
+    arrays = [ArraySpec.from_array(one) for one in arrays_of(spec, spec.samples[0], dtype)]
+    made = computation_of(spec, attribute_key(spec, {})).describe(arrays)
     known = dict(zip((*spec.inputs, *spec.outputs), (*arrays, *made), strict=True))
     known |= {f"grad_{name}": one for name, one in known.items()}
     for one in (spec, gradient_of(spec)) if spec.tbe_gradient else (spec,):
@@ -244,7 +246,7 @@ def test_other_chips_have_the_words(spec, soc):
         described = [
             describe(known[name].shape, kinds[name]) for name in (*one.inputs, *one.outputs)
         ]
-        own = {name: as_told(name, given[name]) for name in ascend.attributes_of(one)}
+        own = {name: encode_attribute(name, given[name]) for name in ascend.attributes_of(one)}
         operator(one.tbe).build(*described, soc=soc, **own)
 
 
@@ -281,9 +283,9 @@ def test_registration(spec):
         (spec, None),
         (gradient_of(spec), spec) if spec.tbe_gradient else (spec, None),
     ):
-        info = registration(one, forward)
+        info = build_op_info(one, forward)
         info = info if isinstance(info, dict) else json.loads(info)
-        assert info["op_name"] == registered_name(one)
+        assert info["op_name"] == registration_name(one)
         assert f"{one.tbe.split('/')[-1]}.so" in str(info)
         assert [item["name"] for item in info["inputs"]] == list(one.inputs)
         assert [item["name"] for item in info["outputs"]] == list(one.outputs)
@@ -297,10 +299,10 @@ def test_primitive(spec):
     Those that its TBE operator lacks are what only the CPU asks for.
     """
     made = AscendPrimitive(spec, {})
-    assert made.name == registered_name(spec)
+    assert made.name == registration_name(spec)
     assert set(spec.attributes) - set(ascend.attributes_of(spec)) <= {"lowering"}
     for name in ascend.attributes_of(spec):
-        assert made.attrs[name] == as_told(name, spec.attributes[name])
+        assert made.attrs[name] == encode_attribute(name, spec.attributes[name])
     with pytest.raises(MissingError, match="is the primitive for Ascend"):
         made()
     assert callable(made.get_bprop())
@@ -337,7 +339,7 @@ def test_an_operator_of_ones_own_with_its_file(tmp_path):
             return x + x
 
     spec = OwnDouble.spec
-    assert "own_double.so" in str(registration(spec))
+    assert "own_double.so" in str(build_op_info(spec))
     assert AscendPrimitive(spec, {}).name == "CustomOpsOwnDouble"
     lost = replace(spec, name="Lost", tbe=str(tmp_path / "lost.py"))
     with pytest.raises(MissingError, match=r"one of your own, .* got .*lost.py"):
@@ -349,13 +351,13 @@ def test_names_are_nobody_elses():
 
     taken = {*dir(theirs.operations), *dir(theirs.auto_generate), *dir(theirs)}
     assert "Softmax" in taken
-    assert not taken & {registered_name(spec) for spec in SPECS.values()}
+    assert not taken & {registration_name(spec) for spec in SPECS.values()}
 
 
 @cases("spec", list(SPECS.values()), ids=list(SPECS))
 def test_each_is_there(spec):
     assert spec.has_tbe
-    if spec.differentiable:
+    if spec.differentiable_inputs:
         assert spec.has_tbe_gradient
     for steps in filter(None, (spec.tbe_steps, spec.tbe_gradient_steps)):
         for given in attributes_of(spec):
@@ -375,7 +377,7 @@ def test_cells_on_ascend(monkeypatch, name):
     spec = SPECS[name]
     monkeypatch.setattr(cell, "device_target", lambda: "Ascend")
     run_by = cell.FusedCell(spec, {}).run
-    run_by = run_by.call if isinstance(run_by, cell.Visible) else run_by
+    run_by = run_by.call if isinstance(run_by, cell.VisibleOutputsCell) else run_by
     assert isinstance(run_by, AscendPrimitive)
 
 
@@ -426,7 +428,11 @@ def test_optimizers_are_for_cpu(monkeypatch):
 def test_convolutions_as_the_cube_lays_tensors_out(name):
     """x and y in NC1HWC0, weight in FRACTAL_Z, as they are registered."""
     spec = SPECS[name]
-    assert ascend.known_of(spec)["FORMATS"] == {"x": "5HD", "weight": "FracZ", "y": "5HD"}
+    assert ascend.operator_file_globals(spec)["FORMATS"] == {
+        "x": "5HD",
+        "weight": "FracZ",
+        "y": "5HD",
+    }
     arrays = arrays_of(spec, ((2, 20, 9, 8), (24, 20, 3, 3), (24,))[: len(spec.inputs)], "float16")
     given = spec.with_defaults({"padding": "same"})
     want = spec.formula(*in_float64(spec, arrays), **given)
@@ -435,7 +441,7 @@ def test_convolutions_as_the_cube_lays_tensors_out(name):
     described = [describe(array.shape, "float16") for array in laid]
     described[1]["ori_shape"] = weight.shape
     made = to_blocked_channels(want)
-    own = {key: as_told(key, given[key]) for key in ascend.attributes_of(spec)}
+    own = {key: encode_attribute(key, given[key]) for key in ascend.attributes_of(spec)}
     kernel = operator(spec.tbe).build(*described, describe(made.shape, "float16"), **own)
     for backend in ("numpy", "cpu"):
         found = from_blocked_channels(kernel(*laid, backend=backend), want.shape[1])
@@ -450,15 +456,15 @@ def test_graphs_hold_the_primitives(spec, tmp_path):
     """
     ms.set_context(mode=ms.GRAPH_MODE)
     call = AscendPrimitive(spec, {})
-    net = cell.Visible(call, len(spec.visible)) if spec.hidden else Called(call)
+    net = cell.VisibleOutputsCell(call, len(spec.visible_outputs)) if spec.hidden else Called(call)
     known = ascend.dtypes_of(spec, dtypes(spec)[0])
     shapes = dict(zip(spec.inputs, spec.samples[0], strict=True))
     inputs = [ms.Tensor(np.ones(shapes[name], known[name])) for name in spec.inputs]
-    names = [registered_name(spec)]
+    names = [registration_name(spec)]
     if spec.tbe_gradient:
         net = Sloped(net)
-        names.append(registered_name(gradient_of(spec)))
-    file = tmp_path / registered_name(spec)
+        names.append(registration_name(gradient_of(spec)))
+    file = tmp_path / registration_name(spec)
     ms.export(net, *inputs, file_name=str(file), file_format="MINDIR")
     held = file.with_suffix(".mindir").read_bytes()
     assert all(name.encode() in held for name in names)

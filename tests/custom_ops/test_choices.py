@@ -6,7 +6,7 @@ import json
 
 import custom_ops
 from benchmarks.choices import PAGE, RESULTS, TIE, with_table
-from custom_ops.core.cell import possible_route
+from custom_ops.core.cell import resolve_route
 from custom_ops.operators import all_specs
 
 RECORD = json.loads(RESULTS.read_text("utf-8"))
@@ -26,7 +26,7 @@ def test_what_is_quicker_is_taken():
         assert all(one >= TIE for many in entry["times"].values() for one in many), label
         assert entry["taken"] == "native"
         if name in specs:
-            assert possible_route(specs[name], "") == "native"
+            assert resolve_route(specs[name], "") == "native"
 
 
 def test_those_that_have_to_win_do_where_memory_takes_the_time():

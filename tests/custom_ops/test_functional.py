@@ -49,7 +49,7 @@ QUICK = {
     2: [("native", "pynative"), ("native", "graph")],
     **{number: [("composite", "pynative")] for number in (1, 3, 5, 6)},
 }
-"""Case → what `make test` tries; of the others kernels in PyNative mode. Every composite is tried by `test_specs`."""
+"""Case → what `make test` tries; of the others kernels in PyNative mode. Every composite is tried by `test_operator_specs`."""
 
 
 @cases(

@@ -11,10 +11,10 @@ from typing import Any
 
 import tbe_impl.dsl as dsl
 from tbe_impl import ops
-from tbe_impl.codegen.options import DEFAULT, Options
+from tbe_impl.codegen.options import DEFAULT_OPTIONS, Options
 from tbe_impl.codegen.schedule_options import options_of
 from tbe_impl.dsl import ext
-from tbe_impl.dsl.expr import Reduce, binary, cast, const, select
+from tbe_impl.dsl.expr import Reduce, cast, const, make_binary, select
 from tbe_impl.dsl.tensor import Tensor, compute, placeholder, reduce_axis, thread_axis
 from tbe_impl.scheduling.schedule import Schedule, create_schedule
 
@@ -25,7 +25,7 @@ class Built:
 
     outputs: tuple[Tensor, ...]
     inputs: tuple[Tensor, ...]
-    options: Options = DEFAULT
+    options: Options = DEFAULT_OPTIONS
 
 
 @dataclass(frozen=True)
@@ -516,7 +516,7 @@ def rotary_embedding(x: Tensor, cosine: Tensor, sine: Tensor) -> Made:
     """Halves of each head turned by angles of their place."""
 
     def turned(b: Any, t: Any, h: Any, d: Any) -> Any:
-        other = x(b, t, h, binary("floormod", d + 8, 16))
+        other = x(b, t, h, make_binary("floormod", d + 8, 16))
         sign = select(d < 8, const(-1.0, F32), const(1.0, F32))
         return x(b, t, h, d) * cosine(t, d) + other * sign * sine(t, d)
 
@@ -779,7 +779,9 @@ def index_as_a_number(x: Tensor, shift: Tensor) -> Made:
     """Indices with division, and an index beside elements."""
     return compute(
         (5, 21),
-        lambda i, j: x(i, binary("floordiv", j, 2)) + cast(F32, j * 2 + i) + cast(F32, shift(j)),
+        lambda i, j: (
+            x(i, make_binary("floordiv", j, 2)) + cast(F32, j * 2 + i) + cast(F32, shift(j))
+        ),
         name="indexed",
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ms_fusion.formats.composite import Composite, parse_kernel
+from ms_fusion.readers.composite import CompositeKernel, parse_kernel
 from tests.ms_fusion.kernel_server.composites import Text, directory_of_recorded
 
 F = "float32"
@@ -67,15 +67,15 @@ def group(table: dict[str, tuple[str, Make]]) -> Callable[[Make], Make]:
     return decorate
 
 
-def composite(name: str, make: Make) -> Composite:
+def composite(name: str, make: Make) -> CompositeKernel:
     """The group as it is read."""
     text = Writer(f"Fused_{name}")
     return text.kernel(*make(text))
 
 
-def recorded() -> dict[str, Composite]:
+def recorded() -> dict[str, CompositeKernel]:
     """Groups of the recorded nets with two operators or more, each once, by place and name."""
-    found: dict[str, Composite] = {}
+    found: dict[str, CompositeKernel] = {}
     seen: set[tuple[Any, ...]] = set()
     for path in directory_of_recorded():
         kernel = parse_kernel(path.read_text("utf-8"), file=path.name)

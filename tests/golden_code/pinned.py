@@ -56,5 +56,5 @@ def processor(isa: str, monkeypatch: pytest.MonkeyPatch, cache: Path) -> Iterato
 def numbered_from_zero(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """In this context stages without a name of their own are numbered from 0 on."""
     with monkeypatch.context() as patch:
-        patch.setattr(tensor, "_names", itertools.count())
+        patch.setattr(tensor, "_name_counter", itertools.count())
         yield

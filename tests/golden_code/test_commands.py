@@ -11,9 +11,9 @@ from typing import Any
 import click
 import pytest
 
-from ms_fusion import cli
+from ms_fusion.cli import main
 from tests.golden_code.comparing import Goldens
-from tests.ms_fusion.onnx_fusion.models import transformer_layer
+from tests.ms_fusion.onnx.fuse.models import transformer_layer
 
 
 def commands(command: click.Command, path: str) -> Iterator[tuple[str, click.Command]]:
@@ -64,13 +64,13 @@ def _type(kind: click.ParamType) -> str:
 
 
 def test_commands_with_their_options(goldens: Goldens) -> None:
-    lines = [line for path, one in commands(cli.cli, "ms-fusion") for line in described(path, one)]
+    lines = [line for path, one in commands(main.cli, "ms-fusion") for line in described(path, one)]
     goldens.compare("commands/options.txt", "".join(f"{line}\n" for line in lines))
 
 
 def test_every_command_prints_its_help(capsys: pytest.CaptureFixture[str]) -> None:
-    for path, command in commands(cli.cli, "ms-fusion"):
-        assert cli.run([*path.split()[1:], "--help"]) == 0, path
+    for path, command in commands(main.cli, "ms-fusion"):
+        assert main.run([*path.split()[1:], "--help"]) == 0, path
         shown = " ".join(capsys.readouterr().out.split())
         assert f"Usage: {path}" in shown
         for item in command.params:
@@ -166,7 +166,7 @@ def test_exit_codes(
     )
     lines = []
     for call in CALLS:
-        code = cli.run([word.replace("DATA", str(data)) for word in call.split()])
+        code = main.run([word.replace("DATA", str(data)) for word in call.split()])
         said = [
             line for line in capsys.readouterr().err.splitlines() if line.startswith("ms-fusion:")
         ]
@@ -189,9 +189,9 @@ def hiding(places: dict[str, str]) -> Callable[[str], str]:
 
 def test_exit_codes_that_are_told() -> None:
     """Every code that a command returns is told in the help of the command or of the module."""
-    told: dict[str, Any] = {path: one.help or "" for path, one in commands(cli.cli, "ms-fusion")}
+    told: dict[str, Any] = {path: one.help or "" for path, one in commands(main.cli, "ms-fusion")}
     with_codes = {path for path, text in told.items() if re.search(r"Exit code", text)}
     assert with_codes == {
         f"ms-fusion {name}" for name in ("cache verify", "doctor", "fuse", "lint-flags", "tbe run")
     }
-    assert cli.EXIT_CODES == {"already-fused": 3}
+    assert main.EXIT_CODES == {"already-fused": 3}

@@ -11,22 +11,27 @@ from ms_fusion import devices
 from ms_fusion.capture.explain_net import read
 from ms_fusion.cost import Benefit
 from ms_fusion.devices import Device
-from ms_fusion.formats.onnx_defaults import taken_off
-from ms_fusion.formats.onnx_file import open_model
-from ms_fusion.formats.onnx_graph import project
 from ms_fusion.graph import Graph
 from ms_fusion.ledger import Ledger
-from ms_fusion.onnx_fusion.arguments import LEVELS
-from ms_fusion.onnx_fusion.assumed_sizes import with_sizes
-from ms_fusion.onnx_fusion.cleanup import clean
-from ms_fusion.onnx_fusion.decisions import candidates_in, chosen_rules, operator_of, worth_of
-from ms_fusion.onnx_fusion.foreign_sizes import within_known_sizes
-from ms_fusion.onnx_fusion.native import Native
-from ms_fusion.onnx_fusion.selection import select
+from ms_fusion.onnx.canonicalization.cleanup import clean
+from ms_fusion.onnx.fuse.arguments import LEVELS
+from ms_fusion.onnx.fuse.assumed_sizes import assume_sizes
+from ms_fusion.onnx.fuse.decisions import (
+    choose_rules,
+    estimate_benefits,
+    find_candidates,
+    operator_of,
+)
+from ms_fusion.onnx.fuse.selection import select
+from ms_fusion.onnx.fuse.unknown_size_split import split_at_unknown_sizes
+from ms_fusion.onnx.native.child import NativeWorkers
+from ms_fusion.readers.onnx_defaults import remove_defaults
+from ms_fusion.readers.onnx_file import open_model
+from ms_fusion.readers.onnx_graph import project
 from ms_fusion.rewrite import Candidate
 from tests.cases import cases
 from tests.golden_code.comparing import Goldens
-from tests.ms_fusion.onnx_fusion.corpus import MODELS
+from tests.ms_fusion.onnx.fuse.corpus import MODELS
 
 MACHINE = Device(
     name="cpu",
@@ -117,16 +122,18 @@ def test_decisions_on_recorded_nets(name: str, goldens: Goldens, repository: Pat
     goldens.compare(f"decisions/{name}.txt", "".join(f"{line}\n" for line in lines))
 
 
-def onnx_lines(source: Path, native: Native) -> Iterator[str]:
+def onnx_lines(source: Path, native: NativeWorkers) -> Iterator[str]:
     """What clean-up did, the chosen candidates, and the others, with what they would save."""
     model = open_model(source)
-    taken_off(model)
+    remove_defaults(model)
     cleaned = clean(model, native)
     projection = project(model)
-    graph, _ = with_sizes(model, projection, {}, native)
-    rules, searches = chosen_rules("all")
-    found = within_known_sizes(candidates_in(graph, rules, searches, LEVELS[3]), projection.graph)
-    worth = worth_of(found, graph, MACHINE)
+    graph, _ = assume_sizes(model, projection, {}, native)
+    rules, searches = choose_rules("all")
+    found = split_at_unknown_sizes(
+        find_candidates(graph, rules, searches, LEVELS[3]), projection.graph
+    )
+    worth = estimate_benefits(found, graph, MACHINE)
     selection = select(graph, {one: how.us for one, how in worth.items() if how.is_worth_it})
     yield f"cleaned: {', '.join(f'{count} {what}' for what, count in cleaned.steps) or 'nothing'}"
     yield from (f"note: {note}" for note in cleaned.notes)
@@ -144,7 +151,7 @@ def _left(
     by_rule: dict[str, list[tuple[float, str]]] = {}
     for one, how in worth.items():
         if one not in chosen:
-            why = "overlaps" if how.is_worth_it else how.refused or "saves nothing"
+            why = "overlaps" if how.is_worth_it else how.refusal_reason or "saves nothing"
             by_rule.setdefault(one.rule, []).append(
                 (-how.us, f"{_candidate(one, graph)} | {how.us:.3g} us | {why}")
             )
@@ -163,7 +170,7 @@ def _candidate(one: Candidate, graph: Graph) -> str:
 
 def test_decisions_on_onnx_models(goldens: Goldens, tmp_path: Path) -> None:
     assert len(ONNX) >= 20
-    with Native() as native:
+    with NativeWorkers() as native:
         for name in ONNX:
             lines = onnx_lines(MODELS[name](tmp_path / f"{name}.onnx"), native)
             goldens.compare(f"decisions/onnx/{name}.txt", "".join(f"{line}\n" for line in lines))

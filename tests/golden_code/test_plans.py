@@ -6,51 +6,55 @@ from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 
-from ms_fusion.formats.composite import Composite
 from ms_fusion.graph import Graph
-from ms_fusion.kernel_server import channels_last, nest_partition, sequence_assembly
-from ms_fusion.kernel_server.composite_lowering import Group, translate
-from ms_fusion.kernel_server.group_partition import parts
-from ms_fusion.kernel_server.onednn_steps import LibraryStep
-from ms_fusion.kernel_server.transposes import done_by
+from ms_fusion.kernel_server import sequence_assembly
+from ms_fusion.lowering import nest_partition
+from ms_fusion.lowering.composite_lowering import LoweredGroup, lower_composite
+from ms_fusion.lowering.group_partition import partition_group
+from ms_fusion.lowering.onednn import channels_last
+from ms_fusion.lowering.onednn.onednn_steps import LibraryStep
+from ms_fusion.lowering.onednn.transposes import folded_operators
+from ms_fusion.readers.composite import CompositeKernel
 from tbe_impl import compat
 from tbe_impl.codegen.nest_text import show_nests
-from tbe_impl.codegen.options import DEFAULT
+from tbe_impl.codegen.options import DEFAULT_OPTIONS
 from tests.golden_code.comparing import Goldens
 from tests.golden_code.groups import CHAINS, GROUPS, Make, composite, recorded
 from tests.golden_code.pinned import numbered_from_zero
 
 
-def plan_lines(group: Group, graph: Graph) -> Iterator[str]:
+def plan_lines(group: LoweredGroup, graph: Graph) -> Iterator[str]:
     """The plan that costs least: what is stored, the operators of each nest, and its loops."""
-    found = nest_partition.planned(group, graph)
+    found = nest_partition.plan_nests(group, graph)
     operators = {node.name: node.op for node in graph}
     makers = {name: node.op for node in graph for name in node.outputs}
     yield f"operators: {' '.join(operators.values())}"
     yield f"stored: {', '.join(f'{name} ({makers[name]})' for name in found.stored) or 'nothing'}"
-    repeated = " ".join(node.op for node in graph if node.name in found.repeated)
+    repeated = " ".join(node.op for node in graph if node.name in found.repeated_operators)
     yield f"repeated: {repeated or 'nothing'}"
     yield f"cost: {found.cost_us:.3g} us"
     for number, nest in enumerate(found.nests):
         yield f"nest {number}: {' '.join(operators[name] for name in nest)}"
-    yield from (f"  {line}" for line in show_nests(found.layout, DEFAULT).splitlines())
+    yield from (f"  {line}" for line in show_nests(found.layout, DEFAULT_OPTIONS).splitlines())
 
 
-def planned_text(kernel: Composite) -> str:
+def planned_text(kernel: CompositeKernel) -> str:
     """The plan of a group of which we write all."""
     with compat.installed(soc="cpu"):
-        group = translate(kernel)
+        group = lower_composite(kernel)
         return "".join(f"{line}\n" for line in plan_lines(group, kernel.graph))
 
 
-def chain_text(kernel: Composite) -> str:
+def chain_text(kernel: CompositeKernel) -> str:
     """The calls of the library in a group, and the plans of what lies between."""
-    graph = sequence_assembly._ready(kernel.graph)
+    graph = sequence_assembly._prepare_graph(kernel.graph)
     own = sequence_assembly.own_kernels(kernel)
     lines = [f"operators: {' '.join(node.op for node in kernel.graph)}"]
-    for part in parts(graph):
+    for part in partition_group(graph):
         if isinstance(part, LibraryStep):
-            covered = " ".join(one for name in part.covered for one in done_by(graph.node(name)))
+            covered = " ".join(
+                one for name in part.covered for one in folded_operators(graph.node(name))
+            )
             given = ", ".join(
                 f"{key}={part.call.arguments[key]}" for key in sorted(part.call.arguments)
             )
@@ -66,8 +70,8 @@ def chain_text(kernel: Composite) -> str:
 
 
 def sections(
-    kernels: Mapping[str, Composite],
-    text: Callable[[Composite], str],
+    kernels: Mapping[str, CompositeKernel],
+    text: Callable[[CompositeKernel], str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> str:
     """A section for each group, by its title."""
@@ -78,7 +82,7 @@ def sections(
     return "\n".join(found)
 
 
-def made(table: Mapping[str, tuple[str, Make]]) -> dict[str, Composite]:
+def made(table: Mapping[str, tuple[str, Make]]) -> dict[str, CompositeKernel]:
     """Groups by name and what they stand for."""
     return {f"{name}: {what}": composite(name, make) for name, (what, make) in table.items()}
 

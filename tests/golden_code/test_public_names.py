@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from textwrap import wrap
 
 from tbe_impl import ops
-from tbe_impl.compat.modules import EXACT, names_of
-from tbe_impl.dsl import EXT_WORDS, WORDS
+from tbe_impl.compat.modules import NAMES_BY_MODULE, names_of
+from tbe_impl.dsl import EXT_OPERATIONS, OPERATIONS
 from tests.cases import cases
 from tests.golden_code.comparing import Goldens
 from tests.golden_code.declared import PACKAGES, Declared, bases_of, declared, file_of, lines_of
@@ -67,7 +67,7 @@ def test_a_package_lists_its_public_names() -> None:
 def test_words_of_the_language(goldens: Goldens) -> None:
     lines = [
         f"{title}.{name}{inspect.signature(word.build)}"
-        for title, words in (("dsl", WORDS), ("dsl.ext", EXT_WORDS))
+        for title, words in (("dsl", OPERATIONS), ("dsl.ext", EXT_OPERATIONS))
         for name, word in sorted(words.items())
     ]
     goldens.compare("public_names/words.txt", "".join(f"{line}\n" for line in lines))
@@ -84,7 +84,7 @@ def test_operators_with_their_parameters(goldens: Goldens) -> None:
 def test_modules_that_operators_import(goldens: Goldens) -> None:
     """The names in each module of CANN that is provided; modules of the same names together."""
     together: dict[str, list[str]] = {}
-    for module in sorted({*EXACT, *MORE_MODULES}):
+    for module in sorted({*NAMES_BY_MODULE, *MORE_MODULES}):
         together.setdefault(", ".join(sorted(names_of(module))) or "none", []).append(module)
     lines = []
     for names, modules in together.items():

@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from ms_fusion import cli, doctor
-from ms_fusion.doctor import Check, Diagnosis
+from ms_fusion.cli import doctor, main
+from ms_fusion.cli.doctor import Check, Diagnosis
 from ms_fusion.report.view import build_view
 from tbe_impl.cli import timing
 from tbe_impl.cli.timing import BenchResult, Timing
@@ -27,12 +27,12 @@ RECORDS = (
     ("ms_fusion.capture.capture_child", "CaptureFailure"),
     ("ms_fusion.capture.capture_run", "CaptureOrder"),
     ("ms_fusion.capture.capture_run", "Measurements"),
-    ("ms_fusion.kernel_server.compile_cache", "Answer"),
-    ("ms_fusion.presets.generator_proof", "Proof"),
-    ("ms_fusion.presets.net_choices", "NetChoice"),
+    ("ms_fusion.kernel_server.compile_cache", "CachedKernel"),
+    ("ms_fusion.mindspore.presets.generator_proof", "GeneratorProof"),
+    ("ms_fusion.mindspore.presets.net_choices", "NetChoice"),
     ("tbe_impl.tuning_store", "Tuning"),
-    ("tbe_impl.runtime.cache_entry", "Meta"),
-    ("tbe_impl.codegen.codegen_cache", "Plan"),
+    ("tbe_impl.runtime.cache_entry", "EntryMetadata"),
+    ("tbe_impl.codegen.codegen_cache", "CodegenPlan"),
 )
 """What is written by one process and read by another."""
 
@@ -124,10 +124,10 @@ def test_what_commands_print_as_json(
         "tbe_run_check": ["tbe", "run", *operator, "--check", "--formula", "data*2"],
     }
     for name, call in calls.items():
-        assert cli.run(call) == 0, name
+        assert main.run(call) == 0, name
         goldens.compare(f"schemas/{name}.txt", structure_text(json.loads(capsys.readouterr().out)))
     dumps = repository / "tests" / "data" / "ms_2_10" / "OpNet_f"
-    assert cli.run(["read", str(dumps), "--json", "read.json"]) == 0
+    assert main.run(["read", str(dumps), "--json", "read.json"]) == 0
     ledger = json.loads(Path("read.json").read_text())
     for kernel in ledger["ledger"]["kernels"]:
         kernel.pop(

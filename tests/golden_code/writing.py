@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tbe_impl.chip.tiled_nests import nests_of
+from tbe_impl.chip.tiled_nests import partition_into_nests
 from tbe_impl.codegen.nest_text import show_nests
 from tbe_impl.codegen.options import Options
 from tbe_impl.codegen.program import Layout, Program, layout_of
@@ -72,7 +72,7 @@ def nests_text(found: Written) -> str:
     """The loop nests of all parts, and what is stored; then what a chip would compute together."""
     lines = [line for part in found.parts for line in _nests(part, found.built.options)]
     lines.append("on a chip:")
-    for nest in nests_of(found.built.outputs):
+    for nest in partition_into_nests(found.built.outputs):
         names = ", ".join(op.name for op in nest.members)
         results = ", ".join(op.name for op in nest.results)
         lines.append(f"  {names} → {results}")
@@ -111,4 +111,4 @@ def _names(tensors: tuple[Tensor, ...]) -> str:
 
 
 def _word(op: Operation) -> str:
-    return op.word.name if op.word is not None else op.name
+    return op.dsl_call.name if op.dsl_call is not None else op.name

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from ms_fusion import cli
+from ms_fusion.cli import main
 from tests.cases import cases
-from tests.ms_fusion.presets.mindspore_child import ROOT, run
+from tests.ms_fusion.mindspore.presets.mindspore_child import ROOT, run
 
 pytestmark = pytest.mark.mindspore
 
@@ -45,6 +45,6 @@ def test_levels_build_the_same_kernels_on_cpu(
 ) -> None:
     level = "auto" if preset == "aggressive" else preset  # whose flags are the same
     assert seen["levels"][level] == seen["levels"]["auto"] != []
-    assert cli.run(["presets"]) == 0
+    assert main.run(["presets"]) == 0
     (line,) = (one for one in capsys.readouterr().out.splitlines() if one.startswith(preset))
     assert "on CPU the kernels of auto" in line

@@ -11,14 +11,14 @@ import onnx
 import pytest
 
 from custom_ops import MatMulBiasReLU
-from ms_fusion import cli
+from ms_fusion.cli import main as cli
 from ms_fusion.devices import device
 from ms_fusion.graph import Graph, Node, Value
-from ms_fusion.onnx_fusion.auto_fuse import auto_fuse
+from ms_fusion.onnx.fuse.auto_fuse import auto_fuse
 from tbe_impl.errors import InputError
 from tests.cases import cases
-from tests.ms_fusion.onnx_fusion.models import Builder
-from tests.ms_fusion.presets.mindspore_child import ROOT, run
+from tests.ms_fusion.mindspore.presets.mindspore_child import ROOT, run
+from tests.ms_fusion.onnx.fuse.models import Builder
 
 
 def test_a_graph_is_nodes_edges_inputs_outputs() -> None:

@@ -17,32 +17,32 @@ import pytest
 
 from benchmarks.onnx_layer import layer, lines
 from ms_fusion import auto_fuse
-from ms_fusion.cli import run
+from ms_fusion.cli.main import run
 from ms_fusion.cost import estimate_benefit as estimate_fusion_benefit
 from ms_fusion.devices import device
-from ms_fusion.onnx_fusion import auto_fuse as fusing
-from ms_fusion.onnx_fusion.arguments import LEVELS
-from ms_fusion.onnx_fusion.decisions import candidates_in, chosen_rules, worth_of
-from ms_fusion.onnx_fusion.native import Native
-from ms_fusion.rule_dicts import read_rules
+from ms_fusion.onnx.fuse import auto_fuse as fusing
+from ms_fusion.onnx.fuse.arguments import LEVELS
+from ms_fusion.onnx.fuse.decisions import choose_rules, estimate_benefits, find_candidates
+from ms_fusion.onnx.fuse.rule_dicts import read_rules
+from ms_fusion.onnx.native.child import NativeWorkers
 from tbe_impl.errors import InputError
-from tests.ms_fusion.onnx_fusion.models import Builder
+from tests.ms_fusion.onnx.fuse.models import Builder
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = ROOT / "tests" / "programs" / "sources"
 
 
 @pytest.fixture(scope="module")
-def native() -> Iterator[Native]:
+def native() -> Iterator[NativeWorkers]:
     """One pair of child processes for all models of this file."""
-    with Native() as found:
+    with NativeWorkers() as found:
         yield found
 
 
 @pytest.fixture(autouse=True)
-def place(native: Native, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def place(native: NativeWorkers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The current directory."""
-    monkeypatch.setattr(fusing, "Native", lambda: contextlib.nullcontext(native))
+    monkeypatch.setattr(fusing, "NativeWorkers", lambda: contextlib.nullcontext(native))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -70,10 +70,10 @@ def test_1_rules_and_what_they_would_save() -> None:
     rules, capacity_share = read_rules(written)
     assert [rule.name for rule in rules] == ["LayerNormLinear", "LinearActivation", "AttentionFFN"]
     assert capacity_share == 0.8
-    chosen, _ = chosen_rules(rules)
+    chosen, _ = choose_rules(rules)
     graph = layer()
-    candidates = candidates_in(graph, chosen, (), LEVELS[3])
-    worth = worth_of(candidates, graph, device("ascend910b"), capacity_share)
+    candidates = find_candidates(graph, chosen, (), LEVELS[3])
+    worth = estimate_benefits(candidates, graph, device("ascend910b"), capacity_share)
     best = {one.rule: one for one in sorted(candidates, key=lambda one: len(one.nodes))}
     assert best["LayerNormLinear"].nodes[0].startswith("LN") and len(best) == 3
     assert best["LinearActivation"].nodes == ("FFN1", "FFN1 bias", "sigmoid", "SiLU")

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from ms_fusion.cli import cli
-from tests.ms_fusion.presets.mindspore_child import ROOT, run
+from ms_fusion.cli.main import cli
+from tests.ms_fusion.mindspore.presets.mindspore_child import ROOT, run
 
 
 @pytest.fixture(scope="module")

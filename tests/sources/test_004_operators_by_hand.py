@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 import tbe_impl.tuning
-from ms_fusion.cli import cli
+from ms_fusion.cli.main import cli
 from tbe_impl import compat
 from tbe_impl.compat.auto_tune import AUTO_TUNE
 from tbe_impl.errors import FusionError, InputError
@@ -149,7 +149,7 @@ def tuning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str
     if not shutil.which("cc"):
         pytest.skip("there is no C compiler")
     asked: dict[str, Any] = {"bars": []}
-    generator, bar = random.Random(7), tbe_impl.tuning.bar
+    generator, bar = random.Random(7), tbe_impl.tuning.show_progress
 
     def timed(bench: Any, item: measurement.Candidate) -> float:
         bench.taken += 1
@@ -160,10 +160,10 @@ def tuning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str
         return bar(name, seconds, shown=shown)
 
     monkeypatch.setenv("MS_FUSION_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(measurement.Bench, "timed", timed)
+    monkeypatch.setattr(measurement.Bench, "measure_call", timed)
     monkeypatch.setattr(measurement, "PAUSE_S", 0.0)
     monkeypatch.setattr(search_space, "KNOBS", (("accumulators", (2,)),))
-    monkeypatch.setattr(tbe_impl.tuning, "bar", shown)
+    monkeypatch.setattr(tbe_impl.tuning, "show_progress", shown)
     yield asked
     AUTO_TUNE.enable, AUTO_TUNE.config = False, {}
 

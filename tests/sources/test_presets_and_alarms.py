@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.fork_server import run_program
-from tests.ms_fusion.presets.mindspore_child import ROOT, run
+from tests.ms_fusion.mindspore.presets.mindspore_child import ROOT, run
 
 pytestmark = pytest.mark.mindspore
 

@@ -8,7 +8,7 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
-from ms_fusion.cli import cli
+from ms_fusion.cli.main import cli
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "coming_from_a_tutorial.md"
 PACKAGES = {"cop": "custom_ops", "ms_fusion": "ms_fusion", "tbe_impl": "tbe_impl"}

@@ -25,20 +25,20 @@ ROUNDINGS = {
 }
 WORDS: Mapping[str, tuple[Callable[[Any], Any], Oracle]] = {
     **{
-        f"v{name}": (dsl.WORDS[f"v{name}"], FORMULAS[name][0])
+        f"v{name}": (dsl.OPERATIONS[f"v{name}"], FORMULAS[name][0])
         for name in ("abs", "sqrt", "rec", "rsqrt", "exp", "log", "relu")
     },
     **{
-        word: (lambda x, word=word: dsl.WORDS[word](x, x.dtype), FORMULAS[name][0])
+        word: (lambda x, word=word: dsl.OPERATIONS[word](x, x.dtype), FORMULAS[name][0])
         for name, word in ROUNDINGS.items()
     },
     **{
-        name: (dsl.ext.EXT_WORDS[name], formula)
+        name: (dsl.ext.EXT_OPERATIONS[name], formula)
         for name, (formula, *_) in FORMULAS.items()
-        if name in dsl.ext.EXT_WORDS
+        if name in dsl.ext.EXT_OPERATIONS
     },
-    "square": (dsl.ext.EXT_WORDS["square"], np.square),
-    "reciprocal": (dsl.ext.EXT_WORDS["reciprocal"], lambda x: 1 / x),
+    "square": (dsl.ext.EXT_OPERATIONS["square"], np.square),
+    "reciprocal": (dsl.ext.EXT_OPERATIONS["reciprocal"], lambda x: 1 / x),
     "vmuls": (lambda x: dsl.vmuls(x, 3.0), lambda x: x * 3.0),
     "vadds": (lambda x: dsl.vadds(x, 1.5), lambda x: x + 1.5),
 }

@@ -14,7 +14,7 @@ from unittest import mock
 
 from tbe_impl.runtime import cache as cache_module
 from tbe_impl.runtime import compiler, machine
-from tbe_impl.runtime.cache import KEPT_SHARE, LIMIT_BYTES, KernelCache, make_key
+from tbe_impl.runtime.cache import EVICTION_TARGET_SHARE, LIMIT_BYTES, KernelCache, make_key
 from tests.stress.kernels import POINTS, check_swish, swish
 from tests.stress.parts import (
     Child,
@@ -58,7 +58,7 @@ def limit(stress: Stress) -> str:
         unused(cache, key, 9_000 - number if number else 10_000)
         found = {entry.key for entry in cache.entries()}
         wanted = {keys[0], *keys[max(1, number - len(found) + 2) : number + 1]}
-        few = len(found) < min(number + 1, int(KEPT_SHARE * kept) - 1)
+        few = len(found) < min(number + 1, int(EVICTION_TARGET_SHARE * kept) - 1)
         assert found == wanted and not few, (
             f"after {number + 1}: {len(found)} kept, {len(found - wanted)} of them wrong"
         )

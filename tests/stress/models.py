@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import onnx
 
-from ms_fusion.onnx_fusion.auto_fuse import auto_fuse
+from ms_fusion.onnx.fuse.auto_fuse import auto_fuse
 from tbe_impl.errors import FusionError
-from tests.ms_fusion.formats.test_onnx_file import with_data_at
-from tests.ms_fusion.onnx_fusion.models import Builder
+from tests.ms_fusion.onnx.fuse.models import Builder
+from tests.ms_fusion.readers.test_onnx_file import with_data_at
 from tests.stress.networks import said
 from tests.stress.parts import Row, Stress
 

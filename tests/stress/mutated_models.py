@@ -18,11 +18,11 @@ from pathlib import Path
 import onnx
 from onnx import TensorProto
 
-from ms_fusion.onnx_fusion import auto_fuse as module
-from ms_fusion.onnx_fusion.native import Native
+from ms_fusion.onnx.fuse import auto_fuse as module
+from ms_fusion.onnx.native.child import NativeWorkers
 from tbe_impl.errors import FusionError
-from tests.ms_fusion.onnx_fusion.corpus import MODELS
-from tests.ms_fusion.onnx_fusion.test_corpus import Shared
+from tests.ms_fusion.onnx.fuse.corpus import MODELS
+from tests.ms_fusion.onnx.fuse.test_corpus import Shared
 
 LIMIT_S, LIMIT_BYTES = 10.0, 2 << 30
 SOURCES = ("torch_layer", "lstm_one", "random_5", "resnet_small", "t5_small")
@@ -199,8 +199,8 @@ def main(arguments: Sequence[str]) -> int:
     """Says how many were fused and how many refused."""
     way, first, last = arguments[0], int(arguments[1]), int(arguments[2])
     fused = 0
-    with Native() as native, tempfile.TemporaryDirectory() as directory:
-        module.Native = Shared(native)  # type: ignore[assignment, misc]
+    with NativeWorkers() as native, tempfile.TemporaryDirectory() as directory:
+        module.NativeWorkers = Shared(native)  # type: ignore[assignment, misc]
         place = Path(directory)
         wholes = [MODELS[name](place / "whole.onnx").read_bytes() for name in SOURCES]
         for seed in range(first, last):

@@ -17,9 +17,9 @@ from tbe_impl.interpreter import evaluate
 from tests.stress.kernels import kernel_of
 from tests.stress.parts import Row, Stress
 from tests.tbe_impl.dsl.graphs import FLOATS, assert_near, values
-from tests.tbe_impl.dsl.test_words import CASES, EXT_CASES, Case
+from tests.tbe_impl.dsl.test_operations import CASES, EXT_CASES, Case
 
-ALL_WORDS = {**dsl.WORDS, **dsl.ext.EXT_WORDS}
+ALL_WORDS = {**dsl.OPERATIONS, **dsl.ext.EXT_OPERATIONS}
 SHAPES: tuple[tuple[int, ...], ...] = (
     (),
     (0,),

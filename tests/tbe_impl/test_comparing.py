@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from tbe_impl.cli.formula import evaluate
-from tbe_impl.comparing import coarsest, difference, spacing
+from tbe_impl.comparing import coarsest_dtype, compare_arrays, spacing
 from tbe_impl.dsl.dtypes import dtype_of
-from tbe_impl.dsl.operation_table import WORDS
+from tbe_impl.dsl.operation_table import OPERATIONS
 from tbe_impl.dsl.tensor import placeholder
 from tbe_impl.errors import InputError
 from tests.cases import cases
@@ -39,7 +39,7 @@ def test_spacing_is_that_of_the_dtype(values: list[float], dtype: str, expected:
 
 def compared(got: Any, expected: Any, dtype: str = "float32", **more: Any) -> Any:
     array = np.asarray(got).astype(dtype_of(dtype).numpy)
-    return difference(
+    return compare_arrays(
         "y",
         "formula",
         array,
@@ -70,7 +70,7 @@ def compared(got: Any, expected: Any, dtype: str = "float32", **more: Any) -> An
 )
 def test_what_is_wrong(got: Any, expected: Any, dtype: str, wrong: int) -> None:
     found = compared(got, expected, dtype)
-    assert (found.wrong, found.within) == (wrong, not wrong)
+    assert (found.wrong, found.is_within_tolerance) == (wrong, not wrong)
 
 
 def test_the_worst_element_is_named() -> None:
@@ -81,7 +81,7 @@ def test_the_worst_element_is_named() -> None:
 
 def test_another_shape_is_a_problem() -> None:
     found = compared([1.0, 2.0], [1.0, 2.0, 3.0])
-    assert not found.within and "shape" in found.problem
+    assert not found.is_within_tolerance and "shape" in found.problem
 
 
 def test_elements_at_a_step_are_left_out_when_they_are_few() -> None:
@@ -95,10 +95,10 @@ def test_elements_at_a_step_are_left_out_when_they_are_few() -> None:
 
 def test_a_narrow_cast_widens_the_tolerance() -> None:
     x = placeholder((4,), "float32", "x")
-    assert coarsest([WORDS["vexp"](x)]) == "float32"
-    narrow = WORDS["cast_to"](x, "float16")
-    assert coarsest([WORDS["cast_to"](narrow, "float32")]) == "float16"
-    assert coarsest([WORDS["cast_to"](x, "int32")]) == "float32"
+    assert coarsest_dtype([OPERATIONS["vexp"](x)]) == "float32"
+    narrow = OPERATIONS["cast_to"](x, "float16")
+    assert coarsest_dtype([OPERATIONS["cast_to"](narrow, "float32")]) == "float16"
+    assert coarsest_dtype([OPERATIONS["cast_to"](x, "int32")]) == "float32"
 
 
 X = np.array([[-1.0, 0.5, 2.0], [3.0, -4.0, 0.0]])

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tbe_impl.chip import auto_schedule
-from tbe_impl.dsl.operation_table import WORDS
+from tbe_impl.dsl.operation_table import OPERATIONS
 from tbe_impl.dsl.tensor import placeholder
 from tbe_impl.errors import MissingError
 from tbe_impl.kernel import Argument, Kernel
@@ -33,7 +33,7 @@ def cache(compiled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def kernel(rows: int = 48, columns: int = 64) -> Kernel:
     x = placeholder((rows, columns), "float16", "x")
-    y = WORDS["vexp"](WORDS["vabs"](x))
+    y = OPERATIONS["vexp"](OPERATIONS["vabs"](x))
     shape = (rows, columns)
     schedule = auto_schedule.auto_schedule(y)
     return Kernel(

@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from tbe_impl.errors import InputError
-from tbe_impl.soc import SOCS, convert_supported, soc, supports, word_supports
+from tbe_impl.soc import (
+    SOCS,
+    find_soc,
+    is_conversion_supported,
+    is_instruction_supported,
+    is_operation_supported,
+)
 from tests.cases import cases
 
 
@@ -26,7 +32,7 @@ from tests.cases import cases
     ],
 )
 def test_spellings(spelling: str, name: str) -> None:
-    assert soc(spelling).name == name
+    assert find_soc(spelling).name == name
 
 
 @cases(
@@ -41,7 +47,7 @@ def test_spellings(spelling: str, name: str) -> None:
     ],
 )
 def test_sizes(name: str, short: str, unified: int, l1: int, cores: int) -> None:
-    chip = soc(name)
+    chip = find_soc(name)
     assert (chip.short_name, chip.unified_buffer_bytes, chip.l1_bytes, chip.cores) == (
         short,
         unified * 1024,
@@ -76,9 +82,9 @@ def test_sizes(name: str, short: str, unified: int, l1: int, cores: int) -> None
 )
 def test_instructions(instruction: str, dtype: str, expected: str) -> None:
     chips = ("Ascend310", "Ascend310P3", "Ascend910A", "Ascend910B1")
-    found = "".join("ny"[supports(chip, instruction, dtype)] for chip in chips)
+    found = "".join("ny"[is_instruction_supported(chip, instruction, dtype)] for chip in chips)
     assert found == expected
-    assert supports("cpu", instruction, dtype)
+    assert is_instruction_supported("cpu", instruction, dtype)
 
 
 @cases(
@@ -98,7 +104,8 @@ def test_instructions(instruction: str, dtype: str, expected: str) -> None:
 def test_conversions(mode: str, source: str, target: str, expected: str) -> None:
     chips = ("Ascend310", "Ascend310P3", "Ascend910A", "Ascend910B1")
     assert (
-        "".join("ny"[convert_supported(chip, mode, source, target)] for chip in chips) == expected
+        "".join("ny"[is_conversion_supported(chip, mode, source, target)] for chip in chips)
+        == expected
     )
 
 
@@ -119,10 +126,10 @@ def test_conversions(mode: str, source: str, target: str, expected: str) -> None
     ],
 )
 def test_words_of_910a(word: str, dtype: str, expected: bool) -> None:
-    assert word_supports("Ascend910A", word, dtype) is expected
+    assert is_operation_supported("Ascend910A", word, dtype) is expected
 
 
 def test_an_unknown_chip_lists_the_known() -> None:
     with pytest.raises(InputError, match=r"Ascend910A.*'Ascend999'") as error:
-        soc("Ascend999")
+        find_soc("Ascend999")
     assert "cpu" in str(error.value)

@@ -20,7 +20,7 @@ def provided(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     others = [one for one in sys.meta_path if not isinstance(one, toolkit_finder.Finder)]
     monkeypatch.setattr(sys, "meta_path", others)
     toolkit_finder.provide()
-    with toolkit_finder.hidden():
+    with toolkit_finder.hide_provided_modules():
         yield
         for name in [
             name for name in sys.modules if name.partition(".")[0] in toolkit_finder.ROOTS
@@ -55,7 +55,7 @@ def test_providing_twice_is_providing_once() -> None:
 
 def test_hidden_names_come_back() -> None:
     before = imported_by("script", "te")
-    with toolkit_finder.hidden():
+    with toolkit_finder.hide_provided_modules():
         assert "te" not in sys.modules
     assert sys.modules["te"] is before
 
@@ -67,7 +67,7 @@ def test_hidden_names_that_another_package_took_stay_away(
     imported_by("script", "topi.generic"), imported_by("script", "te")
     (tmp_path / "topi.py").write_text("OTHER = True\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    with toolkit_finder.hidden():
+    with toolkit_finder.hide_provided_modules():
         assert imported_by("akg", "topi").OTHER
     assert sys.modules["topi"].OTHER and "topi.generic" not in sys.modules and "te" in sys.modules
 

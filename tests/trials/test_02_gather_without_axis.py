@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tbe_impl import compat
-from tbe_impl.cli.sample_arrays import inputs_for
+from tbe_impl.cli.sample_arrays import make_inputs
 from tbe_impl.errors import FusionError
 from tests.cases import cases
 from tests.trials.operators import described, operator
@@ -81,7 +81,7 @@ def test_indices_to_try_it_with_reach_all_rows() -> None:
     kernel = operator("gathered_rows", "gathered_rows").build(
         described((5, 8), "float32"), described((99,), "int32"), described((99, 8), "float32")
     )
-    _, places = inputs_for(kernel, [])
+    _, places = make_inputs(kernel, [])
     assert set(places.array.tolist()) == set(range(5))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ms_fusion import cli
+from ms_fusion.cli import main
 from tbe_impl.errors import InputError
 from tests.cases import cases
 from tests.trials.operators import PROGRAMS, described, operator
@@ -40,7 +40,7 @@ def test_the_command_line_ends_with_an_error(
     function: str, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     target = f"{PROGRAMS / 'forgotten_input.py'}:{function}"
-    assert cli.run(["tbe", "run", target, "--input", "16x16:float16", "--check"]) == 2
+    assert main.run(["tbe", "run", target, "--input", "16x16:float16", "--check"]) == 2
     shown = capsys.readouterr()
     assert said in shown.err
     assert shown.out == ""

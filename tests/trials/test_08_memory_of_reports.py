@@ -8,9 +8,9 @@ from pathlib import Path
 from ms_fusion import cost
 from ms_fusion.graph import Graph, Node, Value
 from ms_fusion.ledger import Ledger
-from ms_fusion.onnx_fusion.auto_fuse import auto_fuse
+from ms_fusion.onnx.fuse.auto_fuse import auto_fuse
 from tests.cases import cases
-from tests.ms_fusion.onnx_fusion.models import Builder, convolutional_net, transformer_layer
+from tests.ms_fusion.onnx.fuse.models import Builder, convolutional_net, transformer_layer
 
 TENSOR = 256 * 256 * 4
 ROW = 256 * 4

@@ -18,7 +18,7 @@ from tbe_impl.runtime import compiler, machine
 from tests.cases import cases
 from tests.fork_server import run_program
 from tests.ms_fusion.kernel_server.composites import Text, called, run
-from tests.ms_fusion.kernel_server.test_library_groups import needs_onednn
+from tests.ms_fusion.lowering.onednn.test_groups import needs_onednn
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "tests" / "programs" / "trials" / "subnormals.py"

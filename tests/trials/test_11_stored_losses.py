@@ -10,36 +10,36 @@ from typing import Any
 import msgspec
 import pytest
 
-from ms_fusion import cli
 from ms_fusion.capture import tune as tuning
-from ms_fusion.capture.tuned_net import Comparison, TunedNet, Variant
-from ms_fusion.presets import net_choices
-from ms_fusion.presets.net_choices import NetChoice
+from ms_fusion.capture.tuned_net import CallComparison, TunedNet, Variant
+from ms_fusion.cli import main
+from ms_fusion.mindspore.presets import net_choices
+from ms_fusion.mindspore.presets.net_choices import NetChoice
 from tbe_impl import tuning_store
 from tests.cases import cases
-from tests.ms_fusion.presets.mindspore_child import ROOT, run
+from tests.ms_fusion.mindspore.presets.mindspore_child import ROOT, run
 
 PRODUCTS = ("MatMul",)
 
 
-def calls(one: float, other: float, *, spread: float = 0.02, turns: int = 60) -> Comparison:
+def calls(one: float, other: float, *, spread: float = 0.02, turns: int = 60) -> CallComparison:
     """So long, µs, and up to so much longer."""
     source = random.Random(f"{one}{other}")
 
     def about(time: float) -> float:
         return time * (1 + spread * source.random())
 
-    return Comparison(tuple((about(one), about(other)) for _ in range(turns)))
+    return CallComparison(tuple((about(one), about(other)) for _ in range(turns)))
 
 
-def disturbed(one: float, other: float) -> Comparison:
+def disturbed(one: float, other: float) -> CallComparison:
     """The one takes three times as long in most turns, since others use its processors then."""
-    return Comparison(tuple((one * (1 if turn % 5 == 0 else 3), other) for turn in range(60)))
+    return CallComparison(tuple((one * (1 if turn % 5 == 0 else 3), other) for turn in range(60)))
 
 
-def in_half(one: float, other: float) -> Comparison:
+def in_half(one: float, other: float) -> CallComparison:
     """A call takes now this long, now that, in about half of the turns; 1000 µs unfused."""
-    return Comparison(tuple((one if turn % 9 < 5 else other, 1000.0) for turn in range(60)))
+    return CallComparison(tuple((one if turn % 9 < 5 else other, 1000.0) for turn in range(60)))
 
 
 LOSS = calls(1300, 1000)
@@ -71,7 +71,7 @@ LOSS = calls(1300, 1000)
     ],
 )
 def test_a_net_stays_unfused_only_if_it_was_slower_twice(
-    first: Comparison, again: Comparison | None, choice: NetChoice
+    first: CallComparison, again: CallComparison | None, choice: NetChoice
 ) -> None:
     found = TunedNet("Net", (), (Variant("everything", (), first),), 1.0, again)
     assert found.choice.fused == choice.fused
@@ -91,7 +91,7 @@ def test_a_net_stays_unfused_only_if_it_was_slower_twice(
     ids=["twice", "once", "not again", "within the noise", "by little"],
 )
 def test_operators_are_kept_out_only_if_that_was_quicker_twice(
-    without: Comparison, again: Comparison | None, kept_out: tuple[str, ...]
+    without: CallComparison, again: CallComparison | None, kept_out: tuple[str, ...]
 ) -> None:
     everything = Variant("everything", (), calls(500, 1000))
     variants = everything, Variant("without products", PRODUCTS, without)
@@ -123,7 +123,7 @@ def records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
             "seconds": 1.0,
             **times,
         }
-        tuning_store.store().save(msgspec.convert(made, tuning_store.Tuning))
+        tuning_store.user_store().save(msgspec.convert(made, tuning_store.Tuning))
     net_choices.remember(
         net, [x], NetChoice(fused=False, why="the net stays unfused."), kernels=keys[:1]
     )
@@ -133,7 +133,7 @@ def records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 
 def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    assert cli.run(["cache", *arguments]) == 0
+    assert main.run(["cache", *arguments]) == 0
     return capsys.readouterr().out
 
 
@@ -175,7 +175,7 @@ def test_without_time_a_loss_is_measured_once_and_not_kept(
     monkeypatch.setenv("MS_FUSION_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(
         tuning,
-        "_tuned",
+        "_tune_net",
         lambda *_, **__: TunedNet("Net", (), (Variant("everything", (), LOSS),), 1.0),
     )
     monkeypatch.setattr(tuning, "require_mindspore", lambda: None)

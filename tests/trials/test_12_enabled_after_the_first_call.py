@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.ms_fusion.presets.mindspore_child import ROOT, run
+from tests.ms_fusion.mindspore.presets.mindspore_child import ROOT, run
 
 pytestmark = pytest.mark.mindspore
 ALL = ("Cell", "function", "generator", "specialized")

@@ -9,7 +9,7 @@ from ms_fusion.kernel_server.sequence_assembly import assemble, compile_own
 from ms_fusion.ledger import BuildStep
 from tests.cases import cases
 from tests.ms_fusion.kernel_server.composites import Text
-from tests.ms_fusion.kernel_server.test_library_groups import check, needs_onednn, normal
+from tests.ms_fusion.lowering.onednn.test_groups import check, needs_onednn, normal
 
 pytestmark = needs_onednn
 

@@ -10,8 +10,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from ms_fusion.onnx_fusion.arguments import RUNTIME_RULES
-from ms_fusion.onnx_fusion.ort.table import EQUIVALENTS
+from ms_fusion.onnx.fuse.arguments import RUNTIME_RULES
+from ms_fusion.onnx.fuse.ort.table import EQUIVALENTS
 from tests.cases import cases
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.cases import cases
-from tests.ms_fusion.presets.mindspore_child import ROOT, run
+from tests.ms_fusion.mindspore.presets.mindspore_child import ROOT, run
 
 pytestmark = pytest.mark.mindspore
 CALLS = ("function", "compiled", "uncompiled", "patched", "step")

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from ms_fusion import cli
-from ms_fusion.flag_lint import lint
-from ms_fusion.flags import GraphKernelFlags, merge_values
-from ms_fusion.presets.table import resolve
+from ms_fusion.cli import main
+from ms_fusion.mindspore.flags.graph_kernel_flags import GraphKernelFlags, merge_values
+from ms_fusion.mindspore.flags.lint import lint
+from ms_fusion.mindspore.flags.preset_table import resolve
 from tests.cases import cases
-from tests.ms_fusion.presets.mindspore_child import ROOT, run
+from tests.ms_fusion.mindspore.presets.mindspore_child import ROOT, run
 
 PROGRAM = ROOT / "tests" / "programs" / "trials" / "flags_merge.py"
 
@@ -129,10 +129,10 @@ def test_the_command_takes_one_or_the_other(
 ) -> None:
     (tmp_path / "net.py").touch()
     both = ["--flags", "--opt_level=1", "--only-flags", "--opt_level=2"]
-    assert cli.run(["explain", f"{tmp_path / 'net.py'}:Net", *both]) == 2
+    assert main.run(["explain", f"{tmp_path / 'net.py'}:Net", *both]) == 2
     assert "expected flags or only_flags, got both" in capfd.readouterr().err
     wrong = ["--only-flags", "--opt_lvel=2"]
-    assert cli.run(["explain", f"{tmp_path / 'net.py'}:Net", *wrong]) == 2
+    assert main.run(["explain", f"{tmp_path / 'net.py'}:Net", *wrong]) == 2
     assert "MindSpore has no such flag; got --opt_lvel" in capfd.readouterr().err
 
 

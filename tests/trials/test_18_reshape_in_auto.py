@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from ms_fusion import operators
-from ms_fusion.flags import GraphKernelFlags
 from ms_fusion.graph import Graph, Node, Value
-from ms_fusion.presets.own_generator_flags import EXPANDED
-from ms_fusion.presets.table import resolve
+from ms_fusion.mindspore.flags.graph_kernel_flags import GraphKernelFlags
+from ms_fusion.mindspore.flags.own_generator_flags import EXPANDED_OPERATORS
+from ms_fusion.mindspore.flags.preset_table import resolve
 from ms_fusion.why_not import explain_edges
 from tests.cases import cases
-from tests.ms_fusion.presets.mindspore_child import ROOT, run
+from tests.ms_fusion.mindspore.presets.mindspore_child import ROOT, run
 
 PROGRAM = ROOT / "tests" / "programs" / "trials" / "reshapes.py"
 VIEWS = {
@@ -62,8 +62,12 @@ def test_a_reshape_alone_stays_a_view(seen: dict[str, Any]) -> None:
 @cases("preset", ["auto", "basic", "aggressive", "expert"])
 def test_the_presets_ask_for_it(preset: str) -> None:
     flags = resolve(preset, generator="ms_fusion")
-    assert {*operators.NOT_FOR_ANOTHER_GENERATOR} <= {*(flags.enable_cluster_ops or ())}
-    assert {*(flags.enable_expand_ops or ())} == {*EXPANDED} == operators.CPU_EXPANDED_FOR_OURS
+    assert {*operators.MINDSPORE_GENERATOR_ONLY_OPS} <= {*(flags.enable_cluster_ops or ())}
+    assert (
+        {*(flags.enable_expand_ops or ())}
+        == {*EXPANDED_OPERATORS}
+        == operators.CPU_EXPAND_OPS_OF_OWN_GENERATOR
+    )
 
 
 def edges_of(op: str, flags: str, **more: Any) -> list[str | None]:
@@ -100,7 +104,7 @@ def test_only_what_was_tried_is_suggested(
     assert edges_of(op, flags, kept_out=kept_out) == [suggested] * 2
 
 
-@cases("op", sorted(operators.CPU_EXPANDABLE - operators.CPU_CLUSTERED))
+@cases("op", sorted(operators.CPU_EXPANDABLE_OPS - operators.CPU_CLUSTER_OPS))
 def test_what_the_presets_have_not_is_not_suggested(op: str) -> None:
     flags = resolve("auto", generator="ms_fusion")
     asked = {*(flags.enable_cluster_ops or ()), *(flags.enable_expand_ops or ())}

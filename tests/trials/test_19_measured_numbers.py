@@ -17,7 +17,7 @@ from ms_fusion.graph import Graph, Node, Source, Value
 from ms_fusion.ledger import Accuracy, FusedKernel, Ledger, Stages, Summary, Work
 from ms_fusion.report.roofline import roofline
 from ms_fusion.report.text import to_text
-from ms_fusion.report.verdicts import saving_is_clear, times_are_clear
+from ms_fusion.report.verdicts import has_clear_times, is_clear_saving
 from ms_fusion.report.wording import difference_text, error_texts, spread_text, summary_rows
 from ms_fusion.why_not.hot_spots import hot_spots
 from tests.cases import cases
@@ -124,9 +124,9 @@ def test_a_loss_within_the_spread_is_no_loss() -> None:
         time_spread_us=3000.0,
         unfused_time_spread_us=400.0,
     )
-    assert noisy.measured_saving_us == -2530.0 and not saving_is_clear(noisy)
-    assert saving_is_clear(replace(noisy, time_spread_us=100.0))
-    assert saving_is_clear(replace(noisy, time_spread_us=None)), "nothing is known of it"
+    assert noisy.measured_saving_us == -2530.0 and not is_clear_saving(noisy)
+    assert is_clear_saving(replace(noisy, time_spread_us=100.0))
+    assert is_clear_saving(replace(noisy, time_spread_us=None)), "nothing is known of it"
     ledger = transformer_ledger(30)
     text = to_text(replace(ledger, kernels=(noisy,)), width=140)
     assert "real −2.53 ms" in text and "±3.03 ms" in text
@@ -140,7 +140,7 @@ def test_whole_calls_differ_by_more_than_they_spread_or_not(after: float, clear:
         before=replace(ledger.before, time_us=148_230.0, time_spread_us=2_000.0),
         after=replace(ledger.after, time_us=after, time_spread_us=1_000.0),
     )
-    assert times_are_clear(ledger) == clear
+    assert has_clear_times(ledger) == clear
     (change,) = (row[3] for row in summary_rows(ledger) if row[0] == "time")
     assert (change == "–") != clear
     said = spread_text(ledger)

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import ms_fusion as mf
-from ms_fusion.presets import dump_note
+from ms_fusion.mindspore.state import dump_note
 from tests.cases import FULL, cases
-from tests.ms_fusion.presets.mindspore_child import ROOT, run
+from tests.ms_fusion.mindspore.presets.mindspore_child import ROOT, run
 
 PROGRAM = ROOT / "tests" / "programs" / "trials" / "dumps_under_enable.py"
 DUMPS = ROOT / "tests" / "data" / "ms_2_10" / "MyNet_f"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cases import FULL
-from tests.ms_fusion.presets.mindspore_child import ROOT, run
+from tests.ms_fusion.mindspore.presets.mindspore_child import ROOT, run
 
 pytestmark = pytest.mark.mindspore
 GRAPH, PYNATIVE = "0", "1"

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from ms_fusion.capture.groups import check_group
-from ms_fusion.formats.onnx_file import open_model
-from ms_fusion.formats.onnx_graph import project
+from ms_fusion.capture.group_check import check_group
 from ms_fusion.graph import Graph, Node, Value
 from ms_fusion.ledger import FusedKernel, Ledger, Suggestion, Summary, UnfusedEdge
-from ms_fusion.onnx_fusion.auto_fuse import auto_fuse
-from ms_fusion.onnx_fusion.groups import order_of
-from ms_fusion.rewrite import Match, Op, Rule, matches, near_misses
+from ms_fusion.onnx.fuse.auto_fuse import auto_fuse
+from ms_fusion.onnx.kernels.subgraphs import order_of
+from ms_fusion.readers.onnx_file import open_model
+from ms_fusion.readers.onnx_graph import project
+from ms_fusion.rewrite import Match, Op, Rule, find_matches, find_near_misses
 from tbe_impl.errors import FusionNotFound
 from tests.cases import cases
-from tests.ms_fusion.onnx_fusion.models import Builder
+from tests.ms_fusion.onnx.fuse.models import Builder
 
 CHAIN = ("MatMul", "BiasAdd", "Reshape", "GeLU", "Mul", "Add")
 """One after the other; beside them stands an Exp that reads nothing of theirs."""
@@ -134,8 +134,8 @@ RULE = Rule("NegExp", "intra-operator", Op("Exp", Op("Neg", "x")), only_two_rows
 def test_near_misses_carry_the_text_of_the_check(exponential: Path) -> None:
     graph = project(open_model(exponential)).graph
     order = order_of(graph)
-    assert [match.value("x").shape[0] for match in matches(RULE, graph, order)] == [2]
-    missed = list(near_misses(RULE, graph, order))
+    assert [match.value("x").shape[0] for match in find_matches(RULE, graph, order)] == [2]
+    missed = list(find_near_misses(RULE, graph, order))
     assert [(match.value("x").shape[0], text) for match, text in missed] == [
         (4, "4 rows are too many")
     ]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from ms_fusion.flag_lint import FALSE, TRUE, lint
-from ms_fusion.flags import FLAGS, convert
+from ms_fusion.mindspore.flags.graph_kernel_flags import FLAGS, convert
+from ms_fusion.mindspore.flags.lint import FALSE_TEXTS, TRUE_TEXTS, lint
 from ms_fusion.spelling import near_names
 from tests.cases import cases
 
@@ -50,7 +50,7 @@ def test_the_advice_is_what_was_meant(flag: str, remedy: str) -> None:
 
 @cases("name", BOOLEAN)
 def test_truth_stays_truth(name: str) -> None:
-    for words, good in ((TRUE, "true"), (FALSE, "false")):
+    for words, good in ((TRUE_TEXTS, "true"), (FALSE_TEXTS, "false")):
         for word in (*words, *(one.capitalize() for one in words), *map(str.upper, words)):
             for item in lint(f"--{name}={word}"):
                 if item.code == "value":

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from ms_fusion import cost
-from ms_fusion.cli import run
+from ms_fusion.cli.main import run
 from ms_fusion.ledger import Ledger
-from ms_fusion.onnx_fusion.auto_fuse import auto_fuse
+from ms_fusion.onnx.fuse.auto_fuse import auto_fuse
 from ms_fusion.report.text import to_text
 from tests.cases import cases
-from tests.ms_fusion.onnx_fusion.models import Builder
+from tests.ms_fusion.onnx.fuse.models import Builder
 
 
 def gate(path: Path, *shape: int | str) -> Path:
@@ -142,4 +142,4 @@ def test_what_computes_with_weights_alone_runs_once(
     values = {name: Value(name, (4, 4), "float32", kind) for name, kind in kinds.items()}
     nodes = (Node("a", op, inputs, ("y",)), Node("b", "Neg", ("y",), ("z",)))
     graph = Graph("g", nodes, values, ("x", "w", "v"), ("z",))
-    assert cost.known_beforehand(graph) == (frozenset("ab") if beforehand else frozenset())
+    assert cost.constant_foldable_nodes(graph) == (frozenset("ab") if beforehand else frozenset())

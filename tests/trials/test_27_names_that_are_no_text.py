@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from ms_fusion import cli
-from ms_fusion.presets import private_directory
+from ms_fusion.cli import main
+from ms_fusion.mindspore.state import private_directory
 from tbe_impl import environment
 from tbe_impl.errors import CacheError
 from tbe_impl.runtime import cache as cache_module
@@ -30,7 +30,7 @@ GBK = os.fsdecode(b"\xd3\xc3")
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache directory with such a name, of which nothing was said yet."""
     monkeypatch.setenv(environment.CACHE_DIR.name, str(tmp_path / GBK))
-    monkeypatch.setattr(cache_module, "_warned", set())
+    monkeypatch.setattr(cache_module, "_warned_directories", set())
     return tmp_path / GBK
 
 
@@ -39,8 +39,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     [("kernels", True), ("用户", True), ("gruß 1", True), (GBK, False), (f"a/{GBK}/b", False)],
 )
 def test_text_is_what_is_utf_8_on_disk(name: str, good: bool) -> None:
-    assert environment.is_text(Path("/tmp") / name) is good
-    assert environment.shown(Path(name)).isprintable()
+    assert environment.is_utf8_path(Path("/tmp") / name) is good
+    assert environment.printable_path(Path(name)).isprintable()
 
 
 @cases(
@@ -76,10 +76,10 @@ def test_kernels_go_elsewhere_with_one_warning(
     kernels = KernelCache()
     key = make_key(source="a")
     built = kernels.get_or_build(key, lambda path: path.write_bytes(b"kernel") and None)
-    assert built.read_bytes() == b"kernel" and environment.is_text(built)
+    assert built.read_bytes() == b"kernel" and environment.is_utf8_path(built)
     assert kernels.load(key) == built
     mine = private_directory.make()
-    assert environment.is_text(mine) and mine.is_dir()
+    assert environment.is_utf8_path(mine) and mine.is_dir()
     private_directory.remove(mine)
     said = [record.getMessage() for record in caplog.records]
     assert len(said) == 1 and said[0].startswith("kernels are not kept: ")
@@ -92,13 +92,13 @@ def test_a_temporary_directory_is_chosen_whose_name_is_text(
 ) -> None:
     (tmp_path / GBK).mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / GBK))
-    assert environment.is_text(environment.temporary_directory())
+    assert environment.is_utf8_path(environment.temporary_directory())
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     assert environment.temporary_directory() == tmp_path
 
 
 def test_the_command_shows_such_a_cache(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.run(["cache", "info"]) == 0
+    assert main.run(["cache", "info"]) == 0
     assert "\\xd3\\xc3/kernels\n" in capsys.readouterr().out
 
 

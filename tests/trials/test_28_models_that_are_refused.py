@@ -9,8 +9,8 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from ms_fusion.cli import run
-from ms_fusion.formats.onnx_file import open_model
+from ms_fusion.cli.main import run
+from ms_fusion.readers.onnx_file import open_model
 from tbe_impl.errors import InputError
 from tests.cases import cases
 

@@ -17,11 +17,11 @@ from onnx import TensorProto, helper, numpy_helper
 import custom_ops
 import ms_fusion as mf
 from custom_ops.core.registry import formula, register_operator
-from ms_fusion import doctor
 from ms_fusion.capture.explain_net import explain_target
-from ms_fusion.cli import run
-from ms_fusion.formats.onnx_file import open_model
-from ms_fusion.presets.table import check_preset
+from ms_fusion.cli import doctor
+from ms_fusion.cli.main import run
+from ms_fusion.mindspore.flags.preset_table import check_preset
+from ms_fusion.readers.onnx_file import open_model
 from tbe_impl import load_operator
 from tbe_impl.errors import FusionError, InputError, MissingError
 from tbe_impl.runtime import compiler

@@ -12,13 +12,13 @@ from tbe_impl import compat, dsl
 from tbe_impl.compat import (
     classify,
     error_manager,
-    operation,
+    operator_context,
     para_check,
     shape_util,
     window_sizes,
 )
 from tbe_impl.compat.modules import names_of
-from tbe_impl.compat.session import running
+from tbe_impl.compat.session import operator_scope
 from tbe_impl.errors import InputError
 from tbe_impl.loading.operator import load_operator
 from tests.cases import cases
@@ -236,7 +236,7 @@ CALLS: list[tuple[str, tuple[Any, ...], tuple[Any, ...], str]] = [
 def test_helpers(name: str, accepted: Any, refused: Any, code: str) -> None:
     module, _, function = name.partition(".")
     call = getattr(PARAMETERS[module], function)
-    with running([UNKNOWN] if "elewise" in name else [X]):
+    with operator_scope([UNKNOWN] if "elewise" in name else [X]):
         call(*accepted)
         with pytest.raises(RuntimeError) as caught:
             call(*refused)
@@ -331,9 +331,9 @@ def test_classifiers(pattern: str, accepted: Any, refused: Any) -> None:
     ],
 )
 def test_shapes_of_variants(pattern: Any, accepted: Any, refused: Any, code: str) -> None:
-    operation.variable_shape(accepted, pattern)
+    operator_context.variable_shape(accepted, pattern)
     with pytest.raises(RuntimeError) as caught:
-        operation.variable_shape(refused, pattern)
+        operator_context.variable_shape(refused, pattern)
     assert caught.value.args[0]["errCode"] == code
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ms_fusion.ledger import Ledger, RejectedCandidate
-from ms_fusion.presets.table import PRESETS, resolve, shown_flags
+from ms_fusion.mindspore.flags.preset_table import PRESETS, resolve, shown_flags
 from ms_fusion.report.text import to_text
 from ms_fusion.report.wording import flags_text, summary_rows
 from tests.cases import cases

@@ -1,4 +1,4 @@
-"""The module that MindSpore's compile server imports under this name when it is told ``--kernel_generator=AKG_V2``."""
+"""Plug-in that MindSpore's compile server imports for ``--kernel_generator=AKG_V2``."""
 
 from ms_fusion.kernel_server.driver import AkgV2Driver, build, stand_in
 

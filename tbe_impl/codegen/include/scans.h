@@ -1,10 +1,11 @@
-/* Running sums and products of `rows` × `steps` × `width` elements along the one in the middle.
+/* Cumulative sums and products of `rows` × `steps` × `width` elements along the middle axis.
  *
- * Every element is added in its turn, so that the result is NumPy's with any number of threads; those share rows and
- * columns. Before this file the kernel defines what `numbered_rows.py` calls arithmetic, and
- *   FIRST                            what an exclusive one begins with
- *   NEUTRAL                          what changes nothing
- *   IS_EXCLUSIVE, IS_REVERSE         whether an element is left out of its own place; whether the last one is the first */
+ * Elements are added in sequence, so that the result equals NumPy's for any number of threads;
+ * threads share rows and columns. Before this file the kernel defines the arithmetic macros of
+ * `scatter.py`, and
+ *   FIRST                      start of an exclusive scan
+ *   NEUTRAL                    the identity
+ *   IS_EXCLUSIVE, IS_REVERSE   whether an element excludes itself; whether the scan is reversed */
 #pragma once
 
 #define TOGETHER 8
@@ -24,7 +25,7 @@ static void running_store(element *to, const work *from, int64_t n) {
   }
 }
 
-/* Along neighbours: a few rows at a time, so that one need not wait for its own last sum. */
+/* Contiguous axis: several rows at once hide the latency of a row's additions. */
 static void running_rows(const element *x, element *y, int64_t count, int64_t steps) {
   work values[TOGETHER][COLUMNS], sums[TOGETHER];
   for (int r = 0; r < TOGETHER; r++) sums[r] = NEUTRAL;
@@ -46,7 +47,7 @@ static void running_rows(const element *x, element *y, int64_t count, int64_t st
   }
 }
 
-/* Across: row by row, some columns. */
+/* Strided axis: row by row, a block of columns at once. */
 static void running_columns(const element *x, element *y, int64_t steps, int64_t width, int64_t n) {
   work sums[COLUMNS], first[COLUMNS];
   for (int64_t c = 0; c < n; c++) sums[c] = NEUTRAL, first[c] = FIRST;

@@ -1,15 +1,15 @@
-/* Rows that are changed, one after the other, by rows that say by number which one they change: segments and scatters.
+/* Updates rows by indexed rows, in sequence: segment reductions and scatters.
  *
- * Deterministic with any number of threads: each has columns of its own, and goes through all numbers in their order.
- * Before this file the kernel defines
- *   element, work, number            C types: in memory, of the arithmetic, of the numbers
+ * Deterministic for any number of threads: each thread has its own columns and processes all
+ * indices in order. Before this file the kernel defines
+ *   element, work, number            C types: in memory, of the arithmetic, of the indices
  *   MEMORY(name), WORK(name)         vector functions of the first two
  *   READ(p)                          an element as work
- *   CHANGE(a, b), CHANGE_ONE(a, b)   vectors and single ones: what b makes of a
- *   START                            what a row is before it is changed
- *   IS_FILLED, FILL                  whether rows without a change are filled, and with what
- *   END(sum, count)                  a row when all changes are done
- *   IS_NARROW                        whether the arithmetic has another type than the memory */
+ *   CHANGE(a, b), CHANGE_ONE(a, b)   the update of a by b, for vectors and for single elements
+ *   START                            initial value of a row
+ *   IS_FILLED, FILL                  whether rows without an update are filled, and the value
+ *   END(sum, count)                  final value of a row after all updates
+ *   IS_NARROW                        whether the arithmetic type differs from the memory type */
 #pragma once
 
 static void rows_begin(work *out, const element *var, int64_t begin, int64_t end) {
@@ -70,7 +70,7 @@ struct numbered {
   int64_t rows, width, count;
 };
 
-/* each part has columns of its own, and goes through all numbers */
+/* each part has its own columns and processes all indices */
 static void numbered_begin(void *given, int number_of_part, int parts) {
   const struct numbered *all = given;
   const int64_t width = all->width, part = (width + parts - 1) / parts;
@@ -79,7 +79,7 @@ static void numbered_begin(void *given, int number_of_part, int parts) {
   rows_change(all->out, all->x, all->numbers, number_of_part ? NULL : all->members, all->rows, width, all->count, first, last);
 }
 
-/* when all members are counted */
+/* runs after all members are counted */
 static void numbered_end(void *given, int number_of_part, int parts) {
   const struct numbered *all = given;
   const int64_t width = all->width, part = (width + parts - 1) / parts;
@@ -88,7 +88,7 @@ static void numbered_end(void *given, int number_of_part, int parts) {
     rows_end(all->out, all->result, all->members ? all->members[row] : 1, row * width + first, row * width + last);
 }
 
-/* 0, or 1 when memory ran out */
+/* returns 0, or 1 when out of memory */
 static int numbered_rows(const element *var, const element *x, const number *numbers, element *result, int64_t rows,
                          int64_t width, int64_t count, int is_counted, int64_t threads) {
   work *out = IS_NARROW ? malloc((size_t)(count * width) * sizeof(work) + 1) : (work *)(void *)result;
@@ -96,7 +96,7 @@ static int numbered_rows(const element *var, const element *x, const number *num
   const int missing = !out || (is_counted && !members);
   if (!missing) {
     struct numbered all = {out, var, x, numbers, result, members, rows, width, count};
-    /* that pays where a row is long */
+    /* profitable for long rows */
     const int64_t parts = parts_of(width / 32, threads);
     share(numbered_begin, &all, threads, parts);
     if (members || IS_NARROW) share(numbered_end, &all, threads, parts);

@@ -1,11 +1,13 @@
-/* What is exact or rounded once: fma, roots, rounding to integers, extremes, remainders, and sums over the lanes. */
+/* Operations that are exact or rounded once: fma, roots, rounding to integers, extremes,
+ * remainders, and sums over the lanes. */
 #ifndef VECTOR_BASIC_H
 #define VECTOR_BASIC_H
 
 #include "vector_convert.h"
 
-/* t_fma: rounded once where the machine can; otherwise product and sum are rounded each (VECTOR_FMA says which).
- * t_above, t_below: max and min as the instructions have them: the second operand when one is NaN or both are 0. */
+/* t_fma: rounded once with hardware support; otherwise product and sum are each rounded (VECTOR_FMA
+ * tells which). t_above, t_below: max and min like the instructions: the second operand when one is
+ * NaN or both are 0. */
 #define VECTOR_ON_X86_512(p, s, mask)                                                                              \
     VF p p##_fma(p a, p b, p c) { return __builtin_ia32_vfmadd##s##512_mask(a, b, c, (mask)-1, 4); }               \
     VF p p##_sqrt(p x) { return __builtin_ia32_sqrt##s##512_mask(x, x, (mask)-1, 4); }                             \
@@ -61,7 +63,8 @@
 #define VECTOR_EXTREMES_GENERIC(p)                                     \
     VF p p##_above(p a, p b) { return p##_select(a > b, a, b); }       \
     VF p p##_below(p a, p b) { return p##_select(a < b, a, b); }
-/* From 2^23 (2^52) on every number is an integer; below, adding it rounds to one. The sign is put back for -0. */
+/* From 2^23 (2^52) on, every value is an integer; below, adding it rounds to one. The sign is
+ * restored for -0. */
 #define VECTOR_ROUND_GENERIC(p, i, whole, one)                                                      \
     VF p p##_rint(p x) {                                                                            \
         i sign = (i)x & (i)p##_splat(-(one) * 0);                                                   \
@@ -146,8 +149,9 @@ VECTOR_FMA_128(f64p, pd)
 #endif
 #endif
 
-/* x * 2^n for whole n: gradual underflow, overflow and NaN right. |n| is at most 252 (float64: 2044). Without the
- * instruction for it one product does as long as 2^n is a normal number, and two otherwise. */
+/* x * 2^n for integer n: correct for gradual underflow, overflow and NaN. |n| is at most 252
+ * (float64: 2044). Without a scaling instruction, one product suffices while 2^n is a normal
+ * number; else two. */
 VF f32p f32p_scale(f32p x, f32p n) {
 #if VECTOR_X86 && VECTOR_REGISTER_BYTES == 64 && PART32_BYTES == 64
     return __builtin_ia32_scalefps512_mask(x, n, x, (uint16_t)-1, 4);
@@ -160,7 +164,7 @@ VF f32p f32p_scale(f32p x, f32p n) {
     return x * (f32p)((whole + 127) << 23);
 #endif
 }
-/* The integer that a small whole float64 is, without the conversion that AVX2 lacks. */
+/* Converts a small integral float64 to an integer, without the conversion that AVX2 lacks. */
 VF i64p i64p_whole(f64p n) { return (i64p)(n + 0x1.8p52) - (i64p)f64p_splat(0x1.8p52); }
 VF f64p f64p_whole(i64p n) { return (f64p)(n + (i64p)f64p_splat(0x1.8p52)) - 0x1.8p52; }
 VF f64p f64p_scale(f64p x, f64p n) {
@@ -175,7 +179,7 @@ VF f64p f64p_scale(f64p x, f64p n) {
 #endif
 }
 
-/* From parts to whole vectors. */
+/* Joins parts to whole vectors. */
 #if PARTS32 == 1
 #define VECTOR_LIFT_F32(name) \
     VF f32v f32_##name(f32v x) { return f32p_##name(x); }
@@ -221,7 +225,7 @@ VF f64v f64_fma(f64v a, f64v b, f64v c) {
     for (int i = 0; i < PARTS64; i++) all[i] = f64p_fma(x.p[i], y.p[i], z.p[i]);
     return f64_join(all);
 }
-/* float32 by way of float64: for functions whose float32 form would need two words of precision. */
+/* float32 through float64: for functions whose float32 form would need two words of precision. */
 #define VECTOR_F32_BY_F64(name, function)                                              \
     VF f32v f32_##name(f32v x) {                                                       \
         f32_pieces all = {.v = x};                                                   \
@@ -256,7 +260,7 @@ VF f64v f64_fma(f64v a, f64v b, f64v c) {
         return x.v;                                                                    \
     }
 
-/* Formulas that are the same for both: written once on parts (f32p, f64p). */
+/* Formulas common to both precisions: written once on parts (f32p, f64p). */
 #define VECTOR_FORMULAS(p, i, one)                                                                       \
     VF p p##_abs(p x) { return (p)((i)x & ~(i)p##_splat(-(one) * 0)); }                                  \
     VF p p##_neg(p x) { return -x; }                                                                     \
@@ -272,13 +276,14 @@ VF f64v f64_fma(f64v a, f64v b, f64v c) {
         return p##_select(p##_abs(x - y) >= (one) / 2, y + more, y);                                     \
     }                                                                                                    \
     VF p p##_sign(p x) { return p##_select((x == x) & (x != 0), p##_copysign(p##_splat(one), x), x + 0); }   \
-    /* Both orders differ only in NaN and in the sign of 0; -0 is the smaller: the bits of either. NaN with any bits    \
-     * added is NaN. */                                                                                  \
+    /* Operand orders differ only for NaN and the sign of 0, and -0 is the smaller zero: OR of both      \
+     * results. NaN with additional bits is NaN. */                                                      \
     VF p p##_minimum(p a, p b) {                                                                         \
         return (p)((i)p##_below(a, b) | (i)p##_below(b, a));                                             \
     }
-/* t_maximum: +0 is the larger; NaN where one is. By an instruction that knows zeros and passes NaN over; elsewhere both orders
- * as above: the bits of both, and since NaN with bits taken away is none, all bits where one is NaN. */
+/* t_maximum: +0 is the larger zero; NaN when an operand is NaN. One instruction orders zeros and
+ * skips NaN. Elsewhere the results of both operand orders are combined by AND, with all bits set
+ * for NaN, since AND may turn a NaN into a number. */
 #define VECTOR_MAXIMUM_512(p, s, mask)                                                                   \
     VF p p##_maximum(p a, p b) {                                                                         \
         mask nan = __builtin_ia32_cmp##s##512_mask(a, b, 3, (mask)-1, 4);                                \
@@ -307,8 +312,8 @@ VECTOR_MAXIMUM(f64p, i64p, __builtin_ia32_cmpunordpd(a, b))
 #else
 VECTOR_MAXIMUM(f64p, i64p, ((a != a) | (b != b)))
 #endif
-/* t_max_so_far: the larger of a maximum and one number more; NaN where one is, and either of two zeros. What it makes of the
- * number does not wait for the maximum. */
+/* t_max_so_far: the larger of a running maximum and a value; NaN when an operand is NaN, and either
+ * zero of two. Operations on the value alone are not on the critical path of the maximum. */
 #define VECTOR_MAX_SO_FAR_512(p, s, mask)                                                                \
     VF p p##_max_so_far(p most, p x) {                                                                   \
         mask nan = __builtin_ia32_cmp##s##512_mask(x, x, 3, (mask)-1, 4);                                \
@@ -350,10 +355,11 @@ VECTOR_LIFT_BOTH_2(maximum)
 VECTOR_LIFT_BOTH_2(max_so_far)
 VECTOR_LIFT_BOTH_2(minimum)
 
-/* a / y, where 1 / y is known: a times a number that is 1 / y towards zero, and times what that lacks. Both have one sign, so
- * that zeros and infinities come out as those of a quotient do. Rounded like a quotient but for one in a million, which is
- * a unit off; divided where 1 / y is not between 1 / far and far, which is asked once of all numbers over a y, and kept where to ask
- * again takes nothing from vectors. What is off by more anyway is multiplied with 1 / y. */
+/* a / y with 1 / y known: a times the reciprocal rounded towards zero, plus a times its residual.
+ * Both terms have one sign, so zeros and infinities match those of a quotient. Rounded like a
+ * quotient, except for one in a million with an error of one unit. Divides when |1 / y| is outside
+ * [1 / far, far]; the test is made once for all values over a y, and per vector where that is free.
+ * Results with a larger error in any case are multiplied by 1 / y. */
 #if VECTOR_FMA
 #define VECTOR_OVER(v, i, p, any, far)                                                \
     VF int p##_is_far(v inverse) {                                                    \
@@ -394,7 +400,8 @@ VF i64v f64_isnan(f64v x) { return x != x; }
 VF i64v f64_isinf(f64v x) { return f64_abs(x) == __builtin_inf(); }
 VF i64v f64_isfinite(f64v x) { return f64_abs(x) < __builtin_inf(); }
 
-/* y = 1 / sqrt(x) is rounded twice; what x y y lacks to 1 tells by how much it is off, and is NaN where x is 0, infinite or NaN. */
+/* y = 1 / sqrt(x) is rounded twice; the residual 1 - x y y corrects it, and is NaN when x is 0,
+ * infinite or NaN. */
 #if VECTOR_FMA
 #define VECTOR_RSQRT(p)                                                                                  \
     VF p p##_rsqrt(p x) {                                                                                \
@@ -410,7 +417,7 @@ VECTOR_RSQRT(f32p)
 VECTOR_RSQRT(f64p)
 VECTOR_LIFT_BOTH(rsqrt)
 
-/* a * b as a rounded product and what rounding left out (Dekker's splitting where there is no fma). */
+/* a * b as the rounded product and its rounding error (Dekker's splitting without fma). */
 VF f64p f64p_product(f64p a, f64p b, f64p *rest) {
     f64p y = a * b;
 #if VECTOR_FMA

@@ -1,6 +1,7 @@
-/* Conversions between every two element types, half types in memory, masks, and sums over the lanes.
+/* Conversions between all element types, half-precision types in memory, and masks.
  *
- * Float to integer: truncated, saturated, NaN gives 0. Integer to integer: wraps around. To a float: rounded once.
+ * Float to integer: truncated, saturated, NaN gives 0. Integer to integer: wraps around. To a
+ * float: rounded once.
  */
 #ifndef VECTOR_CONVERT_H
 #define VECTOR_CONVERT_H
@@ -9,7 +10,8 @@
 
 #define VECTOR_CONVERT(to, from) \
     VF to##v to##_from_##from(from##v x) { return __builtin_convertvector(x, to##v); }
-/* Where one of the two is wider than a register: compilers fail on some such pairs and take others lane by lane. */
+/* Where one of the two is wider than a register: compilers fail on some of these pairs and convert
+ * others lane by lane. */
 #define VECTOR_CONVERT_PIECES(name, to, from)                                                       \
     VF to##v name(from##v x) {                                                                      \
         from##_pieces all = {.v = x};                                                               \
@@ -44,7 +46,7 @@ VECTOR_CONVERT_WIDE(f64, f32)
 VECTOR_CONVERT_PIECES(i64_truncated_f64, i64, f64)
 VECTOR_CONVERT_PIECES(i32_truncated_f64, i32, f64)
 
-/* x where low <= x <= high, the nearer border outside, 0 for NaN: what may be converted without undefined behaviour. */
+/* Clamps x to [low, high], 0 for NaN: these values convert without undefined behaviour. */
 VF f32v f32_into(f32v x, float low, float high) {
     x = f32_select(x < low, f32_splat(low), x);
     x = f32_select(x > high, f32_splat(high), x);
@@ -58,7 +60,7 @@ VF f64v f64_into(f64v x, double low, double high) {
 
 VF i32v i32_from_f32(f32v x) {
 #if VECTOR_X86
-    /* The instruction gives the lowest number for whatever it cannot convert, which is right below. */
+    /* The instruction returns the minimum when it cannot convert, which is right below. */
     i32v y = __builtin_convertvector(x, i32v) & (x == x);
 #else
     i32v y = __builtin_convertvector(f32_into(x, -0x1p31f, 0x1.fffffep30f), i32v);
@@ -102,7 +104,7 @@ VECTOR_NARROW(i16, f64, -32768.0, 32767.0)
 VECTOR_NARROW(u8, f64, 0.0, 255.0)
 VECTOR_NARROW(u16, f64, 0.0, 65535.0)
 
-/* Masks (-1, 0) of one lane width from those of another, and booleans (u8, 0 or 1). */
+/* Masks (-1, 0) from those of another lane width, and booleans (u8, 0 or 1). */
 #define VECTOR_MASKS(to, from) \
     VF to##v to##_mask_from_##from##_mask(from##v mask) { return to##_from_##from(mask); }
 #define VECTOR_MASKS_FROM(from)                                                                         \
@@ -114,7 +116,7 @@ VECTOR_MASKS_FROM(i16)
 VECTOR_MASKS_FROM(i32)
 VECTOR_MASKS_FROM(i64)
 
-/* float16 and bfloat16 live in memory and in u16v; what is computed is float32. */
+/* float16 and bfloat16 are stored in memory and in u16v; arithmetic uses float32. */
 VF f32v f32_from_f16(u16v half) {
 #if VECTOR_X86 && VECTOR_REGISTER_BYTES == 64 && LANES == 16
     typedef short halves __attribute__((vector_size(32)));
@@ -153,7 +155,8 @@ VF u16v f16_from_f32(f32v x) {
 #else
     i32v bits = (i32v)x, sign = (bits >> 16) & 0x8000, size = bits & 0x7fffffff;
     i32v normal = (size + 0xfff + ((size >> 13) & 1) - (112 << 23)) >> 13;
-    /* Added to 0.5, whose last bit is the unit of float16's subnormals, the sum is rounded as they are. */
+    /* Added to 0.5, whose last bit has the weight of float16's subnormals, the sum rounds like
+     * them. */
     i32v small = (i32v)((f32v)size + 0.5f) - 0x3f000000;
     i32v nan = 0x7e00 | ((size >> 13) & 0x3ff);
     i32v y = i32_select(size < 0x38800000, small, normal);
@@ -168,7 +171,8 @@ VF u16v bf16_from_f32(f32v x) {
     u32v y = u32_select(x != x, bits | 0x400000u, rounded);
     return __builtin_convertvector(y >> 16, u16v);
 }
-/* float64 to float32 rounded to odd: a further rounding to a half type then gives what one rounding would. */
+/* float64 to float32, rounded to odd: a further rounding to half precision then equals a single
+ * rounding. */
 VF f32v f32_from_f64_to_odd(f64v x) {
     f32v y = f32_from_f64(x);
     f64v back = f64_from_f32(y);
@@ -176,7 +180,8 @@ VF f32v f32_from_f64_to_odd(f64v x) {
     i32v bits = (i32v)y + i32_from_i64(above);
     return (f32v)(bits | (i32_from_i64((i64v)(back != x)) & 1));
 }
-/* The same of integers that float32 cannot hold. What float64 cannot hold either keeps its upper bits, rounded to odd. */
+/* The same for integers beyond the float32 range; those beyond the float64 range keep their upper
+ * bits, rounded to odd. */
 VF f32v f32_from_i32_to_odd(i32v x) { return f32_from_f64_to_odd(f64_from_i32(x)); }
 VF f32v f32_from_u32_to_odd(u32v x) { return f32_from_f64_to_odd(f64_from_u32(x)); }
 VF f32v f32_from_i64_to_odd(i64v x) {

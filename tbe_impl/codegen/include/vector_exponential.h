@@ -1,10 +1,11 @@
-/* float32: exponentials, logarithms and what is made of them. Within 1 ULP where not said otherwise. */
+/* float32 exponentials, logarithms and derived functions. Within 1 ULP unless stated otherwise. */
 #ifndef VECTOR_EXPONENTIAL_H
 #define VECTOR_EXPONENTIAL_H
 
 #include "vector_float64.h"
 
-/* exp(x) = 2^n (1 + r + s), |r| <= ln2/2 and s much smaller. Adding 1.5 * 2^23 rounds to a whole number. */
+/* exp(x) = 2^n (1 + r + s), |r| <= ln2/2 and s much smaller. Adding 1.5 * 2^23 rounds to an
+ * integer. */
 typedef struct {
     f32v n, r, s;
 } f32_exponential;
@@ -25,9 +26,10 @@ VF f32v f32_clamp(f32v x, float low, float high) {
     return f32_below(f32_splat(high), f32_above(f32_splat(low), x));
 }
 #if VECTOR_X86 && PART32_BYTES == 64
-/* With a permutation of sixteen lanes at hand: exp(x) = 2^k 2^(j/16) (1 + p), 16 k + j from the bits of 16 x / ln2 rounded, so
- * that a short polynomial does; within 1.3 ULP where 2^k is a normal number. The table holds 2^(j/16) less j * 2^19 in its
- * bits: added to the bits of 16 k + j, shifted by 19, it gives 2^k 2^(j/16). */
+/* With a permutation of sixteen lanes: exp(x) = 2^k 2^(j/16) (1 + p), 16 k + j from the bits of
+ * 16 x / ln2 rounded, so that a short polynomial suffices; within 1.3 ULP where 2^k is a normal
+ * number. The table holds 2^(j/16) minus j * 2^19 in its bits: adding the bits of 16 k + j, shifted
+ * by 19, gives 2^k 2^(j/16). */
 typedef struct {
     f32p part, shifted, p;
 } f32p_sixteenths;
@@ -43,7 +45,7 @@ VF f32p_sixteenths f32p_exp_sixteenths(f32p x) {
     f32p rest = f32p_fma(n, f32p_splat(0x1.05c61p-33f), r);
     return (f32p_sixteenths){f32p_part_of_sixteenths(shifted), shifted, f32p_fma(r * r, q, rest)};
 }
-/* What the table's powers lack, as a share of them. */
+/* Relative rounding errors of the powers in the table. */
 VF f32p f32p_lacking_of_sixteenths(f32p shifted) {
     const f32p lacking = {0.0f, 0x1.8d96d4p-25f, -0x1.9c0c22p-27f, 0x1.964904p-25f, 0x1.125002p-25f, 0x1.370be4p-25f,
                           -0x1.0a3550p-25f, -0x1.00d8acp-27f, 0x1.26055cp-26f, -0x1.05cb44p-25f, 0x1.67a1cap-28f,
@@ -58,8 +60,9 @@ VF f32p f32p_root_of_sixteenths(f32p shifted) {
                         0x1.c199bep0f, 0x1.d5818ep0f, 0x1.ea4afap0f};
     return __builtin_ia32_permvarsf512_mask(table, (i32p)shifted, table, (uint16_t)-1);
 }
-/* To 2^-18, for what is rounded to 11 bits or fewer: 2^t, the fraction of t by an instruction (compilers call its builtin by
- * different names) that has 0 for infinity, and its whole part by the one that scales. */
+/* Within 2^-18, for results rounded to 11 bits or fewer: 2^t, its fraction by an instruction that
+ * returns 0 for infinity (compilers disagree on the name of the builtin), its integer part by the
+ * scaling instruction. */
 VF f32p f32p_exp_to_half(f32p x) {
     f32p t = x * 0x1.715476p+0f, f;
     __asm__("vreduceps $1, %1, %0" : "=v"(f) : "v"(t));
@@ -67,7 +70,7 @@ VF f32p f32p_exp_to_half(f32p x) {
     p = f32p_fma(f32p_fma(p, f, f32p_splat(0.241278559f)), f, f32p_splat(0.693045139f));
     return f32p_scale(f32p_fma(p, f, f32p_splat(1.0f)), t);
 }
-/* |x| > 87 somewhere: 2^k may be no normal number. */
+/* For vectors with |x| > 87 in some lane: 2^k may not be a normal number. */
 VF int f32p_any_far(f32p x) {
     return __builtin_expect(__builtin_ia32_cmpps512_mask(f32p_abs(x), f32p_splat(87.0f), 30, (uint16_t)-1, 4) != 0, 0);
 }
@@ -75,9 +78,9 @@ VF int f32p_any_far(f32p x) {
 VF int f32p_any_far(f32p x) { return __builtin_expect(i32p_any(f32p_abs(x) > 87.0f), 0); }
 #endif
 #if VECTOR_X86 && defined(__AVX2__) && PART32_BYTES == 32
-/* With a permutation of eight lanes at hand: exp(x) = 2^k 2^(j/8) (1 + p), 8 k + j from the bits of 8 x / ln2 rounded, so
- * that a short polynomial does; within 1.3 ULP. The table holds 2^(j/8) less j * 2^20 in its bits: added to the bits of
- * 8 k + j, shifted by 20, it gives 2^k 2^(j/8). */
+/* With a permutation of eight lanes: exp(x) = 2^k 2^(j/8) (1 + p), 8 k + j from the bits of 8 x /
+ * ln2 rounded, so that a short polynomial suffices; within 1.3 ULP. The table holds 2^(j/8) minus j
+ * * 2^20 in its bits: adding the bits of 8 k + j, shifted by 20, gives 2^k 2^(j/8). */
 typedef struct {
     f32p part, shifted, p;
 } f32p_eighths;
@@ -89,11 +92,11 @@ VF f32p_eighths f32p_exp_eighths(f32p x) {
     f32p shifted = f32p_fma(x, f32p_splat(0x1.715476p+3f), f32p_splat(0x1.8p23f)), n = shifted - 0x1.8p23f;
     f32p r = f32p_fma(n, f32p_splat(-0x1.62e43p-4f), x);
     f32p q = f32p_fma(r, f32p_splat(0x1.555d8ap-3f), f32p_splat(0x1.00087ep-1f));
-    /* what ln2 / 8 has beyond a float32 counts in the first power only */
+    /* the float32 rounding error of ln2 / 8 matters in the first power only */
     f32p rest = f32p_fma(n, f32p_splat(0x1.05c61p-32f), r);
     return (f32p_eighths){f32p_part_of_eighths(shifted), shifted, f32p_fma(r * r, q, rest)};
 }
-/* The same with what the table's powers lack, as a share of them: within 1.1 ULP. */
+/* The same with the relative rounding errors of the table's powers: within 1.1 ULP. */
 VF f32p f32p_lacking_of_eighths(f32p shifted) {
     const f32p lacking = {0.0f, -0x1.9c0c22p-27f, 0x1.125002p-25f, -0x1.0a355p-25f,
                           0x1.26055cp-26f, 0x1.67a1cap-28f, -0x1.f9c304p-27f, -0x1.a5217cp-28f};
@@ -104,7 +107,7 @@ VF f32p_eighths f32p_exp_whole_eighths(f32p x) {
     return (f32p_eighths){e.part, e.shifted, e.p + f32p_lacking_of_eighths(e.shifted)};
 }
 VF f32p f32p_power_of_eighths(f32p_eighths e) { return (f32p)((i32p)e.part + ((i32p)e.shifted << 20)); }
-/* 2^k 2^(j/8) (1 + p) where 2^k may be no normal number. */
+/* 2^k 2^(j/8) (1 + p) where 2^k may not be a normal number. */
 VF f32p f32p_scaled_eighths(f32p_eighths e, f32p p) {
     i32p whole = (i32p)e.shifted - (i32p)f32p_splat(0x1.8p23f);
     f32p power = (f32p)((i32p)e.part + ((whole & 7) << 20));
@@ -119,7 +122,7 @@ VF f32p f32p_exp(f32p x) {
     }
     return f32p_fma(power, e.p, power);
 }
-/* To 2^-18, for what is rounded to 11 bits or fewer; not for x far from 0. */
+/* Within 2^-18, for results rounded to 11 bits or fewer; not for x far from 0. */
 VF f32p f32p_exp_to_half_near(f32p x) {
     f32p shifted = f32p_fma(x, f32p_splat(0x1.715476p+3f), f32p_splat(0x1.8p23f)), n = shifted - 0x1.8p23f;
     f32p r = f32p_fma(n, f32p_splat(-0x1.62e43p-4f), x);
@@ -130,7 +133,7 @@ VF f32p f32p_exp_to_half(f32p x) {
     f32p y = f32p_exp_to_half_near(x);
     return f32p_any_far(x) ? f32p_select(f32p_abs(x) > 87.0f, f32p_exp(x), y) : y;
 }
-/* Without what the table's powers lack and what ln2 / 8 has beyond a float32. */
+/* Without the rounding errors of the table's powers and of ln2 / 8. */
 VF f32p f32p_exp_of_deficit(f32p x) {
     f32p shifted = f32p_fma(x, f32p_splat(0x1.715476p+3f), f32p_splat(0x1.8p23f)), n = shifted - 0x1.8p23f;
     f32p r = f32p_fma(n, f32p_splat(-0x1.62e43p-4f), x);
@@ -144,7 +147,7 @@ VECTOR_LIFT_F32(exp)
 VECTOR_LIFT_F32(exp_of_deficit)
 VECTOR_LIFT_F32(exp_to_half)
 #elif VECTOR_X86 && PART32_BYTES == 64
-/* What a table of float32 lacks and what ln2 has beyond a float32 count where x is exact: within 0.9 ULP. */
+/* For exact x the rounding errors of the float32 table and of ln2 matter: within 0.9 ULP. */
 VF f32v f32_exp_by_roots(f32v x, const int is_exact) {
     f32v shifted = f32_fma(x, f32_splat(0x1.715476p+0f), f32_splat(0x1.8p19f)), n = shifted - 0x1.8p19f;
     f32v r = f32_fma(n, f32_splat(-0x1.62e43p-1f), x), root = f32p_root_of_sixteenths(shifted), rest = r;
@@ -164,7 +167,7 @@ VF f32v f32_exp(f32v x) {
 }
 VF f32v f32_exp_to_half(f32v x) { return f32_exp(x); }
 #endif
-/* Of x <= 0 that is a rounded difference, beside whose error these do not count. */
+/* For x <= 0 that is a rounded difference; its own error dominates those. */
 #if !(VECTOR_X86 && (PART32_BYTES == 64 || (defined(__AVX2__) && PART32_BYTES == 32)))
 VF f32v f32_exp_of_deficit(f32v x) { return f32_exp(x); }
 #endif
@@ -178,7 +181,7 @@ VF f32v f32_exp2(f32v x) {
 VF f32v f32_expm1(f32v x) {
     f32_exponential e = f32_exp_reduced(f32_clamp(x, -18.0f, 89.0f));
     f32v p = e.r + e.s, rest = (e.r - p) + e.s;
-    /* Half of everything: 2^n itself may be beyond the largest number. */
+    /* Half of everything: 2^n alone may overflow. */
     f32v half = (f32v)((__builtin_convertvector(e.n, i32v) + 126) << 23);
     f32v u = half - 0.5f, v = half * p, w = u + v;
     f32v sum = w + (((u - w) + v) + half * rest);
@@ -202,7 +205,7 @@ VF f32_decomposed f32_decompose(f32v x) {
     return (f32_decomposed){__builtin_convertvector(k - (tiny & 23), f32v), f};
 #endif
 }
-/* Subnormal numbers are among them: a thread may take them for zero, as those of frameworks do. */
+/* Includes subnormals: a thread may flush them to zero, as framework threads do. */
 VF f32v f32_log_edges(f32v x, f32v y) {
     if (__builtin_expect(i32_any((i32v)((u32v)x - 0x00800000u >= 0x7f000000u)), 0)) {
         y = f32_select(x == 0.0f, f32_splat(-__builtin_inff()), y);
@@ -260,7 +263,7 @@ VF f32v f32_tanh(f32v x) {
                                0.00159293017f);
     return f32_copysign(f32_select(size < 0.8f, f32_fma(size * z, near, size), far), x);
 }
-/* Near 0 a polynomial, beyond 1 - exp(-g(x)). */
+/* Near 0 a polynomial, elsewhere 1 - exp(-g(x)). */
 VF f32v f32_erf(f32v x) {
     f32v size = f32_abs(x), z = x * x, t = f32_below(f32_splat(4.0f), size);
     f32v near = F32_POLYNOMIAL(z, 0.128379167f, -0.37612626f, 0.112836003f, -0.0268544424f, 0.00518953288f,
@@ -273,8 +276,8 @@ VF f32v f32_erf(f32v x) {
     return f32_copysign(f32_select(size < 0.9375f, f32_fma(size, near, size), far), x);
 }
 
-/* By way of float64: within half a unit, at two to four times the cost. First exp and log with the terms that float32
- * needs, 2^-34 and 2^-41. */
+/* Through float64: within half a unit, at two to four times the cost. First exp and log with the
+ * terms that float32 requires, 2^-34 and 2^-41. */
 VF f64p f64p_exp_of_f32(f64p high) {
     f64p n = f64p_rint(high * 0x1.71547652b82fep+0);
     f64p r = f64p_fma(-n, f64p_splat(0x1.62e42fefa39efp-1), high);

@@ -1,4 +1,4 @@
-/* float64: exponentials, logarithms and what is made of them, on parts (f64p). Within 1 to 2 ULP. */
+/* float64 exponentials, logarithms and derived functions, on parts (f64p). Within 1 to 2 ULP. */
 #ifndef VECTOR_FLOAT64_H
 #define VECTOR_FLOAT64_H
 
@@ -38,7 +38,7 @@ VF f64p f64p_expm1(f64p x) {
     f64p y = f64p_clamp(x, -40.0, 710.0);
     f64_exponential e = f64p_exp_reduced(y, y * 0);
     f64p p = e.r + e.s, rest = (e.r - p) + e.s;
-    /* Half of everything: 2^n itself may be beyond the largest number. */
+    /* Half of everything: 2^n alone may overflow. */
     f64p half = (f64p)((i64p_whole(e.n) + 1022) << 52);
     f64p u = half - 0.5, v = half * p, w = u + v;
     f64p sum = w + (((u - w) + v) + half * rest);
@@ -58,7 +58,7 @@ VF f64_decomposed f64p_decompose(f64p x) {
     i64p tiny = x < 0x1p-1022;
     i64p bits = (i64p)f64p_select(tiny, x * 0x1p54, x);
     i64p k = (bits - 0x3fe8000000000000LL) & (int64_t)0xfff0000000000000LL;
-    /* The exponent, moved down without the arithmetic shift of 64 bits that AVX2 lacks. */
+    /* The exponent, shifted without the arithmetic shift of 64 bits that AVX2 lacks. */
     f64p n = f64p_whole((i64p)((u64p)(k + 0x4000000000000000LL) >> 52)) - 1024.0;
     return (f64_decomposed){n - (f64p)(tiny & (i64p)f64p_splat(54.0)), (f64p)(bits - k) - 1.0};
 #endif
@@ -73,7 +73,7 @@ VF f64_log_terms f64p_log_terms(f64p f) {
                               0.18181665245903741, 0.15391130705197867, 0.13173306892169956, 0.13844897886253396);
     return (f64_log_terms){h, s * (h + r)};
 }
-/* What a logarithm of x is where x is no positive finite number. */
+/* The logarithm of x that is not a positive finite value. */
 VF f64p f64p_log_edges(f64p x, f64p y) {
     if (__builtin_expect(i64p_any((i64p)~((x > 0.0) & (x < __builtin_inf()))), 0)) {
         y = f64p_select(x == 0.0, f64p_splat(-__builtin_inf()), y);
@@ -98,7 +98,7 @@ VF f64p f64p_log1p(f64p x) {
     f64p f = f64p_select(d.k < 60.0, x * scale + (scale - 1.0), d.f);
     return f64p_copysign(f64p_log_edges(1.0 + x, f64p_log_sum(d.k, f)), x);
 }
-/* k * unit + log(1 + f) * factor, every product with its leading words exact. */
+/* k * unit + log(1 + f) * factor; every product is exact in its leading words. */
 VF f64p f64p_log_based(f64_decomposed d, double factor_high, double factor_low, f64p whole, f64p whole_low) {
     f64_log_terms t = f64p_log_terms(d.f);
     f64p high = (f64p)((i64p)(d.f - t.h) & (int64_t)0xffffffff00000000LL);
@@ -118,7 +118,7 @@ VF f64p f64p_log10(f64p x) {
                                             d.k * 0x1.3441350800000p-2, d.k * 0x1.f79fef311f12bp-34));
 }
 
-/* (numerator + rest_n) / (denominator + rest_d) with the rounding of both and of the division made good. */
+/* (numerator + rest_n) / (denominator + rest_d), corrected for their residuals and the division. */
 VF f64p f64p_quotient(f64p numerator, f64p rest_n, f64p denominator, f64p rest_d, f64p *rest) {
     f64p inverse = 1.0 / denominator, q = numerator * inverse;
 #if VECTOR_FMA
@@ -129,7 +129,7 @@ VF f64p f64p_quotient(f64p numerator, f64p rest_n, f64p denominator, f64p rest_d
 #endif
     return q;
 }
-/* x in two parts, of which the second is much smaller. */
+/* Splits x into two parts; the second is much smaller. */
 VF f64p f64p_sigmoid_of_parts(f64p x, f64p x_rest) {
     f64p y = f64p_below(f64p_splat(0.0), f64p_above(f64p_splat(-746.0), -f64p_abs(x)));
     f64_exponential e = f64p_exp_reduced(y, f64p_select(x < 0.0, x_rest, -x_rest));
@@ -154,7 +154,8 @@ VF f64p f64p_tanh(f64p x) {
     return f64p_copysign(f64p_select(near, f64p_fma(size, q, size), 1.0 + q), x);
 }
 
-/* erfc(x) for x >= 0 as exp(-x^2) P(q) / (1 + 2x), q = (x - 4) / (x + 4) (after Shepherd and Laframboise). */
+/* erfc(x) for x >= 0 as exp(-x^2) P(q) / (1 + 2x), q = (x - 4) / (x + 4) (after Shepherd and
+ * Laframboise). */
 VF f64p f64p_erfc_by_square(f64p x, f64p square, f64p rest) {
     f64_exponential e = f64p_exp_reduced(-square, -rest);
     f64p p = e.r + e.s, m = 1.0 + p, m_rest = ((1.0 - m) + p) + ((e.r - p) + e.s);
@@ -177,7 +178,8 @@ VF f64p f64p_erfc_positive(f64p x) {
     f64p rest, square = f64p_product(x, x, &rest);
     return f64p_erfc_by_square(x, square, rest);
 }
-/* erf for |x| < 1. The leading coefficient is 9/8 and a rest: what is rounded is small. */
+/* erf for |x| < 1. The leading coefficient is 9/8 plus a remainder, so rounding errors are small.
+ * */
 VF f64p f64p_erf_near(f64p x) {
     f64p z = x * x;
     f64p near = F64_POLYNOMIAL(z, 0.0033791670955125739, -0.37612638903183748, 0.11283791670954885,

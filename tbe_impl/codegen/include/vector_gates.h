@@ -1,18 +1,18 @@
-/* Gates of activations from tables: the normal distribution, what stands for it in the tanh formula of GELU, and that of
- * Mish, tanh(ln(1 + e^x)).
+/* Activation gates by table lookup: the normal distribution, its tanh approximation of GELU, and
+ * the gate of Mish, tanh(ln(1 + e^x)).
  *
- * A polynomial of degree 7 around the centre of the cell that x lies in, one of 16 with about the same relative change in
- * each; x (linear + square x), rounded, is its number. Centres are such float32 numbers of which value and slope are float32
- * numbers, too, but for some 2^-33 and 2^-26 of them, so that only what is added to the value is rounded. Left of the cells
- * by way of float64. The distributions are computed left of 0, and right of it as 1 less that. Within 1.1 ULP, and x times
- * that within 2.
+ * A polynomial of degree 7 around the centre of one of 16 cells with about equal relative change; x
+ * (linear + square x), rounded, is the cell number. At the centres, which are float32, value and
+ * slope are float32 within 2^-33 and 2^-26 of them, so that only the addend of the value is
+ * rounded. Left of the cells, float64 is used. The distributions are computed left of 0, and right
+ * of it as 1 minus that. Within 1.1 ULP; the product with x within 2.
  */
 #ifndef VECTOR_GATES_H
 #define VECTOR_GATES_H
 
 #include "vector_sigmoid.h"
 
-/* Of 16 numbers the one that the lowest four bits of each index say. */
+/* Looks up one of 16 values by the lowest four bits of each index. */
 typedef f32p f32p_of_table __attribute__((may_alias));
 VF f32p f32p_of_sixteen(const float *table, i32p index) {
 #if VECTOR_X86 && PART32_BYTES == 64
@@ -143,7 +143,8 @@ VF f64p f64p_ndtr_tanh_of_f32(f64p x) {
     f64p e = f64p_exp_of_f32(f64p_clamp(z, -200.0, 200.0));
     return e / (1.0 + e);
 }
-/* The argument of the logistic function in two parts: what it lacks counts as often as it is large. */
+/* The argument of the logistic function in two parts: its residual has a weight proportional to its
+ * size. */
 VF f64p f64p_ndtr_tanh(f64p x) {
     f64p t = f64p_clamp(x, -25.0, 25.0), square_rest, cubic_rest, rest;
     f64p square = f64p_product(t, t, &square_rest);
@@ -154,7 +155,7 @@ VF f64p f64p_ndtr_tanh(f64p x) {
     f64p z = f64p_product(sum, t, &rest);
     return f64p_sigmoid_of_parts(z, rest + cubic_rest * t);
 }
-/* n / (n + 2), n = e^x (e^x + 2), in two parts each. */
+/* n / (n + 2), n = e^x (e^x + 2), each in two parts. */
 VF f64p f64p_tanh_softplus(f64p x) {
     f64p y = f64p_clamp(x, -746.0, 40.0);
     f64_exponential e = f64p_exp_reduced(y, y * 0);

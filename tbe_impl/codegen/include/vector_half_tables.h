@@ -1,7 +1,7 @@
-/* Functions of one float16 number from tables, 32 numbers at once; see half_cells.py.
+/* Table lookups for functions of one float16 value, 32 at once; see half_precision_tables.py.
  *
- * A loop goes in chunks: what of one lies in no cell, far from 0 or no number, is computed the long way, the rest never, so that a
- * number has one result whatever stands beside it.
+ * A loop runs in chunks. Values outside all cells (far from 0, or NaN) are computed by the full
+ * formula, the others never, so that a value has one result in any vector.
  */
 #ifndef VECTOR_HALF_CELLS_H
 #define VECTOR_HALF_CELLS_H
@@ -20,8 +20,9 @@ typedef i16h i16h_in_memory __attribute__((may_alias, aligned(2)));
 
 VF f16h f16h_splat(float number) { return (f16h){0} + (_Float16)number; }
 VF f16h f16h_fma(f16h a, f16h b, f16h c) { return __builtin_ia32_vfmaddph512_mask(a, b, c, (uint32_t)-1, 4); }
-/* A table: rows of the highest part and of the coefficients from that of the power 0 to that of the degree; of each row first the high
- * bytes of all cells and then the low ones, since it is bytes that an instruction looks up in one operation. */
+/* A table: a row of the leading parts, then rows of coefficients from power 0 to the degree. Each
+ * row has the high bytes of all cells, then the low bytes, because the lookup instruction permutes
+ * bytes. */
 typedef struct {
     const uint8_t (*rows)[2 * HALVES];
     int degree, of_product;
@@ -31,8 +32,11 @@ VF f16h f16h_of_cell(const uint8_t *row, i16h bytes) {
     i8h all = *(const i8h *)row;
     return (f16h)__builtin_ia32_permvarqi512_mask(all, (i8h)bytes, all, (uint64_t)-1);
 }
-/* Beside 528 halves of one are rounded to, so the lowest five bits are the cell's number; where the others are not those of 528 (0x6020)
- * there is none. A product makes 0x8020 of them, with that number in both bytes: the places of its low and high byte in a row. */
+/* Near 528 the spacing of float16 is one half, so the lowest five bits are the cell number. Other
+ * upper bits than those of 528 (0x6020) mean that no cell contains the value. A product turns
+ * 0x6020 into 0x8020 with the cell number in both bytes: the positions of its low and high byte in
+ * a row.
+ * */
 VF i16h f16_in_cells(i16h bits, const f16_cells cells, i16h *astray) {
     const f16h first = f16h_splat(528.0f), middle = f16h_splat(536.0f);
     f16h x = (f16h)bits, cell = f16h_fma(x, f16h_splat(0.5f / cells.step), middle);
@@ -48,12 +52,12 @@ VF uint32_t f16_mask(int64_t count) { return count >= HALVES ? (uint32_t)-1 : co
 VF i16h f16_some(const uint16_t *from, uint32_t mask) {
     return __builtin_ia32_loaddquhi512_mask((const short *)from, (i16h){0}, mask);
 }
-/* How many numbers are the next chunk; what is streamed begins with a line. */
+/* Size of the next chunk; non-temporal stores start at a cache line. */
 VF int64_t f16_chunk_size(const uint16_t *to, int64_t left, int stream) {
     int64_t head = stream ? (int64_t)((0 - (uintptr_t)to) % 64 / 2) : 0, size = head ? head : HALVES_CHUNK;
     return size < left ? size : left;
 }
-/* Computes and writes a chunk; where a number of it lies in no cell it writes nothing and says 0. */
+/* Computes and stores a chunk; when a value is in no cell, stores nothing and returns 0. */
 VF int f16_chunk_write(
     const uint16_t *from, uint16_t *to, int64_t size, const f16_cells cells, int stream) {
     i16h y[HALVES_CHUNK / HALVES], astray = {0};
@@ -73,7 +77,7 @@ VF int f16_chunk_write(
         __builtin_ia32_storedquhi512_mask((short *)(to + at * HALVES), y[at], f16_mask(size - at * HALVES));
     return 1;
 }
-/* The same of up to LANES numbers, those that lie in no cell left out: first what there is of the others, then to write it. */
+/* The same for up to LANES values, without those in no cell: first computes, then stores them. */
 typedef struct {
     i16h y;
     uint32_t near;

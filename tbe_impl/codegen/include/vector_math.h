@@ -1,12 +1,12 @@
-/* Vector mathematics of generated kernels: everything, in one include.
+/* Vector mathematics of generated kernels, in one include.
  *
- * Compile with -O3 -ffp-contract=off -fno-math-errno, never with -ffast-math, and link with -lm: float64 tan, sinh, cosh,
- * asinh, acosh, atanh, pow, and fmod, sin and cos of very large numbers go through the C library lane by lane.
- * float32 never does. -DLANES=4, 8 or 16; kernels that compute in float64 are fastest with half the lanes of a float32
- * register, so that a vector of float64 is one register.
+ * Compile with -O3 -ffp-contract=off -fno-math-errno, never with -ffast-math, and link with -lm:
+ * float64 tan, sinh, cosh, asinh, acosh, atanh, pow, and fmod, sin and cos of very large values use
+ * the C library lane by lane. float32 never does. -DLANES=4, 8 or 16; float64 kernels are fastest
+ * with half the lanes of a float32 register, so that a float64 vector is one register.
  *
- * Accuracy, in units in the last place: float32 within 2, float64 within 2 (ndtr within 4).
- * Not a number, infinities, signed zeros and subnormal numbers are kept everywhere.
+ * Accuracy, in units in the last place: float32 within 2, float64 within 2 (ndtr within 4). NaN,
+ * infinities, signed zeros and subnormals are preserved everywhere.
  */
 #ifndef VECTOR_MATH_H
 #define VECTOR_MATH_H
@@ -16,8 +16,8 @@
 #include "vector_sums.h"
 #include "vector_trigonometry.h"
 
-/* The remainder of the truncated quotient, exact, with the sign of x. In float64 both quotient and product are exact as
- * long as the quotient is small; a large one is taken off in steps of 2^28. */
+/* The remainder of the truncated quotient, exact, with the sign of x. In float64, quotient and
+ * product are exact while the quotient is small; a large one is subtracted in steps of 2^28. */
 VF f64p f64p_fmod_step(f64p r, f64p d) {
     f64p q = f64p_trunc(r / d);
     r = f64p_fma(-q, d, r);
@@ -43,7 +43,7 @@ VF f64p f64p_fmod(f64p x, f64p y) {
 VECTOR_F32_BY_F64_2(fmod, f64p_fmod_of_f32)
 VECTOR_LIFT_F64_2(fmod)
 
-/* x - floor(x/y) y as NumPy's mod has it: the sign of y, exact but for the one sum. */
+/* x - floor(x/y) y like NumPy's mod: the sign of y, exact except for one addition. */
 VF f32v f32_floormod(f32v x, f32v y) {
     f32v r = f32_fmod(x, y);
     i32v other = ((i32v)r ^ (i32v)y) < 0;
@@ -55,7 +55,7 @@ VF f64v f64_floormod(f64v x, f64v y) {
     return f64_select(r == 0.0, f64_copysign(r, y), r + (f64v)((i64v)y & other));
 }
 
-/* t_sum, t_prod, t_max, t_min: over the lanes, halves first, the same order on every machine. */
+/* t_sum, t_prod, t_max, t_min: over the lanes, halves first, in the same order on every machine. */
 #if VECTOR_SHUFFLE
 #define VECTOR_SWAP(t, x, ...) __builtin_shufflevector(x, x, __VA_ARGS__)
 #else
@@ -144,7 +144,7 @@ X(u32, uint32_t)
 #undef X
 VECTOR_OVER_LANES_32(f32, float, sum, VECTOR_ADD)
 VECTOR_OVER_LANES_32(f32, float, prod, VECTOR_MULTIPLY)
-/* Instructions that do not see NaN are a chain half as long; it is looked for beside them. */
+/* Instructions without NaN propagation halve the dependency chain; NaN is tested separately. */
 VECTOR_OVER_LANES_32(f32, float, top, f32_above)
 VECTOR_OVER_LANES_32(f32, float, bottom, f32_below)
 VF float f32_max(f32v x) { return __builtin_expect(i32_any(x != x), 0) ? __builtin_nanf("") : f32_top(x); }

@@ -1,10 +1,10 @@
-/* The logistic function, 1 / (1 + e^-x), of float32. Within 1.6 ULP where not said otherwise. */
+/* The float32 logistic function, 1 / (1 + e^-x). Within 1.6 ULP unless stated otherwise. */
 #ifndef VECTOR_SIGMOID_H
 #define VECTOR_SIGMOID_H
 
 #include "vector_exponential.h"
 
-/* Whether that of float32 comes from tables: on Zen 4 and 5 nobody looked. */
+/* Whether the float32 form uses tables; not measured on Zen 4 and 5. */
 #if VECTOR_X86 && PART32_BYTES == 64 && !defined(__znver4__) && !defined(__znver5__)
 #define SIGMOID_CELLS 1
 #define SIGMOID_STRIP 4
@@ -17,7 +17,7 @@
 #endif
 #endif
 
-/* exp(x) for x from -104 to 88 as a number that is exact, or nearly, and a small one. */
+/* exp(x) for x from -104 to 88 as an exact or nearly exact value and a small correction. */
 typedef struct {
     f32p head, tail;
 } f32p_parts;
@@ -48,7 +48,7 @@ VF f32p_parts f32p_exp_in_parts(f32p x) {
     return (f32p_parts){head, head * (r + r * r * f32p_fma(q, r, f32p_splat(0.5f)))};
 }
 #endif
-/* Good to some 2^-14 at least, to be corrected by what n - q d lacks. */
+/* Accurate to 2^-14 at least; corrected by the residual n - q d. */
 VF f32p f32p_inverse(f32p x) {
 #if VECTOR_X86 && PART32_BYTES == 64
     return __builtin_ia32_rcp14ps512_mask(x, x, (uint16_t)-1);
@@ -56,8 +56,9 @@ VF f32p f32p_inverse(f32p x) {
     return 1.0f / x;
 #endif
 }
-/* e = exp(-|x|) = head + tail; then 1 / (1 + e), or e / (1 + e) for x < 0, from an approximate reciprocal of 1 + e and one
- * correction: q + ((head + tail - q) - q e) / (1 + e), with 1 in the place of head + tail for x >= 0. Within 1.6 ULP. */
+/* e = exp(-|x|) = head + tail; then 1 / (1 + e), or e / (1 + e) for x < 0, from an approximate
+ * reciprocal of 1 + e and one correction: q + ((head + tail - q) - q e) / (1 + e), with 1 in place
+ * of head + tail for x >= 0. Within 1.6 ULP. */
 VF f32p f32p_sigmoid_of_any(f32p x) {
     f32p y = f32p_above(f32p_splat(-104.0f), (f32p)((i32p)x | (int32_t)0x80000000));
     f32p_parts power = f32p_exp_in_parts(y);
@@ -68,7 +69,8 @@ VF f32p f32p_sigmoid_of_any(f32p x) {
     f32p q = (head + tail) * inverse;
     return f32p_fma(f32p_fma(-q, e, (head - q) + tail), inverse, q);
 }
-/* Of x not far from 0, exp(-x) = power (1 + p): in fewer operations an approximate reciprocal and what it lacks. */
+/* For x near 0, exp(-x) = power (1 + p): an approximate reciprocal and its residual, in fewer
+ * operations. */
 VF f32p f32p_inverse_of_sum(f32p power, f32p p) {
     f32p inverse = f32p_inverse(1.0f + f32p_fma(power, p, power));
     f32p lacking = f32p_fma(-inverse, power, f32p_splat(1.0f)) - inverse;
@@ -95,12 +97,12 @@ VF f32p f32p_sigmoid_by_power(f32p x) {
     return f32p_any_far(x) ? f32p_select(f32p_abs(x) > 87.0f, f32p_sigmoid_of_any(x), y) : y;
 }
 VF f32p f32p_farther(f32p x, f32p far) { return f32p_above(f32p_abs(x), far); }
-/* In halves, of x not far from 0, since loops go over a strip with the first and then with the second. What shows whether a strip
- * comes too far from 0 is gathered from its arguments, beginning with 0. */
+/* In halves, for x near 0: loops after fission run the first half over a strip, then the second.
+ * The indicator that a strip is too far from 0 accumulates over its arguments, starting with 0. */
 #if SIGMOID_CELLS
-/* Around the middle of the cell that x lies in, the nearest of 32 multiples of 1/2, a polynomial of degree 5: within 1.4 ULP, its
- * product with x within 2, in fewer operations than an exponential and a quotient where an instruction looks up each of a table of
- * 32 numbers. A number has one result, whatever stands beside it. */
+/* A polynomial of degree 5 around the nearest of 32 multiples of 1/2: within 1.4 ULP, its product
+ * with x within 2. Cheaper than an exponential and a quotient where an instruction looks up
+ * 32-entry tables. A value has one result in any vector. */
 static const float sigmoid_cells[6][32] __attribute__((aligned(64))) = {
     {0.000335350138f, 0.000552778656f, 0.000911051175f, 0.00150118221f, 0.00247262325f, 0.00407013763f,
      0.00669285096f, 0.0109869428f, 0.0179862101f, 0.0293122306f, 0.0474258736f, 0.0758581832f, 0.119202919f,
@@ -137,14 +139,14 @@ typedef f32p f32p_sigmoid_begun;
 typedef f32p f32p_of_cells __attribute__((may_alias));
 #define SIGMOID_CELL_0 2.0f
 VF i32p f32p_sigmoid_cell(f32p x) { return (i32p)f32p_fma(x, f32p_splat(0x1p-21f), f32p_splat(0x1.00002p+1f)); }
-/* The lowest five bits are the number of a cell; where the others are not those of the first cell, there is none. */
+/* The lowest five bits are the cell number; upper bits other than the first cell's mean no cell. */
 VF f32p f32p_sigmoid_farther(f32p x, f32p far) {
     return (f32p)((i32p)far | (f32p_sigmoid_cell(x) ^ (i32p)f32p_splat(SIGMOID_CELL_0)));
 }
 VF int f32p_sigmoid_any_far(f32p far) {
     return __builtin_expect(__builtin_ia32_ptestmd512((i32p)far, (i32p){0} + ~31, (uint16_t)-1) != 0, 0);
 }
-/* Short enough to be begun and ended at once. */
+/* Short enough to run begin and end at once. */
 VF f32p f32p_sigmoid_begin(f32p x) {
     const f32p_of_cells *row = (const f32p_of_cells *)sigmoid_cells;
     i32p cell = f32p_sigmoid_cell(x);
@@ -159,10 +161,11 @@ VF f32p f32p_sigmoid(f32p x) {
     return f32p_sigmoid_any_far(far) ? f32p_select(((i32p)far & ~31) != 0, f32p_sigmoid_by_power(x), y) : y;
 }
 #elif PART32_BYTES == 32
-/* exp(-x) = power t, 8 k + j from the bits of -8 x / ln2 rounded, of which the lowest eight count from -128 on: a table holds
- * 2^(j/8) b, t = 2^(r/8) / b is a polynomial of degree 4 that stays below 1, where numbers are rounded less. So 1 + exp(-x) is one
- * operation and its inverse another: within 2.2 ULP, its product with x within 2.6, from -11 to 11. b = 1.0524216 is such that the
- * table is rounded by 2^-27 at most, and what ln2 / 8 has beyond a float32 is in the table as for -8 x / ln2 = 64. */
+/* exp(-x) = power t, 8 k + j from the bits of -8 x / ln2 rounded, the lowest eight biased by 128: a
+ * table holds 2^(j/8) b, and t = 2^(r/8) / b is a polynomial of degree 4 that stays below 1, where
+ * rounding errors are smaller. So 1 + exp(-x) is one operation and its inverse another: within 2.2
+ * ULP, the product with x within 2.6, from -11 to 11. b = 1.0524216 minimises the table's rounding
+ * error to 2^-27, and the table includes the rounding error of ln2 / 8 for -8 x / ln2 = 64. */
 typedef struct {
     f32p power, t;
 } f32p_sigmoid_begun;
@@ -173,7 +176,7 @@ VF f32p f32p_sigmoid_farther(f32p x, f32p far) {
 }
 VF int f32p_sigmoid_any_far(f32p far) { return __builtin_expect(i32p_any(((i32p)far & ~255) != 0), 0); }
 VF f32p_sigmoid_begun f32p_sigmoid_begin(f32p x) {
-    /* less j * 2^20 and 16 * 2^23 in their bits */
+    /* minus j * 2^20 and 16 * 2^23 in their bits */
     const i32p table = {0x3786b5c0, 0x3782e6fa, 0x378032b3, 0x377eb27c, 0x377e8237, 0x377fc04c, 0x37828de3, 0x37870f25};
     f32p shifted = f32p_sigmoid_eighths(x);
     f32p r = f32p_fma(shifted - (SIGMOID_FIRST + 128), f32p_splat(0x1.62e43p-4f), x);
@@ -203,7 +206,7 @@ VF f32p f32p_exp_to_half_farther(f32p x, f32p far) { return (void)x, far; }
 VF f32p f32p_exp_to_half_begin(f32p x) { return f32p_exp_to_half(x); }
 typedef f32p f32p_sigmoid_to_half_begun;
 VF int f32p_sigmoid_to_half_any_far(f32p far) { return f32p_any_far(far); }
-/* Beyond -87 the inverse is no normal number. */
+/* Beyond -87 the inverse is not a normal number. */
 VF f32p f32p_sigmoid_to_half_farther(f32p x, f32p far) { return f32p_above(-x, far); }
 VF i32p f32p_is_far_to_half(f32p x) { return x < -87.0f; }
 VF int f32p_any_far_to_half(f32p x) {
@@ -217,7 +220,8 @@ VF f32p f32p_sigmoid_to_half_end(f32p e) {
 #else
 VF f32p f32p_exp_to_half_farther(f32p x, f32p far) { return f32p_farther(x, far); }
 VF f32p f32p_exp_to_half_begin(f32p x) { return f32p_exp_to_half_near(x); }
-/* To 2^-17, from -22 to 22: the same with a polynomial of degree 2, and of -8 x / ln2 nine bits. */
+/* Within 2^-17, from -22 to 22: the same with a polynomial of degree 2 and nine bits of -8 x / ln2.
+ */
 typedef f32p_sigmoid_begun f32p_sigmoid_to_half_begun;
 VF f32p f32p_sigmoid_to_half_eighths(f32p x) { return f32p_fma(x, f32p_splat(-0x1.715476p+3f), f32p_splat(SIGMOID_FIRST + 256)); }
 VF f32p f32p_sigmoid_to_half_farther(f32p x, f32p far) {

@@ -1,6 +1,6 @@
-/* Sums of float32 that are kept in float64 until they are rounded: in registers, and in a row in memory.
+/* float32 sums with float64 accumulation, rounded once: in registers, and in a row in memory.
  *
- * They are in parts, each of a register: of vectors wider than that compilers make memory. */
+ * Accumulators are split into registers; compilers spill wider vectors to memory. */
 #ifndef VECTOR_SUMS_H
 #define VECTOR_SUMS_H
 
@@ -9,7 +9,7 @@
 typedef struct {
     f64p parts[PARTS64];
 } wide_sum;
-/* A piece in the register that it fills; GCC makes two conversions of it. */
+/* Splits a vector into registers; GCC emits two conversions. */
 VF f64p f64p_from_f32q(f32q x) {
 #if VECTOR_X86 && defined(__AVX512F__) && PART64_BYTES == 64
     return (f64p)__builtin_ia32_cvtps2pd512_mask(x, (f64p){0}, -1, 4);
@@ -31,7 +31,7 @@ VF wide_sum wide_both(wide_sum a, wide_sum b) {
     for (int i = 0; i < PARTS64; i++) a.parts[i] += b.parts[i];
     return a;
 }
-/* As a vector, of which `f64_sum` is the total. */
+/* As a vector with the total `f64_sum`. */
 VF f64v wide_lanes(wide_sum sum) {
     f64_parts all;
     for (int i = 0; i < PARTS64; i++) all.p[i] = sum.parts[i];

@@ -1,11 +1,11 @@
-/* Circular functions and their inverses. */
+/* Trigonometric functions and their inverses. */
 #ifndef VECTOR_TRIGONOMETRY_H
 #define VECTOR_TRIGONOMETRY_H
 
 #include "vector_exponential.h"
 
-/* x = quadrant * pi/2 + result for a large finite float32, after Payne and Hanek: of the product with 2/pi only the bits
- * that matter modulo 4 are formed. */
+/* x = quadrant * pi/2 + result for a large finite float32, after Payne and Hanek: only the bits of
+ * the product with 2/pi that matter modulo 4 are computed. */
 static inline double vector_reduce_huge(float x, int *quadrant) {
     static const uint64_t two_over_pi[] = {0,
                                            0xa2f9836e4e441529u,
@@ -34,7 +34,7 @@ static inline double vector_reduce_huge(float x, int *quadrant) {
     return bits.u >> 31 ? -r : r;
 }
 
-/* float32 in float64: exact enough below 2^20. */
+/* float32 in float64: accurate enough below 2^20. */
 VF f64p f64p_reduce_of_f32(f64p x, f64p *n) {
     *n = f64p_rint(x * 0x1.45f306dc9c883p-1);
     f64p r = f64p_fma(-*n, f64p_splat(0x1.921fb54400000p+0), x);
@@ -121,7 +121,8 @@ VF f64p f64p_tan_of_f32(f64p x) {
     return f64p_select(x == 0.0, x, y);
 }
 
-/* float64 below 2^20 in three words of pi/2, the first two products exact; beyond, the C library lane by lane. */
+/* float64 below 2^20 with pi/2 in three words, the first two products exact; beyond, the C library
+ * lane by lane. */
 VF f64p f64p_sin_from(f64p x, f64p shift) {
     f64p n = f64p_rint(x * 0x1.45f306dc9c883p-1);
     f64p a = x - n * 0x1.921fb54400000p+0, b = n * 0x1.0b4611a600000p-34, c = n * 0x1.3198a2e037073p-69;
@@ -176,7 +177,8 @@ VF f32v f32_acos(f32v x) {
     return f32_select(near, 0x1.921fb6p+0f - (y + 0x1.777a5cp-25f), far);
 }
 
-/* x up to 0.5477, (x - 1) / (x + 1) up to its inverse, 1/x beyond; the division's rest is carried along. */
+/* x up to 0.5477, (x - 1) / (x + 1) up to its inverse, 1/x beyond; the residual of the division is
+ * carried along. */
 VF f64p f64p_atan(f64p x) {
     f64p size = f64p_abs(x);
     i64p middle = size > 0.5477, far = size > 1.8258;

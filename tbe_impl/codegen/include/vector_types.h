@@ -1,11 +1,11 @@
 /* Vectors of LANES elements: types, loads and stores, blends, shuffles.
  *
- * One text for AVX-512, AVX2, SSE2 and NEON, in the compiler's generic vectors. The intrinsics' own header takes longer
- * to read than a kernel takes to compile, so the few instructions without a generic form are named as builtins.
- * VECTOR_GENERIC leaves even those out.
+ * One source for AVX-512, AVX2, SSE2 and NEON, in the compiler's generic vectors. The intrinsics'
+ * own header takes longer to parse than a kernel takes to compile, so the few instructions without
+ * a generic form are called as builtins. VECTOR_GENERIC disables those too.
  *
- * A type wider than the machine's registers (float64 mostly) is worked on in PARTS of register width: compilers spill
- * wider ones to the stack at every call of a builtin.
+ * A type wider than the machine's registers (mostly float64) is split into PARTS of register width:
+ * compilers spill wider types to the stack at every builtin call.
  */
 #ifndef VECTOR_TYPES_H
 #define VECTOR_TYPES_H
@@ -27,7 +27,7 @@
 #else
 #define VECTOR_REGISTER_BYTES 16
 #endif
-/* Whether loops over rows are taken together. */
+/* Whether loops over rows are software-pipelined. */
 #if VECTOR_REGISTER_BYTES >= 32
 #define STAGGERS 1
 #else
@@ -40,13 +40,14 @@
 #error "LANES is 4, 8 or 16"
 #endif
 
-/* Builtins named here are GCC's; where clang has the same it gets them by its own generic forms. */
+/* GCC's builtins; clang compiles its generic vector forms to the same instructions. */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__SSE2__) && !defined(VECTOR_GENERIC)
 #define VECTOR_X86 1
 #else
 #define VECTOR_X86 0
 #endif
-/* Vectors that some loops go over in two halves, where that was seen to gain; on Zen 4 and 5 nobody looked. */
+/* Vectors per strip of a loop after fission, where that is profitable; not measured on Zen 4 and 5.
+ * */
 #if LANES == 16 || defined(__znver3__)
 #define STRIP 8
 #else
@@ -120,7 +121,8 @@
 VECTOR_TYPES(X)
 #undef X
 
-/* Parts: f32p is a register of float32, f64p one of float64; f32q and all others in q have the lanes of an f64p. */
+/* Parts: f32p is a register of float32, f64p one of float64; f32q and all other types in q have the
+ * lanes of an f64p. */
 #define X(t, c, bytes)                                                                \
     typedef c t##p __attribute__((vector_size(PART##32_BYTES)));                      \
     typedef union {                                                                   \
@@ -149,8 +151,9 @@ VECTOR_TYPES_64(X)
 VECTOR_TYPES(X)
 #undef X
 
-/* t_join: the PARTS64 pieces of a vector in one again. Wide ones never are in one register and are left to memory, piece
- * by piece; halves of a register are joined in it, since through memory the wide load would wait for both narrow stores. */
+/* t_join: joins the PARTS64 pieces of a vector. Wide vectors never fit one register and go through
+ * memory, piece by piece; halves of a register are joined in it, because a wide load would wait for
+ * both narrow stores. */
 #if VECTOR_SHUFFLE && LANES * 8 == 2 * VECTOR_REGISTER_BYTES
 #define X(t, c, bytes) \
     VF t##v t##_join(const t##q *q) { return __builtin_shufflevector(q[0], q[1], VECTOR_EACH); }
@@ -171,7 +174,7 @@ VECTOR_TYPES_32(X)
 VECTOR_TYPES_JOIN(X)
 #undef X
 
-/* t_splat(c): every lane c. Taking +0 away changes no value, not even -0. */
+/* t_splat(c): every lane c. Subtracting +0 changes no value, not even -0. */
 #define X(t, c, bytes) \
     VF t##v t##_splat(c value) { return value - (t##v){0}; }
 VECTOR_TYPES(X)
@@ -179,7 +182,7 @@ VECTOR_TYPES(X)
 VF f32p f32p_splat(float value) { return value - (f32p){0}; }
 VF f64p f64p_splat(double value) { return value - (f64p){0}; }
 
-/* t_load, t_store: any address that is aligned to the element. */
+/* t_load, t_store: any address with the alignment of the element. */
 #define X(t, c, bytes)                                                \
     VF t##v t##_load(const c *from) { return *(const t##v_at *)from; } \
     VF void t##_store(c *to, t##v value) { *(t##v_at *)to = value; }
@@ -200,8 +203,8 @@ VECTOR_TYPES_32(X)
 VECTOR_TYPES_64(X)
 #undef X
 
-/* t_load_part, t_store_part: the first n lanes, 0 <= n <= LANES; lanes that are not there are 0 and nothing beyond the
- * n-th element is read or written. */
+/* t_load_part, t_store_part: the first n lanes, 0 <= n <= LANES; missing lanes are 0, and no
+ * element from the n-th on is read or written. */
 #if VECTOR_X86 && VECTOR_REGISTER_BYTES == 64
 #define VECTOR_BITS_OF(n) ((1u << (n)) - 1u)
 #if LANES == 16
@@ -214,7 +217,7 @@ VECTOR_TYPES_64(X)
 #define VECTOR_LOAD_32 __builtin_ia32_loadups128_mask
 #define VECTOR_MASK_32 uint8_t
 #endif
-/* In pieces: under a mask some processors store one lane after the other. */
+/* In pieces: some processors execute masked stores lane by lane. */
 VF void vector_store_32(void *to, const void *from, int n) {
     int done = 0;
     if (n == LANES) {
@@ -288,14 +291,16 @@ VECTOR_TYPES_32(X)
 VECTOR_TYPES_JOINED(X)
 #undef X
 
-/* Finding where a page lies takes as long as a line from memory. So with the first bytes of a page the next one is looked for: on
- * Zen 4 and 5, where what is written past the caches waits for it, before such writes; elsewhere, where a line that was read makes
- * such writes wait (a copy takes a seventh longer, swish a quarter), only before reads; not on Zen 3 (rows take 3 to 10 % longer). */
+/* A page walk takes as long as a cache miss, so the first bytes of a page prefetch the next page.
+ * On Zen 4 and 5 non-temporal stores wait for it, so it is done before those stores. Elsewhere
+ * loaded lines delay such stores (a copy by a seventh, swish by a quarter), so it is done only
+ * before loads; not on Zen 3 (3 to 10 % slower). */
 VF void page_after(const void *at, uintptr_t bytes) {
     if (((uintptr_t)at & 4095) < bytes) __builtin_prefetch((const char *)at + 4096);
 }
-/* fetch: a line that will be read soon. The prefetchers of Zen 4 and 5 follow rows from page to page; asked as well, rows take 5 to
- * 10 % longer. Those of Zen 3 do not: softmax takes half as long again unless they are asked. */
+/* fetch: prefetches a cache line. The prefetchers of Zen 4 and 5 cross pages; software prefetches
+ * cost 5 to 10 % there. Those of Zen 3 do not: without software prefetches softmax takes half as
+ * long again. */
 #if defined(__znver4__) || defined(__znver5__)
 VF void fetch(const void *from) { (void)from; }
 VF void before_stream(const void *to, uintptr_t bytes) { page_after(to, bytes); }
@@ -308,11 +313,13 @@ VF void fetch(const void *from) {
 }
 VF void before_stream(const void *to, uintptr_t bytes) { (void)to, (void)bytes; }
 #endif
-/* The same for one of several vectors that are taken at once, of which the first in a line asks for it. */
+/* The same for one of several vectors of an iteration; only the first of a cache line prefetches.
+ * */
 #define fetch_of(place, from) ((place) * LANES * (int)sizeof *(from) % 64 ? (void)0 : fetch(from))
 
-/* t_stream: past the caches, to an address aligned to min(vector, 64) bytes; an ordinary store where there is no such
- * instruction. stream_fence() after the last one and before other threads are told. */
+/* t_stream: non-temporal store to an address aligned to min(vector, 64) bytes; an ordinary store
+ * without such an instruction. Call stream_fence() after the last one, before other threads are
+ * notified. */
 #if VECTOR_X86
 typedef float vector_4f __attribute__((vector_size(16), may_alias));
 typedef float vector_8f __attribute__((vector_size(32), may_alias));
@@ -356,7 +363,8 @@ VF void stream_fence(void) {}
 VECTOR_TYPES(X)
 #undef X
 
-/* t_select(mask, a, b): a where the mask is -1, b where it is 0; the mask has the lane width of the type. */
+/* t_select(mask, a, b): a where the mask is -1, b where it is 0; the mask has the lane width of the
+ * type. */
 #define VECTOR_SELECT(t, m, suffix)                                            \
     VF t##suffix t##_select(m##suffix mask, t##suffix a, t##suffix b) {        \
         return (t##suffix)(((m##suffix)a & mask) | ((m##suffix)b & ~mask));    \

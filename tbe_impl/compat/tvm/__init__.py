@@ -1,4 +1,6 @@
-"""`tvm` and `topi`: the tensor language below the DSL operations, as operators import it.
+"""Implements `tvm` and `topi`, the tensor language below the DSL operations.
 
-In: calls of ``tvm`` and ``topi``. Out: DSL stages. Names that nobody wrote here raise an error when they are used.
+In: calls of ``tvm`` and ``topi``.
+Out: DSL stages; unimplemented names raise an error on use.
+Must not: compile kernels.
 """

@@ -1,24 +1,24 @@
-"""``compute_four2five`` and ``compute_five2four``: images between NCHW and blocks of 16 channels."""
+"""Implements ``compute_four2five`` and ``compute_five2four``: NCHW from and to NC1HWC0."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tbe_impl.compat.faults import fault
+from tbe_impl.compat.operator_errors import fault
 from tbe_impl.dsl.expr import const, select
 from tbe_impl.dsl.layouts import BLOCK
 from tbe_impl.dsl.tensor import Tensor, compute, fresh_name
 
 
 def compute_four2five(input_tensor: Tensor, raw_shape_4D: Sequence[int]) -> Any:
-    """``y[n, c₁, h, w, c₀] = x[n, 16·c₁ + c₀, h, w]``, 0 behind the last channel.
+    """``y[n, c₁, h, w, c₀] = x[n, 16·c₁ + c₀, h, w]``, 0 after the last channel.
 
     Args:
-        input_tensor: an image as NCHW.
+        input_tensor: an NCHW image.
         raw_shape_4D: its four sizes.
     """
-    n, channels, h, w = _four("compute_four2five", raw_shape_4D)
+    n, channels, h, w = _check_four_sizes("compute_four2five", raw_shape_4D)
 
     def pick(image: Any, block: Any, row: Any, column: Any, part: Any) -> Any:
         at = block * BLOCK + part
@@ -36,17 +36,17 @@ def compute_five2four(input_tensor: Tensor, raw_shape_4D: Sequence[int]) -> Any:
     """``y[n, c, h, w] = x[n, c // 16, h, w, c % 16]``.
 
     Args:
-        input_tensor: an image as NC1HWC0.
+        input_tensor: an NC1HWC0 image.
         raw_shape_4D: the four sizes of the result.
     """
     return compute(
-        _four("compute_five2four", raw_shape_4D),
+        _check_four_sizes("compute_five2four", raw_shape_4D),
         lambda n, c, h, w: input_tensor(n, c // BLOCK, h, w, c % BLOCK),
         fresh_name("five2four"),
     )
 
 
-def _four(word: str, shape: Any) -> tuple[int, int, int, int]:
+def _check_four_sizes(word: str, shape: Any) -> tuple[int, int, int, int]:
     if not isinstance(shape, (list, tuple)) or len(shape) != 4:
         raise fault(
             "E90001",
@@ -61,4 +61,4 @@ FUNCTIONS: Mapping[str, Any] = {
     "compute_four2five": compute_four2five,
     "compute_five2four": compute_five2four,
 }
-"""By the names that operators use."""
+"""Name in operator files → function."""

@@ -1,7 +1,7 @@
-"""Operators of 2018 and 2019 that are one call of a function of the device: ``tvm.extern`` around ``call_extern``.
+"""Translates ``tvm.extern`` around one ``call_extern`` to expressions (operators of 2018, 2019).
 
-The functions are known by name; each is made of expressions here. Code of the device itself, which `tvm.extern` can hold as
-well, is refused.
+Known device functions are translated by name. Other device code, which `tvm.extern` can contain
+as well, raises an error.
 """
 
 from __future__ import annotations
@@ -15,61 +15,61 @@ from typing import Any
 
 from tbe_impl.compat.session import session
 from tbe_impl.dsl.dtypes import is_float
-from tbe_impl.dsl.expr import Const, Expr, binary, call, cast, const
-from tbe_impl.dsl.location import here
+from tbe_impl.dsl.expr import Const, Expr, call, cast, const, make_binary
+from tbe_impl.dsl.location import user_location
 from tbe_impl.dsl.tensor import Tensor, as_shape, compute
 from tbe_impl.errors import InputError
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """Numbers that a function of the device reads (``topi.cce.util.create_param_ptr``)."""
+    """Scalar parameters of a device function (``topi.cce.util.create_param_ptr``)."""
 
     values: tuple[Any, ...]
     dtype: str
     name: str
 
     def access_ptr(self, *_: Any, **__: Any) -> Parameter:
-        """Itself: where a function finds it."""
+        """Returns itself as the address."""
         return self
 
 
 @dataclass(frozen=True)
-class _Place:
-    """What a function of the device is handed for a tensor, or for its result."""
+class _DeviceTensor:
+    """Stands for an operand or the result of a device function."""
 
     tensor: Tensor | None
     shape: tuple[Any, ...] = ()
     dtype: str = ""
 
-    def access_ptr(self, *_: Any, **__: Any) -> _Place:
+    def access_ptr(self, *_: Any, **__: Any) -> _DeviceTensor:
         return self
 
 
 @dataclass(frozen=True)
 class DeviceCall:
-    """``call_extern``: a function by name, and what it is given."""
+    """A ``call_extern``: name and arguments of a device function."""
 
     name: str
     arguments: tuple[Any, ...]
 
 
 def create_param_ptr(values: Sequence[Any], dtype: str, name: str) -> Parameter:
-    """Numbers as a function of the device reads them."""
+    """Creates scalar parameters of a device function."""
     return Parameter(
         tuple(item.value if isinstance(item, Const) else item for item in values), dtype, name
     )
 
 
 def get_device_api_dtype(dtype: str) -> int:
-    """The number by which functions of the device know a dtype."""
+    """Returns the device functions' enumeration value of a dtype."""
     return ("float32", "float16", "int8", "int32", "uint8").index(dtype)
 
 
 def call_extern(dtype: str, name: str, *arguments: Any) -> DeviceCall:
-    """A call of a function of the device, inside of `extern`."""
+    """Returns a call of a device function; valid inside `extern` only."""
     if not session().build_config.get("_extern"):
-        raise _refused("call_extern")
+        raise _device_code_error("call_extern")
     return DeviceCall(name, arguments)
 
 
@@ -81,38 +81,38 @@ def extern(
     dtype: Any = None,
     **_: Any,
 ) -> Tensor:
-    """The result of one function of the device.
+    """Returns the result of one device function.
 
     Args:
         shape: of the result.
         inputs: tensors and `Parameter`.
-        fcompute: from places of inputs and of the result to the call.
+        fcompute: function of inputs and result that returns the call.
         name, dtype: of the result.
 
     Raises:
-        InputError: it is no call of one function, or nobody knows the function.
+        InputError: `fcompute` returns no call of one function, or the function is unknown.
     """
     places = [
-        item if isinstance(item, Parameter) else _Place(item, item.shape, item.dtype)
+        item if isinstance(item, Parameter) else _DeviceTensor(item, item.shape, item.dtype)
         for item in inputs
     ]
-    with _inside():
-        made = fcompute(places, _results(shape, dtype))
+    with _extern_scope():
+        made = fcompute(places, _result_tensors(shape, dtype))
     if not isinstance(made, DeviceCall):
-        raise _refused("extern")
+        raise _device_code_error("extern")
     known = re.fullmatch(r"(?:cc_device_|Device)([A-Za-z]+?)(?:_c)?(?:_[a-z]+\d*)?", made.name)
     function = _FUNCTIONS.get(known.group(1).lower()) if known else None
     if function is None:
         raise InputError(
-            f"nobody knows the function of the device {made.name}",
-            place=str(here()),
+            f"unknown device function {made.name}",
+            place=str(user_location()),
             expected=", ".join(sorted(_FUNCTIONS)),
-            remedy="Write the operator with words of the DSL, or build it with the real toolkit",
+            remedy="Write the operator with DSL operations, or build it with the real toolkit",
         )
     tensors = [
         item.tensor
         for item in made.arguments
-        if isinstance(item, _Place) and item.tensor is not None
+        if isinstance(item, _DeviceTensor) and item.tensor is not None
     ]
     numbers = [
         float(item.values[0])
@@ -123,22 +123,24 @@ def extern(
     result = dtype or tensors[0].dtype
 
     def body(*index: Expr) -> Any:
-        return cast(result, function([_read(tensor, index) for tensor in tensors], numbers))
+        return cast(
+            result, function([_read_broadcast(tensor, index) for tensor in tensors], numbers)
+        )
 
     found: Tensor = compute(sizes, body, name)
     return found
 
 
-def _results(shape: Any, dtype: Any) -> list[_Place]:
-    """The places of what an `extern` makes: of one tensor, or of several."""
+def _result_tensors(shape: Any, dtype: Any) -> list[_DeviceTensor]:
+    """Returns the results of an `extern`: of one shape, or of several."""
     several = bool(shape) and isinstance(shape[0], (list, tuple))
     shapes = [as_shape(item) for item in (shape if several else (shape,))]
     dtypes = list(dtype) if isinstance(dtype, (list, tuple)) else [dtype or ""] * len(shapes)
-    return [_Place(None, sizes, kind) for sizes, kind in zip(shapes, dtypes, strict=True)]
+    return [_DeviceTensor(None, sizes, kind) for sizes, kind in zip(shapes, dtypes, strict=True)]
 
 
 @contextlib.contextmanager
-def _inside() -> Iterator[None]:
+def _extern_scope() -> Iterator[None]:
     config = session().build_config
     before, config["_extern"] = config.get("_extern"), True
     try:
@@ -147,8 +149,8 @@ def _inside() -> Iterator[None]:
         config["_extern"] = before
 
 
-def _read(tensor: Tensor, index: Sequence[Expr]) -> Any:
-    """An element, broadcast from the right."""
+def _read_broadcast(tensor: Tensor, index: Sequence[Expr]) -> Any:
+    """Reads an element, broadcast from the right."""
     own = index[len(index) - tensor.ndim :]
     return tensor(
         *(
@@ -158,30 +160,30 @@ def _read(tensor: Tensor, index: Sequence[Expr]) -> Any:
     )
 
 
-def _line(x: Any, scale: float, shift: float) -> Any:
+def _scale_and_shift(x: Any, scale: float, shift: float) -> Any:
     return x.astype("float32") * const(scale, "float32") + const(shift, "float32")
 
 
 def _exp(values: Sequence[Any], numbers: Sequence[float]) -> Any:
     scale, shift, base = numbers
-    power = _line(values[0], scale, shift)
+    power = _scale_and_shift(values[0], scale, shift)
     return call("exp", power if base == -1 else power * const(log(base), "float32"))
 
 
 def _log(values: Sequence[Any], numbers: Sequence[float]) -> Any:
     scale, shift, base = numbers
-    found = call("log", _line(values[0], scale, shift))
+    found = call("log", _scale_and_shift(values[0], scale, shift))
     return found if base == -1 else found * const(1 / log(base), "float32")
 
 
 def _pow(values: Sequence[Any], numbers: Sequence[float]) -> Any:
     if len(values) > 1:
-        return binary("pow", *(item.astype("float32") for item in values))
+        return make_binary("pow", *(item.astype("float32") for item in values))
     scale, shift, power = numbers
-    return binary("pow", _line(values[0], scale, shift), const(power, "float32"))
+    return make_binary("pow", _scale_and_shift(values[0], scale, shift), const(power, "float32"))
 
 
-def _rounded(name: str) -> Callable[[Sequence[Any], Sequence[float]], Any]:
+def _make_rounding(name: str) -> Callable[[Sequence[Any], Sequence[float]], Any]:
     return lambda values, _: call(name, values[0]) if is_float(values[0].dtype) else values[0]
 
 
@@ -190,20 +192,21 @@ _FUNCTIONS: Mapping[str, Callable[[Sequence[Any], Sequence[float]], Any]] = {
     "log": _log,
     "pow": _pow,
     "sqrt": lambda values, _: call("sqrt", values[0]),
-    "ceil": _rounded("ceil"),
-    "floor": _rounded("floor"),
-    "round": _rounded("rint"),
-    "floormod": lambda values, _: binary("floormod", *values),
-    "truncatemod": lambda values, _: binary("truncmod", *values),
+    "ceil": _make_rounding("ceil"),
+    "floor": _make_rounding("floor"),
+    "round": _make_rounding("rint"),
+    "floormod": lambda values, _: make_binary("floormod", *values),
+    "truncatemod": lambda values, _: make_binary("truncmod", *values),
 }
-"""By name, without what stands before and behind it."""
+"""Function name without prefix and suffix → expression."""
 
 
-def _refused(name: str) -> InputError:
+def _device_code_error(name: str) -> InputError:
     return InputError(
         f"tvm.{name} writes code of the device itself",
-        place=str(here()),
-        remedy="Only operators made of DSL words, tvm.compute and calls of known functions run here; build this one with the real toolkit",
+        place=str(user_location()),
+        remedy="Only operators made of DSL operations, tvm.compute and calls of known functions "
+        "run here; build this one with the real toolkit",
     )
 
 

@@ -1,6 +1,6 @@
-"""Patches of images as matrices, and their product with a filter, as operators written out in ``tvm.compute`` build them.
+"""Implements im2col and the matrix product of patches and filter, as operators in ``tvm.compute``.
 
-An image lies as (n, group, c₁, h, w, 16), or without c₁ where a group has one block of channels.
+Image layout: (n, group, c₁, h, w, 16), without c₁ for one block of channels per group.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tbe_impl.dsl.expr import Const, Reduce, as_expr, binary, const, select
+from tbe_impl.dsl.expr import Const, Reduce, as_expr, const, make_binary, select
 from tbe_impl.dsl.layouts import BLOCK
 from tbe_impl.dsl.tensor import Tensor, compute, reduce_axis
 
@@ -23,15 +23,15 @@ def im2col_6d(
     padding_value: float = 0.0,
     dilation: Sequence[int] = (1, 1),
 ) -> Any:
-    """Rows of patches: (n, group, place, c₁, row, column, 16).
+    """Returns the patches as rows: (n, group, place, c₁, row, column, 16).
 
     Args:
         input_img: an image.
         col_shape: of the result.
         filter_h, filter_w: of a patch.
-        pad: above, below, left, right.
-        stride, dilation: down and across.
-        padding_value: outside of the image.
+        pad: top, bottom, left, right.
+        stride, dilation: vertical and horizontal.
+        padding_value: value outside of the image.
     """
     height, width = input_img.shape[-3], input_img.shape[-2]
     top, _, left, right = pad
@@ -40,7 +40,9 @@ def im2col_6d(
     def pick(n: Any, group: Any, place: Any, block: Any, row: Any, column: Any, part: Any) -> Any:
         y = place // across * stride[0] + row * dilation[0] - top
         x = place % across * stride[1] + column * dilation[1] - left
-        inside = binary("and", binary("and", y >= 0, y < height), binary("and", x >= 0, x < width))
+        inside = make_binary(
+            "and", make_binary("and", y >= 0, y < height), make_binary("and", x >= 0, x < width)
+        )
         at = (n, group, block) if input_img.ndim == 6 else (n, group)
         return select(inside, input_img(*at, y, x, part), const(padding_value, input_img.dtype))
 
@@ -49,8 +51,8 @@ def im2col_6d(
 
 
 def im2col_fractal_6d(a_im2col_shape: Sequence[Any], in_a: Tensor) -> Any:
-    """The rows of `im2col_6d` in blocks of 16 × 16: (n, group, block of rows, block of elements, row, element)."""
-    _, _, rows, _, high, wide, width = (_number(size) for size in in_a.shape)
+    """Blocks rows of `im2col_6d`: (n, group, block of rows, block of elements, row, element)."""
+    _, _, rows, _, high, wide, width = (_static_size(size) for size in in_a.shape)
 
     def pick(n: Any, group: Any, rows_at: Any, block: Any, row: Any, part: Any) -> Any:
         place, element = rows_at * BLOCK + row, block * BLOCK + part
@@ -77,22 +79,25 @@ def mad(
     offset_x: int = 0,
     v200_flag: bool = False,
 ) -> Any:
-    """The product of blocks of rows (`im2col_fractal_6d`) and a filter (group, k₁, block of columns, column, k₀), summed in `res_type`."""
+    """Multiplies the patches of `im2col_fractal_6d` by a filter; sums in `res_type`.
+
+    The layout of the filter is (group, k₁, block of columns, column, k₀).
+    """
     less = offset_x if v200_flag else 0
     inner = reduce_axis((0, 2 * BLOCK if res_type in ("int32", "uint32") else BLOCK), "k0")
     outer = reduce_axis((0, in_b.shape[1]), "k1")
 
-    def summed(n: Any, group: Any, columns: Any, row: Any, column: Any) -> Any:
+    def sum_products(n: Any, group: Any, columns: Any, row: Any, column: Any) -> Any:
         left: Any = as_expr(in_a(n, group, row // BLOCK, outer, row % BLOCK, inner))
         left = (left - less if less else left).astype(res_type)
         right = as_expr(in_b(group, outer, columns, column, inner)).astype(res_type)
         return Reduce("sum", left * right, (outer, inner), None)
 
     notes = {"mode": "f162f16" if res_type == "float16" else "f162f32"}
-    return compute(mad_shape, summed, "mad", "gemm", notes)
+    return compute(mad_shape, sum_products, "mad", "gemm", notes)
 
 
-def _number(size: Any) -> int:
+def _static_size(size: Any) -> int:
     return int(size.value if isinstance(size, Const) else size)
 
 
@@ -101,4 +106,4 @@ FUNCTIONS: Mapping[str, Any] = {
     "im2col_fractal_6d": im2col_fractal_6d,
     "mad": mad,
 }
-"""What ``te_compute.common`` has of them."""
+"""Names in ``te_compute.common`` → functions."""

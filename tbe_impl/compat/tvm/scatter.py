@@ -1,4 +1,4 @@
-"""``topi.scatter`` and ``topi.tensor_scatter``: operators of 2020 that the toolkit writes whole, as classes."""
+"""Implements the prebuilt operators ``topi.scatter`` and ``topi.tensor_scatter`` of 2020."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from tbe_impl.dsl.tensor import compute, placeholder
 
 
 class Scatter:
-    """A tensor of which rows, or with `nd_flag` elements by several indices, are changed by updates.
+    """Updates rows of a tensor or, with `nd_flag`, elements at multi-dimensional indices.
 
     Args:
-        var, indices, updates, var_out: descriptions; with `nd_flag` the last axis of the indices counts axes of `var`.
-        nd_flag: whether an index has several parts.
+        var, indices, updates, var_out: descriptions; with `nd_flag` the last axis of the indices
+            ranges over the axes of `var`.
+        nd_flag: whether an index has several components.
         kernel_name: of the kernel.
         compute_type: ``update``, ``vadd``, ``vsub``, ``vmul``, ``vdiv``, ``vmax`` or ``vmin``.
     """
@@ -38,7 +39,7 @@ class Scatter:
         self.reduction = compute_type.removeprefix("v")
 
     def scatter_operator(self) -> None:
-        """Computes, schedules and builds."""
+        """Computes, schedules and builds the operator."""
         shape, places = list(self.var["shape"]), list(self.indices["shape"])
         parts = places.pop() if self.nd_flag else 1
         sizes, inner = shape[:parts], shape[parts:]
@@ -75,5 +76,5 @@ class TensorScatter(Scatter):
         super().__init__(var, indices, updates, var_out, True, kernel_name, compute_type)
 
     def tensor_scatter_operator(self) -> None:
-        """Computes, schedules and builds."""
+        """Computes, schedules and builds the operator."""
         self.scatter_operator()

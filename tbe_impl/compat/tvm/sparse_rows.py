@@ -1,7 +1,8 @@
-"""``tvm.sparse_axis`` and ``tvm.sparse``: rows of a tensor that are written where an index says, the others as they were.
+"""Translates ``tvm.sparse_axis`` and ``tvm.sparse``, in-place row updates, to a scatter.
 
-``tvm.compute(var.shape, lambda *i: tvm.sparse(tvm.select(index[k] == i[0], rows(k, *i[1:])), axis=[k]))`` writes over ``var`` on
-the device; here it is the scatter whose target is the tensor that has this shape.
+On the device, ``tvm.compute(var.shape, lambda *i: tvm.sparse(tvm.select(index[k] == i[0],
+rows(k, *i[1:])), axis=[k]))`` overwrites rows of ``var``. Here it becomes a scatter; its target is
+the input tensor whose shape object is passed to ``tvm.compute``.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from tbe_impl.compat.faults import fault
+from tbe_impl.compat.operator_errors import fault
 from tbe_impl.dsl.expr import (
     Binary,
     Cast,
@@ -27,12 +28,12 @@ from tbe_impl.dsl.substitute import substitute
 from tbe_impl.dsl.tensor import Tensor, compute, reduce_axis, stages_of
 
 
-class IsSparse(Exception):
-    """The stage whose body is being written writes some of its rows.
+class SparseBody(Exception):
+    """Raised while the body of a stage is evaluated, to mark it as a sparse row update.
 
     Args:
-        value: what a row becomes, behind a condition on the index.
-        axis: counts the rows that are written.
+        value: the new row, inside a condition on the index.
+        axis: iterates over the updated rows.
     """
 
     def __init__(self, value: Expr, axis: IterVar):
@@ -41,16 +42,16 @@ class IsSparse(Exception):
 
 
 def sparse_axis(dom: Any, name: str = "k") -> IterVar:
-    """An axis over the rows that are written."""
+    """Returns an axis over the updated rows."""
     return reduce_axis(dom, name)
 
 
 def sparse(source: Any, axis: Any = None) -> NoReturn:
-    """Rows where the condition of a ``select`` holds; see the module.
+    """Updates the rows where the condition of a ``select`` holds; see the module.
 
     Raises:
-        IsSparse: always; ``tvm.compute`` makes the stage of it.
-        OperatorError: there is not one axis made by ``sparse_axis``.
+        SparseBody: always; ``tvm.compute`` creates the stage from it.
+        OperatorError: `axis` is not exactly one axis from ``sparse_axis``.
     """
     axes = list(axis) if isinstance(axis, (list, tuple)) else [axis]
     if len(axes) != 1 or not isinstance(axes[0], IterVar):
@@ -59,23 +60,24 @@ def sparse(source: Any, axis: Any = None) -> NoReturn:
             f"tvm.sparse takes one axis made by tvm.sparse_axis, not {axis!r}",
             detailed_cause="axis",
         )
-    raise IsSparse(as_expr(source), axes[0])
+    raise SparseBody(as_expr(source), axes[0])
 
 
-def written_rows(shape: Any, fcompute: Callable[..., Any]) -> Tensor:
-    """The stage of a body that is `sparse`.
+def scatter_rows(shape: Any, fcompute: Callable[..., Any]) -> Tensor:
+    """Creates the stage of a body that calls `sparse`.
 
     Raises:
-        OperatorError: the condition is no comparison of an index with the first axis, or no input has this shape.
+        OperatorError: the condition does not compare an index with the first axis, or no input
+            has this shape.
     """
     index = [IterVar(Range(size), f"i{place}", "data") for place, size in enumerate(shape)]
     try:
         fcompute(*index)
         raise AssertionError("the body was sparse before")
-    except IsSparse as found:
+    except SparseBody as found:
         body = found
-    numbers, value = _parts(body, index)
-    rows = _rows(shape, body.axis, value, index)
+    numbers, value = _match_row_update(body, index)
+    rows = _row_tensor(shape, body.axis, value, index)
     owners = [
         tensor
         for op in stages_of([rows, numbers])
@@ -85,20 +87,20 @@ def written_rows(shape: Any, fcompute: Callable[..., Any]) -> Tensor:
     if len(owners) != 1:
         raise fault(
             "E90001",
-            "tvm.sparse writes over the tensor whose shape the stage is made with, and that is not one of the inputs that "
-            "the rows are computed from: give tvm.compute the shape as var.shape",
+            "tvm.sparse updates the tensor whose shape object is passed to tvm.compute, which must "
+            "be an input of the rows: pass the shape to tvm.compute as var.shape",
             detailed_cause="shape",
         )
     return scatter(owners[0], numbers, rows)
 
 
-def _parts(body: IsSparse, index: Sequence[Expr]) -> tuple[Tensor, Expr]:
-    """The tensor with the numbers of the rows, and what is written."""
+def _match_row_update(body: SparseBody, index: Sequence[Expr]) -> tuple[Tensor, Expr]:
+    """Returns the tensor of row indices, and the new row."""
     choice = body.value
     condition = choice.condition if isinstance(choice, Select) else None
     if isinstance(condition, Binary) and condition.op == "eq":
         for number, row in ((condition.a, condition.b), (condition.b, condition.a)):
-            number, row = _bare(number), _bare(row)
+            number, row = _strip_casts(number), _strip_casts(row)
             if (
                 row is index[0]
                 and isinstance(number, Read)
@@ -114,14 +116,14 @@ def _parts(body: IsSparse, index: Sequence[Expr]) -> tuple[Tensor, Expr]:
     )
 
 
-def _bare(value: Expr) -> Expr:
+def _strip_casts(value: Expr) -> Expr:
     while isinstance(value, Cast):
         value = value.value
     return value
 
 
-def _rows(shape: Any, axis: IterVar, value: Expr, index: Sequence[Expr]) -> Tensor:
-    """What is written, as a tensor of rows; the one that is read where it is that already."""
+def _row_tensor(shape: Any, axis: IterVar, value: Expr, index: Sequence[Expr]) -> Tensor:
+    """Returns the new rows as a tensor; reuses a tensor that already has this form."""
     wanted = (axis, *index[1:])
     if isinstance(value, Read) and len(value.indices) == len(wanted):
         same = all(one is other for one, other in zip(value.indices, wanted, strict=True))
@@ -130,7 +132,7 @@ def _rows(shape: Any, axis: IterVar, value: Expr, index: Sequence[Expr]) -> Tens
     if not any(True for _ in reads(value)):
         raise fault(
             "E90001",
-            f"tvm.sparse writes what no tensor is read for: {value}",
+            f"tvm.sparse takes rows that read a tensor, but got {value}",
             detailed_cause=str(value),
         )
 

@@ -1,4 +1,4 @@
-"""``topi``: functions of TVM's operator inventory that operators use beside the words; broadcasting, and no cast by itself."""
+"""Implements ``topi``, TVM's operator inventory; operands broadcast without implicit casts."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import tbe_impl.dsl as dsl
 from tbe_impl.compat.building import build, casting_auto_schedule
 from tbe_impl.compat.shape_util import cast
 from tbe_impl.dsl import ext
-from tbe_impl.dsl.expr import Expr, as_expr, binary, call, const, select
+from tbe_impl.dsl.expr import Expr, as_expr, call, const, make_binary, select
 from tbe_impl.dsl.sizes import is_one
 from tbe_impl.dsl.tensor import Tensor, as_shape, compute, placeholder
 from tbe_impl.tracing.dtypes import broadcast_shapes
 
 
-def _elementwise(name: str, scalar: Callable[..., Any]) -> Callable[..., Any]:
-    """Of tensors whose shapes broadcast, of numbers beside a tensor's, or of expressions alone."""
+def _make_elementwise(name: str, scalar: Callable[..., Any]) -> Callable[..., Any]:
+    """Creates an elementwise function of tensors and scalars; of scalars alone, an expression."""
 
     def function(*given: Any) -> Any:
         tensors = [item for item in given if isinstance(item, Tensor)]
@@ -28,7 +28,7 @@ def _elementwise(name: str, scalar: Callable[..., Any]) -> Callable[..., Any]:
         shape = broadcast_shapes(f"topi.{name}", [tensor.shape for tensor in tensors])
 
         def element(*index: Expr) -> Any:
-            return scalar(*(_at(item, index, dtype) for item in given))
+            return scalar(*(_operand_element(item, index, dtype) for item in given))
 
         return compute(shape, element, f"T_{name}")
 
@@ -37,8 +37,8 @@ def _elementwise(name: str, scalar: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def _at(item: Any, index: Sequence[Expr], dtype: str) -> Any:
-    """What an operand has for an element of the result."""
+def _operand_element(item: Any, index: Sequence[Expr], dtype: str) -> Any:
+    """Returns an operand's element for an element of the result."""
     if isinstance(item, Tensor):
         own = index[len(index) - item.ndim :]
         return item(
@@ -47,68 +47,68 @@ def _at(item: Any, index: Sequence[Expr], dtype: str) -> Any:
     return item if isinstance(item, Expr) else const(item, dtype)
 
 
-def _binary(operation: str) -> Callable[[Any, Any], Any]:
-    return lambda x, y: binary(operation, x, y)
+def _make_binary(operation: str) -> Callable[[Any, Any], Any]:
+    return lambda x, y: make_binary(operation, x, y)
 
 
-def _function(name: str) -> Callable[[Any], Any]:
+def _make_unary(name: str) -> Callable[[Any], Any]:
     return lambda x: call(name, x)
 
 
 def clip(x: Tensor, a_min: float, a_max: float) -> Tensor:
     """min(max(x, a_min), a_max)."""
-    return _elementwise("clip", lambda x, low, high: binary("min", binary("max", x, low), high))(
-        x, a_min, a_max
-    )
+    return _make_elementwise(
+        "clip", lambda x, low, high: make_binary("min", make_binary("max", x, low), high)
+    )(x, a_min, a_max)
 
 
 def reshape(x: Tensor, newshape: Any) -> Tensor:
-    """The same elements in another shape."""
+    """Returns the same elements in another shape."""
     return ext.reshape(x, newshape)
 
 
 def expand_dims(x: Tensor, axis: int, num_newaxis: int = 1) -> Tensor:
-    """With axes of size 1 before an axis; a negative one counts those of the result."""
+    """Inserts axes of size 1 before an axis; a negative axis counts in the result."""
     at = axis if axis >= 0 else x.ndim + 1 + axis
     return ext.reshape(x, (*x.shape[:at], *[1] * num_newaxis, *x.shape[at:]))
 
 
 def squeeze(x: Tensor, axis: Any = None) -> Tensor:
-    """Without axes of size 1: those, or all."""
+    """Removes the given axes, or all axes of size 1."""
     listed = range(x.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
     gone = {at % x.ndim for at in listed if axis is not None or is_one(x.shape[at])}
     return ext.reshape(x, [size for at, size in enumerate(x.shape) if at not in gone] or [1])
 
 
 def stack(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
-    """Tensors of one shape along a new axis."""
+    """Joins tensors of one shape along a new axis."""
     return dsl.concat([expand_dims(tensor, axis) for tensor in tensors], axis)
 
 
 def concatenate(a_tuple: Sequence[Tensor], axis: int = 0) -> Tensor:
-    """Tensors one behind the other."""
+    """Concatenates tensors along an axis."""
     return dsl.concat(list(a_tuple), axis)
 
 
 def full(shape: Any, dtype: str, fill_value: Any) -> Tensor:
-    """A tensor that holds one number."""
+    """Returns a tensor filled with one value."""
     number = fill_value if isinstance(fill_value, Expr) else const(fill_value, dtype)
     made: Tensor = compute(as_shape(shape), lambda *_: number, "T_full")
     return made
 
 
 def elemwise_sum(xs: Sequence[Tensor]) -> Tensor:
-    """The sum of tensors."""
+    """Returns the sum of the tensors."""
     total: Tensor = reduce(FUNCTIONS["add"], xs)
     return total
 
 
-def _reduction(name: str, word: Callable[..., Tensor]) -> Callable[..., Tensor]:
+def _make_reduction(name: str, word: Callable[..., Tensor]) -> Callable[..., Tensor]:
     def function(data: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
         return word(data, list(range(data.ndim)) if axis is None else axis, keepdims)
 
     function.__name__ = name
-    function.__doc__ = f"{name} over axes, or over all, which leaves the shape (1,)."
+    function.__doc__ = f"{name} over axes; over all axes, the result has shape (1,)."
     return function
 
 
@@ -119,8 +119,8 @@ def tf_round_cce(
     need_build: bool = False,
     need_print: bool = False,
 ) -> None:
-    """An operator that the toolkit writes whole: to the nearest whole number, halves to even."""
-    _whole(lambda x: ext.rint(x), shape, dtype, kernel_name)
+    """Builds a complete operator: rounds to the nearest integer, ties to even."""
+    _build_operator(lambda x: ext.rint(x), shape, dtype, kernel_name)
 
 
 def tf_tile_cce(
@@ -131,25 +131,27 @@ def tf_tile_cce(
     need_build: bool = False,
     need_print: bool = False,
 ) -> None:
-    """An operator that the toolkit writes whole: repeated so often along each axis."""
-    _whole(lambda x: ext.tile(x, multiples), shape, dtype, kernel_name)
+    """Builds a complete operator: repeats the tensor `multiples` times along each axis."""
+    _build_operator(lambda x: ext.tile(x, multiples), shape, dtype, kernel_name)
 
 
-def _whole(word: Callable[[Tensor], Tensor], shape: Any, dtype: str, kernel_name: str) -> None:
+def _build_operator(
+    word: Callable[[Tensor], Tensor], shape: Any, dtype: str, kernel_name: str
+) -> None:
     x = placeholder(shape, dtype, "x")
     made = word(x)
     build(casting_auto_schedule(made), {"name": kernel_name, "tensor_list": [x, made]})
 
 
-WHOLE: Mapping[str, Mapping[str, Callable[..., None]]] = MappingProxyType(
+PREBUILT_OPERATORS: Mapping[str, Mapping[str, Callable[..., None]]] = MappingProxyType(
     {"tf_round": {"tf_round_cce": tf_round_cce}, "tf_tile": {"tf_tile_cce": tf_tile_cce}}
 )
-"""Module in ``topi.cce`` → operators that the toolkit writes whole."""
+"""Module in ``topi.cce`` → prebuilt operators."""
 
 FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
     {
         **{
-            name: _elementwise(name, _binary(operation))
+            name: _make_elementwise(name, _make_binary(operation))
             for name, operation in {
                 "add": "add",
                 "subtract": "sub",
@@ -177,7 +179,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
             }.items()
         },
         **{
-            name: _elementwise(name, _function(name))
+            name: _make_elementwise(name, _make_unary(name))
             for name in (
                 "exp",
                 "log",
@@ -194,10 +196,10 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
                 "abs",
             )
         },
-        "negative": _elementwise("negative", _function("neg")),
+        "negative": _make_elementwise("negative", _make_unary("neg")),
         "sign": lambda x: ext.sign(x),
-        "where": _elementwise("where", select),
-        "identity": _elementwise("identity", lambda x: x),
+        "where": _make_elementwise("where", select),
+        "identity": _make_elementwise("identity", lambda x: x),
         "cast": cast,
         "clip": clip,
         "reshape": reshape,
@@ -213,12 +215,12 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "full": full,
         "full_like": lambda x, fill_value: full(x.shape, x.dtype, fill_value),
         "elemwise_sum": elemwise_sum,
-        "sum": _reduction("sum", dsl.reduce_sum),
-        "prod": _reduction("prod", dsl.reduce_prod),
-        "max": _reduction("max", dsl.reduce_max),
-        "min": _reduction("min", dsl.reduce_min),
-        "all": _reduction("all", dsl.reduce_all),
-        "any": _reduction("any", dsl.reduce_any),
+        "sum": _make_reduction("sum", dsl.reduce_sum),
+        "prod": _make_reduction("prod", dsl.reduce_prod),
+        "max": _make_reduction("max", dsl.reduce_max),
+        "min": _make_reduction("min", dsl.reduce_min),
+        "all": _make_reduction("all", dsl.reduce_all),
+        "any": _make_reduction("any", dsl.reduce_any),
     }
 )
-"""Name in ``topi`` → what it is here."""
+"""Name in ``topi`` → function."""

@@ -7,7 +7,7 @@ from case_studies.detector import memory
 from case_studies.detector.bounds import bounds
 from case_studies.detector.contestant import OURS, REPAIRED, Contestant, Task
 from case_studies.detector.design import Design
-from case_studies.detector.matching import matched
+from case_studies.detector.matching import count_matches
 from tests.cases import FULL
 from tests.peak_memory import needs_linux
 
@@ -28,7 +28,7 @@ def test_ours_finds_what_the_repaired_finds_and_both_answer():
     assert len(before.found) == len(after.found) == 2
     for one, other in zip(before.found, after.found, strict=True):
         assert len(one.scores) > 3
-        assert matched(one, other, overlap=0.98, score=0.002) >= len(one.scores) - 1
+        assert count_matches(one, other, overlap=0.98, score=0.002) >= len(one.scores) - 1
     assert before.first_s > 0 < after.compile_s
 
 

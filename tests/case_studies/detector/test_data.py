@@ -2,12 +2,16 @@
 
 import numpy as np
 
-from case_studies.detector.data import KINDS, drawn, mask
+from case_studies.detector.data import KINDS, draw_images, mask
 from case_studies.detector.matching import overlaps
 
 
 def test_a_seed_is_the_same_images_and_another_is_not():
-    one, again, other = drawn(3, 64, seed=1), drawn(3, 64, seed=1), drawn(3, 64, seed=2)
+    one, again, other = (
+        draw_images(3, 64, seed=1),
+        draw_images(3, 64, seed=1),
+        draw_images(3, 64, seed=2),
+    )
     assert one.pixels.shape == (3, 3, 64, 64) and one.pixels.dtype == np.float32
     np.testing.assert_array_equal(one.pixels, again.pixels)
     assert not np.array_equal(one.pixels, other.pixels)
@@ -15,7 +19,7 @@ def test_a_seed_is_the_same_images_and_another_is_not():
 
 
 def test_boxes_lie_inside_and_apart():
-    images = drawn(20, 96, seed=3)
+    images = draw_images(20, 96, seed=3)
     assert {kind for kinds in images.kinds for kind in kinds} == set(range(len(KINDS)))
     for boxes, kinds in zip(images.boxes, images.kinds, strict=True):
         assert 1 <= len(boxes) == len(kinds) <= 4
@@ -26,7 +30,7 @@ def test_boxes_lie_inside_and_apart():
 
 def test_a_shape_is_seen_against_the_ground_and_fills_its_box():
     for image in range(10):
-        images = drawn(1, 96, seed=100 + image)
+        images = draw_images(1, 96, seed=100 + image)
         pixels = images.pixels[0]
         shapes = [
             mask(KINDS[kind], box, 96)

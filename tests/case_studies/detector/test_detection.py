@@ -7,11 +7,11 @@ ms = pytest.importorskip("mindspore")
 
 import ms_fusion as mf  # noqa: E402
 from case_studies.detector.darknet import Detector, detector  # noqa: E402
-from case_studies.detector.data import drawn  # noqa: E402
+from case_studies.detector.data import draw_images  # noqa: E402
 from case_studies.detector.decode import Decoding  # noqa: E402
 from case_studies.detector.design import ANCHORS, STRIDES, Design  # noqa: E402
-from case_studies.detector.detection import Detection, found  # noqa: E402
-from case_studies.detector.matching import matched  # noqa: E402
+from case_studies.detector.detection import Detection, collect_detections  # noqa: E402
+from case_studies.detector.matching import count_matches  # noqa: E402
 from case_studies.detector.suppression import suppression  # noqa: E402
 from custom_ops.operators.nms import formula as nms_formula  # noqa: E402
 from tests.cases import FULL, cases  # noqa: E402
@@ -99,10 +99,10 @@ def test_what_is_left_is_what_the_definition_leaves(fused, mode):
 @FULL
 def test_fused_it_finds_the_same():
     ms.set_context(mode=ms.GRAPH_MODE)
-    images = ms.Tensor(drawn(2, TINY.size, seed=8).pixels)
-    before = found(Detection(detector(TINY), TINY, fused=False, **TOLD)(images))
+    images = ms.Tensor(draw_images(2, TINY.size, seed=8).pixels)
+    before = collect_detections(Detection(detector(TINY), TINY, fused=False, **TOLD)(images))
     with mf.fusion(generator="ms_fusion"):
-        after = found(Detection(detector(TINY), TINY, fused=True, **TOLD)(images))
+        after = collect_detections(Detection(detector(TINY), TINY, fused=True, **TOLD)(images))
     for one, other in zip(before, after, strict=True):
         assert len(one.scores) > 5
-        assert matched(one, other, overlap=0.99, score=2e-3) >= len(one.scores) - 1
+        assert count_matches(one, other, overlap=0.99, score=2e-3) >= len(one.scores) - 1

@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from case_studies.detector.data import drawn
+from case_studies.detector.data import draw_images
 from case_studies.detector.design import SMALL, STRIDES
 from case_studies.detector.targets import QUIET, targets
 
 
 def test_each_box_is_wanted_once_and_where_it_is():
-    images = drawn(6, SMALL.size, seed=5)
+    images = draw_images(6, SMALL.size, seed=5)
     made = targets(SMALL, images.boxes, images.kinds)
     seen = [[] for _ in range(6)]
     for head, stride in enumerate(STRIDES):
@@ -28,7 +28,7 @@ def test_each_box_is_wanted_once_and_where_it_is():
 
 
 def test_what_is_no_box_says_so_and_is_asked_for_nothing_else():
-    images = drawn(2, SMALL.size, seed=6)
+    images = draw_images(2, SMALL.size, seed=6)
     for wanted, weights in zip(
         *(targets(SMALL, images.boxes, images.kinds)[part::2] for part in (0, 1)), strict=True
     ):

@@ -7,7 +7,7 @@ ms = pytest.importorskip("mindspore")
 
 import ms_fusion as mf  # noqa: E402
 from case_studies.detector.design import Design  # noqa: E402
-from case_studies.detector.training import Loss, batches, trained  # noqa: E402
+from case_studies.detector.training import Loss, batches, train_detector  # noqa: E402
 from tests.cases import FULL, cases  # noqa: E402
 
 pytestmark = pytest.mark.mindspore
@@ -47,7 +47,7 @@ def test_the_loss_is_that_of_float64():
 )
 def test_two_steps_of_a_training_change_the_loss(mode):
     ms.set_context(mode=mode)
-    net, losses = trained(TINY, steps=2, batch=2)
+    net, losses = train_detector(TINY, steps=2, batch=2)
     assert not net.training
     assert len(losses) == 2 and np.isfinite(losses).all() and losses[0] != losses[1]
 
@@ -56,6 +56,6 @@ def test_two_steps_of_a_training_change_the_loss(mode):
 def test_training_learns():
     ms.set_context(mode=ms.GRAPH_MODE)
     with mf.fusion(generator="ms_fusion"):
-        net, losses = trained(TINY, steps=100, batch=8)
+        net, losses = train_detector(TINY, steps=100, batch=8)
     assert not net.training
     assert np.mean(losses[-20:]) < 0.8 * np.mean(losses[:10]), losses

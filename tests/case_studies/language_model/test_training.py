@@ -56,7 +56,7 @@ def test_the_ledger_tells_how_many_kernels_are_left(trained: dict[str, Trained])
         assert after.launches < 0.7 * before.launches
         assert after.bytes_moved < 0.9 * before.bytes_moved
     assert unfused.times == 1 and unfused.differs == 0 < custom.differs <= NEAR
-    said = story.told(ledgers)
+    said = story.describe_kernels(ledgers)
     assert "2 × ScaledDotProductAttention," in said and "1 × FusedAdam" in said
     assert "BatchMatMul + Div + Add + Softmax + MatMul + BiasAdd" in said
     assert all(

@@ -14,7 +14,7 @@ import pytest
 
 from custom_ops.onednn import why_missing
 from custom_ops.onednn.geometry import geometry
-from custom_ops.onednn.split_channels import ONE_BY_ONE, pieces
+from custom_ops.onednn.split_channels import SEQUENTIAL_IMPLEMENTATION, piece_count
 from tbe_impl.runtime.machine import cpu_features
 from tests.cases import cases
 from tests.custom_ops.onednn.channels_in_pieces_child import CASES
@@ -27,13 +27,13 @@ FARTHEST = 6.5e-7
 @cases("case", CASES)
 def test_how_many_there_are(case: str) -> None:
     x, weight, how = CASES[case]
-    assert pieces(geometry("Conv2d", x, weight, **how), "float32") == MANY[case]
+    assert piece_count(geometry("Conv2d", x, weight, **how), "float32") == MANY[case]
 
 
 def test_short_sums_groups_and_narrow_numbers_are_not_parted() -> None:
-    assert pieces(geometry("Conv2d", (1, 16, 9, 9), (8, 16, 3, 3)), "float32") == 1
-    assert pieces(geometry("Conv2d", (1, 64, 9, 9), (64, 32, 3, 3), groups=2), "float32") == 1
-    assert pieces(geometry("Conv2d", (1, 64, 9, 9), (64, 64, 3, 3)), "bfloat16") == 1
+    assert piece_count(geometry("Conv2d", (1, 16, 9, 9), (8, 16, 3, 3)), "float32") == 1
+    assert piece_count(geometry("Conv2d", (1, 64, 9, 9), (64, 32, 3, 3), groups=2), "float32") == 1
+    assert piece_count(geometry("Conv2d", (1, 64, 9, 9), (64, 64, 3, 3)), "bfloat16") == 1
 
 
 @pytest.mark.skipif(
@@ -51,4 +51,4 @@ def test_pieces_are_right_and_nearer_than_one_sum(full: bool) -> None:
     for name, what, implementations, off in lines:
         assert off < FARTHEST, (name, what)
         assert len(implementations) == MANY[name], (name, what)
-        assert MANY[name] == 1 or {*implementations} == {ONE_BY_ONE}, (name, what)
+        assert MANY[name] == 1 or {*implementations} == {SEQUENTIAL_IMPLEMENTATION}, (name, what)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from custom_ops.onednn import pointwise, prepare_conv2d, prepare_conv2d_backward
+from custom_ops.onednn import pointwise_convolution, prepare_conv2d, prepare_conv2d_backward
 from custom_ops.onednn.verified_library import why_missing
 from tests.cases import cases
 
@@ -36,7 +36,9 @@ def _assert_near(found: np.ndarray, expected: np.ndarray) -> None:
 @cases("case", CASES)
 def test_rows_are_computed_in_groups_where_the_result_is_large(case: str) -> None:
     batch, rows, terms, places, together = CASES[case]
-    assert rows // pointwise._groups(batch, rows, terms, int(np.prod(places))) == together
+    assert (
+        rows // pointwise_convolution._groups(batch, rows, terms, int(np.prod(places))) == together
+    )
 
 
 @cases("after", ["", "bias, relu", "residual", "bias, residual, silu"], sample=4)

@@ -25,7 +25,7 @@ from custom_ops.onednn import (
     verified_library,
     why_missing,
 )
-from custom_ops.onednn.routes import checked_threads
+from custom_ops.onednn.routes import resolve_threads
 from custom_ops.onednn.verified_library import library as found_library
 from tbe_impl import environment
 from tbe_impl.errors import CompileError, FusionError, InputError, MissingError
@@ -140,7 +140,7 @@ def test_scratch_memory_is_shared_and_given_back() -> None:
 
 @needs_onednn
 def test_what_nobody_keeps_is_destroyed() -> None:
-    from custom_ops.onednn import products
+    from custom_ops.onednn import matmul
 
     destroyed: list[str] = []
     library = found_library()
@@ -148,7 +148,7 @@ def test_what_nobody_keeps_is_destroyed() -> None:
     library.status = lambda name, *given: destroyed.append(name) or status(name, *given)  # type: ignore[method-assign,func-returns-value]
     try:
         prepare_matmul((3, 7), (7, 11))
-        products._prepare.cache_clear()
+        matmul._prepare.cache_clear()
         gc.collect()
     finally:
         del library.status  # type: ignore[method-assign]
@@ -312,7 +312,7 @@ def test_without_onednn_numpy_computes(monkeypatch: pytest.MonkeyPatch, forgotte
     def absent() -> Path:
         raise MissingError("there is none")
 
-    monkeypatch.setattr(verified_library, "find", absent)
+    monkeypatch.setattr(verified_library, "find_library", absent)
     prepared = prepare_matmul((3, 4), (4, 5))
     assert (prepared.function, prepared.state, prepared.implementations) == (0, 0, ())
     a, b = arrays(8, (3, 4), (4, 5))
@@ -325,7 +325,7 @@ def test_a_stand_in_for_mindspore_has_no_library(monkeypatch: pytest.MonkeyPatch
     stand_in = types.ModuleType("mindspore")
     monkeypatch.setitem(sys.modules, "mindspore", stand_in)
     with pytest.raises(MissingError, match=r"libdnnl.so.3 of MindSpore is not there.*im2col"):
-        onednn_path.find()
+        onednn_path.find_library()
 
 
 @cases("content", [None, b"not a library"])
@@ -344,7 +344,7 @@ def test_another_version_is_not_called(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(
         MissingError, match=r"expected a version from 2\.0 to 2\.6 .* got version 3\."
     ):
-        own.load(onednn_path.find())
+        own.load(onednn_path.find_library())
 
 
 @needs_onednn
@@ -353,7 +353,7 @@ def test_a_wrong_result_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
 
     library = found_library()
     monkeypatch.setattr(
-        "custom_ops.onednn.im2col.columns", lambda sizes, x: np.ones((3, 1, 144, 72), np.float32)
+        "custom_ops.onednn.im2col.im2col", lambda sizes, x: np.ones((3, 1, 144, 72), np.float32)
     )
     with pytest.raises(CompileError, match="oneDNN gave a wrong result in a trial"):
         self_test.try_out(library)
@@ -365,7 +365,9 @@ def test_a_failure_inside_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     failing = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(
         lambda state, buffers: 1
     )
-    monkeypatch.setattr("custom_ops.onednn.prepared_operator._function", lambda address: failing)
+    monkeypatch.setattr(
+        "custom_ops.onednn.prepared_operator._bind_function", lambda address: failing
+    )
     a, b = arrays(9, (3, 4), (4, 5))
     with pytest.raises(FusionError, match="MatMul failed in oneDNN; got out of memory"):
         prepared.call([a, b])
@@ -375,7 +377,7 @@ def test_little_work_is_not_shared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(environment, "threads", lambda: 4)
     asked = [(None, 10_000, 100), (None, 10**9, 100), (None, 100, 10**7), (3, 10_000, 100)]
     found = [
-        checked_threads("MatMul", threads, operations=operations, elements=elements)
+        resolve_threads("MatMul", threads, operations=operations, elements=elements)
         for threads, operations, elements in asked
     ]
     assert found == [1, 4, 4, 3]

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from custom_ops.onednn import (
-    convolution_programs,
+    convolution_plans,
     im2col,
     prepare_conv2d_backward,
     weight_gradient_steps,
     why_missing,
 )
 from custom_ops.onednn.geometry import geometry
-from custom_ops.onednn.layouts import lying
+from custom_ops.onednn.layouts import memory_shape
 from custom_ops.onednn.split_weight_gradient import pieces
 from tests.cases import cases
 
@@ -87,9 +87,9 @@ def in_one(monkeypatch: pytest.MonkeyPatch) -> Any:
     def computed(case: str, *arrays: np.ndarray) -> Any:
         with monkeypatch.context() as patched:
             patched.setattr(weight_gradient_steps, "pieces", lambda sizes, threads: [])
-            convolution_programs.plan_gradients.cache_clear()
+            convolution_plans.plan_gradients.cache_clear()
             found = prepared(case).call(arrays)
-        convolution_programs.plan_gradients.cache_clear()
+        convolution_plans.plan_gradients.cache_clear()
         return found
 
     return computed
@@ -122,7 +122,7 @@ def test_channels_last(case: str, last: tuple[str, ...]) -> None:
         np.ascontiguousarray(one.transpose(0, 2, 3, 1)) if name in last else one
         for name, one in (("grad", grad), ("x", x))
     ]
-    assert turned[1].shape == lying(x.shape, "x" in last)
+    assert turned[1].shape == memory_shape(x.shape, "x" in last)
     for one, right in zip(
         prepared(case, channels_last=last).call(turned), exact_of(case, x, grad), strict=True
     ):

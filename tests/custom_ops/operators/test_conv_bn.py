@@ -11,7 +11,7 @@ import pytest
 import custom_ops
 from custom_ops import FusedConvBN, fold_batch_norm
 from custom_ops.onednn import im2col
-from custom_ops.onednn.epilogues import NOTHING
+from custom_ops.onednn.epilogues import EMPTY_EPILOGUE
 from custom_ops.onednn.geometry import geometry
 from custom_ops.operators import epilogues
 from tbe_impl.errors import InputError
@@ -30,7 +30,7 @@ def weights(channels=6, out=8, dtype=np.float32, bias=True):
 
 def formula(x, conv, bias, gamma, beta, mean, variance, activation, eps):
     sizes = geometry("Conv2d", x.shape, conv.shape, padding=1)
-    z = im2col.forward(sizes, NOTHING, x, conv)
+    z = im2col.forward(sizes, EMPTY_EPILOGUE, x, conv)
     z = z if bias is None else z + bias.reshape(-1, 1, 1)
     column = lambda one: one.reshape(-1, 1, 1)  # noqa: E731
     z = (z - column(mean)) / np.sqrt(column(variance) + eps) * column(gamma) + column(beta)

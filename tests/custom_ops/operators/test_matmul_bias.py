@@ -10,7 +10,7 @@ from custom_ops.operators import matmul_bias
 from custom_ops.operators.matmul_bias import MATMUL_BIAS_GELU
 from tbe_impl.errors import InputError
 from tests.cases import FULL, cases
-from tests.custom_ops.test_specs import close, run
+from tests.custom_ops.core.test_operator_specs import close, run
 
 KINDS = ("MatMulBiasReLU", "MatMulBiasGELU", "MatMulBiasSiLU")
 
@@ -30,12 +30,12 @@ def test_sizes_that_do_not_fit(kind):
 
 
 def test_gelu_with_erf():
-    from custom_ops.core.arrays import computation_of, sorted_attributes
+    from custom_ops.core.arrays import attribute_key, computation_of
 
     arrays = floats(5, 8), floats(3, 8, seed=1), floats(3, seed=2)
-    got = computation_of(
-        MATMUL_BIAS_GELU, sorted_attributes(MATMUL_BIAS_GELU, {"activation": "gelu"})
-    )(*arrays)
+    got = computation_of(MATMUL_BIAS_GELU, attribute_key(MATMUL_BIAS_GELU, {"activation": "gelu"}))(
+        *arrays
+    )
     wide = [one.astype(np.float64) for one in arrays]
     close(got, MATMUL_BIAS_GELU.formula(*wide, activation="gelu", lowering="auto"), "float32")
     tanh = run(MATMUL_BIAS_GELU, {}, *arrays)[0]

@@ -155,7 +155,7 @@ def test_arguments(spec, arrays, attributes, full):
         outputs = several(spec.formula(*changed, **given))
         return sum(float(np.sum(one * grad)) for one, grad in zip(outputs, grads, strict=True))
 
-    for place, got in zip(spec.differentiable, found, strict=True):
+    for place, got in zip(spec.differentiable_inputs, found, strict=True):
         direction = RNG.standard_normal(arrays[place].shape)
         up, down = (
             loss([*arrays[:place], arrays[place] + step * direction, *arrays[place + 1 :]])

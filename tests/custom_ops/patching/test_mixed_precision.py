@@ -115,7 +115,7 @@ def test_level_o1_narrows_products_and_keeps_names():
     kinds = [
         type(cell.cell).__name__
         for _, cell in net.cells_and_names()
-        if isinstance(cell, mixed_precision.Narrow)
+        if isinstance(cell, mixed_precision.NarrowCell)
     ]
     assert sorted(set(kinds)) == [
         "Conv2d",
@@ -140,4 +140,4 @@ def test_rewriting_with_a_list_of_what_stays_wide_is_refused():
     net = Block()
     patch(net, IMAGE)
     with pytest.raises(InputError, match=r"cannot write a patched net anew.*ms.amp before patch"):
-        getattr(amp, mixed_precision.REWRITES)(net, ms.float16, black_list=[])
+        getattr(amp, mixed_precision.REWRITE_FUNCTION)(net, ms.float16, black_list=[])

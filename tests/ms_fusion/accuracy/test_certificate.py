@@ -21,9 +21,9 @@ from ms_fusion.accuracy.kernel_worker import load, save
 from ms_fusion.accuracy.replay import replay
 from ms_fusion.accuracy.tensor_dump import read_tensor_dump, write_dump_configuration
 from ms_fusion.accuracy.ulp import ulp_difference
-from ms_fusion.accuracy.worker import Worker
-from ms_fusion.formats.composite import parse_composite
+from ms_fusion.accuracy.worker_process import Worker
 from ms_fusion.ledger import FusedKernel
+from ms_fusion.readers.composite import parse_composite
 from tests.cases import FULL, cases
 from tests.fork_server import run_program
 

@@ -11,8 +11,8 @@ from scipy import special
 from ms_fusion import operators
 from ms_fusion.accuracy.formulas import FORMULAS
 from ms_fusion.accuracy.replay import replay, unknown_operators
-from ms_fusion.generator_limits import KEPT_OUT
 from ms_fusion.graph import Graph, Node, Value
+from ms_fusion.mindspore.flags.generator_limits import EXCLUDED_OPERATORS
 from tbe_impl.errors import InputError
 from tests.cases import cases
 
@@ -321,7 +321,7 @@ IMAGES = {
         "Mish",
     ),
 }
-"""Tested beside what they are built as, in tests/ms_fusion/kernel_server/test_pooling.py and test_image_operators.py."""
+"""Tested beside what they are built as, in tests/ms_fusion/lowering/test_pooling.py and test_image_operators.py."""
 
 
 def test_convolutions_by_their_definition():
@@ -356,9 +356,14 @@ def test_every_formula_is_tested():
 
 
 def test_clustered_operators_have_formulas():
-    wanted = operators.CPU_CLUSTERED | operators.CPU_CLUSTERABLE | operators.ASCEND_CLUSTERED
+    wanted = (
+        operators.CPU_CLUSTER_OPS | operators.CPU_CLUSTERABLE_OPS | operators.ASCEND_CLUSTER_OPS
+    )
     assert wanted <= set(FORMULAS)
-    assert operators.CPU_CLUSTERABLE_ELSEWHERE - set(FORMULAS) <= KEPT_OUT.keys()
+    assert (
+        operators.CPU_CLUSTERABLE_OPS_OF_OTHER_GENERATORS - set(FORMULAS)
+        <= EXCLUDED_OPERATORS.keys()
+    )
 
 
 def test_arguments_as_attributes():

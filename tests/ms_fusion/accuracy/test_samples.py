@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ms_fusion.accuracy.replay import replay
-from ms_fusion.accuracy.samples import edge_inputs, seeded_inputs, special_values
+from ms_fusion.accuracy.sample_inputs import edge_inputs, seeded_inputs, special_values
 from ms_fusion.graph import Graph, Node, Value
 
 

@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from ms_fusion.accuracy.ulp import Difference, ulp_difference, worst
+from ms_fusion.accuracy.ulp import UlpDifference, ulp_difference, worst_difference
 from tests.cases import cases
 
 inf, nan = np.inf, np.nan
@@ -72,7 +72,9 @@ def test_mismatches_are_counted():
 
 
 def test_integers_and_bools_are_exact():
-    assert ulp_difference(np.int64([5, 7]), np.int64([5, 7]), "int64") == Difference(0.0, 0.0, 0, 2)
+    assert ulp_difference(np.int64([5, 7]), np.int64([5, 7]), "int64") == UlpDifference(
+        0.0, 0.0, 0, 2
+    )
     assert ulp_difference(np.int32([5, 9]), np.int32([5, 7]), "int32").max_ulp == 2.0
     assert ulp_difference(np.array([True]), np.array([False]), "bool").max_ulp == 1.0
     assert (
@@ -81,8 +83,8 @@ def test_integers_and_bools_are_exact():
 
 
 def test_worst_of_several():
-    found = worst((Difference(1.0, 5.0, 1, 10), Difference(3.0, 2.0, 0, 4)))
-    assert found == Difference(3.0, 5.0, 1, 14)
+    found = worst_difference((UlpDifference(1.0, 5.0, 1, 10), UlpDifference(3.0, 2.0, 0, 4)))
+    assert found == UlpDifference(3.0, 5.0, 1, 14)
 
 
 def test_nothing_to_compare():

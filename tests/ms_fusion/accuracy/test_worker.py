@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ms_fusion.accuracy.worker import Worker, WorkerError
+from ms_fusion.accuracy.worker_process import Worker, WorkerError
 from tests.cases import cases
 
 PROGRAMS = Path(__file__).resolve().parents[2] / "programs" / "accuracy"

@@ -6,7 +6,7 @@ import pytest
 
 from ms_fusion import cost
 from ms_fusion.capture.assemble import assemble
-from ms_fusion.capture.operator_join import Joined
+from ms_fusion.capture.operator_join import OperatorJoin
 from ms_fusion.graph import Graph, Node, Value
 from tests.cases import cases
 
@@ -19,7 +19,7 @@ SUM = Node("Add-op0", "Add", ("product", "x"), ("sum",))
 BODY = Graph("body", (PRODUCT, SUM), VALUES, ("x", "y"), ("sum",))
 FUSED = Node("Fused-op0", "Fused_MatMul_Add", ("x", "y"), ("sum",), body=BODY)
 MEMBERS = ("MatMul-op0", "Add-op0")
-JOINED = Joined(
+JOINED = OperatorJoin(
     before=BODY,
     after=Graph("after", (FUSED,), VALUES, ("x", "y"), ("sum",)),
     origins={"Fused-op0": MEMBERS},
@@ -46,7 +46,7 @@ def test_matrix_products_run_on_the_matrix_unit() -> None:
     )
 
 
-CONVOLUTION = Joined(
+CONVOLUTION = OperatorJoin(
     before=Graph(
         "before",
         (Node("Conv2D-op0", "Conv2D", ("image", "weight"), ("out",)),),

@@ -10,7 +10,7 @@ import pytest
 import ms_fusion as mf
 from tbe_impl.errors import InputError
 from tests.cases import FULL
-from tests.ms_fusion.presets.mindspore_child import ROOT, run
+from tests.ms_fusion.mindspore.presets.mindspore_child import ROOT, run
 
 PROGRAMS = ROOT / "tests" / "programs" / "capture"
 

@@ -8,22 +8,22 @@ from types import SimpleNamespace
 
 import pytest
 
-from ms_fusion.capture.tuned_net import Comparison, TunedKernel, TunedNet, Variant
-from ms_fusion.flags import GraphKernelFlags
-from ms_fusion.presets import net_choices
-from ms_fusion.presets.net_choices import NetChoice
-from ms_fusion.presets.preset_record import FusionWarning
-from ms_fusion.presets.table import resolve
+from ms_fusion.capture.tuned_net import CallComparison, TunedKernel, TunedNet, Variant
+from ms_fusion.mindspore.flags.graph_kernel_flags import GraphKernelFlags
+from ms_fusion.mindspore.flags.preset_table import resolve
+from ms_fusion.mindspore.presets import net_choices
+from ms_fusion.mindspore.presets.net_choices import NetChoice
+from ms_fusion.mindspore.state.preset_record import FusionWarning
 
 PRODUCTS = ("BatchMatMul", "MatMul")
 
 
-def compared(one: float, other: float) -> Comparison:
+def compared(one: float, other: float) -> CallComparison:
     """Calls that all took so long, µs."""
-    return Comparison(((one, other),) * 20)
+    return CallComparison(((one, other),) * 20)
 
 
-def tuned(everything: float, without: float, again: Comparison | None = None) -> TunedNet:
+def tuned(everything: float, without: float, again: CallComparison | None = None) -> TunedNet:
     """A net that takes 1000 µs unfused."""
     kernel = TunedKernel("Fused_1", ("Exp", "Mul"), "accumulators=2", 20.0, 15.0, 0.75)
     variants = (
@@ -61,12 +61,12 @@ def test_the_table() -> None:
 
 def test_flags_of_our_generator_follow_the_choice() -> None:
     flags = resolve("auto", generator="ms_fusion").render()
-    known = GraphKernelFlags.parse(NetChoice(kept_out=("MatMul",)).over(flags))
+    known = GraphKernelFlags.parse(NetChoice(kept_out=("MatMul",)).apply_to(flags))
     assert "MatMul" not in known.enable_cluster_ops and "MatMul" in known.disable_cluster_ops
     assert "BatchMatMul" in known.enable_cluster_ops
-    assert GraphKernelFlags.parse(NetChoice(fused=False).over(flags)).opt_level == 0
-    assert NetChoice().over(flags) == flags
-    assert NetChoice(fused=False).over("--opt_level=2") == "--opt_level=2"
+    assert GraphKernelFlags.parse(NetChoice(fused=False).apply_to(flags)).opt_level == 0
+    assert NetChoice().apply_to(flags) == flags
+    assert NetChoice(fused=False).apply_to("--opt_level=2") == "--opt_level=2"
 
 
 def test_a_ledger_tells_what_was_decided_and_every_loss() -> None:
@@ -97,10 +97,10 @@ def test_a_choice_is_that_of_nets_of_its_kind(
     assert net_choices.recall(net(5), [x]) is None
     assert net_choices.recall(net(4), [x, x]) is None
     with pytest.warns(FusionWarning, match="by what tuning found, so"):
-        assert "--opt_level=0" in net_choices.applied(flags, net(4), [x])
-    assert "--opt_level=0" in net_choices.applied(flags, net(4), [x])
-    assert net_choices.applied(flags, net(4, 4), [x]) == flags
-    assert net_choices.applied("--opt_level=2", net(4), [x]) == "--opt_level=2"
+        assert "--opt_level=0" in net_choices.apply_choice(flags, net(4), [x])
+    assert "--opt_level=0" in net_choices.apply_choice(flags, net(4), [x])
+    assert net_choices.apply_choice(flags, net(4, 4), [x]) == flags
+    assert net_choices.apply_choice("--opt_level=2", net(4), [x]) == "--opt_level=2"
 
 
 def test_another_net_of_the_same_name_has_its_own_choice(

@@ -8,7 +8,7 @@ import pytest
 
 from ms_fusion.cost import Device, benefit
 from ms_fusion.graph import Graph, Node, Value
-from ms_fusion.onnx_fusion.groups import fused_node
+from ms_fusion.onnx.kernels.subgraphs import fused_node
 from tests.cases import cases
 
 DEVICE = Device("test", 1e9, 1e12, 3.0, 1 << 16, "made up")
@@ -101,7 +101,8 @@ def test_more_than_80_per_cent_of_the_chip_is_refused() -> None:
     assert not result.is_worth_it
     assert result.on_chip_bytes == 2 * 8192 * 4
     assert (
-        result.refused == "a tile needs 65536 bytes on chip, and 52428 (80% of 65536) may be used"
+        result.refusal_reason
+        == "a tile needs 65536 bytes on chip, and 52428 (80% of 65536) may be used"
     )
 
 
@@ -116,7 +117,10 @@ def test_two_products_need_something_that_they_share() -> None:
         y=(8, 8),
         z=(8, 8),
     )
-    assert found(graph).refused == "2 matrix products in one kernel, and nothing that they share"
+    assert (
+        found(graph).refusal_reason
+        == "2 matrix products in one kernel, and nothing that they share"
+    )
     graph = chain(
         ("MatMul", ("x", "w"), "y"),
         ("MatMul", ("x", "v"), "z"),

@@ -376,7 +376,7 @@ def test_stages_are_hand_arithmetic():
 def test_bound():
     for flops, roof in ((4000, "memory"), (8000, "compute")):
         work = Work(flops=flops, bytes_read=2000, bytes_written=1000)
-        assert cost.bound(cost.stages(work, DEVICE)) == roof
+        assert cost.roofline_bound(cost.stages(work, DEVICE)) == roof
 
 
 def test_matrix_work_runs_on_the_matrix_unit():

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ms_fusion import presets
+from ms_fusion.mindspore import presets
 from tests.ms_fusion.kernel_server.network_runs import (
     EPSILON,
     UNFUSED,
@@ -142,10 +142,10 @@ def main(first: int, last: int) -> None:
     """Runs the Cells of these seeds in this process, and prints what is wrong."""
     import mindspore
 
-    from ms_fusion.presets.own_generator_flags import served
+    from ms_fusion.mindspore.flags.own_generator_flags import flags_for_own_generator
 
     mindspore.set_context(mode=mindspore.GRAPH_MODE)
-    flags, found = served(2).render(), []
+    flags, found = flags_for_own_generator(2).render(), []
     with tempfile.TemporaryDirectory() as place:
         for seed in range(first, last):
             cell = draw_cell(seed)

@@ -12,10 +12,10 @@ import numpy as np
 
 from ms_fusion.accuracy.formulas import is_float, numpy_dtype
 from ms_fusion.accuracy.replay import replay
-from ms_fusion.formats.composite import Composite, parse_kernel
 from ms_fusion.graph import Graph
-from ms_fusion.kernel_server.composite_lowering import IN_PLACE, translate
-from ms_fusion.kernel_server.driver import library
+from ms_fusion.kernel_server.driver import compile_kernel
+from ms_fusion.lowering.composite_lowering import IN_PLACE_OPERATORS, lower_composite
+from ms_fusion.readers.composite import CompositeKernel, parse_kernel
 from tbe_impl import compat
 from tbe_impl.comparing import TOLERANCE
 from tbe_impl.interpreter import evaluate
@@ -83,7 +83,7 @@ class Text:
         where.append(self.made[name])
         return name
 
-    def kernel(self, *outputs: str) -> Composite:
+    def kernel(self, *outputs: str) -> CompositeKernel:
         """The kernel that hands out these results."""
         return parse_kernel(self.text(*outputs), file="test.info")
 
@@ -101,13 +101,13 @@ class Text:
         return json.dumps(text)
 
 
-def run(kernel: Composite, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def run(kernel: CompositeKernel, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Builds and calls a kernel."""
-    return called(kernel, library(kernel)[0], inputs)
+    return called(kernel, compile_kernel(kernel)[0], inputs)
 
 
 def called(
-    kernel: Composite, built: Path, inputs: Mapping[str, np.ndarray]
+    kernel: CompositeKernel, built: Path, inputs: Mapping[str, np.ndarray]
 ) -> dict[str, np.ndarray]:
     """The outputs by name; those of what is written in place are the new content of its input.
 
@@ -132,7 +132,7 @@ def called(
 def _place(graph: Graph, output: str) -> str:
     """The value whose buffer holds an output."""
     node = graph.producers.get(output)
-    return node.inputs[0] if node is not None and node.op in IN_PLACE else output
+    return node.inputs[0] if node is not None and node.op in IN_PLACE_OPERATORS else output
 
 
 def _buffer(graph: Graph, name: str, content: np.ndarray | None) -> np.ndarray:
@@ -151,10 +151,10 @@ def _array(graph: Graph, name: str, raw: np.ndarray) -> np.ndarray:
     return raw[:-GUARD].copy().view(numpy_dtype(value.dtype)).reshape(value.shape)
 
 
-def interpreted(kernel: Composite, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def interpreted(kernel: CompositeKernel, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The outputs by name, computed by NumPy from the graph that a compiler would be given."""
     with compat.installed(soc="cpu"):
-        group = translate(kernel)
+        group = lower_composite(kernel)
     given = {
         id(one): inputs[name] for one, name in zip(group.inputs, kernel.graph.inputs, strict=True)
     }
@@ -162,7 +162,7 @@ def interpreted(kernel: Composite, inputs: Mapping[str, np.ndarray]) -> dict[str
     return dict(zip(kernel.graph.outputs, found, strict=True))
 
 
-def check(kernel: Composite, inputs: Mapping[str, np.ndarray], *, built: bool = True) -> None:
+def check(kernel: CompositeKernel, inputs: Mapping[str, np.ndarray], *, built: bool = True) -> None:
     """Builds, runs, and compares with the formulas in float64; unless `built`, NumPy runs what would be built."""
     given = {
         name: np.asarray(array).astype(numpy_dtype(kernel.graph.values[name].dtype))

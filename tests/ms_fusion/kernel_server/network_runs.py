@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from ms_fusion import presets
 from ms_fusion.accuracy.formulas import is_float, numpy_dtype
-from ms_fusion.kernel_server import records
+from ms_fusion.kernel_server import build_records
+from ms_fusion.mindspore import presets
 from tests.ms_fusion.kernel_server.random_networks import Network, draw
 
 EPSILON = {"bfloat16": 2.0**-7, "float16": 2.0**-10, "float32": 2.0**-23, "float64": 2.0**-52}
@@ -117,14 +117,14 @@ def told() -> Iterator[list[str]]:
     handler = logging.Handler()
     handler.emit = lambda record: told.append(record.getMessage())  # type: ignore[method-assign]
     place = presets.kernel_directory() / "akg_kernel_meta"
-    seen = set(records.read(place))
+    seen = set(build_records.read(place))
     log = logging.getLogger("ms_fusion")
     log.addHandler(handler)
     try:
         yield told
     finally:
         log.removeHandler(handler)
-        made = records.read(place)
+        made = build_records.read(place)
         told += [f"{name}: {one.why}" for name, one in made.items() if one.why and name not in seen]
 
 
@@ -248,10 +248,10 @@ def main(first: int, last: int) -> None:
     """Runs the networks of these seeds in this process, and prints what is wrong."""
     import mindspore
 
-    from ms_fusion.presets.own_generator_flags import served
+    from ms_fusion.mindspore.flags.own_generator_flags import flags_for_own_generator
 
     mindspore.set_context(mode=mindspore.GRAPH_MODE)
-    flags, found = served(2).render(), []
+    flags, found = flags_for_own_generator(2).render(), []
     with tempfile.TemporaryDirectory() as place:
         for seed in range(first, last):
             found.append(run(draw(seed), Path(place), flags))

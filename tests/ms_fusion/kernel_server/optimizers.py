@@ -1,6 +1,6 @@
 """MindSpore's optimizers as text, and what a step of each does to a parameter, in NumPy.
 
-What MindSpore computes otherwise than it says on CPU is not among them; see tests/ms_fusion/presets/test_faults_of_mindspore.py.
+What MindSpore computes otherwise than it says on CPU is not among them; see tests/ms_fusion/mindspore/test_known_faults.py.
 """
 
 from __future__ import annotations

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from ms_fusion import presets
 from ms_fusion.accuracy.formulas import is_float
-from ms_fusion.formats.composite import parse_kernel
+from ms_fusion.mindspore import presets
+from ms_fusion.readers.composite import parse_kernel
 from tests.ms_fusion.kernel_server.any_vocabulary import DTYPES
 from tests.ms_fusion.kernel_server.network_runs import (
     EPSILON,
@@ -51,10 +51,10 @@ def seen(table: Iterable[Network]) -> Seen:
     """Runs them in this process."""
     import mindspore
 
-    from ms_fusion.presets.own_generator_flags import served
+    from ms_fusion.mindspore.flags.own_generator_flags import flags_for_own_generator
 
     mindspore.set_context(mode=mindspore.GRAPH_MODE)
-    found, flags = Seen(), served(2).render()
+    found, flags = Seen(), flags_for_own_generator(2).render()
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
         for network in table:

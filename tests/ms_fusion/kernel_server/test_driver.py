@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ms_fusion.accuracy.samples import seeded_inputs
-from ms_fusion.formats.composite import parse_kernel
+from ms_fusion.accuracy.sample_inputs import seeded_inputs
+from ms_fusion.readers.composite import parse_kernel
 from tests.cases import FULL, cases
 from tests.ms_fusion.kernel_server.composites import Text, check, directory_of_recorded, run
 

@@ -7,17 +7,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ms_fusion.formats import composite
-from ms_fusion.formats.composite import Composite
-from ms_fusion.kernel_server import driver, host, host_preparation, records
-from ms_fusion.kernel_server.driver import library
+from ms_fusion.kernel_server import build_records, driver, host, host_preparation
+from ms_fusion.kernel_server.driver import compile_kernel
 from ms_fusion.ledger import BuildStep
+from ms_fusion.readers import composite
+from ms_fusion.readers.composite import CompositeKernel
 from tbe_impl.errors import InputError
 from tests.cases import cases
 from tests.ms_fusion.kernel_server.composites import Text, called
 
 
-def momentum() -> Composite:
+def momentum() -> CompositeKernel:
     text, shape = Text("Fused_by_formulas"), (3, 4)
     parameter, gradient = (text.input(shape, "float32") for _ in range(2))
     moved = text.step("Sub", [parameter, gradient], shape, "float32")
@@ -36,7 +36,7 @@ def test_what_cannot_be_built_is_computed_by_its_formulas(
     def refused(*_: object) -> None:
         raise InputError("Sub is not built")
 
-    monkeypatch.setattr(driver, "translate", refused)
+    monkeypatch.setattr(driver, "lower_composite", refused)
     monkeypatch.setattr(host_preparation, "assemble", refused)
     monkeypatch.setattr(driver, "parse_kernel", lambda *_, **__: kernel)
     monkeypatch.setattr(composite, "parse_kernel", lambda *_, **__: kernel)
@@ -50,7 +50,7 @@ def test_what_cannot_be_built_is_computed_by_its_formulas(
     found = called(
         kernel, tmp_path / f"{kernel.name}.so", {"input_0": parameter, "input_1": gradient}
     )
-    (record,) = records.read(tmp_path).values()
+    (record,) = build_records.read(tmp_path).values()
     assert record.steps == (BuildStep("numpy", ("Sub", "ReduceSum", "Assign")),)
     assert "Sub is not built" in record.why
     done, total = kernel.graph.outputs
@@ -87,4 +87,4 @@ def test_names_that_are_none_in_c(name: str, tmp_path: Path) -> None:
     text = Text(name)
     made = text.step("Abs", [text.input((4,), "float32")], (4,), "float32")
     with pytest.raises(InputError, match="no name in C"):
-        library(text.kernel(made))
+        compile_kernel(text.kernel(made))

@@ -16,7 +16,7 @@ import pytest
 from ms_fusion.kernel_server.host import LARGE_PAGES
 from tbe_impl.runtime import compiler
 from tests.cases import FULL, cases
-from tests.ms_fusion.presets.mindspore_child import ROOT, run
+from tests.ms_fusion.mindspore.presets.mindspore_child import ROOT, run
 
 PAGE, SMALL = 2 << 20, 4096
 SETTING = Path("/sys/kernel/mm/transparent_hugepage/enabled")

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from ms_fusion.formats.composite import Composite
-from ms_fusion.kernel_server import driver, records
+from ms_fusion.kernel_server import build_records, driver
 from ms_fusion.ledger import Build, BuildStep
+from ms_fusion.readers.composite import CompositeKernel
 from tests.ms_fusion.kernel_server.composites import Text
 
 
-def softmax(name: str = "Fused_softmax") -> Composite:
+def softmax(name: str = "Fused_softmax") -> CompositeKernel:
     text, shape = Text(name), (6, 40)
     x = text.input(shape, "float32")
     total = text.step(
@@ -21,7 +21,7 @@ def softmax(name: str = "Fused_softmax") -> Composite:
     return text.kernel(text.step("RealDiv", [x, total], shape, "float32"))
 
 
-def layer() -> Composite:
+def layer() -> CompositeKernel:
     text = Text("Fused_layer")
     x, weight, bias = (text.input(shape, "float32") for shape in ((4, 8), (8, 16), (16,)))
     wide = text.step("Exp", [x], (4, 8), "float32")
@@ -30,10 +30,10 @@ def layer() -> Composite:
     return text.kernel(text.step("Sin", [added], (4, 16), "float32"))
 
 
-def built(kernel: Composite, directory: Path, monkeypatch: pytest.MonkeyPatch) -> Build:
+def built(kernel: CompositeKernel, directory: Path, monkeypatch: pytest.MonkeyPatch) -> Build:
     monkeypatch.setattr(driver, "parse_kernel", lambda *_, **__: kernel)
     driver.build("{}", directory)
-    return records.read(directory)[kernel.name]
+    return build_records.read(directory)[kernel.name]
 
 
 def test_it_says_what_was_built_and_whether_a_compiler_ran(
@@ -60,5 +60,5 @@ def test_calls_of_the_library_are_told_with_what_they_take_along(
 
 def test_what_cannot_be_read_is_not_known(tmp_path: Path) -> None:
     (tmp_path / "Fused_x.build").write_text("{")
-    assert records.read(tmp_path) == {}
-    assert records.read(tmp_path / "nowhere") == {}
+    assert build_records.read(tmp_path) == {}
+    assert build_records.read(tmp_path / "nowhere") == {}

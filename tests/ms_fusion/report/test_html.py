@@ -14,7 +14,7 @@ import pytest
 
 from ms_fusion.graph import Graph, Source, Value
 from ms_fusion.ledger import Build, BuildStep, CarriedKernel, HotSpot, Ledger, Suggestion
-from ms_fusion.report.html import embedded
+from ms_fusion.report.html import embed_json
 from ms_fusion.report.roofline import roofline
 from ms_fusion.report.view import build_view
 from tbe_impl.errors import InputError
@@ -222,7 +222,7 @@ def test_a_notebook_gets_no_script() -> None:
 def test_embedded_data_is_json_again() -> None:
     for text in HOSTILE.values():
         if text != HOSTILE["surrogate"]:
-            assert json.loads(embedded({"a": text})) == {"a": text}
+            assert json.loads(embed_json({"a": text})) == {"a": text}
 
 
 def test_the_view_has_every_edge_and_reason() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ms_fusion.report.layered import Link, Vertex, _separated, place, straightened
+from ms_fusion.report.layered import Link, Vertex, _separate_positions, place, straighten
 from ms_fusion.report.overlay import HEADER, Box, groups_of, lay_out
 from tests.cases import cases
 
@@ -138,7 +138,7 @@ def test_positions_keep_their_distance_and_are_the_nearest(
         [item[1] for item in items],
         [item[2] for item in items[1:]],
     )
-    found = _separated(wanted, weights, apart)
+    found = _separate_positions(wanted, weights, apart)
 
     def cost(positions: Sequence[float]) -> float:
         return sum(
@@ -158,7 +158,7 @@ def test_positions_keep_their_distance_and_are_the_nearest(
 
 
 def test_straightened() -> None:
-    assert straightened([(1, 0), (1, 5), (1, 9), (4, 12), (4, 12), (4, 20)]) == (
+    assert straighten([(1, 0), (1, 5), (1, 9), (4, 12), (4, 12), (4, 20)]) == (
         (1, 0),
         (1, 9),
         (4, 12),

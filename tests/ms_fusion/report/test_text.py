@@ -13,7 +13,7 @@ from rich.console import Console
 from ms_fusion.graph import Source
 from ms_fusion.ledger import Ledger
 from ms_fusion.report.html import to_html
-from ms_fusion.report.printable import printable
+from ms_fusion.report.printable import printable_text
 from ms_fusion.report.text import render_text, to_text
 from ms_fusion.report.units import bytes_text, flops_text, percent_text, time_text
 from ms_fusion.report.wording import difference_text, fused_operators, shorten, suggestions
@@ -266,7 +266,7 @@ def test_an_ascii_terminal_gets_ascii() -> None:
     ],
 )
 def test_printable(text: str, shown: str) -> None:
-    assert printable(text) == shown
+    assert printable_text(text) == shown
 
 
 def test_shorten_keeps_both_ends() -> None:

@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ms_fusion.formats.onnx_file import open_model
-from ms_fusion.formats.onnx_graph import project
+from ms_fusion.cli.rule_files import load_rules
 from ms_fusion.graph import Graph
-from ms_fusion.onnx_fusion.arguments import check_names
-from ms_fusion.onnx_fusion.groups import order_of
-from ms_fusion.rewrite import matches, near_misses
-from ms_fusion.rule_dicts import Part, read_rules, rule_of
-from ms_fusion.rule_files import rules_named
+from ms_fusion.onnx.fuse.arguments import check_names
+from ms_fusion.onnx.fuse.rule_dicts import Part, read_rules, rule_of
+from ms_fusion.onnx.kernels.subgraphs import order_of
+from ms_fusion.readers.onnx_file import open_model
+from ms_fusion.readers.onnx_graph import project
+from ms_fusion.rewrite import find_matches, find_near_misses
 from tbe_impl.errors import InputError
 from tests.cases import cases
-from tests.ms_fusion.onnx_fusion.models import Builder
+from tests.ms_fusion.onnx.fuse.models import Builder
 from tests.ms_fusion.rules.test_rules import gelu_by_erf, layer_norm, linear
 
 
@@ -34,7 +34,7 @@ def graph(tmp_path: Path) -> Graph:
 
 def found(graph: Graph, **written: Any) -> list[int]:
     """How many operators each match has."""
-    return [len(one.nodes) for one in matches(rule_of(written), graph, order_of(graph))]
+    return [len(one.nodes) for one in find_matches(rule_of(written), graph, order_of(graph))]
 
 
 @cases(
@@ -66,8 +66,8 @@ def test_a_condition_sees_what_goes_in_and_out(graph: Graph) -> None:
 
     rule = rule_of({"pattern": ["LayerNorm", "Linear", "Add"], "condition": never, "name": "Own"})
     assert rule.name == "Own" and rule.kind == "cross-operator"
-    assert not list(matches(rule, graph, order_of(graph)))
-    reasons = {against for _, against in near_misses(rule, graph, order_of(graph))}
+    assert not list(find_matches(rule, graph, order_of(graph)))
+    reasons = {against for _, against in find_near_misses(rule, graph, order_of(graph))}
     assert reasons == {"its condition does not hold"}
     assert {tuple(one.name for one in parts) for parts in seen} == {("LayerNorm", "Linear", "Add")}
     for first, second, third in seen:
@@ -107,7 +107,7 @@ def test_names_and_rules_stay_as_they_are() -> None:
 def test_a_file_may_hold_dicts(tmp_path: Path) -> None:
     path = tmp_path / "fusion_rules.py"
     path.write_text('fusion_rules = [{"pattern": ["Exp", "Neg"]}, {"constraint": 0.5}]\n', "utf-8")
-    rules, share = read_rules(rules_named(str(path)))
+    rules, share = read_rules(load_rules(str(path)))
     assert [rule.name for rule in rules] == ["ExpNeg"] and share == 0.5  # type: ignore[union-attr]
 
 
@@ -163,14 +163,14 @@ def test_what_is_no_rule_is_said(written: Any, says: str) -> None:
 def test_a_condition_that_fails_is_named(graph: Graph) -> None:
     rule = rule_of({"pattern": ["Linear", "GELU"], "condition": lambda a, b: a.shape == b.shape})
     with pytest.raises(InputError, match=r"condition of Linear \+ GELU fails.*input_shape"):
-        list(matches(rule, graph, order_of(graph)))
+        list(find_matches(rule, graph, order_of(graph)))
 
 
 def test_a_condition_that_gives_an_array_is_named(graph: Graph) -> None:
     array: Any = lambda a, b: np.array([True, True])  # noqa: E731
     rule = rule_of({"pattern": ["Linear", "GELU"], "condition": array})
     with pytest.raises(InputError, match=r"Linear \+ GELU fails.*ambiguous.*Return a bool"):
-        list(matches(rule, graph, order_of(graph)))
+        list(find_matches(rule, graph, order_of(graph)))
 
 
 def test_rules_that_are_no_list() -> None:

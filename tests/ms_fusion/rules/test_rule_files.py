@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from ms_fusion.cli.rule_files import load_rules
 from ms_fusion.rewrite import Op, Rule
-from ms_fusion.rule_files import rules_named
 from tbe_impl.errors import InputError
 from tests.cases import cases
 
@@ -30,9 +30,9 @@ def file(tmp_path: Path) -> Path:
 
 def test_a_file_stands_for_its_rules_and_a_name_for_one(file: Path) -> None:
     one = Rule("One", "intra-operator", Op("Exp", Op("Neg", "x")))
-    first, second = rules_named(f"{file}")
+    first, second = load_rules(f"{file}")
     assert first == one and second.name == "Two"  # type: ignore[union-attr]
-    assert rules_named(f"SwiGLU,{file}:ONE, all") == ("SwiGLU", one, "all")
+    assert load_rules(f"SwiGLU,{file}:ONE, all") == ("SwiGLU", one, "all")
 
 
 @cases(
@@ -56,5 +56,5 @@ def test_what_is_no_rule_is_said(
     file.with_name("broken.py").write_text("1 / 0\n", "utf-8")
     monkeypatch.chdir(file.parent)
     with pytest.raises(InputError) as raised:
-        rules_named(named)
+        load_rules(named)
     assert said in str(raised.value)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ms_fusion.formats.onnx_file import open_model
-from ms_fusion.formats.onnx_graph import project
 from ms_fusion.graph import Graph
-from ms_fusion.onnx_fusion.groups import order_of
-from ms_fusion.rewrite import Op, Rule, matches
+from ms_fusion.onnx.kernels.subgraphs import order_of
+from ms_fusion.readers.onnx_file import open_model
+from ms_fusion.readers.onnx_graph import project
+from ms_fusion.rewrite import Op, Rule, find_matches
 from ms_fusion.rules import DEFAULT_RULES
 from tests.cases import cases
-from tests.ms_fusion.onnx_fusion.models import Builder
+from tests.ms_fusion.onnx.fuse.models import Builder
 
 BY_NAME = {rule.name: rule for rule in DEFAULT_RULES}
 
@@ -110,7 +110,7 @@ def test_a_rule_finds_what_it_names(rule: str, net, operators: int, tmp_path: Pa
     net(b, "x")
     graph = project(open_model(b.save(tmp_path / "net.onnx", b.nodes[-1].output[0]))).graph
     assert operators in [
-        len(match.nodes) for match in matches(BY_NAME[rule], graph, order_of(graph))
+        len(match.nodes) for match in find_matches(BY_NAME[rule], graph, order_of(graph))
     ]
 
 
@@ -127,12 +127,14 @@ def test_a_name_stands_for_one_value_only(tmp_path: Path) -> None:
     b = Builder({"x": (4,), "y": (4,)})
     b.add("Mul", "x", b.add("Sigmoid", "y"))
     rule = Rule("Gate", "intra-operator", Op("Mul", "a", Op("Sigmoid", "a")))
-    assert not list(matches(rule, graph(b, tmp_path), {"Sigmoid_0": 0, "Mul_1": 1}))
+    assert not list(find_matches(rule, graph(b, tmp_path), {"Sigmoid_0": 0, "Mul_1": 1}))
 
 
 def test_a_number_is_a_number(tmp_path: Path) -> None:
     b = Builder({"x": (4,)})
     b.add("Pow", "x", b.constant(3.0, "float32"))
     found, order = graph(b, tmp_path), {"Pow_0": 0}
-    assert not list(matches(Rule("Square", "intra-operator", Op("Pow", "x", "2.0")), found, order))
-    assert list(matches(Rule("Cube", "intra-operator", Op("Pow", "x", "3.0")), found, order))
+    assert not list(
+        find_matches(Rule("Square", "intra-operator", Op("Pow", "x", "2.0")), found, order)
+    )
+    assert list(find_matches(Rule("Cube", "intra-operator", Op("Pow", "x", "3.0")), found, order))

@@ -44,8 +44,8 @@ def _answer(job: dict, number: int, work: Path) -> dict:
     from mindspore import Tensor
 
     from ms_fusion.capture.operator_join import join
-    from ms_fusion.formats.dumps import read_dumps
-    from ms_fusion.presets.mindspore_state import prepare
+    from ms_fusion.mindspore.state.mindspore_state import prepare
+    from ms_fusion.readers.dumps import read_dumps
     from ms_fusion.why_not import explain_edges
 
     prepare()

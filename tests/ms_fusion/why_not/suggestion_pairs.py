@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ms_fusion.presets.table import resolve
+from ms_fusion.mindspore.flags.preset_table import resolve
 from tests.ms_fusion.why_not import suggestion_cases as cases
 from tests.ms_fusion.why_not.suggestion_cases import Case
 

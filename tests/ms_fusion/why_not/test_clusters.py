@@ -3,8 +3,8 @@
 from collections import defaultdict
 
 from ms_fusion.capture.operator_join import join
-from ms_fusion.formats.dumps import read_dumps
 from ms_fusion.graph import Graph, Node, Value
+from ms_fusion.readers.dumps import read_dumps
 from ms_fusion.why_not.clusters import form_clusters
 from tests.cases import cases
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ms_fusion.capture.operator_join import join
-from ms_fusion.formats.actors import ControlFlow
-from ms_fusion.formats.dumps import read_dumps
 from ms_fusion.graph import Graph, Node, Source, Value
 from ms_fusion.ledger import Suggestion
+from ms_fusion.readers.control_flow import ControlFlow
+from ms_fusion.readers.dumps import read_dumps
 from ms_fusion.why_not import REASONS, explain_edges
-from ms_fusion.why_not.merge_reachability import Reach
+from ms_fusion.why_not.merge_reachability import Reachability
 from tests.cases import cases
 
 ON = "--opt_level=2"
@@ -614,10 +614,10 @@ def test_hostile_names_and_flags_are_only_text():
 
 def test_reach_sees_ways_through_a_third_group_only():
     graph = graph_of("a = Exp x", "b = Neg a", "c = Add a b", "d = Neg c")
-    assert Reach(graph, {}).between("a", "c") == "b"
-    assert Reach(graph, {"a": "one", "b": "one"}).between("a", "c") is None
-    assert Reach(graph, {"a": "one", "c": "one"}).between("a", "b") is None
-    assert Reach(graph, {"b": "two", "d": "two"}).between("a", "c") == "b"
+    assert Reachability(graph, {}).intermediate_node("a", "c") == "b"
+    assert Reachability(graph, {"a": "one", "b": "one"}).intermediate_node("a", "c") is None
+    assert Reachability(graph, {"a": "one", "c": "one"}).intermediate_node("a", "b") is None
+    assert Reachability(graph, {"b": "two", "d": "two"}).intermediate_node("a", "c") == "b"
 
 
 def test_a_long_graph_is_quick():

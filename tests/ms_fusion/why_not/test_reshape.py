@@ -9,7 +9,7 @@ import pytest
 
 from ms_fusion import operators
 from tests.cases import FULL
-from tests.ms_fusion.presets.mindspore_child import ROOT, run
+from tests.ms_fusion.mindspore.presets.mindspore_child import ROOT, run
 
 
 @pytest.fixture(scope="module")
@@ -21,8 +21,8 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 @FULL
 @pytest.mark.mindspore
 def test_what_mindspore_clusters_by_itself_for_another_generator(seen: dict[str, Any]) -> None:
-    missing = operators.CPU_CLUSTERED - set(seen["handed over"])
-    assert missing == operators.NOT_FOR_ANOTHER_GENERATOR
+    missing = operators.CPU_CLUSTER_OPS - set(seen["handed over"])
+    assert missing == operators.MINDSPORE_GENERATOR_ONLY_OPS
 
 
 @FULL

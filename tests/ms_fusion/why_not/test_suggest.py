@@ -15,7 +15,7 @@ import pytest
 
 from ms_fusion import operators
 from ms_fusion.why_not import suggest
-from ms_fusion.why_not.suggest import with_flags
+from ms_fusion.why_not.suggest import add_flags
 from tests.cases import FULL, cases
 from tests.ms_fusion.why_not import random_nets
 from tests.ms_fusion.why_not import suggestion_cases as known
@@ -32,10 +32,12 @@ TOLERANCE = 1e-3
 
 
 def test_operators_of_flags_are_verified_or_have_a_reason():
-    asked = (operators.CPU_CLUSTERABLE | operators.CPU_EXPANDABLE) - operators.CPU_CLUSTERED
+    asked = (
+        operators.CPU_CLUSTERABLE_OPS | operators.CPU_EXPANDABLE_OPS
+    ) - operators.CPU_CLUSTER_OPS
     offered = set(suggest.VERIFIED_CLUSTER_FLAGS) | set(suggest.VERIFIED_EXPAND_FLAGS)
-    assert asked - offered - set(suggest.NOT_OFFERED) == set()
-    assert not offered & set(suggest.NOT_OFFERED)
+    assert asked - offered - set(suggest.EXCLUSION_REASONS) == set()
+    assert not offered & set(suggest.EXCLUSION_REASONS)
 
 
 def test_every_offer_has_a_case():
@@ -71,7 +73,7 @@ def test_every_composite_stands_beside_a_flag_and_beside_another():
     ],
 )
 def test_with_flags_merges(flags, added, merged):
-    assert with_flags(flags, added) == merged
+    assert add_flags(flags, added) == merged
 
 
 class Runner:
@@ -159,7 +161,7 @@ def jobs_for(runner: Runner, chosen, dtypes, flags: str):
     return arrays, {"source": net_of(chosen), "inputs": names, "flags": flags}
 
 
-def promised(case: Case, verified: suggest.Verified, apart: list[dict]) -> list[dict]:
+def promised(case: Case, verified: suggest.VerifiedFlag, apart: list[dict]) -> list[dict]:
     """The edges between the operator and its neighbours, on the sides where it joins them; casts are MindSpore's own."""
     before = "Less" if case.op.startswith("Logical") else "Maximum"
     after = "Select" if case.truth else "Neg"
@@ -185,7 +187,7 @@ def test_flags_fuse_what_they_promise(flag, table, listed, base, runner):
     chosen, dtypes = [(case, case.code) for case, _ in pairs], [dtype for _, dtype in pairs]
     arrays, job = jobs_for(runner, chosen, dtypes, base)
     added = f"--{flag}={','.join(dict.fromkeys(case.op for case, _ in chosen))}"
-    before, after = runner.run([job, job | {"flags": with_flags(base, added)}])
+    before, after = runner.run([job, job | {"flags": add_flags(base, added)}])
     for case, _ in chosen:
         offered = promised(case, table[case.op], before["apart"])
         dtypes_seen = sum(other is case for other, _ in pairs)
@@ -212,7 +214,7 @@ def test_flags_fuse_with_a_reduction_where_they_promise_it(runner):
     offered = [one for one in before["apart"] if one["edge"][1] == "ReduceSum" and one["kind"]]
     flags = BASE
     for one in offered:
-        flags = with_flags(flags, one["flags"])
+        flags = add_flags(flags, one["flags"])
     (after,) = runner.run([job | {"source": source, "flags": flags}])
     left = [one["edge"][0] for one in after["apart"] if one["edge"][1] == "ReduceSum"]
     promised_of = {one["edge"][0] for one in offered}
@@ -243,7 +245,7 @@ def test_composites_fuse_what_they_promise(runner):
         assert one["kind"] == "composite"
         line, needed = suggest.COMPOSITES[case.op]
         assert line in one["text"]
-        added = set(needed) - operators.CPU_CLUSTERED
+        added = set(needed) - operators.CPU_CLUSTER_OPS
         assert one["flags"] == (f"--enable_cluster_ops={','.join(added)}" if added else "")
     assert after["edges"] and after["apart"] == []
     for (case, _), group, result in zip(chosen, arrays, after["results"], strict=True):
@@ -343,7 +345,7 @@ def test_changes_of_code_and_flags_fuse_what_they_promise(runner):
         assert told and all(one["kind"] for one in told), (reason, before["apart"])
         for one in told:
             flags = CHANGES[reason][0].get("flags", BASE)
-            assert with_flags(flags, one["flags"]) == CHANGES[reason][1].get("flags", flags)
+            assert add_flags(flags, one["flags"]) == CHANGES[reason][1].get("flags", flags)
         left = [one["edge"] for one in after["apart"] if len(set(one["edge"])) == 2]
         assert [edge for edge in left if not BESIDE.get(reason, set()) & set(edge)] == []
         assert len(after["apart"]) < len(after["edges"])
@@ -439,7 +441,7 @@ def test_changes_at_both_ends_fuse_what_they_promise(runner):
             steps = sorted(map(kind_of, told["text"].split("; ")))
             kinds = [kind for kind in steps if kind != "flag"] + ["flag"] * ("flag" in steps)
             assert (told["kind"], " ".join(kinds)) == (kinds[0], one.kinds), told
-            flags = with_flags(one.flags, told["flags"])
+            flags = add_flags(one.flags, told["flags"])
             changed.setdefault(flags, {})[number] = carried_out(one, told["text"])
     jobs = [pairs_job(runner, chosen, flags) for flags, chosen in changed.items()]
     for chosen, after in zip(changed.values(), runner.run(jobs), strict=True):

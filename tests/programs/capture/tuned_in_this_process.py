@@ -7,10 +7,10 @@ from mindspore import ops
 
 import ms_fusion as mf
 from ms_fusion.capture import explain_net, tune
-from ms_fusion.presets import net_choices
+from ms_fusion.mindspore.presets import net_choices
 from tests.programs.presets.child import RESULT, answer, bodies, ones
 
-tune.captured = functools.partial(explain_net.captured, isolate=False)
+tune.capture_net = functools.partial(explain_net.capture_net, isolate=False)
 ms.set_context(mode=ms.GRAPH_MODE)
 
 

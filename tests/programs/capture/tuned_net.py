@@ -5,10 +5,10 @@ import json
 import mindspore as ms
 
 import ms_fusion as mf
-from ms_fusion.formats.composite import parse_kernel
-from ms_fusion.kernel_server import plan_choice
 from ms_fusion.kernel_server.sequence_assembly import own_kernels
-from ms_fusion.presets import net_choices
+from ms_fusion.lowering import plan_choice
+from ms_fusion.mindspore.presets import net_choices
+from ms_fusion.readers.composite import parse_kernel
 from tests.ms_fusion.capture.tuned_nets import Net
 from tests.programs.presets.child import RESULT, answer, bodies, ones
 
@@ -43,7 +43,7 @@ RESULT["specialized"] = list(mf.explain(run, x, measure=False, accuracy=False).n
 Net()(ones(48, 32))
 RESULT["not tuned"] = [step["name"] for body in bodies() for step in body["op_desc"]]
 RESULT["measured"] = [
-    plan_choice.chosen(*one).tuning is not None
+    plan_choice.choose_options(*one).tuning is not None
     for body in bodies()
     for one in own_kernels(parse_kernel(json.dumps(body), file="body"))
 ]

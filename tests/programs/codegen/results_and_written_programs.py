@@ -10,14 +10,14 @@ from tbe_impl.codegen import program
 count = 0
 
 
-class Counted(program._Writer):
+class Counted(program._ProgramWriter):
     def __init__(self, *args):
         global count
         count += 1
         super().__init__(*args)
 
 
-program._Writer = Counted
+program._ProgramWriter = Counted
 for name in sys.argv[1:]:
     kernel = OPERATORS[name].kernel((4, 24))
     outputs = kernel(*OPERATORS[name].inputs((4, 24)))

@@ -1,6 +1,6 @@
 """Prints the errors of operators that are called without a tensor, in a graph or in `ms.jit`.
 
-The test replaces ``CALLS`` before it runs this file.
+The test replaces ``CALLABLE_MODULES`` before it runs this file.
 """
 
 import sys

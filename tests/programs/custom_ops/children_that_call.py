@@ -3,7 +3,7 @@
 import multiprocessing
 import sys
 
-from tests.custom_ops.test_concurrency import TRIED, call
+from tests.custom_ops.core.test_concurrency import TRIED, call
 
 
 def several(seed):

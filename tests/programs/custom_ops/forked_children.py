@@ -8,10 +8,10 @@ import numpy as np
 from custom_ops import Conv2d, LayerNorm, LayerNormLinear
 from custom_ops.core import dispatch
 from custom_ops.core.computation import Computation
-from custom_ops.core.kernel_interface import Described
+from custom_ops.core.kernel_interface import ArraySpec
 from custom_ops.operators.swish import SWISH
 
-swish = dispatch.ready(Computation(SWISH, {}), [Described((512, 1024), "float32")])
+swish = dispatch.prepare_call(Computation(SWISH, {}), [ArraySpec((512, 1024), "float32")])
 x, image = np.ones((512, 1024), np.float32), np.ones((2, 8, 16, 16), np.float32)
 weight = np.ones((8, 8, 3, 3), np.float32)
 

@@ -9,11 +9,11 @@ import numpy as np
 from mindspore import Tensor, nn, ops
 
 import ms_fusion as mf
-from ms_fusion.presets import repeated_calls
+from ms_fusion.mindspore.calls import repeated_calls
 from tests.programs.presets.child import RESULT, answer, kernels
 
 # results in buffers of MindSpore's, not in arrays, of which NumPy asks for large pages by itself
-repeated_calls.ASKED_AT = (0,)
+repeated_calls.PROBE_CALLS = (0,)
 ms.set_context(mode=ms.GRAPH_MODE)
 mf.enable()
 

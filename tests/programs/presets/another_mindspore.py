@@ -4,7 +4,7 @@ import json
 import sys
 from pathlib import Path
 
-from ms_fusion.presets import generator_proof
+from ms_fusion.mindspore.presets import generator_proof
 
-reasons = [generator_proof.why_not("2.10.0") for _ in range(2)]
+reasons = [generator_proof.why_unusable("2.10.0") for _ in range(2)]
 Path(sys.argv[1]).write_text(json.dumps(reasons), encoding="utf-8")

@@ -72,9 +72,9 @@ for way in ("off", "auto"):
         for make in (gated, patched):
             ms.set_seed(1)
             step, inputs = make()
-            before = dispatch.calls()
+            before = dispatch.count_calls()
             losses = [float(step(*inputs).asnumpy()) for _ in range(5)]
-            RESULT["losses"][make.__name__ + " " + way] = [losses, dispatch.calls() - before]
+            RESULT["losses"][make.__name__ + " " + way] = [losses, dispatch.count_calls() - before]
 
 
 def told(ledger):

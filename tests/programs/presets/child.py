@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from mindspore import Tensor
 
-from ms_fusion.generator_limits import only_views
+from ms_fusion.mindspore.flags.generator_limits import has_only_views
 
 RESULT: dict[str, Any] = {}
 
@@ -33,7 +33,7 @@ def bodies() -> list[dict[str, Any]]:
     """Their descriptions; those of groups that only change a shape are left out, which are not built."""
     place = os.environ["MS_COMPILER_CACHE_PATH"]
     texts = (path.read_text() for path in Path(place, "akg_kernel_meta").glob("*.info"))
-    return [json.loads(text) for text in texts if not only_views(text)]
+    return [json.loads(text) for text in texts if not has_only_views(text)]
 
 
 def ones(*shape: int) -> Tensor:

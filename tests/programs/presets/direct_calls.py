@@ -18,8 +18,8 @@ from mindspore.common.initializer import initializer
 from mindspore.profiler import ProfilerActivity, profile, tensorboard_trace_handler
 
 import ms_fusion as mf
-from ms_fusion.kernel_server.launch_log import watched
-from ms_fusion.presets import direct_kernel_calls
+from ms_fusion.kernel_server.launch_log import watch_launches
+from ms_fusion.mindspore.calls import direct_kernel_calls
 from tests.programs.presets.child import RESULT, answer
 
 gc.freeze()  # what was imported is not looked over at each collection
@@ -27,7 +27,7 @@ mf.enable()
 ms.set_context(mode=ms.GRAPH_MODE)
 warnings.simplefilter("ignore")
 CALLS = []
-called = direct_kernel_calls.Direct.__call__
+called = direct_kernel_calls.DirectKernel.__call__
 
 
 def counted(self, args):
@@ -36,7 +36,7 @@ def counted(self, args):
     return result
 
 
-direct_kernel_calls.Direct.__call__ = counted
+direct_kernel_calls.DirectKernel.__call__ = counted
 rng = np.random.default_rng(5)
 
 
@@ -607,10 +607,10 @@ with (
 RESULT["profiled after"] = direct(net, x)[1]
 other = Gate()
 other(x)
-with watched() as outer, watched() as inner:
+with watch_launches() as outer, watch_launches() as inner:
     other(x)
 RESULT["watched"] = [len(outer), len(inner), outer[0].name.startswith("Fused_")]
-with watched() as outer:
+with watch_launches() as outer:
     other(x), other(x)
 RESULT["watched twice"] = len(outer)
 

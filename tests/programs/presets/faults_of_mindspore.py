@@ -4,8 +4,8 @@ import mindspore as ms
 import numpy as np
 from mindspore import Tensor, nn, ops
 
-from ms_fusion import presets
-from ms_fusion.presets.own_generator_flags import served
+from ms_fusion.mindspore import presets
+from ms_fusion.mindspore.flags.own_generator_flags import flags_for_own_generator
 from tests.programs.presets.child import RESULT, answer
 
 ms.set_context(mode=ms.GRAPH_MODE)
@@ -57,7 +57,7 @@ def changes(make, size):
 
 
 x = Tensor(np.array([-2.5625, -0.5, 0.3125, 1.4375], np.float32))
-for way, flags in (("unfused", "--opt_level=0"), ("fused", served(2).render())):
+for way, flags in (("unfused", "--opt_level=0"), ("fused", flags_for_own_generator(2).render())):
     with presets.environment_flags(flags):
         RESULT[f"selu {way}"] = ms.grad(Selu())(x).asnumpy().tolist()
         RESULT[f"larger {way}"] = (

@@ -13,7 +13,7 @@ import mindspore as ms
 from mindspore import nn
 
 import ms_fusion as mf
-from ms_fusion import presets
+from ms_fusion.mindspore import presets
 from tests.programs.presets.child import RESULT, answer, kernels, ones
 
 ms.set_context(mode=ms.GRAPH_MODE)

@@ -9,8 +9,8 @@ import numpy as np
 from mindspore import Tensor, nn, ops
 
 import ms_fusion as mf
-from ms_fusion import presets
-from ms_fusion.presets import mindspore_state
+from ms_fusion.mindspore import presets
+from ms_fusion.mindspore.state import mindspore_state
 from tests.programs.presets.child import RESULT, answer, kernels
 
 ms.set_context(mode=ms.GRAPH_MODE)

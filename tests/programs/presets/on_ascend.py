@@ -6,7 +6,7 @@ import mindspore as ms
 from mindspore import nn
 
 import ms_fusion as mf
-from ms_fusion.presets import scopes
+from ms_fusion.mindspore.presets import scopes
 from tests.programs.presets.child import RESULT, answer
 
 scopes.device_target = lambda: "Ascend"
@@ -21,7 +21,7 @@ def level():
     return (ms.get_context("jit_config") or {}).get("jit_level", "")
 
 
-compile = scopes._guarded(lambda self, net, inputs: level())
+compile = scopes._wrap_compile(lambda self, net, inputs: level())
 
 
 def compiled(net):

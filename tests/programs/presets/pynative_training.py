@@ -7,8 +7,8 @@ import numpy as np
 from mindspore import Tensor, nn, ops
 
 import ms_fusion as mf
-from ms_fusion import presets
-from ms_fusion.presets import pynative
+from ms_fusion.mindspore import presets
+from ms_fusion.mindspore.presets import pynative
 from tests.programs.presets.child import RESULT, answer, bodies
 
 
@@ -89,13 +89,13 @@ mf.patch(net)
 RESULT["phases"] = len(net.phase_cache)
 RESULT["patched"] = trained(train_step)
 
-told, flags_set = [], pynative.flags_set
-pynative.flags_set = lambda text: (told.append(text), flags_set(text))[1]
+told, flags_set = [], pynative.override_flags
+pynative.override_flags = lambda text: (told.append(text), flags_set(text))[1]
 net(x)
 RESULT["flags set"] = [len(told)]
 train_step(x, y)
 RESULT["flags set"].append(len(told))
-pynative.flags_set = flags_set
+pynative.override_flags = flags_set
 
 first = vars(net)["construct"]
 mf.patch(net, "basic")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import mindspore as ms
 
-from ms_fusion.presets.own_generator_flags import served
+from ms_fusion.mindspore.flags.own_generator_flags import flags_for_own_generator
 from tests.ms_fusion.kernel_server.cell_runs import run as run_cell
 from tests.ms_fusion.kernel_server.network_runs import run as run_one
 from tests.ms_fusion.kernel_server.random_cells import draw_cell
@@ -17,7 +17,7 @@ from tests.ms_fusion.kernel_server.tables import of_anything, of_functions
 from tests.programs.presets.child import RESULT, answer
 
 ms.set_context(mode=ms.GRAPH_MODE)
-flags = served(2).render()
+flags = flags_for_own_generator(2).render()
 sample = [next(islice(of_functions("float32"), 1, None))]
 for dtype, at in (("uint16", 1), ("bool", 1), ("int8", 2), ("int32", 5), ("int32", 6)):
     sample.append(next(islice(of_anything(dtype), at, None)))

@@ -10,8 +10,8 @@ from mindspore import Tensor, nn, ops
 from mindspore.communication import get_rank, init
 
 import ms_fusion as mf
-from ms_fusion import presets
-from ms_fusion.kernel_server import records
+from ms_fusion.kernel_server import build_records
+from ms_fusion.mindspore import presets
 
 place = Path(sys.argv[1])
 ms.set_context(mode=ms.GRAPH_MODE, device_target="CPU")
@@ -50,5 +50,5 @@ def losses():
 result = {"unfused": losses()}
 mf.enable()
 result["fused"] = losses()
-result["built"] = sorted(records.read(presets.kernel_directory() / "akg_kernel_meta"))
+result["built"] = sorted(build_records.read(presets.kernel_directory() / "akg_kernel_meta"))
 (place / f"{rank}.json").write_text(json.dumps(result))

@@ -14,13 +14,13 @@ import numpy as np
 from mindspore import Parameter, Tensor, nn, ops
 from mindspore.common.initializer import One
 
-from ms_fusion.presets import fast_call_path
+from ms_fusion.mindspore.calls import fast_call_path
 from tests.programs.presets.child import RESULT, answer
 
 ms.set_context(mode=ms.GRAPH_MODE)
 warnings.simplefilter("ignore")
 WAYS = []
-NO_SCOPES = SimpleNamespace(held=("", False))
+NO_SCOPES = SimpleNamespace(flags_in_scope=("", False))
 
 
 class Scaled(nn.Cell):

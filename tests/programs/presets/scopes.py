@@ -10,8 +10,8 @@ import numpy as np
 from mindspore import Tensor, nn, ops
 
 import ms_fusion as mf
-from ms_fusion import presets
-from ms_fusion.presets import net_choices
+from ms_fusion.mindspore import presets
+from ms_fusion.mindspore.presets import net_choices
 from tests.programs.presets.child import RESULT, answer, kernels, ones
 
 ms.set_context(mode=ms.GRAPH_MODE)
@@ -146,8 +146,8 @@ with presets.environment_flags("--opt_level=2 --enable_cluster_ops_only=Sub"):
     RESULT["fixed"] = sorted(set(kernels()) - before)
 
 # what is set for a compilation is looked up then, and not with each call
-asked, look_up = [], net_choices.applied
-net_choices.applied = lambda *given: asked.append(1) or look_up(*given)
+asked, look_up = [], net_choices.apply_choice
+net_choices.apply_choice = lambda *given: asked.append(1) or look_up(*given)
 
 
 @ms.jit

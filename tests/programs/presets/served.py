@@ -12,8 +12,8 @@ from mindspore import Tensor, nn, ops
 import custom_ops
 import ms_fusion as mf
 from custom_ops.core import dispatch
-from ms_fusion.kernel_server import records
-from ms_fusion.presets import own_generator_flags
+from ms_fusion.kernel_server import build_records
+from ms_fusion.mindspore.flags import own_generator_flags
 from tests.programs.presets.child import RESULT, answer, bodies, kernels, ones
 
 FULL = "full" in sys.argv[2:]
@@ -199,10 +199,10 @@ def spelled(way):
     x, found, told = Tensor(random.standard_normal((2, 3, 5, 6)).astype(np.float32)), [], []
     place = Path(os.environ["MS_COMPILER_CACHE_PATH"], "akg_kernel_meta")
     for training in (True, False):
-        before = records.read(place)
+        before = build_records.read(place)
         net.set_train(training)
         found.append(net(x).asnumpy().reshape(-1).tolist())
-        new = [one for name, one in records.read(place).items() if name not in before]
+        new = [one for name, one in build_records.read(place).items() if name not in before]
         told += [[[step.by, list(step.operators)] for step in one.steps] for one in new]
     moved = {
         "nn": (net.of_nn.moving_mean, net.of_nn.moving_variance),
@@ -254,9 +254,9 @@ def gradients():
     step = ops.value_and_grad(loss, (0, 1))
     random = np.random.default_rng(3)
     x, y = (Tensor(random.standard_normal((9, 33)).astype(np.float32)) for _ in range(2))
-    before = dispatch.calls()
+    before = dispatch.count_calls()
     value, (of_x, of_y) = step(x, y)
-    return [one.asnumpy().tolist() for one in (value, of_x, of_y)], dispatch.calls() - before
+    return [one.asnumpy().tolist() for one in (value, of_x, of_y)], dispatch.count_calls() - before
 
 
 RESULT["carrying"], RESULT["carried calls"] = gradients()
@@ -321,7 +321,7 @@ with warnings.catch_warnings(record=True) as said, mf.fusion(**running):
     warnings.simplefilter("always")
     Running()(Tensor(x))
 RESULT["kept out"] = [str(one.message) for one in said]
-own_generator_flags.without_kept_out = lambda flags, library: flags
+own_generator_flags.drop_excluded_operators = lambda flags, library: flags
 with mf.fusion(**running) as now, warnings.catch_warnings(record=True) as said:
     warnings.simplefilter("always")
     RESULT["running"] = Running()(Tensor(x[:1])).asnumpy().tolist()

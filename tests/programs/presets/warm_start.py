@@ -9,7 +9,7 @@ import numpy as np
 from mindspore import Tensor, nn, ops
 
 import ms_fusion as mf
-from ms_fusion import presets
+from ms_fusion.mindspore import presets
 from tests.programs.presets.child import RESULT, answer
 
 ms.set_context(mode=ms.GRAPH_MODE)
@@ -58,17 +58,17 @@ RESULT["to enable"] = [
     name
     for name in (
         "ms_fusion.graph",
-        "ms_fusion.flag_lint",
+        "ms_fusion.mindspore.flags.lint",
         "ms_fusion.target",
-        "ms_fusion.presets.compile_context",
-        "ms_fusion.presets.net_checks",
+        "ms_fusion.mindspore.presets.compile_context",
+        "ms_fusion.mindspore.presets.net_checks",
     )
     if name in sys.modules
 ]
 RESULT["fused"] = losses()
-from ms_fusion.kernel_server import records  # noqa: E402 - enabling must not need it
+from ms_fusion.kernel_server import build_records  # noqa: E402 - enabling must not need it
 
-built = records.read(presets.kernel_directory() / "akg_kernel_meta")
+built = build_records.read(presets.kernel_directory() / "akg_kernel_meta")
 RESULT["cached"] = [one.cached for one in built.values()]
 RESULT["steps"] = sorted(
     [name, step.by, *step.operators] for name, one in built.items() for step in one.steps

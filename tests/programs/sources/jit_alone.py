@@ -20,7 +20,7 @@ with warnings.catch_warnings(record=True) as said:
 
     x = ms.Tensor(np.linspace(-1, 1, 4096, dtype=np.float32).reshape(64, 64))
     function(x)
-    with launch_log.watched() as seen:
+    with launch_log.watch_launches() as seen:
         function(x).asnumpy()
     RESULT["checked"] = [one.code for one in mf.check(function, x)]
 RESULT["said"], RESULT["launches"] = [str(one.message) for one in said], len(seen)

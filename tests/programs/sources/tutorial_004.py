@@ -7,8 +7,8 @@ import numpy as np
 from mindspore import Tensor, context, nn
 
 import ms_fusion as mf
-from ms_fusion import presets
 from ms_fusion.kernel_server import launch_log
+from ms_fusion.mindspore import presets
 from tests.programs.presets.child import RESULT, answer
 
 # 2.2
@@ -44,7 +44,7 @@ class ConvBNReLU(nn.Cell):
 x = Tensor(np.random.default_rng(0).standard_normal((1, 3, 32, 32)).astype(np.float32))
 net = ConvBNReLU().set_train(False)
 net(x)
-with launch_log.watched() as seen:
+with launch_log.watch_launches() as seen:
     net(x)
 RESULT["conv, bn, relu"] = len(seen)
 

@@ -7,7 +7,7 @@ import numpy as np
 from mindspore import Tensor, nn, ops
 
 import ms_fusion as mf
-from ms_fusion.presets import mindspore_state
+from ms_fusion.mindspore.state import mindspore_state
 from tests.programs.presets.child import RESULT, answer, bodies
 
 

@@ -6,7 +6,7 @@ import mindspore as ms
 from mindspore import nn, ops
 
 import ms_fusion as mf
-from ms_fusion.presets import mindspore_state
+from ms_fusion.mindspore.state import mindspore_state
 from tests.programs.presets.child import RESULT, answer, ones
 
 ms.set_context(mode=ms.GRAPH_MODE)

@@ -4,14 +4,14 @@ import json
 
 import numpy as np
 
-from tbe_impl.dsl.operation_table import WORDS
+from tbe_impl.dsl.operation_table import OPERATIONS
 from tbe_impl.dsl.tensor import placeholder
 from tbe_impl.kernel import Argument, Kernel
 from tbe_impl.runtime import machine
 from tbe_impl.runtime.compiler import recipe
 
 x = placeholder((1000,), "float32", "x")
-y = WORDS["vadd"](WORDS["vexp"](x), x)
+y = OPERATIONS["vadd"](OPERATIONS["vexp"](x), x)
 kernel = Kernel("narrow", "cpu", (Argument(x, (1000,), "x"),), (Argument(y, (1000,), "y"),))
 given = np.linspace(-3, 3, 1000, dtype=np.float32)
 found, wide = kernel(given), given.astype(np.float64)

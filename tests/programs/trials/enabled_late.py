@@ -27,7 +27,7 @@ def function(x):
 
 def fused(net):
     """Whether a call launches one kernel of ours; that its numbers are right."""
-    with launch_log.watched() as seen:
+    with launch_log.watch_launches() as seen:
         made = net(x).asnumpy()
     assert np.allclose(made, WANTED, rtol=1e-5)
     return len(seen) == 1

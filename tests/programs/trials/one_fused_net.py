@@ -5,7 +5,7 @@ import numpy as np
 from mindspore import nn, ops
 
 import ms_fusion as mf
-from ms_fusion import presets
+from ms_fusion.mindspore import presets
 
 
 class Net(nn.Cell):

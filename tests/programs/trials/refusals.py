@@ -5,7 +5,7 @@ import io
 import json
 import sys
 
-from ms_fusion import cli
+from ms_fusion.cli import main
 
 HEAVY = ("numpy", "mindspore", "onnx", "onnx_ir", "onnxscript", "sympy", "rich")
 
@@ -13,6 +13,6 @@ found = []
 for arguments in json.loads(sys.argv[1]):
     said = io.StringIO()
     with contextlib.redirect_stderr(said):
-        code = cli.run(arguments)
+        code = main.run(arguments)
     found.append([code, said.getvalue(), [name for name in HEAVY if name in sys.modules]])
 print(json.dumps(found))

@@ -7,7 +7,7 @@ import numpy as np
 from mindspore import nn, ops
 
 import ms_fusion as mf
-from ms_fusion.demo_block import Block
+from ms_fusion.cli.demo_block import Block
 from tests.programs.presets.child import RESULT, answer
 
 ms.set_context(mode=ms.GRAPH_MODE)

@@ -7,7 +7,7 @@ import numpy as np
 from mindspore import Tensor, nn, ops
 
 import ms_fusion as mf
-from ms_fusion import presets
+from ms_fusion.mindspore import presets
 from tests.programs.presets.child import RESULT, answer
 
 x = Tensor(np.ones((64, 64), np.float32))

@@ -8,7 +8,7 @@ from mindspore import Tensor, nn, ops
 
 import ms_fusion as mf
 from ms_fusion.kernel_server import launch_log
-from ms_fusion.presets import net_choices
+from ms_fusion.mindspore.presets import net_choices
 from tests.programs.presets.child import RESULT, answer
 
 ms.set_context(mode=ms.GRAPH_MODE)
@@ -21,7 +21,7 @@ class Net(nn.Cell):
 
 
 def fused(net):
-    with launch_log.watched() as seen:
+    with launch_log.watch_launches() as seen:
         net(x)
     return len(seen) == 1
 

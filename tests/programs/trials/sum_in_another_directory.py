@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from tbe_impl import environment
-from tbe_impl.dsl.operation_table import WORDS
+from tbe_impl.dsl.operation_table import OPERATIONS
 from tbe_impl.dsl.tensor import placeholder
 from tbe_impl.kernel import Argument, Kernel
 
@@ -14,7 +14,7 @@ environment.cache_dir()
 Path("elsewhere").mkdir()
 os.chdir("elsewhere")
 x, y = placeholder((8,), "float32", "x"), placeholder((8,), "float32", "y")
-z = WORDS["vadd"](x, y)
+z = OPERATIONS["vadd"](x, y)
 kernel = Kernel(
     "sum", "cpu", tuple(Argument(one, (8,), one.name) for one in (x, y)), (Argument(z, (8,), "z"),)
 )

@@ -203,7 +203,11 @@ def test_both_back_ends_say_what_the_book_says(name: str, dtype: str, cache: Ker
 def test_a_backward_is_one_nest_without_work_for_the_extreme(name: str) -> None:
     graph, _, _ = case_of(name, "float32")
     assert (
-        len(layout_of(graph.found, [*graph.inputs, *graph.given], prepared_kernel.DEFAULT).nests)
+        len(
+            layout_of(
+                graph.found, [*graph.inputs, *graph.given], prepared_kernel.DEFAULT_OPTIONS
+            ).nests
+        )
         == 1
     )
     reductions = [
@@ -234,10 +238,10 @@ def test_the_backward_takes_what_the_forward_computed() -> None:
     y = softmax(x)
     (found,) = gradients([ext.tanh(dsl.vexp(y))], [x], [g])
     assert found is not None
-    names = [op.word.name for op in stages_of([found]) if op.word is not None]
+    names = [op.dsl_call.name for op in stages_of([found]) if op.dsl_call is not None]
     assert names.count("vexp") == 2
     assert names.count("tanh") == 1
-    bodies = [str(part) for op in stages_of([found]) if op.word is None for part in op.body]
+    bodies = [str(part) for op in stages_of([found]) if op.dsl_call is None for part in op.body]
     assert not any("exp(" in body or "tanh(" in body for body in bodies if "vexp" not in body)
 
 

@@ -12,7 +12,7 @@ import tbe_impl.dsl as dsl
 from tbe_impl.autodiff.reverse_mode import gradients
 from tbe_impl.cpu import prepared_kernel
 from tbe_impl.dsl import ext
-from tbe_impl.dsl.expr import IterVar, Range, Reduce, Var, binary, call, cast, const, select
+from tbe_impl.dsl.expr import IterVar, Range, Reduce, Var, call, cast, const, make_binary, select
 from tbe_impl.dsl.tensor import Tensor, compute
 from tbe_impl.errors import InputError
 from tbe_impl.interpreter import evaluate
@@ -45,20 +45,20 @@ def compared(x: Tensor, y: Tensor) -> Tensor:
 
 ELEMENTWISE: list[Case] = [
     *(
-        (name, dsl.WORDS[name], (A, B))
+        (name, dsl.OPERATIONS[name], (A, B))
         for name in "vadd vsub vmul vmax vmin vaddrelu vsubrelu".split()
     ),
     ("vdiv", dsl.vdiv, (A, POSITIVE)),
     ("vmod", dsl.vmod, (A, POSITIVE)),
     *(
-        (name, lambda x, word=name: dsl.WORDS[word](x, 0.7), (A,))
+        (name, lambda x, word=name: dsl.OPERATIONS[word](x, 0.7), (A,))
         for name in "vadds vmuls vmaxs vmins".split()
     ),
-    *((name, dsl.WORDS[name], (A,)) for name in "vexp vabs vrelu".split()),
-    *((name, dsl.WORDS[name], (POSITIVE,)) for name in "vlog vrec vsqrt vrsqrt".split()),
+    *((name, dsl.OPERATIONS[name], (A,)) for name in "vexp vabs vrelu".split()),
+    *((name, dsl.OPERATIONS[name], (POSITIVE,)) for name in "vlog vrec vsqrt vrsqrt".split()),
     ("vlrelu", lambda x: dsl.vlrelu(x, 0.3), (A,)),
     ("vaxpy", lambda x, y: dsl.vaxpy(x, y, 1.5), (A, B)),
-    *((name, dsl.WORDS[name], (A, B, C)) for name in "vmla vmadd vmaddrelu".split()),
+    *((name, dsl.OPERATIONS[name], (A, B, C)) for name in "vmla vmadd vmaddrelu".split()),
     ("clip", lambda x: dsl.clip(x, 1.0, -0.5), (A,)),
     ("cast_to", lambda x: dsl.cast_to(dsl.cast_to(x, "float64"), "float64"), (A,)),
     ("vsel", lambda x, y: dsl.vsel(compared(x, y), dsl.vmul(x, x), y), (A, B)),
@@ -70,11 +70,11 @@ ELEMENTWISE: list[Case] = [
     ("vcmpsel", lambda x, y: dsl.vcmpsel(x, y, "lt", dsl.vmul(x, y), 2.0), (A, B)),
     ("where", lambda x, y: ext.where(compared(x, y), x, 1.0), (A, B)),
     *(
-        (name, dsl.EXT_WORDS[name], (A,))
+        (name, dsl.EXT_OPERATIONS[name], (A,))
         for name in "tanh sigmoid erf erfc ndtr ndtr_tanh tanh_softplus sin cos tan atan sinh cosh asinh exp2 expm1 sign neg rint square".split()
     ),
-    *((name, dsl.EXT_WORDS[name], (SMALL,)) for name in "asin acos atanh log1p".split()),
-    *((name, dsl.EXT_WORDS[name], (POSITIVE,)) for name in "log2 log10 reciprocal".split()),
+    *((name, dsl.EXT_OPERATIONS[name], (SMALL,)) for name in "asin acos atanh log1p".split()),
+    *((name, dsl.EXT_OPERATIONS[name], (POSITIVE,)) for name in "log2 log10 reciprocal".split()),
     ("acosh", ext.acosh, (ABOVE_ONE,)),
     ("atan2", ext.atan2, (A, B)),
     ("pow", ext.pow, (POSITIVE, A)),
@@ -122,7 +122,7 @@ MOVING: list[Case] = [
     *(
         (
             f"unsorted_segment_{kind}",
-            lambda x, i, kind=kind: dsl.WORDS[f"unsorted_segment_{kind}"](x, i, 7, 0),
+            lambda x, i, kind=kind: dsl.OPERATIONS[f"unsorted_segment_{kind}"](x, i, 7, 0),
             (array(6, 3), IDS),
         )
         for kind in ("sum", "mean", "max", "min")
@@ -133,7 +133,7 @@ REDUCING: list[Case] = [
     *(
         (
             f"{name} {axes} {keep}",
-            lambda x, name=name, axes=axes, keep=keep: dsl.WORDS[name](x, axes, keep),
+            lambda x, name=name, axes=axes, keep=keep: dsl.OPERATIONS[name](x, axes, keep),
             (CUBE,),
         )
         for name in "reduce_sum reduce_mean reduce_max reduce_min reduce_prod".split()
@@ -231,7 +231,7 @@ def product_of_matrices(x: Tensor, y: Tensor) -> Tensor:
 
 def convolution(x: Tensor, w: Tensor) -> Tensor:
     k = axis(3)
-    inside = lambda at: binary("and", at >= 0, at < 9)  # noqa: E731
+    inside = lambda at: make_binary("and", at >= 0, at < 9)  # noqa: E731
     return compute(
         (5,), lambda i: Reduce("sum", x(i * 2 + k - 1) * w(k), [k], inside(i * 2 + k - 1))
     )
@@ -244,7 +244,7 @@ def part_of_an_axis(x: Tensor, y: Tensor) -> Tensor:
 
 def conditional(x: Tensor) -> Tensor:
     k = axis(4)
-    return compute((3,), lambda i: Reduce("sum", x(i, k) * x(i, k), [k], binary("gt", k, i)))
+    return compute((3,), lambda i: Reduce("sum", x(i, k) * x(i, k), [k], make_binary("gt", k, i)))
 
 
 RAW: list[Case] = [
@@ -281,7 +281,9 @@ RAW: list[Case] = [
         "crooked and guarded",
         raw(
             (3, 4),
-            lambda x, i, j: select(i * j < 3, x(binary("min", i * j, 9), j), const(0.0, "float64")),
+            lambda x, i, j: select(
+                i * j < 3, x(make_binary("min", i * j, 9), j), const(0.0, "float64")
+            ),
         ),
         (A,),
     ),
@@ -297,7 +299,7 @@ RAW: list[Case] = [
     ("a condition", conditional, (A,)),
     (
         "looked up",
-        raw((3, 4), lambda x, i, r, c: x(binary("max", i(r), 0), c) * 2.0),
+        raw((3, 4), lambda x, i, r, c: x(make_binary("max", i(r), 0), c) * 2.0),
         (A, np.array([2, 2, -1], np.int32)),
     ),
 ]
@@ -434,7 +436,7 @@ def test_an_edge(case: Any) -> None:
 def test_equal_extremes_share(word: str) -> None:
     sign = 1 if word == "reduce_max" else -1
     x = sign * np.array([[1.0, 2, 2], [1, NAN, 3], [0, 0, 0]])
-    graph = derived(lambda t: dsl.WORDS[word](t, 1), x)
+    graph = derived(lambda t: dsl.OPERATIONS[word](t, 1), x)
     (found,) = evaluated(graph, [x])
     # beside NaN everything counts as extreme
     np.testing.assert_array_equal(found, [[0, 0.5, 0.5], [1 / 3] * 3, [1 / 3] * 3])

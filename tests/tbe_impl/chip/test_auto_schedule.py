@@ -6,11 +6,11 @@ import pytest
 
 from tbe_impl.chip.auto_schedule import auto_schedule
 from tbe_impl.chip.loop_text import show_loops
-from tbe_impl.chip.report import ScheduleReport, report
-from tbe_impl.chip.tiled_nests import nests_of
+from tbe_impl.chip.report import ScheduleReport, report_schedule
+from tbe_impl.chip.tiled_nests import partition_into_nests
 from tbe_impl.dsl.expr import Reduce, Var, call
-from tbe_impl.dsl.operation_table import WORDS
-from tbe_impl.dsl.tensor import Tensor, WordUse, compute, library_stage, placeholder, reduce_axis
+from tbe_impl.dsl.operation_table import OPERATIONS
+from tbe_impl.dsl.tensor import DslCall, Tensor, compute, library_stage, placeholder, reduce_axis
 from tbe_impl.errors import InputError
 from tbe_impl.scheduling.schedule import create_schedule
 from tests.cases import cases
@@ -18,8 +18,10 @@ from tests.cases import cases
 
 def swish(*shape: int, dtype: str = "float16") -> Tensor:
     x = placeholder(shape, dtype, name="x")
-    negative = WORDS["vmuls"](x, -1.0)
-    made: Tensor = WORDS["vmul"](x, WORDS["vrec"](WORDS["vadds"](WORDS["vexp"](negative), 1.0)))
+    negative = OPERATIONS["vmuls"](x, -1.0)
+    made: Tensor = OPERATIONS["vmul"](
+        x, OPERATIONS["vrec"](OPERATIONS["vadds"](OPERATIONS["vexp"](negative), 1.0))
+    )
     return made
 
 
@@ -55,7 +57,7 @@ def full_sum(rows: int, columns: int) -> Tensor:
 
 
 def of(*outputs: Tensor, chip: str = "Ascend910A") -> ScheduleReport:
-    return report(auto_schedule(list(outputs), chip=chip), chip)
+    return report_schedule(auto_schedule(list(outputs), chip=chip), chip)
 
 
 def test_an_elementwise_chain_by_exact_numbers():
@@ -128,9 +130,9 @@ def test_a_reduction_over_the_first_axis_is_computed_once():
 def test_nests_end_at_libraries_and_at_what_two_nests_share():
     x = placeholder((64, 64), "float16", name="x")
     a = compute((64, 64), lambda i, j: x(i, j) + 1, name="a")
-    (b,) = library_stage("b", [(64, 64)], ["float16"], WordUse("matmul", (a, a)))
+    (b,) = library_stage("b", [(64, 64)], ["float16"], DslCall("matmul", (a, a)))
     c = compute((64, 64), lambda i, j: b(i, j) * a(i, j), name="c")
-    nests = nests_of([c])
+    nests = partition_into_nests([c])
     assert [[op.name for op in nest.members] for nest in nests] == [["a"], ["c"]]
     # x, twice a, and b for c: 4 reads and the library's write and the two of the nests; a word reads each operand once
     found = of(c)
@@ -142,10 +144,10 @@ def test_outputs_of_one_shape_share_a_nest_and_others_do_not():
     a = compute((64, 1000), lambda i, j: x(i, j) + 1, name="a")
     b = compute((64, 1000), lambda i, j: a(i, j) * 2, name="b")
     c = compute((7,), lambda i: x(i, 0), name="c")
-    assert [[op.name for op in nest.results] for nest in nests_of([b, a])] == [["b", "a"]] or [
-        ["a", "b"]
-    ]
-    assert len(nests_of([a, b])) == 1 and len(nests_of([a, b, c])) == 2
+    assert [[op.name for op in nest.results] for nest in partition_into_nests([b, a])] == [
+        ["b", "a"]
+    ] or [["a", "b"]]
+    assert len(partition_into_nests([a, b])) == 1 and len(partition_into_nests([a, b, c])) == 2
     found = of(a, b)
     assert found.bytes_read == 256000 and found.bytes_written == 512000
 
@@ -165,7 +167,7 @@ def test_a_result_that_another_nest_reads_has_tiles_of_its_own():
 def test_sizes_of_run_time_are_said_to_be_so():
     n = Var("n")
     x = placeholder((n, 1024), "float16", name="x")
-    found = of(WORDS["vexp"](x))
+    found = of(OPERATIONS["vexp"](x))
     assert (
         found.bytes_read is None
         and found.findings == ()

@@ -9,7 +9,7 @@ import pytest
 from tbe_impl.chip.memory_plan import buffers_of, peak, traffic_of
 from tbe_impl.chip.schedule_checks import check
 from tbe_impl.dsl.expr import Reduce
-from tbe_impl.dsl.operation_table import WORDS
+from tbe_impl.dsl.operation_table import OPERATIONS
 from tbe_impl.dsl.tensor import Tensor, compute, placeholder, reduce_axis, thread_axis
 from tbe_impl.errors import InputError
 from tbe_impl.scheduling.instructions import (
@@ -332,7 +332,7 @@ def test_a_finding_names_the_line_of_the_call():
 def test_a_word_may_ask_for_an_instruction_made_of_others():
     """Ascend310 lacks vdiv, and has the word."""
     x, y = placeholder((4, 64), "float16", "x"), placeholder((4, 64), "float16", "y")
-    quotient = WORDS["vdiv"](x, y)
+    quotient = OPERATIONS["vdiv"](x, y)
     schedule = create_schedule(quotient.op)
     schedule[quotient].emit_insn(quotient.op.axis[0], "vector_div")
     check(schedule, "Ascend310", raise_errors=True)

@@ -7,14 +7,18 @@ from typing import Any
 
 import pytest
 
-from tbe_impl.cli.arguments import Description, call_of, typed
+from tbe_impl.cli.arguments import ArrayDescription, bind_arguments, parse_attribute
 from tbe_impl.compat.mindspore_names import RegisterInformation, op_info_register
 from tbe_impl.compat.para_check import check_input_type, check_op_params
 from tbe_impl.errors import InputError
-from tbe_impl.loading.parameter_roles import Parameter, roles_of
+from tbe_impl.loading.parameter_roles import OperatorParameter, infer_parameter_roles
 from tests.cases import cases
 
-X, Y, W = Description((2, 3), "float16"), Description((3,), "float32"), Description((4,), "int32")
+X, Y, W = (
+    ArrayDescription((2, 3), "float16"),
+    ArrayDescription((3,), "float32"),
+    ArrayDescription((4,), "int32"),
+)
 
 
 def unary(x, y, kernel_name="unary"): ...
@@ -107,7 +111,7 @@ information = (
     ],
 )
 def test_roles(function: Callable[..., Any], inputs: int, expected: str) -> None:
-    found = roles_of(function, inputs=inputs)
+    found = infer_parameter_roles(function, inputs=inputs)
     assert " ".join(f"{item.name}:{item.role}" for item in found) == expected
 
 
@@ -115,7 +119,7 @@ def test_a_registration_says_how_many_inputs_there_are() -> None:
     @op_info_register_here
     def scale(first, second, n, kernel_name="scale"): ...
 
-    found = roles_of(scale, inputs=1)
+    found = infer_parameter_roles(scale, inputs=1)
     assert [item.role for item in found] == ["input", "output", "attribute", "name"]
 
 
@@ -126,8 +130,8 @@ def op_info_register_here(function: Callable[..., Any]) -> Callable[..., Any]:
         return op_info_register(information)(function)
 
 
-def positional(function: Callable[..., Any], *inputs: Description, **texts: str) -> list[Any]:
-    made = call_of(function, inputs, attributes=texts, place="op.py:1")
+def positional(function: Callable[..., Any], *inputs: ArrayDescription, **texts: str) -> list[Any]:
+    made = bind_arguments(function, inputs, attributes=texts, place="op.py:1")
     return [*made.positional, *(f"{key}={value}" for key, value in made.keywords.items())]
 
 
@@ -140,7 +144,9 @@ def test_descriptions_become_dicts() -> None:
 
 def test_the_oldest_take_shapes_and_dtypes() -> None:
     assert positional(oldest, X) == [(2, 3), "float16"]
-    found = call_of(oldest_two, (X, Y), (W,), {"axis": "1", "kernel_name": "k"}, place="op.py:1")
+    found = bind_arguments(
+        oldest_two, (X, Y), (W,), {"axis": "1", "kernel_name": "k"}, place="op.py:1"
+    )
     assert found.positional == ((2, 3), (3,), "float16", "int32")
     assert dict(found.keywords) == {
         "axis": 1,
@@ -152,11 +158,11 @@ def test_the_oldest_take_shapes_and_dtypes() -> None:
 
 
 def test_outputs_are_as_wide_as_all_inputs_unless_described() -> None:
-    found = call_of(binary, (Y, X), place="op.py:1")
-    assert found.outputs == (Description((2, 3), "float32", name="output_z"),)
-    found = call_of(binary, (Y, X), (W,), place="op.py:1")
+    found = bind_arguments(binary, (Y, X), place="op.py:1")
+    assert found.outputs == (ArrayDescription((2, 3), "float32", name="output_z"),)
+    found = bind_arguments(binary, (Y, X), (W,), place="op.py:1")
     assert (found.outputs[0].shape, found.outputs[0].dtype) == ((4,), "int32")
-    found = call_of(optimiser, (X, Y, X, W, W), (), {}, place="op.py:1")
+    found = bind_arguments(optimiser, (X, Y, X, W, W), (), {}, place="op.py:1")
     assert [item.shape for item in found.outputs] == [(2, 3), (3,)]
 
 
@@ -170,27 +176,27 @@ def test_optional_inputs_are_filled_only_when_enough_are_given() -> None:
 @cases(
     "text, parameter, value",
     [
-        ("1", Parameter("a", "attribute", False, 0.5), 1.0),
-        ("1", Parameter("a", "attribute", True, kind="FLOAT"), 1.0),
-        ("inf", Parameter("a", "attribute", True, kind="FLOAT"), float("inf")),
-        ("3", Parameter("a", "attribute", True), 3),
-        ("0.5", Parameter("a", "attribute", False, 1), 0.5),
-        ("true", Parameter("a", "attribute", False, False), True),
-        ("False", Parameter("a", "attribute", True, kind="BOOL"), False),
-        ("1", Parameter("a", "attribute", True, kind="BOOL"), True),
-        ("0,-1", Parameter("a", "attribute", True), [0, -1]),
-        ("[0, 1]", Parameter("a", "attribute", False, 0), [0, 1]),
-        ("2", Parameter("a", "attribute", True, kind="LIST_INT"), [2]),
-        ("1,2", Parameter("a", "attribute", False, (0, 0)), (1, 2)),
-        ("1,2", Parameter("a", "attribute", True, kind="LIST_FLOAT"), [1.0, 2.0]),
-        ("none", Parameter("a", "attribute", False, None), None),
-        ("float32", Parameter("a", "attribute", True), "float32"),
-        ("7", Parameter("a", "attribute", False, "sum"), "7"),
-        ("same,valid", Parameter("a", "attribute", True), ["same", "valid"]),
+        ("1", OperatorParameter("a", "attribute", False, 0.5), 1.0),
+        ("1", OperatorParameter("a", "attribute", True, kind="FLOAT"), 1.0),
+        ("inf", OperatorParameter("a", "attribute", True, kind="FLOAT"), float("inf")),
+        ("3", OperatorParameter("a", "attribute", True), 3),
+        ("0.5", OperatorParameter("a", "attribute", False, 1), 0.5),
+        ("true", OperatorParameter("a", "attribute", False, False), True),
+        ("False", OperatorParameter("a", "attribute", True, kind="BOOL"), False),
+        ("1", OperatorParameter("a", "attribute", True, kind="BOOL"), True),
+        ("0,-1", OperatorParameter("a", "attribute", True), [0, -1]),
+        ("[0, 1]", OperatorParameter("a", "attribute", False, 0), [0, 1]),
+        ("2", OperatorParameter("a", "attribute", True, kind="LIST_INT"), [2]),
+        ("1,2", OperatorParameter("a", "attribute", False, (0, 0)), (1, 2)),
+        ("1,2", OperatorParameter("a", "attribute", True, kind="LIST_FLOAT"), [1.0, 2.0]),
+        ("none", OperatorParameter("a", "attribute", False, None), None),
+        ("float32", OperatorParameter("a", "attribute", True), "float32"),
+        ("7", OperatorParameter("a", "attribute", False, "sum"), "7"),
+        ("same,valid", OperatorParameter("a", "attribute", True), ["same", "valid"]),
     ],
 )
-def test_texts_of_attributes(text: str, parameter: Parameter, value: Any) -> None:
-    found = typed(text, parameter, "op.py:1")
+def test_texts_of_attributes(text: str, parameter: OperatorParameter, value: Any) -> None:
+    found = parse_attribute(text, parameter, "op.py:1")
     assert found == value and type(found) is type(value)
 
 
@@ -208,8 +214,8 @@ def test_texts_of_attributes(text: str, parameter: Parameter, value: Any) -> Non
     ],
 )
 def test_wrong_arguments(
-    function: Callable[..., Any], inputs: list[Description], texts: dict[str, str], says: str
+    function: Callable[..., Any], inputs: list[ArrayDescription], texts: dict[str, str], says: str
 ) -> None:
     with pytest.raises(InputError) as caught:
-        call_of(function, inputs, attributes=texts, place="op.py:1")
+        bind_arguments(function, inputs, attributes=texts, place="op.py:1")
     assert says in str(caught.value) and str(caught.value).startswith("op.py:1: ")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tbe_impl.cli.arguments import Description
+from tbe_impl.cli.arguments import ArrayDescription
 from tbe_impl.cli.commands import Request, run
 from tests.cases import cases
 
@@ -21,18 +21,18 @@ def total(x, y, kernel_name="total"):
 @cases(
     "said, note",
     [
-        (Description((7, 7)), ("y is (4, 1) float32, and was described as (7, 7) float32",)),
+        (ArrayDescription((7, 7)), ("y is (4, 1) float32, and was described as (7, 7) float32",)),
         (
-            Description((4, 1), "float16"),
+            ArrayDescription((4, 1), "float16"),
             ("y is (4, 1) float32, and was described as (4, 1) float16",),
         ),
-        (Description((4,)), ()),
-        (Description((-1, 1)), ()),
-        (Description((-2,)), ()),
+        (ArrayDescription((4,)), ()),
+        (ArrayDescription((-1, 1)), ()),
+        (ArrayDescription((-2,)), ()),
     ],
 )
 def test_an_output_that_was_described_otherwise_is_named(tmp_path, said, note):
     file = tmp_path / "total.py"
     file.write_text(TOTAL)
-    request = Request(str(file), (Description((4, 4)),), (said,), backend="numpy")
+    request = Request(str(file), (ArrayDescription((4, 4)),), (said,), backend="numpy")
     assert run(request).notes == note

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tbe_impl.cli.arguments import Description
-from tbe_impl.cli.sample_arrays import inputs_for
-from tbe_impl.dsl.operation_table import WORDS
+from tbe_impl.cli.arguments import ArrayDescription
+from tbe_impl.cli.sample_arrays import make_inputs
+from tbe_impl.dsl.operation_table import OPERATIONS
 from tbe_impl.dsl.tensor import Tensor, compute, placeholder
 from tbe_impl.errors import InputError
 from tbe_impl.kernel import Argument, Kernel
@@ -29,9 +29,9 @@ def tensor(shape: tuple[int, ...], dtype: str, name: str = "x") -> Tensor:
 @cases("dtype", ["float16", "bfloat16", "float32", "float64"])
 def test_floats_are_of_both_signs_and_seeded(dtype: str) -> None:
     x = tensor((400,), dtype)
-    made = kernel(WORDS["vabs"](x), x)
-    described = [Description((400,), dtype, name="data")]
-    (one,), (same,), (other,) = (inputs_for(made, described, seed=seed) for seed in (1, 1, 2))
+    made = kernel(OPERATIONS["vabs"](x), x)
+    described = [ArrayDescription((400,), dtype, name="data")]
+    (one,), (same,), (other,) = (make_inputs(made, described, seed=seed) for seed in (1, 1, 2))
     wide = one.array.astype(np.float64)
     assert one.name == "data" and one.array.dtype == made.inputs[0].dtype
     assert abs(wide.mean()) < 0.2 and 0.8 < wide.std() < 1.2
@@ -50,35 +50,35 @@ def test_floats_are_of_both_signs_and_seeded(dtype: str) -> None:
 )
 def test_whole_numbers(dtype: str, name: str, operator: str, values: tuple[int, int]) -> None:
     x = tensor((4000,), dtype)
-    made = kernel(WORDS["cast_to"](x, "float32"), x)
-    (found,) = inputs_for(made, [Description((4000,), dtype, name=name)], operator=operator)
+    made = kernel(OPERATIONS["cast_to"](x, "float32"), x)
+    (found,) = make_inputs(made, [ArrayDescription((4000,), dtype, name=name)], operator=operator)
     assert (int(found.array.min()), int(found.array.max())) == values
 
 
 def test_indices_lie_inside(subtests: pytest.Subtests) -> None:
     table, ids = tensor((7, 3), "float32", "table"), tensor((500,), "int32", "ids")
     for name, output in {
-        "a word": WORDS["gather"](table, ids, 0),
+        "a word": OPERATIONS["gather"](table, ids, 0),
         "a raw compute": compute((500, 3), lambda i, j: table(ids(i), j), "taken"),
     }.items():
         with subtests.test(name):
-            _, found = inputs_for(kernel(output, table, ids), [])
+            _, found = make_inputs(kernel(output, table, ids), [])
             assert (int(found.array.min()), int(found.array.max())) == (0, 6)
     rows = tensor((500, 2), "float32", "rows")
-    segments = WORDS["unsorted_segment_sum"](rows, ids, 5)
-    _, found = inputs_for(kernel(segments, rows, ids), [])
+    segments = OPERATIONS["unsorted_segment_sum"](rows, ids, 5)
+    _, found = make_inputs(kernel(segments, rows, ids), [])
     assert (int(found.array.min()), int(found.array.max())) == (0, 4)
 
 
 def test_given_arrays_are_used_and_matched_by_size_and_dtype() -> None:
     x, y = tensor((6,), "float32", "x"), tensor((6,), "int32", "y")
-    made = kernel(WORDS["vadd"](x, WORDS["cast_to"](y, "float32")), x, y)
+    made = kernel(OPERATIONS["vadd"](x, OPERATIONS["cast_to"](y, "float32")), x, y)
     given = np.arange(6, dtype=np.int32).reshape(2, 3)
-    found = inputs_for(
+    found = make_inputs(
         made,
         [
-            Description((2, 3), "int32", array=given, name="second"),
-            Description((6,), "float32", name="first"),
+            ArrayDescription((2, 3), "int32", array=given, name="second"),
+            ArrayDescription((6,), "float32", name="first"),
         ],
     )
     assert [item.name for item in found] == ["first", "second"]
@@ -87,14 +87,16 @@ def test_given_arrays_are_used_and_matched_by_size_and_dtype() -> None:
 
 def test_inputs_alike_keep_their_order() -> None:
     x, y = tensor((6,), "float32", "x"), tensor((6,), "float32", "y")
-    made = kernel(WORDS["vsub"](x, y), x, y)
-    found = inputs_for(made, [Description((6,), name="first"), Description((6,), name="second")])
+    made = kernel(OPERATIONS["vsub"](x, y), x, y)
+    found = make_inputs(
+        made, [ArrayDescription((6,), name="first"), ArrayDescription((6,), name="second")]
+    )
     assert [item.name for item in found] == ["first", "second"]
     assert not np.array_equal(found[0].array, found[1].array)
 
 
 def test_a_size_of_call_time_is_refused() -> None:
     x = tensor((6,), "float32")
-    made = kernel(WORDS["vabs"](x), x)
+    made = kernel(OPERATIONS["vabs"](x), x)
     with pytest.raises(InputError, match="known at call time only"):
-        inputs_for(Kernel("k", "cpu", (Argument(x, (-1,), "x"),), made.outputs), [])
+        make_inputs(Kernel("k", "cpu", (Argument(x, (-1,), "x"),), made.outputs), [])

@@ -11,7 +11,18 @@ import numpy as np
 import tbe_impl.dsl as dsl
 from tbe_impl.dsl import ext
 from tbe_impl.dsl.dtypes import dtype_of, is_float
-from tbe_impl.dsl.expr import Const, Expr, IterVar, Range, Reduce, Var, binary, cast, const, select
+from tbe_impl.dsl.expr import (
+    Const,
+    Expr,
+    IterVar,
+    Range,
+    Reduce,
+    Var,
+    cast,
+    const,
+    make_binary,
+    select,
+)
 from tbe_impl.dsl.tensor import Tensor, compute, placeholder
 from tbe_impl.errors import FusionError
 from tbe_impl.interpreter import evaluate
@@ -85,7 +96,7 @@ class RandomGraph:
         """A size in numbers."""
         if isinstance(expression, Const):
             return int(expression.value)
-        return int(evaluate.scalar(expression, self.values))
+        return int(evaluate.evaluate_scalar(expression, self.values))
 
     def sizes(self, tensor: Tensor) -> tuple[int, ...]:
         """A shape in numbers."""
@@ -271,7 +282,10 @@ def remainder(g: RandomGraph) -> None:
         g.add(_word(g.pick(["vmod", "floor_divide", "fmod"]))(x.tensor, y.tensor), exact=True)
     else:
         operation = g.pick(["floordiv", "floormod", "truncdiv", "truncmod"])
-        g.add(_raw(x.tensor, lambda *i: binary(operation, x.tensor(*i), y.tensor(*i))), exact=True)
+        g.add(
+            _raw(x.tensor, lambda *i: make_binary(operation, x.tensor(*i), y.tensor(*i))),
+            exact=True,
+        )
 
 
 @step
@@ -580,7 +594,7 @@ def neighbours(g: RandomGraph) -> None:
     def body(*i: Any) -> Any:
         at = i[axis] - by
         beside = t(*i[:axis], at, *i[axis + 1 :])
-        inside = binary("and", at >= 0, at < t.shape[axis])
+        inside = make_binary("and", at >= 0, at < t.shape[axis])
         return select(inside, beside, border) + t(*i)
 
     g.add(_raw(t, body), exact=x.is_exact)
@@ -596,7 +610,7 @@ def coarse_indices(g: RandomGraph) -> None:
         return
 
     def body(*i: Any) -> Any:
-        at = binary(operation, i[axis], by)
+        at = make_binary(operation, i[axis], by)
         return t(*i[:axis], at, *i[axis + 1 :]) + cast(t.dtype, i[-1] * 2 + i[0])
 
     g.add(_raw(t, body), exact=x.is_exact)
@@ -639,7 +653,10 @@ def raw_reduction(g: RandomGraph) -> None:
             compute(
                 [*batch, columns],
                 lambda *i: Reduce(
-                    g.pick(["sum", "max", "min"]), t(*i[:-1], k, i[-1]), [k], binary("gt", k, 1)
+                    g.pick(["sum", "max", "min"]),
+                    t(*i[:-1], k, i[-1]),
+                    [k],
+                    make_binary("gt", k, 1),
                 ),
             ),
             exact=exact,
@@ -657,7 +674,7 @@ def _raw(like: Tensor, body: Callable[..., Any]) -> Any:
 
 
 def _word(name: str) -> Callable[..., Any]:
-    return dsl.WORDS[name] if name in dsl.WORDS else ext.EXT_WORDS[name]
+    return dsl.OPERATIONS[name] if name in dsl.OPERATIONS else ext.EXT_OPERATIONS[name]
 
 
 def make(seed: int, *, steps: int = 0) -> RandomGraph:

@@ -264,9 +264,9 @@ def test_a_hostile_plan_is_refused(filled, written: list[str], make) -> None:
 def test_another_owners_plan_is_refused(store: KernelCache, monkeypatch) -> None:
     run(scaled(2.0), store)
     key = note(store).stem
-    assert store.recall(key) is not None
+    assert store.load_note(key) is not None
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
-    assert store.recall(key) is None
+    assert store.load_note(key) is None
 
 
 def test_a_plan_in_another_plans_place_is_refused(store: KernelCache, written: list[str]) -> None:
@@ -330,7 +330,7 @@ def test_another_generator_writes_again(
     store: KernelCache, written: list[str], monkeypatch
 ) -> None:
     run(scaled(2.0), store)
-    monkeypatch.setattr(codegen_cache, "_GENERATOR", "another")
+    monkeypatch.setattr(codegen_cache, "_LOADED_GENERATOR_FINGERPRINT", "another")
     run(scaled(2.0), store)
     assert len(written) == 2
 
@@ -338,7 +338,7 @@ def test_another_generator_writes_again(
 def test_a_generator_that_changed_meanwhile_is_not_remembered(
     store: KernelCache, monkeypatch
 ) -> None:
-    monkeypatch.setattr(codegen_cache, "generator", lambda: "changed on disk")
+    monkeypatch.setattr(codegen_cache, "generator_fingerprint", lambda: "changed on disk")
     run(scaled(2.0), store)
     assert list(store.root.rglob("*.note")) == []
 
@@ -347,14 +347,14 @@ def test_the_generator_is_known_by_each_of_its_files(tmp_path: Path, monkeypatch
     place = tmp_path / "cpu"
     place.mkdir()
     (place / "a.py").write_text("a = 1")
-    monkeypatch.setattr(codegen_cache, "GENERATOR", (place,))
-    before = codegen_cache.generator()
+    monkeypatch.setattr(codegen_cache, "GENERATOR_DIRECTORIES", (place,))
+    before = codegen_cache.generator_fingerprint()
     (place / "a.pyc").write_text("no part of it")
-    assert codegen_cache.generator() == before
+    assert codegen_cache.generator_fingerprint() == before
     os.utime(place / "a.py", (1, 1))
-    changed = codegen_cache.generator()
+    changed = codegen_cache.generator_fingerprint()
     (place / "b.h").write_text("")
-    assert len({before, changed, codegen_cache.generator()}) == 3
+    assert len({before, changed, codegen_cache.generator_fingerprint()}) == 3
 
 
 def test_sizes_of_call_time_are_found_again(store: KernelCache, written: list[str]) -> None:
@@ -397,8 +397,8 @@ def test_clearing_the_cache_takes_plans_away(store: KernelCache) -> None:
 
 def test_every_option_counts(store: KernelCache) -> None:
     changed = {"rounding": "device", "march": "x86-64", "stored": (1,)}
-    found = {codegen_cache.key_of(store, "m", "n", Options())}
+    found = {codegen_cache.plan_key(store, "m", "n", Options())}
     for name, value in vars(Options()).items():
         other = changed.get(name, value + 1 if type(value) is int else not value)
-        found.add(codegen_cache.key_of(store, "m", "n", Options(**{name: other})))
+        found.add(codegen_cache.plan_key(store, "m", "n", Options(**{name: other})))
     assert len(found) == len(vars(Options())) + 1

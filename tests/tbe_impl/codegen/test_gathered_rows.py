@@ -47,10 +47,10 @@ def test_rows_may_lie_outside_where_leading_loops_are_one(
 
 def test_they_are_loaded_side_by_side() -> None:
     from custom_ops.core.computation import Computation
-    from custom_ops.core.kernel_interface import Described
+    from custom_ops.core.kernel_interface import ArraySpec
     from custom_ops.operators.token_embedding import TOKEN_EMBEDDING
 
-    given = [Described((40,), "int32"), Described((100, 64), "float32")]
+    given = [ArraySpec((40,), "int32"), ArraySpec((100, 64), "float32")]
     assert "gather" not in Computation(TOKEN_EMBEDDING, {}).kernel(given).source
 
 

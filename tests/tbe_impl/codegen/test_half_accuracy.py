@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 import tbe_impl.dsl as dsl
-from tbe_impl.codegen.half_accuracy import short_calls
+from tbe_impl.codegen.half_accuracy import find_short_form_calls
 from tbe_impl.dsl.dtypes import dtype_of
-from tbe_impl.dsl.operation_table import WORDS
+from tbe_impl.dsl.operation_table import OPERATIONS
 from tbe_impl.runtime.cache import KernelCache
 from tests.cases import cases
 from tests.tbe_impl.codegen.graphs import marches, prepare
 
 vadd, vsub, vmul, vdiv, vadds, vmuls, vexp, vlog, vrec = (
-    WORDS[name] for name in "vadd vsub vmul vdiv vadds vmuls vexp vlog vrec".split()
+    OPERATIONS[name] for name in "vadd vsub vmul vdiv vadds vmuls vexp vlog vrec".split()
 )
 Tensor = dsl.Tensor
 
@@ -27,7 +27,9 @@ def swish(x: Tensor) -> Tensor:
 
 def softmax(x: Tensor) -> Tensor:
     powers = vexp(x)
-    return vdiv(powers, WORDS["broadcast"](WORDS["reduce_sum"](powers, -1, True), x.shape))
+    return vdiv(
+        powers, OPERATIONS["broadcast"](OPERATIONS["reduce_sum"](powers, -1, True), x.shape)
+    )
 
 
 def squared(y: Tensor, times: int) -> Tensor:
@@ -70,11 +72,11 @@ CASES: dict[str, tuple[Callable[[Tensor], Any], int]] = {
 def test_calls_are_short_where_rounding_hides_it(case: str) -> None:
     build, wanted = CASES[case]
     made = build(dsl.placeholder((4, 8), "float16"))
-    assert len(short_calls(made if isinstance(made, tuple) else [made])) == wanted
+    assert len(find_short_form_calls(made if isinstance(made, tuple) else [made])) == wanted
 
 
 def test_float32_results_are_computed_to_the_last_place() -> None:
-    assert not short_calls([swish(dsl.placeholder((4, 8), "float32"))])
+    assert not find_short_form_calls([swish(dsl.placeholder((4, 8), "float32"))])
 
 
 def test_a_long_graph_is_searched_without_recursion() -> None:
@@ -82,7 +84,7 @@ def test_a_long_graph_is_searched_without_recursion() -> None:
     y = vexp(x)
     for _ in range(2000):
         y = vadds(y, 1.0)
-    assert len(short_calls([y])) == 1
+    assert len(find_short_form_calls([y])) == 1
 
 
 @cases("dtype", ["float16", "bfloat16"], sample=2)

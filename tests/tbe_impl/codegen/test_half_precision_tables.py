@@ -11,7 +11,13 @@ import numpy as np
 import pytest
 
 import tbe_impl.dsl as dsl
-from tbe_impl.codegen.half_precision_tables import MOST_ULP, computed, half_cells, numbers, unit
+from tbe_impl.codegen.half_precision_tables import (
+    MAX_ULP,
+    evaluate_table,
+    fit_lookup_table,
+    float16_domain,
+    ulp_of,
+)
 from tbe_impl.codegen.options import Options
 from tbe_impl.codegen.program import write_program
 from tbe_impl.dsl import ext
@@ -62,20 +68,20 @@ def kernels_compute_with_halves() -> bool:
 @cases("name", CASES, quick=1, per_item=3)
 def test_every_number(name: str, cache: KernelCache) -> None:
     build, function = CASES[name]
-    cells = half_cells(function)
+    cells = fit_lookup_table(function)
     assert cells is not None
     kernel, *_ = prepare(build, EVERY, cache=cache)
     plain, *_ = prepare(build, EVERY, cache=cache, half_cells=False)
     (found,), (wanted,) = kernel.run([EVERY], {}, 2), plain.run([EVERY], {}, 1)
-    near = np.isin(EVERY.view(np.uint16), numbers(cells.step).view(np.uint16))
+    near = np.isin(EVERY.view(np.uint16), float16_domain(cells.step).view(np.uint16))
     assert_same(found[~near], wanted[~near])
     # the table in a kernel is of the same function by way of other operations
     truth = function(EVERY[near].astype(np.float64))
-    assert (np.abs(found[near] - truth) <= MOST_ULP * unit(truth)).all()
+    assert (np.abs(found[near] - truth) <= MAX_ULP * ulp_of(truth)).all()
     zero = truth == 0
     assert_same(np.signbit(found[near][zero]), np.signbit(truth[zero]))
     if kernels_compute_with_halves():
-        assert_same(found[near].astype(np.float64), computed(cells, EVERY[near]))
+        assert_same(found[near].astype(np.float64), evaluate_table(cells, EVERY[near]))
     else:
         assert_same(found, wanted)
 
@@ -142,7 +148,7 @@ def test_wherever_it_is_read(place: str, cache: KernelCache) -> None:
     assert ("HALF_CELLS" in write_program(outputs, inputs).source) == are_there
     (found,), (wanted,) = kernel.run([x], {}, 2), plain.run([x], {}, 1)
     assert (
-        np.abs(found.astype(np.float64) - wanted) <= 1.7 * unit(wanted.astype(np.float64))
+        np.abs(found.astype(np.float64) - wanted) <= 1.7 * ulp_of(wanted.astype(np.float64))
     ).all()
 
 
@@ -219,7 +225,7 @@ def test_where_they_are_not(build: Callable[..., Any], options: dict[str, Any]) 
 
 
 def test_of_what_is_no_smooth_function_there_is_none() -> None:
-    assert half_cells(lambda x: np.floor(x)) is None
-    assert half_cells(lambda x: np.where(x > 3, x, 0)) is None
-    assert half_cells(lambda x: 1 / x) is None
-    assert half_cells(lambda x: np.abs(x)) is None
+    assert fit_lookup_table(lambda x: np.floor(x)) is None
+    assert fit_lookup_table(lambda x: np.where(x > 3, x, 0)) is None
+    assert fit_lookup_table(lambda x: 1 / x) is None
+    assert fit_lookup_table(lambda x: np.abs(x)) is None

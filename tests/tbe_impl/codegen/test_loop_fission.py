@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tbe_impl.dsl as dsl
-from tbe_impl.codegen.loop_fission import MOST_LINES
+from tbe_impl.codegen.loop_fission import MAX_STATEMENTS
 from tbe_impl.codegen.options import Options
 from tbe_impl.codegen.program import write_program
 from tbe_impl.dsl import ext
@@ -133,7 +133,7 @@ def test_what_follows_an_exponential_is_worth_a_loop(build: Build, count: int) -
 
 def _long(x: Tensor, y: Tensor) -> list[Tensor]:
     z = ext.sigmoid(x)
-    for _ in range(MOST_LINES):
+    for _ in range(MAX_STATEMENTS):
         z = dsl.vadd(z, y)
     return [z]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tbe_impl import dsl
-from tbe_impl.codegen.loads import AHEAD_BYTES
+from tbe_impl.codegen.loads import PREFETCH_DISTANCE_BYTES
 from tbe_impl.codegen.options import Options
 from tbe_impl.dsl.tensor import Tensor
 from tbe_impl.kernel import Argument, Kernel
@@ -59,7 +59,7 @@ def test_the_loop_that_keeps_a_row_asks_memory_for_later_rows(prefetch: bool) ->
     fetched = [number for number, line in enumerate(lines) if line.startswith("fetch(")]
     assert bool(fetched) == prefetch
     for number in fetched:
-        assert f"INT64_C({AHEAD_BYTES // 4})" in lines[number]
+        assert f"INT64_C({PREFETCH_DISTANCE_BYTES // 4})" in lines[number]
         assert any("f32_store(row" in line for line in lines[number : number + 6])
 
 

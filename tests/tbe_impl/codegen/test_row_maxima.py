@@ -11,7 +11,7 @@ import pytest
 import tbe_impl.dsl as dsl
 from tbe_impl.codegen import codegen_cache
 from tbe_impl.codegen.program import write_program
-from tbe_impl.codegen.row_maxima import maxima_of_numbers
+from tbe_impl.codegen.row_maxima import find_maxima_without_nan_checks
 from tbe_impl.cpu.prepared_kernel import CpuKernel
 from tbe_impl.dsl.expr import Reduce
 from tbe_impl.dsl.tensor import compute, reduce_axis
@@ -137,7 +137,7 @@ TOLD: dict[str, tuple[Build, int]] = {
 def test_maxima_that_need_not_tell(case: str) -> None:
     build, wanted = TOLD[case]
     dtype = "float16" if build is in_half else "float32"
-    assert len(maxima_of_numbers(build(dsl.placeholder((4, 8), dtype)))) == wanted
+    assert len(find_maxima_without_nan_checks(build(dsl.placeholder((4, 8), dtype)))) == wanted
 
 
 QUICK = {
@@ -171,12 +171,14 @@ def test_results_are_nan_where_they_have_to_be(
             given = dsl.placeholder(shape, dtype)
             outputs = build(given)
             text = write_program(outputs, [given]).source
-            patch.setattr("tbe_impl.codegen.program.maxima_of_numbers", lambda outputs: ())
+            patch.setattr(
+                "tbe_impl.codegen.program.find_maxima_without_nan_checks", lambda outputs: ()
+            )
             assert text == write_program(outputs, [given]).source
             return
-        patch.setattr("tbe_impl.codegen.program.maxima_of_numbers", lambda outputs: ())
+        patch.setattr("tbe_impl.codegen.program.find_maxima_without_nan_checks", lambda outputs: ())
         # no plan of the others is found, and none is kept
-        patch.setattr(codegen_cache, "_GENERATOR", "maxima that show every NaN")
+        patch.setattr(codegen_cache, "_LOADED_GENERATOR_FINGERPRINT", "maxima that show every NaN")
         # down columns maxima are found in another way
         plain = prepare_for(build, shape, dtype, cache)
     kernel = prepare_for(build, shape, dtype, cache)

@@ -99,7 +99,7 @@ def test_segments_of_every_width(shape: tuple[int, ...], cache: KernelCache) -> 
 
 def segments(kind: str, shape: tuple[int, ...], dtype: str, cache: KernelCache) -> None:
     """Checks one word; the fill of segments without rows is another than what they begin with, for most."""
-    word, fill = dsl.WORDS[f"unsorted_segment_{kind}"], int(kind in ("prod", "min", "mean"))
+    word, fill = dsl.OPERATIONS[f"unsorted_segment_{kind}"], int(kind in ("prod", "min", "mean"))
     arrays = [numbers(shape, dtype, 1), places(shape[:1])]
     check(lambda x, ids: word(x, ids, COUNT, fill), arrays, cache)
 
@@ -151,8 +151,8 @@ def test_scatter(dtype: str, full: bool, cache: KernelCache) -> None:
 )
 def test_rows_in_place(word: str, cache: KernelCache) -> None:
     arrays = [numbers((COUNT, 18), "float32", 6), numbers((4, 18), "float32", 7)]
-    check(lambda x, new: dsl.WORDS[word](x, [2, 0, 2, 5], new), arrays, cache)
-    check(lambda x, new: dsl.WORDS[word](x, 1, new), [arrays[0], arrays[1][0]], cache)
+    check(lambda x, new: dsl.OPERATIONS[word](x, [2, 0, 2, 5], new), arrays, cache)
+    check(lambda x, new: dsl.OPERATIONS[word](x, 1, new), [arrays[0], arrays[1][0]], cache)
 
 
 def test_sizes_of_run_time_and_work_around(cache: KernelCache) -> None:

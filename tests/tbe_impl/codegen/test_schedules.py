@@ -11,13 +11,19 @@ import pytest
 
 from tbe_impl.codegen import loop_orders, schedule_options
 from tbe_impl.codegen.nest_text import show_nests
-from tbe_impl.codegen.options import DEFAULT, LoopChoice, LoopOrder, Options
+from tbe_impl.codegen.options import DEFAULT_OPTIONS, LoopChoice, LoopOrder, Options
 from tbe_impl.codegen.program import Layout, layout_of
-from tbe_impl.codegen.schedule_compliance import DEVICE, FOLLOWED, NOT_FOLLOWED, Outcome, outcomes
+from tbe_impl.codegen.schedule_compliance import (
+    VERDICT_DEVICE,
+    VERDICT_FOLLOWED,
+    VERDICT_NOT_FOLLOWED,
+    Outcome,
+    outcomes,
+)
 from tbe_impl.codegen.schedule_options import options_of, outputs_of
 from tbe_impl.cpu import prepared_kernel
 from tbe_impl.dsl.expr import Reduce
-from tbe_impl.dsl.operation_table import WORDS
+from tbe_impl.dsl.operation_table import OPERATIONS
 from tbe_impl.dsl.tensor import Tensor, compute, placeholder, reduce_axis, stages_of, thread_axis
 from tbe_impl.interpreter import evaluate
 from tbe_impl.runtime.cache import KernelCache
@@ -301,7 +307,7 @@ def test_marks_are_followed_where_the_order_stays(
 def smoothed() -> tuple[Tensor, Tensor, list[Tensor]]:
     """y[i, j] = e[i, j] + e[i + 1, j] with e = exp(x)."""
     x = placeholder((33, 300), "float32", name="x")
-    e = compute(x.shape, lambda i, j: WORDS["vexp"](x)(i, j), name="e")
+    e = compute(x.shape, lambda i, j: OPERATIONS["vexp"](x)(i, j), name="e")
     return compute((32, 300), lambda i, j: e(i, j) + e(i + 1, j), name="y"), e, [x]
 
 
@@ -370,7 +376,10 @@ def test_stages_lie_where_they_are_asked_to(
     schedule = create_schedule(y)
     ask(schedule, t, y)
     options, layout, found = prepared(y, inputs, schedule)
-    assert (id(t) in layout.stored, id(t) in layout.kept) == (place == "memory", place == "row")
+    assert (id(t) in layout.nest_of_stored, id(t) in layout.kept) == (
+        place == "memory",
+        place == "row",
+    )
     assert verdicts(found)[verb] == verdict
     assert_unchanged(y, inputs, options, cache)
 
@@ -384,7 +393,7 @@ def test_what_is_written_for_the_device_is_left_to_it(cache: KernelCache) -> Non
     schedule[copy].compute_at(schedule[y], outer)
     schedule[y].bind(outer, thread_axis("blockIdx.x"))
     options, _, found = prepared(y, inputs, schedule)
-    assert options == DEFAULT
+    assert options == DEFAULT_OPTIONS
     assert set(verdicts(found).values()) == {"device"}
 
 
@@ -395,7 +404,7 @@ def test_the_devices_cores_and_our_threads_may_share_one_loop() -> None:
     schedule[y].bind(outer, thread_axis("blockIdx.x"))
     schedule[y].emit_insn(inner, "dma_copy")
     options, _, found = prepared(y, inputs, schedule)
-    assert options == DEFAULT
+    assert options == DEFAULT_OPTIONS
     assert verdicts(found) == {"split": "device", "bind": "followed", "emit_insn": "device"}
 
 
@@ -446,9 +455,9 @@ def test_orders_for_another_graph_are_left_alone(cache: KernelCache) -> None:
 
 def follow_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     """On graphs as small as these nothing gains: what can be followed is followed."""
-    monkeypatch.setattr(loop_orders, "SHORTEST_RUN", 1)
-    monkeypatch.setattr(loop_orders, "CACHE_BYTES", -1)
-    monkeypatch.setattr(schedule_options, "is_read_again", lambda record, stage: True)
+    monkeypatch.setattr(loop_orders, "MIN_INNERMOST_STEPS", 1)
+    monkeypatch.setattr(loop_orders, "CORE_CACHE_BYTES", -1)
+    monkeypatch.setattr(schedule_options, "is_read_repeatedly", lambda record, stage: True)
 
 
 @cases("seed", range(8))
@@ -464,7 +473,11 @@ def test_each_request_has_an_outcome(seed: int) -> None:
         for _ in range(2):
             options = options_of(record, outputs, inputs, Options(parallel_elements=2))
             found = outcomes(record, layout_of(made, inputs, options), options)
-            assert found and {one.verdict for one in found} <= {FOLLOWED, DEVICE, NOT_FOLLOWED}
+            assert found and {one.verdict for one in found} <= {
+                VERDICT_FOLLOWED,
+                VERDICT_DEVICE,
+                VERDICT_NOT_FOLLOWED,
+            }
             follow_everything(patch)
 
 
@@ -498,12 +511,12 @@ def test_no_schedule_changes_a_result(
 
 def test_what_is_stacked_stays_so_in_loops_that_are_asked_for(cache: KernelCache) -> None:
     inputs = [placeholder((6, 900, 1), "float32") for _ in range(3)]
-    y = WORDS["concat"](inputs, 2)
+    y = OPERATIONS["concat"](inputs, 2)
     schedule = create_schedule(y.op)
     schedule[y].parallel(y.op.axis[0])
     options, *_ = prepared(y, inputs, schedule)
-    assert options != DEFAULT
-    for one in (DEFAULT, options):
+    assert options != DEFAULT_OPTIONS
+    for one in (DEFAULT_OPTIONS, options):
         assert (
             "f32_scatter(" in prepared_kernel.prepare([y], inputs, options=one, cache=cache).source
         )

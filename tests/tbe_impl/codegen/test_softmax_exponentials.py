@@ -9,19 +9,19 @@ import pytest
 
 import tbe_impl.dsl as dsl
 from tbe_impl.codegen.softmax_exponentials import (
-    exponentials_of_deficits,
-    quotients_of_exponentials,
+    find_softmax_exponentials,
+    find_softmax_quotients,
 )
 from tbe_impl.dsl.expr import Reduce
-from tbe_impl.dsl.operation_table import WORDS
+from tbe_impl.dsl.operation_table import OPERATIONS
 from tbe_impl.dsl.tensor import compute, reduce_axis
 from tbe_impl.runtime.cache import KernelCache
 from tests.cases import FULL, cases
 from tests.tbe_impl.codegen.graphs import prepare
 
-vadd, vsub, vexp, vmuls, vdiv = (WORDS[name] for name in "vadd vsub vexp vmuls vdiv".split())
+vadd, vsub, vexp, vmuls, vdiv = (OPERATIONS[name] for name in "vadd vsub vexp vmuls vdiv".split())
 broadcast, reduce_max, reduce_min, reduce_sum = (
-    WORDS[name] for name in "broadcast reduce_max reduce_min reduce_sum".split()
+    OPERATIONS[name] for name in "broadcast reduce_max reduce_min reduce_sum".split()
 )
 Tensor = dsl.Tensor
 
@@ -71,14 +71,14 @@ CASES: dict[str, tuple[Callable[[Tensor], Tensor], int]] = {
 @cases("case", CASES)
 def test_deficits_are_known(case: str) -> None:
     build, wanted = CASES[case]
-    assert len(exponentials_of_deficits([build(dsl.placeholder((4, 8), "float32"))])) == wanted
+    assert len(find_softmax_exponentials([build(dsl.placeholder((4, 8), "float32"))])) == wanted
 
 
 @cases("case", CASES)
 def test_what_may_be_a_product_with_an_inverse(case: str) -> None:
     """Softmaxes, and nothing else of these."""
     outputs = [CASES[case][0](dsl.placeholder((4, 8), "float32"))]
-    assert len(quotients_of_exponentials(outputs)) == case.startswith("softmax")
+    assert len(find_softmax_quotients(outputs)) == case.startswith("softmax")
 
 
 def test_a_quotient_by_anything_small(cache: KernelCache) -> None:

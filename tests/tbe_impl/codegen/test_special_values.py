@@ -12,7 +12,7 @@ import pytest
 import tbe_impl.dsl as dsl
 from tbe_impl.dsl import ext
 from tbe_impl.dsl.dtypes import dtype_of
-from tbe_impl.dsl.expr import binary
+from tbe_impl.dsl.expr import make_binary
 from tbe_impl.runtime.cache import KernelCache
 from tests.cases import FULL, cases
 from tests.tbe_impl.codegen.graphs import assert_same, prepare, run_both
@@ -187,7 +187,7 @@ def test_floats_to_integers_saturate(dtype: str, cache: KernelCache) -> None:
     def build(t: Any) -> list[Any]:
         found = [dsl.cast_to(t, name) for name in (*INTEGERS, "bool")]
         return found + [
-            dsl.WORDS[word](t, name)
+            dsl.OPERATIONS[word](t, name)
             for word in ("floor", "ceil", "round", "trunc", "round_half_up")
             for name in ("int8", "uint32")
         ]
@@ -227,11 +227,11 @@ def test_edges_of_integers(dtype: str, cache: KernelCache) -> None:
             )
         ]
         found += [
-            dsl.compute(a.shape, lambda i, op=op: binary(op, a(i), b(i)))
+            dsl.compute(a.shape, lambda i, op=op: make_binary(op, a(i), b(i)))
             for op in ("floordiv", "floormod", "truncdiv", "truncmod")
         ]
         found += [
-            dsl.compute(a.shape, lambda i, op=op: binary(op, a(i), b(i) & (limits.bits - 1)))
+            dsl.compute(a.shape, lambda i, op=op: make_binary(op, a(i), b(i) & (limits.bits - 1)))
             for op in ("shl", "shr")
         ]
         found += [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tbe_impl.codegen.statements import Statement, of_vector
+from tbe_impl.codegen.statements import CStatement, number_prefetches
 from tests.cases import cases
 
 
@@ -17,33 +17,33 @@ from tests.cases import cases
     ],
 )
 def test_what_is_defined(text: str, c: str, name: str, value: str) -> None:
-    line = Statement.of(text)
+    line = CStatement.parse(text)
     assert (line.c, line.name, line.value) == (c, name, value)
-    assert line.reads == ("_load" in text)
-    assert line.assigned() == (text[text.index(name + " =") :] if name else text)
+    assert line.is_load == ("_load" in text)
+    assert line.assignment_text() == (text[text.index(name + " =") :] if name else text)
 
 
 @cases(
     "text, kinds",
     [
-        ("f32_store(p1 + i0, v2);", {"writes", "calls"}),
-        ("if (stream) f16_stream(p1 + i0, v2); else f16_store(p1 + i0, v2);", {"writes"}),
-        ("f32_store_part(p1 + i0, v2, i0_rest);", {"writes", "calls"}),
-        ("fetch(p0 + i0 + INT64_C(1024));", {"fetches", "calls"}),
-        ("fetch_of(at, p0 + i0 + INT64_C(1024));", {"fetches", "calls"}),
+        ("f32_store(p1 + i0, v2);", {"is_store", "is_call"}),
+        ("if (stream) f16_stream(p1 + i0, v2); else f16_store(p1 + i0, v2);", {"is_store"}),
+        ("f32_store_part(p1 + i0, v2, i0_rest);", {"is_store", "is_call"}),
+        ("fetch(p0 + i0 + INT64_C(1024));", {"is_prefetch", "is_call"}),
+        ("fetch_of(at, p0 + i0 + INT64_C(1024));", {"is_prefetch", "is_call"}),
         ("const f32v v3 = f32_load_part(p0 + i0, 3);", set()),
-        ("memcpy(t, p, 3);", {"calls"}),
+        ("memcpy(t, p, 3);", {"is_call"}),
     ],
 )
 def test_what_it_does(text: str, kinds: set[str]) -> None:
-    line = Statement.of(text)
+    line = CStatement.parse(text)
     assert {
-        kind for kind in ("reads", "writes", "fetches", "calls") if getattr(line, kind)
+        kind for kind in ("is_load", "is_store", "is_prefetch", "is_call") if getattr(line, kind)
     } == kinds
 
 
 def test_what_one_of_several_vectors_asks_memory_for() -> None:
     inside = ["fetch(p1);"]
     lines = ["fetch(p0 + i0);", "const f32v v1 = f32_load(p0 + i0);", inside]
-    assert of_vector(lines, 3) == ["fetch_of(3, p0 + i0);", lines[1], inside]
-    assert of_vector(of_vector(lines, 3), 1) == of_vector(lines, 3)
+    assert number_prefetches(lines, 3) == ["fetch_of(3, p0 + i0);", lines[1], inside]
+    assert number_prefetches(number_prefetches(lines, 3), 1) == number_prefetches(lines, 3)

@@ -11,7 +11,7 @@ import tbe_impl.dsl as dsl
 from tbe_impl.codegen.options import Options
 from tbe_impl.codegen.program import write_program
 from tbe_impl.cpu.prepared_kernel import CpuKernel
-from tbe_impl.dsl.operation_table import WORDS
+from tbe_impl.dsl.operation_table import OPERATIONS
 from tbe_impl.dsl.tensor import Tensor, placeholder
 from tbe_impl.runtime.cache import KernelCache
 from tests.cases import FULL, cases
@@ -20,7 +20,9 @@ from tests.tbe_impl.codegen.graphs import behind, prepare
 
 def source(stream_bytes: int) -> str:
     x = placeholder((64, 1024), "float32", "x")
-    return write_program([WORDS["vexp"](x)], [x], options=Options(stream_bytes=stream_bytes)).source
+    return write_program(
+        [OPERATIONS["vexp"](x)], [x], options=Options(stream_bytes=stream_bytes)
+    ).source
 
 
 def test_a_nest_that_streams_ends_with_a_fence():

@@ -16,7 +16,7 @@ from tbe_impl.codegen.schedule_compliance import outcomes
 from tbe_impl.codegen.schedule_options import options_of, outputs_of
 from tbe_impl.cpu import prepared_kernel
 from tbe_impl.dsl.dtypes import dtype_of
-from tbe_impl.dsl.expr import Reduce, Select, binary, const
+from tbe_impl.dsl.expr import Reduce, Select, const, make_binary
 from tbe_impl.dsl.tensor import Tensor, compute, placeholder, reduce_axis
 from tbe_impl.errors import InputError
 from tbe_impl.runtime.cache import KernelCache
@@ -45,7 +45,7 @@ def windows(sizes: tuple[int, int, int], dtype: str) -> Made:
     t = compute(x.shape, lambda i, j: x(i, j) + x(i, j), name="t")
     p = compute(
         (n, m + 2),
-        lambda i, j: Select(binary("and", j > 0, j < m + 1), t(i, j - 1), const(0, dtype)),
+        lambda i, j: Select(make_binary("and", j > 0, j < m + 1), t(i, j - 1), const(0, dtype)),
         name="p",
     )
     k = reduce_axis((0, 3), "k")

@@ -9,7 +9,7 @@ import pytest
 
 from tbe_impl import compat
 from tbe_impl.compat import classify, error_manager, para_check, shape_util
-from tbe_impl.compat.operation import variable_shape
+from tbe_impl.compat.operator_context import variable_shape
 from tbe_impl.errors import InputError
 from tests.cases import cases
 
@@ -216,7 +216,7 @@ def test_descriptions_that_differ() -> None:
 
 RAISING = {
     name: function
-    for name, function in {**error_manager.VECTOR, **error_manager.CUBE}.items()
+    for name, function in {**error_manager.VECTOR_FUNCTIONS, **error_manager.CUBE_FUNCTIONS}.items()
     if name.startswith("raise_err_") and name != "raise_err_message_cube"
 }
 
@@ -231,7 +231,9 @@ def test_every_error_that_operators_raise_has_a_code(name: str) -> None:
 
 def test_an_error_that_operators_raise_says_what_was_expected() -> None:
     with pytest.raises(RuntimeError, match="x has to have one of the dtypes int8") as one:
-        error_manager.VECTOR["raise_err_input_dtype_not_supported"]("Add", "x", "int8", "float16")
+        error_manager.VECTOR_FUNCTIONS["raise_err_input_dtype_not_supported"](
+            "Add", "x", "int8", "float16"
+        )
     assert one.value.args[0] == {
         "errCode": "E80008",
         "op_name": "Add",

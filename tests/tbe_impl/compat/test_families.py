@@ -15,7 +15,9 @@ from tests.cases import cases
 def casts(tensor: Tensor) -> list[str]:
     """The dtypes that a tensor's stages cast to, in order."""
     return [
-        op.outputs[0].dtype for op in stages_of([tensor]) if op.word and op.word.name == "cast_to"
+        op.outputs[0].dtype
+        for op in stages_of([tensor])
+        if op.dsl_call and op.dsl_call.name == "cast_to"
     ]
 
 

@@ -32,7 +32,7 @@ def blocks_alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Names come from blocks only, also where another test imported `custom_ops` and them."""
     others = [one for one in sys.meta_path if not isinstance(one, toolkit_finder.Finder)]
     monkeypatch.setattr(sys, "meta_path", others)
-    with toolkit_finder.hidden():
+    with toolkit_finder.hide_provided_modules():
         yield
 
 

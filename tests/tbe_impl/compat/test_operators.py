@@ -179,7 +179,7 @@ def test_numbers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # with MindSpore installed, its own registration is used, which takes seconds to import
-    monkeypatch.setattr("tbe_impl.compat.install._missing", lambda *_: True)
+    monkeypatch.setattr("tbe_impl.compat.install._is_missing", lambda *_: True)
     kernel = load_operator(FOLDER / f"{name}.py", name).build(*arguments, soc=chip)
     arrays = [array(*item) for item in inputs]
     found = kernel(*arrays, backend="numpy")
@@ -207,7 +207,7 @@ def traced(name: str, *arguments: Any, soc: str = "Ascend910A", **keywords: Any)
 
 
 def test_what_a_build_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tbe_impl.compat.install._missing", lambda *_: True)
+    monkeypatch.setattr("tbe_impl.compat.install._is_missing", lambda *_: True)
     record = traced("scaled_2019", (2, 3), "float32", "named", False, True)
     (request,) = record.builds
     assert request.name == "named"
@@ -236,10 +236,10 @@ def test_what_a_build_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_registrations(
     name: str, kind: str, registered: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tbe_impl.compat.install._missing", lambda *_: True)
+    monkeypatch.setattr("tbe_impl.compat.install._is_missing", lambda *_: True)
     shape = described((2, 3), "float32")
     record = traced(name, *[shape] * (3 if name == "gated_dynamic" else 2))
-    (found,) = [item for item in record.registered(registered) if item.kind == kind]
+    (found,) = [item for item in record.registrations_of(registered) if item.kind == kind]
     assert found.file == str(FOLDER / f"{name}.py") and found.line > 10
     assert callable(found.wrapper) and found.function.__name__ in (
         name,

@@ -31,7 +31,7 @@ def test_one_kernel_for_all_sizes(subtests):
     prepared_kernel.build_together(planned)
     for (name, outputs), one in zip(OUTPUTS.items(), planned, strict=True):
         with subtests.test(name):
-            check(one.compiled(), outputs)
+            check(one.compile_and_load(), outputs)
 
 
 def check(kernel, outputs):

@@ -52,7 +52,10 @@ def weights_of(outputs: Sequence[Tensor], values: Any = None, seed: int = 1) -> 
     """Random gradients of the outputs."""
     rng = np.random.default_rng(seed)
     sizes = [
-        [s.value if isinstance(s, Const) else evaluate.scalar(s, values) for s in one.shape]
+        [
+            s.value if isinstance(s, Const) else evaluate.evaluate_scalar(s, values)
+            for s in one.shape
+        ]
         for one in outputs
     ]
     return [

@@ -112,7 +112,7 @@ def test_convolution_and_its_gradients(
 def test_groups_in_fractal_z(outer: int, inner: int, groups: int) -> None:
     w = whole(outer * groups, inner, 2, 3) + 10
     found = layouts.to_fractal_z(w, groups=groups)
-    together, packs = layouts.packed_groups(outer, inner, groups)
+    together, packs = layouts.group_packing(outer, inner, groups)
     blocks = -(-inner * together // 16)
     assert (
         found.shape
@@ -167,7 +167,7 @@ def test_convolution_of_volumes() -> None:
 def group_dict(x: np.ndarray, w: np.ndarray, groups: int) -> dict[str, int]:
     """What operators tell of the groups of a convolution of volumes."""
     outer, inner = len(w) // groups, w.shape[1]
-    together, packs = layouts.packed_groups(outer, inner, groups)
+    together, packs = layouts.group_packing(outer, inner, groups)
     return {
         "real_g": packs,
         "mag_factor": together,
@@ -368,7 +368,7 @@ def test_bias_of_a_transposed_convolution() -> None:
 def test_a_result_of_another_shape_is_refused() -> None:
     """A word whose formula gives another shape than its stage declares; nothing reads past it."""
     x, w = dsl.placeholder((1, 3, 5, 5)), dsl.placeholder((4, 3, 2, 2))
-    use = dsl.conv(x, w, {}).op.word
+    use = dsl.conv(x, w, {}).op.dsl_call
     assert use is not None
     (wrong,) = library_stage("wrong", [(1, 4, 9, 9)], ["float32"], use)
     given = {id(x): whole(1, 3, 5, 5), id(w): whole(4, 3, 2, 2)}

@@ -41,7 +41,7 @@ def test_a_word_and_its_expansion_agree(name: str, dtype: str, tolerance: float)
     arrays = [values((999,), dtype, low, high, 1), values((999,), dtype, 0.5, 3, 2)][
         : 2 if name in TWO else 1
     ]
-    (word,) = compute(dsl.EXT_WORDS[name], *arrays)
+    (word,) = compute(dsl.EXT_OPERATIONS[name], *arrays)
     (expanded,) = compute(lambda *x: dsl.ext.expand(name, *x), *arrays)
     assert word.dtype == expanded.dtype
     one, other = word.astype(np.float64), expanded.astype(np.float64)
@@ -52,7 +52,9 @@ def test_a_word_and_its_expansion_agree(name: str, dtype: str, tolerance: float)
 def test_an_expansion_has_words_of_cann_only(name: str) -> None:
     inputs = [dsl.placeholder((4,), "float16") for _ in range(2 if name in TWO else 1)]
     for op in stages_of([dsl.ext.expand(name, *inputs)]):
-        assert op.kind == "placeholder" or (op.word is not None and op.word.name in dsl.WORDS)
+        assert op.kind == "placeholder" or (
+            op.dsl_call is not None and op.dsl_call.name in dsl.OPERATIONS
+        )
 
 
 def test_what_has_no_expansion_says_so() -> None:

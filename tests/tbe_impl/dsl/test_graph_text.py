@@ -11,7 +11,7 @@ import pytest
 import tbe_impl.dsl as dsl
 from tbe_impl.dsl.expr import Range, call, const, select
 from tbe_impl.dsl.graph_text import graph_text
-from tbe_impl.dsl.tensor import Tensor, WordUse, library_stage, reduce_axis
+from tbe_impl.dsl.tensor import DslCall, Tensor, library_stage, reduce_axis
 from tbe_impl.errors import InputError
 from tests.cases import cases
 
@@ -63,11 +63,11 @@ DIFFERENT: list[Callable[..., Any]] = [
     lambda x: dsl.reduce_sum(x, 1, True),
     lambda x: [dsl.vexp(x), dsl.vlog(x)],
     lambda x: [dsl.vlog(x), dsl.vexp(x)],
-    lambda x: library_stage("w", [(4,)], ["float32"], WordUse("w", (x,), {"a": np.arange(3)}))[0],
-    lambda x: library_stage("w", [(4,)], ["float32"], WordUse("w", (x,), {"a": np.arange(4)}))[0],
-    lambda x: library_stage("w", [(4,)], ["float32"], WordUse("w", (x,), {"a": [1, (2,)]}))[0],
-    lambda x: library_stage("w", [(4,)], ["float32"], WordUse("w", (x,), {"a": [(1, 2)]}))[0],
-    lambda x: library_stage("w", [(4,)], ["float32"], WordUse("w", (x,), {"b": [(1, 2)]}))[0],
+    lambda x: library_stage("w", [(4,)], ["float32"], DslCall("w", (x,), {"a": np.arange(3)}))[0],
+    lambda x: library_stage("w", [(4,)], ["float32"], DslCall("w", (x,), {"a": np.arange(4)}))[0],
+    lambda x: library_stage("w", [(4,)], ["float32"], DslCall("w", (x,), {"a": [1, (2,)]}))[0],
+    lambda x: library_stage("w", [(4,)], ["float32"], DslCall("w", (x,), {"a": [(1, 2)]}))[0],
+    lambda x: library_stage("w", [(4,)], ["float32"], DslCall("w", (x,), {"b": [(1, 2)]}))[0],
 ]
 
 
@@ -108,4 +108,4 @@ def test_variables_are_told_apart() -> None:
 
 def test_a_parameter_without_a_text_is_said() -> None:
     with pytest.raises(InputError, match="has no text"):
-        text(lambda x: library_stage("w", [(4,)], ["float32"], WordUse("w", (x,), {"a": object()})))
+        text(lambda x: library_stage("w", [(4,)], ["float32"], DslCall("w", (x,), {"a": object()})))

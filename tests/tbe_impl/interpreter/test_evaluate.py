@@ -10,7 +10,7 @@ import pytest
 
 import tbe_impl.dsl as dsl
 from tbe_impl.dsl.array_semantics import convert, truncated_division
-from tbe_impl.dsl.expr import Reduce, binary, call, select
+from tbe_impl.dsl.expr import Reduce, call, make_binary, select
 from tbe_impl.dsl.tensor import Tensor, compute, placeholder
 from tbe_impl.errors import InputError
 from tbe_impl.interpreter.evaluate import run
@@ -95,7 +95,7 @@ def test_no_dimensions_and_no_elements() -> None:
 
 def test_reads_outside_count_where_a_select_takes_them() -> None:
     x = placeholder((3,), "float32", "x")
-    made = compute((5,), lambda i: select(binary("and", i >= 1, i < 4), x(i - 1), 0.0))
+    made = compute((5,), lambda i: select(make_binary("and", i >= 1, i < 4), x(i - 1), 0.0))
     assert one(made, {id(x): np.array([1, 2, 3], np.float32)}).tolist() == [0, 1, 2, 3, 0]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tbe_impl.loading import module_places
-from tbe_impl.loading.module_places import modules_below
+from tbe_impl.loading.module_places import find_modules_below
 
 
 def test_a_module_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -22,8 +22,8 @@ def test_a_module_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module_places, "_place_of", noted)
     loaded = {f"tried_{number}": ModuleType(f"tried_{number}") for number in range(1200)}
     loaded["tried_0"].__file__ = "/somewhere/tried_0.py"
-    assert modules_below(loaded, ("/somewhere/",)) == ["tried_0"]
+    assert find_modules_below(loaded, ("/somewhere/",)) == ["tried_0"]
     assert len(asked) == 1200
-    assert modules_below({}, ("/somewhere/",)) == []
-    assert modules_below(loaded, ("/somewhere/",)) == ["tried_0"]
+    assert find_modules_below({}, ("/somewhere/",)) == []
+    assert find_modules_below(loaded, ("/somewhere/",)) == ["tried_0"]
     assert len(asked) == 1200

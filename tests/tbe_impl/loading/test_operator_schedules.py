@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from tbe_impl import tuning_store
-from tbe_impl.cli.arguments import Description
+from tbe_impl.cli.arguments import ArrayDescription
 from tbe_impl.cli.commands import Request, show
-from tbe_impl.codegen.options import DEFAULT, Options
+from tbe_impl.codegen.options import DEFAULT_OPTIONS, Options
 from tbe_impl.kernel import Kernel
 from tbe_impl.kernel_report import outcomes_of
 from tbe_impl.loading.operator import load_operator
@@ -134,7 +134,7 @@ def test_requests_become_options_and_results_stay(file: Path) -> None:
     assert kernel.options.stored == (0,) and len(kernel.options.orders) == 1
     assert "#pragma GCC unroll 4" in kernel.source and ".grain = 4" in kernel.source
     x = np.random.default_rng(0).uniform(-2, 2, (33, 300)).astype(np.float32)
-    np.testing.assert_array_equal(kernel(x), replace(kernel, options=DEFAULT)(x))
+    np.testing.assert_array_equal(kernel(x), replace(kernel, options=DEFAULT_OPTIONS)(x))
     power = np.exp(x.astype(np.float64))
     np.testing.assert_allclose(kernel(x), power[:-1] + power[1:, :1], rtol=1e-6)
 
@@ -150,7 +150,7 @@ def test_the_report_has_a_line_for_each_request(file: Path) -> None:
 
 
 def test_loops_of_the_schedule_and_of_the_c_are_shown(file: Path) -> None:
-    text = show(Request(str(file), (Description((33, 300), "float32"),)))
+    text = show(Request(str(file), (ArrayDescription((33, 300), "float32"),)))
     theirs, ours = text.split("==== C ====")[0].split("-- on this processor --")
     assert "for i.outer in 0..8:  # parallel" in theirs
     assert "for i in 0..32:  # threads share it, 4 steps at least; 4 at once" in ours
@@ -174,5 +174,7 @@ def test_what_is_tuned_is_added_to_what_the_schedule_asks_for(file: Path) -> Non
 
 def test_what_was_tuned_without_a_schedule_is_for_none_with_one(file: Path) -> None:
     kernel = built(file)
-    assert tuning_store.key_of(kernel) != tuning_store.key_of(replace(kernel, options=DEFAULT))
-    assert tuning_store.applied(kernel) is kernel
+    assert tuning_store.key_of(kernel) != tuning_store.key_of(
+        replace(kernel, options=DEFAULT_OPTIONS)
+    )
+    assert tuning_store.apply_tuning(kernel) is kernel

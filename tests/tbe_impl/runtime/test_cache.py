@@ -44,7 +44,7 @@ def cache(tmp_path: Path) -> KernelCache:
 
 @pytest.fixture(autouse=True)
 def warn_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache_module, "_warned", set())
+    monkeypatch.setattr(cache_module, "_warned_directories", set())
 
 
 def test_a_kernel_is_built_once_and_found_again(cache: KernelCache) -> None:
@@ -246,7 +246,7 @@ def test_an_unusable_place_costs_one_warning(
     build = builder()
     caplog.clear()
     with pytest.MonkeyPatch.context() as patch, caplog.at_level(logging.WARNING):
-        patch.setattr(cache_module, "_warned", set())
+        patch.setattr(cache_module, "_warned_directories", set())
         spoil(root, patch)
         first = KernelCache(root)
         path = first.get_or_build(KEY, build)

@@ -72,7 +72,7 @@ def test_what_a_killed_process_left_of_a_count_goes(tmp_path: Path) -> None:
     for file in (old, new):
         file.touch()
     os.utime(old, (1, 1))
-    cache_size.forget(tmp_path)
+    cache_size.invalidate(tmp_path)
     filled(tmp_path, range(1, 2))
     assert not old.exists() and new.exists()
     cache.clear()
@@ -117,7 +117,7 @@ def test_what_cannot_be_trusted_is_counted_anew(
 ) -> None:
     root = Path(tempfile.mkdtemp(dir=tmp_path))
     filled(root, range(3))
-    cache_size.forget(root)
+    cache_size.invalidate(root)
     spoil(root)
     with pytest.MonkeyPatch.context() as patch:
         counted = counts(patch)

@@ -22,7 +22,9 @@ from tests.stress.parts import libraries
 X = np.linspace(-3, 3, 48, dtype=np.float32).reshape(6, 8)
 
 
-def planned(store: KernelCache, count: int = 3, same: str = "") -> list[prepared_kernel.Planned]:
+def planned(
+    store: KernelCache, count: int = 3, same: str = ""
+) -> list[prepared_kernel.PlannedKernel]:
     """Kernels that add 0, 1, 2 …"""
     found = []
     for number in range(count):
@@ -32,9 +34,9 @@ def planned(store: KernelCache, count: int = 3, same: str = "") -> list[prepared
     return found
 
 
-def check(kernels: list[prepared_kernel.Planned]) -> None:
+def check(kernels: list[prepared_kernel.PlannedKernel]) -> None:
     for number, one in enumerate(kernels):
-        (found,) = one.compiled().run([X], {}, 1)
+        (found,) = one.compile_and_load().run([X], {}, 1)
         np.testing.assert_allclose(found, np.exp(X.astype(np.float64) + number), rtol=3e-7)
 
 
@@ -64,7 +66,7 @@ def test_one_call_compiles_them_all_and_each_is_found(cache: KernelCache, calls:
     assert len(calls) == 1
     (entry,) = libraries(cache)
     again = planned(KernelCache(cache.root))
-    assert [one.lacking() for one in again] == [[], [], []]
+    assert [one.uncompiled_programs() for one in again] == [[], [], []]
     prepared_kernel.build_together(again)
     check(again)
     assert len(calls) == 1
@@ -82,10 +84,10 @@ def test_only_what_is_lacking_is_compiled(cache: KernelCache, calls: list[str]) 
     assert "plus_0" not in calls[1]
 
 
-def spoilt(kernel: prepared_kernel.Planned) -> prepared_kernel.Planned:
+def spoilt(kernel: prepared_kernel.PlannedKernel) -> prepared_kernel.PlannedKernel:
     """With a text that no compiler takes."""
 
-    def write(part: prepared_kernel.Part) -> prepared_kernel.Part:
+    def write(part: prepared_kernel.KernelPart) -> prepared_kernel.KernelPart:
         assert part.write is not None
         program = part.write()
         bad = replace(
@@ -102,7 +104,7 @@ def test_a_bad_one_costs_only_itself(cache: KernelCache, calls: list[str]) -> No
     assert len(libraries(cache)) == 0
     check([first])
     with pytest.raises(CompileError, match="absent"):
-        spoilt(second).compiled()
+        spoilt(second).compile_and_load()
     check(planned(cache))
     assert len(calls) == 5
 
@@ -134,5 +136,5 @@ def test_what_may_stand_in_one_text(given: list[tuple[str, list[str]]], wanted: 
 
 @cases("key, content", [("a" * 64, b"no key"), ("b" * 64, b"\xff" * 64), ("c" * 64, b"0" * 64)])
 def test_a_note_that_names_no_library_is_none(key: str, content: bytes, cache: KernelCache) -> None:
-    cache.remember(key, content)
+    cache.store_note(key, content)
     assert compiler.find(key, cache) is None

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tbe_impl.codegen.options import Options
-from tbe_impl.codegen.program import includes
+from tbe_impl.codegen.program import include_directives
 from tbe_impl.errors import CompileError
 from tbe_impl.runtime import compiler, precompiled_headers
 from tbe_impl.runtime.cache import KernelCache
@@ -28,9 +28,9 @@ FIND = precompiled_headers.find
 def as_in_a_new_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the headers in the cache of the test."""
     monkeypatch.setattr(precompiled_headers, "find", FIND)
-    monkeypatch.setattr(precompiled_headers, "_asked", set())
-    monkeypatch.setattr(precompiled_headers, "_checked", {})
-    monkeypatch.setattr(precompiled_headers, "_useless", set())
+    monkeypatch.setattr(precompiled_headers, "_requested_keys", set())
+    monkeypatch.setattr(precompiled_headers, "_verified_paths", {})
+    monkeypatch.setattr(precompiled_headers, "_rejected_keys", set())
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def commands(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 
 
 def text(number: int, *, bits: int = 0) -> str:
-    return f"{includes(Options(vector_bits=bits))}\n\nint k{number}(void) {{ return {number}; }}\n"
+    return f"{include_directives(Options(vector_bits=bits))}\n\nint k{number}(void) {{ return {number}; }}\n"
 
 
 def built(number: int, cache: KernelCache, **more: int) -> Path:
@@ -71,14 +71,14 @@ def test_they_are_made_once_and_used_later(
     assert ["-include" in one for one in commands] == [False, False, True, True, True]
     assert len(cache.entries()) == 5 and len(libraries(cache)) == 4
     # as in another process
-    monkeypatch.setattr(precompiled_headers, "_asked", set())
-    monkeypatch.setattr(precompiled_headers, "_checked", {})
+    monkeypatch.setattr(precompiled_headers, "_requested_keys", set())
+    monkeypatch.setattr(precompiled_headers, "_verified_paths", {})
     built(4, cache)
     assert "-include" in commands[-1]
     # a text that is wrong is still told of, and the headers stay
     with pytest.raises(CompileError, match="nonsense"):
         compiler.build(text(5) + "int x = nonsense;", cache=cache)
-    assert not precompiled_headers._useless
+    assert not precompiled_headers._rejected_keys
     # gone, they are made anew
     assert cache.clear() == 6
     built(6, cache)

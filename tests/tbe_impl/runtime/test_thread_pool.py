@@ -114,7 +114,7 @@ def test_it_is_said_once_that_they_are_missing(
 ) -> None:
     source = tmp_path / "workers.c"
     source.write_text("#error no threads here\n")
-    monkeypatch.setattr(thread_pool, "_loaded", [])
+    monkeypatch.setattr(thread_pool, "_libraries", [])
     monkeypatch.setattr(thread_pool, "SOURCE", source)
     with pytest.warns(RuntimeWarning, match="one thread each.*no threads here") as told:
         assert not start_workers()

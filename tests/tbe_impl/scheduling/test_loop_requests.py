@@ -8,11 +8,11 @@ from typing import Any
 from tbe_impl.dsl.expr import Reduce
 from tbe_impl.dsl.tensor import Tensor, compute, placeholder, reduce_axis
 from tbe_impl.scheduling.loop_requests import (
-    asked_loops,
-    everything_asked,
+    collect_requested_loops,
+    collect_requests,
+    has_mixed_axis_order,
     is_for_device,
-    mixes_sums,
-    place_of,
+    placement_of,
 )
 from tbe_impl.scheduling.schedule import Schedule, create_schedule
 from tbe_impl.scheduling.stage_schedule import Stage
@@ -28,7 +28,7 @@ def scaled() -> tuple[Tensor, Schedule]:
 
 
 def asked(schedule: Schedule, tensor: Tensor) -> Loops:
-    loops = asked_loops(schedule.record().stage(tensor.op))
+    loops = collect_requested_loops(schedule.record().stage(tensor.op))
     return [
         (tuple((part.axis.name, part.step) for part in loop.parts), {*loop.marks}) for loop in loops
     ]
@@ -94,7 +94,9 @@ def test_what_is_reduced_has_its_place_among_the_loops() -> None:
     i_outer, i_inner = schedule[r].split(r.op.axis[0], factor=7)
     schedule[r].reorder(i_outer, k_outer, i_inner, k_inner)
     schedule[r].parallel(i_outer)
-    assert not mixes_sums(create_schedule(r)[r].record()) and mixes_sums(schedule[r].record())
+    assert not has_mixed_axis_order(create_schedule(r)[r].record()) and has_mixed_axis_order(
+        schedule[r].record()
+    )
     assert asked(schedule, r) == [
         ((("i", 7),), {"parallel"}),
         ((("k", 128),), set()),
@@ -106,7 +108,7 @@ def test_what_is_reduced_has_its_place_among_the_loops() -> None:
 def test_a_grain_is_a_block_for_a_thread() -> None:
     y, schedule = scaled()
     followed_by_their_steps(schedule[y])
-    row, column = asked_loops(schedule.record().stage(y.op))
+    row, column = collect_requested_loops(schedule.record().stage(y.op))
     assert (row.grain, column.grain, column.steps) == (1, 64, 64)
 
 
@@ -115,12 +117,12 @@ def test_places() -> None:
     t = compute(x.shape, lambda i, j: x(i, j) + 1, name="t")
     y = compute(x.shape, lambda i, j: t(i, j) * 2, name="y")
     schedule = create_schedule(y)
-    found = [place_of(schedule[t].record())]
+    found = [placement_of(schedule[t].record())]
     for ask in (schedule[t].compute_root, schedule[t].compute_inline):
         ask()
-        found.append(place_of(schedule[t].record()))
+        found.append(placement_of(schedule[t].record()))
     schedule[t].compute_at(schedule[y], y.op.axis[0])
-    assert [*found, place_of(schedule[t].record())] == ["", "memory", "inline", "row"]
+    assert [*found, placement_of(schedule[t].record())] == ["", "memory", "inline", "row"]
 
 
 def test_memories_and_instructions_are_for_the_device() -> None:
@@ -137,7 +139,7 @@ def test_everything_is_told_with_its_line() -> None:
     y, schedule = scaled()
     blocks(schedule[y])
     schedule[y].double_buffer()
-    found = list(everything_asked(schedule.record()))
+    found = list(collect_requests(schedule.record()))
     assert [(one.verb, one.what) for one in found] == [
         ("split", "i by 7"),
         ("split", "j by 128"),

@@ -9,15 +9,15 @@ import pytest
 
 from tbe_impl.chip.auto_schedule import auto_schedule
 from tbe_impl.chip.loop_text import show_loops
-from tbe_impl.chip.report import report
+from tbe_impl.chip.report import report_schedule
 from tbe_impl.dsl.expr import Const, Expr, Var, const
-from tbe_impl.dsl.operation_table import WORDS
+from tbe_impl.dsl.operation_table import OPERATIONS
 from tbe_impl.dsl.substitute import substitute
 from tbe_impl.dsl.tensor import Tensor, compute, placeholder, thread_axis
-from tbe_impl.scheduling.added_copies import values_of_axes
+from tbe_impl.scheduling.added_operations import values_of_axes
 from tbe_impl.scheduling.schedule import Schedule, create_schedule
 from tbe_impl.scheduling.stage_schedule import Stage
-from tbe_impl.scheduling.tile_regions import UNKNOWN, Regions, interval, size_of
+from tbe_impl.scheduling.tile_regions import RUNTIME_SIZE, Regions, interval, size_of
 from tests.cases import cases
 
 SIZES = (6, 8)
@@ -96,7 +96,7 @@ def test_a_tile_holds_what_every_step_reads(seed):
     fused = any(not hasattr(relation, "parent") for relation in schedule[y].relations)
     if not fused:
         assert tile == largest
-    if regions.divides(copy):
+    if regions.has_whole_tiles(copy):
         assert regions.executions(copy) == count
 
 
@@ -133,7 +133,7 @@ def test_intervals_of_indices(subtests: pytest.Subtests):
     for expression, expected in expected_of:
         with subtests.test(str(expression)):
             assert interval(expression, steps) == expected
-    assert size_of(n) == UNKNOWN and size_of(const(3)) == 3
+    assert size_of(n) == RUNTIME_SIZE and size_of(const(3)) == 3
 
 
 EMPTY = [(0,), (0, 4), (4, 0), (3, 0, 5)]
@@ -153,16 +153,16 @@ def cut_by_hand(shape: tuple[int, ...]) -> Schedule:
 
 
 def row_softmax(shape: tuple[int, ...]) -> Schedule:
-    power = WORDS["vexp"](placeholder(shape, "float32", name="x"))
-    total = WORDS["broadcast"](WORDS["reduce_sum"](power, -1, True), shape)
-    return auto_schedule(WORDS["vdiv"](power, total))
+    power = OPERATIONS["vexp"](placeholder(shape, "float32", name="x"))
+    total = OPERATIONS["broadcast"](OPERATIONS["reduce_sum"](power, -1, True), shape)
+    return auto_schedule(OPERATIONS["vdiv"](power, total))
 
 
 @cases("shape", EMPTY, ids=str)
 @cases("make", [cut_by_hand, row_softmax])
 def test_of_empty_arrays_nothing_is_moved(make, shape):
     schedule = make(shape)
-    found = report(schedule, "Ascend910A")
+    found = report_schedule(schedule, "Ascend910A")
     assert not found.errors
     assert (found.bytes_read, found.bytes_written) == (0, 0)
     assert "for " in show_loops(schedule) and str(found)

@@ -611,7 +611,7 @@ def test_what_cannot_be_traced_says_so(formula: Formula, what: str) -> None:
 
 def test_a_power_by_a_small_number_is_a_product() -> None:
     (y,) = trace(lambda x: x**2 + x**3 + x**0.5, dsl.placeholder((2, 3)))
-    words = {op.word.name for op in stages_of([y]) if op.word}
+    words = {op.dsl_call.name for op in stages_of([y]) if op.dsl_call}
     assert words == {"square", "vmul", "vsqrt", "vadd"}
 
 

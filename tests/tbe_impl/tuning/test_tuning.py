@@ -20,7 +20,7 @@ import pytest
 
 from tbe_impl import tuning_store
 from tbe_impl.codegen.options import Options
-from tbe_impl.dsl.operation_table import WORDS
+from tbe_impl.dsl.operation_table import OPERATIONS
 from tbe_impl.dsl.tensor import Tensor, placeholder, static_shape
 from tbe_impl.errors import InputError
 from tbe_impl.kernel import Argument, Kernel
@@ -28,8 +28,8 @@ from tbe_impl.loading.operator import load_operator
 from tbe_impl.loading.tune_operator import tune
 from tbe_impl.tuning import measurement as measuring
 from tbe_impl.tuning import search_space
-from tbe_impl.tuning.measured_arrays import agree
 from tbe_impl.tuning.measurement import upper_bound
+from tbe_impl.tuning.measurement_arrays import is_close
 from tbe_impl.tuning_store import Choice, Tuning
 from tests.cases import FULL, cases
 
@@ -48,13 +48,13 @@ def cache(compiled: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("MS_FUSION_CACHE_DIR", str(compiled))
     monkeypatch.setenv("MS_FUSION_THREADS", "2")
     shutil.rmtree(compiled / "tuned", ignore_errors=True)
-    tuning_store._said.clear()
+    tuning_store._logged_messages.clear()
     return compiled
 
 
 def scaled_total(rows: int = 6, factor: float = 2.0, dtype: str = "float32") -> Kernel:
     x = placeholder((rows, 72), dtype, "x")
-    y = WORDS["reduce_sum"](WORDS["vmuls"](x, factor), -1, False)
+    y = OPERATIONS["reduce_sum"](OPERATIONS["vmuls"](x, factor), -1, False)
     return kernel_with([x], [y])
 
 
@@ -73,7 +73,7 @@ def pretend(monkeypatch: pytest.MonkeyPatch, times: Times, noise: float = 0.0) -
         bench.taken += 1
         return times(item.choice) * (1.0 + noise * generator.random())
 
-    monkeypatch.setattr(measuring.Bench, "timed", timed)
+    monkeypatch.setattr(measuring.Bench, "measure_call", timed)
     monkeypatch.setattr(measuring, "PAUSE_S", 0.0)
     monkeypatch.setattr(search_space, "KNOBS", (("accumulators", (1, 2)), ("unroll", (2,))))
 
@@ -87,7 +87,7 @@ def test_the_fastest_is_chosen_kept_and_found_again(
     assert kernel.tuning is not None
     assert 0.4 < kernel.tuning.ratio <= kernel.tuning.bound < 0.6
     assert kernel.tuning.tuned_us < kernel.tuning.default_us
-    again = tuning_store.applied(scaled_total())
+    again = tuning_store.apply_tuning(scaled_total())
     assert (again.options, again.tuning) == (kernel.options, kernel.tuning)
     x = np.ones((6, 72), np.float32)
     np.testing.assert_array_equal(again(x), np.full(6, 144, np.float32))
@@ -95,7 +95,7 @@ def test_the_fastest_is_chosen_kept_and_found_again(
 
 def test_gains_of_two_knobs_are_combined(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     x = placeholder((6, 72), "float32", "x")
-    outputs = [WORDS["reduce_sum"](x, -1, False), WORDS["vmuls"](x, 2.0)]
+    outputs = [OPERATIONS["reduce_sum"](x, -1, False), OPERATIONS["vmuls"](x, 2.0)]
     pretend(
         monkeypatch,
         lambda c: (0.8 if c.accumulators == 1 else 1.0) * (0.8 if c.unroll == 2 else 1.0),
@@ -113,7 +113,8 @@ def test_what_a_caller_adds_is_tried(cache: Path, monkeypatch: pytest.MonkeyPatc
 def test_only_what_may_change_a_kernel_is_tried(cache: Path) -> None:
     def tried(kernel: Kernel, field: str) -> bool:
         return any(
-            getattr(one, field) != getattr(Choice(), field) for one in search_space.single(kernel)
+            getattr(one, field) != getattr(Choice(), field)
+            for one in search_space.single_changes(kernel)
         )
 
     small, large = scaled_total(), scaled_total(rows=14_000)
@@ -122,8 +123,8 @@ def test_only_what_may_change_a_kernel_is_tried(cache: Path) -> None:
 
 def test_a_small_stage_may_be_stored_first(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     x, scale = placeholder((64, 72), "float32", "x"), placeholder((72,), "float32", "scale")
-    root = WORDS["vadds"](scale, 1.0)
-    y = WORDS["vmul"](x, WORDS["broadcast"](root, (64, 72)))
+    root = OPERATIONS["vadds"](scale, 1.0)
+    y = OPERATIONS["vmul"](x, OPERATIONS["broadcast"](root, (64, 72)))
     pretend(monkeypatch, lambda choice: 0.5 if choice.stored else 1.0)
     plain = kernel_with([x, scale], [y])
     kernel = tune(plain, progress=False)
@@ -161,7 +162,7 @@ def test_one_thread_gains_no_more_than_waking_others_costs(
     cache: Path, monkeypatch: pytest.MonkeyPatch, shared_us: int, alone_us: int, taken: bool
 ) -> None:
     shutil.rmtree(cache / "tuned", ignore_errors=True)
-    alone = tuning_store.NEVER
+    alone = tuning_store.UNREACHABLE_THRESHOLD
     pretend(monkeypatch, lambda c: (alone_us if c.parallel_elements == alone else shared_us) * 1e-6)
     kernel = tune(scaled_total(rows=14_000), progress=False)
     assert (kernel.options.parallel_elements == alone) is taken
@@ -302,21 +303,21 @@ def test_a_record_that_cannot_be_trusted_is_not_used(
     path = place / f"{key}.json"
     path.write_text(json.dumps(record(key), separators=(",", ":")))
     path.chmod(0o600)
-    assert tuning_store.applied(kernel).options.accumulators == 2
+    assert tuning_store.apply_tuning(kernel).options.accumulators == 2
     damage(path, path.read_text())
     with caplog.at_level(logging.WARNING, "tbe_impl"):
-        assert tuning_store.applied(kernel) is kernel
-        assert tuning_store.applied(kernel) is kernel
+        assert tuning_store.apply_tuning(kernel) is kernel
+        assert tuning_store.apply_tuning(kernel) is kernel
     assert len(caplog.records) == 1
     place.chmod(0o700)
 
 
 def test_options_that_a_user_chose_stay(cache: Path) -> None:
     key = tuning_store.key_of(scaled_total())
-    tuning_store.store().save(msgspec.convert(record(key), Tuning))
+    tuning_store.user_store().save(msgspec.convert(record(key), Tuning))
     chosen = replace(scaled_total(), options=Options(unroll=4))
-    assert tuning_store.applied(chosen) is chosen
-    assert tuning_store.applied(scaled_total()).options.accumulators == 2
+    assert tuning_store.apply_tuning(chosen) is chosen
+    assert tuning_store.apply_tuning(scaled_total()).options.accumulators == 2
 
 
 def test_a_place_that_cannot_be_written_is_one_warning(
@@ -326,8 +327,8 @@ def test_a_place_that_cannot_be_written_is_one_warning(
     monkeypatch.setenv("MS_FUSION_CACHE_DIR", str(tmp_path / "file"))
     made = msgspec.convert(record("0" * 64), Tuning)
     with caplog.at_level(logging.WARNING, "tbe_impl"):
-        tuning_store.store().save(made)
-        tuning_store.store().save(made)
+        tuning_store.user_store().save(made)
+        tuning_store.user_store().save(made)
     assert len(caplog.records) == 1
 
 
@@ -359,7 +360,7 @@ def test_limits_that_leave_no_time_give_the_default(cache: Path, limits: dict[st
     kernel = tune(scaled_total(), progress=False, **limits)
     assert kernel.options == Options()
     assert kernel.tuning is not None
-    assert tuning_store.applied(scaled_total()).tuning == kernel.tuning
+    assert tuning_store.apply_tuning(scaled_total()).tuning == kernel.tuning
 
 
 def test_what_cannot_be_tuned_is_said(cache: Path) -> None:
@@ -389,7 +390,7 @@ def test_what_cannot_be_tuned_is_said(cache: Path) -> None:
 )
 def test_results_agree(found: list[Any], expected: list[Any], same: bool) -> None:
     dtype = np.float32 if any(isinstance(one, float) for one in found) else np.int64
-    assert agree(np.array(found, dtype), np.array(expected, dtype)) is same
+    assert is_close(np.array(found, dtype), np.array(expected, dtype)) is same
 
 
 def test_the_bound_wants_enough_measurements() -> None:

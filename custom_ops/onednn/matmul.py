@@ -1,0 +1,215 @@
+"""Prepares matrix products in oneDNN, with bias, residual and activation as an epilogue."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from custom_ops.onednn.convolution_plans import PLAN_CACHE_SIZE
+from custom_ops.onednn.dnnl_library import Library
+from custom_ops.onednn.epilogues import Epilogue
+from custom_ops.onednn.matrix_product_step import multiply
+from custom_ops.onednn.plan_building import build_plan
+from custom_ops.onednn.plans import PlanBuilder, row_major
+from custom_ops.onednn.prepared_operator import Prepared, TensorType
+from custom_ops.onednn.routes import check_dtype, choose_library, resolve_threads
+from tbe_impl.errors import InputError
+
+MAX_RANK = 12
+
+
+def prepare_matmul(
+    a_shape: Sequence[int],
+    b_shape: Sequence[int],
+    *,
+    dtype: str = "float32",
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    transpose_y: bool = False,
+    heads_third: Sequence[str] = (),
+    bias: bool = False,
+    residual: bool = False,
+    activation: str = "",
+    alpha: float | None = None,
+    threads: int | None = None,
+    lowering: str = "auto",
+    operator: str = "MatMul",
+) -> Prepared:
+    """Prepares ``y = activation(a @ b + bias + residual)``; batches broadcast as in NumPy.
+
+    Inputs: ``a``, ``b``, then, if requested, ``bias`` (columns of y) and ``residual`` (shape of y).
+    Output: ``y``. Sums are float32; float16 and bfloat16 are rounded once, at the end.
+
+    Args:
+        a_shape, b_shape: at least two sizes each, in memory order.
+        dtype: dtype of all arrays: ``float32``, ``float16``, ``bfloat16``, or ``float64``, which
+            NumPy computes.
+        transpose_a, transpose_b: transpose the last two dimensions first.
+        transpose_y: transpose the last two dimensions of y at the end.
+        heads_third: which of ``a``, ``b``, ``y`` have the second and third dimension swapped in
+            memory, as in attention (tokens × heads). Requires four dimensions, the same batches in
+            a and b, no bias and no residual.
+        bias, residual: whether they are inputs.
+        activation: a key of `epilogues.ACTIVATIONS`; empty for none.
+        alpha: parameter of the activation.
+        threads: number of threads; by default that of `tbe_impl.environment.threads`, or one for
+            little work.
+        lowering: ``onednn``, ``im2col`` (NumPy; no C address), or ``auto``: oneDNN where available.
+        operator: the name in errors.
+
+    Raises:
+        InputError: names operator, argument, expected and got.
+        MissingError: oneDNN is requested but not available.
+    """
+    after = Epilogue(bias, residual, activation, alpha)
+    after.check(operator)
+    check_dtype(operator, dtype)
+    shapes = _check_shape(operator, "a", a_shape), _check_shape(operator, "b", b_shape)
+    a, b = (
+        _swap_heads(shape) if name in heads_third and len(shape) == 4 else shape
+        for name, shape in zip("ab", shapes, strict=True)
+    )
+    rows, inner = a[:-3:-1][:: 1 if transpose_a else -1]
+    other, columns = b[:-3:-1][:: 1 if transpose_b else -1]
+    if inner != other:
+        raise InputError(
+            f"{operator}: b does not fit a",
+            expected=f"{inner} rows of b, as a has columns",
+            got=f"{other}: a {list(a)}, b {list(b)}",
+        )
+    try:
+        batch = np.broadcast_shapes(a[:-2], b[:-2])
+    except ValueError:
+        raise InputError(
+            f"{operator}: b does not fit a",
+            expected=f"batches that broadcast with {list(a[:-2])}",
+            got=f"{list(b[:-2])}",
+        ) from None
+    y = (*batch, columns, rows) if transpose_y else (*batch, rows, columns)
+    if heads_third:
+        _check_heads(operator, heads_third, a, b, plain=not bias and not residual)
+        y = _swap_heads(y) if "y" in heads_third else y
+    inputs = [TensorType(name, shape, dtype) for name, shape in zip("ab", shapes, strict=True)]
+    inputs += [TensorType("bias", (columns,), dtype)] if bias else []
+    inputs += [TensorType("residual", y, dtype)] if residual else []
+    output = TensorType("y", y, dtype)
+    elements = sum(math.prod(one.shape) for one in (*inputs, output))
+    shared = resolve_threads(
+        operator, threads, operations=2 * math.prod(y) * inner, elements=elements
+    )
+    ways = _OperandLayouts(transpose_a, transpose_b, transpose_y, frozenset(heads_third))
+    library = choose_library(operator, lowering, dtype)
+    # oneDNN drops the bias of an empty sum
+    return _prepare(
+        operator, tuple(inputs), output, ways, after, shared, library if inner else None
+    )
+
+
+class _OperandLayouts(NamedTuple):
+    """Layouts of the operands; fields as the arguments of `prepare_matmul`."""
+
+    transpose_a: bool
+    transpose_b: bool
+    transpose_y: bool
+    heads_third: frozenset[str]
+
+    def view(self, name: str, item: np.ndarray) -> np.ndarray:
+        """Returns the view of ``a``, ``b`` or ``y`` that the product uses."""
+        item = item.swapaxes(1, 2) if name in self.heads_third else item
+        return item.swapaxes(-1, -2) if getattr(self, f"transpose_{name}") else item
+
+
+def _check_shape(operator: str, name: str, given: Sequence[int]) -> tuple[int, ...]:
+    found = tuple(int(item) for item in given)
+    if not 2 <= len(found) <= MAX_RANK or min(found) < 0:
+        raise InputError(
+            f"{operator}: {name} has a wrong shape",
+            expected=f"2 to {MAX_RANK} sizes",
+            got=f"{list(found)}",
+        )
+    return found
+
+
+def _swap_heads(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return (shape[0], shape[2], shape[1], *shape[3:])
+
+
+def _check_heads(
+    operator: str, names: Sequence[str], a: tuple[int, ...], b: tuple[int, ...], *, plain: bool
+) -> None:
+    """Raises `InputError` for cases in which oneDNN computes wrong values or writes elsewhere."""
+    if not {*names} <= {*"aby"}:
+        raise InputError(
+            f"{operator}: heads_third is unknown", expected="some of a, b, y", got=f"{list(names)}"
+        )
+    if not len(a) == len(b) == 4 or a[:2] != b[:2] or not plain:
+        raise InputError(
+            f"{operator}: heads_third does not fit",
+            expected="four dimensions, the same batches in a and b, no bias and no residual",
+            got=f"a {list(a)}, b {list(b)}{'' if plain else ', bias or residual'}, heads second",
+        )
+
+
+@lru_cache(maxsize=PLAN_CACHE_SIZE)
+def _prepare(
+    operator: str,
+    inputs: tuple[TensorType, ...],
+    output: TensorType,
+    ways: _OperandLayouts,
+    after: Epilogue,
+    threads: int,
+    library: Library | None,
+) -> Prepared:
+    if library is None:
+        return Prepared(
+            operator, inputs, (output,), formula=lambda *given: [_formula(ways, after, *given)]
+        )
+    rank = len(output.shape)
+
+    def add_steps(builder: PlanBuilder, dtype: str) -> None:
+        # oneDNN writes row-major results: yᵀ = bᵀ aᵀ
+        turned = ways.transpose_y
+        columns = [1] * rank
+        columns[-2 if turned else -1] = math.prod(inputs[2].shape) if after.bias else 1
+        a, b = (
+            builder.read(kind, dtype, *_view_shape_and_strides(kind, rank, ways, turned))
+            for kind in inputs[:2]
+        )
+        bias = builder.read(inputs[2], dtype, columns) if after.bias else None
+        y_view = _view_shape_and_strides(output, rank, ways, turned)
+        residual = builder.read(inputs[-1], dtype, *y_view) if after.residual else None
+        y = builder.output_place(output, dtype, *y_view)
+        if turned:
+            multiply(builder, b, a, y, after, row_bias=bias, residual=residual)
+        else:
+            multiply(builder, a, b, y, after, bias=bias, residual=residual)
+
+    return build_plan(library, threads, operator, inputs, (output,), add_steps)
+
+
+def _view_shape_and_strides(
+    kind: TensorType, rank: int, ways: _OperandLayouts, turned: bool
+) -> tuple[list[int], list[int]]:
+    """Returns shape and strides of a, b or y in a product of this rank, or in its transpose."""
+    sizes = [*(1,) * (rank - len(kind.shape)), *kind.shape]
+    strides = list(row_major(sizes))
+    for item in (sizes, strides):
+        if kind.name in ways.heads_third:
+            item[1:3] = item[2], item[1]
+        if getattr(ways, f"transpose_{kind.name}") != turned:
+            item[-2:] = item[:-3:-1]
+    return sizes, strides
+
+
+def _formula(ways: _OperandLayouts, after: Epilogue, *given: np.ndarray) -> np.ndarray:
+    wide = [item.astype(np.float32) if item.dtype.itemsize == 2 else item for item in given]
+    a, b = map(ways.view, "ab", wide)
+    rest = iter(wide[2:])
+    bias = next(rest) if after.bias else None
+    y = after.apply(np.matmul(a, b), bias, ways.view("y", next(rest)) if after.residual else None)
+    y = y.swapaxes(-1, -2) if ways.transpose_y else y
+    return y.swapaxes(1, 2) if "y" in ways.heads_third else y

@@ -1,0 +1,415 @@
+"""Builds plans: sequences of oneDNN primitives and passes that one C call runs.
+
+A plan works on the caller's buffers and scratch memory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import math
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from custom_ops.onednn import constants
+from custom_ops.onednn.dnnl_library import Handle, Library
+from custom_ops.onednn.prepared_operator import Prepared, TensorType
+from custom_ops.onednn.statuses import describe
+from tbe_impl.errors import CompileError
+
+Dims = ctypes.c_int64 * 12
+BUFFER, SCRATCH = 0, 1
+ALIGNMENT = 64
+EXECUTE, RELU_FLOAT32, RELU_SHORT, SUM, PIECE = 0, 5, 6, 7, 8
+WIDENING_KINDS = {"float16": 1, "bfloat16": 3}
+NARROWING_KINDS = {"float16": 2, "bfloat16": 4}
+INFINITY = {"float16": 0x7C00, "bfloat16": 0x7F80}
+
+
+class _Place(ctypes.Structure):
+    _fields_ = [
+        ("description", Handle),
+        *((name, ctypes.c_int64) for name in ("kind", "value", "offset")),
+    ]
+
+
+class _Step(ctypes.Structure):
+    _fields_ = [
+        ("primitive", Handle),
+        *((name, ctypes.c_int64) for name in ("kind", "first", "count", "number")),
+    ]
+
+
+class _Argument(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_int64), ("place", ctypes.c_int64)]
+
+
+class _Plan(ctypes.Structure):
+    _fields_ = [
+        *((name, ctypes.c_int64) for name in ("places", "steps", "scratch_bytes", "threads")),
+        ("place", ctypes.POINTER(_Place)),
+        ("step", ctypes.POINTER(_Step)),
+        ("argument", ctypes.POINTER(_Argument)),
+        ("memories", Handle),
+    ]
+
+
+def dims(values: Sequence[int]) -> Any:
+    """Returns sizes or strides as oneDNN's array of twelve."""
+    return Dims(*values)
+
+
+def row_major(shape: Sequence[int]) -> tuple[int, ...]:
+    """Returns the strides of a dense array, in elements."""
+    return tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
+
+
+class Unimplemented(Exception):
+    """oneDNN lacks a primitive for these dtypes on this processor; internal to this room."""
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """Memory of a plan: number, layout, and, where dense, dtype and element count."""
+
+    number: int
+    description: Any
+    dtype: str
+    count: int
+
+
+@dataclass(frozen=True, eq=False)
+class OutputPlace:
+    """Output of a plan.
+
+    Attributes:
+        buffer: the caller's buffer.
+        dense: dense memory in the compute dtype, often the buffer itself.
+    """
+
+    buffer: Place
+    dense: Place
+
+
+@dataclass
+class PlanBuilder:
+    """Collects the steps of one plan.
+
+    Attributes:
+        dnnl: oneDNN.
+        threads: number of threads for each step.
+        names: implementation that oneDNN chose for each primitive.
+    """
+
+    dnnl: Library
+    threads: int
+    names: list[str] = field(default_factory=list)
+    _places: list[tuple[Any, int, int, int]] = field(default_factory=list)
+    _steps: list[tuple[Any, int, int, int, int]] = field(default_factory=list)
+    _arguments: list[tuple[int, int]] = field(default_factory=list)
+    _converted: list[tuple[int, Any, Place]] = field(default_factory=list)
+    _owned: list[tuple[str, Any]] = field(default_factory=list)
+    _scratch: int = 0
+    _buffers: int = 0
+
+    # -- memory descriptors
+
+    def dense_layout(
+        self, shape: Sequence[int], dtype: str, strides: Sequence[int] | None = None
+    ) -> Any:
+        """Returns the layout with these strides in elements, by default row-major."""
+        found = Handle()
+        strides = row_major(shape) if strides is None else strides
+        self.dnnl.call(
+            "memory_desc_create_with_strides",
+            ctypes.byref(found),
+            len(shape),
+            dims(shape),
+            constants.DATA_TYPES[dtype],
+            dims(strides),
+        )
+        self._owned.append(("memory_desc_destroy", found))
+        return found
+
+    def any_layout(self, shape: Sequence[int], dtype: str) -> Any:
+        """Returns a layout that the primitive chooses."""
+        found = Handle()
+        self.dnnl.call(
+            "memory_desc_create_with_tag",
+            ctypes.byref(found),
+            len(shape),
+            dims(shape),
+            constants.DATA_TYPES[dtype],
+            constants.ANY_LAYOUT,
+        )
+        self._owned.append(("memory_desc_destroy", found))
+        return found
+
+    # -- memory
+
+    def buffer(self, shape: Sequence[int], dtype: str, description: Any = None) -> Place:
+        """Adds the caller's next buffer."""
+        self._places.append((description, BUFFER, self._buffers, 0))
+        self._buffers += 1
+        return Place(len(self._places) - 1, description, dtype, math.prod(shape))
+
+    def scratch(self, description: Any, dtype: str = "", count: int = 0) -> Place:
+        """Adds memory that lasts for one call."""
+        size = self.dnnl.value("memory_desc_get_size", ctypes.c_size_t, description)
+        self._places.append((description, SCRATCH, self._scratch, 0))
+        self._scratch += -(-size // ALIGNMENT) * ALIGNMENT
+        return Place(len(self._places) - 1, description, dtype, count)
+
+    def view(
+        self, place: Place, shape: Sequence[int], strides: Sequence[int] | None = None
+    ) -> Place:
+        """Adds a view of dense memory with another shape."""
+        description = self.dense_layout(shape, place.dtype, strides)
+        self._places.append((description, *self._places[place.number][1:]))
+        return Place(len(self._places) - 1, description, place.dtype, place.count)
+
+    def part(self, place: Place, description: Any, skipped: int) -> Place:
+        """Adds memory that starts `skipped` bytes into other memory."""
+        _, kind, value, before = self._places[place.number]
+        self._places.append((description, kind, value, before + skipped))
+        return Place(len(self._places) - 1, description, place.dtype, 0)
+
+    # -- primitives
+
+    def attributes(self) -> Any:
+        """Returns attributes of a primitive that uses our scratch memory."""
+        found = Handle()
+        self.dnnl.call("primitive_attr_create", ctypes.byref(found))
+        self._owned.append(("primitive_attr_destroy", found))
+        self.dnnl.call("primitive_attr_set_scratchpad_mode", found, constants.SCRATCHPAD_OF_USER)
+        return found
+
+    @contextlib.contextmanager
+    def _plan_for_threads(self) -> Iterator[None]:
+        """Sets oneDNN's number of threads on this thread, then restores MindSpore's setting."""
+        before = ctypes.c_int()
+        self.dnnl.call("threadpool_interop_get_max_concurrency", ctypes.byref(before))
+        self.dnnl.call("threadpool_interop_set_max_concurrency", self.threads)
+        try:
+            yield
+        finally:
+            self.dnnl.call("threadpool_interop_set_max_concurrency", before)
+
+    def primitive(self, name: str, *arguments: Any) -> Any:
+        """Calls ``dnnl_<name>_primitive_desc_create`` for our number of threads.
+
+        Raises:
+            Unimplemented: oneDNN has no primitive for these dtypes.
+            CompileError: oneDNN rejects it for another reason.
+        """
+        found = Handle()
+        with self._plan_for_threads():
+            status = self.dnnl.status(
+                f"{name}_primitive_desc_create", ctypes.byref(found), *arguments
+            )
+        if status == constants.UNIMPLEMENTED:
+            raise Unimplemented(name)
+        if status:
+            raise CompileError(f"oneDNN refused a {name}", got=describe(status))
+        self._owned.append(("primitive_desc_destroy", found))
+        text = ctypes.c_char_p()
+        self.dnnl.call("primitive_desc_query", found, constants.QUERY_NAME, 0, ctypes.byref(text))
+        self.names.append((text.value or b"").decode())
+        return found
+
+    def argument_layout(self, primitive: Any, argument: int) -> Any:
+        """Returns a primitive's layout of one of its arguments."""
+        found = self.dnnl.value(
+            "primitive_desc_query_md",
+            Handle,
+            primitive,
+            ctypes.c_int(constants.QUERY_ARGUMENT),
+            ctypes.c_int(argument),
+        )
+        return Handle(found)
+
+    def is_same_layout(self, left: Any, right: Any) -> bool:
+        """Whether two layouts are equal."""
+        return bool(self.dnnl.value("memory_desc_equal", ctypes.c_int, left, right))
+
+    # -- steps
+
+    def execute(self, primitive: Any, arguments: Mapping[int, Place]) -> None:
+        """Adds a step that runs a primitive."""
+        made = Handle()
+        with self._plan_for_threads():
+            self.dnnl.call("primitive_create", ctypes.byref(made), primitive)
+        self._owned.append(("primitive_destroy", made))
+        given = {name: place.number for name, place in arguments.items()}
+        pad = self.argument_layout(primitive, constants.SCRATCHPAD)
+        if pad and self.dnnl.value("memory_desc_get_size", ctypes.c_size_t, pad):
+            given[constants.SCRATCHPAD] = self.scratch(pad).number
+        self._steps.append((made, EXECUTE, len(self._arguments), len(given), 0))
+        self._arguments += given.items()
+
+    def copy(self, source: Place, target: Place) -> None:
+        """Adds a reorder: copies values into another layout."""
+        attributes, engine = self.attributes(), self.dnnl.engine
+        primitive = self.primitive(
+            "reorder", source.description, engine, target.description, engine, attributes
+        )
+        self.names.pop()
+        self.execute(primitive, {constants.FROM: source, constants.TO: target})
+
+    def convert(self, source: Place, description: Any) -> Place:
+        """Returns the values in another layout, with at most one reorder per plan."""
+        if self.is_same_layout(source.description, description):
+            return source
+        for number, known, place in self._converted:
+            if number == source.number and self.is_same_layout(known, description):
+                return place
+        place = self.scratch(description)
+        self.copy(source, place)
+        self._converted.append((source.number, description, place))
+        return place
+
+    def add_pass(self, kind: int, source: Place, target: Place, number: int = 0) -> None:
+        """Adds a step of our own over dense memory."""
+        self._steps.append((None, kind, len(self._arguments), source.count, number))
+        self._arguments += ((constants.FROM, source.number), (constants.TO, target.number))
+
+    def relu(self, place: Place) -> None:
+        """Adds max(0, x) in place; NaN propagates."""
+        kind = RELU_FLOAT32 if place.dtype == "float32" else RELU_SHORT
+        self.add_pass(kind, place, place, INFINITY.get(place.dtype, 0))
+
+    def add_sum(self, parts: Sequence[Place], target: Place) -> None:
+        """Adds the sum of float32 arrays of one layout, computed in float64 and rounded once.
+
+        `parts` are consecutive scratch memory, in order of creation.
+        """
+        bytes_of_one = self.dnnl.value("memory_desc_get_size", ctypes.c_size_t, target.description)
+        self._steps.append((None, SUM, len(self._arguments), bytes_of_one // 4, len(parts)))
+        self._arguments += ((constants.FROM, parts[0].number), (constants.TO, target.number))
+
+    @contextlib.contextmanager
+    def use_one_thread(self) -> Iterator[None]:
+        """Sets the number of threads to 1 within the block."""
+        before, self.threads = self.threads, 1
+        try:
+            yield
+        finally:
+            self.threads = before
+
+    @contextlib.contextmanager
+    def piece(self) -> Iterator[None]:
+        """Collects the block's steps as a piece for one thread, parallel to adjacent pieces.
+
+        Primitives only.
+        """
+        self._steps.append((None, PIECE, 0, 0, 0))
+        begin = len(self._steps)
+        with self.use_one_thread():
+            yield
+        self._steps[begin - 1] = (None, PIECE, 0, len(self._steps) - begin, 0)
+
+    # -- buffers in the compute dtype
+
+    def read(
+        self,
+        kind: TensorType,
+        dtype: str,
+        shape: Sequence[int] | None = None,
+        strides: Sequence[int] | None = None,
+    ) -> Place:
+        """Adds the next buffer as an input, converted to the compute dtype.
+
+        Args:
+            kind: content of the buffer.
+            dtype: the compute dtype: the buffer's own, or float32.
+            shape, strides: view for the primitive, by default the buffer's own.
+        """
+        shape = kind.shape if shape is None else shape
+        if kind.dtype == dtype:
+            return self.buffer(shape, dtype, self.dense_layout(shape, dtype, strides))
+        source = self.buffer(kind.shape, kind.dtype)
+        place = self.scratch(self.dense_layout(shape, dtype, strides), dtype, source.count)
+        self.add_pass(WIDENING_KINDS[kind.dtype], source, place)
+        return place
+
+    def output_place(
+        self,
+        kind: TensorType,
+        dtype: str,
+        shape: Sequence[int] | None = None,
+        strides: Sequence[int] | None = None,
+    ) -> OutputPlace:
+        """Adds the next buffer as an output, with dense memory in the compute dtype.
+
+        Arguments as for `read`.
+        """
+        shape = kind.shape if shape is None else shape
+        if kind.dtype == dtype:
+            buffer = self.buffer(shape, dtype, self.dense_layout(shape, dtype, strides))
+            return OutputPlace(buffer, buffer)
+        buffer = self.buffer(kind.shape, kind.dtype)
+        return OutputPlace(
+            buffer, self.scratch(self.dense_layout(shape, dtype, strides), dtype, buffer.count)
+        )
+
+    def target(self, written: OutputPlace, description: Any) -> Place:
+        """Returns the memory for an output of this layout: its own place if the layout matches."""
+        if self.is_same_layout(written.dense.description, description):
+            return written.dense
+        return self.scratch(description)
+
+    def deliver(self, result: Place, written: OutputPlace, *, relu: bool = False) -> None:
+        """Adds the steps from a primitive's output memory to the caller's buffer."""
+        if result is not written.dense:
+            self.copy(result, written.dense)
+        if relu:
+            self.relu(written.dense)
+        if written.buffer.dtype != written.dense.dtype:
+            self.add_pass(NARROWING_KINDS[written.buffer.dtype], written.dense, written.buffer)
+
+    # -- completion
+
+    def finish(
+        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], operator: str
+    ) -> Prepared:
+        """Returns the plan, with the buffers `inputs`, then `outputs`."""
+        assert len(inputs) + len(outputs) == self._buffers
+        places = (_Place * len(self._places))(*(_Place(*item) for item in self._places))
+        steps = (_Step * len(self._steps))(*(_Step(*item) for item in self._steps))
+        arguments = (_Argument * len(self._arguments))(
+            *(_Argument(*item) for item in self._arguments)
+        )
+        plan = _Plan(
+            len(places), len(steps), self._scratch, self.threads, places, steps, arguments, None
+        )
+        made = Prepared(
+            operator,
+            tuple(inputs),
+            tuple(outputs),
+            self.dnnl.function,
+            ctypes.addressof(plan),
+            implementations=tuple(self.names),
+            scratch_bytes=self._scratch,
+            kept=(plan, places, steps, arguments),
+        )
+        # no cleanup at exit: the system is faster, and other threads may still use the plan
+        weakref.finalize(made, _forget, self.dnnl, plan, tuple(self._owned)).atexit = False
+        self._owned = []
+        return made
+
+    def drop(self) -> None:
+        """Destroys the created objects, unless a plan owns them."""
+        _destroy(self.dnnl, self._owned)
+        self._owned = []
+
+
+def _forget(library: Library, plan: _Plan, owned: Sequence[tuple[str, Any]]) -> None:
+    library.runtime.onednn_forget(ctypes.addressof(plan))
+    _destroy(library, owned)
+
+
+def _destroy(library: Library, owned: Sequence[tuple[str, Any]]) -> None:
+    for name, handle in reversed(owned):
+        library.status(name, handle)

@@ -1,0 +1,160 @@
+"""Builds gated linear units: activation(a)·b for two tensors or two halves of one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from custom_ops.core.cell import DispatchingCell, FusedCell
+from custom_ops.core.framework import ops
+from custom_ops.core.operator_spec import OpSpec
+from custom_ops.core.pointwise import promote_dtype, unbroadcast, widen_inputs
+from tbe_impl import dsl
+from tbe_impl.dsl.expr import Const
+from tbe_impl.dsl.tensor import shape_text
+from tbe_impl.errors import InputError
+
+DslFunction = Callable[..., Any]
+"""An activation or its derivative: (tensor, attributes of the operator) → tensor."""
+
+
+def pair_spec(
+    name: str,
+    activation: DslFunction,
+    slope: DslFunction,
+    composite: DslFunction,
+    formula: DslFunction,
+    attributes: Mapping[str, Any],
+    variants: tuple[Mapping[str, Any], ...] = (),
+) -> OpSpec:
+    """Builds the operator y = activation(gate)·up of two tensors.
+
+    Args:
+        name: of the operator.
+        activation, slope: the activation and its derivative, in DSL operations.
+        composite: the activation in MindSpore operators.
+        formula: the activation in NumPy.
+        attributes: attributes of these functions, with their defaults.
+        variants: other attribute values that the tests cover.
+    """
+
+    def compute(gate: Any, up: Any, **given: Any) -> Any:
+        a, b = widen_inputs(gate, up)
+        return dsl.cast_to(dsl.vmul(activation(a, **given), b), promote_dtype(gate, up))
+
+    def gradient(gate: Any, up: Any, grad: Any, **given: Any) -> tuple[Any, Any]:
+        a, b, g = widen_inputs(gate, up, grad)
+        of_gate = dsl.vmul(dsl.vmul(g, b), slope(a, **given))
+        return unbroadcast(of_gate, gate), unbroadcast(dsl.vmul(g, activation(a, **given)), up)
+
+    def compose(gate, up, **given):  # type: ignore[no-untyped-def]
+        return ops.mul(composite(gate, **given), up)
+
+    return OpSpec(
+        name=name,
+        inputs=("gate", "up"),
+        forward=compute,
+        backward=gradient,
+        saves=("gate", "up"),
+        attributes=attributes,
+        variants=variants,
+        composite=compose,
+        formula=lambda gate, up, **given: formula(gate, **given) * up,
+        samples=(((4, 8), (4, 8)), ((5, 6), (6,)), ((1,), (1,)), ((0, 4), (0, 4)), ((), ())),
+        tbe=f"fused/{name.lower()}",
+        tbe_gradient=f"fused/{name.lower()}_grad",
+        doc="y = activation(gate)·up",
+    )
+
+
+def halves_spec(
+    name: str,
+    activation: DslFunction,
+    slope: DslFunction,
+    composite: DslFunction,
+    formula: DslFunction,
+    attributes: Mapping[str, Any],
+    variants: tuple[Mapping[str, Any], ...] = (),
+) -> OpSpec:
+    """Builds y = activation(first half)·second half, on the last axis; arguments as `pair_spec`."""
+
+    def compute(x: Any, **given: Any) -> Any:
+        a, b = (widen_inputs(half)[0] for half in split_halves(x))
+        return dsl.cast_to(dsl.vmul(activation(a, **given), b), promote_dtype(x))
+
+    def gradient(x: Any, grad: Any, **given: Any) -> Any:
+        a, b = (widen_inputs(half)[0] for half in split_halves(x))
+        (g,) = widen_inputs(grad)
+        of_gate = dsl.vmul(dsl.vmul(g, b), slope(a, **given))
+        both = (of_gate, dsl.vmul(g, activation(a, **given)))
+        return dsl.concat([dsl.cast_to(one, x.dtype) for one in both], -1)
+
+    def compose(x, **given):  # type: ignore[no-untyped-def]
+        gate, up = ops.split(x, x.shape[-1] // 2, -1)
+        return ops.mul(composite(gate, **given), up)
+
+    def compute_in_numpy(x: Any, **given: Any) -> Any:
+        gate, up = np.split(x, 2, -1)
+        return formula(gate, **given) * up
+
+    return OpSpec(
+        name=name,
+        inputs=("x",),
+        forward=compute,
+        backward=gradient,
+        saves=("x",),
+        attributes=attributes,
+        variants=variants,
+        composite=compose,
+        formula=compute_in_numpy,
+        samples=(((4, 8),), ((3, 5, 14),), ((2,),), ((0, 4),), ((5, 96),)),
+        tbe=f"fused/{name.removesuffix('Halves').lower()}_halves",
+        tbe_gradient=f"fused/{name.removesuffix('Halves').lower()}_halves_grad",
+        doc="y = activation(first half)·second half",
+    )
+
+
+def split_halves(x: Any) -> tuple[Any, Any]:
+    """Splits the last axis into two halves.
+
+    Raises:
+        InputError: there is no axis, or its size is odd.
+    """
+    size = x.shape[-1] if x.ndim else None
+    if size is None or (isinstance(size, Const) and size.value % 2):
+        raise InputError(
+            f"{x.name} cannot be split into halves",
+            expected="an even size of the last axis, or two tensors",
+            got=shape_text(x.shape),
+        )
+    half = size.value // 2 if isinstance(size, Const) else size // 2
+    front = [None] * (x.ndim - 1)
+    first = dsl.ext.strided_slice(x, [*front, None], [*front, half])
+    return first, dsl.ext.strided_slice(x, [*front, half], [*front, None])
+
+
+class GatedCell(DispatchingCell):
+    """A gated linear unit.
+
+    Args:
+        pair, halved: its OpSpecs.
+        attributes: of both.
+        route: ``native``, ``composite``, or empty for the default.
+    """
+
+    def __init__(self, pair: OpSpec, halved: OpSpec, attributes: Mapping[str, Any], route: str):
+        super().__init__()
+        self.pair = FusedCell(pair, attributes, route)
+        self.halved = FusedCell(halved, attributes, route)
+
+    def construct(self, x: Any, up: Any = None) -> Any:
+        """Gates the halves of x, or x and up."""
+        if up is None:
+            return self.halved.run(x)
+        return self.pair.run(x, up)
+
+    def select_cell(self, *arrays: Any) -> FusedCell:
+        """Selects by the number of arrays."""
+        return self.halved if len(arrays) == 1 else self.pair

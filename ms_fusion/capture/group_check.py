@@ -1,0 +1,137 @@
+"""Checks whether one fused kernel contains a group of operators, and explains why not."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from itertools import pairwise
+
+from ms_fusion.graph import Graph
+from ms_fusion.ledger import FusedKernel, Ledger, UnfusedEdge
+from tbe_impl.errors import FusionNotFound
+
+
+def check_group(ledger: Ledger, group: Sequence[str]) -> FusedKernel:
+    """The fused kernel of `ledger` that contains `group`; raises `FusionNotFound` if there
+    is none.
+    """
+    wanted = Counter(group)
+    overlaps = [
+        (
+            max((wanted & Counter(names)).total() for names in (kernel.operators, kernel.body)),
+            kernel,
+        )
+        for kernel in ledger.kernels
+    ]
+    for overlap, kernel in overlaps:
+        if overlap == wanted.total():
+            return kernel
+    named = " + ".join(group)
+    best, nearest = max(overlaps, key=lambda pair: pair[0], default=(0, None))
+    near = nearest if best else None
+    reason, remedy = _reason(ledger, wanted, near)
+    raise FusionNotFound(
+        f"{named} is not in one fused kernel: {reason}",
+        place=ledger.title,
+        expected=f"a kernel with {named}",
+        got=f"nearest is {near.name} ({' + '.join(near.operators)})" if near else "no such kernel",
+        remedy=remedy or "Print the ledger of `mf.explain` to see every reason.",
+    )
+
+
+def _reason(
+    ledger: Ledger, wanted: Counter[str], nearest: FusedKernel | None
+) -> tuple[str, str | None]:
+    """Why no kernel contains all operators, and a remedy if one is known.
+
+    In this order: the net has too few of them; an edge between two of them is unfused; edges are
+    unfused on the shortest path of values from the nearest kernel (else from the first operator) to
+    a missing operator; there is no such path.
+    """
+    graph = ledger.before.graph
+    present = Counter(node.op for node in graph)
+    inside = {name for kernel in ledger.kernels for name in kernel.body}
+    absent = [name for name in wanted if not present[name] and name not in inside]
+    direct = [
+        one for one in ledger.unfused if one.producer_op in wanted and one.consumer_op in wanted
+    ]
+    if absent:
+        return (
+            f"the net has no operator {' or '.join(absent)} (it has {', '.join(sorted(present))})",
+            None,
+        )
+    if direct:
+        return _describe_edges(direct[:1])
+    for name, count in wanted.items():
+        if 0 < present[name] < count and name not in inside:
+            return f"the net has {present[name]} {name}, not {count}", None
+    if nearest is not None:
+        most = max(
+            (nearest.operators, nearest.body), key=lambda one: (wanted & Counter(one)).total()
+        )
+        missing, sources, name = (
+            wanted - Counter(most),
+            nearest.nodes,
+            f"the operators of {nearest.name}",
+        )
+        goals = {node.name for node in graph if node.op in missing} - set(sources)
+    else:
+        name = next(iter(wanted))
+        missing = wanted - Counter([name])
+        sources = tuple(node.name for node in graph if node.op == name)
+        goals = {node.name for node in graph if node.op in missing}
+    path = _shortest_path(graph, sources, goals)
+    steps = {frozenset(step): place for place, step in enumerate(pairwise(path))}
+    edges = [one for one in ledger.unfused if frozenset((one.producer, one.consumer)) in steps]
+    if edges:
+        return _describe_edges(
+            sorted(edges, key=lambda one: steps[frozenset((one.producer, one.consumer))])
+        )
+    there = {graph.node(one).op for one in sources if one in graph}
+    others = " or ".join(f"another {op}" if op in there else op for op in missing)
+    if path:
+        return f"{others} lies in another kernel than {name}", None
+    return f"no value flows between {name} and {others}", None
+
+
+def _describe_edges(edges: Sequence[UnfusedEdge]) -> tuple[str, str | None]:
+    """The reasons of some edges as one text, and the first known remedy."""
+    text = "; ".join(
+        f"{one.producer_op} → {one.consumer_op or 'outside'}: {one.detail.rstrip('.')}"
+        for one in edges
+    )
+    return text, next((one.suggestion.text for one in edges if one.suggestion), None)
+
+
+def _shortest_path(graph: Graph, sources: Collection[str], goals: Collection[str]) -> list[str]:
+    """Node names on a shortest path of values, in either direction, from `sources` to `goals`.
+
+    The path keeps one direction: operators that only read the same value are not connected. Empty
+    if there is no path.
+    """
+    found: list[list[str]] = []
+    for forward in (True, False):
+        neighbours: dict[str, list[str]] = {}
+        for edge in graph.edges:
+            start, end = (
+                (edge.producer, edge.consumer) if forward else (edge.consumer, edge.producer)
+            )
+            neighbours.setdefault(start, []).append(end)
+        before: dict[str, str | None] = dict.fromkeys(sorted(sources))
+        waiting = list(before)
+        for name in waiting:
+            ends = neighbours.get(name, [])
+            goal = next((end for end in ends if end in goals), None)
+            if goal is not None:
+                path = [goal]
+                step: str | None = name
+                while step is not None:
+                    path.append(step)
+                    step = before[step]
+                found.append(path[::-1])
+                break
+            for end in ends:
+                if end not in before:
+                    before[end] = name
+                    waiting.append(end)
+    return min(found, key=len, default=[])

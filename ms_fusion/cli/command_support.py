@@ -1,0 +1,90 @@
+"""Helpers shared by several commands: log lines, progress, checks of output places."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from ms_fusion.progress import Milestone, Step
+from ms_fusion.report.printable import printable_text
+from tbe_impl.errors import InputError
+
+Progress = Callable[[str], None]
+
+
+def info(text: str) -> None:
+    """Print a line of a command's log."""
+    click.echo(f"[INFO] {printable_text(text)}")
+
+
+def record_debug_option(context: click.Context, _: click.Parameter, given: bool) -> bool:
+    """Record ``--debug`` in the context, whether given before or after the command's name."""
+    told: dict[str, bool] = context.ensure_object(dict)
+    told["debug"] = given or told.get("debug", False)
+    return told["debug"]
+
+
+def check_places(*files: Path | None) -> None:
+    """Refuse a report whose directory is missing, before any long work."""
+    for file in files:
+        if file is not None and not file.parent.is_dir():
+            raise InputError(
+                "there is no such directory",
+                place=str(file),
+                remedy=f"Make it first: mkdir -p {file.parent}",
+            )
+
+
+def check_can_make(directory: Path) -> None:
+    """Refuse a directory that cannot be created, before any long work; creates nothing."""
+    there = directory.absolute()
+    while not there.exists():
+        there = there.parent
+    number = 0
+    if not there.is_dir():
+        number = errno.ENOTDIR
+    elif not os.access(there, os.W_OK | os.X_OK):
+        number = errno.EACCES
+    if number:
+        raise InputError(
+            "the directory cannot be made", place=str(directory), got=os.strerror(number)
+        )
+
+
+@contextmanager
+def show_progress() -> Iterator[Progress]:
+    """Yield a function that shows the progress of long work.
+
+    On a terminal, standard error shows a bar with the current step. Milestones become log lines.
+    """
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
+
+    console = Console(stderr=True)
+    columns = (BarColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
+    with Bar(
+        *columns,
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+        redirect_stdout=sys.stdout.isatty(),
+    ) as bar:
+        task = bar.add_task("starting", total=None)
+
+        def show(text: str) -> None:
+            if isinstance(text, Milestone):
+                info(text)
+                return
+            bar.update(task, description=escape(text))
+            if isinstance(text, Step):
+                bar.update(task, total=1.0, completed=text.share)
+
+        yield show

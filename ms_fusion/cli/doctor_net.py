@@ -1,0 +1,69 @@
+"""Fuses a small net in the doctor's child process and compares its result with float64.
+
+``python -m ms_fusion.cli.doctor_net DIRECTORY`` writes ``DIRECTORY/result.json``. Imports nothing
+from ms_fusion, so that it tests MindSpore's fusion on this machine alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+SHAPE = (64, 128)
+FLAGS = "--opt_level=2"
+
+
+def formula(x: Any, y: Any) -> Any:
+    """The small net, for MindSpore Tensors and NumPy arrays."""
+    return (x * y + 2.0 * x) * (y - 0.5)
+
+
+def prepare(directory: Path) -> None:
+    """Point MindSpore at private directories; must run before MindSpore is imported."""
+    kernels = directory / "kernels"
+    kernels.mkdir(exist_ok=True)
+    os.environ["MS_COMPILER_CACHE_PATH"] = str(kernels)
+    os.environ["MS_DEV_GRAPH_KERNEL_FLAGS"] = FLAGS
+    # The compile server writes its log into its working directory.
+    os.chdir(directory)
+
+
+def fused_bodies(directory: Path) -> list[list[str]]:
+    """The operators of each kernel that this run generated and built, from MindSpore's metadata."""
+    bodies = []
+    for file in sorted((directory / "kernels").rglob("*.info")):
+        if any(file.parent.glob(f"{file.stem}*.so")):
+            described = json.loads(file.read_text("utf-8"))
+            bodies.append([step["name"] for step in described["op_desc"]])
+    return bodies
+
+
+def main(directory: Path) -> None:
+    """Compile, run, compare, and write the observations."""
+    prepare(directory)
+    import mindspore
+    import numpy as np
+
+    random = np.random.default_rng(0)
+    arrays = [random.standard_normal(SHAPE).astype(np.float32) for _ in range(2)]
+    mindspore.set_context(mode=mindspore.GRAPH_MODE)
+    started = time.perf_counter()
+    result = mindspore.jit(formula)(*map(mindspore.Tensor, arrays)).asnumpy()
+    seconds = time.perf_counter() - started
+    exact = formula(*(array.astype(np.float64) for array in arrays))
+    seen = {
+        "version": mindspore.__version__,
+        "device": mindspore.get_context("device_target"),
+        "bodies": fused_bodies(directory),
+        "max_abs_error": float(np.abs(result - exact).max()),
+        "seconds": seconds,
+    }
+    (directory / "result.json").write_text(json.dumps(seen), "utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,184 @@
+"""Implements the command `ms-fusion fuse`: converts arguments to a call, without logic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ms_fusion.cli.command_support import check_places, info, record_debug_option, show_progress
+from ms_fusion.report.printable import printable_text
+
+if TYPE_CHECKING:
+    from ms_fusion.ledger import FusedKernel, Ledger
+
+FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@click.command()
+@click.option(
+    "--input", "source", type=FILE, required=True, help="The ONNX model; it is never changed."
+)
+@click.option(
+    "--output", "target", type=FILE, help="Where the fused model goes; kernels/ lies beside it."
+)
+@click.option(
+    "--fusion-rules",
+    "rules",
+    default="all",
+    show_default=True,
+    metavar="NAMES",
+    help="Names with commas between, or all; FILE.py or FILE.py:NAME for rules of your own.",
+)
+@click.option(
+    "--opt-level",
+    type=click.IntRange(0, 3),
+    default=3,
+    show_default=True,
+    help="0 clean-up only, 1 within operations, 2 across them, 3 everything with search.",
+)
+@click.option(
+    "--device",
+    default="cpu",
+    show_default=True,
+    metavar="NAME",
+    help="Where the model will run: cpu (measured), ascend910a, ascend910b, ascend310p, or "
+    "FILE.json that describes a device.",
+)
+@click.option(
+    "--target",
+    "kind",
+    type=click.Choice(("any", "ort")),
+    default="any",
+    show_default=True,
+    help="any: loads in every ONNX runtime; ort: ONNX Runtime's own operators, where it has them.",
+)
+@click.option(
+    "--assume",
+    "assumptions",
+    multiple=True,
+    metavar="NAME=SIZE[,…]",
+    help="A size that is only known when the model runs, for the estimate.  [default: 1]",
+)
+@click.option(
+    "--lower",
+    default="",
+    metavar="NAMES",
+    help="Operators to write in simpler ones: Gemm (MatMul and Add), Conv (im2col and "
+    "MatMul); with commas between.",
+)
+@click.option("--dry-run", is_flag=True, help="Decide, and write nothing.")
+@click.option("--verify", is_flag=True, help="Run original and fused in ONNX Runtime, and compare.")
+@click.option("--report", type=FILE, help="Write the report as one HTML file.")
+@click.option(
+    "--debug",
+    type=bool,
+    is_flag=False,
+    flag_value=True,
+    default=False,
+    metavar="[BOOLEAN]",
+    callback=record_debug_option,
+    help="Write maps from generated code to ONNX nodes beside the kernels; show the whole "
+    "traceback of an error.",
+)
+def fuse(
+    source: Path,
+    target: Path | None,
+    rules: str,
+    opt_level: int,
+    device: str,
+    kind: str,
+    assumptions: tuple[str, ...],
+    lower: str,
+    dry_run: bool,
+    verify: bool,
+    report: Path | None,
+    debug: bool,
+) -> None:
+    """Fuse an ONNX model, where that pays.
+
+    Exit code: 0 done, 2 bad input, 3 already fused (nothing was written).
+    """
+    from ms_fusion.cli.rule_files import load_rules, plain_rule_names
+    from ms_fusion.onnx.fuse.arguments import check_arguments
+
+    check_places(report)
+    asked: dict[str, Any] = {
+        "opt_level": opt_level,
+        "device_name": device,
+        "target": kind,
+        "assume": dict(
+            _parse_assumption(one) for text in assumptions for one in _split_assumptions(text)
+        ),
+        "lower": lower,
+        "dry_run": dry_run,
+        "report": report,
+    }
+    check_arguments(source, target, fusion_rules=plain_rule_names(rules), **asked)
+    from ms_fusion.onnx.fuse.auto_fuse import auto_fuse
+    from ms_fusion.onnx.fuse.ledger_building import UNCHANGED_RUNTIME_WARNING
+
+    with show_progress() as say:
+        ledger = auto_fuse(
+            source,
+            target,
+            fusion_rules=load_rules(rules),
+            verify=verify,
+            debug=debug,
+            progress=say,
+            **asked,
+        )
+    for warning in ledger.warnings:
+        if warning != UNCHANGED_RUNTIME_WARNING:  # the log reports that one
+            click.echo(f"[WARNING] {printable_text(warning)}", err=True)
+    for line in (*_log_lines(ledger, None if dry_run else target), *ledger.notes):
+        info(line)
+
+
+def _split_assumptions(text: str) -> list[str]:
+    """Split ``n=2,t=16`` at commas; with a single ``=``, the name may contain a comma."""
+    return text.split(",") if text.count("=") > 1 else [text]
+
+
+def _parse_assumption(text: str) -> tuple[str, int]:
+    name, _, size = text.partition("=")
+    if not name or not size.isdecimal() or not 0 < int(size) < 1 << 31:
+        raise click.BadParameter(
+            f"{text!r} is no NAME=SIZE with a size above 0", param_hint="--assume"
+        )
+    return name, int(size)
+
+
+def _log_lines(ledger: Ledger, written: Path | None) -> Iterator[str]:
+    """Log lines: the estimate, the fusions, the written file."""
+    from ms_fusion.onnx.fuse.output_files import KERNELS
+    from ms_fusion.report.units import decimal_bytes_text, time_text
+
+    told = ledger.environment
+    mapped = told.get("operators of ONNX Runtime")
+    if ledger.kernels and mapped is None:
+        yield "ONNX Runtime runs the model as before; its kernels run in `ms_fusion.from_onnx`."
+    yield (
+        f"Estimated benefit: {decimal_bytes_text(told['saved bytes'])} less traffic, "
+        f"{told['saved launches']} launches less, {time_text(told['saved us'])}."
+    )
+    if mapped is None:
+        operators = sum(len(kernel.nodes) for kernel in ledger.kernels)
+        yield f"Fused {operators} operators into {len(ledger.kernels)} kernels."
+        for name, alike in groupby(sorted(ledger.kernels, key=_kernel_name), _kernel_name):
+            first, *others = alike
+            times = f", {len(others) + 1} times" if others else ""
+            place = f": {written.parent / KERNELS / name}.c" if written else ""
+            yield f"Kernel {name} = {' + '.join(first.operators)}{times}{place}"
+    else:
+        names = ", ".join(f"{count} × {name}" for name, count in mapped.items())
+        groups = sum(mapped.values())
+        yield f"{groups} groups are ONNX Runtime's operators{': ' * bool(names)}{names}."
+    yield f"Wrote {written}" if written else "Nothing was written."
+
+
+def _kernel_name(kernel: FusedKernel) -> str:
+    return kernel.name

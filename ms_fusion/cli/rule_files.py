@@ -1,0 +1,75 @@
+"""Loads user-defined rules from Python files that the command line names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ms_fusion.rewrite import Rule
+from ms_fusion.target import run_file
+from tbe_impl.errors import InputError
+
+RULE_LIST_NAMES = ("RULES", "fusion_rules")
+"""Accepted names for the list of rules in a file."""
+
+
+def load_rules(text: str) -> tuple[str | Rule | Mapping[str, Any], ...]:
+    """Load the comma-separated rules: plain names unchanged, files as the rules they define.
+
+    ``my_rules.py`` loads its ``RULES`` (or ``fusion_rules``), ``my_rules.py:GATE`` one rule: a
+    `Rule` or a dict as for `ms_fusion.onnx.fuse.rule_dicts`. A file is executed as Python, so it
+    must be trusted like any program.
+
+    Raises:
+        InputError: the file does not exist, it fails, or the named object is no rule.
+
+    >>> load_rules("SwiGLU, Cluster")
+    ('SwiGLU', 'Cluster')
+    """
+    return tuple(one for name in text.split(",") for one in _load_named_rules(name.strip()))
+
+
+def plain_rule_names(text: str) -> tuple[str, ...]:
+    """The plain names among the comma-separated rules; no file is executed.
+
+    Raises:
+        InputError: one of the files does not exist.
+
+    >>> plain_rule_names("SwiGLU, Cluster")
+    ('SwiGLU', 'Cluster')
+    """
+    names = [name.strip() for name in text.split(",")]
+    return tuple(name for name in names if not _split(name)[0])
+
+
+def _split(name: str) -> tuple[str, str]:
+    """The existing file and the object name in it; the file is empty for a plain rule name."""
+    file, _, wanted = (
+        (name, "", RULE_LIST_NAMES[0]) if name.endswith(".py") else name.rpartition(":")
+    )
+    if not file.endswith(".py"):
+        return "", name
+    if not Path(file).is_file():
+        raise InputError(
+            "no such file", place=file, remedy="Name a Python file that defines rules."
+        )
+    return file, wanted
+
+
+def _load_named_rules(name: str) -> tuple[str | Rule | Mapping[str, Any], ...]:
+    file, wanted = _split(name)
+    if not file:
+        return (name,)
+    module = run_file(Path(file))
+    names = RULE_LIST_NAMES if wanted == RULE_LIST_NAMES[0] else (wanted,)
+    found = next((vars(module)[one] for one in names if one in vars(module)), None)
+    rules = tuple(found) if isinstance(found, list | tuple) else (found,)
+    if not rules or not all(isinstance(one, Rule | Mapping) for one in rules):
+        raise InputError(
+            f"{wanted} is no rule",
+            place=file,
+            expected=f"a Rule or a dict, or {RULE_LIST_NAMES[0]} = (…) with several",
+            got=repr(found)[:80],
+        )
+    return rules

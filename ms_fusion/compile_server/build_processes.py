@@ -1,0 +1,91 @@
+"""Builds each kernel in its own process: a crash or hang of the generator affects one kernel only.
+
+MindSpore's own pool loses the kernel of a dead worker and waits minutes for it.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+from collections.abc import Callable, Sequence
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import NamedTuple
+
+from tbe_impl.errors import FusionError
+
+REASON_CHARACTERS = 1000
+"""Fits into a pipe without a reader."""
+
+
+class BuildFailure(NamedTuple):
+    """How the build of a kernel failed, and the place that the error names."""
+
+    why: str
+    place: str = ""
+
+
+def build_in_processes(
+    kernels: Sequence[str], build: Callable[[str], object], *, workers: int, seconds: int
+) -> dict[str, BuildFailure]:
+    """Builds all kernels, at most `workers` at a time, each within `seconds`.
+
+    Args:
+        kernels: arguments of `build`, which raises on failure.
+
+    Returns:
+        Kernel → failure, for those that were not built.
+    """
+    forked = multiprocessing.get_context("fork")
+    waiting = list(reversed(kernels))
+    running: dict[int, tuple[BaseProcess, Connection, str]] = {}
+    failed: dict[str, BuildFailure] = {}
+    while waiting or running:
+        while waiting and len(running) < workers:
+            kernel = waiting.pop()
+            told, tell = forked.Pipe(duplex=False)
+            process: BaseProcess = forked.Process(
+                target=_build, args=(build, kernel, seconds, tell)
+            )
+            process.start()
+            tell.close()
+            running[process.sentinel] = process, told, kernel
+        for ended in wait(list(running)):
+            process, told, kernel = running.pop(ended)  # type: ignore[arg-type]
+            process.join()
+            if process.exitcode:
+                failed[kernel] = _receive_failure(told) or BuildFailure(
+                    _describe_exit(process.exitcode)
+                )
+            process.close()
+            told.close()
+    return failed
+
+
+def _build(build: Callable[[str], object], kernel: str, seconds: int, tell: Connection) -> None:
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.alarm(seconds)
+    try:
+        build(kernel)
+    except Exception as error:
+        told = (
+            (str(error), error.place or "")
+            if isinstance(error, FusionError)
+            else (f"{type(error).__name__}: {error}", "")
+        )
+        tell.send(BuildFailure(*(text[:REASON_CHARACTERS] for text in told)))
+        raise
+
+
+def _receive_failure(told: Connection) -> BuildFailure | None:
+    """The failure that a worker sent before it ended."""
+    try:
+        return told.recv() if told.poll() else None
+    except (EOFError, OSError):
+        return None
+
+
+def _describe_exit(exitcode: int) -> str:
+    if exitcode == -signal.SIGALRM:
+        return "it did not end"
+    return f"it died of {signal.Signals(-exitcode).name}" if exitcode < 0 else "it gave up"

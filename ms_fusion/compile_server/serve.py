@@ -1,0 +1,217 @@
+"""Runs MindSpore's kernel build server with our guard, in the private directory."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import logging
+import os
+import re
+import signal
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from ms_fusion.compile_server import refusals
+from ms_fusion.compile_server.build_processes import BuildFailure, build_in_processes
+from ms_fusion.compile_server.isolated_import import import_alone
+from ms_fusion.mindspore.flags.generator_limits import KernelRefusal, has_only_views, kernel_refusal
+from tbe_impl.errors import FusionError
+
+log = logging.getLogger("ms_fusion")
+SERVER = "mindspore._extends.remote.kernel_build_server"
+
+
+def serve(messager: str) -> None:
+    """Runs MindSpore's own kernel build server of that name with our guard.
+
+    Args:
+        messager: ``AkgMessager`` or ``AkgV2Messager``.
+    """
+    warnings.simplefilter("ignore")
+    # unblocks the signals that were blocked when the process was started
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    # MindSpore's generator writes logs and searches tuning files in the working directory; the
+    # user's stays clean.
+    os.chdir(os.environ["MS_COMPILER_CACHE_PATH"])
+    _redirect_output("compile_server.log")
+    threading.Thread(target=_exit_with_parent, args=(os.getppid(),), daemon=True).start()
+    if messager == "AkgMessager":
+        base = importlib.import_module(SERVER)
+        server = importlib.import_module(f"{SERVER}_akg").AkgMessager
+        base.AkgBuilderBase.accept_json = _accept_guarded
+    else:
+        # importing all of MindSpore takes a second and half a GiB, and is not needed
+        base = import_alone(SERVER)
+        server = importlib.import_module(f"{SERVER}_akg_v2").AkgV2Messager
+        sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "kernel_server" / "plug"))
+    base.AkgBuilderBase.compile = _compile_guarded
+    server(int(sys.argv[1]), int(sys.argv[2])).run()
+
+
+def _exit_with_parent(parent: int) -> None:
+    """Exits when the parent process is gone; MindSpore's own server would wait forever, with half a
+    GiB.
+    """
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    os._exit(0)
+
+
+def _redirect_output(file: str) -> None:
+    """Redirects the generator's messages and stack traces from the user's terminal to a file."""
+    log_file = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
+    os.dup2(log_file, 1)
+    os.dup2(log_file, 2)
+    os.close(log_file)
+
+
+def _accept_guarded(builder: Any, text: str) -> Any:
+    found = kernel_refusal(text)
+    if found:
+        builder.ms_fusion_refused = [*getattr(builder, "ms_fusion_refused", []), found]
+        return None
+    return builder.akg_processor.accept_json(text)
+
+
+def _compile_guarded(builder: Any) -> bool:
+    """Builds all kernels that can be built, and always reports success.
+
+    MindSpore then searches the files and does without missing ones. After a reported failure it
+    would keep the kernel in its list of pending ones and wait for it at the next request.
+    """
+    refused = getattr(builder, "ms_fusion_refused", [])
+    builder.ms_fusion_refused = []
+    processor = builder.akg_processor
+    kernels = [kernel for share in processor.args for kernel in share]
+    waiting, stand_ins = kernels, set()
+    try:
+        generator = _generator(processor, builder.attrs)
+        # MindSpore splits the group of a missing kernel and runs its operators unfused.
+        waiting = [
+            text
+            for text in kernels
+            if not has_only_views(text) and not generator.reuse_cached(text)
+        ]
+        limits = {"workers": processor.process_num, "seconds": processor.wait_time}
+        failed = build_in_processes(waiting, generator.builder(), **limits) if waiting else {}
+        for text, ended in failed.items():
+            # a failure of one stand-in must not affect the others
+            with contextlib.suppress(Exception):
+                generator.stand_in(text, ended.why)
+                stand_ins.add(text)
+    except Exception as error:  # noqa: BLE001 - the client needs an answer in any case
+        failed = dict.fromkeys(waiting, BuildFailure(f"{type(error).__name__}: {error}"))
+    # on a full disk even the record fails
+    with contextlib.suppress(OSError):
+        found = [
+            *refused,
+            *(_refusal(*one, left=one[0] not in stand_ins) for one in failed.items()),
+        ]
+        refusals.record(Path.cwd(), found, process=os.getppid())
+    return True
+
+
+def _refusal(text: str, ended: BuildFailure, *, left: bool) -> KernelRefusal:
+    """The refusal record of a kernel that was not built."""
+    kernel = re.search(r'"op": ?"(\w{1,100})', text)
+    culprit = ended.place if f'"{ended.place}"' in text else ""
+    return KernelRefusal(
+        culprit, f"it cannot build {kernel[1] if kernel else 'a kernel'} ({ended.why})", left
+    )
+
+
+class _Generator(Protocol):
+    """Builds kernels from their descriptions."""
+
+    def reuse_cached(self, text: str) -> bool:
+        """Publishes a kernel from the compile cache; returns whether it was there."""
+
+    def builder(self) -> Callable[[str], object]:
+        """Loads the generator and returns its build function, as in MindSpore's own pool."""
+
+    def stand_in(self, text: str, why: str) -> None:
+        """Publishes a substitute for a kernel that failed to build."""
+
+
+@dataclass(frozen=True)
+class _OwnGenerator:
+    """Our own generator, loaded only for kernels that are not cached.
+
+    Attributes:
+        directory: where MindSpore searches libraries.
+    """
+
+    directory: Path
+
+    def reuse_cached(self, text: str) -> bool:
+        from ms_fusion.kernel_server.compile_cache import publish_cached
+
+        try:
+            return publish_cached(text, self.directory)
+        except Exception:
+            # after any failure of the cache the kernel can still be built
+            log.exception("a cached kernel cannot be published")
+            return False
+
+    def builder(self) -> Callable[[str], object]:
+        build = self._plug().build
+        return lambda text: build(text, self.directory)
+
+    def stand_in(self, text: str, why: str) -> None:
+        self._plug().stand_in(text, self.directory, why)
+
+    @staticmethod
+    def _plug() -> Any:
+        return importlib.import_module("akg_v2")
+
+
+@dataclass(frozen=True)
+class _MindSporeGenerator:
+    """MindSpore's own generator.
+
+    Attributes:
+        directory: where MindSpore searches libraries.
+        attributes: generator attributes from MindSpore.
+    """
+
+    directory: Path
+    attributes: str
+
+    def reuse_cached(self, text: str) -> bool:
+        return False
+
+    def builder(self) -> Callable[[str], object]:
+        from mindspore._extends.parallel_compile.akg_compiler import akg_process
+
+        from ms_fusion.kernel_server.publishing import publish_beside_own
+
+        sys.path.append(akg_process.get_akg_path())
+        function = importlib.import_module("akg.ms").compilewithjson
+
+        def build(text: str) -> None:
+            akg_process._compile_akg_task_default([text], self.attributes, function)
+            # without a compiler nothing can call it under our convention either
+            with contextlib.suppress(FusionError, OSError, ValueError):
+                publish_beside_own(json.loads(text)["op"], self.directory)
+
+        return build
+
+    def stand_in(self, text: str, why: str) -> None:
+        pass
+
+
+def _generator(processor: Any, attributes: str) -> _Generator:
+    from mindspore._extends.parallel_compile.akg_compiler import akg_process
+    from mindspore._extends.parallel_compile.akg_compiler.util import get_kernel_meta_parent_dir
+
+    directory = Path(get_kernel_meta_parent_dir(attributes)) / "akg_kernel_meta"
+    if isinstance(processor, akg_process.AkgV2Process):
+        return _OwnGenerator(directory)
+    return _MindSporeGenerator(directory, attributes)

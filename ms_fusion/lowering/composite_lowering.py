@@ -1,0 +1,171 @@
+"""Lowers a composite kernel to a DSL graph."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from ms_fusion.accuracy.formulas import Call, numpy_dtype
+from ms_fusion.graph import Graph, Node, Value
+from ms_fusion.lowering.lowering_rules import LOWERING_RULES
+from ms_fusion.readers.composite import CompositeKernel
+from tbe_impl import dsl
+from tbe_impl.dsl.dtypes import DTYPES, dtype_of
+from tbe_impl.dsl.tensor import Tensor, stages_of
+from tbe_impl.errors import FusionError, InputError
+from tbe_impl.tracing.arrays import TracedArray, tensor_of
+
+IN_PLACE_OPERATORS = frozenset({"Assign", "AssignAdd"})
+"""Operators that update their first input in place; the tensor that they return carries no data."""
+
+
+@dataclass(frozen=True)
+class LoweredGroup:
+    """A fused kernel, lowered to the DSL.
+
+    Attributes:
+        name: of the kernel.
+        inputs: placeholders in the order of the kernel's inputs.
+        results: computed tensors, each once.
+        places: for each result, the indices of the buffers that it is written to; the kernel's
+            buffers are its inputs, then its outputs.
+        values: value name → the DSL tensor that computes it.
+    """
+
+    name: str
+    inputs: tuple[Tensor, ...]
+    results: tuple[Tensor, ...]
+    places: tuple[tuple[int, ...], ...]
+    values: Mapping[str, Tensor]
+
+
+def lower_composite(kernel: CompositeKernel) -> LoweredGroup:
+    """Lowers a composite kernel to a DSL graph.
+
+    Raises:
+        InputError: an operator, a dtype or a shape is not supported; names the operator.
+    """
+    graph = kernel.graph
+    tensors: dict[str, Tensor] = {}
+    for name in graph.inputs:
+        value = graph.values[name]
+        if value.dtype not in DTYPES:
+            reader = graph.consumers[name][0].op if graph.consumers.get(name) else ""
+            raise InputError(f"{reader} of {value.dtype} is not built", place=reader)
+        tensors[name] = dsl.placeholder(_shape(value), value.dtype, name)
+    written: dict[str, Tensor] = {}
+    for node in graph.nodes:
+        made = _lower_node(node, graph, tensors)
+        tensors[node.outputs[0]] = made
+        if node.op in IN_PLACE_OPERATORS:
+            written[node.inputs[0]] = made
+    return _group(kernel.name, graph, tensors, written)
+
+
+def _lower_node(node: Node, graph: Graph, tensors: Mapping[str, Tensor]) -> Tensor:
+    meaning = LOWERING_RULES.get(node.op)
+    if meaning is None or len(node.outputs) != 1:
+        raise InputError(
+            "this operator is not supported",
+            place=node.op,
+            got=f"{node.op}, {len(node.outputs)} outputs",
+        )
+    output = graph.outputs_of(node)[0]
+    inputs = tuple(_operand(graph.values[name], tensors) for name in node.inputs)
+    call: Any = Call(node, inputs, output, numpy_dtype(output.dtype))
+    try:
+        made = tensor_of(meaning(call))
+        if any(
+            op.kind == "library" for op in stages_of([made], {id(one) for one in tensors.values()})
+        ):
+            raise InputError("it cannot be lowered to a loop nest")
+        if made.dtype != output.dtype and not _is_quotient_of_integers(node, graph):
+            made = dsl.cast_to(made, output.dtype)
+        wanted = made.shape if node.op in IN_PLACE_OPERATORS else _shape(output)
+        return (
+            made
+            if tuple(map(known_size, made.shape)) == tuple(map(known_size, wanted))
+            else dsl.ext.reshape(made, wanted)
+        )
+    except Exception as error:
+        # A formula run on symbolic tensors may raise any exception, and MindSpore cannot take the
+        # group back.
+        why = error.what if isinstance(error, FusionError) else f"{type(error).__name__}: {error}"
+        described = ", ".join(
+            f"{value.dtype} {list(value.shape)}" for value in graph.inputs_of(node)
+        )
+        raise InputError(f"{node.op} of {described} is not built: {why}", place=node.op) from error
+
+
+def _is_quotient_of_integers(node: Node, graph: Graph) -> bool:
+    """Whether a Div of integers yields float32: MindSpore shows it only by the Cast that
+    follows.
+    """
+    readers = graph.consumers.get(node.outputs[0], ())
+    return (
+        node.op == "Div"
+        and node.outputs[0] not in graph.outputs
+        and all(one.op == "Cast" for one in readers)
+    )
+
+
+def _operand(value: Value, tensors: Mapping[str, Tensor]) -> Any:
+    """An operand as formulas take it: a traced tensor, or a NumPy array for a constant."""
+    if value.kind != "constant":
+        return TracedArray(tensors[value.name])
+    found = np.asarray(value.data, numpy_dtype(value.dtype))
+    # A constant of one element broadcasts to any rank; at rank 0 or 1 it becomes a scalar.
+    return (
+        found.reshape(_shape(value) if len(value.shape) > 1 else ()) if found.size == 1 else found
+    )
+
+
+def _shape(value: Value) -> tuple[int, ...]:
+    if value.is_dynamic:
+        raise InputError("dynamic shapes are not supported", place=value.name, got=str(value.shape))
+    return tuple(int(size) for size in value.shape)
+
+
+def known_size(size: Any) -> int:
+    """An extent of a tensor as an integer; all extents are static here."""
+    return int(getattr(size, "value", size))
+
+
+def size_bytes(tensor: Tensor) -> int:
+    """Size of the tensor in memory, in bytes."""
+    return math.prod(map(known_size, tensor.shape)) * dtype_of(tensor.dtype).bytes
+
+
+def _group(
+    name: str, graph: Graph, tensors: Mapping[str, Tensor], written: Mapping[str, Tensor]
+) -> LoweredGroup:
+    inputs = tuple(tensors[item] for item in graph.inputs)
+    results: list[Tensor] = []
+    places: list[list[int]] = []
+
+    def put(tensor: Tensor, place: int) -> None:
+        found = next((n for n, item in enumerate(results) if item is tensor), None)
+        if found is None:
+            own = any(tensor is item for item in inputs)
+            results.append(
+                dsl.compute(tensor.shape, lambda *i: tensor(*i), f"copy_{place}") if own else tensor
+            )
+            places.append([place])
+        else:
+            places[found].append(place)
+
+    for number, item in enumerate(graph.inputs):
+        if item in written:
+            put(written[item], number)
+    in_place = {node.outputs[0] for node in graph.nodes if node.op in IN_PLACE_OPERATORS}
+    for number, item in enumerate(graph.outputs, len(inputs)):
+        if item not in in_place:
+            put(tensors[item], number)
+    return LoweredGroup(
+        name, inputs, tuple(results), tuple(map(tuple, places)), MappingProxyType(dict(tensors))
+    )

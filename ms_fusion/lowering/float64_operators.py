@@ -1,0 +1,56 @@
+"""Removes the Casts to float32 around operators for which MindSpore has no float64 kernel."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ms_fusion.graph import Graph, Node, Value
+
+NARROWED_OPERATORS = frozenset(("Mish", "Softplus", "SoftplusGrad"))
+"""Operators that MindSpore's CPU library implements in float32 only, between two Casts."""
+
+
+def widen_to_float64(graph: Graph) -> Graph:
+    """Replaces (Cast to float32, operator, Cast to float64) by the operator on float64."""
+    if not any(node.op in NARROWED_OPERATORS for node in graph):
+        return graph
+    whole: dict[str, Node] = {}
+    casts: set[str] = set()
+    for node in graph:
+        behind = _cast_behind(node, graph) if node.op in NARROWED_OPERATORS else None
+        before = [_source(name, graph) for name in node.inputs]
+        if behind is None or any(value is None or value.dtype != "float64" for value in before):
+            continue
+        inputs = tuple(value.name for value in before if value)
+        whole[node.name] = replace(node, inputs=inputs, outputs=behind.outputs)
+        casts |= {behind.name, *(graph.producers[name].name for name in node.inputs)}
+    nodes = [whole.get(node.name, node) for node in graph]
+    made = {name for node in whole.values() for name in node.outputs}
+    read = {*graph.outputs, *(name for node in nodes for name in node.inputs)}
+    return replace(
+        graph,
+        nodes=tuple(
+            node
+            for node in nodes
+            if node.name not in casts or (node.outputs[0] in read and node.outputs[0] not in made)
+        ),
+    )
+
+
+def _cast_behind(node: Node, graph: Graph) -> Node | None:
+    """The only reader of the float32 result, if it is a Cast to float64."""
+    (name,) = node.outputs
+    readers = graph.consumers.get(name, ())
+    if name in graph.outputs or len(readers) != 1 or readers[0].op != "Cast":
+        return None
+    if graph.values[name].dtype != "float32":
+        return None
+    return readers[0] if graph.outputs_of(readers[0])[0].dtype == "float64" else None
+
+
+def _source(name: str, graph: Graph) -> Value | None:
+    """The operand of the Cast to float32 that produces a value."""
+    maker = graph.producers.get(name)
+    if maker is None or maker.op != "Cast" or graph.values[name].dtype != "float32":
+        return None
+    return graph.values[maker.inputs[0]]

@@ -1,0 +1,322 @@
+"""Partitions a group into loop nests by the cost model: one, several, or one per operator.
+
+The back end fuses stages with equal loops into one nest and recomputes a value in each nest that
+reads it. Storing such a value adds its bytes and saves its recomputation; the cost model decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ms_fusion.cost import stages, work_of
+from ms_fusion.devices import Device
+from ms_fusion.graph import Graph, Node
+from ms_fusion.ledger import Work
+from ms_fusion.lowering.composite_lowering import LoweredGroup, size_bytes
+from ms_fusion.operators import REDUCTIONS
+from tbe_impl.codegen.options import DEFAULT_OPTIONS
+from tbe_impl.codegen.partition import LoopNest
+from tbe_impl.codegen.program import Layout, layout_of, storable_results
+from tbe_impl.dsl.tensor import Operation, Tensor
+
+PROCESSOR = Device(
+    name="cpu",
+    bandwidth_bytes_per_s=7e10,
+    flops_per_s=4e11,
+    vector_flops_per_s=1.1e11,
+    launch_us=3.0,
+    on_chip_bytes=1 << 20,
+    source="two cores with AVX-512: what was measured there of copies and of swish; "
+    "nests that threads share cost their waking",
+)
+"""Target of the plans. Only the ratios of the figures matter; tuning measures on the actual
+machine.
+"""
+
+FRESH_BYTES_PER_S = 8e9
+"""Page-fault bandwidth: large buffers between nests are mapped anew in each call; small ones are
+reused.
+"""
+
+GAIN = 0.97
+"""Storing a value must reduce the modelled cost to this fraction or below."""
+TRIES_PER_STEP, STEPS = 6, 3
+"""Values tried per step, and number of steps; one trial takes as long as generating the kernel."""
+MAX_REDUCTION_CHAIN = 4
+"""Longest chain of dependent reductions over rows in one nest; in a longer one each nest would
+recompute all before it.
+"""
+SMALL_RATIO = 8
+"""The result of a reduction by at least this factor is stored at no cost."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A partition of a group into nests.
+
+    Attributes:
+        stored: names of intermediate values that are stored although no other group reads them.
+        nests: names of the operators that each nest computes, in order.
+        cost_us: cost by the model, in µs.
+        layout: the nests of the back end.
+    """
+
+    stored: tuple[str, ...]
+    nests: tuple[tuple[str, ...], ...]
+    cost_us: float
+    layout: Layout
+
+    @property
+    def repeated_operators(self) -> frozenset[str]:
+        """Names of operators that several nests recompute."""
+        seen: set[str] = set()
+        twice: set[str] = set()
+        for nest in self.nests:
+            twice |= seen & set(nest)
+            seen |= set(nest)
+        return frozenset(twice)
+
+
+def plan_nests(group: LoweredGroup, graph: Graph, device: Device = PROCESSOR) -> Plan:
+    """The cheapest plan: greedy search from full fusion, compared with one nest per operator."""
+    best = _plan_few_nests(group, graph, device)
+    if best.repeated_operators:  # without recomputation, more nests only add bytes and launches
+        apart = plan_with_stored(full_fission_values(group, graph), group, graph, device)
+        best = min(best, apart, key=lambda plan: plan.cost_us)
+    return best
+
+
+def _plan_few_nests(group: LoweredGroup, graph: Graph, device: Device) -> Plan:
+    steps_apart = _reduction_chain_cuts(graph)
+    if steps_apart:
+        return plan_with_stored(steps_apart, group, graph, device)
+    best = plan_with_stored((), group, graph, device)
+    sums = [
+        node.outputs[0]
+        for node in _recomputed_boundary_nodes(best, graph)
+        if _is_small_sum(node, graph)
+    ]
+    if sums:
+        # Clipping by the global norm yields dozens of such reductions; store them all in one step.
+        best = min(
+            best, plan_with_stored(sums, group, graph, device), key=lambda plan: plan.cost_us
+        )
+    for _ in range(STEPS):
+        names = _storing_candidates(best, graph, device)
+        tried = [plan_with_stored((*best.stored, name), group, graph, device) for name in names]
+        least = min(tried, key=lambda plan: plan.cost_us, default=best)
+        if least.cost_us > GAIN * best.cost_us:
+            break
+        best = least
+    return best
+
+
+def plan_with_stored(
+    names: Sequence[str], group: LoweredGroup, graph: Graph, device: Device = PROCESSOR
+) -> Plan:
+    """The plan that stores the named values.
+
+    Raises:
+        CompileError: the group has no loop nests.
+    """
+    layout = layout_of(
+        group.results, group.inputs, replace(DEFAULT_OPTIONS, stored=value_numbers(names, group))
+    )
+    inside = _node_by_stage(group, graph)
+    nests, cost_us = [], 0.0
+    for nest in layout.nests:
+        nodes, work = _work(nest, layout, group, graph, inside, device)
+        nests.append(tuple(node.name for node in nodes))
+        cost_us += stages(work, device).total_us
+    between = {id(root.tensor): root.tensor for nest in layout.nests for root in nest.roots}
+    sizes = [
+        size_bytes(item)
+        for at, item in between.items()
+        if all(at != id(one) for one in group.results)
+    ]
+    cost_us += sum(size for size in sizes if size > device.on_chip_bytes) / FRESH_BYTES_PER_S * 1e6
+    return Plan(tuple(names), tuple(nests), cost_us, layout)
+
+
+def full_fission_values(group: LoweredGroup, graph: Graph) -> tuple[str, ...]:
+    """Names of the values to store so that every operator has its own nest (full loop fission)."""
+    places = _places(group)
+    return tuple(
+        name for node in graph.nodes for name in node.outputs if id(group.values[name]) in places
+    )
+
+
+def value_numbers(names: Iterable[str], group: LoweredGroup) -> tuple[int, ...]:
+    """The back end's indices of those of the named values that it can store."""
+    places = _places(group)
+    return tuple(
+        sorted({places[at] for at in (id(group.values[name]) for name in names) if at in places})
+    )
+
+
+def stored_value_numbers(plan: Plan, group: LoweredGroup) -> tuple[int, ...]:
+    """Indices of all values between the nests; with them the back end need not derive the partition
+    again.
+    """
+    places = _places(group)
+    return tuple(sorted(places[at] for at in plan.layout.nest_of_stored if at in places))
+
+
+def _places(group: LoweredGroup) -> dict[int, int]:
+    """``id`` of each tensor that the back end can store on request → its index."""
+    found = storable_results(group.results, group.inputs)
+    return {id(tensor): at for at, tensor in enumerate(found)}
+
+
+def _storing_candidates(plan: Plan, graph: Graph, device: Device) -> list[str]:
+    """Values of `_recomputed_boundary_nodes` whose storing can pay off, most expensive first."""
+    dear = [
+        (_saved_us(node, plan, graph, device), node.outputs[0])
+        for node in _recomputed_boundary_nodes(plan, graph)
+    ]
+    paying = [(saved_us, name) for saved_us, name in dear if saved_us > (1 - GAIN) * plan.cost_us]
+    return [name for _, name in sorted(paying, reverse=True)[:TRIES_PER_STEP]]
+
+
+def _recomputed_boundary_nodes(plan: Plan, graph: Graph) -> list[Node]:
+    """Recomputed operators whose result is also read by an operator of a single nest."""
+    repeated = plan.repeated_operators
+    return [
+        node
+        for node in graph.nodes
+        if node.name in repeated
+        and not {*node.outputs} & {*graph.outputs, *plan.stored}
+        and any(reader.name not in repeated for reader in graph.consumers.get(node.outputs[0], ()))
+    ]
+
+
+def _reduction_chain_cuts(graph: Graph) -> list[str]:
+    """Where to cut a chain of dependent reductions over rows: at each of them and at the shared
+    values that it reads; empty if the chain is short.
+    """
+    waits: dict[str, int] = {}
+    found: dict[str, None] = {}
+    for node in graph.nodes:
+        over_rows = _is_strided_reduction(node, graph)
+        before = max((waits.get(name, 0) for name in node.inputs), default=0)
+        waits.update(dict.fromkeys(node.outputs, before + over_rows))
+        if over_rows:
+            found.update(
+                dict.fromkeys((*_shared_ancestors(node.inputs[0], graph), node.outputs[0]))
+            )
+    return list(found) if max(waits.values(), default=0) > MAX_REDUCTION_CHAIN else []
+
+
+def _is_strided_reduction(node: Node, graph: Graph) -> bool:
+    """Whether a reduction runs over an axis other than the innermost."""
+    if node.op not in REDUCTIONS:
+        return False
+    ndim = len(graph.values[node.inputs[0]].shape)
+    given = graph.values[node.inputs[1]].data if len(node.inputs) > 1 else node.attr("axis")
+    axes = np.ravel(() if given is None else given).astype(int)
+    return ndim > 1 and (not axes.size or bool((axes % ndim < ndim - 1).any()))
+
+
+def _shared_ancestors(name: str, graph: Graph) -> Iterator[str]:
+    """The nearest ancestors of a value, itself included, that have several readers."""
+    waiting = [name]
+    while waiting:
+        name = waiting.pop()
+        if len(graph.consumers.get(name, ())) > 1 and name in graph.producers:
+            yield name
+        elif name in graph.producers:
+            waiting += graph.producers[name].inputs
+
+
+def _is_small_sum(node: Node, graph: Graph) -> bool:
+    """Whether the result has far fewer elements than the largest operand."""
+    most = max((value.elements for value in graph.inputs_of(node)), default=0)
+    return SMALL_RATIO * graph.outputs_of(node)[0].elements <= most
+
+
+def _saved_us(node: Node, plan: Plan, graph: Graph, device: Device) -> float:
+    """Upper bound of the cost in µs that storing a value saves: its recomputation in all nests but
+    one.
+    """
+    before = _ancestors(node, graph)
+    nests = [frozenset(nest) for nest in plan.nests if node.name in nest]
+    costs = [_cost_us([one for one in before if one.name in nest], graph, device) for nest in nests]
+    return sum(costs) - max(costs)
+
+
+def _ancestors(node: Node, graph: Graph) -> list[Node]:
+    """An operator and all its predecessors."""
+    found: dict[str, Node] = {}
+    waiting = [node]
+    while waiting:
+        one = waiting.pop()
+        if one.name not in found:
+            found[one.name] = one
+            waiting += [graph.producers[name] for name in one.inputs if name in graph.producers]
+    return list(found.values())
+
+
+def _cost_us(nodes: Sequence[Node], graph: Graph, device: Device) -> float:
+    """Cost in µs of computing the operators together, without stores."""
+    made = {name for node in nodes for name in node.outputs}
+    read = {name: graph.values[name] for node in nodes for name in node.inputs if name not in made}
+    bytes_read = sum(value.bytes for value in read.values())
+    return stages(
+        Work(sum(work_of(node, graph).flops for node in nodes), bytes_read, 0, 0), device
+    ).total_us
+
+
+def _node_by_stage(group: LoweredGroup, graph: Graph) -> Mapping[int, Node]:
+    """``id`` of a stage → the operator that it is part of."""
+    found: dict[int, Node] = {}
+    for node in graph.nodes:
+        waiting = [group.values[node.outputs[0]].op]
+        while waiting:
+            op = waiting.pop()
+            if id(op) not in found and op.body:
+                found[id(op)] = node
+                waiting += [item.op for item in op.input_tensors]
+    return found
+
+
+def _work(
+    nest: LoopNest,
+    layout: Layout,
+    group: LoweredGroup,
+    graph: Graph,
+    inside: Mapping[int, Node],
+    device: Device,
+) -> tuple[list[Node], Work]:
+    """The operators of a nest and its work."""
+    stored = {id(root.tensor) for other in layout.nests for root in other.roots}
+    roots = [root.tensor for root in nest.roots]
+    own = {id(tensor) for tensor in roots}
+    outside = {id(tensor) for tensor in (*group.inputs, *group.results)}
+    ops: dict[int, Operation] = {}
+    read: dict[int, Tensor] = {}
+    waiting = [tensor.op for tensor in roots]
+    while waiting:
+        op = waiting.pop()
+        if id(op) in ops:
+            continue
+        ops[id(op)] = op
+        for item in op.input_tensors:
+            if id(item) in stored - own or not item.op.body:
+                read[id(item)] = item
+            else:
+                waiting.append(item.op)
+    names = {inside[at].name for at in ops if at in inside}
+    nodes = [node for node in graph.nodes if node.name in names]
+
+    def bytes_moved(tensors: Iterable[Tensor]) -> int:
+        """Bytes of memory traffic; intermediate tensors that fit into the core's cache
+        cause none.
+        """
+        sizes = ((id(tensor) in outside, size_bytes(tensor)) for tensor in tensors)
+        return sum(size for known, size in sizes if known or size > device.on_chip_bytes)
+
+    flops = sum(work_of(node, graph).flops for node in nodes)
+    return nodes, Work(flops, bytes_moved(read.values()), bytes_moved(roots), 1)

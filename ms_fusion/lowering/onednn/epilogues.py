@@ -1,0 +1,121 @@
+"""Matches epilogues of products and convolutions: scale, bias, residual, relu."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ms_fusion.graph import Graph, Node
+
+
+@dataclass(frozen=True)
+class EpilogueMatch:
+    """A chain of operators that a library call can fuse as its epilogue.
+
+    Attributes:
+        result: name of the final value.
+        covered: names of the fused nodes.
+        operands: ``scale``, ``bias``, ``residual`` → name of a value.
+        relu: whether max(0, ·) comes last.
+    """
+
+    result: str
+    covered: tuple[str, ...] = ()
+    operands: tuple[tuple[str, str], ...] = ()
+    relu: bool = False
+
+    @property
+    def reads(self) -> Mapping[str, str]:
+        """Operand → value."""
+        return dict(self.operands)
+
+    def with_operand(
+        self, name: str, value: str, node: Node, more: tuple[str, ...] = ()
+    ) -> EpilogueMatch:
+        """The match extended by one operator."""
+        return replace(
+            self,
+            result=node.outputs[0],
+            covered=(*self.covered, *more, node.name),
+            operands=(*self.operands, (name, value)),
+        )
+
+
+def match_epilogue(
+    value: str, graph: Graph, *, axis: int, taken: Container[str], scaled: bool, biased: bool
+) -> EpilogueMatch:
+    """Matches the epilogue of a library call's result; every intermediate value has one reader.
+
+    Args:
+        value: name of the result.
+        axis: of the channels.
+        taken: names of nodes that another call covers.
+        scaled: whether the call can fuse a scale.
+        biased: whether the call already has a bias.
+    """
+    found = EpilogueMatch(value)
+    if scaled and not biased:
+        found = _match_channel_operand(found, "scale", "Mul", graph, axis, taken)
+    if not biased:
+        found = _match_channel_operand(found, "bias", "Add", graph, axis, taken)
+    add = _only_reader(found.result, "Add", graph, taken)
+    if add is not None:
+        other = _other_operand(add, found.result)
+        one, two = graph.values[found.result], graph.values[other]
+        if (
+            other != found.result
+            and two.kind != "constant"
+            and (one.shape, one.dtype) == (two.shape, two.dtype)
+        ):
+            found = found.with_operand("residual", other, add)
+    most = _only_reader(found.result, "Maximum", graph, taken)
+    if most is not None:
+        other_value = graph.values[_other_operand(most, found.result)]
+        if other_value.kind == "constant" and other_value.data in (0, 0.0):
+            found = replace(
+                found, result=most.outputs[0], covered=(*found.covered, most.name), relu=True
+            )
+    return found
+
+
+def _match_channel_operand(
+    found: EpilogueMatch, name: str, op: str, graph: Graph, axis: int, taken: Container[str]
+) -> EpilogueMatch:
+    """Matches an operator of this type with a per-channel operand."""
+    node = _only_reader(found.result, op, graph, taken)
+    if node is None or len(set(node.inputs)) != 2:
+        return found
+    shape: tuple[Any, ...] = graph.values[found.result].shape
+    other = _other_operand(node, found.result)
+    given = graph.values[other]
+    wanted = tuple(size if at == axis % len(shape) else 1 for at, size in enumerate(shape))
+    padded = (1,) * (len(shape) - len(given.shape)) + given.shape
+    same = (
+        given.dtype == graph.values[found.result].dtype
+        and graph.values[node.outputs[0]].shape == shape
+    )
+    if given.kind == "constant" or padded != wanted or not same:
+        return found
+    reshapes: tuple[str, ...] = ()
+    made_by = graph.producers.get(other)
+    while (
+        made_by is not None and _only_reader(other, None, graph, taken) and made_by.op == "Reshape"
+    ):
+        reshapes, other = (*reshapes, made_by.name), made_by.inputs[0]
+        made_by = graph.producers.get(other)
+    return found.with_operand(name, other, node, reshapes)
+
+
+def _only_reader(value: str, op: str | None, graph: Graph, taken: Container[str]) -> Node | None:
+    readers = graph.consumers.get(value, ())
+    alone = len(readers) == 1 and value not in graph.outputs
+    return (
+        readers[0]
+        if alone and op in (None, readers[0].op) and readers[0].name not in taken
+        else None
+    )
+
+
+def _other_operand(node: Node, value: str) -> str:
+    return node.inputs[1 - node.inputs.index(value)]

@@ -1,0 +1,44 @@
+"""A oneDNN call as plain values: the function of `custom_ops.onednn` and its arguments."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+if TYPE_CHECKING:
+    from custom_ops.onednn import Prepared
+
+ArgumentValue = bool | int | str | tuple[int | str, ...]
+
+
+class OnednnCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="onednn"):
+    """A oneDNN call.
+
+    Attributes:
+        function: name of a function of `custom_ops.onednn`.
+        arguments: its keyword arguments.
+    """
+
+    function: Literal[
+        "prepare_conv2d", "prepare_conv2d_backward", "prepare_matmul", "prepare_max_pool_gradient"
+    ]
+    arguments: dict[str, ArgumentValue]
+
+    @property
+    def has_second_pass(self) -> bool:
+        """Whether a separate pass of our own over the result follows the oneDNN call."""
+        from custom_ops.onednn.epilogues import Epilogue
+
+        return Epilogue(activation=str(self.arguments.get("activation", ""))).has_own_relu
+
+    def prepare(self) -> Prepared:
+        """Creates the oneDNN primitive, ready to execute.
+
+        Raises:
+            InputError: as `function`; names operator, argument, expected and got.
+        """
+        from custom_ops import onednn
+
+        made: Prepared = getattr(onednn, self.function)(**self.arguments)
+        return made

@@ -1,0 +1,181 @@
+"""Folds transposes around matrix products into the library calls.
+
+A transpose is removed if no operator outside of the group reads its result. The attributes of a
+product give the layouts of its operands: ``transpose_a``, ``transpose_b``, ``transpose_y`` and
+``heads_third``, as in `custom_ops.onednn.prepare_matmul`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from ms_fusion.graph import Graph, Node
+
+PRODUCTS = frozenset({"MatMul", "BatchMatMul"})
+FOLDED_BEFORE, FOLDED_BEHIND = "done_before", "done_behind"
+"""Attributes of a product: types of the operators that are folded into it."""
+HEADS = (0, 2, 1, 3)
+
+
+class OperandLayout(NamedTuple):
+    """Layout of an operand: swap axes 1 and 2, then the last two; for a result, in reverse
+    order.
+    """
+
+    heads_third: bool = False
+    turned: bool = False
+
+
+OPERAND_LAYOUTS: Mapping[tuple[int, ...], OperandLayout] = {
+    HEADS: OperandLayout(True),
+    (0, 2, 3, 1): OperandLayout(True, True),
+}
+RESULT_LAYOUTS: Mapping[tuple[int, ...], OperandLayout] = {
+    HEADS: OperandLayout(True),
+    (0, 3, 1, 2): OperandLayout(True, True),
+}
+"""Permutation → layout of an operand, of a result."""
+
+
+def fold_transposes(graph: Graph) -> Graph:
+    """Folds into matrix products the transposes that they support."""
+    if not any(node.op in PRODUCTS for node in graph):
+        return graph
+    for step in (_fold_into_operands, _fold_into_result):
+        changed = {node.name: step(node, graph) for node in graph if node.op in PRODUCTS}
+        graph = replace(graph, nodes=tuple(changed.get(node.name, node) for node in graph))
+        graph = replace(graph, nodes=_eliminate_dead_transposes(graph))
+    return graph
+
+
+def _fold_into_operands(node: Node, graph: Graph) -> Node:
+    """The product with transposes of its operands folded in."""
+    known = OPERAND_LAYOUTS if _has_heads(node, graph) else {}
+    inputs, told, heads = list(node.inputs), {}, []
+    before = [*node.attr(FOLDED_BEFORE, ())]
+    for at, name in enumerate("ab"):
+        found = _last_foldable(_sources(inputs[at], graph), known)
+        if found is not None:
+            inputs[at] = found.name
+            told[f"transpose_{name}"] = (
+                bool(node.attr(f"transpose_{name}", False)) != found.way.turned
+            )
+            heads += [name] * found.way.heads_third
+            before += ["Transpose"] * found.steps
+    return _set_attributes(
+        replace(node, inputs=tuple(inputs)),
+        {**told, "heads_third": tuple(heads), FOLDED_BEFORE: tuple(before)},
+    )
+
+
+def _fold_into_result(node: Node, graph: Graph) -> Node:
+    """The product with transposes of its result folded in."""
+    found = _last_foldable(
+        _targets(node.outputs[0], graph), RESULT_LAYOUTS if _has_heads(node, graph) else {}
+    )
+    if found is None:
+        return node
+    heads = (*node.attr("heads_third", ()), *["y"] * found.way.heads_third)
+    return _set_attributes(
+        replace(node, outputs=(found.name,)),
+        {
+            "transpose_y": found.way.turned,
+            "heads_third": heads,
+            FOLDED_BEHIND: ("Transpose",) * found.steps,
+        },
+    )
+
+
+class _TransposeMatch(NamedTuple):
+    name: str
+    way: OperandLayout
+    steps: int
+
+
+def _last_foldable(
+    transposes: Iterator[tuple[str, tuple[int, ...]]],
+    known: Mapping[tuple[int, ...], OperandLayout],
+) -> _TransposeMatch | None:
+    """The longest prefix of a chain of transposes that a product can fold."""
+    found = None
+    for steps, (name, order) in enumerate(transposes, 1):
+        plain = tuple(range(len(order)))
+        way = {
+            plain: OperandLayout(),
+            (*plain[:-2], *plain[:-3:-1]): OperandLayout(turned=True),
+            **known,
+        }.get(order)
+        found = found if way is None else _TransposeMatch(name, way, steps)
+    return found
+
+
+def _set_attributes(node: Node, more: Mapping[str, object]) -> Node:
+    kept = {name: value for name, value in more.items() if value}
+    attrs = {name: value for name, value in node.attrs if name not in more}
+    return replace(node, attrs=tuple(sorted({**attrs, **kept}.items())))
+
+
+def _has_heads(node: Node, graph: Graph) -> bool:
+    """Whether oneDNN supports head layouts: two operands of rank 4 with equal batches, no bias."""
+    shapes = [value.shape for value in graph.inputs_of(node)]
+    if [len(shape) for shape in shapes] != [4, 4]:
+        return False
+    a, b = (
+        (shape[0], shape[2 if name in node.attr("heads_third", ()) else 1])
+        for name, shape in zip("ab", shapes, strict=True)
+    )
+    return a == b
+
+
+def _sources(name: str, graph: Graph) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """The sources of a chain of transposes, nearest first, each with the composed permutation."""
+    order = tuple(range(len(graph.values[name].shape)))
+    while name in graph.producers and name not in graph.outputs:
+        found = _order(graph.producers[name], graph)
+        if found is None:
+            return
+        name, order = graph.producers[name].inputs[0], tuple(found[axis] for axis in order)
+        yield name, order
+
+
+def _targets(name: str, graph: Graph) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """The results of a chain of single-reader transposes, nearest first, each with the composed
+    permutation.
+    """
+    order = tuple(range(len(graph.values[name].shape)))
+    while name not in graph.outputs and len(graph.consumers.get(name, ())) == 1:
+        (reader,) = graph.consumers[name]
+        found = _order(reader, graph)
+        if found is None:
+            return
+        name, order = reader.outputs[0], tuple(order[axis] for axis in found)
+        yield name, order
+
+
+def _order(node: Node, graph: Graph) -> tuple[int, ...] | None:
+    """The permutation of a Transpose; None for another operator or an unknown permutation."""
+    if node.op != "Transpose":
+        return None
+    given = graph.values[node.inputs[1]].data if len(node.inputs) > 1 else node.attr("perm")
+    rank = len(graph.values[node.inputs[0]].shape)
+    return None if given is None else tuple(int(axis) % rank for axis in np.ravel(given))
+
+
+def _eliminate_dead_transposes(graph: Graph) -> tuple[Node, ...]:
+    """The nodes without dead transposes and without those that a product already writes."""
+    made = {node.outputs[0] for node in graph if node.op in PRODUCTS}
+    wanted, found = {*graph.outputs}, []
+    for node in reversed(graph.nodes):
+        if node.op != "Transpose" or (node.outputs[0] in wanted and node.outputs[0] not in made):
+            wanted.update(node.inputs)
+            found.append(node)
+    return tuple(reversed(found))
+
+
+def folded_operators(node: Node) -> tuple[str, ...]:
+    """Types of the operators that a node covers."""
+    return (*node.attr(FOLDED_BEFORE, ()), node.op, *node.attr(FOLDED_BEHIND, ()))

@@ -1,0 +1,77 @@
+"""The plan cache: partitions computed by the compile server, reused by the user's process.
+
+The cache key is the graph, its options and a digest of the planner's sources. A missing or invalid
+entry is recomputed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from tbe_impl.codegen import codegen_cache
+from tbe_impl.errors import InputError
+from tbe_impl.kernel import Kernel
+from tbe_impl.runtime import compiler
+from tbe_impl.runtime.cache import KernelCache
+
+StoredValues = tuple[int, ...]
+"""`Options.stored`: indices of the stored values."""
+
+FOLDER = Path(__file__).resolve().parent
+PLAN_SOURCES = (
+    FOLDER / "nest_partition.py",
+    FOLDER / "plan_choice.py",
+    FOLDER.parent / "devices.py",
+    *sorted((FOLDER.parent / "cost").glob("*.py")),
+)
+"""Planner sources besides the generator of `tbe_impl`."""
+
+_DECODER = msgspec.json.Decoder(
+    Annotated[
+        tuple[Annotated[int, msgspec.Meta(ge=0, lt=1 << 20)], ...], msgspec.Meta(max_length=4096)
+    ]
+)
+
+
+def load_or_make_plan(kernel: Kernel, make: Callable[[], StoredValues]) -> StoredValues:
+    """Returns the cached plan of a kernel, or computes and caches it.
+
+    Args:
+        kernel: with the default options of the back end.
+        make: computes the plan.
+    """
+    try:
+        graph = kernel.graph
+    except (InputError, RecursionError):
+        return make()
+    store = compiler.user_cache()
+    key = KernelCache.key(
+        planned=graph, options=repr(kernel.options), deciding=_plan_source_digest()
+    )
+    known = _decode_plan(store.load_note(key))
+    if known is not None:
+        return known
+    made = make()
+    store.store_note(key, msgspec.json.encode(made))
+    return made
+
+
+def _decode_plan(note: bytes | None) -> StoredValues | None:
+    try:
+        return None if note is None else _DECODER.decode(note)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+@lru_cache(maxsize=1)
+def _plan_source_digest() -> str:
+    whole = hashlib.sha256(codegen_cache.generator_fingerprint().encode())
+    for file in PLAN_SOURCES:
+        whole.update(file.read_bytes())
+    return whole.hexdigest()

@@ -1,0 +1,115 @@
+"""Lowers pooling and its gradients: each element gathers from the windows that contain it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ms_fusion.accuracy.formulas import (
+    Call,
+    average_pool_gradient_windows,
+    average_pool_windows,
+    is_float,
+)
+from ms_fusion.accuracy.windows import PoolingWindows, windows
+from ms_fusion.lowering.window_sums import conjunction, divide_by_count, widen
+from tbe_impl import dsl
+from tbe_impl.dsl.expr import Expr, IterVar, Range, Reduce, make_binary
+from tbe_impl.dsl.tensor import Tensor, compute, fresh_name
+from tbe_impl.tracing.arrays import TracedArray, tensor_of
+
+
+def max_pool(call: Call) -> TracedArray:
+    """Operands: (x)."""
+    x = tensor_of(call.inputs[0])
+    return TracedArray(
+        _reduce_windows(x, windows(call.node, call.inputs[0].shape, call.output.shape), "MAX")
+    )
+
+
+def max_pool_gradient(call: Call) -> TracedArray:
+    """Operands: (x, y, gradient of y). The gradient goes to the first maximum of each window."""
+    x, _, gradient = (tensor_of(item) for item in call.inputs)
+    where = windows(call.node, call.inputs[0].shape, call.inputs[1].shape)
+    _, positions = _reduce_windows(x, where, "MAX", return_argmax=True)
+    return TracedArray(_sum_window_gradients(where, gradient, x.shape, positions))
+
+
+def average_pool(call: Call) -> TracedArray:
+    """Operands: (x), and for AvgPool (window, strides, padding mode, data format)."""
+    x = widen(tensor_of(call.inputs[0]))
+    where = average_pool_windows(call)
+    return TracedArray(_divide_by_window_size(where, _reduce_windows(x, where, "SUM")))
+
+
+def average_pool_gradient(call: Call) -> TracedArray:
+    """Operands: (x, y, gradient of y, window, strides, padding mode, data format), or (shape of x,
+    gradient of y).
+    """
+    where, gradient = average_pool_gradient_windows(call)
+    return TracedArray(
+        _sum_window_gradients(
+            where, _divide_by_window_size(where, widen(tensor_of(gradient))), call.output.shape
+        )
+    )
+
+
+def _reduce_windows(x: Tensor, where: PoolingWindows, kind: str, **more: Any) -> Any:
+    return dsl.reduce_window(
+        x,
+        kind,
+        where.axes,
+        where.spans,
+        where.strides,
+        padding_mode="CALCULATED",
+        padding_dimensions=where.pads,
+        **more,
+    )
+
+
+def _divide_by_window_size(where: PoolingWindows, given: Tensor) -> Tensor:
+    """Divides each window by its number of valid elements, or by the operator's fixed divisor."""
+
+    def in_window_dtype(*index: Expr) -> Any:
+        count: Any = where.divisor or 1
+        for number, axis in enumerate(where.axes if not where.divisor else ()):
+            first, (low, high) = (
+                index[axis] * where.strides[number] - where.starts[number],
+                where.counted_ranges[number],
+            )
+            count = (
+                make_binary("min", first + where.spans[number], high)
+                - make_binary("max", first, low)
+            ) * count
+        return count
+
+    assert is_float(given.dtype)
+    return divide_by_count(given, in_window_dtype)
+
+
+def _sum_window_gradients(
+    where: PoolingWindows, gradient: Tensor, shape: Any, positions: Tensor | None = None
+) -> Tensor:
+    """Sums the gradients of all windows that contain an element; with `positions`, only where it is
+    the argmax.
+    """
+    over = [
+        IterVar(Range(-(-span // step)), f"o{axis}", "reduce")
+        for axis, span, step in zip(where.axes, where.spans, where.strides, strict=True)
+    ]
+    given = widen(gradient)
+
+    def body(*index: Expr) -> Any:
+        at, holds, flat = list(index), None, None
+        for number, axis in enumerate(where.axes):
+            place = index[axis] + where.starts[number]
+            window = place // where.strides[number] - over[number]
+            at[axis] = window
+            inside = place - window * where.strides[number] < where.spans[number]
+            for one in (window >= 0, window < where.counts[number], inside):
+                holds = conjunction(holds, one)
+            flat = index[axis] if flat is None else flat * where.sizes[number] + index[axis]
+        if positions is not None:
+            holds = conjunction(holds, make_binary("eq", positions(*at), dsl.cast("int32", flat)))
+        return Reduce("sum", given(*at), over, holds)
+
+    return compute(shape, body, fresh_name("collected"))

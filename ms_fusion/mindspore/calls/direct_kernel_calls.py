@@ -1,0 +1,339 @@
+"""Fast call path: calls the kernel of a single-kernel graph without MindSpore's executor.
+
+MindSpore's overhead per call is as long as the computation of a small net, and several times longer
+when the net has evicted the caches. A graph is equivalent to its kernel under these conditions:
+each kernel input is an argument or a parameter of the net; each kernel output is a result; the
+graph has the kernel's operators and no others; all operators are pure. The mapping is derived from
+one call through MindSpore, verified by a second run beside it, and used if both give the same bits.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import os
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ms_fusion import operators
+from ms_fusion.graph import DTYPE_BYTES
+from ms_fusion.kernel_server import launch_log
+from ms_fusion.kernel_server.launch_log import watch_launches
+from ms_fusion.mindspore.flags import own_generator_flags
+from ms_fusion.mindspore.state import mindspore_state
+from ms_fusion.readers.composite import CompositeKernel, parse_kernel
+from tbe_impl.errors import FusionError
+
+__all__ = ["DirectKernel", "find_direct_kernel", "watch_launches"]
+
+FORWARDING_OPERATORS = frozenset(
+    "Depend Load MakeTuple TupleGetItem UpdateState Reshape ExpandDims Squeeze Flatten".split()
+)
+"""Operators that only forward their operands."""
+PURE_OPERATORS = operators.CPU_CLUSTER_OPS | frozenset(own_generator_flags.CLUSTERED_OPERATORS)
+"""Pure operators: results depend on the inputs only. The kernel has them under the same name."""
+EXPANSIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "Adds": ("Add",),
+        "Subs": ("Sub",),
+        "Muls": ("Mul",),
+        "Divs": ("Div",),
+        "Pows": ("Pow",),
+        "BiasAdd": ("Add",),
+        "ReLU": ("Maximum",),
+        "SiLU": ("Sigmoid", "Mul"),
+        "SumExt": ("ReduceSum",),
+        "Softmax": ("ReduceMax", "Sub", "Exp", "ReduceSum", "RealDiv"),
+        "LayerNorm": (
+            "ReduceSum",
+            "Mul",
+            "Sub",
+            "Mul",
+            "ReduceSum",
+            "Mul",
+            "Add",
+            "Rsqrt",
+            "Mul",
+            "Mul",
+            "Add",
+        ),
+    }
+)
+"""Further pure operators, and the operators that MindSpore expands them to before it forms
+kernels.
+"""
+SCALAR_BYTES = 16
+"""Upper bound of the size of a scalar, in bytes."""
+DUMP_VARIABLE = "MINDSPORE_DUMP_CONFIG"
+"""Makes MindSpore dump tensors of its kernels."""
+MAX_OUTPUT_ARRAYS = 4
+"""Upper limit of cached output arrays per result.
+
+A caller in a loop holds some of them and releases them in turn. Arrays live as long as the net:
+another thread may read one.
+"""
+OutputArray = tuple[np.ndarray, int]
+"""An array and its address."""
+
+
+class KernelParameter(NamedTuple):
+    """A parameter of the net that the kernel reads, and its recorded address."""
+
+    parameter: Any
+    address: int
+
+
+class KernelResult(NamedTuple):
+    """A result of the net, and its pool of output arrays."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    arrays: list[OutputArray]
+
+
+class DirectKernel:
+    """A kernel that is equivalent to a graph.
+
+    Args:
+        launch: MindSpore's launch of the kernel.
+        sources: for each kernel input, the index of an argument, or a parameter.
+        results: for each kernel output, the result of the net.
+        order: for each result of the net, the index of the kernel output; None if the net returns a
+            single tensor.
+
+    Attributes:
+        is_outdated: a parameter has moved. MindSpore executes the next calls, and one of them shows
+            whether the kernel reads the parameter at its new address.
+    """
+
+    def __init__(
+        self,
+        launch: launch_log.Launch,
+        sources: Sequence[int | KernelParameter],
+        results: Sequence[KernelResult],
+        order: Sequence[int] | None,
+    ):
+        from mindspore import Tensor
+        from mindspore.graph import api
+        from mindspore.profiler.profiler_interface import ProfilerInterface
+
+        self._kernel, self._sources = launch.kernel, sources
+        self._results, self._order = results, order
+        self._buffers = ctypes.c_void_p * len(launch.buffers)
+        self._threads = ctypes.c_int(1)
+        self._offered = ctypes.addressof(self._threads)
+        self.is_outdated = False
+        # bypasses the Python wrapper, which handles non-contiguous arrays
+        self._tensor: Any = super(Tensor, Tensor).from_numpy  # type: ignore[misc]
+        self._profiler = ProfilerInterface
+        self._wait = api._pynative_executor._executor.sync
+
+    def __call__(self, args: Sequence[Any]) -> Any:
+        """The results for tensors of the recorded shapes; None if MindSpore has to execute
+        the call.
+        """
+        if self._profiler.is_initialized:
+            return None
+        # After the wait all arguments are computed, and no pending kernel reads an array that is
+        # reused.
+        self._wait()
+        places = []
+        for source in self._sources:
+            if isinstance(source, KernelParameter):
+                if source.parameter.data_ptr() != source.address:
+                    self.is_outdated = True
+                    return None
+                places.append(source.address)
+                continue
+            if not args[source].is_contiguous():
+                return None
+            places.append(args[source].data_ptr())
+        arrays = [_take_array(result) for result in self._results]
+        places += [address for _, address in arrays]
+        self._kernel(None, self._offered, self._buffers(*places))
+        made = [self._tensor(array) for array, _ in arrays]
+        return made[0] if self._order is None else tuple(made[number] for number in self._order)
+
+
+def _take_array(result: KernelResult) -> OutputArray:
+    """Takes an array without other users: a tensor, a view or a NumPy array of it would hold a
+    reference.
+    """
+    found = _find_free(result.arrays, UNUSED_REFERENCES)
+    if found is not None:
+        return found
+    array = np.empty(result.shape, result.dtype)
+    address = array.ctypes.data
+    if len(result.arrays) < MAX_OUTPUT_ARRAYS:
+        result.arrays.append((array, address))
+    # a tuple other than the stored one, so that it is a reference too
+    return array, address
+
+
+def _find_free(arrays: Sequence[OutputArray], references: int) -> OutputArray | None:
+    for array, address in arrays:
+        # a concurrent caller holds a reference as well
+        if sys.getrefcount(array) == references:
+            return array, address
+    return None
+
+
+UNUSED_REFERENCES = next(number for number in range(1, 9) if _find_free([(np.empty(0), 0)], number))
+"""Reference count of an array that only the list holds."""
+
+
+def find_direct_kernel(
+    cell: Any, phase: str, args: Sequence[Any], result: Any, seen: Sequence[launch_log.Launch]
+) -> DirectKernel | None:
+    """Finds the kernel that is equivalent to a graph; None if there is none.
+
+    Args:
+        cell: the net.
+        phase: MindSpore's name of the graph.
+        args: tensors of the last call.
+        result: its result.
+        seen: kernel launches during the call.
+    """
+    if len(seen) != 1 or os.environ.get(DUMP_VARIABLE):
+        return None
+    (launch,) = seen
+    kernel = _read_description(launch.name)
+    if kernel is None or len(launch.buffers) != len(kernel.graph.inputs) + len(
+        kernel.graph.outputs
+    ):
+        return None
+    found = _match_by_address(cell, args, result, launch, kernel)
+    if found is None or not _is_whole_graph(phase, kernel, cell, args):
+        return None
+    again = found(args)
+    return found if again is not None and _has_same_bits(again, result) else None
+
+
+def _match_by_address(
+    cell: Any, args: Sequence[Any], result: Any, launch: launch_log.Launch, kernel: CompositeKernel
+) -> DirectKernel | None:
+    """Matches kernel buffers to tensors of the net by address."""
+    from mindspore import Tensor
+
+    graph = kernel.graph
+    sizes = [_size_bytes(kernel, name) for name in (*graph.inputs, *graph.outputs)]
+    inputs, outputs = np.split(np.array(launch.buffers, np.uint64), [len(graph.inputs)])
+    results = result if type(result) is tuple else (result,)
+    if not all(type(one) is Tensor for one in results):
+        return None
+    parameters = [one for one in cell.get_parameters() if not one.has_init]
+    known = _index_by_address((*args, *parameters))
+    made = _index_by_address(results)
+    if known is None or made is None or len(made) != len(outputs) or known.keys() & made.keys():
+        return None
+    sources: list[int | KernelParameter] = []
+    for place, size in zip(map(int, inputs), sizes, strict=False):
+        number = known.get(place)
+        if number is None or not _is_whole((*args, *parameters)[number], size):
+            return None
+        if number < len(args):
+            sources.append(number)
+        else:
+            sources.append(KernelParameter(parameters[number - len(args)], place))
+    found, order = [], {}
+    for output, (place, size) in enumerate(
+        zip(map(int, outputs), sizes[len(inputs) :], strict=True)
+    ):
+        number = made.get(place)
+        if number is None or not _is_whole(results[number], size):
+            return None
+        dtype = _numpy_dtype(results[number])
+        if dtype is None:
+            return None
+        found.append(KernelResult(tuple(results[number].shape), dtype, []))
+        order[number] = output
+    return DirectKernel(
+        launch,
+        sources,
+        found,
+        None if results is not result else [order[number] for number in range(len(results))],
+    )
+
+
+def _index_by_address(tensors: Sequence[Any]) -> Mapping[int, int] | None:
+    """Address → index of the tensor; None if two tensors share an address."""
+    found = {tensor.data_ptr(): number for number, tensor in enumerate(tensors)}
+    return found if len(found) == len(tensors) else None
+
+
+def _is_whole(tensor: Any, size: int | None) -> bool:
+    return size is not None and 0 < size == tensor.nbytes and bool(tensor.is_contiguous())
+
+
+def _size_bytes(kernel: CompositeKernel, name: str) -> int | None:
+    value = kernel.graph.values[name]
+    sizes = [size for size in value.shape if isinstance(size, int)]
+    known = len(sizes) == len(value.shape) and value.dtype in DTYPE_BYTES
+    return math.prod(sizes) * DTYPE_BYTES[value.dtype] if known else None
+
+
+def _numpy_dtype(tensor: Any) -> np.dtype[Any] | None:
+    """The NumPy dtype of a tensor; None if `from_numpy` cannot restore it, such as bfloat16."""
+    from mindspore import Tensor
+
+    dtype = tensor.asnumpy().dtype
+    try:
+        back = Tensor.from_numpy(np.empty(0, dtype)).dtype
+    except TypeError:
+        return None
+    return dtype if back is tensor.dtype else None
+
+
+def _read_description(name: str) -> CompositeKernel | None:
+    """The description that MindSpore wrote for a kernel."""
+    file = mindspore_state.kernel_directory() / mindspore_state.KERNELS / f"{name}.info"
+    try:
+        return parse_kernel(file.read_text("utf-8"), file=file.name)
+    except (OSError, FusionError):
+        return None
+
+
+def _is_whole_graph(phase: str, kernel: CompositeKernel, cell: Any, args: Sequence[Any]) -> bool:
+    """Whether a graph has exactly the kernel's operators, all pure, and no ambiguous constant
+    tensors.
+    """
+    from mindspore._c_expression import GraphExecutor_
+    from mindspore.train import anf_ir_pb2
+
+    model = anf_ir_pb2.ModelProto()
+    model.ParseFromString(GraphExecutor_.get_instance().get_func_graph_proto(phase, "anf_ir"))
+    graph, registered = model.graph, list(cell.get_parameters())
+    # a call of another graph, such as a branch, has no operator type
+    names = [node.op_type for node in graph.node if node.op_type not in FORWARDING_OPERATORS]
+    if any(name not in PURE_OPERATORS and name not in EXPANSIONS for name in names):
+        return False
+    wanted = Counter(one for name in names for one in EXPANSIONS.get(name, (name,)))
+    if wanted != Counter(node.op for node in kernel.graph if node.op not in FORWARDING_OPERATORS):
+        return False
+    # A constant tensor may share the address of an argument or a parameter, except a scalar beside
+    # larger tensors.
+    constant = max((_size_of_tensors(one.value) for one in graph.const_vals), default=0)
+    least = min((one.nbytes for one in (*args, *registered)), default=0)
+    if constant > 1 or (constant and least <= SCALAR_BYTES):
+        return False
+    return {one.name for one in graph.parameters[len(args) :]} <= {one.name for one in registered}
+
+
+def _size_of_tensors(value: Any) -> int:
+    """Most elements of a tensor within a constant; 0 if there is none."""
+    own = math.prod(value.tensor_val.dims) if value.HasField("tensor_val") else 0
+    return max([own, *map(_size_of_tensors, value.values)])
+
+
+def _has_same_bits(one: Any, other: Any) -> bool:
+    pairs = zip(*(item if type(item) is tuple else (item,) for item in (one, other)), strict=True)
+    return all(np.array_equal(_bytes_of(first), _bytes_of(second)) for first, second in pairs)
+
+
+def _bytes_of(tensor: Any) -> np.ndarray:
+    return np.frombuffer(tensor.asnumpy(), np.uint8)

@@ -1,0 +1,108 @@
+"""Adds the flags in force to MindSpore's key of compiled graphs.
+
+MindSpore's own key covers types and shapes, so a net compiled before a change of flags would keep
+its graph. With the flags in the key the next call compiles it again. Both graphs are cached: under
+the first flags the first graph is found. A block applies to everything that is compiled in it:
+outside of all blocks a call uses the graph of the block in which it was first made.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable
+from typing import Any, Protocol
+from weakref import WeakKeyDictionary
+
+from ms_fusion.mindspore.state import mindspore_state
+from ms_fusion.mindspore.state.cell_attributes import CELL_FLAGS, HELD_FLAGS
+
+GENERATION_PHASES = ("prefill", "increment")
+"""Phases of Cells that generate text."""
+
+
+class Scopes(Protocol):
+    """The flags in force in this process."""
+
+    @property
+    def flags_in_scope(self) -> tuple[str, bool]:
+        """(flags, whether they come from a block): of the innermost block, else of the process.
+
+        The flags are empty if nothing is in force.
+        """
+
+
+_first_calls: WeakKeyDictionary[Any, dict[str, str] | None] = WeakKeyDictionary()
+"""Net → MindSpore's key of a call → the flags of the block in which the call was first made.
+
+They are empty outside of blocks. The value None marks a net that was compiled before ms_fusion was
+active.
+"""
+
+
+def forget(net: Any) -> None:
+    """Removes the records of a net whose graphs were freed."""
+    with contextlib.suppress(TypeError):
+        _first_calls.pop(net, None)
+
+
+def wrap_arguments_key(original: Callable[..., Any], scopes: Scopes) -> Callable[..., Any]:
+    """MindSpore's ``generate_arguments_key``, with the flags added to its key.
+
+    Args:
+        original: MindSpore's own method.
+        scopes: the flags in force.
+    """
+
+    @functools.wraps(original)
+    def generate_arguments_key(self: Any, net: Any, *args: Any) -> Any:
+        key = original(self, net, *args)
+        flags = _flags_of(net, str(key), scopes)
+        return f"{key}.{hash(flags):x}" if flags else key
+
+    return generate_arguments_key
+
+
+def _flags_of(net: Any, key: str, scopes: Scopes) -> str:
+    """The flags that select the graph of a call; empty if none of ours apply."""
+    own = getattr(net, "__dict__", {}).get(CELL_FLAGS)
+    if own is not None:
+        return str(own.flags)
+    flags, in_block = scopes.flags_in_scope
+    try:
+        if net not in _first_calls:
+            _first_calls[net] = None if mindspore_state.is_compiled(net) else {}
+        calls = _first_calls[net]
+    except TypeError:  # the net cannot be a weak dictionary key
+        calls = None
+    first = "" if calls is None else calls.setdefault(key, flags if in_block else "")
+    return flags if in_block else first or flags
+
+
+def effective_flags(cell: Any, scopes: Scopes) -> str | tuple[str, bool]:
+    """The flags that apply to a Cell: its own, else those in force in the process."""
+    own = cell.__dict__.get(CELL_FLAGS)
+    return scopes.flags_in_scope if own is None else str(own.flags)
+
+
+def wrap_predict(original: Callable[..., Any], scopes: Scopes) -> Callable[..., Any]:
+    """``Cell._predict``, which in text generation phases reuses the Cell's last graph unchecked.
+
+    If other flags are in force than at the last call, the graph is looked up again.
+
+    Args:
+        original: MindSpore's own method.
+        scopes: the flags in force.
+    """
+
+    @functools.wraps(original)
+    def predict(self: Any, *args: Any, **kwargs: Any) -> Any:
+        phases = self.__dict__.get("_phase_cache")
+        if phases and self.phase in GENERATION_PHASES:
+            now = effective_flags(self, scopes)
+            if self.__dict__.get(HELD_FLAGS) != now:
+                phases.clear()
+                self.__dict__[HELD_FLAGS] = now
+        return original(self, *args, **kwargs)
+
+    return predict

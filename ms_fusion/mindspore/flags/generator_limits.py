@@ -1,0 +1,198 @@
+"""Lists kernels that a generator must not build, since it crashes on them or miscompiles them.
+
+The compile server checks the composite JSON of a kernel before it is built. Presets and reasons
+check an operator of a graph.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ms_fusion import operators
+
+if TYPE_CHECKING:
+    from ms_fusion.graph import Graph, Node
+
+GENERATOR = "AKG_V2"
+"""MindSpore's name of a generator that it imports as the module `akg_v2`; here that is ours."""
+
+EXCLUDED_OPERATORS: Mapping[str, str] = MappingProxyType(
+    {
+        "BatchNorm": "what it is told of epsilon and training is left out of the kernel's "
+        "description, and in training "
+        "MindSpore raises a type error",
+        "Concat": "MindSpore raises an error when it is clustered",
+        "CumSum": "a running sum is no loop nest, and nothing fuses with it",
+        "ReduceProd": "its axes are an input of the kernel, and not known before it runs",
+        "Gather": "MindSpore raises an error for an index beyond the table, which a kernel cannot",
+        "UnsortedSegmentSum": "MindSpore raises an error for a segment that is none, which a "
+        "kernel cannot",
+        "ReduceAll": "MindSpore raises an error when it is clustered without axes",
+        "Pad": "what it is told of the padding is left out of the kernel's description",
+        **dict.fromkeys(
+            "CeLU SoftShrink SoftShrinkGrad HShrink HShrinkGrad SmoothL1Loss "
+            "SmoothL1LossGrad".split(),
+            "the number that it is told is left out of the kernel's description",
+        ),
+        "PadV3": "the padding is no constant but an input of the kernel",
+        **dict.fromkeys(
+            ("Split", "MaxPoolWithArgmaxV2", "MaxPool3DWithArgmax", "AdaptiveMaxPool2D"),
+            "it has several results, and MindSpore raises an error when it is clustered",
+        ),
+    }
+)
+"""Operators that could be clustered for our generator but are not → the reason."""
+
+FLOATS = frozenset({"float16", "float32", "float64"})
+INTEGERS = frozenset({"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"})
+UNSIGNED_INTEGERS = frozenset({"uint8", "uint16", "uint32", "uint64"})
+CAST_FROM_FLOAT = frozenset({"float16", "float32", "float64", "int32", "int64"})
+"""Target dtypes of float casts that agree with MindSpore's unfused ones also for NaN, inf and
+out-of-range values.
+"""
+
+_WRONG_RESULTS: Mapping[str, Callable[[str, str], bool]] = {
+    "Cast": lambda source, target: (
+        (source == "float64" and target == "float16")
+        or (source in FLOATS and target not in CAST_FROM_FLOAT)
+    ),
+    "Reciprocal": lambda source, _: source in INTEGERS,
+    "ReduceSum": lambda source, _: source == "bool",
+    "Neg": lambda source, _: source in UNSIGNED_INTEGERS,
+    "NotEqual": lambda source, _: source in FLOATS,
+    "FloorMod": lambda source, _: source == "float16" or source in INTEGERS,
+    **dict.fromkeys(("Div", "RealDiv", "FloorDiv", "Mod"), lambda source, _: source in INTEGERS),
+}
+_DIVISION = "a division of integers by 0 ends the process"
+_WRONG_RESULT_REASONS = {
+    "Cast": "NaN, inf and what does not fit come out differently",
+    "NotEqual": "NaN would be equal to everything",
+    "FloorMod": f"0.29 off in float16; {_DIVISION}",
+    **dict.fromkeys(("Div", "RealDiv", "FloorDiv", "Mod"), _DIVISION),
+}
+
+
+def refusal(op: str, source: str, target: str) -> str:
+    """Why MindSpore's own CPU generator must not build `op` from dtype `source` to `target`; empty
+    if it may.
+    """
+    if "bfloat16" in (source, target):
+        return f"it cannot build bfloat16 ({op})"
+    if op in operators.CRASHING_OPS:
+        dtypes = operators.CRASHING_OPS[op]
+        if dtypes is None or source in dtypes:
+            return f"it cannot build {op} of {source}"
+    wrong = _WRONG_RESULTS.get(op)
+    if wrong is not None and wrong(source, target):
+        to = f" to {target}" if op == "Cast" else ""
+        return (
+            f"it computes {op} of {source}{to} wrongly: "
+            f"{_WRONG_RESULT_REASONS.get(op, operators.MISCOMPUTED_OPS.get(op, ''))}"
+        )
+    return ""
+
+
+def node_refusal(node: Node, graph: Graph) -> str:
+    """`refusal` for an operator of a graph."""
+    dtypes = dtypes_of(node, graph)
+    return refusal(node.op, *dtypes) if dtypes else ""
+
+
+def dtypes_of(node: Node, graph: Graph) -> tuple[str, str] | None:
+    """(working dtype of an operator, dtype of its first result)."""
+    sources = [value.dtype for value in graph.inputs_of(node)]
+    targets = [value.dtype for value in graph.outputs_of(node)]
+    if not sources or not targets:
+        return None
+    if "bfloat16" in (*sources, *targets):
+        return "bfloat16", targets[0]
+    return _working_dtype(node.op, sources), targets[0]
+
+
+def _working_dtype(op: str, sources: list[str]) -> str:
+    """The dtype of the first data input; the first input of Select is its condition."""
+    return sources[1] if op == "Select" and len(sources) > 1 else sources[0]
+
+
+def generator_of(flags: str) -> str:
+    """The kernel generator of a flag string on CPU: ``mindspore`` or ``ms_fusion``.
+
+    >>> generator_of("--opt_level=2 --kernel_generator=AKG_V2"), generator_of("--opt_level=2")
+    ('ms_fusion', 'mindspore')
+    """
+    return "ms_fusion" if f"--kernel_generator={GENERATOR}" in flags.split() else "mindspore"
+
+
+class KernelRefusal(NamedTuple):
+    """A kernel that is not built: the responsible operator (empty if there is none) and the reason.
+
+    `left`: there is no substitute kernel of ours either; MindSpore runs its operators one by one.
+    """
+
+    op: str
+    reason: str
+    left: bool = False
+
+
+def kernel_refusal(text: str) -> KernelRefusal | None:
+    """The refusal of a whole kernel in composite JSON, also of malformed JSON; None if it may be
+    built.
+    """
+    try:
+        description = json.loads(text)
+        results = {item["tensor_name"] for item in _flatten([description.get("output_desc", [])])}
+        for step in description["op_desc"]:
+            reason = refusal(step["name"], *_dtypes(step)) or _layout_refusal(step, results)
+            if reason:
+                return KernelRefusal(step["name"], reason)
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
+        return KernelRefusal("", f"its description cannot be read: {error}")
+    return None
+
+
+def _dtypes(step: dict[str, Any]) -> tuple[str, str]:
+    """(working dtype of an operator, dtype of its result)."""
+    sources = [item["data_type"] for item in _flatten(step["input_desc"])]
+    target = step["output_desc"][0]["data_type"]
+    if "bfloat16" in sources:
+        return "bfloat16", target
+    return (_working_dtype(step["name"], sources) if sources else target), target
+
+
+def _layout_refusal(step: dict[str, Any], results: set[str]) -> str:
+    """Why an operator must not be built with these layouts; `results` are the kernel's output
+    tensors.
+    """
+    inputs = _flatten(step["input_desc"])
+    if (
+        step["name"] == "Select"
+        and inputs[0].get("shape") in ([], [1])
+        and step["output_desc"][0].get("shape") not in ([], [1])
+    ):
+        return "it cannot build Select with a condition of one element"
+    if step["name"] == "Transpose":
+        order = inputs[1].get("value") if len(inputs) > 1 else None
+        keeps_last = isinstance(order, list) and order[-1] in (len(order) - 1, -1)
+        if not keeps_last and inputs[0]["data_type"] not in ("float32", "int32", "uint32"):
+            return "it computes a Transpose of the last axis wrongly for this dtype"
+        if step["output_desc"][0].get("tensor_name") in results and len(results) > 1:
+            return "it may leave a Transpose unwritten that is one of several results"
+    return ""
+
+
+def has_only_views(text: str) -> bool:
+    """Whether a kernel in composite JSON only reshapes tensors.
+
+    MindSpore moves no data for such a kernel.
+    """
+    try:
+        return all(step["name"] in operators.VIEWS for step in json.loads(text)["op_desc"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return False
+
+
+def _flatten(groups: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    return [item for group in groups for item in group]

@@ -1,0 +1,388 @@
+"""Defines the presets: graph kernel flags for each device and version, with reasons.
+
+Statements on MindSpore's own CPU generator were measured on 2.10 (x86-64, AVX2 kernels) against
+float64, one operator at a time on 262,144 random values and on edge values. Figures are the largest
+error in ULP, unfused → fused.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from ms_fusion.mindspore.flags.generator_limits import generator_of
+from ms_fusion.mindspore.flags.graph_kernel_flags import NO_OPERATOR, GraphKernelFlags
+from ms_fusion.mindspore.flags.order_preserving_passes import disabled_passes
+from ms_fusion.mindspore.flags.own_generator_flags import flags_for_own_generator
+from tbe_impl.errors import InputError
+
+DEVICES = ("CPU", "GPU", "Ascend")
+VERSIONS = ("2.7", "2.8", "2.9", "2.10")
+"""Versions that the table covers; 2.10 is the measured one."""
+
+
+@dataclass(frozen=True)
+class Preset:
+    """One row of the table: name, purpose, remarks."""
+
+    name: str
+    summary: str
+    note: str = ""
+
+
+SAME_ON_CPU = (
+    "On CPU our generator builds the same kernels as for `auto`: the passes in which MindSpore's "
+    "levels differ "
+    "change none of its groups. With MindSpore's own generator they are others."
+)
+PRESETS: Mapping[str, Preset] = MappingProxyType(
+    {
+        item.name: item
+        for item in (
+            Preset(
+                "auto",
+                "the best that is known to be safe on this device and version (default)",
+                "On CPU nothing is less accurate than MindSpore's own operators by more than a "
+                "rounding; sums are added in "
+                "another order, and MindSpore's own generator contracts (`x*y+z` rounds once).",
+            ),
+            Preset("off", "no fusion (opt_level 0)"),
+            Preset(
+                "basic",
+                "basic fusion only (opt_level 1; on CPU the kernels of auto)",
+                SAME_ON_CPU,
+            ),
+            Preset(
+                "aggressive",
+                "everything stable, also where it costs accuracy (opt_level 2; on CPU the kernels "
+                "of auto)",
+                "On CPU the same as `auto`; with MindSpore's own generator exponentials are off "
+                "by up to 2.8e-4 and never reach "
+                "inf, and NaN may compare equal.",
+            ),
+            Preset(
+                "expert",
+                "experimental passes too (opt_level 3; on CPU the kernels of auto); takes "
+                "explicit flags",
+                SAME_ON_CPU,
+            ),
+            Preset(
+                "precise",
+                "bit-for-bit the unfused result",
+                "Built by MindSpore's own generator; on CPU that leaves Mul and Add/Sub unfused "
+                "(it contracts and rewrites "
+                "them), and Cast, Less, Greater, Equal, NotEqual, LogicalNot, LogicalOr, Maximum, "
+                "Minimum, RealDiv and Neg "
+                "too: only <=, >=, select, Abs, Sqrt, Floor and tests for NaN and inf are fused.",
+            ),
+        )
+    }
+)
+
+UNSAFE_ON_CPU: Mapping[str, str] = MappingProxyType(
+    {
+        "Round": "MindSpore's own generator cannot build it; every kernel with it would fall apart",
+        "Cast": "a cast to float16 next to one that MindSpore inserts by itself cannot be built "
+        "(mixed precision)",
+        "Transpose": "left unwritten where the kernel also hands out its Reshape, which makes "
+        "gradients of attention wrong; "
+        "garbage for dtypes that are not 4 bytes wide; never fused with what is before it",
+    }
+)
+"""Operators that MindSpore clusters by default on CPU, excluded from every preset → reason."""
+
+INACCURATE_ON_CPU: Mapping[str, str] = MappingProxyType(
+    {
+        "Exp": "76 → 2,370 ULP, never reaches inf, NaN becomes a number",
+        "Log": "wrong for 0, inf and NaN (accurate elsewhere: 25,000 → 0.8 ULP)",
+        "Tanh": "1,690 → 4,180 ULP; 445 ULP where unfused has 0.3",
+        "Reciprocal": "of integers gives 0 (of floats it is right, and 1/x stays fusible as "
+        "RealDiv)",
+        "Equal": "`x == x` becomes true, also for NaN",
+        "LogicalNot": "`not x < y` becomes `y <= x`, which differs for NaN",
+        "Mod": "a division of integers by 0 ends the process",
+    }
+)
+"""Operators that MindSpore clusters by default on CPU, excluded from `auto` and `basic` →
+measurement.
+"""
+
+INACCURATE_EXPANSIONS: Mapping[str, str] = MappingProxyType(
+    {
+        "GeLU": "through Tanh: 1.1 → 11 ULP on edges",
+        "GeLUGrad": "through Tanh",
+        "Softplus": "through Exp and Log",
+        "SoftplusGrad": "through Exp",
+        **dict.fromkeys(
+            ("Square", "SqrtGrad", "BiasAddGrad"),
+            "of float16 is float32 where its kernel has several results",
+        ),
+    }
+)
+"""Operators that MindSpore expands by default on CPU, kept whole by `auto` and `basic` →
+measurement.
+"""
+
+AUTO_CLUSTERED: Mapping[str, str] = MappingProxyType(
+    {
+        "Div": "0.5 → 0.5 ULP; NaN/0 is NaN as it should be (unfused: inf)",
+        "Greater": "exact",
+        "GreaterEqual": "exact",
+        "LogicalAnd": "exact",
+        "LogicalOr": "exact, but for `x > y or x <= y`, which becomes true for NaN as well",
+        "Sin": "0.5 → 0.56 ULP",
+        "Cos": "0.5 → 0.56 ULP",
+        "Atan": "0.5 → 0.83 ULP",
+        "Erf": "0.9 → 0.9 ULP",
+        "Floor": "exact",
+        "FloorDiv": "exact",
+        "IsNan": "exact",
+        "IsInf": "exact",
+        "IsFinite": "exact",
+        "StridedSlice": "exact",
+        "ReduceMin": "exact",
+        "BroadcastTo": "exact",
+        "Tile": "exact",
+    }
+)
+"""Operators that MindSpore does not cluster by default on CPU, added by `auto`."""
+
+EXCLUDED_FROM_AUTO: Mapping[str, str] = MappingProxyType(
+    {
+        "NotEqual": "false for NaN; `x != x` is how NaN is looked for",
+        "Sign": "a comparison with the sign of NaN differs",
+        "CumSum": "nothing fuses with it",
+        "FloorMod": "float16 is 0.29 off; a division of integers by 0 ends the process",
+        "OneHot": "not measured",
+        "Sigmoid": "through Exp: 64 → 1,400 ULP",
+        "SiLU": "through Exp: 64 → 1,450 ULP",
+        "Softmax": "through Exp: 151 → 4,690 ULP",
+        "LogSoftmax": "through Exp, whose error of 2.8e-4 a logarithm near 0 does not forgive",
+        "HSigmoid": "1 → 32,800 ULP near 0, where it cancels",
+        "HSwish": "1.9 → 2.3 ULP",
+        "FastGeLU": "through Exp",
+        "ReduceMean": "of float16 is float32 where its kernel has several results",
+        "LayerNorm": "as accurate, but four kernels in place of one: nothing is fused behind a "
+        "reduction",
+    }
+)
+"""Operators that could be clustered or expanded on CPU, not added by `auto` → reason."""
+
+AUTO_EXPANDED: Mapping[str, str] = MappingProxyType(
+    {
+        "SigmoidGrad": "1.9 → 1.9 ULP",
+        "ReluGrad": "exact",
+        "SquaredDifference": "1.9 → 1.9 ULP",
+        "Squeeze": "exact",
+    }
+)
+"""Operators that MindSpore does not expand by default on CPU, added by `auto`."""
+
+PRECISE_ON_CPU = tuple(
+    "Abs Floor GreaterEqual IsFinite IsInf IsNan LessEqual LogicalAnd Select Sqrt".split()
+)
+"""Operators that `precise` clusters with MindSpore's own CPU generator, bit-equal to unfused.
+
+Left out although correctly rounded one by one: Mul, Add, Sub (`x*y+z` is contracted, `x*y+x`
+becomes `x*(y+1)`, `(x+y)-x` becomes `y`, `x*0` becomes 0), Maximum and Minimum (`max(x,x)` becomes
+`x`, where MindSpore's own flushes subnormals), Less and Greater (a select by them becomes min or
+max, which flush subnormals), Equal, NotEqual, LogicalNot, LogicalOr (rewritten as if there were no
+NaN), Neg (loses the sign of 0), RealDiv and Div (unfused MindSpore returns NaN/0 = -inf), Sign (a
+comparison with it differs for NaN) and Cast (out-of-range values, NaN to bool, float64 to float16).
+Measured on x86-64; NaN counts as equal to NaN, whatever its payload.
+"""
+
+PRECISE_ELSEWHERE = tuple(
+    """Abs Cast Equal Floor Greater GreaterEqual IsFinite Less LessEqual LogicalAnd LogicalNot LogicalOr Maximum Minimum
+    Mul Neg NotEqual Select Sqrt""".split()
+)
+"""Operators that `precise` clusters on GPU and Ascend: correctly rounded, never contracted.
+
+Add and Sub are left out, since a compiler may contract them.
+
+Chosen by rule; not measured, since no such device was available.
+"""
+
+
+def check_preset(name: str) -> None:
+    """Raises `InputError`, with the nearest name, unless the preset exists."""
+    if not isinstance(name, str) or name not in PRESETS:
+        near = difflib.get_close_matches(str(name), PRESETS, 1)
+        raise InputError(
+            "there is no such preset",
+            expected=" or ".join(PRESETS),
+            got=repr(name),
+            remedy=f"Did you mean {near[0]}?" if near else None,
+        )
+
+
+def resolve(
+    preset: str = "auto",
+    *,
+    device: str = "CPU",
+    version: str = "2.10.0",
+    flags: GraphKernelFlags | str | None = None,
+    generator: str = "mindspore",
+) -> GraphKernelFlags:
+    """The flags of a preset.
+
+    Args:
+        preset: a name in `PRESETS`.
+        device: ``CPU``, ``GPU`` or ``Ascend``.
+        version: MindSpore's version.
+        flags: explicit flags, merged over those of the preset
+            (`ms_fusion.mindspore.flags.graph_kernel_flags.merge_values`).
+        generator: ``ms_fusion`` (the default of `enable` on CPU) builds the kernels by
+            `ms_fusion.kernel_server`, so the exclusions for MindSpore's own generator do not apply;
+            for `auto`, `basic`, `aggressive` and `expert`.
+
+    Raises:
+        InputError: the preset or device does not exist, the flags are malformed, or the version is
+            below 2.7.
+    """
+    check_preset(preset)
+    if device not in DEVICES:
+        raise InputError("there is no such device", expected=" or ".join(DEVICES), got=repr(device))
+    number = version_number(version)
+    if number < (2, 7):
+        raise InputError("this MindSpore is too old", expected="2.7 or newer", got=version)
+    explicit = GraphKernelFlags.coerce(flags)
+    own = _cpu_flags(preset, number) if device == "CPU" else _accelerator_flags(preset)
+    if generator == "ms_fusion" and device == "CPU" and is_built_by_own_generator(preset):
+        own = flags_for_own_generator(_OWN_GENERATOR_LEVELS[preset])
+    return own.merge(explicit)
+
+
+def shown_flags(text: str, preset: str, *, device: str = "CPU", version: str = "2.10.0") -> str:
+    """A flag string as preset name and differences: ``auto +Reshape``.
+
+    The string itself if no preset is known, or if it is shorter.
+    """
+    if not (text and preset):
+        return text
+    try:
+        flags = GraphKernelFlags.parse(text)
+        own = resolve(preset, device=device, version=version, generator=generator_of(text))
+    except InputError:
+        return text
+    return min(" ".join((preset, *flags.changes(own))), text, key=len)
+
+
+_OWN_GENERATOR_LEVELS = {"basic": 1, "auto": 2, "aggressive": 2, "expert": 3}
+
+
+def is_built_by_own_generator(preset: str) -> bool:
+    """Whether our generator can build the kernels of this preset on CPU."""
+    return preset in _OWN_GENERATOR_LEVELS
+
+
+def version_number(version: str) -> tuple[int, int]:
+    """(2, 10) of ``2.10.0``; raises `InputError` for a malformed version."""
+    parts = version.split(".")
+    if len(parts) < 2 or not (parts[0].isdigit() and parts[1].isdigit()):
+        raise InputError(
+            "this is no version of MindSpore", expected="such as 2.10.0", got=repr(version)
+        )
+    return int(parts[0]), int(parts[1])
+
+
+def _cpu_flags(preset: str, version: tuple[int, int]) -> GraphKernelFlags:
+    never = tuple(UNSAFE_ON_CPU)
+    # older versions lack the flag; there the pass with all rewritings is disabled instead
+    exact = True if version >= (2, 10) else None
+    rewriting = () if exact else ("highlevelopt1.arithmetic_simplify",)
+    if preset == "off":
+        return GraphKernelFlags(opt_level=0)
+    if preset == "basic":
+        return GraphKernelFlags(
+            opt_level=1,
+            disable_cluster_ops=(*INACCURATE_ON_CPU, *never),
+            disable_expand_ops=tuple(INACCURATE_EXPANSIONS),
+            disable_pass=disabled_passes(1),
+        )
+    if preset == "auto":
+        return GraphKernelFlags(
+            opt_level=2,
+            enable_cluster_ops=tuple(AUTO_CLUSTERED),
+            disable_cluster_ops=(*INACCURATE_ON_CPU, *never),
+            enable_expand_ops=tuple(AUTO_EXPANDED),
+            disable_expand_ops=tuple(INACCURATE_EXPANSIONS),
+            disable_pass=(*rewriting, *disabled_passes(2)),
+        )
+    if preset == "precise":
+        return GraphKernelFlags(
+            opt_level=2,
+            enable_cluster_ops_only=PRECISE_ON_CPU,
+            enable_expand_ops_only=(NO_OPERATOR,),
+            disable_pass=("highlevelopt1.arithmetic_simplify", *disabled_passes(2)),
+            exact_precision_mode=exact,
+        )
+    if preset == "aggressive":
+        return GraphKernelFlags(
+            opt_level=2,
+            enable_cluster_ops=(*AUTO_CLUSTERED, *_CLUSTERED_FOR_SPEED),
+            disable_cluster_ops=never,
+            enable_expand_ops=(*AUTO_EXPANDED, *_EXPANDED_FOR_SPEED),
+            disable_pass=disabled_passes(2),
+        )
+    return GraphKernelFlags(opt_level=3, disable_cluster_ops=never, disable_pass=disabled_passes(3))
+
+
+_CLUSTERED_FOR_SPEED = ("NotEqual", "Sign")
+_EXPANDED_FOR_SPEED = tuple("ReduceMean Sigmoid SiLU LayerNorm HSigmoid HSwish FastGeLU".split())
+"""Operators that `aggressive` adds to `auto` on CPU; `EXCLUDED_FROM_AUTO` has their cost."""
+
+
+def _accelerator_flags(preset: str) -> GraphKernelFlags:
+    """Flags for GPU and Ascend: MindSpore's own lists at each level; from its source, not
+    measured.
+    """
+    if preset == "precise":
+        return GraphKernelFlags(
+            opt_level=2,
+            enable_cluster_ops_only=PRECISE_ELSEWHERE,
+            enable_expand_ops_only=(NO_OPERATOR,),
+            disable_pass=("highlevelopt1.arithmetic_simplify",),
+        )
+    levels = {"off": 0, "basic": 1, "auto": 2, "aggressive": 2, "expert": 3}
+    return GraphKernelFlags(
+        opt_level=levels[preset], fusion_ops_level=1 if preset == "aggressive" else None
+    )
+
+
+def to_yaml(
+    preset: str = "auto",
+    *,
+    device: str = "CPU",
+    version: str = "2.10.0",
+    flags: GraphKernelFlags | str | None = None,
+) -> str:
+    """A `context:` block to paste into a mindformers-style configuration.
+
+    On CPU ``jit_level: O1`` enables nothing, so the comment of the block contains the environment
+    variable as well. The flags are those for MindSpore's own generator, since ours requires a
+    process that calls `enable`.
+    """
+    import yaml
+
+    text = resolve(preset, device=device, version=version, flags=flags).render()
+    block = {
+        "context": {
+            "mode": 0,
+            "device_target": device,
+            "jit_config": {"jit_level": "O1" if preset != "off" else "O0"},
+            "enable_graph_kernel": preset != "off",
+            "graph_kernel_flags": text,
+        }
+    }
+    exported = f'export MS_DEV_GRAPH_KERNEL_FLAGS="{text}"'
+    environment = (
+        f"on CPU this block alone switches nothing on, and this does: {exported}\n"
+        "# both are for MindSpore's own generator; ours builds where a process calls `mf.enable`"
+        if device == "CPU" and preset != "off"
+        else f"the same by environment: {exported}"
+    )
+    head = f"# ms_fusion preset {preset!r} for {device}, MindSpore {version}\n# {environment}\n"
+    return head + yaml.safe_dump(block, sort_keys=False, width=10_000)

@@ -1,0 +1,64 @@
+"""Lists calls that MindSpore 2.10 itself computes wrongly on CPU, with replacements.
+
+`ms-fusion doctor` and docs/presets.md show the list.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Fault(NamedTuple):
+    """One miscomputed call.
+
+    Attributes:
+        call: source text of the call.
+        what: the wrong result.
+        instead: the replacement.
+    """
+
+    call: str
+    what: str
+    instead: str
+
+
+FAULTS = (
+    Fault(
+        "ops.pad(x, …) with a constant",
+        "the gradient is cut shorter in each call: "
+        "of `(1, 2)` around 7 numbers the second call has 4, the third one",
+        "`mf.enable()`, which pads otherwise in graphs; in PyNative mode `ops.Pad`",
+    ),
+    Fault(
+        "ops.selu(x)",
+        "the gradient below 0 is 1.05 · (selu + 1) instead of selu + 1.76; it may have the wrong "
+        "sign",
+        "`1.0507 * ops.select(x > 0, x, 1.67326 * (ops.exp(ops.minimum(x, 0)) - 1))`",
+    ),
+    Fault(
+        "nn.Momentum(…, use_nesterov=True)",
+        "it does not look ahead",
+        "`nn.SGD(…, nesterov=True)`, or `custom_ops.optimizers.Momentum`",
+    ),
+    Fault(
+        "nn.RMSProp(…)",
+        "epsilon is added to the root for elements that fill whole vectors, "
+        "and below it for the rest",
+        "an epsilon so small that it does not matter",
+    ),
+    Fault(
+        "ops.fmax(x, y), ops.fmin(x, y)",
+        "gradients are float32 in float64 nets",
+        "`ops.maximum` and `ops.minimum`, where no NaN is to be left out",
+    ),
+    Fault(
+        "parameter.set_data(shorter, slice_shape=True)",
+        "nets that were compiled before read past the end of the new data",
+        "set it before the first call, or call a new Cell",
+    ),
+    Fault(
+        'graph_kernel_flags="--opt_level=2"',
+        "what is read from a parameter may be what is assigned to it later",
+        "`mf.enable()`, or `--opt_level=1`",
+    ),
+)

@@ -1,0 +1,92 @@
+"""Replaces constant padding in compiled nets, since MindSpore's gradient is wrong.
+
+The gradient of `mindspore.ops.pad` is the operator PadV3 with negative paddings, and MindSpore
+2.10's CPU kernel crops more at each call: for ``ops.pad(x, (1, 2))`` the second call's gradient has
+4 of 7 elements, the third one. Here the padding is the operator Pad, whose gradient is a Slice.
+This module imports MindSpore: import it inside of functions.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from types import FunctionType
+from typing import Any
+
+import mindspore as ms
+import numpy as np
+from mindspore import ops
+from mindspore.ops import functional as F
+from mindspore.ops.function import nn_func
+
+from ms_fusion.mindspore.patches.parser_table import replace_in_parser
+
+FLOATS = (ms.float16, ms.float32, ms.float64)
+_pad = nn_func.pad
+# a copy under a name at which the parser does not recognize the replaced function
+_pad_of_mindspore = FunctionType(
+    _pad.__code__, _pad.__globals__, "pad_of_mindspore", _pad.__defaults__
+)
+
+
+def pad_constant(input_x: Any, padding: Any, mode: str = "constant", value: Any = None) -> Any:
+    """`mindspore.ops.pad`."""
+    if mode != "constant" or not isinstance(padding, (tuple, list)) or input_x.dtype not in FLOATS:
+        return _pad_of_mindspore(input_x, padding, mode, value)
+    if not F.isconstant(padding) or F.is_sequence_value_unknown(input_x.shape):
+        return _pad_of_mindspore(input_x, padding, mode, value)
+    if not can_pad(padding, input_x.shape):
+        return _pad_of_mindspore(input_x, padding, mode, value)
+    begin, size, around = slice_and_pad_amounts(padding, input_x.shape)
+    y = ops.Pad(around)(ops.slice(input_x, begin, size))
+    if value is None or (isinstance(value, (int, float)) and value == 0):
+        return y
+    filling = ops.cast(value, y.dtype)
+    for inside in inside_masks(around, size):
+        y = ops.select(ops.broadcast_to(inside, y.shape), y, ops.broadcast_to(filling, y.shape))
+    return y
+
+
+@ops.constexpr
+def can_pad(padding: Sequence[int], shape: Sequence[int]) -> bool:
+    """Whether MindSpore would take these paddings, and something is left of x."""
+    if len(padding) % 2 or len(padding) > 2 * len(shape) or not shape:
+        return False
+    if not all(type(size) is int for size in padding):
+        return False
+    pairs = zip(_pairs(padding, len(shape)), shape, strict=True)
+    return all(min(before, 0) + min(behind, 0) + size > 0 for (before, behind), size in pairs)
+
+
+@ops.constexpr
+def slice_and_pad_amounts(padding: Sequence[int], shape: Sequence[int]) -> tuple[Any, Any, Any]:
+    """What is kept of x (first places and sizes), and how much comes around it, by axes."""
+    pairs = _pairs(padding, len(shape))
+    begin = tuple(max(-before, 0) for before, _ in pairs)
+    cut = (max(-before, 0) + max(-behind, 0) for before, behind in pairs)
+    size = tuple(whole - less for whole, less in zip(shape, cut, strict=True))
+    return begin, size, tuple((max(before, 0), max(behind, 0)) for before, behind in pairs)
+
+
+@ops.constexpr
+def inside_masks(around: Sequence[tuple[int, int]], size: Sequence[int]) -> tuple[Any, ...]:
+    """For each axis that is padded, which places are not."""
+    made = []
+    for axis, ((before, behind), kept) in enumerate(zip(around, size, strict=True)):
+        if before or behind:
+            row = np.pad(np.ones(kept, bool), (before, behind))
+            made.append(
+                ms.Tensor(row.reshape([-1 if at == axis else 1 for at in range(len(size))]))
+            )
+    return tuple(made)
+
+
+def _pairs(padding: Sequence[int], rank: int) -> tuple[tuple[int, int], ...]:
+    """(before, behind) of each axis; MindSpore names those of the last axis first."""
+    told = [(padding[at], padding[at + 1]) for at in range(0, len(padding), 2)]
+    return (*[(0, 0)] * (rank - len(told)), *reversed(told))
+
+
+def replace_pad() -> contextlib.AbstractContextManager[None]:
+    """Replaces constant padding for compilations in the block."""
+    return replace_in_parser({_pad: pad_constant})

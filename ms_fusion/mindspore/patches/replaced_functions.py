@@ -1,0 +1,182 @@
+"""Lists every monkeypatched function of MindSpore: replacement, time, and how it is undone.
+
+`docs/mindspore_patches.md` is generated from this table; a test compares it with the changes in a
+process.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """A function, method or attribute of MindSpore that is replaced or added.
+
+    Attributes:
+        name: qualified name, with the defining module.
+        file: our file that replaces it.
+        why: purpose of the replacement.
+    """
+
+    name: str
+    file: str
+    why: str
+
+
+FIRST_PRESET = (
+    "the first `enable()`, `fusion()`, `explain()` or `patch(net)`; stays until the process ends "
+    "and does nothing where no preset is in force"
+)
+LOCK = "the first `enable(lock=True)`; stays until the process ends, and asks with each call"
+WARNING = "`enable()` in PyNative mode; until the first Cell is called"
+COMPILATION = (
+    "each compilation for our generator; undone when it ends, also where it ends with an error"
+)
+IMPORT = (
+    "the import of `custom_ops` (with MindSpore, in either order); stays until the process ends; "
+    "not where `MS_FUSION=off`"
+)
+OPERATORS = (
+    "the first import of an operator of `custom_ops` as MindSpore's primitive; stays until the "
+    "process ends"
+)
+PATCHED_NETS = (
+    "the first `custom_ops.patch(net)`; stays until the process ends, other nets go to "
+    "MindSpore's own"
+)
+COMPILE_SERVER = "the compile server, a process of its own; ends with it"
+
+CELL = "mindspore.nn.cell.Cell"
+GRAPH_EXECUTOR = "mindspore._c_expression.GraphExecutor_"
+JIT_EXECUTOR = "mindspore._c_expression.JitExecutor_"
+PYNATIVE_EXECUTOR = "mindspore.graph.api._PyNativeExecutor"
+PRIMITIVE = "mindspore.ops.primitive.PrimitiveWithInfer"
+PARSER_TABLE = "mindspore.graph._parse.resources.convert_object_map"
+
+_SCOPES = "ms_fusion/mindspore/presets/scopes.py"
+_PYNATIVE = "ms_fusion/mindspore/presets/pynative.py"
+_LOCK = "ms_fusion/mindspore/state/call_lock.py"
+_CALLS = "ms_fusion/mindspore/calls/fast_call_path.py"
+_BATCH_NORM = "ms_fusion/mindspore/patches/batch_norm.py"
+_HOOK = "custom_ops/tbe_bridge/mindspore_hook.py"
+_SERVER = "ms_fusion/compile_server/serve.py"
+
+REPLACED: dict[str, tuple[Replacement, ...]] = {
+    FIRST_PRESET: (
+        Replacement(f"{GRAPH_EXECUTOR}.compile", _SCOPES, "flags, lock and retry of a compilation"),
+        Replacement(f"{JIT_EXECUTOR}.compile", _SCOPES, "the same for `@ms.jit`"),
+        Replacement(
+            f"{GRAPH_EXECUTOR}.generate_arguments_key",
+            _SCOPES,
+            "the flags in force are part of the key of compiled graphs",
+        ),
+        Replacement(f"{JIT_EXECUTOR}.generate_arguments_key", _SCOPES, "the same for `@ms.jit`"),
+        Replacement(f"{PYNATIVE_EXECUTOR}.grad", _PYNATIVE, "gradients compile under the flags"),
+        Replacement(f"{PYNATIVE_EXECUTOR}.grad_jit", _PYNATIVE, "the same for `@ms.jit`"),
+        Replacement(f"{CELL}.__call__", _CALLS, "a graph that is one kernel is called as one"),
+        Replacement(f"{CELL}._check_construct_args", _CALLS, "the signature is looked up once"),
+        Replacement(f"{CELL}.__setattr__", _CALLS, "plain attributes are set directly"),
+        Replacement(f"{CELL}._predict", _CALLS, "finds the graph of the flags in force"),
+        Replacement(f"{CELL}.compile_and_run", _CALLS, "a repeated call goes to the graph"),
+        Replacement(f"{CELL}.compile_phase", _CALLS, "is set in all Cells at once"),
+    ),
+    LOCK: (
+        Replacement(f"{CELL}.__call__", _LOCK, "calls from several threads are serialised"),
+        Replacement("mindspore.graph.api._JitExecutor.__call__", _LOCK, "the same for `@ms.jit`"),
+    ),
+    WARNING: (Replacement(f"{CELL}.__call__", _PYNATIVE, "names the net that is not compiled"),),
+    COMPILATION: (
+        Replacement(
+            "mindspore.nn.layer.normalization._BatchNorm.construct",
+            _BATCH_NORM,
+            "batch normalisation becomes basic operators",
+        ),
+        Replacement(
+            "mindspore.nn.layer.normalization._BatchNorm.construct_of_mindspore",
+            _BATCH_NORM,
+            "added: what it was, for inputs that stay MindSpore's",
+        ),
+        Replacement(f"{PARSER_TABLE}[batch_norm]", _BATCH_NORM, "`mindspore.ops.batch_norm`"),
+        Replacement(
+            f"{PARSER_TABLE}[batch_norm_ext]",
+            _BATCH_NORM,
+            "`mindspore.mint.nn.functional.batch_norm`",
+        ),
+        Replacement(
+            f"{PARSER_TABLE}[pad]",
+            "ms_fusion/mindspore/patches/padding.py",
+            "`mindspore.ops.pad`, whose gradient is wrong in MindSpore 2.10",
+        ),
+        Replacement(
+            "mindspore.nn.layer.activation.LeakyReLU.bprop",
+            "ms_fusion/mindspore/patches/leaky_relu.py",
+            "added: the gradient from the result, which keeps one array and not three",
+        ),
+    ),
+    IMPORT: (
+        Replacement(
+            f"{PRIMITIVE}.__setattr_flag__",
+            _HOOK,
+            "added: the parser asks a primitive for `_clone`",
+        ),
+        Replacement(f"{PRIMITIVE}._clone", _HOOK, "a primitive with a TBE function becomes ours"),
+        Replacement(f"{PRIMITIVE}.check_elim", _HOOK, "the same in PyNative mode"),
+        Replacement(
+            "mindspore.ops.op_info_register.Oplib",
+            _HOOK,
+            "registrations of TBE functions are noted",
+        ),
+        Replacement(
+            "mindspore.ops.operations.custom_ops.Custom._update_func_imply_path",
+            _HOOK,
+            "the file of a TBE function is found without being run",
+        ),
+    ),
+    OPERATORS: (
+        Replacement(
+            f"{PYNATIVE_EXECUTOR}.set_mixed_precision_type",
+            "custom_ops/core/pynative_fast_path.py",
+            "counts Cells of another precision, in which the fast path is not taken",
+        ),
+    ),
+    PATCHED_NETS: (
+        Replacement(
+            "mindspore.train.amp._auto_mixed_precision_rewrite",
+            "custom_ops/patching/mixed_precision.py",
+            "level O1 of `ms.amp` on a patched net",
+        ),
+    ),
+    COMPILE_SERVER: (
+        Replacement(
+            "AkgBuilderBase.compile", _SERVER, "each kernel is built in a process of its own"
+        ),
+        Replacement(
+            "AkgBuilderBase.accept_json", _SERVER, "refuses kernels that MindSpore builds wrongly"
+        ),
+    ),
+}
+"""Time of the replacement → replaced functions."""
+
+
+def page() -> str:
+    """The content of `docs/mindspore_patches.md`."""
+    parts = [
+        "# Functions of MindSpore that are replaced",
+        "",
+        "Made from the table in `ms_fusion/mindspore/patches/replaced_functions.py`. A "
+        "replacement calls MindSpore's own function wherever it does not apply,",
+        "and a function that somebody else has replaced is left alone or wrapped. With "
+        "`MS_FUSION=off`, `enable()` and the import of",
+        "`custom_ops` replace nothing.",
+    ]
+    for when, replacements in REPLACED.items():
+        parts += [
+            "",
+            f"## {when[0].upper()}{when[1:]}",
+            "",
+            "| function | replaced in | what for |",
+            "|---|---|---|",
+        ]
+        parts += [f"| `{one.name}` | `{one.file}` | {one.why} |" for one in replacements]
+    return "\n".join(parts) + "\n"

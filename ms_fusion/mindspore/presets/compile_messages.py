@@ -1,0 +1,118 @@
+"""Issues messages after a compilation: shapes that are not fused, kernels that were not built."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import warnings
+import weakref
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from ms_fusion.compile_server import refusals
+from ms_fusion.mindspore.flags.generator_limits import KernelRefusal
+from ms_fusion.mindspore.presets import net_checks
+from ms_fusion.mindspore.state.preset_record import FusionWarning
+from ms_fusion.source_paths import is_internal_file
+from tbe_impl.errors import UnsafeError
+
+BFLOAT16_REMEDY = "Use float32 or float16 on CPU, or `mf.disable()`."
+MAX_REASONS = 3
+_seen_nets: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+@contextlib.contextmanager
+def report_refusals(
+    net: Any, name: str, inputs: Sequence[Any], kernel_directory: Path, *, own: bool
+) -> Iterator[None]:
+    """Reports kernels that the compile server refuses while `net` is compiled in the block.
+
+    MindSpore runs a refused kernel as single operators.
+
+    Args:
+        net: a Cell or a function.
+        name: name of the net in messages.
+        inputs: arguments of the call.
+        kernel_directory: directory of the compile server.
+        own: whether MindSpore's own generator builds the kernels.
+
+    Raises:
+        UnsafeError: MindSpore cannot compile the net with fusion: it computes in bfloat16, or a
+            kernel was refused.
+    """
+    if net not in _seen_nets:
+        if own:
+            _refuse_bfloat16(net, name, inputs)
+        _seen_nets.add(net)
+        for finding in net_checks.check_call(net, inputs, graph_mode=True):
+            if finding.code == "dynamic":
+                say(str(finding))
+    start = refusals.length(kernel_directory)
+    try:
+        yield
+    except RuntimeError as error:
+        if not own:
+            raise
+        _refuse_bfloat16(net, name, inputs)
+        for one in refusals.read_since(kernel_directory, start):
+            raise UnsafeError(
+                f"MindSpore's own CPU generator fails on a kernel: {one.reason}",
+                place=name,
+                remedy=_remedy(one),
+            ) from error
+        raise
+    found = refusals.read_since(kernel_directory, start)
+    if found and not own:
+        say(f"{name}: {_describe_failures(found)}")
+        return
+    for one in found:
+        say(
+            f"{name}: a kernel is left to MindSpore's single operators, since of its own CPU "
+            "generator is known: "
+            f"{one.reason}. {_remedy(one)}"
+        )
+
+
+def _describe_failures(found: Sequence[KernelRefusal]) -> str:
+    """One message for all kernels that our generator could not build."""
+    kernels = "a kernel is" if len(found) == 1 else f"{len(found)} kernels are"
+    left = all(one.left for one in found)
+    what = "left to MindSpore's own operators" if left else "right, but slow, computed without C"
+    # (kernel, reason); one kernel per reason
+    kinds = list(
+        {one.reason.partition(" (")[2]: one.reason.rstrip(".") for one in reversed(found)}.values()
+    )[::-1]
+    said = kinds[:MAX_REASONS]
+    more = f"; {len(found) - len(said)} more" if len(found) > len(said) else ""
+    culprits = ",".join(dict.fromkeys(one.op for one in found if one.op))
+    remedy = (
+        f" `--disable_cluster_ops={culprits}` leaves that to MindSpore's own." if culprits else ""
+    )
+    return f"{kernels} {what}, since our generator failed: {'; '.join(said)}{more}.{remedy}"
+
+
+def _refuse_bfloat16(net: Any, name: str, inputs: Sequence[Any]) -> None:
+    tensors = [*inputs, *(net.get_parameters() if hasattr(net, "get_parameters") else ())]
+    if any(str(getattr(item, "dtype", "")).lower() == "bfloat16" for item in tensors):
+        raise UnsafeError(
+            "MindSpore cannot compile bfloat16 with fusion on CPU",
+            place=name,
+            remedy=BFLOAT16_REMEDY,
+        )
+
+
+def _remedy(refusal: KernelRefusal) -> str:
+    if "bfloat16" in refusal.reason:
+        return BFLOAT16_REMEDY
+    if not refusal.op:
+        return "Nothing need be done; if it happens with every net, run `ms-fusion doctor`."
+    return f"Add `--disable_cluster_ops={refusal.op}` to keep the others fused, or use float32."
+
+
+def say(text: str) -> None:
+    """Warns at the nearest stack frame outside of MindSpore and ms_fusion."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back and is_internal_file(frame.f_code.co_filename):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, FusionWarning, stacklevel=level)

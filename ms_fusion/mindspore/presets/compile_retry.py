@@ -1,0 +1,167 @@
+"""Retries a failed compilation with the failing operators excluded from clustering.
+
+MindSpore serializes each group before our generator builds it, and raises for groups that it cannot
+serialize: a bfloat16 constant, an operator with several results. It also cannot take back some
+groups that our generator refuses. The net compiles once the operator is in no group.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import textwrap
+import weakref
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ms_fusion.compile_server import refusals
+from ms_fusion.mindspore.flags.generator_limits import KernelRefusal, generator_of
+from ms_fusion.mindspore.presets import compile_messages
+from ms_fusion.mindspore.presets.net_choices import NetChoice
+from ms_fusion.mindspore.state.preset_record import has_fusion
+
+MAX_EXCLUDED = 8
+"""Limit of operators that are excluded one by one; beyond it the net is compiled without fusion."""
+_FUSION_SOURCES = re.compile(r"graph_kernel|graph_fusion")
+"""Source files of MindSpore's fusion in error messages; errors of the user's net name others."""
+_OPERATOR = re.compile(r"ValueNode<Primitive> (?:PrimFunc_)?(\w+)")
+_NUMBER = re.compile(r"the value type: (\w+) is not in supported list")
+_NO_TYPE = "Unsupported type name: none"
+"""Message for casts without a target type, which MindSpore adds around operators without a float16
+kernel, such as optimizers.
+"""
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One attempt to compile a net.
+
+    Attributes:
+        out: operators excluded from clustering.
+        fused: whether the net is fused at all.
+        why: MindSpore's last error; empty for the first attempt.
+    """
+
+    out: tuple[str, ...] = ()
+    fused: bool = True
+    why: str = ""
+
+    def apply_to(self, flags: str) -> str:
+        """The flags of this attempt."""
+        return NetChoice(kept_out=self.out, fused=self.fused).apply_to(flags)
+
+    @property
+    def sentence(self) -> str:
+        """The exclusions and their reason."""
+        names = " and ".join(filter(None, (", ".join(self.out[:-1]), *self.out[-1:])))
+        verb = "stays" if len(self.out) == 1 else "stay"
+        done = f"{names} {verb} out of the groups" if self.fused else "compiled without fusion"
+        return f"{done}, since MindSpore's fusion fails: {self.why}"
+
+
+UNFUSED_FOR_BFLOAT16 = Attempt(fused=False, why="it cannot hand over a number of bfloat16")
+
+
+class _Retry(Exception):
+    """Requests a compilation with another attempt."""
+
+    def __init__(self, attempt: Attempt):
+        super().__init__(attempt.sentence)
+        self.attempt = attempt
+
+
+_last_attempts: weakref.WeakKeyDictionary[Any, Attempt] = weakref.WeakKeyDictionary()
+_reported_texts: set[str] = set()
+
+
+def retry_until_compiled(once: Callable[[Attempt], Result], net: Any) -> Result:
+    """Calls `once` with successive attempts until one succeeds; it must use `supervise_attempt`.
+
+    Args:
+        net: the compiled net; later compilations start with its successful attempt.
+    """
+    attempt = Attempt()
+    # the object may not be a weak dictionary key
+    with contextlib.suppress(TypeError):
+        attempt = _last_attempts.get(net, attempt)
+    while True:
+        try:
+            result = once(attempt)
+        except _Retry as failed:
+            attempt = failed.attempt
+            continue
+        if attempt.why:
+            with contextlib.suppress(TypeError):
+                _last_attempts[net] = attempt
+        return result
+
+
+@contextlib.contextmanager
+def supervise_attempt(
+    attempt: Attempt, flags: str, kernel_directory: Path, name: str = ""
+) -> Iterator[None]:
+    """Supervises a compilation: requests a retry on failure, records exclusions on success.
+
+    Args:
+        flags: the flags in force.
+        name: name of the net for a message about exclusions; empty for none.
+    """
+    start = refusals.length(kernel_directory)
+    try:
+        yield
+    except Exception as error:
+        if not (attempt.fused and has_fusion(flags) and generator_of(flags) == "ms_fusion"):
+            raise
+        refused = refusals.read_since(kernel_directory, start)
+        better = (
+            _attempt_without(attempt, refused[0])
+            if refused
+            else _attempt_after(attempt, str(error))
+        )
+        if better is None:
+            raise
+        raise _Retry(better) from error
+    if attempt.why:
+        refusals.record(
+            kernel_directory, [KernelRefusal(",".join(attempt.out), attempt.sentence, left=True)]
+        )
+        said = f"{name}: {attempt.sentence}."
+        if name and said not in _reported_texts:
+            _reported_texts.add(said)
+            compile_messages.say(said)
+
+
+def _attempt_without(attempt: Attempt, refused: KernelRefusal) -> Attempt:
+    """The attempt after a group that our generator could not build and MindSpore could not take
+    back.
+    """
+    return _exclude_operator(attempt, refused.op, refused.reason.rstrip("."))
+
+
+def _attempt_after(attempt: Attempt, message: str) -> Attempt | None:
+    """The attempt after this MindSpore error; None if it does not come from its fusion."""
+    if _NO_TYPE in message:
+        return _exclude_operator(
+            attempt,
+            "Cast",
+            "it cannot hand over the casts that MindSpore puts around operators it has not in "
+            "float16",
+        )
+    if not _FUSION_SOURCES.search(message):
+        return None
+    number, operator = _NUMBER.search(message), _OPERATOR.search(message)
+    first: Any = next((line.strip(" .") for line in message.splitlines() if line.strip(" -")), "")
+    why = f"it cannot hand over a number of {number[1]}" if number else textwrap.shorten(first, 160)
+    return _exclude_operator(attempt, operator[1] if operator else "", why)
+
+
+def _exclude_operator(attempt: Attempt, operator: str, why: str) -> Attempt:
+    """The attempt with this operator excluded, too; unfused if there is none or it was excluded
+    already.
+    """
+    if not operator or operator in attempt.out or len(attempt.out) == MAX_EXCLUDED:
+        return Attempt(fused=False, why=why)
+    return Attempt((*attempt.out, operator), why=why)

@@ -1,0 +1,95 @@
+"""Chooses the kernel generator: ours where it is proved on this machine, else MindSpore's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ms_fusion.mindspore.flags.generator_limits import GENERATOR
+from ms_fusion.mindspore.flags.preset_table import is_built_by_own_generator
+from ms_fusion.mindspore.presets import generator_proof
+from ms_fusion.mindspore.state import mindspore_state
+from tbe_impl.errors import InputError
+
+if TYPE_CHECKING:
+    from ms_fusion.mindspore.flags.lint import Finding
+
+MS_FUSION, MINDSPORE = "ms_fusion", "mindspore"
+GENERATORS = (MINDSPORE, MS_FUSION)
+PRECISE_NOTE = (
+    "MindSpore's own generator builds what is compiled under precise: ours rounds float16 and "
+    "bfloat16 once for a whole kernel, "
+    "where unfused operators round one by one, and a kernel of the same operators is shared by "
+    "all presets."
+)
+
+
+def choose(
+    preset: str, device: str, *, wanted: str | None = None, flags: str = ""
+) -> tuple[str, tuple[Finding, ...]]:
+    """The kernel generator of a preset on this device, and findings for the user.
+
+    The first call on a machine that selects ours takes some seconds (`generator_proof`).
+
+    Args:
+        preset: a name in `ms_fusion.mindspore.flags.preset_table.PRESETS`.
+        device: MindSpore's device target.
+        wanted: a name in `GENERATORS`; by default ours wherever it builds this preset.
+        flags: explicit flags; a ``--kernel_generator`` among them decides.
+
+    Raises:
+        InputError: the generator does not exist.
+    """
+    if wanted is not None and wanted not in GENERATORS:
+        raise InputError(
+            "there is no such generator", expected=" or ".join(GENERATORS), got=repr(wanted)
+        )
+    named = [
+        word.partition("=")[2] for word in flags.split() if word.startswith("--kernel_generator=")
+    ]
+    if named and named[0] == GENERATOR:
+        wanted = wanted or MS_FUSION
+    if device != "CPU" or wanted == MINDSPORE or (named and named[0] != GENERATOR):
+        return MINDSPORE, ()
+    if not is_built_by_own_generator(preset):
+        return MINDSPORE, (
+            (_make_finding("warning", "generator", PRECISE_NOTE),)
+            if wanted and preset == "precise"
+            else ()
+        )
+    if mindspore_state.has_earlier_kernels():
+        return MINDSPORE, (
+            _fallback_finding(
+                mindspore_state.EARLIER_KERNELS, "Enable ours before anything is compiled."
+            ),
+        )
+    reason = generator_proof.why_unusable(mindspore_state.version())
+    if reason:
+        return MINDSPORE, (_fallback_finding(reason, "Run `ms-fusion doctor`."),)
+    mindspore_state.host_kernels()
+    library = generator_proof.why_no_library(mindspore_state.version())
+    return MS_FUSION, (
+        (
+            _make_finding(
+                "note", "library", f"Matrix products and convolutions stay MindSpore's: {library}"
+            ),
+        )
+        if library
+        else ()
+    )
+
+
+def _fallback_finding(reason: str, remedy: str) -> Finding:
+    """The finding if MindSpore's own generator replaces ours."""
+    return _make_finding(
+        "warning",
+        "generator",
+        f"MindSpore's own generator builds the kernels, since ours cannot be used: {reason}.",
+        remedy=remedy,
+    )
+
+
+def _make_finding(severity: str, code: str, message: str, *, remedy: str = "") -> Finding:
+    # lazy: needed only for a finding
+    from ms_fusion.mindspore.flags.lint import Finding
+
+    return Finding(severity, code, message, remedy=remedy)

@@ -1,0 +1,193 @@
+"""Verifies, before use, that this MindSpore calls our kernels as expected.
+
+The calling convention differs between versions of MindSpore. So once per version and machine a
+child process compiles a known group through MindSpore and checks the results.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import logging
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+
+import msgspec
+
+from tbe_impl import environment
+from tbe_impl.errors import MissingError
+from tbe_impl.runtime import compiler
+from tbe_impl.runtime.cache import make_key
+from tbe_impl.runtime.process_group import child_group
+
+TIME_LIMIT_S = 180.0
+TRIAL_MESSAGE = (
+    "ms_fusion: trying our kernel generator with this MindSpore, "
+    "once on this machine (some seconds) …"
+)
+LOCK = "proof.lock"
+log = logging.getLogger("ms_fusion")
+_SOURCES = (
+    "kernel_server",
+    "lowering",
+    "compile_server",
+    "mindspore/flags/own_generator_flags.py",
+    "mindspore/presets/generator_proof_child.py",
+)
+
+
+class GeneratorProof(msgspec.Struct, frozen=True):
+    """The cached result of the proof.
+
+    Attributes:
+        why: why our generator is not used; empty if the proof succeeded.
+        without_onednn: why it does not build matrix products and convolutions; empty if it does.
+    """
+
+    why: str = ""
+    without_onednn: str = ""
+
+
+def why_unusable(version: str) -> str:
+    """Why our generator is not used with this MindSpore version; empty if the proof succeeded.
+
+    The first call on a machine takes some seconds, with a message on a terminal, and caches the
+    result. Of several processes one runs the proof, and the others wait for it.
+    """
+    found = _cached_proof(version)
+    if found is not None:
+        return found.why
+    with _hold_proof_lock():
+        found = _cached_proof(version)
+        if found is None:
+            with _announce_trial():
+                found = _run_proof()
+            # a timeout may be due to load: not cached
+            if not found.why.startswith("it took"):
+                compiler.user_cache().store_note(_key(version), msgspec.json.encode(found))
+    return found.why
+
+
+def known_reason(version: str) -> str | None:
+    """The cached result of `why_unusable`; None if there is none yet."""
+    found = _cached_proof(version)
+    return None if found is None else found.why
+
+
+def why_no_library(version: str) -> str:
+    """Why matrix products and convolutions stay MindSpore's; empty if we build them. Valid after
+    `why_unusable`.
+    """
+    found = _cached_proof(version)
+    return "" if found is None else found.without_onednn
+
+
+def _cached_proof(version: str) -> GeneratorProof | None:
+    try:
+        note = compiler.user_cache().load_note(_key(version))
+    except MissingError as error:
+        return GeneratorProof(str(error))
+    return None if note is None else msgspec.json.decode(note, type=GeneratorProof)
+
+
+def is_due() -> bool:
+    """Whether `why_unusable` will run the proof, determined without loading MindSpore."""
+    from importlib import metadata  # slow import, needed only here
+
+    try:
+        return known_reason(metadata.version("mindspore")) is None
+    except metadata.PackageNotFoundError:
+        return False
+
+
+def _key(version: str) -> str:
+    identity = compiler.find_compiler().identity
+    return make_key(proof=version, compiler=identity, python=sys.version, sources=_source_digest())
+
+
+@contextlib.contextmanager
+def _hold_proof_lock() -> Iterator[None]:
+    """Holds a lock between processes of this user; without a lock each process runs the proof."""
+    import fcntl  # not on Windows, where dumps can still be read
+
+    lock = None
+    with contextlib.suppress(OSError):
+        environment.cache_dir().mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = os.open(
+            environment.cache_dir() / LOCK,
+            os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW,
+            0o600,
+        )
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        if lock is not None:
+            os.close(lock)
+
+
+@contextlib.contextmanager
+def _announce_trial() -> Iterator[None]:
+    """Announces the proof and its end on a terminal or in a notebook, else in the log."""
+    shown = sys.stderr.isatty() or "ipykernel" in sys.modules
+    if shown:
+        sys.stderr.write(TRIAL_MESSAGE)
+        sys.stderr.flush()
+    else:
+        log.info(TRIAL_MESSAGE)
+    try:
+        yield
+    finally:
+        if shown:
+            sys.stderr.write(" done\n")
+
+
+def _run_proof() -> GeneratorProof:
+    with tempfile.TemporaryDirectory(
+        prefix="ms_fusion-proof-", dir=environment.temporary_directory()
+    ) as name:
+        place = Path(name)
+        (place / "kernels").mkdir()
+        root = str(Path(__file__).resolve().parents[3])
+        path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")]))
+        variables = {
+            **os.environ,
+            "PYTHONPATH": path,
+            "MS_COMPILER_CACHE_PATH": str(place / "kernels"),
+            "GLOG_v": "4",
+        }
+        variables.pop("MS_DEV_GRAPH_KERNEL_FLAGS", None)
+        variables.pop("MS_FUSION", None)
+        command = [
+            sys.executable,
+            "-m",
+            "ms_fusion.mindspore.presets.generator_proof_child",
+            str(place / "result.json"),
+        ]
+        try:
+            silent = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
+            with child_group(command, cwd=place, env=variables, **silent) as process:
+                status = process.wait(TIME_LIMIT_S)
+        except subprocess.TimeoutExpired:
+            return GeneratorProof(f"it took longer than {TIME_LIMIT_S:.0f} s to try")
+        try:
+            return msgspec.json.decode((place / "result.json").read_bytes(), type=GeneratorProof)
+        except (OSError, msgspec.DecodeError):
+            return GeneratorProof(f"the process that tried it ended with status {status}")
+
+
+@lru_cache(maxsize=1)
+def _source_digest() -> str:
+    """A digest of the sources that the proof covers."""
+    package = Path(__file__).resolve().parents[2]
+    digest = hashlib.sha256()
+    for name in _SOURCES:
+        files = [file for file in (package / name).rglob("*") if file.suffix in (".py", ".c", ".h")]
+        for file in sorted(files) or [package / name]:
+            digest.update(file.read_bytes())
+    return digest.hexdigest()

@@ -1,0 +1,205 @@
+"""Stores tuning records of whole nets: operators excluded from clustering, or no fusion."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from dataclasses import replace
+from types import CodeType
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from ms_fusion.mindspore.flags.generator_limits import generator_of
+from ms_fusion.mindspore.flags.graph_kernel_flags import GraphKernelFlags
+from ms_fusion.mindspore.state.cell_attributes import CALLED_NET
+from tbe_impl import environment, tuning_store
+from tbe_impl.runtime.cache import make_key
+from tbe_impl.tuning_store import RecordStore
+
+MOST_KERNELS = 512
+"""Limit of kernel keys in a record: large records are not read again."""
+FORGET_REMEDY = "`mf.tune(net, forget=True)` forgets it."
+
+Key = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
+_reported_texts: set[str] = set()
+
+
+class NetChoice(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The tuned choice for a net.
+
+    Attributes:
+        kept_out: operators excluded from clustering.
+        fused: False if the net is fastest unfused.
+        why: a sentence with the measurement.
+        losses: a sentence for each variant that is slower than unfused.
+    """
+
+    kept_out: tuple[str, ...] = ()
+    fused: bool = True
+    why: str = ""
+    losses: tuple[str, ...] = ()
+
+    def apply_to(self, flags: str) -> str:
+        """Flags of our generator with this choice applied; flags of others are unchanged."""
+        if generator_of(flags) != "ms_fusion" or (self.fused and not self.kept_out):
+            return flags
+        known = GraphKernelFlags.parse(flags)
+        if not self.fused:
+            return GraphKernelFlags(opt_level=0).render()
+        asked = tuple(name for name in known.enable_cluster_ops or () if name not in self.kept_out)
+        out = tuple(dict.fromkeys((*(known.disable_cluster_ops or ()), *self.kept_out)))
+        return replace(known, enable_cluster_ops=asked, disable_cluster_ops=out).render()
+
+    def notes(self, flags: str) -> tuple[str, ...]:
+        """Remarks for the ledger of a net under these flags."""
+        if generator_of(flags) != "ms_fusion":
+            return ()
+        decided = () if self.apply_to(flags) == flags else (self.why,)
+        return tuple(f"Tuning: {text}" for text in (*decided, *self.losses))
+
+
+class TunedNetRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The record of a net on disk.
+
+    Attributes:
+        schema, key: version of the record; key of the net with these inputs.
+        net: key of the net without inputs.
+        name: of the net.
+        inputs: shapes and dtypes, as text.
+        choice: the tuned choice.
+        kernels: keys of the tuning records of its kernels.
+    """
+
+    schema: Literal[1]
+    key: Key
+    net: Key
+    name: Annotated[str, msgspec.Meta(max_length=200)]
+    inputs: Annotated[str, msgspec.Meta(max_length=2000)]
+    choice: NetChoice
+    kernels: tuple[Key, ...] = ()
+
+    def line(self) -> str:
+        """One line for a list of records."""
+        measured = f" {len(self.kernels)} of its kernels were measured." if self.kernels else ""
+        return f"{self.name} ({self.inputs}): {self.choice.why or 'all is fused.'}{measured}"
+
+
+def store() -> RecordStore[TunedNetRecord]:
+    """The user's store of net records."""
+    return RecordStore(tuning_store.user_store().root / "nets", TunedNetRecord)
+
+
+def remember(
+    net: Any, inputs: Sequence[Any], choice: NetChoice, *, kernels: Sequence[str] = ()
+) -> None:
+    """Stores the choice for nets with this code, parameters and inputs.
+
+    Args:
+        net, inputs: the tuned net and its inputs.
+        choice: the tuned choice.
+        kernels: keys of the records of its kernels; earlier ones are kept.
+    """
+    key = _key(net, inputs)
+    earlier = store().load(key)
+    known = dict.fromkeys((*kernels, *(earlier.kernels if earlier else ())))
+    store().save(
+        TunedNetRecord(
+            schema=1,
+            key=key,
+            net=_key(net),
+            name=_name(net)[:200],
+            inputs=", ".join(map(_text_of, inputs))[:2000],
+            choice=choice,
+            kernels=tuple(known)[:MOST_KERNELS],
+        )
+    )
+
+
+def recall(net: Any, inputs: Sequence[Any]) -> NetChoice | None:
+    """The stored choice for an equal net; None if it was not tuned."""
+    place = store()
+    found = None if place.is_empty() else place.load(_key(net, inputs))
+    return found.choice if found else None
+
+
+def forget(net: Any, inputs: Sequence[Any] = ()) -> int:
+    """Removes the records of equal nets and of their kernels; returns the number.
+
+    Args:
+        net: the tuned net.
+        inputs: the tuned inputs; empty for all inputs.
+    """
+    place, key = store(), _key(net)
+    wanted = _key(net, inputs) if inputs else ""
+    gone = [one for one in place.records() if one.net == key and wanted in ("", one.key)]
+    kernels = {kernel for one in gone for kernel in one.kernels}
+    return place.remove(one.key for one in gone) + tuning_store.user_store().remove(kernels)
+
+
+def apply_choice(flags: str, net: Any, inputs: Sequence[Any]) -> str:
+    """`flags` with the tuned choice for this net applied; reports a change once."""
+    if generator_of(flags) != "ms_fusion":
+        return flags
+    found = recall(net, inputs)
+    if found is None or found.apply_to(flags) == flags:
+        return flags
+    text = f"{_name(net)}: by what tuning found, {found.why} {FORGET_REMEDY}"
+    if text not in _reported_texts:
+        from ms_fusion.mindspore.presets.compile_messages import say
+
+        _reported_texts.add(text)
+        say(text)
+    return found.apply_to(flags)
+
+
+def _key(net: Any, inputs: Sequence[Any] | None = None) -> str:
+    """A digest of the net's classes and code, its parameters and the inputs; every key includes the
+    machine.
+    """
+    net = getattr(net, CALLED_NET, net)
+    kind = net if hasattr(net, "__qualname__") else type(net)
+    cells = tuple(net.cells_and_names()) if hasattr(net, "cells_and_names") else ()
+    parameters = net.get_parameters() if hasattr(net, "get_parameters") else ()
+    parts = [
+        f"{kind.__module__}.{kind.__qualname__}",
+        *map(_code_of, dict.fromkeys((kind, *(type(cell) for _, cell in cells)))),
+        *(f"{name} {type(cell).__name__}" for name, cell in cells),
+        *(f"{one.name} {one.shape} {one.dtype}" for one in parameters),
+    ]
+    given = None if inputs is None else [*map(_text_of, inputs)]
+    return make_key(net=parts, inputs=given, threads=environment.threads())
+
+
+def _name(net: Any) -> str:
+    net = getattr(net, CALLED_NET, net)
+    return str(getattr(net, "__name__", type(net).__name__))
+
+
+def _text_of(given: Any) -> str:
+    """Shape and dtype of an input, or its type."""
+    shape = getattr(given, "shape", None)
+    if shape is None:
+        return type(given).__name__
+    return f"{'x'.join(map(str, shape)) or 'scalar'}:{str(getattr(given, 'dtype', '')).lower()}"
+
+
+def _code_of(kind: Any) -> str:
+    """The code of a Cell class or a function; different scripts have classes of the same name."""
+    code = getattr(inspect.unwrap(getattr(kind, "construct", kind)), "__code__", None)
+    return _text(code) if code else ""
+
+
+def _text(code: CodeType) -> str:
+    """A text of the code without addresses and file names, in an order that is stable across
+    processes.
+    """
+    constants = (
+        _text(one)
+        if isinstance(one, CodeType)
+        else " ".join(sorted(map(repr, one)))
+        if isinstance(one, frozenset)
+        else repr(one)
+        for one in code.co_consts
+    )
+    return " ".join((code.co_code.hex(), *code.co_names, *constants))

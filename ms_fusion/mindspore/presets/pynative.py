@@ -1,0 +1,130 @@
+"""Handles PyNative mode: compiles steps, Cells and their gradients, since nothing else is fused."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from ms_fusion.mindspore.flags.generator_limits import generator_of
+from ms_fusion.mindspore.state.mindspore_state import (
+    FLAGS_VARIABLE,
+    compile_lock,
+    is_graph_mode,
+    mindspore_module,
+    override_flags,
+    pin_kernel_directory,
+    pynative_executor,
+    variable,
+)
+from ms_fusion.mindspore.state.preset_record import PYNATIVE_MESSAGE, has_fusion
+from tbe_impl.errors import InputError
+
+_is_watching = False
+"""Whether the watch of `warn_of_uncompiled` is active."""
+
+
+def compile_step(step: Callable[..., Any]) -> Callable[..., Any]:
+    """`step` compiled by MindSpore; a compiled function is returned unchanged."""
+    mindspore = mindspore_module()
+    if isinstance(step, mindspore.nn.Cell):
+        # a `construct` compiled earlier, by us or the user, is an attribute of the Cell, and stays
+        if mindspore.get_context("mode") == mindspore.PYNATIVE_MODE and "construct" not in vars(
+            step
+        ):
+            step.construct = mindspore.jit(step.construct)
+        return step
+    if not callable(step):
+        raise InputError(
+            "a step is a function or a Cell", expected="something callable", got=type(step).__name__
+        )
+    if (
+        hasattr(step, "__wrapped__")
+        and "staging_specialize" in getattr(step, "__code__", compile_step.__code__).co_name
+    ):
+        return step
+    return mindspore.jit(step)
+
+
+def is_jitted(net: Any) -> bool:
+    """Whether MindSpore compiles the net in PyNative mode too: it is under ``@ms.jit``, or
+    patched.
+    """
+    return hasattr(getattr(net, "construct", net), "__wrapped__")
+
+
+def warn_of_uncompiled(fuses_now: Callable[[], bool]) -> None:
+    """Watches the next call of a Cell and warns if the Cell is not compiled.
+
+    Only a call shows whether a net runs uncompiled in PyNative mode.
+
+    Args:
+        fuses_now: whether a compilation would be fused now.
+    """
+    global _is_watching
+    from mindspore import nn
+
+    original = nn.Cell.__call__
+    if _is_watching:
+        return
+    _is_watching = True
+    is_first = True
+
+    @functools.wraps(original)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        nonlocal is_first
+        global _is_watching
+        if is_first:
+            is_first = _is_watching = False
+            if nn.Cell.__call__ is call:
+                nn.Cell.__call__ = original
+            if not is_graph_mode() and fuses_now() and not is_jitted(self):
+                from ms_fusion.mindspore.presets.compile_messages import say
+
+                say(f"{type(self).__name__}: {PYNATIVE_MESSAGE}")
+        return original(self, *args, **kwargs)
+
+    nn.Cell.__call__ = call
+
+
+def compile_gradients_under(flags: Callable[[], str]) -> None:
+    """Makes MindSpore compile gradients of PyNative mode under these flags, unless they are empty.
+
+    MindSpore compiles the gradient of a compiled function when it is computed, without a call of
+    ``compile`` in Python. It runs each compiled function by the method ``grad_jit``, which compiles
+    only while a gradient is recorded.
+    """
+    owner = pynative_executor()
+    if owner is None or hasattr(owner.grad, "_ms_fusion_original"):
+        return
+    owner.grad = _wrap_gradient(owner.grad, flags, lambda executor: True)
+    owner.grad_jit = _wrap_gradient(owner.grad_jit, flags, owner.grad_flag)
+
+
+def _wrap_gradient(
+    original: Callable[..., Any], flags: Callable[[], str], compiles: Callable[[Any], bool]
+) -> Callable[..., Any]:
+    """`original`, with the flags set if it `compiles`: those of `flags`, else those in force."""
+
+    @functools.wraps(original)
+    def compiling(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not compiles(self):
+            return original(self, *args, **kwargs)
+        text = flags() or variable(FLAGS_VARIABLE) or ""
+        # After a failure MindSpore's state is lost and a retry is impossible, so bfloat16 is
+        # handled in advance.
+        if (
+            has_fusion(text)
+            and generator_of(text) == "ms_fusion"
+            and any(str(getattr(one, "dtype", "")) == "BFloat16" for one in args)
+        ):
+            from ms_fusion.mindspore.presets import compile_retry
+
+            text = compile_retry.UNFUSED_FOR_BFLOAT16.apply_to(text)
+        if not text:
+            return original(self, *args, **kwargs)
+        with compile_lock, pin_kernel_directory(), override_flags(text):
+            return original(self, *args, **kwargs)
+
+    compiling._ms_fusion_original = original  # type: ignore[attr-defined]
+    return compiling

@@ -1,0 +1,544 @@
+"""Proves whether a batch may be padded: compares the graphs of a net at two batch sizes.
+
+A net is compiled for a batch of n samples and for one of N. A tensor whose shape differs between
+the two carries the batch, in blocks of m elements per sample (an extent n·m becomes N·m), samples
+in order. An operator preserves that or mixes samples; an unknown one counts as mixing. If the whole
+net preserves it, the first n samples of its results at N are its results at n, independent of the
+other samples.
+
+One file of more than 500 lines: it is one proof, operator family by operator family.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Set
+from dataclasses import dataclass
+from math import prod
+from types import MappingProxyType
+from typing import Any
+
+from ms_fusion.graph import Graph, Node, Value
+
+
+@dataclass(frozen=True)
+class BatchAxis:
+    """The batch axis of a tensor.
+
+    Attributes:
+        axis: index of the axis.
+        block: number of elements along the axis per sample.
+    """
+
+    axis: int
+    block: int = 1
+
+
+@dataclass(frozen=True)
+class PaddingProof:
+    """The result of a proof.
+
+    Attributes:
+        results: batch axis of each result, or None; empty if `reason` is not.
+        reason: why samples cannot be separated; empty if they can.
+    """
+
+    results: tuple[BatchAxis | None, ...] = ()
+    reason: str = ""
+
+
+class _MixedError(Exception):
+    """Samples may be mixed; the message says where and why."""
+
+
+@dataclass(frozen=True)
+class _Operator:
+    """One operator: tensor shapes (at n samples), constants, batch axes, and indices of inputs that
+    are batch-dependent sizes.
+    """
+
+    node: Node
+    shapes: tuple[tuple[int, ...], ...]
+    data: tuple[Any, ...]
+    carried: tuple[BatchAxis | None, ...]
+    grows: frozenset[int]
+    outputs: tuple[tuple[int, ...], ...]
+    results: tuple[BatchAxis | None, ...]
+
+    def constant(self, index: int, name: str, default: Any = None) -> Any:
+        """The constant at input `index`, or the attribute `name` in older graphs."""
+        if index < len(self.data) and self.data[index] is not None:
+            return self.data[index]
+        return self.node.attr(name, default)
+
+
+Rule = Callable[[_Operator], bool]
+"""Whether the samples stay separate."""
+
+
+def prove(small: Graph, large: Graph, samples: int, padded: int) -> PaddingProof:
+    """Proves that `large` computes for each sample the same as `small`.
+
+    Args:
+        small: the net at `samples` samples, from MindSpore's front end.
+        large: the same at `padded` samples.
+    """
+    if len(small.nodes) != len(large.nodes) or len(small.inputs) != len(large.inputs):
+        return PaddingProof(reason=f"its operators are others at a batch of {padded}")
+    pairs: dict[str, str] = dict(zip(small.inputs, large.inputs, strict=True))
+    carried: dict[str, BatchAxis | None] = {}
+    sizes: set[str] = set()
+    try:
+        for one, other in zip(small.nodes, large.nodes, strict=True):
+            _check_same_operator(one, other, padded)
+            for name, partner in zip(
+                (*one.inputs, *one.outputs), (*other.inputs, *other.outputs), strict=True
+            ):
+                if pairs.setdefault(name, partner) != partner:
+                    raise _MixedError(
+                        f"{_place(one)} is connected otherwise at a batch of {padded}"
+                    )
+                if name not in carried:
+                    value, other_value = small.values[name], large.values[partner]
+                    carried[name] = _find_batch_axis(value, other_value, samples, padded, one)
+                    if value.data != other_value.data:
+                        sizes.add(name)
+            _check_operator(one, small, carried, sizes)
+        for name, partner in zip(small.outputs, large.outputs, strict=True):
+            if name not in carried:
+                carried[name] = _find_batch_axis(
+                    small.values[name], large.values[partner], samples, padded, None
+                )
+    except _MixedError as reason:
+        return PaddingProof(reason=str(reason))
+    return PaddingProof(results=tuple(carried[name] for name in small.outputs))
+
+
+def _check_same_operator(one: Node, other: Node, padded: int) -> None:
+    same = one.op == other.op and len(one.inputs) == len(other.inputs)
+    if not same or len(one.outputs) != len(other.outputs):
+        raise _MixedError(f"{_place(one)} is {other.op} at a batch of {padded}")
+    if _attributes(one) != _attributes(other):
+        raise _MixedError(f"{_place(one)} has other attributes at a batch of {padded}")
+
+
+def _attributes(node: Node) -> dict[str, Any]:
+    return {name: value for name, value in node.attrs if name != "instance name"}
+
+
+def _find_batch_axis(
+    one: Value, other: Value, samples: int, padded: int, node: Node | None
+) -> BatchAxis | None:
+    """The axis in which the shapes differ; raises if it is no batch axis or constants differ."""
+    where = _place(node) if node else "a result"
+    if one.is_dynamic or other.is_dynamic or one.dtype != other.dtype:
+        raise _MixedError(f"{where} has a shape or dtype that is not known")
+    different = [
+        axis
+        for axis, sizes in enumerate(zip(one.shape, other.shape, strict=False))
+        if sizes[0] != sizes[1]
+    ]
+    if len(one.shape) != len(other.shape) or len(different) > 1:
+        raise _MixedError(f"{where}: {one.shape} becomes {other.shape} at a batch of {padded}")
+    found = None
+    if different:
+        axis = different[0]
+        block, rest = divmod(int(one.shape[axis]), samples)
+        if rest or not block or block * padded != other.shape[axis]:
+            raise _MixedError(f"{where}: {one.shape} becomes {other.shape} at a batch of {padded}")
+        found = BatchAxis(axis, block)
+    if one.kind == "constant":
+        _check_same_constant(one, other, samples, padded, where)
+        if found and one.data is None:
+            raise _MixedError(f"{where} has a constant of the batch's size")
+    elif one.kind == "parameter" and found:
+        raise _MixedError(f"{where} has a weight of the batch's size")
+    return found
+
+
+def _check_same_constant(one: Value, other: Value, samples: int, padded: int, where: str) -> None:
+    """Checks that constants are equal, or sizes: integers that grow with the batch (verified where
+    a shape is built from them).
+    """
+    if one.data is None and other.data is None and one.shape == ():
+        return
+    if one.data is None or other.data is None:
+        raise _MixedError(f"{where} has a constant that cannot be compared")
+    if one.data == other.data:
+        return
+    integers = one.dtype == "int64" and len(one.shape) == 1 and one.shape == other.shape
+    if integers and all(
+        first == second or (first % samples == 0 and first // samples * padded == second)
+        for first, second in zip(one.data, other.data, strict=True)
+    ):
+        return
+    raise _MixedError(f"{where} has a constant that depends on the batch")
+
+
+def _check_operator(
+    node: Node, graph: Graph, carried: Mapping[str, BatchAxis | None], sizes: Set[str]
+) -> None:
+    inputs = [graph.values[name] for name in node.inputs]
+    outputs = [graph.values[name] for name in node.outputs]
+    operator = _Operator(
+        node,
+        tuple(_sizes(value) for value in inputs),
+        tuple(value.data if value.kind == "constant" else None for value in inputs),
+        tuple(carried[value.name] for value in inputs),
+        frozenset(index for index, name in enumerate(node.inputs) if name in sizes),
+        tuple(_sizes(value) for value in outputs),
+        tuple(carried[value.name] for value in outputs),
+    )
+    rule = RULES.get(node.op)
+    if rule is None:
+        raise _MixedError(f"{_place(node)} is not known to keep samples apart")
+    if not operator.grows <= SIZES.get(node.op, frozenset()):
+        raise _MixedError(f"{_place(node)} computes with the size of the batch")
+    if not any(operator.carried):
+        if any(operator.results) and node.op not in SIZES:
+            raise _MixedError(f"{_place(node)} makes a batch of something else")
+        return
+    if not rule(operator):
+        raise _MixedError(f"{_place(node)} mixes the samples of a batch")
+
+
+def _sizes(value: Value) -> tuple[int, ...]:
+    return tuple(int(size) for size in value.shape)
+
+
+def _place(node: Node) -> str:
+    source = f" ({node.sources[-1]})" if node.sources else ""
+    return f"{node.op}{source}"
+
+
+# The rules: each applies only if an input carries the batch.
+
+
+def _elementwise_rule(operator: _Operator) -> bool:
+    """Inputs broadcast against every output from the last axis."""
+    return all(
+        result is not None
+        and all(
+            item is None
+            or (item.block == result.block and len(shape) - item.axis == len(output) - result.axis)
+            for item, shape in zip(operator.carried, operator.shapes, strict=True)
+        )
+        for result, output in zip(operator.results, operator.outputs, strict=True)
+    )
+
+
+def _axis_rule(index: int, name: str, default: Any = None) -> Rule:
+    """Operates along the axes in input `index` (or attribute `name`), none of which may be the
+    batch axis.
+    """
+
+    def rule(operator: _Operator) -> bool:
+        return all(operator.results) and _has_no_batch_axis(
+            operator, operator.constant(index, name, default)
+        )
+
+    return rule
+
+
+def _has_no_batch_axis(operator: _Operator, axes: Any) -> bool:
+    first = operator.carried[0]
+    rank = len(operator.shapes[0])
+    if first is None or axes is None or any(operator.carried[1:]):
+        return False
+    return first.axis not in {axis % rank for axis in _numbers(axes)} and axes != ()
+
+
+def _numbers(data: Any) -> tuple[int, ...]:
+    return tuple(data) if isinstance(data, (tuple, list)) else (data,)
+
+
+def _concat_rule(operator: _Operator) -> bool:
+    """Concatenates along another axis; all inputs have the same batch axis."""
+    axis = operator.constant(len(operator.shapes) - 1, "axis")
+    result, rank = operator.results[0], len(operator.outputs[0])
+    tensors = [item for item, shape in zip(operator.carried, operator.shapes, strict=True) if shape]
+    return (
+        isinstance(axis, int)
+        and result is not None
+        and axis % rank != result.axis
+        and all(item == result for item in tensors)
+    )
+
+
+def _stack_rule(operator: _Operator) -> bool:
+    """Adds a new axis; all inputs have the same batch axis."""
+    result = operator.results[0]
+    axis = operator.node.attr("axis", 0) % len(operator.outputs[0])
+    before = {item for item, shape in zip(operator.carried, operator.shapes, strict=True) if shape}
+    if result is None or len(before) != 1 or None in before:
+        return False
+    (item,) = before
+    return item is not None and result == BatchAxis(item.axis + (axis <= item.axis), item.block)
+
+
+def _reshape_rule(operator: _Operator) -> bool:
+    """Keeps elements and their order; the product of the extents before the batch axis must stay
+    equal.
+    """
+    item, result = operator.carried[0], operator.results[0]
+    if item is None or result is None or any(operator.carried[1:]):
+        return False
+    return prod(operator.shapes[0][: item.axis]) == prod(operator.outputs[0][: result.axis])
+
+
+def _transpose_rule(operator: _Operator) -> bool:
+    item, result, order = (
+        operator.carried[0],
+        operator.results[0],
+        operator.constant(1, "perm"),
+    )
+    if item is None or result is None or order is None:
+        return False
+    rank = len(order)
+    return order[result.axis] % rank == item.axis and item.block == result.block
+
+
+def _product_rule(transposes: tuple[int, int] | None) -> Rule:
+    """a · b: the batch is in rows of a, in columns of b, or in the leading axes of both; never in
+    the reduction axis.
+    """
+
+    def rule(operator: _Operator) -> bool:
+        result = operator.results[0]
+        first, second = operator.carried[:2]
+        if result is None or any(operator.carried[2:]):
+            return False
+        flags = [
+            bool(operator.constant(index, name, False)) if transposes else False
+            for index, name in ((2, "transpose_a"), (3, "transpose_b"))
+        ]
+        rank = len(operator.outputs[0])
+        a_rank, b_rank = len(operator.shapes[0]), len(operator.shapes[1])
+        if min(a_rank, b_rank) < 2:
+            return False
+        places = []
+        for item, own, flag, summed in (
+            (first, a_rank, flags[0], -1),
+            (second, b_rank, flags[1], -2),
+        ):
+            if item is None:
+                continue
+            axis = item.axis - own
+            if axis >= -2 and flag:
+                axis = -3 - axis
+            if axis == summed:
+                return False
+            places.append((axis, item.block))
+        return all(place == (result.axis - rank, result.block) for place in places)
+
+    return rule
+
+
+def _dense_rule(operator: _Operator) -> bool:
+    """x · wᵀ + b: any axis of x but its last; the weights do not carry the batch."""
+    item, result = operator.carried[0], operator.results[0]
+    return (
+        item is not None
+        and item == result
+        and item.axis != len(operator.shapes[0]) - 1
+        and not any(operator.carried[1:])
+    )
+
+
+def _image_rule(operator: _Operator) -> bool:
+    """Convolution, pooling, resizing: the batch is axis 0 of rank 4 or 5; weights do not
+    carry it.
+    """
+    item = operator.carried[0]
+    return (
+        item is not None
+        and item.axis == 0
+        and len(operator.shapes[0]) >= 4
+        and not any(operator.carried[1:])
+        and all(result == item for result in operator.results)
+    )
+
+
+def _batch_norm_rule(operator: _Operator) -> bool:
+    """Inference only: in training the statistics reduce over the batch."""
+    item = operator.carried[0]
+    training = operator.constant(5, "is_training", True)
+    return item is not None and item.axis == 0 and training is False and operator.results[0] == item
+
+
+def _layer_norm_rule(operator: _Operator) -> bool:
+    item, begin = operator.carried[0], operator.constant(3, "begin_norm_axis")
+    if item is None or not isinstance(begin, int) or any(operator.carried[1:]):
+        return False
+    return item.axis < begin % len(operator.shapes[0])
+
+
+def _layer_norm_ext_rule(operator: _Operator) -> bool:
+    item, normalised = operator.carried[0], operator.constant(1, "normalized_shape")
+    if item is None or normalised is None or any(operator.carried[1:]):
+        return False
+    return item.axis < len(operator.shapes[0]) - len(normalised)
+
+
+def _last_axis_rule(operator: _Operator) -> bool:
+    """Operates along the last axis."""
+    item = operator.carried[0]
+    return (
+        item is not None
+        and item.axis != len(operator.shapes[0]) - 1
+        and not any(operator.carried[1:])
+        and all(result is None or result.axis == item.axis for result in operator.results)
+    )
+
+
+def _gather_rule(operator: _Operator) -> bool:
+    """Gathers rows of a table without a batch, or along another axis of a batch of tables with
+    common indices.
+    """
+    table, indices = operator.carried[:2]
+    axis = operator.constant(2, "axis", 0)
+    if not isinstance(axis, int) or operator.constant(3, "batch_dims", 0) != 0:
+        return False
+    result = operator.results[0]
+    axis %= len(operator.shapes[0])
+    if indices is not None:
+        return table is None and result == BatchAxis(axis + indices.axis, indices.block)
+    return table is not None and table.axis != axis and result is not None
+
+
+def _embedding_rule(operator: _Operator) -> bool:
+    """Embedding(indices, table)."""
+    return (
+        operator.carried[0] is not None
+        and not any(operator.carried[1:])
+        and operator.results[0] == operator.carried[0]
+    )
+
+
+def _strided_slice_rule(operator: _Operator) -> bool:
+    """Keeps all samples in order; drops only axes other than the batch axis."""
+    item, result = operator.carried[0], operator.results[0]
+    strides, masks = (
+        operator.constant(3, "strides"),
+        [operator.constant(index, name, 0) for index, name in enumerate(_MASKS, 6)],
+    )
+    if (
+        item is None
+        or result is None
+        or strides is None
+        or any(operator.carried[1:])
+        or masks[:2] != [0, 0]
+    ):
+        return False
+    taken = [axis for axis in range(len(operator.shapes[0])) if not masks[2] >> axis & 1]
+    return (
+        item.axis in taken
+        and taken.index(item.axis) == result.axis
+        and item.block == result.block
+        and all(step == 1 for step in strides)
+    )
+
+
+_MASKS = ("ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
+
+
+def _tile_rule(operator: _Operator) -> bool:
+    item, result = operator.carried[0], operator.results[0]
+    times = operator.constant(1, "multiples")
+    if item is None or result is None or times is None:
+        return False
+    place = item.axis - len(operator.shapes[0])
+    return place < -len(times) or times[place] == 1
+
+
+def _fill_rule(operator: _Operator) -> bool:
+    """Reads only the dtype of the tensor."""
+    return True
+
+
+def _one_hot_rule(operator: _Operator) -> bool:
+    item, result = operator.carried[0], operator.results[0]
+    return (
+        item is not None
+        and result is not None
+        and not any(operator.carried[1:])
+        and item.block == result.block
+    )
+
+
+SIZES: Mapping[str, frozenset[int]] = MappingProxyType(
+    {
+        "BroadcastTo": frozenset({1}),
+        "FillV2": frozenset({0}),
+        "Fills": frozenset({0}),
+        "NewOnes": frozenset({1}),
+        "NewZeros": frozenset({1}),
+        "Ones": frozenset({0}),
+        "Reshape": frozenset({1}),
+        "StridedSlice": frozenset({2}),
+        "Tile": frozenset({1}),
+        "Zeros": frozenset({0}),
+    }
+)
+"""Operator → inputs that may be batch-dependent sizes; they repeat one sample into a batch."""
+
+_ELEMENTWISE = """Abs ACos Acosh Add AddExt AddN AddScalar Asin Asinh Atan Atan2 Atanh BiasAdd BitwiseAnd BitwiseOr
+BitwiseXor BroadcastTo Cast Ceil ClampScalar ClampTensor Clamp Cos Cosh Div DivMod Divs Elu EluExt Equal Erf Erfc Exp
+Expm1 FastGeLU FillV2 Fills Floor FloorDiv FloorMod GeLU GeluExt Greater GreaterEqual HSigmoid HSwish Identity
+Inv IsFinite IsInf IsNan LeakyReLU LeakyReLUExt Less LessEqual Log Log1p LogSigmoid LogSigmoidExt LogicalAnd LogicalNot
+LogicalOr LogicalXor Maximum Minimum Mish Mod Mul Muls MaskedFill Neg NotEqual OnesLike OnesLikeExt Ones Pow
+PowScalarTensor PowTensorScalar PReLU RealDiv Reciprocal ReLU ReLU6 Rint Round Rsqrt Select SeLU SeLUExt SiLU Sigmoid
+Sign Sin Sinh Softplus SoftplusExt Softsign Sqrt Square SquaredDifference Sub SubExt SubScalar Swish Tan Tanh Threshold
+Trunc Xdivy Xlogy Zeros ZerosLike ZerosLikeExt StopGradient""".split()
+
+_REDUCTIONS = """ReduceAll ReduceAny ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum SumExt MeanExt""".split()
+
+_IMAGES = """AdaptiveAvgPool2D AdaptiveAvgPool2DExt AdaptiveMaxPool2D AvgPool AvgPool3D Conv2D Conv2DExt
+Conv2DTranspose Conv3D ConvTranspose2D MaxPool MaxPool3D MaxPoolWithArgmax MaxPoolWithArgmaxV2 MaxPoolWithIndices
+MaxPoolWithMask ResizeBicubic ResizeBilinearV2 ResizeNearestNeighbor ResizeNearestNeighborV2 UpsampleBilinear2D UpsampleNearest2D
+GroupNorm""".split()
+
+RULES: Mapping[str, Rule] = MappingProxyType(
+    dict.fromkeys(_ELEMENTWISE, _elementwise_rule)
+    | dict.fromkeys(_REDUCTIONS, _axis_rule(1, "axis"))
+    | dict.fromkeys(_IMAGES, _image_rule)
+    | dict.fromkeys(
+        ("Reshape", "Flatten", "FlattenExt", "ExpandDims", "Squeeze", "View"), _reshape_rule
+    )
+    | {
+        "ArgMaxWithValue": _axis_rule(1, "axis"),
+        "ArgMinWithValue": _axis_rule(1, "axis"),
+        "Argmax": _axis_rule(1, "axis", -1),
+        "Argmin": _axis_rule(1, "axis", -1),
+        "CumSum": _axis_rule(1, "axis"),
+        "CumProd": _axis_rule(1, "axis"),
+        "LogSoftmax": _axis_rule(1, "axis", -1),
+        "LogSoftmaxExt": _axis_rule(1, "dim"),
+        "ReverseV2": _axis_rule(1, "axis"),
+        "Softmax": _axis_rule(1, "axis", -1),
+        "Split": _axis_rule(1, "axis"),
+        "BatchMatMul": _product_rule((2, 3)),
+        "BatchMatMulExt": _product_rule(None),
+        "BatchNorm": _batch_norm_rule,
+        "BatchNormExt": _batch_norm_rule,
+        "Concat": _concat_rule,
+        "Dense": _dense_rule,
+        "Embedding": _embedding_rule,
+        "Gather": _gather_rule,
+        "LayerNorm": _layer_norm_rule,
+        "LayerNormExt": _layer_norm_ext_rule,
+        "MatMul": _product_rule((2, 3)),
+        "MatMulExt": _product_rule(None),
+        "NewOnes": _fill_rule,
+        "NewZeros": _fill_rule,
+        "OneHot": _one_hot_rule,
+        "RmsNorm": _last_axis_rule,
+        "Stack": _stack_rule,
+        "StridedSlice": _strided_slice_rule,
+        "Tile": _tile_rule,
+        "TopK": _last_axis_rule,
+        "Transpose": _transpose_rule,
+    }
+)
+"""Operator type → rule. All others count as mixing samples, such as random numbers and in-place
+writes.
+"""

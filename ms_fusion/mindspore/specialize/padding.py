@@ -1,0 +1,76 @@
+"""Pads a batch along its first axis, and crops the results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ms_fusion.mindspore.specialize.batch_axis import BatchAxis
+from ms_fusion.mindspore.state import mindspore_state
+
+
+def batch_of(inputs: Sequence[Any], declared: Sequence[Any] | None) -> tuple[int, tuple[int, ...]]:
+    """(samples, indices of the inputs with the batch as first axis); (0, ()) without a batch.
+
+    Args:
+        inputs: arguments of the net.
+        declared: inputs declared by ``set_inputs``: the batch inputs are those with a dynamic first
+            axis. Without a declaration, all tensors with the same first extent as the first tensor.
+    """
+    shapes: list[tuple[int, ...]] = [tuple(getattr(item, "shape", ())) for item in inputs]
+    first = next((shape[:1] for shape in shapes if shape), ())
+    numbers = tuple(
+        index
+        for index, shape in enumerate(shapes)
+        if shape
+        and (
+            shape[:1] == first
+            if declared is None
+            else index < len(declared) and _is_open(declared[index])
+        )
+    )
+    sizes = {shapes[index][0] for index in numbers}
+    return (sizes.pop(), numbers) if len(sizes) == 1 else (0, ())
+
+
+def _is_open(declared: Any) -> bool:
+    shape: tuple[Any, ...] = getattr(declared, "shape", None) or ()
+    return bool(shape) and not (isinstance(shape[0], int) and shape[0] >= 0)
+
+
+def pad_batch(inputs: Sequence[Any], numbers: Sequence[int], samples: int) -> tuple[Any, ...]:
+    """Pads these inputs to `samples` samples by repetition of the last one, which adds no new
+    values.
+    """
+    ops = mindspore_state.mindspore_module().ops
+
+    def longer(item: Any) -> Any:
+        missing = (samples - item.shape[0], *item.shape[1:])
+        return ops.concat((item, ops.broadcast_to(item[-1:], missing)), axis=0)
+
+    return tuple(longer(item) if index in numbers else item for index, item in enumerate(inputs))
+
+
+def flatten_result(result: Any) -> Iterator[Any]:
+    """The tensors of a result of nested tuples and lists."""
+    if isinstance(result, (tuple, list)):
+        for item in result:
+            yield from flatten_result(item)
+    else:
+        yield result
+
+
+def cut(result: Any, places: Iterator[BatchAxis | None], samples: int) -> Any:
+    """Crops a result to its first samples.
+
+    Args:
+        result: a tensor, or nested tuples and lists of them.
+        places: batch axis of each tensor, in `flatten_result`'s order.
+        samples: number of samples to keep.
+    """
+    if isinstance(result, (tuple, list)):
+        return type(result)(cut(item, places, samples) for item in result)
+    place = next(places)
+    if place is None:
+        return result
+    return result[(slice(None),) * place.axis + (slice(samples * place.block),)]

@@ -1,0 +1,252 @@
+"""Implements specialize(): compiles a net for each shape it meets, or for a few batch sizes."""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ms_fusion.graph import Graph
+from ms_fusion.ledger import SeenShape
+from ms_fusion.mindspore.presets import net_checks
+from ms_fusion.mindspore.specialize import padding
+from ms_fusion.mindspore.specialize.batch_axis import BatchAxis, PaddingProof, prove
+from ms_fusion.mindspore.specialize.compiled_net import CompiledNet
+from ms_fusion.mindspore.state import mindspore_state
+from tbe_impl.environment import is_off
+from tbe_impl.errors import InputError
+
+MAX_COMPILATIONS = 16
+"""Default limit of cached compilations."""
+
+log = logging.getLogger("ms_fusion")
+Key = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class _Execution:
+    """How to run inputs of one set of shapes."""
+
+    compiled_for: Key
+    samples: int = 0
+    padded_to: int = 0
+    numbers: tuple[int, ...] = ()
+    results: tuple[BatchAxis | None, ...] = ()
+
+
+class SpecializedNet:
+    """A net that is compiled once for each shape or bucket; created by `specialize`.
+
+    Attributes:
+        net: the net itself, with its weights.
+        buckets: batch sizes that are compiled, ascending; empty if each shape is compiled.
+        keep: limit of cached compilations.
+    """
+
+    def __init__(self, net: Callable[..., Any], buckets: tuple[int, ...], keep: int) -> None:
+        self.net, self.buckets, self.keep = net, buckets, keep
+        # one lock for all compilations and all specialized nets: MindSpore runs one graph at a time
+        self._lock = mindspore_state.compile_lock
+        self._compiled: OrderedDict[Key, CompiledNet] = OrderedDict()
+        self._ways: dict[Key, _Execution] = {}
+        self._seen: dict[Key, SeenShape] = {}
+        self._graphs: dict[Key, Graph | str] = {}
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The result of the net for these inputs.
+
+        Raises:
+            InputError: an input's shape is not static.
+            any exception of MindSpore when it cannot compile or run the net.
+        """
+        if is_off():
+            return self.net(*args, **kwargs)
+        with self._lock:
+            key = self._key(args, kwargs)
+            way = self._ways.get(key)
+            if way is None:
+                way = self._ways[key] = self._choose_execution(key, args, kwargs)
+            if not way.padded_to:
+                return self._run(key, way, args, kwargs)
+            longer = padding.pad_batch(args, way.numbers, way.padded_to)
+            result = self._run(key, way, longer, kwargs)
+            return padding.cut(result, iter(way.results), way.samples)
+
+    @property
+    def seen(self) -> tuple[SeenShape, ...]:
+        """All sets of shapes so far, with their compilation and its duration."""
+        with self._lock:
+            return tuple(
+                replace(item, kept=self._ways[key].compiled_for in self._compiled)
+                for key, item in self._seen.items()
+            )
+
+    def single_shape_net(self) -> Callable[..., Any]:
+        """The net in a Cell that declares no inputs, as it is compiled here; for `explain`."""
+        from ms_fusion.mindspore.state.outer_cell import OneShape
+
+        return OneShape(self.net)
+
+    def __str__(self) -> str:
+        """One line for each set of shapes."""
+        return "\n".join(map(str, self.seen)) or "not called yet"
+
+    def _key(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Key:
+        state = (getattr(self.net, "training", None), mindspore_state.is_graph_mode())
+        return (
+            state,
+            *map(_describe_input, args),
+            *((name, _describe_input(kwargs[name])) for name in sorted(kwargs)),
+        )
+
+    def _choose_execution(
+        self, key: Key, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> _Execution:
+        """The next bucket if padding to it is proved safe, else the actual shapes."""
+        declared = getattr(self.net, "_dynamic_shape_inputs", None)
+        samples, numbers = padding.batch_of(args, declared)
+        bucket = next((size for size in self.buckets if size >= samples), 0) if samples else 0
+        reason = ""
+        if self.buckets and not kwargs and bucket > samples:
+            longer = padding.pad_batch(args, numbers, bucket)
+            target = self._key(longer, kwargs)
+            proof = self._prove_padding(args, key, longer, target, samples, bucket)
+            if not proof.reason:
+                self._seen[key] = SeenShape(_format_call(args, kwargs), padded_to=bucket)
+                return _Execution(target, samples, bucket, numbers, proof.results)
+            reason = proof.reason
+            log.info("%s: not padded, since %s", _format_call(args, kwargs), reason)
+        elif self.buckets and kwargs:
+            reason = "inputs given by name are not padded"
+        elif self.buckets and bucket < max(samples, 1):
+            reason = f"no bucket holds {samples}" if samples else "there is no batch axis"
+        self._seen[key] = SeenShape(_format_call(args, kwargs), reason=reason)
+        return _Execution(key)
+
+    def _prove_padding(
+        self, args: Any, key: Key, longer: Any, target: Key, samples: int, bucket: int
+    ) -> PaddingProof:
+        small, large = self._graph(key, args), self._graph(target, longer)
+        self._graphs.pop(key)  # each graph is read once; those of buckets repeatedly
+        for graph in (small, large):
+            if isinstance(graph, str):
+                return PaddingProof(reason=graph)
+        assert isinstance(small, Graph)
+        assert isinstance(large, Graph)
+        return prove(small, large, samples, bucket)
+
+    def _graph(self, key: Key, inputs: Any) -> Graph | str:
+        if key not in self._graphs:
+            try:
+                self._graphs[key] = net_checks.front_end_graph(
+                    self.net, inputs, mindspore_state.dump_front_end_graph
+                )
+            except InputError as error:
+                self._graphs[key] = str(error).splitlines()[0]
+        return self._graphs[key]
+
+    def _run(self, key: Key, way: _Execution, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        compiled = self._compiled.get(way.compiled_for)
+        is_new = compiled is None
+        if compiled is None:
+            compiled = self._compiled[way.compiled_for] = CompiledNet(self.net)
+        self._compiled.move_to_end(way.compiled_for)
+        try:
+            result = compiled(*args, **kwargs)
+        except Exception:
+            if is_new:
+                del self._compiled[way.compiled_for]
+            raise
+        seen = self._seen[key]
+        self._seen[key] = replace(
+            seen,
+            calls=seen.calls + 1,
+            compilations=seen.compilations + is_new,
+            seconds=seen.seconds + (compiled.seconds if is_new else 0.0),
+        )
+        if is_new:
+            log.info("%s: compiled in %.1f s", seen.shapes, compiled.seconds)
+            while len(self._compiled) > self.keep:
+                self._compiled.popitem(last=False)[1].drop()
+        return result
+
+
+def specialize(
+    net: Callable[..., Any], *, buckets: Sequence[int] | None = None, keep: int = MAX_COMPILATIONS
+) -> SpecializedNet:
+    """Compiles a net separately for each set of shapes: MindSpore does not fuse dynamic shapes.
+
+    Declared shapes (``set_inputs``) are ignored except for the batch axis: each set of shapes is
+    compiled on its own, under the preset in force. With `buckets` a batch is padded to the next
+    bucket if the net's graph proves that samples stay separate: the net does not reduce, normalise,
+    sort, concatenate or draw random numbers over the batch, and writes nothing in place. Otherwise,
+    for example in training, the actual shape is compiled.
+
+    Args:
+        net: a Cell or a function that ``ms.jit`` can compile. Call it through the returned object,
+            not inside another net.
+        buckets: batch sizes.
+        keep: limit of cached compilations; the least recently used one is dropped first.
+
+    Returns:
+        A `SpecializedNet`, called like the net; ``seen`` lists the shapes met, and ``explain(…)``
+        returns the ledger.
+
+    Raises:
+        InputError: `net` is not callable, or a bucket or `keep` is no positive number.
+
+    >>> run = mf.specialize(net, buckets=(8, 16, 32))  # doctest: +SKIP
+    >>> y = run(x)  # doctest: +SKIP
+    """
+    if isinstance(net, type) or not callable(net) or isinstance(net, SpecializedNet):
+        raise InputError(
+            "this cannot be specialised", expected="a Cell or a function", got=type(net).__name__
+        )
+    sizes = tuple(buckets or ())
+    if any(isinstance(size, bool) or not isinstance(size, int) or size < 1 for size in sizes):
+        raise InputError(
+            "a bucket is a batch size",
+            place="buckets",
+            expected="positive whole numbers",
+            got=repr(sizes),
+        )
+    if isinstance(keep, bool) or not isinstance(keep, int) or keep < 1:
+        raise InputError(
+            "at least one compilation must be kept",
+            place="keep",
+            expected="1 or more",
+            got=repr(keep),
+        )
+    return SpecializedNet(net, tuple(sorted(set(sizes))), keep)
+
+
+def _describe_input(item: Any) -> Any:
+    """The part of an input that a compilation depends on: shape and dtype of a tensor, or the
+    value.
+    """
+    shape = getattr(item, "shape", None)
+    if shape is not None:
+        if any(not isinstance(size, int) or size < 0 for size in shape):
+            raise InputError(
+                "an input's shape is not known",
+                expected="a tensor that holds values",
+                got=f"shape {tuple(shape)}",
+            )
+        return tuple(shape), str(item.dtype)
+    if isinstance(item, (tuple, list)):
+        return type(item).__name__, *map(_describe_input, item)
+    return type(item).__name__, repr(item)
+
+
+def _format_call(args: Sequence[Any], kwargs: dict[str, Any]) -> str:
+    named = (f"{name}={_format_input(item)}" for name, item in kwargs.items())
+    return ", ".join((*map(_format_input, args), *named))
+
+
+def _format_input(item: Any) -> str:
+    shape = getattr(item, "shape", None)
+    if shape is None:
+        return type(item).__name__ if isinstance(item, (tuple, list)) else repr(item)
+    return f"{'x'.join(map(str, shape)) or 'scalar'}:{str(item.dtype).lower()}"

@@ -1,0 +1,117 @@
+"""Writes preset and flags beside MindSpore's graph dumps, for `read`."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import tempfile
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from ms_fusion.mindspore.flags.generator_limits import generator_of
+from ms_fusion.mindspore.flags.graph_kernel_flags import GraphKernelFlags
+from ms_fusion.mindspore.state import mindspore_state
+from ms_fusion.mindspore.state.preset_record import has_fusion
+from tbe_impl.errors import FusionError
+
+FILE = "ms_fusion.json"
+BYTES_MAX = 1 << 20
+READ_ERRORS = (OSError, msgspec.MsgspecError, RecursionError, UnicodeDecodeError, FusionError)
+MAX_COMPILATIONS = 64
+"""Upper limit of compilations in a note; the latest are kept."""
+
+Text = Annotated[str, msgspec.Meta(max_length=200)]
+_log = logging.getLogger("ms_fusion")
+
+
+class Compilation(msgspec.Struct, frozen=True, kw_only=True):
+    """The settings of one compilation.
+
+    Attributes:
+        net: name of the net.
+        preset: name of the preset; empty for flags of the user's own.
+        flags: MindSpore's flag string.
+        generator: generator of the kernels.
+    """
+
+    net: Text
+    preset: Text
+    flags: Annotated[str, msgspec.Meta(max_length=1 << 14)]
+    generator: Text
+
+
+class DumpNote(msgspec.Struct, frozen=True, kw_only=True):
+    """The note that a process writes beside its dumps.
+
+    Attributes:
+        device, mindspore: device target, MindSpore's version.
+        compilations: in order.
+    """
+
+    device: Literal["CPU", "GPU", "Ascend"]
+    mindspore: Text
+    compilations: Annotated[
+        tuple[Compilation, ...], msgspec.Meta(min_length=1, max_length=MAX_COMPILATIONS)
+    ]
+
+    @property
+    def chosen_compilation(self) -> Compilation:
+        """The last compilation with fusion, else the last one."""
+        fused = [one for one in self.compilations if has_fusion(one.flags)]
+        return (fused or [*self.compilations])[-1]
+
+    @property
+    def remarks(self) -> list[str]:
+        """Remarks for the ledger of these dumps."""
+        found = [
+            f"Preset and flags are those of {self.chosen_compilation.net}, left in {FILE} beside "
+            "the dumps."
+        ]
+        others = len({one.flags for one in self.compilations}) - 1
+        if others:
+            found.append(
+                f"{others} more sets of flags were compiled under; reasons do not go by them."
+            )
+        return found
+
+
+_compilations: dict[Path, tuple[Compilation, ...]] = {}
+
+
+def write_note(net: str, preset: str, flags: str) -> None:
+    """Records the settings of a compilation if MindSpore dumps its graphs."""
+    place = mindspore_state.dump_directory()
+    if place is None:
+        return
+    generator = generator_of(flags) if has_fusion(flags) else ""
+    made = Compilation(net=net[:200], preset=preset, flags=flags, generator=generator)
+    known = (*(one for one in _compilations.get(place, ()) if one != made), made)
+    _compilations[place] = known[-MAX_COMPILATIONS:]
+    device: Any = mindspore_state.device_target()
+    note = DumpNote(
+        device=device,
+        mindspore=mindspore_state.version(),
+        compilations=_compilations[place],
+    )
+    try:
+        handle, draft = tempfile.mkstemp(prefix=f".{FILE}-", dir=place)
+        with os.fdopen(handle, "wb") as file:
+            file.write(msgspec.json.format(msgspec.json.encode(note), indent=1))
+        Path(draft).chmod(0o644)
+        Path(draft).replace(place / FILE)
+    except OSError as error:
+        _log.info("%s cannot be written: %s", place / FILE, error)
+
+
+def find_note(*places: Path) -> DumpNote | None:
+    """The first readable note in these directories."""
+    for place in places:
+        with contextlib.suppress(*READ_ERRORS):
+            with (place / FILE).open("rb") as file:
+                note = msgspec.json.decode(file.read(BYTES_MAX), type=DumpNote)
+            GraphKernelFlags.parse(note.chosen_compilation.flags)
+            return note
+    return None

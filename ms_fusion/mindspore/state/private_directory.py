@@ -1,0 +1,100 @@
+"""Manages private directories of this process: mode 0700, locked, removed at exit; stale ones too.
+
+Each process has a fresh one, since MindSpore executes every kernel file in its kernel directory: no
+other user can have placed one there.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+from tbe_impl.environment import cache_dir, temporary_directory
+from tbe_impl.errors import CacheError
+from tbe_impl.runtime.cache import check_utf8_path, warn_not_cached
+from tbe_impl.runtime.cache_entry import check_owner
+
+FOLDER = "mindspore"
+"""Subdirectory of the cache directory for kernels."""
+
+PREFIX = "process-"
+LOCK = ".lock"
+
+_own_directories: dict[Path, tuple[int, int]] = {}
+
+
+def make(parent: Path | None = None) -> Path:
+    """Creates ``PARENT/process-…`` for this user only; by default in ``<cache>/mindspore``.
+
+    Falls back to the system's temporary directory, with one warning, if the cache directory cannot
+    be used.
+    """
+    parent = parent or cache_dir() / FOLDER
+    try:
+        check_utf8_path(parent)
+        parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        check_owner(parent.lstat(), parent)
+        _sweep(parent)
+        place = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=parent))
+    except (OSError, CacheError) as error:
+        warn_not_cached(parent, error.sentence if isinstance(error, CacheError) else str(error))
+        place = Path(tempfile.mkdtemp(prefix=f"ms_fusion-{FOLDER}-", dir=temporary_directory()))
+    place = place.resolve()
+    # locked before the lock file has the name that `_sweep` reads
+    draft = place / f"{LOCK}.new"
+    lock = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    _lock(lock)
+    draft.rename(place / LOCK)
+    _own_directories[place] = (os.getpid(), lock)
+    return place
+
+
+def is_of_another_process(place: Path) -> bool:
+    """Whether another process created this private directory and will remove it."""
+    known = place.name.startswith(PREFIX) and place.parent == (cache_dir() / FOLDER).resolve()
+    # the other process may use another cache directory
+    return place not in _own_directories and (known or (place / LOCK).exists())
+
+
+def is_made_here(place: Path) -> bool:
+    """Whether this process created the directory."""
+    return place in _own_directories
+
+
+def remove(place: Path) -> None:
+    """Removes a directory that `make` created; a forked child leaves its parent's alone."""
+    owner, lock = _own_directories.pop(place)
+    if owner == os.getpid():
+        shutil.rmtree(place, ignore_errors=True)
+        os.close(lock)
+
+
+def remove_all() -> None:
+    """Removes every directory that this process created."""
+    for place in list(_own_directories):
+        remove(place)
+
+
+def _sweep(parent: Path) -> None:
+    """Removes directories whose process has ended, which released the lock."""
+    for place in parent.glob(f"{PREFIX}*"):
+        try:
+            lock = os.open(place / LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except OSError:
+            continue
+        try:
+            _lock(lock)
+            shutil.rmtree(place, ignore_errors=True)
+        except OSError:
+            continue
+        finally:
+            os.close(lock)
+
+
+def _lock(descriptor: int) -> None:
+    """Locks an open file for this process; raises OSError if another process holds the lock."""
+    import fcntl  # not on Windows, where dumps can still be read
+
+    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

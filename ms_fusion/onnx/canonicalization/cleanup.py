@@ -1,0 +1,189 @@
+"""Removes dead code, folds constants and drops no-ops before fusion; counts each kind."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import onnx_ir as ir
+from onnx_ir.passes import common as passes
+from onnxscript.optimizer import fold_constants
+from onnxscript.rewriter import RewriteRuleSet, rewrite
+from onnxscript.rewriter.rules import common as rules
+
+from ms_fusion.accuracy.worker_process import WorkerError
+from ms_fusion.onnx.canonicalization import PASSES
+from ms_fusion.onnx.canonicalization.inlining import inline_model_functions
+from ms_fusion.onnx.canonicalization.model_edits import is_op, small_constant
+from ms_fusion.onnx.canonicalization.simpler_operators import lower
+from ms_fusion.onnx.native.child import NativeWorkers
+from ms_fusion.readers.onnx_graph import INLINE_ELEMENTS_MAX
+
+FOLDED_INPUT_ELEMENTS_MAX = 8192
+"""Bound on the elements of each input of a folded operator."""
+FOLDED_OUTPUT_ELEMENTS_MAX = 262_144
+"""Bound on the elements of a folded result, so that folding does not enlarge the model much."""
+ROUNDS = 4
+SHAPE_OPERATORS = frozenset({"Reshape", "Expand", "Squeeze", "Unsqueeze", "Flatten"})
+
+_RULES: Mapping[str, tuple[object, ...]] = {
+    "BatchNormalization": (
+        rules.fuse_batchnorm_into_conv_rule,
+        rules.fuse_batchnorm_into_conv_transpose_rule,
+        rules.fuse_batchnorm_into_gemm_rule,
+    ),
+    "Cast": (rules.cast_cast_rule, rules.no_op_cast_rule),
+    "Clip": (
+        rules.successive_clip_rule,
+        rules.successive_relu_clip_rule,
+        rules.successive_clip_relu_rule,
+    ),
+    "Expand": (rules.no_op_expand_rule,),
+    "Pad": (rules.fuse_pad_into_conv_rule,),
+    "Reshape": (rules.reshape_reshape_rule,),
+    "ScatterND": (rules.no_op_dynamic_scatter_nd_rule, rules.no_op_static_scatter_nd_rule),
+    "Slice": (rules.collapse_slice_rule, rules.collapse_slice2_rule),
+    "Transpose": (rules.transpose_transpose_rule, rules.no_op_transpose_rule),
+    "Unsqueeze": (rules.unsqueeze_unsqueeze_rule,),
+}
+"""Operator type → the onnxscript rules tried if the type occurs; each rule visits every node."""
+
+
+@dataclass(frozen=True)
+class CleanupResult:
+    """The result of clean-up.
+
+    Attributes:
+        steps: (kind, number of removed nodes), for kinds that removed any.
+        notes: lowered operators, and steps that failed.
+    """
+
+    steps: tuple[tuple[str, int], ...]
+    notes: tuple[str, ...] = ()
+
+
+def clean(
+    model: ir.Model, native: NativeWorkers, device: str = "cpu", lowered: Sequence[str] = ()
+) -> CleanupResult:
+    """Cleans a model in place; its inputs and outputs keep their names, shapes and order.
+
+    Lowers the operators that the device lacks and the types in `lowered`.
+    """
+    counted: dict[str, int] = {}
+    notes: list[str] = []
+
+    def step(what: str, action: Callable[[], object]) -> bool:
+        before = len(model.graph)
+        try:
+            action()
+        except Exception as error:  # noqa: BLE001 - any error of the library; its edits are atomic
+            notes.append(
+                f"clean-up of what is {what} stopped: {type(error).__name__}: {str(error)[:200]}"
+            )
+        gone = before - len(model.graph)
+        if gone:
+            counted[what] = counted.get(what, 0) + gone
+        return gone != 0
+
+    inline_model_functions(model)
+    step(
+        "constants",
+        lambda: passes.LiftConstantsToInitializersPass(lift_all_constants=True, size_limit=0)(
+            model
+        ),
+    )
+    for _ in range(ROUNDS):
+        _infer(model, native, notes)
+        changed = [
+            step("known beforehand", lambda: fold(model)),
+            step("no operation", lambda: _apply_rewrite_rules(model)),
+            step("no operation", lambda: _remove_same_shape_operators(model)),
+            step("identity", lambda: _remove_identities(model)),
+            *[step(what, functools.partial(tidied, model)) for what, tidied in PASSES.items()],
+            step("computed twice", lambda: passes.CommonSubexpressionEliminationPass()(model)),
+            step("not needed", lambda: passes.RemoveUnusedNodesPass()(model)),
+        ]
+        if not any(changed):
+            break
+    told = lower(model, device, lowered)
+    if told:
+        # lowered operators have constant parts to fold: transposed filters, sizes
+        step("known beforehand", lambda: fold(model))
+        _infer(model, native, notes)
+    passes.RemoveUnusedFunctionsPass()(model)
+    return CleanupResult(tuple(counted.items()), (*told, *dict.fromkeys(notes)))
+
+
+def prepare_without_cleanup(model: ir.Model, native: NativeWorkers) -> CleanupResult:
+    """Prepares a model in place without clean-up, if clean-up would change its results."""
+    notes = [
+        "clean-up would change what the model computes, so its operators are taken as they are"
+    ]
+    inline_model_functions(model)
+    passes.LiftConstantsToInitializersPass(lift_all_constants=True, size_limit=0)(model)
+    _infer(model, native, notes)
+    return CleanupResult((), tuple(notes))
+
+
+def _infer(model: ir.Model, native: NativeWorkers, notes: list[str]) -> None:
+    try:
+        native.infer_shapes(model)
+    except WorkerError as error:
+        notes.append(f"shapes could not be inferred: {error}")
+
+
+def fold(model: ir.Model) -> None:
+    """Folds constants in place, up to a size."""
+    fold_constants(
+        model,
+        input_size_limit=FOLDED_INPUT_ELEMENTS_MAX,
+        output_size_limit=FOLDED_OUTPUT_ELEMENTS_MAX,
+        should_fold=_should_fold,
+    )
+    passes.LiftConstantsToInitializersPass(lift_all_constants=True, size_limit=0)(model)
+
+
+def _should_fold(node: ir.Node) -> bool | None:
+    """Returns True for a small ConstantOfShape, as used for paddings and sizes; None otherwise.
+
+    None leaves the decision to the library.
+    """
+    if not is_op(node, "ConstantOfShape"):
+        return None
+    shape = small_constant(node.inputs[0])
+    return (
+        True
+        if shape is not None and 0 <= math.prod(shape.tolist()) <= INLINE_ELEMENTS_MAX
+        else None
+    )
+
+
+def _remove_same_shape_operators(model: ir.Model) -> None:
+    """Removes operators whose result has the shape of their input."""
+    results = set(model.graph.outputs)
+    for node in list(model.graph):
+        if node.op_type not in SHAPE_OPERATORS or node.domain not in ("", "ai.onnx"):
+            continue
+        given, made = node.inputs[0], node.outputs[0]
+        if given is None or given.shape is None or made.shape is None or made in results:
+            continue
+        sizes = [size if isinstance(size, int) else size.value for size in given.shape]
+        same = sizes == [size if isinstance(size, int) else size.value for size in made.shape]
+        if same and None not in sizes:
+            ir.convenience.replace_all_uses_with(made, given)
+            model.graph.remove(node, safe=True)
+
+
+def _remove_identities(model: ir.Model) -> None:
+    # inside a branch, an Identity may be required to return a value of the outer graph
+    if sum(1 for _ in model.graphs()) == 1:
+        passes.IdentityEliminationPass()(model)
+
+
+def _apply_rewrite_rules(model: ir.Model) -> None:
+    present = {node.op_type for node in model.graph if node.domain in ("", "ai.onnx")}
+    wanted = [rule for op, found in _RULES.items() if op in present for rule in found]
+    if wanted:
+        rewrite(model, pattern_rewrite_rules=RewriteRuleSet(wanted))  # type: ignore[arg-type]

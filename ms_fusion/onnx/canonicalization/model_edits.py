@@ -1,0 +1,92 @@
+"""Queries and edits of an ONNX model that all passes share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+
+KNOWN_ELEMENTS = 64
+
+
+def is_op(node: ir.Node | None, *types: str) -> bool:
+    """Returns whether the node is one of these operators of ONNX's own domain."""
+    return node is not None and node.op_type in types and node.domain in ("", "ai.onnx")
+
+
+def opset_version(model: ir.Model) -> int:
+    """Returns the opset version of ONNX's own domain."""
+    return model.opset_imports.get("", model.opset_imports.get("ai.onnx", 0))
+
+
+def small_constant(value: ir.Value | None) -> np.ndarray | None:
+    """Returns the array of a constant with few elements; None otherwise."""
+    if not is_constant(value) or value is None or value.const_value is None:
+        return None
+    tensor = value.const_value
+    if tensor.size > KNOWN_ELEMENTS or tensor.dtype == ir.DataType.STRING:
+        return None
+    return tensor.numpy()
+
+
+def is_constant(value: ir.Value | None) -> bool:
+    """Returns whether the value is constant: an initializer that is not also an input."""
+    return value is not None and value.const_value is not None and not value.is_graph_input()
+
+
+def scalar_constant(value: ir.Value | None) -> float | None:
+    """Returns the value of a constant of one element; None otherwise."""
+    found = small_constant(value)
+    return float(found.reshape(-1)[0]) if found is not None and found.size == 1 else None
+
+
+def shape_of(value: ir.Value | None) -> tuple[Any, ...] | None:
+    """Returns the sizes: integers, names, or None if unknown; None for an unknown rank."""
+    if value is None or value.shape is None:
+        return None
+    return tuple(size if isinstance(size, int) else size.value for size in value.shape)
+
+
+def axes_of(node: ir.Node) -> tuple[int, ...] | None:
+    """Returns the axes of a reduction, from the attribute or a constant input; None if unknown."""
+    if len(node.inputs) > 1 and node.inputs[1] is not None:
+        found = small_constant(node.inputs[1])
+        return None if found is None else tuple(int(one) for one in found.reshape(-1))
+    told = node.attributes.get_ints("axes", None)
+    return None if told is None else tuple(told)
+
+
+def has_only_readers(values: Iterable[ir.Value], readers: Iterable[ir.Node]) -> bool:
+    """Returns whether only these operators read the values, and none is a result of the model."""
+    allowed = set(readers)
+    return all(
+        not one.is_graph_output() and all(use.node in allowed for use in one.uses())
+        for one in values
+    )
+
+
+def replace_node(
+    model: ir.Model,
+    old: ir.Node,
+    kind: str,
+    inputs: Sequence[ir.Value | None],
+    attributes: dict[str, Any],
+) -> ir.Node:
+    """Replaces an operator by another one with one result; the result keeps its name."""
+    before = old.outputs[0]
+    made = ir.node(kind, inputs, attributes, name=old.name)
+    made.outputs[0].shape, made.outputs[0].type = before.shape, before.type
+    ir.convenience.replace_nodes_and_values(model.graph, old, [old], [made], [before], made.outputs)
+    return made
+
+
+def bypass_node(model: ir.Model, node: ir.Node, given: ir.Value) -> bool:
+    """Removes an operator whose result equals `given`; False if the result must keep its name."""
+    made = node.outputs[0]
+    if made.is_graph_output():
+        return False
+    ir.convenience.replace_all_uses_with(made, given)
+    model.graph.remove(node, safe=True)
+    return True

@@ -1,0 +1,124 @@
+"""Removes redundant signs, absolute values and maxima.
+
+relu(x) = |x| = x where x ≥ 0; −(−x) = x; |−x| = |x|; x + (−y) = x − y; −(x − y) = y − x; max(x, x)
+= x. NaN is preserved, since only operators that propagate it are removed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx_ir as ir
+
+from ms_fusion.onnx.canonicalization.model_edits import (
+    bypass_node,
+    is_op,
+    replace_node,
+    small_constant,
+)
+
+FLOATS = frozenset(
+    {ir.DataType.FLOAT, ir.DataType.FLOAT16, ir.DataType.BFLOAT16, ir.DataType.DOUBLE}
+)
+NON_NEGATIVE_OPERATORS = frozenset(
+    {
+        "Relu",
+        "Abs",
+        "Sigmoid",
+        "HardSigmoid",
+        "Softplus",
+        "Softmax",
+        "Exp",
+        "ReduceL1",
+        "ReduceL2",
+        "ReduceSumSquare",
+    }
+)
+"""Operators with non-negative results."""
+NON_NEGATIVITY_PRESERVING_UNARY = frozenset(
+    """Tanh Erf Sqrt HardSwish ReduceMean ReduceMax ReduceMin ReduceSum Reshape Transpose Split
+    Slice Squeeze Unsqueeze Flatten Expand Tile MaxPool AveragePool GlobalAveragePool GlobalMaxPool
+    Identity Elu LeakyRelu""".split()
+)
+"""Operators that map a non-negative first input to a non-negative result."""
+NON_NEGATIVITY_PRESERVING_NARY = frozenset({"Add", "Mul", "Min", "Concat"})
+"""Operators that map non-negative inputs to a non-negative result."""
+IDENTITY_ON_NON_NEGATIVE = frozenset({"Relu", "Abs", "Elu", "LeakyRelu", "PRelu", "Celu"})
+"""Operators that are the identity on non-negative inputs."""
+
+
+def remove_redundant_signs(model: ir.Model) -> None:
+    """Removes redundant sign operators in place."""
+    positive: set[ir.Value] = set()
+    for node in list(model.graph):
+        if (
+            not node.outputs
+            or node.outputs[0].dtype not in FLOATS
+            or node.domain not in ("", "ai.onnx")
+        ):
+            continue
+        first = node.inputs[0] if node.inputs else None
+        if _is_redundant(node, positive) and first is not None and bypass_node(model, node, first):
+            continue
+        if _is_non_negative(node, positive):
+            positive.update(node.outputs)
+        _absorb_sign(model, node)
+
+
+def _is_redundant(node: ir.Node, positive: set[ir.Value]) -> bool:
+    """Returns whether the result equals the first input."""
+    if is_op(node, "Max", "Min"):
+        return len(set(node.inputs)) == 1
+    return node.op_type in IDENTITY_ON_NON_NEGATIVE and node.inputs[0] in positive
+
+
+def _is_non_negative(node: ir.Node, positive: set[ir.Value]) -> bool:
+    known = [
+        one is not None and (one in positive or _is_non_negative_constant(one))
+        for one in node.inputs
+    ]
+    if node.op_type in NON_NEGATIVE_OPERATORS:
+        return True
+    if node.op_type in NON_NEGATIVITY_PRESERVING_UNARY:
+        return bool(known) and known[0]
+    if node.op_type in NON_NEGATIVITY_PRESERVING_NARY:
+        squared = node.op_type == "Mul" and node.inputs[0] is node.inputs[1]
+        return squared or (bool(known) and all(known))
+    return node.op_type == "Max" and any(known)
+
+
+def _is_non_negative_constant(value: ir.Value) -> bool:
+    found = small_constant(value)
+    return found is not None and found.dtype.kind == "f" and bool(np.all(found >= 0))
+
+
+def _absorb_sign(model: ir.Model, node: ir.Node) -> None:
+    """Moves a negation into the operator that reads it; an unused Neg is removed as dead code."""
+    first, last = (_negated_operand(one) for one in (*node.inputs[:2], None, None)[:2])
+    if is_op(node, "Abs") and first is not None:
+        node.replace_input_with(0, first)
+    elif is_op(node, "Neg") and node.inputs[0] is not None:
+        before = node.inputs[0].producer()
+        if first is not None:
+            bypass_node(model, node, first)
+        elif before is not None and is_op(before, "Sub") and _has_single_use(before):
+            replace_node(model, node, "Sub", [before.inputs[1], before.inputs[0]], {})
+            model.graph.remove(before, safe=True)
+    elif is_op(node, "Add", "Sub") and last is not None:
+        replace_node(
+            model, node, "Sub" if node.op_type == "Add" else "Add", [node.inputs[0], last], {}
+        )
+    elif is_op(node, "Add") and first is not None:
+        replace_node(model, node, "Sub", [node.inputs[1], first], {})
+    elif is_op(node, "Mul", "Div") and first is not None and last is not None:
+        replace_node(model, node, node.op_type, [first, last], {})
+
+
+def _negated_operand(value: ir.Value | None) -> ir.Value | None:
+    """Returns the operand of a Neg that produces the value; None otherwise."""
+    node = None if value is None else value.producer()
+    return node.inputs[0] if node is not None and is_op(node, "Neg") else None
+
+
+def _has_single_use(node: ir.Node) -> bool:
+    made = node.outputs[0]
+    return not made.is_graph_output() and len(made.uses()) == 1

@@ -1,0 +1,5 @@
+"""Builds a MindSpore Cell from an ONNX model; fused groups run as generated kernels.
+
+In: a model file. Out: the Python source of a Cell and its constants. Must not: fuse anything;
+groups come from `ms_fusion.onnx.kernels`.
+"""

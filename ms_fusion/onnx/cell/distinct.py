@@ -1,0 +1,85 @@
+"""Emits ``Unique``: distinct elements or slices of a tensor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mindspore
+from mindspore import ops
+
+from ms_fusion.onnx.cell.operator_use import OperatorUse
+
+SORT_DTYPES = {
+    "bool": "int32",
+    "uint16": "int32",
+    "uint32": "int64",
+    "uint64": "int64",
+    "bfloat16": "float32",
+}
+"""Dtypes that MindSpore does not sort → a wider one; uint64 is shifted by half of its range."""
+HALF_RANGE = -(1 << 63)
+
+
+def unique(use: OperatorUse) -> str:
+    """Emits ``Unique``."""
+    dtype, count = use.value().dtype, len(use.node.outputs)
+    if dtype not in SORT_DTYPES and not dtype.startswith(("int", "uint", "float")):
+        raise use.refusal(f"MindSpore does not sort {dtype or 'this dtype'}")
+    axis = use.axis(0) if use.attr("axis") is not None else None
+    keys = use.dtype(SORT_DTYPES.get(dtype, dtype))
+    made = f"distinct.unique_parts({use.text()}, {axis}, {keys}, {bool(use.attr('sorted', 1))})"
+    return f"{made}[:{count}]" if count > 1 else f"{made}[0]"
+
+
+def unique_parts(x: Any, axis: int | None, keys: Any, is_sorted: bool) -> tuple[Any, Any, Any, Any]:
+    """Returns the distinct slices of x along an axis, or elements without an axis.
+
+    They are sorted, or in the order of their first occurrence.
+
+    Returns:
+        The slices; the index of each first occurrence; the inverse indices; the counts.
+    """
+    dtype, x = x.dtype, ops.cast(x, keys)
+    x = flip_sign_bit(x) if dtype == mindspore.uint64 else x
+    if axis is None:
+        x, axis = ops.reshape(x, (-1,)), 0
+    told = x
+    if x.ndim > 1:
+        told = row_ranks(ops.reshape(ops.swapaxes(x, 0, axis), (x.shape[axis], -1)))
+    listed, order = ops.sort(told)
+    order = ops.cast(order, mindspore.int64)
+    is_first = ops.concat((ops.ones((1,), mindspore.bool_), ops.not_equal(listed[1:], listed[:-1])))
+    begins = ops.reshape(ops.cast(ops.nonzero(is_first), mindspore.int64), (-1,))
+    end = ops.full((1,), x.shape[axis], dtype=mindspore.int64)
+    counts = ops.concat((begins[1:], end)) - begins
+    firsts = ops.gather(order, begins, 0)  # the sort is stable
+    numbers = ops.cumsum(ops.cast(is_first, mindspore.int64), 0) - 1
+    inverse = ops.gather(numbers, invert_permutation(order), 0)
+    if not is_sorted:
+        turned = ops.cast(ops.sort(firsts)[1], mindspore.int64)
+        firsts, counts = ops.gather(firsts, turned, 0), ops.gather(counts, turned, 0)
+        inverse = ops.gather(invert_permutation(turned), inverse, 0)
+    found = ops.gather(x, firsts, axis)
+    found = flip_sign_bit(found) if dtype == mindspore.uint64 else found
+    return ops.cast(found, dtype), firsts, inverse, counts
+
+
+def flip_sign_bit(x: Any) -> Any:
+    """Maps the bits of unsigned integers to signed ones in the same order, and back."""
+    return ops.bitwise_xor(x, ops.full_like(x, HALF_RANGE))
+
+
+def invert_permutation(order: Any) -> Any:
+    """Returns the inverse of a permutation."""
+    return ops.cast(ops.sort(order)[1], mindspore.int64)
+
+
+def row_ranks(rows: Any) -> Any:
+    """Returns for each row of a matrix the number of rows that precede it lexicographically."""
+    count, width = rows.shape
+    one = ops.broadcast_to(ops.expand_dims(rows, 1), (count, count, width))
+    other = ops.broadcast_to(ops.expand_dims(rows, 0), (count, count, width))
+    where = ops.argmax(ops.cast(ops.not_equal(one, other), mindspore.int32), 2, True)
+    where = ops.cast(where, mindspore.int64)
+    is_behind = ops.gather_elements(one, 2, where) > ops.gather_elements(other, 2, where)
+    return ops.sum(ops.cast(is_behind, mindspore.int64), (1, 2))

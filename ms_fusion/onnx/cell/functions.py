@@ -1,0 +1,432 @@
+"""Implements ONNX operators that need several MindSpore functions; generated nets call these."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import mindspore
+from mindspore import ops
+
+from ms_fusion.mindspore.flags.generator_limits import generator_of
+from ms_fusion.mindspore.state.mindspore_state import FLAGS_VARIABLE, variable
+
+LOWEST_VALUES = {
+    "float16": -65504.0,
+    "float32": -3.4028234663852886e38,
+    "float64": -1.7976931348623157e308,
+    "int8": -128,
+    "uint8": 0,
+}
+
+
+def gemm(
+    a: Any, b: Any, alpha: float, beta: float, turn_a: bool, turn_b: bool, c: Any = None
+) -> Any:
+    """alpha · a · b + beta · c, with optional transposition of a and b.
+
+    With an alpha, half precision is computed in float32, since the product may overflow before the
+    scaling.
+    """
+    dtype = a.dtype
+    if alpha != 1.0:
+        a, b = widen_half(a), widen_half(b)
+    a = ops.transpose(a, (1, 0)) if turn_a else a
+    b = ops.transpose(b, (1, 0)) if turn_b else b
+    found = ops.matmul(a, b)
+    found = found if alpha == 1.0 else found * alpha
+    if c is not None:
+        found = found + (c if beta == 1.0 else c * beta)
+    return ops.cast(found, dtype)
+
+
+@ops.constexpr
+def is_read_once(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
+    """Returns whether MindSpore multiplies a matrix b with batches of a without copying b.
+
+    The generator of ms_fusion reads b in place.
+    """
+    is_shared = len(a) > 2 and len(b) == 2 and min(a) >= 0
+    return not is_shared or generator_of(variable(FLAGS_VARIABLE) or "") == "ms_fusion"
+
+
+def matmul(a: Any, b: Any) -> Any:
+    """a · b; flattens the batches of a if MindSpore would copy the matrix b for each of them."""
+    if is_read_once(a.shape, b.shape):
+        return ops.matmul(a, b)
+    rows = ops.matmul(ops.reshape(a, (-1, a.shape[-1])), b)
+    return ops.reshape(rows, (*a.shape[:-1], b.shape[1]))
+
+
+def widen_half(x: Any) -> Any:
+    """Widens half precision to float32, in which norms are computed (ONNX's ``stash_type``).
+
+    The squares would overflow in half precision.
+    """
+    return (
+        ops.cast(x, mindspore.float32) if x.dtype in (mindspore.float16, mindspore.bfloat16) else x
+    )
+
+
+def layer_norm(x: Any, axes: tuple[int, ...], epsilon: float, scale: Any, shift: Any = None) -> Any:
+    """(x − mean) / √(variance + epsilon) · scale + shift over axes."""
+    given = widen_half(x)
+    centred = given - ops.mean(given, axes, True)
+    variance = ops.mean(centred * centred, axes, True)
+    found = ops.cast(centred * ops.rsqrt(variance + epsilon), x.dtype) * scale
+    return found if shift is None else found + shift
+
+
+def rms_norm(x: Any, axes: tuple[int, ...], epsilon: float, scale: Any) -> Any:
+    """x / √(mean x² + epsilon) · scale over axes."""
+    given = widen_half(x)
+    return (
+        ops.cast(given * ops.rsqrt(ops.mean(given * given, axes, True) + epsilon), x.dtype) * scale
+    )
+
+
+def batch_norm(x: Any, scale: Any, shift: Any, mean: Any, variance: Any, epsilon: float) -> Any:
+    """(x − mean) · scale / √(variance + epsilon) + shift, with one value of each per channel."""
+    along = (-1,) + (1,) * (x.ndim - 2)
+    factor = scale / ops.sqrt(variance + epsilon)
+    return (x - ops.reshape(mean, along)) * ops.reshape(factor, along) + ops.reshape(shift, along)
+
+
+def instance_norm(x: Any, scale: Any, shift: Any, epsilon: float) -> Any:
+    """Normalises each channel of each image to mean 0 and variance 1, then scales and shifts."""
+    along = (-1,) + (1,) * (x.ndim - 2)
+    axes = tuple(range(2, x.ndim))
+    return layer_norm(x, axes, epsilon, ops.reshape(scale, along), ops.reshape(shift, along))
+
+
+def group_norm(x: Any, scale: Any, shift: Any, groups: int, epsilon: float, of_groups: bool) -> Any:
+    """Normalises each channel group of each image to mean 0 and variance 1, then scales and shifts.
+
+    Scale and shift have one value per channel, or per group if `of_groups`.
+    """
+    found = layer_norm(ops.reshape(x, (x.shape[0], groups, -1)), (2,), epsilon, 1.0)
+    if of_groups:
+        return ops.reshape(
+            found * ops.reshape(scale, (-1, 1)) + ops.reshape(shift, (-1, 1)), x.shape
+        )
+    along = (-1,) + (1,) * (x.ndim - 2)
+    return ops.reshape(found, x.shape) * ops.reshape(scale, along) + ops.reshape(shift, along)
+
+
+def mean_of(x: Any, axes: tuple[int, ...]) -> Any:
+    """The mean over axes, with ``keepdims``."""
+    return ops.mean(widen_half(x), axes, True)
+
+
+def deviation_of(x: Any, axes: tuple[int, ...], epsilon: float) -> Any:
+    """1 / √(variance + epsilon) over axes, with ``keepdims``."""
+    given = widen_half(x)
+    centred = given - ops.mean(given, axes, True)
+    return ops.rsqrt(ops.mean(centred * centred, axes, True) + epsilon)
+
+
+def batch_norm_step(
+    x: Any, scale: Any, shift: Any, mean: Any, variance: Any, epsilon: float, momentum: float
+) -> Any:
+    """Batch norm with the batch's mean and variance; also returns the updated moving averages."""
+    axes = (0, *tuple(range(2, x.ndim)))
+    own = ops.mean(x, axes)
+    centred = x - ops.reshape(own, (-1,) + (1,) * (x.ndim - 2))
+    spread = ops.mean(centred * centred, axes)
+    made = batch_norm(x, scale, shift, own, spread, epsilon)
+    return (
+        made,
+        mean * momentum + own * (1 - momentum),
+        variance * momentum + spread * (1 - momentum),
+    )
+
+
+def hard_max(x: Any, axis: int, flat: bool) -> Any:
+    """1 at the first maximum along an axis, 0 elsewhere; `flat` merges the axes from `axis` on."""
+    given = flatten(x, axis) if flat else x
+    axis = 1 if flat else axis
+    along = ops.reshape(ops.arange(given.shape[axis]), (-1,) + (1,) * (given.ndim - 1 - axis))
+    best = ops.cast(ops.argmax(given, axis, True), along.dtype)
+    return ops.reshape(ops.cast(ops.equal(best, along), x.dtype), x.shape)
+
+
+def lp_normalize(x: Any, axis: int, p: int) -> Any:
+    """x divided by its L1 or L2 norm along an axis; 0 stays 0."""
+    given = widen_half(x)
+    size = (
+        ops.sum(ops.abs(given), axis, True)
+        if p == 1
+        else ops.sqrt(ops.sum(given * given, axis, True))
+    )
+    return ops.cast(given / ops.where(ops.equal(size, 0.0), ops.ones_like(size), size), x.dtype)
+
+
+def local_response_norm(x: Any, size: int, alpha: float, beta: float, bias: float) -> Any:
+    """x / (bias + alpha / size · Σ x²)ᵝ, where the sum runs over `size` neighbouring channels."""
+    given = widen_half(x)
+    before, behind = (size - 1) // 2, size - 1 - (size - 1) // 2
+    edge = ops.zeros_like(ops.narrow(given, 1, 0, 1))
+    squares = ops.concat((edge,) * before + (given * given,) + (edge,) * behind, 1)
+    total = ops.zeros_like(given)
+    for place in range(size):
+        total = total + ops.narrow(squares, 1, place, x.shape[1])
+    return ops.cast(given / ops.pow(bias + alpha / size * total, beta), x.dtype)
+
+
+def tanh(x: Any) -> Any:
+    """The hyperbolic tangent, in float64: MindSpore's in float32 has an error up to 6e-5."""
+    return ops.cast(ops.tanh(ops.cast(x, mindspore.float64)), x.dtype)
+
+
+def elu(x: Any, alpha: float) -> Any:
+    """x above 0, alpha · (e^x − 1) below."""
+    return ops.maximum(x, 0.0) + alpha * (ops.exp(ops.minimum(x, 0.0)) - 1.0)
+
+
+def celu(x: Any, alpha: float) -> Any:
+    """x above 0, alpha · (e^(x / alpha) − 1) below."""
+    return ops.maximum(x, 0.0) + alpha * (ops.exp(ops.minimum(x / alpha, 0.0)) - 1.0)
+
+
+def softplus(x: Any) -> Any:
+    """ln(1 + e^x)."""
+    power = ops.exp(-ops.abs(x))
+    # ln(1 + p) = 2 artanh(p / (2 + p)), accurate for small p; MindSpore's log1p rounds 1 + p
+    return ops.maximum(x, 0.0) + 2.0 * ops.atanh(power / (2.0 + power))
+
+
+def hard_sigmoid(x: Any, alpha: float, beta: float) -> Any:
+    """alpha · x + beta, clipped to [0, 1]."""
+    return ops.minimum(ops.maximum(x * alpha + beta, 0.0), 1.0)
+
+
+def leaky_relu(x: Any, slope: Any) -> Any:
+    """x above 0, slope · x below."""
+    return ops.maximum(x, 0.0) + slope * ops.minimum(x, 0.0)
+
+
+def shrink(x: Any, limit: float, bias: float) -> Any:
+    """x − bias above limit, x + bias below −limit, 0 elsewhere."""
+    inner = ops.where(x > limit, x - bias, ops.zeros_like(x))
+    return ops.where(x < -limit, x + bias, inner)
+
+
+def gelu(x: Any, approximate: bool) -> Any:
+    """x · Φ(x), or its approximation by tanh."""
+    if approximate:
+        return 0.5 * x * (1.0 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)))
+    return 0.5 * x * (1.0 + ops.erf(x * 0.7071067811865476))
+
+
+def flatten(x: Any, axis: int) -> Any:
+    """Reshapes to a matrix: the axes before `axis`, and those from it on."""
+    rows = 1
+    for size in x.shape[:axis]:
+        rows = rows * size
+    return ops.reshape(x, (rows, -1))
+
+
+def unsqueeze(x: Any, places: tuple[int, ...]) -> Any:
+    """Inserts axes of size 1 at these positions of the result, in order."""
+    for place in places:
+        x = ops.expand_dims(x, place)
+    return x
+
+
+def expand(x: Any, shape: tuple[int, ...]) -> Any:
+    """Broadcasts x to a shape; the shape may also have axes of size 1, or fewer axes than x."""
+    own = (1,) * (len(shape) - x.ndim) + x.shape
+    told = (1,) * (x.ndim - len(shape)) + shape
+    sizes: tuple[int, ...] = ()
+    for one, other in zip(own, told):  # noqa: B905 - MindSpore knows no strict
+        sizes = (*sizes, one if other == 1 else other)
+    return ops.broadcast_to(x, sizes)
+
+
+def quotient(a: int, b: int) -> int:
+    """a / b of sizes, rounded towards zero."""
+    found = a // b
+    return found + 1 if found < 0 and found * b != a else found
+
+
+def log_sum_exp(x: Any, axes: tuple[int, ...], keep: bool) -> Any:
+    """ln Σ e^x over axes; −∞ where all elements are −∞."""
+    top = ops.amax(x, axes, True)
+    top = ops.where(ops.isfinite(top), top, ops.zeros_like(top))
+    found = ops.log(ops.sum(ops.exp(x - top), axes, True)) + top
+    return found if keep else ops.sum(found, axes, False)
+
+
+def arg_extremum(word: str, x: Any, axis: int, keep: bool, last: bool) -> Any:
+    """Index of the maximum or minimum along an axis; of equal elements the first or the last."""
+    given = ops.flip(x, (axis,)) if last else x
+    found = ops.argmax(given, axis, keep) if word == "argmax" else ops.argmin(given, axis, keep)
+    found = ops.cast(found, mindspore.int64)
+    return x.shape[axis] - 1 - found if last else found
+
+
+def truncated_remainder(x: Any, y: Any) -> Any:
+    """The integer remainder of x / y with the sign of x."""
+    left = x
+    # MindSpore rounds int64 quotients to float64, so one step may leave a remainder or overshoot
+    for _ in range(3):
+        left = left - ops.truncate_div(left, y) * y
+    is_other = ops.logical_and(ops.not_equal(left, 0), ops.not_equal(left < 0, x < 0))
+    back = ops.where(ops.not_equal(left < 0, y < 0), left + y, left - y)
+    return ops.where(is_other, back, left)
+
+
+def floored_remainder(y: Any, left: Any) -> Any:
+    """Converts a truncated remainder to the floored one, with the sign of y."""
+    is_other = ops.logical_and(ops.not_equal(left, 0), ops.not_equal(left < 0, y < 0))
+    return ops.where(is_other, left + y, left)
+
+
+def shift_bits(x: Any, by: Any, left: bool, bits: int, unsigned: bool) -> Any:
+    """Shifts the bits of integers; a shift by the width or more gives 0, or the sign."""
+    by = ops.cast(by, mindspore.int64)
+    inside = ops.cast(ops.minimum(by, bits - 1), x.dtype)
+    if not left and not unsigned:
+        return ops.bitwise_right_shift(x, inside)
+    found = ops.bitwise_left_shift(x, inside) if left else ops.bitwise_right_shift(x, inside)
+    return ops.where(by < bits, found, ops.zeros_like(found))
+
+
+def running_sum(x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
+    """Prefix sum along an axis; exclusive without the element, reverse from the last element."""
+    x = ops.flip(x, (axis,)) if reverse else x
+    found = ops.cumsum(x, axis)
+    if exclusive:
+        before = ops.zeros_like(ops.narrow(x, axis, 0, 1))
+        found = ops.concat((before, ops.narrow(found, axis, 0, x.shape[axis] - 1)), axis)
+    return ops.flip(found, (axis,)) if reverse else found
+
+
+def running_product(x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
+    """Prefix product along an axis; options as in `running_sum`."""
+    x = ops.flip(x, (axis,)) if reverse else x
+    if exclusive:
+        first = ops.ones_like(ops.narrow(x, axis, 0, 1))
+        x = ops.concat((first, ops.narrow(x, axis, 0, x.shape[axis] - 1)), axis)
+    found = ops.cast(ops.cumprod(x, axis), x.dtype)  # MindSpore returns a wider dtype
+    return ops.flip(found, (axis,)) if reverse else found
+
+
+def one_hot(places: Any, depth: int, values: Any, axis: int) -> Any:
+    """One-hot encoding with `values` = (off, on); negative indices count from the end."""
+    along = (depth,) + (1,) * (places.ndim - axis)
+    numbers = ops.reshape(ops.arange(depth), along)
+    places = ops.cast(places, numbers.dtype)
+    wanted = ops.expand_dims(ops.where(places < 0, places + depth, places), axis)
+    return ops.where(ops.equal(wanted, numbers), values[1], values[0])
+
+
+def depth_to_space(x: Any, size: int, depth_first: bool) -> Any:
+    """Rearranges channels into spatial blocks of `size` × `size`.
+
+    The block axes are the slowest of the channel axis (`depth_first`, DCR), or the fastest (CRD).
+    """
+    n, c, height, width = x.shape
+    c = c // size**2
+    if depth_first:
+        apart = ops.transpose(ops.reshape(x, (n, size, size, c, height, width)), (0, 3, 4, 1, 5, 2))
+    else:
+        apart = ops.transpose(ops.reshape(x, (n, c, size, size, height, width)), (0, 1, 4, 2, 5, 3))
+    return ops.reshape(apart, (n, c, height * size, width * size))
+
+
+def space_to_depth(x: Any, size: int, depth_first: bool) -> Any:
+    """The inverse of `depth_to_space`."""
+    n, c, height, width = x.shape
+    height, width = height // size, width // size
+    apart = ops.reshape(x, (n, c, height, size, width, size))
+    turned = ops.transpose(apart, (0, 3, 5, 1, 2, 4) if depth_first else (0, 1, 3, 5, 2, 4))
+    return ops.reshape(turned, (n, c * size**2, height, width))
+
+
+def pad(x: Any, pads: tuple[int, ...], value: float) -> Any:
+    """Pads the last axes with a value; `pads` holds (before, behind) of each axis, in order."""
+    if not any(pads):
+        return x
+    turned: tuple[int, ...] = ()
+    for axis in range(len(pads) // 2 - 1, -1, -1):
+        turned = (*turned, pads[2 * axis], pads[2 * axis + 1])
+    return ops.pad(x, turned, value=value)
+
+
+def convolution(call: Any, x: Any, weight: Any, bias: Any = None) -> Any:
+    """Calls a convolution primitive in two or three axes; adds an axis of size 1 to one axis."""
+    flat = x.ndim == 3
+    if flat:
+        x, weight = ops.expand_dims(x, 2), ops.expand_dims(weight, 2)
+    found = call(x, weight)
+    if flat:
+        found = ops.squeeze(found, 2)
+    return found if bias is None else found + ops.reshape(bias, (-1,) + (1,) * (found.ndim - 2))
+
+
+def convolution_in_groups(call: Any, x: Any, weight: Any, groups: int, bias: Any = None) -> Any:
+    """Calls one convolution per channel group; MindSpore's in three axes has no groups."""
+    given, made = x.shape[1] // groups, weight.shape[0] // groups
+    parts: tuple[Any, ...] = ()
+    for group in range(groups):
+        own = ops.narrow(weight, 0, group * made, made)
+        parts = (*parts, convolution(call, ops.narrow(x, 1, group * given, given), own))
+    found = ops.concat(parts, 1)
+    return found if bias is None else found + ops.reshape(bias, (-1,) + (1,) * (found.ndim - 2))
+
+
+def transposed_convolution(
+    call: Any,
+    x: Any,
+    weight: Any,
+    strides: tuple[int, int],
+    more: tuple[int, int],
+    channels: int,
+    bias: Any = None,
+) -> Any:
+    """Calls the input gradient of a convolution; result size = (size − 1) · stride + `more`."""
+    flat = x.ndim == 3
+    if flat:
+        x, weight = ops.expand_dims(x, 2), ops.expand_dims(weight, 2)
+    height = (x.shape[2] - 1) * strides[0] + more[0]
+    width = (x.shape[3] - 1) * strides[1] + more[1]
+    found = call(x, weight, (x.shape[0], channels, height, width))
+    if flat:
+        found = ops.squeeze(found, 2)
+    return found if bias is None else found + ops.reshape(bias, (-1,) + (1,) * (found.ndim - 2))
+
+
+def max_pool(call: Any, x: Any, pads: tuple[int, ...], lowest: float) -> Any:
+    """The maximum of each window; paddings hold the lowest value."""
+    return call(pad(x, pads, lowest))
+
+
+def average_pool(call: Any, x: Any, pads: tuple[int, ...], with_edges: bool) -> Any:
+    """The mean of each window, over the elements in the image, or with paddings."""
+    found = call(pad(x, pads, 0.0))
+    if with_edges or not any(pads):
+        return found
+    return found / call(pad(ops.ones_like(x), pads, 0.0))
+
+
+def repeat_places(x: Any, times: tuple[int, int]) -> Any:
+    """Repeats each pixel as a block: nearest-neighbour upsampling by integer factors."""
+    n, c, height, width = x.shape
+    found = ops.broadcast_to(
+        ops.reshape(x, (n, c, height, 1, width, 1)), (n, c, height, times[0], width, times[1])
+    )
+    return ops.reshape(found, (n, c, height * times[0], width * times[1]))
+
+
+def fold_operands(word: str, values: Sequence[Any]) -> Any:
+    """Folds several values with a binary function: maximum, minimum or add."""
+    found = values[0]
+    for one in values[1:]:
+        if word == "maximum":
+            found = ops.maximum(found, one)
+        elif word == "minimum":
+            found = ops.minimum(found, one)
+        else:
+            found = found + one
+    return found

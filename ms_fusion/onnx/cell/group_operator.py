@@ -1,0 +1,103 @@
+"""Turns a fused group into an operator of `custom_ops`, with its kernel and derived gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from custom_ops.core.kernel_chain import Chain
+from custom_ops.core.kernel_interface import ArraySpec
+from custom_ops.core.operator_spec import OpSpec
+from ms_fusion.cost import is_matrix_product
+from ms_fusion.graph import Graph, Node
+from ms_fusion.onnx.kernels.group_kernel import (
+    build,
+    build_for_shapes,
+    inputs_with_data,
+    outputs_of,
+)
+from ms_fusion.onnx.kernels.kernel_sequence import build_sequence
+from ms_fusion.onnx.kernels.python_names import identifier
+from ms_fusion.readers.onnx_graph import ONNX_OP, UNKNOWN_RANK, substitute_sizes
+from tbe_impl.dsl.dtypes import DTYPES
+from tbe_impl.errors import FusionError
+from tbe_impl.kernel import Kernel
+
+WITHOUT_GRADIENT = frozenset({"Conv", "ConvTranspose", "MaxPool", "AveragePool"})
+"""Operators without a derived gradient; in training their groups run as MindSpore's operators."""
+
+
+def is_differentiable(group: Node) -> bool:
+    """Returns whether the gradient of the group is also a generated kernel."""
+    assert group.body is not None
+    return not any(node.attr(ONNX_OP) in WITHOUT_GRADIENT for node in group.body.nodes)
+
+
+def spec_of(group: Node) -> OpSpec:
+    """Builds the operator of a group; its inputs are those with data, in the group's order."""
+    body = group.body
+    assert body is not None
+    read = inputs_with_data(body)
+    places = {name: f"x{number}" for number, name in enumerate(read)}
+
+    def forward(*tensors: Any) -> Any:
+        known: Mapping[str, Any] = dict(zip(read, tensors, strict=True))
+        return outputs_of(body, known)
+
+    floats = {name for name in read if body.values[name].dtype.startswith(("float", "bfloat"))}
+    fixed = set(read) - floats if is_differentiable(group) else set(read)
+    in_a_row = _has_product(body) and _has_known_sizes(body)
+    return OpSpec(
+        identifier(group.op),
+        tuple(places.values()),
+        tuple(f"y{number}" for number in range(len(body.outputs))),
+        forward=None if in_a_row else forward,
+        derived_from=forward if in_a_row else None,
+        kernel_builder=(lambda *given: _build_kernels(group, read, given)) if in_a_row else None,
+        undifferentiable=frozenset(places[name] for name in fixed),
+        dtypes=tuple(DTYPES),
+        place=group.name,
+        made_by="auto_fuse",
+        made_of=tuple(node.op for node in body.nodes),
+        doc=f"{len(body.nodes)} operators of an ONNX model as one kernel.",
+    )
+
+
+def _has_product(body: Graph) -> bool:
+    """Returns whether the group contains a library product or convolution."""
+    return any(is_matrix_product(node.op) for node in body.nodes)
+
+
+def _has_known_sizes(body: Graph) -> bool:
+    """Returns whether all sizes follow from the sizes of the inputs."""
+    said = {size for name in inputs_with_data(body) for size in body.values[name].shape}
+    return all(
+        size in said or (isinstance(size, int) and size >= 0)
+        for value in body.values.values()
+        for size in value.shape
+    ) and not said & {-1, *UNKNOWN_RANK}
+
+
+def _build_kernels(
+    group: Node, read: tuple[str, ...], given: tuple[ArraySpec, ...]
+) -> Chain | Kernel:
+    """Builds the kernel sequence of library products and generated kernels; else one kernel."""
+    assert group.body is not None
+    alone = build_for_shapes(
+        group, {name: one.shape for name, one in zip(read, given, strict=True)}
+    )
+    if alone is not None:
+        return alone
+    sizes = {
+        size: own
+        for name, one in zip(read, given, strict=True)
+        for size, own in zip(group.body.values[name].shape, one.shape, strict=True)
+        if isinstance(size, str)
+    }
+    node = replace(group, inputs=read, body=replace(group.body, inputs=read))
+    try:
+        return build_sequence(node, sizes)
+    except FusionError:
+        assert node.body is not None
+        return build(replace(node, body=substitute_sizes(node.body, sizes))).kernel

@@ -1,0 +1,124 @@
+"""Reads a model for a Cell: its graph, with fused groups as single operators with a body."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import onnx_ir as ir
+from onnx_ir.passes import common as passes
+
+from ms_fusion.graph import Graph, Node
+from ms_fusion.onnx.canonicalization.cleanup import clean
+from ms_fusion.onnx.canonicalization.inlining import inline_model_functions
+from ms_fusion.onnx.cell.inlining import inline
+from ms_fusion.onnx.cell.operators import OPERATORS
+from ms_fusion.onnx.cell.sizes import SIZE_OPERATORS
+from ms_fusion.onnx.fuse.functions import DOMAIN, copy_node, is_fused
+from ms_fusion.onnx.kernels.subgraphs import fused_node
+from ms_fusion.onnx.native.child import NativeWorkers
+from ms_fusion.readers.onnx_defaults import convert_defaults_to_weights
+from ms_fusion.readers.onnx_file import open_model
+from ms_fusion.readers.onnx_graph import project
+
+CELL_OPERATORS = OPERATORS.keys() | SIZE_OPERATORS | {"Shape", "Size", "Constant", "If"}
+"""Operators for which a Cell has source lines."""
+
+
+@dataclass(frozen=True)
+class CellModel:
+    """A model that was read.
+
+    Attributes:
+        graph: all operators, including those in groups.
+        units: the computation in order: single operators, and groups with a body.
+        tensors: the model's constants by name.
+        bodies: operator → name of an attribute → its subgraph.
+        is_fused: whether `auto_fuse` wrote the model.
+    """
+
+    graph: Graph
+    units: tuple[Node, ...]
+    tensors: Mapping[str, np.ndarray]
+    bodies: Mapping[str, Mapping[str, Graph]]
+    is_fused: bool
+
+
+def read_model(path: Path) -> CellModel:
+    """Reads a model; one that `auto_fuse` did not write is cleaned up first.
+
+    Inputs with a default become constants.
+
+    Raises:
+        InputError: the model cannot be read.
+        WorkerError: its shapes cannot be inferred.
+    """
+    model = open_model(path)
+    convert_defaults_to_weights(model)
+    with NativeWorkers() as native:
+        groups: list[tuple[str, list[ir.Node]]] = []
+        fused = is_fused(model)
+        if fused:
+            inline(model, native, CELL_OPERATORS)
+            groups = _inline_group_functions(model)
+            inline_model_functions(model)
+            passes.LiftConstantsToInitializersPass(lift_all_constants=True, size_limit=0)(model)
+            native.infer_shapes(model)
+        else:
+            clean(model, native, "cpu")
+            if inline(model, native, CELL_OPERATORS):
+                clean(model, native, "cpu")
+        passes.LiftSubgraphInitializersToMainGraphPass()(model)
+        projection = project(model, bodies=True)
+    names = {id(node): name for name, node in projection.nodes.items()}
+    held: dict[str, str] = {}
+    made: dict[str, Node] = {}
+    for function, nodes in groups:
+        inside = [names[id(node)] for node in nodes if id(node) in names]
+        group = fused_node(projection.graph, inside, function)
+        made[group.name] = group
+        held |= dict.fromkeys(inside, group.name)
+    # constants are stored separately, even if a constant is a result of the model
+    units = [
+        made.get(node.name, node)
+        for node in projection.graph.nodes
+        if held.get(node.name, node.name) == node.name and node.op != "Constant"
+    ]
+    tensors = {
+        name: value.const_value.numpy()
+        for name, value in projection.values.items()
+        if value.const_value is not None
+    }
+    return CellModel(projection.graph, tuple(units), tensors, projection.bodies, fused)
+
+
+def _inline_group_functions(model: ir.Model) -> list[tuple[str, list[ir.Node]]]:
+    """Inlines the functions of the ms_fusion domain; returns the name and operators of each."""
+    found = []
+    for call in [node for node in model.graph if node.domain == DOMAIN]:
+        function = model.functions[call.op_identifier()]
+        known: dict[ir.Value | None, ir.Value | None] = {
+            None: None,
+            **dict(zip(function.inputs, call.inputs, strict=True)),
+        }
+        made = []
+        for number, node in enumerate(function):
+            copy = copy_node(node, known, f"{call.name}/{node.op_type}_{number}")
+            for old, new in zip(node.outputs, copy.outputs, strict=True):
+                new.name = f"{call.name}/{old.name}" if old.name else ""
+            made.append(copy)
+        results = [known[value] for value in function.outputs]
+        ir.convenience.replace_nodes_and_values(
+            model.graph,
+            call,
+            [call],
+            made,
+            call.outputs,
+            results,  # type: ignore[arg-type]
+        )
+        found.append((function.name, [node for node in made if node.op_type != "Constant"]))
+    model.functions.clear()
+    model.opset_imports.pop(DOMAIN, None)
+    return found

@@ -1,0 +1,331 @@
+"""Writes the Python source of a net: MindSpore lines for operators, kernel calls for groups."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from ms_fusion.graph import Graph, Node
+from ms_fusion.onnx.cell.group_operator import is_differentiable
+from ms_fusion.onnx.cell.operator_use import OperatorUse, python_literal
+from ms_fusion.onnx.cell.operators import MODULES, OPERATORS
+from ms_fusion.onnx.cell.sizes import is_size, size_text
+from ms_fusion.onnx.kernels.group_kernel import inputs_with_data
+from ms_fusion.onnx.kernels.lowering_rules import LOWERING_RULES
+from ms_fusion.onnx.kernels.python_names import Names, identifier, quote_name
+from ms_fusion.readers.onnx_graph import ABSENT_INPUT, ONNX_OP
+from tbe_impl.errors import InputError
+
+_RESERVED_NAMES = ("self", "mindspore", "ops", "nn", *MODULES, "Tensor", "construct", "training")
+BLOCKS = frozenset({"If", "Loop", "SequenceMap"})
+"""Operators that become several lines, including those of their subgraphs."""
+Bodies = Mapping[str, Mapping[str, Graph]]
+"""Operator → name of an attribute → its subgraph."""
+HEAD = f'''"""A net from an ONNX model, written by ms_fusion: what is fused runs as a kernel, \
+the rest is MindSpore's own."""
+
+import mindspore
+from mindspore import Tensor, nn, ops
+
+from ms_fusion.onnx.cell import {", ".join(MODULES)}
+'''
+
+
+@dataclass(frozen=True)
+class Constants:
+    """The constants of a model by name.
+
+    Attributes:
+        array: the elements; None for a computed value.
+        fixed: a constant as a tensor; None for a Parameter.
+        is_fused: whether the model was fused.
+    """
+
+    array: Callable[[str], Any]
+    fixed: Callable[[str], Any]
+    is_fused: bool = False
+
+
+@dataclass
+class NetClass:
+    """A class of a net.
+
+    Attributes:
+        name: of the class.
+        lines: its source.
+        parts: attributes of its instance: primitives and constants.
+        weights: attribute → the model's constant, for Parameters.
+        groups: attribute → the group of its kernel.
+        sizes: values that are Python tuples or integers instead of tensors.
+    """
+
+    name: str
+    lines: list[str] = field(default_factory=list)
+    parts: dict[str, Any] = field(default_factory=dict)
+    weights: dict[str, str] = field(default_factory=dict)
+    groups: dict[str, Node] = field(default_factory=dict)
+    sizes: frozenset[str] = frozenset()
+
+
+def check_supported(units: Sequence[Node], graph: Graph, bodies: Bodies) -> None:
+    """Raises `InputError` with the names of all operators that have neither a Cell nor a kernel."""
+    alone = set(_unfused_operators(units, graph, bodies))
+    fused = {
+        str(node.attr(ONNX_OP))
+        for unit in units
+        if unit.body is not None
+        for node in unit.body.nodes
+    }
+    unknown = sorted(
+        alone - OPERATORS.keys() - BLOCKS | fused - OPERATORS.keys() - LOWERING_RULES.keys()
+    )
+    if unknown:
+        raise InputError(
+            "there is no Cell of this operator"
+            if len(unknown) == 1
+            else "there is no Cell of these operators",
+            place="from_onnx",
+            got=", ".join(unknown),
+            expected="one of those that docs/onnx.md lists",
+        )
+
+
+def _unfused_operators(units: Iterable[Node], graph: Graph, bodies: Bodies) -> Iterator[str]:
+    """Yields the operators outside groups, including those of subgraphs."""
+    for node in units:
+        if node.body is None and not is_size(node, graph):
+            yield str(node.attr(ONNX_OP))
+        for inner in bodies.get(node.name, {}).values():
+            yield from _unfused_operators(inner.nodes, inner, bodies)
+
+
+def write_class(
+    name: str,
+    graph: Graph,
+    units: Sequence[Node],
+    constants: Constants,
+    kernel: Node | None = None,
+    bodies: Bodies = {},  # noqa: B006
+    sizes: frozenset[str] = frozenset(),
+) -> NetClass:
+    """Writes a class whose ``construct`` computes a graph.
+
+    Args:
+        name: of the class.
+        graph: the graph to compute.
+        units: its operators and groups, in order.
+        constants: of the model.
+        kernel: the graph as one group: the class calls its kernel, and its operators only in
+            training.
+        bodies: subgraphs of operators.
+        sizes: values known as Python sizes in the net that calls a group's class, which it passes.
+    """
+    return _Writer(name, graph, constants, bodies).run(units, kernel, sizes)
+
+
+def _class_inputs(body: Graph, sizes: Set[str]) -> list[str]:
+    """Returns the inputs of a group's class: those with data, and known sizes among the shapes."""
+    read = inputs_with_data(body)
+    return [name for name in body.inputs if name in read or name in sizes]
+
+
+class _Writer:
+    def __init__(self, name: str, graph: Graph, constants: Constants, bodies: Bodies):
+        from mindspore import nn
+
+        self.graph, self.constants, self.bodies = graph, constants, bodies
+        self.made, self.indent = NetClass(name), " " * 8
+        self.names = Names(_RESERVED_NAMES)
+        self.attributes = Names((*_RESERVED_NAMES, *dir(nn.Cell())))
+        self.texts: dict[str, str] = {ABSENT_INPUT: ""}
+        self.sizes: dict[str, str] = {}
+
+    def run(self, units: Sequence[Node], kernel: Node | None, sizes: frozenset[str]) -> NetClass:
+        inputs = [name for name in self.graph.inputs if self.graph.values[name].kind == "input"]
+        inputs = inputs if kernel is None else _class_inputs(self.graph, sizes)
+        own = {name: self.names.new(name) for name in inputs}
+        self.made.lines += [
+            "",
+            "",
+            f"class {self.made.name}(nn.Cell):",
+            f"    def construct({', '.join(['self', *own.values()])}):",
+        ]
+        known = set[str]() if kernel is None else {*inputs} - {*inputs_with_data(self.graph)}
+        self.sizes |= {name: text for name, text in own.items() if name in known}
+        self.texts |= {name: text for name, text in own.items() if name not in known}
+        if kernel is not None:
+            self.say("if not self.training:")
+            self.say(f"    return {self.kernel_call(kernel, inputs_with_data(self.graph))}")
+        for node in units:
+            self.line(node)
+        self.say(f"return {self.results(self.graph.outputs)}")
+        # a constant that is read only at build time, such as the scales of a Resize, is not a
+        # weight
+        read = set(re.findall(r"self\.(\w+)", "\n".join(self.made.lines)))
+        self.made.weights = {own: name for own, name in self.made.weights.items() if own in read}
+        self.made.sizes = frozenset(self.sizes)
+        return self.made
+
+    def say(self, line: str) -> None:
+        self.made.lines.append(f"{self.indent}{line}")
+
+    @contextmanager
+    def open_block(self, graph: Graph) -> Iterator[None]:
+        """Opens an indented block with the lines of an operator's subgraph."""
+        outside, self.graph, self.indent = self.graph, graph, f"{self.indent}    "
+        for node in graph.nodes:
+            self.line(node)
+        yield
+        self.graph, self.indent = outside, self.indent[:-4]
+
+    def results(self, names: Iterable[str]) -> str:
+        return ", ".join(map(self.result, names))
+
+    def result(self, name: str) -> str:
+        """Returns the text of a result: a tensor, even for a constant number."""
+        value = self.graph.values[name]
+        if value.kind != "constant" or value.shape:
+            return self.text(name)
+        dtype = {"bool": "bool_"}.get(value.dtype, value.dtype)
+        return f"Tensor({python_literal(value.data)}, mindspore.{dtype})"
+
+    def kernel_call(self, group: Node, given: Sequence[str]) -> str:
+        """Returns the call of a kernel, or of the class that wraps it."""
+        assert group.body is not None
+        name = self.attributes.new(identifier(group.op))
+        self.made.groups[name] = group
+        read = inputs_with_data(group.body)
+        return (
+            f"self.{name}("
+            f"{', '.join(self.text(one) if one in read else self.sizes[one] for one in given)})"
+        )
+
+    def line(self, node: Node) -> None:
+        if node.body is not None:
+            inner = ", ".join(str(one.attr(ONNX_OP)) for one in node.body.nodes)
+            self.say(f"# {quote_name(inner)}")
+            alone = is_differentiable(node)
+            value = self.kernel_call(
+                node,
+                inputs_with_data(node.body) if alone else _class_inputs(node.body, {*self.sizes}),
+            )
+        elif is_size(node, self.graph) and self.size(node):
+            return
+        elif node.attr(ONNX_OP) in BLOCKS:
+            self.say(f"# {node.attr(ONNX_OP)} {quote_name(node.name)}")
+            blocks = {
+                "If": self.write_branches,
+                "Loop": self.write_loop,
+                "SequenceMap": self.write_sequence_map,
+            }
+            blocks[str(node.attr(ONNX_OP))](node, self.bodies[node.name])
+            return
+        else:
+            value = OPERATORS[str(node.attr(ONNX_OP))](
+                OperatorUse(
+                    node,
+                    self.graph,
+                    tuple(map(self.text, node.inputs)),
+                    self.sizes,
+                    self.constants.array,
+                    self.part,
+                    self.constants.is_fused,
+                )
+            )
+            self.say(f"# {node.attr(ONNX_OP)} {quote_name(node.name)}")
+        self.say(f"{self.new_names(node.outputs)} = {value}")
+
+    def new_names(self, values: Iterable[str]) -> str:
+        """Allocates names for computed values."""
+        own = {name: self.names.new(name) for name in values}
+        self.texts |= own
+        return ", ".join(own.values())
+
+    def write_branches(self, node: Node, bodies: Mapping[str, Graph]) -> None:
+        """``If``: writes the lines of both branches."""
+        made = {name: self.names.new(name) for name in node.outputs}
+        for head, body in (
+            (f"if {self.result(node.inputs[0])}:", bodies["then_branch"]),
+            ("else:", bodies["else_branch"]),
+        ):
+            self.say(head)
+            with self.open_block(body):
+                self.say(f"{', '.join(made.values())} = {self.results(body.outputs)}")
+        self.texts |= made
+
+    def write_loop(self, node: Node, bodies: Mapping[str, Graph]) -> None:
+        """``Loop``: writes a while loop by its trip count or condition, known at run time."""
+        body = bodies["body"]
+        first, again, *state = (name for name in body.inputs if body.values[name].kind == "input")
+        most, going, *starts = node.inputs[: 2 + len(state)]
+        if len(body.outputs) > 1 + len(state):
+            raise InputError(
+                f"{node.attr(ONNX_OP)} has no Cell here: it collects results of rounds whose "
+                "number is not known before the net runs",
+                place=node.name,
+            )
+        number, more = self.new_names([first]), self.new_names([again])
+        self.say(f"{number} = Tensor(0, mindspore.int64)")
+        self.say(f"{more} = {self.result(going) if going else 'Tensor(True)'}")
+        for name, start in zip(state, starts, strict=True):
+            self.say(f"{self.new_names([name])} = {self.result(start)}")
+        own = [more, *(self.texts[name] for name in state)]
+        limit = f"ops.logical_and({more}, {number} < {self.result(most)})" if most else more
+        self.say(f"while {limit}:")
+        with self.open_block(body):
+            self.say(f"{', '.join(own)} = {self.results(body.outputs)}")
+            self.say(f"{number} = {number} + 1")
+        self.texts |= dict(zip(node.outputs, own[1:], strict=True))
+
+    def write_sequence_map(self, node: Node, bodies: Mapping[str, Graph]) -> None:
+        """``SequenceMap``: writes a loop over the first sequence, with one element of each."""
+        body = bodies["body"]
+        own = [name for name in body.inputs if body.values[name].kind == "input"]
+        given = [self.text(name) for name in node.inputs[: len(own)]]
+        results = [self.names.new(name) for name in node.outputs]
+        self.say(f"{' = '.join(results)} = ()")
+        place = self.names.new("place")
+        self.say(f"for {place} in range(len({given[0]})):")
+        for name, text in zip(own, given, strict=True):
+            self.texts[name] = f"sequences.element({text}, {place})"
+        with self.open_block(body):
+            for result, name in zip(results, body.outputs, strict=True):
+                self.say(f"{result} = {result} + ({self.result(name)},)")
+        self.texts |= dict(zip(node.outputs, results, strict=True))
+
+    def size(self, node: Node) -> bool:
+        """Writes a size that is known when the net is compiled; returns False if it is not."""
+        found = size_text(node, self.graph, self.sizes, self.texts)
+        if found is not None:
+            (name,) = node.outputs
+            own = self.names.new(name)
+            self.say(f"{own} = {found}")
+            self.sizes[name] = own
+        return found is not None
+
+    def text(self, name: str) -> str:
+        """Returns the expression of a value."""
+        if name in self.texts:
+            return self.texts[name]
+        if name in self.sizes:
+            dtype = self.graph.values[name].dtype
+            return f"Tensor({self.sizes[name]}, mindspore.{'bool_' if dtype == 'bool' else dtype})"
+        value = self.graph.values[name]
+        if value.kind == "constant" and not value.shape and isinstance(value.data, (int, float)):
+            self.texts[name] = python_literal(value.data)
+            return self.texts[name]
+        held, own = self.constants.fixed(name), self.attributes.new(name)
+        if held is None:
+            self.made.weights[own] = name
+        else:
+            self.made.parts[own] = held
+        self.texts[name] = f"self.{own}"
+        return self.texts[name]
+
+    def part(self, stem: str, item: Any) -> str:
+        own = self.attributes.new_numbered(stem)
+        self.made.parts[own] = item
+        return f"self.{own}"

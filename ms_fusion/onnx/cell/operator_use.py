@@ -1,0 +1,189 @@
+"""Describes one operator of a model while its Python line is written."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ms_fusion.graph import Graph, Node, Value
+from ms_fusion.readers.onnx_graph import ONNX_OP, ONNX_VERSION, UNKNOWN_RANK
+from tbe_impl.errors import InputError
+
+DTYPES = frozenset(
+    {
+        "bool",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "uint8",
+        "uint16",
+        "uint32",
+        "uint64",
+        "float16",
+        "float32",
+        "float64",
+        "bfloat16",
+        "complex64",
+        "complex128",
+    }
+)
+"""The dtypes that both ONNX and MindSpore's tensors have."""
+
+
+@dataclass(frozen=True)
+class OperatorUse:
+    """An operator in its graph.
+
+    Attributes:
+        node: the operator.
+        graph: the graph of the operator.
+        texts: expressions of its inputs; empty for an omitted one.
+        sizes: integer value known when the net is compiled → its expression, a tuple or an integer.
+        array: returns the elements of a constant of the model by name; None for a computed value.
+        part: stores an object, such as a primitive, as an attribute of the net; returns its
+            expression.
+        is_fused: whether the model was fused. Then an operator outside a group stays unfused, and a
+            generated kernel replaces one that MindSpore computes slowly.
+    """
+
+    node: Node
+    graph: Graph
+    texts: tuple[str, ...]
+    sizes: Mapping[str, str]
+    array: Callable[[str], Any]
+    part: Callable[[str, Any], str]
+    is_fused: bool = False
+
+    @property
+    def op(self) -> str:
+        return str(self.node.attr(ONNX_OP))
+
+    @property
+    def version(self) -> int:
+        return int(self.node.attr(ONNX_VERSION, 0))
+
+    def attr(self, name: str, default: Any = None) -> Any:
+        return self.node.attr(name, default)
+
+    def text(self, position: int = 0) -> str:
+        return self.texts[position] if position < len(self.texts) else ""
+
+    def has(self, position: int) -> bool:
+        """Returns whether an input is given."""
+        return bool(self.text(position))
+
+    def input_texts(self, *positions: int) -> str:
+        """Joins the expressions of inputs; omitted ones are None, except at the end."""
+        found = [self.text(position) or "None" for position in positions]
+        while found and found[-1] == "None":
+            found.pop()
+        return ", ".join(found)
+
+    def value(self, position: int = 0) -> Value:
+        return self.graph.values[self.node.inputs[position]]
+
+    def result(self, position: int = 0) -> Value:
+        return self.graph.values[self.node.outputs[position]]
+
+    def rank(self, position: int = 0) -> int:
+        """Returns the rank of an input.
+
+        Raises:
+            InputError: the rank is unknown.
+        """
+        shape = self.value(position).shape
+        if shape == UNKNOWN_RANK:
+            raise self.refusal("the number of axes is not known")
+        return len(shape)
+
+    def require_elements(self) -> OperatorUse:
+        """Returns itself if its input may have elements.
+
+        Raises:
+            InputError: the input is empty; MindSpore's operator computes wrong results for it.
+        """
+        if 0 in self.value().shape:
+            raise self.refusal("a tensor without elements")
+        return self
+
+    def known_shape(self, position: int = 0) -> tuple[int, ...]:
+        """Returns a static shape; raises `InputError` for an unknown size."""
+        return self._static_sizes(self.value(position).shape)
+
+    def known_sides(self) -> tuple[int, ...]:
+        """Returns the static spatial sizes of an image; the batch size may be unknown."""
+        return self._static_sizes(self.value().shape[2:])
+
+    def known_result(self) -> tuple[int, ...]:
+        """Returns the static shape of the result."""
+        return self._static_sizes(self.result().shape)
+
+    def _static_sizes(self, shape: tuple[int | str, ...]) -> tuple[int, ...]:
+        if not all(isinstance(size, int) and size >= 0 for size in shape):
+            raise self.refusal("a size is not known before the net runs")
+        return tuple(size for size in shape if isinstance(size, int))
+
+    def is_computed(self, position: int) -> bool:
+        """Returns whether an input is given and not constant."""
+        return self.has(position) and self.array(self.value(position).name) is None
+
+    def numbers(self, name: str, position: int | None = None) -> tuple[Any, ...] | None:
+        """Returns the elements of a constant input or of an attribute; None if neither is given."""
+        found = self.attr(name)
+        if position is not None and self.has(position):
+            value = self.value(position)
+            array = self.array(value.name)
+            if array is None:
+                raise self.refusal(f"{name} is computed while the net runs")
+            found = value.data if value.kind == "constant" else tuple(array.reshape(-1).tolist())
+        if found is None:
+            return None
+        return tuple(_flatten(found))
+
+    def integers(self, name: str, position: int | None = None) -> tuple[int, ...] | None:
+        """Returns the same as integers."""
+        found = self.numbers(name, position)
+        return None if found is None else tuple(map(int, found))
+
+    def axis(self, default: int, rank: int | None = None) -> int:
+        """Returns the ``axis`` attribute, normalised to non-negative."""
+        return int(self.attr("axis", default)) % max(rank or self.rank(), 1)
+
+    def axes(self, position: int = 1, name: str = "axes") -> tuple[int, ...]:
+        """Returns the axes of a reduction; all of them if none are given."""
+        found = self.integers(name, position)
+        rank = self.rank()
+        if not found:
+            return () if self.attr("noop_with_empty_axes", 0) else tuple(range(rank))
+        return tuple(sorted({axis % rank for axis in found}))
+
+    def dtype(self, name: str) -> str:
+        """Returns MindSpore's dtype of that name.
+
+        Raises:
+            InputError: MindSpore has no such dtype.
+        """
+        if name not in DTYPES:
+            raise self.refusal(f"MindSpore has no {name or 'dtype for it'}")
+        return f"mindspore.{'bool_' if name == 'bool' else name}"
+
+    def refusal(self, why: str) -> InputError:
+        return InputError(f"{self.op} has no Cell here: {why}", place=self.node.name)
+
+
+def _flatten(item: Any) -> list[Any]:
+    return [one for part in item for one in _flatten(part)] if isinstance(item, tuple) else [item]
+
+
+def python_literal(value: Any) -> str:
+    """A number as Python reads it.
+
+    >>> python_literal(2.0), python_literal(float("inf"))
+    ('2.0', 'float("inf")')
+    """
+    if isinstance(value, float) and not math.isfinite(value):
+        return f'float("{value}")'
+    return repr(value)

@@ -1,0 +1,125 @@
+"""Emits GridSample: images sampled at computed coordinates by interpolation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import mindspore
+from mindspore import ops
+
+from ms_fusion.onnx.cell.operator_use import OperatorUse
+
+MODES = {
+    "nearest": "nearest",
+    "linear": "linear",
+    "bilinear": "linear",
+    "cubic": "cubic",
+    "bicubic": "cubic",
+}
+_CUBIC_A = -0.75
+"""Coefficient of Keys' cubic."""
+
+
+def grid_sample(use: OperatorUse) -> str:
+    """Emits ``GridSample``."""
+    mode, padding = str(use.attr("mode", "linear")), str(use.attr("padding_mode", "zeros"))
+    if mode not in MODES or padding not in ("zeros", "border", "reflection"):
+        raise use.refusal("a mode that ONNX has not")
+    return (
+        f'sampling.sample_grid({use.input_texts(0, 1)}, "{MODES[mode]}", "{padding}", '
+        f"{bool(use.attr('align_corners', 0))})"
+    )
+
+
+def sample_grid(x: Any, grid: Any, mode: str, padding: str, corners: bool) -> Any:
+    """Samples x at a grid of normalised coordinates.
+
+    Args:
+        x: (images, channels, sides …).
+        grid: (images, new sides …, axes) in [−1, 1], the last axis first.
+    """
+    sides = x.shape[2:]
+    count = len(sides)
+    places = ops.reshape(grid, (x.shape[0], -1, count))
+    at = []
+    for axis in range(count):
+        own, size = places[:, :, count - 1 - axis], sides[axis]
+        at.append((own + 1.0) / 2.0 * (size - 1) if corners else ((own + 1.0) * size - 1.0) / 2.0)
+    found = interpolate_at(x, at, mode, padding, corners)
+    return ops.reshape(found, (*x.shape[:2], *grid.shape[1:-1]))
+
+
+def interpolate_at(x: Any, at: Sequence[Any], mode: str, padding: str, corners: bool) -> Any:
+    """Samples x at pixel coordinates.
+
+    Args:
+        x: (images, channels, sides …).
+        at: for each axis (images, samples), in pixels.
+
+    Returns:
+        (images, channels, samples).
+    """
+    sides = x.shape[2:]
+    parts = [(ops.zeros_like(ops.cast(at[0], mindspore.int64)), ops.ones_like(at[0]))]
+    for axis in range(len(sides)):
+        own = taps(at[axis], sides[axis], mode, padding, corners)
+        fresh = []
+        for number, share in parts:
+            for place, weight in own:
+                fresh.append((number * sides[axis] + place, share * weight))
+        parts = fresh
+    flat = ops.reshape(x, (x.shape[0], x.shape[1], -1))
+    found = ops.zeros((1,), x.dtype)
+    for number, share in parts:
+        wide = ops.broadcast_to(
+            ops.expand_dims(number, 1), (x.shape[0], x.shape[1], number.shape[1])
+        )
+        found = found + ops.gather_elements(flat, 2, wide) * ops.cast(
+            ops.expand_dims(share, 1), x.dtype
+        )
+    return found
+
+
+def taps(at: Any, size: int, mode: str, padding: str, corners: bool) -> list[tuple[Any, Any]]:
+    """Returns (index, weight) of the pixels of an axis for each sample."""
+    first = ops.round(at) if mode == "nearest" else ops.floor(at)
+    part = at - first
+    if mode == "nearest":
+        weights = [(0, ops.ones_like(at))]
+    elif mode == "linear":
+        weights = [(0, 1.0 - part), (1, part)]
+    else:
+        weights = [
+            (-1, outer_cubic(part + 1.0)),
+            (0, inner_cubic(part)),
+            (1, inner_cubic(1.0 - part)),
+            (2, outer_cubic(2.0 - part)),
+        ]
+    made = []
+    for step, weight in weights:
+        place = ops.cast(first, mindspore.int64) + step
+        if padding == "zeros":
+            is_inside = ops.logical_and(place >= 0, place < size)
+            weight = ops.where(is_inside, weight, ops.zeros_like(weight))
+        elif padding == "reflection":
+            place = reflect_places(place, size, corners)
+        made.append((ops.minimum(ops.maximum(place, 0), size - 1), weight))
+    return made
+
+
+def reflect_places(place: Any, size: int, corners: bool) -> Any:
+    """Reflects outside coordinates at the centers (`corners`) or the edges of the outer pixels."""
+    period = (2 * size - 2 if size > 1 else 1) if corners else 2 * size
+    place = ops.floor_mod(place, period)
+    return ops.minimum(place, period - place if corners else period - 1 - place)
+
+
+def inner_cubic(d: Any) -> Any:
+    """Keys' cubic at a distance up to 1."""
+    return ((_CUBIC_A + 2.0) * d - (_CUBIC_A + 3.0)) * d * d + 1.0
+
+
+def outer_cubic(d: Any) -> Any:
+    """Keys' cubic at a distance from 1 to 2."""
+    return ((_CUBIC_A * d - 5.0 * _CUBIC_A) * d + 8.0 * _CUBIC_A) * d - 4.0 * _CUBIC_A

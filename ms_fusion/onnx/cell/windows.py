@@ -1,0 +1,186 @@
+"""Emits poolings without a MindSpore primitive: any rank, dilation, ceil mode, with indices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import mindspore
+import numpy as np
+from mindspore import Tensor, ops
+
+from ms_fusion.onnx.cell.operator_use import OperatorUse
+
+
+def table(
+    sizes: Sequence[int],
+    spans: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    pads: Sequence[int],
+    *,
+    up: bool,
+) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
+    """Builds the index table of the windows, one row per window.
+
+    Returns:
+        Flat indices of the image's elements (the number of elements for a position outside the
+        image); the mask of positions in the image or its padding; and the number of windows along
+        each axis.
+    """
+    places, padded = np.zeros((1, 1), np.int64), np.ones((1, 1), bool)
+    inside, counts = padded, []
+    for axis, (size, span, step, apart) in enumerate(
+        zip(sizes, spans, strides, dilations, strict=True)
+    ):
+        before, behind = pads[2 * axis : 2 * axis + 2]
+        room = size + before + behind - (span - 1) * apart - 1
+        count = (math.ceil if up else math.floor)(room / step) + 1
+        if up and (count - 1) * step >= size + before:
+            count -= 1  # it would begin in the padding behind the image
+        own = np.arange(count)[:, None] * step + np.arange(span) * apart - before
+        places = _kronecker_product(places * size, np.clip(own, 0, size - 1), np.add)
+        inside = _kronecker_product(inside, (own >= 0) & (own < size), np.logical_and)
+        padded = _kronecker_product(padded, own < size + behind, np.logical_and)
+        counts.append(count)
+    return np.where(inside, places, math.prod(sizes)), padded, tuple(counts)
+
+
+def _kronecker_product(one: np.ndarray, other: np.ndarray, function: Any) -> np.ndarray:
+    """Combines all pairs of rows and columns by a function, as in a Kronecker product."""
+    made = function(one[:, None, :, None], other[None, :, None, :])
+    return made.reshape(one.shape[0] * other.shape[0], -1)
+
+
+def max_pool(use: OperatorUse, places: np.ndarray, counts: tuple[int, ...], lowest: float) -> str:
+    """Emits max pooling, with indices if they are used."""
+    part = use.part("places", Tensor(places))
+    if len([name for name in use.node.outputs if name]) < 2:
+        return f"windows.largest_of({use.text()}, {part}, {counts}, {lowest})"
+    sizes = use.known_sides()
+    turned = (
+        np.arange(math.prod(sizes)).reshape(sizes[::-1]).transpose().reshape(-1)
+        if use.attr("storage_order", 0)
+        else np.arange(math.prod(sizes))
+    )
+    return (
+        f"windows.largest_and_place({use.text()}, {part}, "
+        f"{use.part('numbers', Tensor(turned.astype(np.int64)))}, {counts}, {lowest})"
+    )
+
+
+def average_pool(
+    use: OperatorUse, places: np.ndarray, padded: np.ndarray, counts: tuple[int, ...]
+) -> str:
+    """Emits average pooling over the elements in the image, or including the padding."""
+    total = math.prod(use.known_sides())
+    kept = padded if use.attr("count_include_pad", 0) else places < total
+    share = Tensor((1 / kept.sum(1)).astype(use.value().dtype))
+    return (
+        f"windows.mean_of({use.text()}, {use.part('places', Tensor(places))}, "
+        f"{use.part('share', share)}, {counts})"
+    )
+
+
+def power_pool(use: OperatorUse, places: np.ndarray, counts: tuple[int, ...]) -> str:
+    """Emits pooling by (Σ |x|ᵖ)^(1/p)."""
+    return (
+        f"windows.power_of({use.text()}, {use.part('places', Tensor(places))}, {counts}, "
+        f"{float(use.attr('p', 2))})"
+    )
+
+
+def gather_windows(x: Any, places: Any, filler: float) -> Any:
+    """Gathers windows: (images, channels, windows, elements); `filler` outside the image."""
+    flat = ops.reshape(x, (x.shape[0], x.shape[1], -1))
+    edge = ops.full((x.shape[0], x.shape[1], 1), filler, dtype=x.dtype)
+    found = ops.gather(ops.concat((flat, edge), 2), ops.reshape(places, (-1,)), 2)
+    return ops.reshape(found, (x.shape[0], x.shape[1], *places.shape))
+
+
+def largest_of(x: Any, places: Any, counts: tuple[int, ...], lowest: float) -> Any:
+    """The maximum of each window."""
+    return ops.reshape(ops.amax(gather_windows(x, places, lowest), 3), x.shape[:2] + counts)
+
+
+def largest_and_place(
+    x: Any, places: Any, numbers: Any, counts: tuple[int, ...], lowest: float
+) -> Any:
+    """The maximum of each window, and its flat index in the tensor, in the order of `numbers`."""
+    windows = gather_windows(x, places, lowest)
+    best = ops.reshape(ops.cast(ops.argmax(windows, 3), mindspore.int64), (-1, places.shape[0], 1))
+    table = ops.broadcast_to(ops.expand_dims(places, 0), (best.shape[0], *places.shape))
+    found = ops.reshape(ops.gather_elements(table, 2, best), (-1,))
+    own = ops.reshape(ops.gather(numbers, found, 0), (x.shape[0] * x.shape[1], -1))
+    images = ops.expand_dims(ops.arange(x.shape[0] * x.shape[1]) * numbers.shape[0], 1)
+    sizes = x.shape[:2] + counts
+    return ops.reshape(ops.amax(windows, 3), sizes), ops.reshape(own + images, sizes)
+
+
+def mean_of(x: Any, places: Any, share: Any, counts: tuple[int, ...]) -> Any:
+    """The sum of each window times its weight."""
+    return ops.reshape(ops.sum(gather_windows(x, places, 0.0), 3) * share, x.shape[:2] + counts)
+
+
+def power_of(x: Any, places: Any, counts: tuple[int, ...], p: float) -> Any:
+    """(Σ |x|ᵖ)^(1/p) of each window."""
+    total = ops.sum(ops.pow(ops.abs(gather_windows(x, places, 0.0)), p), 3)
+    return ops.reshape(ops.pow(total, 1 / p), x.shape[:2] + counts)
+
+
+def col2im(x: Any, places: Any, sizes: tuple[int, ...]) -> Any:
+    """Adds windows into images; elements at the same position are summed.
+
+    Args:
+        x: (images, channels · elements of a window, windows).
+        places: indices into the image, one row per window, from `table`.
+        sizes: sides of the image.
+    """
+    windows, span = places.shape
+    total = 1
+    for size in sizes:
+        total = total * size
+    apart = ops.reshape(x, (x.shape[0], -1, span, windows))
+    rows = ops.reshape(ops.transpose(apart, (3, 2, 0, 1)), (windows * span, -1))
+    found = ops.unsorted_segment_sum(rows, ops.reshape(places, (-1,)), total + 1)
+    found = ops.transpose(ops.narrow(found, 0, 0, total), (1, 0))
+    return ops.reshape(found, (x.shape[0], -1, *sizes))
+
+
+def transposed_convolution(
+    x: Any, weight: Any, places: Any, sizes: tuple[int, ...], groups: int, bias: Any = None
+) -> Any:
+    """Computes the input gradient of a convolution: weighted windows summed by `col2im`."""
+    given = ops.reshape(x, (x.shape[0], groups, x.shape[1] // groups, -1))
+    factors = ops.reshape(weight, (groups, weight.shape[0] // groups, -1))
+    rows = ops.matmul(ops.swapaxes(factors, 1, 2), given)
+    found = col2im(ops.reshape(rows, (x.shape[0], -1, given.shape[3])), places, sizes)
+    return found if bias is None else found + ops.reshape(bias, (-1,) + (1,) * len(sizes))
+
+
+def max_unpool(
+    x: Any, places: Any, steps: Sequence[tuple[int, int]], wanted: tuple[int, ...] | None
+) -> Any:
+    """Scatters the maxima of windows to their indices; 0 elsewhere.
+
+    Args:
+        x: (images, channels, windows of each side …).
+        places: their flat indices in the tensor.
+        steps: (stride, span without padding) of the windows along each axis.
+        wanted: sides of a larger image, padded with zeros at the end; None for none.
+    """
+    sizes: tuple[int, ...] = ()
+    total = x.shape[0] * x.shape[1]
+    for axis in range(len(steps)):
+        sizes = (*sizes, (x.shape[axis + 2] - 1) * steps[axis][0] + steps[axis][1])
+        total = total * sizes[axis]
+    rows = ops.reshape(ops.cast(places, mindspore.int64), (-1, 1))
+    found = ops.TensorScatterUpdate()(ops.zeros((total,), x.dtype), rows, ops.reshape(x, (-1,)))
+    found = ops.reshape(found, (*x.shape[:2], *sizes))
+    for axis in range(len(steps)):
+        lacking = 0 if wanted is None else wanted[axis] - sizes[axis]
+        if lacking > 0:
+            shape = (*found.shape[: axis + 2], lacking, *found.shape[axis + 3 :])
+            found = ops.concat((found, ops.zeros(shape, x.dtype)), axis + 2)
+    return found

@@ -1,0 +1,202 @@
+"""Checks the arguments of `auto_fuse` before ONNX and NumPy are imported."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from pathlib import Path
+from typing import Any
+
+from ms_fusion.cost import CAPACITY_SHARE
+from ms_fusion.devices import check_device
+from ms_fusion.onnx.fuse.rule_dicts import FusionRules, read_rules
+from ms_fusion.onnx.kernels.clusters import SEARCHES
+from ms_fusion.readers.onnx_file_check import check_model_file
+from ms_fusion.rewrite import Rule
+from ms_fusion.rules import DEFAULT_RULES
+from tbe_impl.errors import InputError
+
+LEVELS: Mapping[int, tuple[str, ...]] = {
+    0: (),
+    1: ("intra-operator",),
+    2: ("intra-operator", "cross-operator"),
+    3: ("intra-operator", "cross-operator", "pipeline"),
+}
+"""Optimisation level → the kinds of fusion that are tried."""
+LOWERABLE_OPERATORS = ("Conv", "Gemm")
+"""Operators lowered on request: see `ms_fusion.onnx.canonicalization.simpler_operators`."""
+RUNTIME_RULES = (
+    "Attention",
+    "AddLayerNorm",
+    "LayerNorm",
+    "RMSNorm",
+    "GELU",
+    "SiLU",
+    "RotaryEmbedding",
+    "Softmax",
+)
+"""Rules with an ONNX Runtime operator: those of `ms_fusion.onnx.fuse.ort.table.EQUIVALENTS`."""
+_RULES = tuple(rule.name for rule in DEFAULT_RULES)
+NAMES: Mapping[str, tuple[str, ...]] = {
+    "any": (*_RULES, *SEARCHES),
+    "ort": tuple(dict.fromkeys((*RUNTIME_RULES, *_RULES))),
+}
+"""Target → the names of its rules and searches."""
+
+
+@dataclass(frozen=True)
+class FuseArguments:
+    """Checked arguments of `auto_fuse`.
+
+    Attributes:
+        source: the model's file, symbolic links resolved.
+        place: path of the fused model; None for a dry run.
+        sizes: assumed sizes by name.
+        rules: names and `Rule` objects.
+        capacity_share: the share of the on-chip memory that a tile may fill.
+        lower: types of the operators to lower.
+    """
+
+    source: Path
+    place: Path | None
+    sizes: Mapping[str, int]
+    rules: tuple[str | Rule, ...]
+    capacity_share: float
+    lower: tuple[str, ...]
+
+
+def check_arguments(
+    input: Path | str,
+    output: Path | str | None,
+    *,
+    fusion_rules: FusionRules = "all",
+    opt_level: int = 3,
+    device_name: str = "cpu",
+    target: str = "any",
+    assume: Mapping[str, int] | None = None,
+    lower: str | Sequence[str] = (),
+    dry_run: bool = False,
+    report: Path | str | None = None,
+) -> FuseArguments:
+    """Returns the arguments of `auto_fuse` in the form in which it uses them.
+
+    Raises:
+        InputError: an argument is wrong, independent of the model's content.
+    """
+    if not isinstance(input, str | os.PathLike):
+        raise InputError(
+            "this is no ONNX file",
+            place="input",
+            expected="the path of a model",
+            got=type(input).__name__,
+            remedy="Export the net (torch.onnx.export, mindspore.export), or write a graph node by "
+            "node with onnx.helper.make_graph; mf.explain shows the graph of a MindSpore net",
+        )
+    source = Path(os.path.realpath(input))  # a cycle of links raises when the file is opened
+    if target not in NAMES:
+        raise InputError(
+            "unknown target", place="target", expected=" or ".join(NAMES), got=repr(target)
+        )
+    if target == "ort" and device_name != "cpu":
+        raise InputError(
+            "ONNX Runtime's own operators are taken on a CPU",
+            place="device_name",
+            expected="cpu",
+            got=device_name,
+        )
+    rules, capacity_share = read_rules(fusion_rules)
+    check_names(rules, NAMES[target])
+    if target == "ort" and capacity_share != CAPACITY_SHARE:
+        raise InputError(
+            "a constraint bounds kernels of ours, and ONNX Runtime runs its own",
+            place="fusion_rules",
+            remedy='Leave it out, or fuse for target="any"',
+        )
+    if opt_level not in LEVELS:
+        raise InputError(
+            "unknown optimisation level",
+            place="opt_level",
+            expected="0, 1, 2 or 3",
+            got=str(opt_level),
+        )
+    check_device(device_name)
+    sizes = _check_sizes(assume or {})
+    lowered = parse_lowered_operators(lower)
+    place = None if dry_run else _check_output(source, output)
+    if report is not None:
+        _check_report(Path(report), source, place)
+    check_model_file(source)
+    return FuseArguments(source, place, sizes, rules, capacity_share, lowered)
+
+
+def check_names(wanted: str | Iterable[str | Rule], known: Sequence[str]) -> None:
+    """Raises `InputError` for a name that is neither a rule nor a search."""
+    for one in wanted.split(",") if isinstance(wanted, str) else wanted:
+        if isinstance(one, Rule) or (isinstance(one, str) and one.strip() in ("all", *known)):
+            continue
+        expected = f"all, {', '.join(known)}"
+        raise InputError("unknown rule", place="fusion_rules", expected=expected, got=repr(one))
+
+
+def parse_lowered_operators(wanted: str | Sequence[str]) -> tuple[str, ...]:
+    """Returns the operator types; raises `InputError` for a type that cannot be lowered."""
+    names = wanted.split(",") if isinstance(wanted, str) else wanted
+    found = tuple(name.strip() for name in names if name)
+    for name in found:
+        if name not in LOWERABLE_OPERATORS:
+            expected = " or ".join(LOWERABLE_OPERATORS)
+            raise InputError("unknown operator", place="lower", expected=expected, got=repr(name))
+    return found
+
+
+def _check_sizes(assume: Mapping[str, Any]) -> dict[str, int]:
+    for name, size in assume.items():
+        if not isinstance(size, Integral) or not 0 < int(size) < 1 << 31:
+            raise InputError(
+                "this is no size",
+                place=f"assume, {name}",
+                expected="a whole number above 0",
+                got=repr(size),
+            )
+    return {name: int(size) for name, size in assume.items()}
+
+
+def _check_output(source: Path, output: Path | str | None) -> Path:
+    """Returns the path of the fused model.
+
+    Raises `InputError` for no path, for the path of the input, or for a directory that does not
+    exist.
+    """
+    if output is None:
+        raise InputError(
+            "nowhere to write the fused model to",
+            place="output",
+            remedy="Name a file, or ask for a dry run",
+        )
+    target = Path(output)
+    if not target.parent.is_dir():
+        raise InputError(
+            "the directory of the output does not exist",
+            place=str(target.parent),
+            remedy=f"Make it first: mkdir -p {target.parent}",
+        )
+    if target.exists() and (not target.is_file() or (source.exists() and target.samefile(source))):
+        raise InputError(
+            "the output cannot be written there",
+            place=str(target),
+            expected="another file than the input",
+        )
+    return target
+
+
+def _check_report(report: Path, source: Path, target: Path | None) -> None:
+    """Raises `InputError` if the report would overwrite the input or the output model."""
+    place = os.path.realpath(report)
+    if place in {os.path.realpath(one) for one in (source, target) if one is not None}:
+        raise InputError(
+            "the report cannot be written there",
+            place=str(report),
+            expected="another file than the models",
+        )

@@ -1,0 +1,106 @@
+"""Replaces dynamic sizes by the values from ``--assume`` and by the sizes that follow from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+
+import onnx_ir as ir
+
+from ms_fusion.accuracy.worker_process import WorkerError
+from ms_fusion.graph import Graph, Value
+from ms_fusion.onnx.canonicalization.cleanup import fold
+from ms_fusion.onnx.native.child import NativeWorkers
+from ms_fusion.readers.onnx_graph import UNKNOWN_RANK, OnnxProjection, project, substitute_sizes
+
+
+def assume_sizes(
+    model: ir.Model,
+    projection: OnnxProjection,
+    sizes: Mapping[str, int],
+    native: NativeWorkers,
+    *,
+    others: int = 1,
+) -> tuple[Graph, dict[str, int]]:
+    """Returns the graph with sizes substituted, and the value of each symbol.
+
+    A size without a known value is 1 in the graph.
+
+    Args:
+        model: the model.
+        projection: the projection of the model.
+        sizes: symbols of the model's inputs → values.
+        native: infers shapes.
+        others: the value of each input symbol that `sizes` does not name.
+    """
+    graph = projection.graph
+    told = {symbol: sizes.get(symbol, others) for symbol in _symbols_of_inputs(graph)}
+    open_ones = [
+        value
+        for value in graph.values.values()
+        if value.is_dynamic
+        and value.shape != UNKNOWN_RANK
+        and not told.keys() >= set(value.shape) - _known_sizes(value)
+    ]
+    found = _infer_values(model, told, native) if open_ones else {}
+    values, follows = dict(graph.values), dict[str, int]()
+    for value in open_ones:
+        shape = _consistent_shape(value, found.get(value.name), told)
+        if shape is not None:
+            values[value.name] = replace(value, shape=shape)
+            follows |= {
+                size: number
+                for size, number in zip(value.shape, shape, strict=True)
+                if isinstance(size, str)
+            }
+    known = {**follows, **told, **sizes}
+    return substitute_sizes(replace(graph, values=values), known), known
+
+
+def _symbols_of_inputs(graph: Graph) -> list[str]:
+    shapes = [graph.values[name].shape for name in graph.inputs]
+    return [
+        size for shape in shapes if shape != UNKNOWN_RANK for size in shape if isinstance(size, str)
+    ]
+
+
+def _known_sizes(value: Value) -> set[int | str]:
+    return {size for size in value.shape if isinstance(size, int) and size >= 0}
+
+
+def _infer_values(
+    model: ir.Model, told: Mapping[str, int], native: NativeWorkers
+) -> Mapping[str, Value]:
+    """Returns the values of the model with these sizes, as far as shape inference resolves them."""
+    made = model.clone()
+    for value in made.graph.inputs:
+        if value.shape is not None:
+            value.shape = ir.Shape(
+                [
+                    size if isinstance(size, int) else told.get(str(size.value), size)
+                    for size in value.shape
+                ]
+            )
+    with suppress(WorkerError):
+        native.infer_shapes(made)
+        with suppress(Exception):  # a value that the library cannot fold stays unknown
+            fold(made)
+        native.infer_shapes(made)
+    return project(made).graph.values
+
+
+def _consistent_shape(
+    value: Value, found: Value | None, told: Mapping[str, int]
+) -> tuple[int, ...] | None:
+    """Returns the inferred shape if all its sizes are integers and agree with the known ones."""
+    if found is None or len(found.shape) != len(value.shape):
+        return None
+    shape = tuple(size for size in found.shape if isinstance(size, int) and size > 0)
+    if len(shape) < len(found.shape):
+        return None
+    same = (
+        told.get(str(size), number) if isinstance(size, str) or size < 0 else size
+        for size, number in zip(value.shape, shape, strict=True)
+    )
+    return shape if all(one == number for one, number in zip(same, shape, strict=True)) else None

@@ -1,0 +1,188 @@
+"""Implements `auto_fuse`: an ONNX model in, a fused ONNX model and its kernels out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import onnx_ir as ir
+
+from ms_fusion.devices import device
+from ms_fusion.ledger import Ledger
+from ms_fusion.onnx.canonicalization.cleanup import CleanupResult, clean, prepare_without_cleanup
+from ms_fusion.onnx.fuse import functions
+from ms_fusion.onnx.fuse.arguments import LEVELS, check_arguments, parse_lowered_operators
+from ms_fusion.onnx.fuse.fusion_request import FusionRequest, Progress
+from ms_fusion.onnx.fuse.kernel_functions import make_kernel_fuser
+from ms_fusion.onnx.fuse.ledger_building import add_differences, unknown_size_warnings
+from ms_fusion.onnx.fuse.output_files import KERNELS, check_weights, write_model
+from ms_fusion.onnx.fuse.rule_dicts import FusionRules
+from ms_fusion.onnx.fuse.runtime_operators import make_runtime_fuser
+from ms_fusion.onnx.fuse.shared_kernel_directory import REPRODUCERS
+from ms_fusion.onnx.fuse.verification import Comparison, is_within_tolerance
+from ms_fusion.onnx.native.child import NativeWorkers
+from ms_fusion.progress import Milestone
+from ms_fusion.readers.onnx_defaults import remove_defaults, restore_defaults
+from ms_fusion.readers.onnx_file import open_model
+from ms_fusion.readers.onnx_graph import project
+from tbe_impl.errors import InputError
+
+
+class AlreadyFusedError(InputError):
+    """The model carries the mark of ms_fusion; nothing was written."""
+
+    code = "already-fused"
+
+
+def auto_fuse(
+    input: Path | str,
+    output: Path | str | None = None,
+    *,
+    fusion_rules: FusionRules = "all",
+    opt_level: int = 3,
+    device_name: str = "cpu",
+    target: str = "any",
+    assume: Mapping[str, int] | None = None,
+    lower: str | Sequence[str] = (),
+    dry_run: bool = False,
+    verify: bool = False,
+    debug: bool = False,
+    report: Path | str | None = None,
+    progress: Progress | None = None,
+) -> Ledger:
+    """Fuses an ONNX model.
+
+    Args:
+        input: path of the model; the file is never changed.
+        output: path of the fused model; ``kernels/`` is written into the same directory. Required
+            unless `dry_run`.
+        fusion_rules: ``all``, or names of rules (separated by commas, or a sequence). A sequence
+            may also hold the user's own rules, as `Rule` objects or as dicts
+            (`ms_fusion.onnx.fuse.rule_dicts`).
+        opt_level: 0 clean-up only, 1 fusion within operations, 2 also across operations, 3 also
+            pipelines.
+        device_name: ``cpu`` (measured on this machine), ``ascend910a``, ``ascend910b`` or
+            ``ascend310p``, or a JSON file that describes a device
+            (`ms_fusion.devices.read_device`).
+        target: ``any`` for a model that every ONNX runtime loads, with kernels beside it; ``ort``
+            for a model of ONNX Runtime's own operators without kernels, where an operator exists
+            and is not slower.
+        assume: values of dynamic input sizes for the cost model; the others count as 1. Sizes
+            inside the model follow from them.
+        lower: operators that are lowered on every device: ``Gemm`` (to MatMul and Add), ``Conv``
+            (to im2col and MatMul); names separated by commas, or a sequence.
+        dry_run: decides without writing.
+        verify: runs the original and the fused model in ONNX Runtime. A fusion that changes a
+            result is reported and dropped; clean-up that changes a result is undone. On a CPU the
+            kernels are also timed, and the ledger reports measured and predicted savings.
+        debug: writes maps from generated code to ONNX nodes beside the kernels.
+        report: path of the HTML report.
+        progress: callback that receives a text for each step.
+
+    Returns:
+        The fusions, and the rejected candidates with costs and reasons.
+
+    Raises:
+        InputError: the model, a rule or a path cannot be used, or `verify` is set and the model's
+            results differ between runs.
+        AlreadyFusedError: the model has been fused before.
+    """
+    say = progress or (lambda text: None)
+    given = check_arguments(
+        input,
+        output,
+        fusion_rules=fusion_rules,
+        opt_level=opt_level,
+        device_name=device_name,
+        target=target,
+        assume=assume,
+        lower=lower,
+        dry_run=dry_run,
+        report=report,
+    )
+    source, place, sizes = given.source, given.place, given.sizes
+    fuse = (
+        make_runtime_fuser(given.rules)
+        if target == "ort"
+        else make_kernel_fuser(given.rules, given.capacity_share)
+    )
+    target_device = device(device_name)
+    lowered = (*given.lower, *parse_lowered_operators(target_device.lacks))
+    say("reading")
+    model = open_model(source)
+    if functions.is_fused(model):
+        raise AlreadyFusedError(
+            "the model has been fused already",
+            place=str(input),
+            remedy="Fuse the original model",
+        )
+    check_weights(model, (place, None if report is None else Path(report)))
+    say(Milestone(f"Fusing {source.name} for {target_device.name}."))
+    defaults = remove_defaults(model)
+    with NativeWorkers() as native:
+        say("cleaning up")
+        model, cleaned = _clean_model(
+            model, source, target_device.name, lowered, sizes, defaults, native, verify=verify
+        )
+        unknown = unknown_size_warnings(project(model).graph, sizes)
+        if defaults:
+            cleaned = replace(cleaned, notes=(*cleaned.notes, _defaults_note(defaults)))
+        task = FusionRequest(
+            source, model, cleaned, LEVELS[opt_level], target_device, sizes, defaults, native, say
+        )
+        say("looking for fusions")
+        done = fuse(task, verify=verify)
+        if place is not None:
+            say("writing")
+            restore_defaults(done.model, defaults)
+            write_model(
+                done.model, place, done.kernels, target_device.name, done.shown, debug=debug
+            )
+    places = (
+        [f"{KERNELS}/{REPRODUCERS}/{one.name}" for one in done.shown] if place is not None else []
+    )
+    ledger = add_differences(done.ledger, done.found, places)
+    ledger = replace(ledger, warnings=(*ledger.warnings, *unknown))
+    if report is not None:
+        ledger.to_html(report)
+    return ledger
+
+
+def _defaults_note(defaults: Mapping[str, object]) -> str:
+    some = ", ".join([*defaults][:3]) + (", …" if len(defaults) > 3 else "")
+    return (
+        f"inputs that have a default ({len(defaults)}: {some}) may be fed, so nothing is made of "
+        "their numbers beforehand; where nobody feeds them, take them off the inputs"
+    )
+
+
+def _clean_model(
+    model: ir.Model,
+    source: Path,
+    device_name: str,
+    lowered: Sequence[str],
+    sizes: Mapping[str, int],
+    defaults: Mapping[str, ir.TensorProtocol],
+    native: NativeWorkers,
+    *,
+    verify: bool,
+) -> tuple[ir.Model, CleanupResult]:
+    """Cleans up the model; with `verify`, undoes a clean-up that changes the results."""
+    cleaned = clean(model, native, device_name, lowered)
+    if not verify:
+        return model, cleaned
+    compared = Comparison(source, project(model).graph, sizes, defaults, native)
+    if is_within_tolerance(compared.compare_fused(model)):
+        return model, cleaned
+    again = open_model(source)
+    remove_defaults(again)
+    cleaned = prepare_without_cleanup(again, native)
+    if not is_within_tolerance(compared.compare_fused(again)):
+        raise InputError(
+            "ONNX Runtime gives other numbers for the same operators, "
+            "so that nothing can be compared",
+            place=str(source),
+            remedy="Fuse it without verifying, if it draws random numbers",
+        )
+    return again, cleaned

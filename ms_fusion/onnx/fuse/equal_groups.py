@@ -1,0 +1,56 @@
+"""Finds groups with equal graphs, which share one built and verified kernel."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ms_fusion.graph import Graph, Node, Value
+from ms_fusion.onnx.kernels.group_kernel import GroupKernel
+
+
+def signature(body: Graph) -> str:
+    """Returns a text that is equal for two groups which compute the same function of their inputs.
+
+    It contains operators with their attributes, constants, shapes, dtypes and the data flow. It
+    contains no names of nodes, values or unknown sizes. Weights are arguments.
+    """
+    sizes: dict[str, str] = {}
+    place = {name: number for number, name in enumerate(body.values)}
+
+    def describe_value(value: Value) -> object:
+        shape = tuple(
+            sizes.setdefault(size, f"n{len(sizes)}") if isinstance(size, str) else size
+            for size in value.shape
+        )
+        return value.dtype, shape, value.kind, value.data
+
+    def describe_node(node: Node) -> object:
+        # constants that are too large to list may differ, so the node's name distinguishes them
+        hidden = any(isinstance(item, str) and item.startswith("<") for _, item in node.attrs)
+        ends = tuple(place.get(name) for name in (*node.inputs, *node.outputs))
+        return node.op, node.attrs, len(node.inputs), ends, node.name if hidden else ""
+
+    values = tuple(map(describe_value, body.values.values()))
+    results = tuple(place[name] for name in (*body.inputs, *body.outputs))
+    return repr((values, tuple(map(describe_node, body.nodes)), results))
+
+
+def retarget_kernel(kernel: GroupKernel, node: Node) -> GroupKernel:
+    """Returns the kernel of one group for another group with the same `signature`."""
+    first, body = kernel.node.body, node.body
+    assert first is not None
+    assert body is not None
+    values = dict(zip(first.values, body.values, strict=True))
+    sizes = {
+        size: own
+        for name in first.values
+        for size, own in zip(first.values[name].shape, body.values[values[name]].shape, strict=True)
+    }
+    nodes = {one.name: other for one, other in zip(first.nodes, body.nodes, strict=True)}
+    said = replace(
+        kernel.said,
+        sizes={str(sizes[size]): variable for size, variable in kernel.said.sizes.items()},
+        values={key: values[name] for key, name in kernel.said.values.items()},
+        stages={key: nodes[one.name] for key, one in kernel.said.stages.items()},
+    )
+    return replace(kernel, node=node, said=said)

@@ -1,0 +1,186 @@
+"""Replaces chosen groups by model-local functions, which every ONNX runtime can run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import onnx_ir as ir
+
+from ms_fusion.graph import Node
+
+DOMAIN = "ms_fusion"
+MARK = "ms_fusion.fused"
+"""Metadata key that marks a fused model."""
+ANY_CONSTANT_OPSET = 9
+"""First opset in which a Constant may be of integers or booleans."""
+
+
+@dataclass(frozen=True)
+class FusedGroup:
+    """A group that becomes a function.
+
+    Attributes:
+        function: name of the function.
+        node: the fused operator, with its body.
+    """
+
+    function: str
+    node: Node
+
+
+def is_fused(model: ir.Model) -> bool:
+    """Returns whether the model carries the mark of ms_fusion."""
+    return MARK in model.metadata_props
+
+
+def mark(model: ir.Model, kernels: Mapping[str, str], version: str) -> None:
+    """Marks the model as fused: records the version and the kernel of each function."""
+    told = {"version": version, "kernels": dict(sorted(kernels.items()))}
+    model.metadata_props[MARK] = json.dumps(told, separators=(",", ":"))
+
+
+def apply(
+    model: ir.Model,
+    groups: Sequence[FusedGroup],
+    nodes: Mapping[str, ir.Node],
+    values: Mapping[str, ir.Value],
+) -> None:
+    """Replaces groups by calls of functions, in place; inputs and outputs keep their names.
+
+    Args:
+        model: the model.
+        groups: no two share an operator.
+        nodes, values: of the projection → of the model.
+    """
+    for group in groups:
+        key = (DOMAIN, group.function, "")
+        if key not in model.functions:
+            graph = graph_of(model, group, nodes, values, _fed_constants(model, group, values))
+            model.functions[key] = ir.Function(DOMAIN, group.function, graph=graph, attributes=[])
+    now = dict(values)
+    for group in groups:
+        _replace_group(model, group, nodes, now)
+    if groups:
+        model.opset_imports.setdefault(DOMAIN, 1)
+        model.graph.sort()
+
+
+def graph_of(
+    model: ir.Model,
+    group: FusedGroup,
+    nodes: Mapping[str, ir.Node],
+    values: Mapping[str, ir.Value],
+    fed: Sequence[str] = (),
+) -> ir.Graph:
+    """Builds a separate graph of a group's operators.
+
+    Small constants are embedded, except those in `fed`, which become inputs.
+    """
+    body = group.node.body
+    assert body is not None
+    known: dict[ir.Value | None, ir.Value | None] = {None: None}
+    inputs = []
+    for number, name in enumerate((*body.inputs, *fed)):
+        source = values[name]
+        made = ir.Value(name=f"x{number}", shape=source.shape, type=source.type)
+        known[source] = made
+        inputs.append(made)
+    inside: list[ir.Node] = []
+    for name in body.values:
+        source = values.get(name)  # type: ignore[assignment]
+        if (
+            name not in fed
+            and body.values[name].kind == "constant"
+            and source is not None
+            and source.const_value is not None
+        ):
+            constant = ir.node(
+                "Constant", [], {"value": source.const_value}, name=f"constant_{len(inside)}"
+            )
+            constant.outputs[0].name = f"c{len(inside)}"
+            known[source] = constant.outputs[0]
+            inside.append(constant)
+    used = {value for node in body.nodes for value in node.inputs} | set(body.outputs)
+    for number, node in enumerate(body.nodes):
+        source_node = nodes[node.name]
+        copy = copy_node(source_node, known, f"{source_node.op_type}_{number}")
+        for place, new in enumerate(copy.outputs):
+            new.name = f"v{number}_{place}" if node.outputs[place] in used else ""
+        inside.append(copy)
+    outputs = [known[values[name]] for name in body.outputs]
+    return ir.Graph(
+        inputs,
+        outputs,  # type: ignore[arg-type]
+        nodes=inside,
+        opset_imports=_imports(model),
+        name=group.function,
+    )
+
+
+def copy_node(node: ir.Node, known: dict[ir.Value | None, ir.Value | None], name: str) -> ir.Node:
+    """Copies an operator under another name.
+
+    Args:
+        node: the operator.
+        known: the original's values → those of the copy, for each input; the results are added,
+            still without names.
+        name: of the copy.
+    """
+    copy = ir.Node(
+        node.domain,
+        node.op_type,
+        [known[value] for value in node.inputs],
+        list(node.attributes.values()),
+        num_outputs=len(node.outputs),
+        version=node.version,
+        name=name,
+    )
+    for old, new in zip(node.outputs, copy.outputs, strict=True):
+        new.shape, new.type = old.shape, old.type
+        known[old] = new
+    return copy
+
+
+def _fed_constants(model: ir.Model, group: FusedGroup, values: Mapping[str, ir.Value]) -> list[str]:
+    """Returns the constants that a function of the model's opset cannot hold; calls pass them."""
+    body = group.node.body
+    assert body is not None
+    if model.opset_imports.get("", 0) >= ANY_CONSTANT_OPSET:
+        return []
+    held = {
+        name: values[name]
+        for name, value in body.values.items()
+        if value.kind == "constant" and name in values
+    }
+    return [
+        name
+        for name, value in held.items()
+        if value.dtype is None or not value.dtype.is_floating_point()
+    ]
+
+
+def _imports(model: ir.Model) -> dict[str, int]:
+    return {domain: version for domain, version in model.opset_imports.items() if domain != DOMAIN}
+
+
+def _replace_group(
+    model: ir.Model, group: FusedGroup, nodes: Mapping[str, ir.Node], now: dict[str, ir.Value]
+) -> None:
+    """Replaces a group by a call; `now` maps the names of values to the model's current values."""
+    body = group.node.body
+    assert body is not None
+    old = [nodes[node.name] for node in body.nodes]
+    before = [now[name] for name in body.outputs]
+    call = ir.Node(
+        DOMAIN,
+        group.function,
+        [now[name] for name in (*body.inputs, *_fed_constants(model, group, now))],
+        num_outputs=len(before),
+        name=group.node.name,
+    )
+    for one, made in zip(before, call.outputs, strict=True):
+        made.shape, made.type = one.shape, one.type
+    ir.convenience.replace_nodes_and_values(model.graph, old[-1], old, [call], before, call.outputs)
+    now.update(zip(body.outputs, call.outputs, strict=True))

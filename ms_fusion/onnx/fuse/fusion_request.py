@@ -1,0 +1,65 @@
+"""Defines the request and the result of a fusion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import onnx_ir as ir
+
+from ms_fusion.devices import Device
+from ms_fusion.ledger import Ledger
+from ms_fusion.onnx.canonicalization.cleanup import CleanupResult
+from ms_fusion.onnx.fuse.reproducers import Reproducer
+from ms_fusion.onnx.fuse.verification import Difference
+from ms_fusion.onnx.kernels.group_kernel import GroupKernel
+from ms_fusion.onnx.native.child import NativeWorkers
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class FusionRequest:
+    """A cleaned model to fuse.
+
+    Attributes:
+        source: the original file.
+        model: the model after clean-up.
+        cleaned: the result of clean-up.
+        kinds: the kinds of fusion to try.
+        device: the target device.
+        sizes: values of dynamic sizes.
+        defaults: default values of optional inputs; the model does not contain them.
+        native: child processes that run models.
+        say: progress callback.
+    """
+
+    source: Path
+    model: ir.Model
+    cleaned: CleanupResult
+    kinds: tuple[str, ...]
+    device: Device
+    sizes: Mapping[str, int]
+    defaults: Mapping[str, ir.TensorProtocol]
+    native: NativeWorkers
+    say: Progress
+
+
+@dataclass(frozen=True)
+class FusionResult:
+    """The result of a fusion.
+
+    Attributes:
+        model: fused and marked.
+        ledger: fusions and rejected candidates.
+        kernels: of the groups; None for a model without generated kernels.
+        found: difference of each output from the original's, if verified.
+        shown: a reproducer for each wrong fusion.
+    """
+
+    model: ir.Model
+    ledger: Ledger
+    kernels: Sequence[GroupKernel] | None = None
+    found: tuple[Difference, ...] = ()
+    shown: Sequence[Reproducer] = ()

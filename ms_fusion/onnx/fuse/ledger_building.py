@@ -1,0 +1,262 @@
+"""Builds the ledger of a fused ONNX model."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from ms_fusion import cost
+from ms_fusion.cost import Benefit
+from ms_fusion.devices import Device
+from ms_fusion.graph import Graph
+from ms_fusion.ledger import FusedKernel, Ledger, RejectedCandidate, Work
+from ms_fusion.onnx.canonicalization.cleanup import CleanupResult
+from ms_fusion.onnx.fuse.decisions import Outcome, operator_of
+from ms_fusion.onnx.fuse.selection import Selection
+from ms_fusion.onnx.fuse.verification import Difference
+from ms_fusion.onnx.kernels.subgraphs import fused_node
+from ms_fusion.readers.onnx_graph import UNKNOWN_RANK, OnnxProjection
+from ms_fusion.rewrite import Candidate
+
+INFERRED_SYMBOL_PREFIX = "unk__"
+"""Prefix of the symbols that shape inference generates for unknown sizes."""
+UNCHANGED_RUNTIME_WARNING = (
+    "ONNX Runtime runs the fused model as before, operator by operator. "
+    "What is saved is saved where its kernels run: in `ms_fusion.from_onnx`."
+)
+"""Warning for a model whose groups are model-local functions."""
+NAMES_SHOWN_MAX = 3
+"""The number of names that a note lists."""
+
+
+def search_summary(operators: int, candidates: int) -> str:
+    """Returns the log line of a search."""
+    return f"Found {operators} operators, {candidates} fusion candidates."
+
+
+def build_ledger(
+    source: Path,
+    graph: Graph,
+    device: Device,
+    cleaned: CleanupResult,
+    selection: Selection,
+    worth: Mapping[Candidate, Benefit],
+    outcome: Outcome,
+    sizes: Mapping[str, int],
+    projection: OnnxProjection,
+    times: Mapping[str, tuple[float, float]],
+) -> Ledger:
+    """Builds the ledger of fusions and rejected candidates, with costs and reasons.
+
+    Args:
+        times: kernel → (µs of its operators run separately, µs of the fused kernel).
+    """
+    kernels, beforehand = list[FusedKernel](), cost.constant_foldable_nodes(graph)
+    for one in selection.chosen:
+        name = outcome.kernels[one].name
+        apart_us, us = times.get(name, (None, None))
+        kernels.append(
+            kernel_record(
+                one,
+                graph,
+                device,
+                worth[one],
+                name,
+                "ms_fusion",
+                beforehand,
+                time_us=us,
+                unfused_time_us=apart_us,
+            )
+        )
+    how = "exact" if selection.is_exact else f"by search, at most {selection.gap:.1%} from the best"
+    saved = {one: worth[one] for one in selection.chosen}
+    told = {"candidates": len(worth), "selection": how}
+    ledger = build_kernel_ledger(
+        source, graph, device, cleaned, saved, kernels, outcome.rejected, sizes, projection, told
+    )
+    elsewhere = (UNCHANGED_RUNTIME_WARNING,) if kernels else ()
+    return replace(
+        ledger,
+        notes=(*ledger.notes, *outcome.notes),
+        warnings=(*elsewhere, *ledger.warnings),
+    )
+
+
+def build_kernel_ledger(
+    source: Path,
+    graph: Graph,
+    device: Device,
+    cleaned: CleanupResult,
+    worth: Mapping[Candidate, Benefit],
+    kernels: Sequence[FusedKernel],
+    rejected: Sequence[RejectedCandidate],
+    sizes: Mapping[str, int],
+    projection: OnnxProjection,
+    told: Mapping[str, object],
+) -> Ledger:
+    """Builds the ledger of chosen candidates for any runtime.
+
+    Args:
+        worth: candidate → its saving.
+        told: further entries of the ledger's environment.
+    """
+    inside = {name: one for one in worth for name in one.nodes}
+    nodes = []
+    for node in graph.nodes:
+        held = inside.get(node.name)
+        if held is None:
+            nodes.append(node)
+        elif node.name == held.nodes[-1]:
+            nodes.append(fused_node(graph, held.nodes, held.rule, f"{held.rule}:{node.name}"))
+    made = {value for node in nodes for value in node.outputs}
+    hidden = {value for name in inside for value in graph.node(name).outputs} - made
+    values = {name: value for name, value in graph.values.items() if name not in hidden}
+    after = Graph(graph.name, tuple(nodes), values, graph.inputs, graph.outputs)
+    met = {size for name in graph.inputs for size in projection.graph.values[name].shape}
+    follows = {symbol for symbol in projection.symbols if symbol in sizes and symbol not in met}
+    told_of = [
+        symbol
+        for symbol in projection.symbols
+        if symbol not in follows or not symbol.startswith(INFERRED_SYMBOL_PREFIX)
+    ]
+    assumptions = [
+        f"{symbol} is {sizes[symbol]} then"
+        if symbol in follows
+        else f"{symbol} is assumed to be {sizes.get(symbol, 1)}"
+        for symbol in told_of
+    ]
+    unknown = [name for name in sizes if name not in projection.symbols]
+    if unknown:
+        own = ", ".join(symbol for symbol in projection.symbols if symbol in met)
+        assumptions.append(
+            f"no size of the model is called {', '.join(unknown)}; "
+            f"those of its inputs are {own or 'all known'}"
+        )
+    beforehand = cost.constant_foldable_nodes(graph)
+    if beforehand:
+        assumptions.append(
+            f"{len(beforehand)} operators compute with weights alone, "
+            "so they run once and count nothing: "
+            f"{_shorten_list([node.name for node in graph.nodes if node.name in beforehand])}"
+        )
+    steps = [f"clean-up: {count} nodes less ({what})" for what, count in cleaned.steps]
+    return Ledger(
+        source.name,
+        tuple(one for one in kernels if len(one.nodes) > 1),
+        (),
+        cost.summarise(graph, beforehand),
+        cost.summarise(after, beforehand),
+        environment={
+            "device": device.name,
+            "device source": device.source,
+            "operators": len(graph.nodes),
+            "saved bytes": sum(one.saved_bytes for one in worth.values()),
+            "saved launches": sum(one.saved_launches for one in worth.values()),
+            "saved us": sum(one.us for one in worth.values()),
+            **told,
+        },
+        notes=(*steps, *assumptions, *cleaned.notes),
+        single_operator_kernels=tuple(one for one in kernels if len(one.nodes) == 1),
+        rejected=tuple(rejected),
+    )
+
+
+def unknown_size_warnings(graph: Graph, sizes: Mapping[str, int]) -> tuple[str, ...]:
+    """Returns a warning if input sizes are unknown and no value is assumed for them.
+
+    The warning asks for the values.
+    """
+    unknown: dict[str, list[str]] = {}
+    for name in graph.inputs:
+        shape = graph.values[name].shape
+        symbols = [size for size in shape if isinstance(size, str) and size not in sizes]
+        symbols += ["one without a name"] * any(size == -1 for size in shape)
+        if symbols and shape != UNKNOWN_RANK:
+            unknown[name] = list(dict.fromkeys(symbols))
+    if not unknown:
+        return ()
+    inputs = "; ".join(f"{name}: {', '.join(some)}" for name, some in unknown.items())
+    named = dict.fromkeys(size for some in unknown.values() for size in some if " " not in size)
+    ask = f" Give them: --assume {','.join(f'{size}=…' for size in named)}." if named else ""
+    return (
+        "Sizes of inputs that are not known count as 1, "
+        f"and the estimate with them ({inputs}).{ask}",
+    )
+
+
+def _shorten_list(names: Sequence[str]) -> str:
+    return ", ".join([*names[:NAMES_SHOWN_MAX], *(["…"] if len(names) > NAMES_SHOWN_MAX else [])])
+
+
+def kernel_record(
+    one: Candidate,
+    graph: Graph,
+    device: Device,
+    found: Benefit,
+    name: str,
+    generator: str,
+    beforehand: Container[str],
+    *,
+    time_us: float | None = None,
+    unfused_time_us: float | None = None,
+) -> FusedKernel:
+    """Builds the ledger's record of a group's kernel.
+
+    The unfused cost of operators in `beforehand` (constant-foldable) is zero.
+    """
+    node = fused_node(graph, one.nodes, one.rule)
+    assert node.body is not None
+    apart = [
+        Work() if inner.name in beforehand else cost.work_of(inner, node.body)
+        for inner in node.body.nodes
+    ]
+    parts = tuple(
+        cost.stages(work, device, matrix=cost.is_matrix_product(inner.op))
+        for work, inner in zip(apart, node.body.nodes, strict=True)
+    )
+    work = cost.work_of(node, graph)
+    has_product = any(cost.is_matrix_product(inner.op) for inner in node.body.nodes)
+    stages = cost.stages(work, device, matrix=has_product)
+    operators = tuple(operator_of(graph.node(name)) for name in one.nodes)
+    return FusedKernel(
+        name=name,
+        full_name=one.nodes[-1],
+        operators=operators,
+        nodes=one.nodes,
+        body=operators,
+        body_graph=node.body,
+        inputs=graph.inputs_of(node),
+        outputs=graph.outputs_of(node),
+        work=work,
+        work_unfused=sum(apart, Work()),
+        stages=stages,
+        stages_unfused=parts,
+        bound=cost.roofline_bound(stages),
+        predicted_saving_us=found.us,
+        generator=generator,
+        time_us=time_us,
+        unfused_time_us=unfused_time_us,
+    )
+
+
+def add_differences(
+    ledger: Ledger, found: Sequence[Difference], reproducers: Sequence[str] = ()
+) -> Ledger:
+    """Adds the results of the model comparison and the paths of reproducers to the ledger."""
+    told = tuple(
+        f"verified: {one.name} differs by {one.largest:.3g}, {one.allowed:.3g} is allowed"
+        + ("" if one.agrees else ": WRONG")
+        for one in found
+    )
+    told += tuple(
+        f"a fusion that is wrong can be seen alone: {place}/reproduce.py" for place in reproducers
+    )
+    largest = max((one.largest for one in found), default=0.0)
+    return replace(
+        ledger,
+        notes=(*ledger.notes, *told),
+        output_max_abs=largest if np.isfinite(largest) else None,
+    )

@@ -1,0 +1,311 @@
+"""Maps multi-head attention: softmax(q kᵀ · scale + mask) v; a mask may also select scores.
+
+The pattern includes the layouts around it, from (batch, tokens, heads · size) and back, or covers
+separate heads. With separate heads, keys and values may have fewer heads, each repeated for several
+query heads (grouped-query attention).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ms_fusion.graph import Graph, Node
+from ms_fusion.onnx.fuse.ort.equivalents import CONTRIB, Equivalent, Site
+from ms_fusion.readers.onnx_graph import UNKNOWN_RANK
+from ms_fusion.rewrite import OneOf, Op, Pattern, Rule
+
+NAME, VERSION = "Attention", 23
+"""The ONNX operator and its first opset."""
+_SPLIT_HEADS_PERM, _TRANSPOSED_KEYS_PERM, _SWAP_LAST_PERM = (0, 2, 1, 3), (0, 2, 3, 1), (0, 1, 3, 2)
+NEGLIGIBLE_SCORE = -1e9
+"""A fill at or below this gives weight 0 and absorbs the scores of a fully masked row."""
+
+
+def _attention_pattern(q: Pattern, k: Pattern, v: Pattern) -> Op:
+    scores = Op("MatMul", q, k)
+    scaled = OneOf(Op("Mul|Div", scores, "scale"), scores)
+    selected = (Op("Select", "kept", scaled, "fill"), Op("Select", "left", "fill", scaled))
+    return Op(
+        "MatMul", Op("Softmax", OneOf(Op("Add", scaled, "mask"), *selected, *scaled.patterns)), v
+    )
+
+
+def _layout_pattern(name: str) -> Op:
+    return Op("Transpose", Op("Reshape", name))
+
+
+_KEYS = OneOf(Op("Transpose", _layout_pattern("k")), _layout_pattern("k"))
+_PATTERN_WITH_LAYOUTS = Op(
+    "Reshape",
+    Op(
+        "Transpose",
+        _attention_pattern(
+            OneOf(Op("Mul|Div", _layout_pattern("q"), "q_scale"), _layout_pattern("q")),
+            OneOf(Op("Mul|Div", _KEYS, "k_scale"), *_KEYS.patterns),
+            _layout_pattern("v"),
+        ),
+    ),
+)
+
+
+def _repeat_pattern(name: str) -> OneOf:
+    return OneOf(Op("Reshape", Op("BroadcastTo", Op("ExpandDims", name))), name)
+
+
+_TRANSPOSED_KEYS = Op("Transpose", _repeat_pattern("k"))
+_PATTERN_OF_HEADS = _attention_pattern(
+    OneOf(Op("Mul|Div", "q", "q_scale"), "q"),
+    OneOf(Op("Mul|Div", _TRANSPOSED_KEYS, "k_scale"), _TRANSPOSED_KEYS),
+    _repeat_pattern("v"),
+)
+
+
+@dataclass(frozen=True)
+class _AttentionMatch:
+    """The parameters that both writers need.
+
+    Attributes:
+        q, k, v: names of values; (batch, tokens, heads · size), or with separate heads.
+        heads: their number; 0 for separate heads.
+        scale: of the scores.
+        mask: name of the value that is added to the scores or selects among them; empty for none;
+            broadcast to the scores.
+        fill: the value of the scores that the mask excludes; None for an additive mask.
+        keeps: whether the mask is true where scores are kept.
+    """
+
+    q: str
+    k: str
+    v: str
+    heads: int
+    scale: float
+    mask: str
+    fill: float | None = None
+    keeps: bool = False
+
+
+def _match_attention(site: Site) -> _AttentionMatch | str:
+    """Returns the parameters of a match, or the reason why it is not a supported attention."""
+    graph, bound = site.match.graph, site.match.bound
+    root = site.match.nodes[-1]
+    scale = _scale(site)
+    if scale is None:
+        return "the scale is not known beforehand"
+    is_whole = root.op == "Reshape"
+    product = (
+        _producer_of(graph, _producer_of(graph, root.inputs[0]).inputs[0]) if is_whole else root
+    )
+    softmax = _producer_of(graph, product.inputs[0])
+    rows = graph.values[softmax.outputs[0]].shape[-2:-1]
+    if softmax.attr("axis", -1) not in (-1, 3):
+        return "the softmax goes over another axis"
+    if any(len(graph.values[name].shape) != 4 for name in (product.outputs[0], *product.inputs)):
+        return "what is multiplied has no axes of batch and heads"
+    mask = next((bound[name] for name in ("mask", "kept", "left") if name in bound), "")
+    fill = None
+    if "fill" in bound:
+        fill = site.number("fill")
+        if fill is None or fill > (
+            NEGLIGIBLE_SCORE if site.value(bound["q"]).dtype == "float32" else -np.inf
+        ):
+            return "what the mask leaves out might weigh something"
+    if mask and (
+        graph.values[mask].shape == UNKNOWN_RANK
+        or graph.values[mask].shape[-2:-1] not in ((), (1,), rows)
+    ):
+        return "the mask has another shape than the scores"
+    if not is_whole:
+        if _unscaled_producer(graph, _scores(site).inputs[1]).attr("perm") != _SWAP_LAST_PERM:
+            return "keys are not turned over"
+        if not all(
+            _is_repeat(graph, node) for node in site.match.nodes if node.op == "BroadcastTo"
+        ):
+            return "heads are not repeated one after the other"
+        heads: int | str = 0
+    else:
+        heads = _count_of_heads(site, product)
+    if isinstance(heads, str):
+        return heads
+    return _AttentionMatch(
+        bound["q"], bound["k"], bound["v"], heads, scale, mask, fill, "kept" in bound
+    )
+
+
+def _is_repeat(graph: Graph, wide: Node) -> bool:
+    """Returns whether heads are repeated one after the other.
+
+    (batch, heads, tokens, size) → (batch, heads, 1, tokens, size) → broadcast → (batch, more heads,
+    tokens, size).
+    """
+    (reader,) = graph.consumers[wide.outputs[0]]
+    before = graph.values[_producer_of(graph, wide.inputs[0]).inputs[0]].shape
+    narrow, spread, after = (
+        graph.values[name].shape for name in (wide.inputs[0], wide.outputs[0], reader.outputs[0])
+    )
+    if len(before) != 4 or len(spread) != 5 or -1 in (*before, *spread):
+        return False
+    times, heads = spread[2], before[1]
+    as_heads = (
+        isinstance(times, int)
+        and isinstance(heads, int)
+        and after == (before[0], heads * times, *before[2:])
+    )
+    return (
+        as_heads
+        and narrow == (*before[:2], 1, *before[2:])
+        and spread == (*before[:2], times, *before[2:])
+    )
+
+
+def _scale(site: Site) -> float | None:
+    """Returns the total factor of the scores; None if it is not constant."""
+    found = 1.0
+    for node in site.match.nodes:
+        if node.op not in ("Mul", "Div"):
+            continue
+        for name in ("scale", "q_scale", "k_scale"):
+            if site.match.bound.get(name) in node.inputs[node.op == "Div" :]:
+                factor = site.number(name)
+                if not factor or site.value(site.match.bound[name]).shape not in ((), (1,)):
+                    return None
+                found = found / factor if node.op == "Div" else found * factor
+                break
+    return found
+
+
+def _producer_of(graph: Graph, value: str) -> Node:
+    return graph.producers[value]
+
+
+def _unscaled_producer(graph: Graph, value: str) -> Node:
+    """Returns the producer of a value, skipping a scale."""
+    node = _producer_of(graph, value)
+    if node.op not in ("Mul", "Div"):
+        return node
+    return next(
+        graph.producers[name] for name in node.inputs if graph.producers.get(name) is not None
+    )
+
+
+def _scores(site: Site) -> Node:
+    """Returns the matrix product of the scores."""
+    return next(node for node in site.match.nodes if node.op == "MatMul")
+
+
+def _count_of_heads(site: Site, product: Node) -> int | str:
+    """Returns the number of heads of all layouts, or the reason why a layout does not fit."""
+    graph = site.match.graph
+    scores = _scores(site)
+    keys = _unscaled_producer(graph, scores.inputs[1])
+    if keys.attr("perm") == _SWAP_LAST_PERM:
+        keys, turned = _producer_of(graph, keys.inputs[0]), _SPLIT_HEADS_PERM
+    else:
+        turned = _TRANSPOSED_KEYS_PERM
+    out = _producer_of(graph, site.match.nodes[-1].inputs[0])
+    layouts = (
+        (_unscaled_producer(graph, scores.inputs[0]), _SPLIT_HEADS_PERM),
+        (keys, turned),
+        (_producer_of(graph, product.inputs[1]), _SPLIT_HEADS_PERM),
+    )
+    counts = set()
+    for node, perm in layouts:
+        flat, apart = (
+            graph.values[name].shape
+            for name in (_producer_of(graph, node.inputs[0]).inputs[0], node.inputs[0])
+        )
+        if node.attr("perm") != perm or not _is_head_split(flat, apart):
+            return "a layout is not the one of heads"
+        counts.add(apart[2])
+    joined = site.value(site.result).shape
+    if (
+        out.attr("perm") != _SPLIT_HEADS_PERM
+        or not _is_head_split(joined, graph.values[out.outputs[0]].shape)
+        or len(counts) > 1
+    ):
+        return "a layout is not the one of heads"
+    return int(counts.pop())
+
+
+def _is_head_split(flat: tuple[int | str, ...], apart: tuple[int | str, ...]) -> bool:
+    """Returns whether (batch, tokens, heads · size) is reshaped to (batch, tokens, heads, size)."""
+    if len(flat) != 3 or len(apart) != 4 or flat[:2] != apart[:2] or -1 in flat:
+        return False
+    heads, size = apart[2:]
+    return isinstance(heads, int) and isinstance(size, int) and flat[2] == heads * size
+
+
+def _write_mask(site: Site, found: _AttentionMatch) -> str:
+    """Writes the additive mask with an axis for query tokens; returns its name or an empty text."""
+    if not found.mask:
+        return ""
+    axis = 1 if found.heads else 2
+    shape, tokens = site.value(found.mask).shape, site.value(found.q).shape[axis]
+    mask = found.mask
+    if found.fill is not None:
+        dtype = site.value(found.q).dtype
+        kept, left = (site.constant(np.asarray(number, dtype)) for number in (0.0, found.fill))
+        mask = site.call("Where", mask, *((kept, left) if found.keeps else (left, kept)))
+    if len(shape) > 1 and shape[-2] == tokens:
+        return mask
+    if isinstance(tokens, int) and tokens > 0:
+        size = site.constant(np.array([1, 1, tokens, 1], np.int64))
+    else:
+        ones = (site.constant(np.ones(count, np.int64)) for count in (2, 1))
+        size = site.call(
+            "Concat",
+            next(ones),
+            site.call("Shape", found.q, start=axis, end=axis + 1),
+            next(ones),
+            axis=0,
+        )
+    return site.call("Expand", mask, size)
+
+
+def _write_attention(site: Site) -> str:
+    if site.version < VERSION:
+        return f"ONNX has it from version {VERSION} on"
+    found = _match_attention(site)
+    if isinstance(found, str):
+        return found
+    mask = _write_mask(site, found)
+    given = [found.q, found.k, found.v, *([mask] if mask else [])]
+    told: dict[str, Any] = (
+        {"q_num_heads": found.heads, "kv_num_heads": found.heads} if found.heads else {}
+    )
+    site.call(NAME, *given, to=site.result, scale=found.scale, **told)
+    return ""
+
+
+def _write_multi_head_attention(site: Site) -> str:
+    found = _match_attention(site)
+    if isinstance(found, str):
+        return found
+    if not found.heads:
+        return "heads are apart already"
+    if site.value(found.q).dtype != "float32":
+        return "there is no such kernel for its dtype"
+    mask = _write_mask(site, found)
+    given = [found.q, found.k, found.v, *(["", "", mask] if mask else [])]
+    site.call(
+        "MultiHeadAttention",
+        *given,
+        to=site.result,
+        domain=CONTRIB,
+        num_heads=found.heads,
+        scale=found.scale,
+    )
+    return ""
+
+
+EQUIVALENTS = (
+    Equivalent(
+        Rule("Attention", "pipeline", OneOf(_PATTERN_WITH_LAYOUTS, _PATTERN_OF_HEADS)),
+        ((NAME, _write_attention), ("MultiHeadAttention", _write_multi_head_attention)),
+        ("float32", "float16"),
+        f"the first from version {VERSION} of ONNX's operators, "
+        "to which a model with attention is raised",
+    ),
+)

@@ -1,0 +1,155 @@
+"""Defines how a pattern is replaced by ONNX Runtime's own operators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ms_fusion.graph import Value
+from ms_fusion.rewrite import Match, Rule
+
+if TYPE_CHECKING:
+    import onnx_ir as ir
+
+CONTRIB = "com.microsoft"
+"""Domain of ONNX Runtime's contributed operators."""
+FLOAT, FLOAT16 = 1, 10
+"""ONNX's codes of the two dtypes."""
+
+
+@dataclass(frozen=True)
+class RuntimeCall:
+    """One inserted operator.
+
+    Attributes:
+        op, domain: type and domain of the operator.
+        inputs, outputs: names of values of the graph or of earlier calls; empty for an omitted one.
+        attributes: scalars, texts, or lists of them.
+    """
+
+    op: str
+    domain: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: Mapping[str, Any]
+
+
+@dataclass
+class Site:
+    """A match of a pattern, and its replacement.
+
+    Attributes:
+        match: the operators to replace.
+        version: the model's opset version.
+        sources: values of the graph → of the model.
+        calls: the replacement.
+        constants: constants that the calls read.
+        halved: values whose two halves along the last axis are equal.
+    """
+
+    match: Match
+    version: int
+    sources: Mapping[str, ir.Value]
+    calls: list[RuntimeCall] = field(default_factory=list)
+    constants: dict[str, np.ndarray] = field(default_factory=dict)
+    halved: set[str] = field(default_factory=set)
+
+    @property
+    def result(self) -> str:
+        """Name of the result of the last operator."""
+        return self.match.nodes[-1].outputs[0]
+
+    def value(self, name: str) -> Value:
+        """Returns a value of the graph."""
+        return self.match.graph.values[name]
+
+    def array(self, name: str) -> np.ndarray | None:
+        """Returns the elements of a constant value; None if it is computed."""
+        source = self.sources.get(name)
+        held = source.const_value if source is not None else None
+        return None if held is None else np.asarray(held.numpy())
+
+    def integer(self, name: str) -> int | None:
+        """Returns the integer of a one-element constant; None for any other value."""
+        found = self.array(name)
+        return (
+            int(found.reshape(-1)[0])
+            if found is not None and found.size == 1 and found.dtype.kind == "i"
+            else None
+        )
+
+    def number(self, name: str) -> float | None:
+        """Returns the constant scalar bound to a name of the pattern; None otherwise."""
+        data = self.match.value(name).data
+        while isinstance(data, tuple) and len(data) == 1:
+            data = data[0]
+        return float(data) if isinstance(data, int | float) else None
+
+    def new(self) -> str:
+        """Returns an unused name."""
+        number = len(self.calls) + len(self.constants)
+        name = f"{self.result}/{number}"
+        while name in self.match.graph.values:
+            name += "'"
+        return name
+
+    def constant(self, array: np.ndarray) -> str:
+        """Adds a constant; returns its name."""
+        name = self.new()
+        self.constants[name] = array
+        return name
+
+    def call(
+        self,
+        op: str,
+        *inputs: str,
+        to: str = "",
+        domain: str = "",
+        more: tuple[str, ...] = (),
+        **attributes: Any,
+    ) -> str:
+        """Adds an operator; returns the name of its first output.
+
+        `more` names the further outputs.
+        """
+        result = to or self.new()
+        self.calls.append(RuntimeCall(op, domain, inputs, (result, *more), attributes))
+        return result
+
+    def cast(self, x: str, dtype: int, to: str = "") -> str:
+        """Adds a cast to another dtype; returns the name of its result."""
+        result = to or self.new()
+        self.calls.append(RuntimeCall("Cast", "", (x,), (result,), {"to": dtype}))
+        return result
+
+    def call_in_float32(self, op: str, x: str, *, domain: str = "", **attributes: Any) -> str:
+        """Adds a float32 operator for the result of the match, with casts around it for float16."""
+        if self.value(x).dtype == "float32":
+            return self.call(op, x, to=self.result, domain=domain, **attributes)
+        wide = self.call(op, self.cast(x, FLOAT), domain=domain, **attributes)
+        return self.cast(wide, FLOAT16, self.result)
+
+
+Writer = Callable[[Site], str]
+"""Writes the calls of a site; returns an empty text, or the reason why it cannot."""
+
+
+@dataclass(frozen=True)
+class Equivalent:
+    """A pattern and its replacements by ONNX Runtime's operators.
+
+    Attributes:
+        rule: the pattern.
+        writers: the variants: operators and their writer; the first is chosen unless another is
+            faster.
+        dtypes: the supported dtypes.
+        told: a remark for the documentation table.
+    """
+
+    rule: Rule
+    writers: tuple[tuple[str, Writer], ...]
+    dtypes: tuple[str, ...] = ("float32",)
+    told: str = ""

@@ -1,0 +1,184 @@
+"""Maps layer and RMS normalisation, as one operator or decomposed, also after a residual sum."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from ms_fusion.graph import Node
+from ms_fusion.onnx.fuse.ort.equivalents import CONTRIB, Equivalent, Site
+from ms_fusion.rules.add_norm import ADD_LAYER_NORM
+from ms_fusion.rules.layer_norm import LAYER_NORM
+from ms_fusion.rules.rms_norm import RMS_NORM
+
+_OPERATORS = ("LayerNorm", "RmsNorm")
+_RMS_VERSION = 23
+"""First opset with RMSNormalization.
+
+Earlier opsets use ONNX Runtime's SimplifiedLayerNormalization.
+"""
+
+
+class _Normalisation:
+    """The parameters of a matched normalisation, as one operator or decomposed."""
+
+    def __init__(self, site: Site):
+        self.site = site
+        self.nodes = site.match.nodes
+        self.known = next((node for node in self.nodes if node.op in _OPERATORS), None)
+        self.is_rms = (
+            self.known.op == "RmsNorm"
+            if self.known
+            else not any(node.op == "Sub" for node in self.nodes)
+        )
+        self.reason = self._refusal_reason()
+
+    def _refusal_reason(self) -> str:
+        means = [node for node in self.nodes if node.op == "ReduceMean"]
+        if self.known is not None:
+            axis = self.known.attr("axis", -1)
+            rank = len(self.site.value(self.known.inputs[0]).shape)
+            return "" if axis in (-1, rank - 1) else "it goes over more than the last axis"
+        if any(
+            _axes(node, self.site) not in ([-1], [len(self.size) - 1])
+            or not node.attr("keepdims", 1)
+            for node in means
+        ):
+            return "it goes over more than the last axis"
+        if self.site.number("epsilon") is None:
+            return "epsilon is not known beforehand"
+        row = self.size[-1:]
+        if not (row and isinstance(row[0], int) and row[0] > 0):
+            return "the length of a row is not known"
+        bound = self.site.match.bound
+        if any(
+            self.site.value(bound[name]).shape != row
+            for name in ("scale", "shift")
+            if name in bound
+        ):
+            return "scale and shift are no rows"
+        return ""
+
+    @property
+    def size(self) -> tuple[int | str, ...]:
+        return self.site.value(self.site.result).shape
+
+    @property
+    def epsilon(self) -> float:
+        if self.known is not None:
+            return float(self.known.attr("epsilon", 1e-5))
+        return self.site.number("epsilon") or 0.0
+
+    @property
+    def weights(self) -> list[str]:
+        """Names of the scale and of the optional shift."""
+        if self.known is not None:
+            return list(self.known.inputs[1:])
+        bound = self.site.match.bound
+        if "scale" in bound:
+            return [bound[name] for name in ("scale", "shift") if name in bound]
+        return [
+            self.site.constant(
+                np.ones(
+                    self.size[-1:],  # type: ignore[arg-type]
+                    self.site.value(self.site.result).dtype,
+                )
+            )
+        ]
+
+    def write(self, x: str) -> None:
+        """Writes the normalisation of x as one operator."""
+        kind = "LayerNormalization"
+        if self.is_rms:
+            kind = (
+                "RMSNormalization"
+                if self.site.version >= _RMS_VERSION
+                else "SimplifiedLayerNormalization"
+            )
+        self.site.call(kind, x, *self.weights, to=self.site.result, axis=-1, epsilon=self.epsilon)
+
+
+def _axes(node: Node, site: Site) -> list[int] | None:
+    given = site.value(node.inputs[1]).data if len(node.inputs) > 1 else node.attr("axes")
+    return list(given) if isinstance(given, Iterable) else None
+
+
+def _write_normalisation(site: Site) -> str:
+    found = _Normalisation(site)
+    if not found.reason:
+        found.write(site.match.bound["x"])
+    return found.reason
+
+
+def _residual_sum(site: Site) -> tuple[str, str, str]:
+    """Returns the names of the two addends and of the sum."""
+    x, residual = site.match.bound["x"], site.match.bound["residual"]
+    return (
+        x,
+        residual,
+        next(
+            node.outputs[0]
+            for node in site.match.nodes
+            if node.op == "Add" and set(node.inputs) == {x, residual}
+        ),
+    )
+
+
+def _write_skip_normalisation(site: Site) -> str:
+    found = _Normalisation(site)
+    x, residual, total = _residual_sum(site)
+    if found.reason:
+        return found.reason
+    if site.value(x).shape != site.value(residual).shape or len(found.size) not in (2, 3):
+        return "what is added has another shape"
+    weights = found.weights
+    if any(name in site.match.graph.producers for name in weights):
+        return "scale and shift are computed, perhaps from the sum"
+    kind = "SkipSimplifiedLayerNormalization" if found.is_rms else "SkipLayerNormalization"
+    site.call(
+        kind,
+        x,
+        residual,
+        *weights,
+        to=site.result,
+        domain=CONTRIB,
+        more=("", "", total),
+        epsilon=found.epsilon,
+    )
+    return ""
+
+
+def _write_sum_and_normalisation(site: Site) -> str:
+    found = _Normalisation(site)
+    if not found.reason:
+        x, residual, total = _residual_sum(site)
+        site.call("Sum", x, residual, to=total)
+        found.write(total)
+    return found.reason
+
+
+_DTYPES = ("float32", "float16")
+EQUIVALENTS = (
+    Equivalent(
+        ADD_LAYER_NORM,
+        (
+            ("Skip(Simplified)LayerNormalization", _write_skip_normalisation),
+            ("Sum and LayerNormalization", _write_sum_and_normalisation),
+        ),
+        _DTYPES,
+        "whichever is quicker; ONNX Runtime makes the first of an `Add`, not of a `Sum`",
+    ),
+    Equivalent(
+        LAYER_NORM,
+        (("LayerNormalization", _write_normalisation),),
+        _DTYPES,
+        "from version 17 of ONNX's operators",
+    ),
+    Equivalent(
+        RMS_NORM,
+        (("RMSNormalization or SimplifiedLayerNormalization", _write_normalisation),),
+        _DTYPES,
+        "before and from version 23",
+    ),
+)

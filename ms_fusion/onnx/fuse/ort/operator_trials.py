@@ -1,0 +1,161 @@
+"""Runs a group and its replacements in ONNX Runtime: checks agreement and picks the fastest."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import onnx_ir as ir
+
+from ms_fusion.accuracy.worker_process import WorkerError
+from ms_fusion.graph import Graph, Node
+from ms_fusion.onnx.fuse.functions import FusedGroup, graph_of
+from ms_fusion.onnx.fuse.ort.equivalents import Site
+from ms_fusion.onnx.fuse.ort.placement import standalone_model
+from ms_fusion.onnx.fuse.verification import difference, group_inputs
+from ms_fusion.onnx.native.child import NativeWorkers
+from ms_fusion.readers.onnx_graph import OnnxProjection
+from tbe_impl.errors import FusionError
+
+BLOCK_S = 0.01
+"""Minimal duration of one measurement in seconds; longer than the clock's resolution."""
+ROUNDS = 4
+TIE = 1.1
+"""Times within this factor count as equal."""
+SIZES = (24, 40, 56, 72)
+"""Values of dynamic sizes, in turn; they differ, so that a wrong order of axes is visible."""
+
+
+@dataclass(frozen=True)
+class TrialResult:
+    """The result of a trial.
+
+    Attributes:
+        written: name of the chosen replacement; None if the group stays.
+        us, before_us: time of the replacement, and of the group without replacement.
+        reason: why the group stays.
+    """
+
+    written: str | None
+    us: float = 0.0
+    before_us: float = 0.0
+    reason: str = ""
+
+
+def sizes_of(projection: OnnxProjection, assumed: Mapping[str, int]) -> dict[str, int]:
+    """Returns a value for each dynamic size."""
+    found = {symbol: SIZES[number % len(SIZES)] for number, symbol in enumerate(projection.symbols)}
+    return {**found, **assumed}
+
+
+def run_trial(
+    group: Node,
+    written: Mapping[str, Site],
+    model: ir.Model,
+    projection: OnnxProjection,
+    sizes: Mapping[str, int],
+    native: NativeWorkers,
+) -> TrialResult:
+    """Runs the group and each of its replacements.
+
+    Args:
+        group: the fused operator.
+        written: name → replacement, the preferred one first.
+        model, projection: the model of the group.
+        sizes: values of dynamic sizes.
+        native: runs the models.
+    """
+    assert group.body is not None
+    paths = {name: native.place(".onnx") for name in ("", *written)}
+    try:
+        before = ir.Model(
+            graph_of(model, FusedGroup("group", group), projection.nodes, projection.values),
+            ir_version=model.ir_version,
+        )
+        ir.save(before, paths[""])
+        inputs = _inputs(
+            group.body,
+            set[str]().union(*(site.halved for site in written.values())),
+            projection,
+            sizes,
+        )
+        expected = list(native.run(paths[""], inputs).outputs.values())
+        reasons = {}
+        for name, site in written.items():
+            ir.save(standalone_model(site, group, model, projection.values), paths[name])
+            reasons[name] = _mismatch_reason(paths[name], inputs, group.outputs, expected, native)
+        right = {name: path for name, path in paths.items() if not reasons.get(name)}
+        if len(right) == 1:
+            return TrialResult(
+                None, reason="; ".join(f"{name} {why}" for name, why in reasons.items())
+            )
+        return _choose_fastest(_measure_times(right, inputs, native))
+    except (WorkerError, FusionError) as error:
+        return TrialResult(None, reason=f"not checked: {error}")
+    finally:
+        for path in paths.values():
+            path.unlink(missing_ok=True)
+
+
+def _inputs(
+    body: Graph, halved: Container[str], projection: OnnxProjection, sizes: Mapping[str, int]
+) -> dict[str, np.ndarray]:
+    """Generates the inputs of the trial; a value in `halved` holds the same half twice."""
+    found = {}
+    for number, (name, array) in enumerate(
+        zip(body.inputs, group_inputs(body, projection.values, sizes), strict=True)
+    ):
+        whole = (
+            np.concatenate([np.split(array, 2, axis=-1)[0]] * 2, axis=-1)
+            if name in halved
+            else array
+        )
+        found[f"x{number}"] = np.ascontiguousarray(whole)
+    return found
+
+
+def _mismatch_reason(
+    path: Path,
+    inputs: Mapping[str, np.ndarray],
+    names: Sequence[str],
+    expected: Sequence[np.ndarray],
+    native: NativeWorkers,
+) -> str:
+    """Returns the reason why a model does not compute the expected results; empty if it does."""
+    try:
+        found = list(native.run(path, inputs).outputs.values())
+    except WorkerError as error:
+        return f"does not run: {error}"
+    for one in map(difference, names, expected, found):
+        if not one.agrees:
+            return f"differs by {one.largest:.3g} in {one.name}, where {one.allowed:.3g} is allowed"
+    return ""
+
+
+def _measure_times(
+    paths: Mapping[str, Path], inputs: Mapping[str, np.ndarray], native: NativeWorkers
+) -> dict[str, float]:
+    """Returns the µs of each model: the minimum of several interleaved rounds."""
+    times = {name: native.run(path, inputs, repeats=2).seconds[-1] for name, path in paths.items()}
+    repeats = {name: max(1, min(200, int(BLOCK_S / once))) for name, once in times.items()}
+    for number in range(ROUNDS):
+        for name in list(paths)[:: 1 if number % 2 else -1]:
+            seconds = native.run(paths[name], inputs, repeats=repeats[name]).seconds
+            times[name] = min(times[name], *seconds)
+    return {name: found * 1e6 for name, found in times.items()}
+
+
+def _choose_fastest(times: Mapping[str, float]) -> TrialResult:
+    """Chooses the first replacement within `TIE` of the fastest, unless the group is faster."""
+    before = times[""]
+    others: Sequence[str] = [name for name in times if name]
+    least = min(times[name] for name in others)
+    name = next(name for name in others if times[name] <= least * TIE)
+    if times[name] > before * TIE:
+        return TrialResult(
+            None,
+            reason=f"{name} takes {times[name]:.1f} µs, and ONNX Runtime {before:.1f} µs as it is",
+        )
+    return TrialResult(name, times[name], before)

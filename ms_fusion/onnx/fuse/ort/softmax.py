@@ -1,0 +1,27 @@
+"""Maps softmax in float16 to one float32 operator with casts.
+
+ONNX Runtime has no float16 kernel: it decomposes the operator into five, with casts around each.
+"""
+
+from __future__ import annotations
+
+from ms_fusion.onnx.fuse.ort.equivalents import Equivalent, Site
+from ms_fusion.readers.onnx_graph import ONNX_VERSION
+from ms_fusion.rewrite import Op, Rule
+
+
+def _write_softmax(site: Site) -> str:
+    node = site.match.nodes[-1]
+    axis = node.attr("axis", -1 if int(node.attr(ONNX_VERSION, 0)) >= 13 else 1)
+    site.call_in_float32("Softmax", site.match.bound["x"], axis=axis)
+    return ""
+
+
+EQUIVALENTS = (
+    Equivalent(
+        Rule("Softmax", "intra-operator", Op("Softmax", "x")),
+        (("Softmax", _write_softmax),),
+        ("float16",),
+        "as one, in float32",
+    ),
+)

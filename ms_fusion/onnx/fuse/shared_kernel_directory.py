@@ -1,0 +1,70 @@
+"""Preserves the kernels of other models that share the directory ``kernels/``."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+MANIFEST, REPRODUCERS = "manifest.json", "reproducers"
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]{0,63}_[0-9a-f]{12}")
+"""Valid kernel names; a manifest on disk is not trusted, so its names are checked against this."""
+
+
+def keep_others(old: Path, staged: Path, model: str) -> list[dict[str, Any]]:
+    """Copies the files of other models from `old` into the directory that replaces it.
+
+    Args:
+        old: the current ``kernels/``; may be absent.
+        staged: the new directory, with the files of this model.
+        model: file name of this model; its earlier kernels are dropped.
+
+    Returns:
+        The manifests of the other models. A kernel that two models share is stored once, in this
+        model's version.
+    """
+    kept = [
+        one
+        for one in _manifests(old)
+        if one["model"] != model and (old.parent / one["model"]).is_file()
+    ]
+    for one in kept:
+        for name in _names(
+            entry.get("name") for entry in one["kernels"] if isinstance(entry, dict)
+        ):
+            for file in old.glob(f"{name}.*"):
+                if file.is_file() and not file.is_symlink() and not (staged / file.name).exists():
+                    shutil.copy2(file, staged)
+        for name in _names(one.get("reproducers")):
+            place = old / REPRODUCERS / name
+            if (
+                place.is_dir()
+                and not place.is_symlink()
+                and not (staged / REPRODUCERS / name).exists()
+            ):
+                shutil.copytree(place, staged / REPRODUCERS / name, symlinks=True)
+    return kept
+
+
+def _manifests(place: Path) -> Iterator[dict[str, Any]]:
+    """Yields the manifest of each model in the directory; skips malformed entries."""
+    try:
+        told = json.loads((place / MANIFEST).read_text("utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return
+    others = told.pop("others", ()) if isinstance(told, dict) else ()
+    for one in (told, *(others if isinstance(others, list) else ())):
+        if not isinstance(one, dict) or not isinstance(one.get("kernels"), list):
+            continue
+        name = one.get("model")
+        if isinstance(name, str) and name and "\0" not in name and Path(name).name == name:
+            yield one
+
+
+def _names(found: object) -> Iterator[str]:
+    for one in found if isinstance(found, Iterable) else ():
+        if isinstance(one, str) and _NAME.fullmatch(one):
+            yield one

@@ -1,0 +1,111 @@
+"""Measures the saving of a fusion: separate operators and fused kernel, interleaved."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from custom_ops.core.kernel_chain import Chain
+from ms_fusion.accuracy.formulas import numpy_dtype
+from ms_fusion.graph import Graph, Node, Value
+from ms_fusion.onnx.fuse.verification import sample
+from ms_fusion.onnx.kernels.kernel_sequence import build_sequence
+from ms_fusion.readers.onnx_graph import ONNX_OP, substitute_sizes
+from tbe_impl.errors import FusionError
+from tbe_impl.runtime.buffers import aligned_empty
+
+LARGEST_BYTES = 64 << 20
+"""Groups with more bytes of intermediate results and outputs are not timed."""
+TURN_S = 1e-3
+
+
+@dataclass(frozen=True)
+class GroupChains:
+    """A group, ready to run in both variants.
+
+    Attributes:
+        body: the graph with concrete sizes.
+        fused, apart: the kernel sequence of the fused group, and of its separate operators.
+    """
+
+    body: Graph
+    fused: Chain
+    apart: Chain
+
+
+def build_chains(node: Node, sizes: Mapping[str, int]) -> GroupChains | None:
+    """Builds both variants in C; None if a part is not C or the group exceeds `LARGEST_BYTES`."""
+    assert node.body is not None
+    body = substitute_sizes(node.body, sizes)
+    if (
+        sum(body.values[value].bytes for part in body.nodes for value in part.outputs)
+        > LARGEST_BYTES
+    ):
+        return None
+    try:
+        fused, apart = build_sequence(node, sizes), build_sequence(node, sizes, apart=True)
+    except FusionError:
+        return None
+    return (
+        GroupChains(body, fused, apart)
+        if fused.c_function is not None and apart.c_function is not None
+        else None
+    )
+
+
+def measure_chains(rows: GroupChains, rounds: int) -> tuple[float, float]:
+    """Returns the µs of the separate operators and of the fused group: minima of the rounds.
+
+    Disturbances only add time, so the minimum is the best estimate.
+    """
+    given = [sample(rows.body.values[name], {}) for name in rows.body.inputs]
+    made = [aligned_empty(one.shape, numpy_dtype(one.dtype)) for one in rows.fused.outputs]
+    addresses = [array.ctypes.data for array in (*given, *made)]
+    buffers = (ctypes.c_void_p * len(addresses))(*addresses)
+
+    def call(chain: Chain) -> Callable[[], object]:
+        whole: Any = chain.c_function
+        return lambda: whole.function(whole.state, buffers)
+
+    runs = (call(rows.apart), call(rows.fused))
+    times: tuple[list[float], list[float]] = ([], [])
+    once = 0.0
+    for run in runs:
+        run()
+        begin = time.perf_counter()
+        run()
+        once = max(once, time.perf_counter() - begin)
+    count = max(1, int(TURN_S / max(once, 1e-7)))
+    for number in range(rounds):
+        for place in (0, 1) if number % 2 else (1, 0):
+            begin = time.perf_counter()
+            for _ in range(count):
+                runs[place]()
+            times[place].append((time.perf_counter() - begin) / count)
+    return min(times[0]) * 1e6, min(times[1]) * 1e6
+
+
+@cache
+def launch_us() -> float:
+    """Measures the cost of one more kernel in a C sequence of many tiny kernels, in µs."""
+    steps = 64
+    names = [f"v{number}" for number in range(steps + 1)]
+    nodes = tuple(
+        Node(made, "Neg", (read,), (made,), ((ONNX_OP, "Neg"),))
+        for read, made in itertools.pairwise(names)
+    )
+    values = {
+        name: Value(name, (16,), "float32", "input" if name == "v0" else "result") for name in names
+    }
+    node = Node(
+        "row", "Row", ("v0",), (names[-1],), body=Graph("row", nodes, values, ("v0",), (names[-1],))
+    )
+    rows = build_chains(node, {})
+    assert rows is not None
+    apart, fused = measure_chains(rows, 20)
+    return (apart - fused) / (steps - 1)

@@ -1,0 +1,306 @@
+"""Compares the original and the fused model in ONNX Runtime, and each kernel with its operators."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import onnx_ir as ir
+
+from ms_fusion.accuracy.formulas import numpy_dtype
+from ms_fusion.accuracy.worker_process import WorkerError
+from ms_fusion.graph import Graph, Value
+from ms_fusion.onnx.fuse.functions import FusedGroup, graph_of
+from ms_fusion.onnx.kernels.group_kernel import GroupKernel
+from ms_fusion.onnx.native.child import NativeWorkers
+from ms_fusion.readers.onnx_graph import ONNX_OP, UNKNOWN_RANK
+from ms_fusion.rewrite import Candidate
+from tbe_impl.errors import InputError
+
+TOLERANCES: Mapping[str, tuple[float, float]] = {
+    "float64": (1e-10, 1e-10),
+    "float32": (1e-4, 1e-5),
+    "float16": (1e-2, 1e-2),
+    "bfloat16": (5e-2, 5e-2),
+}
+"""dtype → relative tolerance, and absolute tolerance as a share of the tensor's largest magnitude.
+
+Other dtypes must be equal.
+"""
+SAMPLED_DTYPES = frozenset(
+    {*TOLERANCES, "bool", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))}
+)
+"""The dtypes for which sample values can be generated."""
+ELEMENTS_MAX = 1 << 28
+TRIAL_BYTES_MAX = 1 << 30
+"""Limit on the inputs and results of a tried group; ONNX Runtime also holds its intermediates."""
+SAMPLED_NUMBERS_MAX = 1_048_573
+"""Larger tensors repeat this many values; it is prime, so that no two rows are equal."""
+PIECE = 1 << 16
+"""Elements compared at a time."""
+SYMBOL_SIZE = 3
+"""Value of unknown sizes in trials; above 1, so that a wrong order of axes is visible."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The difference of two tensors of one name.
+
+    Attributes:
+        name: of the output.
+        largest: largest absolute difference; inf where shapes, dtypes or NaN differ.
+        allowed: the tolerance at that element.
+    """
+
+    name: str
+    largest: float
+    allowed: float
+
+    @property
+    def agrees(self) -> bool:
+        return self.largest <= self.allowed
+
+
+def difference(name: str, expected: np.ndarray, found: np.ndarray) -> Difference:
+    """Compares `found` with `expected` under the tolerance of the dtype."""
+    if expected.shape != found.shape or expected.dtype != found.dtype:
+        return Difference(name, np.inf, 0.0)
+    if expected.dtype.kind not in "fV" and expected.dtype.name != "bfloat16":
+        return Difference(name, float(np.count_nonzero(expected != found)), 0.0)
+    relative, absolute = TOLERANCES[expected.dtype.name]
+    scale = 0.0
+    for a, b in _pieces(expected, found):
+        if not (
+            np.array_equal(np.isnan(a), np.isnan(b))
+            and np.array_equal(a[np.isinf(a)], b[np.isinf(a)])
+        ):
+            return Difference(name, np.inf, 0.0)
+        a, _ = _finite_parts(a, b)
+        scale = max(scale, float(np.max(a, initial=0.0)), -float(np.min(a, initial=0.0)))
+    worst: Difference | None = None
+    for a, b in _pieces(expected, found):
+        a, b = _finite_parts(a, b)
+        if not a.size:
+            continue
+        gap = np.abs(a - b)
+        allowed = relative * np.abs(a) + absolute * max(scale, 1e-30)
+        place = int(np.argmax(gap - allowed))
+        if worst is None or gap[place] - allowed[place] > worst.largest - worst.allowed:
+            worst = Difference(name, float(gap[place]), float(allowed[place]))
+    return worst or Difference(name, 0.0, 0.0)
+
+
+def _pieces(expected: np.ndarray, found: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yields both tensors in float64 piece by piece; a full copy would multiply the memory use."""
+    one, other = expected.reshape(-1), found.reshape(-1)
+    for start in range(0, one.size, PIECE):
+        part = slice(start, start + PIECE)
+        yield one[part].astype(np.float64), other[part].astype(np.float64)
+
+
+def _finite_parts(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Returns both where `a` is finite."""
+    known = np.isfinite(a)
+    return (a, b) if known.all() else (a[known], b[known])
+
+
+def sample(value: Value, sizes: Mapping[str, int], seed: int = 0) -> np.ndarray:
+    """Generates reproducible input values: floats around 0, integers from 0 to 3, booleans."""
+    shape = _sizes(value, sizes)
+    if math.prod(shape) > ELEMENTS_MAX:
+        raise InputError(
+            "the input is too large to be tried",
+            place=value.name,
+            expected=f"at most {ELEMENTS_MAX} elements",
+            got=str(shape),
+        )
+    name = hashlib.sha256(f"{seed} {value.name}".encode()).digest()
+    random = np.random.default_rng(int.from_bytes(name[:8], "little"))
+    if value.dtype == "bool":
+        return random.integers(0, 2, shape).astype(bool)
+    if value.dtype not in SAMPLED_DTYPES:
+        raise InputError(
+            "no sample values can be generated for this input",
+            place=value.name,
+            got=value.dtype or "no dtype",
+        )
+    if value.dtype not in TOLERANCES:
+        return random.integers(0, 4, shape).astype(value.dtype)
+    numbers = random.standard_normal(min(math.prod(shape), SAMPLED_NUMBERS_MAX)).astype(
+        numpy_dtype(value.dtype)
+    )
+    return np.resize(numbers, shape)
+
+
+def check_group(
+    kernel: GroupKernel,
+    fused: FusedGroup,
+    model: ir.Model,
+    native: NativeWorkers,
+    nodes: Mapping[str, ir.Node],
+    values: Mapping[str, ir.Value],
+    sizes: Mapping[str, int],
+) -> tuple[Difference, ...]:
+    """Compares a kernel with ONNX Runtime on its operators, for each output.
+
+    Raises:
+        WorkerError: ONNX Runtime cannot run the operators.
+    """
+    body = fused.node.body
+    assert body is not None
+    alone = ir.Model(graph_of(model, fused, nodes, values), ir_version=model.ir_version)
+    path = native.directory / f"{kernel.name}.onnx"
+    ir.save(alone, path)
+    given = group_inputs(body, values, sizes)
+    try:
+        expected = native.run(path, {f"x{number}": array for number, array in enumerate(given)})
+    finally:
+        path.unlink(missing_ok=True)
+    found = kernel.kernel(*given)
+    results = found if isinstance(found, tuple) else (found,)
+    return tuple(
+        difference(name, one, two)
+        for name, one, two in zip(body.outputs, expected.outputs.values(), results, strict=True)
+    )
+
+
+def group_inputs(
+    body: Graph, values: Mapping[str, ir.Value], sizes: Mapping[str, int]
+) -> list[np.ndarray]:
+    """Generates the inputs of a group's trial, in order.
+
+    Raises:
+        InputError: inputs and results without weights exceed `TRIAL_BYTES_MAX`, or no values can be
+            generated for an input.
+    """
+    computed = [
+        body.values[name]
+        for name in (*body.inputs, *body.outputs)
+        if values[name].const_value is None
+    ]
+    size = sum(
+        math.prod(_sizes(value, sizes)) * numpy_dtype(value.dtype).itemsize
+        for value in computed
+        if value.dtype in SAMPLED_DTYPES
+    )
+    if size > TRIAL_BYTES_MAX:
+        raise InputError(
+            "the group is too large to be tried",
+            expected=f"at most {TRIAL_BYTES_MAX >> 20} MiB of inputs and results",
+            got=f"{size >> 20} MiB",
+        )
+    return [_input(name, body, values, sizes) for name in body.inputs]
+
+
+def _input(
+    name: str, body: Graph, values: Mapping[str, ir.Value], sizes: Mapping[str, int]
+) -> np.ndarray:
+    """Returns an input of a group: the weight, a matching target shape, or a sample."""
+    tensor = values[name].const_value
+    if tensor is not None:
+        return np.ascontiguousarray(tensor.numpy())
+    for node in body.consumers.get(name, ()):
+        if node.attr(ONNX_OP) in ("Reshape", "Expand") and name in node.inputs[1:2]:
+            return np.array(_sizes(body.values[node.outputs[0]], sizes), np.int64)
+    return sample(body.values[name], sizes)
+
+
+def _sizes(value: Value, sizes: Mapping[str, int]) -> list[int]:
+    return [
+        size if isinstance(size, int) and size >= 0 else sizes.get(str(size), SYMBOL_SIZE)
+        for size in value.shape
+    ]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Compares a model with fused variants of it in ONNX Runtime, on seeded inputs.
+
+    Attributes:
+        original: the model's file.
+        graph: its graph.
+        sizes: values of dynamic sizes.
+        defaults: inputs with a default → the default, which they receive.
+        native: runs both models.
+    """
+
+    original: Path
+    graph: Graph
+    sizes: Mapping[str, int]
+    defaults: Mapping[str, ir.TensorProtocol]
+    native: NativeWorkers
+
+    @cached_property
+    def inputs(self) -> dict[str, np.ndarray]:
+        """The inputs of both models."""
+        values = (self.graph.values[name] for name in self.graph.inputs)
+        return {value.name: self._input_of(value) for value in values if value.kind == "input"}
+
+    def _input_of(self, value: Value) -> np.ndarray:
+        if value.name in self.defaults:
+            return np.asarray(self.defaults[value.name].numpy())
+        return sample(value, self.sizes)
+
+    @cached_property
+    def original_outputs(self) -> Mapping[str, np.ndarray]:
+        """The original's outputs."""
+        try:
+            return self.native.run(self.original, self.inputs).outputs
+        except WorkerError as error:
+            raise InputError(
+                "the models could not be compared in ONNX Runtime",
+                place=str(self.original),
+                got=str(error),
+                remedy=self._remedy(),
+            ) from error
+
+    def _remedy(self) -> str | None:
+        """Returns a remedy for a model that does not run on its inputs."""
+        values = [self.graph.values[name] for name in self.graph.inputs]
+        shapeless = [value.name for value in values if value.shape == UNKNOWN_RANK]
+        if shapeless:
+            return (
+                "Say in the model what shape its inputs have: "
+                f"none is told of {', '.join(shapeless)}"
+            )
+        symbols = dict.fromkeys(
+            size for value in values for size in value.shape if isinstance(size, str)
+        )
+        told = ",".join(f"{symbol}={self.sizes.get(symbol, SYMBOL_SIZE)}" for symbol in symbols)
+        return f"It was run with {told}; if it takes other sizes, assume those" if told else None
+
+    def compare_fused(self, model: ir.Model) -> tuple[Difference, ...]:
+        """Returns the difference of each output; inf if the fused model does not run.
+
+        Raises:
+            InputError: ONNX Runtime does not run the original.
+        """
+        expected = self.original_outputs
+        path = self.native.directory / "fused.onnx"
+        ir.save(ir.external_data.load_to_model(model), path)
+        try:
+            found = self.native.run(path, self.inputs).outputs
+        except WorkerError:
+            return tuple(Difference(name, np.inf, 0.0) for name in expected)
+        return tuple(difference(name, array, found[name]) for name, array in expected.items())
+
+
+def is_within_tolerance(found: Iterable[Difference]) -> bool:
+    """Returns whether all differences are within their tolerance."""
+    return all(one.agrees for one in found)
+
+
+def bisect_culprit(
+    chosen: Sequence[Candidate], agrees: Callable[[Sequence[Candidate]], bool]
+) -> Candidate:
+    """Finds by bisection one of the fusions that change the model's results."""
+    left = list(chosen)
+    while len(left) > 1:
+        first, second = left[: len(left) // 2], left[len(left) // 2 :]
+        left = second if agrees(first) else first
+    return left[0]

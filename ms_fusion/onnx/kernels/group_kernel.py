@@ -1,0 +1,422 @@
+"""Compiles a group of ONNX operators: lowers it to the DSL and builds a `tbe_impl` kernel."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ms_fusion.accuracy.formulas import numpy_dtype
+from ms_fusion.cost.transposed_reads import values_to_materialize
+from ms_fusion.graph import Graph, Node, Value
+from ms_fusion.onnx.kernels.clusters import SEARCHES
+from ms_fusion.onnx.kernels.lowering_rules import lower_operator
+from ms_fusion.onnx.kernels.operator_call import OperatorCall
+from ms_fusion.onnx.kernels.python_names import identifier
+from ms_fusion.readers.onnx_graph import ABSENT_INPUT, ONNX_OP
+from ms_fusion.rewrite import LAYOUT_OPERATORS
+from tbe_impl import dsl, environment
+from tbe_impl.codegen.program import storable_results
+from tbe_impl.cpu.prepared_kernel import build_together
+from tbe_impl.dsl.expr import Const, Var
+from tbe_impl.dsl.tensor import Tensor, stages_of
+from tbe_impl.errors import FusionError, InputError
+from tbe_impl.kernel import Argument, Kernel
+from tbe_impl.tracing.arrays import TracedArray, tensor_of
+
+HALF_DTYPES = frozenset({"float16", "bfloat16"})
+DTYPES = HALF_DTYPES | {
+    "float32",
+    "float64",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "bool",
+}
+NAME_DIGITS, STEM_LENGTH = 12, 27
+"""Digits of the hash and characters before it; together at most the length of a kernel symbol."""
+SEARCH_GROUP_NAMES = frozenset({*SEARCHES, "Part"})
+"""Names of groups that a search found, not a rule."""
+BATCH_OPERATORS_MAX = 400
+"""Bound on the operators of one compiler call for several kernels."""
+WAITING_BATCHES_PER_THREAD = 2
+"""Number of queued compiler calls per processor, so that no processor is idle."""
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class LoweredGroup:
+    """A group lowered to the DSL.
+
+    Attributes:
+        inputs, outputs: in the order of the group's.
+        sizes: symbol of the model → its DSL variable.
+        values: ``id`` of a tensor → name of its value.
+        stages: ``id`` of a tensor → the operator that it belongs to.
+        doubtful: symbols that denote different sizes in different places, as some exporters write.
+    """
+
+    inputs: tuple[Argument, ...]
+    outputs: tuple[Argument, ...]
+    sizes: Mapping[str, Var]
+    values: Mapping[int, str]
+    stages: Mapping[int, Node]
+    doubtful: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class GroupKernel:
+    """A compiled group.
+
+    Attributes:
+        name: its rule or its operators, and the hash of its graph; it contains no text of the
+            model.
+        node: the fused operator.
+        kernel: takes the node's inputs and returns its outputs.
+        said: the lowered graph and its relation to the node.
+    """
+
+    name: str
+    node: Node
+    kernel: Kernel
+    said: LoweredGroup
+
+    @property
+    def source(self) -> str:
+        """The kernel's C source."""
+        return self.kernel.source
+
+
+def build(node: Node) -> GroupKernel:
+    """Builds the kernel of a fused operator.
+
+    Raises:
+        InputError: an operator, a dtype or a size cannot be lowered; the error names it.
+        CompileError, MissingError: the compiler failed or is missing.
+    """
+    return _compile_kernel(_plan_kernel(node))
+
+
+def build_all(nodes: Sequence[Node]) -> Iterator[GroupKernel | FusionError]:
+    """Builds the kernel of each node; yields it, or the error.
+
+    Compilers run in parallel, one per processor. Each call compiles several kernels, because
+    starting a compiler takes as long as compiling a small kernel. If a call fails, its kernels are
+    compiled one by one.
+    """
+    threads = environment.threads()
+    waiting: deque[Future[list[GroupKernel | FusionError]]] = deque()
+    with ThreadPoolExecutor(threads) as pool:
+        for some in _batches(nodes, threads):
+            waiting.append(
+                pool.submit(_build_batch, [_catch_error(_plan_kernel, node) for node in some])
+            )
+            if len(waiting) > WAITING_BATCHES_PER_THREAD * threads:
+                yield from waiting.popleft().result()
+        while waiting:
+            yield from waiting.popleft().result()
+
+
+def _batches(nodes: Sequence[Node], shares: int) -> Iterator[list[Node]]:
+    """Splits the nodes, in order, into batches for one compiler call each.
+
+    The batches are small enough to keep all processors busy.
+    """
+    sizes = [len(node.body) if node.body else 0 for node in nodes]
+    most = min(BATCH_OPERATORS_MAX, sum(sizes) / shares)
+    some: list[Node] = []
+    held = 0
+    for node, size in zip(nodes, sizes, strict=True):
+        if some and held + size > most:
+            yield some
+            some, held = [], 0
+        some.append(node)
+        held += size
+    if some:
+        yield some
+
+
+def _plan_kernel(node: Node) -> GroupKernel:
+    """Lowers a fused operator to a kernel that is not compiled yet."""
+    assert node.body is not None
+    group = _lower_group(node.body)
+    try:
+        graph = Kernel("group", "cpu", group.inputs, group.outputs).graph
+        name = f"{_stem(node)}_{hashlib.sha256(graph.encode()).hexdigest()[:NAME_DIGITS]}"
+        made = Kernel(name, "cpu", group.inputs, group.outputs)
+        made = replace(made, options=replace(made.options, stored=_stored_values(node.body, group)))
+        made.planned.uncompiled_programs()
+    except RecursionError as error:
+        raise InputError("too many operators behind each other", place=node.name) from error
+    return GroupKernel(name, node, made, group)
+
+
+def _stem(node: Node) -> str:
+    """Returns the rule that found a group, or as many of its operators as fit into the name."""
+    assert node.body is not None
+    rule = re.sub(rf"_[0-9a-f]{{{NAME_DIGITS}}}$", "", node.op)  # the rule of a group fused earlier
+    stem = "" if rule in SEARCH_GROUP_NAMES else re.sub("[^A-Za-z0-9]", "", rule)[:STEM_LENGTH]
+    if not stem:
+        for one in sorted(node.body.nodes, key=lambda one: one.op in LAYOUT_OPERATORS):
+            longer = stem + re.sub("[^A-Za-z0-9]", "", one.op)
+            if len(longer) > STEM_LENGTH:
+                break
+            stem = longer
+    return stem if stem[:1].isalpha() else f"k{stem}"
+
+
+def _stored_values(body: Graph, group: LoweredGroup) -> tuple[int, ...]:
+    """Returns the indices of intermediate results that a kernel should materialize for speed."""
+    names = values_to_materialize(body)
+    if not names:
+        return ()
+    found = storable_results(
+        *([one.tensor for one in some] for some in (group.outputs, group.inputs))
+    )
+    return tuple(
+        number for number, tensor in enumerate(found) if group.values.get(id(tensor)) in names
+    )
+
+
+def _compile_kernel(group: GroupKernel) -> GroupKernel:
+    _ = group.kernel.compiled
+    return group
+
+
+def _build_batch(groups: Sequence[GroupKernel | FusionError]) -> list[GroupKernel | FusionError]:
+    """Compiles the planned kernels of a batch; errors are passed through."""
+    build_together([one.kernel.planned for one in groups if isinstance(one, GroupKernel)])
+    return [
+        _catch_error(_compile_kernel, one) if isinstance(one, GroupKernel) else one
+        for one in groups
+    ]
+
+
+def _catch_error(make: Callable[[T], GroupKernel], given: T) -> GroupKernel | FusionError:
+    try:
+        return make(given)
+    except FusionError as error:
+        return error
+
+
+def inputs_with_data(body: Graph) -> tuple[str, ...]:
+    """Returns the inputs whose elements a kernel reads.
+
+    The target shape of a Reshape is not read; it follows from the result.
+    """
+    read = {name for node in body.nodes for name in node.inputs[: _data_input_count(node)]}
+    return tuple(name for name in body.inputs if name in read)
+
+
+def outputs_of(body: Graph, tensors: Mapping[str, Tensor]) -> tuple[Tensor, ...]:
+    """Lowers a group to DSL tensors of its results, from its inputs with data.
+
+    Raises:
+        InputError: an operator cannot be lowered; the error names it.
+    """
+    return tuple(one.tensor for one in _lower_group(body, tensors).outputs)
+
+
+def build_for_shapes(node: Node, shapes: Mapping[str, Sequence[int]]) -> Kernel | None:
+    """Builds a kernel with static shapes for a group with contradictory size symbols.
+
+    Args:
+        node: the fused operator.
+        shapes: of the inputs with data, by name.
+
+    Returns:
+        The kernel; None if each symbol denotes one size.
+
+    Raises:
+        InputError: an operator cannot be lowered without those symbols; the error names it.
+    """
+    assert node.body is not None
+    values = node.body.values
+    given = {
+        name: dsl.placeholder(list(shape), values[name].dtype, f"x{number}")
+        for number, (name, shape) in enumerate(shapes.items())
+    }
+    group = _lower_group(node.body, given)
+    if not group.doubtful:
+        return None
+    inputs, outputs = (
+        tuple(replace(one, shape=_constant_shape(one.tensor)) for one in some)
+        for some in (group.inputs, group.outputs)
+    )
+    return Kernel(identifier(node.op), "cpu", inputs, outputs)
+
+
+def _constant_shape(tensor: Tensor) -> tuple[int, ...]:
+    """Returns the static shape of a tensor."""
+    return tuple(int(size.value) for size in tensor.shape if isinstance(size, Const))
+
+
+def _lower_group(
+    body: Graph, given: Mapping[str, Tensor] | None = None, doubtful: frozenset[str] = frozenset()
+) -> LoweredGroup:
+    """Lowers a group to DSL tensors, from new inputs or from the given ones.
+
+    Symbols in `doubtful` are not used as sizes.
+    """
+    symbols: dict[str, Any] = {}
+    met: list[tuple[str, Any]] = []
+    tensors: dict[str, Any] = {ABSENT_INPUT: None}
+    inputs = []
+    for number, name in enumerate(body.inputs):
+        value = _check_value(body.values[name])
+        if given is None:
+            shape = [_size_variable(size, symbols) for size in value.shape]
+            tensor = dsl.placeholder(shape, value.dtype, f"x{number}")
+        elif name not in given:
+            continue
+        else:
+            tensor = given[name]
+            met += _sizes_of(tensor, value)
+        tensors[name] = _widen_half(TracedArray(tensor), value.dtype)
+        inputs.append(Argument(tensor, _declared_shape(value), f"x{number}"))
+    for name, value in body.values.items():
+        if value.kind == "constant" and name not in tensors:
+            data = np.asarray(value.data, numpy_dtype(_check_value(value).dtype))
+            tensors[name] = _widen_half(data, value.dtype)
+    values: dict[int, str] = {}
+    stages: dict[int, Node] = {}
+    doubtful |= _contradictory_symbols(met)
+    known = {size: one for size, one in {**symbols, **dict(met)}.items() if size not in doubtful}
+    for node in body.nodes:
+        results = _lower_node(node, body, tensors, known)
+        for name, one in zip(node.outputs, results, strict=False):
+            tensors[name] = one
+            if isinstance(one, TracedArray):
+                _enter(one.tensor, name, node, values, stages)
+                found = _sizes_of(
+                    _check_result_sizes(one.tensor, body.values[name], node), body.values[name]
+                )
+                met += found
+                known = {**{size: own for size, own in found if size not in doubtful}, **known}
+    contradicted = doubtful | _contradictory_symbols(met)
+    if contradicted > doubtful:
+        return _lower_group(body, given, contradicted)
+    outputs = []
+    for number, name in enumerate(body.outputs):
+        value = _check_value(body.values[name])
+        found = (
+            tensors[name].astype(numpy_dtype(value.dtype))
+            if value.dtype in HALF_DTYPES
+            else tensors[name]
+        )
+        tensor = _copy_if_input(tensor_of(found), inputs)
+        _enter(tensor, name, body.producers[name], values, stages)
+        outputs.append(Argument(tensor, _declared_shape(value), f"y{number}"))
+    return LoweredGroup(tuple(inputs), tuple(outputs), symbols, values, stages, doubtful)
+
+
+def _check_result_sizes(tensor: Tensor, value: Value, node: Node) -> Tensor:
+    """Returns the result if its sizes agree with the graph; raises `InputError` otherwise."""
+    own = [size.value if isinstance(size, Const) else size for size in tensor.shape]
+    if any(
+        isinstance(one, int) and isinstance(size, int) and 0 <= size != one
+        for size, one in zip(value.shape, own, strict=False)
+    ):
+        raise InputError(
+            "the lowered result has other sizes than the graph declares",
+            place=node.name,
+            expected=str(value.shape),
+            got=str(tuple(own)),
+        )
+    return tensor
+
+
+def _sizes_of(tensor: Tensor, value: Value) -> list[tuple[str, Any]]:
+    """Returns (symbol, size in the tensor) for each symbol in a value's shape."""
+    own = (size.value if isinstance(size, Const) else size for size in tensor.shape)
+    return [
+        (size, one) for size, one in zip(value.shape, own, strict=False) if isinstance(size, str)
+    ]
+
+
+def _contradictory_symbols(met: Iterable[tuple[str, Any]]) -> set[str]:
+    """Returns the symbols with several integer sizes."""
+    sizes: dict[str, set[int]] = {}
+    for symbol, size in met:
+        if isinstance(size, int):
+            sizes.setdefault(symbol, set()).add(size)
+    return {symbol for symbol, numbers in sizes.items() if len(numbers) > 1}
+
+
+def _enter(
+    tensor: Tensor, name: str, node: Node, values: dict[int, str], stages: dict[int, Node]
+) -> None:
+    """Records the value of a tensor, and the operator of the new tensors that it depends on."""
+    for op in stages_of([tensor], known=stages):
+        for one in op.outputs if op.kind != "placeholder" else ():
+            stages.setdefault(id(one), node)
+    if tensor.op.kind != "placeholder":
+        values.setdefault(id(tensor), name)
+
+
+def _lower_node(
+    node: Node, body: Graph, tensors: Mapping[str, Any], symbols: Mapping[str, Any]
+) -> tuple[Any, ...]:
+    outputs = tuple(_check_value(value) for value in body.outputs_of(node) if value.name)
+    sizes = tuple(tuple(_known_size(size, symbols) for size in value.shape) for value in outputs)
+    needed = _data_input_count(node)
+    given = (tensors.get(name) for name in node.inputs)
+    inputs = tuple(
+        one if number < needed or isinstance(one, np.ndarray) else None
+        for number, one in enumerate(given)
+    )
+    try:
+        return lower_operator(OperatorCall(node, inputs, outputs, sizes))
+    except Exception as error:
+        # a formula may raise any exception on symbolic tensors
+        why = error.what if isinstance(error, FusionError) else f"{type(error).__name__}: {error}"
+        raise InputError(f"{node.attr(ONNX_OP)} is not built: {why}", place=node.name) from error
+
+
+def _data_input_count(node: Node) -> int:
+    """Returns how many inputs a formula reads; a Reshape's target shape follows from its result."""
+    return 1 if node.attr(ONNX_OP) in ("Reshape", "Expand") else len(node.inputs)
+
+
+def _widen_half(array: Any, dtype: str) -> Any:
+    """Widens half precision to float32 for the computation."""
+    return array.astype(np.float32) if dtype in HALF_DTYPES else array
+
+
+def _copy_if_input(tensor: Any, inputs: list[Argument]) -> Any:
+    """Copies a result that is an input, as a separate tensor."""
+    if any(tensor is one.tensor for one in inputs):
+        return dsl.compute(tensor.shape, lambda *place: tensor(*place), "copied")
+    return tensor
+
+
+def _check_value(value: Value) -> Value:
+    if value.dtype not in DTYPES:
+        raise InputError("this dtype is not built", place=value.name, got=value.dtype or "unknown")
+    if any((isinstance(size, str) and size.startswith("…")) or size == -1 for size in value.shape):
+        raise InputError("an unknown shape cannot be lowered", place=value.name)
+    return value
+
+
+def _size_variable(size: int | str, symbols: dict[str, Var]) -> Any:
+    return size if isinstance(size, int) else symbols.setdefault(size, Var(f"n{len(symbols)}"))
+
+
+def _known_size(size: int | str, symbols: Mapping[str, Any]) -> Any:
+    """Returns a size as an integer or as its symbol's DSL variable; None for a new symbol."""
+    return size if isinstance(size, int) else symbols.get(size)
+
+
+def _declared_shape(value: Value) -> tuple[int, ...]:
+    return tuple(size if isinstance(size, int) else -1 for size in value.shape)

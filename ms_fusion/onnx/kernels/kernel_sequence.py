@@ -1,0 +1,150 @@
+"""Builds a group with static sizes as a kernel sequence: oneDNN calls and generated kernels.
+
+oneDNN fuses a bias, a residual sum and relu into a product; further operators become a generated
+kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from custom_ops.core.kernel_chain import Chain, Step
+from custom_ops.core.kernel_interface import ArraySpec
+from ms_fusion.cost import VIEWS, is_matrix_product
+from ms_fusion.graph import Graph, Node, Value
+from ms_fusion.lowering.group_partition import extract_region, partition_group
+from ms_fusion.lowering.onednn.onednn_steps import LIBRARY, LibraryStep
+from ms_fusion.onnx.kernels.group_kernel import build
+from ms_fusion.onnx.kernels.subgraphs import fused_node
+from ms_fusion.readers.onnx_graph import ABSENT_INPUT, ONNX_OP, substitute_sizes
+from tbe_impl.errors import InputError
+
+FLOATS = frozenset({"float16", "bfloat16", "float32", "float64"})
+ZERO = "0, of relu"
+
+
+def build_sequence(node: Node, sizes: Mapping[str, int], *, apart: bool = False) -> Chain:
+    """Builds the kernel sequence of a fused operator.
+
+    Args:
+        node: with a body.
+        sizes: values of dynamic sizes; the others are 1.
+        apart: builds each operator separately, as without fusion; operators that only change a
+            shape are free.
+
+    Raises:
+        InputError: an operator, a dtype or a size cannot be lowered; the error names it.
+    """
+    assert node.body is not None
+    body = rewrite_for_library(substitute_sizes(node.body, sizes))
+    steps, same = [], dict[str, str]()
+    for graph in _single_operator_graphs(body, same) if apart else (body,):
+        for step in _build_steps(graph):
+            steps.append(replace(step, reads=tuple(same.get(name, name) for name in step.reads)))
+    given = {name: _describe_value(body.values[name]) for name in body.inputs}
+    wanted = {name: _describe_value(body.values[name]) for name in body.outputs}
+    return Chain(node.name, given, wanted, tuple(steps))
+
+
+def kernel_graphs(body: Graph) -> tuple[Graph, ...]:
+    """Returns the graph of each kernel in the sequence."""
+    found = rewrite_for_library(body)
+    made = []
+    for part in partition_group(found):
+        names = (
+            part.covered if isinstance(part, LibraryStep) else [node.name for node in part.nodes]
+        )
+        node = fused_node(found, sorted(names, key=[one.name for one in found].index), "Part")
+        assert node.body is not None
+        made.append(node.body)
+    return tuple(made)
+
+
+def _single_operator_graphs(body: Graph, same: dict[str, str]) -> Iterator[Graph]:
+    """Yields a graph for each operator; `same` receives the values that are views of others."""
+    for node in body.nodes:
+        if node.op in VIEWS and node.outputs[0] not in body.outputs:
+            same[node.outputs[0]] = same.get(node.inputs[0], node.inputs[0])
+            continue
+        one = fused_node(body, (node.name,), node.op)
+        assert one.body is not None
+        yield one.body
+
+
+def _build_steps(graph: Graph) -> Iterator[Step]:
+    for part in partition_group(graph):
+        if isinstance(part, LibraryStep):
+            yield Step(part.call.prepare(), part.reads, (part.writes,))
+            continue
+        own = extract_region(part, graph)
+        kernel = build(Node(part.nodes[-1].name, graph.name, own.inputs, own.outputs, body=own))
+        yield Step(kernel.kernel, own.inputs, own.outputs)
+
+
+def rewrite_for_library(body: Graph) -> Graph:
+    """Rewrites products, convolutions and relu to the form of the library's callers."""
+    values = dict(body.values)
+    nodes: list[Node] = []
+    for node in body.nodes:
+        if node.op == "ReLU":
+            values[ZERO] = Value(ZERO, (), "float32", "constant", 0.0)
+            told = {**dict(node.attrs), ONNX_OP: "Max"}
+            nodes.append(
+                replace(
+                    node,
+                    op="Maximum",
+                    inputs=(node.inputs[0], ZERO),
+                    attrs=tuple(sorted(told.items())),
+                )
+            )
+        elif is_matrix_product(node.op):
+            nodes += _rewrite_product(node, values)
+        else:
+            nodes.append(node)
+    return Graph(body.name, tuple(nodes), values, body.inputs, body.outputs)
+
+
+def _rewrite_product(node: Node, values: dict[str, Value]) -> list[Node]:
+    """Rewrites a product for the library, or renames it if the library does not support it."""
+    left, right = (values[name] for name in node.inputs[:2])
+    rest = [name for name in node.inputs[2:] if name != ABSENT_INPUT]
+    held = any(name != ABSENT_INPUT and values[name].kind == "constant" for name in node.inputs)
+    known = node.op in LIBRARY and left.dtype in FLOATS and left.dtype == right.dtype and not held
+    told = dict(node.attrs)
+    if node.op == "Conv2D":
+        pads = told.get("pads", (0, 0, 0, 0))
+        padded = (
+            told.get("auto_pad", "NOTSET") in ("NOTSET", "VALID")
+            and isinstance(pads, tuple)
+            and len(pads) == 4
+        )
+        if not (known and len(left.shape) == 4 and padded):
+            return [replace(node, op="Conv")]
+        above, before, below, after = pads
+        told |= {
+            "stride": told.get("strides", (1, 1)),
+            "dilation": told.get("dilations", (1, 1)),
+            "pad_list": (above, below, before, after),
+        }
+        return [replace(node, inputs=(*node.inputs[:2], *rest), attrs=tuple(sorted(told.items())))]
+    scaled = told.get("alpha", 1.0) != 1.0 or told.get("beta", 1.0) != 1.0
+    if not known or scaled or min(len(left.shape), len(right.shape)) < 2:
+        return [replace(node, op="Product")]
+    result = values[node.outputs[0]]
+    if rest and values[rest[0]].shape == result.shape:
+        inner = replace(result, name=f"{result.name}, before it is added to", kind="result")
+        values[inner.name] = inner
+        total = Node(
+            f"{node.name}, added", "Add", (inner.name, rest[0]), node.outputs, ((ONNX_OP, "Add"),)
+        )
+        return [replace(node, inputs=node.inputs[:2], outputs=(inner.name,)), total]
+    if rest and values[rest[0]].shape != result.shape[-1:]:
+        return [replace(node, op="Product")]
+    return [replace(node, inputs=(*node.inputs[:2], *rest))]
+
+
+def _describe_value(value: Value) -> ArraySpec:
+    if any(not isinstance(size, int) or size < 0 for size in value.shape):
+        raise InputError("a size that is not known", place=value.name)
+    return ArraySpec(tuple(int(size) for size in value.shape), value.dtype)

@@ -1,0 +1,78 @@
+"""Turns a set of operators into one fused operator, and tests convexity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from ms_fusion.graph import Graph, Node
+from ms_fusion.readers.onnx_graph import ABSENT_INPUT
+
+
+def fused_node(graph: Graph, names: Sequence[str], op: str, name: str = "") -> Node:
+    """Builds the fused operator with its body.
+
+    Its inputs are the values read from outside, except constants; its outputs are the values read
+    outside and the results of the graph, each in the order of the operators.
+
+    Args:
+        graph: the graph of the operators.
+        names: of the operators, in the graph's order.
+        op: type of the fused operator.
+        name: of the fused operator; by default that of the last operator.
+    """
+    inside = set(names)
+    nodes = tuple(graph.node(one) for one in names)
+    made = dict.fromkeys(value for node in nodes for value in node.outputs)
+    read = dict.fromkeys(
+        value
+        for node in nodes
+        for value in node.inputs
+        if value not in made and value != ABSENT_INPUT
+    )
+    results = set(graph.outputs)
+    outputs = tuple(
+        value
+        for node in nodes
+        for value in node.outputs
+        if value in results or any(one.name not in inside for one in graph.consumers.get(value, ()))
+    )
+    inputs = tuple(value for value in read if graph.values[value].kind != "constant")
+    values = {
+        value: graph.values[value]
+        for value in (*read, *made, *((ABSENT_INPUT,) if ABSENT_INPUT in graph.values else ()))
+    }
+    for value in inputs:
+        values[value] = replace(values[value], kind="input")
+    body = Graph(op, nodes, values, inputs, outputs)
+    return Node(name or nodes[-1].name, op, inputs, outputs, body=body)
+
+
+def order_of(graph: Graph) -> dict[str, int]:
+    """Returns the position of each node in the graph."""
+    return {node.name: place for place, node in enumerate(graph.nodes)}
+
+
+def is_convex(graph: Graph, names: Iterable[str], order: Mapping[str, int]) -> bool:
+    """Returns whether no path leaves the operators and returns to them."""
+    inside = set(names)
+    last = max(order[name] for name in inside)
+    waiting = [
+        reader
+        for name in inside
+        for value in graph.node(name).outputs
+        for reader in graph.consumers.get(value, ())
+        if reader.name not in inside
+    ]
+    seen: set[str] = set()
+    while waiting:
+        node = waiting.pop()
+        if node.name in seen or order[node.name] > last:
+            continue
+        seen.add(node.name)
+        for value in node.outputs:
+            for reader in graph.consumers.get(value, ()):
+                if reader.name in inside:
+                    return False
+                waiting.append(reader)
+    return True

@@ -1,0 +1,118 @@
+"""Reads the order of a program's kernel graphs from actor dumps (``final_actor_set_*.ir``)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+
+_BLOCK = re.compile(r"^Actor for func graph:(.+)$")
+_ACTOR = re.compile(r"^%(\d+) = (\w+)(?:\[((?:[^\]]|\](?!\())*)\])?\((.*)\)")
+_NUMBER = re.compile(r"%(\d+)\[")
+_KERNEL_GRAPH = re.compile(r"kernel_graph\d+")
+
+
+@dataclass(frozen=True)
+class ControlFlow:
+    """Control flow between the kernel graphs of a program.
+
+    Attributes:
+        last: kernel graphs that compute the program's results.
+        branched: kernel graphs of programs that branch and do not loop.
+    """
+
+    last: frozenset[str] = frozenset()
+    branched: frozenset[str] = frozenset()
+
+    def __or__(self, other: ControlFlow) -> ControlFlow:
+        return ControlFlow(self.last | other.last, self.branched | other.branched)
+
+
+@dataclass(frozen=True)
+class _Actor:
+    kind: str
+    runs: tuple[str, ...]
+    takes: tuple[str, ...]
+
+
+def parse_actors(text: str) -> ControlFlow:
+    """Parse one actor dump.
+
+    Unknown lines are skipped; a text without control flow gives an empty `ControlFlow`. Each block
+    of the dump is a function. ``%7 = RunGraph[kernel_graph1]()`` runs a kernel graph,
+    ``RunGraph[f, g](…)`` calls other functions, ``SwitchActor`` branches, and the last
+    ``ExitActor`` returns the function's result.
+    """
+    functions: dict[str, dict[str, _Actor]] = {}
+    block: dict[str, _Actor] | None = None
+    for line in text.splitlines():
+        if found := _BLOCK.match(line):
+            block = functions.setdefault(found[1].strip(), {})
+        elif block is not None and (found := _ACTOR.match(line)):
+            runs = tuple(name.strip() for name in (found[3] or "").split(",")) if found[3] else ()
+            block[found[1]] = _Actor(found[2], runs, tuple(_NUMBER.findall(found[4])))
+    if not functions:
+        return ControlFlow()
+    entry = next(iter(functions))
+    graphs = frozenset(
+        name
+        for actors in functions.values()
+        for name in _run_targets(actors)
+        if _KERNEL_GRAPH.fullmatch(name)
+    )
+    branches = any(
+        actor.kind == "SwitchActor" for actors in functions.values() for actor in actors.values()
+    )
+    return ControlFlow(
+        last=frozenset(_result_graphs(entry, functions)),
+        branched=graphs if branches and not _has_loop(functions) else frozenset(),
+    )
+
+
+def _run_targets(actors: Mapping[str, _Actor]) -> Iterable[str]:
+    return (name for actor in actors.values() if actor.kind == "RunGraph" for name in actor.runs)
+
+
+def _result_graphs(entry: str, functions: Mapping[str, Mapping[str, _Actor]]) -> set[str]:
+    """The kernel graphs that compute a function's results, including through its callees."""
+    found: set[str] = set()
+    waiting, seen = [entry], set()
+    while waiting:
+        name = waiting.pop()
+        if name in seen or name not in functions:
+            continue
+        seen.add(name)
+        actors = functions[name]
+        exits = [number for number, actor in actors.items() if actor.kind == "ExitActor"]
+        for number in _nearest_run_actors(exits[-1:], actors):
+            for run in actors[number].runs:
+                (found.add if _KERNEL_GRAPH.fullmatch(run) else waiting.append)(run)
+    return found
+
+
+def _nearest_run_actors(numbers: Iterable[str], actors: Mapping[str, _Actor]) -> Iterable[str]:
+    """The first ``RunGraph`` on each path backwards from `numbers`."""
+    waiting, seen = list(numbers), set()
+    while waiting:
+        number = waiting.pop()
+        if number in seen or number not in actors:
+            continue
+        seen.add(number)
+        if actors[number].kind == "RunGraph":
+            yield number
+        else:
+            waiting.extend(actors[number].takes)
+
+
+def _has_loop(functions: Mapping[str, Mapping[str, _Actor]]) -> bool:
+    """Whether a function calls itself, directly or through others."""
+    called = {
+        name: [run for run in _run_targets(actors) if run in functions]
+        for name, actors in functions.items()
+    }
+    try:
+        TopologicalSorter(called).prepare()
+    except CycleError:
+        return True
+    return False

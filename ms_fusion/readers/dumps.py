@@ -1,0 +1,260 @@
+"""Finds and reads a directory of MindSpore dumps by pass name.
+
+Pass names identify a file: the numbers in file names are process-wide counters.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from bisect import bisect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+
+from ms_fusion.graph import Graph
+from ms_fusion.readers.composite import parse_composite
+from ms_fusion.readers.control_flow import ControlFlow, parse_actors
+from ms_fusion.readers.mindspore_ir import IrModule, read_ir, read_text
+from tbe_impl.errors import InputError
+
+REMEDY = (
+    "Make them with MS_DEV_SAVE_GRAPHS=2 and MS_DEV_SAVE_GRAPHS_PATH=DIRECTORY in the "
+    "environment of the program, "
+    "then hand over that DIRECTORY"
+)
+EXPECTED_FILES = (
+    "graph_build_<graph>_<number>.ir or "
+    "verbose_ir_files/graph_kernel/*_graph_kernel_cluster_<number>.ir"
+)
+MAX_FILES = 200_000
+MAX_DEPTH = 8
+
+
+@dataclass(frozen=True)
+class Dumps:
+    """The dumps of one process.
+
+    Each tuple holds one module per kernel graph, in order of compilation. `before` … `split` are
+    empty when the dump level was below 2; match modules of two tuples by `entry`.
+
+    Attributes:
+        directory: directory of the IR files (a ``rank_*`` directory where the given one holds
+            only such).
+        built: the executed graphs, sorted by their number (``graph_build``).
+        before: before graph kernel fusion, after the preparing passes.
+        expanded: after composite operators were expanded.
+        clustered: after operators were clustered.
+        split: after clusters were split into kernels.
+        composites: name (``Fused_…``) → kernel as passed to the generator. The kernel directory
+            may be older than this run, so join by name.
+        programs: for each of `built` the index of its compilation: a process compiles many
+            programs, each possibly cut into several graphs.
+        control: control flow between the kernel graphs.
+        sources: module → its file: ``built[0]``, ``split[1]``, ``composite[Fused_…]``.
+    """
+
+    directory: Path
+    built: tuple[IrModule, ...] = ()
+    before: tuple[IrModule, ...] = ()
+    expanded: tuple[IrModule, ...] = ()
+    clustered: tuple[IrModule, ...] = ()
+    split: tuple[IrModule, ...] = ()
+    composites: Mapping[str, Graph] = field(default_factory=dict)
+    programs: tuple[int, ...] = ()
+    control: ControlFlow = field(default_factory=ControlFlow)
+    sources: Mapping[str, Path] = field(default_factory=dict)
+
+
+_GRAPH_BUILD_FILE = re.compile(r"graph_build_(\d{1,9})_(\d{1,9})\.ir$")
+_BOOTSTRAP_FILE = re.compile(r"\d{1,9}_bootstrap_(\d{1,9})\.ir$")
+_FINAL_GRAPH_FILE = re.compile(r"hwopt_common_final_graph_(\d{1,9})_(\d{1,9})\.ir$")
+_STATE_FILE = re.compile(r"\d{1,9}_(stage\d{1,4})_([A-Za-z0-9]+)_(\d{1,4})_(\w+?)_(\d{1,9})\.ir$")
+_ENTRY = re.compile(r"# IR entry: @(\S+)")
+_CLUSTER_PASSES = frozenset(
+    {"graph_kernel_cluster", "static_shape_cluster", "dynamic_shape_cluster"}
+)
+
+
+def check_directory(top: Path) -> None:
+    """Raise `InputError`, with instructions for writing dumps, unless the directory exists."""
+    if not top.is_dir():
+        raise InputError(
+            "there is no such directory",
+            place=str(top),
+            expected="a directory of MindSpore dumps",
+            remedy=REMEDY,
+        )
+
+
+def read_dumps(directory: str | Path) -> Dumps:
+    """Find and read the dumps below a directory.
+
+    Raises:
+        InputError: the directory does not exist or holds no dumps; names the expected files and
+            how to write them.
+        ParseError: a required file is damaged.
+    """
+    top = Path(directory)
+    check_directory(top)
+    files = _files_below(top)
+    root = _root_of(top, files)
+    states = _states(
+        path for path in files if path.parent == root / "verbose_ir_files" / "graph_kernel"
+    )
+    built = _files_by_graph_number(
+        _GRAPH_BUILD_FILE, (path for path in files if path.parent == root)
+    )
+    if not built and not states:
+        raise InputError(
+            "there are no MindSpore dumps in this directory",
+            place=str(top),
+            expected=EXPECTED_FILES,
+            remedy=REMEDY,
+        )
+    before = _states_before_fusion(
+        states,
+        _files_by_graph_number(_FINAL_GRAPH_FILE, (path for path in files if path.parent == root)),
+    )
+    chosen = {
+        "built": built,
+        "before": before,
+        "expanded": _last_states_of_passes(
+            states, lambda name: name.startswith("graph_kernel_expander")
+        ),
+        "clustered": _last_states_of_passes(states, lambda name: name in _CLUSTER_PASSES),
+        "split": _last_states_of_passes(
+            states, lambda name: name.startswith("graph_kernel_splitter")
+        ),
+    }
+    kernels = {
+        path.stem: path
+        for path in files
+        if path.suffix == ".info" and path.parent.name == "akg_kernel_meta"
+    }
+    sources = {
+        f"{what}[{number}]": path
+        for what, paths in chosen.items()
+        for number, path in enumerate(paths)
+    }
+    sources |= {f"composite[{name}]": path for name, path in kernels.items()}
+    return Dumps(
+        root,
+        **{what: tuple(read_ir(path) for path in paths) for what, paths in chosen.items()},
+        composites=MappingProxyType(
+            {
+                name: parse_composite(read_text(path), file=str(path))
+                for name, path in kernels.items()
+            }
+        ),
+        programs=_program_numbers(built, (path for path in files if path.parent == root)),
+        control=_read_control_flow(path for path in files if path.parent == root / "actor_set"),
+        sources=MappingProxyType(sources),
+    )
+
+
+def _read_control_flow(paths: Iterable[Path]) -> ControlFlow:
+    found = ControlFlow()
+    for path in paths:
+        if path.name.startswith("final_actor_set_") and path.suffix == ".ir":
+            found |= parse_actors(read_text(path))
+    return found
+
+
+def _files_below(top: Path) -> list[Path]:
+    """Candidate files down to `MAX_DEPTH`; links to directories are not followed."""
+    found: list[Path] = []
+    seen = 0
+    for place, directories, names in os.walk(top):
+        depth = len(Path(place).relative_to(top).parts)
+        directories[:] = sorted(directories) if depth < MAX_DEPTH else []
+        seen += len(names)
+        if seen > MAX_FILES:
+            raise InputError(
+                "too many files to be a directory of dumps",
+                place=str(top),
+                expected=f"at most {MAX_FILES}",
+            )
+        found += (Path(place, name) for name in sorted(names) if name.endswith((".ir", ".info")))
+    return found
+
+
+def _root_of(top: Path, files: list[Path]) -> Path:
+    """The directory, or the first ``rank_*`` below it that holds dumps."""
+    holding = {path.parent for path in files if _GRAPH_BUILD_FILE.match(path.name)}
+    states = {path.parent for path in files if _STATE_FILE.match(path.name)}
+    holding |= {
+        place.parent.parent
+        for place in states
+        if place.parts[-2:] == ("verbose_ir_files", "graph_kernel")
+    }
+    ranks = sorted((place for place in holding if _is_rank(place)), key=_rank_number)
+    return next((place for place in (top, *ranks) if place in holding), top)
+
+
+def _is_rank(place: Path) -> bool:
+    return place.name.startswith("rank_") and place.name[5:].isdecimal()
+
+
+def _rank_number(place: Path) -> tuple[int, str]:
+    return int(place.name[5:15]), str(place)
+
+
+@dataclass(frozen=True)
+class _State:
+    path: Path
+    stage: str
+    pass_name: str
+
+
+def _states(paths: Iterable[Path]) -> list[list[_State]]:
+    """Group graph-kernel states by kernel graph; a restart of the stages begins a new group."""
+    numbered: list[tuple[int, tuple[int, int], _State]] = []
+    for path in paths:
+        if found := _STATE_FILE.match(path.name):
+            position = int(found[1].removeprefix("stage")), int(found[3])
+            numbered.append(
+                (int(found[5]), position, _State(path, f"{found[1]}_{found[2]}", found[4]))
+            )
+    groups: list[list[_State]] = []
+    last = (1 << 30, 0)
+    for _, position, state in sorted(numbered, key=lambda item: item[0]):
+        if position <= last:
+            groups.append([])
+        groups[-1].append(state)
+        last = position
+    return groups
+
+
+def _last_states_of_passes(groups: list[list[_State]], wanted: Callable[[str], bool]) -> list[Path]:
+    """The last state of each kernel graph whose pass name satisfies `wanted`."""
+    found = ([state.path for state in group if wanted(state.pass_name)] for group in groups)
+    return [paths[-1] for paths in found if paths]
+
+
+def _states_before_fusion(groups: list[list[_State]], finals: list[Path]) -> list[Path]:
+    """The last preparing state of each kernel graph; without any, the back end's final graphs."""
+    found = (
+        [state.path for state in group if state.stage == "stage0_preprocess"] for group in groups
+    )
+    return [paths[-1] for paths in found if paths] or finals
+
+
+def _program_numbers(built: list[Path], paths: Iterable[Path]) -> tuple[int, ...]:
+    """Index of the compilation that built each graph.
+
+    File numbers are process-wide: the index is the number of compilations begun before the graph.
+    """
+    begun = sorted(int(found[1]) for path in paths if (found := _BOOTSTRAP_FILE.match(path.name)))
+    return tuple(bisect(begun, int(path.stem.rpartition("_")[2])) for path in built)
+
+
+def _files_by_graph_number(pattern: re.Pattern[str], paths: Iterable[Path]) -> list[Path]:
+    """Files of one kind sorted by graph number; the newest where a number repeats."""
+    found: dict[int, tuple[int, Path]] = {}
+    for path in paths:
+        if match := pattern.match(path.name):
+            graph, sequence = int(match[1]), int(match[2])
+            found[graph] = max(found.get(graph, (-1, path)), (sequence, path))
+    return [found[graph][1] for graph in sorted(found)]

@@ -1,0 +1,97 @@
+"""Reads MindSpore IR dumps into `Graph`: operators that compute or launch, kernels with bodies."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from ms_fusion.graph import Graph
+from ms_fusion.readers.ir_projection import IrProjector
+from ms_fusion.readers.ir_text import read_document
+from tbe_impl.errors import InputError
+
+MAX_BYTES = 512 * 1024 * 1024
+"""Largest dump that is read, bytes."""
+
+
+@dataclass(frozen=True)
+class IrModule:
+    """One dump.
+
+    Attributes:
+        entry: name of the kernel graph.
+        graph: the kernel graph; its fused kernels hold their bodies.
+        subgraphs: name → other graph of the file that is no fused kernel (branches, loops).
+        attrs: graph name → attributes, for every graph in the file, fused kernels included.
+        file: path of the dump.
+    """
+
+    entry: str
+    graph: Graph
+    subgraphs: Mapping[str, Graph]
+    attrs: Mapping[str, Mapping[str, Any]]
+    file: str = ""
+
+
+def read_ir(path: str | Path) -> IrModule:
+    """Read a dump from disk.
+
+    Raises:
+        InputError: the file cannot be opened.
+        ParseError: the file is no IR dump.
+    """
+    return parse_ir(read_text(Path(path)), file=str(path))
+
+
+def read_text(path: Path) -> str:
+    """Text of a regular file of at most `MAX_BYTES`; raises `InputError` for any other."""
+    try:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise InputError("this is no regular file", place=str(path))
+        with path.open("rb") as stream:
+            data = stream.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else None
+        raise InputError(
+            "the file cannot be read", place=str(path), got=reason or str(error)
+        ) from error
+    if len(data) > MAX_BYTES:
+        raise InputError(
+            "the file is too large", place=str(path), expected=f"at most {MAX_BYTES} bytes"
+        )
+    return data.decode("utf-8-sig", errors="replace").replace("\r\n", "\n")
+
+
+def parse_ir(text: str, *, file: str) -> IrModule:
+    """Parse the text of an IR dump into graphs.
+
+    Args:
+        text: the whole dump.
+        file: its name in errors.
+
+    Raises:
+        ParseError: the text is damaged, truncated or no IR dump; names line and column.
+    """
+    document = read_document(text, file=file)
+    projection = IrProjector(document, budget=1_000_000 + 4 * len(text))
+    entry = projection.graph(document.sections[document.entry], document.entry)
+    called = projection.kernels
+    others = {
+        name: projection.graph(section, name)
+        for name, section in document.sections.items()
+        if name != document.entry
+        and name not in called
+        and "graph_kernel" not in section.attributes
+    }
+    attributes = {
+        name: MappingProxyType(dict(section.attributes))
+        for name, section in document.sections.items()
+    }
+    return IrModule(
+        document.entry, entry, MappingProxyType(others), MappingProxyType(attributes), file
+    )

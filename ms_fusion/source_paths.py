@@ -1,0 +1,29 @@
+"""Tells MindSpore's own source files from the user's."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+_OWN = f"{Path(__file__).resolve().parent}/"
+_INSTALLED = re.compile(r"/(?:site-packages|dist-packages|python[\d.]*|package)/mindspore/")
+
+
+def is_mindspore_file(path: str) -> bool:
+    """Whether a file belongs to MindSpore, installed or built from source, on this machine or on that of a dump.
+
+    >>> is_mindspore_file("/usr/lib/python3.11/site-packages/mindspore/nn/cell.py")
+    True
+    >>> is_mindspore_file("/home/me/mindspore/train.py")
+    False
+    """
+    home = getattr(sys.modules.get("mindspore"), "__file__", None)
+    if home and path.startswith(f"{Path(home).parent}/"):
+        return True
+    return _INSTALLED.search(path.replace("\\", "/")) is not None
+
+
+def is_internal_file(path: str) -> bool:
+    """Whether a file is MindSpore's, ours, or Python's `contextlib`: no line of the user's."""
+    return is_mindspore_file(path) or path.startswith(_OWN) or path.endswith("/contextlib.py")

@@ -1,0 +1,342 @@
+"""Analyses accesses of inlined stages: which axes may be merged into one loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+
+from tbe_impl.codegen.polynomials import ONE, ZERO, Poly
+from tbe_impl.dsl.dtypes import is_float
+from tbe_impl.dsl.expr import (
+    Binary,
+    Cast,
+    Const,
+    Expr,
+    IterVar,
+    Read,
+    Reduce,
+    Select,
+    Var,
+    const,
+    is_identical,
+    make_binary,
+    walk,
+)
+from tbe_impl.dsl.sizes import is_one
+from tbe_impl.dsl.tensor import Tensor
+from tbe_impl.errors import CompileError
+
+Environment = Mapping[int, Poly | None]
+"""Serial number of an axis → its index; None for an index that is no polynomial."""
+
+ConditionDecider = Callable[[Expr, Environment], bool | None]
+"""Decides a condition: True or False when known, None otherwise."""
+
+
+class DerivedSize(Var):
+    """A size that is no polynomial of sizes, such as half of one; an argument of the kernel."""
+
+    __slots__ = ("expression",)
+
+    def __init__(self, expression: Expr):
+        super().__init__("derived", "int64")
+        self.expression = expression
+
+
+_active_derived_sizes: ContextVar[dict[str, DerivedSize] | None] = ContextVar(
+    "derived", default=None
+)
+
+
+@contextmanager
+def collect_derived_sizes() -> Iterator[dict[str, DerivedSize]]:
+    """Collects derived sizes, equal ones once; the program inside uses them like any size."""
+    found: dict[str, DerivedSize] = {}
+    token = _active_derived_sizes.set(found)
+    try:
+        yield found
+    finally:
+        _active_derived_sizes.reset(token)
+
+
+def _register_derived_size(node: Expr) -> Poly | None:
+    table = _active_derived_sizes.get()
+    parts = list(walk(node))
+    if (
+        table is None
+        or is_float(node.dtype)
+        or not all(isinstance(part, (Binary, Const, Var)) for part in parts)
+    ):
+        return None
+    if not any(isinstance(part, Var) for part in parts):
+        return None
+    names = {part.serial: f"{part.name}#{part.serial}" for part in parts if isinstance(part, Var)}
+    key = _expression_key(node, names)
+    if key not in table:
+        table[key] = DerivedSize(node)
+    return Poly.variable(table[key].serial)
+
+
+def _expression_key(node: Expr, names: Mapping[int, str]) -> str:
+    if isinstance(node, Binary):
+        return f"{node.op}({_expression_key(node.a, names)}, {_expression_key(node.b, names)})"
+    return names[node.serial] if isinstance(node, Var) else repr(node)
+
+
+def size_poly(size: Expr) -> Poly | None:
+    """A size as a polynomial over the variables of a dynamic shape."""
+    return index_poly(size, {})
+
+
+def extent_of(axis: IterVar) -> Poly:
+    """Extent of an axis.
+
+    Raises:
+        CompileError: the extent is no polynomial.
+    """
+    extent = size_poly(axis.extent)
+    if extent is None:
+        raise CompileError(f"the extent of axis {axis} is no sum or product of sizes")
+    return extent
+
+
+def element_count(tensor: Tensor) -> Poly:
+    """Number of elements of a tensor."""
+    total = ONE
+    for size in tensor.shape:
+        extent = size_poly(size)
+        assert extent is not None
+        total = total * extent
+    return total
+
+
+def index_poly(node: Expr, environment: Environment) -> Poly | None:
+    """An index as a polynomial; None when it is no polynomial."""
+    if isinstance(node, Const):
+        return Poly.from_int(int(node.value)) if isinstance(node.value, int) else None
+    if isinstance(node, IterVar):
+        found = environment.get(node.serial)
+        return None if found is None else found + axis_begin(node)
+    if isinstance(node, Var):
+        return None if is_float(node.dtype) else Poly.variable(node.serial)
+    if isinstance(node, Cast):
+        is_whole = node.dtype.startswith(("int", "uint"))
+        return index_poly(node.value, environment) if is_whole else None
+    if isinstance(node, Binary) and node.op in ("add", "sub", "mul"):
+        a, b = index_poly(node.a, environment), index_poly(node.b, environment)
+        if a is None or b is None:
+            return None
+        return {"add": Poly.__add__, "sub": Poly.__sub__, "mul": Poly.__mul__}[node.op](a, b)
+    return _register_derived_size(node)
+
+
+def flat_index(node: Read) -> Expr | None:
+    """Flattened index of a read whose indices are quotients and remainders of it, as in a reshape.
+
+    None for other indices.
+    """
+    sizes, axis = node.tensor.shape, len(node.indices)
+    total: Expr = const(0)
+    stride: Expr = const(1)
+    parts: Expr | None = None  # required index of the outer axes: the quotient of the inner ones
+    is_taken = False
+    while axis:
+        axis -= 1
+        index, size = node.indices[axis], sizes[axis]
+        if is_one(size) and isinstance(index, Const) and index.value == 0:
+            continue
+        is_remainder = (
+            isinstance(index, Binary) and index.op == "floormod" and is_identical(index.b, size)
+        )
+        place = index.a if is_remainder else index  # type: ignore[attr-defined]
+        if parts is None:
+            total = place * stride + total
+        elif not is_identical(place, parts):
+            return None
+        is_taken = is_taken or is_remainder
+        parts = make_binary("floordiv", place, size) if is_remainder else None
+        stride = stride * size
+    return total if is_taken and parts is None else None
+
+
+def division_operands(node: Expr, environment: Environment) -> tuple[Poly, Poly] | None:
+    """Dividend and divisor of an index that is a quotient or a remainder, else None."""
+    if not isinstance(node, Binary) or node.op not in ("floordiv", "floormod"):
+        return None
+    a, b = index_poly(node.a, environment), index_poly(node.b, environment)
+    return None if a is None or b is None else (a, b)
+
+
+def axis_begin(axis: IterVar) -> Poly:
+    """First index of an axis; its loop starts at 0."""
+    if axis.dom is None or (isinstance(axis.dom.min, Const) and axis.dom.min.value == 0):
+        return ZERO
+    begin = size_poly(axis.dom.min)
+    if begin is None:
+        raise CompileError(f"the begin of axis {axis} is no sum or product of sizes")
+    return begin
+
+
+def strides_of(tensor: Tensor) -> tuple[Poly, ...] | None:
+    """Row-major strides of a dense tensor, in elements; None for sizes that are no polynomials."""
+    strides: list[Poly] = []
+    step = ONE
+    for size in reversed(tensor.shape):
+        strides.append(step)
+        extent = size_poly(size)
+        if extent is None:
+            return None
+        step = step * extent
+    return tuple(reversed(strides))
+
+
+@dataclass
+class Accesses:
+    """Accesses of an expression.
+
+    Attributes:
+        addresses: stored tensors, each with an element address.
+        unmergeable: variables used as values or in an index that is no polynomial; their axes
+            cannot be merged.
+        conditions: undecided conditions that select between reads, each with its environment.
+        divided: dividend and divisor of indices that are quotients or remainders.
+    """
+
+    addresses: list[tuple[Tensor, Poly]] = field(default_factory=list)
+    unmergeable: set[int] = field(default_factory=set)
+    conditions: list[tuple[Expr, Environment]] = field(default_factory=list)
+    divided: list[tuple[Poly, Poly]] = field(default_factory=list)
+
+    @property
+    def is_split_free(self) -> bool:
+        """Whether no undecided condition, quotient or remainder requires index-set splitting."""
+        return not self.conditions and not self.divided
+
+    def add(self, other: Accesses) -> None:
+        """Adds the accesses of other expressions."""
+        self.addresses += other.addresses
+        self.unmergeable |= other.unmergeable
+        self.conditions += other.conditions
+        self.divided += other.divided
+
+
+def _leave_undecided(condition: Expr, environment: Environment) -> None:
+    return None
+
+
+def accesses_of(
+    expressions: Iterable[Expr],
+    environment: Environment,
+    stored: Iterable[int],
+    verdict: ConditionDecider = _leave_undecided,
+) -> Accesses:
+    """Collects the accesses of expressions, through every stage that is not stored.
+
+    Args:
+        expressions: bodies.
+        environment: serial number of an axis → its index.
+        stored: ``id`` of the tensors in memory.
+        verdict: decides conditions of selects; the side not taken is skipped.
+    """
+    walker = _AccessWalker(frozenset(stored), verdict)
+    for expression in expressions:
+        walker.walk(expression, dict(environment))
+    return walker.found
+
+
+class _AccessWalker:
+    def __init__(self, stored: frozenset[int], verdict: ConditionDecider):
+        self.stored, self.verdict = stored, verdict
+        self.found = Accesses()
+        self.seen: set[tuple[int, tuple[Poly | None, ...]]] = set()
+
+    def walk(self, node: Expr, environment: dict[int, Poly | None]) -> None:
+        if isinstance(node, Read):
+            self._read(node, environment)
+            return
+        if isinstance(node, IterVar):
+            self._fix(environment.get(node.serial))
+            return
+        if isinstance(node, Select):
+            holds = self.verdict(node.condition, environment)
+            if holds is not None:
+                self.walk(node.a if holds else node.b, environment)
+                return
+            if any(isinstance(part, Read) for side in (node.a, node.b) for part in walk(side)):
+                self.found.conditions.append((node.condition, environment))
+        if isinstance(node, Reduce):
+            environment = environment | {
+                axis.serial: Poly.variable(axis.serial) for axis in node.axes
+            }
+        for child in node.children:
+            self.walk(child, environment)
+
+    def _read(self, node: Read, environment: dict[int, Poly | None]) -> None:
+        indices = [index_poly(index, environment) for index in node.indices]
+        if None in indices and id(node.tensor) in self.stored:
+            flat = flat_index(node)
+            place = None if flat is None else index_poly(flat, environment)
+            if place is not None:
+                self.found.addresses.append((node.tensor, place))
+                return
+        for expression, index in zip(node.indices, indices, strict=True):
+            if index is None:
+                parts = division_operands(expression, environment)
+                self.found.divided += [parts] if parts else []
+                self.walk(expression, environment)
+        key = (id(node.tensor), tuple(indices))
+        if key in self.seen:
+            return
+        self.seen.add(key)
+        if id(node.tensor) in self.stored:
+            strides = strides_of(node.tensor)
+            if strides is None or None in indices:
+                for index in indices:
+                    self._fix(index)
+                return
+            address = ZERO
+            for index, stride in zip(indices, strides, strict=True):
+                assert index is not None
+                address = address + index * stride
+            self.found.addresses.append((node.tensor, address))
+            return
+        op = node.tensor.op
+        inner: dict[int, Poly | None] = {
+            axis.serial: index for axis, index in zip(op.axis, indices, strict=True)
+        }
+        self.walk(op.body[node.tensor.value_index], inner)
+
+    def _fix(self, index: Poly | None) -> None:
+        if index is not None:
+            self.found.unmergeable.update(index.variables)
+
+
+def merge_axes(axes: Sequence[tuple[int, Poly]], found: Accesses) -> list[list[tuple[int, Poly]]]:
+    """Groups adjacent axes that may be one loop.
+
+    Two axes may merge when in every address the outer stride equals the inner stride times the
+    inner extent.
+
+    Args:
+        axes: serial number and extent of each, outermost first.
+        found: the accesses.
+    """
+    groups: list[list[tuple[int, Poly]]] = []
+    for serial, extent in axes:
+        if groups and _can_merge(groups[-1][-1][0], serial, extent, found):
+            groups[-1].append((serial, extent))
+        else:
+            groups.append([(serial, extent)])
+    return groups
+
+
+def _can_merge(outer: int, inner: int, extent: Poly, found: Accesses) -> bool:
+    if found.unmergeable & {outer, inner}:
+        return False
+    for _, address in found.addresses:
+        first, second = address.coefficient(outer), address.coefficient(inner)
+        if first is None or second is None or first != second * extent:
+            return False
+    return True

@@ -1,0 +1,140 @@
+"""Builds the variants of ``gather`` and ``gather_nd``, axes merged as by the toolkit's classifier.
+
+Operator files depend on this form: their call ``gather(params, indices, batch_dims + 1,
+batch_dims)`` is correct for merged axes only, whatever axis the operator was called with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Any
+
+from tbe_impl.compat.operator_errors import fault
+
+AxisGroups = tuple[tuple[int, ...], ...]
+"""For each axis of the variant, the merged axes of the declared tensor; empty for size 1."""
+
+
+def gather_variant(
+    params: Mapping[str, Any], indices: Mapping[str, Any], axis: int | None, batch_dims: int
+) -> list[Any]:
+    """Returns the variant of ``gather``: params, indices, axis 2, 1 batch axis.
+
+    Params have the shape (batch, before, rows, rest), indices (batch, count).
+
+    Args:
+        params, indices: as declared.
+        axis: of params; None selects the first axis after the batch axes.
+        batch_dims: number of leading axes that both share; negative values count from the last axis
+            of the indices.
+
+    Raises:
+        OperatorError: the axis or the number of batch axes is out of range.
+    """
+    rank, places = len(params["shape"]), len(indices["shape"])
+    batch = _batch_axis_count(batch_dims, places, rank)
+    along = batch if axis is None else axis + rank if axis < 0 else axis
+    if not batch <= along < rank:
+        raise fault(
+            "E90001",
+            f"gather: axis {axis} is outside of params {tuple(params['shape'])} "
+            f"behind {batch} batch axes",
+            detailed_cause=f"axis must be in range [{batch}, {rank - 1}], but is {axis}",
+        )
+    any_unknown = _has_unknown_size(params) or _has_unknown_size(indices)
+    shared = tuple(range(batch))
+    groups = (shared, tuple(range(batch, along)), (along,), tuple(range(along + 1, rank)))
+    return [
+        _merge_axes(params, groups, any_unknown=any_unknown),
+        _merge_axes(indices, (shared, tuple(range(batch, places))), any_unknown=any_unknown),
+        2,
+        1,
+    ]
+
+
+def gather_nd_variant(
+    params: Mapping[str, Any], indices: Mapping[str, Any], batch_dims: int
+) -> list[Any]:
+    """Returns the variant of ``gather_nd``: params, indices, 1 batch axis.
+
+    Params have the shape (batch, indexed axes, rest), indices (batch, count, depth).
+
+    Args:
+        params, indices: as declared; the last size of the indices is known.
+        batch_dims: as in `gather_variant`.
+
+    Raises:
+        OperatorError: the last size of the indices is unknown, or exceeds the number of axes.
+    """
+    rank, places = len(params["shape"]), len(indices["shape"])
+    batch = _batch_axis_count(batch_dims, places - 1, rank)
+    depth = indices["shape"][-1]
+    if depth < 0 or batch + depth > rank:
+        raise fault(
+            "E90001",
+            f"gather_nd: the last size of the indices has to be known and at most {rank - batch}, "
+            f"but is {depth}",
+            detailed_cause="indices",
+        )
+    any_unknown = _has_unknown_size(params) or _has_unknown_size(indices)
+    shared = tuple(range(batch))
+    indexed = tuple((axis,) for axis in range(batch, batch + depth))
+    rest = tuple(range(batch + depth, rank))
+    return [
+        _merge_axes(params, (shared, *indexed, rest), any_unknown=any_unknown),
+        _merge_axes(
+            indices,
+            (shared, tuple(range(batch, places - 1)), (places - 1,)),
+            any_unknown=any_unknown,
+            known=(places - 1,),
+        ),
+        1,
+    ]
+
+
+def _batch_axis_count(batch_dims: Any, places: int, rank: int) -> int:
+    if not isinstance(batch_dims, int):
+        raise fault(
+            "E90001",
+            f"batch_dims of a gather has to be known when its operator is built, "
+            f"but is {batch_dims!r}",
+            detailed_cause="batch_dims is unknown",
+        )
+    batch = batch_dims + places if batch_dims < 0 else batch_dims
+    if not 0 <= batch <= min(places, rank):
+        raise fault(
+            "E90001",
+            f"a gather has no {batch_dims} batch axes: params have {rank} axes, indices {places}",
+            detailed_cause="batch_dims",
+        )
+    return batch
+
+
+def _has_unknown_size(item: Mapping[str, Any]) -> bool:
+    return any(size < 0 for size in item["shape"])
+
+
+def _merge_axes(
+    item: Mapping[str, Any], groups: AxisGroups, *, any_unknown: bool, known: Sequence[int] = ()
+) -> dict[str, Any]:
+    """Returns a description with merged axes.
+
+    When any size of the operator is unknown, every size except those in `known` becomes unknown.
+    """
+    sizes = list(item["shape"])
+
+    def merged_size(group: tuple[int, ...]) -> int:
+        if any_unknown and any(axis not in known for axis in group):
+            return -1
+        return prod(sizes[axis] for axis in group)
+
+    shape = [merged_size(group) for group in groups]
+    return {
+        **item,
+        "shape": shape,
+        "range": [(1, None) if size < 0 else (size, size) for size in shape],
+        "mode": "original" if any_unknown else "const",
+        "const_shape": list(shape),
+        "merged_axes": groups,
+    }

@@ -1,0 +1,340 @@
+"""Provides the operator context: symbolic variables, tiling compile info and operator mode."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import prod
+from typing import Any
+
+from tbe_impl.compat import transdata
+from tbe_impl.compat.operator_errors import fault
+from tbe_impl.compat.session import session
+from tbe_impl.dsl.expr import Const, Expr, Var
+
+INPUT_COUNTS = {"slice": 3, "transdata": 3, "transpose": 1, "concat": 1, "split": 2}
+"""Pattern → number of inputs that `variable_shape` requires."""
+
+
+class Variable:
+    """Result of ``get_te_var``."""
+
+    def __init__(self, variable: Var):
+        self.variable = variable
+
+    def get_tvm_var(self) -> Var:
+        """Returns the variable as an expression."""
+        return self.variable
+
+    def get_name(self) -> str:
+        """Returns the name."""
+        return self.variable.name
+
+    def get_bound(self) -> tuple[int, int | None]:
+        """Returns the least and greatest value."""
+        return self.variable.bound or (0, None)
+
+
+class OperatorInfo:
+    """``OpInfo``: a record of an operator with its inputs, outputs, attributes and any other field.
+
+    Args:
+        op_name, op_type: of the operator.
+    """
+
+    def __init__(self, op_name: str, op_type: str, **more: Any):
+        self.op_name, self.op_type = op_name, op_type
+        self.__dict__.update(more)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return None
+
+
+class Context:
+    """Stores values by key: ``add``, ``get`` and pairs such as ``set_op_type``/``get_op_type``."""
+
+    def __init__(self, mode: str | None = None):
+        self.mode = mode
+        self.notes: dict[str, Any] = {}
+
+    def add(self, key: str, value: Any) -> None:
+        """Stores a value."""
+        self.notes[key] = value
+
+    def set(self, key: str, value: Any) -> None:
+        """Stores a value."""
+        self.notes[key] = value
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """Returns a stored value."""
+        return self.notes.get(key, default)
+
+    def get_op_mode(self) -> str:
+        """Returns ``dynamic`` when the operator has unknown sizes, else ``static``."""
+        return self.mode or ("dynamic" if session().dynamic else "static")
+
+    def set_op_mode(self, mode: str) -> None:
+        """Sets the operator's mode."""
+        self.mode = mode
+
+    def get_op_type(self) -> str:
+        """Returns the operator's registered type."""
+        return session().operator_type
+
+    def add_compile_info(self, key: str, value: Any) -> None:
+        """Adds an entry to the compile info of the tiling function."""
+        session().compile_info[key] = value
+
+    def get_compile_info(self) -> dict[str, Any]:
+        """Returns the compile info of the tiling function."""
+        return session().compile_info
+
+    def get_addition(self, key: str) -> Any:
+        """Returns a stored value."""
+        return self.notes.get(key)
+
+    def add_addition(self, key: str, value: Any) -> None:
+        """Stores a value."""
+        self.notes[key] = value
+
+    def get_current_compute(self) -> Context:
+        """Returns the context of the current compute; one context serves all."""
+        return self
+
+    def get_current_schedule(self) -> Context:
+        """Returns the context of the current schedule; one context serves all."""
+        return self
+
+    def get_var(self, name: str) -> Any:
+        """Returns a variable by name, None when there is none."""
+        found = session().variables.get(name)
+        return None if found is None else Variable(found)
+
+    def get_vars(self) -> list[Any]:
+        """Returns all variables."""
+        return list(session().variables.values())
+
+    def __enter__(self) -> Context:
+        _contexts().append(self)
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        _contexts().pop()
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        verb, _, key = name.partition("_")
+        if verb == "get" and key:
+            return lambda *_, **__: self.notes.get(key)
+        if verb in ("set", "add") and key:
+            return lambda *values, **_: self.notes.__setitem__(key, values[-1] if values else None)
+        raise AttributeError(name)
+
+
+def _contexts() -> list[Context]:
+    found = session().build_config.setdefault("_contexts", [])
+    if not found:
+        found.append(Context())
+    return found
+
+
+def get_context() -> Context:
+    """Returns the context of the running operator."""
+    return _contexts()[-1]
+
+
+def in_dynamic() -> bool:
+    """Whether the running operator has unknown sizes."""
+    return get_context().get_op_mode() == "dynamic"
+
+
+def in_static() -> bool:
+    """Negation of `in_dynamic`."""
+    return not in_dynamic()
+
+
+def get_op_mode() -> str:
+    """Returns ``dynamic`` or ``static``."""
+    return get_context().get_op_mode()
+
+
+def is_unify() -> bool:
+    """Whether dynamic and static shapes share one code path; always True here."""
+    return True
+
+
+def add_compile_info(key: str, value: Any) -> None:
+    """Adds an entry to the compile info of the tiling function."""
+    session().compile_info[key] = value
+
+
+def get_compile_info() -> dict[str, Any]:
+    """Returns the compile info of the tiling function."""
+    return session().compile_info
+
+
+def var(name: str, bound: Any = None, dtype: str = "int32", addition: Any = None) -> Var:
+    """Returns a symbolic variable; the same name returns the same variable."""
+    found = session().variables
+    if name not in found:
+        limits = None if bound is None else (int(bound[0] or 0), bound[1])
+        found[name] = Var(name, _variable_dtype(dtype), limits)
+    return found[name]
+
+
+def var_attr(name: str, bound: Any = None, dtype: str = "int32", addition: Any = None) -> Any:
+    """Returns a symbolic attribute; the dtype ``int32[4]`` returns a list of four variables."""
+    base, bracket, rest = dtype.partition("[")
+    if not bracket:
+        return var(name, bound, dtype)
+    return [var(f"{name}_{index}", None, base) for index in range(int(rest.rstrip("]")))]
+
+
+def _variable_dtype(dtype: str) -> str:
+    return {"float": "float32", "int": "int32"}.get(dtype, dtype)
+
+
+@contextlib.contextmanager
+def compute(*_: Any, **__: Any) -> Iterator[Context]:
+    """Opens the block in which an operator defines one variant."""
+    record = session()
+    before, record.in_variant = record.in_variant, True
+    try:
+        yield get_context()
+    finally:
+        record.in_variant = before
+
+
+def variable_shape(
+    inputs: Sequence[Any], op_mode: str | bool = "elewise", support_broadcast: bool = False
+) -> Any:
+    """Returns shapes for placeholders; unknown sizes become symbolic variables.
+
+    Unknown sizes at the same position, counted from the last axis, of inputs in the same role share
+    one variable, so elementwise operators see equal shapes. Some patterns return more or less:
+
+    - ``transpose``: one shape. ``sort``, ``topk``: one shape, and k when a tensor holds it.
+    - ``slice``: begins and sizes as well. ``segment``: the number of segments as well.
+    - ``pooling_with_arg``: the window parameters as well.
+
+    Args:
+        inputs: descriptions.
+        op_mode: a pattern of the toolkit, or True for the `support_broadcast` of files of 2020.
+        support_broadcast: whether to left-pad all shapes with ones to the greatest rank.
+
+    Raises:
+        OperatorError: the number of inputs does not fit the pattern.
+    """
+    if op_mode is True or support_broadcast:
+        if len(inputs) != 2:
+            raise fault(
+                "E80027",
+                f"two inputs broadcast, but got {len(inputs)}",
+                op_name=session().operator_type,
+            )
+        return _variable_shapes(_pad_ranks(inputs))
+    wanted = INPUT_COUNTS.get(str(op_mode), len(inputs))
+    if len(inputs) != wanted:
+        cause = f"{op_mode} takes {wanted} inputs, but got {len(inputs)}"
+        raise fault("E90001", cause, detailed_cause=cause)
+    if op_mode == "slice":
+        return [
+            _variable_shapes(inputs[:1])[0],
+            *(list(item["const_value"]) for item in inputs[1:3]),
+        ]
+    if op_mode == "transdata":
+        return transdata.infer_shapes(
+            _variable_shapes(inputs[:1])[0], list(inputs[1]), inputs[2], var
+        )
+    if op_mode == "transpose":
+        return _variable_shapes(inputs[:1])[0]
+    if op_mode == "concat":
+        # inputs of a concatenation differ along the joined axis, so they must not share variables
+        return [
+            _variable_shapes([item], f"input{index}")[0] for index, item in enumerate(inputs[0])
+        ]
+    if op_mode == "pooling_with_arg":
+        return [_variable_shapes(inputs[:1])[0], *inputs[1:6]]
+    if op_mode == "segment":
+        return [*_variable_shapes(inputs[:2]), _count_or_variable(inputs[2], "num_segments")]
+    if op_mode in ("sort", "topk") and len(inputs) > 1:
+        return [_variable_shapes(inputs[:1])[0], [_count_or_variable(inputs[1], "k")]]
+    shapes = _variable_shapes(inputs)
+    return shapes[0] if op_mode in ("sort", "topk") else shapes
+
+
+def _pad_ranks(inputs: Sequence[Any]) -> list[Any]:
+    """Left-pads the shapes of the descriptions with ones to the greatest rank."""
+    rank = max((len(item["shape"]) for item in inputs if isinstance(item, dict)), default=0)
+    filled: list[Any] = []
+    for item in inputs:
+        if not isinstance(item, dict):
+            filled.append(item)
+            continue
+        ones = rank - len(item["shape"])
+        ranges = item.get("range") or [(1, None)] * len(item["shape"])
+        filled.append(
+            {
+                **item,
+                "shape": [1] * ones + list(item["shape"]),
+                "range": [(1, 1)] * ones + list(ranges),
+            }
+        )
+    return filled
+
+
+def _count_or_variable(given: Any, name: str) -> Any:
+    """Returns the value of an input: a constant, or a variable of this name."""
+    known = given.get("const_value") if isinstance(given, dict) else given
+    if known is None:
+        return var(name)
+    return int(known[0] if isinstance(known, (list, tuple)) else known)
+
+
+def _merged_shape(given: Mapping[str, Any], index: int) -> list[Any]:
+    """Returns sizes of merged axes; an unknown size is a product of variables, one per axis."""
+    sizes: list[Any] = []
+    for place, (size, axes) in enumerate(zip(given["shape"], given["merged_axes"], strict=True)):
+        if size >= 0:
+            sizes.append(size)
+            continue
+        stem = "_batch" if place == 0 else f"_merged_{index}"  # axis 0 is the batch axis
+        sizes.append(prod(_size_of_axis(f"{stem}_{axis}", axis) for axis in axes))
+    return sizes
+
+
+def _size_of_axis(name: str, axis: int) -> Var:
+    """Returns the variable for the size of an axis of the declared array."""
+    found: Var = session().variables.setdefault(name, Var(name, "int32", (1, None), axis))
+    return found
+
+
+def _variable_shapes(inputs: Sequence[Any], name: str = "dim") -> list[Any]:
+    shapes: list[Any] = []
+    for index, given in enumerate(inputs):
+        if not isinstance(given, dict):
+            shapes.append(given)
+            continue
+        if "merged_axes" in given:
+            shapes.append(_merged_shape(given, index))
+            continue
+        sizes = list(given.get("shape", ()))
+        ranges = given.get("range") or [(1, None)] * len(sizes)
+        role = given.get("rel_pos_to_reduce", "before")
+        stem = f"axis_{index}" if role == "axis" else name
+        found: list[Any] = []
+        for place, size in enumerate(sizes):
+            if isinstance(size, Expr) or size >= 0:
+                found.append(size.value if isinstance(size, Const) else size)
+                continue
+            if size == -2:
+                raise fault(
+                    "E90001",
+                    "an input of unknown rank cannot be built here",
+                    detailed_cause="shape (-2,)",
+                    param_name=str(index),
+                )
+            found.append(var(f"_{stem}_{len(sizes) - place}", ranges[place]))
+        shapes.append(found)
+    return shapes

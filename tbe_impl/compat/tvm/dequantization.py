@@ -1,0 +1,64 @@
+"""Dequantizes integers of a quantized layer: ``tvm.deq_cast`` and related functions.
+
+A device scale is a uint64. The low 32 bits are a float32; 9 bits from bit 37 on are the signed
+offset of int8 results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tbe_impl.dsl.expr import Expr, as_expr, call, cast, const, make_binary
+
+_OFFSET_AT, _OFFSET_BITS = 37, 9
+
+
+def deq_cast(x: Any, deq_scale: Any, dtype: str = "float16", do_relu: bool = False) -> Expr:
+    """Returns ``x · scale`` as float16, rounded to int16, or rounded plus offset as int8.
+
+    Args:
+        x: an integer.
+        deq_scale: a uint64 device scale, or the scale itself.
+        dtype: of the result; conversion saturates.
+        do_relu: whether to replace negative values by 0.
+    """
+    scale = as_expr(deq_scale)
+    value = _dequantize(x, scale, bool(do_relu))
+    if dtype.startswith("float"):
+        return cast(dtype, value)
+    value = call("rint", value)
+    return cast(dtype, value + _offset(scale) if dtype == "int8" else value)
+
+
+def conv_vdeq(x: Any, deq_scale: Any) -> Expr:
+    """Returns ``x · scale`` rounded, plus the offset; the operator casts it to int8."""
+    scale = as_expr(deq_scale)
+    return call("rint", _dequantize(x, scale, relu=False)) + _offset(scale)
+
+
+def _dequantize(x: Any, scale: Expr, relu: bool) -> Expr:
+    factor = (
+        call("float_of_bits", scale, dtype="float32")
+        if scale.dtype == "uint64"
+        else cast("float32", scale)
+    )
+    value = cast("float32", as_expr(x)) * factor
+    return call("relu", value) if relu else value
+
+
+def _offset(scale: Expr) -> Expr:
+    if scale.dtype != "uint64":
+        return const(0.0, "float32")
+    bits = make_binary("shr", scale, const(_OFFSET_AT, "uint64"))
+    whole = cast("int32", make_binary("bitand", bits, const((1 << _OFFSET_BITS) - 1, "uint64")))
+    sign = 1 << (_OFFSET_BITS - 1)
+    return cast("float32", make_binary("bitxor", whole, const(sign, "int32")) - sign)
+
+
+FUNCTIONS: Mapping[str, Any] = {
+    "deq_cast": deq_cast,
+    "vdeq_cast": deq_cast,
+    "conv_vdeq": conv_vdeq,
+}
+"""Names in ``tvm`` → functions; with ``v`` the operator reads one scale per channel."""

@@ -1,0 +1,75 @@
+"""Calls a loaded program on NumPy arrays and allocates its results."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tbe_impl.codegen.polynomials import Poly
+from tbe_impl.codegen.program import Program
+from tbe_impl.errors import CompileError
+from tbe_impl.runtime.buffers import aligned_empty, usable_threads
+from tbe_impl.runtime.shared_library_loader import open_library
+
+
+@dataclass(frozen=True)
+class LoadedProgram:
+    """A compiled program with its loaded entry function."""
+
+    program: Program
+    file: Path
+    function: Any
+
+    def __call__(
+        self,
+        arrays: Sequence[np.ndarray],
+        results: Sequence[np.ndarray],
+        sizes: Sequence[int],
+        threads: int,
+    ) -> None:
+        """Runs the program on `arrays` and fills `results`; all are dense and of the right dtype.
+
+        Raises:
+            CompileError: the program could not allocate its intermediate buffers.
+        """
+        pointers = [array.ctypes.data for array in (*arrays, *results)]
+        buffers = (ctypes.c_void_p * max(len(pointers), 1))(*pointers)
+        numbers = (ctypes.c_int64 * max(len(sizes), 1))(*sizes)
+        if self.function(buffers, numbers, ctypes.c_int64(usable_threads(threads))):
+            raise CompileError("a kernel ran out of memory", place=self.program.symbol)
+
+
+def load_program(program: Program, library: Path) -> LoadedProgram:
+    """Loads the library that `tbe_impl.runtime.compiler.build` built from a program.
+
+    Raises:
+        CompileError: the library cannot be loaded, or belongs to another program.
+    """
+    function = getattr(open_library(library, program.symbols), program.symbol)
+    function.restype = ctypes.c_int
+    return LoadedProgram(program, library, function)
+
+
+def allocate_results(program: Program, sizes: Mapping[int, int]) -> list[np.ndarray]:
+    """Allocates uninitialised arrays for the outputs of a program.
+
+    Args:
+        program: the program.
+        sizes: serial number of a size of the program → its value.
+    """
+    known = {serial: Poly.from_int(value) for serial, value in sizes.items()}
+    return [
+        aligned_empty([_extent_value(extent, known) for extent in shape], dtype)
+        for shape, dtype in program.result_shapes
+    ]
+
+
+def _extent_value(extent: Poly, known: Mapping[int, Poly]) -> int:
+    found = extent.constant if not known else extent.substitute(known).constant
+    assert found is not None
+    return found

@@ -1,0 +1,29 @@
+"""Implements lazy imports of a package's public names (PEP 562)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+
+def lazy_attributes(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
+    """Returns the ``__getattr__`` of a package.
+
+    Args:
+        package: its name.
+        homes: public name → the module that contains it, or is it; a leading dot means a module of
+            the package.
+    """
+
+    def fetch(name: str) -> Any:
+        home = homes.get(name)
+        if home is None:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        module = import_module(home, package)
+        value = module if module.__name__ == f"{package}.{name}" else getattr(module, name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    return fetch

@@ -1,0 +1,182 @@
+"""Respecializes kernels: rebuilds an operator for the sizes of the arrays of a call.
+
+A kernel for unknown sizes assumes that two sizes at one position are equal. Arrays that broadcast
+there (a size of 1 with another) need another kernel; the toolkit builds it beforehand, this module
+on the first call. The same holds for operators that need the number of axes, or the values of a
+small input such as reduction axes, at build time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+
+from tbe_impl.compat.operator_errors import CheckError
+from tbe_impl.errors import FusionError
+
+Shape = tuple[int, ...]
+Values = tuple[tuple[int, ...] | None, ...]
+LIST_INPUT_LIMIT = 64
+"""Number of elements from which an input cannot be a list of axes or sizes."""
+PROBE_SIZE = 16
+"""Size that replaces unknown sizes to test whether an operator accepts the other arguments."""
+
+
+class ShapeSpecializer:
+    """Builds an operator for known sizes, once per set of sizes.
+
+    Args:
+        build: function of arguments and keywords that returns a kernel.
+        arguments, keywords: of the operator's call; some sizes in them are unknown.
+    """
+
+    def __init__(
+        self, build: Callable[..., Any], arguments: Sequence[Any], keywords: dict[str, Any]
+    ):
+        self._build = build
+        # copied, because operators modify their arguments
+        self._arguments = tuple(map(_copy, arguments))
+        self._keywords = {name: _copy(value) for name, value in keywords.items()}
+        self._kernels: dict[tuple[tuple[Shape, ...], Values], Any] = {}
+
+    def __call__(self, arrays: Sequence[Any]) -> Any:
+        """Returns the kernel for these arrays; None when they cannot be inputs of the operator.
+
+        Raises:
+            FusionError: the operator rejects their sizes.
+        """
+        shapes = tuple(map(np.shape, arrays))
+        known = tuple(map(_list_values, arrays))
+        try:
+            found = self._build_kernel(shapes, (None,) * len(shapes))
+        except FusionError:
+            if not any(known):
+                raise
+            return self._build_kernel(shapes, known)
+        return (
+            self._build_kernel(shapes, known)
+            if found is not None and found.open_sizes and any(known)
+            else found
+        )
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether a size is unknown."""
+        found = _descriptions([*self._arguments, *self._keywords.values()])
+        return any(size < 0 for item in found for size in item["shape"])
+
+    def may_specialize(self, problem: FusionError) -> bool:
+        """Whether known sizes or known values of small inputs may avoid the error.
+
+        An error of the operator's own checks is final when all ranks are known.
+        """
+        given = list(_descriptions([*self._arguments, *self._keywords.values()]))
+        if isinstance(problem, CheckError) and not any(map(_has_unknown_rank, given)):
+            return False
+        for values in (False, True):
+            arguments, keywords = deepcopy((self._arguments, self._keywords))
+            found = list(_descriptions([*arguments, *keywords.values()]))
+            if not (any(map(_can_take_values, found)) if values else self.is_needed):
+                continue
+            for item in found:
+                rank = 2 if _has_unknown_rank(item) else len(item["shape"])
+                shape = tuple(item["shape"]) if not _has_unknown_rank(item) else (-1,) * rank
+                _write(item, tuple(PROBE_SIZE if size < 0 else size for size in shape))
+                if values and _can_take_values(item):
+                    item["const_value"] = [0] * int(np.prod(item["shape"]))
+            try:
+                self._build(*arguments, **keywords)
+            except FusionError as error:
+                if (error.what, error.place) == (problem.what, problem.place):
+                    continue
+            return True
+        return False
+
+    def _build_kernel(self, shapes: tuple[Shape, ...], values: Values) -> Any:
+        key = shapes, values
+        if key not in self._kernels:
+            arguments, keywords = deepcopy((self._arguments, self._keywords))
+            found = list(_descriptions([*arguments, *keywords.values()]))
+            if not _fill(found, shapes):
+                return None
+            for item, value in zip(found, values, strict=False):
+                if value is not None and _can_take_values(item):
+                    item["const_value"] = list(value)
+            self._kernels[key] = self._build(*arguments, **keywords)
+        return self._kernels[key]
+
+
+def _copy(value: Any) -> Any:
+    """Returns a deep copy; avoids `deepcopy` for values that do not need it."""
+    if value is None or isinstance(value, (str, int, float)):
+        return value
+    if type(value) is dict:
+        return {key: _copy(item) for key, item in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(map(_copy, value))
+    return deepcopy(value)
+
+
+def _can_take_values(item: dict[str, Any]) -> bool:
+    return (
+        item.get("const_value") is None
+        and len(item["shape"]) <= 1
+        and str(item.get("dtype")).lower() in ("int32", "int64")
+        and int(np.prod(item["shape"])) <= LIST_INPUT_LIMIT
+    )
+
+
+def _list_values(array: Any) -> tuple[int, ...] | None:
+    """Returns the values of an array that may be a list of axes or sizes."""
+    given = np.asarray(array)
+    if given.dtype not in (np.int32, np.int64) or given.ndim > 1 or given.size > LIST_INPUT_LIMIT:
+        return None
+    return tuple(given.reshape(-1).tolist())
+
+
+def _has_unknown_rank(item: dict[str, Any]) -> bool:
+    return tuple(item["shape"]) == (-2,)
+
+
+def _descriptions(values: Sequence[Any]) -> Iterator[dict[str, Any]]:
+    for value in values:
+        if isinstance(value, dict) and "shape" in value:
+            yield value
+        elif isinstance(value, (list, tuple)):
+            yield from _descriptions(value)
+
+
+def _fill(found: Sequence[dict[str, Any]], shapes: Sequence[Shape]) -> bool:
+    """Writes sizes into descriptions, inputs first; returns whether they fit."""
+    if len(found) < len(shapes) or not shapes:
+        return False
+    for item, shape in zip(found, shapes, strict=False):
+        own = tuple(item["shape"])
+        fits = len(own) == len(shape) and all(
+            size in (-1, real) for size, real in zip(own, shape, strict=True)
+        )
+        if not fits and not _has_unknown_rank(item):
+            return False
+        _write(item, shape)
+    try:
+        whole: Shape = tuple(np.broadcast_shapes(*shapes))
+    except ValueError:
+        whole = shapes[0]
+    for item in found[len(shapes) :]:
+        own = (-1,) * len(whole) if _has_unknown_rank(item) else tuple(item["shape"])
+        # the operator computes the output sizes itself; the description must not be unknown
+        like = whole if len(whole) == len(own) else (1,) * len(own)
+        _write(
+            item, tuple(real if size < 0 else size for size, real in zip(own, like, strict=True))
+        )
+    return True
+
+
+def _write(item: dict[str, Any], shape: Shape) -> None:
+    if tuple(item.get("ori_shape", ())) == tuple(item["shape"]):
+        item["ori_shape"] = shape
+    item["shape"] = shape
+    item["range"] = [(size, size) for size in shape]

@@ -1,0 +1,27 @@
+"""Models as they are met: transformers of several families, convolutional and recurrent nets, random graphs, an exported layer."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from tests.ms_fusion.onnx.fuse.corpus import convolutional, random_graphs, recurrent, transformers
+
+Write = Callable[[Path], Path]
+EXPORTED = Path(__file__).resolve().parents[4] / "data" / "onnx" / "layer.onnx"
+
+
+def _exported(path: Path) -> Path:
+    shutil.copy(EXPORTED, path)
+    return path
+
+
+MODELS: Mapping[str, Write] = {
+    **transformers.MODELS,
+    **convolutional.MODELS,
+    **recurrent.MODELS,
+    **random_graphs.MODELS,
+    "torch_layer": _exported,
+}
+"""Name, its family before the first underscore → writes the model to a file and hands back its place."""

@@ -1,0 +1,75 @@
+"""What is wrong can be seen alone: a kernel, and a function, that were broken on purpose."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ms_fusion.onnx.fuse import functions
+from ms_fusion.onnx.fuse.auto_fuse import auto_fuse
+from ms_fusion.onnx.kernels import lowering_rules
+from tests.ms_fusion.onnx.fuse.models import Builder
+
+
+@pytest.fixture
+def net(tmp_path: Path) -> Path:
+    b = Builder({"x": ("n", 64)})
+    x = b.add("Mul", b.add("Add", "x", b.weight(64)), b.add("Sigmoid", "x"))
+    return b.save(
+        tmp_path / "net.onnx", b.add("Softmax", b.add("MatMul", x, b.weight(64, 48)), axis=-1)
+    )
+
+
+def gaps(place: Path) -> dict[str, float]:
+    """What a reproducer says: who computed it → how far it is from what it should be."""
+    (script,) = place.glob("kernels/reproducers/*/reproduce.py")
+    told = subprocess.run(
+        [sys.executable, str(script)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+        cwd=place,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[4])},
+    )
+    lines = (line.partition(": result 0 differs by ") for line in told.stdout.splitlines())
+    return {who: float(gap.partition(",")[0]) for who, _, gap in lines}
+
+
+def test_a_kernel_that_is_wrong(net: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = {**lowering_rules.LOWERING_RULES, "Softmax": lambda call: np.exp(call.inputs[0])}
+    monkeypatch.setattr(lowering_rules, "LOWERING_RULES", wrong)
+    ledger = auto_fuse(net, net.with_name("fused.onnx"), verify=True)
+    assert any("seen alone: kernels/reproducers/" in note for note in ledger.notes)
+    found = gaps(net.parent)
+    assert found["ONNX Runtime"] < 1e-6
+    assert found["the kernel"] > 1e-3
+
+
+def test_a_function_that_is_wrong(net: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = functions.graph_of
+
+    def spoilt(*given):
+        graph = whole(*given)
+        for node in graph:
+            if node.op_type == "Softmax":
+                node.op_type = "LogSoftmax"
+        return graph
+
+    for room in ("functions", "reproducers"):
+        monkeypatch.setattr(f"ms_fusion.onnx.fuse.{room}.graph_of", spoilt)
+    ledger = auto_fuse(net, net.with_name("fused.onnx"), verify=True)
+    assert any(one.reason == "the model differs with it" for one in ledger.rejected)
+    found = gaps(net.parent)
+    assert found["ONNX Runtime"] > 1e-3
+    assert found["the kernel"] < 1e-5
+
+
+def test_none_where_nothing_is_wrong(net: Path) -> None:
+    auto_fuse(net, net.with_name("fused.onnx"), verify=True)
+    assert not (net.parent / "kernels" / "reproducers").exists()

@@ -1,0 +1,173 @@
+"""The pages on architecture name rooms, files and functions that exist."""
+
+from __future__ import annotations
+
+import functools
+import re
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from tbe_impl.codegen.options import Options
+from tests.cases import cases
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("ms_fusion", "custom_ops", "tbe_impl")
+PAGES = ("architecture", "codegen", "what_to_touch")
+FOLDERS = (*PACKAGES, "tests", "docs", "benchmarks")
+QUESTIONS_MIN = 40
+COLUMNS_MAX = 120
+_BLOCK = re.compile(r"^```.*?^```", re.M | re.S)
+_QUOTED = re.compile(r"`([^`]+)`")
+_PATH = re.compile(rf"(?:{'|'.join(FOLDERS)})/[\w./-]*\w/?")
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_IN_PYTHON = re.compile(r"^\s*(?:async )?(?:def|class) (\w+)|^\s*(\w+)(?:: [^=\n]+)? = ", re.M)
+_IN_C = re.compile(r"^#define (\w+)|\b(\w+)(?=\s?\()", re.M)
+
+
+def text_of(page: str) -> str:
+    return (ROOT / "docs" / f"{page}.md").read_text("utf-8")
+
+
+def rows_of(text: str, *head: str) -> list[list[str]]:
+    """The cells of all tables with this head, without those of the head."""
+    rows, is_inside = [], False
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split(" | ")]
+        if not line.startswith("|"):
+            is_inside = False
+        elif tuple(cells) == head:
+            is_inside = True
+        elif is_inside and not set(line) <= set("|- "):
+            rows.append(cells)
+    return rows
+
+
+def quoted(text: str) -> list[str]:
+    """What stands between backticks, but for blocks of code."""
+    return _QUOTED.findall(_BLOCK.sub("", text))
+
+
+def paths_in(text: str) -> list[str]:
+    return [one for one in quoted(text) if _PATH.fullmatch(one)]
+
+
+def names_in(text: str) -> list[str]:
+    return [one for one in quoted(text) if _NAME.fullmatch(one)]
+
+
+@functools.cache
+def defined_in(name: str) -> frozenset[str]:
+    """Functions, classes, methods and constants of a file of Python; of C what is called, declared or a macro."""
+    found = (_IN_PYTHON if name.endswith(".py") else _IN_C).findall(
+        (ROOT / name).read_text("utf-8")
+    )
+    return frozenset(one for pair in found for one in pair if one)
+
+
+def missing_names(files: str, names: str) -> list[str]:
+    """Of the names those that none of the files defines."""
+    here = frozenset().union(*(defined_in(file) for file in paths_in(files)))
+    return [name for name in names_in(names) if name not in here]
+
+
+def test_the_table_of_rooms_is_whole() -> None:
+    (head, *_) = text_of("architecture").split("## Rooms\n")[1:]
+    listed = [paths_in(cells[0]) for cells in rows_of(head.split("\n## ")[0], "room", "in", "out")]
+    rooms = {
+        place.parent.relative_to(ROOT).as_posix()
+        for package in PACKAGES
+        for place in (ROOT / package).rglob("__init__.py")
+    }
+    assert sorted(name for (name,) in listed) == sorted(rooms - set(PACKAGES))
+
+
+INDEX = rows_of(text_of("architecture"), "question", "files", "begin with")
+
+
+def test_the_index_answers_many_questions() -> None:
+    questions = [cells[0] for cells in INDEX]
+    assert len(set(questions)) == len(questions) >= QUESTIONS_MIN
+    incomplete = [cells for cells in INDEX if len(cells) != 3 or not paths_in(cells[1])]
+    assert incomplete == []
+    assert [cells for cells in INDEX if not names_in(cells[2])] == []
+
+
+def test_the_index_names_functions_of_its_files() -> None:
+    wrong = {cells[0]: gone for cells in INDEX if (gone := missing_names(cells[1], cells[2]))}
+    assert wrong == {}
+
+
+TABLES = [
+    ("architecture", ("step", "file", "begin with"), 1, 2),
+    ("architecture", ("question", "file", "function"), 1, 2),
+    ("architecture", ("route", "file", "begin with"), 1, 2),
+    ("architecture", ("cache", "parts of the key", "file", "function"), 2, 3),
+    ("codegen", ("stage", "file", "begin with"), 1, 2),
+    ("codegen", ("pass", "recognises", "does", "file", "begin with", "flag"), 3, 4),
+]
+"""Page, head of the table, column of the files, column of the names."""
+
+
+@cases("page, head, files, names", TABLES)
+def test_other_tables_name_functions_of_their_files(
+    page: str, head: tuple[str, ...], files: int, names: int
+) -> None:
+    rows = rows_of(text_of(page), *head)
+    assert rows
+    wrong = {
+        cells[0]: gone
+        for cells in rows
+        if (gone := missing_names(f"{cells[files]} {cells[names]}", cells[names]))
+    }
+    assert wrong == {}
+
+
+def test_every_option_of_the_generator_is_told() -> None:
+    known = {one.name for one in fields(Options)}
+    flags = {
+        name for cells in rows_of(text_of("codegen"), *TABLES[-1][1]) for name in names_in(cells[5])
+    }
+    assert flags <= known
+    assert known <= set(re.findall(r"`(\w+)", text_of("codegen")))
+
+
+def test_the_program_that_shows_a_group_runs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (program,) = re.findall(r"^```python\n(.*?)^```", text_of("codegen"), re.M | re.S)
+    recorded = sorted((ROOT / "tests/data/ms_2_10/MyNet_f").rglob("*.info"))[0]
+    monkeypatch.setattr(sys, "argv", ["show_group.py", str(recorded)])
+    exec(compile(program, "docs/codegen.md", "exec"), {"__name__": "__page__"})  # noqa: S102
+    assert "threads share it" in (printed := capsys.readouterr().out) and "int k_Fused_" in printed
+
+
+@cases("page", PAGES)
+def test_files_exist(page: str) -> None:
+    named = {one for one in quoted(text_of(page)) if one.split("/")[0] in FOLDERS and "/" in one}
+    assert len(named) > 20
+    assert sorted(one for one in named if not _PATH.fullmatch(one)) == []
+    assert sorted(one for one in named if not (ROOT / one).exists()) == []
+
+
+@cases("page", PAGES)
+def test_names_before_in_and_a_file_are_defined_there(page: str) -> None:
+    """`name` in `file`, as the pages write it."""
+    text = " ".join(text_of(page).split())
+    found = re.findall(r"`(\w+)` (?:in|of) `([\w./]+\.(?:py|c|h))`", text)
+    wrong = [(name, file) for name, file in found if name not in defined_in(file)]
+    assert wrong == []
+
+
+@cases("page", PAGES)
+def test_lines_of_text_are_short(page: str) -> None:
+    lines = text_of(page).splitlines()
+    assert [line for line in lines if len(line) > COLUMNS_MAX and not line.startswith("|")] == []
+
+
+def test_a_name_that_is_gone_is_seen() -> None:
+    assert missing_names("`tbe_impl/kernel.py`", "`Kernel`, `BACKENDS`, `report`") == []
+    assert missing_names("`tbe_impl/kernel.py`", "`Kernel`, `no_such_name`") == ["no_such_name"]
+    assert missing_names("`tbe_impl/codegen/include/thread_pool.h`", "`shared_from`") == []
