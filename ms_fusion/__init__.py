@@ -16,7 +16,9 @@ from tbe_impl import __version__ as __version__
 from tbe_impl.lazy_attributes import lazy_attributes
 
 if TYPE_CHECKING:
-    from ms_fusion.capture.explain_net import assert_fused, explain, read
+    from ms_fusion.capture.dump_ledger import read
+    from ms_fusion.capture.explain_net import explain
+    from ms_fusion.capture.fusion_assertion import assert_fused
     from ms_fusion.capture.tune import tune
     from ms_fusion.ledger import Ledger
     from ms_fusion.mindspore.presets.scopes import check, disable, enable, fusion, patch
@@ -47,7 +49,7 @@ _HOMES = {
     "FusionError": "tbe_impl.errors",
     "FusionNotFound": "tbe_impl.errors",
     "Ledger": "ms_fusion.ledger",
-    "assert_fused": "ms_fusion.capture.explain_net",
+    "assert_fused": "ms_fusion.capture.fusion_assertion",
     "auto_fuse": "ms_fusion.onnx.fuse.auto_fuse",
     "check": "ms_fusion.mindspore.presets.scopes",
     "disable": "ms_fusion.mindspore.presets.scopes",
@@ -56,7 +58,7 @@ _HOMES = {
     "from_onnx": "ms_fusion.onnx.cell.from_onnx",
     "fusion": "ms_fusion.mindspore.presets.scopes",
     "patch": "ms_fusion.mindspore.presets.scopes",
-    "read": "ms_fusion.capture.explain_net",
+    "read": "ms_fusion.capture.dump_ledger",
     "specialize": "ms_fusion.mindspore.specialize.specialized_net",
     "tune": "ms_fusion.capture.tune",
 }

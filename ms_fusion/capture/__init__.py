@@ -4,20 +4,19 @@ In: a live net and its inputs. Out: a `Ledger`. Must leave the net, the user's f
 directory unchanged.
 """
 
-from typing import Any
+from tbe_impl.lazy_attributes import lazy_attributes
+
+_HOMES = {
+    "assert_fused": "ms_fusion.capture.fusion_assertion",
+    "explain": "ms_fusion.capture.explain_net",
+    "explain_target": "ms_fusion.capture.explain_net",
+    "read": "ms_fusion.capture.dump_ledger",
+}
+"""The child process needs only `capture_child`."""
 
 __all__ = ["assert_fused", "explain", "explain_target", "read"]
 
-
-def __getattr__(name: str) -> Any:
-    """Lazy import of the functions of `explain_net`: the child process needs only
-    `capture_child`.
-    """
-    if name in __all__:
-        from ms_fusion.capture import explain_net
-
-        return getattr(explain_net, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy_attributes(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

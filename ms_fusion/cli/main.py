@@ -190,7 +190,7 @@ def read(
 
     check_places(html_file, json_file)
     check_directory(directory)
-    from ms_fusion.capture.explain_net import read as read_dumps
+    from ms_fusion.capture.dump_ledger import read as read_dumps
 
     show_ledger(read_dumps(directory, flags=flags, device=device), html_file, json_file)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ms_fusion import devices
-from ms_fusion.capture.explain_net import read
+from ms_fusion.capture.dump_ledger import read
 from ms_fusion.cost import Benefit
 from ms_fusion.devices import Device
 from ms_fusion.graph import Graph

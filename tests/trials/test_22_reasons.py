@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ms_fusion.capture.group_check import check_group
+from ms_fusion.capture.fusion_assertion import check_group
 from ms_fusion.graph import Graph, Node, Value
 from ms_fusion.ledger import FusedKernel, Ledger, Suggestion, Summary, UnfusedEdge
 from ms_fusion.onnx.fuse.auto_fuse import auto_fuse

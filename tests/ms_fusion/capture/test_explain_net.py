@@ -15,8 +15,12 @@ ms = pytest.importorskip("mindspore", reason="needs MindSpore")
 from mindspore import nn, ops  # noqa: E402
 
 from ms_fusion.capture import explain_net  # noqa: E402
-from ms_fusion.capture.explain_net import assert_fused, explain, explain_target, read  # noqa: E402
-from ms_fusion.capture.group_check import check_group  # noqa: E402
+from ms_fusion.capture.dump_ledger import read  # noqa: E402
+from ms_fusion.capture.explain_net import explain, explain_target  # noqa: E402
+from ms_fusion.capture.fusion_assertion import (  # noqa: E402
+    assert_fused,
+    check_group,
+)
 from ms_fusion.why_not.suggest import add_flags  # noqa: E402
 from tbe_impl.errors import CaptureError, FusionNotFound, InputError, UnsafeError  # noqa: E402
 from tests import nets  # noqa: E402
@@ -295,7 +299,7 @@ def test_dumps_are_read_without_mindspore(tmp_path):
     brought_home = tmp_path / "home"
     shutil.copytree(captured / "fused", brought_home)
     code = (
-        "import sys; sys.modules['mindspore'] = None; import ms_fusion.capture.explain_net as c; "
+        "import sys; sys.modules['mindspore'] = None; import ms_fusion.capture.dump_ledger as c; "
         f"l = c.read({str(brought_home)!r}); print([' '.join(k.operators) for k in l.kernels])"
     )
     seen = subprocess.run(

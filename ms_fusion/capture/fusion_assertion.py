@@ -1,14 +1,16 @@
-"""Checks whether one fused kernel contains a group of operators, and explains why not."""
+"""Asserts that groups of operators are each inside one fused kernel; names the reason if not."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import pairwise
+from typing import Any
 
+from ms_fusion.capture import explain_net
 from ms_fusion.graph import Graph
 from ms_fusion.ledger import FusedKernel, Ledger, UnfusedEdge
-from tbe_impl.errors import FusionNotFound
+from tbe_impl.errors import FusionNotFound, InputError
 
 
 def check_group(ledger: Ledger, group: Sequence[str]) -> FusedKernel:
@@ -135,3 +137,55 @@ def _shortest_path(graph: Graph, sources: Collection[str], goals: Collection[str
                     before[end] = name
                     waiting.append(end)
     return min(found, key=len, default=[])
+
+
+def assert_fused(
+    net: Callable[..., Any],
+    inputs: Sequence[Any],
+    groups: Sequence[Sequence[str]],
+    *,
+    preset: str | None = None,
+    flags: str | None = None,
+    only_flags: str | None = None,
+    generator: str | None = None,
+) -> Ledger:
+    """Raises unless each group of operators is in one fused kernel, in any order.
+
+    Args:
+        net: as for `explain`.
+        inputs: a tuple of the arguments of the call.
+        groups: operator types, such as ``[("Mul", "Add"), ("MatMul", "BiasAdd")]``; a repeated type
+            requires as many operators.
+        preset, flags, only_flags, generator: as for `explain`.
+
+    Returns:
+        The ledger, without times.
+
+    Raises:
+        FusionNotFound: names the nearest kernel and the reason. It is an `AssertionError`.
+    """
+    if isinstance(groups, str) or any(isinstance(group, str) for group in groups):
+        raise InputError(
+            "each group is a tuple of operators",
+            place="groups",
+            expected='such as [("Mul", "Add")]',
+            got=repr(groups),
+            remedy="Put the operators of one kernel into a tuple, and the tuples into a list",
+        )
+    ledger = explain_net.explain(
+        net,
+        *_as_tuple(inputs),
+        preset=preset,
+        flags=flags,
+        only_flags=only_flags,
+        generator=generator,
+        measure=False,
+        accuracy=False,
+    )
+    for group in groups:
+        check_group(ledger, group)
+    return ledger
+
+
+def _as_tuple(inputs: Any) -> tuple[Any, ...]:
+    return tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)

@@ -1,0 +1,76 @@
+"""Reads a directory of MindSpore dumps from any machine as a ledger; needs no MindSpore."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from ms_fusion import cost
+from ms_fusion.capture.assemble import assemble
+from ms_fusion.capture.operator_join import OperatorJoin, join
+from ms_fusion.ledger import Ledger
+from ms_fusion.mindspore.flags.generator_limits import generator_of
+from ms_fusion.mindspore.state import dump_note
+from ms_fusion.readers.dumps import read_dumps
+
+
+def read(
+    directory: str | os.PathLike[str], *, flags: str | None = None, device: str | None = None
+) -> Ledger:
+    """The ledger of a directory of MindSpore dumps, from any machine; needs no MindSpore.
+
+    Args:
+        directory: dumps that MindSpore wrote with ``MS_DEV_SAVE_GRAPHS=2`` (level 1 gives less).
+        flags: the graph kernel flags of that run; the reasons depend on them. By default those of
+            the note that a process with ``ms_fusion`` wrote beside its dumps, with the preset.
+        device: ``CPU``, ``GPU`` or ``Ascend``; by default from that note, else guessed.
+
+    Raises:
+        InputError: the directory does not exist or contains no dumps.
+        ParseError: a dump is damaged.
+    """
+    path = Path(directory)
+    dumps = read_dumps(path)
+    joined = join(dumps)
+    left = dump_note.find_note(dumps.directory, path, dumps.directory.parent)
+    target = device or (left.device if left else _guess_device(joined))
+    notes = [f"Read from {path.name}: nothing was run here, so there are no times and no receipts."]
+    count = len(set(joined.programs.values()))
+    if count > 1:
+        notes.append(
+            f"The dumps hold {count} programs that were compiled one after the other, "
+            "here counted together."
+        )
+    preset = ""
+    if flags is None and left is not None:
+        preset, flags = left.chosen_compilation.preset, left.chosen_compilation.flags
+        notes += left.remarks
+    elif flags is None:
+        fused = dumps.clustered or any(node.is_fused_kernel for node in joined.after)
+        flags = "--opt_level=2" if fused else "--opt_level=0"
+        notes.append(
+            "The flags of that run are not in the dumps: reasons assume --opt_level=2."
+            if fused
+            else "Nothing in the dumps went through graph kernel fusion: "
+            "reasons assume that it was off, --opt_level=0."
+        )
+    environment: dict[str, object] = {"device": target, "dumps": len(dumps.built)}
+    if left is not None:
+        environment["mindspore"] = left.mindspore
+    return assemble(
+        joined,
+        title=path.name,
+        device=cost.device(target),
+        device_target=target,
+        flags=flags,
+        preset=preset,
+        generator=generator_of(flags),
+        environment=environment,
+        notes=notes,
+    )
+
+
+def _guess_device(joined: OperatorJoin) -> str:
+    """Guesses the device: only CPU and GPU dumps name the kernel's file (``info_name``)."""
+    kernels = [node for node in joined.after if node.is_fused_kernel]
+    return "CPU" if not kernels or any(node.attr("info_name") for node in kernels) else "Ascend"
