@@ -13,8 +13,7 @@ from types import CodeType, FunctionType, MethodType
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from ms_fusion.mindspore.calls import graph_keys, repeated_calls, single_kernel_calls
-from ms_fusion.mindspore.calls.call_records import CallRecords
+from ms_fusion.mindspore.calls import graph_keys, repeated_calls
 from ms_fusion.mindspore.calls.graph_keys import Scopes
 
 PLAIN_TYPES = frozenset((str, bool, int, float, type(None)))
@@ -43,11 +42,11 @@ def install(scopes: Scopes) -> None:
     if _is_mindspore_method(predict):
         cell._predict = graph_keys.wrap_predict(predict, scopes)
     run: Any = getattr(cell, "compile_and_run", None)
-    if _is_mindspore_method(run) and repeated_calls.is_known(run):
-        calls = CallRecords(scopes)
+    if _is_mindspore_method(run) and repeated_calls.is_known_compile_and_run(run):
+        calls = repeated_calls.CallRecords(scopes)
         cell.compile_and_run = repeated_calls.wrap_compile_and_run(run, calls)
-        if _is_mindspore_method(cell.__call__) and single_kernel_calls.is_known(cell.__call__):
-            cell.__call__ = single_kernel_calls.wrap_call(cell.__call__, calls)
+        if _is_mindspore_method(cell.__call__) and repeated_calls.is_known_call(cell.__call__):
+            cell.__call__ = repeated_calls.wrap_call(cell.__call__, calls)
         calls.refresh_call_members()
     phase = getattr(cell, "compile_phase", None)
     if isinstance(phase, property) and _is_mindspore_method(phase.fset):

@@ -1,8 +1,13 @@
-"""Fast call path: a repeated call of a Cell goes directly to the compiled graph.
+"""Fast call path: a call like a Cell's last one goes to the compiled graph, or to its only kernel.
 
 MindSpore computes a key of the arguments and looks up the graph at each call: more than half of a
 small net's call time. Here shapes and dtypes are compared with those of the last call. Arguments
 other than plain tensors, and any change since then, go through MindSpore.
+
+`CallRecords` holds the last call of each Cell. `wrap_compile_and_run` skips the graph lookup.
+`wrap_call` skips all of MindSpore's Python code for a graph that is one kernel: its checks take as
+long as a small kernel, and ten times as long after a kernel that has evicted the caches, so this
+path reads few objects, directly from their storage.
 """
 
 from __future__ import annotations
@@ -10,21 +15,198 @@ from __future__ import annotations
 import functools
 import logging
 import os
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary, finalize
 
-from ms_fusion.mindspore.calls import graph_keys
-from ms_fusion.mindspore.calls.call_records import (
-    CallRecord,
-    CallRecords,
-    SingleKernel,
-    has_known_storage,
-    make_switch_check,
-)
+from ms_fusion.mindspore.calls.graph_keys import Scopes, effective_flags
+
+if TYPE_CHECKING:
+    from ms_fusion.mindspore.calls.direct_kernel_calls import DirectKernel
 
 _log = logging.getLogger("ms_fusion")
 
-KNOWN_NAMES = frozenset(
+STORAGE_NAMES: Mapping[str, str] = {
+    "phase": "_phase",
+    "arguments_key": "arguments_key",
+    "current_phase": "current_phase",
+    "compile_cache": "_compile_cache",
+}
+"""Attributes of a Cell of MindSpore 2.10 → the names in its ``__dict__``."""
+COMPILE_MEMBERS = ("compile", "phase", "compile_cache")
+"""Members that select the graph of a Cell; a class or a Cell that overrides one bypasses the fast
+path.
+"""
+CALL_MEMBERS = ("compile_and_run", "_check_construct_args", "_self_check", "_predict")
+"""Further members that each call of a Cell uses."""
+
+
+@dataclass(slots=True)
+class SingleKernel:
+    """The kernel that is equivalent to a graph.
+
+    Attributes:
+        direct: the kernel; None if there is none or it is not determined yet.
+        calls: number of repeated calls before that.
+    """
+
+    direct: DirectKernel | None = None
+    calls: int = 0
+
+
+class CallRecord(NamedTuple):
+    """The last call of a Cell.
+
+    Attributes:
+        phase: the Cell's phase, which tells whether it trains.
+        key: MindSpore's key of the arguments.
+        graph: the name of the executed graph.
+        arguments: (shape, dtype) of each argument.
+        construct: the compiled function.
+        held: the flags in force for the Cell.
+        kernel: the equivalent kernel, if known.
+    """
+
+    phase: str
+    key: str
+    graph: str
+    arguments: tuple[tuple[Any, Any], ...]
+    construct: Any
+    held: str | tuple[str, bool]
+    kernel: SingleKernel
+
+
+class CallRecords:
+    """Call records of all Cells of this process.
+
+    Attributes:
+        scopes: the flags in force.
+        of: Cell → record.
+        kernels: ``id`` of a live Cell → record, for Cells whose graph is a single kernel.
+    """
+
+    def __init__(self, scopes: Scopes) -> None:
+        from mindspore import Tensor, nn
+
+        self.scopes, self._tensor, self._cell = scopes, Tensor, nn.Cell
+        self._compiled_by = _attributes(nn.Cell, COMPILE_MEMBERS)
+        self._called_by = _attributes(nn.Cell, CALL_MEMBERS)
+        self._watched: set[int] = set()
+        self.of: WeakKeyDictionary[Any, CallRecord] = WeakKeyDictionary()
+        self.kernels: dict[int, CallRecord] = {}
+
+    def keep(self, cell: Any, last: CallRecord) -> None:
+        """Records a call and replaces the previous record."""
+        self.of[cell] = last
+        self.kernels.pop(id(cell), None)
+
+    def record_kernel(self, cell: Any, last: CallRecord, direct: DirectKernel) -> None:
+        """Records that the graph of a call is a single kernel."""
+        last.kernel.direct = direct
+        self.kernels[id(cell)] = last
+        if id(cell) not in self._watched:
+            self._watched.add(id(cell))
+            finalize(cell, self._forget_cell, id(cell)).atexit = False
+
+    def _forget_cell(self, number: int) -> None:
+        self.kernels.pop(number, None)
+        self._watched.discard(number)
+
+    def run_kernel(self, cell: Any, last: CallRecord, args: Sequence[Any]) -> Any:
+        """Runs the kernel for a matching call; None if MindSpore has to execute it."""
+        # another thread may reset it in the meantime
+        direct = last.kernel.direct
+        if direct is None:
+            return None
+        result = direct(args)
+        if result is None and direct.is_outdated:
+            self.kernels.pop(id(cell), None)
+            last.kernel.direct, last.kernel.calls = None, 0
+        return result
+
+    def is_like(self, last: CallRecord, cell: Any, args: Sequence[Any]) -> bool:
+        """Whether a call matches the record and the Cell is unchanged."""
+        own = cell.__dict__
+        if (
+            own.get("_phase") != last.phase
+            or own.get("arguments_key") != last.key
+            or own.get("current_phase") != last.graph
+            or last.graph not in (own.get("_compile_cache") or ())
+            or len(args) != len(last.arguments)
+            or effective_flags(cell, self.scopes) != last.held
+            or not self.is_as_mindspore_has_it(cell)
+        ):
+            return False
+        for one, (shape, dtype) in zip(args, last.arguments, strict=True):
+            if not self.is_plain(one) or one.dtype is not dtype or one.shape != shape:
+                return False
+        return True
+
+    def is_as_mindspore_has_it(self, cell: Any) -> bool:
+        """Whether MindSpore compiles the Cell in the regular way, for static shapes."""
+        return (
+            _has_members(cell, self._compiled_by)
+            and cell.__dict__.get("_dynamic_shape_inputs", cell) is None
+        )
+
+    def is_called_as_mindspore_has_it(self, last: CallRecord, cell: Any) -> bool:
+        """Whether no member used by a call is overridden and `construct` is unchanged."""
+        return (
+            _has_members(cell, self._called_by)
+            and getattr(cell.construct, "__func__", None) is last.construct
+        )
+
+    def refresh_call_members(self) -> None:
+        """Reads the members of MindSpore's Cell class again after they were replaced."""
+        self._called_by = _attributes(self._cell, CALL_MEMBERS)
+
+    def is_plain(self, value: Any) -> bool:
+        """Whether a value is a plain tensor: not constant, not lazily initialized, without extra
+        attributes.
+        """
+        return type(value) is self._tensor and not (
+            value.const_arg or value.has_init or value.__dict__
+        )
+
+
+def _attributes(owner: Any, names: Sequence[str]) -> Mapping[str, Any]:
+    return {name: getattr(owner, name) for name in names}
+
+
+def _has_members(cell: Any, wanted: Mapping[str, Any]) -> bool:
+    """Whether the Cell's class has exactly these members and the Cell does not override them."""
+    kind, own = type(cell), cell.__dict__
+    for name, value in wanted.items():
+        if name in own or getattr(kind, name) is not value:
+            return False
+    return True
+
+
+def has_known_storage(cell: Any) -> bool:
+    """Whether a Cell stores its attributes as in MindSpore 2.10."""
+    own, missing = cell.__dict__, object()
+    found = (
+        (getattr(cell, name, missing), own.get(stored)) for name, stored in STORAGE_NAMES.items()
+    )
+    return all(value is there for value, there in found)
+
+
+def make_switch_check() -> Callable[[], bool]:
+    """Returns a function that checks whether environment variables keep MindSpore from running
+    compiled graphs.
+    """
+    names = ("MS_JIT", "MS_DEV_PRECOMPILE_ONLY")
+    variables: Any = getattr(os.environ, "_data", None)
+    if variables is None:
+        return lambda: os.environ.get(names[0]) == "0" or bool(os.environ.get(names[1]))
+    # Decoding by `os.environ` takes longer than the rest of a call.
+    jit, only = map(os.environ.encodekey, names)
+    off = os.environ.encodevalue("0")
+    return lambda: variables.get(jit) == off or bool(variables.get(only))
+
+
+COMPILE_AND_RUN_NAMES = frozenset(
     (
         "compile",
         "_has_mutable_args_list",
@@ -59,9 +241,12 @@ launches of other threads.
 """
 
 
-def is_known(method: Any) -> bool:
+def is_known_compile_and_run(method: Any) -> bool:
     """Whether this `Cell.compile_and_run` is the version that `wrap_compile_and_run` replaces."""
-    return frozenset(getattr(getattr(method, "__code__", None), "co_names", ())) == KNOWN_NAMES
+    return (
+        frozenset(getattr(getattr(method, "__code__", None), "co_names", ()))
+        == COMPILE_AND_RUN_NAMES
+    )
 
 
 def wrap_compile_and_run(original: Callable[..., Any], calls: CallRecords) -> Callable[..., Any]:
@@ -137,7 +322,7 @@ def wrap_compile_and_run(original: Callable[..., Any], calls: CallRecords) -> Ca
             or not all(map(calls.is_plain, args))
         ):
             return None
-        now = graph_keys.effective_flags(cell, calls.scopes)
+        now = effective_flags(cell, calls.scopes)
         # The Cell's attributes may belong to a call from a signal handler or another thread during
         # this one.
         broaden = getattr(cell, "enable_tuple_broaden", False)
@@ -152,3 +337,54 @@ def wrap_compile_and_run(original: Callable[..., Any], calls: CallRecords) -> Ca
         return CallRecord(cell.phase, key, graph, arguments, construct, now, SingleKernel())
 
     return compile_and_run
+
+
+CALL_NAMES = frozenset(
+    "context _get_mode GRAPH_MODE os getenv _compiled _construct_sig bind apply_defaults args "
+    "kwargs _predict _check_construct_args "
+    "_self_check __compile_cell_hook__ compile_and_run _init_flag _is_check_and_refresh "
+    "_init_check requires_grad "
+    "_dynamic_shape_inputs mixed_precision_type _forward_pre_hook _forward_hook "
+    "_backward_pre_hook _backward_hook _shard_fn "
+    "_recompute_cell has_bprop _pynative_executor construct _run_construct _complex_call".split()
+)
+"""Names that `Cell.__call__` of MindSpore 2.10 uses; a version with others is not replaced."""
+
+
+def is_known_call(method: Any) -> bool:
+    """Whether this `Cell.__call__` is the version that `wrap_call` replaces, and the context stores
+    its mode as expected.
+    """
+    from mindspore import context
+
+    mode = type(context._context()).get_mode
+    names = (getattr(getattr(one, "__code__", None), "co_names", ()) for one in (method, mode))
+    return [*map(frozenset, names)] == [CALL_NAMES, {"_mode"}]
+
+
+def wrap_call(original: Callable[..., Any], calls: CallRecords) -> Callable[..., Any]:
+    """`Cell.__call__`, which runs the kernel directly if a call matches the last one of a
+    single-kernel graph.
+    """
+    from mindspore import context
+
+    state, graph_mode = vars(context._context()), context.GRAPH_MODE
+    kernels, is_switched = calls.kernels, make_switch_check()
+
+    @functools.wraps(original)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        last = kernels.get(id(self))
+        if (
+            last is not None
+            and not kwargs
+            and state["_mode"] == graph_mode
+            and not is_switched()
+            and calls.is_like(last, self, args)
+            and calls.is_called_as_mindspore_has_it(last, self)
+        ):
+            result = calls.run_kernel(self, last, args)
+            if result is not None:
+                return result
+        return original(self, *args, **kwargs)
+
+    return call

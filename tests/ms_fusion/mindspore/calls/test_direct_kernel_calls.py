@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ms_fusion.mindspore.calls import direct_kernel_calls, single_kernel_calls
+from ms_fusion.mindspore.calls import direct_kernel_calls, repeated_calls
 from tests.cases import FULL, cases
 from tests.ms_fusion.mindspore.presets.mindspore_child import PROGRAMS, rows, run, some
 
@@ -185,9 +185,9 @@ def test_another_call_is_not_replaced() -> None:
     from mindspore import nn
 
     own = nn.Cell.__call__
-    assert single_kernel_calls.is_known(getattr(own, "__wrapped__", own))
-    assert not single_kernel_calls.is_known(nn.SequentialCell.construct)
-    assert not single_kernel_calls.is_known(print)
+    assert repeated_calls.is_known_call(getattr(own, "__wrapped__", own))
+    assert not repeated_calls.is_known_call(nn.SequentialCell.construct)
+    assert not repeated_calls.is_known_call(print)
 
 
 def test_a_profiler_sees_the_kernel(found: Any) -> None:

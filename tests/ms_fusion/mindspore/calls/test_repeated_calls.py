@@ -110,10 +110,10 @@ def test_another_way_of_running_is_not_replaced() -> None:
     from mindspore import nn
 
     own = nn.Cell.compile_and_run
-    assert repeated_calls.is_known(getattr(own, "__wrapped__", own))
+    assert repeated_calls.is_known_compile_and_run(getattr(own, "__wrapped__", own))
 
     def compile_and_run(self: Any, *args: Any) -> Any:
         return self.compile(*args)
 
-    assert not repeated_calls.is_known(compile_and_run)
-    assert not repeated_calls.is_known(print)
+    assert not repeated_calls.is_known_compile_and_run(compile_and_run)
+    assert not repeated_calls.is_known_compile_and_run(print)
