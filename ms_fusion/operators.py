@@ -28,7 +28,7 @@ CPU_CLUSTERABLE_OPS = frozenset(
 )
 """Clustered on CPU under `--enable_cluster_ops`, and built by MindSpore's own generator."""
 
-CPU_CLUSTERABLE_OPS_OF_OTHER_GENERATORS = frozenset(
+CPU_CLUSTERABLE_BY_OWN_GENERATOR_ONLY = frozenset(
     """Tan ACos Asin Atan2 Asinh Acosh Atanh Erfc Expm1 Log1p Ceil Trunc Rint Slice ReduceProd
     ReduceAll ReduceAny ReduceMean Gather Concat Sinh Cosh Inv Conv2D MatMul BatchMatMul
     BatchNorm MaxPool Conv2DBackpropInput Conv2DBackpropFilter MaxPoolGrad AvgPool AvgPoolGrad

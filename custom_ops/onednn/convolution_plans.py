@@ -21,7 +21,7 @@ from custom_ops.onednn.geometry import Geometry
 from custom_ops.onednn.plan_building import build_plan
 from custom_ops.onednn.plans import OutputPlace, Place, PlanBuilder, Unimplemented
 from custom_ops.onednn.prepared_operator import Prepared, TensorType
-from custom_ops.onednn.weight_gradient_steps import Images, add_split_gradient
+from custom_ops.onednn.weight_gradient import Images, add_split_gradient
 
 PLAN_CACHE_SIZE = 512
 """Capacity of the plan cache."""

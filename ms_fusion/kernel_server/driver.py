@@ -38,7 +38,7 @@ each block.
 
 
 class AkgV2Driver:
-    """The kernel driver that MindSpore's own compile server creates for each fused kernel.
+    """The kernel driver that MindSpore's compile server creates for each fused kernel, if it is not ours.
 
     Args:
         input_file: the kernel's description, ``OP.info``.

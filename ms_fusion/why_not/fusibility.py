@@ -285,7 +285,7 @@ def _check_lists(node: Node, graph: Graph, given: Settings) -> Refusal | None:
         return _refuse(node, "not-in-expand-list")
     known = (
         operators.CPU_CLUSTERABLE_OPS
-        | operators.CPU_CLUSTERABLE_OPS_OF_OTHER_GENERATORS
+        | operators.CPU_CLUSTERABLE_BY_OWN_GENERATOR_ONLY
         | operators.MINDSPORE_GENERATOR_ONLY_OPS
     )
     if op in (operators.ASCEND_CLUSTER_OPS if given.device == "Ascend" else known):

@@ -266,7 +266,7 @@ def _steps_for_own_generator(one: Refusal, given: Settings) -> tuple[_Step, ...]
         clustered = (
             operators.CPU_CLUSTER_OPS
             | operators.CPU_CLUSTERABLE_OPS
-            | operators.CPU_CLUSTERABLE_OPS_OF_OTHER_GENERATORS
+            | operators.CPU_CLUSTERABLE_BY_OWN_GENERATOR_ONLY
         )
         for name, known in (
             ("cluster_ops", clustered - EXCLUDED_OPERATORS.keys()),

@@ -66,9 +66,8 @@ class Options:
             MindSpore's tensors, gives 16. Sums along rows peel steps up to a cache line, so that
             no vector load crosses one.
         stream_bytes: minimum bytes of an output for non-temporal stores.
-        stagger: software pipelining across rows, where rows use non-temporal stores and the
-            processor has 32 registers of 64 bytes or is a Zen 3; see
-            `tbe_impl.codegen.software_pipelining`.
+        stagger: software pipelining across rows, where rows use non-temporal stores and vector
+            registers have at least 32 bytes; see `tbe_impl.codegen.software_pipelining`.
         strips: loop fission of long functions; see `tbe_impl.codegen.loop_fission`.
         half_cells: lookup tables for functions of one float16 value, on processors with float16
             arithmetic; see `tbe_impl.codegen.table_loops`.

@@ -1,14 +1,328 @@
-"""Emits a loop nest whose loops a schedule fixes: its function and its parallel parts."""
+"""Emits a loop nest whose loops a schedule fixes: its stages, its function, its parallel parts.
+
+When a reduction loop encloses data loops, the partial results are stored in rows:
+
+    for the loops outside all reduction loops:
+        fill the rows with the identity
+        for the others, in the requested order:
+            accumulate into the rows
+        store the rows
+
+A stage computed tile by tile inside such a loop has loops of its own over the tile.
+"""
 
 from __future__ import annotations
 
-from tbe_impl.codegen.loop_headers import parallel_trip_count
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+from tbe_impl.codegen import vector_types as vectors
+from tbe_impl.codegen.index_ranges import is_nonnegative
+from tbe_impl.codegen.loop_headers import open_levels, parallel_trip_count, range_of
+from tbe_impl.codegen.loop_levels import AttachedTile, LoopScope, TensorBuffer, Value
+from tbe_impl.codegen.loop_orders import Level
 from tbe_impl.codegen.lowering import Lowering
 from tbe_impl.codegen.nest_function import NestFunction, ProgramContext
-from tbe_impl.codegen.partition import LoopNest
-from tbe_impl.codegen.scheduled_stage import ScheduledStageWriter
-from tbe_impl.codegen.thread_partial_sums import ThreadRows
+from tbe_impl.codegen.partition import LoopNest, Root, plan_scheduled_nest
+from tbe_impl.codegen.polynomials import ONE, ZERO, Poly
+from tbe_impl.codegen.reduction_loops import ReductionLoops
+from tbe_impl.codegen.reductions import (
+    combine,
+    contribution,
+    identity_of,
+    lower_inner_reduction,
+    row_prefix,
+)
+from tbe_impl.codegen.scheduled_loops import ScheduledLoops
+from tbe_impl.codegen.thread_partial_sums import ThreadRows, row_c_type
 from tbe_impl.codegen.thread_partition import join_functions
+from tbe_impl.codegen.tiles import Span, tile_of
+from tbe_impl.dsl.dtypes import dtype_of
+from tbe_impl.dsl.expr import Reduce
+from tbe_impl.dsl.tensor import Tensor
+
+HALF_PRECISION_DTYPES = ("float16", "bfloat16")
+
+
+class ScheduledStageWriter:
+    """Emits the loops of one stage.
+
+    Args:
+        inside: lowering of the loop bodies; the loop variables are declared.
+        memory: buffers of a thread.
+        around: program context.
+        root: the stage's result.
+        levels, exact: its loops.
+    """
+
+    def __init__(
+        self,
+        inside: Lowering,
+        memory: ThreadRows,
+        around: ProgramContext,
+        root: Root,
+        levels: tuple[Level, ...],
+        exact: ScheduledLoops,
+    ):
+        self.inside, self.memory, self.around, self.root = inside, memory, around, root
+        self.levels, self.exact = levels, exact
+        body = root.tensor.op.body[root.tensor.value_index]
+        self.body = body if isinstance(body, Reduce) else None
+        self.source = contribution(body) if isinstance(body, Reduce) else body
+        self.tag = vectors.tag_of(root.tensor.dtype)
+        self.origin: dict[int, Poly] = {}
+
+    def write(self, *, shared: int | None = None) -> None:
+        """Emits everything; `shared` is the parallel level."""
+        self.shared = shared
+        if self.exact.together:
+            self.row = self.memory.buffers[id(self.root.tensor)]
+        elif self.exact.has_rows_in_memory:
+            self.row = self._allocate_row()
+        self._open(0)
+
+    def _allocate_row(self) -> TensorBuffer:
+        """Allocates the row of partial results that the enclosing loops do not complete."""
+        inside, tensor = self.inside, self.root.tensor
+        outside = self.levels[: self.exact.first_sum]
+        settled = frozenset().union(*(level.final_variables for level in outside))
+        blocks = {serial: step for level in outside for serial, step in level.parts if step > 1}
+        strides: dict[int, Poly] = {}
+        count = ONE
+        near = {serial for serial, _ in self.levels[self.exact.vector].parts}
+        axes = [axis.serial for axis in reversed(tensor.op.axis) if axis.serial in inside.extents]
+        for serial in sorted(axes, key=lambda item: item not in near):
+            if serial in settled:
+                continue
+            strides[serial] = count
+            first, size = inside.block_range(serial)
+            if serial in blocks:
+                first, size = (
+                    inside.declare_block(serial, blocks[serial]),
+                    Poly.from_int(blocks[serial]),
+                )
+            self.origin[serial] = first
+            count = count * size
+        steps = tuple(strides.get(axis.serial, ZERO) for axis in tensor.op.axis)
+        kind = row_prefix(self.tag)
+        name = self.memory.area(row_c_type(kind), vectors.lane_bits(self.tag) // 8, count)
+        return TensorBuffer(name, steps, tensor.dtype)
+
+    # loops
+
+    def _open(self, at: int) -> None:
+        """Opens the loops from a level on, and emits their body."""
+        exact = self.exact
+        if at == exact.first_sum and exact.has_rows_in_memory and not exact.together:
+            self._loop_over_rows(self._start)
+            self._open_level(at)
+            self._loop_over_rows(self._finish)
+        else:
+            self._open_level(at)
+
+    def _open_level(self, at: int) -> None:
+        exact, inside = self.exact, self.inside
+        if at == exact.inside:
+            with inside.bind_sources([(self.source, self.root.axes)]):
+                self._compute()
+            return
+        level = self.levels[at]
+
+        def open_next() -> None:
+            with self._tiles(level, at):
+                self._open(at + 1)
+
+        with inside.bind_sources([(self.source, self.root.axes)]):
+            if at == exact.vector:
+                ((serial, _),) = level.parts
+                begin, end = range_of(inside, serial)
+                inside.emit_vector_loop(serial, lambda _: open_next(), begin=begin, end=end)
+            else:
+                shared = at == self.shared and len(level.parts) > 1
+                open_levels(inside, [level], open_next, shared=shared)
+
+    def _loop_over_rows(self, body: Callable[[], None]) -> None:
+        """Emits the loops over the results whose partial sums are in the row."""
+        inside = self.inside
+        outside = self.levels[: self.exact.first_sum]
+        settled = frozenset().union(*(level.final_variables for level in outside))
+        axes = [axis.serial for axis in self.root.tensor.op.axis if axis.serial in inside.extents]
+        left = [serial for serial in axes if serial not in settled]
+        scope = LoopScope()
+        inside.chain.append(scope)
+        with inside.bind_sources([]):
+            self._emit_nested_loops(left, body)
+        inside.chain.pop()
+        inside.chain[-1].lines += scope.lines
+
+    def _emit_nested_loops(self, serials: Sequence[int], body: Callable[[], None]) -> None:
+        begin, end = range_of(self.inside, serials[0])
+        if len(serials) == 1:
+            self.inside.emit_vector_loop(serials[0], lambda _: body(), begin=begin, end=end)
+        else:
+            self.inside.emit_serial_loop(
+                serials[0], lambda: self._emit_nested_loops(serials[1:], body), begin=begin, end=end
+            )
+
+    # tiles
+
+    @contextmanager
+    def _tiles(self, level: Level, at: int) -> Iterator[None]:
+        """Makes the tiles computed at a level available inside it, after filling them."""
+        inside, filled = self.inside, []
+        for number in level.tiles:
+            for tensor in self.around.named[number].op.outputs:
+                if id(tensor) not in inside.buffers and self._fill_tile(tensor, at):
+                    filled.append(id(tensor))
+        yield
+        for key in filled:
+            del inside.buffers[key]
+
+    def _fill_tile(self, tensor: Tensor, at: int) -> bool:
+        """Computes a tile; returns False when each element is better computed at its use."""
+        inside = self.inside
+        nest = plan_scheduled_nest(
+            tensor, {*inside.buffers}, self.around.exact.get(id(tensor), ()), whatever=True
+        )
+        settled = frozenset().union(*(level.final_variables for level in self.levels[: at + 1]))
+        tile = tile_of(tensor, inside, self.source, self.root.axes, settled)
+        if tile is None or nest is None or inside.vector is not None:
+            return False
+        strides, count = [], ONE
+        for span in reversed(tile):
+            strides.append(count)
+            count = count * span.size
+        dtype = (
+            "float32"
+            if tensor.dtype in HALF_PRECISION_DTYPES and inside.options.rounding != "device"
+            else tensor.dtype
+        )
+        kind = dtype_of(dtype)
+        name = self.memory.area(kind.c, kind.bytes, count)
+        origin = tuple(span.first for span in tile)
+        buffer = TensorBuffer(
+            name, (*reversed(strides),), dtype, origin, count, len(inside.chain) - 1
+        )
+        self._write_tile(nest, tile, buffer)
+        inside.buffers[id(tensor)] = buffer
+        inside.tiles[id(tensor)] = AttachedTile(
+            nest, self.root.tensor, at, tuple(span.size for span in tile)
+        )
+        return True
+
+    def _write_tile(self, nest: LoopNest, tile: Sequence[Span], buffer: TensorBuffer) -> None:
+        inside, (root,) = self.inside, nest.roots
+        assert nest.exact is not None
+        for serial, extent in nest.loops:
+            inside.declare_loop(serial, extent)
+        saved = dict(inside.parts), dict(inside.spans)
+        for axis, span in zip(root.tensor.op.axis, tile, strict=True):
+            if axis.serial in inside.extents:
+                inside.spans[axis.serial] = span.first, span.size
+                inside.parts[axis.serial] = self._tile_range(span, inside.extents[axis.serial])
+        inside.targets[id(root.tensor)] = buffer
+        scope = LoopScope()
+        inside.chain.append(scope)
+        exact = replace(nest.exact, together=False)
+        ScheduledStageWriter(inside, self.memory, self.around, root, nest.levels, exact).write()
+        inside.chain.pop()
+        inside.chain[-1].lines += scope.lines
+        inside.parts, inside.spans = saved
+        del inside.targets[id(root.tensor)]
+
+    def _tile_range(self, span: Span, extent: Poly) -> tuple[str, str]:
+        """Begin and end of a loop over a tile, clamped to the tensor."""
+        text = self.inside.index_text
+        begin = text(span.first) if is_nonnegative(span.first) else f"most(0, {text(span.first)})"
+        inside = is_nonnegative(extent - span.first - span.size)
+        return begin, text(
+            span.first + span.size
+        ) if inside else f"least({text(span.first + span.size)}, {text(extent)})"
+
+    # inside
+
+    def _compute(self) -> None:
+        """Computes one element, or one vector of elements."""
+        root, inside = self.root, self.inside
+        if self.body is None:
+            inside.store(
+                root.tensor, root.indices, inside.compute_stored_element(root.tensor, root.indices)
+            )
+            return
+        levels = self.levels[self.exact.inside :]
+        if levels:
+            loops = ReductionLoops(
+                levels, max(self.exact.vector - self.exact.inside, 0), {}, self._reduction_loops()
+            )
+            value = lower_inner_reduction(
+                inside, self.body, root.axes, loops, lanes=self.exact.vector < self.exact.inside
+            )
+        else:
+            value = inside.lower_expression(self.source, root.axes)
+        if not self.exact.has_rows_in_memory:
+            inside.store(root.tensor, root.indices, self._round_to_device(value))
+            return
+        text = combine(self.body.op, self.tag, self._load(), value.text)
+        self._store(text)
+
+    def _reduction_loops(self) -> tuple[tuple[int, Poly], ...]:
+        """The loops that enclose only reduction loops."""
+        own = {
+            serial for level in self.levels[self.exact.inside :] for serial in level.final_variables
+        }
+        return tuple((serial, self.inside.extents[serial]) for serial in own)
+
+    def _round_to_device(self, value: Value) -> Value:
+        tensor, inside = self.root.tensor, self.inside
+        if inside.options.rounding == "device" and tensor.dtype in ("float16", "bfloat16"):
+            text = vectors.cast("float32", tensor.dtype, value.text)
+            return inside.let(text, value.tag, len(inside.chain) - 1)
+        return value
+
+    def _start(self) -> None:
+        assert self.body is not None
+        self._store(vectors.literal(identity_of(self.body), self.tag))
+
+    def _finish(self) -> None:
+        inside = self.inside
+        found = inside.define(self._load(), self.tag, len(inside.chain) - 1)
+        inside.store(self.root.tensor, self.root.indices, self._round_to_device(found))
+
+    # rows
+
+    def _place(self) -> tuple[str, Poly]:
+        """Address of the current partial result, and its stride from lane to lane."""
+        inside, address = self.inside, ZERO
+        for index, stride in zip(self.root.indices, self.row.strides, strict=True):
+            first = sum((self.origin.get(serial, ZERO) for serial in index.variables), ZERO)
+            address = address + (index - first) * stride
+        step = address.coefficient(inside.vector) if inside.vector is not None else ZERO
+        return f"{self.row.name} + {inside.index_text(address)}", step or ZERO
+
+    def _load(self) -> str:
+        place, step = self._place()
+        kind, count = row_prefix(self.tag), self.inside.count
+        if step == ZERO:
+            return f"{kind}_one({place})"
+        if step != ONE:
+            return f"{kind}_gather({place}, {self.inside.index_text(step)}, {count})"
+        return (
+            f"{kind}_load({place})" if count == "LANES" else f"{kind}_load_part({place}, {count})"
+        )
+
+    def _store(self, text: str) -> None:
+        place, step = self._place()
+        kind, count = row_prefix(self.tag), self.inside.count
+        if step == ZERO:
+            line = f"{kind}_store_part({place}, {text}, 1);"
+        elif step != ONE:
+            line = f"{kind}_scatter({place}, {self.inside.index_text(step)}, {text}, {count});"
+        elif count == "LANES":
+            line = f"{kind}_store({place}, {text});"
+        else:
+            line = f"{kind}_store_part({place}, {text}, {count});"
+        self.inside.chain[-1].lines.append(line)
 
 
 class ScheduledNestWriter:

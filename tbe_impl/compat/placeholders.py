@@ -30,7 +30,7 @@ def _missing_name_hint(module: str, attribute: str) -> str:
 
         if attribute == "reshape":
             return (
-                "The toolkit has no such operation: declare the placeholder with the other shape; "
+                "The toolkit has no such operation: give the placeholder the other shape; "
                 "arrays keep the declared one"
             )
         if attribute in dir(ext):

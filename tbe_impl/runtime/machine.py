@@ -56,7 +56,7 @@ def libc() -> str:
 
 @lru_cache(maxsize=1)
 def identity() -> dict[str, object]:
-    """Returns the cache key inputs other than source, compiler and flags."""
+    """Returns the machine's part of a cache key; sources, headers, compiler and flags are others."""
     return {
         "system": platform.system(),
         "architecture": platform.machine(),

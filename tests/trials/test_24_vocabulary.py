@@ -29,7 +29,7 @@ def test_every_operator_of_our_tables_is_known() -> None:
         operators.CPU_EXPAND_OPS,
         operators.CPU_CLUSTERABLE_OPS,
         operators.CPU_EXPANDABLE_OPS,
-        operators.CPU_CLUSTERABLE_OPS_OF_OTHER_GENERATORS,
+        operators.CPU_CLUSTERABLE_BY_OWN_GENERATOR_ONLY,
         operators.ASCEND_CLUSTER_OPS,
         operators.ASCEND_CLUSTER_OPS_LEVEL_1,
     )

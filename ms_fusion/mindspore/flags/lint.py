@@ -392,7 +392,7 @@ def _cluster_findings(name: str, column: int, where: _LintContext) -> Iterator[F
             f"`{name}` is wrong when fused: {operators.MISCOMPUTED_OPS[name]}.",
             column,
         )
-    elif own and name in operators.CPU_CLUSTERABLE_OPS_OF_OTHER_GENERATORS:
+    elif own and name in operators.CPU_CLUSTERABLE_BY_OWN_GENERATOR_ONLY:
         yield Finding(
             "warning",
             "generator",
@@ -403,7 +403,7 @@ def _cluster_findings(name: str, column: int, where: _LintContext) -> Iterator[F
     elif (
         name in expanded
         and name
-        not in operators.CPU_CLUSTERABLE_OPS | operators.CPU_CLUSTERABLE_OPS_OF_OTHER_GENERATORS
+        not in operators.CPU_CLUSTERABLE_OPS | operators.CPU_CLUSTERABLE_BY_OWN_GENERATOR_ONLY
     ):
         if name in operators.CPU_CLUSTER_OPS:
             return

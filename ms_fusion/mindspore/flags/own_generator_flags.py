@@ -18,7 +18,7 @@ SIMPLIFY_PASS = "highlevelopt1.arithmetic_simplify"
 subexpression elimination itself.
 """
 
-UNEXPANDED_OPERATORS = tuple(
+OPERATORS_KEPT_WHOLE = tuple(
     "BiasAddGrad GeLU GeLUGrad Softplus SoftplusGrad SqrtGrad Square".split()
 )
 """Operators that MindSpore expands unless disabled.
@@ -36,7 +36,7 @@ WHOLE_OPERATORS = frozenset(
         "ReduceMean",
         "SiLU",
         "Sigmoid",
-        *UNEXPANDED_OPERATORS,
+        *OPERATORS_KEPT_WHOLE,
     )
 )
 """Operators that MindSpore could expand; it then computes in float32, also for float64, and returns
@@ -47,7 +47,7 @@ CLUSTERED_OPERATORS = tuple(
     sorted(
         (
             operators.CPU_CLUSTERABLE_OPS
-            | operators.CPU_CLUSTERABLE_OPS_OF_OTHER_GENERATORS
+            | operators.CPU_CLUSTERABLE_BY_OWN_GENERATOR_ONLY
             | operators.MINDSPORE_GENERATOR_ONLY_OPS
             | WHOLE_OPERATORS
         )
@@ -71,7 +71,7 @@ def flags_for_own_generator(level: int) -> GraphKernelFlags:
         enable_cluster_ops=CLUSTERED_OPERATORS,
         disable_cluster_ops=UNCLUSTERED_OPERATORS,
         enable_expand_ops=EXPANDED_OPERATORS,
-        disable_expand_ops=UNEXPANDED_OPERATORS,
+        disable_expand_ops=OPERATORS_KEPT_WHOLE,
         disable_pass=(
             SPLITTER_PASS,
             *((SIMPLIFY_PASS,) if level >= 2 else ()),

@@ -126,7 +126,7 @@ def absorb_layouts(candidate: Candidate, graph: Graph, may: Callable[[Node], boo
 
 
 def find_siblings(graph: Graph, may: Callable[[Node], bool]) -> Iterator[Candidate]:
-    """Yields independent operators of one type that read the same value (horizontal fusion)."""
+    """Yields matrix products that read one value: one kernel with a library call for each."""
     for value, readers in graph.consumers.items():
         kinds: dict[str, dict[str, Node]] = {}
         for node in readers:

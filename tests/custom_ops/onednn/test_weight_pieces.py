@@ -13,12 +13,12 @@ from custom_ops.onednn import (
     convolution_plans,
     im2col,
     prepare_conv2d_backward,
-    weight_gradient_steps,
+    weight_gradient,
     why_missing,
 )
 from custom_ops.onednn.geometry import geometry
 from custom_ops.onednn.layouts import memory_shape
-from custom_ops.onednn.split_weight_gradient import pieces
+from custom_ops.onednn.weight_gradient import pieces
 from tests.cases import cases
 
 pytestmark = pytest.mark.skipif(bool(why_missing()), reason="oneDNN is not there")
@@ -86,7 +86,7 @@ def in_one(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def computed(case: str, *arrays: np.ndarray) -> Any:
         with monkeypatch.context() as patched:
-            patched.setattr(weight_gradient_steps, "pieces", lambda sizes, threads: [])
+            patched.setattr(weight_gradient, "pieces", lambda sizes, threads: [])
             convolution_plans.plan_gradients.cache_clear()
             found = prepared(case).call(arrays)
         convolution_plans.plan_gradients.cache_clear()

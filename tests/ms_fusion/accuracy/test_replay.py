@@ -361,8 +361,7 @@ def test_clustered_operators_have_formulas():
     )
     assert wanted <= set(FORMULAS)
     assert (
-        operators.CPU_CLUSTERABLE_OPS_OF_OTHER_GENERATORS - set(FORMULAS)
-        <= EXCLUDED_OPERATORS.keys()
+        operators.CPU_CLUSTERABLE_BY_OWN_GENERATOR_ONLY - set(FORMULAS) <= EXCLUDED_OPERATORS.keys()
     )
 
 
