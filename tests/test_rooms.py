@@ -314,6 +314,41 @@ def test_a_module_says_what_it_is_and_why_it_is_long() -> None:
     assert [name_of(path) for path in long if why not in path.read_text("utf-8")] == []
 
 
+IRREGULAR = frozenset(
+    "again apart begun behind beside bent built chosen drawn first found full given gone half held here "
+    "inside kept known laid late left lost made meant next off once only other outside own plain "
+    "said seen sent shown such taken then thrown together told under whole why wide with within without written".split()
+)
+"""Participles, adverbs, adjectives and prepositions that do not end with ``ed``."""
+NAMES_THAT_USERS_CALL = frozenset({"compiled", "computed", "full", "installed", "planned", "seen"})
+
+
+def is_bare_participle(name: str) -> bool:
+    """Whether a function's name is one word that is neither a verb nor a noun."""
+    word = name.strip("_")
+    return word in IRREGULAR or (word.endswith("ed") and word.isalpha() and len(word) > 4)
+
+
+def test_functions_are_named_by_verbs_or_nouns() -> None:
+    def names(tree: ast.Module) -> list[str]:
+        kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
+        return [node.name for node in ast.walk(tree) if isinstance(node, kinds)]
+
+    offences = {
+        name_of(path): wrong
+        for path in [*MODULES, *STUDIES]
+        if "tbe_impl/ops" not in path.as_posix()  # named as CANN and its operators are
+        if (
+            wrong := [
+                name
+                for name in read_tree(path, names)
+                if is_bare_participle(name) and name not in NAMES_THAT_USERS_CALL
+            ]
+        )
+    }
+    assert offences == {}
+
+
 def test_names_of_tests_are_short() -> None:
     """What is tested and what must hold; details are in the docstring."""
 

@@ -274,7 +274,7 @@ def wrap_compile_and_run(original: Callable[..., Any], calls: CallRecords) -> Ca
             if kernel.direct is None and kernel.calls < PROBE_CALLS[-1]:
                 kernel.calls += 1
                 if kernel.calls in PROBE_CALLS:
-                    return asked(last, self, args)
+                    return run_and_probe(last, self, args)
             return run(last, self, args)
         result = original(self, *args)
         now = record_call(self, args)
@@ -294,7 +294,7 @@ def wrap_compile_and_run(original: Callable[..., Any], calls: CallRecords) -> Ca
         graphs.set_jit_config(getattr(cell, "jit_config_dict", None) or default)
         return executor._exec_pip(cell, *args, phase=last.graph)
 
-    def asked(last: CallRecord, cell: Any, args: tuple[Any, ...]) -> Any:
+    def run_and_probe(last: CallRecord, cell: Any, args: tuple[Any, ...]) -> Any:
         from ms_fusion.mindspore.calls import direct_kernel_calls
 
         with direct_kernel_calls.watch_launches() as seen:
