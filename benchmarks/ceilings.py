@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from tbe_impl import environment
-from tbe_impl.dsl.operation_table import OPERATIONS
+from tbe_impl.dsl.operations.operation_table import OPERATIONS
 from tbe_impl.dsl.tensor import Tensor, placeholder, static_shape
 from tbe_impl.kernel import Argument, Kernel
 from tbe_impl.runtime.buffers import aligned_empty

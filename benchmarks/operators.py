@@ -10,7 +10,7 @@ import numpy as np
 
 from tbe_impl.dsl import ext
 from tbe_impl.dsl.dtypes import dtype_of
-from tbe_impl.dsl.operation_table import OPERATIONS
+from tbe_impl.dsl.operations.operation_table import OPERATIONS
 from tbe_impl.dsl.tensor import Tensor, placeholder, static_shape
 from tbe_impl.kernel import Argument, Kernel
 

@@ -73,7 +73,7 @@ FAULTS = (
     ),
     Fault(
         "row maxima without NaN checks where they are shown",
-        "tbe_impl/codegen/row_maxima.py",
+        "tbe_impl/codegen/passes/row_maxima.py",
         "        and _is_summed(body, body.source, uses)\n",
         "",
         CODEGEN,
@@ -101,7 +101,7 @@ FAULTS = (
     ),
     Fault(
         "loop pieces exchanged at a split index",
-        "tbe_impl/codegen/index_ranges.py",
+        "tbe_impl/codegen/planning/index_ranges.py",
         'settles = condition.op == "or"',
         'settles = condition.op == "and"',
         CODEGEN,
@@ -115,7 +115,7 @@ FAULTS = (
     ),
     Fault(
         "last row of an edge written twice",
-        "tbe_impl/codegen/streaming_store_edges.py",
+        "tbe_impl/codegen/passes/streaming_store_edges.py",
         'is_last = f"{number} + 1 < ',
         'is_last = f"{number} < ',
         CODEGEN,
@@ -130,7 +130,7 @@ FAULTS = (
     ),
     Fault(
         "remainder of integers in float32",
-        "tbe_impl/dsl/elementwise.py",
+        "tbe_impl/dsl/operations/elementwise.py",
         'if x.dtype in ("float64", "int64", "uint64", "int32", "uint32") else "float32"',
         'if x.dtype in ("float64", "int64", "uint64") else "float32"',
         DSL,
@@ -144,21 +144,21 @@ FAULTS = (
     ),
     Fault(
         "negative slice step ends one early",
-        "tbe_impl/dsl/ext_arrays.py",
+        "tbe_impl/dsl/operations/ext_arrays.py",
         "high = (size if step > 0 else -1) if last is None else last",
         "high = (size if step > 0 else 0) if last is None else last",
         DSL,
     ),
     Fault(
         "gather reads behind the end",
-        "tbe_impl/dsl/indexing.py",
+        "tbe_impl/dsl/operations/indexing.py",
         'holds = make_binary("and", place >= 0, place < size)',
         'holds = make_binary("and", place >= 0, place <= size)',
         DSL,
     ),
     Fault(
         "segment with a number too large is counted",
-        "tbe_impl/dsl/segments.py",
+        "tbe_impl/dsl/operations/segments.py",
         "inside = (numbers >= 0) & (numbers < count)",
         "inside = (numbers >= 0) & (numbers <= count)",
         DSL,

@@ -96,7 +96,10 @@ def test_a_sample_varies_all_axes() -> None:
         ("tests/tbe_impl/dsl/test_graph_listing.py::test_a", "tests/tbe_impl/dsl"),
         ("tests/tbe_impl/codegen/test_a.py::test_a[x::y]", "tests/tbe_impl/codegen"),
         ("tests/test_docs.py::test_a", "tests"),
-        ("tbe_impl/dsl/shaping.py::tbe_impl.dsl.shaping.broadcast", "tbe_impl"),
+        (
+            "tbe_impl/dsl/operations/shaping.py::tbe_impl.dsl.operations.shaping.broadcast",
+            "tbe_impl",
+        ),
     ],
 )
 def test_an_item_belongs_to_the_room_of_its_folder(nodeid: str, room: str) -> None:
@@ -144,7 +147,7 @@ def test_random_faults_follow_from_the_seed() -> None:
 @cases(
     "path, room",
     [
-        ("tbe_impl/codegen/partition.py", "tests/tbe_impl/codegen"),
+        ("tbe_impl/codegen/planning/partition.py", "tests/tbe_impl/codegen"),
         ("custom_ops/operators/swish.py", "tests/custom_ops/operators"),
         ("ms_fusion/target.py", "tests/ms_fusion"),
     ],

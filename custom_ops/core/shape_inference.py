@@ -15,8 +15,8 @@ import numpy as np
 
 from custom_ops.core.kernel_interface import to_tuple
 from custom_ops.core.operator_spec import Compute
-from tbe_impl.dsl.casts import cast_to
 from tbe_impl.dsl.dtypes import common_dtype, dtype_of, is_float
+from tbe_impl.dsl.operations.casts import cast_to
 from tbe_impl.errors import FusionError, InputError
 
 Shapes = tuple[tuple[int, ...], ...]

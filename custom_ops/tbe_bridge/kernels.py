@@ -17,9 +17,9 @@ from custom_ops.tbe_bridge.registrations import Registration
 from tbe_impl import compat
 from tbe_impl.autodiff.reverse_mode import gradients
 from tbe_impl.cli.arguments import ArrayDescription
-from tbe_impl.dsl.casts import cast_to
 from tbe_impl.dsl.dtypes import is_float
-from tbe_impl.dsl.shaping import broadcast
+from tbe_impl.dsl.operations.casts import cast_to
+from tbe_impl.dsl.operations.shaping import broadcast
 from tbe_impl.dsl.tensor import placeholder
 from tbe_impl.errors import FusionError, InputError
 from tbe_impl.kernel import Argument, Kernel

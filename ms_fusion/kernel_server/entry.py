@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from ms_fusion.kernel_server.stubs import akg_entry_alias, launch_report, subnormals
 from ms_fusion.lowering.composite_lowering import LoweredGroup, size_bytes
-from tbe_impl.codegen.partition import may_overwrite
+from tbe_impl.codegen.planning.partition import may_overwrite
 from tbe_impl.codegen.program import Layout, Program
 from tbe_impl.dsl.tensor import Tensor
 

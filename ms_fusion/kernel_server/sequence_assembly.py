@@ -29,7 +29,7 @@ from ms_fusion.lowering.onednn.onednn_steps import LibraryStep, is_library_opera
 from ms_fusion.lowering.onednn.transposes import fold_transposes, folded_operators
 from ms_fusion.readers.composite import CompositeKernel
 from tbe_impl import compat
-from tbe_impl.codegen.partition import may_overwrite
+from tbe_impl.codegen.planning.partition import may_overwrite
 from tbe_impl.codegen.program import Layout, layout_of
 from tbe_impl.dsl.tensor import Tensor, compute, placeholder
 from tbe_impl.errors import CacheError, InputError

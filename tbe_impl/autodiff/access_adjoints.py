@@ -32,7 +32,7 @@ from tbe_impl.dsl.linear_indices import (
     simplify_selects,
     subtract_indices,
 )
-from tbe_impl.dsl.segments import OPERATIONS as SEGMENTS
+from tbe_impl.dsl.operations.segments import OPERATIONS as SEGMENTS
 from tbe_impl.dsl.sizes import is_one, is_same_size, product
 from tbe_impl.dsl.substitute import substitute
 from tbe_impl.dsl.tensor import Tensor, compute, fresh_name, static_shape
@@ -371,6 +371,6 @@ def _scatter_by_segments(places: ReadAccess, value: Expr, *, any_of: bool) -> Te
 
 def reshape_to(tensor: Tensor, shape: Sequence[Expr]) -> Tensor:
     """A tensor with the same elements in another shape."""
-    from tbe_impl.dsl.ext_arrays import reshape
+    from tbe_impl.dsl.operations.ext_arrays import reshape
 
     return reshape(tensor, list(shape))

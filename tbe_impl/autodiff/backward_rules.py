@@ -8,14 +8,14 @@ from typing import Any
 
 from tbe_impl.autodiff.access_adjoints import ReadAccess, reshape_to, scatter_add
 from tbe_impl.autodiff.stage_adjoints import Adjoint
-from tbe_impl.dsl.casts import cast_to
-from tbe_impl.dsl.cube import matmul
-from tbe_impl.dsl.elementwise import OPERATIONS as ARITHMETIC
 from tbe_impl.dsl.expr import Expr, IterVar, Range, call, cast, const, make_binary, select
-from tbe_impl.dsl.ext_arrays import OPERATIONS as ARRAYS
-from tbe_impl.dsl.indexing import gather
-from tbe_impl.dsl.segments import OPERATIONS as SEGMENTS
-from tbe_impl.dsl.shaping import transpose
+from tbe_impl.dsl.operations.casts import cast_to
+from tbe_impl.dsl.operations.cube import matmul
+from tbe_impl.dsl.operations.elementwise import OPERATIONS as ARITHMETIC
+from tbe_impl.dsl.operations.ext_arrays import OPERATIONS as ARRAYS
+from tbe_impl.dsl.operations.indexing import gather
+from tbe_impl.dsl.operations.segments import OPERATIONS as SEGMENTS
+from tbe_impl.dsl.operations.shaping import transpose
 from tbe_impl.dsl.sizes import is_one, product
 from tbe_impl.dsl.tensor import DslCall, Operation, Tensor, compute, fresh_name
 from tbe_impl.errors import InputError

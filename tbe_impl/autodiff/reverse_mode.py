@@ -27,7 +27,7 @@ from tbe_impl.dsl.dtypes import is_float
 from tbe_impl.dsl.expr import Expr, Reduce, const
 from tbe_impl.dsl.location import user_location
 from tbe_impl.dsl.operation import may_equal
-from tbe_impl.dsl.shaping import broadcast
+from tbe_impl.dsl.operations.shaping import broadcast
 from tbe_impl.dsl.tensor import Operation, Tensor, shape_text, stages_of
 from tbe_impl.errors import InputError
 

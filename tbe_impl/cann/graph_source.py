@@ -1,8 +1,8 @@
 """Writes a graph as Python source, one CANN operation a line, that `tbe_impl` and CANN both run.
 
-Operations of `tbe_impl.dsl.ext` are expanded to CANN operations (`tbe_impl.dsl.expansions`).
+Operations of `tbe_impl.dsl.ext` are expanded to CANN operations (`tbe_impl.dsl.operations.expansions`).
 Convolutions and poolings become operations on the plain image layout
-(`tbe_impl.dsl.window_expansions`). Operations that only move elements, and stages without a DSL
+(`tbe_impl.dsl.operations.window_expansions`). Operations that only move elements, and stages without a DSL
 operation, become ``tvm.compute``. Rank-0 tensors become tensors of one element, as CANN passes
 scalars.
 """
@@ -15,11 +15,11 @@ from typing import Any
 
 from tbe_impl.cann.scalar_source import element_text, number_text, size_text
 from tbe_impl.dsl.dtypes import is_float
-from tbe_impl.dsl.expansions import EXPANSIONS
 from tbe_impl.dsl.expr import Const, Expr, Reduce
-from tbe_impl.dsl.operation_table import OPERATIONS
+from tbe_impl.dsl.operations.expansions import EXPANSIONS
+from tbe_impl.dsl.operations.operation_table import OPERATIONS
+from tbe_impl.dsl.operations.window_expansions import WINDOW_EXPANSIONS
 from tbe_impl.dsl.tensor import DslCall, Operation, Tensor, stages_of
-from tbe_impl.dsl.window_expansions import WINDOW_EXPANSIONS
 from tbe_impl.errors import InputError
 
 NameOf = Callable[[Operation, bool], str]

@@ -16,8 +16,8 @@ from typing import Annotated
 
 import msgspec
 
-from tbe_impl.codegen.access_analysis import collect_derived_sizes
 from tbe_impl.codegen.options import Options
+from tbe_impl.codegen.planning.access_analysis import collect_derived_sizes
 from tbe_impl.codegen.program import Program, collect_sizes, result_shapes, sizes_and_scalars
 from tbe_impl.dsl.tensor import Tensor
 from tbe_impl.errors import InputError
@@ -27,7 +27,10 @@ CODEGEN_DIRECTORY = Path(__file__).resolve().parent
 GENERATOR_DIRECTORIES = (
     CODEGEN_DIRECTORY,
     CODEGEN_DIRECTORY / "include",
+    CODEGEN_DIRECTORY / "passes",
+    CODEGEN_DIRECTORY / "planning",
     CODEGEN_DIRECTORY.parent / "dsl",
+    CODEGEN_DIRECTORY.parent / "dsl" / "operations",
     CODEGEN_DIRECTORY.parent / "scheduling",
 )
 """Directories with the sources of the generator."""

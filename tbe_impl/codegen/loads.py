@@ -6,10 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tbe_impl.codegen import vector_types as vectors
-from tbe_impl.codegen.access_analysis import element_count, flat_index, index_poly, size_poly
-from tbe_impl.codegen.index_ranges import is_nonnegative
 from tbe_impl.codegen.loop_levels import Index, MissingBuffer, TensorBuffer, Value
-from tbe_impl.codegen.polynomials import ONE, ZERO, Poly
+from tbe_impl.codegen.planning.access_analysis import (
+    element_count,
+    flat_index,
+    index_poly,
+    size_poly,
+)
+from tbe_impl.codegen.planning.index_ranges import is_nonnegative
+from tbe_impl.codegen.planning.polynomials import ONE, ZERO, Poly
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import Read
 from tbe_impl.dsl.tensor import Tensor

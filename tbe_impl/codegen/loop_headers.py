@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from tbe_impl.codegen.index_ranges import Piece
 from tbe_impl.codegen.loop_levels import LoopScope, UnrollAndJam
-from tbe_impl.codegen.loop_orders import Level
-from tbe_impl.codegen.polynomials import Poly
+from tbe_impl.codegen.planning.index_ranges import Piece
+from tbe_impl.codegen.planning.loop_orders import Level
+from tbe_impl.codegen.planning.polynomials import Poly
 
 if TYPE_CHECKING:
     from tbe_impl.codegen.lowering import Lowering

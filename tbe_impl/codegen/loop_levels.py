@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tbe_impl.codegen.polynomials import Poly
-from tbe_impl.codegen.statements import number_prefetches
+from tbe_impl.codegen.passes.statements import number_prefetches
+from tbe_impl.codegen.planning.polynomials import Poly
 from tbe_impl.dsl.tensor import Tensor
 
 if TYPE_CHECKING:
-    from tbe_impl.codegen.partition import LoopNest
+    from tbe_impl.codegen.planning.partition import LoopNest
 
 
 @dataclass
@@ -82,7 +82,7 @@ class VectorLoop:
         whole: statements of one vector; empty for a loop of too few steps.
         rest: statements of the remainder; empty when there is none.
         cells: alternative with table lookups, on processors with float16 arithmetic; see
-            `tbe_impl.codegen.table_loops`.
+            `tbe_impl.codegen.passes.table_loops`.
     """
 
     name: str

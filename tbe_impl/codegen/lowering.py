@@ -16,12 +16,7 @@ from types import MappingProxyType
 import numpy as np
 
 from tbe_impl.codegen import vector_types as vectors
-from tbe_impl.codegen.access_analysis import Accesses, accesses_of, division_operands, index_poly
-from tbe_impl.codegen.fast_binary_operations import lower_binary, lower_reciprocal_product
-from tbe_impl.codegen.half_precision_tables import HalfLookupTable
-from tbe_impl.codegen.index_ranges import Piece, Ranges, compared_differences, is_nonnegative
 from tbe_impl.codegen.loads import emit_flat_load, emit_load
-from tbe_impl.codegen.loop_fission import fission_into_strips
 from tbe_impl.codegen.loop_levels import (
     AttachedTile,
     Index,
@@ -35,13 +30,28 @@ from tbe_impl.codegen.loop_levels import (
     loop_variables_in,
 )
 from tbe_impl.codegen.options import LoopChoice, Options
-from tbe_impl.codegen.polynomials import ONE, ZERO, Poly
-from tbe_impl.codegen.reduction_loops import ReductionLoops
+from tbe_impl.codegen.passes.fast_binary_operations import lower_binary, lower_reciprocal_product
+from tbe_impl.codegen.passes.half_precision_tables import HalfLookupTable
+from tbe_impl.codegen.passes.loop_fission import fission_into_strips
+from tbe_impl.codegen.passes.streaming_store_edges import emit_edge_store
+from tbe_impl.codegen.passes.table_loops import emit_table_loop
+from tbe_impl.codegen.planning.access_analysis import (
+    Accesses,
+    accesses_of,
+    division_operands,
+    index_poly,
+)
+from tbe_impl.codegen.planning.index_ranges import (
+    Piece,
+    Ranges,
+    compared_differences,
+    is_nonnegative,
+)
+from tbe_impl.codegen.planning.polynomials import ONE, ZERO, Poly
+from tbe_impl.codegen.planning.reduction_loops import ReductionLoops
 from tbe_impl.codegen.reductions import lower_reduction
 from tbe_impl.codegen.row_buffers import lower_row_element
 from tbe_impl.codegen.source_comments import stage_comment
-from tbe_impl.codegen.streaming_store_edges import emit_edge_store
-from tbe_impl.codegen.table_loops import emit_table_loop
 from tbe_impl.dsl.dtypes import dtype_of, is_float
 from tbe_impl.dsl.expr import Binary, Call, Cast, Const, Expr, IterVar, Read, Reduce, Select, Var
 from tbe_impl.dsl.tensor import Operation, Tensor
@@ -61,9 +71,9 @@ class Lowering:
         slow: ``id`` of stages that are stored rather than recomputed.
         options: code generation options.
         sums: ``id`` of a reduction → its requested loops.
-        short: ``id`` of a call → a cheaper function for it; see `tbe_impl.codegen.half_accuracy`
+        short: ``id`` of a call → a cheaper function for it; see `tbe_impl.codegen.passes.half_accuracy`
             and
-            `tbe_impl.codegen.softmax_exponentials`.
+            `tbe_impl.codegen.passes.softmax_exponentials`.
 
     Attributes:
         summed: ``id`` of a reduction with requested loops → the resulting loops.

@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tbe_impl.codegen.access_analysis import element_count
 from tbe_impl.codegen.loop_levels import TensorBuffer, render
 from tbe_impl.codegen.options import LoopChoice, Options
-from tbe_impl.codegen.partition import LoopNest, Root
-from tbe_impl.codegen.polynomials import Poly
+from tbe_impl.codegen.planning.access_analysis import element_count
+from tbe_impl.codegen.planning.partition import LoopNest, Root
+from tbe_impl.codegen.planning.polynomials import Poly
 from tbe_impl.codegen.thread_partition import partition_among_threads
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import Reduce
@@ -29,7 +29,7 @@ class ProgramContext:
         buffers: ``id`` of each of them → its buffer.
         names: serial number of each size → its C name, in the order of ``s``.
         kept, slow, sums, short: see `Lowering`.
-        exact: ``id`` of a tensor → its fixed loops; see `tbe_impl.codegen.scheduled_loops`.
+        exact: ``id`` of a tensor → its fixed loops; see `tbe_impl.codegen.planning.scheduled_loops`.
         named: the tensors that options identify by number.
         options: code generation options.
     """

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from tbe_impl.codegen.access_analysis import size_poly
-from tbe_impl.codegen.loop_orders import Level
 from tbe_impl.codegen.options import Options
-from tbe_impl.codegen.partition import LoopNest, Root
-from tbe_impl.codegen.polynomials import ONE, Poly
+from tbe_impl.codegen.planning.access_analysis import size_poly
+from tbe_impl.codegen.planning.loop_orders import Level
+from tbe_impl.codegen.planning.partition import LoopNest, Root
+from tbe_impl.codegen.planning.polynomials import ONE, Poly
+from tbe_impl.codegen.planning.reduction_loops import ReductionLoops
 from tbe_impl.codegen.program import Layout
-from tbe_impl.codegen.reduction_loops import ReductionLoops
 from tbe_impl.dsl.expr import Reduce, Var
 from tbe_impl.dsl.tensor import Tensor, stages_of, variables_of
 

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from tbe_impl.codegen import vector_types as vectors
-from tbe_impl.codegen.access_analysis import element_count, merge_axes
-from tbe_impl.codegen.half_precision_tables import HalfLookupTable, fit_lookup_table
-from tbe_impl.codegen.index_ranges import Piece
 from tbe_impl.codegen.loop_headers import (
     emit_block_loop,
     emit_fused_loop,
@@ -17,17 +14,20 @@ from tbe_impl.codegen.loop_headers import (
     range_of,
 )
 from tbe_impl.codegen.loop_levels import LoopScope, TensorBuffer, Tile
-from tbe_impl.codegen.loop_orders import Level
 from tbe_impl.codegen.lowering import Lowering
 from tbe_impl.codegen.nest_function import NestFunction, ProgramContext
-from tbe_impl.codegen.partition import LoopNest, Root
+from tbe_impl.codegen.passes.half_precision_tables import HalfLookupTable, fit_lookup_table
+from tbe_impl.codegen.passes.short_rows import has_short_rows
+from tbe_impl.codegen.passes.software_pipelining import LONGEST_ROW, pipeline_rows
+from tbe_impl.codegen.passes.table_loops import MIN_TABLE_ELEMENTS
+from tbe_impl.codegen.passes.unary_half_functions import unary_function_of
+from tbe_impl.codegen.planning.access_analysis import element_count, merge_axes
+from tbe_impl.codegen.planning.index_ranges import Piece
+from tbe_impl.codegen.planning.loop_orders import Level
+from tbe_impl.codegen.planning.partition import LoopNest, Root
 from tbe_impl.codegen.reductions import accumulate, combine, lower_partial_reduction
-from tbe_impl.codegen.short_rows import has_short_rows
-from tbe_impl.codegen.software_pipelining import LONGEST_ROW, pipeline_rows
-from tbe_impl.codegen.table_loops import MIN_TABLE_ELEMENTS
 from tbe_impl.codegen.thread_partial_sums import ThreadRows
 from tbe_impl.codegen.thread_partition import join_functions
-from tbe_impl.codegen.unary_half_functions import unary_function_of
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import Expr, Reduce
 from tbe_impl.runtime.buffers import MAX_THREADS

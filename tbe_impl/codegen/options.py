@@ -27,16 +27,16 @@ class LoopChoice:
 
 @dataclass(frozen=True)
 class LoopOrder:
-    """The loops over a result, outermost first; see `tbe_impl.codegen.loop_orders`.
+    """The loops over a result, outermost first; see `tbe_impl.codegen.planning.loop_orders`.
 
     Attributes:
         stage: number of the result; see `tbe_impl.codegen.program.numbered_results`.
         loops: over the axes of a stored result: each axis once in single steps, after the loops
             over its blocks; empty for the default order.
         sums: the same over its reduced axes; placed inside each element or outside all of them,
-            whichever is faster; see `tbe_impl.codegen.reduction_loops`.
+            whichever is faster; see `tbe_impl.codegen.planning.reduction_loops`.
         exact: data and reduced axes together in one order, instead of `loops` and `sums`; positions
-            of reduced axes follow those of data axes; see `tbe_impl.codegen.scheduled_loops`.
+            of reduced axes follow those of data axes; see `tbe_impl.codegen.planning.scheduled_loops`.
     """
 
     stage: int
@@ -67,10 +67,10 @@ class Options:
             no vector load crosses one.
         stream_bytes: minimum bytes of an output for non-temporal stores.
         stagger: software pipelining across rows, where rows use non-temporal stores and vector
-            registers have at least 32 bytes; see `tbe_impl.codegen.software_pipelining`.
-        strips: loop fission of long functions; see `tbe_impl.codegen.loop_fission`.
+            registers have at least 32 bytes; see `tbe_impl.codegen.passes.software_pipelining`.
+        strips: loop fission of long functions; see `tbe_impl.codegen.passes.loop_fission`.
         half_cells: lookup tables for functions of one float16 value, on processors with float16
-            arithmetic; see `tbe_impl.codegen.table_loops`.
+            arithmetic; see `tbe_impl.codegen.passes.table_loops`.
         threads: maximum threads of a nest, fixed in the code; 0 for the caller's number.
         inplace: overwrite the first input of the first output's shape and dtype.
         stored: numbers of stages that are stored without being outputs; see

@@ -16,7 +16,17 @@ from typing import Any
 import numpy as np
 
 from tbe_impl.codegen import vector_types as vectors
-from tbe_impl.codegen.access_analysis import (
+from tbe_impl.codegen.loop_levels import AttachedTile, MissingBuffer, TensorBuffer, render
+from tbe_impl.codegen.nest_function import ProgramContext
+from tbe_impl.codegen.nest_writer import NestWriter
+from tbe_impl.codegen.options import DEFAULT_OPTIONS, LoopChoice, Options
+from tbe_impl.codegen.passes.half_accuracy import HALF_PRECISION_DTYPES, find_short_form_calls
+from tbe_impl.codegen.passes.row_maxima import find_maxima_without_nan_checks
+from tbe_impl.codegen.passes.softmax_exponentials import (
+    find_softmax_exponentials,
+    find_softmax_quotients,
+)
+from tbe_impl.codegen.planning.access_analysis import (
     DerivedSize,
     collect_derived_sizes,
     element_count,
@@ -24,13 +34,8 @@ from tbe_impl.codegen.access_analysis import (
     size_poly,
     strides_of,
 )
-from tbe_impl.codegen.half_accuracy import HALF_PRECISION_DTYPES, find_short_form_calls
-from tbe_impl.codegen.index_ranges import INDEX_DTYPES
-from tbe_impl.codegen.loop_levels import AttachedTile, MissingBuffer, TensorBuffer, render
-from tbe_impl.codegen.nest_function import ProgramContext
-from tbe_impl.codegen.nest_writer import NestWriter
-from tbe_impl.codegen.options import DEFAULT_OPTIONS, LoopChoice, Options
-from tbe_impl.codegen.partition import (
+from tbe_impl.codegen.planning.index_ranges import INDEX_DTYPES
+from tbe_impl.codegen.planning.partition import (
     LoopNest,
     may_overwrite,
     nests_of,
@@ -39,14 +44,9 @@ from tbe_impl.codegen.partition import (
     stages_worth_buffering,
     stored_inputs,
 )
-from tbe_impl.codegen.polynomials import ONE, Poly
-from tbe_impl.codegen.reduction_loops import ReductionLoops
-from tbe_impl.codegen.row_maxima import find_maxima_without_nan_checks
+from tbe_impl.codegen.planning.polynomials import ONE, Poly
+from tbe_impl.codegen.planning.reduction_loops import ReductionLoops
 from tbe_impl.codegen.scheduled_nest import ScheduledNestWriter
-from tbe_impl.codegen.softmax_exponentials import (
-    find_softmax_exponentials,
-    find_softmax_quotients,
-)
 from tbe_impl.dsl.dtypes import dtype_of, is_float
 from tbe_impl.dsl.expr import COMPARISONS, Binary, IterVar, Var, reads, walk
 from tbe_impl.dsl.tensor import Tensor, stages_of, variables_of

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from tbe_impl.codegen import vector_types as vectors
-from tbe_impl.codegen.access_analysis import accesses_of, extent_of
 from tbe_impl.codegen.loop_headers import open_levels, parallel_trip_count, range_of
 from tbe_impl.codegen.loop_levels import Index, MissingBuffer, TensorBuffer, Value
-from tbe_impl.codegen.partition import operation_count
-from tbe_impl.codegen.polynomials import ONE, ZERO, Poly
-from tbe_impl.codegen.reduction_loops import (
+from tbe_impl.codegen.planning.access_analysis import accesses_of, extent_of
+from tbe_impl.codegen.planning.partition import operation_count
+from tbe_impl.codegen.planning.polynomials import ONE, ZERO, Poly
+from tbe_impl.codegen.planning.reduction_loops import (
     ReductionLoops,
     plan_natural_reduction,
     plan_requested_reduction,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tbe_impl.codegen import vector_types as vectors
 from tbe_impl.codegen.loop_levels import Index, RowBuffer, Value, loop_variables_in
-from tbe_impl.codegen.polynomials import Poly
+from tbe_impl.codegen.planning.polynomials import Poly
 from tbe_impl.dsl.tensor import Tensor
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from tbe_impl.codegen import vector_types as vectors
-from tbe_impl.codegen.access_analysis import size_poly
 from tbe_impl.codegen.loop_levels import render
 from tbe_impl.codegen.options import Options
-from tbe_impl.codegen.polynomials import ONE, Poly
+from tbe_impl.codegen.planning.access_analysis import size_poly
+from tbe_impl.codegen.planning.polynomials import ONE, Poly
 from tbe_impl.codegen.program import (
     HALF_PRECISION_DTYPES,
     Program,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tbe_impl.codegen.options import Options
-from tbe_impl.codegen.partition import LoopNest
+from tbe_impl.codegen.planning.partition import LoopNest
 from tbe_impl.codegen.program import Layout
 from tbe_impl.codegen.schedule_options import is_attached_to_row
 from tbe_impl.scheduling.loop_requests import (

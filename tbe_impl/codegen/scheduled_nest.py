@@ -18,15 +18,16 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from tbe_impl.codegen import vector_types as vectors
-from tbe_impl.codegen.index_ranges import is_nonnegative
 from tbe_impl.codegen.loop_headers import open_levels, parallel_trip_count, range_of
 from tbe_impl.codegen.loop_levels import AttachedTile, LoopScope, TensorBuffer, Value
-from tbe_impl.codegen.loop_orders import Level
 from tbe_impl.codegen.lowering import Lowering
 from tbe_impl.codegen.nest_function import NestFunction, ProgramContext
-from tbe_impl.codegen.partition import LoopNest, Root, plan_scheduled_nest
-from tbe_impl.codegen.polynomials import ONE, ZERO, Poly
-from tbe_impl.codegen.reduction_loops import ReductionLoops
+from tbe_impl.codegen.planning.index_ranges import is_nonnegative
+from tbe_impl.codegen.planning.loop_orders import Level
+from tbe_impl.codegen.planning.partition import LoopNest, Root, plan_scheduled_nest
+from tbe_impl.codegen.planning.polynomials import ONE, ZERO, Poly
+from tbe_impl.codegen.planning.reduction_loops import ReductionLoops
+from tbe_impl.codegen.planning.scheduled_loops import ScheduledLoops
 from tbe_impl.codegen.reductions import (
     combine,
     contribution,
@@ -34,7 +35,6 @@ from tbe_impl.codegen.reductions import (
     lower_inner_reduction,
     row_prefix,
 )
-from tbe_impl.codegen.scheduled_loops import ScheduledLoops
 from tbe_impl.codegen.thread_partial_sums import ThreadRows, row_c_type
 from tbe_impl.codegen.thread_partition import join_functions
 from tbe_impl.codegen.tiles import Span, tile_of

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tbe_impl.codegen import vector_types as vectors
-from tbe_impl.codegen.access_analysis import element_count, extent_of
 from tbe_impl.codegen.loop_levels import TensorBuffer
 from tbe_impl.codegen.nest_function import NestFunction
-from tbe_impl.codegen.partition import Root
-from tbe_impl.codegen.polynomials import Poly
+from tbe_impl.codegen.planning.access_analysis import element_count, extent_of
+from tbe_impl.codegen.planning.partition import Root
+from tbe_impl.codegen.planning.polynomials import Poly
 from tbe_impl.codegen.reductions import combine, identity_of, is_wide_sum, row_prefix
 from tbe_impl.dsl.expr import Reduce
 

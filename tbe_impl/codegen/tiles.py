@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tbe_impl.codegen.access_analysis import index_poly, size_poly
 from tbe_impl.codegen.loop_levels import Index
-from tbe_impl.codegen.polynomials import ONE, ZERO, Poly
+from tbe_impl.codegen.planning.access_analysis import index_poly, size_poly
+from tbe_impl.codegen.planning.polynomials import ONE, ZERO, Poly
 from tbe_impl.dsl.expr import Expr, Read, Reduce
 from tbe_impl.dsl.tensor import Tensor
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from tbe_impl.compat.operator_errors import fault
 from tbe_impl.dsl import ext
-from tbe_impl.dsl.casts import cast_to
-from tbe_impl.dsl.segments import OPERATIONS as SEGMENTS
+from tbe_impl.dsl.operations.casts import cast_to
+from tbe_impl.dsl.operations.segments import OPERATIONS as SEGMENTS
 from tbe_impl.dsl.tensor import Tensor
 
 _SEGMENTS = {word.name.removeprefix("unsorted_segment_"): word for word in SEGMENTS}

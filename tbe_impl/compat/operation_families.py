@@ -52,14 +52,14 @@ _REDUCTIONS = frozenset("reduce_sum reduce_max reduce_min reduce_prod".split())
 
 def find_operation(name: str) -> DslOperation | None:
     """Returns the DSL operation with this name or synonym, None when there is none."""
-    from tbe_impl.dsl.operation_table import OPERATIONS
+    from tbe_impl.dsl.operations.operation_table import OPERATIONS
 
     return OPERATIONS.get(SYNONYMS.get(name, name)) or OPERATIONS.get(name)
 
 
 def operation_names() -> list[str]:
     """Returns the names that both families provide."""
-    from tbe_impl.dsl.operation_table import OPERATIONS
+    from tbe_impl.dsl.operations.operation_table import OPERATIONS
 
     return sorted({*OPERATIONS, *(old for old, new in SYNONYMS.items() if new in OPERATIONS)})
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tbe_impl.codegen.polynomials import Poly
+from tbe_impl.codegen.planning.polynomials import Poly
 from tbe_impl.codegen.program import Program
 from tbe_impl.errors import CompileError
 from tbe_impl.runtime.buffers import aligned_empty, usable_threads

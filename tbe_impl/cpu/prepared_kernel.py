@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from tbe_impl.codegen import codegen_cache
-from tbe_impl.codegen.access_analysis import DerivedSize
 from tbe_impl.codegen.options import DEFAULT_OPTIONS, Options
-from tbe_impl.codegen.partition import stored_inputs
+from tbe_impl.codegen.planning.access_analysis import DerivedSize
+from tbe_impl.codegen.planning.partition import stored_inputs
 from tbe_impl.codegen.program import Program, write_program
 from tbe_impl.codegen.scans import write_scan
 from tbe_impl.codegen.scatter import write_scatter

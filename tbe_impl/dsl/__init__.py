@@ -27,7 +27,7 @@ _HOMES = {
     "gradients": "tbe_impl.autodiff.reverse_mode",
     "show": "tbe_impl.dsl.graph_display",
     "trace": "tbe_impl.tracing.trace",
-    "OPERATIONS": "tbe_impl.dsl.operation_table",
+    "OPERATIONS": "tbe_impl.dsl.operations.operation_table",
     "EXT_OPERATIONS": "tbe_impl.dsl.ext",
 }
 """Public name → the module that defines it."""
@@ -41,12 +41,12 @@ def __getattr__(name: str) -> Any:
         module = importlib.import_module(home)
         return module.Var if name == "var" else getattr(module, name)
     if not name.startswith("_"):
-        words = importlib.import_module("tbe_impl.dsl.operation_table").OPERATIONS
+        words = importlib.import_module("tbe_impl.dsl.operations.operation_table").OPERATIONS
         if name in words:
             return words[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    words = importlib.import_module("tbe_impl.dsl.operation_table").OPERATIONS
+    words = importlib.import_module("tbe_impl.dsl.operations.operation_table").OPERATIONS
     return sorted((*globals(), *_HOMES, "ext", *words))

@@ -10,16 +10,16 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from tbe_impl.dsl import ext_arrays, ext_functions
 from tbe_impl.dsl.location import user_location
 from tbe_impl.dsl.operation import DslOperation
-from tbe_impl.dsl.operation_table import OPERATIONS
+from tbe_impl.dsl.operations import ext_arrays, ext_functions
+from tbe_impl.dsl.operations.operation_table import OPERATIONS
 from tbe_impl.errors import InputError
 
 EXT_OPERATIONS: Mapping[str, DslOperation] = MappingProxyType(
     {word.name: word for module in (ext_functions, ext_arrays) for word in module.OPERATIONS}
 )
-"""Name → operation; the names are disjoint from `tbe_impl.dsl.operation_table.OPERATIONS`."""
+"""Name → operation; the names are disjoint from `tbe_impl.dsl.operations.operation_table.OPERATIONS`."""
 
 
 def find_operation(name: str) -> DslOperation | None:
@@ -33,7 +33,7 @@ def expand(name: str, *args: Any) -> Any:
     Raises:
         InputError: there is no such operation, or it has no expansion.
     """
-    from tbe_impl.dsl.expansions import EXPANSIONS
+    from tbe_impl.dsl.operations.expansions import EXPANSIONS
 
     if name not in EXPANSIONS:
         raise InputError(

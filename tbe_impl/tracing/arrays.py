@@ -10,10 +10,10 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from tbe_impl.dsl.casts import cast_to
 from tbe_impl.dsl.expr import Const, Expr, cast, const, make_binary, select
 from tbe_impl.dsl.location import is_numpy_frame
-from tbe_impl.dsl.shaping import broadcast
+from tbe_impl.dsl.operations.casts import cast_to
+from tbe_impl.dsl.operations.shaping import broadcast
 from tbe_impl.dsl.sizes import is_same_size
 from tbe_impl.dsl.tensor import Tensor, compute, fresh_name
 from tbe_impl.tracing.dtypes import (
@@ -416,7 +416,7 @@ def apply_ufunc(function: np.ufunc, given: Sequence[Any]) -> Any:
         if name in UFUNC_COMPARISONS:
             return TracedArray(compare_elements(UFUNC_COMPARISONS[name], tensor, number), weak=weak)
         if name in SCALAR_OPERATIONS and inner.kind != "b":
-            from tbe_impl.dsl.operation_table import OPERATIONS
+            from tbe_impl.dsl.operations.operation_table import OPERATIONS
 
             return TracedArray(OPERATIONS[SCALAR_OPERATIONS[name]](tensor, number), weak=weak)
     tensors = broadcast_tensors(

@@ -10,12 +10,12 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tbe_impl.dsl.casts import cast_to
-from tbe_impl.dsl.compare import vcmp, vlogic, vsel
 from tbe_impl.dsl.dtypes import is_float
 from tbe_impl.dsl.expr import COMPARISONS, Const, Expr, call, const, make_binary, select
 from tbe_impl.dsl.ext import EXT_OPERATIONS
-from tbe_impl.dsl.operation_table import OPERATIONS
+from tbe_impl.dsl.operations.casts import cast_to
+from tbe_impl.dsl.operations.compare import vcmp, vlogic, vsel
+from tbe_impl.dsl.operations.operation_table import OPERATIONS
 from tbe_impl.dsl.tensor import Tensor, compute, fresh_name
 
 Maker = Callable[..., Tensor]

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from tbe_impl.dsl.casts import cast_to
-from tbe_impl.dsl.cube import batch_matmul
 from tbe_impl.dsl.expr import Expr, const, make_binary, select
 from tbe_impl.dsl.ext import EXT_OPERATIONS
-from tbe_impl.dsl.reductions import OPERATIONS as REDUCTIONS
-from tbe_impl.dsl.shaping import broadcast, concat, split, transpose
+from tbe_impl.dsl.operations.casts import cast_to
+from tbe_impl.dsl.operations.cube import batch_matmul
+from tbe_impl.dsl.operations.reductions import OPERATIONS as REDUCTIONS
+from tbe_impl.dsl.operations.shaping import broadcast, concat, split, transpose
 from tbe_impl.dsl.sizes import is_one
 from tbe_impl.dsl.tensor import Tensor, as_shape, compute, fresh_name
 from tbe_impl.tracing.arrays import (

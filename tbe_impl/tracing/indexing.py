@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from tbe_impl.dsl.expr import Const, Expr, as_expr, const
-from tbe_impl.dsl.ext_arrays import strided_slice
-from tbe_impl.dsl.indexing import gather
+from tbe_impl.dsl.operations.ext_arrays import strided_slice
+from tbe_impl.dsl.operations.indexing import gather
 from tbe_impl.dsl.sizes import is_one
 from tbe_impl.dsl.tensor import Tensor, compute, fresh_name, shape_text
 from tbe_impl.tracing.arrays import Size, TracedArray, tensor_of

@@ -10,7 +10,7 @@ import pytest
 from tbe_impl.cli.formula import evaluate
 from tbe_impl.comparing import coarsest_dtype, compare_arrays, spacing
 from tbe_impl.dsl.dtypes import dtype_of
-from tbe_impl.dsl.operation_table import OPERATIONS
+from tbe_impl.dsl.operations.operation_table import OPERATIONS
 from tbe_impl.dsl.tensor import placeholder
 from tbe_impl.errors import InputError
 from tests.cases import cases

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tbe_impl.chip import auto_schedule
-from tbe_impl.dsl.operation_table import OPERATIONS
+from tbe_impl.dsl.operations.operation_table import OPERATIONS
 from tbe_impl.dsl.tensor import placeholder
 from tbe_impl.errors import MissingError
 from tbe_impl.kernel import Argument, Kernel

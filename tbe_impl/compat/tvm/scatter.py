@@ -8,7 +8,7 @@ from typing import Any
 
 from tbe_impl.compat.building import build, casting_auto_schedule
 from tbe_impl.dsl.expr import Expr
-from tbe_impl.dsl.indexing import scatter
+from tbe_impl.dsl.operations.indexing import scatter
 from tbe_impl.dsl.tensor import compute, placeholder
 
 

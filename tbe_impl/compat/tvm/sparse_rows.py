@@ -23,7 +23,7 @@ from tbe_impl.dsl.expr import (
     as_expr,
     reads,
 )
-from tbe_impl.dsl.indexing import scatter
+from tbe_impl.dsl.operations.indexing import scatter
 from tbe_impl.dsl.substitute import substitute
 from tbe_impl.dsl.tensor import Tensor, compute, reduce_axis, stages_of
 

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 
-from tbe_impl.dsl.operation_table import OPERATIONS
+from tbe_impl.dsl.operations.operation_table import OPERATIONS
 from tbe_impl.dsl.tensor import placeholder
 from tbe_impl.kernel import Argument, Kernel
 from tbe_impl.runtime import machine

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from tbe_impl import environment
-from tbe_impl.dsl.operation_table import OPERATIONS
+from tbe_impl.dsl.operations.operation_table import OPERATIONS
 from tbe_impl.dsl.tensor import placeholder
 from tbe_impl.kernel import Argument, Kernel
 

@@ -9,7 +9,7 @@ from tbe_impl.chip.loop_text import show_loops
 from tbe_impl.chip.report import ScheduleReport, report_schedule
 from tbe_impl.chip.tiled_nests import partition_into_nests
 from tbe_impl.dsl.expr import Reduce, Var, call
-from tbe_impl.dsl.operation_table import OPERATIONS
+from tbe_impl.dsl.operations.operation_table import OPERATIONS
 from tbe_impl.dsl.tensor import DslCall, Tensor, compute, library_stage, placeholder, reduce_axis
 from tbe_impl.errors import InputError
 from tbe_impl.scheduling.schedule import create_schedule

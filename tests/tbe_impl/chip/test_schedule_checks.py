@@ -9,7 +9,7 @@ import pytest
 from tbe_impl.chip.memory_plan import buffers_of, peak, traffic_of
 from tbe_impl.chip.schedule_checks import check
 from tbe_impl.dsl.expr import Reduce
-from tbe_impl.dsl.operation_table import OPERATIONS
+from tbe_impl.dsl.operations.operation_table import OPERATIONS
 from tbe_impl.dsl.tensor import Tensor, compute, placeholder, reduce_axis, thread_axis
 from tbe_impl.errors import InputError
 from tbe_impl.scheduling.instructions import (

@@ -7,7 +7,7 @@ import pytest
 
 from tbe_impl.cli.arguments import ArrayDescription
 from tbe_impl.cli.sample_arrays import make_inputs
-from tbe_impl.dsl.operation_table import OPERATIONS
+from tbe_impl.dsl.operations.operation_table import OPERATIONS
 from tbe_impl.dsl.tensor import Tensor, compute, placeholder
 from tbe_impl.errors import InputError
 from tbe_impl.kernel import Argument, Kernel

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 import tbe_impl.dsl as dsl
-from tbe_impl.codegen.half_accuracy import find_short_form_calls
+from tbe_impl.codegen.passes.half_accuracy import find_short_form_calls
 from tbe_impl.dsl.dtypes import dtype_of
-from tbe_impl.dsl.operation_table import OPERATIONS
+from tbe_impl.dsl.operations.operation_table import OPERATIONS
 from tbe_impl.runtime.cache import KernelCache
 from tests.cases import cases
 from tests.tbe_impl.codegen.graphs import marches, prepare

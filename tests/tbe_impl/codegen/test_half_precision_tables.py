@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 import tbe_impl.dsl as dsl
-from tbe_impl.codegen.half_precision_tables import (
+from tbe_impl.codegen.options import Options
+from tbe_impl.codegen.passes.half_precision_tables import (
     MAX_ULP,
     evaluate_table,
     fit_lookup_table,
     float16_domain,
     ulp_of,
 )
-from tbe_impl.codegen.options import Options
 from tbe_impl.codegen.program import write_program
 from tbe_impl.dsl import ext
 from tbe_impl.dsl.functions import FUNCTIONS

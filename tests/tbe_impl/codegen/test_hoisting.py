@@ -5,7 +5,7 @@ import re
 import numpy as np
 
 from tbe_impl.cpu.prepared_kernel import prepare
-from tbe_impl.dsl.operation_table import OPERATIONS
+from tbe_impl.dsl.operations.operation_table import OPERATIONS
 from tbe_impl.dsl.tensor import placeholder
 
 

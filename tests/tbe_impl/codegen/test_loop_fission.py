@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import tbe_impl.dsl as dsl
-from tbe_impl.codegen.loop_fission import MAX_STATEMENTS
 from tbe_impl.codegen.options import Options
+from tbe_impl.codegen.passes.loop_fission import MAX_STATEMENTS
 from tbe_impl.codegen.program import write_program
 from tbe_impl.dsl import ext
 from tbe_impl.dsl.tensor import Tensor, placeholder

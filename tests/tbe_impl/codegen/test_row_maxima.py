@@ -10,8 +10,8 @@ import pytest
 
 import tbe_impl.dsl as dsl
 from tbe_impl.codegen import codegen_cache
+from tbe_impl.codegen.passes.row_maxima import find_maxima_without_nan_checks
 from tbe_impl.codegen.program import write_program
-from tbe_impl.codegen.row_maxima import find_maxima_without_nan_checks
 from tbe_impl.cpu.prepared_kernel import CpuKernel
 from tbe_impl.dsl.expr import Reduce
 from tbe_impl.dsl.tensor import compute, reduce_axis

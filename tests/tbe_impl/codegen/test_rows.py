@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tbe_impl.cpu.prepared_kernel import prepare
-from tbe_impl.dsl.operation_table import OPERATIONS
+from tbe_impl.dsl.operations.operation_table import OPERATIONS
 from tbe_impl.dsl.tensor import placeholder
 from tbe_impl.runtime.cache import KernelCache
 from tests.cases import FULL, cases

@@ -10,7 +10,7 @@ import pytest
 
 from tbe_impl.cpu.prepared_kernel import Options, prepare
 from tbe_impl.dsl.expr import make_binary
-from tbe_impl.dsl.operation_table import OPERATIONS
+from tbe_impl.dsl.operations.operation_table import OPERATIONS
 from tbe_impl.dsl.tensor import Tensor, compute, placeholder
 from tbe_impl.runtime.cache import KernelCache
 from tests.cases import FULL, cases

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tbe_impl.codegen import loop_orders, schedule_options
+from tbe_impl.codegen import schedule_options
 from tbe_impl.codegen.nest_text import show_nests
 from tbe_impl.codegen.options import DEFAULT_OPTIONS, LoopChoice, LoopOrder, Options
+from tbe_impl.codegen.planning import loop_orders
 from tbe_impl.codegen.program import Layout, layout_of
 from tbe_impl.codegen.schedule_compliance import (
     VERDICT_DEVICE,
@@ -23,7 +24,7 @@ from tbe_impl.codegen.schedule_compliance import (
 from tbe_impl.codegen.schedule_options import options_of, outputs_of
 from tbe_impl.cpu import prepared_kernel
 from tbe_impl.dsl.expr import Reduce
-from tbe_impl.dsl.operation_table import OPERATIONS
+from tbe_impl.dsl.operations.operation_table import OPERATIONS
 from tbe_impl.dsl.tensor import Tensor, compute, placeholder, reduce_axis, stages_of, thread_axis
 from tbe_impl.interpreter import evaluate
 from tbe_impl.runtime.cache import KernelCache

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import tbe_impl.dsl as dsl
-from tbe_impl.codegen.softmax_exponentials import (
+from tbe_impl.codegen.passes.softmax_exponentials import (
     find_softmax_exponentials,
     find_softmax_quotients,
 )
 from tbe_impl.dsl.expr import Reduce
-from tbe_impl.dsl.operation_table import OPERATIONS
+from tbe_impl.dsl.operations.operation_table import OPERATIONS
 from tbe_impl.dsl.tensor import compute, reduce_axis
 from tbe_impl.runtime.cache import KernelCache
 from tests.cases import FULL, cases

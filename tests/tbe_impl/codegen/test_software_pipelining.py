@@ -10,8 +10,8 @@ import pytest
 
 import tbe_impl.dsl as dsl
 from tbe_impl.codegen.options import Options
+from tbe_impl.codegen.passes.software_pipelining import LONGEST_ROW
 from tbe_impl.codegen.program import write_program
-from tbe_impl.codegen.software_pipelining import LONGEST_ROW
 from tbe_impl.dsl.tensor import Tensor, placeholder
 from tbe_impl.runtime.cache import KernelCache
 from tests.cases import FULL, cases

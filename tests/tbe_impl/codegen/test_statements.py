@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tbe_impl.codegen.statements import CStatement, number_prefetches
+from tbe_impl.codegen.passes.statements import CStatement, number_prefetches
 from tests.cases import cases
 
 

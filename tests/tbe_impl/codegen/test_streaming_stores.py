@@ -11,7 +11,7 @@ import tbe_impl.dsl as dsl
 from tbe_impl.codegen.options import Options
 from tbe_impl.codegen.program import write_program
 from tbe_impl.cpu.prepared_kernel import CpuKernel
-from tbe_impl.dsl.operation_table import OPERATIONS
+from tbe_impl.dsl.operations.operation_table import OPERATIONS
 from tbe_impl.dsl.tensor import Tensor, placeholder
 from tbe_impl.runtime.cache import KernelCache
 from tests.cases import FULL, cases

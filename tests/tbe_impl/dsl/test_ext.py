@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tbe_impl.dsl as dsl
-from tbe_impl.dsl.expansions import EXPANSIONS
+from tbe_impl.dsl.operations.expansions import EXPANSIONS
 from tbe_impl.dsl.tensor import stages_of
 from tbe_impl.errors import InputError
 from tests.cases import FULL, cases

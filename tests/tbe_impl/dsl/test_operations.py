@@ -12,7 +12,7 @@ import pytest
 
 import tbe_impl.dsl as dsl
 from tbe_impl.dsl.ext import EXT_OPERATIONS
-from tbe_impl.dsl.operation_table import OPERATIONS
+from tbe_impl.dsl.operations.operation_table import OPERATIONS
 from tests.cases import FULL, cases
 from tests.tbe_impl.dsl.graphs import FLOATS, INTEGERS, SHAPES, assert_near, compute, values
 

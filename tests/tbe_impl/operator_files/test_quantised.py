@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tbe_impl import compat, dsl
-from tbe_impl.dsl.operation_table import OPERATIONS
+from tbe_impl.dsl.operations.operation_table import OPERATIONS
 from tbe_impl.errors import FusionError, InputError
 from tests.cases import cases
 from tests.tbe_impl.operator_files.test_wild import BACKENDS, draw, in_backends, operator

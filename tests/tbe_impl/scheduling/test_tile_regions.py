@@ -11,7 +11,7 @@ from tbe_impl.chip.auto_schedule import auto_schedule
 from tbe_impl.chip.loop_text import show_loops
 from tbe_impl.chip.report import report_schedule
 from tbe_impl.dsl.expr import Const, Expr, Var, const
-from tbe_impl.dsl.operation_table import OPERATIONS
+from tbe_impl.dsl.operations.operation_table import OPERATIONS
 from tbe_impl.dsl.substitute import substitute
 from tbe_impl.dsl.tensor import Tensor, compute, placeholder, thread_axis
 from tbe_impl.scheduling.added_operations import values_of_axes

@@ -20,7 +20,7 @@ import pytest
 
 from tbe_impl import tuning_store
 from tbe_impl.codegen.options import Options
-from tbe_impl.dsl.operation_table import OPERATIONS
+from tbe_impl.dsl.operations.operation_table import OPERATIONS
 from tbe_impl.dsl.tensor import Tensor, placeholder, static_shape
 from tbe_impl.errors import InputError
 from tbe_impl.kernel import Argument, Kernel

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from tbe_impl.dsl.operation_table import OPERATIONS as W
+from tbe_impl.dsl.operations.operation_table import OPERATIONS as W
 from tbe_impl.dsl.tensor import Tensor
 
 HALF_PI = math.pi / 2

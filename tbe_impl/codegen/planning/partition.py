@@ -9,8 +9,9 @@ from collections.abc import Collection, Container, Iterable, Iterator, Mapping, 
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from tbe_impl.codegen.access_analysis import Accesses, accesses_of, extent_of, size_poly
-from tbe_impl.codegen.loop_orders import (
+from tbe_impl.codegen.options import LoopChoice
+from tbe_impl.codegen.planning.access_analysis import Accesses, accesses_of, extent_of, size_poly
+from tbe_impl.codegen.planning.loop_orders import (
     Level,
     LoopPlan,
     Refusal,
@@ -18,10 +19,9 @@ from tbe_impl.codegen.loop_orders import (
     plan_requested_order,
     refuse_order,
 )
-from tbe_impl.codegen.options import LoopChoice
-from tbe_impl.codegen.polynomials import ONE, ZERO, Poly
-from tbe_impl.codegen.reduction_loops import ReductionLoops, plan_requested_reduction
-from tbe_impl.codegen.scheduled_loops import ScheduledLoops, plan_scheduled_loops
+from tbe_impl.codegen.planning.polynomials import ONE, ZERO, Poly
+from tbe_impl.codegen.planning.reduction_loops import ReductionLoops, plan_requested_reduction
+from tbe_impl.codegen.planning.scheduled_loops import ScheduledLoops, plan_scheduled_loops
 from tbe_impl.dsl.expr import Binary, Call, Expr, Read, Reduce, walk
 from tbe_impl.dsl.tensor import Operation, Tensor, consumers_of, stages_of
 from tbe_impl.errors import CompileError

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tbe_impl.codegen import vector_types as vectors
 from tbe_impl.codegen.loop_levels import TensorBuffer, Value
-from tbe_impl.codegen.polynomials import ONE, Poly
+from tbe_impl.codegen.planning.polynomials import ONE, Poly
 from tbe_impl.codegen.reductions import row_prefix
 
 if TYPE_CHECKING:

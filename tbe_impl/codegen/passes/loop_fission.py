@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tbe_impl.codegen.statements import CStatement, number_prefetches
+from tbe_impl.codegen.passes.statements import CStatement, number_prefetches
 
 FISSIONABLE_FUNCTIONS = {"sigmoid": 8, "sigmoid_to_half": 2, "exp_to_half": 0}
 """Functions that ``vector_sigmoid.h`` has in halves (arguments near 0) → cost of the second."""

@@ -9,10 +9,10 @@ import numpy as np
 
 from tbe_impl.dsl.array_semantics import Array, convert
 from tbe_impl.dsl.dtypes import dtype_of, is_float
-from tbe_impl.dsl.elementwise import OPERATIONS as ARITHMETIC
 from tbe_impl.dsl.expr import call, cast, const
 from tbe_impl.dsl.functions import FUNCTIONS
 from tbe_impl.dsl.operation import DslOperation, check_tensor, elementwise_stage
+from tbe_impl.dsl.operations.elementwise import OPERATIONS as ARITHMETIC
 from tbe_impl.dsl.tensor import Tensor
 
 _vadds, _vmins, _vmaxs = (

@@ -22,8 +22,8 @@ from tbe_impl.dsl.expr import (
 )
 from tbe_impl.dsl.location import user_location
 from tbe_impl.dsl.operation import DslOperation, check_tensor
+from tbe_impl.dsl.operations.windows import find_positions, same_padding
 from tbe_impl.dsl.tensor import Tensor, compute, fresh_name, shape_text
-from tbe_impl.dsl.windows import find_positions, same_padding
 from tbe_impl.errors import InputError
 
 _DEPTH, _HEIGHT, _WIDTH = 1, 3, 4

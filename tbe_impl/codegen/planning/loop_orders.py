@@ -10,9 +10,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tbe_impl.codegen.access_analysis import Accesses, merge_axes, size_poly
 from tbe_impl.codegen.options import LoopChoice
-from tbe_impl.codegen.polynomials import ONE, ZERO, Poly
+from tbe_impl.codegen.planning.access_analysis import Accesses, merge_axes, size_poly
+from tbe_impl.codegen.planning.polynomials import ONE, ZERO, Poly
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.tensor import Tensor
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from tbe_impl.dsl.array_semantics import Array
-from tbe_impl.dsl.compare import vsel
 from tbe_impl.dsl.dtypes import dtype_of, is_float
 from tbe_impl.dsl.expr import (
     Const,
@@ -23,10 +22,11 @@ from tbe_impl.dsl.expr import (
     make_binary,
     select,
 )
-from tbe_impl.dsl.indexing import check_indices
 from tbe_impl.dsl.location import user_location
 from tbe_impl.dsl.operation import DslOperation, check_scalar, check_tensor, may_equal
-from tbe_impl.dsl.reductions import reduced_shape
+from tbe_impl.dsl.operations.compare import vsel
+from tbe_impl.dsl.operations.indexing import check_indices
+from tbe_impl.dsl.operations.reductions import reduced_shape
 from tbe_impl.dsl.sizes import check_axes, check_axis, is_one, match_axis_runs, product
 from tbe_impl.dsl.tensor import (
     DslCall,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tbe_impl.codegen.access_analysis import Accesses, merge_axes
-from tbe_impl.codegen.loop_orders import (
+from tbe_impl.codegen.options import LoopChoice
+from tbe_impl.codegen.planning.access_analysis import Accesses, merge_axes
+from tbe_impl.codegen.planning.loop_orders import (
     MAX_UNROLLED_STEPS,
     ORDER_VERBS,
     Level,
@@ -14,8 +15,7 @@ from tbe_impl.codegen.loop_orders import (
     drop_trivial_loops,
     is_complete_order,
 )
-from tbe_impl.codegen.options import LoopChoice
-from tbe_impl.codegen.polynomials import ONE, ZERO, Poly
+from tbe_impl.codegen.planning.polynomials import ONE, ZERO, Poly
 
 MIN_BLOCK_STEPS = 16
 """Minimum contiguous elements for a loop of their own; a typical vector has as many lanes."""

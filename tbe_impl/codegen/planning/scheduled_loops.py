@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tbe_impl.codegen.access_analysis import Accesses
-from tbe_impl.codegen.loop_orders import (
+from tbe_impl.codegen.options import LoopChoice
+from tbe_impl.codegen.planning.access_analysis import Accesses
+from tbe_impl.codegen.planning.loop_orders import (
     MAX_UNROLLED_STEPS,
     Level,
     LoopPlan,
@@ -14,9 +15,8 @@ from tbe_impl.codegen.loop_orders import (
     drop_trivial_loops,
     is_complete_order,
 )
-from tbe_impl.codegen.options import LoopChoice
-from tbe_impl.codegen.polynomials import ONE, ZERO, Poly
-from tbe_impl.codegen.reduction_loops import split_innermost_part
+from tbe_impl.codegen.planning.polynomials import ONE, ZERO, Poly
+from tbe_impl.codegen.planning.reduction_loops import split_innermost_part
 
 MAX_THREAD_ROW_ELEMENTS = 1 << 16
 """Maximum elements of a result with partial-sum rows for each thread."""

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from tbe_impl.dsl.convolution_checks import known_size
 from tbe_impl.dsl.expr import Const, Expr
 from tbe_impl.dsl.layouts import BLOCK, block_count, group_packing
 from tbe_impl.dsl.location import user_location
+from tbe_impl.dsl.operations.convolution_checks import known_size
 from tbe_impl.errors import InputError
 
 OPTIONS = frozenset(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from math import prod
 
-from tbe_impl.codegen.access_analysis import extent_of
-from tbe_impl.codegen.partition import LoopNest
+from tbe_impl.codegen.planning.access_analysis import extent_of
+from tbe_impl.codegen.planning.partition import LoopNest
 from tbe_impl.dsl.expr import Reduce, reads
 
 MAX_SHORT_ROW = 64

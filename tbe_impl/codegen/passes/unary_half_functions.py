@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tbe_impl.codegen.half_precision_tables import Function
+from tbe_impl.codegen.passes.half_precision_tables import Function
 from tbe_impl.dsl.array_semantics import BINARY_FUNCTIONS
 from tbe_impl.dsl.dtypes import is_float
 from tbe_impl.dsl.expr import Binary, Call, Cast, Const, Expr, Read, Select

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from tbe_impl.dsl.cube import matmul
 from tbe_impl.dsl.dtypes import is_float
 from tbe_impl.dsl.expr import Expr, as_expr, const, make_binary, select
-from tbe_impl.dsl.ext_arrays import reshape
-from tbe_impl.dsl.operation_table import OPERATIONS
-from tbe_impl.dsl.shaping import transpose
+from tbe_impl.dsl.operations.cube import matmul
+from tbe_impl.dsl.operations.ext_arrays import reshape
+from tbe_impl.dsl.operations.operation_table import OPERATIONS
+from tbe_impl.dsl.operations.shaping import transpose
 from tbe_impl.dsl.sizes import product
 from tbe_impl.dsl.tensor import Operation, Tensor, compute, fresh_name
 

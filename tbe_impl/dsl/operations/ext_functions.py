@@ -9,11 +9,11 @@ import numpy as np
 
 from tbe_impl.dsl.array_semantics import divide
 from tbe_impl.dsl.dtypes import is_float
-from tbe_impl.dsl.elementwise import INTEGER_FUNCTIONS
 from tbe_impl.dsl.expr import call, const, make_binary
 from tbe_impl.dsl.functions import FUNCTIONS
 from tbe_impl.dsl.location import user_location
 from tbe_impl.dsl.operation import DslOperation, check_float, check_tensor, elementwise_stage
+from tbe_impl.dsl.operations.elementwise import INTEGER_FUNCTIONS
 from tbe_impl.dsl.tensor import Tensor
 from tbe_impl.errors import InputError
 

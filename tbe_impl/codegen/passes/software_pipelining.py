@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from tbe_impl.codegen.loop_levels import RowBuffer, VectorLoop, render
-from tbe_impl.codegen.statements import IDENTIFIER, CStatement, number_prefetches
+from tbe_impl.codegen.passes.statements import IDENTIFIER, CStatement, number_prefetches
 
 LONGEST_ROW = 2048
 """Maximum elements of a row; the L1 cache holds several such rows."""

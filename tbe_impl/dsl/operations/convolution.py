@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tbe_impl.dsl.convolution_arguments import (
+from tbe_impl.dsl.layouts import BLOCK, block_count, fractal_z_shape
+from tbe_impl.dsl.location import user_location
+from tbe_impl.dsl.operation import DslOperation, check_tensor
+from tbe_impl.dsl.operations.convolution_arguments import (
     check_integer,
     check_list,
     first_option,
@@ -13,8 +16,8 @@ from tbe_impl.dsl.convolution_arguments import (
     options_of,
     window_of,
 )
-from tbe_impl.dsl.convolution_checks import check_bias, check_shape, check_sizes
-from tbe_impl.dsl.convolution_formulas import (
+from tbe_impl.dsl.operations.convolution_checks import check_bias, check_shape, check_sizes
+from tbe_impl.dsl.operations.convolution_formulas import (
     FILTER_LAYOUTS,
     FRACTAL_Z,
     FRACTAL_Z_C04,
@@ -23,9 +26,6 @@ from tbe_impl.dsl.convolution_formulas import (
     convolution,
     depthwise_convolution,
 )
-from tbe_impl.dsl.layouts import BLOCK, block_count, fractal_z_shape
-from tbe_impl.dsl.location import user_location
-from tbe_impl.dsl.operation import DslOperation, check_tensor
 from tbe_impl.dsl.tensor import DslCall, Tensor, as_shape, fresh_name, library_stage, shape_text
 from tbe_impl.errors import InputError
 

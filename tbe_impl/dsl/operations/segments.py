@@ -8,9 +8,9 @@ import numpy as np
 
 from tbe_impl.dsl.array_semantics import Array, identity_element
 from tbe_impl.dsl.expr import as_expr
-from tbe_impl.dsl.indexing import check_indices, update_rows
 from tbe_impl.dsl.location import user_location
 from tbe_impl.dsl.operation import DslOperation, check_scalar, check_tensor, may_equal
+from tbe_impl.dsl.operations.indexing import check_indices, update_rows
 from tbe_impl.dsl.tensor import DslCall, Tensor, as_shape, fresh_name, library_stage, shape_text
 from tbe_impl.errors import InputError
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from tbe_impl.dsl import (
+from tbe_impl.dsl.operation import DslOperation
+from tbe_impl.dsl.operations import (
     casts,
     compare,
     convolution,
@@ -18,7 +19,6 @@ from tbe_impl.dsl import (
     window_gradients,
     windows,
 )
-from tbe_impl.dsl.operation import DslOperation
 
 MODULES = (
     elementwise,

@@ -10,8 +10,8 @@ from collections.abc import Container, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from tbe_impl.codegen.access_analysis import Environment, index_poly
-from tbe_impl.codegen.polynomials import ONE, ZERO, Poly
+from tbe_impl.codegen.planning.access_analysis import Environment, index_poly
+from tbe_impl.codegen.planning.polynomials import ONE, ZERO, Poly
 from tbe_impl.dsl.expr import COMPARISONS, Binary, Call, Const, Expr, walk
 
 INDEX_DTYPES = frozenset({"int32", "int64"})

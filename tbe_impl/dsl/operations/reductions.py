@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from tbe_impl.dsl.array_semantics import Array, reduce
-from tbe_impl.dsl.casts import cast_to
 from tbe_impl.dsl.dtypes import is_float
-from tbe_impl.dsl.elementwise import OPERATIONS as ARITHMETIC
 from tbe_impl.dsl.expr import Const, Expr, IterVar, Range, Reduce, cast, const, make_binary
 from tbe_impl.dsl.location import user_location
 from tbe_impl.dsl.operation import DslOperation, check_same_shape_and_dtype, check_tensor
+from tbe_impl.dsl.operations.casts import cast_to
+from tbe_impl.dsl.operations.elementwise import OPERATIONS as ARITHMETIC
 from tbe_impl.dsl.sizes import check_axes, product
 from tbe_impl.dsl.tensor import DslCall, Tensor, compute, fresh_name
 from tbe_impl.errors import InputError

@@ -1,8 +1,8 @@
 """Emits loops that look up a float16 function in a table, on processors with float16 arithmetic.
 
 A lookup costs less than exponentials and quotients of two float32 vectors for each float16 vector.
-`tbe_impl.codegen.unary_half_functions` finds the functions,
-`tbe_impl.codegen.half_precision_tables` builds the tables.
+`tbe_impl.codegen.passes.unary_half_functions` finds the functions,
+`tbe_impl.codegen.passes.half_precision_tables` builds the tables.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from tbe_impl.codegen.half_precision_tables import HalfLookupTable
-from tbe_impl.codegen.statements import IDENTIFIER, CStatement
+from tbe_impl.codegen.passes.half_precision_tables import HalfLookupTable
+from tbe_impl.codegen.passes.statements import IDENTIFIER, CStatement
 
 MIN_TABLE_ELEMENTS = 64
 """Minimum elements of a row."""

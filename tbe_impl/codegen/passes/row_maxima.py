@@ -10,7 +10,11 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from tbe_impl.codegen.softmax_exponentials import follow_reads, is_full_range, is_shifted_by_maximum
+from tbe_impl.codegen.passes.softmax_exponentials import (
+    follow_reads,
+    is_full_range,
+    is_shifted_by_maximum,
+)
 from tbe_impl.dsl.expr import Binary, Call, Expr, Read, Reduce, is_identical, walk
 from tbe_impl.dsl.tensor import Tensor, stages_of
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
-from tbe_impl.codegen.polynomials import ONE, ZERO, Poly
+from tbe_impl.codegen.planning.polynomials import ONE, ZERO, Poly
 from tbe_impl.dsl.dtypes import is_float
 from tbe_impl.dsl.expr import (
     Binary,

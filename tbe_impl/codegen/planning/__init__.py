@@ -1,0 +1,6 @@
+"""Plans of loop nests: which tensors are stored, which stages share a nest, in which loop order.
+
+In: a DSL graph and options.
+Out: the partition into loop nests, with the access analysis that justifies it.
+Must not: emit C.
+"""
