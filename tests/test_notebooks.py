@@ -55,7 +55,7 @@ def test_what_is_kept_is_clean_and_can_be_read(name: str) -> None:
 
 @FULL
 @pytest.mark.mindspore
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1500)
 @pytest.mark.skipif(not shutil.which("cc"), reason="there is no C compiler")
 @cases(
     "name",
