@@ -242,7 +242,7 @@ class Kernel:
 
     @property
     def open_sizes(self) -> tuple[Expr, ...]:
-        """Unknown sizes and scalars that are no size of an input; inputs may contain them."""
+        """Unknown sizes and scalars that are no input's size; a size expression may use them."""
         sizes = [size for item in self.inputs for size in item.tensor.shape]
         known = {id(size) for size in sizes} | {
             id(parts[0]) for parts in map(match_blocked_size, sizes) if parts

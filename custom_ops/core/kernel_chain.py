@@ -31,7 +31,7 @@ class Step:
     """One kernel of a sequence.
 
     Attributes:
-        kernel: library or own kernel; its shapes may group sizes differently from the sequence.
+        kernel: library call or generated kernel; its arrays may be reshapes of the sequence's.
         reads, writes: names of its inputs and outputs.
     """
 

@@ -270,7 +270,7 @@ class Operator(OperatorCell):
         return to_tuple(self._backward(*given[count:]))
 
     def _run_forward(self, *arrays: np.ndarray) -> None:
-        """Runs forward on the host; `arrays` are the inputs, then the arrays to write to."""
+        """Runs forward on the host; `arrays` are the inputs, then the output arrays."""
         count = len(self.declaration.inputs)
         with self._operator_state().lock:
             made = to_tuple(self._forward(*map(np.array, arrays[:count])))
@@ -279,7 +279,7 @@ class Operator(OperatorCell):
     def _run_backward(self, *arrays: np.ndarray) -> None:
         """Runs backward on the host.
 
-        `arrays` are the inputs, the gradients of the outputs, then the arrays to write to.
+        `arrays` are the inputs, the gradients of the outputs, then the output arrays.
         """
         said = self.declaration
         count = len(said.inputs) + len(said.outputs)
@@ -294,7 +294,7 @@ class Operator(OperatorCell):
     def _write(
         self, method: str, names: Sequence[str], made: Sequence[Any], out: Sequence[np.ndarray]
     ) -> None:
-        """Copies results into MindSpore's arrays."""
+        """Copies results into the output arrays that MindSpore passes."""
         if len(made) != len(names):
             raise self._result_error(
                 method, f"{len(names)} arrays: {', '.join(names)}", str(len(made))

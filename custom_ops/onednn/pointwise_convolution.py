@@ -15,19 +15,19 @@ from custom_ops.onednn.matrix_product_step import multiply
 from custom_ops.onednn.plans import OutputPlace, Place, PlanBuilder
 
 LEAST_PLACES = 32
-"""Minimum positions of an image; smaller images use the convolution, except single positions."""
+"""Minimum positions of an image for a product; a single position is a product as well."""
 LARGE_BYTES = 8 << 20
 """Results of this size or more do not stay in the caches."""
 ROWS_PER_GROUP = 16
 """Rows (channels) of a large result that are computed together, each over all positions.
 
-All rows at once would write as many distant addresses, 1.4 times as slow (64→256 at 8×56×56). The
-images are read once per group, so they have to be smaller than the result.
+All rows at once would write to as many distant addresses, which takes 1.4 times as long (64→256 at
+8×56×56). The images are read once per group, so they have to be smaller than the result.
 """
 FEW_TERMS, MANY_PLACES = 128, 4096
 """Most terms and fewest positions for which transposed weights are first copied to row-major order.
 
-With AVX2 the copy reduces the time to 0.6 to 0.9.
+With AVX2, copy and product take 0.6 to 0.9 times as long as the product alone.
 """
 
 
@@ -50,7 +50,7 @@ def forward(
     bias: Place | None,
     residual: Place | None,
 ) -> None:
-    """Adds the steps of ``activation(conv(x, weight) + bias + residual)``."""
+    """Adds the plan steps of ``activation(conv(x, weight) + bias + residual)``."""
     batch, channels, out, places = *sizes.x[:2], sizes.weight[0], math.prod(sizes.x[2:])
     if places == 1:
         result = OutputPlace(y.buffer, builder.view(y.dense, (batch, out)))
@@ -81,7 +81,7 @@ def forward(
 def gradient_of_x(
     builder: PlanBuilder, sizes: Geometry, grad: Place, weight: Place, grad_x: OutputPlace
 ) -> None:
-    """Adds the steps of the gradient of x."""
+    """Adds the plan steps of the gradient of x."""
     batch, channels, out, places = *sizes.x[:2], sizes.weight[0], math.prod(sizes.x[2:])
     if places == 1:
         result = OutputPlace(grad_x.buffer, builder.view(grad_x.dense, (batch, channels)))

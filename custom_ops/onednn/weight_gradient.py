@@ -190,9 +190,9 @@ def _add_piece_products(
     x: Images,
     weight: OutputPlace,
 ) -> bool:
-    """Adds each piece of one image as a product (out, positions) · (positions, channels).
+    """Adds one product (out, positions) · (positions, channels) per piece, and their sum.
 
-    The operands need no reorder.
+    The operands need no reorder. Returns False, without any step, if a piece has several images.
     """
     if not parts or any(one.sizes.x[0] > 1 for one in parts):
         return False

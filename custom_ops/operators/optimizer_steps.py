@@ -34,7 +34,10 @@ _ARRAYS = (np.ndarray, ms.Tensor) if HAS_MINDSPORE else (np.ndarray,)
 
 
 def check_numbers(rule: int, **given: Any) -> None:
-    """Raises `InputError` for arguments that are no number, array or Tensor, or out of range."""
+    """Raises `InputError` for arguments that are neither numbers nor arrays nor Tensors.
+
+    Numbers out of range raise it too; elements of arrays and Tensors are not checked.
+    """
     for argument, value in given.items():
         if isinstance(value, _ARRAYS):
             continue

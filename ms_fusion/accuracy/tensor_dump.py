@@ -73,7 +73,9 @@ def write_dump_configuration(directory: Path, *, iteration: str = "0") -> Path:
 
 
 def read_tensor_dump(directory: Path) -> Mapping[str, KernelTensors]:
-    """The tensors of every kernel in a dump, by full name; the first of several iterations.
+    """The tensors of every kernel in a dump, by the kernel's full name.
+
+    A dump of several iterations gives the tensors of the first one.
 
     Args:
         directory: the dump's own directory or one above it.

@@ -219,8 +219,9 @@ def _notebook_sources() -> dict[str, Any]:
 
 
 def unpack(content: bytes) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    """Rebuilds the net and inputs of `pack`. Runs code from `content`: only for data of our own
-    parent process.
+    """Rebuilds the net and inputs from the bytes of `pack`.
+
+    Unpickling runs code from `content`, which must therefore come from our own parent process.
     """
     unpickler = pickle.Unpickler(io.BytesIO(content))  # noqa: S301
     net, inputs = unpickler.load()

@@ -282,8 +282,10 @@ def reconstruct_unfused(built: Graph) -> OperatorJoin:
 
 
 def _inline_kernel(kernel: Node, values: dict[str, Value]) -> tuple[list[Node], tuple[str, ...]]:
-    """The kernel's operators as nodes of the outer graph, and each body operator's
-    original name.
+    """Returns a kernel's operators as nodes of the outer graph.
+
+    Operators that were expanded from one operator are one node. The second result names, for each
+    operator of the body, its node.
     """
     body = kernel.body
     assert body is not None
@@ -345,8 +347,9 @@ def combine(parts: Sequence[OperatorJoin]) -> OperatorJoin:
 
 
 def _make_names_distinct(parts: Sequence[OperatorJoin]) -> list[OperatorJoin]:
-    """Prefixes a name that an earlier part uses by its kernel graph: MindSpore restarts its
-    counters for each net.
+    """Makes names unique: a name that an earlier part uses gets its kernel graph's name as prefix.
+
+    MindSpore restarts its name counters for each net.
     """
     originals: set[str] = {""}
     built: set[str] = {""}

@@ -74,8 +74,9 @@ class Host:
         return 0
 
     def _prepare_by_name(self, name: str) -> Prepared:
-        """Prepares a kernel from its cache entry, without the generator; else from its
-        description.
+        """Prepares a kernel from its cache entry if there is one, else from its description.
+
+        A cache hit does not import the generator.
         """
         from ms_fusion.kernel_server import build_records
 

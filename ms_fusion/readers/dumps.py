@@ -36,21 +36,22 @@ MAX_DEPTH = 8
 class Dumps:
     """The dumps of one process.
 
-    Each tuple holds one module per kernel graph, in order of compilation. `before` … `split` are
-    empty when the dump level was below 2; match modules of two tuples by `entry`.
+    Each tuple holds one module per kernel graph, in order of compilation. The tuples `before`,
+    `expanded`, `clustered` and `split` are empty when the dump level was below 2. Modules of two
+    tuples belong together if their `entry` is equal.
 
     Attributes:
-        directory: directory of the IR files (a ``rank_*`` directory where the given one holds
-            only such).
+        directory: directory of the IR files: the given one, or the first ``rank_*`` directory in
+            it that holds dumps.
         built: the executed graphs, sorted by their number (``graph_build``).
         before: before graph kernel fusion, after the preparing passes.
         expanded: after composite operators were expanded.
         clustered: after operators were clustered.
         split: after clusters were split into kernels.
         composites: name (``Fused_…``) → kernel as passed to the generator. The kernel directory
-            may be older than this run, so join by name.
-        programs: for each of `built` the index of its compilation: a process compiles many
-            programs, each possibly cut into several graphs.
+            may hold kernels of earlier runs: look a kernel up by the name in `built`.
+        programs: for each graph in `built` the index of its compilation. A process compiles many
+            programs, and control flow cuts a program into several graphs.
         control: control flow between the kernel graphs.
         sources: module → its file: ``built[0]``, ``split[1]``, ``composite[Fused_…]``.
     """

@@ -177,7 +177,7 @@ def _record(record: type) -> tuple[Any, Converter, Converter]:
         }
 
     def from_wire(value: Any) -> Any:
-        # The wire type's default stands for the record's default.
+        # a field absent from the JSON has the wire type's default, which encodes the record's
         return record(**{key: load(getattr(value, key)) for key, _, _, load in plan})
 
     return struct, to_plain, from_wire

@@ -41,8 +41,9 @@ class ProspectiveClusters:
     def is_certain_to_fuse(self, producer: Node, consumer: Node) -> bool:
         """Whether the two certainly fuse.
 
-        They are in one connected piece that no splitter rule cuts, and the kernels that must run
-        between members of the piece constrain both alike.
+        Both are in one connected piece that no splitter rule cuts. Both depend on the same
+        operators among those that must run between members of the piece, and the same of them
+        depend on both.
         """
         piece = self._pieces.get(producer.name)
         if (

@@ -27,8 +27,8 @@ class Adjoint:
 
     Attributes:
         value: of the tensor's shape and dtype.
-        gate: builds a bool tensor that is false where the forward discarded the element, so that
-            the value is 0; None if no element was discarded.
+        gate: builds a bool tensor. It is false where the forward discarded the element; the
+            adjoint is 0 there. None if no element was discarded.
     """
 
     value: Tensor
@@ -152,7 +152,8 @@ def _reduction_term(op: Operation, body: Reduce, output: Tensor, term: Term) -> 
         return term
     if body.op == "prod":
         return _product_term(op, body, term)
-    # an element not beyond the extreme is the extreme; with a NaN every element is
+    # An element that does not differ from the extreme counts as the extreme. If the extreme is
+    # NaN, every element counts.
     beyond = make_binary("lt" if body.op == "max" else "gt", body.source, output(*op.axis))
     dtype, zero = term.value.dtype, const(0, term.value.dtype)
     counted = select(beyond, zero, const(1, dtype))
@@ -164,7 +165,8 @@ def _reduction_term(op: Operation, body: Reduce, output: Tensor, term: Term) -> 
 def _product_term(op: Operation, body: Reduce, term: Term) -> Term:
     """The product of the other elements, for each element of a product reduction.
 
-    It is the total product divided by the element; for a single 0, the product without that 0.
+    The product of the other elements is the total product divided by the element. If one element
+    is 0, it is the product without that element for the 0, and 0 for all others.
     """
     source, dtype = body.source, term.value.dtype
     zero, one = const(0, dtype), const(1, dtype)

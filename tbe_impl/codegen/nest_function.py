@@ -105,8 +105,7 @@ class NestFunction:
         """Number of elements that a nest reads and writes, in C, for the decision to use threads.
 
         Without reductions, a tensor counts at most as many elements as the nest writes: a row
-        lookup
-        reads few rows of a large table.
+        lookup reads few rows of a large table.
         """
         own = [root.tensor for root in self.nest.roots]
         met, waiting, sums = {id(tensor) for tensor in own}, [tensor.op for tensor in own], False
@@ -147,9 +146,10 @@ class NestFunction:
         given: str = "",
         count: str = "",
     ) -> tuple[str, str]:
-        """Emits the function of one part, and statements that run `alone` or the parts on threads.
+        """Emits the function that runs one part, and the statements that call it on threads.
 
-        See `partition_among_threads`.
+        The statements run `alone` instead when the nest accesses too few elements. See
+        `partition_among_threads`.
         """
         least = str(self.options.parallel_elements)
         # merged partial sums differ in the last bits from a sequential sum, so their threshold is

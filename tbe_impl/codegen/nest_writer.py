@@ -342,12 +342,12 @@ class NestWriter:
                     self.inside.hoist_reductions(_innermost_expression(root), axes, below)
 
     def _store_outer(self, at: int) -> None:
-        """Stores the tensors whose last loop is this level, when more loops follow."""
+        """Stores the tensors of `_outer_roots` at this level."""
         for root in self._outer_roots(at):
             self._store_root(root, "")
 
     def _outer_roots(self, at: int) -> Iterator[Root]:
-        """The tensors whose last loop is this level, when more loops follow."""
+        """The tensors that depend on this level but on no deeper one; none for the last level."""
         levels = self.nest.levels
         if at + 1 == len(levels):
             return
@@ -416,9 +416,8 @@ class NestWriter:
     def _store_peel_count(self, serial: int) -> str:
         """Peeled steps of the innermost loop up to aligned non-temporal stores, in C.
 
-        Rows are aligned like the array. The alignment is a vector, or a cache line where that is
-        less:
-        outputs of several dtypes are aligned to cache lines only.
+        Every row has the alignment of the array. The stores are aligned to a vector or to a cache
+        line, whichever is shorter: outputs of several dtypes are aligned to cache lines only.
         """
         buffer = self.function.buffer_of(self._innermost_roots()[-1])
         size = dtype_of(buffer.dtype).bytes

@@ -17,9 +17,10 @@ def partition_among_threads(
     given: str = "",
     count: str = "",
 ) -> tuple[str, str]:
-    """Emits the function of one part, and statements that run `alone` or the parts on threads.
+    """Emits the function that runs one part, and the statements that call it on threads.
 
-    The function is empty for a nest that is always sequential.
+    The statements run `alone` instead when `work` is false or there is one thread. The function is
+    empty for a nest that is always sequential.
 
     Args:
         name: name of the nest's function.

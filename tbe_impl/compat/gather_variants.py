@@ -118,9 +118,9 @@ def _has_unknown_size(item: Mapping[str, Any]) -> bool:
 def _merge_axes(
     item: Mapping[str, Any], groups: AxisGroups, *, any_unknown: bool, known: Sequence[int] = ()
 ) -> dict[str, Any]:
-    """Returns a description with merged axes.
+    """Returns a copy of a description in which each group of axes is one axis.
 
-    When any size of the operator is unknown, every size except those in `known` becomes unknown.
+    With `any_unknown`, the size of a merged axis is −1 unless all its axes are in `known`.
     """
     sizes = list(item["shape"])
 

@@ -55,10 +55,9 @@ def pad_with_zeros(array: np.ndarray, shape: Sequence[int]) -> np.ndarray:
 
 
 def crop(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """Crops an array to `shape`.
+    """Crops an array to `shape`, or reshapes it if it has as many elements.
 
-    An array with the same number of elements is reshaped; one of another rank is returned
-    unchanged.
+    An array with another rank and another number of elements is returned unchanged.
     """
     if array.shape == shape or (array.ndim != len(shape) and array.size != prod(shape)):
         return array

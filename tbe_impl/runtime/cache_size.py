@@ -48,7 +48,10 @@ def add(root: Path, stored: int) -> int | None:
 
 
 def store(root: Path, counted: int) -> None:
-    """Restarts the file with a full count; after a failure the next kernel causes another count."""
+    """Restarts the file with a full count.
+
+    If the file cannot be written, the next stored kernel triggers another full count.
+    """
     with contextlib.suppress(OSError):
         handle, made = tempfile.mkstemp(prefix=".size-", dir=root)
         try:

@@ -32,7 +32,10 @@ BLOCK_S = 2e-3
 """Minimum duration of one measurement in seconds; short kernels are called repeatedly."""
 
 FINAL_ROUNDS, FINAL_WINDOWS, PAUSE_S = 8, 5, 0.2
-"""Final comparison: rounds per window, windows, pause in seconds; spread against disturbances."""
+"""Final comparison: rounds per window, number of windows, pause between windows in seconds.
+
+The pauses spread the rounds over time, so that one disturbance affects few of them.
+"""
 
 WAKE_S, LONG_S = 50e-6, 100e-6
 """Upper bound of the cost of waking threads, and kernel time from which it is negligible."""
@@ -56,7 +59,7 @@ class Candidate:
 
     @property
     def ratio(self) -> float:
-        """Median of the ratios; infinite without any."""
+        """Median of the ratios; infinite before the first measurement."""
         return statistics.median(self.ratios) if self.ratios else float("inf")
 
     @property
@@ -66,7 +69,7 @@ class Candidate:
 
     @property
     def reference_times(self) -> list[float]:
-        """Times of the reference in the same rounds."""
+        """Seconds per call of the default (or of `other`) in the same rounds as `times`."""
         return [time / ratio for time, ratio in zip(self.times, self.ratios, strict=True)]
 
     @property
@@ -130,7 +133,7 @@ class Bench:
 
         Args:
             rounds: of the first measurement.
-            share: share of the whole time after which it ends.
+            share: share of the time limit after which the halving ends.
         """
         left = list(items)
         while left:
@@ -142,7 +145,7 @@ class Bench:
         return left
 
     def is_faster(self, item: Candidate, other: Candidate) -> bool:
-        """Whether `item` is clearly faster than `other`; its measurements are stored in it.
+        """Whether `item` is clearly faster than `other`; measures both, with the results in `item`.
 
         Fewer threads can save at most the cost of waking the others; a larger gain is a
         disturbance.

@@ -196,8 +196,8 @@ def find_direct_kernel(
         cell: the net.
         phase: MindSpore's name of the graph.
         args: tensors of the last call.
-        result: its result.
-        seen: kernel launches during the call.
+        result: the result of that call.
+        seen: kernel launches during that call.
     """
     if len(seen) != 1 or os.environ.get(DUMP_VARIABLE):
         return None
@@ -299,8 +299,9 @@ def _read_description(name: str) -> CompositeKernel | None:
 
 
 def _is_whole_graph(phase: str, kernel: CompositeKernel, cell: Any, args: Sequence[Any]) -> bool:
-    """Whether a graph has exactly the kernel's operators, all pure, and no ambiguous constant
-    tensors.
+    """Whether a graph has exactly the kernel's operators, and all of them are pure.
+
+    False also if the address of a constant tensor could be mistaken for that of another tensor.
     """
     from mindspore._c_expression import GraphExecutor_
     from mindspore.train import anf_ir_pb2
@@ -325,7 +326,7 @@ def _is_whole_graph(phase: str, kernel: CompositeKernel, cell: Any, args: Sequen
 
 
 def _size_of_tensors(value: Any) -> int:
-    """Most elements of a tensor within a constant; 0 if there is none."""
+    """Elements of the largest tensor in a constant; 0 if it contains no tensor."""
     own = math.prod(value.tensor_val.dims) if value.HasField("tensor_val") else 0
     return max([own, *map(_size_of_tensors, value.values)])
 

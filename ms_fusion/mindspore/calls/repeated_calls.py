@@ -47,8 +47,8 @@ class SingleKernel:
     """The kernel that is equivalent to a graph.
 
     Attributes:
-        direct: the kernel; None if there is none or it is not determined yet.
-        calls: number of repeated calls before that.
+        direct: the kernel; None if the graph has none, or before it is determined.
+        calls: number of repeated calls of the graph before `direct` is determined.
     """
 
     direct: DirectKernel | None = None

@@ -33,7 +33,7 @@ def main(result: Path) -> None:
 
 
 def try_generator() -> str:
-    """The reason why the generator is unusable; empty if there is none."""
+    """Returns why the generator is unusable; empty if it is usable."""
     import mindspore
     from mindspore import Parameter, Tensor, nn, ops
 

@@ -18,7 +18,7 @@ from tbe_impl.runtime.cache import make_key
 from tbe_impl.tuning_store import RecordStore
 
 MOST_KERNELS = 512
-"""Limit of kernel keys in a record: large records are not read again."""
+"""Maximum number of kernel keys in a record: a record above a size limit is never read back."""
 FORGET_REMEDY = "`mf.tune(net, forget=True)` forgets it."
 
 Key = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
@@ -41,7 +41,7 @@ class NetChoice(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     losses: tuple[str, ...] = ()
 
     def apply_to(self, flags: str) -> str:
-        """Flags of our generator with this choice applied; flags of others are unchanged."""
+        """Applies this choice to flags of our generator; other generators' flags stay unchanged."""
         if generator_of(flags) != "ms_fusion" or (self.fused and not self.kept_out):
             return flags
         known = GraphKernelFlags.parse(flags)

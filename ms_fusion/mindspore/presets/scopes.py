@@ -82,21 +82,19 @@ class Setting:
 
 @dataclass
 class _State:
-    """The settings of this process, and the saved previous state."""
+    """The settings of this process, and the state before the first of them."""
 
     process: Setting | None = None
     blocks: list[Setting] = field(default_factory=list)
     users_flags: str | None = None
-    """The user's variable at the first setting; a later value takes precedence."""
+    """The user's variable before our first setting; one that the user sets later wins."""
     flags_in_scope: tuple[str, bool] = ("", False)
-    """(flags, whether they come from a block): of the innermost block, else of the
-    process.
-    """
+    """Flags of the innermost block, else of the process; and whether they come from a block."""
     jit_level: str | None = None
     lock: bool = False
     """Whether calls of compiled nets are serialised."""
     in_pynative: MutableMapping[Any, str] = field(default_factory=WeakKeyDictionary)
-    """Flags of the Cells that were patched in PyNative mode; gradients use the last ones."""
+    """Cell patched in PyNative mode → flags; gradients use the flags of the last patched Cell."""
 
     @property
     def top(self) -> Setting | None:

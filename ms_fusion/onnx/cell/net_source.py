@@ -118,16 +118,16 @@ def write_class(
         graph: the graph to compute.
         units: its operators and groups, in order.
         constants: of the model.
-        kernel: the graph as one group: the class calls its kernel, and its operators only in
-            training.
+        kernel: the graph as one group. The class calls its kernel in inference, and computes its
+            operators one by one in training.
         bodies: subgraphs of operators.
-        sizes: values known as Python sizes in the net that calls a group's class, which it passes.
+        sizes: names of values that the calling net passes to a group's class as Python sizes.
     """
     return _Writer(name, graph, constants, bodies).run(units, kernel, sizes)
 
 
 def _class_inputs(body: Graph, sizes: Set[str]) -> list[str]:
-    """Returns the inputs of a group's class: those with data, and known sizes among the shapes."""
+    """Returns the inputs of a group's class: those with data to read, and those in `sizes`."""
     read = inputs_with_data(body)
     return [name for name in body.inputs if name in read or name in sizes]
 

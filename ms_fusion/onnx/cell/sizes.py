@@ -112,7 +112,7 @@ def size_text(
 
 
 def _rearrange_text(node: Node, text: str, graph: Graph) -> str | None:
-    """Writes a permutation, reshape or slice of known sizes; matrices are tuples of tuples."""
+    """Writes a permutation, reshape or slice of known sizes; a matrix is a tuple of tuples."""
     (result,) = graph.outputs_of(node)
     old, new = graph.values[node.inputs[0]].shape, result.shape
     sizes = [size for size in (*old, *new) if isinstance(size, int) and size > 0]
@@ -161,7 +161,7 @@ def _tuple_text(elements: np.ndarray | str) -> str:
 def _arithmetic_text(
     op: str, given: Sequence[Any], shapes: Sequence[tuple[Any, ...]]
 ) -> str | None:
-    """Writes arithmetic on integers, or elementwise on vectors of them."""
+    """Returns the source of integer arithmetic, elementwise on vectors; None if it has none."""
     counts = {shape[0] for shape in shapes if len(shape) == 1}
     is_row = bool(counts)
     if None in given or len(given) != _INPUTS.get(op, 2) or max(map(len, shapes)) > 1:

@@ -1,7 +1,7 @@
 """Applies requested loop orders to a nest, where results stay correct and vectors stay long.
 
-A block loop moves over the first elements of blocks; the element loop ends at the block's end.
-Addresses do not depend on blocks.
+A block loop steps from block to block; the element loop inside it ends with the block. Its index
+counts elements of the whole axis, so addresses do not depend on the block size.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ class _OrderPlanner:
         self.refusals.append(Refusal(verb, axis, why))
 
     def _drop_short_blocks(self, loops: Sequence[LoopChoice]) -> list[LoopChoice]:
-        """Drops blocks of the innermost axis that are short or no multiple of a vector."""
+        """Drops blocks of the innermost axis that are too short or not a multiple of 64 steps."""
         kept = []
         for loop in loops:
             short = [
@@ -236,7 +236,7 @@ class _OrderPlanner:
         return [*kept, end]
 
     def _is_collapsible(self, parts: Sequence[tuple[int, int]]) -> bool:
-        """Whether fused loops become one loop without division."""
+        """Whether fused loops can be one loop whose indices need no division."""
         axes = [(serial, self.extents[serial]) for serial, step in parts if step == 1]
         return len(axes) == len(parts) and len(merge_axes(axes, self.found)) == 1
 

@@ -1,8 +1,8 @@
-"""Maps multi-head attention: softmax(q kᵀ · scale + mask) v; a mask may also select scores.
+"""Maps multi-head attention, softmax(q kᵀ · scale + mask) v; the mask is additive or boolean.
 
-The pattern includes the layouts around it, from (batch, tokens, heads · size) and back, or covers
-separate heads. With separate heads, keys and values may have fewer heads, each repeated for several
-query heads (grouped-query attention).
+One pattern starts from (batch, tokens, heads · size) and includes the reshapes and transposes to
+separate heads and back. Another pattern starts from separate heads. There, keys and values may have
+fewer heads, each repeated for several query heads (grouped-query attention).
 """
 
 from __future__ import annotations
