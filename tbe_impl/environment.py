@@ -47,15 +47,15 @@ FUSION = EnvironmentVariable(
     "MS_FUSION",
     ("on", "off"),
     "on",
-    "`off` makes `enable()` and every patch do nothing (said once); `te`, `tbe` and `topi` cannot "
+    "`off` makes `enable()` and every patch do nothing (with one message); `te`, `tbe` and `topi` cannot "
     "be imported.",
 )
 CACHE_DIR = EnvironmentVariable(
     "MS_FUSION_CACHE_DIR",
     (),
     "",
-    "Directory of compiled kernels; by default the user's cache directory. A relative one, or one "
-    "with `~`, counts from where the process first asks.",
+    "Directory of compiled kernels; by default the user's cache directory. A relative path, or "
+    "one with `~`, is resolved when the process first reads it.",
     "a directory",
 )
 
@@ -78,7 +78,7 @@ ISA = EnvironmentVariable(
     ("native", "avx2"),
     "native",
     "Instructions of kernels: all that the processor has, or, where it has AVX-512, none beyond "
-    "AVX2, as on a processor without. A process looks once. For oneDNN set "
+    "AVX2, as on a processor without. It is read once per process. For oneDNN set "
     "`ONEDNN_MAX_CPU_ISA=AVX2` as well.",
 )
 

@@ -384,7 +384,7 @@ def flags_page() -> str:
         "`ms-fusion explain` and the\nvariable `MS_DEV_GRAPH_KERNEL_FLAGS` take them: `--key=value` with spaces between, lists with commas. "
         '`ms-fusion lint-flags "…"` finds what is wrong in\nsuch a string, about which MindSpore is mostly silent. What each preset sets: '
         "[presets.md](presets.md).\n\nThis page is written from `ms_fusion/mindspore/flags/graph_kernel_flags.py` and `ms_fusion/mindspore/flags/lint.py` by\n"
-        "`pytest tests/test_docs.py --update-golden`, and a test holds it to them.\n"
+        "`pytest tests/test_docs.py --update-golden`, and a test compares them.\n"
     ]
     for heading, (head, lines) in tables.items():
         rule = "|---" * head.count(" | ") + "|---|"

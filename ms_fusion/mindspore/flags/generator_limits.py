@@ -21,7 +21,7 @@ GENERATOR = "AKG_V2"
 
 EXCLUDED_OPERATORS: Mapping[str, str] = MappingProxyType(
     {
-        "BatchNorm": "what it is told of epsilon and training is left out of the kernel's "
+        "BatchNorm": "its arguments epsilon and training are missing from the kernel's "
         "description, and in training "
         "MindSpore raises a type error",
         "Concat": "MindSpore raises an error when it is clustered",
@@ -31,11 +31,11 @@ EXCLUDED_OPERATORS: Mapping[str, str] = MappingProxyType(
         "UnsortedSegmentSum": "MindSpore raises an error for a segment that is none, which a "
         "kernel cannot",
         "ReduceAll": "MindSpore raises an error when it is clustered without axes",
-        "Pad": "what it is told of the padding is left out of the kernel's description",
+        "Pad": "its padding is missing from the kernel's description",
         **dict.fromkeys(
             "CeLU SoftShrink SoftShrinkGrad HShrink HShrinkGrad SmoothL1Loss "
             "SmoothL1LossGrad".split(),
-            "the number that it is told is left out of the kernel's description",
+            "its scalar argument is missing from the kernel's description",
         ),
         "PadV3": "the padding is no constant but an input of the kernel",
         **dict.fromkeys(

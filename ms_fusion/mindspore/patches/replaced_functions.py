@@ -26,9 +26,12 @@ class Replacement:
 
 FIRST_PRESET = (
     "the first `enable()`, `fusion()`, `explain()` or `patch(net)`; stays until the process ends "
-    "and does nothing where no preset is in force"
+    "and has no effect without a preset"
 )
-LOCK = "the first `enable(lock=True)`; stays until the process ends, and asks with each call"
+LOCK = (
+    "the first `enable(lock=True)`; stays until the process ends; "
+    "each call checks whether the lock is on"
+)
 WARNING = "`enable()` in PyNative mode; until the first Cell is called"
 COMPILATION = (
     "each compilation for our generator; undone when it ends, also where it ends with an error"
@@ -45,7 +48,7 @@ PATCHED_NETS = (
     "the first `custom_ops.patch(net)`; stays until the process ends, other nets go to "
     "MindSpore's own"
 )
-COMPILE_SERVER = "the compile server, a process of its own; ends with it"
+COMPILE_SERVER = "the compile server process; until it ends"
 
 CELL = "mindspore.nn.cell.Cell"
 GRAPH_EXECUTOR = "mindspore._c_expression.GraphExecutor_"
@@ -95,7 +98,7 @@ REPLACED: dict[str, tuple[Replacement, ...]] = {
         Replacement(
             "mindspore.nn.layer.normalization._BatchNorm.construct_of_mindspore",
             _BATCH_NORM,
-            "added: what it was, for inputs that stay MindSpore's",
+            "added: the original `construct`, for inputs that are not expanded",
         ),
         Replacement(f"{PARSER_TABLE}[batch_norm]", _BATCH_NORM, "`mindspore.ops.batch_norm`"),
         Replacement(
@@ -137,7 +140,7 @@ REPLACED: dict[str, tuple[Replacement, ...]] = {
         Replacement(
             f"{PYNATIVE_EXECUTOR}.set_mixed_precision_type",
             "custom_ops/core/pynative_fast_path.py",
-            "counts Cells of another precision, in which the fast path is not taken",
+            "counts Cells with mixed precision; the fast path is off inside them",
         ),
     ),
     PATCHED_NETS: (
