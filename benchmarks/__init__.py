@@ -1,1 +1,1 @@
-"""Repeatable measurements: ours beside others, in one run, with the ceiling of the machine."""
+"""Repeatable benchmarks: ours and peers interleaved in one run, with the memory ceiling."""

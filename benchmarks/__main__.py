@@ -1,10 +1,15 @@
 """Measures every claim of the README: ``python -m benchmarks [--store | --add] [title …]``.
 
-Each line has ours, MindSpore unfused and with its own fusion, torch, torch.compile, ONNX Runtime where it applies, and the ceiling,
-each in a process of its own, called in turns in one run; their results are compared, and MindSpore's profiler says that our kernels
-ran. Written to ``build/bench``: ``bench.json``, ``bench.svg``, ``bench.md``. ``QUICK=1`` is a short form of a few lines in less than
-three minutes; ``WITHOUT=torch.compile`` leaves somebody out; ``MS_FUSION_ISA=avx2`` keeps everybody to AVX2 on a processor with AVX-512; titles choose lines by how they begin. ``--store`` makes what was
-measured the figures of the pages, ``--add`` puts it together with what is stored of earlier runs on such a processor. What each claim asks for, and how everybody was tuned, is in `benchmarks.harness.lines`.
+Each line compares ours, MindSpore unfused and with its own fusion, torch, torch.compile, ONNX
+Runtime where it applies, and the ceiling. Each contestant has its own process, and the calls are
+interleaved in one run. The results are compared, and MindSpore's profiler confirms that our kernels
+ran. The output is ``build/bench``: ``bench.json``, ``bench.svg``, ``bench.md``.
+
+``QUICK=1`` is a short form of a few lines in less than three minutes. ``WITHOUT=torch.compile``
+excludes a contestant. ``MS_FUSION_ISA=avx2`` limits all contestants to AVX2 on a processor with
+AVX-512. A title selects all lines that begin with it. ``--store`` replaces the published figures by
+the measured ones. ``--add`` merges them with the stored figures of earlier runs on the same kind of
+processor. `benchmarks.harness.lines` lists the targets and how each contestant is tuned.
 """
 
 from __future__ import annotations
@@ -26,7 +31,11 @@ PEERS = ("mindspore", "torch", "onnxruntime")
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Measures those lines, or all; 1 when a result is wrong or one of our kernels did not run, 2 when it cannot be done as asked."""
+    """Measures the selected lines, or all.
+
+    Returns 1 when a result is wrong or one of our kernels did not run, 2 when the arguments are
+    invalid.
+    """
     parser = argparse.ArgumentParser(
         "python -m benchmarks",
         description=__doc__,
@@ -56,7 +65,8 @@ def main(arguments: Sequence[str]) -> int:
         "lines": [],
     }
     print(
-        f"{record['processor']}, {record['threads']} threads, load {record['load_before']}; {record['peers']}"
+        f"{record['processor']}, {record['threads']} threads, load {record['load_before']}; "
+        f"{record['peers']}"
     )
     for line in select_lines(asked.titles):
         found = measure_line(line)
@@ -73,7 +83,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def select_lines(wanted: Sequence[str]) -> list[Line]:
-    """Lines by how their titles begin; without any, all, or in the short form those that belong to it."""
+    """Lines whose titles begin with one of the prefixes; by default all lines of the form."""
     if wanted:
         return [line for line in LINES if line.title.startswith(tuple(wanted))]
     return [line for line in LINES if line.is_quick or not is_quick()]

@@ -1,10 +1,14 @@
-"""Errors against float64, ours beside MindSpore and torch: ``python -m benchmarks.accuracy [net …]``.
+"""Errors against float64, beside MindSpore and torch: ``python -m benchmarks.accuracy [net …]``.
 
-Networks of the bench: what comes out, and the gradients of the mean square of it for all weights of two axes or more. The reference is
-torch in float64 with the same weights and inputs; a figure is the root mean square of the difference over that of the reference: of the
-results for several inputs together, of gradients the largest of all weights, and of that the median over the inputs, since which ReLU
-of a number near 0 opens is chance. Operators by their formulas in float64. 1 when ours is more than a fifth farther away than both
-others, and gradients, which are long sums, more than float32's sums in any order are.
+For networks: the outputs, and the gradients of the mean squared output for all weights of two axes
+or more. The reference is torch in float64 with the same weights and inputs. A figure is the root
+mean square of the difference divided by that of the reference. Results are taken over several
+inputs together. For gradients it is the largest figure of all weights, then the median over the
+inputs, because a ReLU of a value near 0 opens by chance. The reference of an operator is its
+formula in float64.
+
+Returns 1 when the error of ours is more than a fifth larger than that of both others and, for
+gradients, larger than float32 sums in any order explain.
 """
 
 from __future__ import annotations
@@ -28,16 +32,16 @@ Arrays = Mapping[str, np.ndarray]
 OURS, UNFUSED, TORCH, EXACT = "ours", "unfused", "torch", "exact"
 OPERATOR_LINES = ("swish", "chain", "softmax", "layer_norm", "swish float16")
 ROWS = 64
-"""Of an operator's result that are compared."""
+"""Rows of an operator's result that are compared."""
 RESULT = "result|0|0"
 WORSE = 1.2
-"""How many times as far away ours may be: differences of sums in another order."""
+"""Largest ratio of our error to theirs: sums in another order differ."""
 SUMS = 2e-6
-"""How far away gradients may be in any case."""
+"""Error of gradients that always passes."""
 
 
 def main(wanted: Sequence[str]) -> int:
-    """A line for each network and operator."""
+    """One line for each network and operator."""
     names = [*(wanted or (*OPERATOR_LINES, *SHAPES))]
     if importlib.util.find_spec("torch") is None:
         print("networks take no part: their reference is torch in float64, which is not installed")
@@ -72,7 +76,7 @@ def main(wanted: Sequence[str]) -> int:
 
 
 def _typical(away: Mapping[str, float]) -> float:
-    """The largest of each input, and of these the median."""
+    """The largest error of each input, then the median over the inputs."""
     largest: dict[str, float] = {}
     for key, one in away.items():
         given = key.split("|")[2]
@@ -96,7 +100,7 @@ def _formula(name: str) -> Arrays:
 
 
 def _by_another_process(who: str, names: Sequence[str], place: Path) -> Arrays:
-    """What somebody computes of each: name, what, number."""
+    """The results of one contestant: name, quantity, value."""
     if not names:
         return {}
     target = place / f"{who}.npz"
@@ -152,7 +156,7 @@ def _in_mindspore(name: str, who: str) -> Arrays:
 
 
 def _inputs(name: str) -> list[np.ndarray]:
-    """The network's input, from both sides, with both signs, and each of these moved by half of a row."""
+    """The network's input, mirrored, shifted by half a row, and with both signs."""
     x = input_of(name)
     seen = [x, x[..., ::-1]]
     seen += [np.roll(one, x.shape[-1] // 2, -1) for one in seen]
@@ -160,7 +164,7 @@ def _inputs(name: str) -> list[np.ndarray]:
 
 
 def _parts(result: np.ndarray, gradients: Sequence[Sequence[np.ndarray]]) -> Arrays:
-    """By what it is of, which input, which weight."""
+    """Results by network, input and weight."""
     found = {
         f"gradients|{given}|{number}": one
         for given, each in enumerate(gradients)

@@ -1,12 +1,15 @@
-"""What a call of an operator costs beside its work: ``python -m benchmarks.call_overhead``.
+"""Call overhead of an operator: ``python -m benchmarks.call_overhead``.
 
-Tensors of 4 by 4. Graph mode: one graph with a chain of 50 operators; PyNative: 100 calls, each on the result of the one before;
-gradient: the same in PyNative, and then backwards. All are read with `asnumpy` at the end, and told per operator. PyNative is
-measured as it comes, and with MindSpore's threads kept off the caller's core (`apart`): where they share one, a call that waits
-for them takes ten times as long. `floor` is an `ops.Custom` of MindSpore's with a function in C of one line: what its dispatch of
-custom operators costs, which our operators go past in PyNative. `QUICK=1` is the short form.
+Tensors of 4 × 4. Graph mode: one graph with a chain of 50 operators. PyNative: 100 calls, each on
+the result of the previous one. Gradient: the same in PyNative with the backward pass. All results
+are read with `asnumpy` at the end; times are per operator. PyNative is measured with default
+settings, and with MindSpore's threads pinned away from the caller's core (`apart`): on a shared
+core a waiting call takes ten times as long. `floor` is MindSpore's `ops.Custom` with a C function
+of one line. It measures MindSpore's dispatch of custom operators, which our operators bypass in
+PyNative. `QUICK=1` is the short form.
 
-Targets: at most 1.3 times a built-in operator of the same kind in graph mode, 1.8 times in PyNative.
+Targets: at most 1.3 times a built-in operator of the same kind in graph mode, 1.8 times in
+PyNative.
 """
 
 from __future__ import annotations
@@ -40,7 +43,7 @@ int add(int n, void **p, int *r, int64_t **s, const char **t, void *q, void *e) 
 
 
 class Chain(nn.Cell):
-    """An operator on its own result, again and again."""
+    """A chain: an operator applied to its own result."""
 
     def __init__(self, operator: Any):
         super().__init__()
@@ -71,7 +74,7 @@ def main() -> int:
             timed = {"graph": _graph, "gradient": _gradient}.get(mode, _pynative)
             runs, count = {}, CHAIN if mode == "graph" else CALLS
             chosen = pairs
-            if mode == "gradient":  # that of ops.add needs no kernel, and the floor has none
+            if mode == "gradient":  # ops.add's needs no kernel; the floor has none
                 chosen = (("AddReLU", pairs[0][1], "ops.mul", ops.mul, 2), *pairs[1:3])
             for ours, one, theirs, other, arity in chosen:
                 runs[ours] = timed(one, inputs[:arity])
@@ -87,7 +90,10 @@ def main() -> int:
 
 
 def _keep_off_this_core() -> None:
-    """Keeps MindSpore's threads off this one's core: one spins, and where they share a core each call takes ten times as long."""
+    """Pins MindSpore's threads away from this thread's core.
+
+    One of them spins; on a shared core each call takes ten times as long.
+    """
     cores = os.sched_getaffinity(0)
     if len(cores) > 1:
         own = min(cores)

@@ -1,4 +1,4 @@
-"""Measures the memory ceiling of an operator: its arrays read and written, nothing computed."""
+"""Measures the memory ceiling of an operator: reads and writes its arrays, computes nothing."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from tbe_impl.tuning_store import UNREACHABLE_THRESHOLD
 
 Run = Callable[[], object]
 WAYS = {"ceiling": {"stream_bytes": 0}, "ceiling in cache": {"stream_bytes": UNREACHABLE_THRESHOLD}}
-"""Past the caches, and through them: the better of the two is the ceiling of a line."""
+"""Non-temporal and ordinary stores; the faster of the two is the ceiling of a line."""
 
 
 def moving(read: int, written: int, shape: tuple[int, ...]) -> dict[str, Run]:
-    """Reads `read` arrays of float32 of this shape and writes `written`, by all threads; a call for each of `WAYS`."""
+    """Reads `read` float32 arrays, writes `written`, on all threads; one call per way."""
     inputs = [placeholder(shape, "float32", f"x{number}") for number in range(read)]
     whole: Tensor = inputs[0]
     for one in inputs[1:]:
         whole = OPERATIONS["vadd"](whole, one)
-    # another number for each, or they were one array; where nothing is written, sums of rows
+    # distinct values prevent merging the outputs into one array; without outputs, rows are summed
     outputs = [OPERATIONS["vmaxs"](whole, -3e38 + number * 1e37) for number in range(written)]
     outputs = outputs or [OPERATIONS["reduce_sum"](whole, -1, False)]
 
@@ -51,7 +51,7 @@ def moving(read: int, written: int, shape: tuple[int, ...]) -> dict[str, Run]:
 
 
 def _numbers(shape: tuple[int, ...]) -> np.ndarray:
-    """Any but zeros, which some processors move in three quarters of the time."""
+    """Nonzero values: some processors move zeros in three quarters of the time."""
     found = aligned_empty(shape, np.dtype(np.float32))
     np.random.default_rng(20250101).standard_normal(shape, np.float32, found)
     return found

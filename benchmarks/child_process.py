@@ -1,4 +1,4 @@
-"""A process that answers a line of JSON for each line that it is told."""
+"""A child process that answers each request line with one line of JSON."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import Any
 
 ANSWER = "ANSWER "
-"""Before each answer on the child's output; other lines are left to pass."""
+"""Prefix of each answer on the child's output; other lines are ignored."""
 
 
 class ChildProcess:
     """The parent's side; the process is killed when the ``with`` block ends.
 
     Args:
-        name: as errors call it.
-        command: what is run.
-        environment: all of its variables.
-        directory: its working directory, by default the parent's.
+        name: name in error messages.
+        command: the command line.
+        environment: the complete environment.
+        directory: working directory; default: the parent's.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class ChildProcess:
         self._process.communicate()
 
     def ask(self, line: str) -> Any:
-        """The answer to this line.
+        """Sends a line and returns the answer.
 
         Raises:
             RuntimeError: the process has ended.
@@ -58,7 +58,7 @@ class ChildProcess:
         return self.answer()
 
     def answer(self) -> Any:
-        """The next answer, waited for; the first one comes unasked when the child is ready.
+        """Waits for the next answer; the child sends the first one when it is ready.
 
         Raises:
             RuntimeError: the process has ended.
@@ -71,5 +71,5 @@ class ChildProcess:
 
 
 def tell(answer: Any) -> None:
-    """The child's side: an answer."""
+    """Child's side: sends an answer."""
     print(f"{ANSWER}{json.dumps(answer)}", flush=True)

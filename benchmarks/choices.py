@@ -1,8 +1,10 @@
-"""Where MindSpore's own operator is the better choice: ``python -m benchmarks.choices [operator …]``.
+"""Where MindSpore's built-in operator is the better choice: ``python -m benchmarks.choices``.
 
-Every operator with one of MindSpore's own beside it, in graph mode, float32, with 4,096 to 8M elements, forward and with its
-gradients: how many times as fast as MindSpore's it is. Written to ``benchmarks/results/choices.json``, from which the table of
-`docs/custom_ops.md` is made; a test compares the two. Operators that are named are measured anew, the others stay as they were.
+Arguments are names of operators. Measures every operator that has a MindSpore counterpart, in graph
+mode, float32, with 4,096 to 8M elements, forward and with its gradients, as a speed-up over
+MindSpore's. The record is ``benchmarks/results/choices.json``; the table of `docs/custom_ops.md` is
+generated from it, and a test compares the two. Only the named operators are measured again; the
+others keep their figures.
 """
 
 from __future__ import annotations
@@ -18,9 +20,9 @@ PAGE = Path(__file__).parents[1] / "docs" / "custom_ops.md"
 BEGIN, END = "<!-- choices -->\n", "<!-- end of choices -->\n"
 SIZES = (1 << 12, 1 << 16, 1 << 20, 1 << 23)
 LEFT_OUT = ("ConvBN",)
-"""Of which MindSpore's convolution takes all of the time."""
+"""MindSpore's convolution dominates the time of these operators."""
 TIE = 1.0 / 1.15
-"""Differences below 15 % are none."""
+"""Differences below 15 % count as ties."""
 
 
 def measure_operators(wanted: tuple[str, ...]) -> dict[str, dict[str, list[float]]]:
@@ -52,7 +54,7 @@ def _times(name: str, what: str, runs: Mapping[str, Any]) -> float:
     from benchmarks.measuring import in_turns
     from benchmarks.mindspore_operators import times
 
-    for rounds in (15, 45, 135):  # what looks slower is looked at longer
+    for rounds in (15, 45, 135):  # lines that seem slower get more rounds
         samples = in_turns(runs, rounds=rounds, block_s=2e-3, pause_s=2e-3, slow_s=10.0)
         quotient = times(samples["built in"], samples["native"])
         if quotient >= TIE:
@@ -85,13 +87,13 @@ def table(record: Mapping[str, Any]) -> str:
 
 
 def with_table(page: str, record: Mapping[str, Any]) -> str:
-    """The page with the table in its place."""
+    """The page with its table replaced."""
     head, rest = page.split(BEGIN)
     return head + BEGIN + table(record) + END + rest.split(END)[1]
 
 
 def main(wanted: Sequence[str]) -> int:
-    """Measures, writes the record and the table."""
+    """Measures, then writes the record and the table."""
     from benchmarks.measuring import describe_machine
 
     record = (

@@ -1,4 +1,4 @@
-"""A training step whose gradients are clipped, as MindSpore users write it."""
+"""A training step with clipped gradients, as MindSpore users write it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ CLIPS: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
 
 
 class ClippedStep(nn.TrainOneStepCell):
-    """A step in which gradients are clipped before the optimizer sees them."""
+    """A training step that clips gradients before the optimizer."""
 
     def __init__(self, network: nn.Cell, optimizer: nn.Cell, clip: Callable[[Any], Any]):
         super().__init__(network, optimizer)
@@ -57,7 +57,7 @@ class ClippedStep(nn.TrainOneStepCell):
 
 
 def encoder_step(clip: str) -> nn.Cell:
-    """The training step of two transformer blocks with Adam, whose gradients are clipped by one of `CLIPS`."""
+    """The Adam training step of two transformer blocks with gradients clipped by one of `CLIPS`."""
     net = with_same_weights(nn.SequentialCell([TransformerBlock(), TransformerBlock()]))
     optimizer = nn.Adam(net.trainable_params(), 1e-4)
     return ClippedStep(SquaredLoss(net), optimizer, CLIPS[clip]).set_train()

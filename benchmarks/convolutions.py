@@ -1,11 +1,12 @@
 """Convolutions and products by oneDNN beside torch: ``python -m benchmarks.convolutions``.
 
-Forward, forward with bias, residual and ReLU, and both gradients, float32, from and to plain arrays (batch, channels, height,
-width), so that changes of layout are part of the time, as they are in torch, which calls oneDNN too. The lowering to NumPy
-takes part as a baseline. Matrix products are compared with the same call without bias and activation. `QUICK=1` is the
-short form.
+Forward, forward with bias, residual and ReLU, and both gradients, float32, on plain NCHW arrays.
+Layout changes are part of the time, as in torch, which calls oneDNN too. The NumPy lowering is the
+baseline. Matrix products are compared with the same call without bias and activation. `QUICK=1` is
+the short form.
 
-Targets: at least 70 % of torch's rate; a product with what follows it at most 15 % longer than the bare product.
+Targets: at least 70 % of torch's rate; a product with its epilogue at most 15 % longer than the
+bare product.
 """
 
 from __future__ import annotations
@@ -39,15 +40,17 @@ PRODUCT = ((4096, 1024), (1024, 1024))
 SHARE_OF_TORCH = 0.70
 TIMES_THE_BARE = 1.15
 PAUSE_S = 0.02
-"""Threads of torch wait busily for milliseconds when it has nothing to do, on processors that the next one needs."""
+"""Idle torch threads spin for milliseconds on cores that the next contestant needs."""
 TOLERANCE = 2e-5
-"""For the largest |found − expected| ÷ the largest |expected|, expected by the lowering to NumPy."""
+"""Limit of the largest |found − expected| ÷ the largest |expected|; the NumPy lowering gives
+`expected`.
+"""
 
 Run = Callable[[], object]
 
 
 def main() -> int:
-    """Runs everything and writes the record; 1 when something computed a wrong result."""
+    """Runs all lines and writes the record; returns 1 when a result is wrong."""
     missing = peers.prepare_torch(environment.threads())
     if missing:
         print(f"torch takes no part: {missing}")
@@ -59,7 +62,8 @@ def main() -> int:
         "lines": [],
     }
     print(
-        f"{record['processor']}, {record['threads']} threads, oneDNN {record['onednn']}, torch {record['torch'] or 'absent'}, load {record['load_before']}"
+        f"{record['processor']}, {record['threads']} threads, oneDNN {record['onednn']}, torch "
+        f"{record['torch'] or 'absent'}, load {record['load_before']}"
     )
     rounds = 7 if is_quick() else 25
     for x, weight, stride in SHAPES:
@@ -134,17 +138,24 @@ def _convolution(
         }
         found.append(line)
         _tell(
-            f"{weight_shape[1]}→{weight_shape[0]} {weight_shape[2]}×{weight_shape[3]} at {x_shape[2]}×{x_shape[3]}, {what}",
+            f"{weight_shape[1]}→{weight_shape[0]} {weight_shape[2]}×{weight_shape[3]} at "
+            f"{x_shape[2]}×{x_shape[3]}, {what}",
             line,
         )
     return found
 
 
 def _tell(name: str, line: dict[str, Any]) -> None:
-    told = f"{name:58} {line['ours']['median_us'] / 1e3:8.2f} ms (least {line['ours']['least_us'] / 1e3:.2f})  {line['gflops']:6.0f} GFLOP/s"
+    told = (
+        f"{name:58} {line['ours']['median_us'] / 1e3:8.2f} ms (least "
+        f"{line['ours']['least_us'] / 1e3:.2f})  {line['gflops']:6.0f} GFLOP/s"
+    )
     told += f"  {line['rate_of_NumPy']:5.1f} × NumPy" if "rate_of_NumPy" in line else ""
     if "rate_of_torch" in line:
-        told += f"  {line['rate_of_torch']:5.2f} × torch (least {line['rate_of_torch_least']:.2f}, target {SHARE_OF_TORCH})"
+        told += (
+            f"  {line['rate_of_torch']:5.2f} × torch (least {line['rate_of_torch_least']:.2f}, "
+            f"target {SHARE_OF_TORCH})"
+        )
     print(told + ("" if line["right"] else "  WRONG"))
 
 
@@ -157,7 +168,7 @@ def _torch(
     stride: int,
     padding: int,
 ) -> Run:
-    """The same by torch, without gradients of its own."""
+    """The same by torch, without gradients."""
     import torch
 
     tensors = [torch.from_numpy(item) for item in (x, weight, bias, y)]
@@ -188,7 +199,7 @@ def _torch(
 
 
 def _products(rounds: int) -> list[dict[str, Any]]:
-    """A product with what follows it, and the bare one."""
+    """A product with its epilogue, and the bare product."""
     generator = np.random.default_rng(0)
     a, b = (generator.standard_normal(shape, np.float32) for shape in PRODUCT)
     bias = generator.standard_normal(PRODUCT[1][1], np.float32)
@@ -220,25 +231,26 @@ def _products(rounds: int) -> list[dict[str, Any]]:
             line |= {"error": errors[name], "right": errors[name] <= TOLERANCE}
         found.append(line)
         print(
-            f"{line['what']:30} {line['median_us'] / 1e3:8.2f} ms (least {line['least_us'] / 1e3:.2f})  {line['times_the_bare']:.3f} × the bare product "
+            f"{line['what']:30} {line['median_us'] / 1e3:8.2f} ms (least "
+            f"{line['least_us'] / 1e3:.2f})  {line['times_the_bare']:.3f} × the bare product "
             f"(target {TIMES_THE_BARE}){'' if line.get('right', True) else '  WRONG'}"
         )
     return found
 
 
 def error(found: np.ndarray, expected: np.ndarray) -> float:
-    """The largest difference as a share of the largest value."""
+    """The largest difference divided by the largest value."""
     return float(np.abs(found - expected).max() / np.abs(expected).max())
 
 
 def caller(prepared: Prepared, arrays: Sequence[np.ndarray], outs: Sequence[np.ndarray]) -> Run:
-    """A call of the compiled function alone, as a framework calls it."""
+    """A call of the compiled function alone, as a framework makes it."""
     function = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(prepared.function)
     everything = (*arrays, *outs)
     buffers = (ctypes.c_void_p * len(everything))(*(item.ctypes.data for item in everything))
 
     def run() -> object:
-        assert everything  # they live as long as the pointers
+        assert everything  # keeps the arrays alive as long as the pointers
         return function(prepared.state, buffers)
 
     return run

@@ -1,10 +1,12 @@
 """Convolutions in MindSpore beside torch: ``python -m benchmarks.convolutions_in_mindspore``.
 
-`ops.conv2d` and its gradients, graph mode, float32, from and to plain arrays (batch, channels, height, width): what
-`benchmarks.convolutions` measures without MindSpore. Calls are in turns, with all that a call costs in either framework:
+`ops.conv2d` and its gradients, graph mode, float32, on plain NCHW arrays: the cases of
+`benchmarks.convolutions`, here with MindSpore. Calls are interleaved and include each framework's
+call overhead:
 
-- as in a net: so many in one graph, each with arrays of its own, against as many calls of torch in a row; time of one.
-- called alone: a `@ms.jit` function of one, in which what MindSpore needs for a call stands beside it.
+- as in a net: several convolutions in one graph, each with its own arrays, against as many
+  successive torch calls; time of one.
+- called alone: a `@ms.jit` function of one convolution, which includes MindSpore's call overhead.
 
 ``QUICK=1`` takes fewer rounds. Target: as in a net, at most 1.3 times torch's time.
 """
@@ -29,7 +31,7 @@ from benchmarks.measuring import (
 )
 from tbe_impl import environment
 
-# x, weights, stride, how many as in a net
+# x, weights, stride, convolutions per net
 SHAPES = (
     ((8, 64, 56, 56), (64, 64, 3, 3), 1, 8),
     ((8, 128, 28, 28), (128, 128, 3, 3), 1, 8),
@@ -40,13 +42,13 @@ SHAPES = (
 )
 TIMES_TORCH = 1.3
 SETTLED_S = 6.0
-"""So long memory is moved into large pages."""
+"""MindSpore moves memory into large pages during this time."""
 TOLERANCE = 1e-3
 KINDS = ("forward", "gradient of x", "gradient of weight")
 
 
 def main() -> int:
-    """Runs everything and writes the record; 1 when something computed a wrong result."""
+    """Runs all lines and writes the record; returns 1 when a result is wrong."""
     missing = peers.prepare_torch(environment.threads())
     if missing:
         print(missing)
@@ -59,7 +61,8 @@ def main() -> int:
     mf.enable(generator="ms_fusion")
     record: dict[str, Any] = {**describe_machine(), "torch": peers.torch_version(), "lines": []}
     print(
-        f"{record['processor']}, {record['threads']} threads, torch {record['torch']}, load {record['load_before']}"
+        f"{record['processor']}, {record['threads']} threads, torch {record['torch']}, load "
+        f"{record['load_before']}"
     )
     for shape in SHAPES:
         record["lines"] += [_line(kind, *shape) for kind in KINDS]
@@ -70,7 +73,7 @@ def main() -> int:
 Arrays = tuple[np.ndarray, np.ndarray, np.ndarray]
 """x, weight, gradient of the result."""
 Call = Callable[[], Sequence[Any]]
-"""Makes tensors."""
+"""Creates tensors."""
 
 
 def _line(
@@ -113,10 +116,19 @@ def _line(
         **{name: round(value, 2) for name, value in times.items()},
         **{who: one.record() for who, one in samples.items()},
     }
-    name = f"{weight_shape[1]}→{weight_shape[0]} {weight_shape[2]}×{weight_shape[3]} at {x_shape[0]}×{x_shape[2]}×{x_shape[3]}"
-    told = f"{name:<26} {kind:<18} {samples['ours'].median / count * 1e3:6.2f} ms   torch {samples['torch'].median / count * 1e3:6.2f} ms"
+    name = (
+        f"{weight_shape[1]}→{weight_shape[0]} {weight_shape[2]}×{weight_shape[3]} at "
+        f"{x_shape[0]}×{x_shape[2]}×{x_shape[3]}"
+    )
+    told = (
+        f"{name:<26} {kind:<18} {samples['ours'].median / count * 1e3:6.2f} ms   torch "
+        f"{samples['torch'].median / count * 1e3:6.2f} ms"
+    )
     told += f"   {line['times_torch']:5.2f} × its time (least {line['times_torch_least']:.2f})"
-    told += f"   called alone {samples['ours alone'].median * 1e3:6.2f} ms {line['times_torch_alone']:5.2f} × (least {line['times_torch_least_alone']:.2f})"
+    told += (
+        f"   called alone {samples['ours alone'].median * 1e3:6.2f} ms "
+        f"{line['times_torch_alone']:5.2f} × (least {line['times_torch_least_alone']:.2f})"
+    )
     told += "  (short)" if line["times_torch"] > TIMES_TORCH else ""
     print(told + ("" if line["right"] else "  WRONG"), flush=True)
     return line
@@ -151,7 +163,7 @@ def _mindspore(kind: str, given: Sequence[Arrays], stride: int, padding: int) ->
         return gradient(forward)(a, w, g)[wanted[kind]] if kind in wanted else forward(a, w)
 
     class Several(nn.Cell):
-        """They are parameters: a call hands over nothing."""
+        """The inputs are parameters, so a call passes no arguments."""
 
         def __init__(self) -> None:
             super().__init__()
@@ -167,7 +179,7 @@ def _mindspore(kind: str, given: Sequence[Arrays], stride: int, padding: int) ->
 
         def construct(self) -> Any:
             made = ()
-            for a, w, g in zip(self.held[0], self.held[1], self.held[2]):  # noqa: B905 - MindSpore reads it, and knows no strict
+            for a, w, g in zip(self.held[0], self.held[1], self.held[2]):  # noqa: B905 - no strict
                 made = (*made, one(a, w, g))
             return made
 

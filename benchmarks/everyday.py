@@ -1,8 +1,9 @@
 """Small training scripts, fused and unfused: ``python -m benchmarks.everyday [names]``.
 
-The scripts of `benchmarks.everyday_nets`, in graph mode; with ``--pynative`` as a step function, which `mf.enable(step=…)` compiles,
-beside the same called as it is. All in one process in turns, from the same weights; the losses of three steps are compared, but
-for those with dropout in PyNative mode, which draws other numbers there.
+Measures the scripts of `benchmarks.everyday_nets` in graph mode. With ``--pynative`` it compares
+the step function compiled by `mf.enable(step=…)` with the plain function. The calls are interleaved
+in one process, from the same weights. The losses of three steps are compared, except those with
+dropout in PyNative mode, which draws other random numbers.
 
 Target: nowhere below `TIE` of the unfused speed.
 """
@@ -28,11 +29,11 @@ from benchmarks.measuring import (
 PYNATIVE = "--pynative"
 TIE = 0.87
 STEPS = 3
-"""Whose losses are compared."""
+"""Steps whose losses are compared."""
 
 
 def main(wanted: Sequence[str]) -> int:
-    """Measures those scripts, or all; 1 when a result is wrong."""
+    """Measures the named scripts, or all; returns 1 when a result is wrong."""
     import mindspore as ms
 
     from benchmarks.everyday_nets import SCRIPTS
@@ -85,7 +86,7 @@ def _line(name: str, made: Callable[[Any, Any], dict[str, Any]]) -> dict[str, An
 
 
 def _cells(script: Any, inputs: Any) -> dict[str, Any]:
-    """The step as a Cell, compiled under fusion and without."""
+    """The step as a Cell, compiled with and without fusion."""
     from mindspore import nn
 
     import ms_fusion as mf
@@ -93,15 +94,15 @@ def _cells(script: Any, inputs: Any) -> dict[str, Any]:
     steps = {}
     for kind, preset in (("ours", "auto"), ("unfused", "off")):
         with mf.fusion(preset, generator="ms_fusion"):
-            steps[kind] = nn.TrainOneStepCell(*script.made()).set_train()
+            steps[kind] = nn.TrainOneStepCell(*script.build()).set_train()
             steps[kind].compile(*inputs)
     return steps
 
 
 def _step_functions(script: Any, inputs: Any) -> dict[str, Any]:
-    """The step as a function, compiled as a whole by us, and as it is; each after its first call.
+    """The step as a function, compiled as a whole by us and unchanged, each after its first call.
 
-    MindSpore's optimizers are compiled functions also in PyNative mode, at their first call.
+    MindSpore's optimizers are compiled functions from their first call, also in PyNative mode.
     """
     import mindspore as ms
 
@@ -117,10 +118,10 @@ def _step_functions(script: Any, inputs: Any) -> dict[str, Any]:
 
         return step
 
-    unfused = step_of(*script.made())
+    unfused = step_of(*script.build())
     with mf.fusion("off"):
         unfused(*inputs)
-    ours: Any = mf.enable(step=step_of(*script.made()), generator="ms_fusion").step
+    ours: Any = mf.enable(step=step_of(*script.build()), generator="ms_fusion").step
     ours(*inputs)
     return {"ours": ours, "unfused": unfused}
 

@@ -1,4 +1,4 @@
-"""Small training scripts in two sizes, as MindSpore users write them; each net computes its loss."""
+"""Small training scripts in two sizes, as MindSpore users write them; a net computes its loss."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mindspore import Tensor, nn, ops
 
 
 class VariationalAutoencoder(nn.Cell):
-    """Two dense layers down to mean and spread, two up; cross entropy and divergence."""
+    """A variational autoencoder of two dense layers each way; cross entropy and KL divergence."""
 
     def __init__(self, size: int, hidden: int, code: int):
         super().__init__()
@@ -75,7 +75,7 @@ class LeNet(nn.Cell):
 
 
 class Sentences(nn.Cell):
-    """A recurrent layer over words, and what its last state says of four classes."""
+    """A recurrent layer over tokens and a classifier of four classes on its last state."""
 
     def __init__(self, kind: type[nn.Cell], words: int, size: int, hidden: int):
         super().__init__()
@@ -102,7 +102,7 @@ class Unrolled(nn.Cell):
 
 
 class SkipGram(nn.Cell):
-    """Words, those around them, and five that are not."""
+    """Skip-gram with five negative samples."""
 
     def __init__(self, words: int, size: int):
         super().__init__()
@@ -117,7 +117,7 @@ class SkipGram(nn.Cell):
 
 
 class Factors(nn.Cell):
-    """What users think of items, by the product of two factors."""
+    """Matrix factorisation: ratings of users for items."""
 
     def __init__(self, users: int, items: int, size: int):
         super().__init__()
@@ -141,7 +141,7 @@ class Logistic(nn.Cell):
 
 
 class MaskedEncoder(nn.Cell):
-    """MindSpore's transformer encoder over sentences with padding, and four classes by the mean of what is none."""
+    """MindSpore's transformer encoder over padded sentences; the masked mean predicts a class."""
 
     def __init__(self, words: int, size: int, heads: int, layers: int):
         super().__init__()
@@ -156,7 +156,7 @@ class MaskedEncoder(nn.Cell):
 
 
 class NormedAutoencoder(nn.Cell):
-    """Dense layers with batch norms, down and up."""
+    """An autoencoder of dense layers with batch norms."""
 
     def __init__(self, size: int, hidden: int):
         super().__init__()
@@ -173,7 +173,7 @@ class NormedAutoencoder(nn.Cell):
 
 
 class PolicyGradient(nn.Cell):
-    """REINFORCE: how likely what was done was, by what it brought; and a bonus for doubt."""
+    """REINFORCE with an entropy bonus."""
 
     def __init__(self, size: int, hidden: int, actions: int):
         super().__init__()
@@ -192,7 +192,7 @@ class PolicyGradient(nn.Cell):
 
 
 class Contrast(nn.Cell):
-    """Two views of each example are to be nearer to one another than to all others."""
+    """Contrastive loss: two views of each example attract, all others repel."""
 
     def __init__(self, size: int, hidden: int, code: int):
         super().__init__()
@@ -248,10 +248,10 @@ class Script:
     """A training script.
 
     Attributes:
-        loss: the net that computes its loss.
-        optimizer: of its parameters.
-        inputs: of a step.
-        draws: whether it draws random numbers, which PyNative mode does otherwise than a compiled step.
+        loss: builds the net that computes the loss.
+        optimizer: builds the optimizer for the parameters.
+        inputs: builds the inputs of a step.
+        draws: whether it uses random numbers; PyNative mode draws other ones than a compiled step.
     """
 
     loss: Callable[[], nn.Cell]
@@ -259,8 +259,8 @@ class Script:
     inputs: Callable[[], tuple[Tensor, ...]]
     draws: bool = False
 
-    def made(self) -> tuple[nn.Cell, nn.Cell]:
-        """Net and optimizer, with weights and random numbers that are the same each time."""
+    def build(self) -> tuple[nn.Cell, nn.Cell]:
+        """Net and optimizer with deterministic weights and random numbers."""
         ms.set_seed(1)
         net, random = self.loss(), np.random.default_rng(1)
         for one in net.get_parameters():

@@ -1,4 +1,4 @@
-"""Interleaved timing: contestants in turns, medians with their spread, as JSON."""
+"""Interleaved timing: medians with their spread, as JSON."""
 
 from __future__ import annotations
 
@@ -24,40 +24,42 @@ PLACE = Path("build/bench")
 
 
 def is_quick() -> bool:
-    """Whether ``QUICK=1`` asks for the short form."""
+    """Whether ``QUICK=1`` selects the short form."""
     return os.environ.get("QUICK", "") not in ("", "0")
 
 
 @dataclass
 class Samples:
-    """Times of one competitor, in seconds a call, one for each round it took part in (None where it paused)."""
+    """Seconds per call of one competitor, one entry per round; None where it paused."""
 
     times: list[float | None] = field(default_factory=list)
 
     @property
-    def known(self) -> list[float]:
-        """Without the pauses."""
+    def valid_samples(self) -> list[float]:
+        """The samples without pauses."""
         return [item for item in self.times if item is not None]
 
     @property
     def median(self) -> float:
-        """Of its times."""
-        return statistics.median(self.known)
+        """Median of the times."""
+        return statistics.median(self.valid_samples)
 
     @property
     def least(self) -> float:
-        """The shortest: of an undisturbed moment."""
-        return min(self.known)
+        """The shortest time, of an undisturbed moment."""
+        return min(self.valid_samples)
 
     def record(self) -> dict[str, float]:
-        """Median, quartiles and least, in microseconds."""
-        low, middle, high = (float(item) for item in np.percentile(self.known, (25, 50, 75)))
+        """Median, quartiles and minimum, in microseconds."""
+        low, middle, high = (
+            float(item) for item in np.percentile(self.valid_samples, (25, 50, 75))
+        )
         return {
             "median_us": round(middle * 1e6, 3),
             "quartile_low_us": round(low * 1e6, 3),
             "quartile_high_us": round(high * 1e6, 3),
             "least_us": round(self.least * 1e6, 3),
-            "rounds": len(self.known),
+            "rounds": len(self.valid_samples),
         }
 
 
@@ -77,16 +79,17 @@ def in_turns(
     before: Mapping[str, Callable[[], object]] | None = None,
     seed: int = 20250101,
 ) -> dict[str, Samples]:
-    """Times all competitors in every round, in another order each time.
+    """Times all competitors in every round, in a varying order.
 
     Args:
-        competitors: by name; what each calls.
-        rounds: how many.
-        block_s: a short call is repeated for about so long and divided.
-        pause_s: quiet time before each, in which the threads of the last one fall asleep; then as many calls that are not
-            timed, in which its own wake up and find a processor each.
-        slow_s: what takes longer takes part in every third round only.
-        before: what a competitor needs to have set, untimed.
+        competitors: name → call.
+        rounds: number of rounds.
+        block_s: short calls are repeated for about this time and averaged.
+        pause_s: pause before each competitor, in which the previous one's threads fall asleep; an
+            equal time of untimed calls follows, in which its own threads wake up and spread over
+            the cores.
+        slow_s: slower competitors take part in every third round only.
+        before: name → untimed setup of a competitor.
     """
     calls, slow = {}, set()
     ready = before or {}
@@ -123,11 +126,11 @@ def in_turns(
 def settle(
     call: Callable[[], object], *, calls: int = 60, at_least_s: float = 0.0, at_most_s: float = 2.0
 ) -> None:
-    """Calls a net until MindSpore knows how to run it, or for that long.
+    """Calls a net until MindSpore has tuned its execution, or for the given time.
 
-    In a net's first 30 calls its kernels try how many threads to use, and in the next 20 it tries whether one thread launches them
-    all; with kernels of ours memory is moved into large pages in the first seconds. Then all is as a script that trains for longer
-    than a moment has it.
+    In a net's first 30 calls its kernels try thread counts, and in the next 20 calls MindSpore
+    tries to launch them from one thread. With our kernels, memory moves into large pages in the
+    first seconds. Afterwards the speed is that of a long training run.
     """
     begin, made = time.perf_counter(), 0
     while (took := time.perf_counter() - begin) <= at_most_s and (
@@ -175,7 +178,7 @@ def _caches() -> dict[str, str]:
 
 
 def write(name: str, record: Mapping[str, Any]) -> Path:
-    """Writes a record to ``build/bench/<name>.json`` and says where."""
+    """Writes a record to ``build/bench/<name>.json`` and prints the path."""
     PLACE.mkdir(parents=True, exist_ok=True)
     path = PLACE / f"{name}.json"
     path.write_text(json.dumps(record, indent=1) + "\n", "utf-8")
@@ -184,7 +187,7 @@ def write(name: str, record: Mapping[str, Any]) -> Path:
 
 
 def largest_error(found: Sequence[np.ndarray], expected: Sequence[np.ndarray]) -> float:
-    """The largest difference between results and what they should be, as a share of 1 + |expected|."""
+    """The largest |found − expected| ÷ (1 + |expected|)."""
     errors = [
         np.abs(a.astype(np.float64) - b) / (1 + np.abs(b))
         for a, b in zip(found, expected, strict=True)

@@ -1,4 +1,4 @@
-"""Operators of `custom_ops` with their shapes, MindSpore's versions and the bytes that must move."""
+"""`custom_ops` operators with their shapes, MindSpore's versions and the bytes that must move."""
 
 from __future__ import annotations
 
@@ -19,17 +19,18 @@ LARGE = 16 << 20
 
 @dataclass(frozen=True)
 class Case:
-    """An operator and what it is measured with.
+    """An operator and its measurement setup.
 
     Attributes:
-        made: our Cell by route.
-        shapes: of its floating inputs.
-        built_in: MindSpore's own Cell.
-        labels: how many numbers there are, where an array of them is a further input; its shape is `labelled`.
-        labelled: axes of the first input that it has.
+        made: builds our Cell for a route.
+        shapes: shapes of the floating-point inputs.
+        built_in: builds MindSpore's own Cell.
+        labels: number of classes, if a label array is a further input; its shape is `labelled`.
+        labelled: axes of the first input that the labels have.
         tables: further inputs, without gradient.
-        forward: arrays of the first shape that are read and written, at least; None where arithmetic is what takes the time.
-        gradient: likewise with the gradients of inputs and weights.
+        forward: least number of arrays of the first shape that are read and written; None if
+            arithmetic dominates.
+        gradient: the same with the gradients of inputs and weights.
         trains: whether it has a gradient.
     """
 
@@ -45,7 +46,7 @@ class Case:
 
 
 def cases(elements: int = LARGE) -> dict[str, Case]:
-    """By name, with about so many elements in each of the inputs."""
+    """Cases by name, with about this many elements in each input."""
     own = custom_ops
     rows = max(1, elements // COLUMNS)
     one, two = ((rows, COLUMNS),), ((rows, COLUMNS),) * 2
@@ -147,7 +148,7 @@ def cases(elements: int = LARGE) -> dict[str, Case]:
 
 
 def _arithmetic(elements: int) -> dict[str, Case]:
-    """Those that products take the time of."""
+    """Operators whose products dominate the time."""
     own = custom_ops
     rows = max(1, elements // 4 // COLUMNS)
     products: dict[str, Any] = {"shapes": ((rows, COLUMNS),), "forward": None, "gradient": None}
@@ -219,7 +220,7 @@ def _arithmetic(elements: int) -> dict[str, Case]:
 
 
 class _DenseAndSum(nn.Cell):
-    """A dense layer and a residual, as one writes them in MindSpore."""
+    """A dense layer and a residual, in MindSpore's operators."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -230,7 +231,7 @@ class _DenseAndSum(nn.Cell):
 
 
 def _convolution(name: str, activation: Callable[[], Any], *, trains: bool) -> Case:
-    """A block of 64 channels on four images of 28 × 28: what MindSpore's own convolution takes long for."""
+    """A block of 64 channels on four 28 × 28 images, where MindSpore's convolution is slow."""
     return Case(
         lambda route: getattr(custom_ops, f"ConvBN{name}")(64, 64, 3, route=route).set_train(
             trains
@@ -246,7 +247,7 @@ def _convolution(name: str, activation: Callable[[], Any], *, trains: bool) -> C
 
 
 def _boxes(count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Boxes of an image, many of which overlap, and their scores in one class."""
+    """Overlapping boxes of an image and their scores in one class."""
     rng = np.random.default_rng(2)
     corner, size = rng.uniform(0, 500, (1, count, 2)), rng.uniform(20, 120, (1, count, 2))
     boxes = np.concatenate([corner, corner + size], -1).astype(np.float32)
@@ -269,7 +270,7 @@ def _side(elements: int) -> int:
 
 
 def inputs_of(case: Case) -> list[np.ndarray]:
-    """Normally distributed numbers from a fixed seed, numbers of labels, and the tables."""
+    """Normally distributed inputs from a fixed seed, labels, and tables."""
     rng = np.random.default_rng(0)
     found: list[np.ndarray] = [
         rng.standard_normal(shape, dtype=np.float32) for shape in case.shapes
@@ -294,7 +295,7 @@ BUILT_IN = {
     "LayerNormLinear": "nn.LayerNorm, nn.Dense",
     "LinearResidual": "nn.Dense and a sum",
 }
-"""What MindSpore's own is called where it has another name."""
+"""MindSpore's name where it differs."""
 OPTIMIZERS = ("Adam", "AdamWeightDecay", "Momentum")
 PARAMETERS = {"16 x 1M": (16, 1 << 20), "200 small": (200, 1000)}
 

@@ -1,17 +1,22 @@
 """`custom_ops` in MindSpore: ``python -m benchmarks.mindspore_operators [operator …]``.
 
-Graph mode, 16M float32 elements, most in rows of 1024, forward, and the gradients of inputs and weights; the optimizers on 16
-parameters of 1M elements and on 200 small ones. Each line has our kernel (``native``), the same from MindSpore's basic operators,
-unfused (``composite``), MindSpore's own operator where it has one (``built in``), torch and torch.compile where they are installed
-(`benchmarks.torch_operators`), and the quickest way to move the bytes that must be read and written (``ceiling``), in turns in one
-run. That our kernel ran is seen from the count of its calls. `QUICK=1` is the short form, with half of the elements.
+Graph mode, 16M float32 elements, most in rows of 1024: forward, and the gradients of inputs and
+weights. The optimizers update 16 parameters of 1M elements and 200 small ones. Each line has our
+kernel (``native``), the same from MindSpore's basic operators, unfused (``composite``), MindSpore's
+own operator where it exists (``built in``), torch and torch.compile where they are installed
+(`benchmarks.torch_operators`), and the fastest way to move the required bytes (``ceiling``),
+interleaved in one run. A call count confirms that our kernel ran. `QUICK=1` is the short form, with
+half of the elements.
 
-Ratios are of medians, of both in the same round; on a machine that others use they are of the least times.
+Ratios are medians of both times in the same round; on a busy machine they are ratios of the minimum
+times.
 
-Beside ``÷ composite`` stands how many times as fast anything could be: the composite's time divided by the ceiling's.
+The column after ``÷ composite`` is the highest possible speed-up: the composite's time divided by
+the ceiling's.
 
-Targets: native at least 3 times as fast as the composite where memory takes the time, or at 80 % of the ceiling, beyond which
-nothing can be gained; never slower than the built-in operator, nor than torch and torch.compile. Differences below 15 % are ties.
+Targets: native at least 3 times as fast as the composite where it is memory-bound, or at 80 % of
+the ceiling, beyond which no gain is possible; never slower than the built-in operator, torch and
+torch.compile. Differences below 15 % are ties.
 """
 
 from __future__ import annotations
@@ -51,16 +56,16 @@ TIE = 1.0 / 1.15
 TIMES_THE_COMPOSITE = 3.0
 NEAR_THE_CEILING = 0.8
 RIVALS = {"composite": TIMES_THE_COMPOSITE, "built in": TIE, "torch": TIE, "torch.compile": TIE}
-"""How many times as fast as each of them native is to be."""
+"""Required speed-up of native over each of them."""
 
 WIDTHS = {"composite": 27}
-"""Of columns."""
+"""Widths of columns."""
 
 Run = Callable[[], Any]
 
 
 class Step(nn.Cell):
-    """The gradients of the sum of an operator's results, weighted: of its inputs and of its weights."""
+    """The gradients of an operator's weighted result sum for its inputs and weights."""
 
     def __init__(self, cell: nn.Cell):
         super().__init__()
@@ -76,11 +81,11 @@ class Step(nn.Cell):
 
 
 BUSY = os.getloadavg()[0] > (os.cpu_count() or 1) / 4
-"""Whether others used the cores when this began."""
+"""Whether other processes load the cores at the start."""
 
 
 def main(wanted: Sequence[str]) -> int:
-    """Runs the operators whose names begin with one of those given, or all; 1 when a result is wrong."""
+    """Runs the operators with the given name prefixes, or all; returns 1 when a result is wrong."""
     missing = peers.prepare_torch(environment.threads())
     if missing:
         print(f"torch takes no part: {missing}")
@@ -93,7 +98,8 @@ def main(wanted: Sequence[str]) -> int:
         "lines": [],
     }
     print(
-        f"{record['processor']}, {record['threads']} threads, MindSpore {ms.__version__}, torch {record['torch'] or 'absent'}, load {record['load_before']}"
+        f"{record['processor']}, {record['threads']} threads, MindSpore {ms.__version__}, torch "
+        f"{record['torch'] or 'absent'}, load {record['load_before']}"
     )
     if BUSY:
         print("Other processes use the cores: ratios are of least times.")
@@ -116,7 +122,7 @@ def main(wanted: Sequence[str]) -> int:
 
 
 def times(one: Samples, other: Samples) -> float:
-    """How long one takes ÷ the other."""
+    """Ratio of the times of one and the other."""
     return one.least / other.least if BUSY else ratio(one, other)
 
 
@@ -137,7 +143,7 @@ def _both_ways(name: str, case: Case, *, with_torch: bool) -> list[dict[str, Any
 
 
 def reads_result(cell: Any) -> bool:
-    """Whether the gradient reads the result, which the forward has written then, as it does in training."""
+    """Whether the gradient reads the forward result, which training has already written."""
     spec = getattr(cell, "spec", None)
     return spec is not None and any(name in spec.visible_outputs for name in spec.saves or ())
 
@@ -145,7 +151,7 @@ def reads_result(cell: Any) -> bool:
 def runs_of(
     case: Case, whose: Sequence[str], *, cells: Mapping[str, Any] | None = None
 ) -> dict[str, dict[str, Run]]:
-    """``forward`` and ``gradient`` → who → a call."""
+    """``forward`` and ``gradient`` → contestant → call."""
     cells = cells or cells_of(case)
     inputs = [Tensor(array) for array in inputs_of(case)]
     found = {"forward": {who: call(cells[who], inputs) for who in whose}}
@@ -156,7 +162,7 @@ def runs_of(
 
 
 def cells_of(case: Case) -> dict[str, Any]:
-    """All that compute it in MindSpore, with the weights of ours."""
+    """All MindSpore implementations, with the weights of ours."""
     cells = {route: case.made(route) for route in ("native", "composite")}
     if case.built_in is not None:
         cells["built in"] = case.built_in()
@@ -214,7 +220,7 @@ def _line(name: str, what: str, runs: dict[str, Run], moving: Mapping[str, Run])
 
 
 def _against(rival: str, line: dict[str, Any], found: Mapping[str, Samples], *, near: bool) -> str:
-    """Writes a ratio down and shows it; of several in torch the quickest counts."""
+    """Records and prints a ratio; the fastest of several torch variants counts."""
     those = [who for who in found if who == rival or (rival == "torch" and who == "torch foreach")]
     if not those:
         return f"{'':>{WIDTHS.get(rival, 17)}}"

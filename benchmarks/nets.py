@@ -1,4 +1,4 @@
-"""The networks that `make bench` measures, written as MindSpore users write them, and their losses."""
+"""The networks of `make bench`, written as MindSpore users write them, and their losses."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Perceptron(nn.Cell):
 
 
 class Recurrent(nn.Cell):
-    """A recurrent layer over 20 steps of 32 numbers, and what its last state says of four classes."""
+    """A recurrent layer over 20 steps of 32 features; its last state predicts four classes."""
 
     def __init__(self, kind: type[nn.Cell]):
         super().__init__()
@@ -52,7 +52,7 @@ class SmallPerceptron(nn.Cell):
 
 
 class TransformerBlock(nn.Cell):
-    """Attention and a network of two layers, each behind a LayerNorm."""
+    """A transformer block: attention and a two-layer network, each after a LayerNorm."""
 
     def __init__(self, size: int = 512, heads: int = 8):
         super().__init__()
@@ -85,7 +85,7 @@ class TransformerBlock(nn.Cell):
 
 
 class ResidualBlock(nn.Cell):
-    """Two convolutions with batch norms beside a short cut."""
+    """Two convolutions with batch norms and a residual connection."""
 
     def __init__(self, before: int, after: int, stride: int):
         super().__init__()
@@ -148,7 +148,7 @@ class ResNet18(nn.Cell):
 
 
 class Darknet(nn.Cell):
-    """Like YOLO: a backbone of residual blocks of 1×1 and 3×3, and a head of boxes at its last scale."""
+    """Like YOLO: a backbone of 1×1 and 3×3 residual blocks, and a box head at its last scale."""
 
     def __init__(self, size: int = 16):
         super().__init__()
@@ -166,14 +166,14 @@ class Darknet(nn.Cell):
 
     def construct(self, x: Any) -> Any:
         x = self.first(x)
-        for down, block in zip(self.downs, self.blocks):  # noqa: B905 - MindSpore reads it, and knows no strict
+        for down, block in zip(self.downs, self.blocks):  # noqa: B905 - MindSpore lacks strict
             x = down(x)
             x = x + block(x)
         return self.head(x)
 
 
 class UNet(nn.Cell):
-    """Two levels down by strides, two up by repetition, with the halves joined."""
+    """A U-Net: two strided levels down, two repeated levels up, with skip connections."""
 
     def __init__(self, size: int = 16):
         super().__init__()
@@ -205,7 +205,7 @@ class UNet(nn.Cell):
 
 
 def _upsample(x: Any) -> Any:
-    """Each place four times."""
+    """Nearest-neighbour upsampling by 2."""
     batch, channels, height, width = x.shape
     wide = ops.broadcast_to(
         ops.reshape(x, (batch, channels, height, 1, width, 1)),
@@ -227,7 +227,7 @@ class SquaredLoss(nn.Cell):
 
 
 def with_same_weights(net: nn.Cell) -> nn.Cell:
-    """The net, with weights that are the same in every process."""
+    """The net with weights that are identical in every process."""
     random = np.random.default_rng(1)
     for one in net.get_parameters():
         if one.ndim == 1 and "bias" in one.name:
@@ -240,18 +240,18 @@ def with_same_weights(net: nn.Cell) -> nn.Cell:
 
 @dataclass(frozen=True)
 class Network:
-    """A network and what it is measured with.
+    """A network and its inputs.
 
     Attributes:
-        name: as `network_inputs` has it.
-        made: the net.
+        name: name in `network_inputs`.
+        made: builds the net.
     """
 
     name: str
     made: Callable[[], nn.Cell]
 
     def net(self, *, train: bool) -> nn.Cell:
-        """It, or its training step, with weights that are the same each time."""
+        """The net or its training step, with deterministic weights."""
         net = with_same_weights(self.made())
         if not train:
             return net.set_train(False)
@@ -259,7 +259,7 @@ class Network:
         return nn.TrainOneStepCell(SquaredLoss(net), optimizer).set_train()
 
     def input(self, batch: int = 0) -> Any:
-        """What it is called with."""
+        """Input tensors."""
         return Tensor(input_of(self.name, batch))
 
 

@@ -1,4 +1,4 @@
-"""What the networks are measured with, in every framework."""
+"""The input shapes of the measured networks, for every framework."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SHAPES: Mapping[str, tuple[int, ...]] = {
 
 
 def input_of(name: str, batch: int = 0) -> np.ndarray:
-    """The input of a network, or one for a batch of another size."""
+    """The input of a network, or one for another batch size."""
     shape = SHAPES[name]
     return (
         np.random.default_rng(2).standard_normal((batch or shape[0], *shape[1:])).astype(np.float32)

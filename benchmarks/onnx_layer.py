@@ -1,7 +1,8 @@
 """A float16 transformer layer by the cost model: ``python -m benchmarks.onnx_layer``.
 
-Traffic unfused and fused, the kernels that are chosen, and what three kernels would cost, with the arithmetic. Weights are
-only shapes here: nothing is run. The table in docs/onnx_layer.md is this output.
+Prints the unfused and fused traffic, the chosen kernels, and the cost of a three-kernel version,
+with the arithmetic. The weights have only shapes; no kernel runs. The table in docs/onnx_layer.md
+is this output.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ DEVICE = "ascend910b"
 
 
 class _Shapes:
-    """A graph of ONNX operators whose tensors are float16 and have shapes only."""
+    """A graph of float16 ONNX operators; its tensors have shapes only."""
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
@@ -65,7 +66,7 @@ class _Shapes:
 
 
 def layer() -> Graph:
-    """Norms before, SiLU, biases; q, k and v from one product."""
+    """Pre-norm layer with SiLU and biases; one product computes q, k and v."""
     s = _Shapes()
     each = SIZE // HEADS
     whole, apart, turned = (1, TOKENS, SIZE), (1, TOKENS, HEADS, each), (1, HEADS, TOKENS, each)
@@ -106,7 +107,7 @@ def _names_between(graph: Graph, first: str, last: str) -> list[str]:
 
 
 def three(graph: Graph) -> list[list[str]]:
-    """The layer as three kernels: to the attention's end, to the inner activation, the rest."""
+    """Three kernels: up to the attention output, up to the inner activation, the rest."""
     return [
         _names_between(graph, "LN1", "flat"),
         _names_between(graph, "O", "SiLU"),
@@ -134,28 +135,45 @@ def lines() -> Iterator[str]:
         if node.name not in inside and cost.work_of(node, graph).launches
     ]
     order = {node.name: place for place, node in enumerate(graph.nodes)}
-    yield f"Device: {device.name}, {device.bandwidth_bytes_per_s / 1e12:.2f} TB/s, {device.launch_us:.0f} µs a launch, {device.on_chip_bytes // 1024} KiB on chip ({device.source})."
+    yield (
+        f"Device: {device.name}, {device.bandwidth_bytes_per_s / 1e12:.2f} TB/s, "
+        f"{device.launch_us:.0f} µs a launch, {device.on_chip_bytes // 1024} KiB on chip "
+        f"({device.source})."
+    )
     yield ""
-    yield "| kernels | read + written apart, MB | as one, MB | read again, MB | launches less | saved, µs |"
+    yield (
+        "| kernels | read + written apart, MB | as one, MB | read again, MB | launches less | "
+        "saved, µs |"
+    )
     yield "|---|--:|--:|--:|--:|--:|"
     total = _table(graph, sorted([*groups, *alone], key=lambda group: order[group[-1]]))
     yield from total[0]
     unfused = sum(cost.work_of(node, graph).bytes for node in graph.nodes)
     yield ""
-    yield f"Traffic: {unfused / 1e6:.0f} MB unfused, {(unfused - total[1]) / 1e6:.0f} MB in {len(groups) + len(alone)} kernels, {total[2]:.0f} µs saved ({len(candidates)} candidates, {'exact' if chosen.is_exact else f'at most {chosen.gap:.1%} from the best'})."
+    yield (
+        f"Traffic: {unfused / 1e6:.0f} MB unfused, {(unfused - total[1]) / 1e6:.0f} MB in "
+        f"{len(groups) + len(alone)} kernels, {total[2]:.0f} µs saved ({len(candidates)} "
+        f"candidates, {'exact' if chosen.is_exact else f'at most {chosen.gap:.1%} from the best'})."
+    )
     yield ""
     yield "Three kernels:"
     yield ""
-    yield "| kernels | read + written apart, MB | as one, MB | read again, MB | launches less | saved, µs |"
+    yield (
+        "| kernels | read + written apart, MB | as one, MB | read again, MB | launches less | "
+        "saved, µs |"
+    )
     yield "|---|--:|--:|--:|--:|--:|"
     fewer = _table(graph, three(graph))
     yield from fewer[0]
     yield ""
-    yield f"They would save {fewer[2]:.0f} µs, which is {total[2] - fewer[2]:.0f} µs less: {_loss_arithmetic(graph)}"
+    yield (
+        f"They would save {fewer[2]:.0f} µs, which is {total[2] - fewer[2]:.0f} µs less: "
+        f"{_loss_arithmetic(graph)}"
+    )
 
 
 def _table(graph: Graph, groups: Sequence[Sequence[str]]) -> tuple[list[str], int, float]:
-    """Lines, bytes and µs saved."""
+    """Table lines, and the saved bytes and µs."""
     device = cost.device(DEVICE)
     rows, saved, us = [], 0, 0.0
     for group in groups:
@@ -172,7 +190,8 @@ def _table(graph: Graph, groups: Sequence[Sequence[str]]) -> tuple[list[str], in
         gain = found.us if len(group) > 1 else 0.0
         name = " + ".join(group)
         rows.append(
-            f"| {name}{note} | {apart / 1e6:.0f} | {(apart - found.saved_bytes) / 1e6:.0f} | {again / 1e6:.0f} | {max(found.saved_launches, 0)} | {gain:.0f} |"
+            f"| {name}{note} | {apart / 1e6:.0f} | {(apart - found.saved_bytes) / 1e6:.0f} | "
+            f"{again / 1e6:.0f} | {max(found.saved_launches, 0)} | {gain:.0f} |"
         )
     return rows, saved, us
 
@@ -186,9 +205,12 @@ def _loss_arithmetic(graph: Graph) -> str:
     ]
     worst, group = max(losses, key=lambda one: one[0].loss_bytes)
     return (
-        f"in {group[0]} … {group[-1]} a product waits for whole rows of another one, so its tiles hold few rows and weights are read again: "
-        f"{worst.loss_bytes / 1e6:.0f} MB ÷ {device.bandwidth_bytes_per_s / 1e12:.2f} TB/s = {worst.loss_bytes / device.bandwidth_bytes_per_s * 1e6:.0f} µs, "
-        f"for {worst.saved_bytes / 1e6:.0f} MB that are not moved and {worst.saved_launches} launches of {device.launch_us:.0f} µs."
+        f"in {group[0]} … {group[-1]} a product waits for whole rows of another one, so its tiles "
+        f"hold few rows and weights are read again: "
+        f"{worst.loss_bytes / 1e6:.0f} MB ÷ {device.bandwidth_bytes_per_s / 1e12:.2f} TB/s = "
+        f"{worst.loss_bytes / device.bandwidth_bytes_per_s * 1e6:.0f} µs, "
+        f"for {worst.saved_bytes / 1e6:.0f} MB that are not moved and {worst.saved_launches} "
+        f"launches of {device.launch_us:.0f} µs."
     )
 
 

@@ -1,7 +1,8 @@
 """Operators left after clean-up, beside onnxsim and OnnxSlim: ``python -m benchmarks.onnx_peers``.
 
-Counted after all functions are inlined, constants left out, so that a fusion of ours counts as what it holds; the kernels that are
-launched after fusion are counted apart. The peers live in an environment of their own, whose Python is named::
+Operators are counted after inlining all functions, without constants, so a fused operator counts as
+its body. The number of launched kernels after fusion is a separate column. The peers are installed
+in a separate environment, whose Python is an argument::
 
     python -m venv build/peers && build/peers/bin/pip install onnx onnxsim onnxslim
 """
@@ -43,13 +44,13 @@ for line in sys.stdin:
 
 
 def operators(path: Path) -> int:
-    """Of a model whose functions are inlined, constants left out."""
+    """Operators of a model with all functions inlined, without constants."""
     model = onnx.inliner.inline_local_functions(onnx.load(path))
     return sum(node.op_type != "Constant" for node in model.graph.node)
 
 
 def of_peers(python: str, paths: Sequence[Path]) -> list[dict[str, Any]]:
-    """What each of them leaves of each model; the name of the error where one fails."""
+    """Operators that each tool leaves of each model; the error name if it fails."""
     asked = "".join(f"{path}\n" for path in paths)
     done = subprocess.run(
         [python, "-c", PEERS], input=asked, capture_output=True, text=True, check=True
@@ -58,7 +59,7 @@ def of_peers(python: str, paths: Sequence[Path]) -> list[dict[str, Any]]:
 
 
 def table(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> Iterator[str]:
-    """For each family the median of its models, in Markdown; a model at which a peer fails keeps its operators."""
+    """Per family the median over its models, in Markdown; a failed model keeps its operators."""
     names = ("models", "before", *columns)
     yield "| family | " + " | ".join(names) + " |"
     yield "|---|" + "--:|" * len(names)
@@ -75,7 +76,7 @@ def table(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> Iterator[st
 
 
 def main() -> None:
-    """A line for each family, the medians, and ``build/bench/onnx_peers.json``."""
+    """Prints a line for each family and the medians; writes ``build/bench/onnx_peers.json``."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--peers", help="Python of an environment with onnxsim and onnxslim")
     parser.add_argument(
@@ -86,7 +87,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as directory:
         paths = [write(Path(directory) / f"{name}.onnx") for name, write in MODELS.items()]
         for path in paths:
-            # onnxsim wants to know the shapes of results
+            # onnxsim needs the shapes of results
             onnx.save(onnx.shape_inference.infer_shapes(onnx.load(path), data_prop=True), path)
         peers = of_peers(given.peers, paths) if given.peers else [{} for _ in paths]
         for path, told in zip(paths, peers, strict=True):

@@ -1,7 +1,8 @@
 """Predicted and measured savings of fusions: ``python -m benchmarks.onnx_predictions``.
 
-Every candidate of models of the corpus, in sizes that matter, that becomes kernels in C: its operators one by one, and as they
-are fused, both in a row in C on the same arrays, in turns. ``--prepare`` only compiles, which need not be quiet.
+Every candidate of the corpus models, in relevant sizes, that lowers to C kernels is timed twice:
+one kernel per operator, and fused. Both run as C sequences on the same arrays, interleaved.
+``--prepare`` only compiles and needs no quiet machine.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ from tests.ms_fusion.onnx.fuse.corpus import convolutional, random_graphs, trans
 
 SWEEPS = 6
 NOISE_US = 1.0
-"""A prediction below this is not tried: clock and call are as long."""
+"""A smaller prediction is not measured: clock and call take as long."""
 
 
 def models() -> Mapping[str, Callable[[Path], Path]]:
-    """The models whose candidates are tried."""
+    """The models whose candidates are measured."""
     nets = {
         f"{family}_{tokens}": functools.partial(
             write,
@@ -71,8 +72,8 @@ class Case:
     Attributes:
         name: model and rule.
         operators: its operators.
-        predicted: what the model of costs says.
-        rows: it in C, as it is fused and one by one.
+        predicted: prediction of the cost model.
+        rows: its C sequences, fused and one kernel per operator.
     """
 
     name: str
@@ -82,7 +83,7 @@ class Case:
 
 
 def cases(limit: int) -> Iterator[Case]:
-    """Candidates, no two with the same operators on the same sizes."""
+    """Candidates without duplicates: no two have the same operators on the same sizes."""
     rules, searches = choose_rules("all")
     device, seen = replace(measure_cpu(), launch_us=launch_us()), set[object]()
     with NativeWorkers() as native, tempfile.TemporaryDirectory() as directory:
@@ -118,7 +119,7 @@ def cases(limit: int) -> Iterator[Case]:
 
 
 def rank_correlation(one: np.ndarray, other: np.ndarray) -> float:
-    """Spearman's, ties sharing their mean rank."""
+    """Spearman's rank correlation; ties share their mean rank."""
 
     def ranks(values: np.ndarray) -> np.ndarray:
         _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
@@ -129,7 +130,10 @@ def rank_correlation(one: np.ndarray, other: np.ndarray) -> float:
 
 
 def main() -> None:
-    """Measures, says the share of right signs, the rank correlation and what was wrong, and writes ``build/bench/onnx_predictions.json``."""
+    """Measures, prints the share of right signs and the rank correlation, and writes the record.
+
+    The record is ``build/bench/onnx_predictions.json``; wrong results are printed too.
+    """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--prepare", action="store_true", help="only compile")
     parser.add_argument("--each", type=int, default=16, help="candidates of a model, at most")
@@ -142,7 +146,7 @@ def main() -> None:
     rows = []
     least = [(np.inf, np.inf)] * len(found)
     for _ in range(SWEEPS):
-        # what disturbs for a while does not meet a candidate each time
+        # a temporary disturbance must not hit the same candidate each time
         least = [
             tuple(map(min, one, measure_chains(case.rows, given.rounds)))
             for one, case in zip(least, found, strict=True)
@@ -189,7 +193,7 @@ def main() -> None:
 
 
 def summarise(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """The share of right signs, the rank correlation, and how many are wrong by more than two."""
+    """Share of right signs, rank correlation, number of predictions off by more than 2."""
     predicted = np.array([row["predicted_us"] for row in rows])
     saved = np.array([row["measured_us"] for row in rows])
     right = np.sign(predicted) == np.sign(saved)

@@ -1,9 +1,10 @@
-"""Time and memory of fusing large models: ``python -m benchmarks.onnx_scale [--varied | --random]``.
+"""Cost of fusing large models: ``python -m benchmarks.onnx_scale [--varied | --random]``.
 
-Blocks of a norm, a product with its bias, a gate and a sum, one behind the other, each size in a process of its own.
-The goal: 10,000 in less than 60 s and 2 GiB, and no operator more than twice as dear as in the smallest. Nothing is shared, which
-is the worst case, with ``--varied``, where no two blocks have the same sizes, and with ``--random``: a chain of whatever
-comes, in groups of some 75. Memory is that of all processes together; seconds are those of the clock and of all processors.
+A chain of blocks, each a norm, a product with its bias, a gate and a sum; each size runs in its own
+process. Target: 10,000 operators in less than 60 s and 2 GiB, and a cost per operator at most twice
+that of the smallest model. Nothing is shared, the worst case, with ``--varied``, where no two
+blocks have the same sizes, and with ``--random``: a chain of random operators in groups of about
+75. Memory is the sum over all processes; seconds are wall-clock and processor time.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ WATCHED_S = 0.1
 
 
 def deep(path: Path, operators: int) -> Path:
-    """A model of so many operators."""
+    """A model with this number of operators."""
     b = Builder({"x": ("n", 16)})
     x, weight, bias, scale, shift = "x", b.weight(16, 16), b.weight(16), b.weight(16), b.weight(16)
     for _ in range(operators // BLOCK):
@@ -42,7 +43,7 @@ def deep(path: Path, operators: int) -> Path:
 
 
 def write_varied_model(path: Path, operators: int) -> Path:
-    """The same without the sum, each block from one width to another; no two widths meet twice in that order."""
+    """The model without the sum; each block has another width, no pair of widths repeats."""
     b = Builder({"x": ("n", WIDTHS)})
     x, before = "x", 0
     for number in range(operators // (BLOCK - 1)):
@@ -56,7 +57,7 @@ def write_varied_model(path: Path, operators: int) -> Path:
 
 
 def chain(path: Path, operators: int) -> Path:
-    """Operators drawn one behind the other: every twentieth may be a product, every seventh a softmax."""
+    """A chain of random operators: every twentieth may be a product, every seventh a softmax."""
     b, drawn = Builder({"x": ("n", CHAIN_WIDTH)}), random.Random(7)
     x = "x"
     for number in range(operators):
@@ -96,7 +97,7 @@ def one(operators: int, write: Callable[[Path, int], Path]) -> None:
 
 
 def run_and_watch(command: list[str]) -> tuple[float, float, float]:
-    """Seconds of the clock, seconds of processors, and the most MiB that a command and all that it starts hold together."""
+    """Wall-clock seconds, processor seconds, and peak MiB of a command and its descendants."""
     before, begin = _processor_s(), time.perf_counter()
     held = 0
     with subprocess.Popen(command) as process:
@@ -114,15 +115,15 @@ def _processor_s() -> float:
 
 
 def _held_bytes(root: int) -> int:
-    """Of a process and all below it; pages that several share count for each."""
+    """Memory of a process and its descendants; shared pages count for each."""
     parents, pages = {}, {}
     for place in Path("/proc").iterdir():
         if place.name.isdecimal():
             try:
-                # its name, in brackets, may hold spaces
+                # the process name, in parentheses, may hold spaces
                 state = (place / "stat").read_text().rpartition(")")[2].split()
             except OSError:
-                continue  # it has ended
+                continue  # the process has ended
             parents[int(place.name)], pages[int(place.name)] = int(state[1]), int(state[21])
     below = {root}
     while more := {one for one, parent in parents.items() if parent in below} - below:
@@ -131,10 +132,10 @@ def _held_bytes(root: int) -> int:
 
 
 def main(shape: str) -> None:
-    """A line for each size, and ``build/bench/onnx_scale.json``."""
+    """Prints a line for each size; writes ``build/bench/onnx_scale.json``."""
     rows = []
     for size in SIZES:
-        # each has an empty cache of kernels
+        # each has an empty kernel cache
         with tempfile.TemporaryDirectory() as cache:
             os.environ["MS_FUSION_CACHE_DIR"] = cache
             seconds, processor, held = run_and_watch(
@@ -144,7 +145,8 @@ def main(shape: str) -> None:
             {"operators": size, "seconds": seconds, "processor_seconds": processor, "MiB": held}
         )
         print(
-            f"{size:6d} operators {seconds:6.1f} s, of processors {processor:6.1f} s, {processor / size * 1e3:5.2f} ms each, {held:5.0f} MiB",
+            f"{size:6d} operators {seconds:6.1f} s, of processors {processor:6.1f} s, "
+            f"{processor / size * 1e3:5.2f} ms each, {held:5.0f} MiB",
             flush=True,
         )
     measuring.write(

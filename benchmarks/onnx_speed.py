@@ -1,11 +1,14 @@
 """Fused ONNX models beside their originals: ``python -m benchmarks.onnx_speed [names]``.
 
-- ONNX Runtime, all of its own optimisations on: the original, and what ``auto_fuse(target="ort")`` makes of it.
-- MindSpore, graph mode: `from_onnx` of the original, and of what `auto_fuse` makes of it, whose groups are our kernels.
+- ONNX Runtime with all of its optimisations: the original, and the output of
+  ``auto_fuse(target="ort")``.
+- MindSpore, graph mode: `from_onnx` of the original, and of the output of `auto_fuse`, whose groups
+  are our kernels.
 
-As many threads everywhere as the machine has cores (``MS_FUSION_THREADS``), both of a lane called in turns, medians of the ratio of a round. Outputs
-are compared with those of the original in ONNX Runtime. The layer that torch exports takes part when torch is installed.
-``QUICK=1`` takes fewer rounds and one size. Targets: never slower; what only moves memory at least twice as fast.
+All use one thread per core (``MS_FUSION_THREADS``). The two sides of a lane are interleaved;
+figures are medians of the per-round ratios. Outputs are compared with those of the original in ONNX
+Runtime. The torch export of the layer takes part when torch is installed. ``QUICK=1`` takes fewer
+rounds and one size. Targets: never slower; memory-bound models at least twice as fast.
 """
 
 from __future__ import annotations
@@ -28,13 +31,13 @@ from ms_fusion.onnx.fuse.auto_fuse import auto_fuse
 from tbe_impl import environment
 
 TIE = 0.95
-"""What is as fast within what a shared machine allows to see."""
+"""Smallest ratio that counts as equal on a shared machine."""
 MEMORY_BOUND = 2.0
 DIFFERS_MAX = 1e-3
 
 
 def main(wanted: Sequence[str]) -> int:
-    """Measures those models, or all; 1 when a result is wrong."""
+    """Measures the named models, or all; returns 1 when a result is wrong."""
     import onnxruntime
 
     onnxruntime.set_global_thread_pool_sizes(environment.threads(), 1)
@@ -47,7 +50,8 @@ def main(wanted: Sequence[str]) -> int:
     if importlib.util.find_spec("torch") is None:
         print("torch is not installed: the layer that it exports is left out")
     print(
-        f"{'model':<22} {'ONNX Runtime':>14} {'mapped':>10} {'÷':>7} {'MindSpore':>14} {'fused':>10} {'÷':>7}   mapped to"
+        f"{'model':<22} {'ONNX Runtime':>14} {'mapped':>10} {'÷':>7} {'MindSpore':>14} "
+        f"{'fused':>10} {'÷':>7}   mapped to"
     )
     for name, model in MODELS.items():
         if name in wanted or (not wanted and not (is_quick() and model.is_large)):
@@ -105,17 +109,23 @@ def _line(
     }
     short = [lane for lane, one in times.items() if one < target]
     own = other["record"]
-    shown = f"{name:<22} {found['original'].median * 1e3:>11.2f} ms {found['mapped'].median * 1e3:>7.2f} ms {times['ort']:>5.2f} × {own['original']['median_us'] / 1e3:>11.2f} ms {own['fused']['median_us'] / 1e3:>7.2f} ms {times['mindspore']:>5.2f} ×"
+    shown = (
+        f"{name:<22} {found['original'].median * 1e3:>11.2f} ms "
+        f"{found['mapped'].median * 1e3:>7.2f} ms {times['ort']:>5.2f} × "
+        f"{own['original']['median_us'] / 1e3:>11.2f} ms {own['fused']['median_us'] / 1e3:>7.2f} "
+        f"ms {times['mindspore']:>5.2f} ×"
+    )
     told = ", ".join(f"{count} × {one}" for one, count in line["mapped_to"].items())
     print(
-        f"{shown}   {told or 'nothing'}{'  (short: ' + ', '.join(short) + ')' if short else ''}{'' if line['right'] else '  WRONG'}",
+        f"{shown}   "
+        f"{told or 'nothing'}{'  (short: ' + ', '.join(short) + ')' if short else ''}{'' if line['right'] else '  WRONG'}",
         flush=True,
     )
     return line
 
 
 def _sizes(model: Path, inputs: Mapping[str, np.ndarray]) -> dict[str, int]:
-    """Sizes that the model leaves open, as they are here."""
+    """Values of the model's symbolic sizes."""
     import onnx
 
     told = {one.name: one.type.tensor_type.shape.dim for one in onnx.load(model).graph.input}
@@ -132,14 +142,14 @@ def _session(model: Path, inputs: Mapping[str, np.ndarray]) -> Callable[[], list
 
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
-    # both share one set of threads, so that neither waits busily beside the other
+    # both share one thread pool, so that neither spins beside the other
     options.use_per_session_threads = False
     session = onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
     return functools.partial(session.run, None, dict(inputs))
 
 
 def child(place: Path) -> dict[str, Any]:
-    """Both in MindSpore."""
+    """Both sides in MindSpore."""
     import mindspore as ms
 
     from ms_fusion import from_onnx

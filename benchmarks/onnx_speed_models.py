@@ -20,10 +20,10 @@ D, HEADS, INNER = 512, 8, 2048
 
 @dataclass(frozen=True)
 class Model:
-    """One of them.
+    """A measured model.
 
     Attributes:
-        write: writes it to a file, and hands back what it is fed; None where it cannot be made here.
+        write: writes the file and returns the inputs; None if it cannot be built here.
         is_memory_bound: whether it has no product and no convolution.
         is_large: whether it takes long.
     """
@@ -39,7 +39,7 @@ def _normal(*shape: int) -> np.ndarray:
 
 def _transformer(path: Path, family: str, size: str, *, spelled: bool) -> Inputs:
     batch, tokens = SIZES[size]
-    # the mask of gpt is a weight, so its sizes are known
+    # the mask of gpt is a weight, so its sizes are static
     shape = (batch, tokens) if family == "gpt" else ("n", "t")
     transformers.FAMILIES[family](
         path, transformers.Sizes(D, HEADS, 1, shape[0], shape[1], spelled)
@@ -57,7 +57,7 @@ def _transformer(path: Path, family: str, size: str, *, spelled: bool) -> Inputs
 
 
 def _export_layer(path: Path, size: str) -> Inputs | None:
-    """The layer as torch exports it, batch and sequence left open."""
+    """The layer as torch exports it, with symbolic batch and sequence."""
     if importlib.util.find_spec("torch") is None:
         return None
     import torch
@@ -112,7 +112,7 @@ def _yolo(path: Path) -> Inputs:
 
 
 def _part(path: Path, kind: str, size: str) -> Inputs:
-    """A part of a layer that has no product, as exporters write it."""
+    """A part of a layer without a product, as exporters write it."""
     batch, tokens = SIZES[size]
     net = transformers.Net
     shape: tuple[int | str, ...] = (

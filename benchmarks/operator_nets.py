@@ -18,7 +18,7 @@ class Swish(nn.Cell):
 
 
 class Chain(nn.Cell):
-    """Ten operators in a row."""
+    """A chain of ten operators."""
 
     def construct(self, x: Any, y: Any) -> Any:
         b = ops.maximum((x + y) * 0.5 * x - y, 0.0) + 1.0
@@ -26,14 +26,14 @@ class Chain(nn.Cell):
 
 
 class Softmax(nn.Cell):
-    """Of each row."""
+    """Softmax over the last axis."""
 
     def construct(self, x: Any) -> Any:
         return ops.softmax(x, -1)
 
 
 class LayerNorm(nn.Cell):
-    """Of each row, with weights."""
+    """LayerNorm over the last axis, with weights."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -44,13 +44,13 @@ class LayerNorm(nn.Cell):
 
 
 class Moving(nn.Cell):
-    """One output from so many arrays, nearly nothing computed: no kernel that MindSpore calls can be quicker."""
+    """One output from several inputs, almost no arithmetic: the lower bound in MindSpore."""
 
     def construct(self, *arrays: Any) -> Any:
         whole = arrays[0]
         for one in arrays[1:]:
             whole = whole + one
-        # one operator by itself is not built by us
+        # our generator does not build single operators
         return ops.maximum(whole, -3e38) * 0.5
 
 

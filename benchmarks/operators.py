@@ -24,10 +24,10 @@ class Measured:
     """An operator.
 
     Attributes:
-        name: of it.
-        write: from its inputs to its outputs, in words of the language.
-        formula: the same in NumPy, for arrays of float64.
-        shapes: from the shape of its largest input to those of all inputs.
+        name: its name.
+        write: builds the outputs from the inputs with DSL operations.
+        formula: the same in NumPy, for float64 arrays.
+        shapes: maps the shape of the largest input to those of all inputs.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Measured:
     shapes: Callable[[tuple[int, ...]], Sequence[tuple[int, ...]]] = lambda shape: (shape,)
 
     def kernel(self, shape: tuple[int, ...], dtype: str = "float32", **changes: Any) -> Kernel:
-        """What runs it; `changes` are fields of `Kernel`, such as ``threads``."""
+        """The compiled kernel; `changes` are fields of `Kernel`, such as ``threads``."""
         inputs = [
             placeholder(size, dtype, f"x{number}") for number, size in enumerate(self.shapes(shape))
         ]
@@ -50,7 +50,7 @@ class Measured:
         )
 
     def inputs(self, shape: tuple[int, ...], dtype: str = "float32") -> list[Array]:
-        """Normally distributed numbers from a fixed seed; those of later inputs are positive, as variances are."""
+        """Normally distributed inputs from a fixed seed; later ones are positive (variances)."""
         generator = np.random.default_rng(20250101)
         found = []
         for number, size in enumerate(self.shapes(shape)):
@@ -135,7 +135,7 @@ def _chain(x: Tensor, y: Tensor) -> list[Tensor]:
 
 
 def _np_erf(x: Array) -> Array:
-    """erf of float64, to 1e-7 (Abramowitz and Stegun 7.1.26): enough to see that the right thing was computed."""
+    """float64 erf, accurate to 1e-7 (Abramowitz and Stegun 7.1.26), sufficient for comparisons."""
     t = 1.0 / (1.0 + 0.3275911 * np.abs(x))
     series = t * (
         0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429)))

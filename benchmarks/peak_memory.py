@@ -1,9 +1,11 @@
-"""Peak memory of operators in MindSpore, forward and backward: ``python -m benchmarks.peak_memory``.
+"""Peak memory of operators in MindSpore: ``python -m benchmarks.peak_memory``.
 
-The highest point of a process beyond what it held before, ours and from basic operators, each in a process of its own (Linux,
-which counts pages). LayerNormLinear's gradient is five kernels whose intermediates share memory.
+The peak of a process above its level before the call, for ours and for basic operators, each in its
+own process (Linux, which counts pages). LayerNormLinear's gradient is five kernels whose
+intermediates share memory.
 
-Targets: attention at 4,096 tokens at most 1/8 of the unfused, the cross entropy of a linear layer at most 1/4.
+Targets: attention at 4,096 tokens at most 1/8 of the unfused, the cross entropy of a linear layer
+at most 1/4.
 """
 
 from __future__ import annotations
@@ -17,11 +19,11 @@ from tests.peak_memory import peak_bytes
 
 @dataclass(frozen=True)
 class Case:
-    """What is measured.
+    """A measured case.
 
     Attributes:
-        before: Python that makes the Cell of a ``{route}``, untimed and unmeasured.
-        measured: Python whose peak counts.
+        before: Python code that builds the Cell of a ``{route}``, not measured.
+        measured: Python code whose peak counts.
         share: ours is at most the unfused divided by this.
     """
 
@@ -84,13 +86,14 @@ def peaks(case: Case) -> tuple[int, int]:
 
 
 def main() -> int:
-    """Prints and records a line for each case; 1 when one takes more than its share."""
+    """Prints and records a line for each case; returns 1 when one exceeds its share."""
     lines = []
     for name, case in CASES.items():
         ours, unfused = peaks(case)
         far = "" if ours * case.share <= unfused else "  over"
         print(
-            f"{name:<22} {ours / 2**20:>8.1f} MiB, unfused {unfused / 2**20:>8.1f} MiB: 1/{unfused / ours:.1f} of at most 1/{case.share}{far}",
+            f"{name:<22} {ours / 2**20:>8.1f} MiB, unfused {unfused / 2**20:>8.1f} MiB: "
+            f"1/{unfused / ours:.1f} of at most 1/{case.share}{far}",
             flush=True,
         )
         lines.append({"name": name, "bytes": ours, "unfused_bytes": unfused, "share": case.share})

@@ -1,13 +1,14 @@
-"""The same operators by others, each as its users would write it when speed matters.
+"""The same operators in other libraries, each tuned for speed as its users would do.
 
-What was done for each of them, so that the comparison is fair:
+Settings that make the comparison fair:
 
-- NumPy: every step writes to an array that is there already; sums of squares by einsum, without temporaries.
-- torch eager: two threads, inference mode, the built-in fused operator where there is one (silu, softmax, layer_norm),
-  in-place steps in the chain, results written to a tensor that is there already.
-- torch.compile: the same mathematics compiled as a whole for static shapes, result written to a tensor that is there
-  already, warmed up before anything is timed.
-- At sizes that fit the cache both take part with one thread as well: sharing 64K elements costs them more than it saves.
+- NumPy: every step writes to an existing array; sums of squares by einsum, without temporaries.
+- torch eager: two threads, inference mode, the built-in fused operator if it exists (silu, softmax,
+  layer_norm), in-place steps in the chain, results written to an existing tensor.
+- torch.compile: the same mathematics compiled as a whole for static shapes, with the result written
+  to an existing tensor, warmed up before timing.
+- At cache-resident sizes both also run with one thread: sharing 64K elements costs them more than
+  it saves.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def numpy_peer(name: str, inputs: Sequence[np.ndarray], out: np.ndarray) -> Run:
 
 
 def torch_formula(name: str) -> Callable[..., Any]:
-    """An operator in torch, as one writes it."""
+    """An operator in torch eager style."""
     import torch
 
     functional = torch.nn.functional
@@ -79,7 +80,7 @@ def torch_formula(name: str) -> Callable[..., Any]:
 
 
 def torch_module(name: str) -> Any:
-    """The same as a module, to be exported."""
+    """The same as a module, for export."""
     import torch
 
     class Module(torch.nn.Module):
@@ -92,7 +93,8 @@ def torch_module(name: str) -> Any:
 def torch_peers(
     name: str, arrays: Sequence[np.ndarray], threads: int
 ) -> dict[str, tuple[Run, Run, np.ndarray]]:
-    """One call in torch eager and one in torch.compile, each with what sets its threads and the array that it writes to.
+    """One call in torch eager and one in torch.compile, each with its thread setup and its output
+    array.
 
     Raises:
         ImportError: torch is not installed.
@@ -150,7 +152,7 @@ def torch_peers(
 
 
 def prepare_torch(threads: int) -> str | None:
-    """Sets torch up; None when it is there, else why it takes no part."""
+    """Configures torch; returns None, or the reason for its absence."""
     try:
         import torch
     except ImportError as error:
@@ -161,7 +163,7 @@ def prepare_torch(threads: int) -> str | None:
 
 
 def torch_version() -> str:
-    """Of the torch that took part."""
+    """Version of the measured torch."""
     try:
         import torch
     except ImportError:

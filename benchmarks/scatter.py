@@ -1,4 +1,4 @@
-"""Points of two numbers as a drawing that needs nothing else: SVG, both axes logarithmic beside 0."""
+"""Draws a scatter plot as a self-contained SVG; both axes are logarithmic beyond 0."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def scatter(points: Sequence[tuple[float, float, str]], x: str, y: str) -> str:
     """The drawing.
 
     Args:
-        points: two numbers and what is shown where the pointer rests.
-        x, y: what the axes are.
+        points: coordinates and the tooltip of each point.
+        x, y: axis titles.
     """
     most = max((abs(_symmetric_log(one)) for point in points for one in point[:2]), default=1.0)
     middle, reach = SIDE / 2, SIDE / 2 - EDGE

@@ -1,8 +1,9 @@
 """A product by a matrix that all batches share: ``python -m benchmarks.shared_matrix``.
 
 x (64, 16, 512) · w (512, 512) + b, ReLU: as a net, with its gradients, and as an ONNX model by
-`from_onnx`; unfused, fused, written as a product of all rows, and by ONNX Runtime. MindSpore copies
-the matrix for each batch. All in one process in turns, results against float64.
+`from_onnx`; unfused, fused, rewritten as one product of all rows, and by ONNX Runtime. MindSpore
+copies the matrix for each batch. All are interleaved in one process; results are compared with
+float64.
 
 Target: fused no slower than the product of all rows.
 """
@@ -27,7 +28,7 @@ TOLERANCE = 1e-4
 
 
 class Net(nn.Cell):
-    """The product by its usual name."""
+    """The batched product."""
 
     def __init__(self, weight: np.ndarray, bias: np.ndarray):
         super().__init__()
@@ -38,7 +39,7 @@ class Net(nn.Cell):
 
 
 class AllRows(Net):
-    """The product of two axes."""
+    """The product of two-dimensional matrices."""
 
     def construct(self, x: Any) -> Any:
         rows = ops.matmul(ops.reshape(x, (-1, SIZE)), self.weight)
@@ -46,7 +47,7 @@ class AllRows(Net):
 
 
 class Gradients(nn.Cell):
-    """Of the sum of the results, by x and the matrix."""
+    """Gradients of the sum of the results for x and the matrix."""
 
     def __init__(self, net: Net):
         super().__init__()
@@ -59,7 +60,7 @@ class Gradients(nn.Cell):
 
 
 def main() -> int:
-    """Measures; 1 when a result is wrong."""
+    """Measures; returns 1 when a result is wrong."""
     ms.set_context(mode=ms.GRAPH_MODE)
     random = np.random.default_rng(0)
     x, weight, bias = (

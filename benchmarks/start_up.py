@@ -1,16 +1,20 @@
 """Time to the first result with fusion: ``python -m benchmarks.start_up [networks]``.
 
-The training step of a network, in a fresh process each time, with Adam, graph mode; three kinds of process in turns:
+The training step of a network with Adam, in graph mode, in a fresh process each time. Three kinds
+of process are interleaved:
 
 - unfused: MindSpore without fusion.
-- cold: `mf.enable(generator="ms_fusion")` with an empty cache of kernels (``MS_FUSION_CACHE_DIR``), of its own for each process.
-- warm: the same, with the cache that a cold one left.
+- cold: `mf.enable(generator="ms_fusion")` with an empty kernel cache (``MS_FUSION_CACHE_DIR``) of
+  its own.
+- warm: the same, with the cache of a cold process.
 
-Two times of each: of `mf.enable()`, which loads what it needs and cold tries our generator with MindSpore (once on a machine), and
-from there to the first result: compiling, and the first call. `encoder` is two transformer blocks; behind the dash stands how its gradients are clipped.
-``QUICK=1`` takes one round, and the transformer alone. Our modules are compiled beforehand, as those of an installed package are.
+Two times of each: `mf.enable()`, which imports its modules and, when cold, tries our generator with
+MindSpore (once per machine), and the time from there to the first result: compilation and the first
+call. `encoder` is two transformer blocks; a suffix names the gradient clipping. ``QUICK=1`` takes
+one round, and the transformer alone. Our modules have byte code, as in an installed package.
 
-Targets: `enable` warm in at most 50 ms; until the first result cold in at most 15 s, warm in at most 1 s more than unfused.
+Targets: `enable` warm in at most 50 ms; until the first result cold in at most 15 s, warm in at
+most 1 s more than unfused.
 """
 
 from __future__ import annotations
@@ -42,13 +46,14 @@ PACKAGES = ("tbe_impl", "custom_ops", "ms_fusion", "benchmarks")
 
 
 def main(wanted: Sequence[str]) -> int:
-    """Measures those networks, or all; 1 when a first result is wrong."""
+    """Measures the named networks, or all; returns 1 when a first result is wrong."""
     record: dict[str, Any] = {**describe_machine(), "lines": []}
     print(f"{record['processor']}, {record['threads']} threads, load {record['load_before']}")
     for package in PACKAGES:
         compileall.compile_dir(ROOT / package, quiet=1)
     print(
-        f"{'network':<28} {'enable, cold':>12} {'warm':>9} {'first result, cold':>20} {'warm':>8} {'unfused':>8}"
+        f"{'network':<28} {'enable, cold':>12} {'warm':>9} {'first result, cold':>20} {'warm':>8} "
+        f"{'unfused':>8}"
     )
     for name in wanted or NETWORKS[: 1 if is_quick() else None]:
         record["lines"].append(_line(name))
@@ -81,7 +86,10 @@ def _line(name: str) -> dict[str, Any]:
         )
         if missed
     ]
-    shown = f"{name:<28} {enable['cold']:>10.1f} s {enable['warm'] * 1e3:>6.0f} ms {first['cold']:>18.1f} s {first['warm']:>6.1f} s {first['unfused']:>6.1f} s"
+    shown = (
+        f"{name:<28} {enable['cold']:>10.1f} s {enable['warm'] * 1e3:>6.0f} ms "
+        f"{first['cold']:>18.1f} s {first['warm']:>6.1f} s {first['unfused']:>6.1f} s"
+    )
     line = {"network": name, "right": off <= 1e-3, "differs": off, "short_of": short, "runs": found}
     told = f"  (short of: {', '.join(short)})" if short else ""
     print(shown + told + ("" if line["right"] else "  WRONG"), flush=True)
@@ -89,7 +97,7 @@ def _line(name: str) -> dict[str, Any]:
 
 
 def _start_process(who: str, name: str, cache: str) -> dict[str, Any]:
-    """What a fresh process says."""
+    """The report of a fresh process."""
     variables = {**os.environ, "MS_FUSION_CACHE_DIR": cache, "GLOG_v": "4"}
     variables.pop("PYTHONDONTWRITEBYTECODE", None)
     done = subprocess.run(
@@ -131,7 +139,7 @@ def child(who: str, name: str) -> dict[str, Any]:
 
 
 def _step(name: str) -> tuple[Any, Any]:
-    """A training step, and what it is called with."""
+    """A training step and its inputs."""
     from benchmarks.clipped import encoder_step
     from benchmarks.nets import NETWORKS
 

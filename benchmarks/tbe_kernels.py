@@ -1,10 +1,12 @@
 """Kernels beside the memory ceiling and peers: ``python -m benchmarks.tbe_kernels``.
 
-16M elements in rows of 1024 on all threads (two in the published figures), and 64K elements, which stay in the cache.
-The ceiling of a line is the quickest way to move its bytes: the best of memcpy, a vector copy and one that writes past the
-caches; for two inputs the best of two additions. Everything is timed in turns in one process. `QUICK=1` is the short form.
+16M elements in rows of 1024 on all threads (two in the published figures), and 64K elements, which
+stay in the cache. The ceiling of a line is the fastest way to move its bytes: the best of memcpy, a
+vector copy and one with non-temporal stores; for two inputs the best of two additions. All calls
+are interleaved in one process. `QUICK=1` is the short form.
 
-Lines: *kernel* is the compiled function alone, as a framework calls it; *from Python* calls it on NumPy arrays.
+Lines: *kernel* is the compiled function alone, as a framework calls it; *from Python* calls it on
+NumPy arrays.
 """
 
 from __future__ import annotations
@@ -54,7 +56,7 @@ TARGETS = {
     ("layer_norm", "float32"): 0.75,
     ("swish", "float16"): 0.60,
 }
-"""Shares of the ceiling to be reached at 16M elements."""
+"""Required shares of the ceiling at 16M elements."""
 
 TOLERANCE = {"float32": 2e-6, "float16": 2e-3}
 """For |found − expected| ÷ (1 + |expected|), expected in float64."""
@@ -65,13 +67,14 @@ Run = Callable[[], object]
 
 
 def main() -> int:
-    """Runs everything and writes the record; 1 when something computed a wrong result."""
+    """Runs all lines and writes the record; returns 1 when a result is wrong."""
     missing = peers.prepare_torch(environment.threads())
     if missing:
         print(f"torch takes no part: {missing}")
     record: dict[str, Any] = {**describe_machine(), "torch": peers.torch_version(), "lines": []}
     print(
-        f"{record['processor']}, {record['threads']} threads, torch {record['torch'] or 'absent'}, load {record['load_before']}"
+        f"{record['processor']}, {record['threads']} threads, torch {record['torch'] or 'absent'}, "
+        f"load {record['load_before']}"
     )
     if record["load_before"][0] > record["threads"] / 4:
         print(
@@ -125,7 +128,7 @@ def _line(
                 runs[who], before[who], outputs[who] = run, ready, out
     ceilings = _ceilings(len([item for item in inputs if item.shape == shape]), shape, dtype)
     small = shape == SMALL
-    # in the cache the busy waiting of one competitor's threads would disturb the next
+    # in the cache, spinning threads of one competitor would disturb the next
     samples = in_turns(
         {**runs, **ceilings},
         rounds=rounds,
@@ -136,7 +139,8 @@ def _line(
     best = min(ceilings, key=lambda who: samples[who].median)
     elements = int(np.prod(shape))
     print(
-        f"\n{name} {dtype} {elements:,} elements; ceiling {best} {samples[best].median * 1e6:,.1f} µs (least {samples[best].least * 1e6:,.1f})"
+        f"\n{name} {dtype} {elements:,} elements; ceiling {best} {samples[best].median * 1e6:,.1f} "
+        f"µs (least {samples[best].least * 1e6:,.1f})"
     )
     found = []
     for who in (*runs, *ceilings):
@@ -172,16 +176,18 @@ def _tell(line: dict[str, Any], best: str) -> None:
     target = f"target {line['target']:.0%}" if "target" in line else ""
     mark = "← ceiling" if line["who"] == best else ""
     print(
-        f"  {line['who']:29} {line['median_us']:12,.1f} µs  ({line['quartile_low_us']:,.1f} … {line['quartile_high_us']:,.1f}, "
-        f"least {line['least_us']:,.1f})  {line['share_of_ceiling']:5.0%} of the ceiling (least {line['share_of_ceiling_least']:.0%})  "
+        f"  {line['who']:29} {line['median_us']:12,.1f} µs  ({line['quartile_low_us']:,.1f} … "
+        f"{line['quartile_high_us']:,.1f}, "
+        f"least {line['least_us']:,.1f})  {line['share_of_ceiling']:5.0%} of the ceiling (least "
+        f"{line['share_of_ceiling_least']:.0%})  "
         f"{line['times_the_kernel']:6.2f} × kernel  {right}{mark} {target}"
     )
 
 
 def _ceilings(inputs: int, shape: tuple[int, ...], dtype: str) -> dict[str, Run]:
-    """Ways to move the bytes of an operator with so many inputs."""
+    """Ways to move the bytes of an operator with this number of inputs."""
     name = "copy" if inputs == 1 else "add"
-    # the same bytes as float32: moving must not pay for conversions
+    # the same bytes as float32: the copy must not convert dtypes
     width = np.dtype(dtype).itemsize
     plain = (*shape[:-1], shape[-1] * width // 4)
     kernel = OPERATORS[name].kernel(plain)
@@ -246,11 +252,11 @@ STARTED = ("swish", "softmax", "layer_norm")
 
 
 def _start() -> dict[str, Any]:
-    """Operators from their files, made for the first time, and found by other processes: from `build` to the first result.
+    """Operators from files, built cold and found in the cache: from `build` to the first result.
 
-    What is imported on first use is no part of it. In each process one kernel is the first and the others come later;
-    each takes its turn. A third number leaves out the operator's own function and the call: key, look into the cache,
-    SHA-256, dlopen.
+    Lazy imports are excluded. In each process one kernel is the first and the others follow; each
+    takes its turn as the first. A third figure excludes the operator's own function and the call:
+    key, cache lookup, SHA-256, dlopen.
     """
     found: dict[str, list[float]] = {
         "cold": [],
@@ -272,16 +278,19 @@ def _start() -> dict[str, Any]:
         for what, function in (("median", statistics.median), ("least", min), ("most", max))
     }
     print(
-        f"\ncold kernel {told['cold_median_ms']:.0f} ms (most {told['cold_most_ms']:.0f}; target 400); warm, from the operator's "
-        f"file to the first result, the first of a process {told['warm_first_median_ms']:.2f} ms (least {told['warm_first_least_ms']:.2f}), "
-        f"later ones {told['warm_later_median_ms']:.2f} ms (least {told['warm_later_least_ms']:.2f}; target 2), of it key, hash and "
+        f"\ncold kernel {told['cold_median_ms']:.0f} ms (most {told['cold_most_ms']:.0f}; target "
+        f"400); warm, from the operator's "
+        f"file to the first result, the first of a process {told['warm_first_median_ms']:.2f} ms "
+        f"(least {told['warm_first_least_ms']:.2f}), "
+        f"later ones {told['warm_later_median_ms']:.2f} ms (least "
+        f"{told['warm_later_least_ms']:.2f}; target 2), of it key, hash and "
         f"loading {told['warm_load_median_ms']:.2f} ms"
     )
     return told
 
 
 def _child(names: Sequence[str], place: str) -> list[tuple[float, float]]:
-    """Milliseconds for each operator, made one after the other in a new process."""
+    """Milliseconds for each operator, built in sequence in a new process."""
     given = {**os.environ, environment.CACHE_DIR.name: place}
     told = subprocess.run(
         [sys.executable, "-c", START, *names],
@@ -296,7 +305,7 @@ def _child(names: Sequence[str], place: str) -> list[tuple[float, float]]:
 
 
 def arguments(given: Sequence[str]) -> None:
-    """There are none; says so."""
+    """Rejects command-line arguments; there are none."""
     if given:
         raise SystemExit("usage: [QUICK=1] python -m benchmarks.tbe_kernels")
 

@@ -1,7 +1,8 @@
-"""What tuning gains on twelve kernels, in and out of the cache: ``python -m benchmarks.tbe_tuning``.
+"""Gain from tuning on twelve kernels, in and out of the cache: ``python -m benchmarks.tbe_tuning``.
 
-Each is tuned with the limits that `tbe_impl.tune` has by default, in an empty cache; afterwards the default and the tuned kernel
-are timed again in turns, which is what is shown. `QUICK=1` tunes with smaller limits.
+Each kernel is tuned with the default limits of `tbe_impl.tune` and an empty cache. Afterwards the
+default and the tuned kernel are timed again, interleaved; these figures are shown. `QUICK=1` tunes
+with smaller limits.
 """
 
 from __future__ import annotations
@@ -33,14 +34,14 @@ KERNELS: tuple[tuple[str, tuple[int, ...], str], ...] = (
     ("swish", (4096, 1024), "float16"),
 )
 GAIN = 0.90
-"""Of the default's time, or less, counts as a gain."""
+"""A time of at most this share of the default's counts as a gain."""
 
 NOISE = 1.03
-"""More than this would count as slower."""
+"""A larger ratio counts as slower."""
 
 
 def main() -> int:
-    """Tunes, measures again, writes the record; 1 when a tuned kernel is slower."""
+    """Tunes, measures again, writes the record; returns 1 when a tuned kernel is slower."""
     record: dict[str, Any] = {**describe_machine(), "lines": []}
     print(f"{record['processor']}, {record['threads']} threads, load {record['load_before']}")
     with tempfile.TemporaryDirectory(prefix="bench-") as place:
@@ -50,7 +51,8 @@ def main() -> int:
     slower = [line for line in record["lines"] if min(line["ratio"], line["ratio_least"]) > NOISE]
     record |= {"faster": len(faster), "slower": len(slower)}
     print(
-        f"\n{len(faster)} of {len(KERNELS)} at least 10 % faster (target a third), {len(slower)} slower (target none)"
+        f"\n{len(faster)} of {len(KERNELS)} at least 10 % faster (target a third), {len(slower)} "
+        f"slower (target none)"
     )
     write("tbe_tuning", record)
     return 1 if slower else 0
@@ -80,8 +82,10 @@ def _line(name: str, shape: tuple[int, ...], dtype: str) -> dict[str, Any]:
         "tuned": own.record(),
     }
     print(
-        f"{name:18} {'x'.join(map(str, shape)):12} {dtype}  {default.median * 1e6:9,.1f} → {own.median * 1e6:9,.1f} µs  "
-        f"{line['ratio']:.2f} (least {line['ratio_least']:.2f}, while tuning {line['while_tuning']:.2f}; "
+        f"{name:18} {'x'.join(map(str, shape)):12} {dtype}  {default.median * 1e6:9,.1f} → "
+        f"{own.median * 1e6:9,.1f} µs  "
+        f"{line['ratio']:.2f} (least {line['ratio_least']:.2f}, while tuning "
+        f"{line['while_tuning']:.2f}; "
         f"{line['steps']} steps, {line['seconds']} s)  {line['choice']}",
         flush=True,
     )

@@ -11,7 +11,7 @@ from case_studies.detector.weights import initial
 
 
 class ConvNormLeaky(nn.Module):
-    """Convolution, batch normalisation, leaky relu."""
+    """Convolution, batch normalisation, leaky ReLU."""
 
     def __init__(self, before: int, after: int, size: int, stride: int = 1):
         super().__init__()
@@ -23,7 +23,7 @@ class ConvNormLeaky(nn.Module):
 
 
 class Residual(nn.Module):
-    """A narrow and a wide convolution beside a short cut."""
+    """A residual block of a narrow and a wide convolution."""
 
     def __init__(self, channels: int):
         super().__init__()
@@ -58,7 +58,7 @@ class Darknet(nn.Module):
 
 
 class Head(nn.Module):
-    """Predictions at one stride, and what the next finer head reads beside them."""
+    """Predictions at one stride, and the input of the next finer head."""
 
     def __init__(self, before: int, channels: int, outputs: int):
         super().__init__()
@@ -78,7 +78,7 @@ class Head(nn.Module):
 
 
 class Detector(nn.Module):
-    """Three predictions, for the strides 8, 16 and 32: (images, height, width, 3 anchors, 5 + classes)."""
+    """Predictions for the strides 8, 16 and 32: (images, height, width, 3 anchors, 5 + classes)."""
 
     def __init__(self, design: Design):
         super().__init__()
@@ -97,9 +97,13 @@ class Detector(nn.Module):
         of_coarse, mixed = self.coarse(coarse)
         of_middle, mixed = self.middle(torch.cat((self.doubled(self.to_middle(mixed)), middle), 1))
         of_fine, _ = self.fine(torch.cat((self.doubled(self.to_fine(mixed)), fine), 1))
-        return self.arranged(of_fine), self.arranged(of_middle), self.arranged(of_coarse)
+        return (
+            self.arrange_predictions(of_fine),
+            self.arrange_predictions(of_middle),
+            self.arrange_predictions(of_coarse),
+        )
 
-    def arranged(self, y: Tensor) -> Tensor:
+    def arrange_predictions(self, y: Tensor) -> Tensor:
         images, _, height, width = y.shape
         return y.permute(0, 2, 3, 1).reshape(images, height, width, self.kinds, self.outputs)
 

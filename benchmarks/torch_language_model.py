@@ -16,7 +16,7 @@ from case_studies.language_model.weights import weights
 
 
 class TransformerLayer(nn.Module):
-    """Causal attention and a network with SiLU, each behind a LayerNorm and beside a residual."""
+    """A causal attention and a SiLU feed-forward network, each pre-norm with a residual."""
 
     def __init__(self, size: Size):
         super().__init__()
@@ -44,7 +44,7 @@ class TransformerLayer(nn.Module):
 
 
 class LanguageModel(nn.Module):
-    """Computes its loss from characters and those behind them."""
+    """Computes the next-character loss."""
 
     def __init__(self, size: Size):
         super().__init__()
@@ -71,18 +71,19 @@ class MeanSquare(nn.Module):
 
 
 def _name(name: str) -> str:
-    """What MindSpore calls that parameter."""
+    """MindSpore's name of that parameter."""
     if "norm" in name:
         return name.replace("weight", "gamma").replace("bias", "beta")
     return name.replace("tokens.weight", "tokens.embedding_table")
 
 
 def training_step(what: str, size: Size, *, whole: bool = False) -> Callable[[int], np.ndarray]:
-    """A training step of a layer or the model, which gives its loss; called with its number.
+    """A training step of a layer or the model that returns the loss; the argument is the step
+    number.
 
     Args:
-        what, size: as `case_studies.language_model.stages.arrays` has them.
-        whole: compile it, with its loss.
+        what, size: as in `case_studies.language_model.stages.arrays`.
+        whole: compile the net with its loss.
     """
     net = TransformerLayer(size) if what == LAYER else LanguageModel(size)
     own = {_name(name): one for name, one in net.named_parameters()}

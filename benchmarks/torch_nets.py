@@ -9,11 +9,11 @@ import torch
 from torch import Tensor, nn
 
 EPSILON = 1e-7
-"""Of LayerNorm in MindSpore."""
+"""Epsilon of MindSpore's LayerNorm."""
 
 
 class Recurrent(nn.Module):
-    """A recurrent layer over 20 steps of 32 numbers, and what its last state says of four classes."""
+    """A recurrent layer over 20 steps of 32 features; its last state predicts four classes."""
 
     def __init__(self, kind: type[nn.RNNBase]):
         super().__init__()
@@ -31,7 +31,7 @@ def small_perceptron() -> nn.Module:
 
 
 class TransformerBlock(nn.Module):
-    """Attention and a network of two layers, each behind a LayerNorm."""
+    """A transformer block: attention and a two-layer network, each after a LayerNorm."""
 
     def __init__(self, size: int = 512, heads: int = 8):
         super().__init__()
@@ -56,7 +56,7 @@ class TransformerBlock(nn.Module):
 
 
 class ResidualBlock(nn.Module):
-    """Two convolutions with batch norms beside a short cut."""
+    """Two convolutions with batch norms and a residual connection."""
 
     def __init__(self, before: int, after: int, stride: int):
         super().__init__()
@@ -78,9 +78,9 @@ class ResNet(nn.Module):
     """Residual blocks between a first convolution and a mean over each channel.
 
     Args:
-        first: what comes before the blocks.
-        sizes: of each block channels before, after, and stride.
-        classes: how many numbers come out.
+        first: layers before the blocks.
+        sizes: per block the input channels, output channels and stride.
+        classes: number of outputs.
     """
 
     def __init__(self, first: nn.Module, sizes: tuple[tuple[int, int, int], ...], classes: int):
@@ -132,13 +132,13 @@ def resnet18() -> nn.Module:
 
 
 def conv_norm_leaky(before: int, after: int, size: int, stride: int = 1) -> nn.Module:
-    """What networks like YOLO are made of."""
+    """The basic block of YOLO-like networks."""
     conv = nn.Conv2d(before, after, size, stride, size // 2, bias=False)
     return nn.Sequential(conv, nn.BatchNorm2d(after), nn.LeakyReLU(0.1))
 
 
 class Darknet(nn.Module):
-    """Like YOLO: a backbone of residual blocks of 1×1 and 3×3, and a head of boxes at its last scale."""
+    """Like YOLO: a backbone of 1×1 and 3×3 residual blocks, and a box head at its last scale."""
 
     def __init__(self, size: int = 16):
         super().__init__()
@@ -160,7 +160,7 @@ class Darknet(nn.Module):
 
 
 class UNet(nn.Module):
-    """Two levels down by strides, two up by repetition, with the halves joined."""
+    """A U-Net: two strided levels down, two repeated levels up, with skip connections."""
 
     def __init__(self, size: int = 16):
         super().__init__()
@@ -222,7 +222,7 @@ def with_same_weights(net: nn.Module) -> nn.Module:
 def set_memory_format(
     net: nn.Module, x: np.ndarray, memory_format: str
 ) -> tuple[nn.Module, Tensor]:
-    """A network and its input with images in one of torch's orders."""
+    """A network and its images in one of torch's memory formats."""
     order, given = getattr(torch, memory_format), torch.from_numpy(x)
     return net.to(memory_format=order), given.contiguous(
         memory_format=order
@@ -237,19 +237,20 @@ def make_call(
     whole: bool = False,
     memory_format: str = "contiguous_format",
 ) -> Callable[[], np.ndarray]:
-    """A call of a network, or of its training step, on x; the weights are those of `benchmarks.nets`.
+    """A call of a network, or of its training step, on x; the weights are those of
+    `benchmarks.nets`.
 
     Args:
-        whole: compile it, with its loss.
-        memory_format: torch's name of the order in which images and weights lie.
+        whole: compile the net with its loss.
+        memory_format: torch's memory format of images and weights.
     """
     net, given = set_memory_format(with_same_weights(NETWORKS[name]()), x, memory_format)
 
-    def compiled(function: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+    def compile_function(function: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
         return torch.compile(function, dynamic=False, fullgraph=True) if whole else function
 
     if not train:
-        forward = compiled(net.eval())
+        forward = compile_function(net.eval())
 
         def infer() -> np.ndarray:
             with torch.inference_mode():
@@ -258,7 +259,7 @@ def make_call(
         return infer
     optimizer, loss_of = (
         torch.optim.Adam(net.parameters(), 1e-4, fused=not whole),
-        compiled(lambda x: net(x).square().mean()),
+        compile_function(lambda x: net(x).square().mean()),
     )
     if whole:
         optimizer.step = torch.compile(optimizer.step)  # type: ignore[method-assign]

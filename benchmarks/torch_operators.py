@@ -1,13 +1,16 @@
-"""Operators of `custom_ops` in torch, eager and compiled, as users who need speed write them.
+"""Operators of `custom_ops` in torch, eager and compiled, tuned for speed.
 
-What was done so that the comparison is fair:
+Settings that make the comparison fair:
 
-- torch eager: the fused function where torch has one (softmax, layer_norm, rms_norm, gelu, scaled_dot_product_attention …), in-place
-  steps where results are thrown away, optimizers both with ``fused`` and with ``foreach``, of which the better counts.
-- gradients in eager mode: where torch's own gradient reads the inputs alone it is called without the forward, as ours is.
-- torch.compile: static shapes, the whole function in one piece; a gradient is compiled from `torch.func.vjp`, so that what it
-  does not need of the forward falls away. Warmed up before anything is timed.
-- all threads; the memory of results is kept by malloc (`keep_memory`), so that nobody pays for pages of fresh memory:
+- torch eager: the fused function if torch has one (softmax, layer_norm, rms_norm, gelu,
+  scaled_dot_product_attention …), in-place steps on temporaries, optimizers both with ``fused`` and
+  with ``foreach``, of which the better counts.
+- gradients in eager mode: a torch gradient that reads the inputs alone is called without the
+  forward, as ours is.
+- torch.compile: static shapes, the whole function in one piece. A gradient is compiled from
+  `torch.func.vjp`, so that unneeded parts of the forward are eliminated. Warmed up before timing.
+- all threads; malloc keeps the memory of results (`keep_memory`), so that no contestant pays for
+  page faults of fresh memory:
   MindSpore keeps its own.
 """
 
@@ -23,11 +26,11 @@ import numpy as np
 Run = Callable[[], Any]
 EPSILON = 1e-5
 M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4
-"""Numbers of glibc's options of malloc."""
+"""Numbers of glibc's mallopt options."""
 
 
 def keep_memory() -> None:
-    """Lets malloc take all memory from the heap and give none of it back."""
+    """Makes malloc take all memory from the heap and return none to the system."""
     library = ctypes.CDLL(None)
     if hasattr(library, "mallopt"):
         library.mallopt(M_MMAP_MAX, 0)
@@ -39,9 +42,12 @@ class Formula:
     """An operator in torch.
 
     Attributes:
-        forward: the floating inputs, the weights, then what has no gradient → the result.
-        spare: the same in eager mode without a record for gradients, with steps in place; None: `forward`.
-        slope: gradients in eager mode without a forward: weight of the result, then as `forward`; None: by autograd.
+        forward: the floating-point inputs, the weights, then the inputs without gradient → the
+            result.
+        spare: the same in eager mode without autograd records, with in-place steps; None:
+            `forward`.
+        slope: gradients in eager mode without a forward: weight of the result, then as `forward`;
+            None: by autograd.
     """
 
     forward: Callable[..., Any]
@@ -50,7 +56,7 @@ class Formula:
 
 
 def formulas() -> Mapping[str, Formula]:
-    """By the name of `benchmarks.mindspore_cases`."""
+    """Formulas by the name of `benchmarks.mindspore_cases`."""
     import torch
 
     functional, aten = torch.nn.functional, torch.ops.aten
@@ -142,20 +148,21 @@ def peers(
     gradient: bool,
     with_result: bool = False,
 ) -> dict[str, Run]:
-    """An operator of `formulas` in torch and in torch.compile; none where it has no formula.
+    """An operator of `formulas` in torch and in torch.compile; empty if it has no formula.
 
     Args:
-        name: of the operator; of attention the first word.
-        inputs: the floating ones.
-        weights: of the Cell.
+        name: name of the operator; the first word of an attention's name selects the formula.
+        inputs: floating-point inputs.
+        weights: weights of the Cell.
         tables: inputs without gradient.
         result: the weight of the result in a gradient, of its shape.
         gradient: whether the gradients of inputs and weights are measured.
-        with_result: whether the compiled gradient gives the result as well: ours reads it, and in training it is written anyway.
+        with_result: whether the compiled gradient also returns the result: ours reads it, and
+            training writes it anyway.
     """
     import torch
 
-    torch._dynamo.reset()  # what is compiled again and again counts against a limit
+    torch._dynamo.reset()  # recompilations count against a limit
     formula = formulas().get(name.split(" ")[0] if name.startswith("attention") else name)
     if formula is None:
         return {}
@@ -191,7 +198,7 @@ def peers(
 
 
 def _without_gradient_record(function: Callable[..., Any], *given: Any) -> Any:
-    """A call without a record for gradients."""
+    """A call without autograd records."""
     import torch
 
     with torch.no_grad():

@@ -1,1 +1,1 @@
-"""Whole programs with what this project does for them, told with their numbers."""
+"""Whole programs with and without fusion, and their measurements."""

@@ -16,7 +16,7 @@ ROW, NAMES, LONGEST, NUMBERS = 26, 190, 380, 90
 def in_turns(
     calls: Mapping[str, Callable[[], object]], *, rounds: int = ROUNDS
 ) -> dict[str, float]:
-    """The median time of each call in ms; they are called in turns, so that whatever else the machine does meets all of them."""
+    """Median time of each call in ms; the calls are interleaved, so that other load affects all."""
     found: dict[str, list[float]] = {name: [] for name in calls}
     for call in calls.values():
         call()

@@ -1,10 +1,10 @@
 """Table-driven tests: ``@cases`` loops over a table in one test and reports each failing row.
 
-``@pytest.mark.parametrize`` makes one item of each row; thousands of items cost more than what they
-test. ``@cases`` makes one item of the table: each row is a subtest, so a failure names its
+``@pytest.mark.parametrize`` creates one item per row, and thousands of items cost more than their
+tests. ``@cases`` creates one item per table: each row is a subtest, so a failure names its
 parameters, and the rows after it still run.
 
-``make test`` runs the rows that ``quick`` and ``sample`` leave; ``make test-all``, that is
+``make test`` runs the rows that ``quick`` and ``sample`` select; ``make test-all``, that is
 ``pytest --full``, runs all of them, in items of at most ``per_item`` rows.
 """
 
@@ -24,12 +24,12 @@ FULL = pytest.mark.full
 """Marks a test, or one row of a table, that only ``make test-all`` runs."""
 
 GROUP = "case_group"
-"""The name of the argument through which a test receives the rows of its item."""
+"""The argument that passes the rows of an item to the test."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a table: arguments by name, its label, whether ``make test`` leaves it out."""
+    """A row of a table: arguments by name, label, and whether only ``make test-all`` runs it."""
 
     arguments: dict[str, Any]
     label: str
@@ -45,7 +45,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """The rows of a test: the product of its axes, and how much of it ``make test`` runs."""
+    """The rows of a test: the product of its axes, and the share that ``make test`` runs."""
 
     axes: tuple[tuple[Row, ...], ...]
     quick_axes: tuple[tuple[Row, ...], ...]
@@ -53,7 +53,7 @@ class Table:
     per_item: int = 40
 
     def rows(self, *, full: bool) -> list[Row]:
-        """All rows, or those that ``make test`` runs."""
+        """All rows, or those of ``make test``."""
         product = itertools.product(*(self.axes if full else self.quick_axes))
         rows = [functools.reduce(Row.__add__, row) for row in product]
         if full:
@@ -90,18 +90,18 @@ def cases(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """A decorator: the test runs once for each of `values`, all within one item.
 
-    Decorators stack to the product of their tables. Fixtures are shared by the rows of an item: a
+    Decorators stack to the product of their tables. The rows of an item share its fixtures: a
     test that needs a fresh ``tmp_path`` or ``monkeypatch`` for each row stays with
     ``pytest.mark.parametrize``.
 
     Args:
-        names: the arguments that a row gives, separated by commas.
+        names: the arguments of a row, separated by commas.
         values: the rows: a value, a tuple of values, or ``pytest.param`` (with ``id`` and
             ``marks=FULL``).
-        quick: how many rows of this axis ``make test`` takes, evenly spread; all when not given.
-        sample: how many rows of the whole product ``make test`` takes, spread over all axes.
+        quick: number of rows of this axis in ``make test``, evenly spread; default: all.
+        sample: number of rows of the whole product in ``make test``, spread over all axes.
         per_item: the most rows of one item in ``make test-all``.
-        ids: labels of the rows, or a function that makes one from a whole row.
+        ids: labels of the rows, or a function from a row to its label.
     """
     argument_names = [name.strip() for name in names.split(",")]
     axis = tuple(
@@ -180,14 +180,14 @@ def _labels(values: Sequence[Any], ids: Sequence[str] | Callable[[Any], str] | N
 
 
 def _bare(value: Any) -> Any:
-    """The row that a ``pytest.param`` holds."""
+    """The row of a ``pytest.param``."""
     if not hasattr(value, "marks"):
         return value
     return value.values if len(value.values) > 1 else value.values[0]
 
 
 def _printable(text: str) -> str:
-    """A label for other processes and the terminal: what is not printable is escaped."""
+    """A label for other processes and the terminal: unprintable characters are escaped."""
     return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
 
 

@@ -1,4 +1,4 @@
-"""Fixtures and options of all tests, and the reason for each test that cannot run here."""
+"""Fixtures and options of all tests, and the skip reasons."""
 
 from __future__ import annotations
 
@@ -16,31 +16,33 @@ from hypothesis import HealthCheck, settings
 pytest_plugins = ("tests.cases", "tests.doctests", "tests.room_lines")
 ROOT = Path(__file__).resolve().parent.parent
 collect_ignore = ["data", "programs"]
-"""Scripts that made data need what tests do not; programs are run by tests, not imported."""
+"""Scripts that generated data have more requirements; tests run programs without importing them."""
 
-# MindSpore's log lines and a user's own switches must not change what a test sees.
+# MindSpore's log lines and the user's own switches must not affect tests.
 os.environ.setdefault("GLOG_v", "3")
 for _name in ("MS_FUSION", "MS_FUSION_CACHE_DIR", "MS_DEV_GRAPH_KERNEL_FLAGS"):
     os.environ.pop(_name, None)
 
-# a busy machine is slow, which is no fault of what is tested
+# a busy machine is slow, which must not fail a test
 settings.register_profile("full", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("quick", settings.get_profile("full"), max_examples=25)
 
 SHARED_CACHE = "MS_FUSION_TEST_CACHE"
-"""Names the kernel cache of child processes: a kernel is built once, our generator tried once."""
+"""Name of the kernel cache of child processes: one build per kernel, one generator trial."""
 
 LONGEST = "test_notebooks.py"
-"""`make test-all` begins with it: at the end it would keep one worker for minutes, and the others none."""
+"""`make test-all` starts with it: at the end it would occupy one worker for minutes while the
+others idle.
+"""
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """What tests leave lies in ``build/tests``: kernels for the next run, and MindSpore's graphs.
+    """Test outputs go to ``build/tests``: kernels for the next run, and MindSpore's graphs.
 
-    MindSpore writes a graph that it cannot compile to the working directory, unless it is told
-    where.
+    MindSpore writes a graph that fails to compile to the working directory unless a path
+    is set.
     """
     place = Path(os.environ.setdefault("XDG_CACHE_HOME", str(ROOT / "build" / "tests")))
     os.environ.setdefault(SHARED_CACHE, str(place / "ms_fusion"))
@@ -57,16 +59,16 @@ def repository() -> Path:
 
 @pytest.fixture(scope="session")
 def full(request: pytest.FixtureRequest) -> bool:
-    """Whether everything is asked for, or what `make test` runs."""
+    """Whether all tests run, or only those of `make test`."""
     return bool(request.config.getoption("--full"))
 
 
 @pytest.fixture(autouse=True)
 def mode_restored(full: bool) -> Iterator[None]:
-    """MindSpore's mode is what it was, whatever a test chose.
+    """Restores MindSpore's mode after each test.
 
-    In ``make test`` PyNative runs each operator before the next: waiting threads take most of the
-    processor time otherwise.
+    In ``make test`` PyNative is synchronous: otherwise waiting threads take most of the
+    processor time.
     """
     mindspore = sys.modules.get("mindspore")
     if hasattr(mindspore, "set_context") and not full:
@@ -79,7 +81,7 @@ def mode_restored(full: bool) -> Iterator[None]:
 
 
 def _absent(item: pytest.Item) -> str | None:
-    """Why this test cannot run on this machine, or None."""
+    """The reason why this test cannot run on this machine, or None."""
     if item.get_closest_marker("mindspore") and importlib.util.find_spec("mindspore") is None:
         return "MindSpore is not installed: pip install 'ms_fusion[cpu]'"
     if item.get_closest_marker("device"):
@@ -105,9 +107,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """What is imported here stays: no garbage collector looks through it.
+    """Freezes imported objects: garbage collections skip them.
 
-    MindSpore asks for a collection at each compilation.
+    MindSpore starts a collection at each compilation.
     """
     gc.disable()
     yield
@@ -130,7 +132,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture
 def golden(request: pytest.FixtureRequest):
-    """``golden(name, text)``: `text` is what stands in tests/golden/`name`."""
+    """``golden(name, text)``: compares `text` with tests/golden/`name`."""
 
     def compare(name: str, text: str) -> None:
         path = ROOT / "tests" / "golden" / name

@@ -1,13 +1,13 @@
-"""Plants small faults in a copy of the tree, one at a time, and says which tests see them.
+"""Injects small faults into a copy of the tree, one at a time, and reports the tests that fail.
 
-``python -m tests.fault_seeding`` runs the rooms of ``make test`` that belong to each fault of
-`tests.seeded_faults`, and those of ``make test-all`` (``pytest --full``) where it escapes.
-``--mutants 20 --seed 1`` draws faults at random instead: syntax mutations of product code (a
-comparison, an arithmetic operator, a condition, a number, a truth value). Mutants whose byte code
-is the same change nothing: they are listed with that reason, and others are drawn.
+``python -m tests.fault_seeding`` runs the test folders of ``make test`` that belong to each fault
+of `tests.seeded_faults`, then those of ``make test-all`` (``pytest --full``) if it escapes.
+``--mutants 20 --seed 1`` draws random syntax mutations of product code instead (a comparison, an
+arithmetic operator, a condition, a number, a truth value). A mutant with unchanged byte code is
+listed as equivalent, and another one is drawn.
 
-The table (fault, caught by) is printed. Ends with 1 when more faults escape than ``--escapes``
-allows.
+The output is a table (fault, caught by). The exit code is 1 when more faults escape than
+``--escapes`` allows.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _FAILED = re.compile(r"^(?:FAILED|ERROR|SUBFAILED\S*) (\S+?::\S+|\S+\.py)", re.M
 
 @dataclass(frozen=True)
 class Seen:
-    """What a run of tests saw: the first test that failed, empty where all passed."""
+    """Result of a test run: the first failing test, empty if all passed."""
 
     test: str
     seconds: float
@@ -49,7 +49,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Mutation:
-    """A piece of a file's bytes and what takes its place."""
+    """A byte range of a file and its replacement."""
 
     begin: int
     end: int
@@ -58,7 +58,7 @@ class Mutation:
 
 
 def copy_tree(target: Path) -> None:
-    """The working tree's files, those that git tracks or would track."""
+    """Files of the working tree that git tracks or would track."""
     asked = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
     names = subprocess.run(asked, cwd=ROOT, capture_output=True, check=True).stdout.split(b"\0")
     for name in filter(None, map(os.fsdecode, names)):
@@ -69,7 +69,7 @@ def copy_tree(target: Path) -> None:
 
 
 def run_tests(tree: Path, rooms: Sequence[str], *, full: bool, workers: int = 0) -> Seen:
-    """Runs these rooms in the copy until the first failure."""
+    """Runs these test folders in the copy until the first failure."""
     places = [room for room in rooms if (tree / room).exists()]
     command = [
         sys.executable,
@@ -107,7 +107,7 @@ def run_tests(tree: Path, rooms: Sequence[str], *, full: bool, workers: int = 0)
 
 
 def rooms_of(path: str) -> tuple[str, ...]:
-    """The rooms that mirror a file, with what is generated from it and its doctests."""
+    """The test folders of a file, with those of generated files and its doctests."""
     folders = path.split("/")[:-1]
     mirrored = next(
         room
@@ -128,7 +128,7 @@ def rooms_of(path: str) -> tuple[str, ...]:
 
 
 def mutations(source: bytes) -> list[Mutation]:
-    """Every small change that this file offers."""
+    """Every possible mutation of this file."""
     starts = [0]
     for line in source.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
@@ -183,7 +183,7 @@ def mutations(source: bytes) -> list[Mutation]:
 def random_faults(
     count: int, seed: int, packages: Sequence[str] = PACKAGES
 ) -> tuple[list[Fault], list[str]]:
-    """Mutants of product code, and those that change nothing with the reason; by the seed."""
+    """Random mutants of product code, and equivalent ones with the reason."""
     generator = random.Random(seed)
     sources = {
         path.relative_to(ROOT).as_posix(): path.read_bytes()
@@ -208,7 +208,7 @@ def random_faults(
 
 
 def _code(source: bytes) -> str:
-    """The syntax tree without docstrings; it decides the byte code."""
+    """The syntax tree without docstrings; it determines the byte code."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
@@ -222,7 +222,7 @@ def _code(source: bytes) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Prints the table; 1 when too many faults escape."""
+    """Prints the table; returns 1 when too many faults escape."""
     parser = argparse.ArgumentParser("python -m tests.fault_seeding", description=__doc__)
     parser.add_argument("--mutants", type=int, default=0, help="so many random faults instead")
     parser.add_argument("--seed", type=int, default=1, help="of the random faults")
@@ -272,7 +272,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _plant(tree: Path, fault: Fault, *, quick_only: bool) -> tuple[str, float]:
-    """Who catches it, and after how long."""
+    """The catching test, and its time."""
     path = tree / fault.path
     sane = path.read_text("utf-8")
     assert sane.count(fault.before) == 1, f"{fault.path}: {fault.what}: the text is not there once"

@@ -1,10 +1,10 @@
-"""Runs Python programs in processes that begin with MindSpore imported, forks of one server.
+"""Runs Python programs in forks of a server process that has imported MindSpore.
 
-Importing MindSpore takes two to three seconds of processor time. A test that needs state of its
-own, but not an import of its own, runs its program through :func:`run_program`: the server imports
+Importing MindSpore takes two to three seconds of processor time. A test that needs its own process
+state, but not its own import, runs its program through :func:`run_program`: the server imports
 NumPy and MindSpore once, forks for each program, and the fork continues as ``python PROGRAM
-ARGUMENTS`` would, exit handlers included. Whatever looks at an import or at the environment of an
-import (``MS_…`` that MindSpore reads when it loads) takes ``fresh=True``.
+ARGUMENTS`` would, exit handlers included. A test of the import, or of variables that MindSpore
+reads at import (``MS_…``), uses ``fresh=True``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @dataclass(frozen=True)
 class Ended:
-    """How a program ended: its exit code (negative: the signal) and what it wrote."""
+    """Result of a program: exit code (negative: the signal) and output."""
 
     returncode: int
     output: str
@@ -48,9 +48,9 @@ def run_program(
 
     Args:
         program: a Python file.
-        arguments: what it finds behind its name in ``sys.argv``.
+        arguments: the rest of its ``sys.argv``.
         cwd: its working directory.
-        environment: all of its variables.
+        environment: the complete environment.
         timeout_s: after this time the program and its children are killed, and ``TimeoutError`` is
             raised.
         fresh: a new interpreter instead of a fork.
@@ -81,7 +81,7 @@ def run_program(
 
 
 class _Server:
-    """The client's side: the server process of this worker, started when it is first needed."""
+    """The client's side: the server process of this worker, started on first use."""
 
     _one: _Server | None = None
 
@@ -94,7 +94,7 @@ class _Server:
             env={**variables, "GLOG_v": "4"},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            bufsize=0,  # `select` must see what was not read yet
+            bufsize=0,  # `select` must see unread data
         )
 
     @classmethod
@@ -128,7 +128,7 @@ class _Server:
                 raise TimeoutError(f"{Path(arguments[0]).name}: not ended after {timeout_s:g} s")
             return int(self.process.stdout.readline())
         except BaseException:
-            # its answer would be taken for that of the next program: another server starts then
+            # a late answer would count for the next program: another server starts then
             if pid is not None:
                 _kill_group(pid)
             self.close()
@@ -147,12 +147,12 @@ def _kill_group(pid: int) -> None:
 
 
 def _serve() -> list[str] | None:
-    """Forks for each request; returns in the fork, with the arguments of the program to become."""
+    """Forks for each request; in the fork it returns the arguments of the program."""
     import numpy  # noqa: F401
 
     with contextlib.suppress(ImportError):
         import mindspore  # noqa: F401
-    gc.freeze()  # MindSpore collects garbage at each compilation: not through what was imported
+    gc.freeze()  # MindSpore collects garbage at each compilation; imported objects are frozen
     for line in sys.stdin:
         request = json.loads(line)
         pid = os.fork()

@@ -1,4 +1,4 @@
-"""Nets that the tests compile with real MindSpore; each is small and says what it is there for."""
+"""Small nets that the tests compile with real MindSpore, each for one purpose."""
 
 import mindspore as ms
 import numpy as np
@@ -124,7 +124,7 @@ class Block(nn.Cell):
 
 
 class Chain(nn.Cell):
-    """`length` pairs of operators, each followed by a matrix product: a graph of about 4 · `length` nodes."""
+    """`length` pairs of operators, each before a matrix product: about 4 · `length` nodes."""
 
     def __init__(self, length=125, width=32):
         super().__init__()

@@ -1,4 +1,7 @@
-"""Run the notebooks from top to bottom and keep what they show: ``python -m tests.notebooks [NAME …]``, or ``make notebooks``."""
+"""Executes the notebooks and stores their outputs: ``python -m tests.notebooks [NAME …]``.
+
+``make notebooks`` runs all of them.
+"""
 
 from __future__ import annotations
 
@@ -23,17 +26,18 @@ METADATA = {
 
 
 def names() -> list[str]:
-    """Every notebook by the name of its file, in the order in which they are read."""
+    """The file names of all notebooks without suffix, in reading order."""
     return sorted(path.stem for path in NOTEBOOKS.glob("*.ipynb"))
 
 
 def read(name: str) -> NotebookNode:
-    """The notebook `name` as it is kept."""
+    """The stored notebook `name`."""
     return nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4)
 
 
 def executed(name: str) -> NotebookNode:
-    """The notebook `name` run from top to bottom, in a kernel of its own that stands in ``notebooks/``, and cleaned.
+    """Executes the notebook `name` in a new kernel with working directory ``notebooks/``, and
+    cleans it.
 
     Raises:
         CellExecutionError: a cell raised; it holds the cell and the traceback.
@@ -52,7 +56,7 @@ def executed(name: str) -> NotebookNode:
 
 
 def cleaned(notebook: NotebookNode) -> NotebookNode:
-    """The same without what another run or another machine would change for nothing: times of cells, versions, directories."""
+    """Removes details that vary between runs and machines: cell times, versions, directories."""
     kept = nbformat.from_dict({**notebook, "metadata": METADATA})
     for number, cell in enumerate((cell for cell in kept.cells if cell.cell_type == "code"), 1):
         cell.metadata = NotebookNode()
@@ -65,13 +69,13 @@ def cleaned(notebook: NotebookNode) -> NotebookNode:
             if "text" in output:
                 output.text = _without_places(output.text)
             for kind, text in output.get("data", {}).items():
-                if kind.startswith("text/"):  # pictures hold no places, and are long
+                if kind.startswith("text/"):  # pictures contain no paths and are long
                     output.data[kind] = _without_places(text)
     return kept
 
 
 def _joined(outputs: Sequence[NotebookNode]) -> list[NotebookNode]:
-    """Pieces of one stream that came one after the other are one piece."""
+    """Merges consecutive pieces of one output stream."""
     found: list[NotebookNode] = []
     for output in outputs:
         if (
@@ -86,14 +90,14 @@ def _joined(outputs: Sequence[NotebookNode]) -> list[NotebookNode]:
 
 
 def _without_places(text: str) -> str:
-    """The text without directories of this machine."""
+    """Removes directories of this machine."""
     for place, name in ((f"{ROOT}/", ""), (str(Path.home()), "~")):
         text = text.replace(place, name)
     return re.sub(r"\S*ipykernel_\d+[/\\]\d+\.py", "notebook cell", text)
 
 
 def main(chosen: Sequence[str]) -> int:
-    """Run those named, or all, and write them where they were."""
+    """Executes the named notebooks, or all, and overwrites their files."""
     for name in chosen or names():
         started = time.monotonic()
         nbformat.write(executed(name), NOTEBOOKS / f"{name}.ipynb")

@@ -1,4 +1,4 @@
-"""How much memory a piece of Python takes at its highest, in a process of its own."""
+"""Measures the peak memory of Python code in its own process."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ print(status("VmHWM") - at_rest)
 
 
 def peak_bytes(before: str, measured: str) -> int:
-    """Bytes beyond what the process held after `before`, at the highest point of `measured`."""
+    """Peak bytes of `measured`, above the level after `before`."""
     text = _AROUND.format(before=before, measured=measured)
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=200)
     assert done.returncode == 0, done.stderr[-2000:]

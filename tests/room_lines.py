@@ -1,8 +1,8 @@
-"""What ``make test`` prints: a line for each room of tests, at the end the slowest items.
+"""Output of ``make test``: a line for each test folder, at the end the slowest items.
 
-A plugin of pytest, switched on by ``--rooms``. Rooms are folders, ``tests/<package>/<room>``; what
-lies beside them belongs to ``tests/<package>`` or ``tests``, and doctests to the package they stand
-in.
+A pytest plugin, enabled by ``--rooms``. Rooms are folders, ``tests/<package>/<room>``; files
+beside them belong to ``tests/<package>`` or ``tests``, and doctests to their
+package.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def room_of(nodeid: str) -> str:
 
 @dataclass
 class RoomLines:
-    """Counts what ended, room by room; lives in the process that prints."""
+    """Counts finished tests by room, in the reporting process."""
 
     terminal: pytest.TerminalReporter
     waiting: Counter[str] = field(default_factory=Counter)
@@ -33,7 +33,7 @@ class RoomLines:
     seconds: Counter[str] = field(default_factory=Counter)
 
     def expect(self, nodeids: list[str]) -> None:
-        """Takes the items that will run; several workers name the same ones."""
+        """Registers the items that will run; several workers name the same ones."""
         if not self.seconds:
             self.waiting = Counter(map(room_of, nodeids))
 
@@ -46,7 +46,7 @@ class RoomLines:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_report_teststatus(self) -> Generator[None, Any, Any]:
-        """No letters: what ended is in its room's line, what failed in a line of its own."""
+        """Suppresses the letters: each room has a line, each failure another one."""
         status = yield
         return (status[0], "", status[2]) if status else status
 
@@ -57,7 +57,7 @@ class RoomLines:
             row = f" [{report.context.msg}]" if hasattr(report, "context") else ""
             self.terminal.write_line(f"FAILED {report.nodeid}{row}")
         outcomes = self.outcomes.setdefault(room, Counter())
-        if hasattr(report, "context"):  # a subtest: its seconds are its item's
+        if hasattr(report, "context"):  # a subtest: its time is part of its item's
             outcomes["failed rows"] += report.failed
             return
         self.seconds[report.nodeid] += report.duration

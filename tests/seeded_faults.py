@@ -1,4 +1,4 @@
-"""The table of `tests.fault_seeding`: small faults in product code, each with the rooms of tests that should see it."""
+"""The table of `tests.fault_seeding`: small faults in product code with their test folders."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ REPORT = ("tests/ms_fusion/report",)
 
 @dataclass(frozen=True)
 class Fault:
-    """A text that stands once in a file, and what a tired author might have written.
+    """A text that occurs once in a file, and a plausible mistake in its place.
 
     Attributes:
         what: the kind of mistake, in a few words.
         path: the file, from the root of the repository.
         before, after: the text and the mistake.
-        rooms: the tests that should see it.
+        rooms: the tests that should detect it.
     """
 
     what: str
@@ -120,7 +120,7 @@ FAULTS = (
         'is_last = f"{number} < ',
         CODEGEN,
     ),
-    # tbe_impl: language, interpreter, cache, loading
+    # tbe_impl: DSL, interpreter, cache, loading
     Fault(
         "rounding to the device forgotten",
         "tbe_impl/interpreter/evaluate.py",

@@ -1,4 +1,4 @@
-"""Reads the syntax trees of many source files for tests of the layout and the documents."""
+"""Parses the syntax trees of many source files for tests of layout and documents."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Found = TypeVar("Found")
 
 
 def read_tree(path: Path, reader: Callable[[ast.Module], Found]) -> Found:
-    """What `reader` finds in the syntax tree of a file.
+    """The result of `reader` for the syntax tree of a file.
 
     The garbage collector is off meanwhile: it would take two thirds of the time.
     """

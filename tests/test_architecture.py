@@ -1,4 +1,4 @@
-"""The pages on architecture name rooms, files and functions that exist."""
+"""Rooms, files and functions named on the architecture pages exist."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def text_of(page: str) -> str:
 
 
 def rows_of(text: str, *head: str) -> list[list[str]]:
-    """The cells of all tables with this head, without those of the head."""
+    """The cells of all tables with this header, without the header."""
     rows, is_inside = [], False
     for line in text.splitlines():
         cells = [cell.strip() for cell in line.strip("|").split(" | ")]
@@ -46,7 +46,7 @@ def rows_of(text: str, *head: str) -> list[list[str]]:
 
 
 def quoted(text: str) -> list[str]:
-    """What stands between backticks, but for blocks of code."""
+    """The text between backticks, without code blocks."""
     return _QUOTED.findall(_BLOCK.sub("", text))
 
 
@@ -60,7 +60,9 @@ def names_in(text: str) -> list[str]:
 
 @functools.cache
 def defined_in(name: str) -> frozenset[str]:
-    """Functions, classes, methods and constants of a file of Python; of C what is called, declared or a macro."""
+    """Functions, classes, methods and constants of a Python file; calls, declarations and macros of
+    a C file.
+    """
     found = (_IN_PYTHON if name.endswith(".py") else _IN_C).findall(
         (ROOT / name).read_text("utf-8")
     )
@@ -68,7 +70,7 @@ def defined_in(name: str) -> frozenset[str]:
 
 
 def missing_names(files: str, names: str) -> list[str]:
-    """Of the names those that none of the files defines."""
+    """The names that none of the files defines."""
     here = frozenset().union(*(defined_in(file) for file in paths_in(files)))
     return [name for name in names_in(names) if name not in here]
 
@@ -154,7 +156,7 @@ def test_files_exist(page: str) -> None:
 
 @cases("page", PAGES)
 def test_names_before_in_and_a_file_are_defined_there(page: str) -> None:
-    """`name` in `file`, as the pages write it."""
+    """`name` in `file`, in the form of the pages."""
     text = " ".join(text_of(page).split())
     found = re.findall(r"`(\w+)` (?:in|of) `([\w./]+\.(?:py|c|h))`", text)
     wrong = [(name, file) for name, file in found if name not in defined_in(file)]

@@ -1,4 +1,4 @@
-"""The documents say what the code does, in both languages, and name no private place."""
+"""The documents match the code, in both languages, and contain no private path."""
 
 from __future__ import annotations
 
@@ -121,7 +121,9 @@ def test_every_known_fault_of_mindspore_is_told() -> None:
 
 
 def test_every_operator_that_precise_leaves_out_is_explained() -> None:
-    """Those that a rounding alone would not keep out; the reasons are measured, the names follow from the code."""
+    """Operators whose exclusion has another reason than rounding; the reasons are measured, the
+    names follow from the code.
+    """
     lines = section_of("docs/presets.md", "What `precise` fuses on CPU").splitlines()
     rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("| `")]
     assert all(len(row) == 2 for row in rows), "names and a reason"
@@ -132,7 +134,7 @@ def test_every_operator_that_precise_leaves_out_is_explained() -> None:
 
 
 def commands_of(block: str) -> list[str]:
-    """A block without its comments and without what stands in a second column."""
+    """A block without comments and without its second column."""
     return [re.split(r"\s{2,}|\s*#", line.strip())[0] for line in block.splitlines()]
 
 
@@ -158,7 +160,7 @@ NOTEBOOKS = tuple(f"notebooks/{path.name}" for path in sorted((ROOT / "notebooks
 
 
 def anchors_of(page: Path) -> set[str]:
-    """What a link may name behind `#`: headings in small letters, without signs, - for blanks."""
+    """Valid link anchors after `#`: headings in lower case, without punctuation, - for blanks."""
     headings = re.findall(r"^#+ (.*)$", page.read_text("utf-8"), re.M)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
@@ -201,7 +203,7 @@ def test_the_example_has_fifteen_lines_and_runs_as_it_stands(tmp_path: Path) -> 
 
 
 def printed_by(name: str, program: str, place: Path) -> str:
-    """What a program of the documentation writes to standard output and error; the file stays in `place`."""
+    """Standard output and error of a documentation program; its file stays in `place`."""
     (place / name).write_text(program, "utf-8")
     variables = {**os.environ, "PYTHONPATH": str(ROOT)}
     ended = run_program(place / name, cwd=place, environment=variables, timeout_s=240)
@@ -214,7 +216,7 @@ import functools
 from ms_fusion.capture import explain_net
 explain_net.explain = functools.partial(explain_net.explain, isolate=False, measure=False, accuracy=False)
 """
-"""Before a program: its ledger is made in its own process, and nothing is measured."""
+"""Prepended to a program: its ledger comes from its own process, and nothing is measured."""
 
 
 @pytest.mark.mindspore
@@ -242,7 +244,7 @@ def native_once() -> Iterator[native.NativeWorkers]:
 
 @pytest.fixture
 def shared_native(native_once: native.NativeWorkers, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`auto_fuse` and `from_onnx` use it instead of a pair of their own."""
+    """`auto_fuse` and `from_onnx` use this pair instead of a new one."""
     for room in ("onnx.fuse.auto_fuse", "onnx.cell.model_graph"):
         module = importlib.import_module(f"ms_fusion.{room}")
         monkeypatch.setattr(module, "NativeWorkers", lambda: contextlib.nullcontext(native_once))
@@ -303,7 +305,7 @@ def test_the_rule_of_the_guide_runs_as_it_stands(
 
 
 def words_of(line: str) -> list[str]:
-    """How a line of a log begins, without its numbers."""
+    """Beginning of a log line, without its numbers."""
     return re.sub(r"[\d.,]+", "", line).split()[:2]
 
 
@@ -331,7 +333,7 @@ def test_the_commands_of_the_page_on_onnx_run_as_they_stand(
 
 
 def flags_page() -> str:
-    """docs/flags.md, made of what the code knows."""
+    """docs/flags.md, generated from the code."""
 
     def takes(name: str) -> str:
         data = graph_kernel_flags.FLAGS[name].metadata
@@ -357,7 +359,8 @@ def flags_page() -> str:
         )
 
     rows = [
-        f"| `--{name}` | {takes(name)} | {default(item.metadata['default'])} | {item.metadata['doc']}{warned(name)} |"
+        f"| `--{name}` | {takes(name)} | {default(item.metadata['default'])} | "
+        f"{item.metadata['doc']}{warned(name)} |"
         for name, item in graph_kernel_flags.FLAGS.items()
     ]
     gone = [f"| `--{name}` | {what} |" for name, what in flag_lint.REMOVED_FLAGS.items()]
@@ -375,15 +378,21 @@ def flags_page() -> str:
         "Patterns of the splitter": ("| pattern | devices |", patterns),
     }
     introductions = {
-        "Passes": "Named as `stage.pass` or by two numbers, both from 0. The back end's own, by name alone: "
+        "Passes": "Named as `stage.pass` or by two numbers, both from 0. The back end's own, by "
+        "name alone: "
         + ", ".join(f"`{name}`" for name in sorted(flag_lint.BACKEND_PASSES, key=str.lower))
         + ".\n\n"
     }
     parts = [
-        '# Flags\n\nThe flags of MindSpore\'s graph kernel fusion, as the presets set them and as `mf.enable(flags="…")`, `--flags` of '
-        "`ms-fusion explain` and the\nvariable `MS_DEV_GRAPH_KERNEL_FLAGS` take them: `--key=value` with spaces between, lists with commas. "
-        '`ms-fusion lint-flags "…"` finds what is wrong in\nsuch a string, about which MindSpore is mostly silent. What each preset sets: '
-        "[presets.md](presets.md).\n\nThis page is written from `ms_fusion/mindspore/flags/graph_kernel_flags.py` and `ms_fusion/mindspore/flags/lint.py` by\n"
+        "# Flags\n\nThe flags of MindSpore's graph kernel fusion, as the presets set them and as "
+        '`mf.enable(flags="…")`, `--flags` of '
+        "`ms-fusion explain` and the\nvariable `MS_DEV_GRAPH_KERNEL_FLAGS` take them: "
+        "`--key=value` with spaces between, lists with commas. "
+        '`ms-fusion lint-flags "…"` finds what is wrong in\nsuch a string, about which MindSpore '
+        "is mostly silent. What each preset sets: "
+        "[presets.md](presets.md).\n\nThis page is written from "
+        "`ms_fusion/mindspore/flags/graph_kernel_flags.py` and `ms_fusion/mindspore/flags/lint.py` "
+        "by\n"
         "`pytest tests/test_docs.py --update-golden`, and a test compares them.\n"
     ]
     for heading, (head, lines) in tables.items():
@@ -410,8 +419,8 @@ def test_the_limits_in_the_security_model_are_those_of_the_code() -> None:
         )
     )
     assert (
-        f"{compiler_process.TIME_LIMIT_S:g} s, {compiler_process.MEMORY_LIMIT_BYTES >> 30} GiB of memory"
-        in rows["the C compiler"]
+        f"{compiler_process.TIME_LIMIT_S:g} s, {compiler_process.MEMORY_LIMIT_BYTES >> 30} GiB of "
+        f"memory" in rows["the C compiler"]
     )
     assert f"{capture_child.TIME_LIMIT_S:g} s for `explain`" in rows["`explain` and `tune`"]
     memory = native_worker.MEMORY_BYTES
@@ -435,7 +444,7 @@ def test_the_limits_in_the_security_model_are_those_of_the_code() -> None:
 
 @functools.cache
 def said_in_the_code() -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
-    """The texts in the packages, and the file and text of each warning; read once for all tests."""
+    """The string texts of the packages, and file and text of each warning; read once."""
     texts: list[str] = []
     warned: list[tuple[str, str]] = []
 
@@ -454,13 +463,13 @@ def said_in_the_code() -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
 
 
 def texts_of_the_code() -> str:
-    """Every text in the packages; what is put into one is …, and white space is one space."""
+    """Every text in the packages; inserted values become …, and white space is one space."""
     texts = [re.sub(r"%(?:\.\d)?[sdf]\b", "…", text) for text in said_in_the_code()[0]]
     return "\n".join(" ".join(text.split()) for text in texts)
 
 
 def text_in(node: ast.AST) -> str:
-    """Of a text, with … for what is put into it; of anything else nothing."""
+    """A text with … for inserted values; nothing for other nodes."""
     if isinstance(node, ast.JoinedStr):
         return "".join(
             str(one.value) if isinstance(one, ast.Constant) else "…" for one in node.values
@@ -484,7 +493,7 @@ def test_our_own_texts_are_quoted_as_they_are() -> None:
 
 
 def warns(function: ast.expr) -> bool:
-    """Whether a call of it says something to the user."""
+    """Whether a call shows a message to the user."""
     name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
     if name not in {"warning", "warn", "say", "_say"}:
         return False
@@ -492,7 +501,7 @@ def warns(function: ast.expr) -> bool:
 
 
 def warnings_of_the_code() -> list[str]:
-    """The texts that stand where something is warned of; what is put into one is …."""
+    """The texts of warnings, with … for inserted values."""
     places = (
         "ms_fusion/mindspore/presets/",
         "ms_fusion/kernel_server/",

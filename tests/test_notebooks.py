@@ -1,4 +1,4 @@
-"""The notebooks run from top to bottom, and what is kept of them can be read without running them."""
+"""Notebooks execute without errors, and their stored outputs are clean and complete."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
 
 
 def kinds(cell: NotebookNode) -> set[str]:
-    """What a cell shows: streams by name, results by the kinds of their data."""
+    """Output kinds of a cell: stream names and MIME types."""
     return {
         kind
         for output in cell.outputs

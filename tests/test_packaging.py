@@ -1,4 +1,4 @@
-"""What is installed has every file that the packages read."""
+"""The installed package has every file that the packages read."""
 
 from __future__ import annotations
 

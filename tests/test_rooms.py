@@ -1,4 +1,4 @@
-"""The layout holds: imports go one way, the front door is small and quick, files stay small, each says what it is."""
+"""The layout: import directions, a small and fast public API, file sizes, module docstrings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ MODULES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob
 STUDIES = sorted((ROOT / "case_studies").rglob("*.py"))
 FRAMEWORKS = ("mindspore", "torch", "onnx", "onnxruntime", "onnxscript", "onnx_ir", "matplotlib")
 
-# A module may import those of an earlier or its own row; what is not listed here is a leaf of its package.
+# A module may import those of an earlier or its own row; unlisted modules are leaves of their
+# package.
 ORDER = {
     "tbe_impl": (
         ("errors",),
@@ -139,7 +140,9 @@ LONG_FILE_LINES = 500
 
 @dataclass(frozen=True)
 class Facts:
-    """What the tests ask of a file: its imports, those at load, and whether it says what it is."""
+    """Facts of a file for the tests: its imports, those at load time, and whether it has a
+    docstring.
+    """
 
     imports: frozenset[str]
     at_load: frozenset[str]
@@ -163,7 +166,7 @@ def name_of(path: Path) -> str:
 
 
 PARTS = ("body", "orelse", "finalbody", "handlers", "cases")
-"""Where a statement holds other statements; no expression holds an import."""
+"""Fields of a statement that hold other statements; no expression holds an import."""
 
 
 def statements_in(node: ast.AST) -> list[ast.AST]:
@@ -188,7 +191,7 @@ def imports_of(tree: ast.AST) -> frozenset[str]:
 
 
 def imports_at_load(tree: ast.Module) -> frozenset[str]:
-    """Modules imported when the file is loaded: not those inside functions or under TYPE_CHECKING."""
+    """Modules imported at load time: not those inside functions or under TYPE_CHECKING."""
     found: set[str] = set()
     waiting: list[ast.AST] = list(tree.body)
     while waiting:
@@ -205,7 +208,7 @@ def imports_at_load(tree: ast.Module) -> frozenset[str]:
 
 
 def rank(package: str, module: str) -> int | None:
-    """The row of ORDER that names a module of a package or the innermost room around it, else None."""
+    """The row of ORDER with a module or the innermost room around it, else None."""
     rows = {name: row for row, names in enumerate(ORDER[package]) for name in names}
     parts = module.split(".")
     heads = (".".join(parts[:count]) for count in range(len(parts), 0, -1))
@@ -213,7 +216,7 @@ def rank(package: str, module: str) -> int | None:
 
 
 def backward_imports(name: str, imports: Iterable[str]) -> list[str]:
-    """The imports that go against the direction of the rooms."""
+    """Imports against the direction of the rooms."""
     package, _, rest = name.partition(".")
     own = rank(package, rest)
     wrong = []
@@ -234,7 +237,7 @@ def test_imports_go_one_way() -> None:
     offences = {
         name: wrong
         for path in MODULES
-        if (name := name_of(path)) not in PACKAGES  # the front door names its rooms
+        if (name := name_of(path)) not in PACKAGES  # the package's own module names its rooms
         and (wrong := backward_imports(name, facts_of(path).imports))
     }
     assert offences == {}
@@ -350,7 +353,7 @@ def test_functions_are_named_by_verbs_or_nouns() -> None:
 
 
 def test_names_of_tests_are_short() -> None:
-    """What is tested and what must hold; details are in the docstring."""
+    """Test names state subject and property; details are in the docstring."""
 
     def names(tree: ast.Module) -> list[str]:
         return [node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
@@ -365,7 +368,7 @@ def test_names_of_tests_are_short() -> None:
 
 
 def in_a_child(code: str) -> str:
-    """What a fresh interpreter prints when it runs this from the repository root."""
+    """The output of a fresh interpreter that runs this in the repository root."""
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120
     )
@@ -374,13 +377,14 @@ def in_a_child(code: str) -> str:
 
 
 def test_importing_the_package_is_quick_and_loads_no_framework() -> None:
-    # Processor time, not wall time: other tests run beside this one.
+    # Processor time, not wall time: other tests run in parallel.
     out = in_a_child(
         "import sys, time\n"
         "before = time.process_time()\n"
         "import ms_fusion\n"
         "spent = time.process_time() - before\n"
-        f"heavy = [name for name in {(*FRAMEWORKS, 'numpy', 'rich', 'jinja2')!r} if name in sys.modules]\n"
+        f"heavy = [name for name in {(*FRAMEWORKS, 'numpy', 'rich', 'jinja2')!r} if name in "
+        f"sys.modules]\n"
         "print(spent < 0.3, heavy)"
     )
     assert out == "True []"
@@ -426,7 +430,8 @@ def test_the_front_door_of_the_kernels_opens_and_is_quick() -> None:
         "import tbe_impl\n"
         "spent = time.process_time() - before\n"
         f"heavy = [name for name in {(*FRAMEWORKS, 'numpy', 'rich')!r} if name in sys.modules]\n"
-        "print(spent < 0.3, heavy, all(getattr(tbe_impl, name).__doc__ for name in tbe_impl.__all__))\n"
+        "print(spent < 0.3, heavy, all(getattr(tbe_impl, name).__doc__ for name in "
+        "tbe_impl.__all__))\n"
         f"print([name for name in {FRAMEWORKS!r} if name in sys.modules])"
     )
     assert out == "True [] True\n[]"

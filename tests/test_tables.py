@@ -1,4 +1,4 @@
-"""The tools of the tests themselves: tables that loop inside one item, room lines, forks, planted faults."""
+"""The test tools themselves: table items, room lines, forks, seeded faults."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def test_a_program_that_hangs_is_killed(tmp_path: Path) -> None:
 
 @cases("text", ["\ud800", "a\0b", "\u2028", "模型"])
 def test_labels_of_rows_can_be_printed(text: str) -> None:
-    """A lone surrogate in a label ends the process that sends it."""
+    """A lone surrogate in a label ends the sending process."""
     table = cases("text", [text])(lambda text: None).table
     (row,) = table.rows(full=True)
     assert row.arguments == {"text": text}

@@ -1,1 +1,1 @@
-"""A guard for speed: another commit beside the working tree, measured in turns."""
+"""Guards against slowdowns: times another commit and the working tree, interleaved."""

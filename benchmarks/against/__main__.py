@@ -1,15 +1,15 @@
 """``python -m benchmarks.against COMMIT``: is the working tree slower than that commit?
 
-The commit is unpacked into ``build/against``; each group of workloads runs in two processes, one
-with the packages of the commit and one with those of the working tree, called in turns. A ratio is
-the commit's time ÷ the working tree's: above 1 the working tree is quicker. Both sides use public
-names only and the same inputs; their results are compared.
+The commit is unpacked into ``build/against``. Each group of workloads runs in two processes, one
+with the packages of the commit and one with those of the working tree; their calls alternate. A
+ratio is the commit's time ÷ the working tree's: above 1 the working tree is faster. Both sides use
+public names only and the same inputs; their results are compared.
 
-A run fails where the geometric mean of a group is below 0.98 or a line below 0.85, and the spread
-does not explain it: where the upper quartile of the rounds is above 1, the machine differs more
-than the trees. The command ends with 1 when the same group or line fails in two of three runs, or
-when results differ; with 2 when the commit cannot be unpacked. The third run measures only what
-failed in one of the first two.
+A run fails if the geometric mean of a group is below 0.98 or a line is below 0.85 and the spread
+does not explain it: if the upper quartile of the rounds is above 1, the noise of the machine is
+larger than the difference of the trees. The exit code is 1 when the same group or line fails in two
+of three runs or when results differ, and 2 when the commit cannot be unpacked. The third run
+measures only the groups that failed in one of the first two.
 """
 
 from __future__ import annotations
@@ -40,12 +40,16 @@ CHILD = Path(__file__).with_name("child.py")
 PACKAGES = ("ms_fusion", "custom_ops", "tbe_impl")
 GROUP_MEAN, LINE = 0.98, 0.85
 PAIRS, ROUNDS, BLOCK_S, PAUSE_S = 2, 13, 0.03, 0.01
-"""Pairs of processes for each group and rounds for each pair: where memory comes to lie makes one process quicker than its twin."""
+"""Pairs of processes per group, rounds per pair. Several pairs: memory placement makes one process
+faster than its twin.
+"""
 MORE_PAIRS = {"ONNX": 4, "call overhead": 4}
-"""Of groups of nets with many kernels: MindSpore tries threads for them in their first calls, and decides now so, now so."""
+"""Pairs for groups of nets with many kernels: MindSpore's choice of threads in the first calls
+varies between processes.
+"""
 STARTS = "start-up"
 IMPORTS, ENABLES, KERNELS, NETS = 15, 9, 7, 3
-"""How often each start is timed in a run, on each side."""
+"""Repetitions of each start per run and side."""
 
 
 @dataclass(frozen=True)
@@ -53,9 +57,9 @@ class Side:
     """One of the two trees.
 
     Attributes:
-        name: as the table calls it.
-        tree: where its packages lie.
-        cache: its kernels; kept from run to run.
+        name: name in the table.
+        tree: directory of its packages.
+        cache: its kernel cache; persists between runs.
     """
 
     name: str
@@ -65,12 +69,12 @@ class Side:
 
 @dataclass
 class Run:
-    """What one run found, by group and line, and what was wrong.
+    """Results of one run by group and line.
 
     Attributes:
         ratios: medians.
         upper: upper quartiles.
-        wrong: results that differ, and what does not run.
+        wrong: workloads with different results or errors.
     """
 
     ratios: dict[str, dict[str, float]] = field(default_factory=dict)
@@ -78,19 +82,19 @@ class Run:
     wrong: list[str] = field(default_factory=list)
 
     def mean(self, group: str) -> float:
-        """The geometric mean of a group."""
+        """Geometric mean of the ratios of a group."""
         return geometric_mean(self.ratios[group].values())
 
     def is_slower(self, group: str) -> bool:
-        """Whether its mean is too low, and that of the upper quartiles below 1."""
+        """Whether the group's mean is below the limit and that of its upper quartiles below 1."""
         return self.mean(group) < GROUP_MEAN and geometric_mean(self.upper[group].values()) < 1
 
     def is_line_slower(self, group: str, name: str) -> bool:
-        """Whether its ratio is too low, and the upper quartile below 1."""
+        """Whether the line's ratio is below the limit and its upper quartile is below 1."""
         return self.ratios[group][name] < LINE and self.upper[group][name] < 1
 
     @property
-    def failed(self) -> set[str]:
+    def slower_names(self) -> set[str]:
         """Groups and lines that are slower."""
         groups = {group for group in self.ratios if self.is_slower(group)}
         lines = {
@@ -103,12 +107,12 @@ class Run:
 
 
 def geometric_mean(ratios: Iterable[float]) -> float:
-    """Of ratios: as far above 1 as its inverse is below."""
+    """Geometric mean: a ratio and its inverse cancel."""
     return math.exp(statistics.fmean(map(math.log, ratios)))
 
 
 class Process(ChildProcess):
-    """A side's child."""
+    """The child process of one side."""
 
     def __init__(self, side: Side, *told: str):
         variables = {k: v for k, v in os.environ.items() if not k.startswith(("MS_", "PYTHON"))}
@@ -124,14 +128,14 @@ class Process(ChildProcess):
 
 @contextmanager
 def both(sides: Sequence[Side], *told: str) -> Iterator[tuple[Process, Process]]:
-    """A process of each side."""
+    """Starts one process for each side."""
     with ExitStack() as running:
         one, other = (running.enter_context(Process(side, *told)) for side in sides)
         yield one, other
 
 
 def in_turns(sides: Sequence[Any], rounds: int, timed: Any) -> list[float]:
-    """The ratio first ÷ second of each round; who begins alternates."""
+    """Ratio first ÷ second of each round; the order alternates."""
     ratios = []
     for number in range(rounds):
         order = sides if number % 2 else sides[::-1]
@@ -141,7 +145,7 @@ def in_turns(sides: Sequence[Any], rounds: int, timed: Any) -> list[float]:
 
 
 def measure_group(run: Run, group: str, sides: Sequence[Side]) -> None:
-    """The lines of a group, each in several pairs of processes."""
+    """Measures the lines of a group, each in several pairs of processes."""
     ratios: dict[str, list[list[float]]] = {}
     seconds: dict[str, float] = {}
     for _ in range(MORE_PAIRS.get(group, PAIRS)):
@@ -158,7 +162,7 @@ def measure_group(run: Run, group: str, sides: Sequence[Side]) -> None:
 
 
 def _runs_alike(run: Run, group: str, workload: Workload, told: Sequence[Any]) -> bool:
-    """Whether both sides run it; other results than the commit's are noted as wrong."""
+    """Whether both sides run the workload; records a result that differs as wrong."""
     if any("failed" in one for one in told):
         _report_failure(run, group, workload.name, [one.get("failed", "it runs") for one in told])
         return False
@@ -181,7 +185,7 @@ def _rounds(processes: Sequence[Process], workload: Workload, once_s: float) -> 
 
 
 def measure_starts(run: Run, sides: Sequence[Side]) -> None:
-    """What a fresh process waits for."""
+    """Measures the start of a fresh process."""
 
     def time_import(side: Side) -> float:
         with Process(side, "import") as process:
@@ -231,7 +235,7 @@ def _report_failure(run: Run, group: str, name: str, reasons: Sequence[str]) -> 
 def _tell(
     run: Run, group: str, name: str, ratios: Sequence[Sequence[float]], seconds: float
 ) -> None:
-    """A line: the median over the pairs of the medians of each, and the quartiles of all rounds."""
+    """A line: the median over the pairs of their medians, and the quartiles of all rounds."""
     low, _, high = statistics.quantiles([one for pair in ratios for one in pair], n=4)
     middle = math.exp(statistics.median(math.log(statistics.median(one)) for one in ratios))
     run.ratios.setdefault(group, {})[name] = middle
@@ -261,7 +265,7 @@ def measure(groups: Sequence[str], sides: Sequence[Side], number: int) -> Run:
 
 
 def unpack(commit: str, place: Path) -> tuple[str, Path]:
-    """The packages of a commit below `place`: its short name and where they lie.
+    """Unpacks the packages of a commit below `place`; returns the short name and the directory.
 
     Raises:
         LookupError: there is no such commit.
@@ -284,7 +288,7 @@ def unpack(commit: str, place: Path) -> tuple[str, Path]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Measures; the exit code is described above."""
+    """Measures and returns the exit code that the module describes."""
     groups = [*GROUPS, STARTS]
     parser = argparse.ArgumentParser(
         "python -m benchmarks.against",
@@ -310,18 +314,18 @@ def main(arguments: Sequence[str]) -> int:
         for side in sides:
             side.cache.mkdir()
         runs = [measure(asked.only or groups, sides, number) for number in (1, 2)]
-        failed = Counter(one for run in runs for one in run.failed)
+        failed = Counter(one for run in runs for one in run.slower_names)
         unsettled = {one.partition(":")[0] for one, count in failed.items() if count == 1}
         if unsettled:
             runs.append(measure([one for one in groups if one in unsettled], sides, 3))
-            failed.update(runs[2].failed)
+            failed.update(runs[2].slower_names)
     if asked.json:
         asked.json.write_text(json.dumps([run.ratios for run in runs], indent=1) + "\n", "utf-8")
     return conclude(failed, sorted({one for run in runs for one in run.wrong}))
 
 
 def conclude(failed: Counter[str], wrong: Sequence[str]) -> int:
-    """Says how it ended, and the exit code."""
+    """Prints the verdict and returns the exit code."""
     slower = sorted(one for one, count in failed.items() if count >= 2)
     for one in slower:
         print(f"slower in two of three runs: {one}")

@@ -1,8 +1,8 @@
-"""One side's process: times workloads with the packages of the tree that ``PYTHONPATH`` names.
+"""The process of one side: times workloads with the packages of the tree in ``PYTHONPATH``.
 
-Started as a file, so that nothing else of this repository is on its path: ``child.py TREE group
-NAME`` answers for the workloads of a group, ``child.py TREE start`` for what is timed from a fresh
-state, ``child.py TREE import`` times that.
+It is started as a file, so that ``sys.path`` holds nothing else of this repository. ``child.py TREE
+group NAME`` serves the workloads of a group, ``child.py TREE start`` those timed from a fresh
+state, ``child.py TREE import`` times the import.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 SETTLE_S, SETTLE_CALLS = 0.6, 60
-"""MindSpore tries threads in a net's first 50 calls."""
+"""MindSpore tries thread counts in the first 50 calls of a net."""
 BLOCKS = 16
 COMPARED = 256
 
@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def _check(tree: str) -> None:
-    """The packages are those of the tree, not the installed ones."""
+    """Checks that the packages are those of the tree, not the installed ones."""
     for package in ("ms_fusion", "tbe_impl", "custom_ops"):
         place = Path(str(__import__(package).__file__)).resolve()
         assert Path(tree).resolve() in place.parents, f"{package} is {place}, not of {tree}"
@@ -103,7 +103,7 @@ def _seconds(call: Callable[[], Any], count: int) -> float:
 def _lower_quartile(call: Callable[[], Any], count: int) -> float:
     """The lower quartile of the times of up to `BLOCKS` blocks.
 
-    Whatever else runs only adds to a time.
+    Other load on the machine only adds to a time.
     """
     blocks = min(count, BLOCKS)
     times = sorted(_seconds(call, count // blocks) for _ in range(blocks))
@@ -111,7 +111,7 @@ def _lower_quartile(call: Callable[[], Any], count: int) -> float:
 
 
 def _answer_starts() -> None:
-    """Each start in a fork: MindSpore is imported, nothing of it is used yet."""
+    """Times each start in a fork, where MindSpore is imported but not used."""
     import mindspore  # noqa: F401
     import workloads
 

@@ -1,4 +1,4 @@
-"""An operator of the TBE DSL, the softmax of each row: what a cold build is timed with."""
+"""A TBE operator file, softmax over the last axis: the input of the cold build benchmark."""
 
 from te import tvm
 from te.lang import cce

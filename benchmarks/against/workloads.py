@@ -1,7 +1,7 @@
-"""The timed workloads: nets, operators and models, by public names that both commits have.
+"""Timed workloads: nets, operators and models, by public names that both commits have.
 
-A group runs in one process. A workload is made ready by its `make`, which returns the call to be
-timed; the call returns what both sides must agree on.
+A group runs in one process. The `make` of a workload compiles it and returns the timed call. The
+call returns the result that both sides must agree on.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 
 Call = Callable[[], Any]
 ROWS = (1024, 1000)
-"""Of the operators' inputs; rows have a tail in any vector length."""
+"""Shape of the operators' inputs; the rows have a tail for every vector length."""
 
 
 @dataclass(frozen=True)
@@ -25,9 +25,9 @@ class Workload:
     """A line of the table.
 
     Attributes:
-        name: of the line.
-        make: compiles it and returns the call.
-        tolerance: of |one − other| ÷ (1 + |other|) between both sides.
+        name: name of the line.
+        make: compiles the workload and returns the call.
+        tolerance: limit of |one − other| ÷ (1 + |other|) between both sides.
     """
 
     name: str
@@ -42,7 +42,7 @@ def _normal(*shape: int, dtype: str = "float32", seed: int = 0) -> Any:
 
 
 def _net(construct: Callable[..., Any], *inputs: Any) -> Call:
-    """A Cell with this function as its `construct`, compiled."""
+    """A compiled Cell with this function as its `construct`."""
     from mindspore import nn
 
     class Net(nn.Cell):
@@ -247,7 +247,7 @@ def convolution_block(train: bool) -> Callable[[], Call]:
 
 
 def _layer(layer: Any, seed: int) -> Any:
-    """The same weights on both sides."""
+    """Initialises the weights identically on both sides."""
     from mindspore import Tensor
 
     for parameter in layer.get_parameters():
@@ -258,7 +258,7 @@ def _layer(layer: Any, seed: int) -> Any:
 
 
 def _step(net: Any, *inputs: Any) -> Call:
-    """A step of training with Adam that returns the loss: the mean of the squared outputs."""
+    """An Adam training step that returns the loss, the mean squared output."""
     from mindspore import nn, ops
 
     class Loss(nn.Cell):
@@ -314,7 +314,7 @@ def transformer_step() -> Call:
 
 
 def _model(path: Path) -> None:
-    """Two layers of LayerNorm, product, bias, GELU spelled out, and a residual."""
+    """Two layers of LayerNorm, product, bias, GELU from basic operators, and a residual."""
     import onnx
     from onnx import TensorProto, helper, numpy_helper
 
@@ -373,7 +373,7 @@ def onnx_model(fused: bool) -> Callable[[], Call]:
 
 
 def operators_in_graph() -> Call:
-    """50 operators on small arrays in one graph: what a call costs beside its work."""
+    """50 operators on small arrays in one graph: measures the call overhead."""
     from mindspore import nn
 
     import custom_ops
@@ -393,7 +393,7 @@ def operators_in_graph() -> Call:
 
 
 def small_net() -> Call:
-    """A small net under `enable`: what a call of a Cell costs."""
+    """A small net under `enable`: measures the call overhead of a Cell."""
     from mindspore import nn
 
     layers = [_layer(nn.Dense(16, 16), 0), nn.LayerNorm((16,)), nn.GELU(False)]
@@ -420,7 +420,7 @@ def operators_one_by_one() -> Call:
 
 
 def cold_kernel(place: Path) -> None:
-    """Builds an operator's file in an empty cache of kernels and runs it."""
+    """Builds an operator's file with an empty kernel cache and runs it."""
     os.environ["MS_FUSION_CACHE_DIR"] = str(place)
     import tbe_impl
 
@@ -430,13 +430,13 @@ def cold_kernel(place: Path) -> None:
 
 
 def cold_net(place: Path) -> None:
-    """From `enable` to the first result of a net of three layers, in an empty cache of kernels."""
+    """From `enable` to the first result of a three-layer net, with an empty kernel cache."""
     warm_enable(place)
     small_net()()
 
 
 def warm_enable(place: Path) -> None:
-    """`enable` where this machine has tried our generator before."""
+    """`enable` on a machine where the generator trial is cached."""
     os.environ["MS_FUSION_CACHE_DIR"] = str(place)
     import mindspore as ms
 

@@ -1,4 +1,4 @@
-"""One contestant's call of a workload, in this process; imports its framework on use."""
+"""One contestant's call of a workload in this process; lazy framework imports."""
 
 from __future__ import annotations
 
@@ -42,18 +42,18 @@ from tbe_impl import environment
 
 Call = Callable[[], Any]
 KERNEL = "GraphKernel_"
-"""How MindSpore's names of fused kernels begin, behind the scope."""
+"""Prefix of MindSpore's fused kernel names, after the scope."""
 SIDE = 1024
-"""Of a product that stands for a network's operations."""
+"""Side of the matrix product that represents a network's operations."""
 
 
 @dataclass(frozen=True)
 class Contestant:
-    """What one contestant does.
+    """The call of one contestant.
 
     Attributes:
-        call: one call, with its result as whoever computed it hands it over; see `as_array`.
-        receipts: what ran in one call; by MindSpore's profiler, for those inside it.
+        call: makes one call and returns the contestant's own result type; see `as_array`.
+        receipts: kernels that ran in one call; those inside MindSpore come from its profiler.
     """
 
     call: Call
@@ -61,7 +61,7 @@ class Contestant:
 
 
 def contestant(who: str, workload: str, what: str) -> Contestant:
-    """Makes one ready: compiled, with the weights that all begin with."""
+    """Compiles a contestant; all start with the same weights."""
     if who in IN_MINDSPORE:
         return _in_mindspore(who, workload, train=what == "training")
     made: Mapping[str, Callable[[], Call]] = {
@@ -109,7 +109,7 @@ def _in_mindspore(who: str, workload: str, *, train: bool) -> Contestant:
 
 
 def as_array(made: Any) -> np.ndarray:
-    """A result, the first of several, as an array; no part of a call, which is over before (MindSpore computes at once on CPU)."""
+    """The first result as an array; untimed, because MindSpore computes synchronously on CPU."""
     one = made[0] if isinstance(made, tuple) else made
     if hasattr(one, "asnumpy"):
         return np.asarray(one.asnumpy())
@@ -124,7 +124,7 @@ def _net(workload: str, *, train: bool, custom_ops: bool = False) -> tuple[Any, 
 
     inputs = tuple(map(Tensor, inputs_of(workload)))
     if is_operator(workload):
-        return OPERATOR_NETS[Operator.of(workload).name](), inputs
+        return OPERATOR_NETS[Operator.parse(workload).name](), inputs
     if workload in LANGUAGE:
         stage = stages.STAGES[stages.CUSTOM if custom_ops else stages.SERVER]
         return stage.training_step(LANGUAGE[workload], size_of(workload)), inputs
@@ -140,19 +140,19 @@ def _moving_inside(workload: str) -> tuple[Any, tuple[Any, ...]]:
 
     from benchmarks.operator_nets import Moving
 
-    operator = Operator.of(workload)
+    operator = Operator.parse(workload)
     given = [np.ones(_as_float32(operator), np.float32) for _ in range(operator.large_inputs)]
     return Moving(), tuple(map(Tensor, given))
 
 
 def _as_float32(operator: Operator) -> tuple[int, int]:
-    """The shape of an array of float32 of as many bytes: moving must not pay for conversions."""
+    """The shape of a float32 array of the same byte count: the copy must not convert dtypes."""
     rows, columns = operator.shape
     return rows * np.dtype(operator.dtype).itemsize // 4, columns
 
 
 def _libraries() -> int:
-    """How many kernels out of our cache are in this process."""
+    """Number of kernels from our cache that are loaded in this process."""
     from ms_fusion.mindspore import presets
 
     place = str(presets.kernel_directory())
@@ -184,7 +184,7 @@ def _in_torch(workload: str, *, train: bool, whole: bool) -> Call:
         return _in_better_format(made) if x.ndim == 4 and not whole else made()
     from benchmarks.peers import torch_peers
 
-    operator = Operator.of(workload)
+    operator = Operator.parse(workload)
     run, ready, out = torch_peers(operator.name, operator.inputs, environment.threads())[
         COMPILED if whole else "torch eager"
     ]
@@ -198,7 +198,7 @@ def _in_torch(workload: str, *, train: bool, whole: bool) -> Call:
 
 
 def _in_better_format(made: Callable[..., Call]) -> Call:
-    """Images in torch's usual order or with their channels last, whichever is quicker; torch.compile chooses by itself."""
+    """The faster of NCHW and channels-last images; torch.compile chooses its own layout."""
     return quickest(
         {form: partial(made, memory_format=form) for form in ("contiguous_format", "channels_last")}
     )
@@ -252,13 +252,13 @@ def _load_torch_net(workload: str) -> Any:
     if workload == DETECTOR:
         return torch_detector.detector(design())
     if is_operator(workload):
-        return peers.torch_module(Operator.of(workload).name).eval()
+        return peers.torch_module(Operator.parse(workload).name).eval()
     return torch_nets.with_same_weights(torch_nets.NETWORKS[workload]()).eval()
 
 
 def _ceiling(workload: str, what: str) -> Call:
     if is_operator(workload):
-        return _moving(Operator.of(workload))
+        return _moving(Operator.parse(workload))
     return _multiplying(_operations(workload, train=what == "training"))
 
 
@@ -269,10 +269,10 @@ def _moving(operator: Operator) -> Call:
 
 
 def _multiplying(operations: int) -> Call:
-    """As many floating point operations in one product of matrices that suit the machine, by oneDNN or by what torch brings."""
+    """The same number of operations in one large matrix product, by oneDNN or torch's library."""
     from custom_ops.onednn import prepare_matmul
 
-    # a single row of that side would be more than a small net is
+    # one row of this side would cost more than a small net
     side = SIDE if operations >= 2 * SIDE * SIDE else max(1, round((operations / 2) ** (1 / 3)))
     rows = max(1, round(operations / (2 * side * side)))
     left, right = (np.ones((size, side), np.float32) for size in (rows, side))
@@ -288,10 +288,12 @@ def _multiplying(operations: int) -> Call:
 
 
 def quickest(ways: Mapping[str, Callable[[], Call]]) -> Call:
-    """As one call; it chooses when it is first called: others compile beside a process that gets ready, but it warms up alone.
+    """Presents several ways as one call and chooses on the first call.
+
+    Contestants compile concurrently but warm up alone.
 
     Args:
-        ways: what makes each of them ready; the one that is chosen is made once more, as if it had never been called.
+        ways: factory of each way; the chosen one is built again, as if it had never been called.
     """
     chosen: list[Call] = []
 
@@ -306,7 +308,7 @@ def quickest(ways: Mapping[str, Callable[[], Call]]) -> Call:
 
 
 def _quickest_ceiling(ways: Mapping[str, Callable[[], object]]) -> Call:
-    """Of which the result is of no interest."""
+    """A callable whose result is ignored."""
     run = quickest({name: lambda way=way: way for name, way in ways.items()})  # type: ignore[misc]
 
     def call() -> np.ndarray:
@@ -317,7 +319,7 @@ def _quickest_ceiling(ways: Mapping[str, Callable[[], object]]) -> Call:
 
 
 def _operations(workload: str, *, train: bool) -> int:
-    """Of a network's products and convolutions, counted in the graph that MindSpore would run unfused."""
+    """Operations of a network's products and convolutions, counted in MindSpore's unfused graph."""
     import mindspore as ms
 
     import ms_fusion as mf
@@ -325,7 +327,7 @@ def _operations(workload: str, *, train: bool) -> int:
 
     ms.set_context(mode=ms.GRAPH_MODE)
     net, inputs = _net(workload, train=train)
-    # the process that looks at it runs it; unrepaired convolutions take seconds
+    # the inspecting process also runs the net; unrepaired convolutions take seconds
     with patch.dict(os.environ, REPAIR):
         graph = mf.explain(net, *inputs, preset="off", measure=False, accuracy=False).before.graph
     return sum(

@@ -35,7 +35,7 @@ LEAST, MOST = 0.25, 256.0
 
 
 def draw_chart(record: Mapping[str, Any]) -> str:
-    """Dots to the right of the line at 1 take longer than ours, dots to its left are faster; the axis is logarithmic."""
+    """Dots right of 1 are slower than ours, dots left of it faster; the axis is logarithmic."""
     lines = record["lines"]
     height = HEAD + ROW * len(lines) + EDGE
     drawing = ElementTree.Element(

@@ -14,29 +14,38 @@ IN_MINDSPORE = (OURS, CUSTOM, UNFUSED, REPAIRED, OWN, INSIDE)
 WITH_OURS = (OURS, CUSTOM, INSIDE)
 CEILINGS = (CEILING, INSIDE)
 REPAIR: Mapping[str, str] = MappingProxyType({"ONEDNN_MAX_CPU_ISA": "AVX2"})
-"""Mends MindSpore's convolution."""
+"""Repairs MindSpore's convolution."""
 KEPT_TO_AVX2: Mapping[str, str] = MappingProxyType(
     {**REPAIR, "ATEN_CPU_CAPABILITY": "avx2", "MKL_ENABLE_INSTRUCTIONS": "AVX2"}
 )
-"""With `MS_FUSION_ISA=avx2`, for everybody: the switches of oneDNN, torch and its MKL; MindSpore's own loops have none."""
+"""Set with `MS_FUSION_ISA=avx2`: the switches of oneDNN, torch and its MKL; MindSpore's own loops
+have none.
+"""
 NOT_KEPT = (COMPILED, RUNTIME, REPAIRED)
-"""Who takes no part then: what torch.compile makes is wrong there (an MLP's results are 6 off), ONNX Runtime has no switch, and
-MindSpore is repaired as it comes."""
+"""Contestants that `MS_FUSION_ISA=avx2` excludes. torch.compile computes wrong results there (an
+MLP is off by 6), ONNX Runtime has no switch, and default MindSpore equals repaired MindSpore.
+"""
 CONTESTANTS: Mapping[str, str] = MappingProxyType(
     {
         OURS: '`mf.enable(generator="ms_fusion")`',
         CUSTOM: "the same with Cells of `custom_ops` in the net; beside ours as everybody else",
         UNFUSED: "MindSpore as it comes, graph mode",
-        REPAIRED: "the same with `ONEDNN_MAX_CPU_ISA=AVX2`, which mends its convolution and slows its products",
-        OWN: 'MindSpore\'s generator under our presets, `mf.enable(generator="mindspore")`: what it gets wrong stays unfused',
-        TORCH: "eager, the fused function where there is one, inference mode or autograd, the fastest Adam (`fused`); images in the usual order or channels last, whichever is quicker",
-        COMPILED: "`torch.compile(dynamic=False, fullgraph=True)` of the whole, optimizer included, warmed up; weights may change between calls, as in ours: no freezing",
+        REPAIRED: "the same with `ONEDNN_MAX_CPU_ISA=AVX2`, which mends its convolution and slows "
+        "its products",
+        OWN: 'MindSpore\'s generator under our presets, `mf.enable(generator="mindspore")`: what '
+        "it gets wrong stays unfused",
+        TORCH: "eager, the fused function where there is one, inference mode or autograd, the "
+        "fastest Adam (`fused`); images in the usual order or channels last, whichever is quicker",
+        COMPILED: "`torch.compile(dynamic=False, fullgraph=True)` of the whole, optimizer "
+        "included, warmed up; weights may change between calls, as in ours: no freezing",
         RUNTIME: "the net as torch exports it, all optimisations, one session",
-        CEILING: "the bytes that must be moved by a kernel that does nothing else, the better of two ways; for nets as many operations in one large product, oneDNN's or that of torch, whichever is quicker",
+        CEILING: "the bytes that must be moved by a kernel that does nothing else, the better of "
+        "two ways; for nets as many operations in one large product, oneDNN's or that of torch, "
+        "whichever is quicker",
         INSIDE: "for operators: the same bytes by a kernel of ours that MindSpore calls",
     }
 )
-"""Who they are, and how each was tuned; all have the same threads, weights and inputs."""
+"""The contestants and how each is tuned; all have the same threads, weights and inputs."""
 
 
 @dataclass(frozen=True)
@@ -46,9 +55,9 @@ class Line:
     Attributes:
         workload: its name in `workloads`.
         what: ``forward``, ``inference`` or ``training`` (a step with Adam).
-        rivals: who takes part besides ours.
-        targets: rival → how many times as fast ours is to be; for the ceiling the share to be reached.
-        is_quick: whether it is one of the short form.
+        rivals: contestants besides ours.
+        targets: rival → required speed-up of ours; for the ceiling the required share.
+        is_quick: whether the short form includes it.
     """
 
     workload: str
@@ -59,7 +68,7 @@ class Line:
 
     @property
     def title(self) -> str:
-        """As it is called by the command line and shown."""
+        """Name on the command line and in tables."""
         return f"{self.workload}, {self.what}"
 
 
@@ -85,7 +94,7 @@ def _network(
     name: str, rivals: tuple[str, ...], *, quick: str = "", **targets: Mapping[str, float]
 ) -> tuple[Line, ...]:
     least = {UNFUSED: 1.0}
-    # nobody exports a step of training
+    # ONNX exporters have no training step
     return tuple(
         Line(
             name,

@@ -1,6 +1,6 @@
-"""A contestant in a process of its own.
+"""Runs each contestant in its own process.
 
-MindSpore keeps kernels by name, and threads of one are in another's way.
+MindSpore caches kernels by name, and the threads of two contestants disturb each other.
 """
 
 from __future__ import annotations
@@ -36,24 +36,25 @@ ENVIRONMENT: Mapping[str, Mapping[str, str]] = {REPAIRED: REPAIR}
 EVERYBODYS = KEPT_TO_AVX2 if machine.is_kept_to_avx2() else {}
 MODULE = "benchmarks.harness.processes"
 SLOW_S, VERY_SLOW_S = 2.0, 20.0
-"""Who takes longer is called once more and no further; and not even that."""
+"""Slower contestants are called only once more, and very slow ones not again."""
 SETTLED_S, QUICK_SETTLED_S, WARMED_S = 8.0, 2.0, 1.0
-"""By then a net of MindSpore runs as in a script that trains for longer than a moment (it tries how for 50 calls; with kernels of ours
-its memory is moved for some seconds), and others are warm."""
+"""Time to the steady state: MindSpore tunes for 50 calls, and large pages for our kernels take
+seconds; other contestants are warm.
+"""
 LEAST_ROUNDS, MOST_ROUNDS, QUICK_ROUNDS, ROUNDS_S = 9, 21, 7, 30.0
-"""As many as take about so long."""
+"""As many rounds as take about this long."""
 BLOCK_S, PAUSE_S = 0.03, 0.02
-"""How long calls in a row are timed; how long the last contestant's threads may fall asleep."""
+"""Duration of a block of successive calls; pause for the previous contestant's threads to sleep."""
 
 
 class Process(ChildProcess):
-    """A contestant that makes calls when it is told to.
+    """A contestant that makes calls on request.
 
-    Several get ready side by side; each warms up alone.
+    Several prepare concurrently; each warms up alone.
 
     Attributes:
-        first: of the result of its first call.
-        once_s: what a call took before the rounds began.
+        first: result of the first call.
+        once_s: duration of a call before the rounds.
     """
 
     first: np.ndarray
@@ -65,31 +66,31 @@ class Process(ChildProcess):
         super().__init__(who, [sys.executable, "-m", MODULE, told], variables)
 
     def wait(self) -> None:
-        """Until it has imported and compiled what it needs."""
+        """Waits until the contestant has imported and compiled."""
         self.answer()
 
     def warm_up(self) -> None:
-        """Its first calls, until it is as quick as it gets."""
+        """Makes calls until the speed is steady."""
         found = self.ask("warm up")
         self.first, self.once_s = np.asarray(found["first"]), float(found["once_s"])
 
     def seconds(self) -> float:
-        """Of a call: the mean of as many in a row as take `BLOCK_S`, after as many that are not timed."""
+        """Mean time of the calls that fill `BLOCK_S`, after an equal number of untimed calls."""
         return float(self.ask(str(max(1, int(BLOCK_S / max(self.once_s, 1e-7))))))
 
     def receipts(self) -> Mapping[str, int]:
-        """What ran in one call."""
+        """Kernels that ran in one call."""
         return dict(self.ask("receipts"))
 
     def result(self) -> np.ndarray:
-        """Of one more call, made as those that were timed."""
+        """Result of one more call, made like the timed ones."""
         return np.asarray(self.ask("result"))
 
 
 def in_turns(running: Mapping[str, Process]) -> dict[str, Samples]:
-    """Times all in every round, in another order each time.
+    """Times all contestants in every round, in a varying order.
 
-    Who is slow has one time that stands for all rounds.
+    A slow contestant has one time for all rounds.
     """
     round_s = sum(
         PAUSE_S + 2 * max(BLOCK_S, one.once_s) for one in running.values() if one.once_s <= SLOW_S
@@ -121,9 +122,9 @@ def _time_calls(call: Callable[[], object], calls: int) -> float:
 
 
 def child(who: str, workload: str, what: str) -> None:
-    """Makes the contestant ready, then does what each line asks for."""
+    """Prepares the contestant, then serves each request line."""
     if who not in IN_MINDSPORE:
-        # among what torch warns of while it exports and compiles nobody would find the figures
+        # torch's warnings during export and compilation would bury the figures
         logging.disable(logging.WARNING)
         warnings.simplefilter("ignore")
     made = contestant(who, workload, what)
@@ -141,11 +142,11 @@ def child(who: str, workload: str, what: str) -> None:
 
 
 def _warmed_up(who: str, call: Callable[[], object]) -> Mapping[str, Any]:
-    """The first result, and what a call takes when it is settled, or the only one of who is slow."""
+    """The first result and the steady time of a call, or the only time of a slow contestant."""
     start = time.perf_counter()
     first = compared_part(as_array(call()))
     once_s = time.perf_counter() - start
-    # the first call of torch.compile compiles
+    # torch.compile compiles in the first call
     if once_s < VERY_SLOW_S or who == COMPILED:
         once_s = _time_calls(call, 1)
     if once_s < SLOW_S:

@@ -1,4 +1,4 @@
-"""A line measured: all contestants in turns, their results compared, the receipts of our kernels."""
+"""Measures a line: interleaved contestants, compared results, and receipts of our kernels."""
 
 from __future__ import annotations
 
@@ -28,13 +28,15 @@ from benchmarks.measuring import Samples, is_quick, largest_error
 from tbe_impl.runtime import machine
 
 TOLERANCE = {"float32": 2e-6, "float16": 2e-3}
-"""Of an operator's result from its formula in float64, |found − expected| ÷ (1 + |expected|)."""
+"""Limit for an operator's result against its float64 formula, |found − expected| ÷ (1 +
+|expected|).
+"""
 DIFFERS_MAX = 1e-3
-"""Of a network's result, from those of the others."""
+"""Limit for a network's result against those of the others."""
 
 
 def measure_line(line: Line) -> dict[str, Any]:
-    """Its record; `right` is False where a result is wrong or none of our kernels ran."""
+    """The record of a line; `right` is False if a result is wrong or none of our kernels ran."""
     with ExitStack() as running:
         known = {
             who: running.enter_context(Process(who, line)) for who in (OURS, *taking_part(line))
@@ -44,7 +46,7 @@ def measure_line(line: Line) -> dict[str, Any]:
         for one in known.values():
             one.warm_up()
         found = in_turns(known)
-        # a training step has moved its weights
+        # a training step has changed its weights
         last = known[OURS].first if line.what == "training" else known[OURS].result()
         receipts = {
             who: known[who].receipts()
@@ -75,24 +77,29 @@ def measure_line(line: Line) -> dict[str, Any]:
 
 
 def taking_part(line: Line) -> tuple[str, ...]:
-    """Those of its rivals that are installed, without those that ``WITHOUT`` names (commas between); no compiler of torch in the short form."""
+    """The installed rivals of a line.
+
+    ``WITHOUT`` excludes names (comma-separated), and the short form excludes torch's compiler.
+    """
     left_out = {one.strip() for one in os.environ.get("WITHOUT", "").split(",")}
     left_out |= {COMPILED} if is_quick() else set()
     left_out |= set(NOT_KEPT) if machine.is_kept_to_avx2() else set()
     if importlib.util.find_spec("torch") is None:
-        # the models of ONNX Runtime are those that torch exports
+        # torch exports the models of ONNX Runtime
         left_out |= {TORCH, COMPILED, RUNTIME}
     return tuple(who for who in line.rivals if who not in left_out)
 
 
 def _tolerance(line: Line) -> float:
     return (
-        TOLERANCE[Operator.of(line.workload).dtype] if is_operator(line.workload) else DIFFERS_MAX
+        TOLERANCE[Operator.parse(line.workload).dtype]
+        if is_operator(line.workload)
+        else DIFFERS_MAX
     )
 
 
 def _differences(line: Line, first: Mapping[str, np.ndarray]) -> dict[str, float]:
-    """Of each from the formula; of a network of each from ours, and of ours from the one that is farthest."""
+    """Differences from the formula; for a network from ours, and of ours from the farthest."""
     expected = expected_of(line.workload)
     reference = first[OURS] if expected is None else expected
     off = {who: largest_error([one], [reference]) for who, one in first.items()}
@@ -102,7 +109,7 @@ def _differences(line: Line, first: Mapping[str, np.ndarray]) -> dict[str, float
 
 
 def _spread(other: Samples, ours: Samples) -> dict[str, float]:
-    """How many times as fast ours is: median of the rounds, and their quartiles."""
+    """Speed-up of ours: median and quartiles of the rounds."""
     pairs = zip(other.times, ours.times, strict=True)
     low, middle, high = np.percentile(
         [a / b for a, b in pairs if a is not None and b is not None], (25, 50, 75)
@@ -115,7 +122,7 @@ def _spread(other: Samples, ours: Samples) -> dict[str, float]:
 
 
 def line_text(record: Mapping[str, Any]) -> str:
-    """A line of the screen."""
+    """A line of the terminal output."""
     times, ratios = record["times"], record["ratios"]
     said = f"{record['title']:<24} ours {times[OURS]['median_us'] / 1e3:9.3f} ms"
     for who, ratio in ratios.items():
@@ -137,7 +144,7 @@ def line_text(record: Mapping[str, Any]) -> str:
 
 
 def short_of(record: Mapping[str, Any]) -> list[str]:
-    """Whose target is not reached, also not by the better quartile."""
+    """Rivals whose target is missed even by the better quartile."""
     return [
         who
         for who, target in record["targets"].items()

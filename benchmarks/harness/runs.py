@@ -8,18 +8,18 @@ from typing import Any
 
 
 def run_of(record: Mapping[str, Any], line: Mapping[str, Any]) -> dict[str, Any]:
-    """What is kept of a line of a run: when it was, the medians of all times, the ratios."""
+    """The stored part of a run's line: date, medians of all times, ratios."""
     times = {who: {"median_us": found["median_us"]} for who, found in line["times"].items()}
     return {"when": record["when"], "times": times, "ratios": line["ratios"]}
 
 
 def runs_of(record: Mapping[str, Any], line: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The runs that a stored line is made of."""
+    """The runs that a stored line merges."""
     return line.get("runs") or [run_of(record, line)]
 
 
 def pool_runs(line: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The line with the medians of all those runs; the spread of a ratio is from its lowest quartile in any of them to its highest."""
+    """The line with medians over all runs; a ratio's spread covers the quartiles of all runs."""
     if len(runs) == 1:
         return {**line, "runs": [*runs]}
     times = {

@@ -20,14 +20,15 @@ BEGIN, END = "<!-- figures of make bench -->\n", "<!-- end of figures -->\n"
 
 
 OTHER_DAYS = 1.15
-"""A ratio of another run that is farther than this from the stored quartiles has changed."""
+"""A ratio of another run outside the stored quartiles by more than this factor has changed."""
 
 
 def store(record: Mapping[str, Any], *, add: bool = False) -> None:
-    """Keeps the record and writes the pages anew; lines that were not measured now stay as they were, if the processor is the same.
+    """Stores the record and regenerates the pages; lines not measured now stay if the processor is
+    the same.
 
     Args:
-        add: put the runs of each line together with those that are stored, instead of in their place.
+        add: merge the runs of each line with the stored ones instead of replacing them.
     """
     _place(vectors(record)).write_text(
         json.dumps(_merge_record(record, add=add), indent=1) + "\n", "utf-8"
@@ -39,7 +40,7 @@ def store(record: Mapping[str, Any], *, add: bool = False) -> None:
 
 
 def render_page(page: Path, records: Sequence[Mapping[str, Any]]) -> str:
-    """A page with the figures: a few of the widest vectors in a README, else all."""
+    """A page with its figures: a selection of the widest vectors in a README, else all."""
     shown, draw = (records[:1], readme_table) if page in READMES else (records, table)
     before, rest = page.read_text("utf-8").split(BEGIN)
     tables = "\n".join(f"{machine_text(one)}\n\n{draw(one)}" for one in shown)
@@ -47,12 +48,15 @@ def render_page(page: Path, records: Sequence[Mapping[str, Any]]) -> str:
 
 
 def read_records() -> list[dict[str, Any]]:
-    """The records, that of the widest vectors first, one that was kept to narrower ones last."""
+    """The records, widest vectors first; a record limited to narrower vectors is last."""
     return [json.loads(place.read_text("utf-8")) for place in map(_place, KINDS) if place.exists()]
 
 
 def compare_with_stored(record: Mapping[str, Any]) -> list[str]:
-    """What a run on the processor of a stored record found otherwise, a line each; nothing on another, or of what was smaller."""
+    """Differences of a run from the stored record of its processor, a line each.
+
+    Other processors and smaller workloads are not compared.
+    """
     old = {line["title"]: line["ratios"] for line in _stored_of(record).get("lines", ())}
     return [
         f"{line['title']}, {who}: {now['median']:.2f}, stored {was['low']:.2f} to {was['high']:.2f}"
@@ -69,12 +73,12 @@ def _place(width: str) -> Path:
 
 
 def _stored_of(record: Mapping[str, Any]) -> dict[str, Any]:
-    """The stored record of the same processor; empty where there is none."""
+    """The stored record of the same processor; empty if there is none."""
     return next((one for one in read_records() if _kind(one) == _kind(record)), {})
 
 
 def _kind(record: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Processors of several kinds bear one name on machines that are lent; their shared cache tells them apart."""
+    """Processor name with its shared cache size: machines of several kinds report the same name."""
     return record["processor"], vectors(record), record["caches"].get("L3 Unified")
 
 

@@ -1,4 +1,4 @@
-"""What was measured, as a table in Markdown."""
+"""Formats the measurements as a Markdown table."""
 
 from __future__ import annotations
 
@@ -35,15 +35,17 @@ README_LINES = (
 
 
 WIDTHS = {"AVX-512": "avx512f", "AVX2": "avx2", "other vectors": ""}
-"""Of vectors, the widest first, and what a processor that has them says: which of MindSpore's, oneDNN's and our kernels run depends on it."""
+"""Vector extension, widest first → processor flag; it decides which kernels of MindSpore, oneDNN
+and ours run.
+"""
 KEPT = "AVX2 only"
-"""A processor with AVX-512 of which everybody who takes part was told to leave that out."""
+"""A processor with AVX-512 where all contestants are limited to AVX2."""
 KINDS = (*WIDTHS, KEPT)
-"""Of records."""
+"""Kinds of records."""
 
 
 def vectors(record: Mapping[str, Any]) -> str:
-    """The widest of its processor that were used."""
+    """The widest vector extension in use."""
     if record.get("kept_to_avx2"):
         return KEPT
     return next(
@@ -52,9 +54,11 @@ def vectors(record: Mapping[str, Any]) -> str:
 
 
 def table(record: Mapping[str, Any]) -> str:
-    """One row per line: our time, speed-ups with quartiles, shares of the ceilings with their times.
+    """One row per line: our time, speed-ups with quartiles, shares of the ceilings with their
+    times.
 
-    A speed-up is the other's time divided by ours. The quartiles are those of the rounds, of several runs the farthest.
+    A speed-up is the other's time divided by ours. The quartiles are those of the rounds; several
+    runs give the outermost ones.
     """
     return _markdown(record["lines"], COLUMNS, spread=True)
 
@@ -86,7 +90,10 @@ def machine_text(record: Mapping[str, Any]) -> str:
     peers = ", ".join(f"{name} {version}" for name, version in record["peers"].items() if version)
     runs = [len(line.get("runs", "1")) for line in record["lines"]]
     each = f"; each line of {min(runs)} to {max(runs)} runs" if max(runs) > 1 else ""
-    return f"{record['processor']} with {vectors(record)}, {record['threads']} threads, {peers}; {record['when'][:10]}{each}."
+    return (
+        f"{record['processor']} with {vectors(record)}, {record['threads']} threads, {peers}; "
+        f"{record['when'][:10]}{each}."
+    )
 
 
 def _row(line: Mapping[str, Any], columns: Sequence[str], *, spread: bool) -> list[str]:
@@ -110,7 +117,10 @@ def _ratio(line: Mapping[str, Any], who: str, *, spread: bool) -> str:
     if found is None:
         return "–"
     if who in CEILINGS:
-        return f"{found['median']:.0%} ({found['low'] * 100:.0f}–{found['high']:.0%}) of {_time(line['times'][who])}"
+        return (
+            f"{found['median']:.0%} ({found['low'] * 100:.0f}–{found['high']:.0%}) of "
+            f"{_time(line['times'][who])}"
+        )
     digits = 2 if found["median"] < 10 else 0
     median = f"{found['median']:.{digits}f}"
     if not spread:

@@ -16,12 +16,12 @@ from case_studies.language_model.sizes import SIZES, Size
 from case_studies.language_model.stages import LAYER, MODEL, arrays
 
 LARGE = (16384, 1024)
-"""Of an operator's largest input."""
+"""Shape of an operator's largest input."""
 DETECTOR = "YOLOv3"
 LANGUAGE: Mapping[str, str] = {"transformer layer": LAYER, "language model": MODEL}
-"""Of the case study: name here → name there."""
+"""Language model workloads: name here → name in the case study."""
 COMPARED = 4096
-"""Numbers of a result."""
+"""Elements of a result that are compared."""
 
 
 @dataclass(frozen=True)
@@ -32,49 +32,49 @@ class Operator:
     dtype: str
 
     @classmethod
-    def of(cls, workload: str) -> Operator:
-        """``swish`` or ``swish float16``."""
+    def parse(cls, workload: str) -> Operator:
+        """Parses ``swish`` or ``swish float16``."""
         name, _, dtype = workload.partition(" ")
         return cls(name, dtype or "float32")
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Of its largest input."""
+        """Shape of the largest input."""
         return LARGE
 
     @property
     def inputs(self) -> list[np.ndarray]:
-        """What it is called with."""
+        """Input arrays."""
         return OPERATORS[self.name].inputs(self.shape, self.dtype)
 
     @property
     def large_inputs(self) -> int:
-        """How many of them are as large as the result."""
+        """Number of inputs as large as the result."""
         return sum(shape == self.shape for shape in OPERATORS[self.name].shapes(self.shape))
 
 
 def is_operator(workload: str) -> bool:
-    """Whether it is one, not a network."""
+    """Whether the workload is an operator, not a network."""
     return workload.partition(" ")[0] in OPERATORS
 
 
 def is_smaller(workload: str) -> bool:
-    """Whether it is not the one that a whole run measures."""
+    """Whether the workload is smaller than that of a full run."""
     return is_quick() and (workload == DETECTOR or LANGUAGE.get(workload) == MODEL)
 
 
 def design() -> Design:
-    """Of the detector."""
+    """Design of the detector."""
     return SMALL_DETECTOR if is_quick() else YOLO_V3
 
 
 def size_of(workload: str) -> Size:
-    """Of the language model, or of one layer."""
+    """Size of the language model, or of one layer."""
     return SIZES["layer" if LANGUAGE[workload] == LAYER else "quick" if is_quick() else "full"]
 
 
 def inputs_of(workload: str) -> list[np.ndarray]:
-    """What it is called with, the same for everybody."""
+    """Inputs, identical for all contestants."""
     if workload in LANGUAGE:
         return list(arrays(LANGUAGE[workload], size_of(workload), step=0))
     if workload == DETECTOR:
@@ -83,14 +83,14 @@ def inputs_of(workload: str) -> list[np.ndarray]:
                 (1, 3, design().size, design().size), np.float32
             )
         ]
-    return Operator.of(workload).inputs if is_operator(workload) else [input_of(workload)]
+    return Operator.parse(workload).inputs if is_operator(workload) else [input_of(workload)]
 
 
 def expected_of(workload: str) -> np.ndarray | None:
-    """The first numbers of an operator's result by its formula in float64; None for a network."""
+    """The first elements of an operator's result by its formula in float64; None for a network."""
     if not is_operator(workload):
         return None
-    operator = Operator.of(workload)
+    operator = Operator.parse(workload)
     rows = COMPARED // operator.shape[1]
     wide = [
         one[:rows].astype(np.float64) if one.shape == operator.shape else one.astype(np.float64)
@@ -100,5 +100,5 @@ def expected_of(workload: str) -> np.ndarray | None:
 
 
 def compared_part(made: np.ndarray) -> Sequence[float]:
-    """What of a result is compared with those of others."""
+    """The part of a result that is compared."""
     return made.reshape(-1)[:COMPARED].astype(np.float64).tolist()

@@ -1,1 +1,1 @@
-"""A detector like YOLOv3: where its time goes, what is fused, and what that gives. ``python -m case_studies.detector``."""
+"""A YOLOv3-like detector, profiled, fused and timed: ``python -m case_studies.detector``."""

@@ -1,4 +1,4 @@
-"""``python -m case_studies.detector``; ``QUICK=1`` in the environment tells the short form."""
+"""``python -m case_studies.detector``; ``QUICK=1`` in the environment selects the short form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What bounds ours: what oneDNN says that each of its primitives takes, and what is left of a call."""
+"""Splits the time of our calls into oneDNN's primitives, from its verbose log, and the rest."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _SIZES = ("mb", "ic", "oc", "oh", "ow", "kh", "kw")
 
 @dataclass(frozen=True)
 class Bounds:
-    """Of one call, in seconds.
+    """Times of one call, in seconds.
 
     Attributes:
-        convolutions_s: in convolutions, with what oneDNN computes behind them.
-        layouts_s: in changes of layout, of weights above all.
-        rest_s: in our kernels, MindSpore's operators and between them.
-        flops: of the convolutions.
+        convolutions_s: convolutions with their epilogues.
+        layouts_s: layout changes, mostly of weights.
+        rest_s: our kernels, MindSpore's operators and gaps.
+        flops: operations of the convolutions.
     """
 
     convolutions_s: float
@@ -30,19 +30,19 @@ class Bounds:
 
     @property
     def gflop_per_s(self) -> float:
-        """Of the convolutions, while they run."""
+        """Rate of the convolutions while they run."""
         return self.flops / self.convolutions_s / 1e9
 
 
 def measure_bounds(task: Task) -> Bounds:
-    """Those of a second call of ours."""
+    """The bounds of a second call of ours."""
     with Contestant(TOLD, task) as one:
         one.seconds()
         return bounds(one.seconds(), one.said)
 
 
 def bounds(seconds: float, said: Iterable[str]) -> Bounds:
-    """Those of a call, from what it took and what oneDNN said meanwhile."""
+    """The bounds of a call from its duration and oneDNN's log."""
     taken = {"convolution": 0.0, "reorder": 0.0}
     flops = 0
     for line in said:
@@ -55,6 +55,6 @@ def bounds(seconds: float, said: Iterable[str]) -> Bounds:
 
 
 def _flops(problem: str) -> int:
-    """Of ``mb1_ic512oc1024_ih26oh13kh3sh2dh0ph1_iw26ow13kw3sw2dw0pw1``."""
+    """Operations of ``mb1_ic512oc1024_ih26oh13kh3sh2dh0ph1_iw26ow13kw3sw2dw0pw1``."""
     sizes = dict(re.findall(r"([a-z]+)(\d+)", problem))
     return 2 * math.prod(int(sizes[name]) for name in _SIZES)

@@ -1,9 +1,10 @@
-"""A detector in a process of its own, since the repaired convolution has to be asked for before MindSpore is imported.
+"""A detector in its own process: the convolution repair must precede the import of MindSpore.
 
 - ours: `mf.enable(generator="ms_fusion")`, decoding and suppression by our operators.
-- repaired: MindSpore without fusion and its own operators, its convolution repaired by ``ONEDNN_MAX_CPU_ISA=AVX2``.
-- as it comes: the same without that.
-- ours, told: ours, of which oneDNN says what each of its primitives takes.
+- repaired: MindSpore without fusion and its own operators, its convolution repaired by
+  ``ONEDNN_MAX_CPU_ISA=AVX2``.
+- as it comes: the same without the repair.
+- ours, told: ours, with oneDNN's verbose log of each primitive.
 """
 
 from __future__ import annotations
@@ -35,14 +36,14 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 @dataclass(frozen=True)
 class Task:
-    """What a contestant does.
+    """The task of a contestant.
 
     Attributes:
-        design: of the detector.
-        batch: images in a call, as `data.draw_images` draws them.
-        score_threshold: scores must be above it.
-        weights: a file that `save_checkpoint` wrote; empty for the ones that `detector` makes.
-        seed: of the images.
+        design: design of the detector.
+        batch: images per call, as `data.draw_images` draws them.
+        score_threshold: lower limit of the scores.
+        weights: a file of `save_checkpoint`; empty for the initial weights of `detector`.
+        seed: seed of the images.
     """
 
     design: Design
@@ -54,13 +55,13 @@ class Task:
 
 @dataclass(frozen=True)
 class Beginning:
-    """What came of a contestant's first call.
+    """Results of a contestant's first call.
 
     Attributes:
-        found: on each image.
-        compile_s, first_s: what compiling took, and the first call after it.
-        peak_bytes: the most that the process held until then, beyond what it held with the weights loaded.
-        call_bytes: the most that it held in the call, beyond what it held when it was compiled.
+        found: detections of each image.
+        compile_s, first_s: compile time, and the first call after it.
+        peak_bytes: peak memory until then, above the level with the weights loaded.
+        call_bytes: peak memory of the call, above the level after compilation.
     """
 
     found: tuple[Found, ...]
@@ -71,15 +72,15 @@ class Beginning:
 
 
 class Contestant:
-    """A process that makes a call whenever it is told to.
+    """A process that makes a call on request.
 
     Args:
-        who: as above.
-        task: what it does.
+        who: one of the contestants above.
+        task: its task.
 
     Attributes:
-        beginning: what came of its first call.
-        said: the lines of its last call beside the answer.
+        beginning: results of its first call.
+        said: output lines of its last call besides the answer.
     """
 
     def __init__(self, who: str, task: Task):
@@ -106,7 +107,7 @@ class Contestant:
         self._process.communicate()
 
     def seconds(self) -> float:
-        """Of a call."""
+        """Duration of a call."""
         assert self._process.stdin is not None
         self._process.stdin.write("\n")
         self._process.stdin.flush()
@@ -123,7 +124,7 @@ class Contestant:
 
 
 def child(who: str, told: dict[str, Any]) -> None:
-    """Prepares, tells what came of the first call, then makes a call for each line that it is sent."""
+    """Prepares, reports the first call, then makes a call for each request line."""
     import mindspore as ms
 
     from case_studies.detector.darknet import detector

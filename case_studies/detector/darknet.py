@@ -1,4 +1,4 @@
-"""YOLOv3's network as MindSpore users write it: Darknet-53 and three heads, each for objects of another size."""
+"""YOLOv3 as MindSpore users write it: Darknet-53 and three heads for objects of different sizes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from case_studies.detector.weights import initial
 
 
 class ConvNormLeaky(nn.Cell):
-    """Convolution, batch normalisation, leaky relu: what the whole network is made of."""
+    """Convolution, batch normalisation, leaky ReLU: the basic layer of the network."""
 
     def __init__(self, before: int, after: int, size: int, stride: int = 1):
         super().__init__()
@@ -25,7 +25,7 @@ class ConvNormLeaky(nn.Cell):
 
 
 class Residual(nn.Cell):
-    """A narrow and a wide convolution beside a short cut."""
+    """A residual block of a narrow and a wide convolution."""
 
     def __init__(self, channels: int):
         super().__init__()
@@ -33,7 +33,7 @@ class Residual(nn.Cell):
         self.wide = ConvNormLeaky(channels // 2, channels, 3)
 
     def construct(self, x: Any) -> Any:
-        """The shape stays."""
+        """Keeps the shape."""
         return x + self.wide(self.narrow(x))
 
 
@@ -57,14 +57,14 @@ class Darknet(nn.Cell):
         self.stem, self.fine, self.middle, self.coarse = nn.SequentialCell(stages[:2]), *stages[2:]
 
     def construct(self, x: Any) -> Any:
-        """What it sees at the strides 8, 16 and 32."""
+        """Features at the strides 8, 16 and 32."""
         fine = self.fine(self.stem(self.first(x)))
         middle = self.middle(fine)
         return fine, middle, self.coarse(middle)
 
 
 class Head(nn.Cell):
-    """Predictions at one stride, and what the next finer head reads beside them."""
+    """Predictions at one stride, and the input of the next finer head."""
 
     def __init__(self, before: int, channels: int, outputs: int):
         super().__init__()
@@ -81,13 +81,13 @@ class Head(nn.Cell):
         self.last = nn.Conv2d(2 * channels, outputs, 1, has_bias=True)
 
     def construct(self, x: Any) -> Any:
-        """Predictions (images, outputs, height, width), and `channels` of what they are made of."""
+        """Predictions (images, outputs, height, width), and the `channels` features below them."""
         mixed = self.mixed(x)
         return self.last(self.wide(mixed)), mixed
 
 
 class Detector(nn.Cell):
-    """Three predictions, for the strides 8, 16 and 32: (images, height, width, 3 anchors, 5 + classes)."""
+    """Predictions for the strides 8, 16 and 32: (images, height, width, 3 anchors, 5 + classes)."""
 
     def __init__(self, design: Design):
         super().__init__()
@@ -113,7 +113,7 @@ class Detector(nn.Cell):
         )
 
     def _arrange_predictions(self, y: Any) -> Any:
-        """Predictions with the numbers of each box in a row."""
+        """Predictions with the values of each box contiguous."""
         images, _, height, width = y.shape
         return ops.reshape(
             ops.transpose(y, (0, 2, 3, 1)), (images, height, width, self.kinds, self.outputs)
@@ -121,12 +121,12 @@ class Detector(nn.Cell):
 
 
 def _upsample(x: Any) -> Any:
-    """Each place four times."""
+    """Nearest-neighbour upsampling by 2."""
     return ops.ResizeNearestNeighbor((2 * x.shape[2], 2 * x.shape[3]))(x)
 
 
 def detector(design: Design = YOLO_V3, *, seed: int = 1) -> Detector:
-    """A detector in inference whose weights are the same in every process."""
+    """A detector in inference with weights that are identical in every process."""
     net, random = Detector(design), np.random.default_rng(seed)
     for one in net.get_parameters():
         values = initial(one.name, one.shape, random)

@@ -1,4 +1,4 @@
-"""Images with drawn shapes, and the boxes around them."""
+"""Synthetic images of shapes with their bounding boxes."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import numpy as np
 
 KINDS = ("disc", "square", "triangle")
 COLOURS = ((0.85, 0.25, 0.2), (0.2, 0.75, 0.3), (0.25, 0.35, 0.9))
-"""Of each kind, give or take `VARIED`: so that a minute of training is enough."""
+"""Colour of each kind, varied by `VARIED`: a minute of training suffices for distinct colours."""
 VARIED, NOISE = 0.15, 0.05
 
 
 class Images(NamedTuple):
-    """Images and what is on them.
+    """Images and their labels.
 
     Attributes:
         pixels: float32 (images, 3, size, size), from 0 to 1.
-        boxes: of each image, float32 (shapes, 4): left, top, right, bottom in pixels.
-        kinds: of each image, int32 (shapes,): places in `SETTING_TYPES`.
+        boxes: per image, float32 (shapes, 4): left, top, right, bottom in pixels.
+        kinds: per image, int32 (shapes,): indices into `SETTING_TYPES`.
     """
 
     pixels: np.ndarray
@@ -27,16 +27,16 @@ class Images(NamedTuple):
 
 
 def draw_images(count: int, size: int, *, seed: int, most: int = 4) -> Images:
-    """So many square images of red discs, green squares and blue triangles in front of grey noise.
+    """Draws square images of red discs, green squares and blue triangles on grey noise.
 
     Args:
-        count: of images.
-        size: of a side, in pixels.
-        seed: the same images for the same seed.
-        most: shapes on an image; at least one.
+        count: number of images.
+        size: side length in pixels.
+        seed: the same seed gives the same images.
+        most: largest number of shapes in an image; the smallest is one.
 
     Returns:
-        The images; no two shapes of one overlap.
+        The images; the shapes of an image do not overlap.
     """
     random = np.random.default_rng(seed)
     made = [_one(size, most, random) for _ in range(count)]
@@ -66,12 +66,12 @@ def _one(
 
 
 def mask(kind: str, box: tuple[float, ...], size: int) -> np.ndarray:
-    """Which pixels of an image a shape covers: bool (size, size).
+    """Pixels of an image that a shape covers: bool (size, size).
 
     Args:
-        kind: of `SETTING_TYPES`.
-        box: around it, in pixels.
-        size: of the image's side.
+        kind: one of `SETTING_TYPES`.
+        box: bounding box, in pixels.
+        size: side length of the image.
     """
     left, top, right, bottom = box
     at = np.arange(size) + 0.5
@@ -88,7 +88,7 @@ def mask(kind: str, box: tuple[float, ...], size: int) -> np.ndarray:
 def _free_place(
     size: int, taken: list[tuple[float, ...]], random: np.random.Generator
 ) -> tuple[float, ...] | None:
-    """A box that overlaps none; None where a few tries found none."""
+    """A box that overlaps none; None after a few failed tries."""
     for _ in range(10):
         wide = random.uniform(0.12, 0.5) * size
         high = wide * random.uniform(0.8, 1.25)

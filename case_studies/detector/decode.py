@@ -1,4 +1,4 @@
-"""Boxes and scores from what the heads predict: in MindSpore's operators, and as one kernel for each head."""
+"""Decodes the heads' predictions: with MindSpore's operators, and as one kernel per head."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ class Decode(nn.Cell):
     r"""Corners and scores of one head's boxes, in float32, as MindSpore users write it.
 
     .. math::
-        c = stride \cdot (\sigma(t_{xy}) + grid), \quad s = anchor \cdot e^{t_{wh}}, \quad corners = c \mp s / 2
+        c = stride \cdot (\sigma(t_{xy}) + grid), \quad s = anchor \cdot e^{t_{wh}}, \quad corners =
+        c \mp s / 2
 
     The score of a class is sigmoid of the objectness times sigmoid of the class.
     """
@@ -24,7 +25,7 @@ class Decode(nn.Cell):
         self.anchors, self.stride = Tensor(anchors, float32), stride
 
     def construct(self, x: Any) -> Any:
-        """(images, height, width, anchors, 5 + classes) to (images, boxes, 4) and (images, boxes, classes)."""
+        """Predictions to boxes (images, boxes, 4) and scores (images, boxes, classes)."""
         images, height, width, kinds, size = x.shape
         across = ops.reshape(ops.arange(width).astype(float32), (1, 1, width, 1))
         down = ops.reshape(ops.arange(height).astype(float32), (1, height, 1, 1))
@@ -43,12 +44,12 @@ class Decode(nn.Cell):
 
 
 class Decoding(nn.Cell):
-    """The boxes of all heads behind each other.
+    """Concatenated boxes of all heads.
 
     Args:
-        design: of the detector.
-        fused: one kernel for each head, which holds sigmoids and powers in float16, instead of MindSpore's operators in
-            float32.
+        design: design of the detector.
+        fused: one kernel per head, with sigmoids and exponentials in float16, instead of
+            MindSpore's operators in float32.
     """
 
     def __init__(self, design: Design, *, fused: bool):

@@ -1,4 +1,4 @@
-"""How large a detector is, and the boxes that its heads begin from."""
+"""Size of a detector and its anchor boxes."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ ANCHORS = (
 
 @dataclass(frozen=True)
 class Design:
-    """How large a detector is; by default YOLOv3's own.
+    """Size of a detector; the default is YOLOv3's.
 
     Attributes:
-        size: of the images' side, in pixels, a multiple of 32.
-        width: channels behind the first convolution; each of five stages doubles them.
+        size: side length of the images in pixels, a multiple of 32.
+        width: channels after the first convolution; each of five stages doubles them.
         blocks: residual blocks in each stage.
-        classes: that are told apart.
+        classes: number of classes.
     """
 
     size: int = 416
@@ -41,4 +41,4 @@ class Design:
 
 YOLO_V3 = Design()
 SMALL = Design(size=128, width=8, blocks=(1, 1, 2, 2, 1), classes=3)
-"""One that learns to see drawn shapes in a minute."""
+"""A design that learns drawn shapes in a minute."""

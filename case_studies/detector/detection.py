@@ -1,4 +1,4 @@
-"""From images to detections: the network, decoding and suppression as one net."""
+"""Images to detections: network, decoding and suppression as one net."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ class Detection(nn.Cell):
 
     Args:
         net: the detector.
-        design: its own.
-        fused: decoding and suppression by our operators; the network's are the same, and `mf.enable` fuses them.
-        thresholds: as `suppression` takes them.
+        design: its design.
+        fused: decoding and suppression by our operators; `mf.enable` fuses the network's operators
+            in either case.
+        thresholds: arguments of `suppression`.
     """
 
     def __init__(self, net: nn.Cell, design: Design, *, fused: bool, **thresholds: Any):
@@ -31,14 +32,14 @@ class Detection(nn.Cell):
         self.set_train(False)
 
     def construct(self, x: Any) -> Any:
-        """(images, 3, size, size) to boxes, scores, classes, places and counts, as `NMS` has them."""
+        """(images, 3, size, size) to boxes, scores, classes, places and counts, as in `NMS`."""
         fine, middle, coarse = self.net(x)
         boxes, scores = self.decoding(fine, middle, coarse)
         return self.suppression(boxes, scores)
 
 
 def collect_detections(results: Sequence[Any]) -> list[Found]:
-    """The detections of each image, from what `Detection` gives."""
+    """The detections of each image from the outputs of `Detection`."""
     boxes, scores, classes, _, counts = (one.asnumpy() for one in results)
     return [
         Found(boxes[image, :count], scores[image, :count], classes[image, :count].astype(np.int32))

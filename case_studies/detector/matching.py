@@ -1,4 +1,4 @@
-"""Whether two find the same."""
+"""Compares two sets of detections."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 class Found(NamedTuple):
-    """What is on an image, best first.
+    """Detections of an image, best first.
 
     Attributes:
         boxes: float32 (number, 4): left, top, right, bottom in pixels.
@@ -22,7 +22,7 @@ class Found(NamedTuple):
 
 
 def overlaps(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Common area ÷ area of both, of each box with each: (number, other number)."""
+    """Intersection over union of each box with each: (number, other number)."""
     low = np.maximum(one[:, None, :2], other[None, :, :2])
     high = np.minimum(one[:, None, 2:], other[None, :, 2:])
     common = np.clip(high - low, 0, None).prod(-1)
@@ -31,11 +31,11 @@ def overlaps(one: np.ndarray, other: np.ndarray) -> np.ndarray:
 
 
 def count_matches(one: Found, other: Found, *, overlap: float, score: float = 1.0) -> int:
-    """How many of `one` have a partner of their own in `other`, taken greedily, best first.
+    """Number of detections of `one` with a unique partner in `other`, matched greedily, best first.
 
     Args:
-        overlap: partners overlap by at least so much, and are of one class.
-        score: partners' scores are at most so far apart.
+        overlap: least overlap of partners; they share a class.
+        score: largest difference of partners' scores.
     """
     if not len(one.scores) or not len(other.scores):
         return 0

@@ -1,4 +1,4 @@
-"""How much memory this process holds, and held at its highest point: Linux counts it."""
+"""Current and peak memory of this process, from Linux."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ STATUS, CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
 def can_be_counted() -> bool:
-    """Whether this system does."""
+    """Whether this system counts memory."""
     return CLEAR.exists()
 
 
 def held_bytes() -> int:
-    """Now; 0 where nobody counts."""
+    """Current bytes; 0 if the system does not count."""
     return _read_status("VmRSS")
 
 
 def highest_bytes() -> int:
-    """The most since `begin_again`, or since the process began; 0 where nobody counts."""
+    """Peak bytes since `begin_again` or the process start; 0 if the system does not count."""
     return _read_status("VmHWM")
 
 
 def begin_again() -> None:
-    """From now on `highest_bytes` counts anew."""
+    """Resets the peak of `highest_bytes`."""
     if can_be_counted():
         CLEAR.write_text("5", "ascii")
 

@@ -1,4 +1,4 @@
-"""Images with the boxes that were found on them, side by side."""
+"""Draws images with their detected boxes side by side."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ INK, PAPER = "black", "white"
 
 
 def draw(pixels: np.ndarray, found: Sequence[Found], path: Path) -> None:
-    """Writes a PNG of images with what was found on them: a box, its kind, its score.
+    """Writes a PNG of images with detections: box, kind, score.
 
     Args:
         pixels: float (images, 3, size, size), from 0 to 1.
-        found: on each of them.
-        path: of the file.
+        found: detections of each image.
+        path: path of the file.
     """
     from PIL import Image
 

@@ -1,4 +1,4 @@
-"""The detector's story, told with its numbers."""
+"""The detector case study: training, pictures and timings."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ PLACE = Path("build/case_studies/detector")
 NEW_IMAGES = 1_000_000
 """A seed far from those of the training."""
 SAME = {"overlap": 0.98, "score": 0.002}
-"""Two detections are one: sigmoids and powers that are held in float16 are right to 2^-11."""
+"""Limits for equal detections: sigmoids and exponentials in float16 are accurate to 2^-11."""
 SLOW_S = 20.0
-"""Who takes longer for its first call is not called again."""
+"""A contestant with a slower first call is not called again."""
 
 
 @dataclass(frozen=True)
 class Scale:
-    """How long the story is.
+    """Extent of the case study.
 
     Attributes:
-        learner: the design that is trained.
-        steps: of its training.
-        timed: the design that is timed, with weights by seed.
-        score_threshold: of the timed one.
-        batch: images in a call whose rate is measured; 0 for none.
-        rounds: of calls in turns.
+        learner: design of the trained detector.
+        steps: training steps.
+        timed: design of the timed detector, with weights from a seed.
+        score_threshold: threshold of the timed detector.
+        batch: images per call of the throughput measurement; 0 for none.
+        rounds: interleaved rounds.
     """
 
     learner: Design
@@ -51,7 +51,7 @@ QUICK = Scale(TINY, 20, TINY, 0.0095, 0, 3)
 
 
 def tell(scale: Scale) -> dict[str, Any]:
-    """Prints the story; writes a picture and its numbers to `PLACE`, and hands them back."""
+    """Prints the report; writes a picture and the figures to `PLACE`, and returns the figures."""
     PLACE.mkdir(parents=True, exist_ok=True)
     record: dict[str, Any] = {"trained": _training(scale)}
     record["hot_spots"] = _hot_spots(scale)
@@ -80,7 +80,7 @@ def _design_name(design: Design) -> str:
 
 
 def _training(scale: Scale) -> dict[str, Any]:
-    """Trains fused, looks at new images and draws what is found there."""
+    """Trains with fusion, and detects and draws shapes in new images."""
     import mindspore as ms
 
     import ms_fusion as mf
@@ -107,10 +107,12 @@ def _training(scale: Scale) -> dict[str, Any]:
     )
     shapes, said = sum(len(one.scores) for one in real), sum(len(one.scores) for one in seen)
     _say(
-        f"{_design_name(scale.learner)}: trained for {scale.steps} steps of 16 images, loss {losses[0]:.1f} → {losses[-1]:.1f}"
+        f"{_design_name(scale.learner)}: trained for {scale.steps} steps of 16 images, loss "
+        f"{losses[0]:.1f} → {losses[-1]:.1f}"
     )
     _say(
-        f"  32 new images: {right} of {shapes} shapes are found (overlap of at least 0.5), {said - right} detections are none"
+        f"  32 new images: {right} of {shapes} shapes are found (overlap of at least 0.5), "
+        f"{said - right} detections are none"
     )
     return {
         "steps": scale.steps,
@@ -122,7 +124,7 @@ def _training(scale: Scale) -> dict[str, Any]:
 
 
 def _hot_spots(scale: Scale) -> dict[str, Any]:
-    """Where the time of MindSpore as it comes goes, and what many operators become."""
+    """Profile of default MindSpore, and the groups of many operators."""
     import mindspore as ms
 
     import ms_fusion as mf
@@ -146,7 +148,9 @@ def _hot_spots(scale: Scale) -> dict[str, Any]:
         spot = next(spot for spot in apart.hot_spots if spot.op == op)
         _say(f"  {op:<12} {share:6.1%} in its slowest places alone; {spot.detail}")
     _say(
-        f"  {before.nodes} operators become {after.nodes}, {before.launches} launches {after.launches}, {before.bytes_moved / 2**20:.1f} MiB moved {after.bytes_moved / 2**20:.1f} MiB"
+        f"  {before.nodes} operators become {after.nodes}, {before.launches} launches "
+        f"{after.launches}, {before.bytes_moved / 2**20:.1f} MiB moved "
+        f"{after.bytes_moved / 2**20:.1f} MiB"
     )
     numbers = {
         "nodes": (before.nodes, after.nodes),
@@ -159,7 +163,7 @@ def _hot_spots(scale: Scale) -> dict[str, Any]:
 def _compare_contestants(
     title: str, task: Task, scale: Scale, *, slowest: bool = True
 ) -> dict[str, Any]:
-    """All contestants on one task, called in turns; as it comes once, where a call takes minutes."""
+    """Interleaves all contestants on one task; calls that take minutes are made once."""
     rivals = (OURS, REPAIRED, AS_IT_COMES) if slowest else (OURS, REPAIRED)
     with ExitStack() as running:
         all_of_them = {who: running.enter_context(Contestant(who, task)) for who in rivals}
@@ -167,7 +171,7 @@ def _compare_contestants(
         for _ in range(scale.rounds):
             for who, one in all_of_them.items():
                 if one.beginning.first_s < SLOW_S:
-                    one.seconds()  # its threads wake up
+                    one.seconds()  # the threads wake up
                     times[who].append(one.seconds())
     _say(f"\n{title}")
     record = {who: _line(one, times[who], task.batch) for who, one in all_of_them.items()}
@@ -189,11 +193,14 @@ def _compare_contestants(
 
 
 def _bounds(task: Task) -> dict[str, float]:
-    """Where the time of ours goes."""
+    """Profile of ours."""
     found = measure_bounds(task)
     whole = found.convolutions_s + found.layouts_s + found.rest_s
     _say(
-        f"\nWhat bounds ours, one image: {found.convolutions_s / whole:.0%} of the time are convolutions ({found.flops / 1e9:.1f} GFLOP at {found.gflop_per_s:.0f} GFLOP/s), {found.layouts_s / whole:.0%} changes of layout, most of weights, {found.rest_s / whole:.0%} all else"
+        f"\nWhat bounds ours, one image: {found.convolutions_s / whole:.0%} of the time are "
+        f"convolutions ({found.flops / 1e9:.1f} GFLOP at {found.gflop_per_s:.0f} GFLOP/s), "
+        f"{found.layouts_s / whole:.0%} changes of layout, most of weights, "
+        f"{found.rest_s / whole:.0%} all else"
     )
     return {**asdict(found), "gflop_per_s": found.gflop_per_s}
 
@@ -213,13 +220,17 @@ def _line(one: Contestant, times: Sequence[float], batch: int) -> dict[str, Any]
 
 
 def _agreement(before: Sequence[Found], after: Sequence[Found]) -> tuple[int, int]:
-    """How many detections both have, and how many the one has that has more."""
+    """Number of common detections, and the larger number of detections."""
     same = sum(count_matches(one, other, **SAME) for one, other in zip(before, after, strict=True))
     return same, max(sum(len(one.scores) for one in found) for found in (before, after))
 
 
 def _text_of(who: str, line: Mapping[str, Any]) -> str:
-    text = f"  {who:<12} {line['median_s'] * 1e3:9.1f} ms {line['images_per_s']:8.2f} images/s, peak {line['peak_bytes'] / 2**20:6.0f} MiB, of them in the call {line['call_bytes'] / 2**20:6.0f}"
+    text = (
+        f"  {who:<12} {line['median_s'] * 1e3:9.1f} ms {line['images_per_s']:8.2f} images/s, peak "
+        f"{line['peak_bytes'] / 2**20:6.0f} MiB, of them in the call "
+        f"{line['call_bytes'] / 2**20:6.0f}"
+    )
     if "times" in line:
         text += f"; ours is {line['times']:.2f} × as fast"
         if line["memory_share"] is not None:

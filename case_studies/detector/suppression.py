@@ -1,4 +1,4 @@
-"""Of boxes that overlap the best one: with MindSpore's operators, image by image, or with one kernel."""
+"""Non-maximum suppression: with MindSpore's operators per image, or as one kernel."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ from mindspore import float32, nn, ops
 from custom_ops import NMS
 
 CANDIDATES = 1000
-"""Pairs of a box and a class that MindSpore's way looks at; it compares each with each."""
+"""Box and class pairs that the MindSpore version compares with each other."""
 
 
 class Suppression(nn.Cell):
-    """The best of boxes that overlap, class by class, as MindSpore users write it.
+    """Per-class non-maximum suppression as MindSpore users write it.
 
-    MindSpore's operator knows one image and no classes: boxes of different classes are moved apart, so that they never overlap.
+    MindSpore's operator handles one image and no classes: boxes of different classes are shifted
+    apart, so that they never overlap.
 
     Args:
-        score_threshold: scores must be above it.
-        iou_threshold: what overlaps by more falls away.
+        score_threshold: lower limit of the scores.
+        iou_threshold: boxes with a larger overlap are suppressed.
         most: results for each image.
-        size: of the images' side.
+        size: side length of the images.
     """
 
     def __init__(self, score_threshold: float, iou_threshold: float, most: int, size: int):
@@ -30,14 +31,14 @@ class Suppression(nn.Cell):
         self.suppress = ops.NMSWithMask(iou_threshold)
 
     def construct(self, boxes: Any, scores: Any) -> Any:
-        """As `NMS`: boxes, scores, classes and places, best first, and how many there are."""
+        """As `NMS`: boxes, scores, classes and places, best first, and their number."""
         found = []
         for image in range(boxes.shape[0]):
             found.append(self.of_one(boxes[image], scores[image]))
-        return tuple([ops.stack(one) for one in zip(*found)])  # noqa: B905 - MindSpore reads it, and knows no strict
+        return tuple([ops.stack(one) for one in zip(*found)])  # noqa: B905 - MindSpore lacks strict
 
     def of_one(self, boxes: Any, scores: Any) -> Any:
-        """Those of an image."""
+        """The results of one image."""
         classes = scores.shape[1]
         room = min(CANDIDATES, scores.shape[0] * classes)
         best, places = ops.topk(ops.reshape(scores, (-1,)), room)
@@ -45,7 +46,7 @@ class Suppression(nn.Cell):
         own = ops.gather(boxes, rows, 0)
         moved = own + ops.expand_dims(kinds.astype(float32) * self.apart, 1)
         _, order, kept = self.suppress(ops.concat((moved, ops.expand_dims(best, 1)), 1))
-        # what falls away sorts behind everything
+        # suppressed boxes sort last
         left = ops.select(
             ops.logical_and(kept, ops.gather(best, order, 0) > self.threshold),
             ops.gather(best, order, 0),
@@ -71,12 +72,12 @@ def suppression(
     iou_threshold: float = 0.45,
     most: int = 100,
 ) -> nn.Cell:
-    """Either of them.
+    """Builds either version.
 
     Args:
-        size: of the images' side.
+        size: side length of the images.
         fused: one kernel for all images, classes and boxes, instead of MindSpore's operators.
-        score_threshold, iou_threshold, most: as `Suppression` has them.
+        score_threshold, iou_threshold, most: as in `Suppression`.
     """
     if fused:
         return NMS(score_threshold, iou_threshold, most)

@@ -1,4 +1,4 @@
-"""What the heads should predict for boxes that are known."""
+"""Training targets of the heads for labelled boxes."""
 
 from __future__ import annotations
 
@@ -9,24 +9,26 @@ import numpy as np
 from case_studies.detector.design import STRIDES, Design
 
 IGNORED = 0.5
-"""An anchor that fits a box so well but is not its best is asked for nothing."""
+"""An anchor that overlaps a box by more than this but is not its best has no target."""
 QUIET = 0.5
-"""What it counts that a box says nothing is there; boxes count 1."""
+"""Weight of the objectness of an empty box; boxes with objects have 1."""
 
 
 def targets(
     design: Design, boxes: Sequence[np.ndarray], kinds: Sequence[np.ndarray]
 ) -> list[np.ndarray]:
-    """For each head an array of targets and one of what each number counts.
+    """Per head an array of targets and an array of weights.
 
-    Each box belongs to the anchor whose shape is most like its own, at the place that holds its centre.
+    Each box is assigned to the anchor with the most similar shape, at the cell that holds its
+    centre.
 
     Args:
-        design: of the detector.
-        boxes, kinds: of each image, as `data.Images` has them.
+        design: design of the detector.
+        boxes, kinds: labels per image, as in `data.Images`.
 
     Returns:
-        Targets and weights of the three heads, by turns: float32 (images, height, width, anchors, 5 + classes).
+        Targets and weights of the three heads, alternating: float32 (images, height, width,
+            anchors, 5 + classes).
     """
     anchors = np.asarray(design.anchors, np.float32)
     made = []
@@ -62,7 +64,7 @@ def _put(
 
 
 def _anchor_iou(sides: np.ndarray, anchors: np.ndarray) -> np.ndarray:
-    """Common area ÷ area of both, of a box and each anchor around one centre: (heads, anchors)."""
+    """Intersection over union of a box and each anchor with a common centre: (heads, anchors)."""
     common = np.minimum(sides, anchors).prod(-1)
     alike: np.ndarray = common / (sides.prod() + anchors.prod(-1) - common)
     return alike

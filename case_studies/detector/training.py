@@ -17,9 +17,10 @@ LEARNING_RATE = 2e-3
 
 
 class Loss(nn.Cell):
-    """How far a detector's predictions are from their targets, for each image.
+    """Loss of a detector's predictions against their targets, for each image.
 
-    Cross entropy of place, objectness and class; the squared difference of the logarithms of width and height.
+    Cross entropy of place, objectness and class; the squared difference of the logarithms of width
+    and height.
     """
 
     def __init__(self, net: nn.Cell):
@@ -27,14 +28,14 @@ class Loss(nn.Cell):
         self.net = net
 
     def construct(self, x: Any, *wanted: Any) -> Any:
-        """`wanted`: as `targets` gives it."""
+        """`wanted`: the output of `targets`."""
         fine, middle, coarse = self.net(x)
         whole = self.of_head(fine, wanted[0], wanted[1])
         whole = whole + self.of_head(middle, wanted[2], wanted[3])
         return (whole + self.of_head(coarse, wanted[4], wanted[5])) / x.shape[0]
 
     def of_head(self, y: Any, wanted: Any, weights: Any) -> Any:
-        """Summed over all its numbers."""
+        """Sum over all values of an image."""
         sides, others = y[..., 2:4], ops.concat((y[..., :2], y[..., 4:]), -1)
         other_wanted = ops.concat((wanted[..., :2], wanted[..., 4:]), -1)
         other_weights = ops.concat((weights[..., :2], weights[..., 4:]), -1)
@@ -45,7 +46,7 @@ class Loss(nn.Cell):
 
 
 def batches(design: Design, batch: int, steps: int, seed: int) -> Iterator[list[Tensor]]:
-    """Images and their targets, other ones in each step."""
+    """Images and targets that differ in each step."""
     for step in range(steps):
         images = draw_images(batch, design.size, seed=seed + step)
         yield [Tensor(one) for one in (images.pixels, *targets(design, images.boxes, images.kinds))]
@@ -54,13 +55,13 @@ def batches(design: Design, batch: int, steps: int, seed: int) -> Iterator[list[
 def train_detector(
     design: Design, *, steps: int, batch: int = 16, seed: int = 1
 ) -> tuple[Detector, list[float]]:
-    """A detector that was trained from weights that are the same each time, and the loss of each step.
+    """A trained detector with deterministic initial weights, and the loss of each step.
 
     Args:
-        design: of the detector.
-        steps: of Adam, whose rate falls to nothing along half a cosine.
+        design: design of the detector.
+        steps: steps of Adam, whose rate decays to zero along half a cosine.
         batch: images in a step.
-        seed: of the images.
+        seed: seed of the images.
     """
     net = detector(design).set_train()
     rates = [

@@ -1,4 +1,4 @@
-"""What a detector's weights begin with, the same in every process and framework; imports none."""
+"""Initial weights of a detector, identical in every process and framework; imports none."""
 
 from __future__ import annotations
 
@@ -7,20 +7,22 @@ import numpy as np
 from case_studies.detector.design import ANCHORS
 
 RARE = -4.0
-"""What the heads begin with for objectness: few boxes hold something."""
+"""Initial objectness bias of the heads: few boxes hold an object."""
 CALM = 0.1
-"""Predictions begin near 0, everything before them with the spread that it reads."""
+"""Scale of the heads' initial weights: predictions start near 0; all other layers keep their
+input's spread.
+"""
 SHORT_CUT = 0.25
-"""23 short cuts in a row: each adds little, so that numbers stay as large as they are."""
+"""Scale of the residual branches: 23 residual blocks must keep the magnitude of the activations."""
 
 
 def initial(name: str, shape: tuple[int, ...], random: np.random.Generator) -> np.ndarray | None:
-    """Of one parameter, by the name that MindSpore gives it; None where a layer's own beginning stays.
+    """Initial value of one parameter by its MindSpore name; None keeps the layer's default.
 
     Args:
         name: such as ``darknet.first.conv.weight``.
-        shape: its own.
-        random: the same for all parameters, which are asked for in the order of the layers.
+        shape: shape of the parameter.
+        random: one generator for all parameters, used in the order of the layers.
     """
     if len(shape) > 1:
         spread = (CALM if name.endswith("last.weight") else 1.0) * (2.0 / np.prod(shape[1:])) ** 0.5

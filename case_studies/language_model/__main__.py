@@ -1,7 +1,8 @@
-"""``python -m case_studies.language_model``: prints the story; losses, curves and ledgers go to ``build/case_studies/language_model``.
+"""``python -m case_studies.language_model``: trains in four stages and prints the comparison.
 
-``QUICK=1`` trains a smaller network for fewer steps, looks at two ledgers without timing their kernels, and leaves the two workers
-and the layer out.
+Losses, curves and ledgers go to ``build/case_studies/language_model``. ``QUICK=1`` trains a smaller
+network for fewer steps, inspects two ledgers without timing their kernels, and skips the two
+workers and the layer.
 """
 
 from __future__ import annotations
@@ -25,17 +26,18 @@ from case_studies.language_model.training import Trained, in_turns
 
 PLACE = Path("build/case_studies/language_model")
 SETTLED = 60
-"""Steps after which MindSpore has tried out how many threads its kernels should have."""
+"""Steps after which MindSpore has tuned the thread counts of its kernels."""
 LAYER_STEPS, WORKER_STEPS, AT_ONCE = 120, 40, 10
 
 
 def main(place: Path, *, quick: bool) -> None:
-    """All of it."""
+    """The complete case study."""
     place.mkdir(parents=True, exist_ok=True)
     size_name = "quick" if quick else "full"
     size = SIZES[size_name]
     print(
-        f"{size.layers} layers of {size.d_model}, {size.heads} heads, {size.tokens:,} characters a step, {size.steps} steps",
+        f"{size.layers} layers of {size.d_model}, {size.heads} heads, {size.tokens:,} characters "
+        f"a step, {size.steps} steps",
         flush=True,
     )
     trained = in_turns(list(STAGES), MODEL, size_name, steps=size.steps, at_once=AT_ONCE)
@@ -60,7 +62,8 @@ def _layer() -> dict[str, dict[str, float]]:
     """A training step of one layer in each stage."""
     size = SIZES["layer"]
     print(
-        f"\none layer of {size.d_model}, {size.heads} heads, {size.rows} × {size.context} rows, training step"
+        f"\none layer of {size.d_model}, {size.heads} heads, {size.rows} × {size.context} rows, "
+        f"training step"
     )
     trained = in_turns(list(STAGES), LAYER, "layer", steps=LAYER_STEPS, at_once=AT_ONCE)
     unfused, found = trained[UNFUSED].step_s(first=SETTLED), {}
@@ -81,7 +84,8 @@ def _two_workers(alone: dict[str, Trained]) -> dict[str, dict[str, float]]:
         )
         found[name] = {"step_s": one.step_s, "differs": apart, "last_loss": one.losses[-1]}
         print(
-            f"{name:<14} {one.step_s * 1e3:8.1f} ms a step, losses differ from one unfused process by {apart:.0e}"
+            f"{name:<14} {one.step_s * 1e3:8.1f} ms a step, losses differ from one unfused process "
+            f"by {apart:.0e}"
         )
     return found
 

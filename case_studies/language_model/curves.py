@@ -1,4 +1,4 @@
-"""Losses as a picture: one line for each stage, and below how far each is from the first."""
+"""Draws loss curves of all stages, and their differences from the first stage below."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from html import escape
 WIDTH, HEIGHT, LEFT, TOP, GAP = 720, 240, 64, 30, 50
 COLOURS = ("#8a8a8a", "#d98200", "#1f77b4", "#2ca02c", "#9467bd")
 LEAST = 1e-8
-"""A relative difference below this is drawn here."""
+"""Smaller relative differences are drawn at this value."""
 
 
 def picture(losses: Mapping[str, Sequence[float]]) -> str:
-    """An SVG of those curves; of the difference to the first the logarithm is drawn.
+    """An SVG of the curves; the difference from the first is drawn logarithmically.
 
     Args:
-        losses: by the name of a stage; of one length.
+        losses: losses by stage name, all of one length.
     """
     names = list(losses)
     first = losses[names[0]]
@@ -28,7 +28,8 @@ def picture(losses: Mapping[str, Sequence[float]]) -> str:
         for name in names[1:]
     }
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {2 * HEIGHT + GAP + TOP}" font-family="sans-serif" font-size="12">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {2 * HEIGHT + GAP + TOP}" '
+        f'font-family="sans-serif" font-size="12">',
         '<rect width="100%" height="100%" fill="white"/>',
         *_panel(losses, COLOURS, TOP, "loss, nats a character", "{:.2f}", dashed=True),
         *_panel(
@@ -54,7 +55,7 @@ def _panel(
     *,
     dashed: bool = False,
 ) -> list[str]:
-    """One set of axes with its lines; where they lie upon each other, dashes show those below."""
+    """One set of axes with its lines; coinciding lines are dashed."""
     every = [value for line in lines.values() for value in line]
     low, high = math.floor(min(every)), math.ceil(max(every))
     high += low == high
@@ -70,10 +71,12 @@ def _panel(
         y = place(0, value).split(",")[1]
         parts.append(f'<line x1="{LEFT}" x2="{WIDTH - 10}" y1="{y}" y2="{y}" stroke="#ddd"/>')
         parts.append(
-            f'<text x="{LEFT - 8}" y="{y}" text-anchor="end" dominant-baseline="middle" fill="#555">{shown.format(value)}</text>'
+            f'<text x="{LEFT - 8}" y="{y}" text-anchor="end" dominant-baseline="middle" '
+            f'fill="#555">{shown.format(value)}</text>'
         )
     parts.append(
-        f'<text x="{WIDTH - 10}" y="{top + inner + 16}" text-anchor="end" fill="#555">step {count}</text>'
+        f'<text x="{WIDTH - 10}" y="{top + inner + 16}" text-anchor="end" fill="#555">step '
+        f"{count}</text>"
     )
     for number, (line, colour) in enumerate(zip(lines.values(), colours, strict=False)):
         points = " ".join(place(*pair) for pair in enumerate(line))

@@ -1,4 +1,6 @@
-"""A transformer layer twice: of MindSpore's operators, and of the Cells of custom_ops, with the same weights under the same names.
+"""A transformer layer twice: of MindSpore's operators and of custom_ops Cells, same weights.
+
+The parameters have the same names in both.
 
 .. math::
     x' = x + \\mathrm{Attention}(\\mathrm{LayerNorm}(x)), \\quad
@@ -15,17 +17,17 @@ from mindspore import Tensor, nn, ops
 from custom_ops import LayerNorm, LinearResidual, MatMulBiasSiLU, ScaledDotProductAttention
 
 NOT_YET = -1e9
-"""Added to the score of a character that comes later."""
+"""Mask value added to the scores of later characters."""
 
 
 class TransformerLayer(nn.Cell):
     """As MindSpore users write it.
 
     Args:
-        d_model: last size of what comes in and goes out.
-        heads: of the attention.
-        d_ff: size between the two dense layers.
-        context: characters, of which each sees itself and those before.
+        d_model: last size of input and output.
+        heads: heads of the attention.
+        d_ff: inner size of the feed-forward network.
+        context: characters; the causal mask hides later ones.
 
     Inputs:
         - **x** (Tensor) - (rows, context, d_model), float32.
@@ -55,7 +57,7 @@ class TransformerLayer(nn.Cell):
         return ops.transpose(parted, (0, 2, 1, 3))
 
     def attention(self, x: Any) -> Any:
-        """What each character takes from those before it."""
+        """Causal attention."""
         query, key, value = (
             self.in_heads(self.query(x)),
             self.in_heads(self.key(x)),
@@ -72,9 +74,10 @@ class TransformerLayer(nn.Cell):
 
 
 class FusedTransformerLayer(nn.Cell):
-    """The same of seven Cells of custom_ops: attention keeps no scores, products end with what follows them.
+    """The same of seven custom_ops Cells: attention stores no scores, products include their
+    epilogues.
 
-    Arguments, input and output as for `TransformerLayer`; `context` is what is handed in.
+    Arguments, input and output as for `TransformerLayer`; `context` comes from the input.
     """
 
     def __init__(self, d_model: int, heads: int, d_ff: int, context: int):
@@ -99,7 +102,7 @@ class FusedTransformerLayer(nn.Cell):
 
 
 class MeanSquare(nn.Cell):
-    """What a layer that is trained by itself is asked to make small: the mean of its squared results."""
+    """Loss of a single trained layer: the mean of its squared results."""
 
     def __init__(self, layer: nn.Cell):
         super().__init__()

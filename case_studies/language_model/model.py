@@ -1,4 +1,4 @@
-"""The language model twice, as the layer is; both compute their loss."""
+"""The language model with MindSpore's operators and with custom_ops; both compute their loss."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class LanguageModel(nn.Cell):
 
     Inputs:
         - **ids** (Tensor) - (rows, context), int32: characters.
-        - **wanted** (Tensor) - of that shape: the character behind each.
+        - **wanted** (Tensor) - of that shape: the next character of each.
 
     Outputs:
-        Tensor: the mean of −ln of the probabilities that the wanted characters were given.
+        Tensor: the mean negative log-likelihood of the wanted characters.
     """
 
     def __init__(self, size: Size):
@@ -45,7 +45,7 @@ class LanguageModel(nn.Cell):
 
 
 class FusedLanguageModel(nn.Cell):
-    """The same of Cells of custom_ops; what is left as it is, products and sums, is fused around them."""
+    """The same of custom_ops Cells; the remaining products and sums are fused around them."""
 
     def __init__(self, size: Size):
         super().__init__()
@@ -72,7 +72,7 @@ def _places(size: Size) -> Parameter:
 
 
 def with_weights(net: nn.Cell) -> nn.Cell:
-    """The net with the weights that every training begins with."""
+    """The net with the initial weights of every training."""
     parameters = {one.name: one for one in net.get_parameters()}
     for name, value in weights({name: one.shape for name, one in parameters.items()}).items():
         parameters[name].set_data(Tensor(value))

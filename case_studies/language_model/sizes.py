@@ -1,4 +1,4 @@
-"""How large the network is, and how much text a step reads."""
+"""Sizes of the network and of a training step."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Size:
-    """Of the network and of a step.
+    """Sizes of the network and of a step.
 
     Attributes:
-        d_model: numbers that stand for a character between two layers.
-        heads: of the attention; they share d_model.
-        d_ff: numbers inside of the feed-forward network.
-        layers: how many.
-        context: characters that are read at once.
+        d_model: width of a character's representation between two layers.
+        heads: attention heads; they share d_model.
+        d_ff: inner width of the feed-forward network.
+        layers: number of layers.
+        context: characters of a passage.
         rows: passages in a batch.
-        steps: of the training that is shown.
+        steps: training steps.
     """
 
     d_model: int
@@ -39,4 +39,4 @@ SIZES: Mapping[str, Size] = {
     "quick": Size(d_model=64, heads=4, d_ff=256, layers=2, context=32, rows=8, steps=40),
     "layer": Size(d_model=512, heads=8, d_ff=2048, layers=1, context=128, rows=8, steps=0),
 }
-"""``layer`` is the one that a single layer is measured at."""
+"""``layer`` is the size for the measurement of a single layer."""

@@ -1,4 +1,4 @@
-"""The four stages: what is switched on, which of the two nets it is, its training step and what that is given."""
+"""The four stages: their settings, nets, training steps and inputs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from case_studies.language_model.tokens import batch
 
 LEARNING_RATE = 1e-3
 LAYER, MODEL = "layer", "model"
-"""What can be trained: one layer, towards nothing, or the language model."""
+"""Trained nets: one layer with a zero target, or the language model."""
 
 
 @dataclass(frozen=True)
@@ -21,9 +21,10 @@ class Stage:
     """A way to run the same network.
 
     Attributes:
-        says: what it is, in a few words.
-        generator: who builds MindSpore's groups, as `ms_fusion.enable` has it; empty where nothing is fused.
-        custom_ops: whether layers, loss and optimizer are Cells of custom_ops.
+        says: short description.
+        generator: kernel generator of MindSpore's groups, as in `ms_fusion.enable`; empty without
+            fusion.
+        custom_ops: whether layers, loss and optimizer are custom_ops Cells.
     """
 
     says: str
@@ -31,7 +32,7 @@ class Stage:
     custom_ops: bool = False
 
     def enable(self) -> None:
-        """Switches on, in this process, MindSpore's graph mode and what belongs to the stage."""
+        """Switches this process to graph mode and to the settings of the stage."""
         import mindspore as ms
 
         import ms_fusion as mf
@@ -43,7 +44,7 @@ class Stage:
             mf.disable()
 
     def layer(self, size: Size) -> Any:
-        """One layer: float32 (rows, context, d_model) in and out; the same weights in every process."""
+        """One layer: float32 (rows, context, d_model) in and out; deterministic weights."""
         from case_studies.language_model.layer import FusedTransformerLayer, TransformerLayer
         from case_studies.language_model.model import with_weights
 
@@ -51,14 +52,14 @@ class Stage:
         return with_weights(kind(size.d_model, size.heads, size.d_ff, size.context))
 
     def model(self, size: Size) -> Any:
-        """The language model, which computes its loss; the same weights in every process."""
+        """The language model with its loss; identical weights in every process."""
         from case_studies.language_model import model
 
         kind = model.FusedLanguageModel if self.custom_ops else model.LanguageModel
         return model.with_weights(kind(size))
 
     def training_step(self, what: str, size: Size) -> Any:
-        """The step of a layer or a model with Adam, as a Cell that gives the loss."""
+        """The Adam step of a layer or a model, as a Cell that returns the loss."""
         from mindspore import nn
 
         from case_studies.language_model.layer import MeanSquare
@@ -76,11 +77,11 @@ STAGES: Mapping[str, Stage] = {
     SERVER: Stage("MindSpore's groups, built by us", "ms_fusion"),
     CUSTOM: Stage("Cells of custom_ops, the rest built by us", "ms_fusion", custom_ops=True),
 }
-"""From MindSpore as it comes to the fewest kernels."""
+"""From default MindSpore to the fewest kernels."""
 
 
 def arrays(what: str, size: Size, *, step: int) -> tuple[np.ndarray, ...]:
-    """What that training step is given: numbers for a layer, characters and those behind them for a model."""
+    """Inputs of that training step: floats for a layer, pairs of characters for a model."""
     if what == MODEL:
         return batch(size.rows, size.context, step=step)
     shape = (size.rows, size.context, size.d_model)

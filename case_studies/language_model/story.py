@@ -1,4 +1,4 @@
-"""The whole of it: the same network in four stages, what each launches and moves, how fast it learns, and that it learns the same."""
+"""The language model in four stages: launches, memory traffic, training speed and equal losses."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ if TYPE_CHECKING:
 
 MIB = 2**20
 SHOWN = 8
-"""Kernels of the ledger that are listed."""
+"""Listed kernels of the ledger."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A stage in numbers; those of the graph are the ledger's, for one training step.
+    """Figures of a stage; those of the graph are from the ledger of one training step.
 
     Attributes:
-        operators, launches, bytes_moved, planned_bytes: of the compiled graph: its operators, what is launched, what is read
-            and written, what its tensors take at the highest point; None where no ledger was made.
+        operators, launches, bytes_moved, planned_bytes: of the compiled graph: operators, kernel
+            launches, bytes read and written, peak of the tensors; None without a ledger.
         step_s: median of a training step.
-        tokens_per_s: characters that are learnt from in a second.
-        times: of the unfused speed.
-        peak_bytes: what the process took at its highest point.
-        last_loss: of the last step.
-        differs: the largest relative difference of a loss from the unfused one.
+        tokens_per_s: trained characters per second.
+        times: speed-up over unfused.
+        peak_bytes: peak memory of the process.
+        last_loss: loss of the last step.
+        differs: largest relative difference of a loss from the unfused one.
     """
 
     stage: str
@@ -61,7 +61,7 @@ class Row:
 
 
 def ledger_of(stage: str, what: str, size: Size, *, measure: bool) -> Ledger:
-    """What became of the operators of a training step in that stage.
+    """Ledger of a training step in that stage.
 
     Args:
         measure: also time each operator and compare each kernel with float64.
@@ -86,13 +86,13 @@ def ledger_of(stage: str, what: str, size: Size, *, measure: bool) -> Ledger:
 def rows(
     trained: Mapping[str, Trained], ledgers: Mapping[str, Ledger], size: Size, *, settled: int
 ) -> tuple[Row, ...]:
-    """A row for each stage.
+    """Figures of each stage.
 
     Args:
-        settled: steps that are not timed, in which MindSpore tries how many threads its kernels should have.
+        settled: untimed steps in which MindSpore tunes the thread counts of its kernels.
     """
     graphs: dict[str, Summary] = {name: ledger.after for name, ledger in ledgers.items()}
-    for name in (SERVER, PRESETS):  # both see the same graph before anything is fused
+    for name in (SERVER, PRESETS):  # both need the unfused graph
         if name in ledgers:
             graphs[UNFUSED] = ledgers[name].before
     unfused = trained[UNFUSED]
@@ -120,7 +120,7 @@ def rows(
 
 
 def table(found: Sequence[Row]) -> str:
-    """The rows as text."""
+    """The figures as text."""
     heads = (
         "stage",
         "operators",
@@ -166,13 +166,14 @@ def _format_number(number: float | None, unit: float = 1, form: str = ",.0f") ->
 
 
 def describe_kernels(ledgers: Mapping[str, Ledger]) -> str:
-    """How many operators became few, by the kernels that took in most of them."""
+    """Fusion counts of the kernels with the most operators."""
     lines = []
     if SERVER in ledgers:
         ledger = ledgers[SERVER]
         inside = sum(len(kernel.operators) for kernel in ledger.kernels)
         lines.append(
-            f"{STAGES[SERVER].says}: {inside} of {ledger.before.nodes} operators in {len(ledger.kernels)} kernels, such as"
+            f"{STAGES[SERVER].says}: {inside} of {ledger.before.nodes} operators in "
+            f"{len(ledger.kernels)} kernels, such as"
         )
         seen: dict[tuple[str, ...], int] = {}
         for kernel in ledger.kernels:
@@ -184,13 +185,14 @@ def describe_kernels(ledgers: Mapping[str, Ledger]) -> str:
         names = [kernel.name for kernel in ledger.carried]
         each = (f"{names.count(name)} × {name}" for name in dict.fromkeys(names))
         lines.append(
-            f"{STAGES[CUSTOM].says}: {len(names)} kernels that the network brings along: {', '.join(each)}"
+            f"{STAGES[CUSTOM].says}: {len(names)} kernels that the network brings along: "
+            f"{', '.join(each)}"
         )
     return "\n".join(lines)
 
 
 def record(size_name: str, found: Sequence[Row], trained: Mapping[str, Trained]) -> dict[str, Any]:
-    """All of it for JSON, with the machine."""
+    """All results for JSON, with the machine."""
     return {
         "processor": processor(),
         "threads": environment.threads(),

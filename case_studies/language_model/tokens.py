@@ -1,4 +1,4 @@
-"""Characters as numbers, and batches of them that are the same in every process."""
+"""Characters as integers, and batches that are identical in every process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TEXT = Path(__file__).with_name("text.txt")
 
 @cache
 def characters() -> str:
-    """Those of the text, each at the place that is its number."""
+    """The alphabet of the text; the index of a character is its code."""
     return "".join(sorted(set(TEXT.read_text("utf-8"))))
 
 
@@ -24,14 +24,14 @@ def numbers() -> np.ndarray:
 
 
 def batch(rows: int, context: int, *, step: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Passages of the text from places that seed and step decide.
+    """Passages of the text from positions that depend on seed and step.
 
     Args:
-        rows: how many.
-        context: how many characters of each are read.
+        rows: number of passages.
+        context: characters of each passage.
 
     Returns:
-        What is read, and at each place the character that comes next; both int32 of shape (rows, context).
+        The input, and the next character at each place; both int32 of shape (rows, context).
     """
     text = numbers()
     first = np.random.default_rng([seed, step]).integers(0, len(text) - context, rows)
@@ -40,7 +40,7 @@ def batch(rows: int, context: int, *, step: int, seed: int = 0) -> tuple[np.ndar
 
 
 def text_of(found: np.ndarray) -> str:
-    """The characters of those numbers.
+    """The characters of those codes.
 
     >>> text_of(numbers()[:13])
     'First Citizen'

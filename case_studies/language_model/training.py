@@ -1,4 +1,4 @@
-"""A stage in a process of its own, since MindSpore keeps kernels by name: it makes as many training steps as it is told."""
+"""A stage in its own process, because MindSpore caches kernels by name; steps run on request."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from case_studies.language_model.stages import STAGES, arrays
 MODULE = "case_studies.language_model.training"
 ROOT = Path(__file__).resolve().parents[2]
 CLEARED = Path("/proc/self/clear_refs")
-"""Where Linux forgets the highest point of a process."""
+"""Linux file that resets the peak memory of a process."""
 
 
 @dataclass(frozen=True)
 class Trained:
-    """What came out of a training.
+    """Results of a training.
 
     Attributes:
         stage: a name in `STAGES`.
         compile_s: seconds until the first step could begin.
-        losses: of each step.
-        seconds: of each step.
-        peak_bytes: what the process held at its highest point beyond what it held before its first step; None where the
-            system does not say.
+        losses: loss of each step.
+        seconds: duration of each step.
+        peak_bytes: peak memory above the level before the first step; None if the
+            system does not report it.
     """
 
     stage: str
@@ -47,7 +47,7 @@ class Trained:
 
 
 class Training:
-    """A process that compiles a stage's training step, and then makes steps when it is told to; ended by `end`."""
+    """A process that compiles a stage's training step and makes steps on request; `end` ends it."""
 
     def __init__(self, stage: str, what: str, size_name: str):
         self.stage = stage
@@ -65,12 +65,12 @@ class Training:
         self._seconds: list[float] = []
 
     def wait(self) -> None:
-        """Until it is compiled."""
+        """Waits until the step is compiled."""
         if self._compile_s is None:
             self._compile_s = self._answer()["compile_s"]
 
     def make(self, steps: int) -> None:
-        """So many steps more."""
+        """Makes this number of further steps."""
         self.wait()
         assert self._process.stdin is not None
         print(steps, file=self._process.stdin, flush=True)
@@ -80,7 +80,7 @@ class Training:
         self._peak_bytes = answer["peak_bytes"]
 
     def end(self) -> Trained:
-        """What came out; the process is gone."""
+        """Ends the process and returns its results."""
         self._process.kill()
         self._process.communicate()
         return Trained(
@@ -102,7 +102,7 @@ class Training:
 def in_turns(
     stages: Sequence[str], what: str, size_name: str, *, steps: int, at_once: int
 ) -> dict[str, Trained]:
-    """The same training in each stage, some steps of each by turns, so that a disturbance meets all."""
+    """Trains in each stage; the stages alternate, so that a disturbance affects all."""
     running = [Training(stage, what, size_name) for stage in stages]
     try:
         for one in running:
@@ -118,7 +118,7 @@ def in_turns(
 
 
 def main(stage_name: str, what: str, size: Size) -> None:
-    """Compiles, says so, and makes steps for each line that says how many."""
+    """Compiles, reports it, and makes the requested number of steps for each line."""
     import mindspore as ms
 
     stage = STAGES[stage_name]
@@ -146,7 +146,7 @@ def main(stage_name: str, what: str, size: Size) -> None:
 
 
 def _forget_highest() -> int | None:
-    """Bytes that the process holds now; from now on the highest point is a new one."""
+    """Current bytes of the process; resets the peak."""
     if not CLEARED.exists():
         return None
     CLEARED.write_text("5")

@@ -1,7 +1,8 @@
 """The language model trained by two workers, each on its half of every batch.
 
-MindSpore's ``msrun`` runs this file once for each worker. Each trains in every stage, one step of each by turns; gradients are
-added up among the workers, so that the mean of their losses is what one process gets from whole batches.
+MindSpore's ``msrun`` starts this file once for each worker. Each trains in every stage, alternating
+one step of each. The workers add up their gradients, so the mean of their losses equals the loss of
+one process with whole batches.
 """
 
 from __future__ import annotations
@@ -22,16 +23,18 @@ WORKERS = 2
 ROOT = Path(__file__).resolve().parents[2]
 ENOUGH_S = 900
 ALL_AT_ONCE = {"allreduce": {"mode": "auto", "config": None}}
-"""Gradients go to the other worker together; one by one each waits for its own answer, which takes longer than the step."""
+"""Sends all gradients together; separate all-reduces each wait for the other worker and take longer
+than the step.
+"""
 
 
 @dataclass(frozen=True)
 class Together:
-    """What the workers did in one stage.
+    """Results of the workers in one stage.
 
     Attributes:
-        losses: of each step, the mean over the workers.
-        step_s: median seconds of a step, of the slower worker; the first half of the steps is left out.
+        losses: loss of each step, the mean over the workers.
+        step_s: median seconds of a step of the slower worker, without the first half of the steps.
     """
 
     losses: tuple[float, ...]
@@ -39,15 +42,16 @@ class Together:
 
 
 def train(stages: list[str], size_name: str, *, steps: int) -> dict[str, Together]:
-    """Both workers, on this machine; what they did in each stage.
+    """Runs both workers on this machine; returns their results in each stage.
 
     Args:
-        stages: names in `STAGES`; all run in the same two processes, so that only one generator can be among them.
+        stages: names in `STAGES`; all run in the same two processes, so they contain at most one
+            generator.
         size_name: a name in `SIZES`.
-        steps: how many.
+        steps: number of steps.
 
     Raises:
-        RuntimeError: a worker failed; with the end of what it said.
+        RuntimeError: a worker failed; with the end of its output.
         FileNotFoundError: MindSpore's ``msrun`` is not beside this Python.
     """
     msrun = Path(sys.executable).with_name("msrun")
@@ -105,23 +109,24 @@ def train(stages: list[str], size_name: str, *, steps: int) -> dict[str, Togethe
 
 
 def _result_file(place: Path, rank: int) -> Path:
-    """What a worker writes when it has trained.
+    """The file that a worker writes after training.
 
-    It tells more than how ``msrun`` ends: MindSpore's own threads of the network are now and then ended by a segmentation
-    fault when a worker leaves, fused or not, and ``msrun`` then says that all has failed.
+    The file is more reliable than the exit code of ``msrun``: MindSpore's network threads
+    occasionally crash with a segmentation fault when a worker exits, fused or not, and ``msrun``
+    then reports a failure.
     """
     return place / f"{rank}.json"
 
 
 def _free_port() -> int:
-    """That nobody listens on."""
+    """A free port."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         return int(found.getsockname()[1])
 
 
 def share_processors(rank: int) -> None:
-    """Each worker has processors of its own, as many as the others, where there are enough."""
+    """Pins each worker to its own equal share of the cores, if there are enough."""
     if hasattr(os, "sched_setaffinity"):
         mine = sorted(os.sched_getaffinity(0))[rank::WORKERS]
         if mine:
@@ -129,7 +134,7 @@ def share_processors(rank: int) -> None:
 
 
 def work(place: Path, size_name: str, steps: int, stages: list[str]) -> None:
-    """One worker: trains, and writes its losses and seconds into the place."""
+    """One worker: trains, and writes its losses and seconds into the directory."""
     share_processors(int(os.environ["RANK_ID"]))
     import mindspore as ms
     from mindspore.communication import get_rank, init

@@ -1,4 +1,4 @@
-"""The weights that every training begins with, whatever framework and process it is in."""
+"""Initial weights of every training, identical in every framework and process."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from collections.abc import Mapping
 import numpy as np
 
 SPREAD = 0.02
-"""Of normal numbers in matrices."""
+"""Standard deviation of matrix weights."""
 
 
 def weights(shapes: Mapping[str, tuple[int, ...]], *, seed: int = 0) -> dict[str, np.ndarray]:
-    """Float32 values of Parameters; seed, names and shapes decide: normal ones in matrices, gamma 1, all others 0.
+    """Float32 values of Parameters; seed, names and shapes determine them.
+
+    Matrices are normal, gamma is 1, all others are 0.
 
     >>> weights({"norm.gamma": (2,), "norm.beta": (2,)})["norm.gamma"]
     array([1., 1.], dtype=float32)

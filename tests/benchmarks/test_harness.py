@@ -1,7 +1,4 @@
-"""`make bench` compares what it says it compares.
-
-It sees that our kernels ran, and shows losses as it shows wins.
-"""
+"""`make bench` compares results, confirms that our kernels ran, and shows losses and wins."""
 
 from __future__ import annotations
 
@@ -93,9 +90,9 @@ def test_who_is_faster_stands_left_of_the_line() -> None:
 
 
 def test_the_better_way_is_chosen_first_and_begins_anew() -> None:
-    """By then its process is alone: before, others compile beside it.
+    """By then its process is alone: other contestants compile earlier.
 
-    A training step that was tried has moved its weights.
+    A training step has changed its weights after a trial.
     """
     made: list[str] = []
 
@@ -254,7 +251,7 @@ def test_everybody_who_takes_part_is_described() -> None:
 @FULL_RUN
 @pytest.mark.mindspore
 def test_a_line_is_measured(tmp_path: Path) -> None:
-    """A real one: its results are compared with the formula, and the profiler saw our kernel."""
+    """A real run: results are compared with the formula, and the profiler records our kernel."""
     variables = {
         **os.environ,
         "QUICK": "1",

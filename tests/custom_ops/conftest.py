@@ -1,4 +1,4 @@
-"""Fixtures: PyNative mode, and tests that compile kernels only in `make test-all`."""
+"""Fixtures: PyNative mode; `make test` compiles no kernels unless a test needs them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.tbe_impl.kernel_fixtures import little_optimization as little_optimiz
 
 @pytest.fixture
 def pynative() -> None:
-    """The test begins in PyNative mode."""
+    """The test starts in PyNative mode."""
     import mindspore
 
     mindspore.set_context(mode=mindspore.PYNATIVE_MODE)
@@ -27,9 +27,9 @@ def _missing(*_: Any, **__: Any) -> NoReturn:
 
 @pytest.fixture
 def compiled_in_full(full: bool) -> Iterator[None]:
-    """`make test` computes by the NumPy back end here, as on a machine without a C compiler.
+    """`make test` uses the NumPy back end here, as on a machine without a C compiler.
 
-    MindSpore calls no kernel then.
+    MindSpore then calls no kernel.
     """
     with pytest.MonkeyPatch.context() as patch:
         if not full:

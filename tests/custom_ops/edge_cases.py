@@ -1,4 +1,4 @@
-"""Shapes at the edges of what operators take, made from the shapes that each is tried with, and the check of one of them."""
+"""Extreme input shapes for each operator, derived from its sample shapes, and their check."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from tests.custom_ops.spec_cases import SPECS, arrays_of, as_tuple, in_float64
 
 Shapes = tuple[tuple[int, ...], ...]
 SIZES = (0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 63, 65, 127, 131)
-"""Nothing, one, primes, and the neighbours of numbers of vector lanes."""
+"""Zero, one, primes, and the neighbours of vector lengths."""
 WHOLE = ((), (0,), (0, 4), (1,), (13,), (7, 11), (2, 3, 5))
-"""Shapes that all inputs get."""
+"""Shapes for all inputs alike."""
 DTYPES = ("float64", "float32", "float16", "bfloat16")
 STEPS = (1e-5, 1e-6, 1e-7)
 RELATIVE = 1e-6
-"""Of a gradient to differences of the fourth order of the formula, in float64."""
+"""Relative limit between a gradient and fourth-order differences of the formula, in float64."""
 
 
 @dataclass(frozen=True)
 class Edge:
-    """An operator, the shapes of its inputs, and the dtype of those that are no integers."""
+    """An operator, its input shapes, and the dtype of floating inputs."""
 
     spec: OpSpec
     shapes: Shapes
@@ -41,7 +41,7 @@ class Edge:
 
 
 def shapes_of(spec: OpSpec) -> Iterator[Shapes]:
-    """A sample with one of its sizes changed wherever it occurs, with axes before it, with inputs that are broadcast."""
+    """Samples with one size changed everywhere, with leading axes, and with broadcast inputs."""
     count = len(spec.inputs)
     yield from ((shape,) * count for shape in WHOLE)
     first = spec.samples[0]
@@ -71,21 +71,23 @@ def shapes_of(spec: OpSpec) -> Iterator[Shapes]:
 
 
 def edges_of(spec: OpSpec) -> list[Edge]:
-    """Every shape once, and dtypes by turns."""
+    """Every shape once, with alternating dtypes."""
     dtypes = [dtype for dtype in DTYPES if dtype in spec.dtypes]
     every = dict.fromkeys(shapes_of(spec))
     return [Edge(spec, shapes, dtypes[i % len(dtypes)]) for i, shapes in enumerate(every)]
 
 
 def run(spec: OpSpec, given: Any, *arrays: np.ndarray) -> tuple[Any, ...]:
-    """Its outputs, hidden ones too."""
+    """Its outputs, including hidden ones."""
     return as_tuple(computation_of(spec, attribute_key(spec, given))(*arrays))
 
 
 def gradients(
     spec: OpSpec, given: Any, arrays: Sequence[Any], made: Sequence[Any], grads: Sequence[Any]
 ) -> list[Any]:
-    """Of the differentiable inputs, from the inputs, all outputs, and the gradients of the visible ones."""
+    """Gradients of the differentiable inputs, from inputs, outputs, and gradients of visible
+    outputs.
+    """
     gradient = gradient_of(spec)
     known = dict(zip((*spec.inputs, *spec.outputs), (*arrays, *made), strict=True))
     saved = [known[name] for name in gradient.inputs if name in known]
@@ -97,10 +99,10 @@ def gradients(
 
 
 def check(edge: Edge, seed: int = 0) -> bool:
-    """Whether the operator takes it.
+    """Whether the operator accepts the case.
 
     Raises:
-        AssertionError: a wrong number forward or backward, or an error that does not say what it should.
+        AssertionError: a wrong result forward or backward, or an error with a bad message.
     """
     spec, given = edge.spec, edge.spec.with_defaults({})
     arrays = arrays_of(spec, edge.shapes, edge.dtype, seed)
@@ -112,14 +114,14 @@ def check(edge: Edge, seed: int = 0) -> bool:
     formula = _Formula(spec, given, in_float64(spec, arrays))
     wanted = formula.outputs()
     if wanted is None:
-        return True  # numbers that are no indices for these shapes
+        return True  # values that are invalid indices for these shapes
     near = formula.outputs(*enumerate(moved(formula.arrays, spacing_of(edge.dtype), seed)))
     assert near is not None
     for got, want, other in zip(made, wanted, near, strict=False):
         close(got, want, TOLERANCE[edge.dtype], other)
     if not spec.differentiable_inputs:
         return True
-    rng = np.random.default_rng([seed, 1])  # other numbers than those of the inputs
+    rng = np.random.default_rng([seed, 1])  # other values than those of the inputs
     visible = made[: len(spec.visible_outputs)]
     grads = [rng.standard_normal(one.shape).astype(one.dtype) for one in visible]
     found = gradients(spec, given, arrays, made, grads)
@@ -144,7 +146,9 @@ def check(edge: Edge, seed: int = 0) -> bool:
 
 
 def _magnified(spec: OpSpec, arrays: Sequence[np.ndarray], right: Sequence[np.ndarray]) -> float:
-    """Gradients of normalised rows of two are differences of numbers as large as this, and nearly nothing is left of them."""
+    """Gradients of normalised rows of two are differences of values of this size, with heavy
+    cancellation.
+    """
     if "Norm" not in spec.name or arrays[0].shape[-1:] != (2,):
         return 1.0
     lasting = arrays[0] + arrays[1] if "residual" in spec.inputs else arrays[0]
@@ -153,7 +157,7 @@ def _magnified(spec: OpSpec, arrays: Sequence[np.ndarray], right: Sequence[np.nd
 
 
 def check_error(error: InputError, spec: OpSpec) -> None:
-    """It names the operator and an argument, and says what was expected and what came."""
+    """The message names operator and argument, and what was expected and given."""
     text = str(error)
     assert any(name in text for name in SPECS), text
     assert any(name in text for name in spec.inputs), text
@@ -161,14 +165,14 @@ def check_error(error: InputError, spec: OpSpec) -> None:
 
 
 def spacing_of(dtype: str) -> float:
-    """How far apart numbers of a dtype are, relative to them."""
+    """Relative spacing of a dtype."""
     import ml_dtypes
 
     return float(ml_dtypes.finfo(dtype_of(dtype).numpy).eps)
 
 
 def moved(arrays: Sequence[np.ndarray], distance: float, seed: int) -> list[np.ndarray]:
-    """Every number another one within that relative distance; integers stay."""
+    """Every value perturbed within that relative distance; integers are unchanged."""
     rng = np.random.default_rng(seed)
     return [
         array * (1 + distance * rng.uniform(-1, 1, array.shape))
@@ -179,11 +183,12 @@ def moved(arrays: Sequence[np.ndarray], distance: float, seed: int) -> list[np.n
 
 
 def close(got: Any, want: Any, tolerance: float, near: Any = None, least: float = 0.0) -> None:
-    """Relative to the number and to the root mean square of all; NaN and infinities as they are.
+    """Limits relative to the value and to the root mean square; NaN and infinities must agree.
 
     Args:
-        near: what is right for inputs that are a rounding away: results may be off by a few times that.
-        least: what is always allowed: gradients of rows of two are differences of numbers near 1.
+        near: results for inputs that differ by one rounding: errors may be a few times that
+            difference.
+        least: absolute limit: gradients of rows of two are differences of values near 1.
     """
     got, want = np.asarray(got, np.float64), np.asarray(want, np.float64)
     assert got.shape == want.shape, (got.shape, want.shape)
@@ -199,19 +204,19 @@ def close(got: Any, want: Any, tolerance: float, near: Any = None, least: float 
 
 
 class _Formula:
-    """The formula of an operator at certain inputs."""
+    """The formula of an operator for given inputs."""
 
     def __init__(self, spec: OpSpec, given: Any, arrays: Sequence[np.ndarray]):
         self.spec, self.given, self.arrays = spec, given, list(arrays)
 
     def outputs(self, *changes: tuple[int, np.ndarray]) -> tuple[Any, ...] | None:
-        """What is right; None where it looks something up that is not there."""
+        """The expected results; None for an index out of range."""
         arrays = list(self.arrays)
         for place, array in changes:
             arrays[place] = array
         assert self.spec.formula is not None
         with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")  # the mean of nothing
+            warnings.simplefilter("ignore")  # the mean of an empty array
             try:
                 return as_tuple(self.spec.formula(*arrays, **self.given))
             except (IndexError, ArithmeticError):
@@ -220,10 +225,10 @@ class _Formula:
     def check_slope(
         self, place: int, got: np.ndarray, grads: Sequence[np.ndarray], rng: Any
     ) -> None:
-        """A gradient along a random direction is how the outputs change along it; shorter steps where one meets a bend."""
+        """The directional derivative is the change of the outputs; shorter steps near a kink."""
         if not got.size:
-            return  # there is no direction, and the mean of nothing is NaN wherever it is taken
-        # along which no part of the gradient takes away from another
+            return  # there is no direction, and the mean of an empty array is NaN
+        # a direction without cancellation in the gradient
         direction = np.copysign(rng.standard_normal(got.shape), got)
         along = float(np.sum(got * direction))
         size = float(np.abs(got * direction).sum())
@@ -259,10 +264,10 @@ OTHER_DTYPES = ("int32", "uint8", "bool", "float64", "float16", "complex64")
 
 
 def check_other_dtype(spec: OpSpec, place: int, dtype: str) -> bool:
-    """Whether an input may have another dtype than the others, which have float32.
+    """Whether one input may have another dtype than the others, which have float32.
 
     Raises:
-        AssertionError: a wrong number, or an error that does not say what it should.
+        AssertionError: a wrong result, or an error with a bad message.
     """
     given = spec.with_defaults({})
     arrays = arrays_of(spec, spec.samples[0], "float32")

@@ -6,7 +6,7 @@ MODES = ("graph", "pynative")
 
 
 def set_mode(mode: str) -> None:
-    """The mode from now on; the fixtures put it back after the test."""
+    """Sets the mode; the fixtures restore it after the test."""
     import mindspore
 
     mindspore.set_context(

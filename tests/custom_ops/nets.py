@@ -1,4 +1,4 @@
-"""Nets that MindSpore rewrites: it copies their source to a module with the imports of this one."""
+"""Nets that `ms.amp` rewrites: it copies their source into a module with this module's imports."""
 
 import mindspore.nn as nn
 
@@ -13,19 +13,19 @@ class Net(nn.Cell):
         self.op = FusedCell(spec, {})
 
     def construct(self, *inputs):
-        """It."""
+        """Forward computation."""
         return self.op(*inputs)
 
 
 class Wrapper(nn.Cell):
-    """A Cell in another."""
+    """A nested Cell."""
 
     def __init__(self, cell):
         super().__init__()
         self.cell = cell
 
     def construct(self, *inputs):
-        """It."""
+        """Forward computation."""
         return self.cell(*inputs)
 
 
@@ -37,5 +37,5 @@ class Functions(nn.Cell):
         self.function, self.keywords = function, keywords
 
     def construct(self, *tensors):
-        """It."""
+        """Forward computation."""
         return self.function(*tensors, **self.keywords)

@@ -1,6 +1,6 @@
-"""Arrays for an operator's tries, what should come out, from its OpSpec.
+"""Arrays and expected results of an operator's tests, from its OpSpec.
 
-Also what `make test` compiles of it.
+Also selects the kernels that `make test` compiles.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ STEPS = frozenset(
         "RowsSum",
     }
 )
-"""Steps of operators that are several kernels in a row: tested through those."""
+"""Steps of operators with several kernels: tested through those operators."""
 STEPS |= {name for name, spec in all_specs().items() if spec.is_tbe_only}
 SPECS = {name: spec for name, spec in all_specs().items() if name not in STEPS}
 
 
 def arrays_of(spec: OpSpec, shapes, dtype: str, seed: int = 0) -> list[np.ndarray]:
-    """Inputs of these shapes; the same numbers in every dtype, as far as it holds them."""
+    """Inputs of these shapes; the same values in every dtype, rounded to it."""
     rng = np.random.default_rng(seed)
     made = []
     for name, shape in zip(spec.inputs, shapes, strict=True):
@@ -50,7 +50,7 @@ def arrays_of(spec: OpSpec, shapes, dtype: str, seed: int = 0) -> list[np.ndarra
 
 
 def in_float64(spec: OpSpec, arrays) -> list[np.ndarray]:
-    """The same, as the formula takes them."""
+    """The same for the formula."""
     return [
         array if name in spec.integers else array.astype(np.float64)
         for name, array in zip(spec.inputs, arrays, strict=True)
@@ -62,7 +62,7 @@ def as_tuple(made) -> tuple:
 
 
 def attributes_of(spec: OpSpec) -> list[dict]:
-    """All attributes, of the defaults and of each variant."""
+    """All attributes, from the defaults and from each variant."""
     return [spec.with_defaults(given) for given in ({}, *spec.variants)]
 
 
@@ -96,13 +96,13 @@ _OTHER_TAILS = {
     "SoftmaxCrossEntropyDense": ((6, 43), (6, 43)),
     "SoftmaxCrossEntropyWeighted": ((6, 43), (6,), (43,)),
 }
-"""Shapes, or the number of a sample, where the second sample has whole vectors alone or less than one."""
+"""Shapes, or the sample index if the second sample has only whole vectors or less than one."""
 
 
 def tail_of(spec: OpSpec) -> tuple[tuple[int, ...], ...]:
-    """Shapes whose vector loops have whole vectors and a rest, of 8 lanes as of 16.
+    """Shapes with whole vectors and a tail, for 8 and 16 lanes.
 
-    `make test` tries every operator with these, so that its kernels are compiled once for all tests.
+    `make test` uses these for every operator, so that all tests share the compiled kernels.
     """
     other = _OTHER_TAILS.get(spec.name, 1)
     if spec.name.startswith("Conv2d"):
@@ -124,7 +124,7 @@ SLOW_TO_COMPILE = frozenset(
         "SoftmaxCrossEntropyWeighted",
     }
 )
-"""`make test` compiles nothing of these.
+"""Operators that `make test` does not compile.
 
 Their kernels are like those of others, or cost seconds.
 """
@@ -134,21 +134,21 @@ BY_INTERPRETER = frozenset(
     for number, (name, spec) in enumerate(SPECS.items())
     if spec.forward is not None and (number % COMPILED_EVERY or name in SLOW_TO_COMPILE)
 )
-"""`make test` computes these by the NumPy back end, which takes milliseconds.
+"""Operators that `make test` computes by the NumPy back end, which takes milliseconds.
 
 Every fourth operator is compiled.
 """
 
 
 def half_of(spec: OpSpec) -> str:
-    """The half dtype in which `make test` tries it: the two by turns."""
+    """The half dtype in `make test`, alternating."""
     return ("float16", "bfloat16")[list(SPECS).index(spec.name) % 2]
 
 
 def run_by(backend: str, spec: OpSpec, given: Mapping[str, Any], *arrays: Any) -> tuple[Any, ...]:
-    """Its outputs, hidden ones too.
+    """Its outputs, including hidden ones.
 
-    Kernels that are not written in the language run as they are on either back end.
+    Kernels without DSL definition run unchanged on either back end.
     """
     kernel = computation_of(spec, attribute_key(spec, given)).kernel(
         [ArraySpec.from_array(array) for array in arrays]

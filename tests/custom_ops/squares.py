@@ -1,4 +1,4 @@
-"""Gradients inside MindSpore of the sum of squares of what a net makes."""
+"""Gradients in MindSpore of the sum of squares of a net's results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Squared(nn.Cell):
         self.net = net
 
     def construct(self, *inputs):
-        """It."""
+        """Forward computation."""
         y = self.net(*inputs)
         return (y * y).sum()
 
@@ -24,6 +24,6 @@ def gradients(net, *arrays):
     squared = Squared(net)
     places = tuple(range(len(arrays)))
     found, weights = ms.grad(squared, places, squared.trainable_params())(*map(Tensor, arrays))
-    # of one input MindSpore hands out no tuple
+    # for one input MindSpore returns no tuple
     found = found if isinstance(found, tuple) else (found,)
     return [one.asnumpy() for one in (*found, *weights)]

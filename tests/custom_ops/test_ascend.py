@@ -1,6 +1,6 @@
 """The TBE operators that operators name.
 
-Of the same meaning, registered in MindSpore's form, each one there or excused.
+Each has the same semantics and MindSpore's registration format, or an exemption.
 """
 
 from __future__ import annotations
@@ -120,20 +120,20 @@ def operator(file):
 
 
 def dtypes(spec):
-    """What its TBE operator computes in."""
+    """The dtype in which its TBE operator computes."""
     return ascend.operator_file_globals(spec).get("DTYPES", ("float16", "float32"))
 
 
 def check(spec, given, dtype, kinds, arrays, wanted, **chips):
-    """The TBE operator as chips have it, each on a back end, against what is right.
+    """The TBE operator of each chip, on a back end, against the expected results.
 
     Args:
-        spec: what names it.
+        spec: operator that names it.
         given: attributes.
-        dtype: of its numbers.
+        dtype: dtype of the values.
         kinds: name → dtype of inputs and outputs.
         arrays: the inputs.
-        wanted: the outputs in float64, the first ones.
+        wanted: the first outputs in float64.
         chips: name of a chip → back end.
     """
     outputs = list(zip(spec.outputs, wanted, strict=False))
@@ -159,7 +159,7 @@ def check_forward(spec, given, shapes, dtype, **chips):
 
 
 def by_numpy(spec, given, arrays):
-    """The operator's own kernel on the back end that needs no compiler."""
+    """The operator's own kernel on the back end without a compiler."""
     computation = computation_of(spec, attribute_key(spec, given))
     kernel = computation.kernel([ArraySpec.from_array(array) for array in arrays])
     return as_tuple(kernel(*arrays, backend="numpy"))
@@ -182,13 +182,13 @@ def check_backward(spec, given, shapes, dtype, **chips):
 
 
 HALF = ("AddReLU", "RMSNorm", "Swish")
-"""Cheap operators that `make test` tries in float16, too."""
+"""Cheap operators that `make test` also tests in float16."""
 
 
 def tries(specs, compiled):
     """Operator, attributes, dtype, chip, back end.
 
-    The compiler gets one dtype and the defaults, in `make test` of `compiled`.
+    One dtype with defaults is compiled, in `make test` for `compiled` only.
     """
     for one in specs:
         spec = one.values[0]
@@ -235,7 +235,7 @@ CHIPS = ("Ascend310P3", "Ascend310B1")
     ],
 )
 def test_other_chips_have_the_words(spec, soc):
-    """Nothing is run: what a chip lacks is an error when the kernel is built."""
+    """Nothing runs: building a kernel reports what the chip lacks."""
     dtype, given = dtypes(spec)[-1], spec.with_defaults({})
     arrays = [ArraySpec.from_array(one) for one in arrays_of(spec, spec.samples[0], dtype)]
     made = computation_of(spec, attribute_key(spec, {})).describe(arrays)
@@ -294,9 +294,9 @@ def test_registration(spec):
 
 @cases("spec", FORWARD)
 def test_primitive(spec):
-    """It is made with every attribute.
+    """Every attribute is accepted.
 
-    Those that its TBE operator lacks are what only the CPU asks for.
+    Attributes that its TBE operator lacks apply to the CPU only.
     """
     made = AscendPrimitive(spec, {})
     assert made.name == registration_name(spec)
@@ -373,7 +373,7 @@ def test_every_file_is_named():
 
 @cases("name", ["AddReLU", "LayerNorm", "MatMulBiasReLU", "IoU", "GELU"])
 def test_cells_on_ascend(monkeypatch, name):
-    """What a Cell takes where MindSpore is set to that device; nothing is run."""
+    """Inputs of a Cell with MindSpore set to that device; nothing runs."""
     spec = SPECS[name]
     monkeypatch.setattr(cell, "device_target", lambda: "Ascend")
     run_by = cell.FusedCell(spec, {}).run
@@ -426,7 +426,7 @@ def test_optimizers_are_for_cpu(monkeypatch):
     ],
 )
 def test_convolutions_as_the_cube_lays_tensors_out(name):
-    """x and y in NC1HWC0, weight in FRACTAL_Z, as they are registered."""
+    """x and y in NC1HWC0, weight in FRACTAL_Z, as registered."""
     spec = SPECS[name]
     assert ascend.operator_file_globals(spec)["FORMATS"] == {
         "x": "5HD",
@@ -450,7 +450,7 @@ def test_convolutions_as_the_cube_lays_tensors_out(name):
 
 @cases("spec", FORWARD, quick=1)
 def test_graphs_hold_the_primitives(spec, tmp_path):
-    """What MindSpore makes of a net before it asks a device.
+    """MindSpore's graph of a net before it needs a device.
 
     Shapes and dtypes are inferred, gradients found.
     """

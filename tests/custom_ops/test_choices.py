@@ -1,4 +1,4 @@
-"""The table of choices in the documentation is what was measured, and what the code does."""
+"""The table of choices in the documentation equals the measurements and the code."""
 
 from __future__ import annotations
 

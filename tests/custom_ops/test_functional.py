@@ -1,4 +1,4 @@
-"""The functions are the Cells, in graph mode and in PyNative."""
+"""The functions equal the Cells, in graph mode and in PyNative."""
 
 from __future__ import annotations
 
@@ -49,7 +49,9 @@ QUICK = {
     2: [("native", "pynative"), ("native", "graph")],
     **{number: [("composite", "pynative")] for number in (1, 3, 5, 6)},
 }
-"""Case → what `make test` tries; of the others kernels in PyNative mode. Every composite is tried by `test_operator_specs`."""
+"""Case → selection of `make test`; the others run in PyNative. `test_operator_specs` covers every
+composite.
+"""
 
 
 @cases(
@@ -76,7 +78,7 @@ def test_a_function_is_its_cell(name, arrays, keywords, cell, route, mode):
 
 
 def wanted(op, arrays, route):
-    """What a Cell makes of arrays; no kernel is compiled for basic operators, where the Cell is of one operator."""
+    """The results of a Cell on arrays; one-operator Cells use basic operators, no kernels."""
     if route == "composite" and hasattr(op, "spec"):
         return run_by("numpy", op.spec, op.attributes, *arrays)[0]
     return op.forward(*arrays)
@@ -104,7 +106,7 @@ WITHOUT_GRADIENT = {
     ),
     "softmax_cross_entropy": ((Q[0, 0], TABLE[0, 0]), (1,)),
 }
-"""Arguments of a floating dtype that the kernels have no gradient of."""
+"""Floating-point arguments that the kernels do not differentiate."""
 
 
 @cases(
@@ -115,7 +117,7 @@ WITHOUT_GRADIENT = {
     ],
 )
 def test_arguments_without_a_gradient(name):
-    """Zeros from a kernel, the gradient from basic operators, as the manual says."""
+    """Zeros from a kernel, the gradient from basic operators, as documented."""
     from custom_ops import functional
 
     ms.set_context(mode=ms.PYNATIVE_MODE)

@@ -18,7 +18,7 @@ ms = pytest.importorskip("mindspore")
 LINEAR = ((3, 5, 8), (6, 8), (6,))
 CONVOLUTION = ((2, 4, 7, 6), (6, 2, 3, 3))
 STEPS = {"stride": 2, "padding": (1, 0, 1, 2), "groups": 2}
-# name of the function, the operator, shapes of its tensors, its keywords, what the operator has instead of them
+# function, operator, tensor shapes, keywords, and the operator's attributes in their place
 CASES = [
     ("conv2d", "Conv2d", CONVOLUTION, STEPS, None),
     ("conv2d", "Conv2dBias", (*CONVOLUTION, (6,)), {**STEPS, "dilation": 2}, None),
@@ -73,7 +73,7 @@ class Normalised(ms.nn.Cell):
 
 HOW = [(route, mode) for route in ("native", "composite") for mode in MODES]
 QUICK = [("native", "graph"), *[("native", "pynative"), ("composite", "pynative")] * 3]
-"""What `make test` tries of each function, by turns: compiling a graph takes a second."""
+"""Tests of each function in `make test`, alternating: compiling a graph takes a second."""
 
 
 @cases(
@@ -139,7 +139,7 @@ def test_every_operator_has_a_function():
         found = getattr(custom_ops, name)
         if not isinstance(found, type) or not found.__module__.startswith("custom_ops.operators"):
             continue
-        if name != "FusedConvBN":  # of arrays
+        if name != "FusedConvBN":  # a function of arrays
             assert found.__name__.lower() in functions, name
 
 

@@ -1,6 +1,6 @@
-"""Steps of optimizers as functions.
+"""Optimizer steps as functions.
 
-Of tensors and Parameters, in graph mode and PyNative, the same as on arrays.
+Tensors and Parameters, in graph mode and PyNative, with the same results as on arrays.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ RULES = {
     "adam_weight_decay": (4, {"weight_decay": 0.1}),
     "momentum": (3, {"momentum": 0.9}),
 }
-"""Name → how many lists it takes, and what else."""
+"""Name → number of lists, and other arguments."""
 
 
 def lists(count):
@@ -136,7 +136,7 @@ WRONG = [
     ],
 )
 def test_numbers_that_are_none_or_out_of_range_are_named(name, wrong, said, how):
-    """Nothing is written."""
+    """No argument is written."""
     gradients, *own = lists(RULES[name][0])
     before = [[one.copy() for one in kind] for kind in own]
     given = {"learning_rate": 0.1, **wrong}

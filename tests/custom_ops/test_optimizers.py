@@ -1,4 +1,4 @@
-"""Optimizers against float64 formulas, and against MindSpore's own: groups, schedules, states, modes."""
+"""Optimizers against float64 formulas and MindSpore's own: groups, schedules, states, modes."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ class Whole(nn.Cell):
 
 
 def trained(kind, name, case, steps, whole=False):
-    """All parameters after some steps, of an optimizer that is called by itself or in a graph."""
+    """All parameters after some steps of an optimizer, called directly or in a graph."""
     case = dict(case)
     net = Net(case.pop("dtype", None))
     grouped = case.pop("grouped", None)
@@ -241,14 +241,14 @@ TRAINED = [
     for number, case in enumerate(CASES)
     for place, name in enumerate(NAMES)
     for how in HOW
-    if (case, name) != ("nesterov", "Momentum")  # MindSpore on CPU takes no notice of it
+    if (case, name) != ("nesterov", "Momentum")  # MindSpore on CPU ignores it
 ]
 
 
 @pytest.mark.mindspore
 @cases("case, name, how", TRAINED)
 def test_as_mindspore_has_it(case, name, how, full):
-    """After four steps; in ``make test`` after two, and `test_a_net_trains` has an optimizer in a graph."""
+    """After four steps; in ``make test`` two, and `test_a_net_trains` has a graph."""
     steps = 4 if full else 2
     whole, mode = HOW[how]
     set_mode(mode)
@@ -257,7 +257,7 @@ def test_as_mindspore_has_it(case, name, how, full):
     assert got.keys() == want.keys()
     for key, value in want.items():
         assert got[key].dtype == value.dtype, key
-        # MindSpore rounds each operation to float16 and is further from float64 than ours
+        # MindSpore rounds each operation to float16 and is less accurate than ours
         tolerance = 1e-5 if value.dtype != np.float16 else 0.1
         np.testing.assert_allclose(
             got[key].astype(np.float64),
@@ -279,14 +279,14 @@ def test_alone_it_goes_past_mindspore_and_keeps_what_was_done(mode):
     ours = custom_ops.Momentum(weights, 0.5, 0.0)
     step = Whole(ours)
     given = ms.Tensor(np.float32([1, -1])), ms.Tensor(np.float32([[2, 2], [0, 0]]))
-    ours.construct = None  # what goes past MindSpore does not look at it
+    ours.construct = None  # the fast call path bypasses it
     done = ours(given)
     del ours.construct
     assert [one.shape for one in done] == [()]
     step(*given)
     weights[0].set_data(ms.Tensor(np.float32([7, 7])))
     (weights[0] * 2).asnumpy()
-    ours((given[0], ops.transpose(given[1], (1, 0))))  # which lies in memory as it did before
+    ours((given[0], ops.transpose(given[1], (1, 0))))  # unchanged memory layout
     assert [one.asnumpy().tolist() for one in weights] == [[6.5, 7.5], [[0, 3], [3, 6]]]
     assert ours.global_step.asnumpy().tolist() == [3]
 
@@ -338,7 +338,7 @@ def test_momentum_of_nesterov(mode):
 @pytest.mark.mindspore
 @cases("mode", ["graph", pytest.param("pynative", marks=FULL)])
 def test_a_net_trains(mode, full):
-    """Twenty steps; ten in ``make test``, which computes MindSpore's own in PyNative."""
+    """Twenty steps; ten in ``make test``, where MindSpore's own runs in PyNative."""
     steps = 20 if full else 10
 
     def losses(kind):

@@ -1,4 +1,4 @@
-"""Nets learn the same with our operators as with MindSpore's: losses of each step within 1e-4 of each other, in float32."""
+"""Training losses with our operators and with MindSpore's differ by less than 1e-4 in float32."""
 
 import numpy as np
 import pytest
@@ -61,7 +61,7 @@ class AddNorm(nn.Cell):
 
 
 class OurAddNorm(nn.Cell):
-    """The same of one operator, with weights of the same names."""
+    """The same with one operator and weights of the same names."""
 
     def __init__(self):
         super().__init__()
@@ -106,7 +106,7 @@ class Block(nn.Cell):
 
 
 def _weights(net, seed):
-    """The same initial weights for both; those of a normalisation are the same as it is."""
+    """The same initial weights for both; normalisations keep theirs."""
     rng = np.random.default_rng(seed)
     for one in net.trainable_params():
         if one.name.endswith(("weight", "bias")):
@@ -118,7 +118,7 @@ def _weights(net, seed):
 
 
 def _losses(made, shape, ours, steps):
-    """The loss of each step; the data are few rows of a rule that can be learnt."""
+    """The loss of each step; the data follow a learnable rule."""
     net = made(ours)
     _weights(net, 1)
     loss = custom_ops.SoftmaxCrossEntropy() if ours else nn.CrossEntropyLoss()
@@ -141,7 +141,7 @@ def _losses(made, shape, ours, steps):
 
 
 OPERATORS = {Mlp: 2 * 4 + 1, Block: 2 * 6 + 1}
-"""Kernels in a step: of each operator and its gradient, and of the optimizer."""
+"""Kernels in a step: each operator, its gradient, and the optimizer."""
 
 
 @cases(

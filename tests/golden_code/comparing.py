@@ -1,4 +1,4 @@
-"""Texts compared with those in tests/golden: what differs is shown as a short unified diff."""
+"""Compares texts with tests/golden and shows differences as a short unified diff."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 LONGEST_DIFF = 60
 """Lines of a diff that are shown."""
 FULL_DIFFS, SHORT_DIFF = 3, 12
-"""Diffs of one test that are shown at full length, and the lines of the others."""
+"""Diffs of one test at full length, and the lines of the others."""
 
 _COMMENT = re.compile(r'("(?:\\.|[^"\\\n])*")|/\*.*?\*/|//[^\n]*', re.DOTALL)
 
@@ -30,7 +30,7 @@ def without_comments(text: str) -> str:
 
 
 def difference(wanted: str, found: str, name: str, longest: int = LONGEST_DIFF) -> str:
-    """A unified diff from the golden text to what was found, cut to so many lines."""
+    """A unified diff from the golden text to the found text, limited in length."""
     lines = list(
         difflib.unified_diff(
             wanted.splitlines(), found.splitlines(), f"golden {name}", "found", lineterm=""
@@ -47,8 +47,8 @@ class Goldens:
     Attributes:
         root: the directory of all golden texts.
         test: the test module, for the command that updates its goldens.
-        update: write what is found.
-        failed: names that were another text.
+        update: write the found texts.
+        failed: names with differences.
     """
 
     root: Path
@@ -79,12 +79,12 @@ class Goldens:
             )
 
     def compare_each(self, name: str, suffix: str, texts: Mapping[str, str]) -> None:
-        """Compares texts of several kinds: one file where all are the same, else one each.
+        """Compares one text per kind: one file if all are equal, else one per kind.
 
         Args:
-            name: of the golden without its suffix.
-            suffix: of the file.
-            texts: by the kind.
+            name: name of the golden without its suffix.
+            suffix: suffix of the file.
+            texts: text by kind.
         """
         __tracebackhide__ = True
         same = len(set(texts.values())) == 1
@@ -97,7 +97,7 @@ class Goldens:
             self.compare(file, text)
 
     def only(self, directory: str, names: Iterable[str]) -> None:
-        """Fails where a directory has a golden text of a name that is not among these."""
+        """Fails if a directory has a golden text whose name is not among these."""
         __tracebackhide__ = True
         known = set(names)
         files = sorted(path.name for path in (self.root / directory).iterdir())

@@ -1,4 +1,4 @@
-"""Fixtures of the golden texts: a comparison with a short diff, the same processor everywhere."""
+"""Fixtures of the golden texts: comparison with a short diff, a fixed processor."""
 
 from __future__ import annotations
 
@@ -21,6 +21,6 @@ def goldens(request: pytest.FixtureRequest, repository: Path) -> Goldens:
 
 @pytest.fixture(autouse=True)
 def pinned(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    """Nothing of this machine and of this user's settings is seen."""
+    """Hides this machine and the user's settings."""
     with processor("avx2", monkeypatch, tmp_path):
         yield

@@ -1,4 +1,4 @@
-"""What is declared under a public name, read from the source: nothing has to be imported."""
+"""Declarations of public names, parsed from the source without imports."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Declaration = ast.FunctionDef | ast.ClassDef
 
 @dataclass(frozen=True)
 class Declared:
-    """A function or class, and the module that declares it."""
+    """A function or class, and its module."""
 
     module: str
     node: Declaration
@@ -34,7 +34,7 @@ def file_of(module: str) -> Path:
 
 
 def declared(module: str, name: str) -> Declared | None:
-    """What a module declares or imports under a name; None for no function or class of ours."""
+    """The declaration or import of a name in a module; None for objects that are not ours."""
     if module.split(".")[0] not in PACKAGES or not file_of(module).exists():
         return None
     for node in ast.walk(_tree(module)):

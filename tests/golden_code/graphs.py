@@ -1,6 +1,6 @@
-"""Named graphs of the language, small and with a tail; their C and nests are golden texts.
+"""Named DSL graphs, small and with a tail; their C and loop nests are golden texts.
 
-`GRAPHS` holds them by name. A graph is built anew by each call of `Graph.build`.
+`GRAPHS` holds them by name. Each call of `Graph.build` builds a new graph.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tbe_impl.scheduling.schedule import Schedule, create_schedule
 
 @dataclass(frozen=True)
 class Built:
-    """A graph with the options under which its C is written."""
+    """A graph with its code generation options."""
 
     outputs: tuple[Tensor, ...]
     inputs: tuple[Tensor, ...]
@@ -33,10 +33,10 @@ class Graph:
     """One entry of the table.
 
     Attributes:
-        name: of the graph and of its golden files.
+        name: name of the graph and of its golden files.
         family: graphs of one family are compared in one test item.
-        what: what the graph stands for.
-        build: makes the graph.
+        what: description of the graph.
+        build: builds the graph.
     """
 
     name: str
@@ -61,7 +61,7 @@ def graph(
 ) -> Callable[[Callable[..., Made]], Callable[..., Made]]:
     """A decorator of a function from a placeholder for each (shape, dtype) to the outputs.
 
-    A text in a shape is a size that is known at run time only; the same text is the same size.
+    A string in a shape is a symbolic size; equal strings are equal sizes.
     """
 
     def decorate(function: Callable[..., Made]) -> Callable[..., Made]:
@@ -110,7 +110,7 @@ def operator(family: str, name: str, *specs: Spec, outputs: int = 1, **attribute
 
 
 def wide(row: Tensor, like: Tensor) -> Tensor:
-    """A tensor repeated to the shape of another."""
+    """A tensor broadcast to the shape of another."""
     return dsl.broadcast(row, like.shape)
 
 

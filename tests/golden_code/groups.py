@@ -1,4 +1,4 @@
-"""Named groups as MindSpore hands them over: wholly ours, and with a library in them."""
+"""Named MindSpore groups: fully generated ones, and ones with library calls."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ Make = Callable[["Writer"], Sequence[str]]
 
 
 class Writer(Text):
-    """Writes a group; the names of constants are the same in every process."""
+    """Writes a group; the names of constants are deterministic."""
 
     def __init__(self, name: str):
         super().__init__(name)
         self.constants = 0
 
     def constant(self, value: Any, dtype: str = F) -> dict[str, Any]:
-        """A number, or a list of them."""
+        """A scalar, or a list of scalars."""
         self.constants += 1
         return {**super().constant(value, dtype), "tensor_name": f"input_constant_{self.constants}"}
 
@@ -52,13 +52,13 @@ class Writer(Text):
 
 
 GROUPS: dict[str, tuple[str, Make]] = {}
-"""Groups of which we write all, by name, with what they stand for."""
+"""Fully generated groups by name, with descriptions."""
 CHAINS: dict[str, tuple[str, Make]] = {}
-"""Groups in which a library takes part."""
+"""Groups with library calls."""
 
 
 def group(table: dict[str, tuple[str, Make]]) -> Callable[[Make], Make]:
-    """A decorator that puts a group into a table; its docstring is what it stands for."""
+    """A decorator that adds a group to a table; its docstring is the description."""
 
     def decorate(make: Make) -> Make:
         table[make.__name__] = (make.__doc__ or "", make)
@@ -68,13 +68,13 @@ def group(table: dict[str, tuple[str, Make]]) -> Callable[[Make], Make]:
 
 
 def composite(name: str, make: Make) -> CompositeKernel:
-    """The group as it is read."""
+    """The parsed group."""
     text = Writer(f"Fused_{name}")
     return text.kernel(*make(text))
 
 
 def recorded() -> dict[str, CompositeKernel]:
-    """Groups of the recorded nets with two operators or more, each once, by place and name."""
+    """Distinct groups of the recorded nets with two operators or more, by place and name."""
     found: dict[str, CompositeKernel] = {}
     seen: set[tuple[Any, ...]] = set()
     for path in directory_of_recorded():
@@ -87,7 +87,7 @@ def recorded() -> dict[str, CompositeKernel]:
     return found
 
 
-# --- all of them ours
+# --- fully generated
 
 
 @group(GROUPS)

@@ -1,4 +1,4 @@
-"""The headers of the generated C as an instruction set sees them, conditions decided."""
+"""Preprocesses the headers of the generated C for an instruction set."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.golden_code.comparing import without_comments
 
 INCLUDE = compiler.INCLUDE
 FIRST = ("vector_math.h", "runtime.h")
-"""What every generated text includes."""
+"""Included by every generated text."""
 
 _X86 = (
     "__x86_64__",
@@ -29,10 +29,10 @@ MACROS: Mapping[str, Mapping[str, str]] = {
     "avx2": {**_GCC, **dict.fromkeys(_X86, "1")},
     "avx512": {**_GCC, **dict.fromkeys((*_X86, *_BEYOND), "1")},
 }
-"""What GCC defines for an instruction set; everything else counts as not defined."""
+"""Macros that GCC defines for an instruction set; everything else counts as undefined."""
 
 BUILTINS = ("__builtin_shufflevector",)
-"""Those that GCC has of what the headers ask for."""
+"""Builtins that the headers test and GCC has."""
 
 _DIRECTIVE = re.compile(r"\s*#\s*(\w+)\s*(.*)", re.DOTALL)
 _HAS_BUILTIN = re.compile(r"\b__has_builtin\s*\((\w+)\)")
@@ -40,7 +40,7 @@ _DEFINED = re.compile(r"\bdefined\s*(?:\(\s*(\w+)\s*\)|(\w+))")
 
 
 def resolved(isa: str) -> dict[str, str]:
-    """Each header that texts include, without comments and what this instruction set leaves out."""
+    """Each included header, without comments and branches that this instruction set excludes."""
     reader = _Reader(dict(MACROS[isa]))
     for name in FIRST:
         reader.include(name)
@@ -54,11 +54,11 @@ class _Reader:
         self.found: dict[str, list[str]] = {}
 
     def include(self, name: str) -> None:
-        """Reads a header of the package; the second time its guard leaves nothing of it."""
+        """Reads a header of the package; its include guard empties a second inclusion."""
         if name in self.found:
             return
         lines = self.found[name] = []
-        # of each open condition: whether its branch is read, and whether one of its branches was
+        # per open condition: whether its branch is active, and whether one of its branches was
         open_: list[tuple[bool, bool]] = []
         for line in _logical_lines(without_comments((INCLUDE / name).read_text(encoding="utf-8"))):
             directive = _DIRECTIVE.match(line)
@@ -100,7 +100,7 @@ class _Reader:
         return bool(_number(self._expanded(text)))
 
     def _expanded(self, text: str) -> str:
-        """Without names: macros are what they stand for, everything else is 0."""
+        """Replaces names: macros by their values, everything else by 0."""
         while name := re.search(r"\b[A-Za-z_]\w*\b", text):
             end, value = name.end(), self.macros.get(name[0], "0")
             if name[0] in self.parameters:
@@ -112,7 +112,7 @@ class _Reader:
 
 
 def _argument(text: str) -> str:
-    """What stands between the parenthesis at the beginning and the one that closes it."""
+    """The text between the first parenthesis and its counterpart."""
     depth = 0
     for at, letter in enumerate(text):
         depth += {"(": 1, ")": -1}.get(letter, 0)
@@ -135,7 +135,7 @@ def _number(text: str) -> int:
 
 
 def _logical_lines(text: str) -> Iterator[str]:
-    """Lines; a directive with those that continue it is one."""
+    """Lines; continuation lines are joined to their directive."""
     waiting: list[str] = []
     for line in text.splitlines():
         waiting.append(line)

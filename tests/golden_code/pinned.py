@@ -1,4 +1,4 @@
-"""A processor, a number of threads and settings that are the same on every machine."""
+"""Pins processor, thread count and settings, equal on every machine."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ THREADS = 4
 
 @contextlib.contextmanager
 def processor(isa: str, monkeypatch: pytest.MonkeyPatch, cache: Path) -> Iterator[None]:
-    """In this context there are this processor, `THREADS` threads and an empty cache of kernels.
+    """A context with this processor, `THREADS` threads and an empty kernel cache.
 
     Args:
         isa: a name of `FEATURES`.
@@ -54,7 +54,7 @@ def processor(isa: str, monkeypatch: pytest.MonkeyPatch, cache: Path) -> Iterato
 
 @contextlib.contextmanager
 def numbered_from_zero(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """In this context stages without a name of their own are numbered from 0 on."""
+    """A context in which unnamed stages are numbered from 0."""
     with monkeypatch.context() as patch:
         patch.setattr(tensor, "_name_counter", itertools.count())
         yield

@@ -1,4 +1,4 @@
-"""The C of each graph of the table is the golden text, for AVX-512 and for AVX2."""
+"""The generated C of each table graph equals the golden text, for AVX-512 and AVX2."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def test_the_c_of_a_graph(
     tmp_path: Path,
     request: pytest.FixtureRequest,
 ) -> None:
-    """Neither the instruction set nor what was built before may change the text.
+    """Neither the instruction set nor earlier builds change the text.
 
-    `make test` takes one set for each graph, in turn.
+    `make test` alternates between the sets.
     """
     texts, known = {}, list(FEATURES)
     every = request.config.getoption("--full") or request.config.getoption("--update-golden")
@@ -35,7 +35,7 @@ def test_the_c_of_a_graph(
 
 
 def test_the_headers_of_each_instruction_set(goldens: Goldens) -> None:
-    """The C is one text for all of them; what differs is decided in its headers."""
+    """All instruction sets share one C text; the headers handle the differences."""
     found = {isa: resolved(isa) for isa in MACROS}
     for name in found["avx2"]:
         goldens.compare_each(f"headers/{name}", ".txt", {isa: found[isa][name] for isa in found})

@@ -1,4 +1,4 @@
-"""The command line as text: commands with their options, exit codes and errors."""
+"""The command line as golden text: commands with their options, exit codes and errors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.ms_fusion.onnx.fuse.models import transformer_layer
 
 
 def commands(command: click.Command, path: str) -> Iterator[tuple[str, click.Command]]:
-    """A command and all below it, with the words that call each."""
+    """A command and its subcommands, with their paths."""
     yield path, command
     if isinstance(command, click.Group):
         for name, one in sorted(command.commands.items()):
@@ -25,7 +25,7 @@ def commands(command: click.Command, path: str) -> Iterator[tuple[str, click.Com
 
 
 def described(path: str, command: click.Command) -> Iterator[str]:
-    """What a command does, and its arguments and options."""
+    """Description, arguments and options of a command."""
     yield f"==== {path}"
     yield from (line for line in inspect.cleandoc(command.help or "").splitlines() if line)
     for item in command.params:
@@ -135,16 +135,16 @@ CALLS = (
 
 WORDS_OF_OTHERS = (
     (re.compile(r"(?<=^ms-fusion: ).*(?= See: ms-fusion)"), "(a usage error)"),
-    # protobuf is another implementation, with other sentences, once MindSpore is loaded
+    # protobuf uses another implementation with other messages once MindSpore is loaded
     (re.compile(r"(?<=this is no ONNX model; got ).*?(?=\. The)"), "(an error of protobuf)"),
     (re.compile(r"(?<=SyntaxError: ).*"), "(an error of Python)"),
 )
-"""Sentences of other packages, which differ from version to version."""
+"""Messages of other packages, which vary between versions."""
 
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current directory, with files that the calls name."""
+    """The working directory, with the files that the calls name."""
     directory = tmp_path / "here"
     directory.mkdir()
     monkeypatch.chdir(directory)
@@ -159,7 +159,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_exit_codes(
     goldens: Goldens, place: Path, repository: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The exit code of each call, and the sentence on standard error."""
+    """The exit code of each call, and its message on standard error."""
     data = repository / "tests" / "data" / "ms_2_10"
     hide = hiding(
         {str(data): "DATA", str(place): "HERE", str(place.parent): "TMP", str(repository): "ROOT"}
@@ -175,7 +175,7 @@ def test_exit_codes(
 
 
 def hiding(places: dict[str, str]) -> Callable[[str], str]:
-    """A function that hides directories and what other packages say."""
+    """A function that hides directories and messages of other packages."""
 
     def hide(text: str) -> str:
         for directory in sorted(places, key=len, reverse=True):
@@ -188,7 +188,7 @@ def hiding(places: dict[str, str]) -> Callable[[str], str]:
 
 
 def test_exit_codes_that_are_told() -> None:
-    """Every code that a command returns is told in the help of the command or of the module."""
+    """The help of the command or of the module documents every exit code."""
     told: dict[str, Any] = {path: one.help or "" for path, one in commands(main.cli, "ms-fusion")}
     with_codes = {path for path, text in told.items() if re.search(r"Exit code", text)}
     assert with_codes == {

@@ -1,4 +1,4 @@
-"""What is fused and what is not, and why: recorded nets and ONNX models; nothing is built."""
+"""Fusion decisions and reasons for recorded nets and ONNX models; nothing is built."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ MACHINE = Device(
     source="made up for tests",
     cores=4,
 )
-"""Stands for the processor, which is measured elsewhere."""
+"""A substitute for the processor, which other tests measure."""
 
 PLAIN = "--opt_level=2"
 MORE = (
@@ -58,7 +58,7 @@ DUMPS = {
     },
     **{f"{name}_u": (NONE, PLAIN) for name in ("Block", "Control", "ConvNet", "MyNet", "OpNet")},
 }
-"""Recorded nets, and the flags for which reasons are given."""
+"""Recorded nets, and the flags of their reasons."""
 
 ONNX = (
     "bert_small",
@@ -83,19 +83,22 @@ ONNX = (
     "torch_layer",
 )
 SHOWN = 12
-"""So many candidates that were not chosen are shown of each rule."""
+"""Rejected candidates that are shown per rule."""
 
 
 @pytest.fixture(autouse=True)
 def no_measuring(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The processor is `MACHINE`."""
+    """Sets the processor to `MACHINE`."""
     monkeypatch.setattr(devices, "measure_cpu", lambda: MACHINE)
 
 
 def ledger_lines(ledger: Ledger) -> Iterator[str]:
-    """Counts, kernels with operators and savings, edges with reasons, and what else is told."""
+    """Counts, kernels with operators and savings, edges with reasons, and further records."""
     for title, one in (("before", ledger.before), ("after", ledger.after)):
-        yield f"{title}: {one.nodes} nodes, {one.edges} edges, {one.launches} launches, {one.bytes_moved} bytes"
+        yield (
+            f"{title}: {one.nodes} nodes, {one.edges} edges, {one.launches} launches, "
+            f"{one.bytes_moved} bytes"
+        )
     for title, kernels in (("fused", ledger.kernels), ("single", ledger.single_operator_kernels)):
         for kernel in kernels:
             saving = (
@@ -103,10 +106,16 @@ def ledger_lines(ledger: Ledger) -> Iterator[str]:
                 if kernel.predicted_saving_us is not None
                 else "-"
             )
-            yield f"{title}: {' + '.join(kernel.operators)} | {' '.join(kernel.body)} | {kernel.bound} | saves {saving} us"
+            yield (
+                f"{title}: {' + '.join(kernel.operators)} | {' '.join(kernel.body)} | "
+                f"{kernel.bound} | saves {saving} us"
+            )
     for edge in ledger.unfused:
         advice = edge.suggestion.flags or edge.suggestion.kind if edge.suggestion else "-"
-        yield f"apart: {edge.producer_op} -> {edge.consumer_op or '(leaves)'} | {edge.reason} | {edge.detail} | {edge.bytes_at_stake} | {advice}"
+        yield (
+            f"apart: {edge.producer_op} -> {edge.consumer_op or '(leaves)'} | {edge.reason} | "
+            f"{edge.detail} | {edge.bytes_at_stake} | {advice}"
+        )
     for spot in ledger.hot_spots:
         yield f"hot spot: {spot}"
     for note in ledger.notes:
@@ -123,7 +132,7 @@ def test_decisions_on_recorded_nets(name: str, goldens: Goldens, repository: Pat
 
 
 def onnx_lines(source: Path, native: NativeWorkers) -> Iterator[str]:
-    """What clean-up did, the chosen candidates, and the others, with what they would save."""
+    """Clean-up steps, the chosen candidates, and the rejected ones with their savings."""
     model = open_model(source)
     remove_defaults(model)
     cleaned = clean(model, native)
@@ -147,7 +156,7 @@ def onnx_lines(source: Path, native: NativeWorkers) -> Iterator[str]:
 def _left(
     worth: Mapping[Candidate, Benefit], chosen: set[Candidate], graph: Graph
 ) -> Iterator[str]:
-    """Candidates that are not chosen: those that would save most of each rule."""
+    """Rejected candidates with the largest savings per rule."""
     by_rule: dict[str, list[tuple[float, str]]] = {}
     for one, how in worth.items():
         if one not in chosen:

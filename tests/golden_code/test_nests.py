@@ -1,4 +1,4 @@
-"""The loop nests of each graph of the table are the golden text: what is stored, in which loops."""
+"""The loop nests of each table graph equal the golden text: stored stages and their loops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How groups of MindSpore are cut: stores, nests, calls of a library; nothing is compiled."""
+"""Partition of MindSpore groups: stores, nests, library calls; nothing is compiled."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.golden_code.pinned import numbered_from_zero
 
 
 def plan_lines(group: LoweredGroup, graph: Graph) -> Iterator[str]:
-    """The plan that costs least: what is stored, the operators of each nest, and its loops."""
+    """The cheapest plan: stored values, the operators of each nest, and its loops."""
     found = nest_partition.plan_nests(group, graph)
     operators = {node.name: node.op for node in graph}
     makers = {name: node.op for node in graph for name in node.outputs}
@@ -39,14 +39,14 @@ def plan_lines(group: LoweredGroup, graph: Graph) -> Iterator[str]:
 
 
 def planned_text(kernel: CompositeKernel) -> str:
-    """The plan of a group of which we write all."""
+    """The plan of a fully generated group."""
     with compat.installed(soc="cpu"):
         group = lower_composite(kernel)
         return "".join(f"{line}\n" for line in plan_lines(group, kernel.graph))
 
 
 def chain_text(kernel: CompositeKernel) -> str:
-    """The calls of the library in a group, and the plans of what lies between."""
+    """The library calls of a group, and the plans between them."""
     graph = sequence_assembly._prepare_graph(kernel.graph)
     own = sequence_assembly.own_kernels(kernel)
     lines = [f"operators: {' '.join(node.op for node in kernel.graph)}"]
@@ -83,24 +83,24 @@ def sections(
 
 
 def made(table: Mapping[str, tuple[str, Make]]) -> dict[str, CompositeKernel]:
-    """Groups by name and what they stand for."""
+    """Groups by name, with descriptions."""
     return {f"{name}: {what}": composite(name, make) for name, (what, make) in table.items()}
 
 
 def test_plans_of_groups(goldens: Goldens, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Groups that are made here."""
+    """Groups defined here."""
     goldens.compare("plans/groups.txt", sections(made(GROUPS), planned_text, monkeypatch))
 
 
 def test_plans_of_recorded_groups(goldens: Goldens, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Groups that MindSpore made of real nets."""
+    """MindSpore's groups of real nets."""
     kernels = recorded()
     assert len(GROUPS) + len(kernels) >= 20
     goldens.compare("plans/recorded.txt", sections(kernels, planned_text, monkeypatch))
 
 
 def test_chains_with_a_library(goldens: Goldens, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where convolutions are quick with channels last, and where not: the processor decides."""
+    """With and without fast channels-last convolutions: the processor decides."""
     assert len(CHAINS) >= 10
     texts = {}
     for kind, quick in (("channels_last", True), ("blocks", False)):

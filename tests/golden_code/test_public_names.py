@@ -1,4 +1,4 @@
-"""Public names with their signatures: of the packages, of the words, and of the operators."""
+"""Public names with their signatures: of packages, DSL operations, and operators."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MORE_MODULES = (
     "tbe.dsl",
     "tbe.dsl.compute",
 )
-"""Whose names hold for all modules below them."""
+"""Modules whose names apply to all modules below them."""
 
 
 def names_with_signatures(package: str) -> Iterator[str]:
@@ -82,7 +82,7 @@ def test_operators_with_their_parameters(goldens: Goldens) -> None:
 
 
 def test_modules_that_operators_import(goldens: Goldens) -> None:
-    """The names in each module of CANN that is provided; modules of the same names together."""
+    """The names in each provided CANN module; modules with equal names share a section."""
     together: dict[str, list[str]] = {}
     for module in sorted({*NAMES_BY_MODULE, *MORE_MODULES}):
         together.setdefault(", ".join(sorted(names_of(module))) or "none", []).append(module)

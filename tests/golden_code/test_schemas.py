@@ -1,4 +1,4 @@
-"""The structure of all that is written as JSON: reports, ``--json``, and records that are kept."""
+"""The structure of all JSON output: reports, ``--json``, and stored records."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ RECORDS = (
     ("tbe_impl.runtime.cache_entry", "EntryMetadata"),
     ("tbe_impl.codegen.codegen_cache", "CodegenPlan"),
 )
-"""What is written by one process and read by another."""
+"""Written by one process and read by another."""
 
 NO_MATTER = ("description", "title")
-"""Keys of a JSON schema that say nothing about the structure."""
+"""Schema keys without structural meaning."""
 
 OPEN = ("environment", "versions")
 """Keys of objects whose keys depend on the machine."""
 
 BY_NAME = ("values", "parameters")
-"""Keys of objects whose keys are names in a graph: all of them share one path."""
+"""Keys of objects whose keys are names in a graph: they share one path."""
 
 
 def structure(value: Any, path: str = "$") -> Iterator[tuple[str, str]]:
@@ -64,7 +64,7 @@ def structure(value: Any, path: str = "$") -> Iterator[tuple[str, str]]:
 
 
 def structure_text(value: Any) -> str:
-    """A line for each path, with all types that stand there."""
+    """A line for each path, with all types that occur there."""
     found: dict[str, set[str]] = {}
     for path, kind in structure(value):
         found.setdefault(path, set()).add(kind)
@@ -72,7 +72,7 @@ def structure_text(value: Any) -> str:
 
 
 def flat(value: Any, path: str = "") -> Iterator[str]:
-    """A line for each leaf of a JSON schema, without what is there for people."""
+    """A line for each leaf of a JSON schema, without texts for readers."""
     if isinstance(value, Mapping):
         for key in sorted(value):
             is_name = path.endswith(("properties", "$defs"))
@@ -111,7 +111,7 @@ def test_what_commands_print_as_json(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """`doctor` and `bench` are told what they found, since they compile and time."""
+    """`doctor` and `bench` get recorded results, since they compile and time."""
     monkeypatch.chdir(tmp_path)
     Path("twice.py").write_text(OPERATOR)
     monkeypatch.setattr(doctor, "diagnose", lambda: DIAGNOSIS)
@@ -132,5 +132,5 @@ def test_what_commands_print_as_json(
     for kernel in ledger["ledger"]["kernels"]:
         kernel.pop(
             "bound", None
-        )  # left out for `memory`; the measured roofs of this machine decide
+        )  # excluded for `memory`: it depends on the measured roofs of this machine
     goldens.compare("schemas/read.txt", structure_text(ledger))

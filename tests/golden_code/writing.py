@@ -1,4 +1,4 @@
-"""What the code generator writes of a graph, without compiling: its C and its loop nests."""
+"""Code generator output for a graph, without compilation: C and loop nests."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Written:
 
     Attributes:
         built: the graph.
-        parts: one after the other: a program, or a stage that a library computes.
+        parts: in sequence: a program, or a library stage.
     """
 
     built: Built
@@ -38,7 +38,7 @@ class Written:
 
 
 def written(graph: Graph, monkeypatch: pytest.MonkeyPatch, cache: Path) -> Written:
-    """A graph, built anew, and what the code generator makes of it."""
+    """A new graph and its code generator output."""
     with numbered_from_zero(monkeypatch):
         built = graph.build()
     planned = prepared_kernel.plan(
@@ -58,7 +58,7 @@ def written(graph: Graph, monkeypatch: pytest.MonkeyPatch, cache: Path) -> Writt
 
 
 def source_of(found: Written) -> str:
-    """The C of all parts, without comments, marks, and numbers that a numerical library fits."""
+    """The C of all parts, without comments, markers, and coefficients from a numerical library."""
     return "".join(map(_source, found.parts))
 
 
@@ -69,7 +69,7 @@ def _source(part: Program | Operation) -> str:
 
 
 def nests_text(found: Written) -> str:
-    """The loop nests of all parts, and what is stored; then what a chip would compute together."""
+    """The loop nests of all parts and the stored stages; then the groups of a chip schedule."""
     lines = [line for part in found.parts for line in _nests(part, found.built.options)]
     lines.append("on a chip:")
     for nest in partition_into_nests(found.built.outputs):

@@ -1,4 +1,4 @@
-"""``FILE.py:NAME`` and input texts: what they mean, and one sentence for each that means nothing."""
+"""``FILE.py:NAME`` and input texts: parsing, and a one-sentence error for each invalid one."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ X, Y, GRAD = np.random.default_rng(0).standard_normal((3, 4, 5)).astype(np.float
 
 @pytest.fixture(scope="module")
 def text() -> dict[str, Any]:
-    """What is defined when all code of the document has run."""
+    """The definitions after all code of the document has run."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(registry, "_operators", {})
         return runpy.run_path(str(TEXT))
@@ -62,7 +62,7 @@ def test_2_2_convolution_with_batch_norm(text: dict[str, Any]) -> None:
         np.testing.assert_allclose(made, want, rtol=1e-10)
     for array in given:
         array[...] = 0
-    np.testing.assert_allclose(ours.forward(x), want, rtol=1e-10)  # folded when it was made
+    np.testing.assert_allclose(ours.forward(x), want, rtol=1e-10)  # folded at construction
 
 
 def test_3_1_on_arrays(text: dict[str, Any]) -> None:
@@ -167,7 +167,7 @@ def test_3_1_methods_that_do_not_fit() -> None:
 
 @pytest.mark.mindspore
 def test_3_1_an_error_of_a_method_is_seen(caplog: pytest.LogCaptureFixture) -> None:
-    """In a graph MindSpore raises with a number alone, so the error itself is logged."""
+    """In a graph MindSpore raises only an error number, so the error itself is logged."""
     ms = pytest.importorskip("mindspore")
 
     class Refusing(cop.Operator):

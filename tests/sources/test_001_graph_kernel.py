@@ -1,4 +1,4 @@
-"""Document 001: graph kernel fusion by one switch, and composite operators of one's own."""
+"""Document 001: graph kernel fusion by one switch, and user-defined composite operators."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_net_that_was_called_is_not_said_to_be_compiled(seen: dict[str, Any]) 
 def test_levels_build_the_same_kernels_on_cpu(
     seen: dict[str, Any], preset: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    level = "auto" if preset == "aggressive" else preset  # whose flags are the same
+    level = "auto" if preset == "aggressive" else preset  # it has the same flags
     assert seen["levels"][level] == seen["levels"]["auto"] != []
     assert main.run(["presets"]) == 0
     (line,) = (one for one in capsys.readouterr().out.splitlines() if one.startswith(preset))

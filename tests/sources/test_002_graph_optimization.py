@@ -1,4 +1,4 @@
-"""Document 002: graphs of operators, Gemm and convolution lowered, product, bias and ReLU as one."""
+"""Document 002: operator graphs, lowered Gemm and convolution, fused product, bias and ReLU."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.ms_fusion.onnx.fuse.models import Builder
 
 
 def test_a_graph_is_nodes_edges_inputs_outputs() -> None:
-    """With two edges between the same operators, which a reader has to keep apart."""
+    """With two edges between the same operators, which a reader must distinguish."""
     values = {name: Value(name, (4,), "float32") for name in ("x", "a", "y")}
     nodes = (Node("relu", "ReLU", ("x",), ("a",)), Node("mul", "Mul", ("a", "a"), ("y",)))
     graph = Graph("main", nodes, values, ("x",), ("y",))
@@ -36,7 +36,7 @@ def operators_of(path: Path) -> list[str]:
 
 
 def test_gemm_is_decomposed_on_request(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """With a bias, without, and with everything that its attributes ask for."""
+    """Without a bias, with one, and with all attributes."""
     b = Builder({"x": (8, 4)})
     made = b.add("Gemm", "x", b.weight(4, 6), b.weight(6))
     made = b.add("Gemm", made, b.weight(6, 5))
@@ -132,7 +132,7 @@ def test_nan_stays_nan_behind_relu(seen: dict[str, Any]) -> None:
 
 @pytest.mark.mindspore
 def test_the_ledger_counts_what_is_written_twice(seen: dict[str, Any]) -> None:
-    """Bias is in oneDNN's write; relu is a pass of its own, so that NaN stays NaN."""
+    """oneDNN adds the bias; relu is a separate pass, so that NaN stays NaN."""
     assert seen["steps"] == [["onednn", ["MatMul", "Add", "Maximum"], seen["result bytes"]]]
     assert seen["bytes written"] == 2 * seen["result bytes"]
     assert seen["writes"] == pytest.approx(2)

@@ -41,16 +41,16 @@ def native() -> Iterator[NativeWorkers]:
 
 @pytest.fixture(autouse=True)
 def place(native: NativeWorkers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current directory."""
+    """The working directory."""
     monkeypatch.setattr(fusing, "NativeWorkers", lambda: contextlib.nullcontext(native))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
 def test_0_what_is_saved_and_that_more_is_not_better() -> None:
-    """In a layer of the size of the text: −85 % of the bytes there, −74 % here.
+    """In a layer of the text's size: −85 % of the bytes in the text, −74 % here.
 
-    The text has three kernels where these are five; three would cost more than they save.
+    The text has three kernels, this version five; three would cost more than they save.
     """
     text = "\n".join(lines())
     found = re.search(r"Traffic: (\d+) MB unfused, (\d+) MB in 5 kernels", text)
@@ -65,7 +65,7 @@ def test_1_a_graph_by_hand_gets_a_sentence() -> None:
 
 
 def test_1_rules_and_what_they_would_save() -> None:
-    """In a layer of the size of the text; rule 3 is declined by the model of costs."""
+    """In a layer of the text's size; the cost model declines rule 3."""
     written = runpy.run_path(str(PROGRAMS / "fusion_rules.py"))["fusion_rules"]
     rules, capacity_share = read_rules(written)
     assert [rule.name for rule in rules] == ["LayerNormLinear", "LinearActivation", "AttentionFFN"]
@@ -86,7 +86,7 @@ def test_1_rules_and_what_they_would_save() -> None:
 
 
 def test_2_the_benefit_is_the_right_sum() -> None:
-    """4.2 GB; the 6.4 of the text is a slip, as is its sum of GB, ms and tokens/s."""
+    """4.2 GB; the text's 6.4 is an error, as is its sum of GB, ms and tokens/s."""
     op1 = {"hbm_read": 4.3, "hbm_write": 4.3, "schedule_cost": 0.015, "tiling_loss": 0.5}
     op2 = {"hbm_read": 2.1, "hbm_write": 2.1, "schedule_cost": 0.015, "tiling_loss": 0.3}
     benefit = estimate_fusion_benefit(op1, op2, "operator_inner")
@@ -102,7 +102,7 @@ def test_2_the_benefit_is_the_right_sum() -> None:
 def test_usage_export_fuse_and_run(
     place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Usage 1 to 3 with the file names of the text; the net is MindSpore's, and small."""
+    """Usage 1 to 3 with the file names of the text, on a small MindSpore net."""
     page = (ROOT / "docs" / "onnx.md").read_text("utf-8")
     (recipe,) = re.findall(r'^```python\n("""python export_onnx\.py .*?)^```', page, re.M | re.S)
     (place / "export_onnx.py").write_text(recipe, "utf-8")
@@ -146,7 +146,7 @@ def test_usage_export_fuse_and_run(
 
 @pytest.mark.skipif(not shutil.which("cc"), reason="there is no C compiler")
 def test_3_the_code_of_a_kernel_is_whole(place: Path) -> None:
-    """A file that is one call of a library holds it as text; the command in a file compiles it."""
+    """A file with one library call contains it as text; the command in the file compiles it."""
     b = Builder({"x": (32, 64)})
     normed = b.add("LayerNormalization", "x", b.weight(64), b.weight(64))
     first = b.add("Relu", b.add("Add", b.add("MatMul", normed, b.weight(64, 48)), b.weight(48)))

@@ -1,4 +1,4 @@
-"""Document 004, sections 2, 4, 5 and 6, in nets: flags, Conv + BN + ReLU, reasons, density, shapes."""
+"""Document 004, sections 2, 4, 5, 6, in nets: flags, Conv + BN + ReLU, reasons, density, shapes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Document 004, sections 3.3, 5.2 and 6: schedules by hand, timing and tuning of an operator."""
+"""Document 004, sections 3.3, 5.2 and 6: manual schedules, timing and tuning of an operator."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def SwishImpl(input_x, output_y, beta=1.0, kernel_name="SwishImpl"):
     config = {{"name": kernel_name, "tensor_list": [data, res]}}
     te.lang.cce.cce_build_code(sch, config)
 """
-"""`swish_impl.py` with the sigmoid that the document means, and a place for each of its tricks."""
+"""`swish_impl.py` with the intended sigmoid, and a placeholder for each optimisation."""
 
 SHAPE = (64, 72)
 
@@ -145,7 +145,7 @@ auto_tune.config = {"tuning_step": 1000, "verbose": True}
 
 @pytest.fixture
 def tuning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
-    """Times that the test makes up, a cache of its own; what was asked of the progress bar."""
+    """Fixed times, a separate cache; records the progress bar's calls."""
     if not shutil.which("cc"):
         pytest.skip("there is no C compiler")
     asked: dict[str, Any] = {"bars": []}

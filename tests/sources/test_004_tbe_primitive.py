@@ -1,4 +1,4 @@
-"""004, section 3: a TBE primitive written by a user, in its own files, runs in a net."""
+"""Document 004, section 3: a user-written TBE primitive in its own files runs in a net."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def run(program: str, place: Path, *, fresh: bool = False, **variables: str) -> 
 
 
 def answer(ended: Ended) -> dict[str, Any]:
-    """The JSON that a program printed, among what others say."""
+    """The JSON line of a program's output."""
     assert ended.returncode == 0, ended.output
     line = next(one for one in ended.output.splitlines() if one.startswith("{"))
     found: dict[str, Any] = json.loads(line)
@@ -87,7 +87,10 @@ def test_004_3_2_ops_custom_takes_the_same_file(found: dict[str, Any], mode: str
 
 @cases("mode", ["graph", "pynative"])
 def test_what_is_refused_says_what_to_do(found: dict[str, Any], mode: str) -> None:
-    assert "Swish is not registered for these dtypes; expected float16 or float32, got int32" in found[mode]["int32"]  # fmt: skip
+    assert (
+        "Swish is not registered for these dtypes; expected float16 or float32, got int32"
+        in found[mode]["int32"]
+    )
     assert "no derivative of order 2" in found[mode]["twice"]
     assert "write `get_bprop(self)` in the primitive" in found[mode]["twice"]
 

@@ -1,4 +1,4 @@
-"""What tutorials do around presets raises no false alarm: mixed precision, and `@ms.jit` alone."""
+"""Tutorial code around presets raises no false alarm: mixed precision, and `@ms.jit` alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the page for people who come from a tutorial tells to type is there."""
+"""The commands and names of the tutorial page exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stress run: ``python -m tests.stress [--full] [--row N] [--seed S]`` prints a line for each row."""
+"""The stress run, one line per row: ``python -m tests.stress [--full] [--row N] [--seed S]``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LIMIT_S = 3600.0
 
 
 def run_row(row: Row, *, seed: int, full: bool) -> tuple[bool, str]:
-    """Whether the row holds, and what was seen; in a process and a directory of its own that are gone afterwards."""
+    """Whether the row holds, and its observations; runs in a temporary process and directory."""
     place = Path(tempfile.mkdtemp(prefix="ms_fusion-stress-"))
     child = Child(lambda: _check(row, Stress(place, seed, full)))
     try:
@@ -34,7 +34,7 @@ def run_row(row: Row, *, seed: int, full: bool) -> tuple[bool, str]:
         return False, " ".join(str(error).split())
     finally:
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(child.pid, signal.SIGKILL)  # what a row that failed left running
+            os.killpg(child.pid, signal.SIGKILL)  # processes that a failed row left running
         shutil.rmtree(place, ignore_errors=True)
 
 
@@ -55,7 +55,7 @@ def _check(row: Row, stress: Stress) -> str:
 
 
 def main(arguments: Sequence[str] | None = None, rows: Sequence[Row] = ROWS) -> int:
-    """Runs the rows that are asked for; 1 when one of them does not hold."""
+    """Runs the selected rows; returns 1 when one of them fails."""
     parser = argparse.ArgumentParser(prog="python -m tests.stress", description=__doc__)
     parser.add_argument("--full", action="store_true", help="as often as the rows ask")
     parser.add_argument("--row", type=int, action="append", choices=[row.number for row in rows])
@@ -69,7 +69,8 @@ def main(arguments: Sequence[str] | None = None, rows: Sequence[Row] = ROWS) -> 
         holds, seen = run_row(row, seed=asked.seed, full=asked.full)
         failed += not holds
         print(
-            f"{row.number:2} {'ok    ' if holds else 'FAILED'} {row.what}; asked: {row.asked}; seen: {seen}"
+            f"{row.number:2} {'ok    ' if holds else 'FAILED'} {row.what}; asked: {row.asked}; "
+            f"seen: {seen}"
             f" (seed {asked.seed}, {time.monotonic() - begin:.0f} s)",
             flush=True,
         )

@@ -1,4 +1,4 @@
-"""Rows 13 and 14: every unary word, compiled, over every half-precision input and a million of float32."""
+"""Rows 13 and 14: every compiled unary operation on all half-precision inputs and 1M float32."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ WORDS: Mapping[str, tuple[Callable[[Any], Any], Oracle]] = {
     "vmuls": (lambda x: dsl.vmuls(x, 3.0), lambda x: x * 3.0),
     "vadds": (lambda x: dsl.vadds(x, 1.5), lambda x: x + 1.5),
 }
-"""Name of a word → the word, and its formula in float64."""
+"""Name of an operation → the operation, and its formula in float64."""
 
 MANY = 1 << 16
 GELU_ULP, GELU_FROM = 4.0, -0.5
-"""Below, 1 + e^… takes the digits that its exponent has lost with it."""
+"""Below, 1 + e^… amplifies the error of its exponent."""
 
 
 def _words(stress: Stress, short: int) -> list[str]:
@@ -55,14 +55,14 @@ def _words(stress: Stress, short: int) -> list[str]:
 
 def _computed(names: list[str], x: np.ndarray) -> tuple[np.ndarray, ...]:
     kernel = kernel_of(lambda t: [WORDS[name][0](t) for name in names], x)
-    kernel.compiled  # raises where a call would go on without it
+    kernel.compiled  # raises where a call would continue without it
     found: tuple[np.ndarray, ...] = kernel(x)
     return found
 
 
 @np.errstate(all="ignore")
 def halves(stress: Stress) -> str:
-    """Each of the 65,536 patterns of float16 and bfloat16, and its neighbours by value."""
+    """All 65,536 patterns of float16 and bfloat16, and the neighbours by value."""
     names, differ, total, failures = _words(stress, 8), 0, 0, []
     for dtype in ("float16", "bfloat16"):
         real = dtype_of(dtype).numpy
@@ -77,15 +77,18 @@ def halves(stress: Stress) -> str:
                 )
             differ, total = differ + int(np.count_nonzero(away)), total + x.size
     assert not failures, f"{len(failures)} words: " + "; ".join(failures)
-    return f"{len(names)} words × 2 dtypes: at most 1 ULP, {100 - 100 * differ / total:.2f} % of {total:,} the rounded float64"
+    return (
+        f"{len(names)} words × 2 dtypes: at most 1 ULP, {100 - 100 * differ / total:.2f} % of "
+        f"{total:,} the rounded float64"
+    )
 
 
 def _steps(got: np.ndarray, exact: np.ndarray) -> np.ndarray:
-    """How many numbers lie between; many where one of them is NaN or has the other sign."""
+    """Number of values between; large if one of them is NaN or has the other sign."""
     orders = []
     for values in (got, exact):
         bits = values.view(np.int16).astype(np.int32)
-        # of negative numbers the patterns grow downwards
+        # patterns of negative numbers decrease
         orders.append(np.where(bits < 0, -(bits & 0x7FFF) - MANY, bits))
     none = [np.isnan(values) for values in (got, exact)]
     return np.where(
@@ -95,7 +98,9 @@ def _steps(got: np.ndarray, exact: np.ndarray) -> np.ndarray:
 
 @np.errstate(all="ignore")
 def singles(stress: Stress) -> str:
-    """A million patterns of finite float32 numbers, edges, and numbers where functions are not flat."""
+    """A million patterns of finite float32 values, special values, and values in the non-flat
+    range.
+    """
     names, failures = _words(stress, 8), []
     x = points("f32", stress.times(1_000_000, 20_000), stress.seed)
     worst_of_all, worst_name = 0.0, ""
@@ -105,21 +110,25 @@ def singles(stress: Stress) -> str:
         worst = int(np.argmax(away))
         if away[worst] > 2:
             failures.append(
-                f"{name}({x[worst]!r}) = {got[worst]!r}, exact {exact[worst]!r}: {away[worst]:.2f} ULP"
+                f"{name}({x[worst]!r}) = {got[worst]!r}, exact {exact[worst]!r}: {away[worst]:.2f} "
+                f"ULP"
             )
         if away[worst] > worst_of_all:
             worst_of_all, worst_name = float(away[worst]), name
     assert not failures, f"{len(failures)} words: " + "; ".join(failures)
     gelu = _gelu(x)
     assert gelu <= GELU_ULP, f"gelu: {gelu:.2f} ULP from {GELU_FROM} on"
-    return f"{len(names)} words × {x.size:,} points: at most {worst_of_all:.2f} ULP ({worst_name}); gelu {gelu:.2f} ULP"
+    return (
+        f"{len(names)} words × {x.size:,} points: at most {worst_of_all:.2f} ULP ({worst_name}); "
+        f"gelu {gelu:.2f} ULP"
+    )
 
 
 def _gelu(x: np.ndarray) -> float:
-    """The greatest distance of gelu by its tanh formula, from where it does not cancel."""
+    """The largest error of gelu by its tanh formula, outside the range of cancellation."""
     given = {"shape": x.shape, "dtype": "float32"}
     kernel = load_operator(Path(ops.__file__).with_name("gelu.py")).build(given, given, soc="cpu")
-    kernel.compiled  # raises where a call would go on without it
+    kernel.compiled  # raises where a call would continue without it
     wide = x.astype(np.float64)
     exact = wide / (1 + np.exp(-2 * np.sqrt(2 / np.pi) * (wide + 0.044715 * wide**3)))
     away = distance("f32", kernel(x), exact)

@@ -1,4 +1,4 @@
-"""One kernel in a process of its own: ``python -m tests.stress.child`` says whether it was right and where it came from."""
+"""One kernel in its own process: ``python -m tests.stress.child`` prints result and origin."""
 
 from __future__ import annotations
 

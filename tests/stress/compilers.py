@@ -1,4 +1,4 @@
-"""Row 9: compilers that are missing, fail, hang, die, lie or talk too much."""
+"""Row 9: compilers that are missing, fail, hang, crash, lie or are verbose."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Bad:
     """A compiler.
 
     Attributes:
-        name: what is wrong with it.
-        text: of the script; ``{real}`` is the real one, ``{pids}`` a file for process ids.
-        cause: what the warning says; empty where it works all the same.
+        name: its defect.
+        text: its script; ``{real}`` is the real one, ``{pids}`` a file for process ids.
+        cause: text of the warning; empty if it works all the same.
     """
 
     name: str
@@ -82,7 +82,7 @@ MISSING = Bad("is missing", "", "is not there")
 
 
 def compilers(stress: Stress) -> str:
-    """A kernel with each of them: right, one warning with the cause, nothing left running."""
+    """A kernel with each of them: right result, one warning with the cause, no running process."""
     failures = []
     for number, bad in enumerate((MISSING, *COMPILERS)):
         path, pids = stress.place / f"cc-{number}", stress.place / f"pids-{number}"
@@ -100,7 +100,10 @@ def compilers(stress: Stress) -> str:
                 failures.append(f"{bad.name}: {error}")
     assert not failures, "; ".join(failures)
     limit = f", one of them {60 if stress.full else HANGING_S:g} s"
-    return f"{len(COMPILERS) + 1} compilers: all right, each with one warning that names the cause{limit}; no process left"
+    return (
+        f"{len(COMPILERS) + 1} compilers: all right, each with one warning that names the "
+        f"cause{limit}; no process left"
+    )
 
 
 def _kernel(number: int) -> Callable[[], dict[str, object]]:
@@ -122,7 +125,7 @@ def _kernel(number: int) -> Callable[[], dict[str, object]]:
 
 
 def _children() -> list[str]:
-    """Processes that this one has, dead ones included."""
+    """Child processes of this one, including zombies."""
     tasks = Path(f"/proc/{os.getpid()}/task")
     return [pid for task in tasks.iterdir() for pid in (task / "children").read_text().split()]
 

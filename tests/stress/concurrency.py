@@ -1,4 +1,4 @@
-"""Rows 10 and 21: threads and children that compile and call, and what a process holds after many calls and kernels."""
+"""Rows 10 and 21: concurrent threads and children, and memory after many calls and kernels."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MANY = np.linspace(-5, 5, 40_000, dtype=np.float32)
 
 
 def threads(stress: Stress) -> str:
-    """Threads that compile the same kernels in another order each, and call them; then each kind of child."""
+    """Threads compile the same kernels in different orders and call them; then child processes."""
     count, each = 8, stress.times(100, 4)
 
     def compile_and_call() -> None:
@@ -45,7 +45,8 @@ def threads(stress: Stress) -> str:
     for kind in kinds if stress.full else kinds[:1]:
         in_child(lambda kind=kind: _children(kind, children), limit_s=300)
     return (
-        f"{count} threads × {each} kernels compiled and called, × {calls} calls of one kernel with two threads;"
+        f"{count} threads × {each} kernels compiled and called, × {calls} calls of one kernel with "
+        f"two threads;"
         f" {children} children by {', '.join(kinds if stress.full else kinds[:1])}: 0 errors"
     )
 
@@ -91,7 +92,7 @@ def _one_kernel_in_threads(count: int, calls: int) -> None:
 
 
 def _children(kind: str, count: int) -> None:
-    """Children of a process whose own threads have run kernels, each with the kernels of its parent and new ones."""
+    """Children of a process whose threads have run kernels, with its kernels and new ones."""
     os.environ["MS_FUSION_THREADS"] = "2"
     _parallel(-3)
     context = multiprocessing.get_context(kind)
@@ -112,7 +113,7 @@ def _child(number: int) -> None:
 
 
 def growth(stress: Stress) -> str:
-    """What lies in memory after a while, and after many more."""
+    """Memory after some calls, and after many more."""
     calls = stress.times(10_000, 500)
     with_calls = in_child(lambda: _grown(_calling(), warm=calls // 10, times=calls), limit_s=600)
     cycles = stress.times(500, 10)
@@ -122,7 +123,10 @@ def growth(stress: Stress) -> str:
     )
     for name, grown in (("calls", with_calls), ("cycles", with_cycles)):
         assert grown < GROWTH_BYTES, f"{grown / 2**20:.1f} MB more after the {name}"
-    return f"{with_calls / 2**20:.1f} MB more after {calls:,} calls, {with_cycles / 2**20:.1f} MB after {cycles} cycles of compiling and loading"
+    return (
+        f"{with_calls / 2**20:.1f} MB more after {calls:,} calls, {with_cycles / 2**20:.1f} MB "
+        f"after {cycles} cycles of compiling and loading"
+    )
 
 
 def _calling() -> Callable[[], None]:
@@ -133,7 +137,7 @@ def _calling() -> Callable[[], None]:
     def call() -> None:
         found = kernel(MANY)
         assert found[7] == wanted[7]
-        with contextlib.suppress(InputError):  # errors may not pile up either
+        with contextlib.suppress(InputError):  # errors must not accumulate either
             kernel(wrong)
 
     return call

@@ -1,4 +1,4 @@
-"""Rows 3 and 5: entries of the cache that are damaged, and entries that others planted there."""
+"""Rows 3 and 5: damaged and planted cache entries."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ PLANTED = r"""
 __attribute__((constructor)) static void planted(void) { fclose(fopen("MARK", "w")); }
 """
 ANOTHER = 12345
-"""A user that is not this one."""
+"""Another user's id."""
 
 
 def damage(stress: Stress) -> str:
-    """Each damage is found before the library is loaded, and a new one takes its place."""
+    """Each damage is detected before the library is loaded, and a new library replaces it."""
     cc, cache, kinds = remembering_compiler(stress.place / "cc"), kernel_cache(), {}
     with using_compiler(cc):
         in_child(lambda: check_swish(0))
@@ -72,7 +72,7 @@ def _named(name: str):
 
 
 def hostile(stress: Stress) -> str:
-    """What others planted: code that leaves a mark when it is loaded, with metadata that fit it."""
+    """Planted code that leaves a trace when loaded, with matching metadata."""
     mark = stress.place / "mark"
     planted = _planted(stress.place, mark)
     in_child(lambda: bool(ctypes.CDLL(str(planted))))
@@ -82,7 +82,7 @@ def hostile(stress: Stress) -> str:
     with using_compiler(cc):
         for make in [*HOSTILE, cache_cases.make_prefix_world_writable, *_OTHERS]:
             if make in _OTHERS and os.geteuid():
-                continue  # only the superuser can give files away
+                continue  # only the superuser can change owners
             with _named(make.__name__):
                 _attack(make, planted)
                 assert not mark.exists(), "planted code ran"
@@ -109,7 +109,8 @@ def _attack(make: Callable[[Path, Path], None], planted: Path) -> None:
         _forge(entry.path, planted)
     make(entry.path, other)
     assert cache.load(entry.key) is None, "not refused"
-    # a process that has nothing in memory; where the directory itself is refused it warns and goes on without it
+    # a process with an empty memory cache; if the directory itself is refused, it warns and
+    # continues without
     assert in_child(_call), "wrong numbers"
     shutil.rmtree(cache.root)
 
@@ -120,13 +121,13 @@ def _call() -> bool:
     right = swish_is_right(0, kernel(POINTS))
     for library in libraries:
         if library.parents[2] != kernel_cache().root:
-            # private, and goes at the end of a process that is not forked like this one
+            # private, and removed at the end of a process that was not forked
             shutil.rmtree(library.parents[2])
     return right
 
 
 def _forge(entry: Path, planted: Path) -> None:
-    """The planted code in the entry's place, size and SHA-256 fitting."""
+    """The planted code in the entry's place, with matching size and SHA-256."""
     content = planted.read_bytes()
     (entry / "kernel.so").write_bytes(content)
     meta = json.loads((entry / "meta.json").read_text())

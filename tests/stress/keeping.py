@@ -1,4 +1,4 @@
-"""Rows 6, 7 and 8: how much is kept and what goes first, what makes a kernel stale, how long a warm load takes."""
+"""Rows 6, 7 and 8: cache size and eviction order, invalidation, and warm load time."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ WARM_S = 2e-3
 
 
 def limit(stress: Stress) -> str:
-    """Kernels are stored until one too many is there; the oldest but one go, as the oldest is in use elsewhere."""
+    """Stores one kernel too many; evicts the second oldest, as the oldest is in use."""
     assert KernelCache().limit_bytes == LIMIT_BYTES == 1 << 30, "another default"
     size, kept = stress.times(1 << 20, 1 << 14), stress.times(64, 8)
     cache = KernelCache(stress.place / "limited", limit_bytes=kept * (size + 600))
@@ -70,7 +70,10 @@ def limit(stress: Stress) -> str:
     assert keys[0] not in {entry.key for entry in cache.entries()}, (
         "kept for a process that is dead"
     )
-    return f"{len(keys) + 1} stored, at most {kept} kept, the least recently used went first, one in use stayed until its user died"
+    return (
+        f"{len(keys) + 1} stored, at most {kept} kept, the least recently used went first, one in "
+        f"use stayed until its user died"
+    )
 
 
 def _identity(name: str) -> contextlib.AbstractContextManager[Any]:
@@ -79,7 +82,7 @@ def _identity(name: str) -> contextlib.AbstractContextManager[Any]:
 
 
 def stale(stress: Stress) -> str:
-    """Each part of what decides the code is changed alone, and the kernel is made again."""
+    """Changes each cache key input alone; the kernel is compiled again."""
     cc = remembering_compiler(stress.place / "cc")
     headers = compiler._headers()
 
@@ -112,7 +115,7 @@ def stale(stress: Stress) -> str:
     with using_compiler(cc):
 
         def build(text: str) -> int:
-            """How often the compiler was called for it, in a new process."""
+            """Number of compiler calls for it, in a new process."""
             before = calls_of(cc) + calls_of(stress.place / "another-cc")
             in_child(lambda: str(compiler.build(text)))
             return calls_of(cc) + calls_of(stress.place / "another-cc") - before
@@ -125,11 +128,14 @@ def stale(stress: Stress) -> str:
         for at in stress.chance.sample(range(len(source)), stress.times(100, 5)):
             changed = source[:at] + chr(ord(source[at]) ^ 1) + source[at + 1 :]
             assert build(changed) == 1, f"source byte {at}: found although it changed"
-    return f"{len(changes)} parts ({', '.join(changes)}) and {stress.times(100, 5)} bytes of the source: each a miss"
+    return (
+        f"{len(changes)} parts ({', '.join(changes)}) and {stress.times(100, 5)} bytes of the "
+        f"source: each a miss"
+    )
 
 
 def warm(stress: Stress) -> str:
-    """New processes find a kernel that is on disk; the first load in each is measured."""
+    """New processes load a kernel from disk; the first load in each is timed."""
     check_swish(0)
     kernel = swish(0)
     program = next(step.program for step in kernel.compiled.steps if step.program)
@@ -153,7 +159,8 @@ def warm(stress: Stress) -> str:
     assert not stress.full or loaded <= WARM_S * 1e3, f"median {loaded:.2f} ms"
     size = (entry.path / "kernel.so").stat().st_size
     return (
-        f"median {loaded:.2f} ms with the hash of {size / 1024:.0f} KiB, fastest {loads[0] * 1e3:.2f} ms"
+        f"median {loaded:.2f} ms with the hash of {size / 1024:.0f} KiB, fastest "
+        f"{loads[0] * 1e3:.2f} ms"
         f" ({times} processes); with the graph, the C and a call {called:.2f} ms"
     )
 

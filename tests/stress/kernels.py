@@ -1,4 +1,4 @@
-"""Small kernels for the stress run, each with what it has to compute."""
+"""Small kernels for the stress run, each with its expected result."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _arguments(tensors: Sequence[Any]) -> tuple[Argument, ...]:
 
 
 def swish(number: int, points: np.ndarray = POINTS, **options: Any) -> Kernel:
-    """x / (1 + e^−bx) with another b for each number, so that each has code of its own."""
+    """x / (1 + e^−bx) with another b for each number, so that each has different code."""
     beta = 1 + number / 4096
 
     def build(x: Any) -> Any:
@@ -39,14 +39,14 @@ def swish(number: int, points: np.ndarray = POINTS, **options: Any) -> Kernel:
 
 
 def swish_is_right(number: int, found: np.ndarray, points: np.ndarray = POINTS) -> bool:
-    """Whether it computed that."""
+    """Whether the result is right."""
     x = points.astype(np.float64)
     exact = x / (1 + np.exp(-(1 + number / 4096) * x))
     return bool(np.all(np.abs(found - exact) <= 1e-6 * np.abs(exact) + 1e-37))
 
 
 def check_swish(number: int, **options: Any) -> None:
-    """Raises unless a kernel is compiled or found, and right; the NumPy back end does not stand in for it."""
+    """Raises unless a kernel is compiled or cached, and right; the NumPy back end fails."""
     kernel = swish(number, **options)
-    kernel.compiled  # raises where a call would warn and go on without it
+    kernel.compiled  # raises where a call would warn and continue without it
     assert swish_is_right(number, kernel(POINTS)), f"kernel {number} computed wrong numbers"

@@ -1,4 +1,4 @@
-"""ONNX models that mean harm: damaged, pointing elsewhere, with names that are code."""
+"""Malicious ONNX models: damaged, with external paths, with code as names."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ NAMES = (
 
 
 def mutated(stress: Stress) -> str:
-    """Each in processes of a few hundred, so that one which dies says where."""
+    """Runs a few hundred per process, so that a crash reports its position."""
     count = stress.times(10_000, 12)
     told = []
     for way in ("bytes", "structure"):
@@ -59,7 +59,7 @@ def mutated(stress: Stress) -> str:
 
 
 def elsewhere(stress: Stress) -> str:
-    """Data that lies elsewhere, read; and outputs that would go elsewhere, written."""
+    """Reads of external data, and writes of outputs to other places."""
     place = stress.place / "models"
     place.mkdir()
     for one in (stress.place / "outside.bin", place / "data.bin"):
@@ -104,7 +104,7 @@ def _is_refused(model: Path, target: Path) -> bool:
 
 
 def _net(path: Path, name: str) -> Path:
-    """A few operators, everything in it named after `name`."""
+    """A few operators, with every name derived from `name`."""
     b = Builder({name: ("n", 8)})
     x = b.add("Mul", name, b.add("Sigmoid", b.add("Add", name, b.weight(8))))
     model = b.model(b.add("Relu", b.add("Add", b.add("MatMul", x, b.weight(8, 8)), b.weight(8))))
@@ -125,7 +125,7 @@ def _net(path: Path, name: str) -> Path:
 
 
 def names(stress: Stress) -> str:
-    """No name of a model's is part of a file's name, of code, of a report's markup or of what goes to the terminal."""
+    """A model's names never become file names, code, report markup or terminal controls."""
     files = 0
     tried = NAMES[: stress.times(len(NAMES), 4)]
     for number, name in enumerate(tried):

@@ -1,7 +1,8 @@
-"""Mutated ONNX models, fused: ``python -m tests.stress.mutated_models bytes|structure FIRST LAST`` tries these seeds in one process.
+"""Fuses mutated ONNX models: ``python -m tests.stress.mutated_models bytes|structure FIRST LAST``.
 
-What a seed says is done to one of a few models; then it is fused as far as that goes. Anything but a result or our own error
-ends the process with the seed; so does a model that takes too long or too much memory.
+A seed determines the model and its mutation; then it is fused as far as possible. Any outcome
+except a result or our own error ends the process with the seed, as does a timeout or a memory
+limit.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ TEXTS = ("", "x", "\n", "*/", "</script>", "../x", "é" * 1000)
 
 
 def by_bytes(whole: bytes, chance: random.Random) -> bytes:
-    """A few bytes are others, or the end is gone."""
+    """Changes a few bytes, or truncates."""
     spoilt = bytearray(whole)
     for _ in range(chance.randint(1, 8)):
         spoilt[chance.randrange(len(spoilt))] = chance.randrange(256)
@@ -57,10 +58,10 @@ def by_bytes(whole: bytes, chance: random.Random) -> bytes:
 
 
 def by_structure(whole: bytes, chance: random.Random) -> bytes:
-    """A few parts of the model are others, gone, doubled or in another order."""
+    """Changes, removes, duplicates or reorders a few parts of the model."""
     model = onnx.ModelProto.FromString(whole)
     for _ in range(chance.randint(1, 4)):
-        with suppress(IndexError):  # nothing of that kind is left
+        with suppress(IndexError):  # no part of that kind is left
             chance.choice(CHANGES)(model, chance)
     return model.SerializeToString()
 
@@ -169,8 +170,8 @@ WAYS: dict[str, Callable[[bytes, random.Random], bytes]] = {
 def tried(spoilt: bytes, level: int, place: Path) -> bool:
     """Whether a model could be fused; False for our own error.
 
-    One that takes too long is tried once more: a machine that others use pauses now and then, and the kernels are in the
-    cache then, so that compilers, which have a limit of their own, do not count.
+    A timed-out model is tried once more: a busy machine pauses now and then, and the kernels are
+    then in the cache, so that compilers, which have their own limit, do not count.
     """
     (place / "spoilt.onnx").write_bytes(spoilt)
     fused, took_s = _fused(level, place)
@@ -196,7 +197,7 @@ def _fused(level: int, place: Path) -> tuple[bool, float]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Says how many were fused and how many refused."""
+    """Prints the numbers of fused and refused models."""
     way, first, last = arguments[0], int(arguments[1]), int(arguments[2])
     fused = 0
     with NativeWorkers() as native, tempfile.TemporaryDirectory() as directory:

@@ -1,4 +1,4 @@
-"""Rows 24 to 26: operators, random networks and random Cells of MindSpore, fused by our generator."""
+"""Rows 24 to 26: MindSpore operators, random networks and random Cells, fused by our generator."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tests.stress.parts import ROOT, Row, Stress
 
 NETWORKS, CELLS, PART = 500, 60, 25
 AT_ONCE = min(os.cpu_count() or 1, 8)
-"""Processes; each compiles in several more for a part of its time."""
+"""Processes; each starts several compilers for part of its time."""
 NETS = "tests.ms_fusion.kernel_server"
 ONLY_FULL = "nothing: in short the tests of ms_fusion run a part"
 
 
 def said(stress: Stress, module: str, parts: Sequence[Sequence[str]]) -> list[str]:
-    """What a module prints when it runs with the arguments of each part, in processes of its own."""
+    """The output of a module for the arguments of each part, in separate processes."""
 
     def one(part: Sequence[str]) -> str:
         done = subprocess.run(
@@ -39,7 +39,7 @@ def said(stress: Stress, module: str, parts: Sequence[Sequence[str]]) -> list[st
 
 
 def tables(stress: Stress) -> str:
-    """Every operator by itself, before a sum, beside what is broadcast."""
+    """Every operator alone, before a sum, beside a broadcast."""
     if not stress.full:
         return ONLY_FULL
     right = 0
@@ -51,7 +51,7 @@ def tables(stress: Stress) -> str:
 
 def networks(stress: Stress) -> str:
     """Networks of 2 to 40 operators with gradients."""
-    # below it networks are drawn from less, as they were before there was more
+    # lower seeds draw from the original vocabulary
     return _seeds(stress, "network_runs", OLD + stress.seed * NETWORKS, NETWORKS)
 
 
@@ -65,7 +65,7 @@ def _seeds(stress: Stress, module: str, first: int, count: int) -> str:
         return ONLY_FULL
     right = skipped = 0
     while right < count:
-        # others in the place of those that MindSpore does not run
+        # replacements of those that MindSpore does not run
         start = first + right + skipped
         end = start + count - right
         parts = [[str(one), str(min(one + PART, end))] for one in range(start, end, PART)]

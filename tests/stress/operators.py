@@ -1,4 +1,4 @@
-"""Rows 11 and 15: every operator of `custom_ops` at the edges of what it takes, forward and backward."""
+"""Rows 11 and 15: every operator of `custom_ops` at extreme shapes, forward and backward."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.stress.parts import Row, Stress
 
 
 def edges(stress: Stress) -> str:
-    """Shapes and dtypes by chance, of each operator as many as of any other."""
+    """Random shapes and dtypes, equally many for each operator."""
     chance = stress.chance
     specs = [spec for spec in SPECS.values() if spec.has_kernel]
     taken, refused, failures = 0, 0, []

@@ -1,4 +1,4 @@
-"""What the rows of the stress run share: how much, how a row is told, children that may die, compilers that count."""
+"""Shared code of the stress rows: extent, output, child processes, counting compilers."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ class Stress:
     """One run of a row.
 
     Attributes:
-        place: a directory of its own; its ``work`` is the current directory and its ``cache`` that of kernels.
-        seed: of everything random.
-        full: as often as the row asks, or seldom enough for every commit.
+        place: its directory; ``work`` in it is the working directory and ``cache`` the kernel
+            cache.
+        seed: seed of all random numbers.
+        full: the full extent instead of the short one.
     """
 
     place: Path
@@ -41,12 +42,12 @@ class Stress:
     full: bool
 
     def times(self, full: int, short: int) -> int:
-        """How often."""
+        """Number of repetitions."""
         return full if self.full else short
 
     @property
     def chance(self) -> random.Random:
-        """Random numbers, the same ones each time it is asked."""
+        """A random generator with the same sequence on each call."""
         return random.Random(self.seed)
 
 
@@ -55,10 +56,10 @@ class Row:
     """One line of the stress run.
 
     Attributes:
-        number: of the row.
-        what: what is done.
-        asked: what has to come out.
-        check: does it, raises `AssertionError` when it came out otherwise, and says what was seen.
+        number: number of the row.
+        what: description of the action.
+        asked: the required outcome.
+        check: runs the row, raises `AssertionError` on failure, and returns the observations.
     """
 
     number: int
@@ -68,12 +69,12 @@ class Row:
 
 
 def kernel_cache() -> KernelCache:
-    """The cache that kernels of this process are kept in."""
+    """The kernel cache of this process."""
     return KernelCache(environment.cache_dir() / "kernels")
 
 
 def libraries(cache: KernelCache) -> list[Entry]:
-    """What a cache has, but for headers as GCC has read them."""
+    """Files of a cache, without precompiled headers."""
     return [entry for entry in cache.entries() if not _are_headers(entry.path / KERNEL)]
 
 
@@ -82,7 +83,7 @@ def _are_headers(path: Path) -> bool:
 
 
 def kernel_entries() -> list[Entry]:
-    """What the user's cache has of kernels; the threads, which are there before the first, are not among them."""
+    """The kernels of the user's cache, without the thread library, which is compiled first."""
     threads = hashlib.sha256(thread_pool.SOURCE.read_bytes()).hexdigest()
     key = compiler.recipe(threads).key
     return [entry for entry in libraries(kernel_cache()) if entry.key != key]
@@ -93,13 +94,13 @@ _held: list[int] = []
 
 
 class Child:
-    """A forked process that does one thing and says a JSON value."""
+    """A forked process that runs one function and returns a JSON value."""
 
     def __init__(self, work: Callable[[], Any]):
         reading, writing = os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
-            while _held:  # an end that a grandchild holds would keep its grandparent waiting
+            while _held:  # an end held by a grandchild would block its grandparent
                 os.close(_held.pop())
             _held.append(writing)
             _do(work, writing)
@@ -107,7 +108,7 @@ class Child:
         self._reading = reading
 
     def end(self, limit_s: float = 120.0) -> Any:
-        """What it said; raises `AssertionError` when it died, failed or took longer than that."""
+        """Its result; raises `AssertionError` if it crashed, failed or timed out."""
         said, until = b"", time.monotonic() + limit_s
         while True:
             ready, _, _ = select.select([self._reading], [], [], max(until - time.monotonic(), 0))
@@ -126,7 +127,7 @@ class Child:
         return value["said"]
 
     def kill(self) -> None:
-        """Ends it at once, wherever it is."""
+        """Kills it immediately."""
         os.kill(self.pid, signal.SIGKILL)
         os.close(self._reading)
         os.waitpid(self.pid, 0)
@@ -147,14 +148,14 @@ def _do(work: Callable[[], Any], writing: int) -> None:
 
 
 def in_child(work: Callable[[], Any], limit_s: float = 120.0) -> Any:
-    """What `work` gives in a forked process."""
+    """The result of `work` in a forked process."""
     return Child(work).end(limit_s)
 
 
 def run_python(
     module: str, *arguments: object, before: tuple[str, ...] = (), **variables: str | None
 ) -> subprocess.CompletedProcess[str]:
-    """``python -m module`` in a process of its own; a variable that is None is absent there."""
+    """``python -m module`` in its own process; a variable that is None is unset there."""
     kept = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
     return subprocess.run(
         [*before, sys.executable, "-m", module, *map(str, arguments)],
@@ -171,7 +172,7 @@ def real_compiler() -> str:
 
 
 def script(path: Path, text: str) -> Path:
-    """A program in shell that can be called."""
+    """An executable shell script."""
     path.write_text(f"#!/bin/sh\n{text}\n")
     path.chmod(0o700)
     return path
@@ -183,7 +184,10 @@ def counting_compiler(path: Path) -> Path:
 
 
 def remembering_compiler(path: Path) -> Path:
-    """Compiles the first time, and then gives the same library for every text: for rows that use one kernel. Threads it always compiles."""
+    """Compiles once, then returns the same library for every text: for rows with one kernel.
+
+    The thread library is always compiled.
+    """
     return script(
         path,
         f"""last=
@@ -196,21 +200,21 @@ echo called >> "{path}.log"
 
 
 def calls_of(path: Path) -> int:
-    """How often one of these compilers was called."""
+    """Number of calls of one of these compilers."""
     log = Path(f"{path}.log")
     return len(log.read_text().splitlines()) if log.exists() else 0
 
 
 @contextlib.contextmanager
 def using_compiler(path: Path | str) -> Iterator[None]:
-    """Kernels are compiled by this one inside."""
+    """This compiler is in use inside the context."""
     with environment_variable(environment.COMPILER.name, str(path)):
         yield
 
 
 @contextlib.contextmanager
 def environment_variable(name: str, value: str) -> Iterator[None]:
-    """An environment variable has this value inside."""
+    """Sets an environment variable inside the context."""
     before = os.environ.get(name)
     os.environ[name] = value
     try:

@@ -1,4 +1,4 @@
-"""Row 4: cache directories that cannot be used, real ones where this machine lets file systems be mounted."""
+"""Row 4: unusable cache directories, real ones where this machine allows mounts."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class Place:
     """A cache directory.
 
     Attributes:
-        name: what is wrong with it.
-        make: makes it, at the path it is given.
-        mounting: shell that mounts something over it before the process begins.
-        warnings: how many there may be.
+        name: its defect.
+        make: creates it at the given path.
+        mounting: shell command that mounts something over it before the process starts.
+        warnings: largest number of warnings.
     """
 
     name: str
@@ -103,7 +103,7 @@ OF_USERS = (Place("is read-only", _closed),)
 
 
 def places(stress: Stress) -> str:
-    """A process each; its result, its warnings, and that it leaves nothing."""
+    """One process each; its result, its warnings, and no left-overs."""
     can_mount = _can_mount(stress.place)
     done = []
     every = (*PLACES, *(OF_USERS if os.geteuid() else OF_THE_SUPERUSER))

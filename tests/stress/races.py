@@ -1,4 +1,4 @@
-"""Rows 1 and 2: many processes that want one kernel, and processes that are killed while they make one."""
+"""Rows 1 and 2: many processes that request one kernel, and processes killed during a build."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.stress.parts import (
 
 
 def race(stress: Stress) -> str:
-    """Processes meet, and all ask for the same kernel at once."""
+    """Processes synchronise and request the same kernel at once."""
     processes, rounds = stress.times(32, 6), stress.times(50, 2)
     barrier = multiprocessing.get_context("fork").Barrier(processes)
     cc = counting_compiler(stress.place / "cc")
@@ -46,7 +46,7 @@ def race(stress: Stress) -> str:
                 barrier.abort()
         entries = len(kernel_entries())
     assert not errors, f"{len(errors)} of {processes} processes failed; the first: {errors[0]}"
-    compiled = calls_of(cc) - 1  # the threads
+    compiled = calls_of(cc) - 1  # minus the thread library
     assert kernel_cache().verify() == (), "a bad entry"
     assert entries == rounds, f"{entries} entries after {rounds} rounds"
     assert compiled == rounds, f"{rounds} kernels were compiled {compiled} times"
@@ -56,11 +56,11 @@ def race(stress: Stress) -> str:
 
 
 def kill(stress: Stress) -> str:
-    """A process that compiles one kernel after the other is killed; the next one begins where it was."""
+    """Kills a process that compiles kernels in sequence; the next one continues."""
     turns, chance, cache = stress.times(200, 10), stress.chance, kernel_cache()
     numbers = stress.place / "numbers"
     numbers.write_text("0\n")
-    # half of the time the compiler is quick, and what is hit is rather the publishing
+    # half of the time the compiler is fast, so the kill is more likely to hit the publishing
     slow, quick = real_compiler(), remembering_compiler(stress.place / "cc")
     with using_compiler(quick):
         in_child(lambda: check_swish(-1))
@@ -93,7 +93,10 @@ def kill(stress: Stress) -> str:
     cache.clear()
     left = files_below(cache.root)
     assert left == [], f"left over: {left[:3]}"
-    return f"{turns} kills, {unfinished} with something half made on disk: 0 bad entries, {finished} kernels right"
+    return (
+        f"{turns} kills, {unfinished} with something half made on disk: 0 bad entries, {finished} "
+        f"kernels right"
+    )
 
 
 ROWS = (

@@ -1,4 +1,4 @@
-"""Rows 11 and 12: every word on every dtype and shape, and on the numbers at the edges."""
+"""Rows 11 and 12: every DSL operation on every dtype and shape, and on special values."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _first(call: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *x: call(*x)[0]
 
 
-# Words over several elements; each takes tensors of at least one axis.
+# Operations over several elements; each takes tensors of at least one axis.
 WIDE_CASES = (
     *(
         Case(
@@ -130,7 +130,7 @@ def _sizes(x: Any) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Made:
-    """A word that was built: what it gave, and what it has to give."""
+    """A built operation: its results, and the expected ones."""
 
     name: str
     case: Case
@@ -141,7 +141,7 @@ class Made:
 
 @np.errstate(all="ignore")
 def shapes(stress: Stress) -> str:
-    """Every word in one kernel for each dtype and shape; what is refused, is refused in a whole sentence."""
+    """Every operation in one kernel for each dtype and shape; refusals have complete messages."""
     counts, failures = {"right": 0, "refused": 0}, []
     for dtype in ANY if stress.full else stress.chance.sample(ANY, 2):
         for shape in SHAPES if stress.full else stress.chance.sample(SHAPES, 2):
@@ -151,7 +151,10 @@ def shapes(stress: Stress) -> str:
             _one_kernel(cases, dtype, shape, counts, failures)
     layouts = _layouts(failures)
     assert not failures, f"{len(failures)}: " + "; ".join(failures[:40])
-    return f"{counts['right']:,} right, {counts['refused']:,} refused in a whole sentence; {layouts} layouts of arrays right"
+    return (
+        f"{counts['right']:,} right, {counts['refused']:,} refused in a whole sentence; {layouts} "
+        f"layouts of arrays right"
+    )
 
 
 def _one_kernel(
@@ -191,7 +194,7 @@ def _one_kernel(
 
 
 def _incomplete(error: FusionError, word: str) -> str:
-    """What an error lacks."""
+    """Missing parts of an error message."""
     if not isinstance(error, InputError):
         return f"a {type(error).__name__}"
     lacking = [name for name in ("place", "expected", "got") if not getattr(error, name)]
@@ -219,7 +222,7 @@ def _compare(
     kernel = kernel_of(lambda *_: outputs, *known)
     kernel = type(kernel)(kernel.name, kernel.soc, _renamed(kernel.inputs, tensors), kernel.outputs)
     try:
-        kernel.compiled  # raises where a call would go on without it
+        kernel.compiled  # raises where a call would continue without it
         found = kernel(*known)
     except FusionError as error:
         failures.append(f"{made[0].name} and {len(made) - 1} more: {str(error)[:300]}")
@@ -252,7 +255,7 @@ def _check(item: Made, found: np.ndarray, defined: np.ndarray) -> None:
 
 
 def _layouts(failures: list[str]) -> int:
-    """Arrays that lie otherwise in memory than kernels have it."""
+    """Arrays in other memory layouts than kernels have."""
     done = 0
     for dtype in ANY:
         x = values((13, 7), dtype, 0, 3)
@@ -300,7 +303,7 @@ def _lying_otherwise(x: np.ndarray) -> dict[str, np.ndarray]:
     return found
 
 
-# Words of which two operations may overflow in between, or whose zeros have no sign that is asked for.
+# Operations with two steps that may overflow in between, or with zeros of arbitrary sign.
 ONLY_AS_DEFINED = {
     "vaxpy",
     "vmla",
@@ -329,7 +332,7 @@ NO_SIGN = {
 
 @np.errstate(all="ignore")
 def special(stress: Stress) -> str:
-    """Each special number beside each other one through every word; integers at their limits."""
+    """All pairs of special values through every operation; integers at their limits."""
     count, failures = 0, []
     for dtype in ANY if stress.full else stress.chance.sample(ANY, 2):
         x, y = _edges(dtype)
@@ -342,7 +345,7 @@ def special(stress: Stress) -> str:
         kernel = type(kernel)(
             kernel.name, kernel.soc, _renamed(kernel.inputs, tensors), kernel.outputs
         )
-        kernel.compiled  # raises where a call would go on without it
+        kernel.compiled  # raises where a call would continue without it
         given = {id(tensors[0]): x, id(tensors[1]): y}
         defined = evaluate.run(outputs, given, {})
         for case, output, one, other in zip(cases, outputs, kernel(x, y), defined, strict=True):
@@ -356,7 +359,8 @@ def special(stress: Stress) -> str:
                 if wrong.any():
                     at = int(np.argmax(wrong))
                     failures.append(
-                        f"{case.word} {dtype}({x[at]!r}, {y[at]!r}) = {one[at]!r}, {what} {wanted[at]!r} ({np.count_nonzero(wrong)})"
+                        f"{case.word} {dtype}({x[at]!r}, {y[at]!r}) = {one[at]!r}, {what} "
+                        f"{wanted[at]!r} ({np.count_nonzero(wrong)})"
                     )
                 count += one.size
     assert not failures, f"{len(failures)}: " + "; ".join(failures[:40])
@@ -370,7 +374,7 @@ def _called(case: Case, tensors: Sequence[Any]) -> Any:
 
 
 def _edges(dtype: str) -> tuple[np.ndarray, np.ndarray]:
-    """Every edge beside every other."""
+    """Every special value beside every other."""
     real = dtype_of(dtype).numpy
     if dtype == "bool":
         edges = np.array([False, True])
@@ -402,7 +406,7 @@ def _edges(dtype: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _policy(case: Case, result: str, x: np.ndarray, y: np.ndarray) -> np.ndarray | None:
-    """What float64 says, rounded to the result; None where that is another question."""
+    """The float64 result, rounded to the dtype; None where the comparison does not apply."""
     if case.word in ONLY_AS_DEFINED or case.arity > 2 or x.dtype.kind in "iub":
         return None
     exact = np.asarray(case.oracle(*(item.astype(np.float64) for item in (x, y)[: case.arity])))
@@ -410,7 +414,7 @@ def _policy(case: Case, result: str, x: np.ndarray, y: np.ndarray) -> np.ndarray
 
 
 def _differing(found: np.ndarray, wanted: np.ndarray, dtype: str, case: Case) -> np.ndarray:
-    """Where results differ by more than the word may, NaN, infinity and signs of zero being no matter of degree."""
+    """Positions of errors beyond the limit; NaN, infinity and zero signs must be equal."""
     if dtype not in FLOATS:
         return np.asarray(found != wanted)
     limits: Any = ml_dtypes.finfo(dtype_of(dtype).numpy)

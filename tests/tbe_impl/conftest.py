@@ -1,4 +1,4 @@
-"""Kernels of all tests of the compiler are compiled without much optimization, and kept in one cache."""
+"""Compiles kernels of all compiler tests with little optimization, into one cache."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fixtures for folders of tests that compile kernels."""
+"""Fixtures for test folders that compile kernels."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tbe_impl.runtime.cache import KernelCache
 
 @pytest.fixture(scope="session")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> KernelCache:
-    """Empty at the start."""
+    """Initially empty."""
     return KernelCache(tmp_path_factory.mktemp("kernels"))
 
 
@@ -20,7 +20,8 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> KernelCache:
 def little_optimization(full: bool, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """`make test` compiles kernels with ``-O1``: GCC takes three quarters of the time.
 
-    Caches of single tests have the headers that GCC has read in common: reading them takes longer than a small kernel.
+    Caches of single tests share the precompiled headers: compiling them takes longer than a small
+    kernel.
     """
     with pytest.MonkeyPatch.context() as patch:
         if not full:

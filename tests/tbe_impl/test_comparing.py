@@ -1,4 +1,4 @@
-"""Distances and tolerances of a check, and formulas given as text."""
+"""Errors and tolerances of a check, and formulas given as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a kernel's report says, against numbers counted by hand."""
+"""A kernel's report against hand-computed values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of chips against what is written in the toolkit's platform files."""
+"""The table of chips against the toolkit's platform files."""
 
 from __future__ import annotations
 

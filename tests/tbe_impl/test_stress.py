@@ -1,4 +1,4 @@
-"""The stress run in short: every row holds, a row that does not is told and is the exit code."""
+"""The short stress run: every row holds; a failing row is reported and sets the exit code."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ GROUPS = [ROWS[first::6] for first in range(6)]
 @FULL
 @cases("group", GROUPS, ids=[str(first + 1) for first in range(6)], per_item=1)
 def test_every_row_in_short(group: Sequence[Row], tmp_path: Path) -> None:
-    # a process of its own: this one may have threads, and rows fork
+    # a separate process: this one may have threads, and rows fork
     asked = [text for row in group for text in ("--row", str(row.number))]
     answer = subprocess.run(
         [sys.executable, "-m", "tests.stress", *asked],

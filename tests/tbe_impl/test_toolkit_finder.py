@@ -1,4 +1,4 @@
-"""The toolkit's names for programs: last of all finders, not for MindSpore, and away where a toolkit is."""
+"""Import finder of the toolkit's names: last in order, not for MindSpore, off with a toolkit."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def provided(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def imported_by(module: str, name: str) -> Any:
-    """What a module of that name gets when it imports this."""
+    """The result of this import inside a module of that name."""
     space: dict[str, Any] = {"__name__": module}
     exec(f"import {name} as found", space)  # noqa: S102
     return space["found"]
@@ -63,7 +63,7 @@ def test_hidden_names_come_back() -> None:
 def test_hidden_names_that_another_package_took_stay_away(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """AKG has a ``topi`` of its own."""
+    """AKG has its own ``topi``."""
     imported_by("script", "topi.generic"), imported_by("script", "te")
     (tmp_path / "topi.py").write_text("OTHER = True\n")
     monkeypatch.syspath_prepend(str(tmp_path))

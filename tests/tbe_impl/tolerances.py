@@ -1,4 +1,4 @@
-"""How far a kernel's result may be from the formula in float64, by the narrowest dtype that it passes through."""
+"""Tolerances of kernels against float64 formulas, by the narrowest dtype of the computation."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 TOLERANCE = {"float16": 4e-3, "bfloat16": 3e-2, "float32": 2e-5, "float64": 1e-12}
-"""Relative to |expected| and to the root mean square of the array: about four roundings of a narrow dtype."""
+"""Relative to |expected| and to the array's root mean square: about four narrow roundings."""
 
 
 def assert_close(found: np.ndarray, wanted: Any, dtype: str, *, times: float = 1.0) -> None:
-    """Raises unless each element is near what it should be; whole numbers have to be the same."""
+    """Raises unless each element is within the tolerance; integers must be equal."""
     exact = np.asarray(wanted)
     if found.dtype.kind in "iub" and dtype not in TOLERANCE:
         np.testing.assert_array_equal(found, exact.reshape(found.shape))

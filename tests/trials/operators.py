@@ -13,7 +13,7 @@ PROGRAMS = Path(__file__).parent.parent / "programs" / "trials"
 def described(
     shape: tuple[int, ...], dtype: str = "float16", layout: str = "ND", **more: Any
 ) -> dict[str, Any]:
-    """A tensor as operators are told of it; -1 for an unknown size."""
+    """A tensor description as operators get it; -1 for an unknown size."""
     return {
         "shape": shape,
         "dtype": dtype,

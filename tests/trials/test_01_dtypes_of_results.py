@@ -1,4 +1,4 @@
-"""A net of float16 hands out float16, fused as well as unfused, also where it has several results."""
+"""A float16 net returns float16, fused and unfused, also with several results."""
 
 from __future__ import annotations
 

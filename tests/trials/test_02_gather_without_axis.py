@@ -1,4 +1,4 @@
-"""``classify(…, "gather")``: files ask for axis ``batch_dims + 1`` of what comes back, whatever axis they were called with."""
+"""``classify(…, "gather")`` returns the axis ``batch_dims + 1``, for any axis of the call."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.trials.operators import described, operator
 
 
 def taken(x: np.ndarray, places: np.ndarray, axis: int | None, batch: int) -> np.ndarray:
-    """What NumPy takes, one element of the batch after the other."""
+    """NumPy's take, for each element of the batch."""
     along = batch if axis is None else axis
     if not batch:
         return np.take(x, places, along)
@@ -28,7 +28,7 @@ ROWS: list[tuple[tuple[int, ...], tuple[int, ...], int | None, int]] = [
     ((4, 8), (2, 3), None, 0),
     ((7,), (5,), None, 0),
     ((4, 8), (), None, 0),
-    ((1, 2, 4, 5), (1, 3), None, 0),  # as many axes as the variant has, and another meaning
+    ((1, 2, 4, 5), (1, 3), None, 0),  # as many axes as the variant, with another meaning
     ((3, 4, 5), (3, 2), None, 1),
     ((2, 3, 4, 5), (2, 3, 6), None, 2),
     ((4, 8), (3,), 1, 0),
@@ -77,7 +77,7 @@ def test_one_kernel_gathers_from_arrays_of_all_sizes() -> None:
 
 
 def test_indices_to_try_it_with_reach_all_rows() -> None:
-    """An index is limited by the axis that is gathered from, not by the batch of size 1 before it."""
+    """The gathered axis limits an index, not the batch of size 1 before it."""
     kernel = operator("gathered_rows", "gathered_rows").build(
         described((5, 8), "float32"), described((99,), "int32"), described((99, 8), "float32")
     )

@@ -1,4 +1,4 @@
-"""``classify(…, "pooling", extra_params)``: windows, strides, dilations and padding come back in the description."""
+"""``classify(…, "pooling", …)`` returns windows, strides, dilations and padding."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.trials.operators import described, operator
 
 
 def largest(x: np.ndarray, axes: list[int], windows: dict[str, Any]) -> np.ndarray:
-    """The largest element of every window, with −∞ as padding."""
+    """The maximum of every window, with −∞ as padding."""
     pads = [(0, 0)] * x.ndim
     for axis, pair in zip(
         axes, windows.get("padding_dimensions") or [(0, 0)] * len(axes), strict=True
@@ -103,11 +103,13 @@ def test_pooling_over_the_whole_plane_needs_no_windows() -> None:
         ),
         (
             {"window_dimensions": [2], "window_strides": [2, 2]},
-            r"window_dimensions of a pooling has to have one entry for each of the axes \[1, 2\], but is \[2\]",
+            r"window_dimensions of a pooling has to have one entry for each of the axes \[1, 2\], "
+            r"but is \[2\]",
         ),
         (
             {"window_strides": [2, 2]},
-            r"largest_of_windows\.py:\d+: reduce_window: window_dimensions are missing; expected 2 numbers",
+            r"largest_of_windows\.py:\d+: reduce_window: window_dimensions are missing; expected "
+            r"2 numbers",
         ),
         ({"window_dimensions": [2, 2]}, "reduce_window: window_strides are missing"),
     ],

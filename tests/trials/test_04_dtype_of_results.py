@@ -1,4 +1,4 @@
-"""``te.lang.cce`` casts outputs back to the dtype of the last placeholder that it meets on its walk from the outputs."""
+"""``te.lang.cce`` casts outputs to the dtype of the last placeholder on the walk from outputs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SHAPE = (6, 16)
 
 
 def normal(dtype: str, seed: int) -> np.ndarray:
-    """Numbers of both signs."""
+    """Values of both signs."""
     return np.random.default_rng(seed).standard_normal(SHAPE).astype(dtype)
 
 

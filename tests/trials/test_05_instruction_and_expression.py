@@ -1,4 +1,4 @@
-"""``emit_insn``: the device follows the instruction, so an expression that says something else is refused."""
+"""``emit_insn``: an instruction that contradicts the expression is refused."""
 
 from __future__ import annotations
 
@@ -31,8 +31,10 @@ def test_columns_with_channels_last_are_computed() -> None:
 @cases("instruction", ["im2col", "im2col_v2", "img2col"])
 def test_columns_with_positions_last_are_refused(instruction: str) -> None:
     message = (
-        rf"columns_by_hand\.py:\d+: columns: {instruction} and the expression of the stage disagree, and the device "
-        r"follows the instruction; expected elements of columns\[…, position, channel\], .* got image\[.*\]\. "
+        rf"columns_by_hand\.py:\d+: columns: {instruction} and the expression of the stage "
+        rf"disagree, and the device "
+        r"follows the instruction; expected elements of columns\[…, position, channel\], .* got "
+        r"image\[.*\]\. "
         "Swap the axes of columns"
     )
     with pytest.raises(InputError, match=message):
@@ -62,7 +64,7 @@ def findings(body: Callable[..., Any], instruction: str) -> list[str]:
         ("vector_exp", lambda x, y: call("exp", x), True),
         ("vector_ln", lambda x, y: call("exp", x), False),
         ("vector_exp", lambda x, y: x + y, False),
-        # the compiler chooses, or several instructions come of it: nothing is known
+        # the compiler chooses, or several instructions result: nothing is checked
         ("vector_auto", lambda x, y: x + y, True),
         ("vector_mul", lambda x, y: x * y + x, True),
         ("phony_insn", lambda x, y: x + y, True),

@@ -1,4 +1,4 @@
-"""An input that the build was not given, or that nobody described, is an error: no array is invented for it."""
+"""An input that the build omits, or that has no description, is an error."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ FORGOTTEN = [
 @cases("function, name, got", FORGOTTEN)
 def test_a_forgotten_placeholder_is_an_error(function: str, name: str, got: str) -> None:
     message = (
-        rf"forgotten_input\.py:\d+: {function}: the results read {name}, which the build was not given; expected every "
-        rf"placeholder in tensor_list, inputs before results, got {got}\. Add to tensor_list: {name} \(.*\.py:\d+\)"
+        rf"forgotten_input\.py:\d+: {function}: the results read {name}, which the build was not "
+        rf"given; expected every "
+        rf"placeholder in tensor_list, inputs before results, got {got}\. Add to tensor_list: "
+        rf"{name} \(.*\.py:\d+\)"
     )
     with pytest.raises(InputError, match=message):
         operator("forgotten_input", function).build(described((4, 8)), described((4, 8)))

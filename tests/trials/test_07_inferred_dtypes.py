@@ -1,4 +1,4 @@
-"""``infer_dtype`` and ``infer_shape`` of a class made an operator are honoured: dtype, shape, and what they raise."""
+"""``infer_dtype`` and ``infer_shape`` of an operator class set dtype, shape, and errors."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ X, Y = RNG.standard_normal((2, 8, 12))
     ],
 )
 def test_the_inferred_dtype_is_that_of_the_result(given: str, said: Any, result: str) -> None:
-    """What is computed in a wider dtype is as good as that dtype, not as the inputs'."""
+    """A computation in a wider dtype has that dtype's accuracy, not that of the inputs."""
     x, y = (X * 8).astype(given), (Y * 8).astype(given)
     cell = made_of("InferredDtype" + given + str(said), infer_dtype=lambda *_: said)
     found = cell().forward(x, y)
@@ -119,7 +119,7 @@ def test_gradients_have_the_dtypes_of_the_inputs(
 
 
 def refuse(*given: Any) -> Any:
-    """What a class may say of inputs."""
+    """Conditions of a class on its inputs."""
     raise ValueError("only for even sizes")
 
 
@@ -170,7 +170,7 @@ def test_what_is_inferred_wrongly_reaches_the_user(
 
 
 def test_sizes_are_refused_after_many_others_came() -> None:
-    """A kernel of unknown sizes serves every size by then."""
+    """A dynamic kernel serves every size by then."""
 
     def even(x: Any, y: Any) -> Any:
         if x[0] % 2:

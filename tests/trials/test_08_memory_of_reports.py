@@ -1,4 +1,4 @@
-"""What is inside of a fused kernel is not in memory."""
+"""Memory reports exclude values inside a fused kernel."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ ROW = 256 * 4
 
 
 def sum_and_product(path: Path) -> Path:
-    """(x + r) · scale: one value is inside."""
+    """(x + r) · scale: one intermediate value."""
     b = Builder({"x": (256, 256), "r": (256, 256)})
     return b.save(path, b.add("Mul", b.add("Add", "x", "r"), b.weight(256)))
 
 
 def with_two_results(path: Path) -> Path:
-    """What is inside is a result as well."""
+    """The intermediate is a result as well."""
     b = Builder({"x": (256, 256), "r": (256, 256)})
     inside = b.add("Add", "x", "r")
     return b.save(path, inside, b.add("Mul", inside, b.weight(256)))
@@ -45,7 +45,9 @@ def test_the_peak_of_a_group_is_what_lies_around_it(model, before: int, after: i
 
 
 def peak_by_hand(ledger: Ledger) -> int:
-    """Inputs and weights, and at each node what was made and is still to be read, counted anew for each node."""
+    """Inputs and weights, and for each node the values that are still needed, recomputed for each
+    node.
+    """
     graph = ledger.after.graph
     given = sum(graph.values[name].bytes for name in graph.inputs)
     most = given
@@ -74,7 +76,7 @@ def test_the_peak_of_a_model_is_counted_from_what_is_in_memory(model) -> None:  
 
 
 def test_a_result_that_nobody_makes_is_none() -> None:
-    """Whoever leaves the values of a body beside those of the graph."""
+    """Breaks the report by adding the values of a body to those of the graph."""
     values = {name: Value(name, (64,), "float32") for name in "xaby"}
     values["w"] = Value("w", (64,), "float32", "parameter")
     body = Graph(

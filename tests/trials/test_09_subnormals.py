@@ -1,4 +1,4 @@
-"""A kernel keeps subnormal numbers whichever thread calls it, and float64 stays float64."""
+"""A kernel keeps subnormals on any calling thread, and float64 stays float64."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ needs_sse = pytest.mark.skipif(
 
 @contextmanager
 def flushed() -> Iterator[None]:
-    """This thread takes subnormal numbers for zero, as threads of MindSpore do."""
+    """Sets flush-to-zero for this thread, as in MindSpore's threads."""
     loaded = ctypes.CDLL(str(compiler.build(MODE, symbols=("mode", "set_mode"))))
     before = loaded.mode()
     loaded.set_mode(before | FLUSH)

@@ -1,4 +1,4 @@
-"""The gradient of a padding is right in each call, where MindSpore's own is zero from the second one on."""
+"""The gradient of a padding is right in each call; MindSpore's is zero from the second call on."""
 
 from __future__ import annotations
 

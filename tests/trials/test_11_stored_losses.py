@@ -1,4 +1,4 @@
-"""Tuning stores a loss only when it was measured twice outside of the noise, and says so later."""
+"""Tuning stores a loss only after two measurements outside the noise, and reports it later."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PRODUCTS = ("MatMul",)
 
 
 def calls(one: float, other: float, *, spread: float = 0.02, turns: int = 60) -> CallComparison:
-    """So long, µs, and up to so much longer."""
+    """This time in µs, with a random addition."""
     source = random.Random(f"{one}{other}")
 
     def about(time: float) -> float:
@@ -33,12 +33,12 @@ def calls(one: float, other: float, *, spread: float = 0.02, turns: int = 60) ->
 
 
 def disturbed(one: float, other: float) -> CallComparison:
-    """The one takes three times as long in most turns, since others use its processors then."""
+    """One takes three times as long in most rounds, because of other load."""
     return CallComparison(tuple((one * (1 if turn % 5 == 0 else 3), other) for turn in range(60)))
 
 
 def in_half(one: float, other: float) -> CallComparison:
-    """A call takes now this long, now that, in about half of the turns; 1000 µs unfused."""
+    """A call alternates randomly between two times; 1000 µs unfused."""
     return CallComparison(tuple((one if turn % 9 < 5 else other, 1000.0) for turn in range(60)))
 
 
@@ -100,7 +100,7 @@ def test_operators_are_kept_out_only_if_that_was_quicker_twice(
 
 @pytest.fixture
 def records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """Of one net with two sets of inputs, of another net, and of three kernels."""
+    """Records of one net with two sets of inputs, of another net, and of three kernels."""
     monkeypatch.setenv("MS_FUSION_CACHE_DIR", str(tmp_path))
     net, other = (
         SimpleNamespace(
@@ -144,7 +144,8 @@ def test_the_cache_lists_the_records(
     assert lines[:3] == ["tuned kernel exp: unroll=2, 0.50 × the time of the default."] * 3
     assert sorted(lines[3:]) == [
         "tuned net SimpleNamespace (2x4:float32): all is fused.",
-        "tuned net SimpleNamespace (2x4:float32): the net stays unfused. 1 of its kernels were measured.",
+        "tuned net SimpleNamespace (2x4:float32): the net stays unfused. 1 of its kernels were "
+        "measured.",
         "tuned net SimpleNamespace (3x4:float32): all is fused. 1 of its kernels were measured.",
     ]
 
@@ -171,7 +172,7 @@ def test_a_net_is_forgotten_with_its_kernels(
 def test_without_time_a_loss_is_measured_once_and_not_kept(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The whole path but the captures, whose times are given."""
+    """The whole path except the captures, whose times are fixed."""
     monkeypatch.setenv("MS_FUSION_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(
         tuning,

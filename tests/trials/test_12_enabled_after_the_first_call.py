@@ -1,4 +1,4 @@
-"""A net that was compiled before its flags changed is compiled once more at its next call."""
+"""A net compiled before its flags changed is recompiled at its next call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One matrix for all batches is read where it lies: no copy of a weight for each batch."""
+"""A matrix that all batches share is read in place: no copy of a weight for each batch."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def broadcast(text: Text, name: str, shape: tuple[int, ...], dtype: str = "float
 @cases("batch", [(8,), (2, 3), (1,)])
 @cases("transpose_b", [False, True])
 def test_a_weight_is_one_matrix(batch: tuple[int, ...], dtype: str, transpose_b: bool) -> None:
-    """With bias, which the library adds as it writes, and relu, its second pass."""
+    """With bias, which the library adds, and relu, its second pass."""
     text = Text("Fused_weight")
     x, bias = text.input((*batch, 4, 6), dtype), text.input((10,), dtype)
     sizes = (10, 6) if transpose_b else (6, 10)
@@ -46,7 +46,7 @@ def test_a_weight_is_one_matrix(batch: tuple[int, ...], dtype: str, transpose_b:
 
 
 def test_a_weight_of_float16_is_not_broadcast_in_float32() -> None:
-    """As MindSpore writes it: with a Cast before the BroadcastTo and a Cast behind."""
+    """In MindSpore's form: a Cast before and after the BroadcastTo."""
     text = Text("Fused_half")
     x, weight = text.input((8, 4, 6), "float16"), text.input((6, 10), "float16")
     wide = text.step("Cast", [weight], (6, 10), "float32")
@@ -60,7 +60,7 @@ def test_a_weight_of_float16_is_not_broadcast_in_float32() -> None:
 
 
 def test_a_weight_behind_a_transpose_and_its_gradient() -> None:
-    """As `ops.matmul(x, w.T)` and the gradient of x come."""
+    """In the form of `ops.matmul(x, w.T)` and of the gradient of x."""
     text = Text("Fused_gradient")
     weight, x, dy = (
         text.input(shape, "float32") for shape in ((10, 6), (2, 3, 4, 6), (2, 3, 4, 10))
@@ -83,7 +83,7 @@ def test_a_weight_behind_a_transpose_and_its_gradient() -> None:
 
 
 def test_what_others_read_or_what_is_turned_stays_right() -> None:
-    """The broadcast is handed out; the rows of x stand in columns; the first operand is the shared one."""
+    """The broadcast is a result; x is stored by columns; the first operand is the shared one."""
     text = Text("Fused_others")
     weight, x = text.input((6, 10), "float32"), text.input((3, 6, 4), "float32")
     many = broadcast(text, weight, (3, 6, 10))
@@ -101,7 +101,7 @@ def test_what_others_read_or_what_is_turned_stays_right() -> None:
 
 
 def test_several_matrices_are_not_one() -> None:
-    """Of (2, 1, 6, 10) for batches of 2 × 3 each is read by three."""
+    """(2, 1, 6, 10) for batches of 2 × 3: three batches read each."""
     text = Text("Fused_several")
     weight, x = text.input((2, 1, 6, 10), "float32"), text.input((2, 3, 4, 6), "float32")
     many = broadcast(text, weight, (2, 3, 6, 10))

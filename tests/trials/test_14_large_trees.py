@@ -1,4 +1,4 @@
-"""An operator of a large tree loads what it needs, and no file is compiled twice."""
+"""An operator of a large tree loads only its dependencies, and no file is compiled twice."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def {name}(x, y, kernel_name="{name}"):
     cce.cce_build_code(schedule, {{"name": kernel_name, "tensor_list": [data, made]}})
 """
 ROUND = {"a": ("b", ""), "b": ("c", ""), "c": ("", "a")}
-"""File → what it imports above and below its function: the circle can begin at c alone."""
+"""File → its imports above and below its function: the cycle can begin at c alone."""
 
 
 def operator(name: str, before: str, after: str = "") -> str:
@@ -83,7 +83,7 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.fixture
 def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The files that are run, in order."""
+    """The executed files, in order."""
     found: list[str] = []
     original = CachedLoader.exec_module
 

@@ -1,4 +1,4 @@
-"""A command refuses what its arguments alone show to be wrong before NumPy, ONNX, SymPy or MindSpore is imported."""
+"""Commands reject wrong arguments before they import NumPy, ONNX, SymPy or MindSpore."""
 
 from __future__ import annotations
 
@@ -84,7 +84,9 @@ REFUSED: list[tuple[list[str], str]] = [
 
 @functools.cache
 def answers() -> dict[str, tuple[int, str, list[str]]]:
-    """Command line → exit code, message, and heavy modules; all in one process, where nothing may have been imported."""
+    """Command line → exit code, message, and heavy modules; all run in one process without earlier
+    imports.
+    """
     with tempfile.TemporaryDirectory() as work:
         for name in ("model.onnx", "net.py"):
             Path(work, name).touch()

@@ -1,4 +1,4 @@
-"""`enable` says that fusion is on where it is; what PyNative mode runs uncompiled is named."""
+"""`enable` reports active fusion, and names nets that PyNative mode runs uncompiled."""
 
 from __future__ import annotations
 

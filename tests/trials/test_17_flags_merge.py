@@ -1,4 +1,4 @@
-"""Flags are merged into those of the preset wherever they are given, and a suggestion can be pasted as it stands."""
+"""Flags merge with the preset's everywhere, and a suggestion can be pasted verbatim."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Reshape joins the groups on both sides of it; nothing is suggested that was tried and did not help."""
+"""A Reshape joins the groups on both sides; suggestions exclude measured failures."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ VIEWS = {
     "at_the_end": 0,
     "behind_a_library": 0,
 }
-"""Nets with a Reshape that stays a view, and how many bytes more are moved."""
+"""Nets with a Reshape that stays a view, and the additional traffic in bytes."""
 QUICK = ("alone", "beside_its_source")
 
 
@@ -50,7 +50,7 @@ def test_what_lies_around_a_reshape_is_one_kernel(seen: dict[str, Any]) -> None:
 
 @pytest.mark.mindspore
 def test_a_reshape_alone_stays_a_view(seen: dict[str, Any]) -> None:
-    """Where what is reshaped is a result as well, both are written."""
+    """If the reshaped value is also a result, both are written."""
     found = {name: seen[name] for name in VIEWS if name in seen}
     assert {*QUICK} <= found.keys()
     for name, (apart, joined) in found.items():
@@ -71,7 +71,7 @@ def test_the_presets_ask_for_it(preset: str) -> None:
 
 
 def edges_of(op: str, flags: str, **more: Any) -> list[str | None]:
-    """The flags that are suggested for both edges of an operator between two that are fused."""
+    """The suggested flags for both edges of an operator between two fused ones."""
     values = {
         name: Value(name, (8, 8), "float32", "input" if name == "x" else "result")
         for name in "xabc"
@@ -99,7 +99,7 @@ def edges_of(op: str, flags: str, **more: Any) -> list[str | None]:
 def test_only_what_was_tried_is_suggested(
     op: str, kept_out: tuple[str, ...], suggested: str | None
 ) -> None:
-    """Not what tuning measured to be better kept out, and not what our generator was never asked for."""
+    """Excludes operators that tuning measured as slower, and those that ours never gets."""
     flags = resolve("auto", flags=f"--disable_cluster_ops={op}", generator="ms_fusion").render()
     assert edges_of(op, flags, kept_out=kept_out) == [suggested] * 2
 

@@ -1,4 +1,4 @@
-"""Numbers of a report are medians with a spread, errors are relative with a verdict, roofs bound what was measured."""
+"""Report values are medians with a spread, errors relative with a verdict, roofs upper bounds."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def kernel(*body: str, **more: object) -> FusedKernel:
 
 
 def test_hot_spots_are_those_of_the_fused_run() -> None:
-    """What was fused away takes no time any more; its kernel does."""
+    """A fused operator has no time of its own; its kernel has."""
     after = Graph(
         "after",
         (
@@ -76,7 +76,7 @@ def test_hot_spots_are_those_of_the_fused_run() -> None:
         12.5,
         "net.py:7",
     )
-    # 2 x 256^3 FLOP and those of GeLU by the unit for products
+    # 2 x 256^3 FLOP and those of GeLU by the matrix unit
     assert first.detail.startswith("compute, 3") and "assumed" not in first.detail
     assert (second.op, second.spread_us) == ("Sort", None)
 
@@ -210,7 +210,7 @@ def ledger_of(*kernels: FusedKernel, **environment: float) -> Ledger:
 
 
 def timed(op: str, gflop_per_s: float, *, compute_us: float) -> FusedKernel:
-    """A kernel of 1 MFLOP that reaches so much; the model says that it computes for so long."""
+    """A kernel of 1 MFLOP with this rate; the model predicts this compute time."""
     time_us = 1e6 / gflop_per_s / 1e3
     return kernel(
         op,
@@ -222,7 +222,7 @@ def timed(op: str, gflop_per_s: float, *, compute_us: float) -> FusedKernel:
 
 
 def test_products_and_other_arithmetic_have_roofs_of_their_own() -> None:
-    """The roof stood at 63 GFLOP/s, that of a vector unit, with products at 200 above it."""
+    """The roof was 63 GFLOP/s, that of a vector unit, below products at 200."""
     plain = [timed("Exp", 40.0, compute_us=1e6 / 63e3) for _ in range(5)]
     plot = roofline(ledger_of(timed("MatMul", 200.0, compute_us=1e6 / 208e3), *plain))
     assert plot is not None

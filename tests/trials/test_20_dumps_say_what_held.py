@@ -1,4 +1,4 @@
-"""Dumps made under `enable` have preset and flags beside them, and `read` goes by these."""
+"""Dumps under `enable` have preset and flags beside them, and `read` uses these."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DUMPS = ROOT / "tests" / "data" / "ms_2_10" / "MyNet_f"
 
 
 def dumped(place: Path, *arguments: str) -> tuple[Path, dict[str, Any]]:
-    """The directory of dumps of a process, and what the process says."""
+    """The dump directory of a process, and its output."""
     dumps = place / "dumps"
     variables = {"MS_DEV_SAVE_GRAPHS": "2", "MS_DEV_SAVE_GRAPHS_PATH": str(dumps)}
     seen = run(PROGRAM, place / "work", *arguments, environment=variables).result
@@ -40,7 +40,7 @@ def test_read_says_what_explain_says(tmp_path: Path, full: bool) -> None:
     assert sorted(" ".join(one.operators) for one in ledger.kernels) == seen["kernels"]
     assert sorted(one.reason for one in ledger.unfused) == seen["reasons"]
     if full:
-        # in a process without dumps of its own
+        # in a process without own dumps
         explained = run(PROGRAM, tmp_path / "explained", "explain").result
         assert explained["kernels"] == seen["kernels"]
         assert explained["reasons"] == seen["reasons"]
@@ -70,7 +70,7 @@ def note(**changes: Any) -> bytes:
 
 @pytest.fixture
 def dumps(tmp_path: Path) -> Path:
-    """Of a process that used nothing of ours."""
+    """A process without ms_fusion."""
     return Path(shutil.copytree(DUMPS, tmp_path / "dumps"))
 
 

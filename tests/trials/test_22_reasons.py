@@ -1,4 +1,4 @@
-"""A group that is not fused has a reason, also where other operators lie between; so has a match that a rule's check refuses."""
+"""Unfused groups with operators in between, and matches that a check refuses, have a reason."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from tests.cases import cases
 from tests.ms_fusion.onnx.fuse.models import Builder
 
 CHAIN = ("MatMul", "BiasAdd", "Reshape", "GeLU", "Mul", "Add")
-"""One after the other; beside them stands an Exp that reads nothing of theirs."""
+"""A sequence; the Exp beside it reads none of its values."""
 
 
 def ledger(*kernels: tuple[str, ...], suggestion: Suggestion | None = None) -> Ledger:
-    """A ledger of `CHAIN` in which these stand in one kernel each, and nothing else is fused."""
+    """A ledger of `CHAIN` with these in one kernel each, and nothing else fused."""
     values = {
         f"{number}": Value(f"{number}", (8, 8), "float32") for number in range(len(CHAIN) + 3)
     }
@@ -67,17 +67,20 @@ NEAR = ("MatMul", "BiasAdd")
         (
             ("BiasAdd", "GeLU"),
             (NEAR,),
-            "BiasAdd → Reshape: Reshape is not in the list; Reshape → GeLU: GeLU is not in the list",
+            "BiasAdd → Reshape: Reshape is not in the list; Reshape → GeLU: GeLU is not in the "
+            "list",
         ),
         (
             ("GeLU", "BiasAdd"),
             (NEAR,),
-            "BiasAdd → Reshape: Reshape is not in the list; Reshape → GeLU: GeLU is not in the list",
+            "BiasAdd → Reshape: Reshape is not in the list; Reshape → GeLU: GeLU is not in the "
+            "list",
         ),
         (
             ("BiasAdd", "GeLU"),
             (),
-            "BiasAdd → Reshape: Reshape is not in the list; Reshape → GeLU: GeLU is not in the list",
+            "BiasAdd → Reshape: Reshape is not in the list; Reshape → GeLU: GeLU is not in the "
+            "list",
         ),
         (("GeLU", "BiasAdd"), (), "Reshape → GeLU: GeLU is not in the list; BiasAdd → Reshape"),
         (("BiasAdd", "Reshape"), (NEAR,), "BiasAdd → Reshape: Reshape is not in the list"),
@@ -116,7 +119,7 @@ def test_a_kernel_that_holds_the_group_is_handed_back() -> None:
 
 @pytest.fixture
 def exponential(tmp_path: Path) -> Path:
-    """A model with Exp(Neg(x)) twice, the second of two rows more."""
+    """A model with Exp(Neg(x)) twice, the second with two rows more."""
     b = Builder({"x": (2, 8), "y": (4, 8)})
     return b.save(
         tmp_path / "exponential.onnx", *(b.add("Exp", b.add("Neg", name)) for name in ("x", "y"))

@@ -1,4 +1,4 @@
-"""The advice for a wrong flag never means the reverse of what was written."""
+"""The advice for a wrong flag never reverses the written meaning."""
 
 from __future__ import annotations
 

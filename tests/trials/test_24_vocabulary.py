@@ -1,4 +1,4 @@
-"""The linter knows the names that MindSpore's own libraries hold; what it does not know is a note."""
+"""The linter knows the operator names in MindSpore's libraries; unknown names give a note."""
 
 from __future__ import annotations
 
@@ -73,14 +73,14 @@ def test_the_newest_version_stands_for_one_that_is_not_known() -> None:
 
 @pytest.fixture
 def wheel(tmp_path: Path) -> Path:
-    """A directory that holds what the script reads of MindSpore, as small as can be."""
+    """A minimal directory with the MindSpore files that the script reads."""
     root = tmp_path / "mindspore"
     for place in ("lib/plugin", "ops/operations"):
         (root / place).mkdir(parents=True)
     (root / "version.py").write_text("__version__ = '3.1.4'\n")
     symbols = ["4prim11kPrimGeLUv2", "4prim8kPrimExp", "4prim17kLambApplyLionOpt", "3ops4gCos"]
     names = "".join(f"_ZN9mindspore{one}E\0" for one in symbols)
-    # Exp is stored as the end of ReduceExp; nothing holds the text of a kPrimNowhere
+    # Exp is stored as the end of ReduceExp; no library contains the text of a kPrimNowhere
     (root / "lib/libmindspore_core.so").write_bytes(
         f"\x7fELF\0{names}_ZN9mindspore4prim12kPrimNowhereE\0GeLUv2\0ReduceExp\0Cos\0".encode()
     )
@@ -88,7 +88,8 @@ def wheel(tmp_path: Path) -> Path:
         b"\0new_matmul_fusion\0enable_x_fusion\0"
     )
     (root / "ops/operations/math.py").write_text(
-        "class Base(Primitive): pass\nclass Deep(Base): pass\nclass _Hidden(Primitive): pass\nclass Other: pass\n"
+        "class Base(Primitive): pass\nclass Deep(Base): pass\nclass _Hidden(Primitive): "
+        "pass\nclass Other: pass\n"
         'op = CpuRegOp("Registered")\n'
     )
     return root

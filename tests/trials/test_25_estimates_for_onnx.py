@@ -1,4 +1,4 @@
-"""What an estimate for an ONNX model holds for is said before it."""
+"""An estimate for an ONNX model states its assumptions first."""
 
 from __future__ import annotations
 
@@ -93,7 +93,9 @@ def test_unknown_sizes_are_asked_for(
 
 
 def linear(path: Path, *, turned: bool) -> Path:
-    """x Wᵀ + b, then a gate; the weight transposed in the model or beforehand, and as it is read by a product besides."""
+    """x Wᵀ + b, then a gate; the weight transposed in the model or beforehand, and with a product
+    as another reader.
+    """
     b = Builder({"x": (2, 64, 512), "z": (16, 1024)})
     shared = b.weight(1024, 512)
     weight = b.add("Transpose", shared, perm=[1, 0]) if turned else b.weight(512, 1024)

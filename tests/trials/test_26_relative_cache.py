@@ -1,4 +1,4 @@
-"""A cache directory that is relative or begins with ~ is made absolute once: kernels are built there, and nowhere else."""
+"""A relative or ~ cache directory is resolved once: kernels are built only there."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SUM = ROOT / "tests" / "programs" / "trials" / "sum_in_another_directory.py"
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working directory that is the home directory, too."""
+    """A working directory that is also the home directory."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)

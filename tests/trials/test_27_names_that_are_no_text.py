@@ -1,4 +1,7 @@
-"""A cache or temporary directory whose name is no UTF-8 is left for another, with one warning: MindSpore would die of it."""
+"""A cache or temporary directory with a non-UTF-8 name is replaced with one warning.
+
+MindSpore would crash on it.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +26,12 @@ from tests.fork_server import run_program
 ROOT = Path(__file__).resolve().parents[2]
 NET = ROOT / "tests" / "programs" / "trials" / "one_fused_net.py"
 GBK = os.fsdecode(b"\xd3\xc3")
-"""A character in GBK, which is no UTF-8."""
+"""A character in GBK, which is not valid UTF-8."""
 
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache directory with such a name, of which nothing was said yet."""
+    """A cache directory with such a name, without an earlier warning."""
     monkeypatch.setenv(environment.CACHE_DIR.name, str(tmp_path / GBK))
     monkeypatch.setattr(cache_module, "_warned_directories", set())
     return tmp_path / GBK
@@ -52,7 +55,10 @@ def test_text_is_what_is_utf_8_on_disk(name: str, good: bool) -> None:
     ],
 )
 def test_the_locale_decides_what_is_text(variables: dict[str, str], good: bool) -> None:
-    code = "import sys; from tbe_impl.environment import *; print(is_text(Path(sys.argv[1])), is_text(Path('/a')))"
+    code = (
+        "import sys; from tbe_impl.environment import *; print(is_text(Path(sys.argv[1])), "
+        "is_text(Path('/a')))"
+    )
     done = subprocess.run(
         [sys.executable, "-c", code, "/tmp/gruß"],
         env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONCOERCECLOCALE": "0", **variables},

@@ -1,4 +1,4 @@
-"""A model with a value that nothing makes, an operator that ONNX has not, or a version that is not known is refused by name."""
+"""Models with undefined values, unknown operators or unknown versions are refused by name."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def graph_of(nodes: list[Any], output: str, name: str = "g", inputs: tuple[Any, 
 
 
 def branches(made: str, wanted: str) -> Any:
-    """If, whose first branch makes one value and hands back another."""
+    """If, whose first branch defines one value and returns another."""
     then = graph_of([helper.make_node("Relu", ["x"], [made])], wanted, "then")
     other = graph_of([helper.make_node("Neg", ["x"], ["b"])], "b", "other")
     return helper.make_node("If", ["c"], ["y"], "branches", then_branch=then, else_branch=other)
 
 
 def scan(made: str, wanted: str) -> Any:
-    """Scan, whose body makes one value and hands back another."""
+    """Scan, whose body defines one value and returns another."""
     body = graph_of([helper.make_node("Relu", ["r"], [made])], wanted, "body", (value("r", 4),))
     return helper.make_node("Scan", ["rows"], ["y"], "scan", body=body, num_scan_inputs=1)
 

@@ -1,4 +1,4 @@
-"""Nothing is left of an interrupted `explain`, and timers do not disturb a compilation."""
+"""An interrupted `explain` leaves nothing behind, and timers do not disturb a compilation."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def wait_until(holds: object) -> bool:
 
 
 def is_gone(process: int) -> bool:
-    """Whether a process has ended; one that nobody has waited for counts as ended."""
+    """Whether a process has ended; zombies count as ended."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except OSError:
@@ -81,7 +81,7 @@ def test_nothing_is_left_of_an_explain(
         assert wait_until(seen.exists)
         children = list(map(int, seen.read_text().split()))
         if interrupt:
-            # what a terminal does
+            # like Ctrl-C in a terminal
             os.killpg(process.pid, interrupt)
         assert process.wait(LIMIT_S) == code
         assert wait_until(lambda: all(map(is_gone, children)))
@@ -106,7 +106,7 @@ pathlib.Path(sys.argv[1] + ".new").write_text(f"{os.getpid()} {started.pid}")
 os.rename(sys.argv[1] + ".new", sys.argv[1])
 ctypes.PyDLL(None).sleep(600)
 """
-"""A child of which no other thread runs, as while MindSpore compiles."""
+"""A child in which no other thread runs, as during MindSpore's compilation."""
 PARENT = """
 import sys
 from tbe_impl.runtime.process_group import child_group
@@ -116,7 +116,7 @@ with child_group([sys.executable, "-c", *sys.argv[1:]]) as child:
 
 
 def test_a_busy_child_ends_with_its_parent(tmp_path: Path) -> None:
-    """Also while nobody has waited for the parent, which stays a zombie."""
+    """Also while the parent is a zombie."""
     seen = tmp_path / "seen"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", PARENT, BUSY, str(seen)]

@@ -1,4 +1,4 @@
-"""Each of these errors names the thing, the place, what was expected, what came, and a remedy."""
+"""Each of these errors names object, place, expectation, actual value, and remedy."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tests.trials.operators import described
 
 
 def refused(call: Callable[[], Any], **parts: str) -> FusionError:
-    """The error of a call, which has these parts, and all five."""
+    """The error of a call, checked for these parts and all five elements."""
     with pytest.raises(FusionError) as caught:
         call()
     error = caught.value

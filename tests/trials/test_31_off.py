@@ -1,4 +1,4 @@
-"""`MS_FUSION=off` holds for everything that changes a program, and is said once."""
+"""`MS_FUSION=off` covers every program-changing feature, and is reported once."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_off_changes_nothing_and_is_said_once(tmp_path: Path) -> None:
 
 
 def test_without_off_the_same_program_is_changed(tmp_path: Path) -> None:
-    """So that the test before can fail."""
+    """Proves that the test before can fail."""
     variables = {**os.environ, "PYTHONPATH": str(ROOT), "MS_FUSION": "on"}
     program = tmp_path / "program.py"
     program.write_text(

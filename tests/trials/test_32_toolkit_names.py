@@ -1,4 +1,7 @@
-"""Names of the toolkit that public operator files use; `tests/programs/trials/toolkit_names.py` has one operator for each."""
+"""Toolkit names in public operator files, one operator per name.
+
+`tests/programs/trials/toolkit_names.py` has the operators.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ RNG = np.random.default_rng(32)
 
 
 def normal(*shape: int, dtype: str = "float16") -> np.ndarray:
-    """Numbers of both signs."""
+    """Values of both signs."""
     return RNG.standard_normal(shape).astype(dtype)
 
 
@@ -67,7 +70,7 @@ def test_rows_that_are_computed_are_written_too() -> None:
 def test_scatter_nd_changes_points(reduction: str, depth: int) -> None:
     var = normal(4, 3, 5, dtype="float32")
     indices = RNG.integers(0, [4, 3, 5][:depth], (7, depth)).astype("int32")
-    indices[2, -1] = 9  # outside: passed over
+    indices[2, -1] = 9  # out of range: skipped
     indices[3, 0] = -1
     updates = normal(7, *var.shape[depth:], dtype="float32")
     kernel = operator(FILE, "changed_points").build(
@@ -130,7 +133,7 @@ def test_volumes_have_gradients_by_the_name_of_2020() -> None:
 @cases("padding, pads", [("VALID", [0] * 6), ("SAME", [0] * 6), ("CALCULATED", [1, 0, 0, 1, 0, 0])])
 def test_second_slopes_lie_at_the_maxima(padding: str, pads: list[int]) -> None:
     shape, ksize, strides = (2, 4, 1, 5, 6, 16), (2, 3, 2), (2, 1, 2)
-    x = RNG.integers(0, 4, shape).astype("float16")  # with many equals
+    x = RNG.integers(0, 4, shape).astype("float16")  # with many equal values
     g = normal(*shape)
     sizes = [shape[1], shape[3], shape[4]]
     if padding == "SAME":
@@ -169,7 +172,7 @@ def test_second_slopes_lie_at_the_maxima(padding: str, pads: list[int]) -> None:
 
 
 def depthwise(stride: tuple[int, int], pad: tuple[int, int, int, int]) -> Any:
-    """An image, a gradient, and pairs of windows of the image with where they go."""
+    """An image, a gradient, and pairs of windows of the image with their target."""
     x, kernel = normal(2, 2, 1, 7, 6, 16), (3, 2)
     wide = np.pad(x.astype("float64"), [(0, 0)] * 3 + [pad[:2], pad[2:], (0, 0)])
     sizes = [(wide.shape[3 + i] - kernel[i]) // stride[i] + 1 for i in range(2)]

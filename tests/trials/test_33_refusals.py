@@ -1,4 +1,4 @@
-"""Each rule of the checks that operators call: one accepted call, one refused, and its code."""
+"""Each rule of the operator checks: one accepted call, one refused, and its code."""
 
 from __future__ import annotations
 
@@ -342,7 +342,7 @@ def volume(channels: int = 32, *, depth: int = 8, batch: int = 1) -> Any:
 
 
 def back(filter_size: Any, dy: Any, **more: Any) -> None:
-    """The gradient of a convolution (1, 8, 12, 10, 32) → 64 channels, by steps of 2, for its input."""
+    """The input gradient of a convolution (1, 8, 12, 10, 32) → 64 channels, with stride 2."""
     para = {"strides": [1, 2, 2, 2, 1], "pads": [0] * 6, "dilations": [1] * 5, **more}
     weight = dsl.placeholder((16, 4, 16, 16), "float16")
     dsl.conv3d_backprop_input(weight, dy, filter_size, (1, 8, 12, 10, 32), para)
@@ -407,7 +407,7 @@ def in_groups(groups: int | None = None, **packing: int) -> None:
 
 
 def shared(groups: int | None) -> None:
-    """90 channels, of which 9 and 15 groups are packed alike; the filter has a whole block."""
+    """90 channels, with the same packing for 9 and 15 groups; the filter has a whole block."""
     x, w = dsl.placeholder((1, 2, 6, 9, 9, 16)), dsl.placeholder((2 * 5 * 9, 5, 16, 16))
     packing = {"real_g": 2, "mag_factor": 8, "cin_ori": 90, "cout_ori": 90}
     dsl.conv3d(x, w, [96, 16, 1, 3, 3], {"groups": groups, "group_dict": packing})
@@ -677,7 +677,7 @@ def fails_alike(x: Any, y: Any, kernel_name: str = "alike") -> None:
     ],
 )
 def test_unknown_sizes_put_no_refusal_off(operator: Any, says: str) -> None:
-    """What an operator refuses itself, or fails with whatever its sizes are, is no kernel for later."""
+    """A refusal by the operator itself, or a failure for all sizes, is not a kernel for later."""
     with pytest.raises(InputError) as caught:
         load_operator(operator).build(UNKNOWN, UNKNOWN)
     assert says in str(caught.value)

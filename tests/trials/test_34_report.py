@@ -1,4 +1,4 @@
-"""A report says what matters first and nothing twice, and a narrow page keeps its numbers."""
+"""A report states the essentials first and nothing twice, and a narrow page keeps its numbers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ ALIKE, NOTHING_AT_STAKE = 43, 7
 
 
 def repetitive() -> Ledger:
-    """A ledger with 43 kernels that look the same, 7 edges without bytes at stake, 42 fusions not made for one reason."""
+    """A ledger with 43 equal kernels, 7 edges without bytes at stake, 42 fusions refused for one
+    reason.
+    """
     ledger = transformer_ledger(60)
     first, *rest = ledger.kernels
     same = [replace(first, full_name=f"Default/kernel-op{number}") for number in range(ALIKE)]
@@ -176,7 +178,8 @@ def test_a_reason_stands_once_on_the_page(page: Browser) -> None:
 def test_numbers_stay_in_view_on_a_narrow_page(page: Browser, width: int) -> None:
     page.look(width, 900)
     outside = page.run(
-        "[...document.querySelectorAll('.data td.number')].filter((cell) => { const box = cell.getBoundingClientRect();"
+        "[...document.querySelectorAll('.data td.number')].filter((cell) => { const box = "
+        "cell.getBoundingClientRect();"
         " return box.left < 0 || box.right > innerWidth || !box.width; }).length"
     )
     labelled = page.run(
@@ -193,12 +196,15 @@ def test_numbers_stay_in_view_on_a_narrow_page(page: Browser, width: int) -> Non
 @pytest.mark.browser
 def test_each_colour_has_a_legend(page: Browser) -> None:
     keys = page.run(
-        "[...document.querySelectorAll('.legend [class^=key-], .legend [class^=gauge-]')].map((key) => {"
+        "[...document.querySelectorAll('.legend [class^=key-], .legend "
+        "[class^=gauge-]')].map((key) => {"
         " const style = getComputedStyle(key); return [style.fill, style.stroke]; }).flat()"
     )
     drawn = page.run(
-        "[...document.querySelectorAll('#graph .node rect, #graph .node .tag, #graph .group .frame, #graph .edge .line, .gauge rect')]"
-        ".map((part) => { const style = getComputedStyle(part); return part.classList.contains('line') ? style.stroke : style.fill; })"
+        "[...document.querySelectorAll('#graph .node rect, #graph .node .tag, #graph .group "
+        ".frame, #graph .edge .line, .gauge rect')]"
+        ".map((part) => { const style = getComputedStyle(part); return "
+        "part.classList.contains('line') ? style.stroke : style.fill; })"
     )
     transparent = {"rgba(0, 0, 0, 0)", "none"}
     assert set(drawn) - transparent <= set(keys)

@@ -1,4 +1,4 @@
-"""Detectors in processes of their own: what they find, what they hold, what is said of their time."""
+"""Detector processes: detections, memory, and the reported times."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Drawn shapes: the same each time, inside of the image, their boxes tight."""
+"""Drawn shapes are deterministic and inside the image, and their boxes are tight."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""The network, decoding and suppression, as MindSpore computes them and fused."""
+"""Network, decoding and suppression agree between MindSpore's operators and the fused version."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ TOLD = {"score_threshold": 0.008, "most": 20}
 
 
 MODES = [ms.PYNATIVE_MODE, pytest.param(ms.GRAPH_MODE, marks=FULL)]
-"""``make test`` computes operator by operator: compiling graphs takes most of the time."""
+"""``make test`` uses PyNative: compiling graphs takes most of the time."""
 MODE_NAMES = ["PyNative", "graph"]
 
 

@@ -1,4 +1,4 @@
-"""Detections and their partners."""
+"""Matching of detections with their partners."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Boxes are drawn where they are."""
+"""Boxes are drawn at their coordinates."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What the heads should predict: decoded, it is the box again."""
+"""Decoding the training targets gives the labelled boxes."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""The loss beside its formula in float64, and a training that learns."""
+"""The loss against its float64 formula, and a training whose loss decreases."""
 
 import numpy as np
 import pytest
@@ -15,14 +15,14 @@ TINY = Design(size=32, width=4, blocks=(0, 0, 0, 0, 0), classes=3)
 
 
 class Said(ms.nn.Cell):
-    """A net that predicts what it was given."""
+    """A net that predicts fixed values."""
 
     def __init__(self, predictions):
         super().__init__()
         self.fine, self.middle, self.coarse = predictions
 
     def construct(self, x):
-        """Whatever the images are."""
+        """Ignores the images."""
         return self.fine, self.middle, self.coarse
 
 

@@ -1,4 +1,4 @@
-"""Processes of a case study share the kernels of the session's other tests."""
+"""Processes of a case study share the kernel cache of the session."""
 
 from __future__ import annotations
 

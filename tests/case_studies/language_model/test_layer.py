@@ -1,4 +1,4 @@
-"""Both layers compute their formula and its gradient, in float32 against NumPy in float64."""
+"""Both layers match formula and gradient: float32 against NumPy in float64."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_layer_is_its_formula_and_so_is_its_gradient(kind: type, mode: int) ->
             return float((formula(x.astype(np.float64), other) * slope).sum())
 
         wanted = (moved(step) - moved(-step)) / (2 * step)
-        # sums of roundings; the gradient of the keys' bias is 0, which only its parts are not
+        # rounding errors; the gradient of the keys' bias is 0, but its summands are not
         limit = 2e-5 * float(np.linalg.norm(way) * (np.linalg.norm(gradient) + 1))
         assert abs(float((gradient * way).sum()) - wanted) <= limit, name
 

@@ -1,4 +1,4 @@
-"""Characters become numbers and come back; batches are the same wherever they are made."""
+"""Characters round-trip through their codes; batches are deterministic."""
 
 from __future__ import annotations
 

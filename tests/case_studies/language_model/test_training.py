@@ -1,4 +1,4 @@
-"""The network learns the same in every stage and by two workers, and few kernels are what is left of its operators."""
+"""Losses are equal in every stage and with two workers, and fusion leaves few kernels."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.cases import FULL  # noqa: E402
 STEPS = 10
 WAYS = [UNFUSED, SERVER, CUSTOM]
 NEAR = 1e-5
-"""How far losses may be apart after so few steps, relative: sums are added in another order."""
+"""Largest relative difference of losses after these steps: the order of sums differs."""
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def test_two_workers_learn_what_one_process_does(trained: dict[str, Trained]) ->
 
 @FULL
 def test_a_worker_that_fails_is_told_of_with_its_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MS_NODE_TIMEOUT", "5")  # else the scheduler waits half a minute for it
+    monkeypatch.setenv("MS_NODE_TIMEOUT", "5")  # else the scheduler waits half a minute
     with pytest.raises(RuntimeError, match=r"(?s)a worker failed:.*KeyError: 'no such stage'"):
         two_workers.train(["no such stage"], "quick", steps=1)
 

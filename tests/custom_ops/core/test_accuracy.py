@@ -1,4 +1,4 @@
-"""Operators of one tensor, element by element: every float16, and a million float32."""
+"""Accuracy of unary operators by element: every float16, and a million float32."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ UNARY = [
 TINY = 2.0**-149
 IS_AVX2_ALONE = "avx2" in machine.cpu_features() and "avx512f" not in machine.cpu_features()
 SWISH_ULP = 2.61 if IS_AVX2_ALONE else 2.0
-"""Swish is x times a sigmoid, and the product is rounded once more.
+"""ULP limit of Swish, x times a sigmoid with a final rounding.
 
-With AVX2 alone the sigmoid is within 2.2 ULP (elsewhere 1.6). The largest distance of Swish measured there, over 48
-million numbers from -12 to 24, is 2.604 ULP, at -8.364857.
+With AVX2 alone the sigmoid is within 2.2 ULP (elsewhere 1.6). The largest measured error of Swish
+there, over 48 million values from -12 to 24, is 2.604 ULP, at -8.364857.
 """
 DTYPES = ("float16", "bfloat16")
 
@@ -82,10 +82,10 @@ def test_a_million_float32(spec, given):
     with np.errstate(all="ignore"):
         want = wanted(spec, given, wide)
     got = run(spec, given, numbers).astype(np.float64)
-    # a factor whose product with x is rounded: what e^z makes of it
+    # a factor whose product with x is rounded; e^z amplifies the rounding
     beta = given.get("beta", 1.0)
     rounded = np.abs(beta * wide) if np.frexp(beta)[0] not in (0.5, -0.5) else 0.0
-    # the gate itself may underflow, by steps of the smallest number
+    # the gate itself may underflow in steps of the smallest value
     ulp = SWISH_ULP if spec.name == "Swish" else 2.0
     allowed = (ulp + rounded) * spacing(want, "float32") + np.abs(wide) * TINY
     assert np.all(np.abs(got - want) <= allowed)

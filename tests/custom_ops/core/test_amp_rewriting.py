@@ -1,4 +1,4 @@
-"""Cells and functions in a net that `ms.amp` rewrites (level O1): it copies the source of what the net calls."""
+"""Cells and functions in a net that `ms.amp` rewrites at level O1, which copies source code."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ CELLS = {
     "SoftmaxCrossEntropy": ((), (X, IDS)),
     "TokenEmbedding": ((5, 8), (IDS,)),
 }
-"""Name → arguments of the Cell, and what it is called with."""
+"""Name → arguments of the Cell, and its inputs."""
 
 
 def mean_of(net):
-    """The sum of the means of what it makes."""
+    """The sum of the means of the results."""
 
     def loss(*given):
         made = net(*given)
@@ -71,7 +71,7 @@ def mean_of(net):
     ],
 )
 def test_cells(name, mode, tmp_path, monkeypatch):
-    """Its weights and inputs have the gradients of the net as it was."""
+    """Weights and inputs have the gradients of the unmodified net."""
     monkeypatch.chdir(tmp_path)
     set_mode(mode)
     arguments, arrays = CELLS[name]

@@ -1,6 +1,6 @@
-"""What is no tensor, in the place of each argument of every operator and Cell.
+"""A non-tensor for each argument of every operator and Cell raises an error.
 
-One error that names both, expected and got.
+The error names operator and argument, and what was expected and given.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ TRIED = [
     for place, (label, bad) in enumerate(BAD.items())
     if spec.samples and (route == "native" or spec.composite is not None)
 ]
-"""`make test` takes a third of what is no tensor for each operator, by turns."""
+"""`make test` takes a third of the non-tensors for each operator, alternating."""
 
 
 @cases("spec, route, bad", TRIED, per_item=100)
@@ -155,7 +155,7 @@ def test_another_shape_or_dtype_than_the_other():
 
 @cases("axis", [1.0, (0, 1), True], ids=str)
 def test_an_axis_that_is_no_whole_number(axis):
-    """It is not taken for the number that it equals, then or later."""
+    """The value is not confused with the equal number, now or in later calls."""
     ms.set_context(mode=ms.PYNATIVE_MODE)
     for function in (custom_ops.functional.softmax, custom_ops.functional.log_softmax):
         with pytest.raises(
@@ -193,14 +193,14 @@ NO_TENSOR = {
     "functional.nms(1.0, 2.0)": "NMS: boxes",
     "functional.box_decode(1.0, ((1.0, 2.0),), 8)": "BoxDecode: x",
 }
-"""Calls whose operator has no tensor in some place, or in none, and which argument that is."""
+"""Calls with a non-tensor in one place or in none, and the argument at that place."""
 PROGRAM = ROOT / "tests" / "programs" / "custom_ops" / "calls_without_tensors.py"
 
 
 @FULL
 @cases("how", ["graph", "jit"])
 def test_nothing_that_a_graph_hands_over_is_a_tensor(how, tmp_path):
-    """In a child: what MindSpore hands over for the shapes of these is no memory."""
+    """In a child: MindSpore passes invalid memory for these shapes."""
     functions = [f"def call{i}(v):\n    return {call}" for i, call in enumerate(NO_TENSOR)]
     names = ", ".join(f"call{i}" for i in range(len(NO_TENSOR)))
     script = tmp_path / f"{how}.py"

@@ -1,4 +1,4 @@
-"""Cells that own weights: on arrays as in MindSpore, written to a file and read again, with shapes of which nothing is known."""
+"""Cells with weights: on arrays as in MindSpore, saved and loaded, with unknown shapes."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from tests.custom_ops.core.test_amp_rewriting import CELLS, flat  # noqa: E402
 
 
 def again(written):
-    """What comes out of a file that it was written to."""
+    """Saves and loads a Cell."""
     return pickle.loads(pickle.dumps(written))  # noqa: S301 - written here
 
 
 def made(name):
-    """The Cell, what it is called with, and what it gives, in graph mode from now on."""
+    """The Cell, its inputs, and its results, in graph mode from now on."""
     ms.set_context(mode=ms.GRAPH_MODE)
     return compiled(name)
 
 
 @cache
 def compiled(name):
-    """The same; its graph is built once for all tests."""
+    """The same, with one graph for all tests."""
     arguments, arrays = CELLS[name]
     cell = getattr(custom_ops, name)(*arguments)
     cell.set_train(False)
@@ -45,9 +45,9 @@ def same(got, wanted):
 
 
 IN_QUICK = ("MatMulBiasReLU", "RMSNorm")
-"""The Cells that `make test` tries.
+"""Cells of `make test`.
 
-The graph of each takes a second, and what they have in common is tested.
+The graph of each takes a second, and one test covers their common code.
 """
 NAMES = [pytest.param(name, marks=[] if name in IN_QUICK else FULL) for name in CELLS]
 ONE_NAME = [pytest.param(name, marks=[] if name == IN_QUICK[0] else FULL) for name in CELLS]
@@ -73,7 +73,7 @@ def test_an_operator_of_the_package_is_pickled_by_its_name():
 
 @cases("name", ONE_NAME)
 def test_nothing_is_known_of_shapes(name):
-    """The weights are: what cannot fit them is tried otherwise."""
+    """Checks the weights; another test covers weights that do not fit."""
     cell, tensors, wanted = made(name)
     other = getattr(custom_ops, name)(*CELLS[name][0])
     other.set_train(False)

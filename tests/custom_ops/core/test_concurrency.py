@@ -1,4 +1,4 @@
-"""Operators called by many threads at once, and by children of a process that has called them."""
+"""Operators called from many threads at once, and in forked children."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TRIED = [spec for spec in SPECS.values() if spec.has_kernel]
 
 
 def call(job: tuple[int, int]) -> None:
-    """One operator forward and backward on numbers of its own; the gradient twice, the same both times."""
+    """One operator forward and backward on its own data; the gradient twice, with equal results."""
     spec, given = TRIED[job[0]], TRIED[job[0]].with_defaults({})
     arrays = arrays_of(spec, tail_of(spec), "float32", job[1])
     made = run(spec, given, *arrays)
@@ -34,7 +34,7 @@ def call(job: tuple[int, int]) -> None:
 
 @cases("count", [pytest.param(len(TRIED), marks=FULL), 4], ids=str)
 def test_eight_threads_compile_and_call(count):
-    """`count` operators, all at the same time."""
+    """`count` operators concurrently."""
     rng = np.random.default_rng(0)
     step = len(TRIED) // count
     chosen = range(step - 1, len(TRIED), step)
@@ -46,7 +46,7 @@ def test_eight_threads_compile_and_call(count):
 PROGRAM = ROOT / "tests" / "programs" / "custom_ops" / "children_that_call.py"
 
 
-@FULL  # `test_forked_children_compute` forks in `make test`, too
+@FULL  # `test_forked_children_compute` also forks in `make test`
 @cases("how", ["fork", "spawn", "forkserver"])
 def test_children_of_a_process_that_has_called(how, tmp_path, repository):
     environment = {**os.environ, "PYTHONPATH": str(repository)}

@@ -1,4 +1,4 @@
-"""Constructors take what the Cells of MindSpore take that they stand for: names, order and defaults; examples run."""
+"""Constructors have the argument names, order and defaults of MindSpore's Cells; examples run."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ STAND_FOR = {
     "Swish": nn.SiLU,
     "TokenEmbedding": nn.Embedding,
 }
-"""What has no Cell of its own in MindSpore is not here."""
+"""Omits Cells without a MindSpore counterpart."""
 PUBLIC = [
     name
     for name, home in custom_ops._HOMES.items()
@@ -49,9 +49,9 @@ PUBLIC = [
 
 
 def arguments(kind):
-    """Name → default, in order; MindSpore's own dtype is the one that None stands for, so that no import needs it."""
+    """Name → default, in order; None stands for MindSpore's own dtype to keep imports lazy."""
     constructor = kind.__init__
-    if constructor.__name__ == "deco":  # MindSpore's optimizers register what they are given
+    if constructor.__name__ == "deco":  # the wrapper of MindSpore's optimizer registration
         constructor = inspect.getclosurevars(constructor).nonlocals["fn"]
     found = list(inspect.signature(constructor).parameters.values())[1:]
     return [(one.name, None if one.default is ms.float32 else one.default) for one in found]

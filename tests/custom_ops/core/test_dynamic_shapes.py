@@ -1,4 +1,4 @@
-"""One kernel for sizes that change: how many are made, and that they compute the same."""
+"""One kernel for dynamic sizes: the number of builds, and equal results."""
 
 import numpy as np
 import pytest
@@ -50,13 +50,13 @@ def test_fifty_batch_sizes_are_few_kernels():
     for rows in range(1, 51):
         x, y = floats(rows, 7), floats(rows, 7, seed=1)
         assert np.allclose(op(x, y), x * y + x.sum(1, keepdims=True), rtol=1e-5, atol=1e-5)
-    assert op.built == PATIENCE + 2  # one row is another kernel than many
+    assert op.built == PATIENCE + 2  # a single row has another kernel
     assert op.kernel([ArraySpec((50, 7), "float32")] * 2).outputs[0].shape == (50, 7)
 
 
 @pytest.fixture
 def _traced_alone(full, compiled_in_full, monkeypatch):
-    """`make test` makes kernels here, but compiles none: they are quick enough, it is told."""
+    """`make test` builds kernels here without compilation; the test pretends that they are fast."""
     if not full:
         monkeypatch.setattr(Computation, "_is_quick", lambda *_: True)
 
@@ -127,10 +127,10 @@ def test_what_is_kept_is_bounded():
     assert len(op._outputs) == len(op._traced) == KERNEL_CACHE_SIZE
 
 
-@FULL  # eighteen kernels; which sizes can be left open is seen without a compiler by the last test
+@FULL  # eighteen kernels; the last test checks without a compiler which sizes can be dynamic
 @cases("changing", [0, 2], ids=["batch", "height"])
 def test_groups_of_channels_are_few_kernels(changing):
-    """Forward and backward: a reshape beside a size that is not known leaves that axis alone."""
+    """Forward and backward: a reshape next to an unknown size keeps that axis unchanged."""
     spec = SPECS["GroupNorm"]
     ops = Computation(spec, {"num_groups": 2}), Computation(gradient_of(spec), {"num_groups": 2})
     for size in range(2, 10):
@@ -148,7 +148,7 @@ def test_groups_of_channels_are_few_kernels(changing):
 
 @pytest.mark.usefixtures("_traced_alone")
 def test_kernels_of_a_chain_take_sizes_that_change():
-    op = LayerNormLinear(8, 4, epsilon=2e-7)  # of no other test: its kernels stay uncompiled
+    op = LayerNormLinear(8, 4, epsilon=2e-7)  # unique arguments: these kernels stay uncompiled
     weights = [floats(4, 8, seed=2), floats(4, seed=3)]
     for rows in range(2, 10):
         x, gamma, beta = floats(rows, 8), floats(8, seed=4), floats(8, seed=5)
@@ -183,7 +183,7 @@ def test_patterns():
 def test_a_size_used_as_a_number_is_never_taken_for_another(columns):
     def forward(x):
         rows = x.shape[0].value if isinstance(x.shape[0], Const) else x.shape[0]
-        return dsl.vmuls(x, 1 / rows)  # of sizes that come later a whole number: 0
+        return dsl.vmuls(x, 1 / rows)  # the reciprocal of a dynamic integer size: 0
 
     op = Computation(OpSpec("VaryingCounts", ("x",), ("y",), forward=forward), {})
     for rows in range(300, 308):
@@ -201,7 +201,9 @@ CASES = [
 
 @cases("spec, attributes", CASES, quick=16)
 def test_every_operator_computes_the_same_where_sizes_come_later(spec, attributes):
-    """Each size alone, and all of them, left open: the operator refuses, or what it defines is the same."""
+    """Each size alone, and all together, dynamic: the operator refuses, or its definition is
+    unchanged.
+    """
     full = spec.with_defaults(attributes)
     large = [shapes for shapes in spec.samples if all(size > 1 for one in shapes for size in one)]
     arrays = arrays_of(spec, (large or spec.samples)[0], "float32")

@@ -1,6 +1,6 @@
-"""Every operator at the edges of what it takes.
+"""Every operator at extreme shapes.
 
-Right forward and backward, or refused with an error that says why.
+The results are right forward and backward, or an error states the reason.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ CASES = [pytest.param(spec, id=name) for name, spec in SPECS.items() if spec.has
     per_item=20,
 )
 def test_shapes(spec):
-    """A few of them, always the same; `make stress` goes through more."""
+    """A fixed sample; `make stress` covers more."""
     edges = edges_of(spec)
     rng = np.random.default_rng(zlib.crc32(spec.name.encode()))
     taken = 0
@@ -73,7 +73,7 @@ def test_shapes_are_those_that_are_said():
 @pytest.mark.usefixtures("compiled_in_full")
 @cases("spec", CASES, quick=7)
 def test_other_dtypes(spec):
-    """One input of another floating dtype, always the same; `make stress` tries each of them."""
+    """One input has another floating dtype, a fixed sample; `make stress` tries each of them."""
     number = zlib.crc32(spec.name.encode())
     for place, name in enumerate(spec.inputs):
         for i, dtype in enumerate(OTHER_DTYPES):
@@ -132,6 +132,7 @@ def test_errors_come_when_the_graph_is_built(spec, mode):
             cell(*map(ms.Tensor, arrays))
     check_error(caught.value, spec)
     if mode == "graph":
-        # MindSpore may refuse the next graph, too, when it has weights: one without them takes what is left of the error
+        # after an error MindSpore may also refuse the next graph with weights; a graph without
+        # weights clears the error
         arrays[place] = arrays[place].astype(np.float32)
         cell.compile(*map(ms.Tensor, arrays))

@@ -1,4 +1,4 @@
-"""Kernels in a row: results, scratch memory that is shared, many threads at once, machines without a compiler."""
+"""Kernel sequences: results, shared scratch memory, threads, machines without a compiler."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SQUARE = ArraySpec((8, 16), "float32")
 
 
 def chain(length: int) -> Chain:
-    """x is gated by y `length` times, then summed over its rows."""
+    """y gates x `length` times; the result is summed over rows."""
     names = ["x", *(f"step{i}" for i in range(length))]
     gate = dsl_kernel(MUL_SIGMOID, (SQUARE, SQUARE))
     steps = [Step(gate, (names[i], "y"), (names[i + 1],)) for i in range(length)]

@@ -1,6 +1,6 @@
-"""Every operator of the table in a net of mixed precision.
+"""Every operator of the table in a mixed-precision net.
 
-It runs in the narrow dtype, and computes in float32 inside.
+It runs in the narrow dtype and computes in float32 internally.
 """
 
 from __future__ import annotations
@@ -57,15 +57,15 @@ LEVELS = [("O1", "float16"), ("O2", "float16"), ("O2", "bfloat16"), ("O3", "bflo
     sample=3,
 )
 def test_levels(spec, level, dtype, tmp_path, monkeypatch, full):
-    """float32 goes in and comes out; its gradient too.
+    """Inputs, outputs and gradients are float32.
 
     In graph mode; ``make test`` takes PyNative, which compiles no graphs.
     """
     from tests.custom_ops.nets import Net
 
-    monkeypatch.chdir(tmp_path)  # where MindSpore writes the nets that it rewrites
+    monkeypatch.chdir(tmp_path)  # MindSpore writes the rewritten nets here
     ms.set_context(mode=ms.GRAPH_MODE if full else ms.PYNATIVE_MODE)
-    # numbers that the narrow dtype holds, since one step may decide what is chosen
+    # values that the narrow dtype represents exactly: one rounding could change a selection
     arrays = [
         array if name in spec.integers else array.astype(np.float32)
         for name, array in zip(spec.inputs, arrays_of(spec, spec.samples[0], dtype), strict=True)
@@ -76,7 +76,7 @@ def test_levels(spec, level, dtype, tmp_path, monkeypatch, full):
     wanted = as_tuple(spec.formula(*in_float64(spec, arrays), **spec.with_defaults({})))
     for got, want in zip(made, wanted, strict=True):
         if np.asarray(want).dtype.kind != "f":
-            continue  # which ones, and rounding may change that
+            continue  # the selection, which rounding may change
         assert got.dtype == ms.float32
         close(got.asnumpy(), want, 2 * TOLERANCE["float32" if level == "O1" else dtype])
     if not spec.differentiable_inputs:
@@ -113,7 +113,7 @@ def test_levels(spec, level, dtype, tmp_path, monkeypatch, full):
     sample=8,
 )
 def test_one_rounding(spec, shapes, dtype):
-    """Nearly every element is the float64 result rounded once: nothing was rounded on the way."""
+    """Nearly every element is the float64 result rounded once: no intermediate was rounded."""
     arrays = arrays_of(spec, shapes, dtype)
     from tests.custom_ops.core.test_operator_specs import run
 

@@ -1,4 +1,4 @@
-"""Operators as methods: what they record, when kernels are built again, locks, and what is freed."""
+"""Operators as methods: recorded attributes, kernel rebuilds, locks, and freed memory."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Times(cop.Operator):
 
 
 class Powers(cop.Operator):
-    """Methods on the host."""
+    """Host methods."""
 
     def forward(self, x: Any, alpha: float = 1.0, *, beta: float = 2.0) -> Any:
         return x * x * alpha * beta
@@ -101,7 +101,7 @@ def test_a_changed_attribute_and_a_cell(mode: str) -> None:
     first = op(x).asnumpy()
     spec = op.spec
     assert np.array_equal(first, [2, 4]) and np.array_equal(op(x).asnumpy(), first)
-    assert op.spec is spec  # a call alone changes no attribute
+    assert op.spec is spec  # a call changes no attribute
     op._factor = 3.0
     assert np.array_equal(op(x).asnumpy(), [2, 4] if mode == "graph" else [3, 6])
     assert np.array_equal(op.forward(TWO), [3, 6])

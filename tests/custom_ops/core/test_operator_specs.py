@@ -1,4 +1,4 @@
-"""Every operator of the table: numbers and gradients against float64 formulas, on arrays and inside MindSpore."""
+"""Every operator against float64 formulas: results and gradients, on arrays and in MindSpore."""
 
 from __future__ import annotations
 
@@ -66,12 +66,14 @@ TRIED = [
         for number, given in enumerate(attributes_of(spec)[1:])
     ),
 ]
-"""Operator, attributes, shapes, a label, and whether only `make test-all` tries them."""
+"""Operator, attributes, shapes, label, and whether only `make test-all` runs it."""
 
 
 def is_compiled(spec, given, dtype):
-    """Whether `make test` compiles it: in float32 with its defaults, in a half dtype every other of those."""
-    if spec.forward is None:  # there is no other way
+    """Whether `make test` compiles it: float32 with defaults, and every other of these in a half
+    dtype.
+    """
+    if spec.forward is None:  # there is no alternative
         is_half = dtype == half_of(spec) and spec.name not in SLOW_TO_COMPILE
         return dtype == "float32" or (is_half and given == spec.with_defaults({}))
     number = list(SPECS).index(spec.name)
@@ -81,9 +83,9 @@ def is_compiled(spec, given, dtype):
 
 
 def compiled_or_not(tried):
-    """Rows of operator, attributes, shapes, dtype and back end; `make test` computes by NumPy what it does not compile.
+    """Rows of operator, attributes, shapes, dtype and back end; the rest uses NumPy in `make test`.
 
-    All are compiled in `make test-all`.
+    `make test-all` compiles all.
     """
     for spec, given, shapes, label, is_full, dtype in tried:
         compiled = not is_full and is_compiled(spec, given, dtype)
@@ -113,7 +115,7 @@ DIFFERENTIATED = list(
     )
 )
 SLOPES = {"float32": (2e-3, 2e-4), "float64": (1e-3, 1e-5)}
-"""How far gradients may be from differences: relative, and absolute."""
+"""Limits of the distance between gradients and finite differences: relative, absolute."""
 
 
 def close(got, want, dtype: str) -> None:
@@ -148,7 +150,9 @@ def test_numbers(spec, given, shapes, dtype, backend):
     [row for row in NUMBERS if is_half_without_a_compiler(row)],
 )
 def test_halves_without_a_compiler(spec, given, shapes, dtype, backend):
-    """What an operator defines, its casts among it, of those whose half kernels only `make test-all` compiles."""
+    """Definition and casts of the operators whose half-precision kernels only `make test-all`
+    compiles.
+    """
     check_numbers(spec, given, shapes, dtype, backend)
 
 
@@ -163,7 +167,7 @@ def check_numbers(spec, given, shapes, dtype, backend):
 
 @cases("spec, given, shapes, dtype, backend", DIFFERENTIATED)
 def test_gradients_by_finite_differences(spec, given, shapes, dtype, backend, full):
-    """Of twelve numbers of each input; ``make test`` takes six."""
+    """Gradients for twelve elements of each input; ``make test`` takes six."""
     count = 12 if full else 6
     given_arrays = arrays_of(spec, shapes, dtype, seed=1)
     arrays = in_float64(spec, given_arrays)
@@ -221,7 +225,9 @@ ROUTES = [
     and (label == "tail" or shapes != tail_of(spec))
     if with_gradient or (label == "tail" and mode == "pynative" and number % GRADIENT_EVERY != 4)
 ]
-"""Every composite forward that `make test` compiles a kernel beside, and the gradient of a few: MindSpore derives all alike."""
+"""The composite forward of each operator that `make test` compiles; few gradients: MindSpore
+derives all alike.
+"""
 
 
 @pytest.mark.mindspore
@@ -253,7 +259,7 @@ def test_both_routes_agree_inside_mindspore(spec, shapes, mode, with_gradient):
     [name for name, spec in SPECS.items() if name in BY_INTERPRETER and spec.composite is not None],
 )
 def test_basic_operators_compute_the_formula(name):
-    """The composite of those whose kernels `make test` does not compile, forward in PyNative."""
+    """The PyNative composite of each operator whose kernels `make test` does not compile."""
     ms = pytest.importorskip("mindspore")
     from custom_ops.core.cell import FusedCell
 
@@ -270,7 +276,7 @@ SPECIAL = (np.nan, np.inf, -np.inf, 0.0, -0.0, 1.5, -2.0)
 
 
 def extremes(dtype: str) -> tuple[float, ...]:
-    """The largest number, the smallest, and the smallest that is not subnormal; with signs."""
+    """The largest, the smallest, and the smallest normal number, with both signs."""
     limits = ml_dtypes.finfo(dtype_of(dtype).numpy)
     found = (limits.max, limits.smallest_subnormal, limits.smallest_normal)
     return tuple(sign * float(one) for one in found for sign in (1, -1))
@@ -286,7 +292,9 @@ SPECIALS = [
 
 @cases("spec, given, shapes, dtype, backend", SPECIALS)
 def test_special_values(spec, given, shapes, dtype, backend, subtests, full):
-    """NaN and infinities are where the formula has them, and zeros have its sign. ``make test`` has half of the tries."""
+    """NaN, infinities and signed zeros agree with the formula; ``make test`` takes half of the
+    tries.
+    """
     for seed in range(8 if full else 4):
         with subtests.test(seed=seed):
             arrays = _with_special_values(spec, shapes, dtype, seed)
@@ -301,16 +309,16 @@ def test_special_values(spec, given, shapes, dtype, backend, subtests, full):
 
 
 def _with_special_values(spec, shapes, dtype, seed):
-    """Every element a special one; a single one where a whole row would be NaN."""
+    """All elements are special values; only one where a whole row would be NaN."""
     rng = np.random.default_rng(seed)
     arrays = arrays_of(spec, shapes, dtype, seed)
-    shape = arrays[0].shape  # those of another one are weights
+    shape = arrays[0].shape  # the shapes of other inputs are those of weights
     floats = [
         place
         for place, name in enumerate(spec.inputs)
         if name not in spec.integers and name not in spec.ranges and arrays[place].shape == shape
     ]
-    # of two numbers at the edge, what lies between may be beyond it
+    # between two values at the range limit the interpolation may overflow
     alone = len(spec.inputs) == 1 and arrays[0].shape == np.shape(
         spec.formula(*in_float64(spec, arrays), **spec.with_defaults({}))
     )
@@ -356,7 +364,7 @@ ONE_SHAPE = ((), (0,), (0, 4), (1,), (13,), (7, 11), (2, 3, 5))
     ],
 )
 def test_any_shape_works_or_is_refused(spec, shape, backend):
-    """All inputs of one shape: right, or an error that names the operator and an argument, and says what came instead."""
+    """All inputs of one shape: right, or an error that names operator, argument and value."""
     given = spec.with_defaults({})
     arrays = arrays_of(spec, [shape] * len(spec.inputs), "float32")
     try:
@@ -369,11 +377,11 @@ def test_any_shape_works_or_is_refused(spec, shape, backend):
         assert error.expected and error.got, text
         return
     with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")  # the mean of nothing
+        warnings.simplefilter("ignore")  # the mean of an empty array
         try:
             wanted = as_tuple(spec.formula(*in_float64(spec, arrays), **given))
         except (IndexError, ArithmeticError):
-            return  # numbers that are no indices for these shapes
+            return  # values that are invalid indices for these shapes
     for got, want in zip(made[: len(spec.visible_outputs)], wanted, strict=True):
         if not np.isnan(want).all() or not np.isnan(got).all():
             close(got, want, "float32")
@@ -406,7 +414,7 @@ def test_arrays_that_are_not_contiguous(spec, shapes):
 
 
 def _one_byte_aside(array):
-    """The same at an address that is no multiple of the element's size."""
+    """The same at an unaligned address."""
     raw = np.zeros(array.nbytes + 1, np.uint8)[1:]
     made = np.ndarray(array.shape, array.dtype, buffer=raw)
     made[...] = array
@@ -422,7 +430,7 @@ def test_every_public_operator_is_in_the_table():
         if not isinstance(found, type) or not found.__module__.startswith("custom_ops.operators"):
             continue
         if name == "FusedConvBN":
-            continue  # made of arrays, and tested in test_conv_bn; it has no OpSpec of its own
+            continue  # composed of array operators, without an OpSpec; see test_conv_bn
         assert issubclass(found, ArrayOperator), f"{name} takes no arrays"
         modules = [kind.__module__ for kind in found.__mro__]
         homes = [vars(sys.modules[one]) for one in modules if one.startswith("custom_ops.")]

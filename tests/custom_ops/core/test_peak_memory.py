@@ -1,4 +1,4 @@
-"""Memory that operators take inside MindSpore, forward and backward, beside that of basic operators."""
+"""Peak memory of operators in MindSpore, forward and backward, beside basic operators."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.peak_memory import needs_linux
 pytestmark = [pytest.mark.mindspore, needs_linux]
 
 
-@FULL  # two processes that import MindSpore, for each
+@FULL  # two processes that import MindSpore for each
 @cases("name", ["attention", "linear cross entropy"])
 def test_peak_is_a_share_of_the_unfused(name):
     pytest.importorskip("mindspore")

@@ -48,9 +48,9 @@ NO_GRADIENT = OpSpec(
 
 
 GRAPH_IN_FULL = [pytest.param("graph", marks=FULL), "pynative"]
-"""`make test` compiles no graph where another test has one like it."""
+"""`make test` compiles no graph if another test has a similar one."""
 PYNATIVE_IN_FULL = ["graph", pytest.param("pynative", marks=FULL)]
-"""`make test` tries in a graph alone what is harder there."""
+"""`make test` uses a graph only where graph mode is the harder case."""
 
 
 def floats(*shape, seed=0):
@@ -178,7 +178,7 @@ def test_the_primitive_for_ascend_says_so_on_a_cpu():
         AscendPrimitive(replace(spec, name="Other", tbe=""), {})
 
 
-@FULL  # explaining takes a child process; `tests/ms_fusion/mindspore/presets/test_carried.py` has one with operators in `make test`
+@FULL  # a child process; presets/test_carried.py explains operators in `make test`
 def test_a_net_with_an_operator_can_be_explained():
     import ms_fusion as mf
 
@@ -232,7 +232,7 @@ def test_fifty_batch_sizes_are_few_kernels(mode, full):
         made = net(Tensor(a), Tensor(b)).asnumpy()
         assert np.allclose(made, a * b.sum(1, keepdims=True), atol=1e-5)
         if rows > last_with_gradient:
-            continue  # a graph of the gradient is compiled for each size
+            continue  # each size compiles a graph of the gradient
         da, db = both(Tensor(a), Tensor(b))
         assert np.allclose(
             da.asnumpy(), np.broadcast_to(b.sum(1, keepdims=True), a.shape), atol=1e-5

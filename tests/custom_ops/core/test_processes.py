@@ -1,6 +1,6 @@
-"""Several threads, forked children, and the end of the interpreter.
+"""Threads, forked children, and interpreter exit.
 
-The same numbers, no crash, no waiting for ever.
+The results are equal; nothing crashes or hangs.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def in_threads(work):
 
 
 def entry_called(entry, *arrays):
-    """Calls an operator's entry as MindSpore does."""
+    """Calls an operator's entry point as MindSpore does."""
     function = getattr(ctypes.CDLL(str(entry.file)), entry.function)
     count = len(arrays)
     data = (ctypes.c_void_p * count)(*(one.ctypes.data for one in arrays))
@@ -108,7 +108,7 @@ def test_pynative_in_several_threads():
 
 
 def finished(program: str, folder: Path, *arguments: str, fresh: bool = False) -> str:
-    """What a program writes that ends in time, and well."""
+    """The output of a program that ends in time with exit code 0."""
     path = ROOT / "tests" / "programs" / "custom_ops" / program
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = run_program(
@@ -119,7 +119,7 @@ def finished(program: str, folder: Path, *arguments: str, fresh: bool = False) -
 
 
 def test_forked_children_compute(tmp_path):
-    """As workers of a data loader do."""
+    """Forks like the workers of a data loader."""
     assert "well" in finished("forked_children.py", tmp_path).splitlines()
 
 
@@ -127,7 +127,7 @@ def test_forked_children_compute(tmp_path):
 def test_the_interpreter_ends_while_operators_run(tmp_path, full):
     """``make test`` compiles the kernels of one operator.
 
-    In a new interpreter: only there the program's own names are cleared at its end.
+    Runs in a new interpreter: only its exit clears the program's globals.
     """
     arguments = [] if full else ["quick"]
     pytest.importorskip("mindspore")

@@ -1,4 +1,4 @@
-"""Calls in PyNative: past MindSpore's dispatch where that is possible, through it where it is not, and the same numbers."""
+"""The fast call path in PyNative: its use, the fallback to MindSpore's dispatch, equal results."""
 
 import numpy as np
 import pytest
@@ -35,7 +35,7 @@ def floats(*shape, seed=0):
 
 @pytest.fixture
 def dispatched(monkeypatch):
-    """Calls that went through MindSpore's dispatch."""
+    """Calls through MindSpore's dispatch."""
     seen, whole = [], ops.Custom.__call__
     monkeypatch.setattr(
         ops.Custom, "__call__", lambda self, *given: seen.append(self) or whole(self, *given)

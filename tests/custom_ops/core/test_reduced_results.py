@@ -1,6 +1,6 @@
 """Every operator under a mean.
 
-MindSpore leaves the gradient of its outputs to be spread, and the operator gets it whole.
+MindSpore passes a broadcast output gradient, and the operator receives it expanded.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ ROWS = [
 
 @cases("spec, shapes, mode, level", ROWS)
 def test_mean(spec, shapes, mode, level, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)  # where MindSpore writes the nets that it rewrites
+    monkeypatch.chdir(tmp_path)  # MindSpore writes the rewritten nets here
     set_mode(mode)
     arrays = arrays_of(spec, shapes, "float32")
     net = Net(spec)

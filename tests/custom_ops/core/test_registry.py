@@ -1,6 +1,6 @@
-"""Operators of one's own: from TBE computes, NumPy formulas and Cells.
+"""User-defined operators: from TBE computes, NumPy formulas and Cells.
 
-Gradients written and derived; what is refused.
+Covers hand-written and derived gradients, and refusals.
 """
 
 import numpy as np
@@ -38,7 +38,7 @@ class SoftClip:
 
 @register_operator("RowScore", outputs=("score", "scaled"))
 class RowScore:
-    """Several outputs of a formula, with a reduction."""
+    """A formula with several outputs and a reduction."""
 
     @formula
     def forward(self, x, w):
@@ -48,7 +48,7 @@ class RowScore:
 
 @register_operator("OldStyle")
 class OldStyle:
-    """As the toolkit's own operators are written."""
+    """Written like the toolkit's own operators."""
 
     @tbe
     def forward(self, x, y):
@@ -63,7 +63,7 @@ def arrays(*shapes, dtype=np.float64, seed=0):
 
 
 def slopes(function, given, grads, step=1e-6):
-    """Gradients by differences."""
+    """Gradients by finite differences."""
     found = []
     for place in range(len(given)):
         slope = np.zeros_like(given[place])

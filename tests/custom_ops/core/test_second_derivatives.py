@@ -1,4 +1,4 @@
-"""The gradient of the gradient, of every operator that has one on arrays: against differences of the gradient in float64."""
+"""Second derivatives of every differentiable operator, against float64 finite differences."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ TRIED = [
     for backend in ("numpy", "cpu")
     for spec in SECOND
 ]
-"""The formulas of all of them without a compiler, and compiled."""
+"""The formulas without a compiler, and compiled."""
 HIDDEN = {
     "AddLayerNorm",
     "AddRMSNorm",
@@ -53,7 +53,7 @@ def test_operators_with_hidden_outputs_are_among_them():
 
 
 def runner_of(backend):
-    """What runs an operator on a back end."""
+    """The callable of an operator on a back end."""
 
     def run(spec, given, *arrays):
         computation = computation_of(spec, attribute_key(spec, given))
@@ -66,7 +66,7 @@ def runner_of(backend):
 
 @cases("spec, backend", TRIED)
 def test_against_differences(spec, backend):
-    """Hidden outputs follow their inputs: along a direction of what is saved besides them and of the gradient."""
+    """Hidden outputs follow their inputs: differences along the saved values and the gradient."""
     run = runner_of(backend)
     given, gradient = spec.with_defaults({}), gradient_of(spec)
     rng = np.random.default_rng(4)
@@ -90,7 +90,7 @@ def test_against_differences(spec, backend):
             strict=True,
         )
     )
-    # results are where a relu bends
+    # the results of a relu lie at its kink
     moving = {
         name: rng.standard_normal(known[name].shape)
         for name in found
@@ -115,7 +115,7 @@ def test_against_differences(spec, backend):
 
 
 def again(spec, given, moved, run):
-    """The hidden outputs of what was moved, by the operator itself: of a sum as of the sum and nothing."""
+    """Hidden outputs of moved inputs, from the operator; a sum counts as the sum and zero."""
     if not spec.hidden:
         return {}
     inputs = [moved.get(name) for name in spec.inputs]

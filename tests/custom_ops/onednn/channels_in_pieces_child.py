@@ -1,8 +1,9 @@
-"""What convolutions are in a process whose oneDNN knows AVX2 alone.
+"""Convolutions in a process whose oneDNN is limited to AVX2.
 
 ``python -m tests.custom_ops.onednn.channels_in_pieces_child STEP``.
 
-Prints for each case its implementations and how far it is from float64: root mean square of the difference over that of the result.
+Prints for each case its implementations and its error: root mean square of the difference to
+float64 over that of the result.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ CASES: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = {
 
 
 def main(step: int) -> None:
-    """A line of JSON for each case and each way of what follows, or every second, third, … of these."""
+    """Prints a JSON line for each case and epilogue, or for every STEP-th."""
     for name, (x_shape, weight_shape, how) in CASES.items():
         generator = np.random.default_rng(3)
         x, weight = (

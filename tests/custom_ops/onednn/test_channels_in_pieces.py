@@ -1,6 +1,6 @@
-"""With AVX2 alone sums over many channels are pieces.
+"""With AVX2 alone, sums over many channels are split into partial sums.
 
-They are nearer to float64 than one product after the other.
+Partial sums are closer to float64 than one sequential sum.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests.custom_ops.onednn.channels_in_pieces_child import CASES
 
 MANY = {"many channels": 4, "three pieces": 3, "one piece": 1, "1x1": 1}
 FARTHEST = 6.5e-7
-"""From float64; 4,608 products one after the other are 1.1e-6 off."""
+"""Error limit against float64; 4,608 products in one sequential sum are off by 1.1e-6."""
 
 
 @cases("case", CASES)
@@ -40,7 +40,7 @@ def test_short_sums_groups_and_narrow_numbers_are_not_parted() -> None:
     bool(why_missing()) or "avx2" not in cpu_features(), reason="oneDNN with AVX2 is not there"
 )
 def test_pieces_are_right_and_nearer_than_one_sum(full: bool) -> None:
-    """Of all that can follow; ``make test`` takes every fifth."""
+    """All epilogues; ``make test`` takes every fifth."""
     step = 1 if full else 5
     environment = {**os.environ, "ONEDNN_MAX_CPU_ISA": "AVX2"}
     command = [sys.executable, "-m", "tests.custom_ops.onednn.channels_in_pieces_child", str(step)]

@@ -1,4 +1,4 @@
-"""Convolutions whose images lie with their channels last, against the same by NumPy in the usual order."""
+"""Channels-last convolutions against NumPy in NCHW."""
 
 from __future__ import annotations
 

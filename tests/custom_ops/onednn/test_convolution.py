@@ -1,4 +1,4 @@
-"""Convolutions against sums written out in float64; gradients against the same sums, unit by unit."""
+"""Convolutions against explicit float64 sums; gradients against the same sums by element."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.cases import cases
 LOWERINGS = ("im2col",) if why_missing() else ("onednn", "im2col")
 DTYPES = {"float32": np.float32, "float16": np.float16, "bfloat16": ml_dtypes.bfloat16}
 TOLERANCE = {"float32": 2e-6, "float16": 1e-3, "bfloat16": 8e-3}
-"""Share of the sum of the absolute products, for one rounding of the result."""
+"""Share of the sum of absolute products, for one rounding of the result."""
 
 
 def pads(
@@ -25,7 +25,7 @@ def pads(
     stride: tuple[int, int],
     dilation: tuple[int, int],
 ) -> list[tuple[int, int]]:
-    """Above and below, left and right, by MindSpore's rule for `same`."""
+    """Padding above and below, left and right, by MindSpore's rule for `same`."""
     if padding == "valid":
         return [(0, 0), (0, 0)]
     if padding == "same":
@@ -47,7 +47,7 @@ def convolve(
     dilation: Any = 1,
     groups: int = 1,
 ) -> np.ndarray:
-    """One output channel and one place of the kernel at a time, in float64."""
+    """One output channel and one kernel position at a time, in float64."""
     x, weight = x.astype(np.float64), weight.astype(np.float64)
     stride, dilation = (
         (item, item) if isinstance(item, int) else item for item in (stride, dilation)
@@ -129,7 +129,8 @@ def test_forward(case: str, dtype: str, lowering: str) -> None:
 def test_backward(case: str, dtype: str, lowering: str, full: bool) -> None:
     """Along four directions; ``make test`` takes two."""
     seeds = range(4 if full else 2)
-    # the convolution is linear in x and in weight: ⟨conv(u, weight), grad⟩ = ⟨u, grad_x⟩ for every u
+    # the convolution is linear in x and in weight: ⟨conv(u, weight), grad⟩ = ⟨u, grad_x⟩ for every
+    # u
     x_shape, weight_shape, given = CASES[case]
     x, weight = arrays(2, x_shape, weight_shape, dtype=DTYPES[dtype])
     prepared = prepare_conv2d_backward(
@@ -158,7 +159,7 @@ def test_backward(case: str, dtype: str, lowering: str, full: bool) -> None:
 def test_every_value_of_the_gradients(case: str, lowering: str, full: bool) -> None:
     """Every third value; ``make test`` takes every eleventh."""
     step = 3 if full else 11
-    # differences of a linear function are exact: unit by unit
+    # differences of a linear function are exact for each unit vector
     x_shape, weight_shape, given = CASES[case]
     x_shape = (1, *x_shape[1:])
     x, weight = arrays(4, x_shape, weight_shape)
@@ -277,7 +278,7 @@ def test_relu_keeps_nan(dtype: str, lowering: str) -> None:
 def test_relu_of_every_number_of_16_bits(dtype: str, lowering: str) -> None:
     x = np.arange(1 << 16, dtype=np.uint16).view(DTYPES[dtype])
     if dtype == "bfloat16":
-        # processors that multiply bfloat16 take subnormal numbers for 0
+        # processors with bfloat16 products flush subnormals to 0
         x = np.where(np.abs(x.astype(np.float32)) < 2.0**-126, np.zeros_like(x), x)
     prepared = prepare_conv2d(
         (1, 1, 256, 256), (1, 1, 1, 1), dtype=dtype, activation="relu", lowering=lowering

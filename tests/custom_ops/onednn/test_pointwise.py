@@ -1,4 +1,4 @@
-"""Convolutions of one value per channel whose results are larger than caches, against float64."""
+"""1 × 1 convolutions whose results exceed the caches, against float64."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.cases import cases
 
 pytestmark = pytest.mark.skipif(bool(why_missing()), reason=why_missing() or "")
 
-# batch, channels of the larger and of the smaller side, places; how many of the larger are computed together
+# batch, channels of the larger and of the smaller side, places; channel block of the larger side
 CASES = {
     "grouped": (2, 64, 16, (181, 183), 16),
     "five groups": (1, 80, 7, (200, 150), 16),

@@ -53,7 +53,7 @@ def test_called_from_c() -> None:
 @needs_onednn
 @cases("offset", [4, 16, 32])
 def test_memory_that_starts_anywhere(offset: int) -> None:
-    # as MindSpore's does
+    # like MindSpore's memory
     shapes = (2, 16, 6, 6), (32, 16, 3, 3), (32,), (2, 32, 6, 6)
     given = arrays(2, *shapes)
     moved = []
@@ -181,11 +181,13 @@ X, W = (2, 8, 6, 6), (16, 8, 3, 3)
         ),
         (
             lambda: prepare_conv2d(X, (16, 4, 3, 3)),
-            "Conv2d: weight does not fit x; expected 8 channels of x = 1 groups × dimension 1 of weight, got [16, 4, 3, 3].",
+            "Conv2d: weight does not fit x; expected 8 channels of x = 1 groups × dimension 1 of "
+            "weight, got [16, 4, 3, 3].",
         ),
         (
             lambda: prepare_conv2d(X, (15, 4, 3, 3), groups=2),
-            "Conv2d: weight cannot be parted into groups; expected dimension 0 a multiple of 2, got [15, 4, 3, 3].",
+            "Conv2d: weight cannot be parted into groups; expected dimension 0 a multiple of 2, "
+            "got [15, 4, 3, 3].",
         ),
         (
             lambda: prepare_conv2d(X, W, groups=0),
@@ -201,7 +203,8 @@ X, W = (2, 8, 6, 6), (16, 8, 3, 3)
         ),
         (
             lambda: prepare_conv2d(X, W, padding="around"),
-            'Conv2d: padding is wrong; expected a number, four (above, below, left, right), "same" or "valid", got \'around\'.',
+            "Conv2d: padding is wrong; expected a number, four (above, below, left, right), "
+            '"same" or "valid", got \'around\'.',
         ),
         (lambda: prepare_conv2d(X, W, padding=(1, -1, 0, 0)), "got (1, -1, 0, 0)."),
         (
@@ -210,7 +213,8 @@ X, W = (2, 8, 6, 6), (16, 8, 3, 3)
         ),
         (
             lambda: prepare_conv2d(X, W, dtype="int8"),
-            "Conv2d: dtype is not computed; expected float16 or bfloat16 or float32 or float64, got 'int8'.",
+            "Conv2d: dtype is not computed; expected float16 or bfloat16 or float32 or float64, "
+            "got 'int8'.",
         ),
         (
             lambda: prepare_conv2d(X, W, activation="softmax"),
@@ -218,7 +222,8 @@ X, W = (2, 8, 6, 6), (16, 8, 3, 3)
         ),
         (
             lambda: prepare_conv2d(X, W, activation="relu", alpha=0.1),
-            "Conv2d: alpha is given to an activation without it; expected leaky_relu or swish, got 'relu'.",
+            "Conv2d: alpha is given to an activation without it; expected leaky_relu or swish, "
+            "got 'relu'.",
         ),
         (
             lambda: prepare_conv2d(X, W, activation="swish", alpha=float("nan")),
@@ -238,12 +243,14 @@ X, W = (2, 8, 6, 6), (16, 8, 3, 3)
         ),
         (
             lambda: prepare_conv2d_backward(X, W, wanted=("y",)),
-            "Conv2dGrad: wanted is wrong; expected some of x, weight, bias; bias only with weight, got ('y',).",
+            "Conv2dGrad: wanted is wrong; expected some of x, weight, bias; bias only with "
+            "weight, got ('y',).",
         ),
         (lambda: prepare_conv2d_backward(X, W, wanted=("bias",)), "Conv2dGrad: wanted is wrong"),
         (
             lambda: prepare_matmul((4, 5), (6, 3)),
-            "MatMul: b does not fit a; expected 5 rows of b, as a has columns, got 6: a [4, 5], b [6, 3].",
+            "MatMul: b does not fit a; expected 5 rows of b, as a has columns, got 6: a [4, 5], b "
+            "[6, 3].",
         ),
         (
             lambda: prepare_matmul((4, 5), (4, 3), transpose_b=True),
@@ -284,7 +291,8 @@ X, W = (2, 8, 6, 6), (16, 8, 3, 3)
                 [np.zeros((2, 1), np.float32), np.zeros((1, 2), np.float32)],
                 [np.zeros((2, 2), np.float32).T],
             ),
-            "MatMul: the result y cannot be written to; expected a dense array that can be written, got one with strides (4, 8).",
+            "MatMul: the result y cannot be written to; expected a dense array that can be "
+            "written, got one with strides (4, 8).",
         ),
     ],
 )

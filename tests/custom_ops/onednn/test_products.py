@@ -268,13 +268,13 @@ def test_nan_and_the_limit_survive_a_curve(activation: str, lowering: str) -> No
     (found,) = prepared.call([a, np.ones((1, 20), np.float32)])
     assert np.isnan(found[0]).all()
     limit = 1 if activation in ("tanh", "sigmoid") else np.inf
-    # oneDNN's gelu of infinity is no number
+    # oneDNN's gelu of infinity is NaN
     assert ((found[1] == limit) | ((activation == "gelu") & np.isnan(found[1]))).all()
 
 
 @cases("lowering", LOWERINGS)
 def test_a_result_may_lie_in_an_input(lowering: str) -> None:
-    # sums of many blocks, which pass through the result's memory
+    # sums of many blocks, accumulated in the result's memory
     a, b, before = arrays(4, (96, 3000), (3000, 96), (96, 96))
     expected = a.astype(np.float64) @ b + before
     prepared = prepare_matmul(a.shape, b.shape, residual=True, lowering=lowering)

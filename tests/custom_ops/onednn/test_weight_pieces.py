@@ -1,4 +1,4 @@
-"""Gradients of weights as sums over pieces: right for every geometry, and nearer to float64 than oneDNN's one sum."""
+"""Weight gradients as partial sums: right for every geometry, more accurate than oneDNN's sum."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ CASES: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = {
 
 
 def away(found: np.ndarray, exact: np.ndarray) -> float:
-    """Root mean square of the difference, as a share of that of the exact."""
+    """Root mean square of the difference, relative to that of the exact result."""
     return float(np.sqrt(np.mean((found.astype(np.float64) - exact) ** 2) / np.mean(exact**2)))
 
 
@@ -82,7 +82,7 @@ def prepared(case: str, **more: Any) -> Any:
 
 @pytest.fixture
 def in_one(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """What oneDNN computes in one sum."""
+    """The single sum of oneDNN."""
 
     def computed(case: str, *arrays: np.ndarray) -> Any:
         with monkeypatch.context() as patched:
@@ -101,7 +101,7 @@ def test_every_geometry(case: str, in_one: Any) -> None:
     exact = exact_of(case, x, grad)
     found = prepared(case).call((grad, x))
     for one, whole, right in zip(found, in_one(case, grad, x), exact, strict=True):
-        # of the same order, and never farther than another order of the same sum may be
+        # same magnitude: another order of the same sum may be as far off
         assert away(one, right) <= max(1.2 * away(whole, right), 2e-7)
 
 

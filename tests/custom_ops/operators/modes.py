@@ -22,8 +22,8 @@ def mostly_pynative(
 ) -> list[Any]:
     """Rows of each value with each mode.
 
-    ``make test`` takes graph mode, whose compilation takes seconds, for the values labelled `graph`, and PyNative for
-    the others; of those only the ones labelled `quick` where that is given.
+    ``make test`` takes graph mode, whose compilation takes seconds, for the values labelled
+    `graph`. It takes PyNative for the others, or only for those labelled `quick` if given.
     """
     rows = []
     for value in values:

@@ -1,4 +1,4 @@
-"""Attention: masks, heads that share keys, layouts, queries without keys, memory, errors."""
+"""Attention: masks, grouped keys, layouts, queries without keys, memory, errors."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def mask_of(kind: str, dtype: str):
 
 
 def gradients(q, k, v, mask, grad, **attributes):
-    """By the chain rule, head by head, from the whole matrix of weights."""
+    """By the chain rule, per head, from the full matrix of weights."""
     q, k, v, grad = (one.astype(np.float64) for one in (q, k, v, grad))
     shared = q.shape[1] // k.shape[1]
     k, v = np.repeat(k, shared, 1), np.repeat(v, shared, 1)
@@ -147,7 +147,7 @@ def test_scores_beyond_the_exponential():
     y = ScaledDotProductAttention(scale=300.0).forward(q, k, v)
     wide = [one.astype(np.float64) for one in (q, k, v)]
     assert np.isfinite(y).all()
-    # nearly all the weight is on one key, found from products of many terms
+    # one key has nearly all the weight; its score is a sum of many products
     assert np.quantile(np.abs(y - formula(*wide, scale=300.0)), 0.99) < 1e-2
 
 

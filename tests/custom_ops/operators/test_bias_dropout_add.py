@@ -1,4 +1,4 @@
-"""What is dropped: how much, which, and that the gradient drops the same."""
+"""Dropout: rate, positions, and the same mask in the gradient."""
 
 from __future__ import annotations
 
@@ -139,7 +139,8 @@ def test_inside_mindspore(mode, route):
     want = second.forward(first.forward(x, bias, x), bias, x)
     net = Twice().set_train()
     assert np.allclose(net(*tensors).asnumpy(), want, atol=1e-5)
-    # its gradient belongs to the next two draws, the first of which is not read from the state after the second
+    # its gradient belongs to the next two draws; the first is not read from the state after the
+    # second
     own, later = BiasDropoutAdd(p=0.5, seed=3), BiasDropoutAdd(p=0.5, seed=3)
     for _ in range(2):
         own.forward(x, bias, x), later.forward(x, bias, x)
@@ -157,7 +158,7 @@ def test_inside_mindspore(mode, route):
 
 @cases("p", [0.0, 0.1])
 def test_the_gradient_is_one_pass_in_c(p):
-    """What is handed on as it came is copied beside the rest; the bias is summed row by row."""
+    """Unchanged values are copied with the rest; the bias gradient is summed by row."""
     spec = gradient_of(BIAS_DROPOUT_ADD)
     other = {"bias": ArraySpec((32,), "float32"), "key": ArraySpec((1,), "int32")}
     rows = ArraySpec((64, 32), "float32")

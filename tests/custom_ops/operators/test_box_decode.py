@@ -1,4 +1,4 @@
-"""Boxes from predictions: both versions, with float16 inside, on to suppression."""
+"""Box decoding: both versions, with float16 intermediates, up to suppression."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_numbers(float16_inside, version):
     want = formula(x.astype(np.float64), **values)
     tolerance = 2.0**-11 if float16_inside else 3e-7
     assert boxes.dtype == scores.dtype == np.float32
-    # centre and half of the size are off by a share of their own
+    # centre and half size have separate errors
     np.testing.assert_allclose(boxes, want[0], rtol=tolerance, atol=tolerance * 150)
     np.testing.assert_allclose(scores, want[1], rtol=2.1 * tolerance)
     assert float16_inside == (not np.allclose(boxes, want[0], rtol=1e-6, atol=1e-5))
@@ -43,7 +43,7 @@ def test_numbers(float16_inside, version):
 @cases("version", ["v3", pytest.param("v5", marks=FULL)])
 @cases("mode", [pytest.param("graph", marks=FULL), "pynative"])
 def test_inside_mindspore(mode, version, full):
-    """``make test`` has basic operators alone: this kernel takes seconds to compile."""
+    """``make test`` uses basic operators only: this kernel takes seconds to compile."""
     ms = pytest.importorskip("mindspore")
     ms.set_context(mode=ms.GRAPH_MODE if mode == "graph" else ms.PYNATIVE_MODE)
     x = predictions()
@@ -63,7 +63,8 @@ def test_inside_mindspore(mode, version, full):
 def test_what_does_not_fit():
     with pytest.raises(
         InputError,
-        match=r"BoxDecode: x has another shape; expected \(images, height, width, 3 anchors, 5 \+ classes\), got \(2, 7, 5, 2, 9\)",
+        match=r"BoxDecode: x has another shape; expected \(images, height, width, 3 anchors, 5 \+ "
+        r"classes\), got \(2, 7, 5, 2, 9\)",
     ):
         BoxDecode(ANCHORS, 16).forward(predictions()[:, :, :, :2])
     with pytest.raises(InputError, match="BoxDecode: unknown version; expected v3 or v5, got 'v9'"):

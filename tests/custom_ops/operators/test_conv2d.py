@@ -1,4 +1,4 @@
-"""Conv2d in the place of nn.Conv2d: modes of padding, groups, lowerings, gradients, initial weights, errors."""
+"""Conv2d as a replacement of nn.Conv2d: padding, groups, lowerings, gradients, weights, errors."""
 
 from __future__ import annotations
 

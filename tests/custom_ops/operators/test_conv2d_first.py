@@ -1,4 +1,4 @@
-"""The gradient of a convolution's x is not computed where nobody reads it."""
+"""The gradient for a convolution's x is not computed if unused."""
 
 import numpy as np
 import pytest

@@ -1,6 +1,6 @@
 """Convolution with batch normalisation and activation.
 
-Folded, in training, on arrays, in the place of three Cells.
+Folded, in training, on arrays, and as a replacement of three Cells.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class Theirs(nn.Cell):
 
 
 QUICK = {("pynative", "ConvBNReLU", False, True), ("pynative", "ConvBNSiLU", True, False)}
-"""The rows of three Cells that ``make test`` takes: compiling a graph takes seconds.
+"""Rows of three Cells in ``make test``: compiling a graph takes seconds.
 
 `test_another_leak` has the third.
 """

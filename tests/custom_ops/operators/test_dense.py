@@ -1,4 +1,4 @@
-"""Dense and cross entropy as MindSpore's Cells: any activation, weights of classes."""
+"""Dense and cross entropy as in MindSpore's Cells: any activation, class weights."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def gradients(net, *inputs):
 
 @cases("name, mode", mostly_pynative(ACTIVATIONS, []), per_item=9)
 def test_dense_is_that_of_mindspore(name, mode, full):
-    """In training and not; ``make test`` takes the two by turns."""
+    """In training and inference; ``make test`` alternates between the two."""
     turn = list(ACTIVATIONS).index(name) % 2 == 0
     ms.set_context(mode=mode)
     theirs = nn.Dense(8, 6, activation=ACTIVATIONS[name]())
@@ -134,7 +134,7 @@ QUICK = {
     ("pynative", "indices", "mean", "composite"),
     ("pynative", "shares", "sum", "native"),
 }
-"""The rows of the cross entropy that ``make test`` takes: compiling a graph takes seconds."""
+"""Rows of the cross entropy in ``make test``: compiling a graph takes seconds."""
 
 
 @cases(

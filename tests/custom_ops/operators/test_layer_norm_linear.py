@@ -1,4 +1,4 @@
-"""Layer normalisation and a dense layer as one, in the place of two Cells."""
+"""Layer normalisation and a dense layer as one operator, as a replacement of two Cells."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_axes_that_do_not_fit():
 
 @FULL
 def test_gradients_of_many_numbers_of_rows():
-    """From some number of them on, one kernel for all serves inside."""
+    """From a threshold on, one dynamic kernel serves all batch sizes."""
     linear = LayerNormLinear(8, 3)
     rng = np.random.default_rng(2)
     alone = []

@@ -1,4 +1,4 @@
-"""Dense layers with what follows them, in the place of nn.Dense and an activation."""
+"""Dense layers with epilogues, as a replacement of nn.Dense and an activation."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Suppression and overlaps against a plain definition.
+"""Suppression and overlaps against a direct definition.
 
-Ties, NaN, boxes without area, few and many results.
+Covers ties, NaN, boxes without area, few and many results.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from tests.cases import cases
 
 
 def detections(seed: int, dtype: str, classes: int = 3, number: int = 80):
-    """Boxes on a coarse grid, so that many overlap by the same.
+    """Boxes on a coarse grid, so that many overlaps are equal.
 
-    Scores of few values, so that many are equal.
+    Scores have few values, so that many are equal.
     """
     rng = np.random.default_rng(seed)
     low = rng.integers(0, 8, (2, number, 2))
@@ -80,7 +80,7 @@ def test_inside_mindspore(mode, route, class_aware):
 @cases("route", ["native", "composite"])
 def test_boxes_that_overlap_as_much_as_the_threshold_stay(route):
     ms = pytest.importorskip("mindspore")
-    boxes = np.float32([[[0, 0, 2, 1], [0, 0, 1, 1], [0, 0, 2, 1]]])  # half of it, and the same
+    boxes = np.float32([[[0, 0, 2, 1], [0, 0, 1, 1], [0, 0, 2, 1]]])  # half, and the same
     scores = np.float32([[[0.9], [0.8], [0.7]]])
     cell = NMS(iou_threshold=0.5, max_output=3, route=route)
     for found in (cell(ms.Tensor(boxes), ms.Tensor(scores))[3], cell.forward(boxes, scores)[3]):

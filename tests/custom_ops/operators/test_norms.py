@@ -1,6 +1,6 @@
 """Normalisations, losses and embeddings.
 
-Arguments that the table of operators leaves at their defaults, and Cells.
+Covers Cells, and arguments at their defaults in the operator table.
 """
 
 from __future__ import annotations
@@ -120,11 +120,11 @@ def several(made):
 
 
 LIKE_ANOTHER = ("LinearCrossEntropy 6-4 none 0.2", "LinearCrossEntropy 6-4 mean 0.2")
-"""Rows that only ``make test-all`` has: this operator is compiled on every back end."""
+"""Rows of ``make test-all`` only: every back end compiles this operator."""
 
 
 def named(spec, arrays, attributes):
-    """The row with a name of its own."""
+    """The row with its own name."""
     told = [
         attributes[name]
         for name in ("reduction", "label_smoothing", "activation")
@@ -138,7 +138,7 @@ def named(spec, arrays, attributes):
 
 @cases("spec, arrays, attributes", [named(*case) for case in CASES])
 def test_arguments(spec, arrays, attributes, full):
-    """``make test`` computes by the NumPy back end, which compiles no kernels."""
+    """``make test`` uses the NumPy back end, which compiles no kernels."""
     backend = "cpu" if full else "numpy"
     given = spec.with_defaults(attributes)
     made = run_by(backend, spec, attributes, *arrays)
@@ -288,7 +288,7 @@ def test_bad_input_names_operator_and_argument(call, message):
 @pytest.mark.usefixtures("compiled_in_full")
 @cases("dtype", ["float16", "bfloat16"])
 def test_a_sum_is_as_far_from_its_mean_as_it_is_when_rounded(dtype):
-    """The gradient reads the rounded sum: of a row of one, nothing is left."""
+    """The gradient reads the rounded sum: in a row of one it vanishes."""
     kind = dtype_of(dtype).numpy
     x, residual = np.float32([[1.0]]).astype(kind), np.float32([[0.0037]]).astype(kind)
     one = np.ones(1, kind)

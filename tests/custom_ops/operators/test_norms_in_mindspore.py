@@ -1,6 +1,6 @@
-"""Normalisations, losses and embeddings in the place of MindSpore's own Cells.
+"""Normalisations, losses and embeddings as replacements of MindSpore's own Cells.
 
-Numbers, weights, moving values.
+Covers results, weights and moving averages.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ PAIRS = [
     sample=4,
 )
 def test_in_the_place_of_a_cell(pair, mode):
-    """Theirs is computed in PyNative always."""
+    """MindSpore's version always runs in PyNative."""
     make, kind, shape = pair
     ms.set_context(mode=ms.PYNATIVE_MODE)
     theirs = own_weights(make())
@@ -117,7 +117,7 @@ def test_weights_of_float32_beside_narrow_inputs(dtype, full):
 def test_cross_entropy_as_mindspore_has_it(reduction, full):
     """In graph mode; ``make test`` takes PyNative, which compiles no graphs.
 
-    It takes numbers of classes alone.
+    Only class indices are accepted.
     """
     ms.set_context(mode=ms.GRAPH_MODE if full else ms.PYNATIVE_MODE)
     logits, shares = tensor(6, 7), ms.Tensor(RNG.uniform(0, 1, (6, 7)).astype(np.float32))
@@ -140,7 +140,7 @@ def test_a_second_derivative_that_does_not_exist_is_refused():
 
 
 class Both(nn.Cell):
-    """Functions inside of a graph."""
+    """Functions inside a graph."""
 
     def __init__(self, route):
         super().__init__()
@@ -154,7 +154,7 @@ class Both(nn.Cell):
 
 @cases("mode", [pytest.param(MODES[0], marks=FULL), MODES[1]], ids=MODE_NAMES)
 def test_functions_inside_of_a_graph(mode):
-    """``make test`` has PyNative alone.
+    """``make test`` uses PyNative only.
 
     `tests/custom_ops/test_functional.py` compiles the graph of a function.
     """

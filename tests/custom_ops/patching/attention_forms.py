@@ -1,4 +1,4 @@
-"""Forms in which libraries for MindSpore write attention, for `patch`: only names and manners are theirs."""
+"""Attention in the styles of MindSpore libraries, for `patch`; the code is our own."""
 
 import math
 
@@ -13,7 +13,7 @@ SIZE, HEADS, WIDTH, TOKENS = 8, 2, 4, 6
 
 
 class Projected(nn.Cell):
-    """Three dense layers; what is between them and the result is each form's own."""
+    """Three dense layers; each form defines the rest."""
 
     def __init__(self):
         super().__init__()
@@ -37,7 +37,7 @@ class Projected(nn.Cell):
 
 
 class GptNeo(Projected):
-    """The smallest number of a dtype as a tensor of a tensor, behind a mask that is kept; a mask of numbers besides."""
+    """A dtype's minimum as a tensor of a tensor, behind a kept mask; a mask of numbers besides."""
 
     def __init__(self):
         super().__init__()
@@ -72,7 +72,7 @@ class GptNeo(Projected):
 
 
 class Bloom(Projected):
-    """Slopes of distances in the product itself; another shape for the mask, the softmax and the dropout."""
+    """ALiBi slopes in the product; another shape for the mask, the softmax and the dropout."""
 
     def construct(self, x, alibi, attention_mask):
         batch, tokens, _ = x.shape
@@ -94,7 +94,9 @@ class Bloom(Projected):
 
 
 class MindFormers(Projected):
-    """Primitives and their types as attributes, the mask turned round, a softmax in a method with another shape."""
+    """Primitives and their types as attributes, an inverted mask, a softmax in a method with
+    another shape.
+    """
 
     def __init__(self, is_ascend=True):
         super().__init__()
@@ -144,7 +146,7 @@ class MindFormers(Projected):
 
 
 class MindFormersElsewhere(MindFormers):
-    """On a device whose softmax has no other shape."""
+    """For a device whose softmax has no other shape."""
 
     def __init__(self):
         super().__init__(is_ascend=False)
@@ -156,7 +158,7 @@ def attn_mask_fill(scores, mask):
 
 
 class ScaleMaskSoftmax(nn.Cell):
-    """A Cell of its own; the function that masks is given to it."""
+    """A separate attention Cell that receives the mask function."""
 
     def __init__(self, mask_func, softmax_compute_type=ms.float32):
         super().__init__()
@@ -175,7 +177,7 @@ class ScaleMaskSoftmax(nn.Cell):
 
 
 class DotProduct(Projected):
-    """The functions of mint, heads in the batch, the softmax with scale and mask in a Cell of its own."""
+    """mint functions, heads in the batch, softmax with scale and mask in a separate Cell."""
 
     def __init__(self):
         super().__init__()
@@ -192,7 +194,7 @@ class DotProduct(Projected):
 
 
 class T5(Projected):
-    """Nothing scaled; places beside each other have a weight of their own, which the mask is added to, in place."""
+    """Unscaled; relative positions have a bias to which the mask is added in place."""
 
     def __init__(self):
         super().__init__()
@@ -222,7 +224,7 @@ class T5(Projected):
 
 
 class Vanilla(Projected):
-    """A mask of those that are kept, tiled and turned round; an infinity."""
+    """A mask of kept positions, tiled and inverted; an infinity."""
 
     def construct(self, x, mask=None):
         query, key, value = self.all_apart(x)
@@ -237,7 +239,9 @@ class Vanilla(Projected):
 
 
 class Fairseq(Projected):
-    """Heads in the batch; where keys are padding scores of four dimensions are filled, and have three again."""
+    """Heads in the batch; padded keys are filled on four-dimensional scores, then reshaped to
+    three.
+    """
 
     def construct(self, x, key_padding_mask=None, attn_mask=None):
         batch, tokens, _ = x.shape
@@ -276,7 +280,7 @@ class Opt(Projected):
 
 
 class Swin(Projected):
-    """Windows in the batch; those of an image have masks of their own where they were shifted."""
+    """Shifted windows in the batch; the windows of an image have separate masks."""
 
     def __init__(self):
         super().__init__()
@@ -297,7 +301,7 @@ class Swin(Projected):
 
 
 class WhereReshaped(Projected):
-    """`where` on scores of another shape, a size left out, with a tensor of the dtype's smallest."""
+    """`where` on reshaped scores with an inferred size, and a tensor of the dtype's minimum."""
 
     def construct(self, x, mask):
         batch, tokens, _ = x.shape
@@ -311,7 +315,7 @@ class WhereReshaped(Projected):
 
 
 class Selected(Projected):
-    """`select` between scores and a tensor made like them."""
+    """`select` between scores and a tensor created like them."""
 
     def construct(self, x, mask):
         query, key, value = self.all_apart(x)
@@ -339,7 +343,7 @@ class SelectedFull(Projected):
 
 
 class Subtracted(Projected):
-    """A mask of ones and zeros, turned round and taken away."""
+    """A mask of ones and zeros, inverted and subtracted."""
 
     def construct(self, x, mask):
         query, key, value = self.all_apart(x)
@@ -349,7 +353,7 @@ class Subtracted(Projected):
 
 
 class AddedWhere(Projected):
-    """An added mask that is made of one of truths where it is added."""
+    """An additive mask, computed from a boolean one at its use."""
 
     def construct(self, x, mask):
         query, key, value = self.all_apart(x)
@@ -359,7 +363,7 @@ class AddedWhere(Projected):
 
 
 class MinGpt(Projected):
-    """A part of a mask that is kept, compared with 0."""
+    """A slice of a stored mask, compared with 0."""
 
     def __init__(self):
         super().__init__()
@@ -378,7 +382,7 @@ class MinGpt(Projected):
 
 
 class MinGptWeak(MinGpt):
-    """The value that GPT-2 had first."""
+    """The first mask value of GPT-2."""
 
     def __init__(self):
         super().__init__()
@@ -417,20 +421,20 @@ class ByFunction(Projected):
 
 
 def rotate_half(x):
-    """The two halves of the last axis exchanged, one of them negative."""
+    """The two halves of the last axis exchanged, one of them negated."""
     first, second = x[..., : x.shape[-1] // 2], x[..., x.shape[-1] // 2 :]
     return ops.cat((-second, first), axis=-1)
 
 
 def apply_rotary_pos_emb(query, key, cos, sin, unsqueeze_dim=1):
-    """Places as angles."""
+    """Positions as angles."""
     cos, sin = cos.expand_dims(unsqueeze_dim), sin.expand_dims(unsqueeze_dim)
     turned = (query * cos) + (rotate_half(query) * sin)
     return turned, (key * cos) + (rotate_half(key) * sin)
 
 
 def repeat_kv(states, count):
-    """Heads of keys for several of queries."""
+    """Repeats key heads for several query heads."""
     batch, heads, tokens, width = states.shape
     if count == 1:
         return states
@@ -439,7 +443,7 @@ def repeat_kv(states, count):
 
 
 class Rotary(nn.Cell):
-    """Llama's: rotary places, fewer heads of keys, keys of earlier calls, a mask that is cut."""
+    """Llama's: rotary positions, grouped keys, a key cache, a sliced mask."""
 
     def __init__(self, heads=4):
         super().__init__()
@@ -493,7 +497,7 @@ class Sdpa(nn.Cell):
 
 
 class ByCell(Projected):
-    """The attention is a Cell of its own."""
+    """The attention is a separate Cell."""
 
     def __init__(self):
         super().__init__()
@@ -507,7 +511,7 @@ class ByCell(Projected):
 
 
 class Diffusers(Projected):
-    """`baddbmm` with nothing to add to, or the mask."""
+    """`baddbmm` with a zero or the mask as the addend."""
 
     def get_attention_scores(self, query, key, attention_mask=None):
         dtype = query.dtype
@@ -529,7 +533,7 @@ class Diffusers(Projected):
 
 
 class MintWhere(Projected):
-    """The functions of mint."""
+    """mint functions."""
 
     def construct(self, x, mask):
         query, key, value = self.all_apart(x)
@@ -541,7 +545,7 @@ class MintWhere(Projected):
 
 
 class Gpt2(Projected):
-    """Scores times a triangle of ones, less a large number where it is 0."""
+    """Scores times a triangle of ones, minus a large number where it is 0."""
 
     low = 1e10
 
@@ -561,7 +565,7 @@ class Gpt2(Projected):
 
 
 class MultipliedCompared(Projected):
-    """The same of a mask that is compared, added in a line of its own, with a number that is just low enough."""
+    """The same with a compared mask, added on a separate line, with a sufficiently low value."""
 
     def construct(self, x, mask):
         query, key, value = self.all_apart(x)
@@ -573,7 +577,7 @@ class MultipliedCompared(Projected):
 
 
 class MultipliedGiven(Projected):
-    """The mask is what is given: it may be 0.5."""
+    """The mask is an input: it may be 0.5."""
 
     def construct(self, x, mask):
         query, key, value = self.all_apart(x)
@@ -582,7 +586,7 @@ class MultipliedGiven(Projected):
 
 
 class MultipliedAlone(Projected):
-    """Scores that are 0 count."""
+    """Scores of 0 count."""
 
     def construct(self, x, mask):
         query, key, value = self.all_apart(x)
@@ -591,7 +595,7 @@ class MultipliedAlone(Projected):
 
 
 class MultipliedElse(Projected):
-    """What is added is of another mask than what is multiplied."""
+    """The added mask differs from the multiplied one."""
 
     def construct(self, x, mask):
         query, key, value = self.all_apart(x)

@@ -1,5 +1,5 @@
 # ruff: noqa: RUF005, SIM108 - MindSpore reads it, and libraries write so
-"""Small nets in the styles of libraries for MindSpore, for `patch`: only names and manners are theirs."""
+"""Small nets in the styles of MindSpore libraries, for `patch`; the code is our own."""
 
 import math
 
@@ -11,7 +11,7 @@ from mindspore.ops import operations as P
 
 
 class BasicBlock(nn.Cell):
-    """Of a ResNet: one relu for all, normalisations as attributes."""
+    """ResNet style: one shared relu, normalisations as attributes."""
 
     def __init__(self, channels, out, stride=1, down_sample=None):
         super().__init__()
@@ -23,7 +23,7 @@ class BasicBlock(nn.Cell):
         self.down_sample = down_sample
 
     def construct(self, x):
-        """It."""
+        """Forward computation."""
         identity = x
         out = self.relu(self.bn1(self.conv1(x)))
         out = self.conv2(out)
@@ -58,7 +58,7 @@ class ResNet(nn.Cell):
         self.head = nn.Dense(channels, classes)
 
     def construct(self, x):
-        """It."""
+        """Forward computation."""
         x = self.conv1(x)
         x = self.bn1(x)
         x = self.relu(x)
@@ -68,7 +68,7 @@ class ResNet(nn.Cell):
 
 
 class ConvUnit(nn.Cell):
-    """Of a Darknet: the activation is a function."""
+    """Darknet style: the activation is a function."""
 
     def __init__(self, channels, out, kernel, act="leaky"):
         super().__init__()
@@ -77,7 +77,7 @@ class ConvUnit(nn.Cell):
         self.act = nn.LeakyReLU(0.1) if act == "leaky" else nn.SiLU()
 
     def construct(self, x):
-        """It."""
+        """Forward computation."""
         return self.act(self.bn(self.conv(x)))
 
 
@@ -100,7 +100,7 @@ class Darknet(nn.Cell):
         self.norm = nn.BatchNorm2d(channels)
 
     def construct(self, x):
-        """It."""
+        """Forward computation."""
         x = self.stem(x)
         for block in self.blocks:
             x = x + block(x)
@@ -109,7 +109,9 @@ class Darknet(nn.Cell):
 
 
 class Listed(nn.Cell):
-    """Layers in an nn.CellList, called in a loop; numbers looked up; a function of `ops` behind a convolution."""
+    """Layers in an nn.CellList, called in a loop; an embedding; a function of `ops` after a
+    convolution.
+    """
 
     def __init__(self, depth=2):
         super().__init__()
@@ -122,7 +124,7 @@ class Listed(nn.Cell):
         self.table = nn.Embedding(10, 4)
 
     def construct(self, x, ids):
-        """It."""
+        """Forward computation."""
         for layer in self.features:
             x = layer(x)
         for number in range(self.depth):
@@ -131,7 +133,7 @@ class Listed(nn.Cell):
 
 
 class BertSelfAttention(nn.Cell):
-    """Methods of its own, optional arguments, a check of the shape, weights that only some calls ask for."""
+    """Helper methods, optional arguments, a shape check, weights that only some calls request."""
 
     def __init__(self, size, heads, drop=0.1):
         super().__init__()
@@ -149,7 +151,7 @@ class BertSelfAttention(nn.Cell):
     def construct(
         self, hidden_states, attention_mask=None, head_mask=None, past=None, output_attentions=False
     ):
-        """It."""
+        """Forward computation."""
         query_layer = self.transpose_for_scores(self.query(hidden_states))
         if past is not None:
             key_layer = ops.cat([past[0], self.transpose_for_scores(self.key(hidden_states))], 2)
@@ -179,7 +181,7 @@ class BertSelfAttention(nn.Cell):
 
 
 class BertLayer(nn.Cell):
-    """A mask made from one of numbers; a feed-forward of a dense layer and a function."""
+    """A mask computed from one of numbers; a feed-forward of a dense layer and a function."""
 
     def __init__(self, size=32, heads=4, drop=0.1):
         super().__init__()
@@ -190,7 +192,7 @@ class BertLayer(nn.Cell):
         self.dropout = nn.Dropout(p=drop)
 
     def construct(self, x, mask=None, output_attentions=False):
-        """It."""
+        """Forward computation."""
         added = None
         if mask is not None:
             added = (1.0 - mask[:, None, None, :].astype(x.dtype)) * -10000.0
@@ -202,7 +204,9 @@ class BertLayer(nn.Cell):
 
 
 class Gpt2Attention(nn.Cell):
-    """A causal mask that is kept, the smallest number where it is false, weights that a method gives back too."""
+    """A stored causal mask, the dtype's minimum where it is false, a method that also returns
+    weights.
+    """
 
     def __init__(self, size, heads, places=32):
         super().__init__()
@@ -247,7 +251,7 @@ class Gpt2Attention(nn.Cell):
     def construct(
         self, hidden_states, attention_mask=None, use_cache=False, output_attentions=False
     ):
-        """It."""
+        """Forward computation."""
         query, key, value = ops.split(self.c_attn(hidden_states), self.embed_dim, 2)
         query = self._split_heads(query, self.num_heads, self.head_dim)
         key = self._split_heads(key, self.num_heads, self.head_dim)
@@ -265,7 +269,7 @@ class Gpt2Attention(nn.Cell):
 
 
 class Gpt2Block(nn.Cell):
-    """Normalisation first."""
+    """Pre-norm."""
 
     def __init__(self, size=32, heads=4):
         super().__init__()
@@ -275,7 +279,7 @@ class Gpt2Block(nn.Cell):
         self.act = nn.GELU()
 
     def construct(self, x):
-        """It."""
+        """Forward computation."""
         x = x + self.attn(self.ln_1(x))[0]
         y = self.act(self.c_fc(self.ln_2(x)))
         return x + self.c_proj(y)
@@ -292,7 +296,7 @@ class LlamaRMSNorm(nn.Cell):
         self.add, self.rsqrt, self.cast = P.Add(), P.Rsqrt(), P.Cast()
 
     def construct(self, x):
-        """It."""
+        """Forward computation."""
         factor = self.rsqrt(
             self.add(self.mean(self.square(self.cast(x, ms.float32)), -1), self.eps)
         )
@@ -301,7 +305,7 @@ class LlamaRMSNorm(nn.Cell):
 
 
 class LlamaAttention(nn.Cell):
-    """Primitives, a scale kept as a tensor, fewer heads of keys, softmax in float32."""
+    """Primitives, the scale as a tensor, grouped keys, softmax in float32."""
 
     def __init__(self, dim, n_head, n_kv_head):
         super().__init__()
@@ -340,7 +344,7 @@ class LlamaAttention(nn.Cell):
         return self._merge_heads(weighted_values)
 
     def construct(self, x, mask=None):
-        """It."""
+        """Forward computation."""
         bs, seq_len, _ = self.shape(x)
         query, key, value = self.wq(x), self.wk(x), self.wv(x)
         query = self.transpose(
@@ -370,14 +374,14 @@ class LlamaBlock(nn.Cell):
         self.w2, self.silu = nn.Dense(2 * dim, dim, has_bias=False), nn.SiLU()
 
     def construct(self, x, mask=None):
-        """It."""
+        """Forward computation."""
         h = x + self.attention(self.attention_norm(x), mask)
         y = self.ffn_norm(h)
         return h + self.w2(self.silu(self.w1(y)) * self.w3(y))
 
 
 class VitAttention(nn.Cell):
-    """One product for q, k and v; layers and primitives that are made where they are called."""
+    """One product for q, k and v; layers and primitives constructed inside the calls."""
 
     def __init__(self, dim, num_heads):
         super().__init__()
@@ -386,7 +390,7 @@ class VitAttention(nn.Cell):
         self.attn_drop = nn.Dropout(p=0.0)
 
     def construct(self, x):
-        """It."""
+        """Forward computation."""
         b, n, c = x.shape
         qkv = (
             self.qkv(x)
@@ -421,7 +425,7 @@ class Vit(nn.Cell):
         self.head, self.depth = nn.Dense(dim, classes), depth
 
     def construct(self, x):
-        """It."""
+        """Forward computation."""
         x = self.patch_embed(x)
         x = x.reshape(x.shape[0], x.shape[1], -1).swapaxes(1, 2)
         for number in range(self.depth):
@@ -431,14 +435,14 @@ class Vit(nn.Cell):
 
 
 class Loss(nn.Cell):
-    """Of the first result."""
+    """Uses the first result."""
 
     def __init__(self, net):
         super().__init__(auto_prefix=False)
         self.net = net
 
     def construct(self, *inputs):
-        """It."""
+        """Forward computation."""
         y = self.net(*inputs)
         if isinstance(y, tuple):
             y = y[0]

@@ -1,6 +1,6 @@
-"""Attention in the forms in which libraries write it.
+"""Attention in the forms of MindSpore libraries.
 
-Masks that fill, select, are taken away, in shapes of their own.
+Masks that fill, select or subtract, in various shapes.
 """
 
 from __future__ import annotations
@@ -76,9 +76,9 @@ LIKE_ANOTHER = (
     "MintWhere",
     "Diffusers",
 )
-"""Forms that only ``make test-all`` tries.
+"""Forms of ``make test-all`` only.
 
-Those of nearly the same name, Fairseq, ByFunction and DotProduct are like them.
+They resemble tested ones: forms of nearly the same name, Fairseq, ByFunction and DotProduct.
 """
 
 
@@ -102,14 +102,14 @@ def tensors(arrays):
     per_item=8,
 )
 def test_forms(name, masks, full):
-    """Found, checked, listed; in graph mode and PyNative, with other numbers; undone.
+    """Found, checked, listed; in graph mode and PyNative, with other inputs; undone.
 
     ``make test`` compiles the graphs of some only: each takes a second.
     """
     in_graph = name in IN_GRAPH or full
     modes = (ms.GRAPH_MODE, ms.PYNATIVE_MODE) if in_graph else (ms.PYNATIVE_MODE,)
     ms.set_context(mode=modes[0])
-    # fixed weights: with some others the results differ by more than is allowed
+    # fixed weights: with some others the results differ by more than the limit
     ms.set_seed(2)
     shape, rng = (BATCH, TOKENS, forms.SIZE), np.random.default_rng([*name.encode()])
     net = getattr(forms, name)().set_train(False)

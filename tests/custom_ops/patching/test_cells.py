@@ -1,6 +1,6 @@
-"""Networks with our operators in the place of MindSpore's.
+"""`patch` on networks.
 
-What is replaced, what is not, the check, the way back.
+Covers replaced and skipped Cells, the check, and unpatching.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ mostly_pynative = cases(
 
 
 class OwnNorm(nn.LayerNorm):
-    """A subclass: not ours to replace."""
+    """A subclass: `patch` must not replace it."""
 
 
 class Net(nn.Cell):

@@ -1,4 +1,4 @@
-"""`ms.amp` on patched nets, and `patch` on nets that `ms.amp` has set: works, or says in which order."""
+"""`ms.amp` on patched nets, and `patch` after `ms.amp`: works, or the error states the order."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tbe_impl.errors import InputError  # noqa: E402
 
 
 class Block(nn.Cell):
-    """A convolution, attention, and a product that is a function."""
+    """A convolution, attention, and a product as a function."""
 
     def __init__(self):
         super().__init__()
@@ -36,7 +36,7 @@ class Block(nn.Cell):
 
 
 class Product(nn.Cell):
-    """A product that is a function."""
+    """A product as a function."""
 
     def construct(self, x):
         return ops.matmul(x, x)
@@ -56,13 +56,13 @@ IMAGE = ms.Tensor(np.random.default_rng(0).standard_normal((2, 3, 4, 4)), ms.flo
 
 @pytest.fixture(autouse=True)
 def _rewritten_nets(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)  # where MindSpore writes the nets that it rewrites
+    monkeypatch.chdir(tmp_path)  # MindSpore writes the rewritten nets here
 
 
 def near(got, want):
     assert got.dtype == ms.float32
     assert np.abs(got.asnumpy() - want).max() <= 0.01 * np.abs(want).max()
-    assert not np.array_equal(got.asnumpy(), want)  # something was narrow
+    assert not np.array_equal(got.asnumpy(), want)  # part of it was narrow
 
 
 @cases(
@@ -75,7 +75,10 @@ def near(got, want):
     ],
 )
 def test_levels_on_a_patched_net(level, mode, full):
-    """In float16: MindSpore's own dense layers lack bfloat16 on CPU. ``make test`` has no gradients."""
+    """In float16: MindSpore's own dense layers lack bfloat16 on CPU.
+
+    ``make test`` has no gradients.
+    """
     ms.set_context(mode=ms.GRAPH_MODE if mode == "graph" else ms.PYNATIVE_MODE)
     net = Block()
     want = net(IMAGE).asnumpy()

@@ -1,6 +1,6 @@
-"""Cells whose source is read.
+"""`patch` by source analysis.
 
-What is found in nets of several styles, what they make, how they train, the way back.
+Matches in nets of several styles, results, training, unpatching.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ ATTENTION = "ScaledDotProductAttention"
 GRAPH_IN_FULL = cases(
     "mode", [pytest.param(ms.GRAPH_MODE, marks=FULL), ms.PYNATIVE_MODE], ids=["graph", "pynative"]
 )
-"""The mode of what is patched.
+"""Mode of the patched net.
 
-What it is compared with is computed in PyNative, as in ``make test`` all is.
+The reference runs in PyNative, and in ``make test`` everything does.
 """
 
 
@@ -156,7 +156,7 @@ def state(net):
 
 
 IN_QUICK = ("resnet", "listed", "llama", "encoder layer")
-"""What ``make test`` patches here; it trains gpt2, and other tests patch bert."""
+"""Nets patched in ``make test``; it also trains gpt2, and other tests patch bert."""
 
 
 @cases(
@@ -187,7 +187,7 @@ def trained(name, *, mode=None, steps):
     net.set_train()
     for _, cell in net.cells_and_names():
         if isinstance(cell, nn.Dropout):
-            cell.p = 0.0  # else the numbers differ from run to run
+            cell.p = 0.0  # dropout would vary between runs
     optimizer = nn.Momentum(net.trainable_params(), 0.02, 0.9)
     if mode is not None:
         record = patch(net, *inputs)
@@ -312,7 +312,7 @@ def test_without_a_sample_optional_masks_stay_optional(mode):
 
 
 class Biased(nn.Cell):
-    """A bias of the scores that is learned."""
+    """A learned bias of the scores."""
 
     def __init__(self):
         super().__init__()
@@ -320,14 +320,14 @@ class Biased(nn.Cell):
         self.table = ms.Parameter(Tensor(np.zeros((6, 6), np.float32)), name="table")
 
     def construct(self, x):
-        """It."""
+        """Forward computation."""
         q, k, v = ms.ops.split(self.proj(x), 8, 2)
         weights = ms.ops.softmax(ms.ops.bmm(q, k.swapaxes(1, 2)) / 3.0 + self.table, -1)
         return ms.ops.bmm(weights, v)
 
 
 class Biasing(nn.Cell):
-    """The same from outside."""
+    """The same bias as an input."""
 
     def __init__(self):
         super().__init__()
@@ -335,15 +335,15 @@ class Biasing(nn.Cell):
         self.plain = Plain()
 
     def construct(self, x):
-        """It."""
+        """Forward computation."""
         return self.plain(x, self.table * 2)
 
 
 class Plain(nn.Cell):
-    """A mask that is given."""
+    """A mask as an input."""
 
     def construct(self, x, mask):
-        """It."""
+        """Forward computation."""
         weights = ms.ops.softmax(ms.ops.bmm(x, x.swapaxes(1, 2)) + mask, -1)
         return ms.ops.bmm(weights, x)
 
@@ -366,37 +366,37 @@ def test_a_bias_that_is_learned_stays_learned(kind, reason):
 
 
 class Kept(nn.Cell):
-    """Weights that are given back always."""
+    """Always returns the weights."""
 
     def construct(self, q, k, v):
-        """It."""
+        """Forward computation."""
         weights = ms.ops.softmax(ms.ops.matmul(q, k.swapaxes(-1, -2)), -1)
         return ms.ops.matmul(weights, v), weights
 
 
 class Little(nn.Cell):
-    """Scores that are made small, but count."""
+    """Masked scores are small but count."""
 
     def construct(self, q, k, v):
-        """It."""
+        """Forward computation."""
         scores = ms.ops.matmul(q, k.swapaxes(-1, -2)).masked_fill(q[..., :1] > 0, -3.0)
         return ms.ops.matmul(ms.ops.softmax(scores, -1), v)
 
 
 class Scaled(nn.Cell):
-    """A scale behind the mask."""
+    """A scale after the mask."""
 
     def construct(self, q, k, v):
-        """It."""
+        """Forward computation."""
         scores = (ms.ops.matmul(q, k.swapaxes(-1, -2)) + ms.ops.sin(v[:, :, :, :1])) * 0.5
         return ms.ops.matmul(ms.ops.softmax(scores, -1), v)
 
 
 class Rows(nn.Cell):
-    """Each key its own scale."""
+    """Each key has its own scale."""
 
     def construct(self, q, k, v):
-        """It."""
+        """Forward computation."""
         scores = ms.ops.matmul(q, k.swapaxes(-1, -2)) * v[:, :, :, 0].expand_dims(2)
         return ms.ops.matmul(ms.ops.softmax(scores, -1), v)
 
@@ -405,7 +405,7 @@ class Columns(nn.Cell):
     """A softmax over queries."""
 
     def construct(self, q, k, v):
-        """It."""
+        """Forward computation."""
         return ms.ops.matmul(ms.ops.softmax(ms.ops.matmul(q, k.swapaxes(-1, -2)), -2), v)
 
 
@@ -433,7 +433,7 @@ def test_a_softmax_over_queries_is_no_attention():
 
 
 class Chains(nn.Cell):
-    """Convolutions whose normalisation comes only sometimes, or of what others read too."""
+    """Convolutions with a conditional normalisation, or with further readers."""
 
     def __init__(self):
         super().__init__()
@@ -443,7 +443,7 @@ class Chains(nn.Cell):
         self.relu = nn.ReLU()
 
     def construct(self, x, flag):
-        """It."""
+        """Forward computation."""
         y = self.conv(x)
         if flag.sum() > 0:
             y = self.norm(y)
@@ -498,7 +498,7 @@ def test_heads_of_mindspore_with_masks(kind, batch_first, mode):
 
 
 class GemmaRMSNorm(nn.Cell):
-    """Not what its name says: one and the weight."""
+    """The name misleads: it computes one plus the weight."""
 
     def __init__(self, size):
         super().__init__()
@@ -506,7 +506,7 @@ class GemmaRMSNorm(nn.Cell):
         self.weight = ms.Parameter(Tensor(np.full(size, 1e-7, np.float32)), name="weight")
 
     def construct(self, x):
-        """It."""
+        """Forward computation."""
         return x * ms.ops.rsqrt((x * x).mean(-1, True) + self.eps) * (1.0 + self.weight)
 
 

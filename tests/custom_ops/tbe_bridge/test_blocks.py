@@ -1,4 +1,4 @@
-"""Operators that CANN computes block by block, in blocks small enough that there are several: attention, and the loss of a product."""
+"""Operators that CANN computes in blocks: attention, and the loss of a product."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ CASES = [
     ),
 ]
 QUICK = (0, 3, 5)
-"""The rows that `make test` takes: causal attention, attention with a mask, and the loss."""
+"""Rows of `make test`: causal attention, attention with a mask, and the loss."""
 
 
 @pytest.fixture(autouse=True)
@@ -106,7 +106,7 @@ def _on_ascend(monkeypatch):
     [(MASKED, (*SHARED, (2, 1, 17, 70))), ("BiasDropoutAdd", ((4, 8), (8,), (4, 8), (1,)))],
 )
 def test_gradients_through_the_cell(name, shapes, _on_ascend):
-    """All inputs get the gradient that is theirs, and those without one zeros."""
+    """All inputs get their gradient; those without one get zeros."""
     spec = SPECS[name]
     tensors = [ms.Tensor(one) for one in arrays_of(spec, shapes, "float16")]
     ms.set_context(mode=ms.PYNATIVE_MODE)
@@ -120,7 +120,7 @@ def test_gradients_through_the_cell(name, shapes, _on_ascend):
         close(got.asnumpy(), want.asnumpy().astype(np.float64), "float16")
 
 
-@FULL  # `test_blocks` computes block by block in `make test`, and test_sequences.py exports graphs
+@FULL  # `test_blocks` runs in `make test`, and test_sequences.py exports graphs
 @cases("name", [ATTENTION, "LinearCrossEntropy"])
 def test_graphs_hold_the_steps_of_each_block(name, tmp_path, monkeypatch):
     spec, counts = SPECS[name], []
@@ -146,7 +146,10 @@ def test_graphs_hold_the_steps_of_each_block(name, tmp_path, monkeypatch):
     ],
 )
 def test_rounds_of_suppression(class_aware, dtype, full):
-    """More rounds than boxes, equal scores, boxes with NaN and without area. ``make test`` compiles nothing."""
+    """More rounds than boxes, equal scores, boxes with NaN and without area.
+
+    ``make test`` compiles nothing.
+    """
     backend = "cpu" if full else "numpy"
     spec = SPECS["NMS"]
     given = spec.with_defaults({"class_aware": class_aware, "max_output": 40})

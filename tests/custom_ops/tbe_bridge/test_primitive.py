@@ -1,4 +1,4 @@
-"""Primitives with TBE functions beyond the tutorial: several tensors, attributes, formats, and what is refused."""
+"""Primitives with TBE functions: several tensors, attributes, formats, and refusals."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def placed(described: dict[str, Any], name: str) -> Any:
 
 @registered("SumAndGap", "sum_and_gap", ("a", "b"), ("s", "d"), ("factor",))
 def sum_and_gap(a, b, s, d, scale, kernel_name="sum_and_gap"):  # type: ignore[no-untyped-def]
-    """Its attribute has another name than the registered one: it goes by position."""
+    """Its attribute differs from the registered name, so the position decides."""
     p, q = placed(a, "p"), placed(b, "q")
     build(kernel_name, [p, q], [cce.vmuls(cce.vadd(p, q), scale), cce.vsub(p, q)])
 
@@ -146,7 +146,7 @@ def test_several_inputs_and_outputs(mode: int) -> None:
 
 
 def test_shape_and_dtype_follow_from_the_function() -> None:
-    """Where a primitive infers neither."""
+    """A primitive that infers neither."""
     ms.set_context(mode=ms.PYNATIVE_MODE)
     assert np.array_equal(unary("Sorted")(x).asnumpy(), np.sort(X))
 

@@ -1,4 +1,4 @@
-"""Which registrations of operators are noted."""
+"""The hook records the right operator registrations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.cases import cases
 
 
 class Library:
-    """In the place of MindSpore's: refuses an operator of that name."""
+    """A substitute for MindSpore's registration that refuses an operator of that name."""
 
     def reg_op(self, info: str, file: str) -> bool:
         return "Refused" not in info

@@ -1,4 +1,4 @@
-"""Operators and gradients that are several TBE operators in a row on Ascend: what they make, and that graphs hold them."""
+"""Operators and gradients as sequences of TBE operators on Ascend: results and graphs."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ DTYPE = "float16"
 
 @cache
 def built(file, described, own, soc):
-    """The TBE operator of tensors (shape, dtype) with these attributes, as a chip has it."""
+    """The TBE operator for tensors (shape, dtype) with these attributes, on a chip."""
     return operator(file).build(*(describe(*one) for one in described), soc=soc, **dict(own))
 
 
 def run_step(spec, given, arrays, soc, backend):
-    """What the TBE operator of a step makes."""
+    """The results of a step's TBE operator."""
     attributes = spec.with_defaults(given)
     made = computation_of(spec, attribute_key(spec, given)).describe(
         [ArraySpec.from_array(one) for one in arrays]
@@ -65,7 +65,9 @@ def run_step(spec, given, arrays, soc, backend):
 
 
 def primitives(soc, backend):
-    """What makes primitives that PyNative mode can call on this machine: each runs its TBE operator as the chip has it."""
+    """A factory of primitives for PyNative mode on this machine: each runs its TBE operator as on
+    the chip.
+    """
 
     def primitive(spec, attributes, forward=None):
         def called(*tensors):
@@ -79,14 +81,14 @@ def primitives(soc, backend):
 
 
 def run_steps(spec, given, arrays, soc="Ascend910A", backend="numpy"):
-    """What the Cell of them makes that MindSpore builds graphs of."""
+    """The results of the Cell that MindSpore builds graphs of."""
     ms.set_context(mode=ms.PYNATIVE_MODE)
     row = SequenceCell(spec.tbe_steps(**given), spec.inputs, spec.outputs, primitives(soc, backend))
     return [one.asnumpy() for one in as_tuple(row(*map(ms.Tensor, arrays)))]
 
 
 def check(spec, given, arrays, wanted, soc, backend):
-    """The steps against what is right."""
+    """The steps against the expected results."""
     found = run_steps(spec, given, arrays, soc, backend)
     for got, want in zip(found, wanted, strict=False):
         assert got.shape == np.shape(want)
@@ -110,9 +112,9 @@ def check_gradient(spec, given, shapes, soc="Ascend910A", backend="numpy"):
 
 
 def tries(specs, tried_elsewhere=()):
-    """Operator, attributes, shapes, chip, back end; the compiler gets one sample, in `make test-all`.
+    """Operator, attributes, shapes, chip, back end; `make test-all` compiles one sample.
 
-    `make test` leaves out the operators that are `tried_elsewhere`.
+    `make test` skips the operators in `tried_elsewhere`.
     """
     for one in specs:
         spec = one.values[0]
@@ -139,7 +141,7 @@ def tries(specs, tried_elsewhere=()):
 
 
 IN_BLOCKS = ("LinearCrossEntropy", "MaskedScaledDotProductAttention")
-"""Operators whose gradients test_blocks.py tries in `make test`."""
+"""Operators whose gradients test_blocks.py tests in `make test`."""
 
 
 @cases("spec, given, shapes, soc, backend", list(tries(FORWARD)))
@@ -186,7 +188,7 @@ def test_gradients_of_convolutions_as_the_cube_lays_tensors_out(spec):
 
 
 def held_by(net, spec, tmp_path, shapes=()):
-    """The graph that MindSpore makes of a net before it asks a device."""
+    """MindSpore's graph of a net before it needs a device."""
     ms.set_context(mode=ms.GRAPH_MODE)
     kinds = ascend.dtypes_of(spec, DTYPE)
     shapes = dict(zip(spec.inputs, shapes or spec.samples[0], strict=True))
@@ -225,7 +227,7 @@ def test_graphs_hold_the_steps_of_gradients(spec, tmp_path):
 
 
 def test_the_gradient_of_steps_is_that_of_each(tmp_path):
-    """Where the operator has none of its own."""
+    """For operators without their own."""
     spec = SPECS["LayerNormLinear"]
     held = held_by(Sloped(ascend.build_call(spec, {})), spec, tmp_path)
     assert all(name in held for name in (b"LayerNormGrad", b"ProductOfRows"))

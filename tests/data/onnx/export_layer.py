@@ -1,6 +1,6 @@
-"""Exports the transformer layer of `layer.onnx` from PyTorch (2.13): ``python export_layer.py``; torch and onnxscript are needed.
+"""Exports `layer.onnx` from PyTorch 2.13 with onnxscript: ``python export_layer.py``.
 
-Pre-norm attention and a feed-forward part with SiLU, sizes of batch and sequence left open.
+Pre-norm attention and a feed-forward part with SiLU, with symbolic batch and sequence sizes.
 """
 
 from __future__ import annotations

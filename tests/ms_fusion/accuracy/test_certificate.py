@@ -1,4 +1,4 @@
-"""Certificates: made-up kernels that are right, wrong, crash and hang; and MindSpore's own."""
+"""Certificates of synthetic kernels (right, wrong, crashing, hanging) and of MindSpore's own."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def desc(name, shape, **more):
 
 
 def composite(shape=(4, 8), name=NAME, second="Add", middle=None):
-    """x * 0.1 + y, as MindSpore writes it."""
+    """x * 0.1 + y in MindSpore's format."""
     x, y, t, o = (desc(n, middle or shape if n == "t" else shape) for n in ("x", "y", "t", "o"))
     return {
         "op": name,
@@ -107,7 +107,7 @@ def library_of(source):
 
 
 def built(place, code, text=STOCK, **description):
-    """Puts a kernel into a directory as MindSpore would and returns the ledger's record of it."""
+    """Puts a kernel into a directory like MindSpore and returns its ledger record."""
     wanted = composite(**description)
     name = wanted["op"]
     folder = place / "akg_kernel_meta"
@@ -163,12 +163,12 @@ SEVERAL = {
     "losing": "float r = p[0][i] * 0.1f + p[1][i]; p[2][i] = r != r ? 0.0f : r;",
     "empty": "",
 }
-"""Kernels that are looked at together: the crash of the first must not stop the others."""
+"""Kernels in one check: the crash of the first must not affect the others."""
 
 
 @pytest.fixture(scope="module")
 def several(tmp_path_factory):
-    """The certificates of `SEVERAL`, made in one call; the right kernel received `X8` in a run."""
+    """The certificates of `SEVERAL` in one call; the right kernel received `X8` in a run."""
     place = tmp_path_factory.mktemp("several")
     made = {name: built(place, code, name=f"Fused_{name}") for name, code in SEVERAL.items()}
     captured = {made["right"].full_name: (X8, X8)}
@@ -194,7 +194,8 @@ def test_a_right_kernel(several):
 
 def test_a_right_kernel_of_the_other_generator(build, tmp_path, monkeypatch, full):
     if not full:
-        # MindSpore's operators beside a kernel are looked at above: `make test` does not start them here
+        # the test above covers MindSpore's operators beside a kernel: `make test` does not start
+        # them here
         monkeypatch.setattr(certificates, "WORKER", "no_such_module")
     kernel = build(RIGHT, V2)
     found = certificate(kernel, tmp_path, flags="--kernel_generator=AKG_V2", captured=(X8, X8))
@@ -300,7 +301,7 @@ def test_captured_inputs_must_fit(build, tmp_path):
 
 @pytest.fixture(scope="module")
 def real(tmp_path_factory):
-    """A small net compiled and run with MindSpore's own fusion: certificates and tensors by the kernel's operators."""
+    """A small net with MindSpore's own fusion: certificates and tensors by operators."""
     pytest.importorskip("mindspore", reason="MindSpore is not installed")
     home = tmp_path_factory.mktemp("real")
     kernels = home / "kernels"
@@ -389,7 +390,7 @@ def test_in_place_kernel_is_compared_by_its_target(real):
 @FULL
 @pytest.mark.mindspore
 def test_dumped_outputs_are_what_float64_says(real):
-    """The dump's inputs and outputs belong together: an exact kernel gives one for the other."""
+    """The dump's inputs and outputs belong together: an exact kernel maps one to the other."""
     _, tensors, record = real["Add", "Maximum"]
     names = record.body_graph.inputs
     (reference,) = replay(record.body_graph, dict(zip(names, tensors.inputs, strict=True))).values()
@@ -466,7 +467,7 @@ SINGLE = [
 @FULL
 @pytest.mark.mindspore
 def test_formulas_mean_what_mindspores_operators_do(tmp_path):
-    """Every operator alone, in MindSpore's own words and in ours."""
+    """Every operator alone, as MindSpore expression and in our formulas."""
     pytest.importorskip("mindspore", reason="MindSpore is not installed")
     wrong = []
     environment = {"MS_DEV_GRAPH_KERNEL_FLAGS": "--opt_level=0", "GLOG_v": "4"}

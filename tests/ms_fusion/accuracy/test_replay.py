@@ -1,4 +1,4 @@
-"""Each formula against plain NumPy or a hand-written number; and the machinery around them."""
+"""Each replay formula against plain NumPy or hand-computed values, and the replay machinery."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ F, INT, B = "float32", "int32", "bool"
 
 
 def single(op, inputs, output, **attrs):
-    """Replays one operator. `inputs`: arrays, or ("constant", dtype, data); `output`: (dtype, shape)."""
+    """Replays one operator; `inputs`: arrays, or ("constant", dtype, data); `output`: (dtype,
+    shape).
+    """
     values, names, given = {}, [], {}
     for index, one in enumerate(inputs):
         name = f"i{index}"
@@ -197,7 +199,7 @@ CASES = [
 ]
 
 
-# -- operators of several steps: gradients as differences of what they are gradients of
+# -- operators of several steps: gradients as finite differences
 
 H = 1e-6
 
@@ -223,7 +225,7 @@ GRADIENTS = [
     ("GeLUGrad", gelu, "dy"),
     ("SoftplusGrad", lambda v: np.logaddexp(v, 0), "dy"),
 ]
-"""Operator, what it is the gradient of, and what it is told first."""
+"""Operator, the operator that it differentiates, and its leading arguments."""
 
 
 @cases("op, function, first", GRADIENTS, ids=[row[0] for row in GRADIENTS])
@@ -321,7 +323,9 @@ IMAGES = {
         "Mish",
     ),
 }
-"""Tested beside what they are built as, in tests/ms_fusion/lowering/test_pooling.py and test_image_operators.py."""
+"""Tested beside their builders in tests/ms_fusion/lowering/test_pooling.py and
+test_image_operators.py.
+"""
 
 
 def test_convolutions_by_their_definition():

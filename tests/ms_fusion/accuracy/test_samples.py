@@ -1,4 +1,4 @@
-"""Sample inputs: repeatable, of the right shape, sensible for each operator, and awkward where asked."""
+"""Sample inputs: deterministic, right shape, valid for each operator, special values on request."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_special_numbers_of_each_dtype():
         assert {np.inf, -np.inf, 0.0, 1.0} <= set(numbers[~np.isnan(numbers)])
         assert (
             0 < min(abs(n) for n in numbers if n == n and n) < 1e-6
-        )  # a subnormal that did not vanish
+        )  # a subnormal that was not flushed
 
 
 def test_integers_and_indices():

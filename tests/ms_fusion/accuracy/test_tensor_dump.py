@@ -1,4 +1,4 @@
-"""A directory laid out as MindSpore's dump lays it out."""
+"""Reads directories with the layout of MindSpore's dump."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ULP against numbers done by hand, and against NumPy's own spacing."""
+"""ULP errors against hand-computed values and NumPy's spacing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A child that answers, dies, hangs, or talks out of turn."""
+"""A child that answers, dies, hangs, or writes unrequested output."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PROGRAMS = Path(__file__).resolve().parents[2] / "programs" / "accuracy"
 
 
 def started():
-    """A worker that is started again twice."""
+    """A worker with two restarts."""
     return Worker("obedient_child", "some", directory=PROGRAMS, restarts=2)
 
 

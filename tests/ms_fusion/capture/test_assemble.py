@@ -1,4 +1,4 @@
-"""The ledger put together by hand-made graphs: what depends on the device it ran on."""
+"""Ledger assembly from hand-written graphs: device-dependent parts."""
 
 from __future__ import annotations
 

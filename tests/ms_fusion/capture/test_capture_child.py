@@ -1,4 +1,4 @@
-"""What is told of a capture whose process died."""
+"""The error of a capture whose process died."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from tests import nets
 
 
 class Mortal:
-    """A net at whose second life, in the child, its process dies."""
+    """A net whose second instance, in the child, kills its process."""
 
     def __call__(self, x: Any) -> Any:
         return x
 
     def __setstate__(self, state: Any) -> None:
-        import mindspore  # noqa: F401 its own handlers of signals, if it has some, stand in front of ours then
+        import mindspore  # noqa: F401 its signal handlers precede ours
 
         os.write(2, b"corrupted size vs. prev_size\n")
         os.kill(os.getpid(), signal.SIGABRT)

@@ -1,4 +1,4 @@
-"""What a capture does with a live net, with MindSpore's profile, and with MindSpore's errors."""
+"""Capture of a live net, with MindSpore's profile, and with MindSpore's errors."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Capture with real MindSpore: what it hands back, and that it leaves no trace."""
+"""Capture with real MindSpore: the result, and no side effects."""
 
 import ast
 import os
@@ -35,13 +35,13 @@ HERE = QUICK | {"isolate": False}
 
 @pytest.fixture(scope="module")
 def seen():
-    """What was asked for and the ledger, of each kind of net and question that `here` has looked at."""
+    """Cached requests and ledgers of `here`, by kind of net and options."""
     return {}
 
 
 @pytest.fixture
 def here(monkeypatch, seen, full):
-    """`assert_fused` looks once at each kind of net; in `make test` in this process."""
+    """`assert_fused` captures each kind of net once; in `make test` in this process."""
 
     def looked(net, *inputs, **asked):
         question = (type(net), str(inputs), *sorted(asked.items()))
@@ -54,7 +54,7 @@ def here(monkeypatch, seen, full):
 
 @pytest.fixture
 def working_directory(tmp_path, monkeypatch):
-    """An empty directory to stand in."""
+    """An empty working directory."""
     directory = tmp_path / "here"
     directory.mkdir()
     monkeypatch.chdir(directory)
@@ -332,7 +332,7 @@ def test_what_is_in_force_is_explained(isolate):
 
 
 class Normed(nn.Cell):
-    """A convolution and its normalisation, which MindSpore cannot hand over but in basic operators."""
+    """A convolution and its normalisation, which MindSpore passes as basic operators only."""
 
     def __init__(self):
         super().__init__()
@@ -354,7 +354,7 @@ def test_flags_in_force_fuse_in_a_child_what_they_fuse_here():
 
 
 class Integers(nn.Cell):
-    """A chain of integers with a division in it, which MindSpore's own generator must not build."""
+    """An integer chain with a division, which MindSpore's own generator must not build."""
 
     def construct(self, x, y):
         return ((x + y) * x - y) // (y + 1) + x
@@ -375,7 +375,7 @@ def test_a_kernel_not_built_is_explained_and_mended():
 
 
 class DividedByNothing(nn.Cell):
-    """MindSpore's own generator folds the divisor to 0, and dies of it."""
+    """MindSpore's own generator folds the divisor to 0 and crashes."""
 
     def construct(self, x, y):
         half = x * 0.5
@@ -399,7 +399,7 @@ def test_a_forgotten_list_of_groups_is_said(groups):
 
 
 class Loop(nn.Cell):
-    """Control flow that is no branch."""
+    """Control flow without a branch."""
 
     def construct(self, x):
         while x.sum() < 100.0:
@@ -414,7 +414,7 @@ def test_a_branch_is_advised_on():
     assert [edge.producer_op for edge in left] == ["Add", "Sub", "Add"], (
         "the result of the program is none"
     )
-    # the first decides the branch: the choice behind it would wait for a reduction of it
+    # the first decides the branch: the choice after it would wait for a reduction of it
     assert [edge.suggestion and edge.suggestion.kind for edge in left] == [None, "code", "code"]
 
 
@@ -436,7 +436,7 @@ def test_temporary_directory_with_a_dot_in_its_name(tmp_path, monkeypatch):
 
 
 class Divided(nn.Cell):
-    """Two operators in a row that are not clustered by default."""
+    """Two successive operators that are not clustered by default."""
 
     def construct(self, x, y):
         return ops.floor(ops.div(ops.maximum(x, y), y)) - x

@@ -1,4 +1,4 @@
-"""The ledger of each kind of net, compared with one that was read by eye once (tests/golden/ledgers)."""
+"""The ledger of each kind of net against a manually verified one (tests/golden/ledgers)."""
 
 import pytest
 
@@ -13,16 +13,18 @@ FLAGS = (
     "--opt_level=2 --enable_expand_ops=Sigmoid,Softmax,LayerNorm,ReduceMean,SigmoidGrad "
     "--enable_cluster_ops=Div,Greater,GreaterEqual,NotEqual"
 )
-"""Explicit, so that a better preset does not change what is tested here: the join and the reasons."""
+"""Explicit, so that a better preset does not affect this test of the join and the reasons."""
 
 
 def outline(ledger):
-    """What a reader checks: kernels with their operators, reasons, and exact counts; no times, no random names."""
+    """Verified fields: kernels with operators, reasons, and exact counts; no times, no random
+    names.
+    """
     lines = [
-        f"before: {ledger.before.nodes} nodes, {ledger.before.edges} edges, {ledger.before.launches} launches, "
-        f"{ledger.before.bytes_moved} bytes",
-        f"after: {ledger.after.nodes} nodes, {ledger.after.edges} edges, {ledger.after.launches} launches, "
-        f"{ledger.after.bytes_moved} bytes",
+        f"before: {ledger.before.nodes} nodes, {ledger.before.edges} edges, "
+        f"{ledger.before.launches} launches, {ledger.before.bytes_moved} bytes",
+        f"after: {ledger.after.nodes} nodes, {ledger.after.edges} edges, {ledger.after.launches} "
+        f"launches, {ledger.after.bytes_moved} bytes",
     ]
     for title, kernels in (("fused", ledger.kernels), ("single", ledger.single_operator_kernels)):
         for kernel in kernels:
@@ -31,7 +33,8 @@ def outline(ledger):
                 f"{title}: {' + '.join(kernel.operators)} | {' '.join(kernel.body)} | {source}"
             )
     lines += [
-        f"apart: {edge.producer_op} -> {edge.consumer_op or '(leaves)'} | {edge.reason} | {edge.bytes_at_stake} | "
+        f"apart: {edge.producer_op} -> {edge.consumer_op or '(leaves)'} | {edge.reason} | "
+        f"{edge.bytes_at_stake} | "
         f"{edge.suggestion.flags or edge.suggestion.kind if edge.suggestion else '-'}"
         for edge in ledger.unfused
     ]

@@ -1,4 +1,4 @@
-"""A net is carried to another process as the user holds it: functions, closures, classes of a script, notebook cells."""
+"""Nets are sent to another process: functions, closures, script classes, notebook cells."""
 
 import importlib
 import linecache
@@ -45,7 +45,7 @@ def test_what_a_script_holds_is_looked_at_in_a_child(name, home, tmp_path):
 
 
 def environment(place):
-    """Where only the repository can be imported."""
+    """A process that can import only the repository."""
     return {"PATH": "/usr/bin:/bin", "HOME": str(place), "PYTHONPATH": str(REPOSITORY)}
 
 
@@ -58,7 +58,7 @@ def test_what_a_script_holds_can_be_carried(name, tmp_path):
         held = importlib.import_module(script).table()[name]
         content = pack(held, ())
         sys.modules.pop(script)
-        if name != "Cell":  # whose class is imported; functions are carried whole
+        if name != "Cell":  # its class is imported; functions are serialized whole
             sys.path.remove(str(tmp_path))
         carried, inputs = unpack(content)
         sys.modules.pop(script, None)
@@ -67,7 +67,7 @@ def test_what_a_script_holds_can_be_carried(name, tmp_path):
 
 
 def packed_step(name, text, place):
-    """The step of a script that is imported by this name, packed."""
+    """The packed step of a script that is imported by this name."""
     (place / f"{name}.py").write_text(text)
     sys.path.insert(0, str(place))
     try:
@@ -85,7 +85,7 @@ def test_an_optimizer_of_ours_is_carried_by_its_name(tmp_path):
 
 
 def test_the_step_of_a_script_in_graph_mode_can_be_carried(tmp_path):
-    """There the gradient is a compiled function, with functions in C++ among its globals."""
+    """There the gradient is a compiled function, with C++ functions among its globals."""
     import mindspore
 
     mindspore.set_context(mode=mindspore.GRAPH_MODE)
@@ -127,7 +127,7 @@ def test_a_net_that_holds_a_lock_is_not_carried():
 
 @FULL
 def test_a_net_that_is_not_carried_is_looked_at_here():
-    """The ledger says so."""
+    """The ledger records it."""
     ledger = explain(net_with_a_lock(), nets.floats(8, 8), preset="basic", measure=False)
     assert any("in this process" in note and "_thread.lock" in note for note in ledger.notes)
     assert [entry.inputs for entry in ledger.kernels[0].accuracy] == ["seeded", "edges"]

@@ -1,4 +1,4 @@
-"""Original operators found in the kernels that were built from them, on real dumps (tests/data), without MindSpore."""
+"""Finds original operators in built kernels, on real dumps (tests/data), without MindSpore."""
 
 import shutil
 

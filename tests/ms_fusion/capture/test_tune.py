@@ -1,4 +1,4 @@
-"""`tune` through real MindSpore: what it measures is found by later compilations."""
+"""`tune` with real MindSpore: later compilations use the measured choices."""
 
 from __future__ import annotations
 

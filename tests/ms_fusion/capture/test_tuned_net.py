@@ -1,4 +1,4 @@
-"""What tuning a net decides, and how it is kept and shown."""
+"""Decisions of net tuning, and their storage and display."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PRODUCTS = ("BatchMatMul", "MatMul")
 
 
 def compared(one: float, other: float) -> CallComparison:
-    """Calls that all took so long, µs."""
+    """Calls of equal duration, µs."""
     return CallComparison(((one, other),) * 20)
 
 

@@ -1,4 +1,4 @@
-"""The net that is tuned: in a module, so that a child process can have it."""
+"""The tuned net, in a module that a child process can import."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from mindspore import nn, ops
 
 
 class Net(nn.Cell):
-    """A product, and a group without one behind a sort."""
+    """A product, and a group without one after a sort."""
 
     def __init__(self) -> None:
         super().__init__()

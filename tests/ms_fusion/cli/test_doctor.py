@@ -1,4 +1,4 @@
-"""The doctor: each check sees what it is there for, names a remedy, and the exit code follows the worst."""
+"""The doctor: each check detects its problem, names a remedy, and sets the exit code."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ GOOD = {
 
 @pytest.fixture(autouse=True)
 def own_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A clean working directory, a cache of its own, and none of the variables that are looked at."""
+    """A clean working directory, a separate cache, and none of the checked variables."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MS_FUSION_CACHE_DIR", str(tmp_path / "cache"))
     for name in ("OMP_NUM_THREADS", "MS_COMPILER_CACHE_PATH", "ONEDNN_MAX_CPU_ISA"):
@@ -218,7 +218,7 @@ def test_the_trial_is_judged(seen: dict[str, object], status: str) -> None:
 
 
 def test_a_trial_that_hangs_is_ended(own_place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # A program that never ends, with a child of its own, in the place of Python.
+    # A program that never ends, with a child, in place of Python.
     script = "sleep 300 & echo $! > grandchild; sleep 300"
     monkeypatch.setattr(sys, "executable", compiler_that(own_place, script))
     assert "not done within 0.5 s" in doctor.run_trial(own_place, 0.5)
@@ -255,7 +255,7 @@ def test_a_trial_that_dies_is_told(
 @FULL
 @pytest.mark.mindspore
 def test_the_trial_really_fuses(own_place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # What a hostile directory holds, and what the user's own flags say, must not matter.
+    # The content of a hostile directory and the user's own flags must not matter.
     monkeypatch.setenv("MS_DEV_GRAPH_KERNEL_FLAGS", "--opt_level=0")
     before = sorted(own_place.iterdir())
     found = doctor.check_fusion()

@@ -1,4 +1,7 @@
-"""The command line: what it prints, its exit codes, and one sentence with nothing written for every wrong input."""
+"""The command line: output, exit codes, and a one-sentence error for every wrong input.
+
+A wrong input writes no file.
+"""
 
 from __future__ import annotations
 
@@ -42,12 +45,12 @@ class Shaped(nn.Cell):
 """
 
 BLIND = ROOT / "tests" / "programs" / "ms_fusion" / "blind"
-"""What a machine without MindSpore looks like to Python: a directory with a sitecustomize.py."""
+"""Simulates a machine without MindSpore: a directory with a sitecustomize.py."""
 
 
 @pytest.fixture(autouse=True)
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working directory with one file, and a cache of its own."""
+    """A working directory with one file, and a separate cache."""
     work = tmp_path / "work"
     work.mkdir()
     (work / "net.py").write_text(NET)
@@ -59,12 +62,14 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def shared_cache(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The cache in ``build/tests``, which holds the result of our generator's trial, as the cache of a user does."""
+    """The cache in ``build/tests``, which holds the result of the generator trial, like a user's
+    cache.
+    """
     monkeypatch.setenv("MS_FUSION_CACHE_DIR", os.environ["MS_FUSION_TEST_CACHE"])
 
 
 def program(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """The real program in a process of its own."""
+    """The real program in its own process."""
     paths = os.pathsep.join(filter(None, [variables.pop("PYTHONPATH", ""), str(ROOT)]))
     return subprocess.run(
         [sys.executable, "-m", "ms_fusion", *arguments],
@@ -189,7 +194,7 @@ def test_without_mindspore_dumps_are_read(place: Path) -> None:
 def test_explain_prints_the_ledger_and_writes_what_was_asked_for(
     place: Path, more: list[str], capfd: pytest.CaptureFixture[str], full: bool
 ) -> None:
-    """In `make test` the command runs in this process, which has imported what it needs."""
+    """In `make test` the command runs in this process, which has already imported its modules."""
     started = program if full else functools.partial(here, capfd)
     for name in ("a.html", "a.json"):
         Path(name).unlink(missing_ok=True)
@@ -224,7 +229,8 @@ def test_the_demo_prints_a_ledger_and_writes_two_reports(
     operators = sum(len(kernel.operators) for kernel in ledger.kernels)
     lines = capsys.readouterr().out.splitlines()
     assert lines[-1] == (
-        f"fused kernels: {len(ledger.kernels)}, operators: {operators}, report: build/demo/fusion.html"
+        f"fused kernels: {len(ledger.kernels)}, operators: {operators}, report: "
+        f"build/demo/fusion.html"
     )
     assert any(ledger.title in line for line in lines[:-1])
     ((target, inputs),) = asked
@@ -362,6 +368,6 @@ def test_presets(capsys: pytest.CaptureFixture[str]) -> None:
     assert "built by us" not in capsys.readouterr().out
     assert main.run(["presets", "basic", "--yaml"]) == 0
     block = yaml.safe_load(capsys.readouterr().out)
-    # what is pasted elsewhere holds without us
+    # the output is independent of ms_fusion
     assert "--opt_level=1" in block["context"]["graph_kernel_flags"]
     assert "AKG_V2" not in block["context"]["graph_kernel_flags"]

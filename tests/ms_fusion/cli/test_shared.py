@@ -1,4 +1,4 @@
-"""What commands share: progress on a terminal only, milestones everywhere."""
+"""Shared code of the commands: progress on a terminal only, milestones everywhere."""
 
 from __future__ import annotations
 

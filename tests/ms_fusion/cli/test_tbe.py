@@ -1,4 +1,7 @@
-"""`ms-fusion tbe`: what it prints, its exit codes, and one sentence with nothing written for every wrong input."""
+"""`ms-fusion tbe`: output, exit codes, and a one-sentence error for every wrong input.
+
+A wrong input writes no file.
+"""
 
 from __future__ import annotations
 
@@ -41,8 +44,14 @@ def swish(x, y, beta=1.0, kernel_name="swish"):
     te.lang.cce.cce_build_code(sch, {{"name": kernel_name, "tensor_list": [data, res]}})
 """
 )
-RIGHT = "vmul(data, te.lang.cce.vrec(te.lang.cce.vadds(te.lang.cce.vexp(te.lang.cce.vmuls(data, -beta)), 1)))"
-HANDED = "vexp(te.lang.cce.vmul(te.lang.cce.vadds(te.lang.cce.vexp(te.lang.cce.vmuls(data, -beta)), 1.0), -1.0))"
+RIGHT = (
+    "vmul(data, te.lang.cce.vrec(te.lang.cce.vadds(te.lang.cce.vexp(te.lang.cce.vmuls(data, "
+    "-beta)), 1)))"
+)
+HANDED = (
+    "vexp(te.lang.cce.vmul(te.lang.cce.vadds(te.lang.cce.vexp(te.lang.cce.vmuls(data, -beta)), "
+    "1.0), -1.0))"
+)
 
 OLDEST = (
     HEAD
@@ -222,7 +231,7 @@ def test_a_check_compares_with_the_definition_and_with_a_formula(
 def test_a_text_that_computes_something_else_is_found(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The form that circulates, repaired so that it builds, is exp(−(1 + exp(−βx)))."""
+    """The circulating form, repaired so that it builds, is exp(−(1 + exp(−βx)))."""
     table = types.ModuleType("tbe_impl.ops.formulas")
     table.FORMULAS = {"swish": lambda x, beta=1.0: x / (1 + np.exp(-beta * x))}  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "tbe_impl.ops.formulas", table)

@@ -1,4 +1,4 @@
-"""Modules of a package without the package."""
+"""Imports modules of a package without running the package."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ms_fusion.compile_server.isolated_import import import_alone
 
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """``big_package`` says when it is imported, and so does ``big_package.inner``."""
+    """``big_package`` and ``big_package.inner`` report their import."""
     place = tmp_path / "big_package"
     (place / "inner").mkdir(parents=True)
     for directory in (place, place / "inner"):

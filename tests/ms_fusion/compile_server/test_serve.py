@@ -1,4 +1,4 @@
-"""Kernels are built apart: one that dies, never ends or raises costs only itself."""
+"""Kernels build in isolation: a crash, a hang or an error affects only that kernel."""
 
 import os
 import signal

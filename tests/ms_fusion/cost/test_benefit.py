@@ -1,4 +1,4 @@
-"""What a fusion saves, each term worked out by hand; what it is refused for, with its number."""
+"""The benefit of a fusion, each term computed by hand; refusals with their figures."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DEVICE = Device("test", 1e9, 1e12, 3.0, 1 << 16, "made up")
 
 
 def chain(*steps: tuple[str, tuple[str, ...], str], **shapes: tuple[int, ...]) -> Graph:
-    """A graph of float32 operators; the last result goes out."""
+    """A graph of float32 operators; the last result is the output."""
     nodes = tuple(Node(made, op, inputs, (made,)) for op, inputs, made in steps)
     made = {node.outputs[0] for node in nodes}
     values = {
@@ -75,7 +75,7 @@ def test_a_norm_before_a_product_reads_its_source_once_more() -> None:
 
 
 def test_attention_streams_its_rows() -> None:
-    """Tiles hold rows of q and of the result: 26,214 bytes ÷ 512 are 51 rows where square tiles have 73."""
+    """Tiles hold rows of q and of the result: 26,214 bytes ÷ 512 are 51 rows (square tiles: 73)."""
     graph = chain(
         ("BatchMatMul", ("q", "k"), "s"),
         ("Softmax", ("s",), "p"),
@@ -130,7 +130,7 @@ def test_two_products_need_something_that_they_share() -> None:
         y=(8, 8),
         z=(8, 8),
     )
-    assert found(graph).saved_bytes == 2 * 8 * 8 * 4  # x once less; y goes nowhere
+    assert found(graph).saved_bytes == 2 * 8 * 8 * 4  # one read of x less; y has no reader
     assert found(graph).is_worth_it
 
 
@@ -171,14 +171,14 @@ def test_products_that_are_calls_keep_what_lies_between() -> None:
 
 
 def as_calls(graph: Graph, device: Device, *parts: tuple[str, ...]):
-    """The benefit of all its operators where each of the parts is a kernel; by default one."""
+    """The benefit of all operators if each of the parts is a kernel; one part by default."""
     names = [node.name for node in graph.nodes]
     split = lambda body: [fused_node(body, part, "Part").body for part in parts or (names,)]  # noqa: E731
     return benefit(fused_node(graph, names, "Fused"), graph, device, split)
 
 
 def product_and(op: str, *others: str) -> Graph:
-    """A product of 8 × 8 and what follows it: z = op(y, others)."""
+    """A product of 8 × 8 and its epilogue: z = op(y, others)."""
     return chain(
         ("MatMul", ("x", "w"), "y"),
         (op, ("y", *others), "z"),
@@ -191,13 +191,13 @@ def product_and(op: str, *others: str) -> Graph:
 
 
 SLOW = Device("slow", 1e9, 2 * 8**3 / 1.1e-6, 3.0, 1 << 16, "made up")
-"""Its product computes for 1.1 µs, while its 768 bytes have moved after 0.768."""
+"""The product computes for 1.1 µs; its 768 bytes take 0.768."""
 
 
 def test_bytes_that_move_while_a_call_computes_cost_nothing() -> None:
     result = as_calls(product_and("Add", "b"), SLOW)
     assert result.saved_bytes == 2 * 256
-    # what the sum moves alone; with it the call has moved all after 0.8 µs
+    # traffic of the sum alone; with it the call has moved all after 0.8 µs
     assert result.us == pytest.approx((256 + 32 + 256) / 1e9 * 1e6 + 3.0)
     assert result.hidden_us == pytest.approx(-0.032)
     quick = as_calls(product_and("Add", "b"), DEVICE)
@@ -216,7 +216,7 @@ def test_passes_behind_a_call_save_their_launch_alone(
 
 
 def test_time_is_the_slower_of_bytes_and_arithmetic() -> None:
-    """1,000 elements: 8,000 bytes move in 8 µs; an exp of 10 steps is computed in 10, a sign in 1."""
+    """1,000 elements: 8,000 bytes move in 8 µs; an exp takes 10 steps in 10 µs, a sign 1."""
     graph = chain(("Exp", ("x",), "y"), ("Neg", ("y",), "z"), x=(1000,), y=(1000,), z=(1000,))
     device = Device("steps", 1e9, 1e15, 3.0, 1 << 16, "made up", vector_flops_per_s=1e9)
     assert as_calls(graph, device).us == pytest.approx(10 + 8 - 11 + 3.0)
@@ -224,14 +224,17 @@ def test_time_is_the_slower_of_bytes_and_arithmetic() -> None:
 
 
 def test_a_sum_behind_a_product_finds_tiles_in_the_nearest_cache() -> None:
-    """256 bytes of the residual at 1 GB/s; its pass reads and writes 512 at 4, where the sum alone moves 768 at 1."""
+    """256 bytes of the residual at 1 GB/s.
+
+    Its pass reads and writes 512 at 4 GB/s; the sum alone moves 768 at 1.
+    """
     graph = product_and("Add", "r")
     device = Device("near", 1e9, 1e15, 0.0, 1 << 16, "made up", rates=((255, 4e9),))
     assert as_calls(graph, device).us == pytest.approx(768 / 1e3 - 256 / 1e3 - 512 / 4e3)
 
 
 def test_scratch_memory_is_used_again() -> None:
-    """Of five tensors of 40 bytes each operator has two."""
+    """Each operator has two of five tensors of 40 bytes."""
     names = "xabcd"
     steps = [("Neg", (read,), made) for read, made in itertools.pairwise(names)]
     graph = chain(*steps, **dict.fromkeys(names, (10,)))
@@ -249,7 +252,7 @@ def test_what_fits_into_the_cache_moves_at_its_speed() -> None:
 
 @cases("rows, shared_by", [(64, 1), (1 << 14, 4)])
 def test_what_is_computed_at_two_places_is_paid_twice(rows: int, shared_by: int) -> None:
-    """Rotated halves: the tanh is computed directly and swapped; a large kernel is shared by four cores."""
+    """Rotated halves: the tanh is computed and swapped; four cores share a large kernel."""
     whole, half = (rows, 64), (rows, 32)
     steps = (
         ("Tanh", ("x",), "z"),

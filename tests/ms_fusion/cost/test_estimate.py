@@ -1,4 +1,4 @@
-"""The benefit of a fusion whose costs are given as numbers."""
+"""The benefit of a fusion with given costs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ def test_a_device_makes_one_number_of_it() -> None:
         (
             {"hbm_reed": 1},
             {},
-            "a dict with hbm_read, hbm_write, schedule_cost, tiling_loss, got {'hbm_reed': 1}. Did you mean hbm_read?",
+            "a dict with hbm_read, hbm_write, schedule_cost, tiling_loss, got {'hbm_reed': 1}. "
+            "Did you mean hbm_read?",
         ),
         ([4.3, 4.3], {}, "op1: these are not the costs of an operator"),
         (

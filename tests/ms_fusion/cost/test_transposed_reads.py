@@ -1,4 +1,4 @@
-"""What is read element by element before a transpose of the last axis, counted, and stored where that is much."""
+"""Elementwise reads before a transpose of the last axis: counts, and stores if there are many."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long arithmetic takes: for all elements that are read or made, by what is computed."""
+"""Time of arithmetic: counted elements and steps per operator."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from tests.cases import cases
 
 
 def steps(op: str, *shapes: tuple[int, ...], exponent: object = None, **attributes: object) -> int:
-    """Of an operator on float32 inputs, the last shape that of its result; `exponent` is the second input's number."""
+    """Steps of an operator on float32 inputs; the last shape is the result's, `exponent` the second
+    input.
+    """
     names = [f"x{number}" for number in range(len(shapes) - 1)]
     values = {
         name: Value(name, shape, "float32", "input")

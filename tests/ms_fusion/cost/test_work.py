@@ -1,4 +1,4 @@
-"""Exact integers for every operator family; each comment says where the number comes from."""
+"""Exact costs of every operator family; each comment derives the number."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ FALSE, TRUE = (
 )
 
 PRODUCTS = {
-    # 2 x 3 x 7 x 5 = 210 whatever is transposed
+    # 2 x 3 x 7 x 5 = 210 for any transposition
     "plain": ("MatMul", (A, B), (3, 7), {}, 210, 200),
     "flags as inputs": ("MatMul", (A, B, FALSE, FALSE), (3, 7), {}, 210, 200),
     "left transposed, as input": (
@@ -198,7 +198,7 @@ PRODUCTS = {
     "right transposed": ("MatMul", (A, tensor("b", 7, 5)), (3, 7), {"transpose_b": True}, 210, 200),
     # 6 matrices; the right one is shared
     "batch, broadcast": ("BatchMatMul", (tensor("a", 2, 3, 3, 5), B), (2, 3, 3, 7), {}, 1260, 500),
-    # one addition more for each of 21 results, 28 bytes of bias
+    # one more addition for each of 21 results, 28 bytes of bias
     "with bias": ("Dense", (A, tensor("w", 7, 5), tensor("bias", 7)), (3, 7), {}, 231, 228),
 }
 
@@ -278,7 +278,7 @@ def test_unknown_operator_is_flagged():
 
 
 def fused():
-    """(x * 2 + y, kept) in one kernel, and the same as two operators."""
+    """(x * 2 + y, stored) in one kernel, and the same as two operators."""
     body = Graph(
         "body",
         (
@@ -326,7 +326,7 @@ def test_fused_kernel_in_place_counts_the_target():
     node = Node("k", "Fused_Sub_Assign", ("x", "y"), ("o",), body=body)
     graph = Graph("g", (node,), {"x": X, "y": Y, "o": tensor("o", 1)}, ("x", "y"), ("o",))
     assert cost.work_of(node, graph) == Work(32, 256, 128, 1)  # not the 4 bytes of `done`
-    assert cost.peak_memory_bytes(graph) == 256  # in place: nothing beside weight and gradient
+    assert cost.peak_memory_bytes(graph) == 256  # in place: no memory besides weight and gradient
 
 
 def chain(*outputs):
@@ -355,7 +355,7 @@ def test_peak_memory_frees_what_nobody_reads_any_more():
     )  # x and two neighbours
     assert (
         cost.peak_memory_bytes(Graph("g", nodes, values, ("x",), ("a", "d"))) == 4 * 128
-    )  # a is handed back
+    )  # a is a result
 
 
 def test_parameters_count_once():

@@ -1,4 +1,4 @@
-"""Operators that take more than floats, as `vocabulary` tells those of floats: compared, chosen, reduced, moved, cast."""
+"""Operators on any dtype, as `vocabulary` for floats: compare, select, reduce, move, cast."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DTYPES = (
     "uint64",
     "bool",
 )
-"""Every dtype that MindSpore can hand over on CPU."""
+"""Every dtype that MindSpore passes on CPU."""
 
 BOTH: Callable[[Any, Any], bool] = lambda x, y: True  # noqa: E731
 BY: Callable[[Any, Any], bool] = lambda x, y: y.min() > 0  # noqa: E731
@@ -80,7 +80,7 @@ ANY_UNARY: tuple[tuple[str, str, Callable[[Any], bool]], ...] = (
         for name in DTYPES
     ),
 )
-"""Expression of MindSpore, what it means in NumPy, for which content; a cast keeps what it means."""
+"""MindSpore expression, NumPy formula, input range; a cast keeps the formula."""
 
 ANY_BINARY: tuple[tuple[str, str, Callable[[Any, Any], bool]], ...] = (
     *((f"ops.{word}({{0}}, {{1}})", f"np.{word}({{0}}, {{1}})", BOTH) for word in COMPARED),

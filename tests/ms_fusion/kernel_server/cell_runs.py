@@ -1,6 +1,7 @@
-"""Random Cells that are trained or called with several sizes, fused by our generator, beside the same unfused and float64.
+"""Random Cells, trained or called with several sizes: fused against unfused and float64.
 
-``python -m tests.ms_fusion.kernel_server.cell_runs FIRST LAST`` runs those of the seeds from FIRST to before LAST.
+``python -m tests.ms_fusion.kernel_server.cell_runs FIRST LAST`` runs the seeds from FIRST up to,
+not including, LAST.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ from tests.ms_fusion.kernel_server.optimizers import CLIPPINGS, STEPS, Kept
 from tests.ms_fusion.kernel_server.random_cells import SAMPLES, RandomCell, draw_cell
 
 SIZES = (SAMPLES, 5, 3, 1)
-"""Of the batches that one Cell meets; two of them fit each bucket."""
+"""Batch sizes of one Cell; two of them fit each bucket."""
 BUCKETS = (4, SAMPLES)
 
 Found = list[Any]
 
 
 def run(cell: RandomCell, place: Path, flags: str) -> Run:
-    """One Cell; `flags` are those of our generator."""
+    """Runs one Cell; `flags` are those of our generator."""
     results = changing if cell.way == "changing" else trained
     network, narrow = cell.network, "float16" if cell.way == "mixed" else cell.network.dtype
     try:
@@ -55,7 +56,9 @@ def run(cell: RandomCell, place: Path, flags: str) -> Run:
 
 
 def trained(cell: RandomCell, place: Path, flags: str, *, exact: bool, off: float = 0.0) -> Found:
-    """Outputs of the first step, then losses and outputs of the others, then how far each parameter went."""
+    """Outputs of the first step, then losses and outputs of the others, then the change of each
+    parameter.
+    """
     import mindspore as ms
     from mindspore import nn
 
@@ -83,7 +86,7 @@ def trained(cell: RandomCell, place: Path, flags: str, *, exact: bool, off: floa
 
 
 def _in_numpy(cell: RandomCell, module: Any, net: Any) -> Callable[..., Any]:
-    """A step whose optimizer is NumPy's."""
+    """A step with a NumPy optimizer."""
     import mindspore as ms
 
     parameters = net.trainable_params()
@@ -98,7 +101,7 @@ def _in_numpy(cell: RandomCell, module: Any, net: Any) -> Callable[..., Any]:
         clipped = CLIPPINGS[cell.clipping][1]([one.asnumpy() for one in slopes])
         for parameter, own, slope in zip(parameters, kept, clipped, strict=True):
             x = parameter.asnumpy()
-            # MindSpore lets nothing decay whose name has one of these
+            # MindSpore excludes parameters with one of these names from weight decay
             decaying = 0.0 if "beta" in parameter.name or "gamma" in parameter.name else x
             parameter.set_data(ms.Tensor(x - cell.optimizer.change(own, decaying, slope, count)))
         return results
@@ -107,7 +110,7 @@ def _in_numpy(cell: RandomCell, module: Any, net: Any) -> Callable[..., Any]:
 
 
 def changing(cell: RandomCell, place: Path, flags: str, *, exact: bool, off: float = 0.0) -> Found:
-    """Outputs of each size of the batch; fused by way of `mf.specialize`."""
+    """Outputs of each batch size; fused by `mf.specialize`."""
     import mindspore as ms
 
     import ms_fusion as mf
@@ -129,7 +132,7 @@ def _module(cell: RandomCell, place: Path, flags: str, *, exact: bool) -> Any:
 
 
 def _filled(net: Any, cell: RandomCell, off: float) -> Any:
-    """With the weights that were drawn, each up to `off` of its size away."""
+    """With the drawn weights, each perturbed by up to `off` of its magnitude."""
     import mindspore as ms
 
     for name, one in net.parameters_dict().items():
@@ -139,7 +142,7 @@ def _filled(net: Any, cell: RandomCell, off: float) -> Any:
 
 
 def main(first: int, last: int) -> None:
-    """Runs the Cells of these seeds in this process, and prints what is wrong."""
+    """Runs the Cells of these seeds in this process, and prints failures."""
     import mindspore
 
     from ms_fusion.mindspore.flags.own_generator_flags import flags_for_own_generator
@@ -160,7 +163,8 @@ def main(first: int, last: int) -> None:
                     flush=True,
                 )
     print(
-        f"{len(found)} Cells, {sum(bool(one.wrong) for one in found)} wrong, {sum(bool(one.skipped) for one in found)} skipped"
+        f"{len(found)} Cells, {sum(bool(one.wrong) for one in found)} wrong, "
+        f"{sum(bool(one.skipped) for one in found)} skipped"
     )
 
 

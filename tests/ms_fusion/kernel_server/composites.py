@@ -1,4 +1,4 @@
-"""Composite kernels as MindSpore writes them, made here, built by the driver and called as MindSpore calls them."""
+"""Composite kernels in MindSpore's format, built by the driver and called like MindSpore."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ GUARD = 64
 
 
 class Text:
-    """Writes a composite kernel operator by operator."""
+    """Builds a composite kernel operator by operator."""
 
     def __init__(self, name: str = "Fused_test"):
         self.name = name
@@ -37,7 +37,7 @@ class Text:
         return self._tensor(f"input_{len(self.made)}", shape, dtype, self.inputs)
 
     def constant(self, value: Any, dtype: str) -> dict[str, Any]:
-        """A number, or a list of them, for `step`."""
+        """A scalar, or a list of scalars, for `step`."""
         shape = [len(value)] if isinstance(value, list) else [1]
         return {
             "tensor_name": f"input_{id(value)}_{dtype}",
@@ -54,7 +54,7 @@ class Text:
         dtype: str,
         **attributes: Any,
     ) -> str:
-        """An operator; the name of its result."""
+        """Adds an operator; returns the name of its result."""
         given = [self.made[item] if isinstance(item, str) else item for item in inputs]
         result: list[dict[str, Any]] = []
         name = self._tensor(f"output_0_{len(self.made)}", shape, dtype, result)
@@ -84,11 +84,11 @@ class Text:
         return name
 
     def kernel(self, *outputs: str) -> CompositeKernel:
-        """The kernel that hands out these results."""
+        """The kernel with these outputs."""
         return parse_kernel(self.text(*outputs), file="test.info")
 
     def text(self, *outputs: str) -> str:
-        """Its description."""
+        """Its JSON description."""
         text = {
             "composite": True,
             "op": self.name,
@@ -109,9 +109,9 @@ def run(kernel: CompositeKernel, inputs: Mapping[str, np.ndarray]) -> dict[str, 
 def called(
     kernel: CompositeKernel, built: Path, inputs: Mapping[str, np.ndarray]
 ) -> dict[str, np.ndarray]:
-    """The outputs by name; those of what is written in place are the new content of its input.
+    """The outputs by name; an in-place output is the new content of its input.
 
-    Every buffer has a guard behind it that must stay what it was.
+    Every buffer has a guard after it that must not change.
     """
     graph = kernel.graph
     loaded = ctypes.CDLL(str(built))
@@ -152,7 +152,7 @@ def _array(graph: Graph, name: str, raw: np.ndarray) -> np.ndarray:
 
 
 def interpreted(kernel: CompositeKernel, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The outputs by name, computed by NumPy from the graph that a compiler would be given."""
+    """The outputs by name, computed by NumPy from the graph that the compiler would get."""
     with compat.installed(soc="cpu"):
         group = lower_composite(kernel)
     given = {
@@ -163,7 +163,9 @@ def interpreted(kernel: CompositeKernel, inputs: Mapping[str, np.ndarray]) -> di
 
 
 def check(kernel: CompositeKernel, inputs: Mapping[str, np.ndarray], *, built: bool = True) -> None:
-    """Builds, runs, and compares with the formulas in float64; unless `built`, NumPy runs what would be built."""
+    """Builds, runs, and compares with the formulas in float64; unless `built`, NumPy runs the
+    graph.
+    """
     given = {
         name: np.asarray(array).astype(numpy_dtype(kernel.graph.values[name].dtype))
         for name, array in inputs.items()
@@ -181,7 +183,9 @@ def check(kernel: CompositeKernel, inputs: Mapping[str, np.ndarray], *, built: b
 
 
 def close(got: np.ndarray, wanted: np.ndarray, dtype: str, *, what: str) -> None:
-    """Equal for whole numbers, within the table's tolerance for floats; NaN and infinities in the same places."""
+    """Equal for integers, within the table's tolerance for floats; NaN and infinities in the same
+    places.
+    """
     wanted = np.broadcast_to(wanted, got.shape)
     if not is_float(dtype):
         np.testing.assert_array_equal(got, wanted.astype(got.dtype), err_msg=what)
@@ -198,6 +202,6 @@ def close(got: np.ndarray, wanted: np.ndarray, dtype: str, *, what: str) -> None
 
 
 def directory_of_recorded() -> list[Path]:
-    """The kernels that MindSpore 2.10 wrote for the nets of tests/data."""
+    """MindSpore 2.10's kernels of the nets of tests/data."""
     root = Path(__file__).resolve().parents[2] / "data" / "ms_2_10"
     return sorted({path.name: path for path in root.glob("*/akg_kernel_meta/*.info")}.values())

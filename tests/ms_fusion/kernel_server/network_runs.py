@@ -1,6 +1,7 @@
-"""Random networks through MindSpore, fused by our generator, beside the same unfused and float64.
+"""Random networks through MindSpore: fused by our generator against unfused and float64.
 
-``python -m tests.ms_fusion.kernel_server.network_runs FIRST LAST`` runs those of the seeds from FIRST to before LAST.
+``python -m tests.ms_fusion.kernel_server.network_runs FIRST LAST`` runs the seeds from FIRST up to,
+not including, LAST.
 """
 
 from __future__ import annotations
@@ -25,23 +26,24 @@ from tests.ms_fusion.kernel_server.random_networks import Network, draw
 
 EPSILON = {"bfloat16": 2.0**-7, "float16": 2.0**-10, "float32": 2.0**-23, "float64": 2.0**-52}
 FIRST = 100.0
-"""Roundings that are nothing, whatever the unfused network does."""
+"""Roundings that always pass."""
 WORSE = 6.0
-"""How much farther from float64 than the unfused network is no mistake yet: both are a few roundings, by chance."""
+"""Largest error ratio to the unfused network: both are a few roundings, by chance."""
 
 UNFUSED = "--opt_level=0"
 NARROW = ("ops.fmax(", "ops.fmin(")
-"""MindSpore says their gradients in float32, also where everything else is float64."""
+"""MindSpore computes their gradients in float32, even where everything else is float64."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """What one network did.
+    """Result of one network.
 
     Attributes:
-        wrong: what is wrong with the fused network; empty for nothing.
+        wrong: failure of the fused network; empty if none.
         skipped: why MindSpore itself cannot run it; empty when it can.
-        gain: error of the unfused network divided by that of the fused one, the worst of both over all results.
+        gain: error of the unfused network divided by that of the fused one, the worst of both over
+            all results.
     """
 
     network: Network
@@ -59,17 +61,19 @@ def results(
     off: float = 0.0,
     compiled: bool = True,
 ) -> list[Any]:
-    """Outputs, then gradients, of inputs each up to `off` of its size away; equal ones stay equal.
+    """Outputs, then gradients, of inputs perturbed by up to `off` of their magnitude; equal ones
+    stay equal.
 
     Args:
-        compiled: as one graph, or else operator by operator, as the mode in force says.
+        compiled: as one graph, or else by operator in the current mode.
     """
     import mindspore
 
     name = f"net_{network.seed}_{network.dtype}_{'exact' if exact else len(flags)}"
     module = loaded(place / f"{name}.py", network.text(exact=exact))
     given = tensors(network, "float64" if exact else network.dtype, off)
-    # MindSpore cannot hand over a number beside a bfloat16 tensor; a preset compiles that without fusion
+    # MindSpore does not pass a scalar beside a bfloat16 tensor; a preset compiles that without
+    # fusion
     by_preset = flags != UNFUSED and network.dtype == "bfloat16"
     scope = (
         presets.fusion(flags=flags, generator="ms_fusion")
@@ -85,19 +89,19 @@ def results(
 
 
 def loaded(file: Path, text: str) -> Any:
-    """A module of that text."""
+    """A module of that source text."""
     file.write_text(text, "utf-8")
     spec = importlib.util.spec_from_file_location(file.stem, file)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    # MindSpore looks for it by name
+    # MindSpore looks it up by name
     sys.modules[file.stem] = module
     spec.loader.exec_module(module)
     return module
 
 
 def tensors(network: Network, dtype: str, off: float = 0.0) -> list[Any]:
-    """Its inputs, floats in `dtype`, each up to `off` of its size away."""
+    """Its inputs, floats in `dtype`, each perturbed by up to `off` of its magnitude."""
     import mindspore
 
     return [
@@ -112,7 +116,7 @@ def tensors(network: Network, dtype: str, off: float = 0.0) -> list[Any]:
 
 @contextlib.contextmanager
 def told() -> Iterator[list[str]]:
-    """What is said inside of kernels that are right, but slow."""
+    """Warnings inside right but slow kernels."""
     told: list[str] = []
     handler = logging.Handler()
     handler.emit = lambda record: told.append(record.getMessage())  # type: ignore[method-assign]
@@ -129,7 +133,7 @@ def told() -> Iterator[list[str]]:
 
 
 def run(network: Network, place: Path, flags: str) -> Run:
-    """One network; `flags` are those of our generator."""
+    """Runs one network; `flags` are those of our generator."""
     try:
         plain = unfused_and_exact(network, place)
     except Exception as error:  # noqa: BLE001 - MindSpore itself does not take this network
@@ -138,7 +142,7 @@ def run(network: Network, place: Path, flags: str) -> Run:
 
 
 def unfused_and_exact(network: Network, place: Path) -> tuple[list[Any], list[Any]]:
-    """What MindSpore's own operators say, in the network's dtype and in float64."""
+    """The results of MindSpore's own operators, in the network's dtype and in float64."""
     return (
         results(network, place, UNFUSED, exact=False),
         results(network, place, UNFUSED, exact=True),
@@ -146,7 +150,7 @@ def unfused_and_exact(network: Network, place: Path) -> tuple[list[Any], list[An
 
 
 def beside(unfused: list[Any], exact: list[Any], network: Network, place: Path, flags: str) -> Run:
-    """The fused network, beside what the same says unfused and in float64."""
+    """The fused network against the unfused one and float64."""
     slopes = (
         "float32"
         if network.dtype == "float64"
@@ -173,13 +177,14 @@ def compared(
     fuse: Callable[[], list[Any]],
     move: Callable[[], list[Any]],
 ) -> Run:
-    """What is wrong with what is fused.
+    """Failures of the fused network.
 
     Args:
-        unfused, exact: what MindSpore's own operators say, and what they say in float64; the first are the network's outputs.
-        dtypes: how exact each result can be.
+        unfused, exact: results of MindSpore's own operators, and the same in float64; the network's
+            outputs come first.
+        dtypes: dtype that limits the accuracy of each result.
         fuse: runs it fused.
-        move: runs it unfused in float64, with inputs a rounding off.
+        move: runs it unfused in float64, with inputs perturbed by one rounding.
     """
     try:
         with told() as said:
@@ -191,7 +196,7 @@ def compared(
     wanted = [*network.wanted, *exact[len(network.wanted) :]]
     found = [judged(*five) for five in zip(fused, unfused, exact, wanted, dtypes, strict=True)]
     if any(why for why, _ in found):
-        # a result that hangs on the last bit of its inputs may be as far off as that bit moves it
+        # an ill-conditioned result may differ by as much as one input rounding changes it
         noise = [
             distance(*two) if is_float(two[0].dtype.name) else 0.0
             for two in zip(move(), exact, strict=True)
@@ -206,14 +211,14 @@ def compared(
 def judged(
     fused: Any, unfused: Any, exact: Any, wanted: Any, dtype: str, noise: float = 0.0
 ) -> tuple[str, float]:
-    """What is wrong with a result, and how much nearer to float64 it is than unfused.
+    """The failure of a result, and its error ratio to the unfused one.
 
     Args:
-        wanted: of an output what NumPy says, of a gradient what MindSpore's operators say in float64.
-        exact: what MindSpore says in float64, unfused.
-        noise: how far off a result is whose inputs are a rounding off.
+        wanted: NumPy's output, or the float64 gradient of MindSpore's operators.
+        exact: MindSpore's unfused float64 result.
+        noise: change of a result for inputs perturbed by one rounding.
     """
-    # MindSpore hands out what it computes in float32 as float32 when it is one of several results
+    # MindSpore returns float32 for a float32 computation when it is one of several results
     wider = fused.dtype == np.float32 and is_float(unfused.dtype.name)
     if fused.shape != unfused.shape or (fused.dtype != unfused.dtype and not wider):
         return f"{fused.dtype}{fused.shape} for {unfused.dtype}{unfused.shape}", 1.0
@@ -226,7 +231,7 @@ def judged(
     if not np.isfinite(ours):
         return ("" if not np.isfinite(theirs) else "not a number"), 1.0
     if np.max(np.abs(fused.astype(np.float64) - wanted), initial=0.0) <= EPSILON[dtype]:
-        return "", 1.0  # what cancels leaves a rounding of numbers around 1
+        return "", 1.0  # cancellation leaves a rounding of values near 1
     bound = max(FIRST * EPSILON[dtype], WORSE * theirs, WORSE * noise)
     floor = EPSILON[dtype]
     return (
@@ -237,7 +242,7 @@ def judged(
 
 
 def distance(got: Any, wanted: Any) -> float:
-    """Of all elements together, relative to their size."""
+    """Error of all elements together, relative to their magnitude."""
     wanted = wanted.astype(np.float64)
     size = np.sqrt(np.sum(np.square(wanted))) or 1.0
     with np.errstate(all="ignore"):
@@ -245,7 +250,7 @@ def distance(got: Any, wanted: Any) -> float:
 
 
 def main(first: int, last: int) -> None:
-    """Runs the networks of these seeds in this process, and prints what is wrong."""
+    """Runs the networks of these seeds in this process, and prints failures."""
     import mindspore
 
     from ms_fusion.mindspore.flags.own_generator_flags import flags_for_own_generator
@@ -263,7 +268,8 @@ def main(first: int, last: int) -> None:
                     flush=True,
                 )
     print(
-        f"{len(found)} networks, {sum(bool(one.wrong) for one in found)} wrong, {sum(bool(one.skipped) for one in found)} skipped"
+        f"{len(found)} networks, {sum(bool(one.wrong) for one in found)} wrong, "
+        f"{sum(bool(one.skipped) for one in found)} skipped"
     )
 
 

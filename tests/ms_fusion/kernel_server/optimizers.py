@@ -1,6 +1,7 @@
-"""MindSpore's optimizers as text, and what a step of each does to a parameter, in NumPy.
+"""MindSpore's optimizers as text, and the step of each in NumPy.
 
-What MindSpore computes otherwise than it says on CPU is not among them; see tests/ms_fusion/mindspore/test_known_faults.py.
+Steps that MindSpore computes wrongly on CPU are not among them; see
+tests/ms_fusion/mindspore/test_known_faults.py.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 
 Kept = dict[str, Any]
-"""What an optimizer remembers of a parameter from step to step."""
+"""Optimizer state of a parameter."""
 
 
 @dataclass(frozen=True)
@@ -20,8 +21,8 @@ class Optimizer:
     """One optimizer.
 
     Attributes:
-        text: makes it of ``parameters``.
-        change: what is subtracted from a parameter: (what it remembers, parameter, gradient, number of the step from 1).
+        text: expression that constructs it from ``parameters``.
+        change: the subtracted update: (state, parameter, gradient, number of the step from 1).
     """
 
     text: str
@@ -108,4 +109,4 @@ CLIPPINGS: Mapping[str, tuple[str, Callable[[list[Any]], list[Any]]]] = {
         lambda slopes: [np.clip(one, -0.125, 0.125) for one in slopes],
     ),
 }
-"""What is done with all gradients before: as text of MindSpore, and in NumPy."""
+"""Preprocessing of all gradients: as MindSpore text, and in NumPy."""

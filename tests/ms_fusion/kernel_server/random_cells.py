@@ -1,6 +1,6 @@
-"""Random Cells that are trained: layers with weights, masks, tables of numbers, heads, moves, loops in Python, as text.
+"""Random trained Cells as text: layers, masks, tables, attention heads, moves, Python loops.
 
-They are drawn as `random_networks` draws networks, of the same operators and these. What a loop does is written once, as text that
+They are drawn like the networks of `random_networks`, with more operators. A loop is one text that
 MindSpore compiles and NumPy runs.
 """
 
@@ -31,11 +31,11 @@ from tests.ms_fusion.kernel_server.random_networks import (
 from tests.ms_fusion.kernel_server.vocabulary import EXACT, NOT_FLOAT64
 
 WAYS = ("trained", "trained", "mixed", "changing")
-"""Trained by an optimizer; the same with what amp makes of the Cell; called with batches of several sizes."""
+"""Trained by an optimizer; the same after amp; called with batches of several sizes."""
 LEVELS = ("O2", "O3", "auto")
-"""Of amp. O1 writes the Cell anew as text, and loses what its module names."""
+"""Levels of amp. O1 rewrites the Cell's source and loses the names of its module."""
 SAMPLES, PLACES = 9, 11
-"""Of a batch, which is like no other size, and of a table that is looked up."""
+"""Size of a batch, unlike all other sizes, and of a lookup table."""
 
 LOOPS = """
 def recurrent(x, y, steps):
@@ -68,7 +68,7 @@ def until(x, most):
         size = size * 2
     return x
 """
-"""What is said in Python around operators: loops, choices, lists, heads."""
+"""Python code around operators: loops, choices, lists, heads."""
 
 LAYERS = """
 class Tower(nn.Cell):
@@ -95,7 +95,7 @@ class Embedding(nn.Cell):
     def construct(self, at):
         return ops.gather(self.embedding_table, at, 0)
 """
-"""In the place of what MindSpore has no float64 of."""
+"""Replacements where MindSpore has no float64."""
 
 
 def _in_numpy() -> dict[str, Any]:
@@ -126,12 +126,12 @@ class RandomCell:
     """One Cell.
 
     Attributes:
-        network: what it computes, of its inputs and its weights.
-        weights: name of a parameter → its content, exact in every float.
-        layers: lines that make its layers.
+        network: its computation, of its inputs and its weights.
+        weights: name of a parameter → its content, exact in every float dtype.
+        layers: source lines of its layers.
         way: one of `WAYS`.
-        level: of amp, where it is ``mixed``.
-        optimizer, clipping: what a step does with the gradients.
+        level: level of amp, where it is ``mixed``.
+        optimizer, clipping: update of a step.
         as_cell: whether the step is a Cell, or a compiled function.
     """
 
@@ -145,7 +145,7 @@ class RandomCell:
     as_cell: bool
 
     def text(self, *, exact: bool) -> str:
-        """A module with the class ``Net`` and ``stepper(net, optimizer)``; with `exact` all floats are float64."""
+        """A module with ``Net`` and ``stepper(net, optimizer)``; `exact`: float64 floats."""
         network = self.network
         dtype = "float64" if exact else network.dtype
         other = "float64" if exact else OTHER[network.dtype]
@@ -167,7 +167,8 @@ class RandomCell:
                     "import mindspore as ms",
                     "import numpy as np",
                     "from mindspore import mint, nn, ops",
-                    f"F, H, W = ms.{dtype}, ms.{other}, ms.{'float64' if dtype == 'float64' else 'float32'}",
+                    f"F, H, W = ms.{dtype}, ms.{other}, "
+                    f"ms.{'float64' if dtype == 'float64' else 'float32'}",
                     *(EXACT[name] for name in spelled),
                     LOOPS,
                     LAYERS,
@@ -176,7 +177,8 @@ class RandomCell:
                     "    def __init__(self):",
                     "        super().__init__()",
                     *(
-                        f"        self.{name} = ms.Parameter(ms.Tensor(np.zeros({shape}), F), name='{name}')"
+                        f"        self.{name} = ms.Parameter(ms.Tensor(np.zeros({shape}), F), "
+                        f"name='{name}')"
                         for name, shape in shapes.items()
                     ),
                     *(f"        {line}" for line in layers),
@@ -188,13 +190,16 @@ class RandomCell:
                     "    def __init__(self, net, optimizer):",
                     "        super().__init__()",
                     "        self.net, self.optimizer = net, optimizer",
-                    "        self.gradient = ms.value_and_grad(net, None, optimizer.parameters, has_aux=True)",
+                    "        self.gradient = ms.value_and_grad(net, None, optimizer.parameters, "
+                    "has_aux=True)",
                     f"    def construct(self, {given}):",
                     f"        results, slopes = self.gradient({given})",
-                    f"        results = ops.depend(results, self.optimizer({clipped.format('slopes')}))",
+                    f"        results = ops.depend(results, "
+                    f"self.optimizer({clipped.format('slopes')}))",
                     "        return results",
                     "def stepper(net, optimizer):",
-                    "    gradient = ms.value_and_grad(net, None, optimizer.parameters, has_aux=True)",
+                    "    gradient = ms.value_and_grad(net, None, optimizer.parameters, "
+                    "has_aux=True)",
                     "    @ms.jit",
                     f"    def step({given}):",
                     f"        results, slopes = gradient({given})",
@@ -208,7 +213,7 @@ class RandomCell:
 
 
 def _weight(make: Maker, *shape: int, name: str = "") -> Value:
-    """One more parameter, of the Cell itself unless `name` is that of a layer's."""
+    """Adds a parameter, of the Cell itself unless `name` is a layer's."""
     found = name or f"p{len(make.weights)}"
     make.weights[found] = array = make.eighths(shape)
     value = Value(found.replace(".", "_"), "float", array, False)
@@ -220,7 +225,7 @@ def _weight(make: Maker, *shape: int, name: str = "") -> Value:
 def _layer(
     make: Maker, text: str, *weights: tuple[str, tuple[int, ...]]
 ) -> tuple[str, list[Value]]:
-    """One more layer: its name, and its parameters."""
+    """Adds a layer: its name, and its parameters."""
     name = f"l{len(make.layers)}"
     make.layers.append(f"self.{name} = {text}")
     return name, [_weight(make, *shape, name=f"{name}.{one}") for one, shape in weights]
@@ -318,7 +323,7 @@ def _embedded(make: Maker) -> None:
 
 
 def _gathered(make: Maker) -> None:
-    """Some columns, by numbers that are known, or each row's own."""
+    """Some columns, by constant indices, or by an index per row."""
     x = _columns(make)
     if x is None:
         return
@@ -342,7 +347,7 @@ def _gathered(make: Maker) -> None:
 
 
 def _apart(array: Any) -> bool:
-    """The largest of each row is alone."""
+    """The largest of each row is unique."""
     two = np.sort(array, -1)[..., -2:]
     return bool((two[..., 1] - two[..., 0]).min() > 0.01)
 
@@ -367,7 +372,7 @@ def _masked(make: Maker) -> None:
 
 
 def _covers(shape: tuple[int, ...], mask: tuple[int, ...]) -> bool:
-    """Whether a mask is broadcast to a shape, and leaves it as it is."""
+    """Whether a mask broadcasts to a shape without changing it."""
     try:
         return np.broadcast_shapes(shape, mask) == shape
     except ValueError:
@@ -375,7 +380,7 @@ def _covers(shape: tuple[int, ...], mask: tuple[int, ...]) -> bool:
 
 
 def _heads(make: Maker) -> None:
-    """Attention of a value to itself."""
+    """Self-attention of a value."""
     x = make.pick(
         among=lambda one: len(one.shape) == 2 and one.shape[-1] % 2 == 0 and one.shape[-2] > 1
     )
@@ -422,7 +427,7 @@ def _parted(make: Maker) -> None:
 
 
 def _reshaped(make: Maker) -> None:
-    """Moves that name no size of the batch."""
+    """Moves that do not name the batch size."""
     x = make.pick(among=lambda one: len(one.shape) >= 2)
     if x is None:
         return
@@ -489,10 +494,11 @@ def draw_cell(seed: int) -> RandomCell:
     chance = random.Random(seed * 6007 + 5)
     way = chance.choice(WAYS)
     dtype = chance.choice(("float32", "float32", "float16")) if way == "changing" else "float32"
-    # what names the size of the batch; and a product of two dtypes, which amp makes and MindSpore refuses
+    # operators that name the batch size, and a product of two dtypes, which amp creates and
+    # MindSpore refuses
     out = {"changing": moved, "mixed": _product_with_weight}.get(way)
     kinds = [one for one in (*KINDS, *OWN, *OWN) if one is not out]
-    # all draw from all of the vocabulary
+    # all draw from the complete vocabulary
     make = Maker(seed + OLD, dtype, chance.randint(4, 24), kinds)
     make.names |= _in_numpy()
     width = chance.choice([2, 4, 6, 7, 16])

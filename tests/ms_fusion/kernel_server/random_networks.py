@@ -1,8 +1,9 @@
-"""Random networks of MindSpore's operators, as text: elementwise, broadcast, reductions, products, moves, casts, choices.
+"""Random MindSpore networks as text: elementwise, broadcast, reductions, products, moves, casts.
 
-While a network is drawn, it is computed in float64 by NumPy; an operator whose result would leave what every float can hold, or
-that would amplify a rounding without bound, is drawn again. What is compared or rounded to whole numbers is exact in every float,
-so that a rounding cannot change a choice.
+NumPy computes each network in float64 while it is drawn. An operator whose result exceeds the range
+of every float dtype, or that amplifies rounding without bound, is drawn again. Compared values and
+values rounded to integers are exact in every float dtype, so that a rounding cannot change a
+choice.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ WHOLE = ("int32", "int64", "int8", "uint8")
 
 @dataclass(frozen=True)
 class Value:
-    """A value of the network: its name, kind (``float``, ``bool``, or the dtype of whole numbers), and content in float64."""
+    """A value of the network: name, kind (``float``, ``bool``, or an integer dtype), and content in
+    float64.
+    """
 
     name: str
     kind: str
@@ -53,14 +56,14 @@ class Network:
     """One network.
 
     Attributes:
-        seed: it was drawn from.
-        dtype: of its floats.
-        operators: how many lines it has.
+        seed: its seed.
+        dtype: dtype of its floats.
+        operators: number of its lines.
         body: lines of ``forward``.
         inputs: name → array; floats in float64, each exact in `dtype`.
-        outputs: names of what it hands out.
+        outputs: names of its outputs.
         wanted: the outputs in float64.
-        gradients: whether gradients of the floats are computed, too.
+        gradients: whether gradients of the floats are computed too.
     """
 
     seed: int
@@ -73,7 +76,7 @@ class Network:
     gradients: bool = True
 
     def text(self, *, exact: bool) -> str:
-        """A module with ``step(*inputs)``: outputs, then gradients of the floats; with `exact` all floats are float64."""
+        """A module with ``step(*inputs)``: outputs, then gradients; `exact`: all float64."""
         dtype = "float64" if exact else self.dtype
         other = "float64" if exact else OTHER.get(self.dtype, "float32")
         wide = "float64" if dtype == "float64" else "float32"
@@ -110,12 +113,12 @@ class Network:
 
 
 def replaced(line: str, names: Collection[str]) -> str:
-    """A line with functions of the module in the place of MindSpore's."""
+    """A line with functions of the module in place of MindSpore's."""
     return re.sub(rf"ops\.({'|'.join(names)})\(", r"\1(", line) if names else line
 
 
 Kind = Callable[["Maker"], None]
-"""Draws a line, or nothing where nothing fits."""
+"""Draws a line, or nothing if nothing fits."""
 
 ROUNDED = (
     ("ops.floor({0})", "np.floor({0})"),
@@ -123,16 +126,16 @@ ROUNDED = (
     ("ops.sign({0})", "np.sign({0})"),
 )
 OLD = 500
-"""Seeds from here on draw from all of the vocabulary."""
+"""Seeds from here on draw from the complete vocabulary."""
 
 
 class Maker:
-    """Draws one operator after the other.
+    """Draws operators in sequence.
 
     Attributes:
-        kinds: what is drawn from.
+        kinds: choices of the draw.
         weights, layers: parameters and layers of a Cell.
-        names: what the formulas in NumPy may name.
+        names: names that the NumPy formulas may use.
     """
 
     def __init__(self, seed: int, dtype: str, operators: int, kinds: Sequence[Kind]):
@@ -150,12 +153,12 @@ class Maker:
         self.names = dict(NAMES)
 
     def input(self, name: str, kind: str, array: Any) -> None:
-        """One more input."""
+        """Adds an input."""
         self.inputs[name] = array
         self.values.append(Value(name, kind, array, True))
 
     def eighths(self, shape: Sequence[int]) -> Any:
-        """Numbers that are exact in every float."""
+        """Values that are exact in every float dtype."""
         return self.draws.integers(-24, 25, shape) / 8 + 1 / 16
 
     def network(self, seed: int) -> Network:
@@ -184,7 +187,7 @@ class Maker:
     def pick(
         self, kind: str = "float", *, exact: bool = False, among: Callable[[Value], bool] = ALWAYS
     ) -> Value | None:
-        """A value of a kind, the later the likelier."""
+        """A value of a kind; later ones are more likely."""
         found = [
             one
             for one in self.values
@@ -195,7 +198,7 @@ class Maker:
         return found[max(self.chance.randrange(len(found)) for _ in range(2))] if found else None
 
     def beside(self, x: Value, *, exact: bool = False) -> Value | None:
-        """A value that can be broadcast with `x`."""
+        """A value that broadcasts with `x`."""
 
         def fits(one: Value) -> bool:
             try:
@@ -209,7 +212,7 @@ class Maker:
     def put(
         self, ours: str, wanted: str, *given: Value, kind: str = "float", exact: bool = False
     ) -> None:
-        """One more line, unless its result is out of bounds."""
+        """Adds a line, unless its result is out of bounds."""
         names = [one.name for one in given]
         with np.errstate(all="ignore"):
             array = np.asarray(
@@ -239,7 +242,7 @@ def _binary(make: Maker) -> None:
     y = make.beside(x) if x is not None else None
     ours, wanted, allowed = make.chance.choice(make.binary)
     if x is not None and y is not None and allowed(x.array, y.array):
-        # where two are equal to a rounding, which is larger is chance
+        # nearly equal values: a rounding would decide the maximum
         close = (
             "m" in ours[4:7]
             and np.abs(x.array - y.array).min() < 0.01
@@ -264,7 +267,7 @@ def _reduction(make: Maker) -> None:
     keep = make.chance.random() < 0.6
     word = make.chance.choice(["sum", "mean", "amax", "amin"])
     if word in ("amax", "amin") and (not x.exact or word == "amin"):
-        # who the largest is must not depend on a rounding
+        # a rounding must not change the maximum
         word = "mean"
     flag = {"sum": "keepdim", "mean": "keep_dims", "amax": "keepdims", "amin": "keepdims"}[word]
     name = {"sum": "sum", "mean": "mean", "amax": "max", "amin": "min"}[word]
@@ -411,7 +414,7 @@ KINDS: tuple[Kind, ...] = (
 
 
 def _inputs(make: Maker) -> None:
-    """Three of floats that are broadcast with one another, and one of whole numbers."""
+    """Three broadcast float inputs and one integer input."""
     rows, columns = (
         make.chance.choice([1, 3, 8, 17, 33]),
         make.chance.choice([2, 7, 16, 40, 65]),

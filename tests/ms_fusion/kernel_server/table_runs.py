@@ -1,6 +1,7 @@
-"""Tables of operators through MindSpore, fused by our generator, beside the same unfused and NumPy.
+"""Operator tables through MindSpore: fused by our generator against unfused and NumPy.
 
-``python -m tests.ms_fusion.kernel_server.table_runs [DTYPE[:FIRST:LAST] …]`` runs those of some dtypes, or all.
+``python -m tests.ms_fusion.kernel_server.table_runs [DTYPE[:FIRST:LAST] …]`` runs the tables of
+some dtypes, or all.
 """
 
 from __future__ import annotations
@@ -34,11 +35,11 @@ from tests.ms_fusion.kernel_server.tables import networks
 
 @dataclass
 class Seen:
-    """What came out of a table.
+    """Result of a table.
 
     Attributes:
-        right: number of expressions that agree.
-        wrong: what is wrong, with the expression.
+        right: number of equal expressions.
+        wrong: failures, with the expression.
         refused: expressions that MindSpore does not run unfused.
     """
 
@@ -67,7 +68,7 @@ def seen(table: Iterable[Network]) -> Seen:
 
 
 def handed_over() -> set[tuple[str, str]]:
-    """Operators that MindSpore handed over in this process, each with the dtype of its first input."""
+    """Operators that MindSpore passed in this process, each with the dtype of its first input."""
     place = presets.kernel_directory() / "akg_kernel_meta"
     found = set()
     for path in place.glob("*.info"):
@@ -77,7 +78,9 @@ def handed_over() -> set[tuple[str, str]]:
 
 
 def _probed(network: Network, place: Path, found: Seen) -> Iterator[Network]:
-    """What MindSpore takes of it line by line, with gradients where it has them; a line that it refuses costs compilations."""
+    """The lines that MindSpore accepts, with gradients if it has them; a refused line costs
+    compilations.
+    """
     import mindspore as ms
 
     with_gradients, without = [], []
@@ -96,7 +99,7 @@ def _probed(network: Network, place: Path, found: Seen) -> Iterator[Network]:
 
 
 def _refusal(network: Network, place: Path) -> str:
-    """Why MindSpore does not take it operator by operator; empty where it does."""
+    """Why MindSpore does not run it by operator; empty if it does."""
     try:
         for exact in (False, True) if network.gradients else (False,):
             results(network, place, UNFUSED, exact=exact, compiled=False)
@@ -106,7 +109,7 @@ def _refusal(network: Network, place: Path) -> str:
 
 
 def _part(network: Network, kept: Iterable[int]) -> Network:
-    """Some of its lines, under numbers of their own."""
+    """Some of its lines, with new numbers."""
     kept = list(kept)
     lines = tuple(f"v{at} = {network.body[old].partition(' = ')[2]}" for at, old in enumerate(kept))
     outputs = tuple(f"v{at}" for at in range(len(kept)))
@@ -122,7 +125,9 @@ def _part(network: Network, kept: Iterable[int]) -> Network:
 def _runnable(
     network: Network, place: Path, found: Seen
 ) -> Iterator[tuple[Network, list[Any], list[Any]]]:
-    """The parts of it that MindSpore compiles and runs unfused, with what they say, and with gradients what they say in float64."""
+    """The parts that MindSpore compiles and runs unfused, with results, and with float64 results
+    for gradients.
+    """
     if not network.body:
         return
     try:
@@ -146,7 +151,7 @@ def _runnable(
 def _wrong(
     network: Network, place: Path, flags: str, unfused: list[Any], exact: list[Any]
 ) -> list[str]:
-    """What is wrong with a network that runs unfused, each with its line."""
+    """Failures of a network that runs unfused, each with its line."""
     if network.gradients:
         told = beside(unfused, exact, network, place, flags).wrong
         lines = "; ".join(
@@ -171,7 +176,9 @@ def _wrong(
 
 
 def _unlike(fused: Any, unfused: Any, wanted: Any) -> str:
-    """How a result is neither what MindSpore's own operators nor what NumPy says; empty where it is."""
+    """How a result differs from both MindSpore's operators and NumPy; empty if it agrees with
+    either.
+    """
     if (fused.shape, fused.dtype) != (unfused.shape, unfused.dtype):
         return f"{fused.dtype}{fused.shape} for {unfused.dtype}{unfused.shape}"
     if not is_float(fused.dtype.name):
@@ -189,12 +196,13 @@ def _unlike(fused: Any, unfused: Any, wanted: Any) -> str:
 
 
 def main(dtypes: Sequence[str]) -> None:
-    """Prints what came out of each table; of ``float32:2:5`` the third to fifth networks of one."""
+    """Prints the result of each table; ``float32:2:5`` selects the third to fifth networks."""
     for asked in dtypes:
         dtype, *part = asked.split(":")
         one = seen(islice(networks(dtype), *map(int, part)) if part else networks(dtype))
         print(
-            f"{dtype}: {one.right} right, {len(one.wrong)} wrong, {len(one.refused)} that MindSpore does not run, {len(handed_over())} handed over",
+            f"{dtype}: {one.right} right, {len(one.wrong)} wrong, {len(one.refused)} that "
+            f"MindSpore does not run, {len(handed_over())} handed over",
             *one.wrong,
             sep="\n  ",
             flush=True,

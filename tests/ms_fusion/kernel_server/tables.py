@@ -1,4 +1,7 @@
-"""Networks that hold every operator of the vocabulary once: by itself, before a sum, beside what is broadcast; `table_runs` runs them."""
+"""Networks with every operator of the vocabulary: alone, before a sum, beside a broadcast.
+
+`table_runs` runs them.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ RANGES = {
     "few": (0.4, 2.5),
 }
 PART = 24
-"""Operators of one network: a kernel of all of them takes the compiler long."""
+"""Operators of one network: the compiler takes long for a kernel with all of them."""
 
 Form = tuple[str, str]
 FORMS: tuple[Form, ...] = (
@@ -35,7 +38,7 @@ FORMS: tuple[Form, ...] = (
     ("ops.sum(({}) * 0.5, dim=-1)", "np.sum(({}) * 0.5, -1)"),
     ("({}) * row + column", "({}) * row + column"),
 )
-"""By itself, before a sum, beside what is broadcast."""
+"""Alone, before a sum, beside a broadcast."""
 OF_WHOLE: tuple[Form, ...] = (FORMS[0], ("ops.sum({}, dim=-1)", "np.sum({}, -1)"), FORMS[2])
 OF_TRUTH: tuple[Form, ...] = (
     FORMS[0],
@@ -52,7 +55,7 @@ def of_functions(dtype: str) -> Iterator[Network]:
 
 
 def of_anything(dtype: str) -> Iterator[Network]:
-    """Every operator that takes more than floats in each form; of dtypes that are none, functions as well."""
+    """Every operator on any dtype in each form; for non-float dtypes functions as well."""
     if dtype in FLOATS:
         yield from _in_forms(
             _counted(ANY_UNARY, ANY_BINARY), dtype, FORMS, _floats(), gradients=False, first=1000
@@ -114,7 +117,7 @@ def _in_forms(
 
 
 def _value(meant: str, inputs: Mapping[str, Any]) -> Any:
-    """What NumPy says, or None where it has no answer for this dtype."""
+    """NumPy's result, or None if it has none for this dtype."""
     with np.errstate(all="ignore"):
         try:
             return np.asarray(eval(meant, dict(NAMES), dict(inputs)))  # noqa: S307 - our own text
@@ -136,12 +139,12 @@ def _floats() -> dict[str, Any]:
 
 
 def _eighths(x: Any) -> Any:
-    """Exact in every float, and no whole number."""
+    """Exact in every float dtype, and not an integer."""
     return np.floor(x * 8) / 8 + 1 / 16
 
 
 def _whole(dtype: str) -> dict[str, Any]:
-    """The same ranges in whole numbers, or in truth values."""
+    """The same ranges in integers, or in booleans."""
     random = np.random.default_rng(5)
     inputs = {}
     for name, (low, high) in RANGES.items():
@@ -157,7 +160,7 @@ def _whole(dtype: str) -> dict[str, Any]:
 def _inputs_for(
     inputs: Mapping[str, Any], allowed: Callable[..., bool], count: int, *, broadcast: bool
 ) -> tuple[str, ...] | None:
-    """Inputs that an operator is defined for; with `broadcast` the second is a row, if that may be."""
+    """Inputs in the operator's domain; with `broadcast` the second is a row, if possible."""
     for second in ("_row", "1") if broadcast else ("1",):
         for first in RANGES:
             for other in RANGES:

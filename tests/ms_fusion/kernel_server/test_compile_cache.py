@@ -1,4 +1,4 @@
-"""What a description became is found again without the generator, and never where anything that decides it has changed."""
+"""The compile cache serves a description without the generator, and never after a key change."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def built_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with a cache and ``first``, in which the kernels of `texts` were built."""
+    """A directory with a cache and ``first``, which holds the built kernels of `texts`."""
     place = tmp_path_factory.mktemp("answers")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MS_FUSION_CACHE_DIR", str(place / "cache"))
@@ -73,24 +73,24 @@ def built_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def filled(built_once: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of that cache, which is this test's own."""
+    """A private copy of that cache."""
     monkeypatch.setenv("MS_FUSION_CACHE_DIR", str(tmp_path / "cache"))
     return shutil.copytree(built_once / "cache", tmp_path / "cache")
 
 
 def refilled(cache: Path, built_once: Path) -> None:
-    """The cache becomes again what it was."""
+    """Restores the cache."""
     shutil.rmtree(cache)
     shutil.copytree(built_once / "cache", cache)
 
 
 def texts() -> list[str]:
-    """A kernel of ours, and one that calls the library where that is there."""
+    """A kernel of ours, and one that calls the library if it is available."""
     return [softmax()] if why_missing() else [softmax(), layer()]
 
 
 def built(text: str, tmp_path: Path) -> Path:
-    """The directory in which a kernel was built."""
+    """The directory of a built kernel."""
     directory = tmp_path / "first"
     directory.mkdir()
     driver.build(text, directory)
@@ -98,7 +98,7 @@ def built(text: str, tmp_path: Path) -> Path:
 
 
 def again(text: str, tmp_path: Path) -> Path | None:
-    """The directory in which an answer was put; None where there was none."""
+    """The directory of a cached result; None if there is none."""
     directory = tmp_path / "again"
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir()
@@ -214,7 +214,7 @@ def test_what_was_built_otherwise_is_no_answer(
 
 
 def _forget() -> None:
-    """What a process finds out once."""
+    """Values that a process reads once."""
     cache_key_inputs._onednn_stamp.cache_clear()
     cache_key_inputs._numpy_stamp.cache_clear()
 
@@ -369,7 +369,7 @@ def _damaged(entry: Path) -> None:
 
 
 def _another(entry: Path) -> None:
-    """A whole entry with another kernel in it."""
+    """A complete entry with another kernel in it."""
     content = (entry / KERNEL).read_bytes() + b"more"
     meta = msgspec.json.decode((entry / META).read_bytes(), type=EntryMetadata)
     meta = EntryMetadata(meta.schema, meta.key, len(content), hashlib.sha256(content).hexdigest())

@@ -76,9 +76,11 @@ PARTS = {
     "uint32": slice(1, None, 2),
     "bool": slice(None),
 }
-"""Operators of one kernel, each in some dtype; a kernel of all takes the compiler long."""
+"""Operators of one kernel, each in some dtype; the compiler takes long for a kernel with all."""
 BUILT = ("float16", "int8", "bool")
-"""Dtypes whose operators `make test` compiles; of the others NumPy runs the graphs, with every operator in them."""
+"""Dtypes whose operators `make test` compiles; NumPy runs the graphs of the others, with every
+operator.
+"""
 
 
 @cases(
@@ -96,7 +98,7 @@ BUILT = ("float16", "int8", "bool")
 def test_operators_alone_with_a_broadcast_before_a_reduction(
     dtype: str, part: slice, reduced: int, shape: tuple[int, int], full: bool
 ) -> None:
-    """Each operator is a result; one in `reduced` of them is reduced besides."""
+    """Each operator is a result; every `reduced`-th is also reduced."""
     built = full or dtype in BUILT
     text, inputs, outputs = Text(f"Fused_table_{dtype}"), {}, []
     chosen = _operators(dtype)[part] if built else _operators(dtype)
@@ -139,7 +141,7 @@ def test_differences_of_truth_values(factor: int) -> None:
 
 @cases("source", [*FLOATS, *WHOLE, "bool"])
 def test_casts(source: str, full: bool) -> None:
-    """Those of two dtypes `make test` compiles."""
+    """`make test` compiles those of two dtypes."""
     text, outputs = Text(f"Fused_casts_{source}"), []
     x = text.input(SHAPE, source)
     for target in (*FLOATS, *WHOLE, "bool"):
@@ -150,7 +152,7 @@ def test_casts(source: str, full: bool) -> None:
 
 
 BUILT_REDUCTIONS = {"ReduceSum": [2], "ReduceMax": [0], "ReduceProd": [0, 2]}
-"""With their axes: what `make test` compiles; of the others NumPy runs the graphs."""
+"""With their axes: compiled in `make test`; NumPy runs the graphs of the others."""
 
 
 @cases("axes", [[0], [1], [2], [0, 2], [1, 2], [0, 1, 2], []])
@@ -178,7 +180,7 @@ def test_reductions_with_work_before_between_and_after(
 
 
 def test_axes_that_are_none_are_all_whatever_the_file_says() -> None:
-    """MindSpore reads behind the end of an empty list: seen are numbers like this one."""
+    """MindSpore reads past the end of an empty list; typical values look like this."""
     text = Text("Fused_all_axes")
     x = text.input((3, 5), "float32")
     none = {**text.constant([], "int64"), "value": 94315493990673}
@@ -256,7 +258,7 @@ def test_a_number_stands_for_one_element_of_any_rank() -> None:
 
 @cases("dtype", ["int8", "uint64", "bool"])
 def test_whole_numbers_are_told_apart_by_truth_and_factors_cut(dtype: str) -> None:
-    """As MindSpore does: a factor of 0.5 is none, and any two numbers but 0 are both true."""
+    """As MindSpore does: a factor of 0.5 counts as 0, and any two nonzero values are both true."""
     text = Text(f"Fused_whole_{dtype}")
     x, y = (text.input((4,), dtype) for _ in range(2))
     factor = text.constant(0.5, "float32")
@@ -269,7 +271,7 @@ def test_whole_numbers_are_told_apart_by_truth_and_factors_cut(dtype: str) -> No
 
 
 def test_a_quotient_of_integers_is_a_float() -> None:
-    """It has the dtype of its inputs in the description, and a Cast behind it."""
+    """Its description has the dtype of its inputs, followed by a Cast."""
     text = Text("Fused_quotient")
     x, y = (text.input((4,), "int32") for _ in range(2))
     quotient = text.step("Div", [x, y], (4,), "int32")
@@ -313,7 +315,7 @@ def test_special_values_survive() -> None:
 
 @cases("dtype", [*(pytest.param(one, marks=FULL) for one in ("int8", "uint8", "int64")), "int32"])
 def test_powers_of_integers(dtype: str) -> None:
-    """Exact where they fit; to an exponent below 0 the quotient, cut."""
+    """Exact where they fit; a negative exponent gives the truncated quotient."""
     text = Text(f"Fused_power_{dtype}")
     bases, exponents = np.meshgrid([-3, -1, 0, 1, 2, 5], [-3, -2, 0, 1, 2, 3])
     keep = (exponents >= 0) | (bases != 0)

@@ -1,4 +1,4 @@
-"""What cannot be built is computed by its formulas, and everything else says why it failed."""
+"""Kernels that cannot be built run by their formulas; all other failures state the reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""While kernels are launched, the memory of the process is moved into pages of 2 MiB, and nothing in it changes."""
+"""During launches the process memory moves into 2 MiB pages, and its content stays unchanged."""
 
 from __future__ import annotations
 
@@ -30,31 +30,31 @@ TIMES = "FIRST_NS = 250000000, PIECE_NS = 1000000, OTHERS_SHARE = 2, LATER = 4;"
 AT_ONCE = "FIRST_NS = 0, PIECE_NS = 1000000, OTHERS_SHARE = 0, LATER = 4;"
 ONCE = "FIRST_NS = 1, PIECE_NS = 1000000, OTHERS_SHARE = 0, LATER = 1000000000000;"
 NOT_YET = "FIRST_NS = 1000000000000000, PIECE_NS = 1000000, OTHERS_SHARE = 0, LATER = 1;"
-# numbers of Linux that Python has no name for
+# Linux constants that Python has no name for
 MADV_NOHUGEPAGE, MADV_COLLAPSE = 15, 25
 OFTEN, STEP = 1000, 50
-"""A launch looks at one page at least, if it looks at any."""
+"""A launch inspects at least one page, if any."""
 
 libc = ctypes.CDLL(None, use_errno=True)
 
 
 def protect(at: int, count: int, allowed: int) -> None:
-    """Whether so many bytes may be read (1) and written (2)."""
+    """Whether these bytes are readable (1) and writable (2)."""
     assert libc.mprotect(ctypes.c_void_p(at), ctypes.c_size_t(count), allowed) == 0
 
 
 class Memory:
-    """Some large pages in small ones, each of which is written to but for the last of them.
+    """Some large pages in small ones, all written except the last.
 
     Args:
-        whole: how many large pages.
-        missing: how many small ones at the end of each are not there.
+        whole: number of large pages.
+        missing: number of missing small pages at the end of each.
     """
 
     def __init__(self, whole: int = 3, missing: int = 0):
         self._map = mmap.mmap(-1, (whole + 2) * PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         start = np.frombuffer(self._map, np.uint8).ctypes.data
-        # so that in smaps it is alone
+        # so that smaps lists it separately
         for end in (start, start + len(self._map) - SMALL):
             protect(end, SMALL, 0)
         skipped = -(start + SMALL) % PAGE + SMALL
@@ -65,11 +65,11 @@ class Memory:
         self._written[:] = self._wanted
 
     def is_whole(self) -> bool:
-        """Whether it still holds what was written."""
+        """Whether it still holds the written data."""
         return bool((self._written == self._wanted).all())
 
     def large(self) -> int:
-        """How many are of 2 MiB."""
+        """Number of 2 MiB pages."""
         counts = False
         for line in Path("/proc/self/smaps").read_text("utf-8").splitlines():
             if head := re.match(r"([0-9a-f]+)-([0-9a-f]+) ", line):
@@ -80,7 +80,7 @@ class Memory:
 
 
 def _why_not() -> str:
-    """Why this system does not move what it is asked to, or would do so unasked."""
+    """Why this system does not move pages on request, or moves them without."""
     if not SETTING.is_file() or "[madvise]" not in SETTING.read_text():
         return f"{SETTING} does not say madvise"
     memory = Memory()
@@ -94,7 +94,7 @@ linux = pytest.mark.skipif(not Path("/proc/self/smaps").is_file(), reason="for L
 
 
 class Library:
-    """The C alone, loaded as a library of its own, so that it knows no kernel."""
+    """The C file loaded as a separate library, so that it knows no kernel."""
 
     _numbers = itertools.count()
 
@@ -103,13 +103,13 @@ class Library:
         for old, new in changes:
             assert text.count(old) == 1
             text = text.replace(old, new)
-        # of one file there is one library in a process
+        # a process loads each library file once
         file = place / f"{next(self._numbers)}.so"
         file.write_bytes(compiler.build(text, symbols=("launch",), options=options).read_bytes())
         self._launch = ctypes.CDLL(str(file), use_errno=True).launch
 
     def launch(self, kernel: int = 1, times: int = OFTEN, until: Memory | None = None) -> None:
-        """Kernels have numbers; where a memory is to be moved, it ends with that, or after four times as often."""
+        """Launches are counted; a memory move ends with that count, or after four times as many."""
         for _ in range(0, times if until is None else 4 * times, STEP):
             self._launch(ctypes.c_size_t(kernel), STEP)
             if until is not None and until.large() == 3:
@@ -132,7 +132,7 @@ def test_memory_is_moved_and_nothing_in_it_changes(library: Library) -> None:
 
 @moves
 def test_a_page_of_which_much_is_missing_stays(library: Library) -> None:
-    """An eighth of it, and the memory that the process takes would grow by more than a seventh."""
+    """An eighth is missing: moving it would increase the process memory by more than a seventh."""
     memories = {missing: Memory(missing=missing) for missing in (64, 65, 511)}
     library.launch()
     assert {missing: one.large() == 3 for missing, one in memories.items()} == {
@@ -218,7 +218,9 @@ def test_elsewhere_than_on_linux_it_does_nothing(tmp_path: Path) -> None:
 @FULL
 @linux
 def test_what_is_not_the_process_s_alone_stays_as_it_is(library: Library, tmp_path: Path) -> None:
-    """A file that is read, one that is shared, and memory that must not be written, or not even read; ``errno`` stays too."""
+    """A file that is read, a shared one, and memory that is not writable or not readable; ``errno``
+    is unchanged.
+    """
     file = tmp_path / "weights"
     file.write_bytes(os.urandom(4 * PAGE))
     with file.open("r+b") as opened:
@@ -239,7 +241,7 @@ def test_what_is_not_the_process_s_alone_stays_as_it_is(library: Library, tmp_pa
 @moves
 @pytest.mark.mindspore
 def test_in_mindspore_tensors_come_to_lie_in_large_pages(full: bool, tmp_path: Path) -> None:
-    """The argument, of 8 such pages (16 with ``--full``), is the least of it."""
+    """The argument, 8 large pages (16 with ``--full``), is the minimum."""
     rows = 2048 if full else 1024
     program = ROOT / "tests" / "programs" / "kernel_server" / "large_pages.py"
     found = run(program, tmp_path, str(rows)).result

@@ -1,4 +1,4 @@
-"""What the generator did for a kernel is written beside it."""
+"""The generator's record of a kernel is written beside it."""
 
 from __future__ import annotations
 

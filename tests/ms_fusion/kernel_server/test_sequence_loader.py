@@ -1,4 +1,4 @@
-"""In the process that calls it a kernel with a library in it is made from its answer, and without one from its description."""
+"""A calling process loads library kernels from the cached result, others from the description."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ print(json.dumps([float(np.abs(y - exact).max()), generator]))
 
 @pytest.fixture(scope="module")
 def little_optimization() -> None:
-    """Kernels are compiled as in the processes that look for them."""
+    """Kernels are compiled as in the processes that look them up."""
 
 
 @pytest.fixture(scope="module")
 def built_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with a cache and ``kernels``, where the kernel lies as MindSpore would have it."""
+    """A directory with a cache and ``kernels``, which holds the kernel as MindSpore does."""
     place = tmp_path_factory.mktemp("rows")
     directory = place / "kernels"
     directory.mkdir()
@@ -59,7 +59,7 @@ def built_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def place(built_once: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of where the kernel lies, beside a copy of the cache."""
+    """A copy of the kernel directory, beside a copy of the cache."""
     monkeypatch.setenv("MS_FUSION_CACHE_DIR", str(tmp_path / "cache"))
     return copied(built_once, tmp_path) / "kernels"
 
@@ -72,7 +72,7 @@ def copied(source: Path, target: Path) -> Path:
 
 
 def called(place: Path, **variables: str) -> tuple[float, list[str]]:
-    """What a fresh process finds: the largest error, and what it loaded of the generator."""
+    """The result of a fresh process: the largest error, and its loaded generator modules."""
     done = subprocess.run(
         [sys.executable, "-c", CALL, str(place)],
         cwd=ROOT,
@@ -117,7 +117,9 @@ def test_without_an_answer_it_is_assembled(
 
 @FULL
 def test_an_answer_for_other_circumstances_is_not_used(place: Path) -> None:
-    """`test_compile_cache` changes circumstances one by one; without an answer a kernel is assembled, as above."""
+    """`test_compile_cache` changes the cache key inputs one by one; without a cached result a
+    kernel is assembled, as above.
+    """
     error, loaded = called(place, MS_FUSION_THREADS="1")
     assert error < 1e-4
     assert "tbe_impl.dsl" in loaded

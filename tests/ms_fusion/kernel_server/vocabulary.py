@@ -1,4 +1,4 @@
-"""What random networks and tables are made of: operators of MindSpore as text, what they mean in NumPy, and for what they are drawn."""
+"""Vocabulary of random networks and tables: MindSpore text, NumPy formula, input range."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SQUARE: Callable[[Any], bool] = lambda x: x.ndim >= 2  # noqa: E731
 
 
 def beside(*places: float) -> Callable[[Any], bool]:
-    """Nothing lies where the function has a kink or a step."""
+    """No value lies at a kink or a step of the function."""
     return lambda x: min(np.abs(x - place).min() for place in places) > 0.01
 
 
@@ -81,7 +81,8 @@ MORE_UNARY: tuple[tuple[str, str, Callable[[Any], bool]], ...] = (
     ("ops.celu({0}, 2.0)", "np.where({0} > 0, {0}, 2 * np.expm1(np.minimum({0}, 0) / 2))", AWAY),
     (
         "ops.selu({0})",
-        "1.0507009873554805 * np.where({0} > 0, {0}, 1.6732632423543772 * np.expm1(np.minimum({0}, 0)))",
+        "1.0507009873554805 * np.where({0} > 0, {0}, 1.6732632423543772 * "
+        "np.expm1(np.minimum({0}, 0)))",
         AWAY,
     ),
     ("ops.leaky_relu({0}, 0.25)", "np.where({0} > 0, {0}, 0.25 * {0})", AWAY),
@@ -101,7 +102,7 @@ MORE_UNARY: tuple[tuple[str, str, Callable[[Any], bool]], ...] = (
     ("ops.L2Loss()({0})", "np.sum(np.square({0})) / 2", ALWAYS),
     ("ops.prod({0}, -1, True)", "np.prod({0}, -1, keepdims=True)", AWAY),
 )
-"""Added later: a seed below `random_networks.OLD` draws as it always did."""
+"""Added later: seeds below `random_networks.OLD` draw unchanged networks."""
 
 BINARY: tuple[tuple[str, str, Callable[[Any, Any], bool]], ...] = (
     ("ops.add({0}, {1})", "{0} + {1}", lambda x, y: True),
@@ -115,12 +116,12 @@ BINARY: tuple[tuple[str, str, Callable[[Any, Any], bool]], ...] = (
 
 
 def apart(x: Any, y: Any) -> bool:
-    """No element is the other's, to a rounding."""
+    """No two elements are nearly equal."""
     return bool(np.abs(x - y).min() > 0.01)
 
 
 def alike(x: Any, y: Any) -> bool:
-    """Of one shape, which losses want."""
+    """Of one shape, which losses require."""
     return x.shape == y.shape and apart(x, y)
 
 
@@ -141,7 +142,8 @@ MORE_BINARY: tuple[tuple[str, str, Callable[[Any, Any], bool]], ...] = (
     ),
     (
         "ops.smooth_l1_loss({0}, {1}, 0.5, 'mean')",
-        "np.mean(np.where(np.abs({0} - {1}) < 0.5, np.square({0} - {1}), np.abs({0} - {1}) - 0.25))",
+        "np.mean(np.where(np.abs({0} - {1}) < 0.5, np.square({0} - {1}), np.abs({0} - {1}) - "
+        "0.25))",
         alike,
     ),
     (
@@ -188,12 +190,14 @@ def selu(x):
 """,
     "addcmul": "def addcmul(x, y, z, factor):\n    return x + factor * y * z",
     "addcdiv": "def addcdiv(x, y, z, factor):\n    return x + factor * y / z",
-    "masked_fill": "def masked_fill(x, mask, value):\n    return ops.select(mask, ops.zeros_like(x) + value, x)",
+    "masked_fill": "def masked_fill(x, mask, value):\n    return ops.select(mask, ops.zeros_like(x) + value, "
+    "x)",
     "lerp": "def lerp(x, y, weight):\n    return x + weight * (y - x)",
     "mse_loss": "def mse_loss(x, y):\n    return ops.mean(ops.square(x - y))",
-    "std": "def std(x, axis):\n    off = x - ops.mean(x, axis, True)\n    return ops.sqrt(ops.mean(off * off, axis))",
+    "std": "def std(x, axis):\n    off = x - ops.mean(x, axis, True)\n    return "
+    "ops.sqrt(ops.mean(off * off, axis))",
 }
-"""Functions whose operator MindSpore computes in float32, whatever it is given, in operators that float64 goes through."""
+"""Functions that MindSpore always computes in float32, among operators that support float64."""
 
 NOT_FLOAT64 = tuple("number fast_gelu relu6 softshrink hardshrink lerp".split())
-"""Refused by MindSpore in float64: those of `EXACT` stand for them."""
+"""Refused by MindSpore in float64: `EXACT` replaces them."""

@@ -1,4 +1,4 @@
-"""Kernels of this folder are compiled as those of the back end's tests."""
+"""Kernels of this folder use the same compiler flags as the back end's tests."""
 
 from __future__ import annotations
 

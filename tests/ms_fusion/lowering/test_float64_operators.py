@@ -1,4 +1,4 @@
-"""Which narrowing of an operator is MindSpore's, and undone, and which is the user's, and stays."""
+"""MindSpore's narrowing casts around float64 operators are removed, the user's casts stay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators of convolutional nets that are handed over whole: activations, resizing, stacks, windows of any kind."""
+"""Operators of convolutional nets as single nodes: activations, resizing, stacks, windows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EDGES = np.float32([np.nan, np.inf, -np.inf, 0.0, -0.0, 3, -3, 6, 1, -1, 2.5, 1e
 
 @cases("dtype", ["float32", "float16", "float64"])
 def test_activations_and_their_gradients(dtype: str, full: bool) -> None:
-    """In half precision `make test` compiles them."""
+    """`make test` compiles the half-precision ones."""
     text, outputs = Text(f"Fused_activations_{dtype}"), []
     x, dy = text.input(SHAPE, dtype), text.input(SHAPE, dtype)
     for name in ACTIVATIONS:
@@ -47,7 +47,7 @@ def test_activations_at_the_edges_in_one_kernel() -> None:
 @FULL
 @cases("name", sorted(ACTIVATIONS))
 def test_activations_at_the_edges(name: str) -> None:
-    """Each in a kernel of its own; `test_activations_at_the_edges_in_one_kernel` sees the same numbers."""
+    """Each in its own kernel; `test_activations_at_the_edges_in_one_kernel` has the same values."""
     text = Text("Fused_edges")
     x, dy = text.input(EDGES.shape, "float32"), text.input(EDGES.shape, "float32")
     made = text.step(name, [dy, x] if name.endswith("Grad") else [x], EDGES.shape, "float32")
@@ -82,7 +82,7 @@ def test_activations_are_what_is_written_of_them() -> None:
 @cases("dtype", ["float32", "float16"])
 @cases("sizes, counts", [((8, 7), (2, 3)), ((3, 5), (4, 5)), ((6, 6), (1, 1)), ((5, 3), (7, 11))])
 def test_means_of_even_shares(sizes: Any, counts: Any, dtype: str, full: bool) -> None:
-    """Those that do not divide `make test` compiles."""
+    """`make test` compiles those that do not divide."""
     text = Text("Fused_shares")
     x, dy = text.input((2, 3, *sizes), dtype), text.input((2, 3, *counts), dtype)
     twice = text.step("Add", [x, x], (2, 3, *sizes), dtype)
@@ -104,7 +104,7 @@ def test_shares_overlap_where_they_do_not_divide() -> None:
 def _nearest(
     text: Text, name: str, source: Any, shape: Any, dtype: str, *, same: bool = True
 ) -> str:
-    """As MindSpore writes it: the two flags are without values, and one tensor where they are equal."""
+    """In MindSpore's format: the two flags have no values, and equal tensors appear once."""
     flags = [
         {"tensor_name": f"input_flag_{number * (not same)}", "shape": [1], "data_type": "bool"}
         for number in range(2)
@@ -120,7 +120,7 @@ def _nearest(
 @cases("dtype", ["float32", "bfloat16"])
 @cases("sizes, counts", [((4, 5), (8, 10)), ((8, 6), (4, 2)), ((4, 6), (6, 15)), ((3, 3), (3, 9))])
 def test_the_nearest_element(sizes: Any, counts: Any, dtype: str, full: bool) -> None:
-    """Those of no whole factor `make test` compiles."""
+    """`make test` compiles those with a fractional factor."""
     text = Text("Fused_nearest")
     x, dy = text.input((2, 3, *sizes), dtype), text.input((2, 3, *counts), dtype)
     made = _nearest(text, "ResizeNearestNeighbor", x, (2, 3, *counts), dtype)
@@ -190,7 +190,7 @@ WINDOWS = (
 @cases("more", [{"count_include_pad": True}, {"count_include_pad": False}, {"divisor_override": 5}])
 @cases("case", WINDOWS, per_item=6)
 def test_windows_in_three_axes(case: Any, more: dict[str, Any], full: bool) -> None:
-    """The smallest `make test` compiles."""
+    """`make test` compiles the smallest."""
     sizes, spans, strides, mode, pads, counts = case
     text, shape, small = Text("Fused_windows"), (2, 3, *sizes), (2, 3, *counts)
     told = {

@@ -1,4 +1,4 @@
-"""How groups are cut into nests, and that every way of cutting computes the same."""
+"""Partition of groups into loop nests; every partition computes the same results."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROWS, COLUMNS = 256, 320
 
 
 def sums_both_ways(steps: int, shape: tuple[int, int] = (ROWS, COLUMNS)) -> CompositeKernel:
-    """Of something that takes so many exponentials: over rows, and over columns."""
+    """Exponentials of an expression with this many exponentials: over rows, and over columns."""
     text = Text("Fused_both_ways")
     value = text.input(shape, "float32")
     for _ in range(steps):
@@ -53,7 +53,7 @@ def row_shares() -> CompositeKernel:
 
 
 def shares_in_turns(turns: int, shape: tuple[int, int] = (9, 11)) -> CompositeKernel:
-    """Of rows and of columns, as transport plans are made."""
+    """Shares of rows and of columns, as in the Sinkhorn algorithm."""
     text = Text("Fused_in_turns")
     value = text.step("Exp", [text.input(shape, "float32")], shape, "float32")
     for _ in range(turns):
@@ -81,7 +81,7 @@ def test_what_is_one_nest_stays_one() -> None:
     assert found.stored == () and len(found.nests) == 1
     assert found.nests[0] == tuple(node.name for node in kernel.graph)
     assert found.repeated_operators == frozenset()
-    # two arrays through memory, and one start
+    # two arrays through memory, and one launch
     moved = 2 * 4 * ROWS * COLUMNS / nest_partition.PROCESSOR.bandwidth_bytes_per_s * 1e6
     assert found.cost_us == pytest.approx(moved + nest_partition.PROCESSOR.launch_us)
 
@@ -173,7 +173,7 @@ def test_each_operator_apart() -> None:
 
 
 def sums_of_each(steps: int) -> CompositeKernel:
-    """A chain of exponentials, of which each is summed over rows and over columns."""
+    """A chain of exponentials, each summed over rows and over columns."""
     text, shape, made = Text("Fused_sums_of_each"), (ROWS, COLUMNS), []
     value = text.input(shape, "float32")
     for _ in range(steps):
@@ -260,7 +260,7 @@ def test_what_was_measured_comes_first(monkeypatch: pytest.MonkeyPatch, tmp_path
         seconds=1.0,
     )
     tuning_store.user_store().save(record)
-    # another translation of the same description: another process would make that
+    # another lowering of the same description, as in another process
     again = translated(kernel)
     found = plan_choice.choose_options(
         plan_choice.default_kernel(again, kernel.graph.inputs), again, kernel.graph

@@ -1,4 +1,4 @@
-"""Plans are made once, and what is kept of them is not trusted blindly."""
+"""Plans are computed once, and cached plans are validated."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_plan_is_made_once_for_a_graph() -> None:
         made.append(1)
         return (1, 3)
 
-    # another translation of the same description: another process would make that
+    # another lowering of the same description, as in another process
     assert [plan_cache.load_or_make_plan(kernel_of(2), make) for _ in range(2)] == [(1, 3), (1, 3)]
     assert len(made) == 1
     plan_cache.load_or_make_plan(kernel_of(3), make)

@@ -1,4 +1,4 @@
-"""Pooling and its gradients in groups, against the formulas in float64, and these against windows taken one by one."""
+"""Pooling and gradients in groups against float64 formulas, and these against explicit windows."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_formulas_are_what_windows_hold(case: Any) -> None:
 
 
 BUILT = (CASES[0], "float32", "NCHW")
-"""What `make test` compiles; of the others NumPy runs the graphs."""
+"""Compiled in `make test`; NumPy runs the graphs of the others."""
 
 
 @cases("order", FORMATS)
@@ -117,7 +117,7 @@ def test_groups_with_pooling(case: Any, dtype: str, order: str, full: bool) -> N
         text.step("AvgPoolGrad", [twice, middle, gradient, *given], shape, dtype),
     ]
     random = np.random.default_rng(1)
-    # halves, so that there are equals among them
+    # halves, so that some are equal
     given = {
         x: np.rint(2 * random.standard_normal(shape)) / 2,
         gradient: random.standard_normal(small),

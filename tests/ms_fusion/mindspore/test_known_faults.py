@@ -1,4 +1,7 @@
-"""What MindSpore computes otherwise than it says on CPU, unfused as fused: no fault of a kernel of ours, and told in docs/presets.md."""
+"""MindSpore's wrong results on CPU, unfused and fused, which docs/presets.md lists.
+
+They are not faults of our kernels.
+"""
 
 from __future__ import annotations
 
@@ -75,14 +78,14 @@ def test_gradients_of_the_larger_are_float32(found: Any, way: str) -> None:
 @WAYS
 @pytest.mark.mindspore
 def test_the_gradient_of_a_padding(found: Any, way: str) -> None:
-    """By flags alone; `tests/trials/test_10_padding.py` has it under `mf.enable()`, where it is right."""
+    """By flags alone; `tests/trials/test_10_padding.py` tests the right result of `mf.enable()`."""
     assert [sum(call) for call in found[f"padding {way}"]] == [7, 4, 1]
     assert told("ops.pad(")
 
 
 @pytest.mark.mindspore
 def test_a_read_that_is_fused_by_flags_of_ones_own(found: Any) -> None:
-    """Under `mf.enable()` it is right: test_order_of_effects."""
+    """Right under `mf.enable()`: test_order_of_effects."""
     assert abs(found["read first unfused"] - (np.tanh(1) - 4)) < 1e-3
     assert abs(found["read first fused"] - (np.tanh(2) - 4)) < 1e-3
     assert told("graph_kernel_flags=")

@@ -1,4 +1,4 @@
-"""Where the corpus of real dumps lies, and small IR texts made for one test each."""
+"""Paths of the recorded dumps, and small IR texts for single tests."""
 
 from __future__ import annotations
 
@@ -31,5 +31,6 @@ def kernel(
     """Another sub-graph, a fused kernel unless `attributes` say otherwise."""
     return (
         f"subgraph attr:\n{attributes}\nsubgraph instance: {name} : 0x2\n"
-        f"# Parameters: 1, (<Tensor[Float32], (2, 3)>)\n\nsubgraph @{name}({params}) {{\n{body}}}\n\n"
+        f"# Parameters: 1, (<Tensor[Float32], (2, 3)>)\n\nsubgraph @{name}({params}) "
+        f"{{\n{body}}}\n\n"
     )

@@ -1,4 +1,4 @@
-"""What MindSpore's dump of its actors says of control flow."""
+"""Control flow in MindSpore's actor dump."""
 
 from __future__ import annotations
 

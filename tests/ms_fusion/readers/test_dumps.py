@@ -1,4 +1,4 @@
-"""Directories of dumps: what is found by the names of the passes."""
+"""Dump directories: files are found by pass names."""
 
 from __future__ import annotations
 

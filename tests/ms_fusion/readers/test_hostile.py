@@ -1,4 +1,4 @@
-"""Text that was damaged or made to do harm: one typed error or a graph, nothing else."""
+"""Damaged or malicious text: one typed error or a graph, nothing else."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def mutated(text, source):
 
 
 def read(suffix, text):
-    """Read it; whether it was refused. An error must name a place that exists."""
+    """Reads it; returns whether it was refused. An error must name an existing place."""
     try:
         (parse_ir if suffix == ".ir" else parse_composite)(text, file="f")
     except ParseError as error:
@@ -78,7 +78,7 @@ def test_mutations_of_real_dumps(share):
         read(suffix, mutated(text, source))
         for suffix, text in source.choices(TEXTS, k=MUTATIONS // SHARES)
     )
-    assert 0 < refused < MUTATIONS // SHARES  # both ways were taken
+    assert 0 < refused < MUTATIONS // SHARES  # both outcomes occur
 
 
 @FULL
@@ -142,7 +142,8 @@ def chain(expression, count=5_000):
 
 HOSTILE = {
     "brackets in a name": f"{HEAD.format(total=1, params=INPUT)}subgraph @{'(' * MORE}\n",
-    "brackets in a parent": f"{HEAD.format(total=1, params=INPUT)}subgraph @g parent: [{'](' * MORE}\n",
+    "brackets in a parent": f"{HEAD.format(total=1, params=INPUT)}subgraph @g parent: "
+    f"[{'](' * MORE}\n",
     "open brackets": dump(statement(0, "F(" + "(" * MANY)),
     "calls without end": dump(statement(0, "[a]" * MANY)),
     "digits": dump(statement(0, f"F({'9' * MORE}x, {'9' * MORE}, I64({'9' * 79}))")),
@@ -224,7 +225,7 @@ SLOW = {
     "one body for many graphs",
     "spaces",
 }
-"""Those that take longest; `make test` leaves them out, others of their kind stay."""
+"""The slowest ones; `make test` skips them and keeps others of their kind."""
 
 
 @pytest.mark.timeout(60)
@@ -237,7 +238,9 @@ SLOW = {
     per_item=10,
 )
 def test_hostile_text_ends(text):
-    """Each of these took minutes, or all memory, with a careless reader; the time-out of the test is the check."""
+    """Each takes minutes, or all memory, with a careless reader; the timeout of the test is the
+    check.
+    """
     read(".ir", text)
 
 

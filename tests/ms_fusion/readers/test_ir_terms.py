@@ -1,4 +1,4 @@
-"""Arguments and attribute blocks: text against the Python value that it means."""
+"""Arguments and attribute blocks: text against the Python value."""
 
 from __future__ import annotations
 

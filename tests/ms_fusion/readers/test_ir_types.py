@@ -30,7 +30,8 @@ TYPES = [
     (f"<Tuple[Int64*2], TupleShape(NoShape, NoShape), {FLAGS}>", (Leaf("int64"), Leaf("int64"))),
     ("<Tuple[], TupleShape()>", ()),
     (
-        "<Tuple[Tensor[Float32],Tuple[Int64*2]], TupleShape((-1, 128), TupleShape(NoShape, NoShape))>",
+        "<Tuple[Tensor[Float32],Tuple[Int64*2]], TupleShape((-1, 128), TupleShape(NoShape, "
+        "NoShape))>",
         (Leaf("float32", (-1, 128)), (Leaf("int64"), Leaf("int64"))),
     ),
     ("<Tuple[Int64], DynamicSequenceShape>", Leaf("Tuple[int64]")),

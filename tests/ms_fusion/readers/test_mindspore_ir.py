@@ -1,4 +1,4 @@
-"""IR dumps to graphs: real dumps against what a reader sees in them, and small texts for one rule each."""
+"""IR dumps to graphs: recorded dumps against manual counts, and small texts for single rules."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_composite_is_fused_across_its_boundary():
 
 
 def kernel_graph_lines(path):
-    """Lines of the entry graph that stand for operators, found without the reader."""
+    """Lines of the entry graph that are operators, found without the reader."""
     text = path.read_text(encoding="utf-8")
     entry = re.search(r"^# IR entry: @(\S+)", text)[1]
     body = text[text.index(f"subgraph @{entry}(") :].split("\n}", 1)[0]
@@ -180,7 +180,7 @@ def test_custom_operator_and_monads():
     custom = graph.node("Default/Custom-op0")
     assert custom.attr("func_name") == "/home/user/myadd.so:myadd"
     assert custom.attr("input_names") == ("x",)
-    assert len(graph.outputs) == 2  # the file hands back a monad too
+    assert len(graph.outputs) == 2  # the file also returns a monad
     assert not any(value.dtype == "monad" for value in graph.values.values())
 
 
@@ -231,7 +231,7 @@ def check_sound(graph):
 
 @cases("path", [path for path in BUILT if "_f" in path.parent.name], ids=str)
 def test_bodies_agree_with_the_kernels_that_were_built(path):
-    """The composite JSON is a second witness, written by other code of MindSpore."""
+    """The composite JSON comes from other code of MindSpore and confirms the result."""
     for node in read_ir(path).graph:
         if node.attr("info_name"):
             file = path.parent / "akg_kernel_meta" / f"{node.attr('info_name')}.info"
@@ -250,7 +250,7 @@ def described(graph, node):
 
 
 def test_bare_call_of_an_expanded_graph():
-    """Some states mark an expanded operator by the call's full name alone."""
+    """Some passes mark an expanded operator by the call's full name alone."""
     body = statement(0, "PrimFunc_Neg(%para9_a)", name="D/Neg-op0") + "  Return(%0)\n"
     inner = kernel("_anonymous__1", body, attributes="IsFeatureMapOutput: 1")
     call = statement(0, "call @_anonymous__1(%para1_x)", name="Default/GraphKernel_LayerNorm-op0")
@@ -292,7 +292,7 @@ def test_bookkeeping_is_resolved(expression, inputs):
         + statement(2, "B(%1)", name="D/B")
     )
     graph = parse_ir(dump(body), file="f").graph
-    if inputs is None:  # an element of what is no tuple cannot be named, so the node stays
+    if inputs is None:  # an element of a non-tuple has no name, so the node stays
         assert [node.op for node in graph] == ["A", "TupleGetItem", "B"]
     else:
         assert graph.node("D/B").inputs == inputs
@@ -341,9 +341,13 @@ def test_a_kernel_that_calls_itself():
 def test_formats_reach_values():
     notes = (
         "      : (<Tensor[Float16], (2, 3)>) -> (<Tensor[Float16], (2, 3)>)\n"
-        "      : (<Float16xDefaultFormat[const vector]{2, 3}>) -> (<Float16xNC1HWC0[const vector]{1, 1, 2, 3, 16}>)\n"
+        "      : (<Float16xDefaultFormat[const vector]{2, 3}>) -> (<Float16xNC1HWC0[const "
+        "vector]{1, 1, 2, 3, 16}>)\n"
     )
-    params = "%para1_x: <Tensor[Float16], (2, 3)>  :  <Float16xFRACTAL_NZ[const vector]{2, 3}>  :  IsWeight: false"
+    params = (
+        "%para1_x: <Tensor[Float16], (2, 3)>  :  <Float16xFRACTAL_NZ[const vector]{2, 3}>  :  "
+        "IsWeight: false"
+    )
     graph = parse_ir(
         dump(statement(0, "TransData(%para1_x)", name="T", notes=notes), params=params), file="f"
     ).graph

@@ -1,4 +1,4 @@
-"""An ONNX file is opened as the hostile thing it may be: refused with one typed error, never believed."""
+"""ONNX files are untrusted input: refused with one typed error."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.ms_fusion.onnx.fuse.models import OPSET, Builder, transformer_layer
 
 
 def with_data_at(path: Path, location: str, **more: str) -> Path:
-    """A model whose weight lies elsewhere."""
+    """A model with an external weight."""
     b = Builder({"x": (4,)})
     y = b.add("Add", "x", b.weight(4))
     model = b.model(y)
@@ -46,7 +46,7 @@ def test_external_data_beside_the_model_is_read(tmp_path: Path) -> None:
 
 @pytest.fixture
 def inside(tmp_path: Path) -> Path:
-    """A directory of models with files beside and outside of it, links, and a pipe."""
+    """A directory of models with files inside and outside, links, and a pipe."""
     inside = tmp_path / "models"
     (inside / "below").mkdir(parents=True)
     for place in (tmp_path / "outside.bin", inside / "data.bin"):

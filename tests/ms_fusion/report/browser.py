@@ -1,4 +1,4 @@
-"""A headless Chromium over its DevTools pipe: open a page, run script in it, hear what it logs and asks for."""
+"""Drives headless Chromium over its DevTools pipe: pages, scripts, logs and requests."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FLAGS = (
 )
 PATIENCE_S = 60.0
 
-# Chromium reads commands from file 3 and answers on file 4; first both out of the way of each other.
+# Chromium reads commands from fd 3 and writes answers to fd 4; first move both to free numbers.
 LAUNCH = """
 import os, sys
 read, write = (os.dup2(int(file), place) for file, place in zip(sys.argv[1:3], (100, 101)))
@@ -111,7 +111,7 @@ class Browser:
         return found
 
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:
-        """One DevTools command and its result; events that come meanwhile are kept."""
+        """One DevTools command and its result; events that arrive meanwhile are stored."""
         self._number += 1
         request: dict[str, Any] = {"id": self._number, "method": method, "params": parameters}
         if self._session:
@@ -129,10 +129,13 @@ class Browser:
             self.events.append(message)
 
     def open(self, path: Path) -> None:
-        """Open a file and wait until the report is drawn."""
+        """Opens a file and waits until the report is drawn."""
         self.events.clear()
         self.call("Page.navigate", url=path.as_uri())
-        ready = "document.readyState === 'complete' && performance.getEntriesByName('report-ready').length > 0"
+        ready = (
+            "document.readyState === 'complete' && "
+            "performance.getEntriesByName('report-ready').length > 0"
+        )
         self.wait(ready, "the page was not drawn")
 
     def wait(self, condition: str, otherwise: str) -> None:
@@ -179,7 +182,7 @@ class Browser:
         ]
 
     def look(self, width: int, height: int, *, dark: bool = False) -> None:
-        """Set the window and the preferred colours, and wait until the page has them: a busy browser is late."""
+        """Sets the window and the preferred colours, and waits for the page, which may lag."""
         self.call(
             "Emulation.setDeviceMetricsOverride",
             width=width,
@@ -195,7 +198,7 @@ class Browser:
         self.wait(f"innerWidth === {width} && innerHeight === {height} && {has}", "no such window")
 
     def press(self, key: str) -> None:
-        """A key as a person presses it."""
+        """A key press of a user."""
         code = {"Enter": 13, "Escape": 27, "ArrowDown": 40, "Tab": 9}.get(key, 0)
         text = {"text": "\r"} if key == "Enter" else {"text": key} if len(key) == 1 else {}
         self.call(
@@ -209,5 +212,5 @@ class Browser:
         path.write_bytes(base64.b64decode(answer["data"]))
 
     def pdf(self) -> bytes:
-        """What a printer would get."""
+        """The print output."""
         return base64.b64decode(self.call("Page.printToPDF", printBackground=True)["data"])

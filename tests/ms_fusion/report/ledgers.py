@@ -1,4 +1,4 @@
-"""Ledgers made up for tests: a transformer of any number of operators, with every optional field there or absent."""
+"""Synthetic ledgers: a transformer of any size, with all optional fields or none."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ms_fusion.ledger import (
 )
 
 BANDWIDTH = 20e3
-"""Bytes per µs of the machine that these ledgers pretend to come from."""
+"""Bytes per µs of the pretended machine."""
 PEAK = 150e3
 """Floating-point operations per µs of the same machine."""
 LAUNCH_US = 6.0
@@ -31,7 +31,7 @@ ELEMENTWISE = ("Mul", "Add", "Sub", "Sigmoid", "RealDiv", "Exp", "Rsqrt", "Cast"
 
 
 class Builder:
-    """Adds operators one by one and remembers which of them were fused together."""
+    """Adds operators one by one and records their fusion groups."""
 
     def __init__(self, shape: tuple[int, ...], dtype: str):
         self.shape, self.dtype = shape, dtype
@@ -66,7 +66,7 @@ class Builder:
         return value
 
     def fuse(self, *values: str) -> None:
-        """The operators that made these values went into one kernel."""
+        """Fuses the operators of these values into one kernel."""
         made_by = {node.outputs[0]: node.name for node in self.nodes}
         self.groups.append([made_by[value] for value in values])
 
@@ -333,7 +333,9 @@ def transformer_ledger(
     shape: tuple[int, ...] = (8, 512, 768),
     dtype: str = "float32",
 ) -> Ledger:
-    """A ledger of about `nodes` operators (whole layers of 26); without `full` no optional field is filled."""
+    """A ledger of about `nodes` operators (whole layers of 26); without `full` all optional fields
+    are empty.
+    """
     builder = Builder(shape, dtype)
     x = builder.outside("x", shape, "input")
     for index in range(max(1, round(nodes / 26))):
@@ -403,7 +405,8 @@ def transformer_ledger(
             "patches": (),
             "versions": {"numpy": "1.26.4", "python": "3.11.2"},
         },
-        flags="--opt_level=2 --enable_cluster_ops=Div,Greater --enable_expand_ops=Sigmoid,Softmax,LayerNorm",
+        flags="--opt_level=2 --enable_cluster_ops=Div,Greater "
+        "--enable_expand_ops=Sigmoid,Softmax,LayerNorm",
         preset="auto",
         notes=(
             "Times are the median of 12 runs on two threads.",
@@ -415,14 +418,14 @@ def transformer_ledger(
 
 
 def minimal_ledger() -> Ledger:
-    """Nothing fused, nothing measured, not even a node."""
+    """Nothing fused, nothing measured, no node."""
     empty = Graph("empty", (), {})
     summary = Summary(empty, 0, 0, 0, 0, 0, 0)
     return Ledger("", (), (), summary, summary)
 
 
 def split_ledger() -> Ledger:
-    """One original operator (a Softmax) that MindSpore split over two kernels, which also hold its neighbours."""
+    """One original Softmax that MindSpore split over two kernels with its neighbours."""
     builder = Builder((4, 16), "float16")
     x = builder.outside("x", (4, 16), "input")
     scaled = builder.add("Mul", "net", x, line=3, code="y = x * 2")

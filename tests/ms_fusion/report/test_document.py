@@ -1,4 +1,4 @@
-"""JSON: what goes out comes back, what is damaged is named, the published schema is the one in force."""
+"""JSON: round trip, errors for damaged input, and the published schema equals the code."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.ms_fusion.report.ledgers import minimal_ledger, split_ledger, transfo
 
 
 def without_nan(ledger: Ledger) -> Ledger:
-    """NaN equals nothing, so it is compared apart."""
+    """NaN equals nothing, so it is compared separately."""
     return replace(
         ledger,
         kernels=tuple(replace(kernel, accuracy=kernel.accuracy[:2]) for kernel in ledger.kernels),

@@ -39,7 +39,7 @@ HOSTILE = {
 
 
 def poisoned(text: str) -> Ledger:
-    """A ledger in which every text that a model or a dump may bring is this one."""
+    """A ledger with this text in every field that a model or a dump controls."""
     ledger = transformer_ledger(30)
     graph = ledger.before.graph
     value = Value(text, (text, -1), text, "input", text, text)
@@ -133,7 +133,7 @@ def shape(page: str) -> list[str]:
 def test_names_are_data_and_never_markup(text: str) -> None:
     page, harmless = str(poisoned(text).to_html()), str(poisoned("name").to_html())
     found = Elements(page)
-    # The same elements in the same order, whatever the names are.
+    # The same elements in the same order, for any names.
     assert [tag for tag, _ in found.elements] == shape(harmless)
     assert not any(name.startswith("on") for _, attributes in found.elements for name in attributes)
     data, script = found.scripts

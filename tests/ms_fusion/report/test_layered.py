@@ -1,4 +1,4 @@
-"""The drawing: nothing overlaps, arrows go down, boxes hold their own operators and no others, any graph at all."""
+"""The drawing: no overlaps, arrows point down, boxes hold exactly their operators."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.cases import cases
 
 
 def overlap(one: Box, other: Box) -> bool:
-    slack = 0.3  # places are rounded to a tenth
+    slack = 0.3  # coordinates are rounded to a tenth
     return (
         one.x + one.width > other.x + slack
         and other.x + other.width > one.x + slack

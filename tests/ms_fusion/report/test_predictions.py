@@ -1,4 +1,4 @@
-"""Predicted beside measured: dots where they belong, strokes for what was not measured, small whatever the model."""
+"""Predicted against measured savings: dots, strokes for unmeasured ones, small output."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_dot_for_each_kernel_that_was_measured() -> None:
     assert found.counts == (1, 2)
     assert (len(found.made), len(found.not_made)) == (1, 2)
     assert found.line is not None
-    # what saves what was promised lies on the line
+    # exact predictions lie on the line
     x1, y1, x2, y2 = found.line
     dot = found.dots[0]
     assert (dot.y - y1) * (x2 - x1) == pytest.approx((y2 - y1) * (dot.x - x1), abs=200)

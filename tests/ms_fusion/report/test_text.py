@@ -1,4 +1,4 @@
-"""The terminal report: complete, quiet, and deaf to what a model's names would like the terminal to do."""
+"""The terminal report: complete, quiet, and safe from control characters in a model's names."""
 
 from __future__ import annotations
 
@@ -89,7 +89,8 @@ def test_everything_is_said_once() -> None:
         "--opt_level=2",
         "before",
         "peak memory",
-        "30 of 62 operators run in 12 fused kernels; 1 generated kernel of one operator is no fusion.",
+        "30 of 62 operators run in 12 fused kernels; 1 generated kernel of one operator is no "
+        "fusion.",
         "at most 3 ULP (4.8e-07 absolute)",
         "Fused_Add_Sigmoid_Mul_fusion_5679",
         "model/transformer.py:46 +2",

@@ -1,4 +1,4 @@
-"""Rules as dicts: what they find, what a condition is given, and what is no rule."""
+"""Rules as dicts: matches, arguments of conditions, and invalid rules."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def graph(tmp_path: Path) -> Graph:
 
 
 def found(graph: Graph, **written: Any) -> list[int]:
-    """How many operators each match has."""
+    """Number of operators of each match."""
     return [len(one.nodes) for one in find_matches(rule_of(written), graph, order_of(graph))]
 
 
@@ -120,13 +120,15 @@ def test_a_file_may_hold_dicts(tmp_path: Path) -> None:
         ),
         (
             {"fusion_type": "pipeline"},
-            'is a list of operators; expected "pattern": ["LayerNorm", "Linear"], alternatives as in "Gelu|Erf", got None',
+            'is a list of operators; expected "pattern": ["LayerNorm", "Linear"], alternatives as '
+            'in "Gelu|Erf", got None',
         ),
         ({"pattern": "LayerNorm"}, "got 'LayerNorm'"),
         ({"pattern": ["Layernorm", "Linear"]}, "got 'Layernorm'. Did you mean LayerNorm?"),
         (
             {"pattern": ["Exp", "Neg"], "fusion_type": "inner"},
-            "unknown fusion_type; expected operator_inner or cross_operator or pipeline, got 'inner'",
+            "unknown fusion_type; expected operator_inner or cross_operator or pipeline, got "
+            "'inner'",
         ),
         (
             {"pattern": ["Exp", "Neg"], "condition": lambda a: True},

@@ -1,4 +1,4 @@
-"""Rules of one's own from a Python file, as the command line takes them."""
+"""User-defined rules from a Python file, as on the command line."""
 
 from __future__ import annotations
 

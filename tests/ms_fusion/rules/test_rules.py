@@ -1,4 +1,4 @@
-"""Each rule finds what it names, in each spelling, and nothing beside it."""
+"""Each rule matches its pattern in each spelling, and nothing else."""
 
 from __future__ import annotations
 

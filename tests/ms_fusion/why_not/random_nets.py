@@ -1,4 +1,4 @@
-"""Random nets of operators that MindSpore clusters on CPU, as source text: chains that meet, share, reduce and broadcast."""
+"""Random nets of operators that MindSpore clusters on CPU: chains, joins, reductions, broadcast."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def shapes(seed: int) -> tuple[tuple[int, int], ...]:
 
 
 def source(seed: int) -> str:
-    """A class Net of 4 to 12 lines; every value that nobody reads is a result, sometimes also one that is read."""
+    """A class Net of 4 to 12 lines; every unread value is a result, sometimes also a read one."""
     rng = random.Random(seed)
     rows, columns = rng.choice([(32, 64), (64, 64), (16, 128)])
     shape = dict(zip(ARGUMENTS, shapes(seed), strict=True))

@@ -1,6 +1,6 @@
-"""What the suggestions are carried out on: one small chain for each operator, with its meaning in float64.
+"""Test cases of suggestions: one small chain per operator, with its float64 formula.
 
-Plain NumPy, no MindSpore: the texts are put into nets by `suggestion_child`.
+Plain NumPy, no MindSpore: `suggestion_child` puts the texts into nets.
 """
 
 from __future__ import annotations
@@ -36,14 +36,15 @@ def fast_gelu(a: Array) -> Array:
 
 @dataclass(frozen=True)
 class Case:
-    """``r = code`` of `a` (made by Maximum from two inputs), `b` and `c` (inputs); then Minimum or Select.
+    """``r = code`` of `a` (result of Maximum of two inputs), `b` and `c` (inputs); then Minimum or
+    Select.
 
     Attributes:
-        op: the operator that `code` is one of.
+        op: the operator of `code`.
         code: MindSpore expression; ``primitives.X`` are MindSpore's primitive classes.
         meaning: the same in NumPy, on float64.
-        low, high: values of the inputs.
-        truth: whether the result is a truth value.
+        low, high: range of the inputs.
+        truth: whether the result is boolean.
     """
 
     op: str
@@ -149,4 +150,4 @@ REWRITTEN = {
     "MaskedFill": {"mask": "(b < c)", "value": "0.5", "x": "a"},
     "Ceil": {"x": "a"},
 }
-"""What the names in the suggested line stand for in the case."""
+"""Values of the names in the suggested line."""

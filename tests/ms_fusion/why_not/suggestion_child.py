@@ -1,7 +1,7 @@
-"""Carries out suggestions in a process of its own: ``python -m tests.ms_fusion.why_not.suggestion_child REQUEST.json WORK_DIR``.
+"""Applies suggestions in its own process: ``python -m …suggestion_child REQUEST.json WORK_DIR``.
 
-Compiles a net before and after a change, reads what MindSpore dumped, and writes WORK_DIR/answer.json. A generator that
-dies takes this process with it, not the tests.
+Compiles a net before and after a change, reads MindSpore's dumps, and writes WORK_DIR/answer.json.
+A crashing generator ends this process, not the tests.
 """
 
 from __future__ import annotations
@@ -38,7 +38,10 @@ def main() -> None:
 
 
 def _answer(job: dict, number: int, work: Path) -> dict:
-    """Runs one net: job has flags, source (of class Net), inputs (names of .npy files, dtype), mode, dynamic."""
+    """Runs one net.
+
+    The job has flags, source (of class Net), inputs (names of .npy files, dtype), mode, dynamic.
+    """
     import mindspore
     import numpy as np
     from mindspore import Tensor

@@ -1,7 +1,8 @@
-"""Two operators in a row that both stay out, by the kinds of change that their edge needs at once.
+"""Pairs of successive unfused operators, by the kinds of change that their edge needs at once.
 
-What can be combined: a flag, a composite (float32 only, and never beside a cast to float32, which is about float16) and the
-codes of `ms_fusion.why_not.suggest.ADVICE`. Advice on control flow always stands alone, for such an edge has one end only.
+Changes that combine: a flag, a composite (float32 only, and never with a cast to float32, which is
+about float16) and the codes of `ms_fusion.why_not.suggest.ADVICE`. Control flow advice is always
+single, because such an edge has one end only.
 """
 
 from __future__ import annotations
@@ -20,18 +21,19 @@ HEAD = """
 neg, fenced_neg = ops.Neg(), ops.Neg().add_prim_attr("aggregate", True)
 div, fenced_div = primitives.Div(), primitives.Div().add_prim_attr("aggregate", True)
 """
-"""Primitives with an attribute that keeps them out, and without."""
+"""Primitives with an attribute that excludes them, and without."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """``second(first(a))`` of `a`, made by Maximum from two inputs.
+    """``second(first(a))`` of `a`, the Maximum of two inputs.
 
     Attributes:
         kinds: the kinds of the suggestion's steps, those of flags counted once.
-        flags: what is in force before.
-        mended: the two expressions after a change of code, empty where none is made; composites come from the suggestion.
-        dynamic: whether the net is declared with a dynamic shape at first.
+        flags: the flags before the change.
+        mended: the two expressions after a code change, empty if there is none; composites come
+            from the suggestion.
+        dynamic: whether the net first has a dynamic shape.
     """
 
     first: Case
@@ -56,7 +58,9 @@ def pair(first: str, second: str, kinds: str, **more) -> Pair:
 
 
 def two_composites(first: str, second: str) -> Iterator[Pair]:
-    """Under MindSpore's own lists, where two of the composites need a flag besides, and under `auto`, which gives these."""
+    """Under MindSpore's own lists, where two of the composites also need a flag, and under `auto`,
+    which sets these.
+    """
     needs_flag = {first, second} & {"Softsign", "Ceil"}
     yield pair(first, second, f"composite composite{' flag' * bool(needs_flag)}")
     yield pair(first, second, "composite composite", flags=AUTO)

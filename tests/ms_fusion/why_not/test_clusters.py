@@ -1,4 +1,4 @@
-"""Clusters are foreseen as MindSpore formed them, on real dumps."""
+"""Predicted clusters equal MindSpore's, on recorded dumps."""
 
 from collections import defaultdict
 
@@ -25,7 +25,7 @@ def test_clusters_are_mindspores(name, repository):
 
 
 def test_what_an_operator_outside_waits_for_stays_out():
-    """b reads a by way of the product m: a kernel of both would have to wait for itself."""
+    """b reads a through the product m: a kernel of both would depend on itself."""
     nodes = [
         Node(made, op, inputs, (f"{made}.out",))
         for made, op, inputs in (

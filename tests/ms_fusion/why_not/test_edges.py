@@ -1,4 +1,4 @@
-"""A reason for every edge left apart: small graphs where the reason is known, and real dumps where none may be missing."""
+"""A reason for every unfused edge: small graphs with known reasons, and complete recorded dumps."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ def graph_of(
     attrs=None,
     kinds=None,
 ):
-    """A graph of lines such as ``b = Exp a``; names of nodes are those of their results; what nobody makes is an input."""
+    """A graph of lines such as ``b = Exp a``; nodes have the names of their results; undefined
+    names are inputs.
+    """
     shapes, dtypes, attrs, kinds = shapes or {}, dtypes or {}, attrs or {}, kinds or {}
     nodes, made, values = [], set(), {}
     for line in lines:
@@ -44,7 +46,7 @@ def graph_of(
 
 
 def alone(graph, *names):
-    """Placement of nodes in a kernel each, named like the node."""
+    """Each node in its own kernel, named like the node."""
     return {name: (f"kernel of {name}",) for name in names}
 
 
@@ -298,7 +300,7 @@ def test_bytes_are_counted_once():
     size = 8 * 16 * 4
     graph = graph_of("a = Exp x", "m = MatMul a a", "b = Neg a", outputs=("m", "b"))
     found = explain_edges(graph, alone(graph, "a", "b"), {"a": "c1", "b": "c2"}, flags=ON)
-    # Two edges to m, read once; written for b too, so no write to save.
+    # Two edges to m, read once; b needs it written too, so no write is saved.
     assert sorted(edge.bytes_at_stake for edge in found) == [0, size, size]
     last = graph_of("a = Exp x", "m = MatMul a w", outputs=("m",))
     assert only(explain_edges(last, {}, {}, flags=ON)).bytes_at_stake == 2 * size
@@ -456,7 +458,9 @@ def suggested(graph, clusters, flags=ON):
 
 
 def test_an_operator_joins_those_that_read_it():
-    """Floor, let in, goes into the kernel of Sub, which waits for the product of `a` (seen on 2.10)."""
+    """With its flag, Floor joins the kernel of Sub, which waits for the product of `a` (seen on
+    2.10).
+    """
     apart = graph_of("a = Maximum x y", "f = Floor a", "m = MatMul a w", "s = Sub f m")
     assert suggested(apart, ["a", "s"]) == {"fs": "--enable_cluster_ops=Floor"}
     diamond = graph_of("a = Maximum x y", "f = Floor a", "n = Neg a", "s = Sub f n")
@@ -465,7 +469,7 @@ def test_an_operator_joins_those_that_read_it():
 
 
 def test_no_reduction_behind_a_broadcast_to_join():
-    """SigmoidGrad, let in, goes into the kernel of Mul, which broadcasts (seen on 2.10)."""
+    """With its flag, SigmoidGrad joins the kernel of Mul, which broadcasts (seen on 2.10)."""
     lines = ["m = Mul x v", "g = SigmoidGrad m y", "s = ReduceSum g axes"]
     for broadcast, offered in ((True, {"mg"}), (False, {"mg", "gs"})):
         shapes = {"v": (16,)} if broadcast else {}
@@ -483,7 +487,7 @@ def test_no_reduction_behind_a_broadcast_to_join():
     ],
 )
 def test_choosing_is_advised_where_it_waits_for_no_value(condition, flags, advised):
-    """Seen on 2.10: what decides the branch is not fused with its sides, nor these with the choice where that is fused too."""
+    """Seen on 2.10: a branch condition does not fuse with its sides, nor these with a choice."""
     graph = graph_of(
         "a = Add x y",
         condition,
@@ -509,7 +513,7 @@ def test_keeping_out_is_offered_where_the_rest_hangs_together():
     out = "--disable_cluster_ops=Div"
     chain = graph_of("a = Add x y", "m = Mul a y", "d = Div m y", "s = Sub d y", dtype="int32")
     assert suggested(chain, ["a m d s"], flags) == {"am": out}
-    # Seen on 2.10: Neg went with Select, which waits for the division of `a`.
+    # Seen on 2.10: Neg joined Select, which waits for the division of `a`.
     around = graph_of("a = Add x y", "d = Div a y", "n = Neg a", "s = Sub n d", dtype="int32")
     assert suggested(around, ["a d n s"], flags) == {}
     only = f"{flags.removesuffix('Div')}Div --enable_cluster_ops_only=Add,Mul,Div,Sub"
@@ -638,7 +642,8 @@ def test_every_edge_of_a_real_net_is_explained(name, repository, golden):
     flags = (
         f"{ON} --enable_expand_ops=Sigmoid"
         if name == "Step_f"
-        else f"{ON} --enable_expand_ops=Sigmoid,Softmax,LayerNorm,ReduceMean,SigmoidGrad,SiLU --enable_cluster_ops=Div,Greater,Erf"
+        else f"{ON} --enable_expand_ops=Sigmoid,Softmax,LayerNorm,ReduceMean,SigmoidGrad,SiLU "
+        f"--enable_cluster_ops=Div,Greater,Erf"
     )
     found = explain_edges(joined.before, joined.placement, joined.cluster, flags=flags)
     assert all(edge.reason in REASONS and edge.reason != "unexplained" for edge in found)
@@ -649,7 +654,8 @@ def test_every_edge_of_a_real_net_is_explained(name, repository, golden):
         )
         assert bool(shared) != ((edge.producer, edge.consumer) in apart)
     lines = [
-        f"{edge.bytes_at_stake:>9} {edge.producer_op} -> {edge.consumer_op or '(leaves)'} | {edge.reason} | {edge.detail}"
+        f"{edge.bytes_at_stake:>9} {edge.producer_op} -> {edge.consumer_op or '(leaves)'} | "
+        f"{edge.reason} | {edge.detail}"
         f" | {f'{edge.suggestion.text}: {edge.suggestion.flags}' if edge.suggestion else '-'}"
         for edge in found
     ]
@@ -666,5 +672,7 @@ def test_every_edge_of_a_real_net_is_explained(name, repository, golden):
     ],
 )
 def test_fusion_is_offered_where_nothing_can_come_between(lines, offered):
-    """Softmax and Floor are not taken by default; in the last net MindSpore puts Neg behind the product."""
+    """Softmax and Floor are not clustered by default; in the last net MindSpore puts Neg after the
+    product.
+    """
     assert suggested(graph_of(*lines), [], "--opt_level=0").keys() == offered

@@ -1,4 +1,4 @@
-"""Where the time goes: shares, speeds from shapes, and the convolution that runs at reference speed."""
+"""Hot spots: shares of time, speeds from shapes, and the convolution at reference speed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from tests.cases import cases
 
 
 def conv_graph(kernel: int = 3) -> Graph:
-    """64 → 64 channels at 56×56, batch 8; 2·8·64·56·56·64·k·k FLOPs in each of the three convolutions; and a ReLU."""
+    """64 → 64 channels at 56×56, batch 8, three convolutions and a ReLU.
+
+    Each convolution has 2·8·64·56·56·64·k·k FLOPs.
+    """
     image, weight = (8, 64, 56, 56), (64, 64, kernel, kernel)
     values = {
         "x": Value("x", image, "float32", "input"),
@@ -60,7 +63,7 @@ def test_a_convolution_at_reference_speed_is_named(node, speed, kernel, device, 
     assert spot.detail.startswith(f"{speed:.3g} GFLOP/s")
     assert ("reference convolution" in spot.detail) == named
     assert ("ONEDNN_MAX_CPU_ISA=AVX2" in spot.remedy) == named
-    assert ("MatMul" in spot.remedy) == named  # the price stands beside the remedy
+    assert ("MatMul" in spot.remedy) == named  # the cost is beside the remedy
 
 
 def test_the_window_of_a_filters_gradient_is_the_filters():

@@ -1,4 +1,4 @@
-"""Which operators MindSpore hands over by itself when ours builds its groups: all that it clusters by default, but one."""
+"""Operators that MindSpore passes alone to our generator: its default clusters, but one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every suggestion is carried out: not fused before, applied, fused after, and right within 1e-3 of float64."""
+"""Every suggestion works: unfused before, fused after, and within 1e-3 of float64."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_with_flags_merges(flags, added, merged):
 
 
 class Runner:
-    """Runs nets in one child process; everything it writes stays below `place`."""
+    """Runs nets in one child process with all its files below `place`."""
 
     def __init__(self, place: Path, repository: Path):
         self.place, self.repository = place, repository
@@ -126,7 +126,7 @@ def inputs_of(case: Case, dtype: str) -> list[np.ndarray]:
 
 
 def chain(case: Case, number: int, code: str) -> list[str]:
-    """Maximum → the operator → Neg, or Select where the result is a truth value; none of these rounds."""
+    """Maximum → the operator → Neg, or Select for a boolean result; none of these rounds."""
     x, y, b, c = (f"x{number}_{index}" for index in range(4))
     code = re.sub(r"\b([bc])\b", lambda found: {"b": b, "c": c}[found[1]], code)
     end = f"ops.select(r, a, {b})" if case.truth else "ops.neg(r)"
@@ -162,7 +162,9 @@ def jobs_for(runner: Runner, chosen, dtypes, flags: str):
 
 
 def promised(case: Case, verified: suggest.VerifiedFlag, apart: list[dict]) -> list[dict]:
-    """The edges between the operator and its neighbours, on the sides where it joins them; casts are MindSpore's own."""
+    """The edges between the operator and its neighbours, on the joined sides; casts are MindSpore's
+    own.
+    """
     before = "Less" if case.op.startswith("Logical") else "Maximum"
     after = "Select" if case.truth else "Neg"
     into = [one for one in apart if one["edge"] in ([before, case.op], ["Cast", case.op])]
@@ -204,7 +206,7 @@ def test_flags_fuse_what_they_promise(flag, table, listed, base, runner):
 @FULL
 @pytest.mark.mindspore
 def test_flags_fuse_with_a_reduction_where_they_promise_it(runner):
-    """Maximum → the operator → ReduceSum, its value being a result as well."""
+    """Maximum → the operator → ReduceSum, with its value as a further result."""
     listed = [case for case in known.CLUSTERED + known.EXPANDED if not case.truth]
     kept = [case for case in listed if case.op not in ("ReduceMin", "SquareSumAll", "Tile", "Erf")]
     chosen = [(case, case.code) for case in kept]
@@ -324,10 +326,10 @@ CHANGES = {
         },
     ),
 }
-"""Reason → a net where it holds, and what the suggestion changes about it."""
+"""Reason → a net with that reason, and the suggested change."""
 
 BESIDE = {"control-flow": {"ReduceMax", "Greater", "BroadcastTo"}, "dtype": {"StridedSlice"}}
-"""Reason → operators of the condition, or of the arguments, that nothing was promised of."""
+"""Reason → operators of the condition or arguments that the suggestion does not cover."""
 
 
 @FULL
@@ -405,7 +407,9 @@ def pairs_job(runner: Runner, chosen: Mapping[int, tuple[str, str]], flags: str)
 
 
 def carried_out(one: Pair, told: str) -> tuple[str, str]:
-    """The two expressions after the change: composites as the suggestion writes them, other code as the table does."""
+    """The two expressions after the change: composites from the suggestion, other code from the
+    table.
+    """
     first, second = one.mended
     for case in (one.first, one.second):
         written = re.search(rf"write \S*\b{case.op}-op\d+ as ([^;]+)", told)

@@ -1,4 +1,4 @@
-"""A small net of which MindSpore's own fusion makes six kernels."""
+"""A small net that MindSpore's own fusion compiles to six kernels."""
 
 import mindspore as ms
 import numpy as np

@@ -1,4 +1,4 @@
-"""A worker that does what each request says: answers, fails, dies, leaves or hangs."""
+"""A worker controlled by its requests: answers, fails, crashes, exits or hangs."""
 
 import json
 import os

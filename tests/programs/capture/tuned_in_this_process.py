@@ -1,4 +1,4 @@
-"""A small net is tuned without a child process, and without time for a kernel by itself."""
+"""Tunes a small net without a child process and without time for single kernels."""
 
 import functools
 

@@ -1,4 +1,4 @@
-"""A net is tuned; later compilations take what was found, and its ledger says so."""
+"""Tunes a net; later compilations use the result, and its ledger records it."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Unpacks a training step and says whether its optimizer has the parameter of its net, and what that holds."""
+"""Unpacks a training step; prints whether optimizer and net share the parameter, and its value."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A user's script: a net, an optimizer, and what may be explained of them; run, it explains the one that is named."""
+"""A user's script: a net, an optimizer, and explainable objects; explains the named one."""
 
 import mindspore as ms
 import numpy as np

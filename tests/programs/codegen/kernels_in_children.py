@@ -1,4 +1,4 @@
-"""Runs kernels, then child processes that run them as well: `kernels_in_children.py CACHE WAY`."""
+"""Runs kernels, then child processes with the same kernels: `kernels_in_children.py CACHE WAY`."""
 
 import multiprocessing
 import os

@@ -1,4 +1,4 @@
-"""Prints, for each of the operators that are named, how many programs were written so far and the bytes of the results."""
+"""Prints for each named operator the number of generated programs so far and its result bytes."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Prints the errors of operators that are called without a tensor, in a graph or in `ms.jit`.
+"""Prints the errors of operators called without a tensor, in a graph or in `ms.jit`.
 
 The test replaces ``CALLABLE_MODULES`` before it runs this file.
 """

@@ -1,4 +1,4 @@
-"""Calls operators, then in child processes that begin as the first argument says; prints which of those ended well."""
+"""Calls operators, then in child processes of the given start method; prints the good ones."""
 
 import multiprocessing
 import sys

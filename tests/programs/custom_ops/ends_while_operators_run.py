@@ -1,6 +1,7 @@
-"""Ends while a thread calls operators and graphs are alive; prints "well" before.
+"""Exits while a thread calls operators and graphs are alive; prints "well" before.
 
-The graph is that of LayerNorm; with ``quick`` behind the name that of Swish, whose kernels are called anyway.
+The graph is that of LayerNorm; with the argument ``quick`` that of Swish, whose kernels are called
+in any case.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""Calls operators before and in forked children; prints "well" when all of them compute the same."""
+"""Calls operators before and in forked children; prints "well" if the results agree."""
 
 import os
 import signal

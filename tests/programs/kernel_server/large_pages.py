@@ -1,4 +1,4 @@
-"""A net is called until its tensors lie in large pages."""
+"""Calls a net until its tensors are in large pages."""
 
 import sys
 import time
@@ -12,14 +12,14 @@ import ms_fusion as mf
 from ms_fusion.mindspore.calls import repeated_calls
 from tests.programs.presets.child import RESULT, answer, kernels
 
-# results in buffers of MindSpore's, not in arrays, of which NumPy asks for large pages by itself
+# results in MindSpore's buffers; NumPy requests large pages for its own arrays
 repeated_calls.PROBE_CALLS = (0,)
 ms.set_context(mode=ms.GRAPH_MODE)
 mf.enable()
 
 
 ROWS = int(sys.argv[2])
-"""Each 512 of them are four large pages, of which three are waited for."""
+"""Each 512 rows are four large pages; the program waits for three."""
 
 
 class Swish(nn.Cell):

@@ -1,4 +1,4 @@
-"""Fusion is enabled when MindSpore's own generator was at work by the user's flags."""
+"""Enables fusion after MindSpore's own generator ran with the user's flags."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Why our generator cannot be used, asked twice, where MindSpore cannot be imported."""
+"""Prints twice why our generator is unavailable where MindSpore cannot be imported."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""Nets with kernels of `custom_ops` and of an ONNX model are trained unfused and fused, and explained."""
+"""Trains nets with `custom_ops` and ONNX kernels unfused and fused, and explains them."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""What the programs of this folder share: their result, and the kernels of their process."""
+"""Shared code of the programs in this folder: their result, and the kernels of their process."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ RESULT: dict[str, Any] = {}
 
 
 def answer() -> None:
-    """Writes ``RESULT`` where the test looks for it."""
+    """Writes ``RESULT`` to the file that the test reads."""
     Path(sys.argv[1]).write_text(json.dumps(RESULT), encoding="utf-8")
 
 
 def kernels() -> list[str]:
-    """The names of the kernels that were built for this process."""
+    """The names of the kernels built for this process."""
     place = os.environ.get("MS_COMPILER_CACHE_PATH")
     return (
         sorted(path.stem for path in Path(place, "akg_kernel_meta").glob("*.so")) if place else []
@@ -30,7 +30,7 @@ def kernels() -> list[str]:
 
 
 def bodies() -> list[dict[str, Any]]:
-    """Their descriptions; those of groups that only change a shape are left out, which are not built."""
+    """Their descriptions, without groups that only reshape, which are not built."""
     place = os.environ["MS_COMPILER_CACHE_PATH"]
     texts = (path.read_text() for path in Path(place, "akg_kernel_meta").glob("*.info"))
     return [json.loads(text) for text in texts if not has_only_views(text)]

@@ -1,4 +1,4 @@
-"""A process that fuses starts one that does not: CHILDREN PRESET FLAGS."""
+"""A fusing process starts one without fusion: CHILDREN PRESET FLAGS."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Who builds the kernels, by what is asked for."""
+"""The generator in use for each request."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Nets of one kernel are called directly: DIRECT_CALLS CHANGES NETS, both lists of names in JSON."""
+"""Direct calls of one-kernel nets: DIRECT_CALLS CHANGES NETS, both lists of names in JSON."""
 
 import copy
 import gc
@@ -22,7 +22,7 @@ from ms_fusion.kernel_server.launch_log import watch_launches
 from ms_fusion.mindspore.calls import direct_kernel_calls
 from tests.programs.presets.child import RESULT, answer
 
-gc.freeze()  # what was imported is not looked over at each collection
+gc.freeze()  # collections skip imported objects
 mf.enable()
 ms.set_context(mode=ms.GRAPH_MODE)
 warnings.simplefilter("ignore")
@@ -81,7 +81,7 @@ RESULT["first"] = [(direct(net, x)[1]) for _ in range(12)]
 RESULT["result"] = [error(net(x), formula(net, x)), str(net(x).dtype), type(net(x)).__name__]
 
 
-# the net's numbers are those of now
+# the current values of the net's parameters count
 def another_training():
     step = nn.TrainOneStepCell(
         nn.WithLossCell(net, nn.MSELoss()), nn.Adam(net.trainable_params(), 0.1)
@@ -119,7 +119,7 @@ for name in json.loads(sys.argv[2]):
         found.append([straight, error(result, formula(net, x)), error(result, before)])
     RESULT["changes"][name] = found
 
-# a result is nobody else's
+# results do not alias
 given = [random(8, 16) for _ in range(9)]
 wanted = [formula(net, one) for one in given]
 kept = [net(one) for one in given]
@@ -352,7 +352,7 @@ wanted = y.asnumpy().astype(np.float64)
 RESULT["same twice"] = [straight, error(twice, (wanted * wanted).sum(-1, keepdims=True) * wanted)]
 
 
-# what lies where something else does
+# memory layouts that belong to other objects
 class Shares(nn.Cell):
     def __init__(self):
         super().__init__()
@@ -420,7 +420,7 @@ RESULT["taken for another"]["kernel behind"] = error(
 mf.enable()
 
 
-# what the call finds around it
+# the environment of a call
 def mode_changed():
     ms.set_context(mode=ms.PYNATIVE_MODE)
     found = direct(net, x)
@@ -570,7 +570,7 @@ AROUND = {
         for one in ("compile_and_run", "_check_construct_args", "_self_check", "_predict")
     },
 }
-# where MindSpore's own tanh is near enough
+# where MindSpore's own tanh is accurate enough
 net.w.asnumpy()[:] = np.linspace(0.3, 0.9, 16)
 net.b.asnumpy()[:] = 0.1
 RESULT["around"] = {}
@@ -597,7 +597,7 @@ del one
 gc.collect()
 RESULT["gone"] = [there, gone() is None, number in held]
 
-# who looks on
+# observers: hooks, profilers
 warm(net, x)
 with (
     tempfile.TemporaryDirectory() as place,

@@ -1,4 +1,4 @@
-"""Gradients and updates that MindSpore computes otherwise than it says."""
+"""Gradients and updates that MindSpore computes wrongly."""
 
 import mindspore as ms
 import numpy as np

@@ -1,4 +1,4 @@
-"""What `MS_FUSION=off` leaves as it is."""
+"""State that `MS_FUSION=off` leaves unchanged."""
 
 import os
 
@@ -21,7 +21,7 @@ def step(x):
 
 
 def lighter():
-    """Which methods of Cells are those of ms_fusion."""
+    """The Cell methods that belong to ms_fusion."""
     phase = vars(Cell)["compile_phase"]
     found = vars(Cell)["_check_construct_args"], vars(Cell)["__setattr__"], phase.fset
     return [one.__globals__["__name__"].startswith("ms_fusion") for one in found]

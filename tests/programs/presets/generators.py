@@ -1,4 +1,4 @@
-"""Nets, and what is said when they are called or fusion is enabled; MindSpore compiles them as graphs."""
+"""Nets compiled as graphs, and the messages of `enable` and of calls."""
 
 import warnings
 

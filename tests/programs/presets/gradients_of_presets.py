@@ -1,4 +1,4 @@
-"""Loss and gradients of a block under presets, beside those of the unfused one: JSON of [generator, preset, dtype] …"""
+"""Loss and gradients of a block by preset, beside unfused: JSON of [generator, preset, dtype] …"""
 
 import json
 import sys

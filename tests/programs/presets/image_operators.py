@@ -1,4 +1,4 @@
-"""Operators of convolutional nets, unfused and fused, in the functions that are named."""
+"""Operators of convolutional nets, unfused and fused, in the named functions."""
 
 import sys
 

@@ -1,4 +1,7 @@
-"""Kernels go to the user's own directory: KEPT_DIRECTORY plain, without ms_fusion; enabled; cleared, where nothing is called."""
+"""Kernels in the user's directory: KEPT_DIRECTORY plain (without ms_fusion) | enabled | cleared.
+
+``cleared`` calls no net.
+"""
 
 import os
 import sys

@@ -1,7 +1,7 @@
-"""One net is fused; where its kernel stands.
+"""Fuses one net and prints the path of its kernel.
 
-KERNEL_DIRECTORY plain: by MindSpore's own flags. KERNEL_DIRECTORY enabled. KERNEL_DIRECTORY moved: a directory that cannot
-be used is named, then none, and after `enable` another.
+KERNEL_DIRECTORY plain: by MindSpore's own flags. KERNEL_DIRECTORY enabled. KERNEL_DIRECTORY moved:
+sets an unusable directory, then none, and after `enable` another.
 """
 
 import os

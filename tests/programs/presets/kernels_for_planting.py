@@ -1,4 +1,4 @@
-"""Kernels of MindSpore's own generator whose names are equally long."""
+"""Kernels of MindSpore's own generator with names of equal length."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,7 @@
-"""A rank that kills itself while it compiles, and its neighbour: KILLED_RANK PLACE dies; without ``dies`` one process."""
+"""A rank that kills itself during compilation, and its peer: KILLED_RANK PLACE [dies].
+
+Without ``dies`` there is one process.
+"""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Gradients of leaky ReLU, unfused and fused, for the slopes that are named in JSON."""
+"""Gradients of leaky ReLU, unfused and fused, for the slopes given in JSON."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""Which methods of Cells are lighter, and what calls of them cost."""
+"""The Cell methods of the fast call path, and their call times."""
 
 import inspect
 import warnings
@@ -39,7 +39,7 @@ def called():
     asked.clear()
     nets = Sum(1.0), Sum(2.0)
     first = [float(net(ones(2))[0]) for net in nets]
-    inspect.signature = counting  # what compiles asks for it too
+    inspect.signature = counting  # compilation calls it too
     again = [float(net(ones(2))[0]) for net in nets for _ in range(10)]
     inspect.signature = signature
     return first, sorted(set(again)), len(asked)

@@ -1,4 +1,4 @@
-"""Fusion is enabled; where a package with the compiler is given, that goes away, and then the disk is full."""
+"""Enables fusion; removes the compiler's package if given, then fills the disk."""
 
 import shutil
 import sys

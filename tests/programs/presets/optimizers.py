@@ -1,4 +1,4 @@
-"""A small net is trained by the optimizers that are named, unfused and fused."""
+"""Trains a small net with the named optimizers, unfused and fused."""
 
 import sys
 

@@ -1,6 +1,7 @@
-"""Random sequences of reads and in-place writes of parameters, as nets: SEEDS, a list of numbers in JSON, and presets.
+"""Random sequences of reads and in-place writes of parameters, as nets; seeds (JSON) and presets.
 
-Beside the seeds four short ones, in which MindSpore's passes lose the order, most of them each time.
+The four short nets besides are those in which MindSpore's passes lose the order, most of them each
+time.
 """
 
 import json
@@ -27,7 +28,7 @@ SHORT = {
         (ASSIGN, 2, 1),
     ),
 }
-"""Steps: what is done, the parameter, the value; values are the argument and what was computed, in this order."""
+"""Steps: operation, parameter, value; values are the argument and earlier results, in order."""
 
 
 def draw(seed):

@@ -1,4 +1,7 @@
-"""Pairs of operators and whole trees under the preset precise, bit by bit: PRECISE DTYPE STEP ELEMENTS, one pair of STEP."""
+"""Operator pairs and trees under the preset precise, bit by bit: PRECISE DTYPE STEP ELEMENTS.
+
+One pair of STEP is tested.
+"""
 
 import importlib
 import random as random_module
@@ -75,7 +78,7 @@ sys.path.insert(0, str(Path.cwd()))
 
 
 def nets(pairs, module):
-    """Of at most 24 pairs each: those pairs, and the Cell that computes them."""
+    """At most 24 pairs each: those pairs, and the Cell that computes them."""
     names = sorted({name for *_, text in pairs for name in re.findall(r"([A-Z]\w+)\(", text)})
     source = "import mindspore.ops.operations as O\nfrom mindspore import nn\n"
     source += "".join(f"{name} = O.{name}()\n" for name in names)
@@ -150,7 +153,7 @@ def different(pairs, module, preset):
                 continue
             unlike = one.view(f"u{one.itemsize}") != other.view(f"u{one.itemsize}")
             if one.dtype.kind == "f":
-                unlike &= ~(np.isnan(one) & np.isnan(other))  # a NaN is a NaN, whatever its payload
+                unlike &= ~(np.isnan(one) & np.isnan(other))  # all NaN payloads are equal
             if unlike.any():
                 found.append([expression, float(unlike.mean())])
     return found

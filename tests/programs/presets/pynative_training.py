@@ -1,4 +1,4 @@
-"""A training script in PyNative mode: as it is, with its step enabled, and with its net patched."""
+"""A PyNative training script: unchanged, with its step enabled, and with its net patched."""
 
 import os
 
@@ -28,7 +28,7 @@ y = Tensor(np.random.rand(128, 32).astype(np.float32))
 
 
 def script():
-    """The net and its training step, as a user would write them."""
+    """The net and its training step, as a user writes them."""
     ms.set_seed(3)
     np.random.seed(3)
     net = Block()
@@ -54,7 +54,7 @@ def groups():
 
 
 def trained(step):
-    """The losses, the sizes of the groups that were built, and the mode afterwards."""
+    """The losses, the sizes of the built groups, and the mode afterwards."""
     before = groups()
     losses = [float(step(x, y).asnumpy()) for _ in range(5)]
     new = [len(body["op_desc"]) for name, body in groups().items() if name not in before]

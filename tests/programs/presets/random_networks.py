@@ -1,4 +1,4 @@
-"""Random networks and cells, and operators of a table: RANDOM_NETWORKS SEEDS CELLS, both lists of numbers in JSON."""
+"""Random networks, Cells, table operators: RANDOM_NETWORKS SEEDS CELLS, JSON number lists."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""The same calls MindSpore's way and straight to their graphs, for the scenes that are named."""
+"""The same calls through MindSpore and with the cached graph, for the named scenes."""
 
 import copy
 import gc
@@ -93,7 +93,7 @@ def thrice(net):
         yield net, (number(2),)
 
 
-# each yields what is called, again and again
+# each yields the called object repeatedly
 def same():
     net = Scaled()
     for value in (1.0, 2.0, -0.0, 5.0):

@@ -1,4 +1,4 @@
-"""Which functions of MindSpore have changed: by an import, by a preset, while a net is compiled."""
+"""Lists the MindSpore functions replaced by an import, by a preset, and during a compilation."""
 
 import importlib
 import sys
@@ -13,14 +13,14 @@ from mindspore.train import amp  # noqa: F401 - `patch` replaces a function of i
 warnings.simplefilter("ignore")
 RESOURCES = "mindspore.graph._parse.resources"
 REGISTER = "mindspore.ops.op_info_register"
-"""A class of another module is replaced in it."""
+"""A class of another module, replaced there."""
 for later in (RESOURCES, REGISTER, "mindspore.nn.layer.normalization"):
     importlib.import_module(later)
 MISSING = "missing"
 
 
 def members():
-    """Name → function, method, property or entry, of every module of MindSpore that is loaded now."""
+    """Name → function, method, property or entry, of every loaded MindSpore module."""
     found = {}
     for place, module in list(sys.modules.items()):
         if not place.startswith("mindspore") or not isinstance(module, types.ModuleType):
@@ -45,7 +45,7 @@ def members():
 
 
 def changed(before, after):
-    """Names that mean another object now, or that are new in a class or a table of before."""
+    """Names with a new object, or new in an existing class or table."""
     owners = {name.rpartition(".")[0] for name in before}
     return sorted(
         name
@@ -57,7 +57,7 @@ def changed(before, after):
 
 
 def isinstance_of_code(*values):
-    """Whether one of them can be called; counters and caches of MindSpore change by themselves."""
+    """Whether one of them is callable; MindSpore itself changes counters and caches."""
     return any(
         callable(one) or isinstance(one, property) or hasattr(type(one), "__get__")
         for one in values
@@ -83,7 +83,7 @@ Swish()(x)
 operators = changed(before, members())
 
 seen = []
-"""What there is during a compilation."""
+"""State during a compilation."""
 from mindspore._c_expression import GraphExecutor_  # noqa: E402
 
 compile_of_mindspore = GraphExecutor_.compile

@@ -1,4 +1,4 @@
-"""Which of the scopes wins (those that are named: ``u-b-`` …); blocks nest, patched Cells are copied and compiled anew."""
+"""Precedence of the named scopes (``u-b-`` …); nested blocks; copied and recompiled Cells."""
 
 import copy
 import os
@@ -24,7 +24,7 @@ class Chain(nn.Cell):
         return ops.sqrt(ops.abs(x * 2.0 + 1.0 - x))
 
 
-# each scope fuses another pair, so a kernel's name tells whose flags were in force
+# each scope fuses another pair, so a kernel's name identifies the active flags
 def only(names):
     return f"--opt_level=2 --enable_cluster_ops_only={names}"
 
@@ -128,7 +128,7 @@ RESULT["fused"] = [
     kernel for kernel in set(kernels()) - earlier if kernel.startswith("Fused_Mul_Add")
 ]
 
-# what was compiled before its flags came is compiled once more
+# a net compiled before its flags is recompiled
 late = Net()
 late(ones(72, 4))
 count = len(kernels())
@@ -145,7 +145,7 @@ with presets.environment_flags("--opt_level=2 --enable_cluster_ops_only=Sub"):
     patched(ones(80, 4))
     RESULT["fixed"] = sorted(set(kernels()) - before)
 
-# what is set for a compilation is looked up then, and not with each call
+# settings of a compilation are read then, not with each call
 asked, look_up = [], net_choices.apply_choice
 net_choices.apply_choice = lambda *given: asked.append(1) or look_up(*given)
 

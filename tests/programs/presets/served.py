@@ -1,4 +1,4 @@
-"""Nets whose groups our kernel server builds: SERVED full does more of what costs much."""
+"""Nets built by our kernel server: SERVED full runs more of the expensive ones."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Nets with what cannot be fused, unfused and fused, what is said of them, and their ledgers.
+"""Unfusable nets, unfused and fused, with their warnings and ledgers.
 
 UNFUSABLE_NETS OPTIMIZERS NETS, both lists of names in JSON.
 """

@@ -1,4 +1,7 @@
-"""A training step (when cold also unfused), and what is loaded here and in the compile server: WARM_START cold|warm."""
+"""A training step (cold: also unfused) and the loaded modules here and in the compile server.
+
+WARM_START cold|warm.
+"""
 
 import os
 import sys
@@ -36,7 +39,7 @@ def losses():
 
 
 def servers():
-    """What the compile servers of this process have in memory."""
+    """Loaded modules of this process's compile servers."""
     found = []
     for place in Path("/proc").glob("[0-9]*"):
         try:

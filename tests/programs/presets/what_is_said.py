@@ -1,4 +1,4 @@
-"""What is said, refused and found by `check`."""
+"""Messages, refusals and findings of `check`."""
 
 import os
 import warnings
@@ -106,7 +106,8 @@ def warned(call):
     return [float(value), told]
 
 
-# what the generator cannot build runs unfused, and the process lives; asked again, it is refused again
+# a group that the generator cannot build runs unfused, and the process survives; a repeat is
+# refused again
 RESULT["Pow before a sum"] = warned(lambda: mf.patch(Sum(), generator="mindspore")(numbers))
 RESULT["Pow alone"] = warned(lambda: mf.patch(Alone(), generator="mindspore")(numbers))
 RESULT["Pow once more"] = warned(lambda: mf.patch(Alone(), generator="mindspore")(numbers))

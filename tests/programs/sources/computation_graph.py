@@ -1,4 +1,4 @@
-"""The graph of document 003, «1. 计算图分析», as its text has it."""
+"""The graph of document 003, «1. 计算图分析», verbatim."""
 
 
 class ComputionGraph:

@@ -1,4 +1,4 @@
-"""Document 001, both samples in order behind `mf.enable()`, then the levels of the presets."""
+"""Document 001, both samples in order after `mf.enable()`, then the levels of the presets."""
 # ruff: noqa: E402, I001, UP008, UP032
 
 import ms_fusion as mf
@@ -58,7 +58,7 @@ result = net(ms.Tensor(x), ms.Tensor(y))
 print("result: {}".format(result))
 second = net, result.asnumpy(), ms.Tensor(x), ms.Tensor(y)
 
-# what follows is ours
+# the following code is ours
 from pathlib import Path
 
 from mindspore import nn

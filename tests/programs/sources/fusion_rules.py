@@ -1,4 +1,4 @@
-"""The rules of document 003, «1. 计算图分析» and «坑 2», as its text has them."""
+"""The rules of document 003, «1. 计算图分析» and «坑 2», verbatim."""
 
 fusion_rules = [
     # 规则 1：LayerNorm + 线性投影 → 融合

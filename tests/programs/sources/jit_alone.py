@@ -1,4 +1,4 @@
-"""`mf.enable()` in a script whose only compiled code is one function under `@ms.jit`."""
+"""`mf.enable()` in a script whose only compiled code is one `@ms.jit` function."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""What a product with bias and ReLU writes, by its ledger, and what becomes of NaN."""
+"""Memory traffic of a product with bias and ReLU from its ledger, and the result for NaN."""
 
 import mindspore as ms
 import numpy as np

@@ -1,4 +1,4 @@
-"""The layer of document 003, «usage 1», as a MindSpore Cell; attention is called with query, key and value."""
+"""The layer of document 003, «usage 1», as a MindSpore Cell; attention has three inputs."""
 
 from mindspore import nn, ops
 

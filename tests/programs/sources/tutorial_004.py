@@ -1,4 +1,4 @@
-"""What document 004 does in a net: flags, Conv + BN + ReLU, control flow, shapes that change."""
+"""The steps of document 004 in a net: flags, Conv + BN + ReLU, control flow, dynamic shapes."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""A net is called with changing shapes through `specialize`, in the modes that are named."""
+"""Calls a net with dynamic shapes through `specialize`, in the named modes."""
 
 import sys
 

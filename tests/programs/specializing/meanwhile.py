@@ -1,4 +1,4 @@
-"""Another thread calls a net whenever one is compiled."""
+"""A second thread calls a net during compilations."""
 
 import threading
 
@@ -24,7 +24,7 @@ net(x)
 
 def and_meanwhile(compile):
     def compiled(*given):
-        # while MindSpore runs something it compiles nothing, so the calls come just before
+        # MindSpore compiles nothing while it runs, so the calls come just before
         other = threading.Thread(target=lambda: found.append(net(x) is not None))
         other.start()
         other.join()

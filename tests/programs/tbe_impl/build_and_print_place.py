@@ -1,4 +1,4 @@
-"""Builds a kernel in the cache of the given root and prints where it lies."""
+"""Builds a kernel in the cache of the given root and prints its path."""
 
 import sys
 from pathlib import Path

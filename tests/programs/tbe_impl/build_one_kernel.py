@@ -1,4 +1,4 @@
-"""Builds one kernel in a cache that other processes use at the same time, and notes each build in a log.
+"""Builds one kernel in a cache shared with concurrent processes, and logs each build.
 
 Arguments: the root of the cache, the key, the log.
 """

@@ -1,4 +1,4 @@
-"""Builds one kernel, says "ready", and then builds others until it is killed.
+"""Builds one kernel, prints "ready", and builds others until it is killed.
 
 Arguments: the root of the cache, the number of the turn.
 """

@@ -1,4 +1,4 @@
-"""Imports the operator files that MindSpore brings, with MindSpore itself stood in for; prints what they register."""
+"""Imports MindSpore's operator files with a mock of MindSpore; prints their registrations."""
 
 import importlib.machinery
 import importlib.util

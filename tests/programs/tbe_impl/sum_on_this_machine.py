@@ -1,4 +1,4 @@
-"""Runs exp(x) + x as a kernel; prints its error, the flags it is compiled with and the features of the processor."""
+"""Runs exp(x) + x as a kernel; prints its error, compiler flags and processor features."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Explains a net of this script that `amp` has rewritten (O1); prints title, kernels and notes."""
+"""Explains a net of this script rewritten by `amp` (O1); prints title, kernels and notes."""
 
 import mindspore as ms
 import numpy as np

@@ -1,4 +1,4 @@
-"""Windows of an image as columns, by a schedule that names the instruction ``im2col``, right and with two axes swapped."""
+"""Image windows as columns by a schedule with ``im2col``, right and with two axes swapped."""
 
 from te import tvm
 from te.platform import scope_ubuf
@@ -8,7 +8,9 @@ WINDOW = 3
 
 
 def columns_by_hand(x, y, swapped=False, instruction="im2col", kernel_name="columns_by_hand"):
-    """Rows of three neighbouring positions, zeros outside; positions by blocks of 16, channels last."""
+    """Rows of three neighbouring positions, zeros outside; positions in blocks of 16, channels
+    last.
+    """
     batch, positions, channels = x["shape"]
     shape = (batch, WINDOW, channels, 16) if swapped else (batch, WINDOW, 16, channels)
     image = tvm.placeholder((batch, positions, channels), name="image", dtype=x["dtype"])

@@ -1,7 +1,7 @@
-"""Runs nets of float16 with several results unfused and fused; prints name, dtypes and distance.
+"""Runs float16 nets with several results unfused and fused; prints name, dtypes and distance.
 
 Arguments: the generator, and names of nets; without names all run. MindSpore reads the source of
-what it compiles, so the nets are written to a module in the working directory.
+compiled nets, so they are written to a module in the working directory.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""A net is compiled under `enable`, with dumps or without, and maybe another one under other flags."""
+"""Compiles a net under `enable`, with or without dumps, and optionally another with other flags."""
 
 import os
 import sys

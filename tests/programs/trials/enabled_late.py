@@ -1,4 +1,4 @@
-"""Nets that are compiled before their flags change: which of their calls launch a fused kernel."""
+"""Nets compiled before their flags change: the calls that launch a fused kernel."""
 
 import warnings
 
@@ -26,7 +26,7 @@ def function(x):
 
 
 def fused(net):
-    """Whether a call launches one kernel of ours; that its numbers are right."""
+    """Whether a call launches one kernel of ours; checks its result."""
     with launch_log.watch_launches() as seen:
         made = net(x).asnumpy()
     assert np.allclose(made, WANTED, rtol=1e-5)
@@ -38,13 +38,13 @@ def graphs(net):
 
 
 def generating():
-    """In this phase MindSpore takes a Cell's last graph without looking at the arguments."""
+    """In this phase MindSpore takes a Cell's last graph without checking the arguments."""
     net = Net()
     net.phase = "prefill"
     return net
 
 
-# a first call before anything of ours is there
+# a first call before fusion is enabled
 net, generator, patched = Net(), generating(), Net()
 late = {
     "Cell": net,
@@ -64,7 +64,7 @@ with warnings.catch_warnings(record=True) as said:
     ledger = mf.explain(net, x, measure=False, accuracy=False, isolate=False)
 RESULT["notes"], RESULT["said"] = list(ledger.notes), [str(one.message) for one in said]
 
-# each set of flags has one graph, which is found again
+# each set of flags has one cached graph
 RESULT["graphs"] = [graphs(net)]
 mf.disable()
 RESULT["disabled"] = {name: fused(one) for name, one in late.items()}
@@ -75,13 +75,13 @@ mf.enable()
 RESULT["again"] = fused(net)
 RESULT["graphs"].append(graphs(net))
 
-# a block holds for the calls in it
+# a block applies to the calls inside it
 with mf.fusion("off"):
     RESULT["inside"] = {name: fused(one) for name, one in late.items()}
 RESULT["outside"] = {name: fused(one) for name, one in late.items()}
 RESULT["graphs"].append(graphs(net))
 
-# and for what is compiled in it
+# and to compilations inside it
 made = Net()
 with mf.fusion("off"):
     fused(made)
@@ -92,7 +92,7 @@ with mf.fusion():
 mf.enable()
 RESULT["made in a block"] += [fused(made), graphs(made)]
 
-# as often as a call goes past MindSpore
+# number of calls that bypass MindSpore
 for _ in range(30):
     net(x)
 with mf.fusion("off"):
@@ -123,7 +123,7 @@ def losses(switch):
 mf.disable()
 RESULT["losses"] = [losses(False), losses(True)]
 
-# a Cell that is patched again in PyNative mode
+# a Cell patched again in PyNative mode
 ms.set_context(mode=ms.PYNATIVE_MODE)
 again = Net()
 RESULT["patched again"] = [fused(mf.patch(again, preset)) for preset in ("off", "auto", "off")]

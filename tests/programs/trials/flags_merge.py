@@ -1,4 +1,4 @@
-"""What `flags=` and `only_flags=` are for enable, fusion, patch and explain; and what a suggestion does when it is followed."""
+"""`flags=` and `only_flags=` of enable, fusion, patch and explain; applies a suggestion."""
 
 import mindspore as ms
 import numpy as np

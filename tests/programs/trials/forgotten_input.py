@@ -1,4 +1,4 @@
-"""Operators that leave a placeholder out of what they build with, or add one that nobody described."""
+"""Operators that omit a placeholder from the build, or add an undescribed one."""
 
 import te.lang.cce as cce
 from te import tvm
@@ -19,7 +19,7 @@ def forgotten_input(x, y, kernel_name="forgotten_input"):
 
 
 def forgotten_by_hand(x, y, kernel_name="forgotten_by_hand"):
-    """a · b by a schedule of its own, built without a."""
+    """a · b by its own schedule, built without a."""
     a, b = _inputs(x)
     product = tvm.compute(x["shape"], lambda *i: a(*i) * b(*i), name="product")
     schedule = tvm.create_schedule(product.op)
@@ -28,7 +28,7 @@ def forgotten_by_hand(x, y, kernel_name="forgotten_by_hand"):
 
 
 def undescribed_input(x, y, kernel_name="undescribed_input"):
-    """a + table, and the table is no argument of the operator."""
+    """a + table; the table is no argument of the operator."""
     a, _ = _inputs(x)
     table = tvm.placeholder((*x["shape"][:-1], 1), name="table", dtype=x["dtype"])
     total = cce.vadd(a, cce.broadcast(table, x["shape"]))

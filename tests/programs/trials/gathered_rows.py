@@ -1,4 +1,4 @@
-"""``gather`` and ``gather_nd`` as dynamic operator files write them: axis and batch come from the classifier alone."""
+"""``gather`` and ``gather_nd`` of dynamic operator files: axis and batch from the classifier."""
 
 from tbe import dsl, tvm
 from tbe.common.register import register_operator
@@ -7,7 +7,7 @@ from tbe.common.utils import shape_util
 
 @register_operator("GatheredRows")
 def gathered_rows(x, indices, y, axis=None, batch_dims=0, kernel_name="gathered_rows"):
-    """params at indices along an axis; the first behind the batch where none is given."""
+    """params at indices along an axis; by default the first after the batch."""
     tensors, schedules = [], []
     for variant in dsl.classify([x, indices, axis, batch_dims], "gather"):
         with dsl.compute():
@@ -22,7 +22,7 @@ def gathered_rows(x, indices, y, axis=None, batch_dims=0, kernel_name="gathered_
 
 
 def gathered_points(x, indices, y, batch_dims=0, kernel_name="gathered_points"):
-    """params at the points that the last axis of indices spells out."""
+    """params at the points in the last axis of indices."""
     tensors, schedules = [], []
     for a, b, batch in dsl.classify([x, indices, batch_dims], "gather_nd"):
         with dsl.compute():

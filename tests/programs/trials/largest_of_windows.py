@@ -1,4 +1,4 @@
-"""Pooling of unknown sizes: the windows come back from the classifier, in the description of the tensor."""
+"""Pooling of dynamic sizes: the tensor description from the classifier has the windows."""
 
 from impl.util.pooling_pattern_adapter import PoolingPattern, ReduceWindowAttr
 from tbe import dsl, tvm
@@ -8,7 +8,7 @@ from tbe.common.utils import shape_util
 def largest_of_windows(
     x, y, axes, windows, mode="CALCULATED", kind="MAX", rounding="FLOOR", kernel_name="largest"
 ):
-    """The reduction of every window; `windows` names the numbers of the classifier in lower case."""
+    """The reduction of every window; `windows` gives the classifier's values in lower case."""
     extra = {getattr(PoolingPattern, name.upper()): value for name, value in windows.items()}
     tensors, schedules = [], []
     for image, places in dsl.classify([x, axes], "pooling", extra):

@@ -1,4 +1,4 @@
-"""Operators of ``te.lang.cce`` whose inputs have several dtypes, so that what an output is cast back to shows."""
+"""``te.lang.cce`` operators with inputs of several dtypes, whose output cast is visible."""
 
 import te.lang.cce as cce
 from te import tvm
@@ -17,7 +17,7 @@ def _build(name, inputs, *results):
 
 
 def chosen_by_index(x, index, update, places, y, kernel_name="chosen_by_index"):
-    """The update where an index is that of the place, else x: the gradient of an arg-max."""
+    """The update where an index equals the position, else x: the gradient of an arg-max."""
     inputs = _tensors(x=x, index=index, update=update, places=places)
     _build(
         kernel_name, inputs, cce.vsel(cce.vcmp(inputs[1], inputs[3], "eq"), inputs[2], inputs[0])
@@ -25,7 +25,7 @@ def chosen_by_index(x, index, update, places, y, kernel_name="chosen_by_index"):
 
 
 def step_of_moments(rate, gradient, moment, y, z, kernel_name="step_of_moments"):
-    """moment + rate·gradient and its root; the rate is wider than the others."""
+    """moment + rate·gradient and its root; the rate has a wider dtype."""
     inputs = _tensors(rate=rate, gradient=gradient, moment=moment)
     total = cce.vadd(cce.vmul(inputs[0], inputs[1]), inputs[2])
     _build(kernel_name, inputs, total, cce.vsqrt(cce.vabs(total)))

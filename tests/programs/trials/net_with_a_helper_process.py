@@ -1,4 +1,4 @@
-"""A net whose file starts a process that ignores SIGINT, as MindSpore's profiler does."""
+"""A net whose file starts a process that ignores SIGINT, like MindSpore's profiler."""
 
 import multiprocessing
 import os

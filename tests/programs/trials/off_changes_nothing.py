@@ -1,4 +1,4 @@
-"""Uses everything that changes a program, with MS_FUSION=off; prints what changed, and what `tune` says."""
+"""Uses every program-changing feature with MS_FUSION=off; prints changes and `tune`'s message."""
 
 import mindspore as ms
 import numpy as np
@@ -10,7 +10,7 @@ import ms_fusion as mf
 
 
 def state(net):
-    """Classes and own attributes of the Cells of a net, and the functions of MindSpore that may be replaced."""
+    """Classes and own attributes of a net's Cells, and the replaceable functions of MindSpore."""
     cells = [
         (name, id(cell), type(cell), sorted(vars(cell))) for name, cell in net.cells_and_names()
     ]

@@ -1,4 +1,4 @@
-"""Runs a small net with fusion on; prints who built its kernels."""
+"""Runs a small net with fusion; prints the generator of its kernels."""
 
 import mindspore as ms
 import numpy as np

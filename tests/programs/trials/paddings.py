@@ -1,6 +1,6 @@
-"""Pads in fused nets and takes gradients in several calls; prints what is wrong, and how much was tried.
+"""Pads in fused nets and takes gradients in several calls; prints failures and the case count.
 
-With ``all`` all of the cases, each of several dtypes.
+With ``all`` it runs all cases, each in several dtypes.
 """
 
 import sys
@@ -45,7 +45,7 @@ class Gradient(nn.Cell):
 
 
 def expected(x, padding, value):
-    """By NumPy: what is cut off, then what comes around."""
+    """NumPy reference: cropping, then padding."""
     pairs = [(0, 0)] * (x.ndim - len(padding) // 2)
     pairs += reversed(list(zip(padding[::2], padding[1::2], strict=True)))
     kept = tuple(
@@ -57,7 +57,7 @@ def expected(x, padding, value):
 
 
 def tried(shape, padding, value, dtype):
-    """What is wrong; empty when all is right."""
+    """The failure; empty if right."""
     count = int(np.prod(shape))
     x = Tensor((np.arange(count).reshape(shape) - 3) * 2, dtype)
     number = int(value) if dtype == ms.int32 and value is not None else value

@@ -1,4 +1,4 @@
-"""Runs each command line of a JSON list in this process; prints exit code, message and heavy modules."""
+"""Runs the command lines of a JSON list in this process; prints code, message, heavy modules."""
 
 import contextlib
 import io

@@ -1,4 +1,4 @@
-"""What a Reshape does to the groups of the preset `auto`, beside the same with Reshape kept out."""
+"""Effect of a Reshape on the groups of the preset `auto`, and with Reshape excluded."""
 
 import sys
 
@@ -15,12 +15,12 @@ x = ms.Tensor(np.random.default_rng(0).uniform(0.5, 1.0, (16, 32)).astype(np.flo
 
 
 def between(x):
-    """A Reshape between operators that are fused."""
+    """A Reshape between fused operators."""
     return ops.exp(ops.reshape(ops.exp(x) * 0.5, (32, 16))) * 2.0
 
 
 def alone(x):
-    """One that nothing beside it can be fused with."""
+    """A Reshape without fusable neighbours."""
     first, _ = ops.sort(x)
     second, _ = ops.sort(ops.reshape(first, (32, 16)))
     return second
@@ -36,7 +36,7 @@ def at_the_end(x):
 
 
 def beside_its_source(x):
-    """What is reshaped is a result, too."""
+    """The reshaped value is also a result."""
     made = ops.exp(x) * 0.5
     return made, ops.reshape(made, (32, 16))
 

@@ -1,4 +1,4 @@
-"""What `enable` says in PyNative mode, and what is said when a net is called there."""
+"""Messages of `enable` in PyNative mode, and of calling a net there."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""A record says that a net stays unfused: compilations obey and say so until it is forgotten."""
+"""A stored loss keeps a net unfused: compilations obey and report it until it is deleted."""
 
 import warnings
 

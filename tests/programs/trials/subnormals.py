@@ -1,4 +1,4 @@
-"""Calls a fused net of subnormal numbers several times, and softplus of float64; prints what came."""
+"""Calls a fused net on subnormals repeatedly, and softplus of float64; prints the results."""
 
 import mindspore as ms
 import numpy as np

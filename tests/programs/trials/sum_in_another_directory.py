@@ -1,4 +1,4 @@
-"""Asks for the cache directory, goes elsewhere, and runs x + y as a kernel there; prints the back end and the sum."""
+"""Reads the cache directory, changes directory, runs x + y there; prints back end and sum."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Four threads call compiled nets, in the way that is named: results are those of one thread."""
+"""Four threads call compiled nets in the named way: results equal those of one thread."""
 
 import sys
 import threading
@@ -35,7 +35,7 @@ class Jitted(Block):
 if preset:
     mf.enable(preset, lock=way in ("lock", "jit"))
 rng = np.random.default_rng(0)
-# one set of shapes is compiled by the threads
+# the threads compile one set of shapes
 given = [
     [Tensor(rng.standard_normal((4, rows, 64)), ms.float32) for rows in (8, 16, 24)]
     for _ in range(THREADS)

@@ -1,4 +1,4 @@
-"""Compiles new nets while signals come every 2 ms; checks results and timers."""
+"""Compiles new nets while signals arrive every 2 ms; checks results and timers."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Operators that use names of the toolkit as public files do: one function for each name."""
+"""Operators that use toolkit names as public files do: one function per name."""
 
 import te.lang.cce as cce
 import te.lang.dynamic
@@ -32,7 +32,7 @@ def sum_of_2020(x, y, z, kernel_name="sum_of_2020"):
 
 
 def step_of_rows(var, moment, grad, indices, var_out, moment_out, kernel_name="step_of_rows"):
-    """Rows of moment get grad² more, rows of var grad / √moment less; the others stay."""
+    """Rows of moment get grad² more, rows of var grad / √moment less; the others are unchanged."""
     tensors, schedules = [], []
     for variant in dsl.classify(
         [var, moment, grad, indices], "sparse_apply", {"input_shape_type": [0, 0, 1, 2]}
@@ -67,7 +67,7 @@ def step_of_rows(var, moment, grad, indices, var_out, moment_out, kernel_name="s
 
 
 def doubled_rows(x, indices, y, kernel_name="doubled_rows"):
-    """The rows of x at indices, numbered by the axis alone, twice as large."""
+    """The rows of x at indices, given by the axis alone, doubled."""
     data, places = _inputs(data=x, places=indices)
     k = tvm.sparse_axis((0, places.shape[0]), name="k")
     made = tvm.compute(
@@ -77,7 +77,7 @@ def doubled_rows(x, indices, y, kernel_name="doubled_rows"):
 
 
 def changed_points(var, indices, updates, y, reduction="update", kernel_name="changed_points"):
-    """var, changed at points."""
+    """var, updated at points."""
     tensors, schedules = [], []
     for variant in dsl.classify([var, indices, updates], "scatter_nd"):
         with dsl.compute():
@@ -94,7 +94,7 @@ def changed_points(var, indices, updates, y, reduction="update", kernel_name="ch
 
 
 def points_of_zeros(indices, x, shape, y, kernel_name="points_of_zeros"):
-    """x added up at points of a tensor of zeros."""
+    """x added at points of a zero tensor."""
     tensors, schedules = [], []
     for variant in dsl.classify([indices, x, shape], "scatter_nd", {"op_name": "scatter_nd"}):
         with dsl.compute():
@@ -111,14 +111,14 @@ def points_of_zeros(indices, x, shape, y, kernel_name="points_of_zeros"):
 
 
 def points_from_behind(x, indices, y, negative=True, kernel_name="points_from_behind"):
-    """x at points, where negative numbers count from behind."""
+    """x at points; negative indices count from the end."""
     given = _inputs(x=x, indices=indices)
     made = dsl.gather_nd(*given, 0, negative, True)
     _build(kernel_name, given, made, schedule_of=dsl.auto_schedule)
 
 
 def volume_gradient(w, dy, dx, filter_size, size, pads, kernel_name="volume_gradient"):
-    """The gradient of a convolution of volumes for its input."""
+    """The gradient of a volume convolution for its input."""
     filters, slopes = _inputs(filters=w, slopes=dy)
     made = volumes.conv3d_backprop_input_compute(
         filters=filters,
@@ -135,7 +135,7 @@ def volume_gradient(w, dy, dx, filter_size, size, pads, kernel_name="volume_grad
 
 
 def slopes_at_maxima(x, y, g, assist, z, ksize, strides, pads, padding, kernel_name="at_maxima"):
-    """g where the windows of x have their maxima y."""
+    """g at the maxima y of the windows of x."""
     given = _inputs(x=x, y=y, g=g, assist=assist)
     made = pooling3d_max_grad_grad(*given, ksize, strides, pads, "NDHWC", padding)
     _build(kernel_name, given, made)
@@ -158,7 +158,7 @@ def depthwise_image(w, dy, dx, size, kernel, stride, pad, kernel_name="depthwise
 
 
 def product_of_batches(x, y, z, batches, in_attributes=False, kernel_name="product_of_batches"):
-    """x·y for batches that were merged into one axis and broadcast."""
+    """x·y for batches merged into one axis and broadcast."""
     sizes = [
         {"format": "FRACTAL_NZ", **({"ori_batch_shape": one} if in_attributes else {})}
         for one in batches
@@ -181,7 +181,7 @@ def product_of_batches(x, y, z, batches, in_attributes=False, kernel_name="produ
 
 
 def scaled_by_first_row(x, scale, y, kernel_name="scaled_by_first_row"):
-    """x times the first elements of scale, as many as x has in a row."""
+    """x times the first elements of scale, one per column."""
     rows, columns = x["shape"]
     data = tvm.placeholder((rows, columns), x["dtype"], "data")
     factor = tvm.placeholder((1, columns), x["dtype"], "factor")
@@ -191,7 +191,7 @@ def scaled_by_first_row(x, scale, y, kernel_name="scaled_by_first_row"):
 
 
 def not_in_the_bank(x, y, kernel_name="not_in_the_bank"):
-    """−x, unless a search left a schedule for it, and windows lie as this chip wants them."""
+    """−x, unless a search stored a schedule for it, and windows in this chip's layout."""
     from tbe.common.rl_bank import query_rl_bank
     from te.domain.rl_bank import rl_bank
     from te.platform import get_soc_spec

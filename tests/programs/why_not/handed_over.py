@@ -1,4 +1,4 @@
-"""What MindSpore hands over when ours builds its groups, and a reshape between two operators."""
+"""Operators that MindSpore passes to our generator, and a reshape between two operators."""
 
 import mindspore as ms
 import mindspore.ops.operations as P

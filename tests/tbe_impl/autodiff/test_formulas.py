@@ -1,4 +1,4 @@
-"""Derived backwards of whole operators against the formulas in books, their loops on this processor, and random graphs."""
+"""Derived backwards of operators against textbook formulas, their loops, and random graphs."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ def softmax_backward(x: np.ndarray, g: np.ndarray) -> Arrays:
 
 
 def softmax_of_columns(x: Tensor) -> Tensor:
-    """Of rows less their largest numbers: each column has those of all rows."""
+    """Rows minus their maxima: each column has those of all rows."""
     level = dsl.vsub(x, along(dsl.reduce_max(x, -1, True), x))
     power = dsl.vexp(dsl.vmuls(level, 0.5))
     return dsl.vdiv(power, along(dsl.reduce_sum(power, 0, True), x))
 
 
 def turned_ratio(x: Tensor) -> Tensor:
-    """Powers of a square by those on the other side of its diagonal."""
+    """Powers of a square matrix by its transpose."""
     square = dsl.compute((2, 2), lambda i, j: x(i, j), "square")
     power = dsl.vexp(dsl.vsub(square, along(dsl.reduce_max(square, -1, True), square)))
     turned = dsl.compute(power.shape, lambda i, j: power(j, i), "turned")
@@ -163,7 +163,7 @@ TOLERANCE = {"float16": 2e-3, "bfloat16": 2e-2, "float32": 2e-6, "float64": 1e-1
 
 
 def case_of(name: str, dtype: str) -> tuple[Derived, list[np.ndarray], list[np.ndarray]]:
-    """The derived graph, its arrays, and what the book says."""
+    """The derived graph, its arrays, and the textbook result."""
     build, formula, shapes = FORMULAS[name]
     rng = np.random.default_rng(5)
     arrays = [rng.normal(size=shape).astype(dtype_of(dtype).numpy) for shape in shapes]
@@ -174,7 +174,7 @@ def case_of(name: str, dtype: str) -> tuple[Derived, list[np.ndarray], list[np.n
 
 
 IN_C = {"softmax-float16", "layer_norm-float32"}
-"""The backwards of which ``make test`` compiles a kernel; the NumPy back end alone computes those of the other dtypes."""
+"""Backwards that ``make test`` compiles; the other dtypes use the NumPy back end alone."""
 BOOK = [
     pytest.param(name, dtype, id=label, marks=FULL if compiled and label not in IN_C else ())
     for name in FORMULAS
@@ -248,7 +248,7 @@ def test_the_backward_takes_what_the_forward_computed() -> None:
 def float64_graph(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[Derived, list[np.ndarray], Any] | None:
-    """A random graph whose inputs are float64 or whole numbers; None when something in it has no derivative."""
+    """A random graph with float64 or integer inputs; None if something in it has no derivative."""
     monkeypatch.setattr(random_graphs, "DTYPES", ("float64",) * 6 + ("int32", "bool"))
     monkeypatch.setattr(random_graphs, "MOST_ELEMENTS", 200)
     graph = random_graphs.make(seed)
@@ -263,7 +263,7 @@ def float64_graph(
     except InputError as error:
         assert "cannot be differentiated" in str(error)
         return None
-    # whole numbers would meet in kinks, where formulas may choose
+    # integers would hit kinks, where formulas may choose
     rng = np.random.default_rng(seed)
     arrays = [
         array + rng.uniform(-0.1, 0.1, array.shape) if array.dtype == np.float64 else array
@@ -273,7 +273,7 @@ def float64_graph(
 
 
 def smooth_change(total: Callable[[float], float]) -> float | None:
-    """The derivative at 0; None where there is a kink or a step within reach, or no number."""
+    """The derivative at 0; None at or near a kink or a step, or for NaN."""
     middle, changes = total(0), []
     for step in (STEP, STEP / 4):
         right, left = (total(step) - middle) / step, (middle - total(-step)) / step
@@ -295,7 +295,7 @@ def test_random_graphs(
 
 
 def agrees(seed: int, graph: Derived, arrays: list[np.ndarray], values: Any) -> bool:
-    """Whether a graph could be compared; raises when its gradient is another."""
+    """Whether a graph could be compared; raises when its gradient differs."""
     rng = np.random.default_rng(seed)
     feed = {id(tensor): array for tensor, array in zip(graph.inputs, arrays, strict=True)}
     floats = [

@@ -1,4 +1,4 @@
-"""Every word that can be differentiated, against central differences; what cannot says so."""
+"""Every differentiable DSL operation against central differences; others raise an error."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Case = tuple[str, Callable[..., Any], tuple[np.ndarray, ...]]
 
 
 def compared(x: Tensor, y: Tensor) -> Tensor:
-    """Which side is larger."""
+    """Index of the larger side."""
     return dsl.vcmp(x, y, "gt")
 
 
@@ -71,7 +71,8 @@ ELEMENTWISE: list[Case] = [
     ("where", lambda x, y: ext.where(compared(x, y), x, 1.0), (A, B)),
     *(
         (name, dsl.EXT_OPERATIONS[name], (A,))
-        for name in "tanh sigmoid erf erfc ndtr ndtr_tanh tanh_softplus sin cos tan atan sinh cosh asinh exp2 expm1 sign neg rint square".split()
+        for name in "tanh sigmoid erf erfc ndtr ndtr_tanh tanh_softplus sin cos tan atan sinh cosh "
+        "asinh exp2 expm1 sign neg rint square".split()
     ),
     *((name, dsl.EXT_OPERATIONS[name], (SMALL,)) for name in "asin acos atanh log1p".split()),
     *((name, dsl.EXT_OPERATIONS[name], (POSITIVE,)) for name in "log2 log10 reciprocal".split()),
@@ -214,7 +215,7 @@ def test_a_word(build: Callable[..., Any], arrays: tuple[np.ndarray, ...]) -> No
 
 
 def raw(shape: Any, *bodies: Callable[..., Any]) -> Callable[..., Any]:
-    """A raw compute whose function gets the tensors first."""
+    """A raw compute whose function takes the tensors first."""
     (body,) = bodies
     return lambda *tensors: compute(shape, lambda *index: body(*tensors, *index))
 
@@ -546,7 +547,7 @@ def test_what_has_no_derivative_says_so(build: Callable[..., Any], what: str) ->
     with pytest.raises(InputError, match=what) as caught:
         gradients([y], [x], [dsl.placeholder(y.shape)])
     assert "test_reverse_mode.py:" in str(caught.value)
-    # for another tensor it does not matter
+    # it does not matter for another tensor
     z = dsl.placeholder(y.shape)
     assert gradients([dsl.vmul(y, z)], [z], [dsl.placeholder(y.shape)])[0] is not None
 

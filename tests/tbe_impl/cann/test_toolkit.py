@@ -1,4 +1,4 @@
-"""The real toolkit: without one there is an error that says so; with one these tests run it."""
+"""The real toolkit: without one there is an error that states it; with one these tests run it."""
 
 import numpy as np
 import pytest

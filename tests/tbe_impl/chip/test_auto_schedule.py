@@ -1,4 +1,4 @@
-"""The language's own schedule fits the chip, uses its cores, reads and writes no more than it must, and says so."""
+"""The automatic schedule fits the chip, uses its cores, and has minimal traffic and a report."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_an_elementwise_chain_by_exact_numbers():
     found = of(swish(16384, 1024))
     tiles = {stage.name.split("_")[0]: stage for stage in found.stages}
     assert tiles["x.local.UB"].tile == (32, 1024) and tiles["x.local.UB"].copies == 2
-    # x twice 2 · 65536; one more buffer, over which each stage writes what the next reads
+    # x twice 2 · 65536; one more buffer, which all stages share
     assert [(one.scope, one.bytes, one.capacity_bytes) for one in found.memories] == [
         ("local.UB", 196608, 262144)
     ]
@@ -103,7 +103,8 @@ def test_rows_that_do_not_fit_go_through_main_memory_again():
     y, _ = softmax(16, 100_000)  # a row is 400000 bytes
     found = of(y)
     assert found.errors == () and max(one.share or 0 for one in found.memories) <= 0.8
-    # x for the maximum and for exp, exp for the sum and for the quotient: 4 · 6.4 MB; m and s: 16 · 4, by step
+    # x for the maximum and for exp, exp for the sum and for the quotient: 4 · 6.4 MB;
+    # m and s: 16 · 4, by step
     assert found.bytes_read is not None and found.bytes_read >= 4 * 6_400_000
     assert found.bytes_written == 2 * 6_400_000 + 2 * 64
 
@@ -122,7 +123,7 @@ def test_a_reduction_over_the_first_axis_is_computed_once():
     m = compute((1, 4096), lambda i, j: Reduce("max", x(k, j), [k]), name="m")
     y = compute((512, 4096), lambda i, j: x(i, j) - m(0, j), name="y")
     found = of(y)
-    # cut along j: a tile has all 512 rows, so x is read once
+    # split along j: a tile has all 512 rows, so x is read once
     assert found.bytes_read == 512 * 4096 * 4 and "j" in found.core_axis
     assert next(stage for stage in found.stages if stage.name == "m").tile[0] == 1
 
@@ -134,7 +135,8 @@ def test_nests_end_at_libraries_and_at_what_two_nests_share():
     c = compute((64, 64), lambda i, j: b(i, j) * a(i, j), name="c")
     nests = partition_into_nests([c])
     assert [[op.name for op in nest.members] for nest in nests] == [["a"], ["c"]]
-    # x, twice a, and b for c: 4 reads and the library's write and the two of the nests; a word reads each operand once
+    # x, twice a, and b for c: 4 reads, the library's write and two nest writes; an operation reads
+    # an operand once
     found = of(c)
     assert (found.bytes_read, found.bytes_written) == (4 * 8192, 3 * 8192)
 
@@ -213,7 +215,7 @@ local.UB at its fullest: 24032 bytes of 262144 (9 %)
 main memory: 256000 bytes read, 256000 bytes written (1.00 × reading each input and writing each output once)
 alignment: 48 bytes of padding
 no errors, no warnings"""
-# at its fullest: x twice 2 · 8000, e 8000, s 32; y is written over e
+# at the peak: x twice 2 · 8000, e 8000, s 32; y is written over e
 
 GOLDEN_LOOPS = """\
 input x (60, 1000) float16

@@ -1,4 +1,4 @@
-"""Each check speaks of the schedule that deserves it, and is silent about the good one; bytes are exact sums."""
+"""Each check reports a faulty schedule and accepts the right one; bytes are exact sums."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ UB = "local.UB"
 
 
 class Manual:
-    """z = (x + 1) · 2 by hand, as the optimisers of the wild do it: read, add, multiply, write, tile by tile."""
+    """z = (x + 1) · 2 by a manual schedule, as public optimisers do it: read, add, multiply, write
+    by tiles.
+    """
 
     def __init__(
         self,
@@ -74,7 +76,7 @@ def test_the_good_schedule_has_no_findings():
 @cases(
     "double, expected",
     [
-        (True, 96000),  # x twice: 2 · 16 · 1000 · 2 = 64000; y 32000, over which z is written
+        (True, 96000),  # x twice: 2 · 16 · 1000 · 2 = 64000; y 32000, reused for z
         (False, 32000),  # y is written over x, and z over y: one buffer of 16 · 1000 · 2
     ],
 )
@@ -85,7 +87,7 @@ def test_bytes_with_and_without_a_double_buffer(double, expected):
 def test_a_buffer_of_its_own_is_lent_to_nobody():
     manual = Manual(double=False)
     manual.schedule[manual.y].mem_unique()
-    # y keeps its 32000 while z is written beside it; y itself is written over x
+    # y keeps its 32000 while z is written; y itself reuses x
     assert manual.bytes_at_once() == 64000
 
 
@@ -107,7 +109,7 @@ def test_storage_align_pads_rows():
 def test_storage_align_with_an_offset():
     manual = Manual(columns=1000, double=False)
     manual.schedule[manual.z_ub].storage_align(manual.z_ub.op.axis[0], 512, 1)
-    # 1025 = 2 · 512 + 1: 16 · 1025 · 2 = 32800, larger than what it would be written over
+    # 1025 = 2 · 512 + 1: 16 · 1025 · 2 = 32800, larger than the buffer to reuse
     buffers = buffers_of(Regions(manual.schedule.record()), block_bytes=32)
     assert [one.bytes for one in buffers] == [32000, 32000, 32800]
 
@@ -201,7 +203,7 @@ def _split_after(manual: Manual) -> None:
     manual.schedule[manual.z].split(manual.outer, factor=2)
 
 
-# what is done, on which chip, the finding, words of it
+# action, chip, finding, parts of its text
 BAD: list[tuple[Schedule, str, str, tuple[str, ...]]] = [
     # x twice 2 · 64 · 2000 + y 64 · 2000
     (
@@ -291,7 +293,7 @@ BAD: list[tuple[Schedule, str, str, tuple[str, ...]]] = [
         "warning storage_align z",
         ("storage_align of z has no effect", "got one in main memory"),
     ),
-    # rows of 1001 elements where 1000 would have done
+    # rows of 1001 elements where 1000 suffice
     (
         bad(lambda m: m.schedule[m.y].storage_align(m.y.op.axis[0], 2, 1)),
         "Ascend910A",
@@ -330,7 +332,7 @@ def test_a_finding_names_the_line_of_the_call():
 
 
 def test_a_word_may_ask_for_an_instruction_made_of_others():
-    """Ascend310 lacks vdiv, and has the word."""
+    """Ascend310 lacks the vdiv instruction, but has the DSL operation."""
     x, y = placeholder((4, 64), "float16", "x"), placeholder((4, 64), "float16", "y")
     quotient = OPERATIONS["vdiv"](x, y)
     schedule = create_schedule(quotient.op)
@@ -356,7 +358,7 @@ def test_a_walk_through_an_image_takes_no_memory():
 
 
 def test_a_scalar_may_become_a_vector():
-    """Ascend910A lacks vmaxs, and has vmax."""
+    """Ascend910A lacks vmaxs, but has vmax."""
     manual = Manual()
     manual.schedule[manual.y].emit_insn(manual.y.op.axis[1], "vector_maxs")
     assert not [one for one in check(manual.schedule, "Ascend910A") if one.code == "emit_insn"]
@@ -424,7 +426,10 @@ def test_the_names_of_instructions_and_memories():
     known = {name for chip in SOCS.values() for name in chip.instructions}
     named = {name for name in DEVICE_INSTRUCTION.values() if name}
     assert named <= known
-    for name in "vector_add vector_exp dma_copy elewise_binary_add phony_insn unified_broadcast vector_auto mad".split():
+    for name in (
+        "vector_add vector_exp dma_copy elewise_binary_add phony_insn unified_broadcast "
+        "vector_auto mad"
+    ).split():
         assert name in DEVICE_INSTRUCTION
     assert (
         instruction_of_tag("elewise_binary_add|mixed") == "vector_add"
@@ -466,7 +471,9 @@ def test_padding_to_whole_blocks_has_no_findings():
 
 
 def test_an_optimiser_by_hand():
-    """A momentum step as optimisers write it: two results of one compute, everything between cached and inlined."""
+    """A momentum step in optimiser style: two results of one compute, all intermediates cached and
+    inlined.
+    """
     size, tile = 100_000, 5000
     var, accum, grad = (
         placeholder((size,), "float32", name=name) for name in ("var", "accum", "grad")
@@ -503,7 +510,7 @@ def test_an_optimiser_by_hand():
 
 
 def test_stages_in_the_unified_buffer_by_hand():
-    """An assignment as the oldest operators write it: every stage is a compute that is put into the unified buffer."""
+    """An assignment in the oldest style: every stage is a compute in the unified buffer."""
     shape = (100, 1000)
     a, b = (placeholder(shape, "float16", name=name) for name in "ab")
     a_ub = compute(shape, lambda *i: a(*i), name="a_ub")

@@ -1,4 +1,4 @@
-"""Which parameter of an operator function is what, and what it is called with."""
+"""Classification of an operator function's parameters, and the arguments of its call."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def typed_only(x, batch_std, y, channel, kernel_name="k"): ...
 
 
 class Wrapped:
-    """A decorator that does not say what it wraps."""
+    """A decorator that does not expose the wrapped function."""
 
     @staticmethod
     def around(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -97,13 +97,15 @@ information = (
         (
             oldest_two,
             2,
-            "shape_x:shape shape_y:shape src_dtype:dtype dst_dtype:dtype axis:attribute kernel_name:name need_build:flag need_print:flag",
+            "shape_x:shape shape_y:shape src_dtype:dtype dst_dtype:dtype axis:attribute "
+            "kernel_name:name need_build:flag need_print:flag",
         ),
         (oldest_list, 2, "shapes:shapes dtype:dtype axis:attribute kernel_name:name"),
         (
             declared,
             1,
-            "x:input bias:input y:output mask:output axes:attribute scale:attribute kernel_name:name",
+            "x:input bias:input y:output mask:output axes:attribute scale:attribute "
+            "kernel_name:name",
         ),
         (declared_list, 4, "inputs:inputs y:output kernel_name:name"),
         (typed_only, 2, "x:input batch_std:input y:output channel:attribute kernel_name:name"),

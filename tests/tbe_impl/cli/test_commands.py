@@ -1,4 +1,4 @@
-"""What the command line says of an operator that was run."""
+"""Command line output for an operator that was run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrays to try a kernel with: seeded, of both signs, indices inside, given ones as they are."""
+"""Sample arrays for kernels: seeded, of both signs, valid indices; given arrays are unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Graphs run on the cpu back end and on the NumPy one, for tables of cases."""
+"""Runs graphs on the cpu and the NumPy back ends, for tables of cases."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ AVX2 = "x86-64-v3"
 
 
 def marches() -> list[str]:
-    """Processors to compile for: this one, and one with AVX2 where this one can run its code."""
+    """Processors to compile for: this one, and AVX2 if this one can run its code."""
     known = platform.machine() in ("x86_64", "AMD64") and {"avx2", "fma", "f16c"} <= set(
         machine.cpu_features()
     )
@@ -65,7 +65,7 @@ def prepare_together(
     name: str = "case",
     **options: Any,
 ) -> list[tuple[prepared_kernel.CpuKernel, Sequence[Any], Sequence[Any]]]:
-    """As `prepare` of each request, a function and its arrays, with few calls of the compiler."""
+    """`prepare` for each request, a function and its arrays, with few compiler calls."""
     planned = []
     for number, (build, arrays) in enumerate(requests):
         inputs = [dsl.placeholder(array.shape, str(array.dtype)) for array in arrays]
@@ -80,14 +80,14 @@ def prepare_together(
 
 
 def behind(array: np.ndarray, bytes_: int) -> np.ndarray:
-    """An empty array like this one that begins so many bytes behind a multiple of 128."""
+    """An empty array like this one at this byte offset from a multiple of 128."""
     raw = np.empty(array.nbytes + bytes_ + 128, np.uint8)
     begin = -raw.ctypes.data % 128 + bytes_
     return raw[begin : begin + array.nbytes].view(array.dtype).reshape(array.shape)
 
 
 def assert_same(found: np.ndarray, wanted: np.ndarray, *, signs: bool = True) -> None:
-    """Raises unless both are the same, NaN in the same places and zeros of the same sign."""
+    """Raises unless both are equal, with NaN in the same places and zeros of the same sign."""
     assert found.dtype == wanted.dtype
     assert found.shape == wanted.shape
     if found.dtype.kind not in "iub":

@@ -1,4 +1,4 @@
-"""Random graphs of the language: words of every family, raw computes, every dtype, sizes known early or late."""
+"""Random DSL graphs: operations of every family, raw computes, every dtype, dynamic sizes."""
 
 from __future__ import annotations
 
@@ -37,12 +37,13 @@ NARROW = ("float16", "bfloat16")
 
 @dataclass(frozen=True)
 class Node:
-    """A tensor of a graph that grows.
+    """A tensor of a growing graph.
 
     Attributes:
-        tensor: itself.
-        is_exact: whether every correct evaluation gives the same bits: no sums of floats and no transcendental functions.
-        sample: what it is for the inputs of the graph.
+        tensor: the tensor.
+        is_exact: whether every correct evaluation gives the same bits: no float sums and no
+            transcendental functions.
+        sample: its value for the inputs of the graph.
     """
 
     tensor: Tensor
@@ -55,11 +56,11 @@ class RandomGraph:
     """A graph, with arrays for its inputs.
 
     Attributes:
-        seed: makes it again.
-        nodes: everything in it.
+        seed: reproduces it.
+        nodes: all its nodes.
         inputs: its placeholders, each with an array.
-        values: ``id`` of a size that is known at run time only → its value.
-        outputs: the nodes that are asked for.
+        values: ``id`` of a dynamic size → its value.
+        outputs: the requested nodes.
     """
 
     seed: int
@@ -85,7 +86,7 @@ class RandomGraph:
                 self.base.append(const(size))
 
     def chance(self, share: float) -> bool:
-        """True in so many cases."""
+        """True in this share of cases."""
         return bool(self.rng.random() < share)
 
     def pick(self, items: Sequence[Any]) -> Any:
@@ -124,7 +125,7 @@ class RandomGraph:
         return node
 
     def source(self, *kinds: str, exact: bool = False, rank: int = 0) -> Node:
-        """A node of one of the kinds (``float``, ``int``, ``uint``, ``bool``), a new input if there is none."""
+        """A node of one of the kinds (``float``, ``int``, ``uint``, ``bool``), or a new input."""
         fitting = [
             node
             for node in self.nodes[-8:]
@@ -145,7 +146,9 @@ class RandomGraph:
         return self.input(shape, self.pick(dtypes))
 
     def partner(self, node: Node, *, exact: bool = False) -> Node:
-        """Another node of its shape and dtype: one that is there, one broadcast to it, or a new input."""
+        """Another node of its shape and dtype: an existing one, one broadcast to it, or a new
+        input.
+        """
         shape, dtype = node.tensor.shape, node.tensor.dtype
         same = [
             item
@@ -189,7 +192,7 @@ class RandomGraph:
         )
 
     def add(self, made: Any, *, exact: bool) -> None:
-        """Takes new tensors in; what grows too large is cut back to a range."""
+        """Adds new tensors; large values are clipped to a range."""
         for tensor in made if isinstance(made, (list, tuple)) else [made]:
             sample = self._sample(tensor)
             if sample.size > 4 * MOST_ELEMENTS:
@@ -223,7 +226,7 @@ STEPS: list[Callable[[RandomGraph], None]] = []
 
 
 def step(function: Callable[[RandomGraph], None]) -> Callable[[RandomGraph], None]:
-    """Something that a graph can grow by."""
+    """A function that extends a graph."""
     STEPS.append(function)
     return function
 
@@ -402,7 +405,8 @@ def broadcast(g: RandomGraph) -> None:
 @step
 def reduction(g: RandomGraph) -> None:
     name = g.pick(
-        "reduce_sum reduce_sum reduce_max reduce_min reduce_prod reduce_mean reduce_all reduce_any tuple_sum".split()
+        "reduce_sum reduce_sum reduce_max reduce_min reduce_prod reduce_mean reduce_all "
+        "reduce_any tuple_sum".split()
     )
     steps = name in ("reduce_all", "reduce_any")
     x = g.source(rank=1, exact=steps)
@@ -428,7 +432,7 @@ def reduction(g: RandomGraph) -> None:
     made = _word(name)(tensor, axes, g.chance(0.6))
     g.add(made, exact=exact)
     if made.ndim == x.tensor.ndim and made.dtype == x.tensor.dtype and g.chance(0.7):
-        # as in a softmax: the rows and what they reduce to meet again
+        # as in a softmax: the rows meet their reductions again
         back = dsl.broadcast(made, x.tensor.shape)
         g.add(
             _word(g.pick(["vsub", "vmul", "vmax"]) if made.dtype != "bool" else "vlogic")(
@@ -457,7 +461,9 @@ def normalisation(g: RandomGraph) -> None:
 
 @step
 def total_of_rows(g: RandomGraph) -> None:
-    """As in the gradient of a softmax's loss: what rows reduce to meets them, and all of that is summed up."""
+    """As in the gradient of a softmax loss: rows meet their reductions, followed by a sum over
+    everything.
+    """
     x = g.source("float", rank=2)
     shape, rank = x.tensor.shape, x.tensor.ndim
     rows = [axis for axis in range(rank) if g.chance(0.5)] or [rank - 1]
@@ -552,7 +558,7 @@ def look_up(g: RandomGraph) -> None:
 def rows_by_number(g: RandomGraph) -> None:
     x = g.source(rank=1, exact=True)
     if x.tensor.dtype in NARROW:
-        # what a library takes is rounded, what a stage takes is not
+        # library operands are rounded, stage operands are not
         return
     floats = is_float(x.tensor.dtype)
     ids = placeholder([x.tensor.shape[0]], g.pick(["int32", "int64"]))
@@ -577,7 +583,7 @@ def positions(g: RandomGraph) -> None:
 def by_a_library(g: RandomGraph) -> None:
     x = g.source("float", "int", rank=1)
     if x.tensor.dtype in NARROW:
-        # what a library takes is rounded, what a stage takes is not
+        # library operands are rounded, stage operands are not
         return
     g.add(
         ext.cumsum(x.tensor, int(g.rng.integers(x.tensor.ndim))), exact=not is_float(x.tensor.dtype)
@@ -586,7 +592,7 @@ def by_a_library(g: RandomGraph) -> None:
 
 @step
 def neighbours(g: RandomGraph) -> None:
-    """A raw compute that reads beside each element and guards the border."""
+    """A raw compute that reads neighbours and guards the border."""
     x = g.source("float", "int", "uint", rank=1)
     t, axis, by = x.tensor, int(g.rng.integers(x.tensor.ndim)), int(g.pick((1, 2, -1)))
     border = const(g.number(t.dtype), t.dtype)
@@ -602,7 +608,7 @@ def neighbours(g: RandomGraph) -> None:
 
 @step
 def coarse_indices(g: RandomGraph) -> None:
-    """Indices with division and remainder, and an index as a number."""
+    """Indices with division and remainder, and an index as a value."""
     x = g.source("float", "int", rank=1)
     t, axis, by = x.tensor, int(g.rng.integers(x.tensor.ndim)), int(g.pick((2, 3)))
     operation = g.pick(["floordiv", "floormod", "truncdiv"])
@@ -678,7 +684,7 @@ def _word(name: str) -> Callable[..., Any]:
 
 
 def make(seed: int, *, steps: int = 0) -> RandomGraph:
-    """A graph that depends on nothing but the seed."""
+    """A graph that depends only on the seed."""
     g = RandomGraph(seed)
     g.input(g.base, g.pick(DTYPES))
     for _ in range(steps or int(g.rng.integers(2, 12))):
@@ -687,7 +693,7 @@ def make(seed: int, *, steps: int = 0) -> RandomGraph:
             with np.errstate(all="ignore"):
                 g.pick(STEPS)(g)
         except FusionError:
-            # a word that does not take this dtype or shape says so
+            # an operation that does not support this dtype or shape raises
             del g.nodes[before:]
     last = g.nodes[-1]
     others = [node for node in g.nodes if g.chance(0.2) and node is not last]

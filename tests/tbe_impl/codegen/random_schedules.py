@@ -1,4 +1,4 @@
-"""Schedules by hand, drawn at random, for any graph: whatever they ask for, results are to stay."""
+"""Random manual schedules for any graph; results must not change."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FACTORS = (1, 2, 3, 7, 16, 64, 128, 256)
 
 
 def random_schedule(outputs: Sequence[Tensor], seed: int, *, requests: int = 12) -> Schedule:
-    """A schedule of these outputs that depends on nothing but the seed."""
+    """A schedule of these outputs that depends only on the seed."""
     chance = random.Random(seed)
     schedule = create_schedule(list(outputs))
     for _ in range(requests):
@@ -48,7 +48,9 @@ def _place(stage: Stage, schedule: Schedule, chance: random.Random) -> None:
 
 
 def _add(stage: Stage, schedule: Schedule, chance: random.Random) -> None:
-    """A copy of what the stage makes or reads, or its reduction in two steps; often tile by tile in a loop."""
+    """Caches a stage's result or input, or splits its reduction into two steps; often tiled in a
+    loop.
+    """
     reduced = [leaf for leaf in stage.leaf_iter_vars if leaf.kind == "reduce"]
     verb = chance.choice(
         ("cache_read", "cache_write", "rfactor") if reduced else ("cache_read", "cache_write")

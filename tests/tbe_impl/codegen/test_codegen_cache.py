@@ -1,4 +1,4 @@
-"""A warm start writes no C, and whatever lies in the cache, it never runs another graph's kernel."""
+"""A warm start generates no C and, for any cache content, never runs another graph's kernel."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ X = np.linspace(-3, 3, 48, dtype=np.float32).reshape(6, 8)
 
 @pytest.fixture
 def written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Names of the programs that were written, in order."""
+    """Names of the generated programs, in order."""
     found: list[str] = []
     write = prepared_kernel.write_program
 
@@ -45,7 +45,7 @@ def written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.fixture(scope="module")
 def libraries_alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cache that holds libraries of some kernels and the headers that were read for them, but no plan."""
+    """A cache with libraries of some kernels and their precompiled headers, but no plan."""
     place = tmp_path_factory.mktemp("plans") / "kernels"
     for factor in (2.0, 3.0):
         run(scaled(factor), KernelCache(place))
@@ -65,7 +65,9 @@ def store(tmp_path: Path, libraries_alone: Path) -> KernelCache:
 def filled(
     tmp_path: Path, store: KernelCache, written: list[str]
 ) -> tuple[Callable[[], KernelCache], np.ndarray]:
-    """A function that copies a store with the kernel of `scaled(2.0)`, and what the kernel gives for `X`."""
+    """A function that copies a store with the kernel of `scaled(2.0)`, and that kernel's result for
+    `X`.
+    """
     wanted = run(scaled(2.0), store)
     assert written == ["kernel"]
     numbers = itertools.count()
@@ -95,7 +97,7 @@ def note(store: KernelCache) -> Path:
 
 
 def shares(x: Any) -> Any:
-    """Exponentials by their sums: a plan of several stages."""
+    """Exponentials divided by their sums: a plan of several stages."""
     e = dsl.vexp(dsl.vsub(x, dsl.broadcast(dsl.reduce_max(x, -1, keepdims=True), x.shape)))
     return dsl.vdiv(e, dsl.broadcast(dsl.reduce_sum(e, -1, keepdims=True), x.shape))
 
@@ -168,7 +170,9 @@ OTHERS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
 
 
 LIKE_OTHERS = {"word", "order", "shape"}
-"""What `make test` leaves out of `OTHERS`: other operations, as constants and attributes are."""
+"""Entries of `OTHERS` that `make test` skips: other operations, similar to constants and
+attributes.
+"""
 
 
 def test_graphs_that_differ_in_one_thing_have_plans_of_their_own(
@@ -286,7 +290,7 @@ def test_a_whole_plan_to_another_graphs_kernel_leads_nowhere(
     path = note(store)
     run(scaled(3.0), store)
     (other,) = set(store.root.rglob("*.note")) - {path}
-    # sealed for this place: only the library itself can say that it is another's
+    # sealed for this place: only the library itself shows that it belongs to another
     write_note(path.parent, path.stem, other.read_bytes()[65:])
     np.testing.assert_array_equal(run(scaled(2.0), store), wanted)
     assert len(written) == 3

@@ -1,4 +1,4 @@
-"""A vector is computed once on each level of loops, however often the text asks for it."""
+"""Common subexpressions: a vector is computed once on each loop level."""
 
 import re
 
@@ -17,7 +17,7 @@ def chosen(index, values):
 
 
 def weighted(values):
-    """x[i, j]·values[j] + values[j], where the values are chosen by comparing j."""
+    """x[i, j]·values[j] + values[j], where a comparison of j selects the values."""
     x = placeholder((6, len(values)), "float32", "x")
     return [
         dsl.compute(x.shape, lambda i, j: x[i, j] * chosen(j, values) + chosen(j, values), "y")

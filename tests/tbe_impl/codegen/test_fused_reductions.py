@@ -1,4 +1,4 @@
-"""LayerNorm's gradient: the rows' own sums and the sums over rows in one loop nest."""
+"""LayerNorm's gradient: row sums and sums over rows in one loop nest."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_sums_over_rows_of_what_needs_the_rows_own_sums(rows: int, cache: Kernel
 
 
 def test_a_sum_shares_a_nest_only_with_what_runs_over_its_loops(cache: KernelCache) -> None:
-    """The sums are over rows of x and along rows of its transpose, which is an output and read from memory."""
+    """Sums over rows of x and along rows of its transpose, an output that is read from memory."""
 
     def build(x: Tensor, y: Tensor) -> list[Tensor]:
         turned = OPERATIONS["transpose"](x)
@@ -69,7 +69,7 @@ def test_an_output_read_at_other_places_is_complete_before(cache: KernelCache) -
 
 
 def test_a_result_with_fewer_axes_beside_a_transpose_is_stored(cache: KernelCache) -> None:
-    """The transpose goes through tiles, whose outer loop is the inner one; the other result needs that loop alone."""
+    """The transpose is tiled with its inner loop outside; the other result needs that loop."""
 
     def build(x: Tensor, y: Tensor) -> list[Tensor]:
         spread = OPERATIONS["vsub"](OPERATIONS["reduce_max"](x, 0), OPERATIONS["reduce_min"](x, 0))
@@ -86,7 +86,7 @@ def test_a_result_with_fewer_axes_beside_a_transpose_is_stored(cache: KernelCach
 
 @cases("places", [200, pytest.param(8, marks=FULL)])
 def test_sums_of_rows_are_complete_before_they_are_summed(places: int, cache: KernelCache) -> None:
-    """A sum over images of sums over places: lanes that are an image apart each would gather their elements."""
+    """A sum over images of sums over positions: lanes an image apart would gather elements."""
     from tbe_impl.cpu.prepared_kernel import prepare
 
     x = placeholder((20, 3, places), "float32", "x")

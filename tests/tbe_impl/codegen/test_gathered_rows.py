@@ -1,4 +1,4 @@
-"""Rows by number in C against the NumPy back end: their elements lie side by side and are loaded so."""
+"""Gathered rows in C against the NumPy back end, with contiguous loads within a row."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.tbe_impl.codegen.graphs import assert_same, prepare, run_both
 @cases("shape", [(7, 1), (7, 33), (7, 64), (3, 4, 19), (0, 40)])
 @cases("axis", [0, 1])
 def test_rows(dtype: str, shape: tuple[int, ...], axis: int, cache: KernelCache) -> None:
-    """Numbers that are none of the table's among them."""
+    """Indices, some of them out of range."""
     rng = np.random.default_rng(0)
     table = rng.integers(-9, 9, shape).astype(dtype)
     ids = rng.integers(-2, max(shape) + 2, (5, 6)).astype("int32")
@@ -55,7 +55,7 @@ def test_they_are_loaded_side_by_side() -> None:
 
 
 def test_few_rows_of_a_large_table_are_read_by_one_thread() -> None:
-    """What counts is what is read, not how large the table is."""
+    """The read bytes count, not the size of the table."""
     table, numbers = placeholder((4096, 1024), "float32"), placeholder((4,), "int32")
     source = write_program([dsl.gather(table, numbers, 0)], [table, numbers]).source
     assert "threads > 1" in source

@@ -1,5 +1,7 @@
-"""Totals over many arrays that all results need, as gradients do that are clipped by their norm, or that make one number, as a
-loss of several: planned in a few steps."""
+"""Totals over many arrays that all results need are planned in a few steps.
+
+Examples are gradients clipped by their norm, and a loss summed from several.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,7 @@ def test_gradients_clipped_by_their_norm(cache: KernelCache, written: list[int])
     for (found, other), array in zip(run_both(clipped, *arrays, cache=cache), arrays, strict=True):
         np.testing.assert_allclose(found, array / norm, rtol=3e-6)
         assert_same(other, found)
-    # one by one it would be a plan for each of the totals
+    # separate totals would each have a plan
     assert len(written) <= 4
 
 

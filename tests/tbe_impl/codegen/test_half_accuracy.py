@@ -1,4 +1,4 @@
-"""Which calls may be short because results are rounded to half types, and that no half result is more than a unit off."""
+"""Short polynomials for half-precision results; no half result is off by more than one ULP."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def squared(y: Tensor, times: int) -> Tensor:
 
 
 def of_wrapped(x: Tensor) -> Tensor:
-    """A sum with a square of whole numbers, which may have wrapped around to what is negative."""
+    """A sum with a square of integers, which may have wrapped around to a negative value."""
     whole = squared(dsl.cast_to(vexp(x), "int32"), 3)
     return vadd(vexp(x), dsl.cast_to(whole, "float16"))
 
@@ -95,7 +95,7 @@ def test_every_half_input_is_within_a_unit(march: str, dtype: str, cache: Kernel
     with np.errstate(all="ignore"):
         wide = x.astype(np.float64)
         power = np.exp(-wide)
-        # what float32 cannot hold between the steps is infinite there
+        # float32 intermediates overflow to infinity there
         exact = np.exp(wide), wide / (1 + np.where(power < 2.0**128, power, np.inf))
         wanted = [item.astype(x.dtype) for item in exact]
     for found, right in zip(kernel.run([x], {}, 1), wanted, strict=True):

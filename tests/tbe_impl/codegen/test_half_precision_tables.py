@@ -1,4 +1,4 @@
-"""Functions of one float16 number from tables: near the truth everywhere, and one result of a number wherever it stands."""
+"""Table lookup for unary float16 functions: accurate everywhere, independent of position."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ CASES: dict[str, tuple[Build, Callable[[np.ndarray], np.ndarray]]] = {
 
 @functools.cache
 def kernels_compute_with_halves() -> bool:
-    """Whether the processor can, and the compiler knows it."""
+    """Whether processor and compiler support it."""
     how = compiler.find_compiler().command
     march = [f"-march={compiler.march()}"] if compiler.march() else []
     asked = [*how, *march, "-dM", "-E", "-x", "c", "/dev/null"]
@@ -75,7 +75,7 @@ def test_every_number(name: str, cache: KernelCache) -> None:
     (found,), (wanted,) = kernel.run([EVERY], {}, 2), plain.run([EVERY], {}, 1)
     near = np.isin(EVERY.view(np.uint16), float16_domain(cells.step).view(np.uint16))
     assert_same(found[~near], wanted[~near])
-    # the table in a kernel is of the same function by way of other operations
+    # the kernel's table comes from other operations of the same function
     truth = function(EVERY[near].astype(np.float64))
     assert (np.abs(found[near] - truth) <= MAX_ULP * ulp_of(truth)).all()
     zero = truth == 0
@@ -92,7 +92,7 @@ def test_every_number(name: str, cache: KernelCache) -> None:
 def test_wherever_a_number_stands(
     length: int, stream_bytes: int, march: str, cache: KernelCache
 ) -> None:
-    """Near 0 or far from it, at the beginning, the end or between, in memory that begins anywhere, on any thread."""
+    """Near 0 or far from it, at any position, at any alignment, on any thread."""
     build, _ = CASES["swish"]
     whole, *_ = prepare(build, EVERY, cache=cache, march=march)
     result = dict(

@@ -1,4 +1,4 @@
-"""What is slow and would be computed again for each row is computed once, into memory."""
+"""Hoisting: slow expressions that rows share are computed once, into memory."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Loops that are cut where a select changes sides: concat, pad, masks; right, and without a select in the C."""
+"""Index-set splitting at select boundaries: concat, pad, masks; right, without select in the C."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ PER_LANE = re.compile(r"gather_at\(|_select\((?!lanes_below)")
 
 
 def numbers(shape: tuple[int, ...], dtype: str) -> np.ndarray:
-    """Different ones, as far as the dtype has them."""
+    """Different values, as far as the dtype has them."""
     counted = np.arange(1, 1 + int(np.prod(shape))).reshape(shape)
     return (counted % 3 == 0 if dtype == "bool" else counted % 120).astype(dtype_of(dtype).numpy)
 
@@ -47,7 +47,7 @@ def numbers(shape: tuple[int, ...], dtype: str) -> np.ndarray:
 def check(
     build: Callable[..., Any], arrays: list[np.ndarray], cache: KernelCache, **options: Any
 ) -> None:
-    """Raises unless both back ends say the same, with one thread and with two."""
+    """Raises unless both back ends agree, with one thread and with two."""
     for threads in (1, 2):
         for found, wanted in run_both(
             build, *arrays, cache=cache, threads=threads, parallel_elements=2, **options
@@ -111,7 +111,7 @@ def test_stacks_of_every_dtype_behind_the_last_axis(
 
 
 def shift(x: Tensor, by: int) -> Tensor:
-    """x moved along its last axis, 0 where nothing comes from."""
+    """x shifted along its last axis, with zeros at the end."""
 
     def body(*i: Any) -> Any:
         inside = make_binary("and", i[-1] - by >= 0, i[-1] - by < x.shape[-1])
@@ -122,13 +122,13 @@ def shift(x: Tensor, by: int) -> Tensor:
 
 
 def mask(x: Tensor) -> Tensor:
-    """x below its diagonal, −1 on it and above: where a row is cut depends on the row."""
+    """x below its diagonal, −1 on it and above: the split position depends on the row."""
     made: Tensor = compute(x.shape, lambda i, j: select(j < i, x(i, j), const(-1.0, x.dtype)))
     return made
 
 
 def every_third(x: Tensor) -> Tensor:
-    """x where three times the index is small: a place that 3 does not divide."""
+    """x where three times the index is small: a position that 3 does not divide."""
     made: Tensor = compute(x.shape, lambda i, j: select(j * 3 <= 50, x(i, j), x(i, j - 1) * 2.0))
     return made
 
@@ -142,7 +142,7 @@ def single(x: Tensor) -> Tensor:
 
 
 def normal_rows(x: Tensor) -> Tensor:
-    """Each row by its sum."""
+    """Each row divided by its sum."""
     return dsl.vdiv(x, dsl.broadcast(dsl.reduce_sum(x, -1, True), x.shape))
 
 
@@ -211,7 +211,7 @@ QUICK_CHAINS = (
     "one column",
 )
 QUICK_UNROLLED = ("pad of concat", "sum of everything", "masked")
-"""Chains that `make test` takes several vectors of at once."""
+"""Chains that `make test` unrolls by several vectors."""
 
 
 @cases("options", [{}, {"unroll": 2, "stream_bytes": 64}], per_item=1)

@@ -1,4 +1,4 @@
-"""Sums of float32 lose next to nothing by their length, whichever way their axes lie."""
+"""float32 sums stay accurate for any length and axis order."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ SHAPES = {
     "everything": ((301, 1024), [0, 1]),
 }
 ROUNDING = 2.0**-24 * 1.01
-"""Half a unit in the last place of the sum: its own rounding, and what an order of additions leaves of float64."""
+"""Half an ULP of the sum: its final rounding, plus the reordering error in float64."""
 CHANNELS = 1.0 if "avx512f" in machine.cpu_features() else 1.5
-"""Roundings of sums over channels: 16 lanes add 42 numbers in float32, 8 lanes 83."""
+"""Roundings of sums over channels: 16 lanes add 42 values in float32, 8 lanes 83."""
 
 
 def test_sums_are_rounded_once(cache: KernelCache, subtests: pytest.Subtests) -> None:
@@ -45,7 +45,7 @@ def test_sums_are_rounded_once(cache: KernelCache, subtests: pytest.Subtests) ->
     for (name, (_, axes)), (kernel, *_) in zip(SHAPES.items(), kernels, strict=True):
         x = given[name]
         exact = x.sum(tuple(axes), dtype=np.float64)
-        # of the others short rows, some rows at once, and what each thread has found are added in float32
+        # the others add short rows, groups of rows, and each thread's results in float32
         allowed = {"between": 1, "rows": 1, "planes": 1, "channels": CHANNELS}.get(name, 3)
         for threads in (1, 2):
             with subtests.test(name, threads=threads):

@@ -1,4 +1,4 @@
-"""Loops that go over a few vectors in two halves: bit by bit what one vector after the other gives."""
+"""Loop fission into strips: bit-identical to one loop over vectors."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ Build = Callable[..., list[Tensor]]
 
 
 def silu(x: Tensor, y: Tensor) -> list[Tensor]:
-    """What both halves read is read twice."""
+    """Both halves read the inputs twice."""
     return [dsl.vmul(x, ext.sigmoid(x))]
 
 
 def swish(x: Tensor, y: Tensor) -> list[Tensor]:
-    """Of half types the exponential is short."""
+    """The exponential of half types is short."""
     return [dsl.vdiv(x, dsl.vadds(dsl.vexp(dsl.vmuls(x, -1.0)), 1.0))]
 
 
 def gate(x: Tensor, y: Tensor) -> list[Tensor]:
-    """Two of them; what they are of is computed, and kept since it is stored as well."""
+    """Two exponentials; their argument is computed and stored as an output."""
     shifted = dsl.vadds(x, 0.5)
     return [dsl.vmul(ext.sigmoid(shifted), ext.sigmoid(y)), shifted]
 
 
 def twice(x: Tensor, y: Tensor) -> list[Tensor]:
-    """The second waits for the first."""
+    """The second depends on the first."""
     return [dsl.vadd(ext.sigmoid(ext.sigmoid(dsl.vmul(x, y))), y)]
 
 
 def gradient(x: Tensor, y: Tensor) -> list[Tensor]:
-    """Of silu: much of one number."""
+    """silu: many operations on one value."""
     s = ext.sigmoid(x)
     return [
         dsl.vmul(y, dsl.vmul(s, dsl.vadds(dsl.vmul(x, dsl.vadds(dsl.vmuls(s, -1.0), 1.0)), 1.0)))
@@ -54,7 +54,7 @@ BUILDS = [silu, swish, gate, twice, gradient]
 
 
 def _numbers(length: int, dtype: str, seed: int) -> np.ndarray:
-    """Most of them near 0, in some strips one that is far from it, an infinity or no number at all."""
+    """Most of them near 0, in some strips a distant value, an infinity or a NaN."""
     chance = np.random.default_rng(seed)
     x = (chance.standard_normal(length) * 4).astype(dtype)
     for at, odd in zip(range(70, length, 97), (np.inf, -np.inf, np.nan, 90.0, -90.0, 1e4, -1e4, 87.5, -87.5, 0.0)):  # fmt: skip  # noqa: B905

@@ -1,4 +1,4 @@
-"""float64 to float16 and bfloat16 is rounded once: what lies beside a half never becomes one on its way."""
+"""float64 to float16 and bfloat16 rounds once: values beside a tie never become one."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ from tests.tbe_impl.codegen.graphs import assert_same, run_both
 
 BITS = {"float16": 11, "bfloat16": 8}
 LOWEST = {"float16": -24, "bfloat16": -133}
-"""Exponent of the least subnormal."""
+"""Exponent of the smallest subnormal."""
 LARGEST = {"float16": 65504.0, "bfloat16": float.fromhex("0x1.fep127")}
 
 
 def rounded_once(x: np.ndarray, dtype: str) -> np.ndarray:
-    """The float64 nearest to x among those that `dtype` has, halves to even; by exact steps in float64."""
+    """The float64 nearest to x among the values of `dtype`, ties to even; by exact steps in
+    float64.
+    """
     with np.errstate(all="ignore"):
         exponent = np.frexp(np.where(np.isfinite(x), x, 1.0))[1]
         unit = np.maximum(exponent - BITS[dtype], LOWEST[dtype])
@@ -31,7 +33,7 @@ def rounded_once(x: np.ndarray, dtype: str) -> np.ndarray:
 
 
 def awkward(dtype: str) -> np.ndarray:
-    """Every value of the dtype, every half between two neighbours, and what lies beside them by one bit of float64."""
+    """Every value of the dtype, every tie of two neighbours, and the adjacent float64 values."""
     patterns = np.arange(1 << 15, dtype=np.uint16)
     with np.errstate(invalid="ignore"):
         values = patterns.view(dtype_of(dtype).numpy).astype(np.float64)
@@ -40,7 +42,7 @@ def awkward(dtype: str) -> np.ndarray:
     above = LARGEST[dtype] + (values[-1] - values[-2]) / 2
     points = np.concatenate([values, halves, [above, 1e300, 5e-324, 1e-310, np.inf, 0.0]])
     near = [points, np.nextafter(points, np.inf), np.nextafter(points, -np.inf)]
-    # beside by less than float32 can tell
+    # closer than float32 resolves
     near += [points * (1 + 2.0**-40), points * (1 - 2.0**-40), points * (1 + 2.0**-26)]
     positive = np.concatenate(near)
     return np.concatenate([positive, -positive, [np.nan]])
@@ -53,7 +55,7 @@ def drawn(dtype: str) -> np.ndarray:
 
 
 def thinned(dtype: str) -> np.ndarray:
-    """Some of the awkward ones, and the last, which are beyond the largest or no numbers."""
+    """Some difficult values, and the last ones, which overflow or are NaN."""
     return np.concatenate([awkward(dtype)[::7], awkward(dtype)[-1:]])
 
 
@@ -76,7 +78,7 @@ def test_a_cast_rounds_once(
 
 
 def nearest(whole: int, dtype: str) -> float:
-    """A whole number rounded to `dtype`, halves to even, by exact integers."""
+    """An integer rounded to `dtype`, ties to even, by exact integers."""
     unit = 1 << max(abs(whole).bit_length() - BITS[dtype], 0)
     above, rest = divmod(abs(whole), unit)
     above += 2 * rest > unit or (2 * rest == unit and above % 2)

@@ -1,4 +1,4 @@
-"""An output that is only another shape of what a loop computes is written by that loop."""
+"""An output that reshapes a loop's result is written by that loop."""
 
 from __future__ import annotations
 

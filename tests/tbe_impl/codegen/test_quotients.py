@@ -1,4 +1,4 @@
-"""Division by a number that is known beforehand."""
+"""Division by a constant."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def by(number: float, x: dsl.Tensor) -> dsl.Tensor:
 
 
 def numbers(dtype: str) -> np.ndarray:
-    """Of all sizes, with those of fewer digits."""
+    """Divisors of all magnitudes, with some of fewer digits."""
     info, rng = np.finfo(dtype), np.random.default_rng(0)
     sizes = np.exp2(rng.uniform(np.log2(info.smallest_subnormal) + 1, np.log2(info.max) - 1, 1000))
     odd = [0.0, np.inf, np.nan, info.max, info.tiny, info.smallest_subnormal]

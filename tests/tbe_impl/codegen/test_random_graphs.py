@@ -1,4 +1,4 @@
-"""Random graphs on the cpu back end against the NumPy one; ``TBE_FUZZ=2000`` runs so many."""
+"""Random graphs on the cpu back end against NumPy; ``TBE_FUZZ=2000`` sets their number."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ULP = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "float64":
 def run_graph(
     graph: RandomGraph, cache: KernelCache | None, rounding: str
 ) -> list[tuple[np.ndarray, ...]]:
-    """The outputs with one thread and with two, inputs in odd layouts and outputs anywhere too."""
+    """The outputs with one thread and with two, with strided inputs and unaligned outputs too."""
     outputs, inputs = [n.tensor for n in graph.outputs], [t for t, _ in graph.inputs]
     options = prepared_kernel.Options(
         rounding=rounding,
@@ -48,7 +48,7 @@ def run_graph(
 
 
 def _odd(array: np.ndarray, graph: RandomGraph) -> np.ndarray:
-    """The same numbers, every second element of a larger array, or one byte off."""
+    """The same values, every second element of a larger array, or one byte off."""
     if graph.chance(0.5) and array.ndim:
         wide = np.zeros((*array.shape[:-1], array.shape[-1] * 2), array.dtype)
         wide[..., ::2] = array
@@ -59,7 +59,7 @@ def _odd(array: np.ndarray, graph: RandomGraph) -> np.ndarray:
 
 
 def assert_alike(node: Node, found: np.ndarray, wanted: np.ndarray, reference: np.ndarray) -> None:
-    """Raises unless `found` is `wanted`, bit for bit or within what rounding explains."""
+    """Raises unless `found` equals `wanted`, bit for bit or within the rounding limit."""
     tensor = node.tensor
     assert found.dtype == dtype_of(tensor.dtype).numpy
     assert found.shape == wanted.shape
@@ -84,7 +84,7 @@ def assert_alike(node: Node, found: np.ndarray, wanted: np.ndarray, reference: n
 
 
 def check(seed: int, cache: KernelCache | None = None) -> None:
-    """One graph; raises when the back ends differ."""
+    """Checks one graph; raises when the back ends differ."""
     graph = make(seed)
     tensors: Sequence = [node.tensor for node in graph.outputs]
     given = {id(tensor): array for tensor, array in graph.inputs}

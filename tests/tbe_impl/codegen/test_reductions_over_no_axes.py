@@ -1,4 +1,4 @@
-"""Reductions over no axes, as gradients of a broadcast that stretched nothing have them."""
+"""Reductions over no axes, as in gradients of a broadcast without expansion."""
 
 from __future__ import annotations
 

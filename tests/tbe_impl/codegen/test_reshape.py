@@ -1,4 +1,4 @@
-"""A reshape of what lies in memory is read as it lies there, without a division for each element."""
+"""A reshape of a stored value is read in place, without a division for each element."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows that one loop computes for the next: whoever reads one comes after the loop that fills it."""
+"""Row buffers between loops: every reader runs after the loop that fills the buffer."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_sums_over_rows_that_were_made_of_their_own_sums(
 
 @cases("prefetch", [True, False])
 def test_the_loop_that_keeps_a_row_asks_memory_for_later_rows(prefetch: bool) -> None:
-    """It is the last to read what lies in memory; rows are so many that memory has time to bring them."""
+    """It reads memory last; there are enough rows to hide the latency."""
     x = dsl.placeholder((64, 512), "float32", "x")
     argument = Argument(x, (64, 512), "x")
     shares = Argument(_softmax(x, 1), (64, 512), "shares")
@@ -65,7 +65,7 @@ def test_the_loop_that_keeps_a_row_asks_memory_for_later_rows(prefetch: bool) ->
 
 @cases("dtype", ["float32", *(pytest.param(dtype, marks=FULL) for dtype in ("float64", "float16"))])
 def test_rows_behind_a_line_are_summed_from_the_next_one(dtype: str) -> None:
-    """In one order wherever they lie."""
+    """One order for any position."""
     shape = (5, 1024)
     x = dsl.placeholder(shape, dtype, "x")
     kernel = Kernel(
@@ -90,7 +90,7 @@ def test_rows_behind_a_line_are_summed_from_the_next_one(dtype: str) -> None:
 
 
 def _normed(operations: int, columns: int = 512) -> tuple[Kernel, np.ndarray, np.ndarray]:
-    """A row that takes so many operations, normed; what it is tried with, and what comes of that in float64."""
+    """A normalised row of this many operations; its input, and the float64 result."""
     x = dsl.placeholder((7, columns), "float32", "x")
     row = x
     for number in range(operations):
@@ -109,7 +109,9 @@ def _normed(operations: int, columns: int = 512) -> tuple[Kernel, np.ndarray, np
 
 @cases("operations, times", [(1, 6), (4, 5), (40, 1)])
 def test_a_row_of_many_operations_is_computed_once(operations: int, times: int) -> None:
-    """By the first loop, which takes four vectors at a time where that is quicker; a short one by the second loop too."""
+    """Filled by the first loop, which unrolls by four vectors where that is faster; a short one
+    also by the second.
+    """
     kernel, given, wanted = _normed(operations)
     np.testing.assert_allclose(kernel(given), wanted, rtol=1e-5, atol=1e-6)
     assert ("_store(row" in kernel.source) == (operations > 1)
@@ -118,7 +120,9 @@ def test_a_row_of_many_operations_is_computed_once(operations: int, times: int) 
 
 @cases("columns, number", [(512, 1), (16384, 4)])
 def test_a_row_whose_steps_take_long_has_one_accumulator(columns: int, number: int) -> None:
-    """It waits for no sum; a row of very many numbers keeps its own, since sums of fewer numbers lose less."""
+    """It depends on no sum; very long rows keep separate sums, because sums of fewer values lose
+    less.
+    """
     kernel, given, wanted = _normed(40, columns)
     np.testing.assert_allclose(kernel(given), wanted, rtol=1e-5, atol=1e-6)
     assert kernel.source.count(" = SPLAT(f32v, -__builtin_inff())") == number

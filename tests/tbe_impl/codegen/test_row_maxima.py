@@ -1,4 +1,4 @@
-"""Which largest numbers need not show a NaN, and that results are NaN where they were with maxima that do."""
+"""Row maxima without NaN checks: where they are legal, and that results keep their NaN."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def wide(row: Tensor, x: Tensor) -> Tensor:
 
 
 def parts(x: Tensor, axis: int = -1) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The largest numbers, what all are below them, exponentials of that, their sums."""
+    """Row maxima, differences from them, exponentials, their sums."""
     largest = dsl.reduce_max(x, axis, True)
     deficits = dsl.vsub(x, wide(largest, x))
     powers = dsl.vexp(deficits)
@@ -83,19 +83,19 @@ def powers_only(x: Tensor) -> list[Tensor]:
 
 
 def log_sum(x: Tensor) -> list[Tensor]:
-    """Adds the largest number again, which is NaN with the sum, but is also read for itself."""
+    """Adds the maximum again, which is NaN with the sum, but also has another reader."""
     largest, _, _, total = parts(x)
     return [dsl.vadd(dsl.vlog(total), largest)]
 
 
 def times_the_sum(x: Tensor) -> list[Tensor]:
-    """A product with anything but an inverse is left alone."""
+    """A product with a value other than an inverse is unchanged."""
     _, _, powers, total = parts(x)
     return [dsl.vmul(powers, wide(total, x))]
 
 
 def of_a_part(x: Tensor) -> list[Tensor]:
-    """The sum is that of half a row."""
+    """The sum covers half a row."""
     _, _, powers, _ = parts(x)
     k = reduce_axis((0, int(x.shape[1]) // 2), "k")
     total = compute((x.shape[0], 1), lambda i, j: Reduce("sum", powers(i, k), [k]))
@@ -177,9 +177,9 @@ def test_results_are_nan_where_they_have_to_be(
             assert text == write_program(outputs, [given]).source
             return
         patch.setattr("tbe_impl.codegen.program.find_maxima_without_nan_checks", lambda outputs: ())
-        # no plan of the others is found, and none is kept
+        # no plan of the others is cached or reused
         patch.setattr(codegen_cache, "_LOADED_GENERATOR_FINGERPRINT", "maxima that show every NaN")
-        # down columns maxima are found in another way
+        # column maxima use another method
         plain = prepare_for(build, shape, dtype, cache)
     kernel = prepare_for(build, shape, dtype, cache)
     assert (kernel.source != plain.source) == differ

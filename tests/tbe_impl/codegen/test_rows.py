@@ -1,4 +1,4 @@
-"""Rows that are kept for the next loop over them hold every element of the row, or are not kept."""
+"""Buffered rows for the next loop hold every element of the row, or are not buffered."""
 
 from __future__ import annotations
 

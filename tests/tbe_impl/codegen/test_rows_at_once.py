@@ -1,4 +1,7 @@
-"""Rows that are computed at once, portions that threads take as they come, powers from a table: results stay."""
+"""Several rows at once, dynamic work sharing between threads, powers from a table.
+
+Results do not change.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,7 @@ def np_softmax(x: Array, y: Array) -> list[Array]:
 
 
 def sums(x: Tensor, y: Tensor) -> list[Tensor]:
-    """Of rows and of columns, and what each row is less its sum."""
+    """Sums of rows and of columns, and each row minus its sum."""
     total = OPERATIONS["reduce_sum"](x, -1, True)
     away = OPERATIONS["vsub"](x, OPERATIONS["broadcast"](total, x.shape))
     return [away, OPERATIONS["reduce_sum"](OPERATIONS["vmul"](away, y), 0, False)]
@@ -75,7 +78,7 @@ def arrays() -> list[Array]:
     rng = np.random.default_rng(0)
     found = [rng.standard_normal((ROWS, COLUMNS)).astype(np.float32) for _ in range(2)]
     for array in found:
-        array[-1] = array[0]  # one of rows taken together, and one of those that are left
+        array[-1] = array[0]  # one row of a block, and one of the tail
     return found
 
 
@@ -173,9 +176,9 @@ def test_portions_of_a_full_sum(cache: KernelCache) -> None:
 def test_steps_at_once_of_what_is_summed_up_over_another_loop(
     together: int, cache: KernelCache
 ) -> None:
-    """The loop whose steps go at once is one of the sum's own results: each step has its own place."""
+    """The unrolled loop indexes the sum's own results: each step has its own element."""
     x = placeholder((5, 2, 8, 6), "float32")
-    # what keeps the loops apart
+    # the condition that separates the loops
     last = compute(x.shape, lambda a, b, c, d: x(a, make_binary("truncdiv", b, 3), c, d))
     kernel = prepare(
         [OPERATIONS["reduce_sum"](x, 0, True), last],

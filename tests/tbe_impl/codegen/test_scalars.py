@@ -1,4 +1,4 @@
-"""Numbers that are handed over with each call: the compiled kernel takes them as the NumPy back end does."""
+"""Scalar arguments of each call: the compiled kernel equals the NumPy back end."""
 
 from __future__ import annotations
 

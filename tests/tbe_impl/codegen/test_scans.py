@@ -1,4 +1,4 @@
-"""Running sums and products in C against the NumPy back end: every dtype, every axis, from both ends, bit for bit."""
+"""Cumulative sums and products in C against NumPy: every dtype, axis, direction; bit for bit."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ENDS = [(False, False), (True, False), (False, True), (True, True)]
 def same(
     kernel: prepared_kernel.CpuKernel, outputs: Sequence[Any], x: np.ndarray, sizes: dict[int, Any]
 ) -> None:
-    """Raises unless both back ends say the same with any number of threads, and without a step by NumPy."""
+    """Raises unless both back ends agree for any number of threads, without a NumPy step."""
     assert all(step.program for step in kernel.steps)
     wanted = evaluate.run(outputs, {id(kernel.inputs[0]): x}, sizes)
     for threads in (1, 3):

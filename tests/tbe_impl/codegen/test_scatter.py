@@ -1,4 +1,4 @@
-"""Segments and scatters in C against the NumPy back end: every dtype, numbers that are out of range, any width."""
+"""Segments and scatters in C against NumPy: every dtype, out-of-range indices, any width."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ REDUCTIONS = ("update", "add", "sub", "mul", "div", "max", "min")
 
 
 def numbers(shape: tuple[int, ...], dtype: str, seed: int) -> np.ndarray:
-    """Some of everything: NaN and both zeros among the floats, what wraps around among the integers."""
+    """Mixed values: NaN and both zeros among the floats, overflowing integers."""
     rng, wanted = np.random.default_rng(seed), dtype_of(dtype)
     if dtype == "bool":
         return rng.integers(0, 2, shape).astype(bool)
@@ -52,20 +52,20 @@ def numbers(shape: tuple[int, ...], dtype: str, seed: int) -> np.ndarray:
 
 
 def places(shape: tuple[int, ...], dtype: str = "int32") -> np.ndarray:
-    """Numbers of rows, some of them below 0 or too large, one row never."""
+    """Row indices, some of them negative or too large; one row is never used."""
     least = 0 if dtype.startswith("u") else -2
     found = np.random.default_rng(5).integers(least, COUNT + 2, shape)
     return np.where(found == 3, 2, found).astype(dtype)
 
 
 def check(build: Callable[..., Any], arrays: list[np.ndarray], cache: KernelCache) -> None:
-    """Raises unless both back ends say the same with any number of threads, and without a step by NumPy."""
+    """Raises unless both back ends agree for any number of threads, without a NumPy step."""
     kernel, outputs, inputs = prepare(build, *arrays, cache=cache, parallel_elements=0)
     assert all(step.program for step in kernel.steps)
     given = {id(tensor): array for tensor, array in zip(inputs, arrays, strict=True)}
     (wanted,) = evaluate.run(outputs, given)
     for threads in (1, 2, 3):
-        # which of two zeros is the larger is open
+        # the maximum of two zeros is unspecified
         assert_same(kernel.run(arrays, {}, threads)[0], wanted, signs=False)
 
 
@@ -98,7 +98,9 @@ def test_segments_of_every_width(shape: tuple[int, ...], cache: KernelCache) -> 
 
 
 def segments(kind: str, shape: tuple[int, ...], dtype: str, cache: KernelCache) -> None:
-    """Checks one word; the fill of segments without rows is another than what they begin with, for most."""
+    """Checks one operation; the fill value of empty segments differs from the initial value, for
+    most.
+    """
     word, fill = dsl.OPERATIONS[f"unsorted_segment_{kind}"], int(kind in ("prod", "min", "mean"))
     arrays = [numbers(shape, dtype, 1), places(shape[:1])]
     check(lambda x, ids: word(x, ids, COUNT, fill), arrays, cache)

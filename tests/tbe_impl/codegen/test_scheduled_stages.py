@@ -1,4 +1,4 @@
-"""What a schedule adds to a graph — sums in two steps, copies — is computed: against NumPy's float64, and in the C."""
+"""Stages that a schedule adds (two-step sums, copies) against float64 NumPy, and in the C."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ FEW = (
     (everything, fused_parts),
     (everything, parts_with_loops_of_their_own),
 )
-"""Each request once, but for those that sizes of run time are asked for."""
+"""Each request once, except those with dynamic sizes."""
 CASES = [
     ("float16", "sum", (33, 70), FEW),
     *(
@@ -203,7 +203,8 @@ LOOPS: list[tuple[Any, Ask, list[str]]] = [
         outer_parts,
         [
             "for k.outer in 0..4:  # threads share it",
-            "y.rf[k.outer, i] = sum of x[((k.outer * 16) + k.inner), l]  # along k.inner in 0..16, l in 0..37",
+            "y.rf[k.outer, i] = sum of x[((k.outer * 16) + k.inner), l]  # along k.inner in "
+            "0..16, l in 0..37",
             "y[i] = sum of y.rf[k.outer.v, i]  # along k.outer.v in 0..4",
         ],
     ),

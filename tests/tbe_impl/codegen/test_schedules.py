@@ -1,4 +1,4 @@
-"""What a schedule by hand makes of the loops of the C: a table of requests, and that results never change."""
+"""Effect of manual schedules on the loops of the C: a table of requests with equal results."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ from tests.tbe_impl.codegen.test_random_graphs import assert_alike
 
 GRAPHS = int(os.environ.get("TBE_FUZZ", "0")) or 8
 BLOCKS, ROWS, COLUMNS = 3, 1000, 520
-"""x has so many blocks of rows; all of them are multiplied with the same rows, which no core's cache holds."""
+"""x has BLOCKS blocks of rows; all are multiplied with the same rows, which exceed each core's
+cache.
+"""
 
 IN_A_CACHE = "what is read again is still in a cache: the order of memory is the fastest"
 NEIGHBOURS = "neighbours in memory are steps of another loop"
@@ -71,13 +73,15 @@ def verdicts(found: Sequence[Outcome]) -> dict[str, str]:
 
 
 RUN = ("blocks of columns", "fused", "four vectors", "columns to threads")
-"""Orders and marks whose kernels `make test` compiles and runs as well; it looks at the loops of all of them."""
+"""Orders and annotations whose kernels `make test` also compiles and runs; it checks the loops of
+all.
+"""
 
 
 def assert_unchanged(
     y: Tensor, inputs: Sequence[Tensor], options: Options, cache: KernelCache
 ) -> None:
-    """Bit for bit what it is without the schedule, with one thread and with three."""
+    """Bit-identical to the result without the schedule, with one thread and with three."""
     rng = np.random.default_rng(0)
     arrays = [
         rng.uniform(-2, 2, [int(size.value) for size in t.shape]).astype(t.dtype) for t in inputs
@@ -455,7 +459,7 @@ def test_orders_for_another_graph_are_left_alone(cache: KernelCache) -> None:
 
 
 def follow_everything(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On graphs as small as these nothing gains: what can be followed is followed."""
+    """On graphs as small as these no request is faster, so every legal request is applied."""
     monkeypatch.setattr(loop_orders, "MIN_INNERMOST_STEPS", 1)
     monkeypatch.setattr(loop_orders, "CORE_CACHE_BYTES", -1)
     monkeypatch.setattr(schedule_options, "is_read_repeatedly", lambda record, stage: True)
@@ -463,7 +467,7 @@ def follow_everything(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @cases("seed", range(8))
 def test_each_request_has_an_outcome(seed: int) -> None:
-    """Of schedules whose kernels `make test` does not compile, as they are and with everything followed."""
+    """Schedules that `make test` does not compile, by default and with every request applied."""
     graph = make(seed)
     outputs, inputs = [node.tensor for node in graph.outputs], [t for t, _ in graph.inputs]
     if any(op.kind == "library" for op in stages_of(outputs)):

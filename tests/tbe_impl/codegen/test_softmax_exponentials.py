@@ -1,4 +1,4 @@
-"""Which exponentials are known to be of what a number is below the largest of its row, and that softmax is right where rows are odd."""
+"""Recognises exp(x − rowmax); softmax is right for unusual rows."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def softmax(x: Tensor, axis: int | tuple[int, ...] = -1) -> Tensor:
 
 
 def of_a_part(x: Tensor) -> Tensor:
-    """The largest of the first half of a row is not above the others."""
+    """The maximum of the first half of a row does not bound the others."""
     k = reduce_axis((0, 4), "k")
     largest = compute((4, 1), lambda i, j: Reduce("max", x[i, k], [k]))
     return vexp(less(x, largest))
@@ -76,13 +76,13 @@ def test_deficits_are_known(case: str) -> None:
 
 @cases("case", CASES)
 def test_what_may_be_a_product_with_an_inverse(case: str) -> None:
-    """Softmaxes, and nothing else of these."""
+    """Counts the short exponentials of softmax only."""
     outputs = [CASES[case][0](dsl.placeholder((4, 8), "float32"))]
     assert len(find_softmax_quotients(outputs)) == case.startswith("softmax")
 
 
 def test_a_quotient_by_anything_small(cache: KernelCache) -> None:
-    """The inverse may be infinite where the quotient is a number."""
+    """The inverse may be infinite where the quotient is finite."""
 
     def over(x: Tensor, y: Tensor) -> Tensor:
         powers = vexp(less(x, reduce_max(x, -1, True)))

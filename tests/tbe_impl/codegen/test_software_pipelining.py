@@ -1,4 +1,4 @@
-"""Loops over rows that are taken together, each at another row: bit by bit what rows one after the other give."""
+"""Software pipelining across rows: bit-identical to row after row."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def _wide(row: Tensor, x: Tensor) -> Tensor:
 
 
 def softmax(x: Tensor) -> list[Tensor]:
-    """Its exponentials are kept for the last loop."""
+    """Its exponentials are buffered for the last loop."""
     powers = dsl.vexp(dsl.vsub(x, _wide(dsl.reduce_max(x, -1, True), x)))
     return [dsl.vdiv(powers, _wide(dsl.reduce_sum(powers, -1, True), x))]
 
 
 def layer_norm(x: Tensor) -> list[Tensor]:
-    """The mean of a row is used by two later loops."""
+    """Two later loops use the mean of a row."""
     length = int(x.shape[-1])
     rest = dsl.vsub(x, _wide(dsl.vmuls(dsl.reduce_sum(x, -1, True), 1 / length), x))
     squares = dsl.vmuls(dsl.reduce_sum(dsl.vmul(rest, rest), -1, True), 1 / length)
@@ -39,7 +39,7 @@ def layer_norm(x: Tensor) -> list[Tensor]:
 
 
 def with_its_sums(x: Tensor) -> list[Tensor]:
-    """What is told of a row is written beside it."""
+    """The statistics of a row are a further output."""
     largest = dsl.reduce_max(x, -1, True)
     powers = dsl.vexp(dsl.vsub(x, _wide(largest, x)))
     total = dsl.reduce_sum(powers, -1, True)
@@ -54,7 +54,7 @@ def two_wide(x: Tensor) -> list[Tensor]:
 
 
 def two_kept(x: Tensor) -> list[Tensor]:
-    """Two rows are kept, and four loops follow one another."""
+    """Two buffered rows and four successive loops."""
     powers = dsl.vexp(dsl.vsub(x, _wide(dsl.reduce_max(x, -1, True), x)))
     shares = dsl.vdiv(powers, _wide(dsl.reduce_sum(powers, -1, True), x))
     logs = dsl.vlog(dsl.vadds(dsl.vexp(shares), 1.0))
@@ -62,7 +62,7 @@ def two_kept(x: Tensor) -> list[Tensor]:
 
 
 def five_loops(x: Tensor) -> list[Tensor]:
-    """Each sum of a row needs the one before."""
+    """Each sum of a row depends on the previous one."""
     for _ in range(4):
         x = dsl.vmul(x, _wide(dsl.vrsqrt(dsl.reduce_sum(dsl.vmul(x, x), -1, True)), x))
     return [x]
@@ -78,7 +78,7 @@ def five_loops(x: Tensor) -> list[Tensor]:
 def test_as_rows_one_after_the_other(
     rows: int, build: Build, dtype: str, length: int, offset: int, cache: KernelCache
 ) -> None:
-    """Also where a thread has fewer rows than there are loops, and wherever memory begins."""
+    """Also for threads with fewer rows than loops, and for any alignment."""
     options: dict[str, Any] = {"stream_bytes": 1, "parallel_elements": 1, "offset": offset}
     generator = np.random.default_rng(0)
     x = generator.standard_normal((rows, length)).astype(dtype)
@@ -140,7 +140,7 @@ def test_where_they_are_not(build: Build, shape: tuple[int, ...], options: dict[
 
 
 def test_the_first_loop_is_the_one_that_memory_is_asked_for() -> None:
-    """What a later loop fetches it would fetch after the first has read it."""
+    """A later loop would prefetch after the first has read."""
     fetched = [
         line
         for line in _source(softmax, (64, 1024), offset=16).splitlines()

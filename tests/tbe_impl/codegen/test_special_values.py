@@ -1,4 +1,4 @@
-"""NaN, infinities, signed zeros, subnormal and largest numbers; the edges of integers."""
+"""NaN, infinities, signed zeros, subnormals and extreme values; limits of integers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TINY, HUGE = 2.0**-149, 3.4e38
 
 
 def pairs(dtype: str) -> tuple[np.ndarray, np.ndarray]:
-    """Every special value beside every other, and then once more in the other order, 3 rows more than vectors hold."""
+    """Every pair of special values in both orders, with 3 rows more than the vectors hold."""
     limits: Any = ml_dtypes.finfo(dtype_of(dtype).numpy)
     smallest, largest = float(limits.smallest_subnormal), float(limits.max)
     values = [
@@ -293,7 +293,9 @@ if platform.machine() in ("x86_64", "AMD64"):
 
 @cases("options", WIDTHS, ids=str, quick=1, per_item=2)
 def test_exp_at_every_width(options: dict[str, Any], full: bool, cache: KernelCache) -> None:
-    """Within 2 ULP on a million numbers; and next to numbers that need more care it is the same number."""
+    """Within 2 ULP on a million values; neighbours that need a slow path do not change a value's
+    result.
+    """
     random = np.random.default_rng(8)
     usual = random.uniform(-87, 87, 1 << (20 if full else 16)).astype(np.float32)
     small = np.ldexp(random.uniform(-1, 1, 1 << 16), random.integers(-150, 0, 1 << 16))
@@ -318,7 +320,9 @@ def test_exp_at_every_width(options: dict[str, Any], full: bool, cache: KernelCa
 
 @cases("options", WIDTHS[::-1], ids=str, quick=1, per_item=2)
 def test_sigmoid_at_every_width(options: dict[str, Any], full: bool, cache: KernelCache) -> None:
-    """Within 2.2 ULP; and beside numbers that lie beyond tables, or are none, a number near 0 has the same result."""
+    """Within 2.2 ULP; values beyond the tables and NaN do not change the result of a neighbour near
+    0.
+    """
     random = np.random.default_rng(9)
     usual = random.uniform(-7.7, 7.7, 1 << (20 if full else 17)).astype(np.float32)
     wide = random.uniform(-12, 12, 1 << (18 if full else 15))
@@ -330,7 +334,7 @@ def test_sigmoid_at_every_width(options: dict[str, Any], full: bool, cache: Kern
         for exponent in range(3, 127)
         for step in (0.8, 1, 1.6)
     ]
-    # what adds to 2 or 0 with the first cell's number, in the places of a sum's last bits
+    # with the first cell's value it adds to 2 or 0, in the positions of a sum's last bits
     odd = [-(2.0**22) - steps / 2 for steps in range(-64, 65)]
     x = np.concatenate(
         [usual, *(one.astype(np.float32) for one in (wide, small, beyond, np.array(powers + odd)))]
@@ -363,7 +367,7 @@ def test_sigmoid_at_every_width(options: dict[str, Any], full: bool, cache: Kern
 
 
 def extreme(name: str, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """`x` or `y`, of zeros +0 for the greater and −0 for the smaller one; NaN where one is."""
+    """The maximum or minimum of `x` and `y`, with +0 above −0; NaN if one is."""
     first = (
         (x > y) | ((x == y) & ~np.signbit(x))
         if name == "max"
@@ -399,7 +403,9 @@ def test_extremes_at_every_width(dtype: str, options: dict[str, Any], cache: Ker
 @cases("options", WIDTHS, ids=str, sample=1)
 @cases("dtype", ["float32", "float64"])
 def test_rows_over_one_number(dtype: str, options: dict[str, Any], cache: KernelCache) -> None:
-    """Rounded like NumPy's quotients, though computed from the row's inverse; but near subnormal numbers, which may be a unit off."""
+    """Rounded like NumPy's quotients despite the row's inverse, except within one ULP near
+    subnormals.
+    """
     values = np.unique(pairs(dtype)[0])
     limits = np.finfo(dtype)
     random = np.random.default_rng(3)

@@ -1,4 +1,4 @@
-"""Lines of C are taken for what they are."""
+"""Classifies lines of generated C."""
 
 from __future__ import annotations
 

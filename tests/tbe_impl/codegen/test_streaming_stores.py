@@ -1,4 +1,4 @@
-"""Large outputs are written past the caches, and nobody is told before they have arrived."""
+"""Large outputs use non-temporal stores, and completion is signalled only after a fence."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def test_a_small_output_stays_in_the_caches():
 
 
 def beside(x: Tensor) -> list[Tensor]:
-    """Rows without their largest element, and its half: two outputs in a nest of two loops."""
+    """Rows minus their maximum, and half of that: two outputs in a nest of two loops."""
     rest = dsl.vsub(x, dsl.broadcast(dsl.reduce_max(x, 1, True), x.shape))
     return [rest, dsl.vmuls(rest, 0.5)]
 
 
 def joined(x: Tensor) -> list[Tensor]:
-    """Pieces of whole rows, which are one loop each."""
+    """Blocks of whole rows, which are one loop each."""
     return [dsl.concat([dsl.vadds(x, 1.0), dsl.vmuls(x, 2.0)], 0)]
 
 
@@ -54,7 +54,7 @@ def of_two_sizes(x: Tensor) -> list[Tensor]:
 
 
 def check_places(kernel: CpuKernel, x: np.ndarray, places: Sequence[int]) -> None:
-    """Outputs that begin so many bytes behind a multiple of 128 are those of outputs anywhere."""
+    """Outputs at this byte offset from a multiple of 128 equal those at any other."""
     wanted = kernel.run([x], {}, 1)
     results = [behind(one, place) for one, place in zip(wanted, places, strict=True)]
     kernel.run([x], {}, 2, results)
@@ -99,7 +99,9 @@ def test_outputs_of_two_sizes_stream_from_any_line(
 
 
 def in_planes(x: Tensor) -> list[Tensor]:
-    """Rows in rows, each without its largest element: a nest of three loops where the middle axes of two inputs differ."""
+    """Nested rows, each minus its maximum: a nest of three loops where the middle axes of two
+    inputs differ.
+    """
     return [dsl.vsub(x, dsl.broadcast(dsl.reduce_max(x, [0, 2], True), x.shape))]
 
 
@@ -114,7 +116,7 @@ def test_the_line_between_two_rows_is_written_once(
     place: int,
     cache: KernelCache,
 ) -> None:
-    """Also where a thread's rows begin and end, and nothing around them is touched."""
+    """Also at the boundaries of a thread's rows; memory around them is unchanged."""
     shape = (7, length) if build is beside else (3, 5, length)
     x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
     kernel, *_ = prepare(

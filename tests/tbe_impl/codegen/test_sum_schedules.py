@@ -1,4 +1,4 @@
-"""Schedules by hand over what is summed up: a table of requests, shapes and dtypes against NumPy's float64, and the loops of the C."""
+"""Manual schedules of reductions: requests, shapes and dtypes against float64, and the C loops."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ FEW = (
     (products, "tiles"),
     (products, "results_outside"),
 )
-"""Each request once, but for blocks, which other tables have."""
+"""Each request once, except blocks, which other tables cover."""
 CASES = [
     ("float16", "sum", (33, 70), FEW),
     ("int8", "sum", (1, 45), ((rows, "blocks_outside"), (columns, "blocks"))),
@@ -200,12 +200,12 @@ def test_sums_in_every_order(
 
 
 def wide(given: np.ndarray) -> np.ndarray:
-    """In float64; whole numbers wrap around as they are."""
+    """In float64; integers wrap around in their dtype."""
     return given if given.dtype.kind in "iu" else given.astype(np.float64)
 
 
 def reduced(how: str, dtype: str) -> Callable[..., np.ndarray]:
-    """NumPy's reduction; of whole numbers in their own dtype."""
+    """NumPy's reduction; integers in their own dtype."""
     kind = dtype_of(dtype).kind
     return lambda x, **axis: (
         NUMPY[how](x, **axis)

@@ -1,4 +1,4 @@
-"""Stages that are computed tile by tile inside of loops of others: against NumPy's float64, and in the C."""
+"""Stages computed by tiles inside other loops: against float64 NumPy, and in the C."""
 
 from __future__ import annotations
 
@@ -59,7 +59,9 @@ def windows(sizes: tuple[int, int, int], dtype: str) -> Made:
 
 
 def neighbours(sizes: tuple[int, int, int], dtype: str) -> Made:
-    """y[i, j] = Σ_k (t[i, k] + t[i, k + 1]) · b[k, j], t = 2·a: a tile holds what both reads need."""
+    """y[i, j] = Σ_k (t[i, k] + t[i, k + 1]) · b[k, j], t = 2·a: a tile holds the inputs of both
+    reads.
+    """
     n, m, depth = sizes
     a, b = placeholder((n, depth + 1), dtype, name="a"), placeholder((depth, m), dtype, name="b")
     t = compute(a.shape, lambda i, k: a(i, k) + a(i, k), name="t")
@@ -87,7 +89,7 @@ def packed(s: Schedule, y: Tensor) -> None:
 
 
 def prepared(s: Schedule, y: Tensor) -> None:
-    """What is computed before the sum, in each of its blocks."""
+    """Stages computed before the sum, in each of its blocks."""
     _, k_outer = blocked(s, y)
     s[s[y].op.input_tensors[0]].compute_at(s[y], k_outer)
 

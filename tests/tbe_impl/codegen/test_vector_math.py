@@ -1,7 +1,7 @@
-"""The vector mathematics of generated kernels, compiled for each instruction set and compared with NumPy and SciPy.
+"""Vector mathematics of generated kernels by instruction set, against NumPy and SciPy.
 
-One driver in C loops over arrays. float32 is compared with float64, float64 with long double; distances are in units in
-the last place of the exact result, so that gradual underflow counts in full.
+One driver in C loops over arrays. float32 is compared with float64, float64 with long double;
+errors are in units in the last place of the exact result, so that gradual underflow counts in full.
 """
 
 from __future__ import annotations
@@ -50,26 +50,29 @@ VARIANTS = {
 if X86 and "avx2" not in Path("/proc/cpuinfo").read_text("utf-8"):
     del VARIANTS["avx2"]
 QUICK_VARIANTS = tuple(name for name in VARIANTS if name not in ("as on Zen 4", "avx2"))
-"""What `make test` compiles, without optimization, which is twice as quick; golden texts hold the headers as AVX2 sees them."""
+"""Variants of `make test`, compiled without optimization in half the time; golden texts hold the
+AVX2 headers.
+"""
 REDUCED = 20
-"""By how much fewer points every variant but the first is given."""
+"""Divisor of the number of points for all variants but the first."""
 
 UNARY = (
-    "abs neg sqrt rec rsqrt exp exp2 expm1 log log2 log10 log1p tanh sigmoid erf erfc ndtr ndtr_tanh tanh_softplus sin cos "
+    "abs neg sqrt rec rsqrt exp exp2 expm1 log log2 log10 log1p tanh sigmoid erf erfc ndtr "
+    "ndtr_tanh tanh_softplus sin cos "
     "tan asin acos atan sinh cosh asinh acosh atanh floor ceil rint round_away trunc sign relu"
 ).split()
 IN_HALF = ("exp", "log", "tanh", "sigmoid", "erf", "rec")
-"""What the other variants than the first are asked in half precision."""
+"""Half-precision functions of all variants but the first."""
 CORE = (
     "abs neg sqrt rec rsqrt exp log tanh sigmoid erf floor ceil rint round_away trunc sign relu"
 ).split()
-"""What `make test` asks of the other variants than the first: functions that processors have instructions or tables for."""
+"""Functions of `make test` for all variants but the first: those with instructions or tables."""
 EIGHT_LANES = {"sigmoid": 2.2}
-"""Units where a register holds a table of eight numbers."""
+"""Limits in ULP where a register holds a table of eight entries."""
 TO_HALF = ("exp_to_half", "sigmoid_to_half")
-"""Good for results in half precision only."""
+"""Accurate enough for half-precision results only."""
 OF_DEFICIT = "exp_of_deficit"
-"""The exponential of a rounded difference that is not above 0."""
+"""The exponential of a rounded non-positive difference."""
 BINARY = "pow atan2 fmod floormod maximum minimum max_so_far".split()
 CORE_BINARY = ("maximum", "minimum", "max_so_far")
 CONVERSIONS = tuple(itertools.permutations(TYPES, 2))
@@ -152,7 +155,9 @@ void keep_subnormals(long keep) { (void)keep; }
 
 @dataclass(frozen=True)
 class Content:
-    """What the driver of a variant has: functions of one number, those of them in half precision, functions of two, conversions."""
+    """Contents of a variant's driver: unary functions, those in half precision, binary functions,
+    conversions.
+    """
 
     unary: Sequence[str]
     in_half: Sequence[str]
@@ -161,7 +166,7 @@ class Content:
 
 
 def content_of(name: str, *, full: bool) -> Content:
-    """All of it, or what `make test` asks for."""
+    """All of it, or the part of `make test`."""
     if name == "native":
         return Content(UNARY, UNARY if full else IN_HALF, BINARY, CONVERSIONS)
     if full:
@@ -206,7 +211,7 @@ class Driver:
         self.share = 1 if name == "native" and full else REDUCED
 
     def call(self, name: str, *arguments: Any) -> None:
-        """Run one function on arrays and whole numbers."""
+        """Runs one function on arrays and integers."""
         plain = [
             ctypes.c_void_p(a.ctypes.data) if isinstance(a, np.ndarray) else ctypes.c_long(a)
             for a in arguments
@@ -222,7 +227,7 @@ class Driver:
 
 @pytest.fixture(scope="module")
 def drivers(full: bool, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Driver]:
-    """The driver of every variant, compiled side by side."""
+    """The driver of every variant, compiled in parallel."""
     if COMPILER is None:
         pytest.skip("no C compiler")
     place = tmp_path_factory.mktemp("vector_math")
@@ -245,7 +250,9 @@ def drivers(full: bool, tmp_path_factory: pytest.TempPathFactory) -> dict[str, D
 
 
 def of_variants(functions: Sequence[str] = ("",), core: Sequence[str] = ("",)) -> list[Any]:
-    """Rows of a variant and a function: `make test` takes all functions of the first, and `core` of some others."""
+    """Rows of a variant and a function: `make test` takes all functions of the first, and `core` of
+    some others.
+    """
     quick = [
         (name, f) for name in QUICK_VARIANTS for f in (functions if name == "native" else core)
     ]
@@ -273,7 +280,9 @@ def test_unary_float32(drivers: dict[str, Driver], variant: str, function: str) 
 @cases("variant", of_variants())
 @np.errstate(all="ignore")
 def test_exponential_of_a_deficit(drivers: dict[str, Driver], variant: str) -> None:
-    """As near as that of a number that is rounded: 4e-9 |x| more than exp, of which half a unit of x is 6e-8 |x|."""
+    """As accurate as for a rounded argument: error 4e-9 |x| above exp's; half an ULP of x is 6e-8
+    |x|.
+    """
     driver = drivers[variant]
     x = -np.abs(points("f32", 640_000 // driver.share))
     got, exact = driver.map(f"run_f32_{OF_DEFICIT}", x), np.exp(x.astype(np.float64))
@@ -293,7 +302,9 @@ def test_exponential_of_a_deficit(drivers: dict[str, Driver], variant: str) -> N
 def test_logarithms_where_subnormal_numbers_are_taken_for_zero(
     drivers: dict[str, Driver], variant: str, function: str
 ) -> None:
-    """As threads of frameworks do: beside ordinary numbers alone they would not be noticed as zeros are."""
+    """As in threads of frameworks: among ordinary values alone, flushed subnormals would go
+    unnoticed.
+    """
     driver = drivers[variant]
     x = np.full(4 * driver.lanes, 0.75, np.float32)
     x[::3] = np.linspace(1e-44, 1.1e-38, x[::3].size)
@@ -329,7 +340,7 @@ def test_all_half_precision_inputs(drivers: dict[str, Driver], variant: str, hal
         got = driver.map(f"run_{half}_{function}", bits).view(real)
         exact = np.asarray(FORMULAS[function.removesuffix("_to_half")][0](x)).astype(real)
         np.testing.assert_array_equal(np.isnan(got), np.isnan(exact), function)
-        # Neighbours in value are neighbours as whole numbers, once negative ones are turned round.
+        # Neighbours in value are neighbours as integers, after negative ones are mirrored.
         order = [v.view(np.int16).astype(np.int32) for v in (got, exact)]
         order = [np.where(o < 0, -(o & 0x7FFF), o) for o in order]
         away = np.where(np.isnan(exact), 0, np.abs(order[0] - order[1]))
@@ -344,7 +355,9 @@ def test_all_half_precision_inputs(drivers: dict[str, Driver], variant: str, hal
 
 
 def pairs(t: str, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Every two edges; powers that do not overflow; whole exponents; random bits; plain numbers."""
+    """Pairs of special values; powers that do not overflow; integer exponents; random bits;
+    ordinary values.
+    """
     generator = np.random.default_rng(5)
     real = TYPES[t][1]
     info = np.finfo(real)
@@ -391,7 +404,7 @@ def max_so_far(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.where((a == 0) & (b == 0), a, np.maximum(a, b))
 
 
-# Function: formula, units allowed for float32 and float64, whether the formula is one of the type itself.
+# Function: formula, ULP limits for float32 and float64, whether the formula uses the type itself.
 BINARY_FORMULAS: dict[str, tuple[Callable[..., np.ndarray], float, float, bool]] = {
     "pow": (np.power, 0.6, 1, False),
     "atan2": (np.arctan2, 0.6, 2, False),
@@ -457,7 +470,7 @@ def test_half_types_are_widened_exactly(drivers: dict[str, Driver], variant: str
 
 
 def whole(x: np.ndarray, real: Any) -> np.ndarray:
-    """A float as the policy has it in integers: truncated, saturated, 0 for NaN."""
+    """A float converted to integer by the policy: truncated, saturated, 0 for NaN."""
     info = np.iinfo(real)
     plain = [
         0 if np.isnan(v) else info.max if v >= info.max else max(info.min, v)
@@ -598,7 +611,7 @@ void run(const float *x, float *y, long n) {
 
 
 def test_exp_with_a_table(tmp_path: Path) -> None:
-    """All edges, every 4099th bit pattern, and what lies around the places where powers change."""
+    """All special values, every 4099th bit pattern, and the neighbourhood of exponent changes."""
     if not COMPILER:
         pytest.skip("there is no C compiler")
     source, library = tmp_path / "exponentials.c", tmp_path / "exponentials.so"

@@ -1,4 +1,4 @@
-"""What the functions of vectors are in float64, where to ask for them, and how far off an answer is."""
+"""float64 formulas of the vector functions, their sample points, and error limits."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _special(name: str) -> Callable[[np.ndarray], np.ndarray]:
     return function
 
 
-# Function: formula, units in the last place allowed for float32 and for float64.
+# Function: formula, ULP limits for float32 and for float64.
 FORMULAS: dict[str, tuple[Callable[..., np.ndarray], float, float]] = {
     "abs": (np.abs, 0, 0),
     "neg": (np.negative, 0, 0),
@@ -103,13 +103,15 @@ FORMULAS: dict[str, tuple[Callable[..., np.ndarray], float, float]] = {
     "relu": (relu, 0, 0),
 }
 ONCE = {"rsqrt": 0.501}
-"""Units where the machine multiplies and adds at once."""
+"""Limits in ULP with FMA."""
 BY_LIBRARY = ("erf", "erfc", "ndtr")
-"""Functions of which SciPy has no long double form, and errors in its float64: the C library's stands in."""
+"""Functions without a long double form in SciPy, or with errors in its float64: the C library
+replaces it.
+"""
 
 
 def edges(t: str) -> np.ndarray:
-    """Where something changes: zeros, infinities, borders of overflow and underflow, halves, signs."""
+    """Critical points: zeros, infinities, limits of overflow and underflow, ties, signs."""
     info = np.finfo(TYPES[t][1])
     digits, low, high = FLOATS[t]
     border = [
@@ -142,7 +144,7 @@ def edges(t: str) -> np.ndarray:
 
 
 def points(t: str, count: int, seed: int = 3) -> np.ndarray:
-    """All edges, random bit patterns of finite numbers, and numbers where functions are not flat."""
+    """All critical points, random bit patterns of finite values, values in the non-flat range."""
     generator = np.random.default_rng(seed)
     real = TYPES[t][1]
     width = np.uint32 if t == "f32" else np.uint64
@@ -155,13 +157,13 @@ def points(t: str, count: int, seed: int = 3) -> np.ndarray:
 
 
 def distance(t: str, got: np.ndarray, exact: np.ndarray) -> np.ndarray:
-    """|got - exact| in units in the last place of `exact`; infinite where NaN or the sign of a zero differ."""
+    """|got - exact| in units in the last place of `exact`; infinite for a wrong NaN or zero."""
     digits, low, high = FLOATS[t]
     wide = np.longdouble
     g, e = got.astype(wide), exact.astype(wide)
     limit = np.ldexp(wide(1), high)
     wrong = (np.isnan(g) != np.isnan(e)) | ((e == 0) & (np.signbit(g) != np.signbit(e)))
-    # A result beyond the largest number stands for the first one that is not there any more.
+    # An overflowing result counts as the first value beyond the range.
     e = np.where(
         np.abs(e) >= limit * (1 - np.ldexp(wide(1), -digits - 1)), np.copysign(limit, e), e
     )

@@ -1,3 +1,3 @@
-"""Operators are loaded by tests, with the toolkit's names provided, and never collected."""
+"""Tests load operator files with the toolkit's names; pytest does not collect them."""
 
 collect_ignore = ["operators"]

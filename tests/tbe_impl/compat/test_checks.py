@@ -29,7 +29,7 @@ def names() -> Iterator[None]:
 
 
 def operator(*kinds: Any) -> Any:
-    """A function of as many arguments as there are kinds, checked."""
+    """A checked function with one argument of each kind."""
     code = f"def op({', '.join(f'a{index}' for index in range(len(kinds)))}): return 'ran'"
     space: dict[str, Any] = {}
     exec(code, space)  # noqa: S102 -- the check reads the names of parameters

@@ -1,4 +1,4 @@
-"""What a chip makes of a word: casts in one family, refusals in the other."""
+"""DSL operations by chip family: casts in one, refusals in the other."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.cases import cases
 
 
 def casts(tensor: Tensor) -> list[str]:
-    """The dtypes that a tensor's stages cast to, in order."""
+    """The dtypes of the casts between a tensor's stages, in order."""
     return [
         op.outputs[0].dtype
         for op in stages_of([tensor])
@@ -113,7 +113,7 @@ def test_the_condition_of_vsel_is_not_cast() -> None:
             "float32",
             ("vmuls", "vrelu"),
             "float32",
-        ),  # nothing was cast by the operator: the output comes back
+        ),  # the operator casts nothing: the output dtype is restored
         ("float32", ("vrelu",), "float16"),
         ("int32", ("vmuls",), "int32"),
         ("float32", ("cast", "vmuls"), "float16"),
@@ -132,7 +132,7 @@ def test_outputs_are_cast_back(dtype: str, calls: tuple[str, ...], result: str) 
             else:
                 made = getattr(cce, call)(made, *((2,) if call == "vmuls" else ()))
         if calls == ("vrelu",):
-            made = made.op.input_tensors[0]  # the cast alone: one stage is left as it is
+            made = made.op.input_tensors[0]  # the cast alone: one stage is unchanged
         cce.cce_build_code(cce.auto_schedule(made), {"name": "k", "tensor_list": [x, [made, None]]})
     assert record.builds[0].tensors[0] is x
     assert record.builds[0].tensors[1].dtype == result

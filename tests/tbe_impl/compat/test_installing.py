@@ -1,4 +1,4 @@
-"""The names come, go, nest, and leave everything else as it was."""
+"""The toolkit's names are installed, nested and removed without other changes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ tbe.common.context tbe.common.buildcfg tbe.common.nobody.wrote.this te.tik
 
 @pytest.fixture(autouse=True)
 def blocks_alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Names come from blocks only, also where another test imported `custom_ops` and them."""
+    """Only blocks install names, also after another test imported `custom_ops` and them."""
     others = [one for one in sys.meta_path if not isinstance(one, toolkit_finder.Finder)]
     monkeypatch.setattr(sys, "meta_path", others)
     with toolkit_finder.hide_provided_modules():

@@ -1,4 +1,4 @@
-"""Operators of each style, traced and run: what they register, what they ask to build, and their numbers."""
+"""Operators of each style, traced and run: registrations, build requests, and results."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def test_numbers(
     expected = formula(*(item.astype("float64") for item in arrays))
     tolerance = 2e-3 if "float16" in str(arrays[0].dtype) else 2e-6
     if chip == "Ascend310":
-        tolerance = 2e-3  # its exponential is one of float16
+        tolerance = 2e-3  # its exponential has float16 accuracy
     for one, other in zip(
         found if isinstance(found, tuple) else (found,),
         expected if isinstance(expected, tuple) else (expected,),

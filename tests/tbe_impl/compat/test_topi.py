@@ -1,4 +1,4 @@
-"""Functions of ``topi`` against NumPy, on arrays whose shapes broadcast."""
+"""``topi`` functions against NumPy, on arrays with broadcasting shapes."""
 
 from __future__ import annotations
 

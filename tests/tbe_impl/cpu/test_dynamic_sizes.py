@@ -1,4 +1,4 @@
-"""Kernels whose sizes are known at call time only, some of them no sum or product of sizes."""
+"""Kernels with dynamic sizes, some of them not sums or products of sizes."""
 
 import numpy as np
 
@@ -35,7 +35,7 @@ def test_one_kernel_for_all_sizes(subtests):
 
 
 def check(kernel, outputs):
-    """Raises unless the kernel says what NumPy does, for arrays of several sizes."""
+    """Raises unless the kernel equals NumPy for arrays of several sizes."""
     assert len(kernel.steps) == 1
     random = np.random.default_rng(0)
     for rows, columns in ((5, 7), (64, 100), (1, 1), (33, 1024)):

@@ -1,4 +1,4 @@
-"""What lies between the loops of a kernel shares memory when it is not needed at the same time."""
+"""Intermediates between a kernel's loops share memory if their lifetimes are disjoint."""
 
 from __future__ import annotations
 
@@ -30,5 +30,5 @@ SIZE = 4 << 20
 @needs_linux
 @cases("steps", [9, pytest.param(3, marks=FULL)])
 def test_peak_does_not_grow_with_the_number_of_steps(steps):
-    # what a step reads and writes, and the output; the input is one page of zeros
+    # inputs and outputs of a step, and the final output; the input is one page of zeros
     assert peak_bytes(BEFORE.format(steps=steps), f"run({SIZE}, {steps})") < 3.3 * 4 * SIZE

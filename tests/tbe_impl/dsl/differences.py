@@ -22,9 +22,9 @@ class Derived:
     """A graph with its backward.
 
     Attributes:
-        inputs, outputs: of the forward.
-        given: the gradients of the outputs; None where the output is whole numbers.
-        found: what was derived for each input.
+        inputs, outputs: tensors of the forward.
+        given: the gradients of the outputs; None for integer outputs.
+        found: the derived gradient of each input.
     """
 
     def __init__(self, outputs: Any, inputs: Sequence[Tensor]):
@@ -43,7 +43,7 @@ class Derived:
 
 
 def derived(build: Callable[..., Any], *arrays: np.ndarray, values: Any = None) -> Derived:
-    """The graph that `build` makes of tensors like the arrays."""
+    """The graph that `build` builds from tensors like the arrays."""
     inputs = [dsl.placeholder(array.shape, str(array.dtype)) for array in arrays]
     return Derived(build(*inputs), inputs)
 
@@ -67,7 +67,9 @@ def weights_of(outputs: Sequence[Tensor], values: Any = None, seed: int = 1) -> 
 def assert_derivatives(
     graph: Derived, arrays: Sequence[np.ndarray], values: Any = None, *, tolerance: float = 1e-6
 ) -> None:
-    """Raises unless Σ gradient · direction is the change of Σ output · weight along random directions."""
+    """Raises unless Σ gradient · direction equals the change of Σ output · weight along random
+    directions.
+    """
     weights = weights_of(graph.outputs, values)
     floats = [at for at, array in enumerate(arrays) if array.dtype == np.float64]
     found = [graph.found[at] for at in floats]

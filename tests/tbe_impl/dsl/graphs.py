@@ -19,7 +19,7 @@ ULP = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-22, "float64":
 
 
 def compute(build: Callable[..., Any], *arrays: np.ndarray, **how: Any) -> list[np.ndarray]:
-    """The outputs of `build` for these inputs; formulas and expressions have to say the same."""
+    """The outputs of `build` for these inputs; formulas and expressions must agree."""
     inputs = [dsl.placeholder(array.shape, str(array.dtype)) for array in arrays]
     made = build(*inputs)
     outputs = list(made) if isinstance(made, (list, tuple)) else [made]
@@ -36,7 +36,7 @@ def compute(build: Callable[..., Any], *arrays: np.ndarray, **how: Any) -> list[
 def values(
     shape: Sequence[int], dtype: str, low: float = -4, high: float = 4, seed: int = 0
 ) -> np.ndarray:
-    """Random numbers that the dtype has; of integers whole ones, of unsigned ones none below 0."""
+    """Random values of the dtype; integers for integer dtypes, nonnegative for unsigned ones."""
     rng = np.random.default_rng([seed, len(shape), *map(ord, dtype)])
     if dtype == "bool":
         return rng.integers(0, 2, shape).astype(bool)

@@ -1,4 +1,4 @@
-"""Matrix products, convolutions and windows against loops written here, plain and in blocks."""
+"""Matrix products, convolutions and windows against explicit loops, plain and in blocks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WHOLE = np.random.default_rng(3)
 
 
 def whole(*shape: int) -> np.ndarray:
-    """Small whole numbers, of which every sum is exact."""
+    """Small integers, whose sums are exact."""
     return WHOLE.integers(-4, 5, shape).astype(np.float32)
 
 
@@ -33,7 +33,7 @@ def convolution(
     dilations: Sequence[int],
     groups: int = 1,
 ) -> np.ndarray:
-    """Out (N, O, spatial…), one window after the other."""
+    """Output (N, O, spatial…), window by window."""
     inner, kernel = w.shape[1], w.shape[2:]
     padded = np.pad(x, [(0, 0), (0, 0), *pads])
     reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
@@ -165,7 +165,7 @@ def test_convolution_of_volumes() -> None:
 
 
 def group_dict(x: np.ndarray, w: np.ndarray, groups: int) -> dict[str, int]:
-    """What operators tell of the groups of a convolution of volumes."""
+    """Arguments of a grouped volume convolution."""
     outer, inner = len(w) // groups, w.shape[1]
     together, packs = layouts.group_packing(outer, inner, groups)
     return {
@@ -180,7 +180,7 @@ def group_dict(x: np.ndarray, w: np.ndarray, groups: int) -> dict[str, int]:
 
 @cases("groups", [1, 2, 4])
 def test_volumes_as_operators_declare_them(groups: int) -> None:
-    """Strides and dilations of all axes, sizes N D H W C, a filter N D C H W, groups as they are packed."""
+    """Strides and dilations of all axes, sizes N D H W C, a filter N D C H W, groups as packed."""
     x, w = whole(2, 4, 3, 7, 6), whole(8, 4 // groups, 2, 3, 2)
     strides, pads, dilations = (1, 2, 1), ((1, 0), (0, 1), (0, 0)), (1, 1, 2)
     flat = [one for pair in pads for one in pair]
@@ -240,7 +240,7 @@ def test_depthwise_convolution() -> None:
 def slopes(
     x: np.ndarray, w: np.ndarray, dy: np.ndarray, strides: Any, pads: Any
 ) -> list[np.ndarray]:
-    """The gradients of a convolution in float64, one window after the other."""
+    """The gradients of a convolution in float64, window by window."""
     x, w, dy = (one.astype(np.float64) for one in (x, w, dy))
     padded = np.pad(x, [(0, 0), (0, 0), *pads])
     dx, dw = np.zeros_like(padded), np.zeros_like(w)
@@ -327,7 +327,7 @@ def test_input_gradient_where_padding_exceeds_the_filter(
 
 @cases("stated", [True, False])
 def test_groups_that_are_packed_alike(stated: bool) -> None:
-    """Of 90 channels 9 and 15 groups are packed alike; the number, or the filter, decides."""
+    """90 channels in 9 and in 15 groups have one packing; the number, or the filter, decides."""
     x, w = whole(1, 90, 1, 4, 4), whole(90, 10, 1, 3, 3)
     packing = {"real_g": 2, "mag_factor": 8, "cin_ori": 90, "cout_ori": 90}
     para = {"group_dict": packing, **({"groups": 9} if stated else {})}
@@ -339,7 +339,7 @@ def test_groups_that_are_packed_alike(stated: bool) -> None:
 
 
 def test_filter_of_four_channels_together() -> None:
-    """FRACTAL_Z_C04: rows of height, width and four channels, filled up to whole blocks."""
+    """FRACTAL_Z_C04: rows of height, width and four channels, padded to whole blocks."""
     x, w = whole(1, 3, 6, 6), whole(20, 3, 3, 3)
     rows = np.zeros((48, 32), np.float32)
     for o, c, i, j in np.ndindex(*w.shape):
@@ -366,7 +366,9 @@ def test_bias_of_a_transposed_convolution() -> None:
 
 
 def test_a_result_of_another_shape_is_refused() -> None:
-    """A word whose formula gives another shape than its stage declares; nothing reads past it."""
+    """An operation whose formula gives another shape than its stage declares; no read is out of
+    bounds.
+    """
     x, w = dsl.placeholder((1, 3, 5, 5)), dsl.placeholder((4, 3, 2, 2))
     use = dsl.conv(x, w, {}).op.dsl_call
     assert use is not None
@@ -385,7 +387,7 @@ def test_matrix_products_of_turned_matrices(turn_a: bool, turn_b: bool) -> None:
     x, y = np.ascontiguousarray(a.T if turn_a else a), np.ascontiguousarray(b.T if turn_b else b)
     (found,) = compute(lambda p, q: dsl.matmul(p, q, turn_a, turn_b, dst_dtype="float32"), x, y)
     np.testing.assert_array_equal(found, a @ b)
-    # the flag of a matrix in FRACTAL_NZ is the other way round
+    # the flag of a matrix in FRACTAL_NZ is inverted
     (found,) = compute(
         lambda p, q: dsl.matmul(
             p, q, not turn_a, not turn_b, "FRACTAL_NZ", "FRACTAL_NZ", dst_dtype="float32"
@@ -403,7 +405,7 @@ def test_matrix_products_with_a_bias_and_scalars() -> None:
     row, c = whole(17), whole(20, 17)
     (found,) = compute(lambda p, q, r: dsl.matmul(p, q, tensor_bias=r, **kwargs), a, b, row)
     np.testing.assert_array_equal(found, a @ b + row)
-    # rows come filled up to whole blocks
+    # rows are padded to whole blocks
     (found,) = compute(
         lambda p, q, r: dsl.matmul(p, q, tensor_bias=r, **kwargs), a, b, np.pad(row, (0, 15))
     )
@@ -468,7 +470,7 @@ def pooled(
     *,
     with_padding: bool,
 ) -> np.ndarray:
-    """Every window by itself; what lies outside the image counts for nothing, or as 0 within the padding."""
+    """Each window separately; positions outside the image are ignored, or 0 within the padding."""
     out = np.zeros((*x.shape[:2], *sizes))
     for i, j in itertools.product(*map(range, sizes)):
         taken, count = [], 0
@@ -598,7 +600,7 @@ def test_where_the_chosen_element_of_a_window_lay(kind: str) -> None:
             if 0 <= y < 6 and 0 <= z < 7
         ]
         window = np.array([x[n, y, z, c] for y, z in inside])
-        first = int((np.argmax if kind == "MAX" else np.argmin)(window))  # of NaN the first, too
+        first = int((np.argmax if kind == "MAX" else np.argmin)(window))  # the first NaN, too
         y, z = inside[first]
         assert places[n, i, j, c] == 7 * y + z
         np.testing.assert_equal(values[n, i, j, c], window[first])

@@ -1,4 +1,4 @@
-"""Words that move, reduce and look up elements, against NumPy."""
+"""Operations that move, reduce and look up elements, against NumPy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sizes that are known at run time only pass through every word."""
+"""Dynamic sizes pass through every DSL operation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words of ext say the same as what they expand into."""
+"""ext operations equal their expansions."""
 
 from __future__ import annotations
 

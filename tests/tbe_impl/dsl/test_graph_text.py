@@ -1,4 +1,4 @@
-"""The text of a graph says everything that it computes, and nothing that is another thing in the next process."""
+"""The text of a graph is complete and deterministic between processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A wrong use of a word names the file and line of the user, the argument, what was expected and what came."""
+"""Errors of DSL operations name user file and line, argument, expected and actual value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every word on every dtype and shape against a formula in float64, by its expression and by its formula."""
+"""Every DSL operation by dtype and shape against float64, by expression and by formula."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BITS = ("int16", "uint16", "int32", "uint8")
 
 @dataclass(frozen=True)
 class Case:
-    """A word used elementwise: how it is called, what it means on float64 arrays, for which dtypes and arguments."""
+    """An elementwise operation: its call, its float64 formula, its dtypes and arguments."""
 
     word: str
     oracle: Callable[..., Any]
@@ -162,7 +162,7 @@ CASES = (
 
 
 def _ndtr_tanh(x: np.ndarray) -> np.ndarray:
-    # not ½ · (1 + tanh): that cancels where x is negative
+    # ½ · (1 + tanh) would cancel for negative x
     return 1 / (1 + np.exp(-2 * math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
 
 
@@ -220,11 +220,11 @@ def _special(name: str, x: np.ndarray) -> np.ndarray:
 
 
 SELDOM = ("int16", "uint16", "uint32", "uint64")
-"""Whole numbers whose neighbours in width `make test` takes."""
+"""Integer dtypes that only `make test-all` covers; `make test` takes similar widths."""
 
 
 def _rows(table: Sequence[Case]) -> list[Any]:
-    """Each word with each of its dtypes."""
+    """Each operation with each of its dtypes."""
     return [
         pytest.param(
             case,
@@ -238,7 +238,7 @@ def _rows(table: Sequence[Case]) -> list[Any]:
 
 
 def _check(case: Case, word: Any, dtype: str, rounding: str, times: float, *, full: bool) -> None:
-    """In all shapes, or in every second one, which `make test` takes."""
+    """In all shapes, or in every second one in `make test`."""
     failed = []
     for shape in SHAPES if full else SHAPES[::2]:
         arrays = [values(shape, dtype, case.low, case.high, seed) for seed in range(case.arity)]

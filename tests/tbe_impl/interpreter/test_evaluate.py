@@ -1,4 +1,4 @@
-"""The living definition itself: roundings, conversions, raw stages, what is missing."""
+"""The interpreter: roundings, conversions, raw stages, missing formulas."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.cases import cases
 
 
 def one(tensor: Tensor, given: dict[int, Any], values: Any = None, **how: Any) -> np.ndarray:
-    """The array of one tensor, the same with and without formulas."""
+    """The array of one tensor, equal with and without formulas."""
     (found,) = run([tensor], given, values, **how)
     (again,) = run([tensor], given, values, bodies=True, **how)
     np.testing.assert_array_equal(found, again)
@@ -57,7 +57,7 @@ def test_three_ways_of_rounding() -> None:
     x = placeholder((1,), "float16", "x")
     made = dsl.vadds(dsl.vadds(x, 2048.0), -2047.9)
     given = {id(x): np.array([1], np.float16)}
-    # 1 + 2048 is 2049, which float16 does not have; 2047.9 becomes 2048
+    # 1 + 2048 is 2049, which float16 cannot represent; 2047.9 becomes 2048
     assert one(made, given, rounding="device").tolist() == [0.0]
     exact = np.float16(1 + 2048 - 2047.9)
     assert one(made, given, rounding="accurate").tolist() == [exact]
@@ -88,7 +88,7 @@ def test_no_dimensions_and_no_elements() -> None:
     point, empty = placeholder((), "float32", "p"), placeholder((0, 4), "float32", "e")
     assert one(dsl.vexp(point), {id(point): np.float32(0)}).shape == ()
     assert one(dsl.vexp(empty), {id(empty): np.zeros((0, 4), np.float32)}).shape == (0, 4)
-    # of a tensor without elements a select may still read what it throws away
+    # a select may read discarded elements of an empty tensor
     made = compute((3,), lambda i: select(i < 0, empty(i, 0), 7.0))
     assert one(made, {id(empty): np.zeros((0, 4), np.float32)}).tolist() == [7, 7, 7]
 

@@ -1,4 +1,4 @@
-"""Where modules lie is asked of each once, however few are looked at between."""
+"""The path of a module is looked up once, even if few are looked up between."""
 
 from __future__ import annotations
 

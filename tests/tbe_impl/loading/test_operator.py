@@ -1,4 +1,4 @@
-"""Operator files are loaded as they are, side by side, and become kernels; mistakes name the operator's line."""
+"""Operator files load unchanged, side by side, and become kernels; errors name the user's line."""
 
 import logging
 import sys

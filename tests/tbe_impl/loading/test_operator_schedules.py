@@ -1,4 +1,4 @@
-"""Operators with schedules by hand: what they ask for reaches the C, the report and the tuner, and results stay."""
+"""Manual schedules of operators reach the C, the report and the tuner; results are unchanged."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_sums_in_two_steps_with_a_tile(
     assert ("char *rows" in kernel.source) == followed
     x = np.random.default_rng(0).uniform(-2, 2, (33, 300)).astype(np.float32)
     wanted = x.sum(axis=1, dtype=np.float64)
-    # the narrow one of loops that are followed
+    # the narrow one, for loops of an applied schedule
     narrow = [kernel.with_options(vector_bits=128)] if full or followed else []
     for one in (kernel, *narrow):
         np.testing.assert_allclose(one(x), wanted, rtol=1e-5, atol=1e-5)

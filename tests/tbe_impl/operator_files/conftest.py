@@ -1,3 +1,3 @@
-"""The operators of the tree import names that tbe_impl.compat provides; they are opened by the tests, not collected."""
+"""The operator tree imports tbe_impl.compat names; tests load it, pytest does not collect it."""
 
 collect_ignore = ["tree"]

@@ -1,4 +1,4 @@
-"""Dynamic operators that change layouts, and words that operators try out before they use them."""
+"""Dynamic operators that change layouts, and operations that operators probe before use."""
 
 from __future__ import annotations
 

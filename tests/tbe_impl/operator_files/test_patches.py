@@ -1,4 +1,4 @@
-"""Convolutions that operators write out, the matrix unit's own memories, and the chip of the small boards."""
+"""Explicit convolutions in operators, the matrix unit's memories, and the small boards' chip."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_the_chip_of_small_boards() -> None:
 
 
 def _windows(size: int) -> tuple[int, int, int]:
-    """How many windows of 3 there are at a stride of 2, and the padding that they need."""
+    """Number of windows of 3 at a stride of 2, and their padding."""
     needed = max(((size + 1) // 2 - 1) * 2 + 3 - size, 0)
     return (size + 1) // 2, needed // 2, needed - needed // 2
 

@@ -17,7 +17,7 @@ from tests.tbe_impl.tolerances import assert_close
 
 
 def device_scales(scales: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """Scales and offsets as the device keeps them in 64 bits."""
+    """Scales and offsets in the device's 64-bit format."""
     low = scales.astype(np.float32).view(np.uint32).astype(np.uint64)
     return low | ((offsets & 0x1FF).astype(np.uint64) << np.uint64(37))
 

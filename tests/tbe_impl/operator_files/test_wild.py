@@ -1,4 +1,4 @@
-"""Operator files in the manners of those in public use, with the corners that stopped some of them."""
+"""Operator files in public styles, with their unusual features."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def draw(*shape: int, seed: int = 0) -> np.ndarray:
 
 
 def in_backends(rows: Sequence[Any], in_c: Collection[int]) -> list[Any]:
-    """Rows with a back end before them: NumPy for each; `make test` compiles those at some places."""
+    """Rows prefixed by a back end: NumPy for each; `make test` compiles the given positions."""
     found = []
     for backend in BACKENDS:
         for place, row in enumerate(rows):

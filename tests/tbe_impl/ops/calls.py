@@ -1,4 +1,4 @@
-"""How the tests call an operator: descriptions for its tensors, arrays drawn for them, and what the formula says."""
+"""Operator calls in tests: descriptions, random arrays, and formula results."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ FLOATS = ("float16", "float32")
 
 @dataclass(frozen=True)
 class Case:
-    """One operator in the ways in which it is tried.
+    """Test cases of one operator.
 
     Attributes:
-        name: of the operator.
-        shapes: of its inputs, in each way; None stands for an input that is left out.
-        attributes: by name.
-        dtypes: of its inputs.
-        own: inputs, by place, that have another dtype.
-        low, high: between which numbers are drawn.
-        outputs: how many there are.
-        result: dtype of the outputs where it is not that of the inputs.
-        times: how much farther than the table says the result may be.
-        limits: inputs, by place, drawn from other numbers.
+        name: name of the operator.
+        shapes: input shapes of each case; None for an omitted input.
+        attributes: attributes by name.
+        dtypes: dtypes of its inputs.
+        own: input index → a different dtype.
+        low, high: range of the random values.
+        outputs: number of outputs.
+        result: dtype of the outputs if it differs from the inputs'.
+        times: factor on the table's tolerance.
+        limits: input index → a different range.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Case:
 
 
 def describe(shape: Sequence[int], dtype: str) -> dict[str, Any]:
-    """A tensor as operators are told of it."""
+    """A tensor description as operators get it."""
     sizes = tuple(shape)
     return {
         "shape": sizes,
@@ -86,7 +86,7 @@ def build(case: Case, shapes: Sequence[Shape | None], dtype: str, **how: Any) ->
 
 
 def arrays(case: Case, shapes: Sequence[Shape | None], dtype: str) -> list[np.ndarray]:
-    """Numbers for each input that is there."""
+    """Values for each present input."""
     rng = np.random.default_rng([len(case.name), *map(ord, dtype)])
     found = []
     for place, (shape, kind) in enumerate(
@@ -103,7 +103,7 @@ def arrays(case: Case, shapes: Sequence[Shape | None], dtype: str) -> list[np.nd
 
 
 def expected(case: Case, given: Sequence[np.ndarray]) -> tuple[Any, ...]:
-    """What the formula says in float64; whole numbers stay whole."""
+    """The formula's result in float64; integers stay integers."""
     wide = [array.astype(np.float64) if array.dtype.kind == "f" else array for array in given]
     with np.errstate(all="ignore"):
         found = FORMULAS[case.name](*wide, **case.attributes)

@@ -1,4 +1,4 @@
-"""Every operator of `tbe_impl.ops` with the shapes, dtypes and attributes with which it is tried."""
+"""Every operator of `tbe_impl.ops` with its tested shapes, dtypes and attributes."""
 
 from __future__ import annotations
 

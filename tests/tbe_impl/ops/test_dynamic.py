@@ -1,4 +1,4 @@
-"""Operators built for unknown sizes: one kernel for all, and another where sizes broadcast."""
+"""Operators built for dynamic sizes: one kernel for all, and another for broadcasting sizes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CASES = (
 
 
 IN_C = ("softmax", "reduce_mean", "maximum")
-"""What `make test` compiles; of the others NumPy runs the graphs."""
+"""Compiled in `make test`; NumPy runs the graphs of the others."""
 ROWS = [
     pytest.param(
         backend,
@@ -53,7 +53,7 @@ def test_one_kernel_for_many_shapes(
 
 def test_sizes_that_fit_in_no_way_are_refused() -> None:
     kernel = build(Case("maximum", ()), [(-1, -1), (-1, -1)], "float32")
-    # both have six elements, so that counting them alone would not do
+    # both have six elements, so that the element count does not distinguish them
     with pytest.raises(InputError, match="is one in an array and another in the next"):
         kernel(np.ones((2, 3), np.float32), np.ones((3, 2), np.float32))
     assert set(FORMULAS) > {case[0] for case in CASES}

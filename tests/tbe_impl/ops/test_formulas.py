@@ -1,4 +1,4 @@
-"""The table of formulas, and the door to the operators."""
+"""The table of formulas, and the public access to the operators."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ LIKE_ANOTHER = {
     "smooth_l1_loss",
     "softmax_grad",
 }
-"""Operators whose code for the processor is made as that of another one, which is compiled."""
+"""Operators whose CPU code is generated like that of a compiled one."""
 BY_NUMPY_ALONE = {
     id(case)
     for place, case in enumerate(CASES)
@@ -53,13 +53,15 @@ BY_NUMPY_ALONE = {
     or any(other.name == case.name for other in CASES[:place])
     or (case.shapes in (ONE, SAME2, PAIRS) and place % 5)
 }
-"""Cases that ``make test`` does not compile, as the second ones of an operator: both back ends read the same graph, and element by element is tried often."""
+"""Cases that ``make test`` does not compile, such as an operator's second case: both back ends read
+the same graph.
+"""
 
 
 def _ways() -> list[Any]:
     """Each case with each dtype; float32 in all its shapes, the others in the first.
 
-    ``make test`` takes each case once, its dtypes in turn.
+    ``make test`` takes each case once, with alternating dtypes.
     """
     return [
         pytest.param(
@@ -81,7 +83,7 @@ def is_compiled(case: Case, config: pytest.Config) -> bool:
 
 @pytest.fixture
 def built(request: pytest.FixtureRequest) -> dict[Any, Any]:
-    """The kernels of all rows of the item, compiled by few calls of the compiler; the others a row builds itself."""
+    """The kernels of all rows of the item, built by few compiler calls; rows build the others."""
     made, planned = {}, []
     for row in request.node.callspec.params[GROUP]:
         case, dtype, shapes = row.arguments.values()

@@ -1,4 +1,4 @@
-"""Softplus and the logarithm of the logistic function keep their tails: within two units, down to the smallest numbers."""
+"""Softplus and log-sigmoid keep their tails: within two ULP, down to the smallest values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Swish as it is, and as it circulates in tutorials."""
+"""Swish, and its faulty form from tutorials."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can happen to an entry of the kernel cache, for its tests and for the stress run."""
+"""Damages of kernel cache entries, for cache tests and the stress run."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def builder(content: bytes = CONTENT, **told: object):
 
 
 def unused(cache: KernelCache, key: str, age_s: float) -> None:
-    """Make an entry look as if it was asked for last `age_s` seconds ago."""
+    """Sets the last use of an entry to `age_s` seconds ago."""
     past = time.time() - age_s
     os.utime(cache.root / key[:2] / key / "meta.json", (past, past))
 
 
 def in_memory(path: Path) -> mmap.mmap:
-    """A kernel in the memory of this process, as the system's loader has it there."""
+    """A kernel in the memory of this process, as loaded by dlopen."""
     with path.open("rb") as file:
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
@@ -44,12 +44,12 @@ def in_memory(path: Path) -> mmap.mmap:
 def damages(
     kernel: bytes, chance: random.Random, *, cuts: int, flips: int, garbage: int
 ) -> Iterator[tuple[str, str, bytes]]:
-    """A name, one of the two files of an entry and what stands in it now, for each damage.
+    """For each damage: its name, a file of the entry, and the damaged content.
 
     Args:
         kernel: the library.
-        chance: where bits are flipped, and what the garbage is.
-        cuts, flips, garbage: how many truncated libraries, flipped bits and random texts as metadata.
+        chance: random generator of bit positions and garbage.
+        cuts, flips, garbage: number of truncated libraries, flipped bits and random metadata texts.
     """
     for cut in range(0, len(kernel), -(-len(kernel) // cuts)):
         yield f"cut-{cut}", "kernel.so", kernel[:cut]

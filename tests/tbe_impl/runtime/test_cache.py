@@ -1,4 +1,4 @@
-"""The kernel cache survives: many processes, kill -9, damage, hostile entries, unusable places, its own limit."""
+"""The kernel cache survives concurrency, kill -9, damage, attacks, bad directories, its limit."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ def place_is_world_writable(root: Path, patch: pytest.MonkeyPatch) -> None:
 
 
 def place_is_read_only(root: Path, patch: pytest.MonkeyPatch) -> None:
-    # The superuser, under whom tests often run, may write anywhere: the answer is given for it.
+    # The superuser, under whom tests often run, may write anywhere: the result is fixed here.
     patch.setattr(cache_module, "_can_write", lambda path: path != root)
 
 
@@ -280,7 +280,7 @@ def test_a_private_place_goes_with_its_process(tmp_path: Path) -> None:
 
 
 def test_the_least_recently_used_goes_first_and_never_one_in_use(tmp_path: Path) -> None:
-    # three are left when something has to go
+    # three are left when the first eviction occurs
     cache = KernelCache(tmp_path / "cache", limit_bytes=int((3 * len(CONTENT) + 3000) / 0.9))
     keys = [make_key(number=number) for number in range(5)]
     for age, key in zip((400, 300, 200), keys, strict=False):

@@ -1,4 +1,4 @@
-"""A full cache is counted once and not by each process; what is written of it is believed only when it can be."""
+"""A full cache is counted once, not by each process; the stored count is validated."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tests.tbe_impl.runtime.cache_cases import CONTENT, builder, unused
 
 
 def filled(root: Path, numbers: range, limit_kernels: float = 1000) -> KernelCache:
-    """A cache as a new process has it, with kernels of those numbers stored.
+    """A cache of a new process, with stored kernels of those numbers.
 
-    Their keys are those of no other test: a kernel that any process has in memory is not removed.
+    Their keys are unique: a kernel loaded by any process is not removed.
     """
     cache = KernelCache(root, limit_bytes=int(limit_kernels * (len(CONTENT) + 600)))
     for number in numbers:

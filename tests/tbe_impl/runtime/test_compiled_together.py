@@ -1,4 +1,4 @@
-"""Several kernels compiled by one call: each is found by itself afterwards, and a bad one costs only itself."""
+"""Several kernels per compiler call: each has its own entry, and a bad one fails alone."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def cache(tmp_path: Path) -> KernelCache:
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The texts that the compiler was called with, in order."""
+    """The source texts of the compiler calls, in order."""
     found: list[str] = []
     whole = compiler._compile
 
@@ -60,7 +60,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_one_call_compiles_them_all_and_each_is_found(cache: KernelCache, calls: list[str]) -> None:
-    """Those that come twice are compiled once; when their library is gone, each is compiled again."""
+    """Duplicates are compiled once; without their library, each is compiled again."""
     prepared_kernel.build_together([*planned(cache), *planned(cache)])
     check(planned(cache))
     assert len(calls) == 1
@@ -85,7 +85,7 @@ def test_only_what_is_lacking_is_compiled(cache: KernelCache, calls: list[str]) 
 
 
 def spoilt(kernel: prepared_kernel.PlannedKernel) -> prepared_kernel.PlannedKernel:
-    """With a text that no compiler takes."""
+    """With a text that no compiler accepts."""
 
     def write(part: prepared_kernel.KernelPart) -> prepared_kernel.KernelPart:
         assert part.write is not None

@@ -1,4 +1,4 @@
-"""The C compiler missing, failing, hanging, noisy, killed; names that stay inside their place in C."""
+"""The C compiler missing, failing, hanging, verbose, killed; safe identifiers in C."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ X = np.arange(8, dtype=np.float32)
 
 
 def _children() -> set[int]:
-    """Processes that this one started and that are still known to the system."""
+    """Child processes of this one that the system still lists."""
     found = set()
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -39,7 +39,9 @@ def _children() -> set[int]:
 
 @pytest.fixture
 def use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """``use(text)``: a shell script with this text is the compiler, and the cache is empty; both lie in `folder`."""
+    """``use(text)``: the compiler is a shell script with this text, and the cache is empty; both
+    are in `folder`.
+    """
 
     def script(text: str, folder: str = "here") -> KernelCache:
         place = tmp_path / folder
@@ -155,7 +157,7 @@ def test_a_compiler_that_wants_all_the_memory_is_refused_it(
     use, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(compiler_process, "MEMORY_LIMIT_BYTES", 100 << 20)
-    # what has no line break is kept by `tail` until its end
+    # `tail` holds text without a line break until its end
     cache = use("head -c 200000000 /dev/zero | tail > /dev/null; exit 1")
     with pytest.raises(
         CompileError, match=r"more memory than it may have.*0\.097\d* GiB.*exhausted"
@@ -184,11 +186,11 @@ LIES = {
     "a function that is nowhere": f'{LAST}; echo "int f(void); int k_kernel(void) {{ return f(); }}" | {REAL} -shared -fPIC -x c -o "$out" -',
     "another machine's": f'{REAL} "$@"; {LAST}; printf \'\\377\\377\' | dd of="$out" bs=1 seek=18 conv=notrunc 2> /dev/null',
 }
-"""What it left → a compiler that ends well."""
+"""Output files → a compiler that exits with 0."""
 
 
 QUICK_LIES = ("rubbish", "the beginning of a library", "another function")
-"""One of those that are no library, one of those that end too early, one of those that lack the function."""
+"""One non-library, one truncated library, one without the function."""
 
 
 @cases("name", [pytest.param(name, marks=() if name in QUICK_LIES else FULL) for name in LIES])
@@ -199,7 +201,7 @@ def test_a_compiler_that_lies_is_an_error_and_nothing_is_kept(use, name: str) ->
     assert str(cache.root.parent) in str(raised.value)
     assert cache.entries() == ()
     assert list(cache.root.rglob("*.note")) == []
-    # an honest one at the same place is asked, and its library kept
+    # a working compiler at the same path is used, and its library cached
     path = Path(os.environ["MS_FUSION_CC"])
     path.write_text(f'#!/bin/sh\nexec {REAL} "$@"\n')
     os.utime(path, (1, 1))
@@ -262,7 +264,7 @@ def test_a_frame_of_a_kernel_names_the_operator_and_its_line(cache: KernelCache)
 
 
 def test_ziglang_is_told_nothing_that_it_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It ends with an error where others only warn."""
+    """It fails with an error where others only warn."""
     for command, told in (("gcc",), True), (("python", "-m", "ziglang", "cc"), False):
         monkeypatch.setattr(
             compiler, "find_compiler", lambda command=command: compiler.Compiler(command, "one")

@@ -1,4 +1,4 @@
-"""Instructions that kernels are made of: those of this processor, or none beyond AVX2 where that is asked for."""
+"""Instruction set of kernels: this processor's, or limited to AVX2 on request."""
 
 from __future__ import annotations
 

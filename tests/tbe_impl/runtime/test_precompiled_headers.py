@@ -1,4 +1,4 @@
-"""The headers that GCC has read: made once, used for every kernel, and never in the way."""
+"""Precompiled headers: built once, used for every kernel, and never an obstacle."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FIND = precompiled_headers.find
 
 @pytest.fixture(autouse=True)
 def as_in_a_new_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the headers in the cache of the test."""
+    """With the precompiled headers in the test's cache."""
     monkeypatch.setattr(precompiled_headers, "find", FIND)
     monkeypatch.setattr(precompiled_headers, "_requested_keys", set())
     monkeypatch.setattr(precompiled_headers, "_verified_paths", {})
@@ -40,7 +40,7 @@ def cache(tmp_path: Path) -> KernelCache:
 
 @pytest.fixture
 def commands(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """What the compiler was told, in order."""
+    """The compiler's arguments, in order."""
     found: list[list[str]] = []
     whole = compiler.run
 
@@ -54,7 +54,10 @@ def commands(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 
 
 def text(number: int, *, bits: int = 0) -> str:
-    return f"{include_directives(Options(vector_bits=bits))}\n\nint k{number}(void) {{ return {number}; }}\n"
+    return (
+        f"{include_directives(Options(vector_bits=bits))}\n\nint k{number}(void) {{ return "
+        f"{number}; }}\n"
+    )
 
 
 def built(number: int, cache: KernelCache, **more: int) -> Path:
@@ -64,7 +67,7 @@ def built(number: int, cache: KernelCache, **more: int) -> Path:
 def test_they_are_made_once_and_used_later(
     cache: KernelCache, commands: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They are made for the second kernel; another process finds them for its first one."""
+    """The second kernel builds them; another process finds them for its first one."""
     for number in range(4):
         built(number, cache)
     assert ["c-header" in one for one in commands] == [False, True, False, False, False]
@@ -75,11 +78,11 @@ def test_they_are_made_once_and_used_later(
     monkeypatch.setattr(precompiled_headers, "_verified_paths", {})
     built(4, cache)
     assert "-include" in commands[-1]
-    # a text that is wrong is still told of, and the headers stay
+    # a wrong text still gives an error, and the headers stay
     with pytest.raises(CompileError, match="nonsense"):
         compiler.build(text(5) + "int x = nonsense;", cache=cache)
     assert not precompiled_headers._rejected_keys
-    # gone, they are made anew
+    # when deleted, they are built again
     assert cache.clear() == 6
     built(6, cache)
     assert ["c-header" in one for one in commands[-2:]] == [True, False]
@@ -94,7 +97,7 @@ def test_those_of_other_vectors_are_others(cache: KernelCache) -> None:
 def test_what_gcc_refuses_is_done_without(
     cache: KernelCache, commands: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As where it cannot lay them where they were when it read them, which some systems forbid."""
+    """Simulates systems that forbid mapping them at their original address."""
     monkeypatch.setattr(precompiled_headers, "use", lambda *_: ["-include", "is-not-there.h"])
     for number in range(3):
         built(number, cache)

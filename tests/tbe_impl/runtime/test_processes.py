@@ -1,4 +1,4 @@
-"""Kernels in threads, in child processes of every kind, ten thousand times, on arrays of any layout."""
+"""Kernels in threads, in all kinds of child processes, ten thousand times, on any layout."""
 
 from __future__ import annotations
 
@@ -83,7 +83,8 @@ def test_ten_thousand_calls_hold_no_memory(full: bool, cache: KernelCache) -> No
     x = np.ones((64, 128), np.float32)
 
     def build(t):
-        # the sum of everything is kept between two loops: memory that the kernel takes and gives back
+        # the sum of everything is stored between two loops: memory that the kernel allocates and
+        # frees
         total = dsl.broadcast(dsl.reduce_sum(t, [0, 1], True), t.shape)
         return [dsl.vdiv(t, total), dsl.reduce_sum(t, 0)]
 

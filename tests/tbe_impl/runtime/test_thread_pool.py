@@ -1,4 +1,4 @@
-"""The threads of a process do every part once, whoever asks and how many at once, and keep off their caller's processor."""
+"""The thread pool runs every part once, for concurrent callers, off the caller's core."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ def test_they_do_not_share_the_processor_of_their_caller(library: ctypes.CDLL) -
     before, here = os.sched_getaffinity(0), set()
     try:
         for one in sorted(before)[:2] * 2:
-            # the caller moves to where the worker may be
+            # the caller moves to the worker's core
             os.sched_setaffinity(0, {one})
             time.sleep(0.002)
             os.sched_setaffinity(0, before)
@@ -213,7 +213,7 @@ def test_they_do_not_share_the_processor_of_their_caller(library: ctypes.CDLL) -
                 here.add((bool(threads[0] == threads[1]), bool(processors[0] == processors[1])))
     finally:
         os.sched_setaffinity(0, before)
-    # two threads, two processors: at least where the machine is not busy otherwise
+    # two threads, two cores, unless the machine is busy
     assert (False, False) in here
 
 
@@ -246,7 +246,7 @@ def test_less_is_shared_where_one_is_awake(library: ctypes.CDLL) -> None:
     ],
 )
 def test_what_parts_make_is_shared_always_or_never(build, is_either: bool) -> None:
-    """It has other bits from parts."""
+    """Its bits differ from those of partial results."""
     x = dsl.placeholder((512, 512), "float32")
     text = write_program([build(x)], [x]).source
     assert text.count(f">= {'shared_from(524288)' if is_either else '524288'})") == 1

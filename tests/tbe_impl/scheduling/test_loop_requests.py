@@ -1,4 +1,4 @@
-"""What a schedule asks of loops, in terms of the axes of a stage."""
+"""Loop requests of a schedule, in terms of a stage's axes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What operators write down in a schedule is there, in order, and nothing of the graph changes."""
+"""A schedule records the primitives of operators in order and does not change the graph."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tile sizes against counting: every step of small loop nests is walked, and what it reads is measured."""
+"""Tile sizes against enumeration: every step of small loop nests, with its measured reads."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def transposed_with_neighbour() -> tuple[Tensor, Tensor]:
 
 
 def random_loops(stage: Stage, chance: random.Random) -> None:
-    """Splits, fuses and reorders, as they come."""
+    """Random splits, fuses and reorders."""
     for _ in range(chance.randint(1, 4)):
         leaves = stage.leaf_iter_vars
         verb = chance.choice(("split", "split", "nparts", "fuse", "reorder"))
@@ -46,7 +46,9 @@ def random_loops(stage: Stage, chance: random.Random) -> None:
 
 
 def walked(schedule: Schedule, y: Tensor, level: int) -> tuple[list[tuple[int, int]], int]:
-    """By step of the loops up to `level`, how many rows and columns of x are read, and how many steps do anything."""
+    """Per step of the loops up to `level`: read rows and columns of x, and the number of active
+    steps.
+    """
     stage = schedule[y]
     leaves = stage.leaf_iter_vars
     values = values_of_axes(stage.relations)

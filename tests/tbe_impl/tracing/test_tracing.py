@@ -1,4 +1,4 @@
-"""Formulas in NumPy, traced: the graph says what the formula says on arrays, on both back ends."""
+"""Traced NumPy formulas: the graph equals the formula on arrays, on both back ends."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ RNG = np.random.default_rng(11)
 
 
 def sample(shape: Sequence[int], dtype: str, low: float = 0.25, high: float = 3) -> np.ndarray:
-    """Random numbers that the dtype has."""
+    """Random values of the dtype."""
     if dtype == "bool":
         return RNG.integers(0, 2, shape).astype(bool)
     if np.dtype(dtype_of(dtype).numpy).kind in "iu":
@@ -43,7 +43,7 @@ def traced(formula: Formula, arrays: Sequence[np.ndarray]) -> tuple[list[Tensor]
 
 
 def assert_same(found: np.ndarray, wanted: Any, precision: str = "") -> None:
-    """Raises unless two arrays are the same but for rounding."""
+    """Raises unless two arrays are equal up to rounding."""
     wanted = np.asarray(wanted)
     assert found.dtype == wanted.dtype, (found.dtype, wanted.dtype)
     assert found.shape == wanted.shape, (found.shape, wanted.shape)
@@ -57,7 +57,7 @@ def assert_same(found: np.ndarray, wanted: Any, precision: str = "") -> None:
 
 
 def on_arrays(formula: Formula, arrays: Sequence[np.ndarray]) -> list[Any]:
-    """What NumPy says."""
+    """NumPy's result."""
     with np.errstate(all="ignore"):
         found = formula(*(array.copy() for array in arrays))
     return list(listed(found))
@@ -66,8 +66,10 @@ def on_arrays(formula: Formula, arrays: Sequence[np.ndarray]) -> list[Any]:
 ONE: dict[str, Formula] = {
     **{
         name: getattr(np, name)
-        for name in "exp exp2 expm1 log log2 log10 log1p sqrt square tanh sinh cosh sin cos tan arctan arcsinh floor ceil trunc rint "
-        "reciprocal negative positive absolute fabs sign isnan isinf isfinite signbit deg2rad rad2deg logical_not".split()
+        for name in "exp exp2 expm1 log log2 log10 log1p sqrt square tanh sinh cosh sin cos tan "
+        "arctan arcsinh floor ceil trunc rint "
+        "reciprocal negative positive absolute fabs sign isnan isinf isfinite signbit deg2rad "
+        "rad2deg logical_not".split()
     },
     "arcsin": lambda x: np.arcsin(x / 4),
     "arccos": lambda x: np.arccos(x / 4),
@@ -183,8 +185,10 @@ def in_place(x: Any) -> Any:
 TWO: dict[str, Formula] = {
     **{
         name: getattr(np, name)
-        for name in "add subtract multiply divide maximum minimum fmax fmin power arctan2 hypot logaddexp copysign heaviside remainder "
-        "floor_divide fmod less less_equal greater greater_equal equal not_equal logical_and logical_or logical_xor".split()
+        for name in "add subtract multiply divide maximum minimum fmax fmin power arctan2 hypot "
+        "logaddexp copysign heaviside remainder "
+        "floor_divide fmod less less_equal greater greater_equal equal not_equal logical_and "
+        "logical_or logical_xor".split()
     },
     "relu of a sum": lambda x, y: np.maximum(x + y, 0),
     "outer": lambda x, y: np.multiply.outer(x[0], y[0]),
@@ -195,11 +199,13 @@ TWO: dict[str, Formula] = {
 FLOATS = ("float16", "float32", "float64", "bfloat16")
 INTEGERS = ("int8", "int32", "int64", "uint8")
 WIDE_ONLY = {"nan_to_num"}
-"""What looks at the dtype."""
+"""Formulas that depend on the dtype."""
 
 
 def check(formula: Formula, arrays: Sequence[np.ndarray], cache: KernelCache | None = None) -> None:
-    """Raises unless a back end, or with a cache both, says what NumPy says; of narrow floats what it says in float32, rounded once."""
+    """Raises unless a back end (with a cache both) equals NumPy; narrow floats compute in float32
+    and round once.
+    """
     inputs, outputs = traced(formula, arrays)
     narrow = arrays[0].dtype.name in ("float16", "bfloat16")
     wide = [
@@ -267,7 +273,7 @@ def test_the_table_in_c(dtype: str, names: list[str], cache: KernelCache) -> Non
 
 
 def listed(found: Any) -> Sequence[Any]:
-    """One output or several as several."""
+    """A tuple of one or several outputs."""
     return found if isinstance(found, (tuple, list)) else [found]
 
 

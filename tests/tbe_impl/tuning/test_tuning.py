@@ -1,4 +1,4 @@
-"""Tuning with times that the test makes up, what is kept of it, and records that cannot be trusted."""
+"""Tuning with fixed times, its stored records, and untrusted records."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def kernel_with(inputs: list[Tensor], outputs: list[Tensor]) -> Kernel:
 
 
 def pretend(monkeypatch: pytest.MonkeyPatch, times: Times, noise: float = 0.0) -> None:
-    """Lets every measurement of a candidate take what `times` says, up to a random share more."""
+    """Replaces every measurement of a candidate by `times`, plus a random share."""
     generator = random.Random(7)
 
     def timed(bench: Any, item: measuring.Candidate) -> float:

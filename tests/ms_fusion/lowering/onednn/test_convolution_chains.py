@@ -1,4 +1,4 @@
-"""Convolutions in a row with what follows them: few calls, no change of layout between, the formulas' results."""
+"""Convolution chains with epilogues: few calls, no layout changes between, exact results."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ POOLED = {
 }
 F = "float32"
 FLAG = {"tensor_name": "input_flag", "shape": [1], "data_type": "bool"}
-"""As MindSpore hands over a flag that is not set."""
+"""MindSpore's representation of an unset flag."""
 
 
 class Net(Text):
-    """Pieces of a net of convolutions."""
+    """Parts of a convolutional net."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self.given: dict[str, np.ndarray] = {}
 
     def array(self, *shape: int) -> str:
-        """An input with numbers in it."""
+        """An input with values."""
         name = self.input(shape, F)
         self.given[name] = normal(*shape) * 0.5
         return name
 
     def normed(self, x: str, before: int, after: int, size: int, *, relu: bool = False) -> str:
-        """A convolution of 3×3 with a batch norm of moving values, spelled out as MindSpore hands it over."""
+        """A 3×3 convolution with an inference batch norm, in MindSpore's basic operators."""
         shape, row = (2, after, size, size), (after,)
         y = self.step("Conv2D", [x, self.array(after, before, 3, 3)], shape, F, **CONVOLUTION)
         gamma, beta, mean, spread = (self.array(after) for _ in range(4))
@@ -51,7 +51,7 @@ class Net(Text):
         return self.relu(y, shape) if relu else y
 
     def beside(self, value: str, channels: int) -> str:
-        """A row as numbers of channels."""
+        """A row as per-channel values."""
         one = self.step("Reshape", [value, self.constant([channels, 1], "int64")], (channels, 1), F)
         return self.step(
             "Reshape", [one, self.constant([channels, 1, 1], "int64")], (channels, 1, 1), F
@@ -62,14 +62,14 @@ class Net(Text):
         return self.step("Maximum", [x, self.constant(0.0, F)], shape, F)
 
     def mean(self, x: str, shape: tuple[int, ...]) -> str:
-        """The sums over the places of each image."""
+        """The sums over the positions of each image."""
         return self.step(
             "ReduceSum", [x, self.constant([2, 3], "int64")], shape[:2], F, keep_dims=False
         )
 
 
 def moves(graph: Graph) -> int:
-    """How often images are turned."""
+    """Number of layout changes of images."""
     return sum(node.op == "Transpose" for node in propagate_channels_last(graph))
 
 
@@ -85,7 +85,7 @@ def test_a_residual_block_is_its_convolutions(shortcut: bool) -> None:
     # scales and shifts, the convolutions with all the rest, and the sums
     assert found.count("Conv2D") == (3 if shortcut else 2)
     assert found[0] == found[-1] == "own" and found.count("own") == 2
-    # x came as it lies, and so does what it is added to
+    # x and the residual keep their layout
     assert moves(kernel.graph) == 0
 
 
@@ -102,7 +102,7 @@ def test_pooling_between_convolutions_and_a_result_on_the_way() -> None:
 
 
 def averaged(net: Net, op: str, images: list[str], shape: tuple[int, ...]) -> str:
-    """A mean over windows of 2×2, or its gradient, as MindSpore tells it."""
+    """A mean over windows of 2×2, or its gradient, in MindSpore's format."""
     told = [[2, 2], [2, 2], 2, 0]
     return net.step(op, [*images, *(net.constant(one, "int64") for one in told)], shape, F)
 
@@ -199,7 +199,7 @@ def test_gradients_in_a_row(bias: str) -> None:
     )
     last = net.step("Conv2DBackpropInput", [through, earlier, whole[2]], shape, F, **CONVOLUTION)
     kernel = net.kernel(sums, of_weight, net.step("Sub", [last, level], shape, F))
-    # the comparison is computed where it is read
+    # the comparison is fused into its reader
     parts = check(kernel, net.given)
     assert parts == [
         "Conv2DBackpropInput",

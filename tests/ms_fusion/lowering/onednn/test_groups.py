@@ -1,4 +1,4 @@
-"""Groups with matrix products and convolutions in them, against the formulas in float64."""
+"""Groups with matrix products and convolutions, against the formulas in float64."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ CONVOLUTION = {
 
 
 def check(kernel: CompositeKernel, inputs: Mapping[str, np.ndarray]) -> list[str]:
-    """Compares the chain with the formulas, each buffer by its name; the kernels in a row: operators of the library, or ``own``."""
+    """Compares the chain with the formulas by buffer; returns the kernel sequence: library
+    operators, or ``own``.
+    """
     graph, chain = kernel.graph, assemble(kernel)
     given = {
         name: np.asarray(array, dtype_of(graph.values[name].dtype).numpy)
@@ -59,7 +61,7 @@ def check(kernel: CompositeKernel, inputs: Mapping[str, np.ndarray]) -> list[str
 def check_row(
     kernel: CompositeKernel, given: Mapping[str, np.ndarray], wanted: Sequence[np.ndarray]
 ) -> None:
-    """What is kept for the user's process computes the same as the chain, bit by bit, in every buffer that has a meaning."""
+    """The serialized chain for the user's process is bit-identical in every used buffer."""
     row = compile_own(kernel).row
     assert row is not None
     made = sequence_loader.load_sequence(
@@ -154,7 +156,7 @@ def test_bias_and_relu_are_part_of_the_convolution(relu: bool, reshaped: bool) -
 
 
 def _activated(text: Text, x: str, how: str, shape: tuple[int, ...]) -> str:
-    """As MindSpore spells it."""
+    """In MindSpore's basic operators."""
     if how == "leaky_relu":
         less = text.step("Mul", [text.constant(0.1, "float32"), x], shape, "float32")
         return text.step("Maximum", [less, x], shape, "float32")

@@ -1,4 +1,4 @@
-"""Transposes around products: the library reads and writes as the arrays lie, against the formulas in float64."""
+"""Transposes around products: the library uses strides, against the formulas in float64."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def transposed(text: Text, name: str, order: Sequence[int], dtype: str = "float3
 
 
 def forward(text: Text) -> tuple[str, str, str]:
-    """Attention's query behind its transpose, its weights, its result."""
+    """Attention's query after its transpose, its weights, its result."""
     query, key, value = (text.input(LIES, "float32") for _ in "qkv")
     seen = transposed(text, query, HEADS)
     scores = text.step(
@@ -128,7 +128,7 @@ def test_orders_and_batches_that_onednn_gets_wrong_are_ours() -> None:
 @needs_onednn
 @cases("seed", range(60), quick=4, per_item=20)
 def test_transposes_in_rows(seed: int) -> None:
-    """Up to three before each operand and behind the result, any orders."""
+    """Up to three before each operand and after the result, in any order."""
     chance = random.Random(seed)
     rank, dtype = chance.choice([2, 3, 4, 4, 4]), chance.choice(["float32"] * 3 + ["float16"])
     text = Text(f"Fused_rows_{seed}")

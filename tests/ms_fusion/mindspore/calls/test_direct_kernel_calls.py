@@ -1,4 +1,4 @@
-"""A graph that is one kernel of ours is that kernel, called directly; every other graph is MindSpore's to run."""
+"""A one-kernel graph is called directly; MindSpore runs every other graph."""
 
 from __future__ import annotations
 
@@ -25,8 +25,11 @@ OF_ONE_KERNEL = {
     "Layers": ("Float32", [8, 4]),
 }
 OF_MORE = "Counts Random GivesBack Nested Constant Sorted Branches Island Own Training".split()
-SLOW = "in_numpy added trained assign_value loaded Half Normal Random Nested Sorted Island Own Training".split()
-"""What `make test-all` runs besides."""
+SLOW = (
+    "in_numpy added trained assign_value loaded Half Normal Random Nested Sorted Island Own "
+    "Training"
+).split()
+"""Further nets of `make test-all`."""
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +62,7 @@ def test_the_kernel_is_tried_beside_the_ninth_call(found: Any) -> None:
     ],
 )
 def test_parameters_are_read_as_they_are_now(found: Any, change: str, moves: bool) -> None:
-    """Where one was moved, MindSpore makes some calls first."""
+    """After a kernel change MindSpore makes some calls first."""
     first, later = found["changes"][change]
     assert (first[0], later[0]) == (not moves, True)
     for _, error, before in (first, later):
@@ -78,14 +81,15 @@ def test_results_stay_what_they_are(found: Any) -> None:
 
 
 def test_memory_of_results_is_taken_again(found: Any) -> None:
-    """One more array than are held; when all were given back, one."""
+    """One more array than the pool holds; one after all are released."""
     assert found["held"] == {"1": 2, "2": 3, "3": 4}
     assert found["given back"] == 1
 
 
 @cases(
     "share",
-    "slice row reshape transpose split tensor parameter copy deepcopy pickle detached numpy set_data pending".split(),
+    "slice row reshape transpose split tensor parameter copy deepcopy pickle detached numpy "
+    "set_data pending".split(),
 )
 def test_what_shares_a_result_stays_what_it_is(found: Any, share: str) -> None:
     assert found["shares"][share]
@@ -168,7 +172,7 @@ def test_a_call_is_made_as_mindspore_would_make_it_now(
 ) -> None:
     was, error = found["around"][around]
     assert was == straight
-    # MindSpore's own operators are farther off
+    # MindSpore's own operators are less accurate
     assert error < NEAR if straight else error < 10 * NEAR
 
 
@@ -177,7 +181,7 @@ def test_a_net_is_forgotten_when_it_is_gone(found: Any) -> None:
 
 
 def test_a_net_is_watched_once(found: Any) -> None:
-    """However often its kernel is found."""
+    """Independent of the number of lookups of its kernel."""
     assert len(set(found["watched for its end"])) == 1
 
 
@@ -201,7 +205,7 @@ def test_one_at_a_time_watches_one_launch(found: Any) -> None:
 
 
 def test_an_array_is_one_call_s_from_the_moment_it_is_made() -> None:
-    """Also while it is in no tensor yet."""
+    """Also before it is in a tensor."""
     result = direct_kernel_calls.KernelResult((3,), np.dtype(np.float32), [])
     held = [
         direct_kernel_calls._take_array(result)

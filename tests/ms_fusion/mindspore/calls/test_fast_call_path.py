@@ -1,4 +1,4 @@
-"""The lighter methods of Cells do what MindSpore's own do, which they are compared with, and are there when fusion is."""
+"""The fast call path equals MindSpore's own Cell methods and is installed only with fusion."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from tests.ms_fusion.mindspore.presets.mindspore_child import PROGRAMS, run
 pytestmark = pytest.mark.mindspore
 NAMES = ("_check_construct_args", "__setattr__", "compile_and_run", "compile_phase")
 NO_SCOPES = SimpleNamespace(flags_in_scope=("", False))
-"""Nothing of ours holds."""
+"""No scope of ours is active."""
 
 
 @pytest.fixture
 def nn(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """`mindspore.nn` whose Cells have MindSpore's own methods, whatever an earlier test has enabled."""
+    """`mindspore.nn` with MindSpore's own Cell methods, regardless of earlier tests."""
     from mindspore import nn
 
     for name, method in originals(nn.Cell).items():
-        monkeypatch.setattr(nn.Cell, name, method)  # so that it is undone
+        monkeypatch.setattr(nn.Cell, name, method)  # restored after the test
     yield nn
 
 
 def originals(cell: Any) -> dict[str, Any]:
-    """Those that are replaced, as MindSpore has them."""
+    """MindSpore's versions of the replaced methods."""
     found = {name: vars(cell)[name] for name in NAMES}
     phase = found["compile_phase"]
     setter = getattr(phase.fset, "__wrapped__", phase.fset)
@@ -45,7 +45,7 @@ def originals(cell: Any) -> dict[str, Any]:
 
 
 def said(action: Callable[[], Any]) -> str:
-    """What it raised, or that it was right."""
+    """The raised error, or success."""
     try:
         action()
     except Exception as error:  # noqa: BLE001 - whatever the original raises
@@ -54,9 +54,9 @@ def said(action: Callable[[], Any]) -> str:
 
 
 def both(nn: Any, action: Callable[[], Any]) -> Any:
-    """What `action` returns with the lighter methods, which is what it returned with MindSpore's own."""
+    """The result of `action` on the fast call path, checked against MindSpore's own methods."""
     for name, method in originals(nn.Cell).items():
-        setattr(nn.Cell, name, method)  # an earlier row has installed the lighter ones
+        setattr(nn.Cell, name, method)  # an earlier row has installed the fast ones
     before = action()
     fast_call_path.install(NO_SCOPES)
     assert action() == before
@@ -118,7 +118,7 @@ def test_named_arguments_are_refused_in_the_same_words(nn: Any) -> None:
 
 
 def test_a_construct_with_other_code_is_looked_at_again(nn: Any) -> None:
-    """As where a notebook loads a changed module again."""
+    """Like a notebook that reloads a changed module."""
 
     def construct(self: Any, x: Any, y: Any = None) -> None: ...
 
@@ -264,7 +264,7 @@ def test_attributes_before_a_cell_is_made_are_set_as_before(nn: Any) -> None:
 
 
 def tree(nn: Any, log: list[Any]) -> Any:
-    """Cells in Cells: none, one twice, containers, and two that have something to say of their phase."""
+    """Nested Cells: none, one twice, containers, and two that report their phase."""
 
     class Own(nn.Cell):
         @property
@@ -324,7 +324,7 @@ def test_a_cell_in_itself_is_an_error_as_before(nn: Any) -> None:
 
 
 def test_cells_inside_are_told_by_no_setattr(nn: Any) -> None:
-    """Which is what the lighter property is for."""
+    """The purpose of the fast property."""
     calls: list[str] = []
 
     def seen(frame: Any, event: str, _: Any) -> None:
@@ -340,7 +340,7 @@ def test_cells_inside_are_told_by_no_setattr(nn: Any) -> None:
         net.compile_phase = "x"
     finally:
         sys.setprofile(before)
-    # a container's goes on to that of Cells
+    # a container's method calls that of Cells
     plain = [f"{name} training" for name in ("__setattr__", "set_attribute")]
     phase = [f"{name} compile_phase" for name in ("__setattr__", "set_attribute", "__setattr__")]
     assert calls == plain + phase

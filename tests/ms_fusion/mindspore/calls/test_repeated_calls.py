@@ -1,4 +1,4 @@
-"""Calls like the last one go straight to their graph, all others MindSpore's way, and both give what MindSpore alone gives."""
+"""Repeated calls bypass MindSpore, all others do not; both give MindSpore's results."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ STRAIGHT = {
     "only_compiles": [0, 1, 0, 1],
     "step": [0, 1, 1, 1, 1, 1, 0, 1],
 }
-"""Which calls of each scene go straight to their graph."""
+"""Calls of each scene that use the cached graph."""
 SCENES = (*STRAIGHT, "called_inside", "wrong")
 QUICK = (
     "same",
@@ -69,7 +69,7 @@ QUICK = (
     "wrong",
 )
 SLOW = tuple(scene for scene in SCENES if scene not in QUICK)
-"""Scenes that `make test-all` plays besides: their like is among the others."""
+"""Further scenes of `make test-all`, similar to the others."""
 
 
 @cases("scene", rows(SCENES, *SLOW))

@@ -1,4 +1,4 @@
-"""The guard in MindSpore's compile server: which kernels its own CPU generator must not build."""
+"""The guard in MindSpore's compile server refuses kernels that its CPU generator must not build."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ enable_packet_ops_only enable_parallel_fusion enable_pass enable_recompute_fusio
 enable_stitch_fusion enable_vectorization exact_precision_mode fusion_ops_level kernel_generator online_tuning opt_level
 parallel_ops_level recompute_increment_threshold recompute_peak_threshold reduce_fuse_depth repository_path target_os
 """
-"""As MindSpore 2.10 prints them in its log line `all flags: {…}`; it leaves out `path`."""
+"""From the MindSpore 2.10 log line `all flags: {…}`, which omits `path`."""
 
 
 def test_every_flag_of_mindspore_is_a_field() -> None:

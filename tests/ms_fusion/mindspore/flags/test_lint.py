@@ -1,4 +1,4 @@
-"""The linter of flag strings: what it finds, where, and what it tells to write."""
+"""The linter of flag strings: findings, positions, and replacements."""
 
 from __future__ import annotations
 
@@ -77,7 +77,8 @@ def test_one_finding(text: str, code: str, column: int, nearest: str, remedy: st
         "",
         "--opt_level=2",
         "--opt_level=2 --enable_cluster_ops=Div,Greater,Erf --enable_expand_ops=Sigmoid,Softmax",
-        "--opt_level=2 --disable_pass=split.graph_kernel_splitter,3.4,add_rms_norm_fusion,replace_addn",
+        "--opt_level=2 "
+        "--disable_pass=split.graph_kernel_splitter,3.4,add_rms_norm_fusion,replace_addn",
         "--opt_level=2 --enable_fusion_pattern_only=reshape,elemwise_broadcast_fwd_depth",
         "--opt_level=2 --enable_expand_ops_only=None",
         "--opt_level=2 --disable_cluster_ops=Exp,Round",

@@ -1,4 +1,4 @@
-"""`enable()` on CPU: MindSpore's groups, built by our kernel server, through real MindSpore."""
+"""`enable()` on CPU: our kernel server builds MindSpore's groups, through real MindSpore."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.ms_fusion.mindspore.presets.mindspore_child import PROGRAMS, run, som
 def seen(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Any]:
-    """In `make test` without batch norms of other classes than `nn.BatchNorm2d`."""
+    """`make test` uses no batch norm classes other than `nn.BatchNorm2d`."""
     return run(
         PROGRAMS / "served.py",
         tmp_path_factory.mktemp("served") / "work",
@@ -53,7 +53,7 @@ def test_training_gives_the_same_losses(seen: dict[str, Any]) -> None:
 @pytest.mark.mindspore
 def test_whole_clusters_are_built(seen: dict[str, Any]) -> None:
     assert {name for _, name in seen["groups"]} == set(seen["built"])
-    # a sum inside, and work behind it, in one kernel: MindSpore's own generator stops at the sum
+    # one kernel with a sum in the middle: MindSpore's own generator stops at the sum
     assert any(
         {"ReduceSum", "ReduceMean", "LogSoftmax"} & set(body[:-1]) and len(body) > 4
         for body, _ in seen["groups"]
@@ -113,7 +113,7 @@ def test_batch_norms_of_ops_and_of_mint_are_part_of_the_groups(seen: dict[str, A
             for found, wanted in zip(fused, seen["spelled unfused"][way], strict=True):
                 np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
     bare, _ = seen["spelled"]["bare"]
-    # without moving values the batch's own are taken, whatever the mode
+    # without moving averages the batch statistics are used, in any mode
     np.testing.assert_allclose(bare, [seen["spelled"]["nn"][0][0]] * 2, rtol=1e-5, atol=1e-5)
 
 
@@ -127,7 +127,7 @@ def test_convolution_batch_norm_and_relu_are_one_kernel(seen: dict[str, Any]) ->
     ((by, operators),) = in_inference[1:]
     assert by == "onednn"
     assert [one for one in operators if one != "Reshape"] == ["Conv2D", "Mul", "Add", "Maximum"]
-    # however it is spelled, it is the same kernels, and the ledger has one; mint counts its batches besides
+    # every spelling gives the same kernels and one ledger; mint also counts its batches
     assert seen["spelled"]["ops"][1] == []
     assert {name for one in seen["spelled"]["mint"][1] for _, names in one for name in names} <= {
         "Add",

@@ -1,4 +1,4 @@
-"""The preset table: what each preset stands for, that it is clean, that `precise` is bit-equal and `auto` accurate."""
+"""The preset table: flags of each preset, lint-free; `precise` is bit-equal, `auto` accurate."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def test_yaml_holds_a_context_and_says_where_it_does_nothing(preset: str, device
 
 @pytest.fixture(scope="module")
 def precise(full: bool, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """What pairs of a dtype give: an eighth of the pairs, of fewer elements, where not everything is run."""
+    """Results of operator pairs of a dtype; by default an eighth of them, with fewer elements."""
     step, elements = (1, 500_000) if full else (8, 50_000)
 
     @cache
@@ -178,7 +178,7 @@ def test_precise_is_bit_equal_for_each_pair(full: bool, precise: Any, dtype: str
     found = precise(dtype)
     assert found["pairs"] >= (80 if full else 12)
     assert found["different"] == []
-    # MindSpore computes these of float16 in float32, which takes them out of the kernel
+    # MindSpore computes these of float16 in float32, outside the kernel
     whole = {"Abs", "Floor"} if dtype == "float16" else set()
     apart = [pair for pair in found["apart"] if not whole & set(pair)]
     assert apart == [], "these pairs were not in one kernel, so nothing was shown for them"

@@ -1,4 +1,4 @@
-"""What MindSpore finds while batch norms are spelled out, and after."""
+"""MindSpore's batch norm functions during and after the expansion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Leaky ReLU has MindSpore's gradient, made of its result alone."""
+"""Leaky ReLU keeps MindSpore's gradient, computed from its result alone."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TOLERANCE = {"float32": 2e-6, "float16": 1e-2}
 
 
 SLOPES = {False: (0.1,), True: (0.1, 0.01, 1, 1.0, 2.5, 0, 0.0, -0.5, 1e-8)}
-"""Those of `make test`, and all."""
+"""Slopes of `make test`, and all."""
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,7 @@ def found(full, tmp_path_factory):
 
 def test_gradients_are_those_of_mindspore(full, found):
     assert found["attributes"] == [False, False]
-    # MindSpore finds alpha · x equal to x there
+    # MindSpore takes alpha · x for x there
     assert found["infinite"] == pytest.approx([3.0, 1.2])
     compared = {
         name: one

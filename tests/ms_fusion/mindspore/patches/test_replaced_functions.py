@@ -1,4 +1,4 @@
-"""The table of replaced functions is what changes in a process, and the page is the table."""
+"""The table of replaced functions equals the changes in a process and the documentation page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run a program of a test in a process and a working directory of its own: MindSpore latches much at first use."""
+"""Runs a test program in its own process and directory: MindSpore reads many settings once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PROGRAMS = ROOT / "tests" / "programs" / "presets"
 
 
 class Child:
-    """What a child left: `result` (its ``RESULT``), its output and its exit code."""
+    """Output of a child: `result` (its ``RESULT``), its output and its exit code."""
 
     def __init__(self, code: int, output: str, result: dict[str, Any]):
         self.code, self.output, self.result = code, output, result
@@ -33,23 +33,24 @@ def run(
     own_cache: bool = False,
     fresh: bool = False,
 ) -> Child:
-    """Runs a program in `place`, which stays its working directory.
+    """Runs a program with working directory `place`.
 
-    The process is a fork of one that has MindSpore imported.
+    The process is a fork of one that has imported MindSpore.
 
     Args:
         program: a Python file that ends with ``answer()`` of `tests.programs.presets.child`.
-        place: a directory; it is made where it is missing.
-        arguments: what a file finds in ``sys.argv[2:]``.
+        place: a directory; created if missing.
+        arguments: the program's ``sys.argv[2:]``.
         environment: variables on top of this process's own.
-        expect: the exit code that is right.
-        own_cache: kernels are kept in ``PLACE.cache``, and not in ``build/tests`` with those of the other children.
-        fresh: a new interpreter, for what looks at imports, or at the environment in which MindSpore is loaded.
+        expect: the expected exit code.
+        own_cache: the kernel cache is ``PLACE.cache`` instead of the common one in ``build/tests``.
+        fresh: a new interpreter, for tests of imports, or of variables that MindSpore reads at
+            import.
     """
     place.mkdir(parents=True, exist_ok=True)
     answer = place.parent / f"{place.name}.json"
     answer.unlink(missing_ok=True)
-    # what an earlier test of this process made MindSpore use is not the child's
+    # settings of earlier tests in this process must not reach the child
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("MS_")}
     variables = {
         **inherited,
@@ -76,11 +77,11 @@ def run(
 
 
 def some(request: pytest.FixtureRequest, every: Sequence[str], *full: str) -> list[str]:
-    """All names; without those of `full` where not everything is run."""
+    """All names; without those of `full` unless all tests run."""
     everything = request.config.getoption("--full")
     return [name for name in every if everything or name not in full]
 
 
 def rows(every: Sequence[str], *full: str) -> list[Any]:
-    """All names for `cases`, of which those of `full` are left to ``make test-all``."""
+    """All names for `cases`; those of `full` belong to ``make test-all``."""
     return [pytest.param(name, marks=FULL) if name in full else name for name in every]

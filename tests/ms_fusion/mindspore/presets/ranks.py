@@ -1,4 +1,4 @@
-"""Scripts that run as several ranks under MindSpore's ``msrun``, with a cache and a compiler of their own."""
+"""Scripts that run as ranks of MindSpore's ``msrun``, with a separate cache and compiler."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.ms_fusion.mindspore.presets.mindspore_child import ROOT
 
 
 def launch(program: Path, place: Path, count: int, *arguments: str) -> list[str]:
-    """The command that runs a program for that place as so many ranks; skips the test where ``msrun`` is not there."""
+    """The command that runs a program there with several ranks; skips tests without ``msrun``."""
     found = Path(sys.executable).with_name("msrun")
     msrun = str(found) if found.exists() else shutil.which("msrun")
     if msrun is None:
@@ -35,14 +35,16 @@ def launch(program: Path, place: Path, count: int, *arguments: str) -> list[str]
 
 
 def _free_port() -> int:
-    """That nobody listens on."""
+    """A free port."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         return int(found.getsockname()[1])
 
 
 def variables(place: Path, compiler_script: str) -> dict[str, str]:
-    """An environment whose kernels lie below that place, built by a shell script that knows ``{log}`` and ``{compiler}``."""
+    """An environment with its kernel cache below that place; a script with ``{log}`` and
+    ``{compiler}`` compiles.
+    """
     script = place / "cc"
     real = compiler.find_compiler().command[0]
     script.write_text(compiler_script.format(log=place / "compiled", compiler=real))

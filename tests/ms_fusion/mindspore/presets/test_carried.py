@@ -1,4 +1,4 @@
-"""A net that brings kernels of ours along, of `custom_ops`, patched in or of an ONNX model, keeps them under `enable()`."""
+"""Nets with `custom_ops` kernels, patched nets and ONNX models keep those under `enable()`."""
 
 from __future__ import annotations
 

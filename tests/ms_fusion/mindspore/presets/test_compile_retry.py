@@ -1,4 +1,4 @@
-"""Nets with dtypes, shapes and operators that cannot be fused: they run as they do unfused, with one warning at most."""
+"""Nets with unfusable dtypes, shapes and operators run as unfused, with at most one warning."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NETS = (
     "several results",
 )
 OTHERS = ("complex128", "string", "sparse", "quantised", "open rank", "sizes by content")
-"""What `make test-all` runs besides; the optimizers too."""
+"""Further cases of `make test-all`; the optimizers too."""
 
 
 @pytest.fixture(scope="module")
@@ -53,14 +53,17 @@ def test_every_net_runs_unfused_with_one_warning_at_most(seen: dict[str, Any]) -
     )
     assert all(len(found[1]) <= 1 for found in seen["nets"].values()), seen["nets"]
     assert seen["other shapes"] == 0, "said already"
-    # where a net cannot be compiled at all MindSpore writes its graph
+    # MindSpore writes the graph of a net that does not compile
     assert set(seen["left"]) <= {"rank_0"}
 
 
 @pytest.mark.mindspore
 def test_the_ledger_and_one_warning_say_what_stays_out(seen: dict[str, Any]) -> None:
     _, (warning,), notes, _, _ = seen["nets"]["bfloat16"]
-    sentence = "Mul and Add stay out of the groups, since MindSpore's fusion fails: it cannot hand over a number of bfloat16"
+    sentence = (
+        "Mul and Add stay out of the groups, since MindSpore's fusion fails: it cannot hand over a "
+        "number of bfloat16"
+    )
     assert warning == f"Half: {sentence}."
     assert f"Left to MindSpore's own operators: {sentence}" in notes
     _, (warning,), notes, kernels, _ = seen["nets"]["complex and real"]
@@ -104,15 +107,18 @@ def test_float16_is_trained_without_casts_in_the_groups(seen: dict[str, Any]) ->
 
 
 FLAGS = flags_for_own_generator(2).render()
-FAILS = "Fail to parse [ValueNode<Primitive> PrimFunc_{}, …], the value type: bfloat16 is not in supported list: [].\n graph_kernel_json.cc"
+FAILS = (
+    "Fail to parse [ValueNode<Primitive> PrimFunc_{}, …], the value type: bfloat16 is not in "
+    "supported list: [].\n graph_kernel_json.cc"
+)
 
 
 class Net:
-    """Something that a weak reference can be held to."""
+    """An object that supports weak references."""
 
 
 def _tried(messages: list[str], place: Path, flags: str = FLAGS) -> list[str]:
-    """The flags of each attempt of a net that fails with one message after the other."""
+    """The flags of each attempt of a net that fails with these messages in sequence."""
     tried: list[str] = []
 
     def once(attempt: compile_retry.Attempt) -> None:

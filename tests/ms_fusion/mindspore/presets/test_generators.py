@@ -1,4 +1,4 @@
-"""Who builds the kernels: ours by default on CPU, MindSpore's own where it was named or ours cannot, and what is said of it."""
+"""Generator choice: ours by default on CPU, MindSpore's own on request or as the fallback."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_without_a_compiler_mindspores_own_stays_and_it_is_said(
 
 @pytest.mark.mindspore
 def test_generators_take_turns_and_each_builds_its_own(seen: dict[str, Any]) -> None:
-    """Also the same net, whose groups are alike: MindSpore keeps kernels by name."""
+    """Also the same net with equal groups: MindSpore caches kernels by name."""
     assert seen["within precise"] == [1.0, []]
     assert seen["turns"] == [["mindspore", 3.75, []], ["ms_fusion", 3.75, []]] * 2
     assert seen["lines"] == 1
@@ -87,7 +87,7 @@ def test_kernels_of_the_users_own_flags_are_noticed(tmp_path: Path) -> None:
 @FULL
 @pytest.mark.mindspore
 def test_of_the_users_directory_is_taken_what_can_be_called(tmp_path: Path) -> None:
-    """A process without ms_fusion leaves there what cannot be called as ours."""
+    """A process without ms_fusion leaves kernels there that do not have our calling convention."""
     kept = tmp_path / "kept"
     kept.mkdir()
 
@@ -108,7 +108,7 @@ def test_of_the_users_directory_is_taken_what_can_be_called(tmp_path: Path) -> N
 
 
 def test_kernels_that_cannot_be_called_as_ours_are_removed(tmp_path: Path) -> None:
-    """Those without a note of ours, and all of another machine; `make test-all` sees it in MindSpore."""
+    """Kernels without our note, and all of another machine; `make test-all` uses MindSpore."""
     kernels = tmp_path / mindspore_state.KERNELS
     kernels.mkdir()
     user_kernel_directory.remove_foreign_kernels(kernels)

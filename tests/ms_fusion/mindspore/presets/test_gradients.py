@@ -1,4 +1,4 @@
-"""A whole net under each preset: loss and gradients are those of the unfused run, also in mixed precision."""
+"""A net under each preset has the unfused loss and gradients, also in mixed precision."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PRESETS = {
     "ms_fusion": ("auto",),
 }
 TOLERANCE = {"float32": 1e-4, "float16": 4e-3}
-"""Of the largest gradient. `aggressive` lets in exponentials that are off by 2.8e-4."""
+"""Relative to the largest gradient. `aggressive` clusters exponentials with an error of 2.8e-4."""
 
 
 RUNS = [
@@ -28,7 +28,9 @@ RUNS = [
 @FULL
 @pytest.mark.mindspore
 def test_loss_and_gradients_are_those_of_the_unfused_net(tmp_path):
-    """Quick tests of training: `test_own_generator_flags`, `test_optimizers`, `test_compile_retry` (float16)."""
+    """Faster tests of training: `test_own_generator_flags`, `test_optimizers`, `test_compile_retry`
+    (float16).
+    """
     names = [" ".join(one) for one in RUNS]
     found = run(
         PROGRAMS / "gradients_of_presets.py",

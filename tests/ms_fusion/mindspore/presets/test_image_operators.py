@@ -1,4 +1,4 @@
-"""Operators of convolutional nets in our groups, through real MindSpore: results and gradients as they are unfused."""
+"""Operators of convolutional nets in our groups have the unfused results and gradients."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from tests.ms_fusion.mindspore.presets.mindspore_child import PROGRAMS, rows, ru
 
 EXPECTED = {
     "activated": "ReLU6 ReLU6Grad HSwish HSwishGrad HSigmoid HSigmoidGrad Elu EluGrad Mish",
-    "resized": "ResizeNearestNeighbor ResizeNearestNeighborGrad AdaptiveAvgPool2D AdaptiveAvgPool2DGrad",
+    "resized": "ResizeNearestNeighbor ResizeNearestNeighborGrad AdaptiveAvgPool2D "
+    "AdaptiveAvgPool2DGrad",
     "smaller": "ResizeNearestNeighbor",
     "stacked": "Stack",
     "pooled": "",
     "pooled_3d": "AvgPool3D AvgPool3DGrad MaxPool3D MaxPool3DGrad",
     "pooled_1d": "MaxPool AvgPool",
 }
-"""What comes into groups, by the function that uses it."""
+"""Grouped operators, by the function that uses them."""
 SLOW = ("activated", "smaller", "stacked", "pooled", "pooled_3d")
-"""What `make test-all` runs besides."""
+"""Further functions of `make test-all`."""
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +39,7 @@ def test_they_are_in_the_groups(request: pytest.FixtureRequest, seen: dict[str, 
     wanted = " ".join(EXPECTED[name] for name in some(request, [*EXPECTED], *SLOW))
     assert {name for group in seen["groups"] for name in group} >= set(wanted.split())
     bodies, built = seen["built"]
-    # the gradient of an average over one axis gets its window at run time; its group is left to MindSpore
+    # the gradient of an average over one axis gets its window at run time; MindSpore runs its group
     assert bodies - built <= ("pooled_1d True" in seen)
 
 

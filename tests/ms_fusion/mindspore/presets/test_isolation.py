@@ -1,4 +1,4 @@
-"""What goes wrong around a compilation ends with one warning and a network that runs: no compiler, a full disk, a killed rank."""
+"""Failures around a compilation (no compiler, full disk, killed rank): one warning, nets run."""
 
 from __future__ import annotations
 
@@ -22,20 +22,21 @@ from tests.ms_fusion.mindspore.presets.ranks import launch, variables
 
 
 def _without_compiler(place: Path) -> dict[str, str]:
-    """Variables of a process that finds no compiler on its path."""
+    """Variables of a process without a compiler on its path."""
     return {"PATH": str(place / "nowhere"), "MS_FUSION_CC": ""}
 
 
 @pytest.fixture(scope="module")
 def losing(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """The compiler of the extra `compiler` alone, which goes away; then the disk is full."""
+    """Only the compiler of the extra `compiler`, which disappears; then the disk is full."""
     place = tmp_path_factory.mktemp("losing")
     real = shutil.which(compiler.find_compiler().command[0])
     package = place / "extra" / "ziglang"
     package.mkdir(parents=True)
     (package / "__init__.py").touch()
     (package / "__main__.py").write_text(
-        f"import os, sys\nos.environ['PATH'] = {os.environ['PATH']!r}\nos.execv({real!r}, [{real!r}, *sys.argv[2:]])\n"
+        f"import os, sys\nos.environ['PATH'] = {os.environ['PATH']!r}\nos.execv({real!r}, "
+        f"[{real!r}, *sys.argv[2:]])\n"
     )
     told = place / "extra" / "ziglang-0.1.dist-info"
     told.mkdir()
@@ -97,7 +98,9 @@ exec "{compiler}" "$@"
 @FULL
 @pytest.mark.mindspore
 def test_a_rank_that_is_killed_leaves_no_damage(tmp_path: Path) -> None:
-    """The other builds and runs its net; the next run finds no lock that holds it up, and removes what was left."""
+    """The other rank builds and runs its net; the next run finds no stale lock and removes
+    left-overs.
+    """
     program = PROGRAMS / "killed_rank.py"
     command, environment = launch(program, tmp_path, 2, "dies"), variables(tmp_path, SLOW)
     with (tmp_path / "output").open("w") as output:
@@ -139,7 +142,7 @@ def _waited_for(file: Path) -> bool:
 
 
 def _check(place: Path) -> list[str]:
-    """Compares the result; what lay in the directory of MindSpore's kernels then."""
+    """Compares the result; returns the files in MindSpore's kernel directory."""
     x, y, working = json.loads((place / "result.json").read_text())
     powers = np.exp(np.array(x) * 1.25)
     running = np.cumsum(powers / powers.sum(1, keepdims=True), 1)

@@ -1,4 +1,4 @@
-"""Training steps with MindSpore's optimizers, their groups built by us: the losses and weights of the unfused steps."""
+"""Training steps with MindSpore's optimizers, built by us, have the unfused losses and weights."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OPTIMIZERS = (
     "Adagrad",
 )
 SLOW = tuple(name for name in OPTIMIZERS if name not in ("Adam", "AdamWeightDecay"))
-"""What `make test-all` trains besides."""
+"""Further optimizers of `make test-all`."""
 
 
 @pytest.fixture(scope="module")

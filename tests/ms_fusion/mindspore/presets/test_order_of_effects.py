@@ -1,4 +1,4 @@
-"""Reads and in-place writes of parameters come in the order in which they are written, fused by either generator."""
+"""Reads and in-place writes of parameters keep program order with either generator."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ms_fusion.mindspore.flags.preset_table import PRESETS, resolve
 from tests.ms_fusion.mindspore.presets.mindspore_child import PROGRAMS, run
 
 SEEDS = {False: (), True: (*range(12), 16, 20, 43, 59)}
-"""Beside four short ones, which are all of `make test`."""
+"""Besides four short ones, which are all of `make test`."""
 
 SOME = [("auto", "ms_fusion")]
 ALL = [
@@ -29,7 +29,7 @@ def test_every_value_is_that_of_its_place(
     seen = run(PROGRAMS / "order_of_effects.py", place, *given).result
     assert len(seen) == len(ALL if full else SOME)
     for way, distances in seen.items():
-        # MindSpore's tanh is off by up to 2.8e-4; an order that was lost costs more than 0.1
+        # MindSpore's tanh is off by up to 2.8e-4; a wrong order costs more than 0.1
         wrong = {name: one for name, one in distances.items() if not one < 5e-4}
         assert len(distances) == len(SEEDS[full]) + 4 and not wrong, (way, wrong)
 

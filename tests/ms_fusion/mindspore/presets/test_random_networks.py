@@ -1,4 +1,4 @@
-"""Random networks with gradients, and tables of operators, fused by our generator beside the same unfused and float64.
+"""Random networks with gradients, and operator tables: fused against unfused and float64.
 
 `network_runs` and `table_runs` run more.
 """
@@ -18,11 +18,12 @@ from tests.ms_fusion.kernel_server.tables import networks
 from tests.ms_fusion.mindspore.presets.mindspore_child import PROGRAMS, run
 
 SEEDS = (3, 7, 11, 45, 46, 65, 166, 284)
-"""Among them one of each dtype of floats, softmax under a sum of everything, a sigmoid in float64, `x + -x` of integers, and a
-product with a number."""
+"""Includes each float dtype, softmax under a sum of everything, a sigmoid in float64, `x + -x` of
+integers, and a product with a scalar.
+"""
 
 CELLS = (1, 2, 5, 7)
-"""Among them one of each way."""
+"""Includes each way."""
 
 
 @pytest.fixture(scope="module")

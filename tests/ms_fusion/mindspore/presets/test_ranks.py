@@ -1,4 +1,4 @@
-"""Several processes on one machine: data-parallel training under ``msrun``, and kernels that are compiled once."""
+"""Several processes on one machine: data-parallel ``msrun`` training, one compilation each."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ COMPILER = """#!/bin/sh
 for last; do case "$last" in *kernel.c) cat "$last" | cksum >> "{log}";; esac; done
 exec "{compiler}" "$@"
 """
-"""Writes down what it is given, and compiles it."""
+"""Logs its input and compiles it."""
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What each rank saw, and the texts that were compiled, each as its check sum."""
+    """The results of each rank, and checksums of the compiled texts."""
 
     ranks: list[dict[str, Any]]
     compiled: list[str]

@@ -1,4 +1,4 @@
-"""Presets take effect and say so: scopes and their precedence, PyNative mode, what is left behind, what is refused."""
+"""Scopes of presets: precedence, reports, PyNative mode, restoration, refusals."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.mindspore
 
 SCOPES = [f"{u}{p}{b}{c}" for u in "-u" for p in "-p" for b in "-b" for c in "-c"]
 SLOW = [one for one in SCOPES if one not in ("----", "up--", "-pb-", "u-bc")]
-"""The scopes that are chosen, each by its letter; `make test-all` tries these besides."""
+"""The selected scopes, each by its letter; `make test-all` also tries these."""
 NARROWEST = {"c": "Cell", "b": "block", "p": "process", "u": "user"}
 
 
@@ -91,9 +91,9 @@ def test_a_patched_cell_is_fused_with_gradients_in_pynative(training: dict[str, 
     # forward and backward
     assert sum(count >= 4 for count in fused["operators"]) >= 2
     assert fused["losses"] == pytest.approx(plain["losses"], rel=1e-4)
-    # only what records a gradient may compile one
+    # only code that records a gradient may compile one
     assert training["flags set"][0] == 0 < training["flags set"][1]
-    # what was compiled under the first preset is gone, and so is all after the last
+    # graphs of the first preset are discarded, and all graphs after the last
     assert training["again"] == ["basic", True] and training["undone"] is False
 
 
@@ -201,14 +201,16 @@ def test_check_finds(said: dict[str, Any]) -> None:
 def test_processes_end_well_and_children_inherit_no_generator(
     preset: str, flags: str, tmp_path: Path
 ) -> None:
-    """When it ends, MindSpore reads the passes once more that it was told of, also those that it has not at this level."""
+    """At the end MindSpore reads the given passes again, also those that do not exist at this
+    level.
+    """
     found = run(PROGRAMS / "children.py", tmp_path / f"{preset}{flags}", preset, flags, fresh=True)
     assert found.result["child"][0] == 0, found.result["child"][1]
     assert found.result["kernels"] == 1
 
 
 def test_ms_fusion_off_changes_nothing_and_says_so_once(tmp_path: Path) -> None:
-    """Nor do Cells have the lighter methods of `test_lighter_calls` then."""
+    """Cells then have no fast call path either (`test_lighter_calls`)."""
     child = run(PROGRAMS / "fusion_off.py", tmp_path / "off", environment={"MS_FUSION": "off"})
     assert child.result["record"][:2] == [False, True]
     assert child.result["variables"] == [None, None] and child.result["hooked"] is False

@@ -1,4 +1,4 @@
-"""What a process built another finds: neither its compile server nor itself loads the generator again."""
+"""A process finds kernels of another; neither it nor its compile server loads the generator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The proof that a batch may be padded: real graphs of MindSpore's front end, and numbers that agree with each verdict."""
+"""The padding proof for batches: MindSpore front-end graphs, and results for each verdict."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def images(x):
 
 
 def minor(x):
-    """The samples are the fast part of an axis after this reshape, and lie scattered."""
+    """After this reshape the samples are the inner part of an axis, not contiguous."""
     y = x.transpose(1, 0, 2)
     return y.reshape(-1, y.shape[2])
 
@@ -115,7 +115,7 @@ def numbered(x):
 
 
 def picked(x):
-    """By a tensor of as many numbers as there are samples, a constant of the graph."""
+    """By a constant tensor of the graph with one value per sample."""
     numbers = ()
     for number in range(x.shape[0]):
         numbers = (*numbers, number)
@@ -200,7 +200,7 @@ ALIKE = (
     numbered,
     beside,
 )
-"""What `make test-all` runs besides: others are refused for the same."""
+"""Further cases of `make test-all`: others have the same refusal."""
 
 
 @pytest.fixture(autouse=True)
@@ -209,7 +209,7 @@ def graph_mode() -> None:
 
 
 def proof_of(function: Callable[..., Any], inputs: np.ndarray) -> tuple[Any, Any, Any]:
-    """The proof, the inputs and the padded ones."""
+    """The proof, the inputs and the padded inputs."""
     inputs = mindspore_state.mindspore_module().Tensor(inputs)
     longer = padding.pad_batch((inputs,), (0,), PADDED)[0]
     small, large = (
@@ -230,7 +230,7 @@ def proof_of(function: Callable[..., Any], inputs: np.ndarray) -> tuple[Any, Any
 def test_samples_that_stay_apart_are_proved_to(function, shape):
     proof, inputs, longer = proof_of(function, RNG.standard_normal(shape).astype(np.float32))
     assert not proof.reason
-    # whatever the other samples hold
+    # for any content of the other samples
     others = longer.asnumpy().copy()
     others[SAMPLES:] = np.nan
     result = function(mindspore_state.mindspore_module().Tensor(others))

@@ -1,4 +1,4 @@
-"""specialize(): changing shapes run fused, through real MindSpore."""
+"""specialize(): dynamic shapes run fused, through real MindSpore."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where kernels stand: a private directory of each process, or the user's own; nothing is left behind, nothing planted is used."""
+"""Kernel directories: private per process or the user's own; no left-overs, no planted kernels."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NET = PROGRAMS / "kernel_directory.py"
 
 
 def _plant(directory: Path, kernel: str, source: Path) -> None:
-    """A kernel of the right name that computes something else, with the hash that MindSpore checks."""
+    """A kernel with the right name and hash that computes something else."""
     import hashlib
     import json
     import shutil
@@ -24,7 +24,8 @@ def _plant(directory: Path, kernel: str, source: Path) -> None:
     meta.mkdir(parents=True)
     shutil.copytree(source, meta, dirs_exist_ok=True)
     wrong = next(path for path in meta.glob("Fused_*.so") if path.stem != kernel)
-    # both names have the same length, so the symbol can be renamed in place; MindSpore then runs it, or fails to
+    # both names have the same length, so the symbol can be renamed in place; MindSpore then runs
+    # it, or fails to
     binary = wrong.read_bytes().replace(wrong.stem.encode(), kernel.encode())
     (meta / f"{kernel}.so").write_bytes(binary)
     record = json.loads((meta / f"{kernel}.json").read_text())
@@ -83,7 +84,9 @@ def test_the_users_own_kernel_directory_is_used_and_kept(tmp_path: Path) -> None
 
 
 def test_a_kernel_directory_is_refused_or_comes_too_late(tmp_path: Path) -> None:
-    """One that is not there is named; of one that comes after `enable` MindSpore would look for what stands elsewhere."""
+    """A missing directory is reported; with one set after `enable`, MindSpore would look in the
+    wrong place.
+    """
     found = run(NET, tmp_path / "work", "moved").result
     assert "MS_COMPILER_CACHE_PATH" in found["error"]
     assert str(tmp_path / "work" / "gone") in found["error"]

@@ -1,4 +1,4 @@
-"""Private directories: nobody else's, gone at exit, left-overs of dead processes swept."""
+"""Private directories: exclusive, removed at exit, left-overs of dead processes deleted."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ def test_it_is_new_private_and_below_the_cache(cache: Path) -> None:
 
 def test_what_a_dead_process_left_is_swept_and_a_living_one_kept(cache: Path) -> None:
     living = private_directory.make()
-    code = "import os; from ms_fusion.mindspore.state import private_directory as p; print(p.make(), flush=True); os._exit(9)"
+    code = (
+        "import os; from ms_fusion.mindspore.state import private_directory as p; print(p.make(), "
+        "flush=True); os._exit(9)"
+    )
     dead = Path(
         subprocess.run(
             [sys.executable, "-c", code],
@@ -84,7 +87,7 @@ def test_a_cache_that_cannot_be_trusted_is_not_used(
         cache.symlink_to(tmp_path / "nowhere" / "at all")
     monkeypatch.setattr("tbe_impl.runtime.cache._warned_directories", set())
     place = private_directory.make()
-    # kernels of their own are kept in the same directory: what is amiss with it is said once
+    # the kernel cache uses the same directory: one message reports its problem
     warn_not_cached(cache / "kernels", "the same")
     assert place.parent == tmp_path.resolve() and stat.S_IMODE(place.stat().st_mode) == 0o700
     assert (

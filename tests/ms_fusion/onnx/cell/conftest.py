@@ -1,4 +1,4 @@
-"""One pair of child processes for all models of the room, and models that are fused once for all tests."""
+"""Session fixtures: one pair of child processes for all models, and models fused once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def native() -> Iterator[NativeWorkers]:
 
 @pytest.fixture(scope="module", autouse=True)
 def shared_native(native: NativeWorkers) -> Iterator[None]:
-    """`auto_fuse` and `from_onnx` use it instead of a pair of their own."""
+    """`auto_fuse` and `from_onnx` use this pair instead of a new one."""
     with pytest.MonkeyPatch.context() as patch:
         for room in (fusing, model_graph):
             patch.setattr(room, "NativeWorkers", Shared(native))
@@ -34,7 +34,7 @@ def shared_native(native: NativeWorkers) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class FusedModel:
-    """A model, the model that it was fused to, and what was said of that."""
+    """A model, its fused model, and the report."""
 
     source: Path
     fused: Path
@@ -47,7 +47,7 @@ MODELS = {"layer": transformer_layer, "images": convolutional_net}
 
 @pytest.fixture(scope="session")
 def fused_once(tmp_path_factory: pytest.TempPathFactory) -> FusedOnce:
-    """`layer` or `images`, fused by the first test that asks for it."""
+    """`layer` or `images`, fused on first use."""
 
     @functools.cache
     def made(name: str) -> FusedModel:

@@ -1,4 +1,4 @@
-"""Rows in both modes of MindSpore. Compiling a net for graph mode takes about ten times as long as a call in PyNative mode."""
+"""Rows in both modes of MindSpore; graph mode compiles and takes ten times as long as PyNative."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def in_modes(
     """`cases` over `values`, each in both modes.
 
     Args:
-        names: the arguments that a row gives, separated by commas.
-        values: the rows, as `cases` takes them.
-        graph: those of the rows that `make test` runs in graph mode too.
-        quick: those of the rows that `make test` runs in PyNative mode; all when not given.
-        more: what `cases` takes besides.
+        names: the arguments of a row, separated by commas.
+        values: the rows, as for `cases`.
+        graph: rows that `make test` also runs in graph mode.
+        quick: rows that `make test` runs in PyNative mode; default: all.
+        more: further arguments of `cases`.
     """
     several = "," in names
     taken = {"graph": graph, "pynative": quick}
@@ -58,7 +58,7 @@ def in_pynative_first(test: Test) -> Test:
 
 
 def _in_mode(test: Test) -> Test:
-    """The test with one more argument: the mode in which it runs."""
+    """The test with one more argument: its mode."""
 
     @functools.wraps(test)
     def run(*given: Any, mode: str, **named: Any) -> None:

@@ -1,4 +1,4 @@
-"""A Cell from an ONNX model: what ONNX Runtime gives, in both modes, with gradients that finite differences confirm."""
+"""Cells from ONNX models equal ONNX Runtime in both modes; gradients by finite differences."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def random(*shape: int) -> np.ndarray:
 
 
 def same(net: Any, source: Path, given: dict[str, np.ndarray], native: NativeWorkers) -> None:
-    """Holds a Cell against ONNX Runtime on the original model."""
+    """Compares a Cell with ONNX Runtime on the original model."""
     made = net(*map(ms.Tensor, given.values()))
     made = made if isinstance(made, tuple) else (made,)
     expected = native.run(source, given).outputs
@@ -54,7 +54,7 @@ def test_a_fused_model_is_what_onnx_runtime_says(
     kernels = [cell for cell in net.cells() if cell.cells() or cell.spec.made_by == "auto_fuse"]
     assert len(kernels) == len(model.ledger.kernels) > 0
     same(net, source, {"x": random(*SHAPES[name])}, native)
-    # in training groups with convolutions are single operators, which compute the same
+    # in training, groups with convolutions run as single operators with equal results
     same(net.set_train(), source, {"x": random(*SHAPES[name])}, native)
 
 
@@ -304,7 +304,9 @@ def test_images_of_any_size_are_resized(name: str, native: NativeWorkers, tmp_pa
 
 
 def to_a_multiple(b: Builder, **told: Any) -> Any:
-    """Padded behind by what the last axis lacks to a multiple of 8, and before by one place less than nothing."""
+    """Padded after the end to a multiple of 8 on the last axis, and before the start by a negative
+    amount.
+    """
     size = b.add("Gather", b.add("Shape", "x"), b.constant([3], "int64"))
     lacking = b.add("Mod", b.add("Neg", size), b.constant([8], "int64"))
     pads = b.add("Concat", b.constant([0, 0, 0, -1, 0, 0, 0], "int64"), lacking, axis=0)
@@ -479,7 +481,7 @@ def test_activations_are_exact_where_mindspores_are_not(
 @FULL
 @in_both_modes
 def test_groups_in_half_precision_have_gradients(tmp_path: Path) -> None:
-    """MindSpore asks for the shapes of a gradient before it says in which dtype."""
+    """MindSpore requests the shapes of a gradient before its dtype."""
     source = CORPUS["t5_half"](tmp_path / "model.onnx")
     mf.auto_fuse(source, tmp_path / "fused.onnx")
     x, bias = (ms.Tensor(random(*shape).astype(np.float16)) for shape in ((2, 8, 32), (1, 4, 8, 8)))

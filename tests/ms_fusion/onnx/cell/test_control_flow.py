@@ -1,4 +1,4 @@
-"""Branches and loops: chosen and counted while the net runs, or written out where they are known."""
+"""Branches and loops: executed at run time, or unrolled where the count is constant."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_one_branch_is_taken(sign: int, native: NativeWorkers, tmp_path: Path) -
     source = chosen(tmp_path / "model.onnx")
     net, x = mf.from_onnx(source), sign * np.abs(random(*SHAPE))
     same(net, source, {"x": x}, native)
-    # the gradient of what is not taken, of the logarithm of 0 here, is no part of it
+    # the branch that is not taken (here the logarithm of 0) has no gradient
     x[0, 0] = 0 if sign < 0 else 1
 
     def loss(x: Any) -> Any:
@@ -68,7 +68,7 @@ def test_one_branch_is_taken(sign: int, native: NativeWorkers, tmp_path: Path) -
 
 
 def counted(place: Path, *, rounds: int | None, collects: bool) -> Path:
-    """state ← tanh(state · weight) + number of the round, so often; each state is a result too."""
+    """state ← tanh(state · weight) + round number, repeatedly; each state is a result too."""
     b = Builder({"x": SHAPE, **({} if rounds else {"n": ()})})
     weight, going = b.weight(SHAPE[1], SHAPE[1]), b.constant(True)
     if not rounds:

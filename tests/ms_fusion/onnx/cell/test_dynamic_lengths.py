@@ -1,4 +1,4 @@
-"""Recurrent nets whose sequences end at different steps: what ONNX Runtime gives, in both modes."""
+"""Recurrent nets with varying sequence lengths equal ONNX Runtime, in both modes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators whose numbers or dtypes MindSpore's own would have otherwise: whole numbers stay whole, small and large ones are kept."""
+"""Operators whose values or dtypes MindSpore would change: exact integers and extreme values."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_reductions_of_whole_numbers_keep_their_dtype(op: str, dtype: str, tmp_p
 @in_modes("largest", [0, 1])
 def test_the_largest_of_float64_are_not_those_of_float32(largest: int, tmp_path: Path) -> None:
     random = np.random.default_rng(1)
-    # many are equal, and many differ by less than float32 has
+    # many are equal, and many differ by less than float32 resolves
     x = random.integers(0, 5, (3, 200, 2)) + 1e-12 * random.integers(0, 3, (3, 200, 2))
     order = np.argsort(-x if largest else x, 1, kind="stable")[:, :50]
 
@@ -172,7 +172,7 @@ HALVES: dict[str, tuple[Written, tuple[float, ...], tuple[float, ...]]] = {
         (362.0,),
     ),
 }
-"""What is large on the way in half precision: the operator, its x, its result."""
+"""Intermediates that overflow half precision: the operator, its x, its result."""
 
 
 @in_modes("name", HALVES)

@@ -1,4 +1,4 @@
-"""Groups with products and convolutions are the library's calls with kernels of ours between, for each size that comes."""
+"""Groups with products and convolutions are library calls with our kernels, for each size."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WITH_PRODUCTS = {"MatMul", "Conv2D"}
 
 
 def groups(model: FusedModel) -> list[Node]:
-    """Those of a fused model that multiply or convolve."""
+    """Groups of a fused model with a product or a convolution."""
     found = [unit for unit in read_model(model.fused).units if unit.body is not None]
     return [
         one for one in found if one.body and WITH_PRODUCTS & {node.op for node in one.body.nodes}

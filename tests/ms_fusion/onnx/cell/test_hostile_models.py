@@ -1,4 +1,4 @@
-"""Models whose texts would be code: a Cell is Python that is written from a model and run."""
+"""Models whose texts would be code: a Cell is Python source generated from a model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.ms_fusion.onnx.fuse.models import Builder
 
 @pytest.fixture
 def trap(tmp_path: Path) -> Iterator[str]:
-    """Python that leaves a file behind, and the check that it did not run."""
+    """Python that creates a file, and the check that it did not run."""
     place = tmp_path / "was here"
     yield f"__import__('pathlib').Path({str(place)!r}).touch()"
     assert not place.exists()

@@ -1,4 +1,4 @@
-"""One name for several sizes of a model, as PyTorch's exporter declares outputs: a Cell goes by the sizes themselves."""
+"""One name for several sizes, as in PyTorch exports: a Cell uses the actual sizes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.ms_fusion.onnx.fuse.models import FLOAT, Builder
 
 SHAPE = (2, 6, 8, 9)
 NAMED = ("d", 6, "d", 9)
-"""What the model says of a tensor of that shape."""
+"""The model's declaration of a tensor of that shape."""
 
 
 def weighed(b: Builder, x: str) -> str:
@@ -54,7 +54,7 @@ MODELS: dict[str, Callable[[Builder, str], str]] = {
         b, b.add("Add", b.add("MatMul", x, b.weight(9, 9)), b.weight(9))
     ),
 }
-"""Operator that is told sizes, or calls a library with them → a group with it."""
+"""Operator with size arguments, or a library call with them → a group with it."""
 
 
 def written(path: Path, group: Callable[[Builder, str], str]) -> Path:

@@ -1,7 +1,7 @@
-"""ONNX's own models of single operators, as Cells: what they are to give is part of them.
+"""ONNX's single-operator models as Cells, compared with their stored results.
 
-A part of them here; ``python -m tests.ms_fusion.onnx.cell.test_node_models [graph]`` takes all, and says what is right, what is refused
-and why.
+This test runs a part; ``python -m tests.ms_fusion.onnx.cell.test_node_models [graph]`` runs all,
+and prints right results, refusals and reasons.
 """
 
 from __future__ import annotations
@@ -110,17 +110,17 @@ WANTED = (
     "wrap_pad",
     "xor",
 )
-"""Beginnings of names, or patterns for them."""
+"""Name prefixes or patterns."""
 EVERY = 4
-"""One of so many of each kind."""
+"""Samples one of this many of each kind."""
 EVERY_QUICK = 32
-"""One of so many in `make test`."""
+"""Samples one of this many in `make test`."""
 FEWER = {"attention_[34]d": 40}
-"""One of so many in `make test`, where there are many that take long."""
+"""Samples one of this many in `make test`, for slow kinds."""
 MORE_QUICK = ["maxpool_with_argmax_2d_precomputed_strides"]
-"""Models that `make test` runs besides."""
+"""Further models of `make test`."""
 SPELLED_OUT = ("test_range_",)
-"""Beginnings of the names of models that `make test` makes of functions written out too."""
+"""Name prefixes of models that `make test` also builds with expanded functions."""
 
 
 @pytest.fixture(scope="module")
@@ -131,7 +131,7 @@ def models(full: bool) -> dict[str, Any]:
 def all_cases(*, full: bool = True) -> list[Any]:
     """All of them, by name, or those of `WANTED` whose expected results are computed quickly.
 
-    The others of `make test` are not made at all, nor is, but for `EXPANSIONS`, what a function is written out in.
+    `make test` does not build the others, nor expanded functions except `EXPANSIONS`.
     """
     with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
         warnings.simplefilter("ignore")
@@ -148,18 +148,18 @@ IS_WANTED = re.compile(f"test_({'|'.join((*WANTED, *MORE_QUICK))})")
 
 
 def expect_wanted(node_op: Any, inputs: Any, outputs: Any, name: str, **told: Any) -> None:
-    """Makes a model if it is wanted; its name has ``_expanded`` behind it where it is written out."""
+    """Builds a requested model; the name of an expanded one ends with ``_expanded``."""
     if any(IS_WANTED.match(one) for one in (name, f"{name}_expanded")):
         EXPECT(node_op, inputs=inputs, outputs=outputs, name=name, **told)
 
 
 def written_out_where_wanted(node_op: Any, types: Any, name: str, **told: Any) -> Any:
-    """The nodes of which a function consists."""
+    """The nodes of a function."""
     return WRITTEN_OUT(node_op, types, name, **told) if name.startswith(SPELLED_OUT) else ([], 0)
 
 
 class WithoutLargePools(type(base.Base)):  # type: ignore[misc]
-    """Makes no models of poolings in two or three axes whose results ONNX computes in Python: that takes 10 s."""
+    """Skips two- and three-dimensional poolings that ONNX computes in Python: that takes 10 s."""
 
     def __init__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> None:
         kept = {key: value for key, value in body.items() if not cls.is_slow(key, value)}
@@ -181,14 +181,14 @@ def pynative() -> Iterator[None]:
 
 
 def array_of(value: Any) -> Any:
-    """Data of a test as it is fed: a list for a sequence."""
+    """Data of a test as inputs: a list for a sequence."""
     if isinstance(value, onnx.TensorProto):
         return numpy_helper.to_array(value)
     return [array_of(one) for one in value] if isinstance(value, list) else np.asarray(value)
 
 
 def known_sets(inputs: list[Any]) -> Iterator[frozenset[int]]:
-    """Which inputs are numbers of the model: none; whole ones behind the first, such as axes; all that are few."""
+    """Inputs that become constants: none; integers after the first, such as axes; small ones."""
     yield frozenset()
     whole = {
         place
@@ -207,10 +207,10 @@ def known_sets(inputs: list[Any]) -> Iterator[frozenset[int]]:
 
 
 def outcome(case: Any, place: Path) -> str:
-    """``right``; or why a Cell refuses it, whatever of the inputs is known beforehand.
+    """``right``; or the refusal of a Cell for every choice of constant inputs.
 
     Raises:
-        AssertionError: it gives something else.
+        AssertionError: a result differs.
     """
     first = ""
     inputs, outputs = ([array_of(one) for one in part] for part in case.data_sets[0])
@@ -236,17 +236,17 @@ def fed(value: Any) -> Any:
 
 
 def read(made: Any) -> Any:
-    """Likewise the arrays of what comes back."""
+    """The same for the returned arrays."""
     return list(map(read, made)) if isinstance(made, tuple) else made.asnumpy()
 
 
 def check(name: str, found: Any, expected: Any) -> None:
-    """Same dtypes, same numbers."""
+    """Same dtypes, same values."""
     if isinstance(expected, list):
         for one, other in zip(found, expected, strict=True):
             check(name, one, other)
         return
-    # MindSpore's bfloat16 is another one than that of ONNX, under the same name
+    # MindSpore's bfloat16 differs from ONNX's type of the same name
     assert found.dtype.name == expected.dtype.name, name
     relative = 1e-2 if expected.dtype.itemsize < 4 and expected.dtype.kind not in "biu" else 1e-4
     kind = expected.dtype if expected.dtype.kind in "biuc" else np.float64
@@ -256,7 +256,7 @@ def check(name: str, found: Any, expected: Any) -> None:
 
 
 def model_of(case: Any, inputs: list[Any], known: frozenset[int], place: Path) -> Path:
-    """A model in which some inputs are its own numbers."""
+    """A model with some inputs as constants."""
     model = onnx.ModelProto.FromString(case.model.SerializeToString())
     model.ir_version = min(model.ir_version, IR_VERSION)
     for number, (value, array) in enumerate(zip(list(model.graph.input), inputs, strict=True)):
@@ -292,14 +292,14 @@ def test_every_operator_is_tried(models: dict[str, Any]) -> None:
         for node in one.model.graph.node
     }
     tried |= {name.split()[0] for name in RARER}
-    # those that can be part of a kernel, and sequences, are tried in `test_cell`
+    # `test_cell` covers operators that can join a kernel, and sequences
     assert not {
         one for one in OPERATORS.keys() - LOWERING_RULES.keys() - tried if "Sequence" not in one
     }
 
 
 def main() -> int:
-    """A line for each outcome; 1 when something else is given than ONNX says."""
+    """A line for each outcome; returns 1 when a result differs from ONNX's."""
     told: Counter[str] = Counter()
     ms.set_context(mode=ms.GRAPH_MODE if "graph" in sys.argv[1:] else ms.PYNATIVE_MODE)
     with NativeWorkers() as native, tempfile.TemporaryDirectory() as directory:

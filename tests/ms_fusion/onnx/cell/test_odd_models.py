@@ -1,4 +1,4 @@
-"""Models that are right but rarely so: half precision, sizes computed from sizes, names that a Cell has, functions of functions."""
+"""Valid but rare models: half precision, computed sizes, reserved names, nested functions."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ EXPANDED = {
     ),
     "a constant": lambda b: b.constant([4, 1], "int64"),
 }
-"""Sizes that tell an ``Expand`` of (n, 1, 6) more of one axis, and one element of others."""
+"""Sizes for an ``Expand`` of (n, 1, 6): more of one axis, and one element of others."""
 
 
 @in_modes("name", EXPANDED)
@@ -88,7 +88,7 @@ def test_a_shape_with_ones_keeps_what_is_larger(
 
 
 def chosen_sizes(b: Builder) -> str:
-    """As torch writes an expansion of (n, 6) to (-1, n, 6)."""
+    """torch's form of an expansion of (n, 6) to (-1, n, 6)."""
     wanted = b.add("Concat", b.constant([-1], "int64"), b.add("Shape", "x"), axis=0)
     kept = b.add("Equal", wanted, b.constant([-1, -1, -1], "int64"))
     return str(b.add("Expand", "x", b.add("Where", kept, b.constant([1, 1, 1], "int64"), wanted)))
@@ -205,7 +205,7 @@ def test_images_of_half_precision_are_resized(
 
 
 def as_a_row(b: Builder) -> str:
-    """A size computed as a number, and written as a row by a Reshape, as PyTorch exports it."""
+    """A size computed as a scalar and reshaped to a row, as PyTorch exports it."""
     number = b.add("Squeeze", b.add("Shape", "x", start=1, end=2))
     half = b.add("Div", b.add("Add", number, b.constant(-1, "int64")), b.constant(2, "int64"))
     row = b.add("Reshape", half, b.constant([-1], "int64"))
@@ -213,7 +213,7 @@ def as_a_row(b: Builder) -> str:
 
 
 def in_pairs(b: Builder) -> str:
-    """Paddings of the last axis first, in pairs, turned round as PyTorch's older exporter does."""
+    """Paddings of the last axis first, in pairs, reversed as PyTorch's older exporter does."""
     size = b.add("Gather", b.add("Shape", "x"), b.constant([1], "int64"))
     told = b.add("Concat", size, b.constant([1, 2, 0, 0, 0], "int64"), axis=0)
     pairs = b.add("Reshape", told, b.constant([-1, 2], "int64"))
@@ -235,7 +235,7 @@ def in_pairs(b: Builder) -> str:
 
 
 def of_old(b: Builder) -> str:
-    """The cut is told by attributes."""
+    """Attributes give the slice."""
     first = b.add("Slice", b.add("Shape", "x"), starts=[0], ends=[1])
     return str(b.add("Reshape", "x", b.add("Concat", first, b.constant([-1], "int64"), axis=0)))
 
@@ -290,7 +290,7 @@ RANKLESS = {
         <float[6] s={1,2,3,4,5,6}, float[6] o={1,0,1,0,1,0}> {
         r = GroupNormalization<num_groups=3>(x, s, o) e = Sigmoid(r) z = Mul(r, e) y = Softmax<axis=2>(z) }""",
 }
-"""Operators behind which ONNX's own inference knows no number of axes."""
+"""Operators after which ONNX's own inference knows no rank."""
 
 
 @cases("name", [pytest.param(name, marks=FULL if name == "Reshape" else ()) for name in RANKLESS])
@@ -367,7 +367,7 @@ def test_inputs_with_a_default_are_weights(
 
 
 def calling(tmp_path: Path, called: dict[str, list[str]]) -> Path:
-    """A model that calls function ``f0``; each calls others, one after the other."""
+    """A model that calls function ``f0``; each calls others in sequence."""
     functions = [
         helper.make_function(
             "own",

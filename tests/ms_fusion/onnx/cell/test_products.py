@@ -1,4 +1,4 @@
-"""Groups with matrix products: kernels of ours in training too, with gradients that finite differences confirm."""
+"""Groups with matrix products: our kernels in training too; gradients by finite differences."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def gemm(*bias: int, **told: Any) -> Callable[[Builder], str]:
 
 
 def heads(b: Builder) -> str:
-    """A product whose rows are laid out by heads, which its gradient reads in two shapes."""
+    """A product with its rows laid out by heads; its gradient reads them in two shapes."""
     parted = b.add(
         "Reshape", b.add("MatMul", "x", b.weight(4, 6)), b.constant([0, 0, 2, 3], "int64")
     )
@@ -65,11 +65,11 @@ CASES: dict[str, tuple[tuple[int | str, ...], tuple[int, ...], Callable[[Builder
     "Gemm, all of it": ((3, 4), (3, 4), gemm(3, 5, alpha=0.5, beta=2.0)),
     "Gemm turned": ((3, 4), (3, 4), gemm(1, 5, transA=1, transB=1, alpha=1.5, beta=-1.0)),
 }
-"""What is multiplied → the shape of x in the model, that of the numbers, and the product."""
+"""Operand → shape of x in the model, actual shape, and the product."""
 
 
 IN_QUICK = {"batches repeated on the left", "by heads", "Gemm turned"}
-"""One of each layout: repeated batches, unknown sizes, what is added and turned."""
+"""One of each layout: repeated batches, unknown sizes, a transposed addend."""
 
 
 @cases(

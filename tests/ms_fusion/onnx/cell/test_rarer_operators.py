@@ -1,4 +1,4 @@
-"""Operators that no kernel holds: what ONNX's reference gives, in both modes, with gradients that finite differences confirm."""
+"""Operators outside kernels equal ONNX's reference in both modes; gradients by differences."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def unpooled(b: Builder) -> Any:
 IMAGES = {"x": drawn(2, 3, 7, 8), "boxes": boxes(3)}
 SHIFTED = {"x": drawn(2, 4, 6, 7), "shifts": 1.5 * drawn(2, 24, 3, 6), "mask": drawn(2, 12, 3, 6)}
 LATER = 24
-"""Version of ONNX's operators from which on TensorScatter is there."""
+"""First version of ONNX's operators with TensorScatter."""
 CASES: dict[str, tuple[Callable[[Builder], Any], Given, int]] = {
     "DFT": (lambda b: transform(b), {"x": drawn(2, 7, 3, 2)}, 20),
     "DFT longer": (lambda b: transform(b, 9), {"x": drawn(2, 7, 3, 1)}, 20),
@@ -175,15 +175,15 @@ CASES: dict[str, tuple[Callable[[Builder], Any], Given, int]] = {
     "Shrink": (lambda b: b.add("Shrink", "x", lambd=0.7, bias=0.3), {"x": drawn(4, 5)}, 9),
 }
 UNLIKE_REFERENCE = {"ConvTranspose 3d"}
-"""Those that ONNX's reference does not compute."""
+"""Operators that ONNX's reference does not compute."""
 UNLIKE_RUNTIME = {"RoiAlign largest", "MaxUnpool"}
-"""Those that ONNX Runtime computes otherwise than ONNX's reference."""
+"""Operators where ONNX Runtime differs from ONNX's reference."""
 
 
 BY_RUNTIME_IN_QUICK = {*UNLIKE_REFERENCE, "DFT before 20", "RoiAlign adaptive corners"}
-"""In `make test` the others are compared with ONNX's reference only."""
+"""`make test` compares the others with ONNX's reference only."""
 GRADIENTS_IN_QUICK = {"DFT half", "RoiAlign corners", "DeformConv mask", "MaxUnpool"}
-"""One of each operator but the simplest, and those that are written in the same operators as these."""
+"""One of each operator except the simplest, and except those lowered to the same operators."""
 
 
 def built(name: str, path: Path, dtype: int = onnx.TensorProto.FLOAT) -> Path:
@@ -195,7 +195,8 @@ def built(name: str, path: Path, dtype: int = onnx.TensorProto.FLOAT) -> Path:
 @in_modes(
     "name",
     sorted(CASES.keys() - UNLIKE_REFERENCE),
-    # what is adaptive is compared with ONNX Runtime too, where boxes are larger and smaller than the image
+    # adaptive cases are also compared with ONNX Runtime, with boxes larger and smaller than the
+    # image
     quick=CASES.keys() - {"RoiAlign adaptive"},
 )
 def test_it_is_what_onnxs_reference_says(name: str, tmp_path: Path) -> None:
@@ -360,7 +361,7 @@ BOXES = np.float32(
         [0, 0, 2e-9, 2e-9],
     ]
 )
-"""Larger and smaller than the image, beside it, without extent, turned round."""
+"""Larger and smaller than the image, outside it, empty, inverted."""
 
 
 @in_modes(

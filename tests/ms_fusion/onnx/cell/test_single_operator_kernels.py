@@ -1,4 +1,4 @@
-"""What a fused model leaves alone, and MindSpore computes slowly, is a kernel of ours: as ONNX Runtime says, with gradients."""
+"""Single operators that MindSpore computes slowly become our kernels, with gradients."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ OURS: dict[str, tuple[tuple[int, ...], Written]] = {
     "LayerNorm, two axes": ((2, 3, 16), normalised("LayerNormalization", 3, 16, shift=True)),
     "RMSNorm": ((2, 3, 16), normalised("RMSNormalization", 16)),
 }
-"""Name of the kernel, and in what it differs → shape of x, and the operator."""
+"""Name of the kernel and its variant → shape of x, and the operator."""
 MINDSPORES: dict[str, tuple[tuple[int, ...], Written]] = {
     "Conv in three axes": ((1, 2, 4, 5, 6), convolution(3, 2, 2, 2, 2)),
     "LayerNormalization without a shift": ((2, 3, 16), normalised("LayerNormalization", 16)),

@@ -1,4 +1,4 @@
-"""One pair of child processes for all models of the room: starting one takes as long as fusing a small model."""
+"""One pair of child processes for all models; starting one costs as much as a small model."""
 
 from __future__ import annotations
 
@@ -21,18 +21,20 @@ def native() -> Iterator[NativeWorkers]:
 
 @pytest.fixture(autouse=True)
 def shared_native(native: NativeWorkers, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`auto_fuse` and `from_onnx` use it instead of a pair of their own."""
+    """`auto_fuse` and `from_onnx` use this pair instead of a new one."""
     for room in (fusing, model_graph):
         monkeypatch.setattr(room, "NativeWorkers", Shared(native))
 
 
 @pytest.fixture
 def timed() -> None:
-    """For tests that look at times: `verify` measures them in `make test` too."""
+    """For tests of times: `verify` also measures them in `make test`."""
 
 
 @pytest.fixture(autouse=True)
 def untimed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In `make test`, `verify` does not time kernels: each operator apart would be compiled for that."""
+    """In `make test`, `verify` does not time kernels, because that compiles each operator
+    separately.
+    """
     if "timed" not in request.fixturenames and not request.config.getoption("--full"):
         monkeypatch.setattr(kernel_functions, "_time_kernels", lambda *_: {})

@@ -67,7 +67,7 @@ class Builder:
 
 
 def transformer_layer(path: Path, *, d: int = 32, heads: int = 4, dtype: int = FLOAT) -> Path:
-    """Attention and a feed-forward part with SiLU, sizes of batch and sequence left open."""
+    """Attention and a feed-forward part with SiLU, with symbolic batch and sequence sizes."""
     b = Builder({"x": ("n", "t", d)}, dtype)
 
     def linear(x: str, m: int, k: int) -> str:
@@ -94,7 +94,7 @@ def transformer_layer(path: Path, *, d: int = 32, heads: int = 4, dtype: int = F
 
 
 def convolutional_net(path: Path) -> Path:
-    """Convolutions with batch norms, an activation spelled out, a pooling and a head."""
+    """Convolutions with batch norms, an activation in basic operators, a pooling and a head."""
     b = Builder({"x": ("n", 3, 16, 16)})
 
     def block(x: str, c: int, k: int) -> str:

@@ -1,4 +1,4 @@
-"""Sizes that are told reach what is computed from them inside of the model."""
+"""Assumed sizes propagate to values computed from them inside the model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ N, T, D = 8, 64, 6
 
 
 def of_shapes(b: Builder) -> str:
-    """Rows of all batches together, counted from the shape."""
+    """Rows of all batches together, computed from the shape."""
     shape = b.add("Shape", "x")
     first, second = (b.add("Gather", shape, b.constant([at], "int64"), axis=0) for at in (0, 1))
     wanted = b.add("Concat", b.add("Mul", first, second), b.constant([D], "int64"), axis=0)

@@ -1,4 +1,4 @@
-"""ONNX in, fused ONNX and kernels out: equivalent, marked, whole or not at all."""
+"""ONNX in, fused ONNX and kernels out: equivalent, marked, complete or unchanged."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_transformer_layer_becomes_a_few_kernels(layer: Path, native: NativeWo
     assert [one.name for one in before.input] == [one.name for one in after.input]
     assert [one.name for one in before.output] == [one.name for one in after.output]
     assert after.input[0].type.tensor_type.shape.dim[0].dim_param == "n"
-    # other sizes than those that were assumed
+    # other sizes than the assumed ones
     x = np.random.default_rng(0).standard_normal((2, 7, 32)).astype(np.float32)
     expected, found = (native.run(path, {"x": x}).outputs for path in (layer, output))
     for name, array in expected.items():
@@ -155,7 +155,7 @@ def test_rules_are_chosen_by_name_and_may_be_ones_own(layer: Path) -> None:
     assert [one.reason.partition("(")[2][:2] for one in refused.rejected] == ["0%"]
 
 
-# a result that differs is seen by `test_reproducers` too
+# `test_reproducers` covers a differing result too
 @cases("instead", [pytest.param("Tanh", marks=FULL), "NoOperator"])
 def test_a_fusion_that_changes_a_result_is_found_and_dropped(instead: str, layer: Path) -> None:
     from ms_fusion.onnx.fuse import functions
@@ -180,7 +180,7 @@ def test_a_fusion_that_changes_a_result_is_found_and_dropped(instead: str, layer
 
 
 def without_a_softmax(made: Callable[..., Any]) -> Callable[..., Any]:
-    """A step that loses an operator."""
+    """A step that drops an operator."""
 
     def wrong(model: ir.Model, *rest: Any) -> Any:
         done = made(model, *rest)
@@ -226,7 +226,7 @@ def test_a_kernel_that_is_wrong_is_not_used(
     assert any("differs from ONNX Runtime" in one.reason for one in ledger.rejected)
 
 
-# one candidate in `make test`: each that is refused makes room for others
+# one candidate in `make test`: each refusal lets others in
 OWN = Rule("MyGate", "intra-operator", Op("Mul", "x", Op("Sigmoid", "x")))
 
 

@@ -1,4 +1,4 @@
-"""Many kernels at a time: several for each call of the compiler, in their order, and one that cannot be built is alone in that."""
+"""Batch builds: several kernels per compiler call, in order; a failing kernel fails alone."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.cases import cases
 
 
 def group(columns: int, op: str = "Exp") -> Node:
-    """(x + x) through an operator, for rows of so many numbers."""
+    """(x + x) through an operator, for rows of this length."""
     values = {
         name: Value(name, (4, columns), "float32", "input" if name == "x" else "result")
         for name in "xyz"

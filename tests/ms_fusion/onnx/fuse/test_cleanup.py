@@ -1,4 +1,4 @@
-"""Clean-up in ONNX's own operators: what it writes, what it leaves alone, and that numbers stay, those that are none included."""
+"""Clean-up in ONNX's own operators: its output, its limits, and unchanged values including NaN."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ CHANGED: dict[str, tuple[Net, list[str]]] = {
     "greatest of one": (lambda b: b.add("Exp", b.add("Max", "x", "x")), ["Exp"]),
 }
 KEPT: dict[str, Net] = {
-    # ONNX Runtime's pooling takes what is no number for nothing, its ReduceMax does not
+    # ONNX Runtime's pooling ignores NaN, its ReduceMax does not
     "greatest of an image": lambda b: image(b, "GlobalMaxPool"),
     "another axis": lambda b: norm(b, "x", axis=0),
     "another length": lambda b: norm(b, "x", scale=1),
@@ -135,11 +135,11 @@ KEPT: dict[str, Net] = {
         "Exp", b.add("Relu", b.add("Div", b.add("Exp", "x"), b.add("Relu", "y")))
     ),
 }
-"""Nothing of the net changes."""
+"""The net is unchanged."""
 
 
 def tidied(net: Net, place: Path, native: NativeWorkers) -> list[str]:
-    """The operators that are left; the numbers are compared on the way."""
+    """The remaining operators; also compares the values."""
     b = builder()
     outputs = net(b)
     source = b.save(place / "net.onnx", *([outputs] if isinstance(outputs, str) else outputs))
@@ -198,7 +198,7 @@ def test_a_result_keeps_its_name(tmp_path: Path, native: NativeWorkers) -> None:
 def test_a_constant_that_clean_up_makes_has_a_name_of_its_own(
     tmp_path: Path, native: NativeWorkers
 ) -> None:
-    """`mean` below writes the axes down."""
+    """`mean` below states the axes."""
 
     def taken(b: Builder) -> list[str]:
         made = image(b, "GlobalAveragePool")

@@ -1,4 +1,4 @@
-"""Groups found by the general search: closed, as large as can be where it is easy, in linear time."""
+"""Groups of the general search: convex, maximal in simple cases, in linear time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.cases import cases
 
 
 def graph_of(*nodes: tuple[str, str, tuple[str, ...]], outputs: tuple[str, ...] = ()) -> Graph:
-    """Operators (name, type, inputs); each gives a value of its own name."""
+    """Operators (name, type, inputs); each produces a value of its own name."""
     made = tuple(Node(name, op, inputs, (name,)) for name, op, inputs in nodes)
     names = {"x", "w", *(name for name, _, _ in nodes)}
     values = {

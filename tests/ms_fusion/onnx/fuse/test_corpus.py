@@ -1,6 +1,6 @@
-"""ONNX's own test models of single operators: fused or left alone, never broken; one typed error at most.
+"""ONNX's single-operator test models: fused or unchanged, never broken; at most one typed error.
 
-A part of them here; ``python -m tests.ms_fusion.onnx.fuse.test_corpus`` takes all.
+This test runs a part; ``python -m tests.ms_fusion.onnx.fuse.test_corpus`` runs all.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tests.cases import FULL
 
 EVERY = 16
 IR_VERSION = 11
-"""What the ONNX Runtime of the tests reads; the models may be newer than that."""
+"""Newest version that the tests' ONNX Runtime reads; the models may be newer."""
 
 
 class Shared:
@@ -51,7 +51,7 @@ def outcome(case: Any, place: Path) -> str:
     try:
         ledger = module.auto_fuse(source, place / "fused.onnx", verify=True)
     except FusionError as error:
-        # the original cannot be run, or fed; that the fused one cannot is another matter
+        # the original cannot run, or has no inputs; a fused model that cannot run is a failure
         assert "fused.onnx" not in str(error), f"{case.name}: {error}"
         return f"refused: {error.what}"
     assert not [note for note in ledger.notes if "WRONG" in note], case.name
@@ -59,7 +59,7 @@ def outcome(case: Any, place: Path) -> str:
 
 
 def outcomes(cases: Sequence[Any], place: Path) -> Counter[str]:
-    """How many models came to what."""
+    """Number of models by outcome."""
     return Counter(outcome(case, place) for case in cases)
 
 

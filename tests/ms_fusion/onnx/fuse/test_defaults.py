@@ -1,4 +1,4 @@
-"""Initializers that are listed among the inputs, too: defaults, or in old files weights."""
+"""Initializers that are also inputs: defaults, or weights in old files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.ms_fusion.onnx.fuse.models import Builder
 
 
 def listed(path: Path, ir_version: int) -> Path:
-    """Sigmoid(x · (c0 · 3)) · c1, reshaped to c2, all three of them listed among the inputs."""
+    """Sigmoid(x · (c0 · 3)) · c1, reshaped to c2; all three are also inputs."""
     b = Builder({"x": ("n", 16)})
     scale, factor, shape = (
         b.constant(np.full(16, 2, np.float32)),

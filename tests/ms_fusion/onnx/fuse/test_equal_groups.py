@@ -1,4 +1,4 @@
-"""Groups that are alike share a kernel; whatever changes what is computed makes them differ."""
+"""Equal groups share a kernel; every semantic difference separates them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def net(
     both: bool = False,
     width: int = 8,
 ) -> tuple[Builder, list[str]]:
-    """A sum scaled, gated and normalised."""
+    """A sum, scaled, gated and normalised."""
     b = Builder({x: (rows, width)}, dtype)
     b.random = np.random.default_rng(seed)
     scaled = b.add(
@@ -118,7 +118,7 @@ def layers(path: Path, count: int, widths: Callable[[int], int]) -> Path:
     return b.save(path, x)
 
 
-# that other widths are not alike is seen above
+# the test above covers other widths
 @cases(
     "widths, kernels",
     [(lambda number: 8, 1), pytest.param(lambda number: 8 + number, 3, marks=FULL)],

@@ -1,4 +1,4 @@
-"""Groups around operators that make a tensor of a size that the group does not read."""
+"""Groups around operators whose result size depends on a value outside the group."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ SHAPES = {
 
 
 def cut(*nodes: tuple[str, str, tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """What is left of one group of operators (name, type, inputs), each of which gives a value of its own name."""
+    """The remaining operators of one group (name, type, inputs); each produces a value of its own
+    name.
+    """
     made = tuple(Node(name, op, inputs, (name,)) for name, op, inputs in nodes)
     values = {name: Value(name, shape, "float32", "input") for name, shape in SHAPES.items()}
     graph = Graph("g", made, values, ("x", "y", "sizes"), (nodes[-1][0],))

@@ -1,4 +1,4 @@
-"""A group as a row of kernels is what its one kernel is, and what its operators are one by one."""
+"""A group as a kernel sequence equals its single kernel and its separate operators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page about a large transformer layer says what the model of costs says now."""
+"""The documentation page about a large transformer layer equals the cost model's output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every operator that becomes part of a kernel, beside ONNX Runtime."""
+"""Every lowered operator against ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def convolved(b: Builder, op: str, x: str) -> str:
 
 
 def case(op: str, b: Builder) -> str | list[str]:
-    """One use of an operator behind an Add, so that there is a group."""
+    """One use of an operator after an Add, so that there is a group."""
     x = b.add("Add", "x", "y")
     x = positive(b, x) if op in POSITIVE else small(b, x) if op in INSIDE else x
     ints = lambda *numbers: b.constant(numbers, "int64")  # noqa: E731
@@ -129,7 +129,7 @@ NEWER = {"Swish": 24, "RMSNormalization": 23, "Gelu": 20}
 
 
 def as_written(kernel: GroupKernel, place: Path, chips: Sequence[str]) -> Iterator[Any]:
-    """What `tbe_impl` makes of the operator file of a group for each of `chips`."""
+    """The results of a group's operator file in `tbe_impl`, for each of `chips`."""
     file = place / f"{kernel.name}.py"
     file.write_text(write_tbe_source(kernel).text, "utf-8")
     body = kernel.node.body
@@ -167,7 +167,7 @@ def agrees(
     chips: Sequence[str],
     in_c: bool = True,
 ) -> None:
-    """All of a model as one kernel, and as the operator file of it, beside ONNX Runtime."""
+    """All of a model as one kernel, and as its operator file, against ONNX Runtime."""
     model, projection, fused = group
     ops = {str(node.attr("onnx_op")) for node in projection.graph.nodes}
     if ops & IN_C_ONLY:
@@ -208,9 +208,9 @@ CHIPS = ("cpu", "Ascend910B")
 
 
 def ways(op: str, *, full: bool) -> tuple[bool, Sequence[str]]:
-    """Whether an operator is compiled, and for which chips its operator file is computed, word by word.
+    """Whether an operator is compiled, and the chips for which its operator file is evaluated.
 
-    In `make test` operators take turns: what writes the C, and the file, is the same for all of them.
+    In `make test` operators alternate: they share the generators of the C and of the file.
     """
     turn = sorted(LOWERING_RULES).index(op)
     if full or op in IN_C_ONLY:
@@ -302,7 +302,7 @@ IN_QUICK = {
     "mean",
     "mean with edges",
 }
-"""Those that have most in them."""
+"""The richest cases."""
 
 
 def of_image(name: str) -> tuple[Builder, list[str]]:

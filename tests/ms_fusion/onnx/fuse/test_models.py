@@ -1,6 +1,7 @@
-"""The corpus: each model is fused, stays what it is, and is not fused twice.
+"""The corpus: each model fuses, keeps its results, and does not fuse again.
 
-A part of it here; ``python -m tests.ms_fusion.onnx.fuse.test_models [FAMILY …]`` takes all, or these families.
+This test runs a part; ``python -m tests.ms_fusion.onnx.fuse.test_models [FAMILY …]`` runs all, or
+these families.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ TRIED = (
 
 
 def fused(name: str, place: Path) -> Ledger:
-    """Fuses a model of the corpus, and tries to do so again."""
+    """Fuses a model of the corpus, and tries to fuse the result again."""
     source = MODELS[name](place / "model.onnx")
     output, again = place / "fused.onnx", place / "again.onnx"
     ledger = auto_fuse(source, output, verify=True)
@@ -53,7 +54,7 @@ def fused(name: str, place: Path) -> Ledger:
 
 
 IN_QUICK = {"gru_one", "random_16"}
-"""Transformers and convolutional nets are seen by other tests too."""
+"""Other tests cover transformers and convolutional nets."""
 
 
 @cases(
@@ -71,7 +72,7 @@ def test_the_corpus_is_large_and_the_sample_has_every_family() -> None:
 
 
 def main(families: list[str]) -> int:
-    """A line for each model; 1 when one is not what it was."""
+    """A line for each model; returns 1 when one differs."""
     wrong = 0
     with NativeWorkers() as native:
         module.NativeWorkers = Shared(native)  # type: ignore[assignment, misc]
@@ -81,7 +82,10 @@ def main(families: list[str]) -> int:
             with tempfile.TemporaryDirectory() as directory:
                 try:
                     ledger = fused(name, Path(directory))
-                    said = f"{ledger.environment['operators']:5} operators {len(ledger.kernels):3} kernels, differs by {ledger.output_max_abs:.1e}"
+                    said = (
+                        f"{ledger.environment['operators']:5} operators {len(ledger.kernels):3} "
+                        f"kernels, differs by {ledger.output_max_abs:.1e}"
+                    )
                 except Exception as error:  # noqa: BLE001 - the others are still to be tried
                     wrong += 1
                     said = f"WRONG: {type(error).__name__}: {error}"

@@ -1,4 +1,4 @@
-"""`auto_fuse(target="ort")`: groups become ONNX Runtime's own operators, equivalent, and only where that is not slower."""
+"""`auto_fuse(target="ort")` maps groups to ONNX Runtime's operators where that is not slower."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MEASURED = operator_trials._measure_times
 
 @pytest.fixture(autouse=True)
 def _clock_stands_still(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Everything is equally quick, so that what is mapped does not hang on the machine."""
+    """All costs are equal, so that the mapping does not depend on the machine."""
     monkeypatch.setattr(
         operator_trials, "_measure_times", lambda paths, *_: dict.fromkeys(paths, 1.0)
     )
@@ -44,7 +44,7 @@ def operators(path: Path) -> list[str]:
 
 
 def mapped(b: Builder, place: Path, *outputs: str, **told: object) -> list[str]:
-    """The operators of a model after mapping, which is compared with the original at sizes of its own."""
+    """The operators of a model after mapping; also compares with the original at several sizes."""
     source, output = b.save(place / "model.onnx", *outputs), place / "mapped.onnx"
     ledger = auto_fuse(source, output, target="ort", verify=True, **told)  # type: ignore[arg-type]
     assert not [note for note in ledger.notes if "WRONG" in note]
@@ -75,7 +75,7 @@ CASES: dict[str, tuple[Callable[[transformers.Net], str], set[str]]] = {
 
 
 HALF_IN_QUICK = {"gelu", "layer norm of a sum", "root mean square"}
-"""What `make test` takes in half precision too: one of each kind."""
+"""One of each kind that `make test` also runs in half precision."""
 
 
 @cases(
@@ -130,7 +130,7 @@ def test_what_is_read_on_the_way_is_not_lost(tmp_path: Path) -> None:
 
 FAMILIES = ("bert", "gpt", "t5", "vit", "llama")
 FAMILIES_IN_QUICK = {"gpt", "llama"}
-"""Those that `make test` maps: one that hides what comes later, one with heads that are repeated."""
+"""Models that `make test` maps: a causal mask, repeated key heads."""
 
 
 @cases(
@@ -151,7 +151,7 @@ def test_attention_is_one_operator_of_a_newer_version(
         assert [value.name for value in getattr(before.graph, one)] == [
             value.name for value in getattr(after.graph, one)
         ]
-    # other sizes than any that were tried, all different
+    # untried sizes, all different
     known = {"n": 3, "t": 5}
     random = np.random.default_rng(0)
     given = {}
@@ -194,7 +194,7 @@ def test_queries_and_keys_may_be_scaled_apart(is_whole: bool, tmp_path: Path) ->
 
 
 def inner_attention(n: transformers.Net, masked: Callable[[str], str], kv: int = 4) -> str:
-    """Attention between heads that are apart, keys and values of `kv` heads repeated for 4 of the queries."""
+    """Attention with separate heads; `kv` heads of keys and values repeat for 4 query heads."""
     q, k, v = "q", "k", "v"
     if kv < 4:
         size = n.constant((2, kv, 4 // kv, 6, 8), "int64")
@@ -250,7 +250,7 @@ def test_heads_that_are_repeated_are_read_once(kv: int, tmp_path: Path) -> None:
 
 
 def tables(n: transformers.Net, *, same: bool = True, known: bool = False) -> list[str]:
-    """cos and sin of 6 places, 8 numbers each."""
+    """cos and sin of 6 positions, 8 values each."""
     if known:
         half = np.random.default_rng(2).standard_normal((6, 4)).astype(n.numpy_type)
         return [
@@ -294,7 +294,7 @@ def test_an_old_model_gets_the_operator_of_its_own_domain(tmp_path: Path) -> Non
 
 KEPT = ("bert_half", "gpt_half_spelled", "yolo_silu", "lstm_one", "random_3", "torch_layer")
 KEPT_IN_QUICK = {"gpt_half_spelled", "yolo_silu", "lstm_one"}
-"""Those that `make test` maps: a transformer, a net with convolutions, one with steps."""
+"""Models that `make test` maps: a transformer, a convolutional net, a recurrent one."""
 
 
 @cases("name", [pytest.param(one, marks=() if one in KEPT_IN_QUICK else FULL) for one in KEPT])

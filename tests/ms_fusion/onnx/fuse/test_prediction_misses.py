@@ -1,4 +1,4 @@
-"""What a prediction that is wrong is put down to: the first cause that holds, each candidate once."""
+"""Causes of wrong predictions: the first matching cause, each candidate once."""
 
 from __future__ import annotations
 

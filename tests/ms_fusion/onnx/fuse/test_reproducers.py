@@ -1,4 +1,4 @@
-"""What is wrong can be seen alone: a kernel, and a function, that were broken on purpose."""
+"""Reproducers isolate a deliberately broken kernel and function."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def net(tmp_path: Path) -> Path:
 
 
 def gaps(place: Path) -> dict[str, float]:
-    """What a reproducer says: who computed it → how far it is from what it should be."""
+    """The output of a reproducer: who computed it → error."""
     (script,) = place.glob("kernels/reproducers/*/reproduce.py")
     told = subprocess.run(
         [sys.executable, str(script)],

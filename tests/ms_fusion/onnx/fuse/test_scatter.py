@@ -1,4 +1,4 @@
-"""The drawing of predictions needs nothing else and says each point's name."""
+"""The scatter plot of predictions is self-contained and labels each point."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The choice among candidates: as good as the best one where it says so, never below greedy, never in a circle."""
+"""Candidate selection: optimal where it claims so, never below greedy, never cyclic."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def candidate(*numbers: int) -> Candidate:
 
 
 def best_of(worth: dict[Candidate, float]) -> float:
-    """By trying all."""
+    """By exhaustive search."""
     best = 0.0
     for size in range(len(worth) + 1):
         for some in itertools.combinations(worth, size):

@@ -1,4 +1,4 @@
-"""What a device lacks is said in what it has, and is the same."""
+"""Operators that a device lacks are lowered to existing ones, with equal results."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def net(path: Path, name: str, opset: int = OPSET) -> Path:
 
 
 QUICK = [("groups", 7, 0), ("padded", OPSET, 0)]
-"""The oldest and the newest way of writing it down, with no kernel of what is written."""
+"""The oldest and the newest form, without kernels."""
 
 
 @cases(
@@ -87,7 +87,7 @@ def test_a_size_that_is_not_known_stays(tmp_path: Path) -> None:
 
 
 def lowered(model: onnx.ModelProto, *operators: str) -> tuple[onnx.ModelProto, tuple[str, ...]]:
-    """A model with these operators lowered, and the sentences about them."""
+    """A model with these operators lowered, and the messages about them."""
     inferred = ir.from_proto(onnx.shape_inference.infer_shapes(model))
     told = lower(inferred, "cpu", operators)
     return ir.to_proto(inferred), told
@@ -105,7 +105,7 @@ def image(*shape: int) -> np.ndarray:
 
 
 def test_new_names_are_unused() -> None:
-    """An operator without a name bears that of its result, which another operator may have."""
+    """An unnamed operator gets the name of its result, which may collide with another's."""
     b = Builder({"x": (1, 3, 6, 6)})
     weight, other = b.weight(3, 3, 3, 3), b.weight(2, 3, 1, 1)
     b.nodes = [
@@ -122,7 +122,7 @@ def test_new_names_are_unused() -> None:
 
 @cases("group", [1, 2])
 def test_a_batch_of_nothing(group: int) -> None:
-    """ONNX's own evaluator runs it: ONNX Runtime's MatMul does not broadcast to no matrix."""
+    """ONNX's own evaluator runs it: ONNX Runtime's MatMul does not broadcast to an empty batch."""
     b = Builder({"x": ("n", 4, 5, 5)})
     model = b.model(b.add("Conv", "x", b.weight(4, 4 // group, 3, 3), b.weight(4), group=group))
     made, _ = lowered(model, "Conv")

@@ -1,4 +1,4 @@
-"""Operator files of groups with convolutions and poolings compute what their kernels do, here and in the words of a chip."""
+"""Operator files of convolution and pooling groups equal their kernels, on CPU and for a chip."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.ms_fusion.onnx.fuse.models import Builder, convolutional_net
 from tests.ms_fusion.onnx.fuse.test_tbe_source import group_of, manifest
 
 ALLOWED = {"cpu": 1e-5, "Ascend910B": 2e-3}
-"""Of the largest result: a chip multiplies float16 only."""
+"""Relative to the largest result: a chip multiplies float16 only."""
 
 
 def conv(*weight: int, bias: bool = True, **told: Any) -> Callable[[Builder], str]:
@@ -80,7 +80,7 @@ QUICK = {
     "largest, with gaps": ("cpu",),
     "mean without edges": ("cpu",),
 }
-"""Those that have most in them, for these chips."""
+"""The richest cases, for these chips."""
 
 
 @cases(
@@ -95,7 +95,7 @@ QUICK = {
 def test_a_file_computes_what_the_kernel_does(
     name: str, chips: tuple[str, ...], native: NativeWorkers, tmp_path: Path, full: bool
 ) -> None:
-    """In `make test` the file is computed as it is defined, word by word: nothing of it is compiled."""
+    """In `make test` the DSL definition is evaluated; nothing is compiled."""
     backend = "cpu" if full else "numpy"
     shape, made = CASES[name]
     b = Builder({"x": shape})

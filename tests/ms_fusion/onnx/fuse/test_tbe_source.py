@@ -1,4 +1,4 @@
-"""Operator files beside the kernels: they say what the chosen chip takes, are readable, and nothing of a model runs in them."""
+"""Generated operator files: legal for the chosen chip, readable, free of code from the model."""
 
 from __future__ import annotations
 
@@ -63,9 +63,9 @@ def test_files_of_a_layer_compute_what_its_kernels_do(
     monkeypatch: pytest.MonkeyPatch,
     full: bool,
 ) -> None:
-    """In `make test` a file is computed as it is defined, word by word: nothing of it is compiled."""
+    """In `make test` the DSL definition is evaluated; nothing is compiled."""
     backend = "cpu" if full else "numpy"
-    # those kernels agree with ONNX Runtime, else they would not be there
+    # verification against ONNX Runtime is a condition of those kernels
     made: dict[str, GroupKernel] = {}
     whole = decisions.build_all
 

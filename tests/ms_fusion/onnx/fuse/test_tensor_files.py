@@ -1,4 +1,4 @@
-"""Tensors come out of a directory as they went in."""
+"""Tensors round-trip through a directory."""
 
 from __future__ import annotations
 

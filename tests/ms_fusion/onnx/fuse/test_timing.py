@@ -1,4 +1,4 @@
-"""What `verify` measures of kernels."""
+"""Kernel timing of `verify`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from ms_fusion.onnx.fuse import kernel_functions
 
 
 def test_what_disturbs_one_sweep_is_not_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Other work makes one way of one kernel slow in the first sweep, and the other way in the second."""
+    """Other load slows one version of a kernel in the first sweep, and the other version in the
+    second.
+    """
     seen: list[str] = []
     disturbed = {(0, "a"): (0.0, 900.0), (1, "a"): (900.0, 0.0)}
 

@@ -1,4 +1,4 @@
-"""How far two tensors are from each other, whole and in pieces."""
+"""Distance of two tensors, whole and in parts."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ PIECES = {"whole": 1 << 20, "threes": 3, "one by one": 1}
     "found, largest, agrees",
     [
         (BASE, 0.0, True),
-        (changed(0, 1.0009), 0.0009, True),  # 1e-4 of 1, and 1e-5 of the largest number, 100
+        (changed(0, 1.0009), 0.0009, True),  # 1e-4 of 1, and 1e-5 of the largest value, 100
         (changed(0, 1.002), 0.002, False),
         (changed(9, 6.0), 1.0, False),
-        (changed(2, 100.005), 0.0, True),  # told is the element that is nearest to its limit
+        (changed(2, 100.005), 0.0, True),  # reports the element nearest to its limit
         (changed(4, 0.0), np.inf, False),
         (changed(7, np.nan), np.inf, False),
         (changed(5, -np.inf), np.inf, False),

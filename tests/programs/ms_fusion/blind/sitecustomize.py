@@ -1,4 +1,4 @@
-"""Hides MindSpore from a Python that starts with this directory in its PYTHONPATH."""
+"""Hides MindSpore from a Python process with this directory in its PYTHONPATH."""
 
 import sys
 from importlib.machinery import PathFinder

@@ -1,4 +1,4 @@
-"""004, 3.2.2, its compute as it is printed."""
+"""Document 004, 3.2.2: its compute function, verbatim."""
 
 import te.lang.cce
 from mindspore.ops import DataType, TBERegOp, op_info_register

@@ -1,4 +1,4 @@
-"""004, 3.2.2 as it is printed: what is said, without and with MS_FUSION=off."""
+"""Document 004, 3.2.2 verbatim: the error, without and with MS_FUSION=off."""
 
 import sys
 from pathlib import Path
@@ -7,7 +7,7 @@ import mindspore as ms
 
 import custom_ops  # noqa: F401
 
-# the primitive is the same, its compute function lies beside this file
+# the same primitive; its compute function is in the file beside this one
 sys.path.append(str(Path(__file__).parents[1] / "tbe_primitive"))
 x = ms.Tensor([1.0, 2.0], ms.float32)
 for mode in (ms.GRAPH_MODE, ms.PYNATIVE_MODE):

@@ -1,11 +1,15 @@
-"""The toolkit's names before MindSpore is there; prints what was seen as JSON."""
+"""Imports the toolkit's names before MindSpore; prints the observations as JSON."""
 
 import json
 import sys
 
 import ms_fusion
 
-found = {"loaded by ms_fusion": [name for name in ("tbe_impl.compat", "mindspore") if name in sys.modules]}  # fmt: skip
+found = {
+    "loaded by ms_fusion": [
+        name for name in ("tbe_impl.compat", "mindspore") if name in sys.modules
+    ]
+}
 import te.lang.cce  # noqa: E402
 from tbe import dsl  # noqa: E402
 from te import tvm  # noqa: E402, F401
@@ -14,7 +18,7 @@ seen = []
 
 
 class Spy:
-    """Whether ours are there while MindSpore looks for the toolkit's names."""
+    """Whether our modules exist while MindSpore looks for the toolkit's names."""
 
     def find_spec(self, name, path=None, target=None):
         if name == "mindspore.ops.operations._quant_ops":

@@ -1,4 +1,4 @@
-"""004, 3: the primitive and its file in nets; prints what came as JSON."""
+"""Document 004, 3: the primitive and its file in nets; prints the results as JSON."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""004, 3.2.1, 3.3 and 6: the primitive, and its variants of infer_dtype and infer_shape."""
+"""Document 004, 3.2.1, 3.3 and 6: the primitive, and variants of infer_dtype and infer_shape."""
 
 from mindspore import nn
 from mindspore.common import dtype as mstype

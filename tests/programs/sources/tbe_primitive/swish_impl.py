@@ -1,4 +1,4 @@
-"""004, 3.2.2, with the operator information that it leaves out and the sigmoid that it means."""
+"""Document 004, 3.2.2, with the omitted operator information and the intended sigmoid."""
 
 import te.lang.cce
 from mindspore.ops import DataType, TBERegOp, op_info_register

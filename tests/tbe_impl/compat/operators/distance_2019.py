@@ -1,4 +1,4 @@
-"""The oldest style with two shapes and an axis: nothing is built unless it is asked for."""
+"""The oldest style with two shapes and an axis: builds only on request."""
 
 import te.lang.cce
 from te import tvm

@@ -1,4 +1,4 @@
-"""Dynamic style: ``tbe.dsl``, ``register_operator``, ``classify`` with broadcasting, through ``platform_adapter``."""
+"""Dynamic style: ``register_operator``, ``classify`` with broadcasting, ``platform_adapter``."""
 
 # ruff: noqa: I001 -- written as operators in the wild are
 

@@ -1,4 +1,4 @@
-"""Dynamic style with reductions: ``norm`` with axes as an attribute, names straight from ``tbe``."""
+"""Dynamic style with reductions: ``norm`` with axes as an attribute, names from ``tbe``."""
 
 import tbe.dsl as dsl
 from tbe import tvm

@@ -1,4 +1,4 @@
-"""An optimiser with a multi-output compute and a schedule written by hand."""
+"""An optimiser with a multi-output compute and a manual schedule."""
 
 import te.platform.cce_params as cce
 from te import platform as cce_platform

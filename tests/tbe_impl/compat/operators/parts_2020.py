@@ -1,4 +1,4 @@
-"""Parts of given sizes along an axis, as operators of 2020 cut them: with a kernel for the device at hand, which is not needed here."""
+"""Parts of given sizes along an axis, in the style of 2020, with an unneeded device kernel."""
 
 import te.lang.cce
 from te import tik, tvm
@@ -6,7 +6,7 @@ from te.platform.cce_build import build_config
 
 
 class Moved:
-    """What the device itself would do with short rows."""
+    """The device's own method for short rows."""
 
     def __init__(self, shape, dtype):
         self.instance = tik.Tik()

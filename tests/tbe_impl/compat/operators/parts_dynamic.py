@@ -1,4 +1,4 @@
-"""Equal parts along an axis, as dynamic operators of 2022 cut them."""
+"""Equal parts along an axis, as dynamic operators of 2022 split them."""
 
 import tbe
 from tbe import tvm

@@ -1,11 +1,14 @@
-"""Rows sampled between their neighbours, in TVM's style of 2018: ``topi``, and computes of indices and fractions."""
+"""Linear interpolation along rows, in TVM's style of 2018: ``topi``, computed indices."""
 
 import topi
 from te import tvm
 
 
 def stretch_topi(shape, wide, dtype, kernel_name="stretch", need_build=True):
-    """y[r, j] = x[r, p] + (x[r, p + 1] - x[r, p])(s - p), s = j (n - 1) / (wide - 1), p = min(floor(s), n - 2)."""
+    """y[r, j] = x[r, p] + (x[r, p + 1] - x[r, p])(s - p), p = min(floor(s), n - 2).
+
+    s = j (n - 1) / (wide - 1).
+    """
     rows, size = shape
     x = tvm.placeholder(shape, name="x", dtype=dtype)
     where = tvm.compute((wide,), lambda j: j * (size - 1.0) / (wide - 1), name="where")

@@ -1,4 +1,4 @@
-"""An operator of 2018 that hands its arguments to one that the toolkit writes whole."""
+"""An operator of 2018 that passes its arguments to a complete one of the toolkit."""
 
 from topi.cce import tf_tile
 

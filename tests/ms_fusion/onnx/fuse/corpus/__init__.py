@@ -1,4 +1,4 @@
-"""Models as they are met: transformers of several families, convolutional and recurrent nets, random graphs, an exported layer."""
+"""Model corpus: transformers, convolutional and recurrent nets, random graphs, a torch export."""
 
 from __future__ import annotations
 
@@ -24,4 +24,6 @@ MODELS: Mapping[str, Write] = {
     **random_graphs.MODELS,
     "torch_layer": _exported,
 }
-"""Name, its family before the first underscore → writes the model to a file and hands back its place."""
+"""Name, with its family before the first underscore → writes the model to a file and returns its
+path.
+"""

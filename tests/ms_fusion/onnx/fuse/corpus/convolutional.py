@@ -14,14 +14,14 @@ from tests.ms_fusion.onnx.fuse.models import Builder
 
 @dataclass(frozen=True)
 class Sizes:
-    """Of a convolutional net.
+    """Parameters of a convolutional net.
 
     Attributes:
-        channels: of its first stage.
-        blocks: of each stage.
-        side: of the image.
-        batch: a number, or a name of what is not known before it runs.
-        normed: whether batch norms stand behind convolutions; else convolutions have biases.
+        channels: channels of its first stage.
+        blocks: blocks of each stage.
+        side: side of the image.
+        batch: a number, or the name of a symbolic size.
+        normed: whether batch norms follow the convolutions; else convolutions have biases.
         activation: ``Relu``, ``LeakyRelu``, ``Clip``, ``HardSwish`` or ``Silu``.
     """
 
@@ -96,7 +96,7 @@ def resnet(path: Path, sizes: Sizes) -> Path:
 
 
 def mobilenet(path: Path, sizes: Sizes) -> Path:
-    """Inverted residuals: wide, depthwise, squeezed and excited, narrow."""
+    """Inverted residuals: expansion, depthwise, squeeze and excitation, projection."""
     n, c = Net(sizes), sizes.channels
     x = n.conv("x", 3, c, stride=2)
     for _ in range(sizes.blocks + 1):
@@ -111,7 +111,9 @@ def mobilenet(path: Path, sizes: Sizes) -> Path:
 
 
 def yolo(path: Path, sizes: Sizes) -> Path:
-    """Split and joined stages, pooled three times, joined with what was larger, two heads of which one is decoded."""
+    """YOLO-like: split and joined stages, pyramid pooling, upsampled joins, two heads with one
+    decoded.
+    """
     n, c = Net(sizes), sizes.channels
     large = n.conv(n.conv("x", 3, c, stride=2), c, 2 * c)
     for _ in range(sizes.blocks):
@@ -152,7 +154,7 @@ def yolo(path: Path, sizes: Sizes) -> Path:
 
 
 def unet(path: Path, sizes: Sizes) -> Path:
-    """Down and up again, joined with what was there on the way down."""
+    """U-Net: down and up again with skip connections."""
     n, c = Net(sizes), sizes.channels
     kept, x, k = [], "x", 3
     for level in range(2):

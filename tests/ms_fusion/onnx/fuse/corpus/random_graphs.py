@@ -1,4 +1,4 @@
-"""Random graphs: operators on whatever stands there already, with sums, shapes and products between them."""
+"""Random graphs: operators on existing values, with sums, shapes and products between them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def random_graph(path: Path, seed: int, rows: int | str = ROWS, columns: int = C
     known = ["x", "y"]
 
     def one() -> str:
-        # what was made last is read more often, so that chains grow long
+        # the latest value is read more often, so that chains grow long
         weights = np.arange(1, len(known) + 1) ** 2.0
         return known[random.choice(len(known), p=weights / weights.sum())]
 

@@ -1,4 +1,4 @@
-"""Recurrent nets: LSTM and GRU as one operator, and step by step."""
+"""Recurrent nets: LSTM and GRU as one operator, and unrolled."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def whole(path: Path, op: str, *, features: int, hidden: int, layers: int) -> Pa
 
 
 def lstm_steps(path: Path, *, features: int, hidden: int, steps: int) -> Path:
-    """Gates from two products, split and put together again."""
+    """LSTM: gates from two products, split and combined."""
     b = Builder({"x": ("n", steps, features), "h": ("n", hidden), "c": ("n", hidden)})
     weight, recurrent, bias = (
         b.weight(features, 4 * hidden),

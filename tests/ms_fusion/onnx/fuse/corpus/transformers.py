@@ -1,4 +1,4 @@
-"""Transformers: BERT, GPT, Llama, T5, ViT, small in size and as exporters write them."""
+"""Small transformers in exporter style: BERT, GPT, Llama, T5, ViT."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from tests.ms_fusion.onnx.fuse.models import Builder
 
 @dataclass(frozen=True)
 class Sizes:
-    """Of a transformer.
+    """Parameters of a transformer.
 
     Attributes:
-        d: of a token.
-        heads: of attention.
-        layers: how many.
-        batch, tokens: numbers, or names of what is not known before it runs.
-        spelled: whether norms and activations are spelled out in small operators.
-        half: whether numbers are float16.
+        d: width of a token.
+        heads: heads of attention.
+        layers: number of layers.
+        batch, tokens: numbers, or names of symbolic sizes.
+        spelled: whether norms and activations are composed of basic operators.
+        half: whether values are float16.
     """
 
     d: int = 32
@@ -124,7 +124,7 @@ class Net(Builder):
 
 
 def bert(path: Path, sizes: Sizes) -> Path:
-    """Norms behind the sums, GELU by erf, a mask from an input."""
+    """Post-norm, GELU by erf, a mask from an input."""
     n = Net(
         sizes,
         {"x": (sizes.batch, sizes.tokens, sizes.d), "mask": (sizes.batch, 1, 1, sizes.tokens)},
@@ -141,7 +141,7 @@ def bert(path: Path, sizes: Sizes) -> Path:
 
 
 def gpt(path: Path, sizes: Sizes) -> Path:
-    """Norms before, GELU by tanh, a causal mask that is a weight, a head."""
+    """Pre-norm, GELU by tanh, a causal mask as a weight, a head."""
     tokens = sizes.tokens if isinstance(sizes.tokens, int) else 8
     fixed = Sizes(
         sizes.d, sizes.heads, sizes.layers, sizes.batch, tokens, sizes.spelled, sizes.half
@@ -179,7 +179,7 @@ def llama(path: Path, sizes: Sizes) -> Path:
 
 
 def t5(path: Path, sizes: Sizes) -> Path:
-    """RMS norms, scores without a scale but with a bias of places, gated GELU."""
+    """RMS norms, unscaled scores with a position bias, gated GELU."""
     n = Net(
         sizes,
         {
@@ -198,7 +198,7 @@ def t5(path: Path, sizes: Sizes) -> Path:
 
 
 def vit(path: Path, sizes: Sizes) -> Path:
-    """Patches by a convolution, places, layers with norms before, the mean of the tokens, a head."""
+    """Patches by a convolution, positions, pre-norm layers, the mean of the tokens, a head."""
     n = Net(sizes, {"x": (sizes.batch, 3, 16, 16)})
     patches = n.add("Conv", "x", n.weight(sizes.d, 3, 4, 4), n.weight(sizes.d), strides=[4, 4])
     x = n.add("Transpose", n.add("Reshape", patches, n.whole(0, sizes.d, 16)), perm=[0, 2, 1])

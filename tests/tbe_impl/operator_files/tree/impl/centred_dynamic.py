@@ -1,4 +1,4 @@
-"""A dynamic operator whose axes come in an array: known when the operator is built, or only when it is called."""
+"""A dynamic operator whose axes are an array: static, or dynamic at call time."""
 
 from tbe import dsl, tvm
 from tbe.common.register import register_operator
@@ -13,7 +13,7 @@ from tbe.common.utils import para_check, shape_util
     para_check.KERNEL_NAME,
 )
 def centred_dynamic(x, axes, y, kernel_name="centred_dynamic"):
-    """x without its largest element along the axes."""
+    """x minus its maximum along the axes."""
     para_check.check_dtype(x["dtype"], ("float16", "float32"), param_name="x")
     schedules, tensors = [], []
     axes["rel_pos_to_reduce"] = "axis"

@@ -1,4 +1,4 @@
-"""The oldest operators of all: one call of a function of the device, handed its parameters in tensors."""
+"""The oldest style: one call of a device function with its parameters in tensors."""
 
 from te import tvm
 from te.platform.cce_build import build_config

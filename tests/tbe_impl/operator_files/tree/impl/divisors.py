@@ -1,4 +1,4 @@
-"""Greatest common divisors; where the chip lacks them, or the operands differ, the operator finds another way."""
+"""Greatest common divisors, with another method if the chip lacks them or operands differ."""
 
 import te.lang.cce
 from luojianet_ms.ops import CustomRegOp, DataType, custom_info_register

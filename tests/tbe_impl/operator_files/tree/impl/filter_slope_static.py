@@ -1,4 +1,4 @@
-"""The gradient of a filter, by a class of the operator's own on top of the toolkit's."""
+"""The filter gradient by the operator's own class, derived from the toolkit's."""
 
 from tbe import dsl, tvm
 from tbe.common.utils import para_check
@@ -14,7 +14,7 @@ class FilterSlope(ConvBpFilterBase):
         super().__init__(inputs, CubeConstantConfig.CONV2D_BACKPROP_FILTER_D_OP_NAME)
 
     def check(self):
-        """Channels and sizes fit."""
+        """Checks channels and sizes."""
         checker = CubeChecker(self.op_name)
         checker.check_format("x", self.fm.ori_format, ("NCHW", "NHWC"))
         checker.check_equal(self.fm.fmap_batch, self.grads.grads_batch, "N of x", "N of dy")
@@ -55,7 +55,7 @@ class FilterSlope(ConvBpFilterBase):
 def filter_slope_static(
     x, dy, y, filter_size, strides, pads, groups, kernel_name="filter_slope_static"
 ):
-    """What a convolution passes back to its filter."""
+    """The gradient of a convolution for its filter."""
     slope = FilterSlope(
         [x, filter_size, dy, y, strides, pads, [1, 1, 1, 1], groups, "NCHW", kernel_name]
     )

@@ -1,4 +1,4 @@
-"""What people write who know TVM or another library better than the toolkit."""
+"""Typical mistakes of authors who know TVM or another library better than the toolkit."""
 
 import te
 import te.lang.cce
@@ -12,7 +12,7 @@ def with_tvm_of_te(x, y, kernel_name="with_tvm_of_te"):
 
 
 def with_reshape(x, y, kernel_name="with_reshape"):
-    """A word that there is in every other library."""
+    """An operation of every other library."""
     data = tvm.placeholder(x["shape"], x["dtype"], "data")
     te.lang.cce.reshape(data, (-1,))
 
@@ -24,6 +24,6 @@ def with_tanh(x, y, kernel_name="with_tanh"):
 
 
 def with_other_arguments(x, y, kernel_name="with_other_arguments"):
-    """Names of arguments from another library."""
+    """Argument names of another library."""
     data = tvm.placeholder(x["shape"], x["dtype"], "data")
     te.lang.cce.vmuls(data, factor=2.0)

@@ -1,4 +1,4 @@
-"""Sums of rows by segment; how many segments there are, an array says."""
+"""Segment sums of rows; an array gives the number of segments."""
 
 from tbe import dsl, tvm
 from tbe.common.register import register_operator
@@ -7,7 +7,7 @@ from tbe.common.utils import shape_util
 
 @register_operator("GroupedDynamic")
 def grouped_dynamic(x, ids, count, y, kernel_name="grouped_dynamic"):
-    """The largest row of each segment, half of it."""
+    """Half of the largest row of each segment."""
     schedules, tensors = [], []
     for first, second, third in dsl.classify([x, ids, count], "segment"):
         with dsl.compute():

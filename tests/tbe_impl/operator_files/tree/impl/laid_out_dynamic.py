@@ -1,4 +1,4 @@
-"""An image that goes to blocks of channels, or back, in a layout that the caller describes."""
+"""Converts an image to channel blocks or back, in a layout that the caller describes."""
 
 from tbe import dsl as tbe
 from tbe import tvm
@@ -11,7 +11,7 @@ from tbe.dsl import classify
 
 @register_operator("LaidOut")
 def laid_out_dynamic(x, dst_shape, axes_map, pad_value=0, kernel_name="laid_out_dynamic"):
-    """The entry."""
+    """The entry point."""
     with OpContext("dynamic") as context:
         info = OpInfo("LaidOut", "LaidOut")
         info.inputs = [x]

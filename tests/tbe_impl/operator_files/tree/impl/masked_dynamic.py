@@ -1,4 +1,4 @@
-"""A dynamic operator of 2022: bits of a comparison, a condition that is int8 outside and bool inside."""
+"""A dynamic operator of 2022: comparison bits, and a condition with int8 input, bool inside."""
 
 from impl.every import clamp_dynamic
 from tbe import dsl, tvm

@@ -1,4 +1,4 @@
-"""An optimiser of 2020: words, raw stages that read one number, and one stage with four outputs."""
+"""An optimiser of 2020: DSL operations, raw stages that read one element, a four-output stage."""
 
 import te.lang.cce
 from impl.helpers import updating

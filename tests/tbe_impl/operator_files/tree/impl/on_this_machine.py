@@ -1,4 +1,4 @@
-"""An operator that its author runs on the processor at hand, as TVM's own tutorials do."""
+"""An operator that its author runs on the host processor, as in TVM's own tutorials."""
 
 import numpy as np
 import te.lang.cce as tbe
@@ -7,7 +7,7 @@ from te import tvm
 
 
 def on_this_machine(x, y, kernel_name="on_this_machine"):
-    """The middle of an image that went to blocks of channels and back, doubled."""
+    """The middle of an image after a round trip through channel blocks, doubled."""
     n, c, h, w = x["shape"]
     data = tvm.placeholder(x["shape"], x["dtype"], "data")
     blocks = tbe.compute_four2five(data, x["shape"])

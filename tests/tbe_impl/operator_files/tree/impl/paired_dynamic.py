@@ -1,4 +1,4 @@
-"""Two tensors one after the other, which outside is a new first axis; sizes are not known."""
+"""Stacks two tensors of dynamic sizes along a new first axis."""
 
 from tbe import dsl, tvm
 from tbe.common.register import register_operator

@@ -1,4 +1,4 @@
-"""The largest element of every window and where it lay; the windows are classified with the shape."""
+"""Maximum of every window with its position; the windows are classified with the shape."""
 
 from tbe import dsl, tvm
 from tbe.common.register import register_operator
@@ -7,7 +7,7 @@ from tbe.common.utils import shape_util
 
 @register_operator("PeaksDynamic")
 def peaks_dynamic(x, y, places, sizes, strides, kernel_name="peaks_dynamic"):
-    """Peaks of an image in NCHW, one row and column of padding around it."""
+    """Maxima of an image in NCHW, with a padding of one row and column."""
     known = {
         "WINDOW_AXES": [2, 3],
         "ATTR_AXES": [1, 2],

@@ -1,4 +1,4 @@
-"""A dynamic product of matrices whose sizes are counted in blocks of sixteen."""
+"""A dynamic matrix product with sizes in blocks of sixteen."""
 
 from tbe import dsl, tvm
 from tbe.common.register import register_operator
@@ -7,7 +7,7 @@ from tbe.dsl.base import operation
 
 @register_operator("ProductDynamic")
 def product_dynamic(a, b, bias, y, kernel_name="product_dynamic"):
-    """a · b, with a bias where there is one."""
+    """a · b, with an optional bias."""
     rows, columns = operation.var("rows") * 16, operation.var("columns") * 16
     inner = operation.var("inner")
     left = tvm.placeholder((rows, inner), a["dtype"], "left")

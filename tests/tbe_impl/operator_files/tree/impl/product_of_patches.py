@@ -1,11 +1,11 @@
-"""A convolution of one group of 16 channels, written out: patches, blocks of them, and a product with the filter."""
+"""An explicit convolution of one group of 16 channels: patches, blocks, product with the filter."""
 
 import te.lang.cce
 from te import tvm
 
 
 def product_of_patches(x, w, y, strides, pads, dilations, kernel_name="product_of_patches"):
-    """x: (n, 1, 1, h, w, 16); w: (1, kh·kw, 1, 16, 16); y: (n, 1, 1, places to a multiple of 16, 16)."""
+    """x: (n, 1, 1, h, w, 16); w: (1, kh·kw, 1, 16, 16); y: (n, 1, 1, padded places, 16)."""
     common = te.lang.cce.te_compute.common
     image = tvm.placeholder(x["shape"], x["dtype"], "image")
     weights = tvm.placeholder(w["shape"], w["dtype"], "weights")

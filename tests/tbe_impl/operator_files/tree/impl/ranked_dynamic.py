@@ -1,4 +1,4 @@
-"""The largest elements of rows; how many, an array says."""
+"""The largest elements of rows; an array gives their number."""
 
 from tbe import dsl, tvm
 from tbe.common.register import register_operator
@@ -7,7 +7,7 @@ from tbe.common.utils import shape_util
 
 @register_operator("RankedDynamic")
 def ranked_dynamic(x, count, y, places, kernel_name="ranked_dynamic"):
-    """The largest elements of each row in order, doubled, and where they were."""
+    """The largest elements of each row in order, doubled, and their positions."""
     schedules, tensors = [], []
     for data_in, count_in in dsl.classify([x, -1, count], "sort", {"op_mode": "topkv2"}):
         with dsl.compute():

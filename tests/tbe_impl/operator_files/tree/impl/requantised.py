@@ -1,4 +1,4 @@
-"""Whole numbers scaled back: one scale for each column, with an offset where the result has 8 bits."""
+"""Requantises integers: one scale per column, with an offset for 8-bit results."""
 
 from te import platform as tbe_platform
 from te import tvm
@@ -19,7 +19,7 @@ def requantised_compute(x, scale, y, relu, kernel_name):
 
 
 def requantised(x, scale, y, relu=False, kernel_name="requantised"):
-    """The entry."""
+    """The entry point."""
     util.check_shape_rule(x["shape"])
     data = tvm.placeholder(x["shape"], x["dtype"], "data")
     factors = tvm.placeholder(scale["shape"], scale["dtype"], "factors")

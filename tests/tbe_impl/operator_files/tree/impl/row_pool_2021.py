@@ -1,4 +1,4 @@
-"""Windows counted by the toolkit, values combined by ``tvm.sum``, shapes read from attributes, a parameter that may be missing."""
+"""Windows from the toolkit, ``tvm.sum``, shapes from attributes, an optional parameter."""
 
 import te.lang.cce
 import topi
@@ -40,7 +40,7 @@ def row_pool_2021_compute(data, scale, window, stride, padding):
 
 @para_check.check_input_type(dict, dict, (float, para_check.NONE_TYPE), int, int, str, str)
 def row_pool_2021(x, y, scale, window, stride, padding, kernel_name="row_pool_2021"):
-    """Sums of windows that slide along rows."""
+    """Sums of sliding windows along rows."""
     if util.get_product_version() != util.VERSION_CLOUD or util.is_v200_version():
         raise RuntimeError("written for one family of chips")
     data = tvm.placeholder(x["shape"], x["dtype"], "data", attrs={"ori_shape": x["ori_shape"]})

@@ -1,4 +1,4 @@
-"""An operator of which the toolkit has the whole, and a schedule looked for in a store."""
+"""A complete operator of the toolkit, and a schedule lookup in a store."""
 
 from te.lang.cce.rl_bank import rl_bank
 from topi.scatter import Scatter

@@ -1,4 +1,4 @@
-"""A convolution and its gradient for the image, of images whose sizes come late, padded so that every stride has a window."""
+"""A convolution and its image gradient for dynamic sizes, padded to one window per stride."""
 
 import tbe.dsl as tbe
 from tbe import tvm
@@ -6,14 +6,14 @@ from tbe.common.register import register_operator
 
 
 def padding(size, stride):
-    """Before and behind, for windows of 3."""
+    """Padding before and after, for windows of 3."""
     needed = tvm.max(((size + stride - 1) // stride - 1) * stride + 3 - size, 0)
     return needed // 2, needed - needed // 2
 
 
 @register_operator("SameDynamic")
 def same_dynamic(x, w, y, backwards=False, kernel_name="same_dynamic"):
-    """x is the image; backwards it is what the convolution gave."""
+    """x is the image; backwards it is the result of the convolution."""
     high, wide = tbe.var("high", (1, None)), tbe.var("wide", (1, None))
     weights = tvm.placeholder(w["shape"], w["dtype"], "weights")
     if backwards:

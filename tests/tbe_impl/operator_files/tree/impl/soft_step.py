@@ -1,4 +1,4 @@
-"""Registered by a framework, built with a list of tensors as tutorials have it."""
+"""Registered by a framework, built with a list of tensors as in tutorials."""
 
 import te.lang.cce
 from impl.helpers.announcing import announce

@@ -1,4 +1,4 @@
-"""The schedule by its longest name, and a list that `collections` had until Python 3.10."""
+"""The schedule by its longest name, and a list type that `collections` had until Python 3.10."""
 
 from collections import Iterable  # noqa: UP035
 
@@ -11,7 +11,7 @@ from topi.generic import cce
 
 @fusion_manager.register("threshold_2020")
 def threshold_2020_compute(x, limits):
-    """The graph: how many limits lie below."""
+    """The graph: the number of limits below."""
     limits = limits if isinstance(limits, Iterable) else [limits]
     total = te.lang.cce.vmuls(x, 0.0)
     for limit in limits:
@@ -22,7 +22,7 @@ def threshold_2020_compute(x, limits):
 
 @util.check_input_type(dict, dict, (float, list), str)
 def threshold_2020(x, y, limits, kernel_name="threshold_2020"):
-    """How many limits lie below each element."""
+    """The number of limits below each element."""
     data = tvm.placeholder(x.get("shape"), name="data", dtype=x.get("dtype"))
     with tvm.target.cce():
         res = threshold_2020_compute(data, limits)

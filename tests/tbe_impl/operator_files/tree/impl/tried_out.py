@@ -1,4 +1,4 @@
-"""An operator that is tried out with arrays of its own while it is built."""
+"""An operator that runs on its own arrays during the build."""
 
 import sys
 

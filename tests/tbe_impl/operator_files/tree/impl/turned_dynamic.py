@@ -1,4 +1,4 @@
-"""Axes in another order, by the classifier that merges them on the device."""
+"""Transposes axes, by the classifier that merges them on the device."""
 
 from tbe import dsl as tbe
 from tbe import tvm
@@ -9,7 +9,7 @@ from tbe.dsl import classify
 
 @register_operator("Turned")
 def turned_dynamic(x, y, perm, kernel_name="turned_dynamic"):
-    """The entry."""
+    """The entry point."""
     schedules, tensors = [], []
     for source, order in classify([x], "transpose", {"axes": perm}):
         with tbe.compute():

@@ -1,4 +1,4 @@
-"""A dynamic operator that cuts its work in two ways and hands both to the device's builder."""
+"""A dynamic operator with two work partitions for the device's builder."""
 
 import tbe.dsl as tbe
 from tbe import tvm

@@ -1,4 +1,4 @@
-"""A package that imports every operator there is, and most of them cannot be imported."""
+"""A package that imports every operator; most of the imports fail."""
 # ruff: noqa: F401, I001
 
 from .clamp_dynamic import clamp_dynamic

@@ -1,4 +1,4 @@
-"""A function that its package hands on."""
+"""A function that its package re-exports."""
 
 from tbe import dsl
 

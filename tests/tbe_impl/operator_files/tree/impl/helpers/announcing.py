@@ -1,8 +1,8 @@
-"""A registration without manners: the function that it hands back says nothing of the one inside."""
+"""A registration whose returned function does not expose the wrapped one."""
 
 
 def announce(description):
-    """A decorator that keeps the function to itself."""
+    """A decorator that hides the function."""
 
     def decorate(function):
         def announced(*args, **keywords):

@@ -1,4 +1,4 @@
-"""How optimisers of 2020 are scheduled and built: one stage writes over inputs and to outputs."""
+"""Schedule and build of optimisers of 2020: one stage writes over inputs and to outputs."""
 
 import collections
 
@@ -8,7 +8,7 @@ from te.platform.cce_build import build_config
 
 
 def flat(items):
-    """A list of what is a list already, or of one thing."""
+    """The list itself, or a list of one object."""
     return list(items) if isinstance(items, collections.Iterable) else [items]
 
 
