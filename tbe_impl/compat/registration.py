@@ -88,7 +88,7 @@ def _find_wrapper(kind: str, name: str) -> Any:
     return matches[-1].wrapper if matches else None
 
 
-class Operator:
+class OperatorRegistration:
     """Result of ``get_operator``."""
 
     def __init__(self, function: Any):
@@ -102,16 +102,16 @@ class Operator:
         return self.function(*args, **keywords)
 
 
-def get_operator(op_type: str) -> Operator | None:
+def get_operator(op_type: str) -> OperatorRegistration | None:
     """Returns the operator registered under this type, None when there is none."""
     found = _find_wrapper("register_operator", op_type)
-    return Operator(found) if found else None
+    return OperatorRegistration(found) if found else None
 
 
-def get_op_compute(op_type: str, op_mode: str = "dynamic", **_: Any) -> Operator | None:
+def get_op_compute(op_type: str, op_mode: str = "dynamic", **_: Any) -> OperatorRegistration | None:
     """Returns the compute function registered under this type, None when there is none."""
     found = _find_wrapper("register_op_compute", op_type)
-    return Operator(found) if found else None
+    return OperatorRegistration(found) if found else None
 
 
 def get_param_generalization(op_type: str) -> Any:
@@ -139,8 +139,8 @@ FUNCTIONS: dict[str, Any] = {
     "get_param_generalization": get_param_generalization,
     "set_fusion_buildcfg": set_fusion_buildcfg,
     "get_fusion_buildcfg": get_fusion_buildcfg,
-    "Operator": Operator,
-    "OpCompute": Operator,
+    "Operator": OperatorRegistration,
+    "OpCompute": OperatorRegistration,
     **{
         kind: _make_register_function(kind)
         for kind in (

@@ -56,7 +56,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class LoweredGroup:
+class LoweredModelGroup:
     """A group lowered to the DSL.
 
     Attributes:
@@ -90,7 +90,7 @@ class GroupKernel:
     name: str
     node: Node
     kernel: Kernel
-    said: LoweredGroup
+    said: LoweredModelGroup
 
     @property
     def source(self) -> str:
@@ -176,7 +176,7 @@ def _stem(node: Node) -> str:
     return stem if stem[:1].isalpha() else f"k{stem}"
 
 
-def _stored_values(body: Graph, group: LoweredGroup) -> tuple[int, ...]:
+def _stored_values(body: Graph, group: LoweredModelGroup) -> tuple[int, ...]:
     """Returns the indices of intermediate results that a kernel should materialize for speed."""
     names = values_to_materialize(body)
     if not names:
@@ -264,7 +264,7 @@ def _constant_shape(tensor: Tensor) -> tuple[int, ...]:
 
 def _lower_group(
     body: Graph, given: Mapping[str, Tensor] | None = None, doubtful: frozenset[str] = frozenset()
-) -> LoweredGroup:
+) -> LoweredModelGroup:
     """Lowers a group to DSL tensors, from new inputs or from the given ones.
 
     Symbols in `doubtful` are not used as sizes.
@@ -318,7 +318,7 @@ def _lower_group(
         tensor = _copy_if_input(tensor_of(found), inputs)
         _enter(tensor, name, body.producers[name], values, stages)
         outputs.append(Argument(tensor, _declared_shape(value), f"y{number}"))
-    return LoweredGroup(tuple(inputs), tuple(outputs), symbols, values, stages, doubtful)
+    return LoweredModelGroup(tuple(inputs), tuple(outputs), symbols, values, stages, doubtful)
 
 
 def _check_result_sizes(tensor: Tensor, value: Value, node: Node) -> Tensor:
