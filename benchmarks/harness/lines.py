@@ -28,10 +28,11 @@ MLP is off by 6), ONNX Runtime has no switch, and default MindSpore equals repai
 CONTESTANTS: Mapping[str, str] = MappingProxyType(
     {
         OURS: '`mf.enable(generator="ms_fusion")`',
-        CUSTOM: "the same with Cells of `custom_ops` in the net; beside ours as everybody else",
+        CUSTOM: "the same with Cells of `custom_ops` in the net; interleaved with ours like all other "
+        "contestants",
         UNFUSED: "MindSpore as it comes, graph mode",
-        REPAIRED: "the same with `ONEDNN_MAX_CPU_ISA=AVX2`, which mends its convolution and slows "
-        "its products",
+        REPAIRED: "the same with `ONEDNN_MAX_CPU_ISA=AVX2`, which makes its convolution fast and "
+        "its products slower",
         OWN: 'MindSpore\'s generator under our presets, `mf.enable(generator="mindspore")`: what '
         "it gets wrong stays unfused",
         TORCH: "eager, the fused function where there is one, inference mode or autograd, the "
@@ -39,9 +40,9 @@ CONTESTANTS: Mapping[str, str] = MappingProxyType(
         COMPILED: "`torch.compile(dynamic=False, fullgraph=True)` of the whole, optimizer "
         "included, warmed up; weights may change between calls, as in ours: no freezing",
         RUNTIME: "the net as torch exports it, all optimisations, one session",
-        CEILING: "the bytes that must be moved by a kernel that does nothing else, the better of "
-        "two ways; for nets as many operations in one large product, oneDNN's or that of torch, "
-        "whichever is quicker",
+        CEILING: "for operators: the time of a kernel that only moves the necessary bytes, the faster "
+        "of two variants. For nets: the time of as many operations in one large product, by oneDNN "
+        "or torch, whichever is faster",
         INSIDE: "for operators: the same bytes by a kernel of ours that MindSpore calls",
     }
 )
