@@ -7,7 +7,11 @@ import sys
 from pathlib import Path
 
 _OWN = f"{Path(__file__).resolve().parent}/"
-_INSTALLED = re.compile(r"/(?:site-packages|dist-packages|python[\d.]*|package)/mindspore/")
+_INSTALLED = re.compile(
+    r"/(?:site-packages|dist-packages|python[\d.]*|package)/mindspore/"
+    r"|/mindspore/(?:_extends|common|graph|mint|nn|ops)/"
+)
+"""Where pip, a distribution or a build puts it; else its own subpackages tell it."""
 
 
 def is_mindspore_file(path: str) -> bool:

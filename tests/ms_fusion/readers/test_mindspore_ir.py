@@ -370,7 +370,7 @@ SOURCES = [
 
 @cases("line, expected", SOURCES, ids=[line for line, _ in SOURCES])
 def test_source_lines(line, expected):
-    library = "      # In file /lib/mindspore/ops.py:1, 2~3/    return op(x)/\n"
+    library = "      # In file /lib/site-packages/mindspore/ops.py:1, 2~3/    return op(x)/\n"
     text = dump(statement(0, "A(%para1_x)", name="D/A") + f"      {line}\n{library}")
     assert parse_ir(text, file="f").graph.node("D/A").sources == (expected,)
 
@@ -378,10 +378,10 @@ def test_source_lines(line, expected):
 def test_the_frameworks_own_lines_stand_in_for_missing_ones():
     text = dump(
         statement(0, "A(%para1_x)", name="D/A")
-        + "      # In file /lib/mindspore/ops.py:1, 2~3/x/\n"
+        + "      # In file /lib/site-packages/mindspore/ops.py:1, 2~3/x/\n"
     )
     assert parse_ir(text, file="f").graph.node("D/A").sources == (
-        Source("/lib/mindspore/ops.py", 1, "x"),
+        Source("/lib/site-packages/mindspore/ops.py", 1, "x"),
     )
 
 
