@@ -324,7 +324,7 @@ def test_a_directory_of_the_users_is_left_alone(layer: Path) -> None:
     place = layer.with_name("kernels")
     place.mkdir()
     (place / "mine.c").write_text("mine")
-    with pytest.raises(InputError, match="not ours"):
+    with pytest.raises(InputError, match="not written by ms_fusion"):
         auto_fuse(layer, layer.with_name("fused.onnx"))
     assert [path.name for path in place.iterdir()] == ["mine.c"]
     assert not layer.with_name("fused.onnx").exists()
