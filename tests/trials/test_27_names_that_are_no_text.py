@@ -56,8 +56,8 @@ def test_text_is_what_is_utf_8_on_disk(name: str, good: bool) -> None:
 )
 def test_the_locale_decides_what_is_text(variables: dict[str, str], good: bool) -> None:
     code = (
-        "import sys; from tbe_impl.environment import *; print(is_text(Path(sys.argv[1])), "
-        "is_text(Path('/a')))"
+        "import sys; from tbe_impl.environment import *; print(is_utf8_path(Path(sys.argv[1])), "
+        "is_utf8_path(Path('/a')))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, "/tmp/gruß"],
