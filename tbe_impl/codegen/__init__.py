@@ -1,6 +1,7 @@
 """Generates C for this processor.
 
-In: a graph of stages and options. Out: C source: stages partitioned into loop nests, lowered to
-statements, transformed and printed; `include/` is the vector library. Must not: call a compiler or
-load a library (`runtime`).
+In: a graph of stages and options.
+Out: C source. The generator partitions the stages into loop nests, lowers the nests to statements,
+transforms the statements and prints them. The generated C includes the vector library in
+`include/`. Must not: call a compiler or load a library (`runtime`).
 """

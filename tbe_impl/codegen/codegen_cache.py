@@ -1,9 +1,9 @@
 """Caches code generation results beside compiled libraries, so that a warm start emits no C.
 
 The cache key of a plan covers the whole graph, the options and this package's generator sources. A
-plan identifies the C text by digest only. The library is then looked up by text, compiler and
-machine, as after code generation. A library exports a symbol with the mark of its graph, so that a
-plan never loads the library of another graph.
+plan identifies the C text only by its digest. The library is then looked up by text, compiler and
+machine, as after code generation. A library exports a symbol that contains the digest of its graph,
+so that a plan never loads the library of another graph.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ class CodegenPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         text: SHA-256 of the C text.
-        symbol: its function.
-        overwritten: number of the input that the first output overwrites, −1 for none.
-        derived: number of derived sizes, computed at call time.
+        symbol: name of the C function.
+        overwritten: number of the input that the first output overwrites; −1 for none.
+        derived: number of derived sizes, which are computed at call time.
     """
 
     text: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
@@ -58,7 +58,7 @@ class CodegenPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         mark: str,
         text: Callable[[], str],
     ) -> Program | None:
-        """Restores the program of a graph; None when the plan does not fit the graph."""
+        """Restores the program of a graph; returns None when the plan does not fit the graph."""
         if self.overwritten >= len(inputs):
             return None
         sizes, scalars = sizes_and_scalars(outputs)
@@ -85,9 +85,10 @@ _DECODER = msgspec.json.Decoder(CodegenPlan)
 
 
 def graph_mark(graph: Callable[[], str], options: Options) -> str:
-    """Digest of a graph text and of the options that change results; empty without a graph text.
+    """Returns a digest of a graph text and of the options that change results.
 
-    Options that change only the code do not count, so that equal texts stay equal.
+    Empty when the graph has no graph text. Options that change only the code do not count, so that
+    equal texts have equal digests.
     """
     try:
         whole = f"{options.rounding} {options.inplace} {options.contract}\n{graph()}"
@@ -97,14 +98,14 @@ def graph_mark(graph: Callable[[], str], options: Options) -> str:
 
 
 def plan_key(store: KernelCache, mark: str, name: str, options: Options) -> str:
-    """The cache key of a plan."""
+    """Returns the cache key of a plan."""
     return store.key(
         graph=mark, name=name, options=repr(options), generator=_LOADED_GENERATOR_FINGERPRINT
     )
 
 
 def read_plan(store: KernelCache, key: str) -> CodegenPlan | None:
-    """The cached plan of a key; None when it is missing or invalid."""
+    """Returns the cached plan of a key; None when it is missing or invalid."""
     found = store.load_note(key)
     try:
         return None if found is None else _DECODER.decode(found)
@@ -114,7 +115,7 @@ def read_plan(store: KernelCache, key: str) -> CodegenPlan | None:
 
 def write_plan(store: KernelCache, key: str, program: Program) -> None:
     """Caches the plan of a program."""
-    # a source file changed after this process loaded it: the program does not belong to the new key
+    # if a source file changed after this process loaded it, the program does not belong to the key
     if generator_fingerprint() != _LOADED_GENERATOR_FINGERPRINT:
         return
     derived = len(program.sizes) - len(sizes_and_scalars(program.outputs)[0])
@@ -124,12 +125,12 @@ def write_plan(store: KernelCache, key: str, program: Program) -> None:
 
 
 def text_digest(text: str) -> str:
-    """The SHA-256 of a text."""
+    """Returns the SHA-256 of a text."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def generator_fingerprint() -> str:
-    """Digest over names, sizes and modification times of the generator sources."""
+    """Returns a digest over names, sizes and modification times of the generator sources."""
     found = []
     for place in GENERATOR_DIRECTORIES:
         with os.scandir(place) as files:

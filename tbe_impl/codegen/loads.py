@@ -1,4 +1,4 @@
-"""Emits loads of stored tensors: contiguous vectors, broadcasts, tiles, gathers."""
+"""Emits loads of stored tensors: contiguous vectors, broadcasts, tiles and gathers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from tbe_impl.codegen.lowering import Lowering
 
 PREFETCH_DISTANCE_BYTES = 1 << 12
-"""Prefetch distance; one short row ahead arrives too late, and many rows ahead are evicted."""
+"""Prefetch distance in bytes.
+
+A prefetch of the next short row arrives too late; rows far ahead are evicted before their use.
+"""
 
 
 def emit_load(writer: Lowering, tensor: Tensor, indices: Sequence[Index]) -> Value:
@@ -38,9 +41,10 @@ def emit_load(writer: Lowering, tensor: Tensor, indices: Sequence[Index]) -> Val
 
 
 def emit_flat_load(writer: Lowering, node: Read, environment: Mapping[int, Index]) -> Value | None:
-    """Loads an element of a stored tensor whose indices are quotients and remainders of one index.
+    """Loads an element whose indices are quotients and remainders of one flat index.
 
-    None when they are not, or the index may be out of bounds.
+    The tensor must be stored. Returns None when the indices have another form, or when the flat
+    index may be out of bounds.
     """
     known = {key: item if isinstance(item, Poly) else None for key, item in environment.items()}
     flat = flat_index(node)
@@ -61,7 +65,7 @@ def emit_flat_load(writer: Lowering, node: Read, environment: Mapping[int, Index
 
 
 def _emit_load_at_address(writer: Lowering, tensor: Tensor, address: Poly) -> Value:
-    """Loads the element at an address inside the tensor."""
+    """Loads the element of a stored tensor at an address that is in bounds."""
     buffer, tag = writer.buffers[id(tensor)], vectors.tag_of(tensor.dtype)
     prefix = vectors.memory_prefix(buffer.dtype)
     depth = max(writer.depth_of(address.variables), buffer.depth)
@@ -82,18 +86,18 @@ def _emit_load_at_address(writer: Lowering, tensor: Tensor, address: Poly) -> Va
 
 
 def _pack_tile(writer: Lowering, tensor: Tensor, address: Poly, step: Poly) -> tuple[str, Poly]:
-    """Packs a tile of a tensor line by line before the tile's loop.
+    """Packs a tile of a tensor, row by row, before the loop over the tile.
 
-    Lines that are far apart would evict each other from the cache.
+    Without packing, cache lines that are far apart would evict each other.
 
     Returns:
-        Address in the packed tile, and the stride from lane to lane there.
+        The address in the packed tile, and the stride from lane to lane there.
     """
     tile = writer.tile
     assert tile is not None and writer.vector is not None
     buffer = writer.buffers[id(tensor)]
     start, level = address - Poly.variable(tile.loop), writer.depth_of(frozenset({writer.vector}))
-    # a loop inside the tile's, such as a reduction's, is not open yet when tiles are packed
+    # a loop inside the tile loop, such as a reduction loop, is not open yet when tiles are packed
     if address.coefficient(tile.loop) != ONE or writer.depth_of(start.variables) > level:
         return f"{buffer.name} + {writer.index_text(address)}", step
     name, c = f"t{next(writer.serial)}", dtype_of(buffer.dtype).c
@@ -115,11 +119,10 @@ def _pack_tile(writer: Lowering, tensor: Tensor, address: Poly, step: Poly) -> t
 
 
 def _emit_prefetch(writer: Lowering, address: Poly, buffer: TensorBuffer, depth: int) -> None:
-    """Prefetches the next rows while a row is processed from the cache.
+    """Prefetches later rows while a row is processed from the cache.
 
-    The prefetch goes into the caches: beside non-temporal stores, ``prefetchnta`` was up to two and
-        a
-    half times slower on some processors.
+    The prefetch goes into all caches. Beside non-temporal stores, ``prefetchnta`` was up to 2.5
+    times slower on some processors.
     """
     if writer.prefetch is None or writer.prefetch not in address.variables:
         return
@@ -136,7 +139,10 @@ def _emit_prefetch(writer: Lowering, address: Poly, buffer: TensorBuffer, depth:
 
 
 def _emit_clipped_gather(writer: Lowering, tensor: Tensor, indices: Sequence[Index]) -> Value:
-    """Gathers lane by lane; clamps indices out of bounds (a select discards those elements)."""
+    """Gathers lane by lane and clamps indices that are out of bounds.
+
+    A select discards the elements that clamped indices load.
+    """
     buffer, tag = writer.buffers[id(tensor)], vectors.tag_of(tensor.dtype)
     row = _emit_indexed_row_load(writer, tensor, indices)
     if row is not None:
@@ -164,7 +170,10 @@ def _emit_clipped_gather(writer: Lowering, tensor: Tensor, indices: Sequence[Ind
 def _emit_indexed_row_load(
     writer: Lowering, tensor: Tensor, indices: Sequence[Index]
 ) -> Value | None:
-    """Contiguous load from a row whose number is loaded (embedding lookup); None in other cases."""
+    """Loads contiguously from a row whose index is loaded, as in an embedding lookup.
+
+    Returns None in other cases.
+    """
     buffer, number = writer.buffers[id(tensor)], writer.vector
     *rows, last = indices
     if (
@@ -199,10 +208,10 @@ def _emit_indexed_row_load(
 def _row_terms(
     tensor: Tensor, rows: Sequence[Index], strides: Sequence[Poly]
 ) -> list[tuple[Index, Poly | None, Poly]]:
-    """The terms of a row's address: index, its upper bound (exclusive), stride.
+    """Returns the terms of a row's address: index, exclusive upper bound and stride.
 
-    Without loaded indices, merged loops may share one variable over several axes. Only the address
-    that the axes form together is meaningful then.
+    Without loaded indices, merged loops may use one variable for several axes. Then only the
+    address that the axes form together is meaningful, and there is one term.
     """
     if any(isinstance(row, Value) for row in rows):
         return [
@@ -217,7 +226,7 @@ def _row_terms(
 
 
 def _may_pass_row_end(writer: Lowering, tensor: Tensor, last: Poly) -> bool:
-    """Whether an index into a row may be out of bounds."""
+    """Returns whether an index into a row may be out of bounds."""
     bounds, size = (writer.joined or writer.ranges).bounds(last), size_poly(tensor.shape[-1])
     if bounds is None or size is None:
         return True
@@ -225,7 +234,10 @@ def _may_pass_row_end(writer: Lowering, tensor: Tensor, last: Poly) -> bool:
 
 
 def _may_be_out_of_bounds(writer: Lowering, tensor: Tensor, address: Poly) -> bool:
-    """Whether an address may be out of bounds; run-time sizes count as safe outside selects."""
+    """Returns whether an address may be out of bounds.
+
+    Addresses that depend on run-time sizes count as safe outside selects.
+    """
     bounds = (writer.joined or writer.ranges).bounds(address)
     if bounds is None or writer.buffers[id(tensor)].origin:
         return writer.inside_select > 0

@@ -1,4 +1,4 @@
-"""Emits loop headers: blocked, fused and unrolled loops, with their remainders."""
+"""Emits the headers of blocked, fused and unrolled loops, and the loops over their remainders."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 def range_of(inside: Lowering, serial: int) -> tuple[str, str | None]:
-    """Range of an index in the open loops, in C; the end is None for the full extent."""
+    """Returns begin and end of an index in the open loops, in C; the end is None for the extent."""
     return inside.parts.get(serial, ("0", None))
 
 
 def trip_count(inside: Lowering, serial: int, step: int) -> str:
-    """Trip count of a loop, in C."""
+    """Returns the trip count of a loop as a C expression."""
     begin, end = range_of(inside, serial)
     limit = end or inside.index_text(inside.extents[serial])
     steps = f"({limit} - {begin})" if begin != "0" else f"({limit})"
@@ -28,7 +28,7 @@ def trip_count(inside: Lowering, serial: int, step: int) -> str:
 
 
 def emit_block_loop(inside: Lowering, level: Level, body: Callable[[], None]) -> None:
-    """Emits a loop over the blocks of an index; `body` opens the loop over a block's steps."""
+    """Emits a loop over the blocks of an index; `body` emits the loop over one block's elements."""
     ((serial, step),) = level.parts
     saved = dict(inside.parts)
     begin, end = range_of(inside, serial)
@@ -42,7 +42,10 @@ def emit_block_loop(inside: Lowering, level: Level, body: Callable[[], None]) ->
 def emit_fused_loop(
     inside: Lowering, level: Level, body: Callable[[], None], *, shared: bool = False
 ) -> None:
-    """Emits one loop over several indices or their blocks; ``begin`` to ``end`` when parallel."""
+    """Emits one loop over several indices or over their blocks.
+
+    If `shared`, the loop runs from ``begin`` to ``end``, the range of one thread.
+    """
     saved = dict(inside.parts)
     counts = [trip_count(inside, serial, step) for serial, step in level.parts]
     fused = "_".join(inside.names[serial] for serial, _ in level.parts)
@@ -67,7 +70,10 @@ def emit_fused_loop(
 
 
 def _open_block(inside: Lowering, serial: int, step: int) -> tuple[str, list[str]]:
-    """Declares a block; returns its first step and the statements that compute its end."""
+    """Declares a block.
+
+    Returns the C name of the block's first index and the statements that compute the block's end.
+    """
     _, end = range_of(inside, serial)
     name = f"{inside.names[serial]}_block{step}"
     inside.parts[serial] = (name, f"{name}_end")
@@ -78,7 +84,7 @@ def _open_block(inside: Lowering, serial: int, step: int) -> tuple[str, list[str
 def _emit_loop(
     inside: Lowering, level: Level, head: str, lines: Sequence[str], body: Callable[[], None]
 ) -> None:
-    """Emits a loop whose body starts with the given lines."""
+    """Emits a loop whose body starts with `lines`."""
     parent = inside.chain[-1]
     scope = LoopScope(level.final_variables, level.variables - level.final_variables, [*lines])
     inside.chain.append(scope)
@@ -91,9 +97,9 @@ def _emit_loop(
 def open_levels(
     inside: Lowering, levels: Sequence[Level], body: Callable[[], None], *, shared: bool = False
 ) -> None:
-    """Opens nested loops and emits `body` in the innermost.
+    """Emits nested loops, with `body` in the innermost loop.
 
-    `shared` makes the outermost parallel.
+    If `shared`, the outermost loop is parallel.
     """
     if not levels:
         body()
@@ -121,10 +127,10 @@ def open_levels(
 def emit_serial_steps(
     inside: Lowering, piece: Piece, level: Level, body: Callable[[], None]
 ) -> LoopScope:
-    """Emits a piece of a loop sequentially, with the unroll factor of its level."""
+    """Emits a `Piece` of a loop sequentially, with the unroll factor of `level`."""
     scope = inside.emit_serial_piece(piece, body)
     if level.unroll:
-        # the pragma goes directly before the loop, after statements hoisted out of its body
+        # index -3 is directly before the loop, after the statements hoisted out of its body
         inside.chain[-1].lines.insert(-3, f"#pragma GCC unroll {level.unroll}")
     return scope
 
@@ -132,10 +138,10 @@ def emit_serial_steps(
 def emit_unroll_and_jam(
     inside: Lowering, piece: Piece, steps: int, body: Callable[[], None]
 ) -> None:
-    """Emits a piece of a loop with unroll-and-jam, and a sequential loop for the remainder."""
+    """Emits a `Piece` of a loop with unroll-and-jam, followed by a sequential remainder loop."""
     parent, name = inside.chain[-1], inside.names[piece.serial]
     scopes = [LoopScope(frozenset({piece.serial})) for _ in range(2)]
-    # the remainder too: equal rows must have bitwise equal sums
+    # the remainder gets the same number of accumulators: equal rows must have bitwise equal sums
     inside.accumulators = max(1, inside.options.accumulators // steps)
     inside.together = UnrollAndJam(piece.serial, steps)
     inside.chain.append(scopes[0])
@@ -160,7 +166,10 @@ def emit_unroll_and_jam(
 
 
 def parallel_trip_count(inside: Lowering, level: Level) -> str:
-    """Trip count of the parallel loop: elements of an index, even when blocked, or fused steps."""
+    """Returns the trip count of the parallel loop, in C.
+
+    For a loop over one index this is the index's extent, even if the loop is blocked.
+    """
     if len(level.parts) == 1:
         return inside.index_text(inside.extents[level.parts[0][0]])
     return (

@@ -1,4 +1,4 @@
-"""Loop levels during lowering: each statement is hoisted to the outermost legal level."""
+"""Represents loop levels during lowering, which hoists statements to outer levels."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ if TYPE_CHECKING:
 
 @dataclass
 class LoopScope:
-    """One level.
+    """One loop level and the statements emitted on it so far.
 
     Attributes:
-        variables: serial numbers that its loop changes: one, several for a fused loop, none outside
-            all loops.
-        blocks: serial numbers of which it covers a part: a block loop, or a thread's share.
-        lines: its statements so far; a nested list is a block, a vector loop is one item.
+        variables: serial numbers of the variables that the loop changes: one for most loops,
+            several for a fused loop, none for the level outside all loops.
+        blocks: serial numbers of the variables whose range the level only partly covers, because
+            the loop is a block loop or because each thread covers a share.
+        lines: the statements so far; a nested list is a C block, a vector loop is one item.
         memo: values already computed on this level.
         rows: row buffers available on this level.
-        is_sequential: whether its loop takes all its steps in sequence.
+        is_sequential: whether the loop is sequential and covers its whole range.
     """
 
     variables: frozenset[int] = frozenset()
@@ -38,13 +39,13 @@ class LoopScope:
 
 @dataclass(frozen=True)
 class RowBuffer:
-    """A row that one loop stores and later loops load.
+    """A buffer for one row, which one loop stores and later loops load.
 
     Attributes:
-        loop: serial number of the loop that fills it.
-        steps: its length.
-        name: its C name.
-        c: the C type of its elements.
+        loop: serial number of the loop that fills the buffer.
+        steps: number of elements.
+        name: C name of the buffer.
+        c: C type of an element.
     """
 
     loop: int
@@ -55,12 +56,12 @@ class RowBuffer:
 
 @dataclass(frozen=True)
 class Value:
-    """A vector in C.
+    """A vector in the generated C.
 
     Attributes:
-        text: its name, or a constant.
-        tag: its kind; see `tbe_impl.codegen.vector_types`.
-        depth: the level that defines it.
+        text: name of the C variable, or a constant.
+        tag: kind of the vector; see `tbe_impl.codegen.vector_types`.
+        depth: number of the loop level that defines the vector.
     """
 
     text: str
@@ -70,18 +71,18 @@ class Value:
 
 @dataclass(frozen=True)
 class VectorLoop:
-    """A loop of LANES elements per step.
+    """A loop that processes LANES elements per step.
 
     Attributes:
-        name: name of its variable.
-        begin, limit: its range, in C, the end exclusive.
-        head: peeled steps before whole vectors, in C; empty for none.
-        first: statements of the peeled steps.
-        copies: statements of the vectors of an unrolled iteration, one list each; empty for none.
-        strips: the loop after fission into strips; empty for none.
-        whole: statements of one vector; empty for a loop of too few steps.
-        rest: statements of the remainder; empty when there is none.
-        cells: alternative with table lookups, on processors with float16 arithmetic; see
+        name: name of the loop variable.
+        begin, limit: begin and exclusive end of the loop, in C.
+        head: number of peeled elements before the first whole vector, in C; empty for none.
+        first: statements for the peeled elements.
+        copies: for an unrolled loop, the statements of each vector of an iteration; else empty.
+        strips: the loop after fission into strips; empty without fission.
+        whole: statements for one vector; empty if the loop has too few elements for a vector.
+        rest: statements for the remainder; empty when there is none.
+        cells: an alternative loop with table lookups, for processors with float16 arithmetic; see
             `tbe_impl.codegen.passes.table_loops`.
     """
 
@@ -97,7 +98,7 @@ class VectorLoop:
     cells: Sequence[Any] = ()
 
     def lines(self) -> list[Any]:
-        """All lines of the loop."""
+        """Returns all lines of the loop."""
         name, limit, at_once = self.name, self.limit, len(self.copies)
         found: list[Any] = [f"int64_t {name} = {self.begin};"]
         if self.head:
@@ -132,21 +133,21 @@ Index = Poly | Value
 
 
 def loop_variables_in(indices: Iterable[object]) -> frozenset[int]:
-    """Serial numbers of the loop variables in polynomials."""
+    """Returns the serial numbers of the loop variables in polynomials."""
     return frozenset().union(*(item.variables for item in indices if isinstance(item, Poly)))
 
 
 @dataclass(frozen=True)
 class TensorBuffer:
-    """A tensor in memory, or a tile of one.
+    """A tensor in memory, or a tile of a tensor.
 
     Attributes:
-        name: its C name.
-        strides: strides of its dimensions, in elements.
+        name: C name of the pointer.
+        strides: strides of the dimensions, in elements.
         dtype: dtype of the elements in memory.
         origin: indices of the first element of a tile; empty for a whole tensor.
-        elements: number of elements of a tile.
-        depth: level that fills a tile.
+        elements: number of elements of a tile; None for a whole tensor.
+        depth: number of the loop level that fills a tile.
     """
 
     name: str
@@ -162,8 +163,8 @@ class Tile:
     """A loop inside the vector loop, along which strided inputs are contiguous.
 
     Attributes:
-        loop: its serial number.
-        begin, count: its first step and trip count, in C.
+        loop: serial number of the loop.
+        begin, count: first value of the loop variable and trip count, in C.
         steps: maximum trip count.
     """
 
@@ -175,18 +176,18 @@ class Tile:
 
 @dataclass(frozen=True)
 class UnrollAndJam:
-    """Jammed steps of a loop.
+    """Unroll-and-jam of a loop: several consecutive iterations are emitted together.
 
     Attributes:
-        loop: its serial number; its variable is the first step.
-        steps: number of jammed steps.
+        loop: serial number of the loop; its variable has the value of the first jammed iteration.
+        steps: number of jammed iterations.
     """
 
     loop: int
     steps: int
 
     def shift_index(self, index: Index, step: int) -> Index:
-        """Shifts an index of the first step to a later one."""
+        """Shifts an index of the first jammed iteration to iteration `step`."""
         if not step or isinstance(index, Value):
             return index
         return index.substitute({self.loop: Poly.variable(self.loop) + Poly.from_int(step)})
@@ -194,13 +195,13 @@ class UnrollAndJam:
 
 @dataclass(frozen=True)
 class AttachedTile:
-    """A region of a stage that is computed in each step of a loop of another stage.
+    """A region (tile) of a stage that is computed in each iteration of a loop of another stage.
 
     Attributes:
-        nest: its loops.
-        reader: the result whose loops compute it, or the stage of an enclosing tile.
-        at: index of that loop among the levels of the reader.
-        sizes: shape of the region.
+        nest: the loops that compute the tile.
+        reader: the stage whose loops enclose the tile: a stored result, or another tiled stage.
+        at: position of the enclosing loop among the levels of `reader`.
+        sizes: shape of the tile.
     """
 
     nest: LoopNest
@@ -212,7 +213,7 @@ class AttachedTile:
 class MissingBuffer(Exception):
     """Requests that stages be stored before a nest, or before several independent nests.
 
-    The program is planned again with those stages stored.
+    The program is then planned again with those stages stored.
     """
 
     def __init__(self, *tensors: Tensor):
@@ -221,7 +222,7 @@ class MissingBuffer(Exception):
 
 
 def render(lines: list[Any], indent: int = 1) -> str:
-    """Statements as text."""
+    """Returns statements as C text."""
     parts = []
     for line in lines:
         if isinstance(line, VectorLoop):

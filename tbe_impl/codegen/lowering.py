@@ -1,7 +1,7 @@
-"""Lowers stages to C statements: each value is hoisted to the outermost legal loop.
+"""Lowers stages to C statements and hoists each value to the outermost legal loop.
 
-A stage that is not stored needs no buffer. A broadcast costs nothing, the sum of a row is a vector
-in the row's loop, and a common subexpression of two outputs is computed once.
+A stage that is not stored needs no buffer. A broadcast costs nothing. The sum of a row is a vector
+in the loop over rows. A common subexpression of two outputs is computed once.
 
 One file of more than 500 lines: it is one class, until lowering goes through a loop IR.
 """
@@ -64,26 +64,27 @@ class Lowering:
     """Emits the body of one loop nest.
 
     Args:
-        buffers: ``id`` of a readable tensor → its buffer.
-        targets: ``id`` of a tensor that this nest stores → its buffer; never read back.
-        names: serial number of a size → its C name.
-        kept: ``id`` of stages whose rows are worth a row buffer.
-        slow: ``id`` of stages that are stored rather than recomputed.
+        buffers: maps the ``id`` of a readable tensor to its buffer.
+        targets: maps the ``id`` of a tensor that this nest stores to its buffer, which is never
+            read back.
+        names: maps the serial number of a size to its C name.
+        kept: ``id`` of the stages whose rows are worth a row buffer.
+        slow: ``id`` of the stages that are stored rather than recomputed.
         options: code generation options.
-        sums: ``id`` of a reduction → its requested loops.
-        short: ``id`` of a call → a cheaper function for it; see `tbe_impl.codegen.passes.half_accuracy`
-            and
+        sums: maps the ``id`` of a reduction to its requested loops.
+        short: maps the ``id`` of a call, quotient or reduction to a cheaper function for it; see
+            `tbe_impl.codegen.passes.half_accuracy`, `tbe_impl.codegen.passes.row_maxima` and
             `tbe_impl.codegen.passes.softmax_exponentials`.
 
     Attributes:
-        summed: ``id`` of a reduction with requested loops → the resulting loops.
-        parts: serial number of an index → begin and end of its loop inside the thread's share and
-            the
-            enclosing blocks, in C.
-        spans: serial number of an index of a tile → its first step and its extent.
-        tiles: ``id`` of a stage → its tile, for stages computed tile by tile in loops of others.
-        stage: the stage being lowered.
-        half_cells: lookup table of the result, when it is a function of one float16 value.
+        summed: maps the ``id`` of a reduction with requested loops to the resulting loops.
+        parts: maps the serial number of an index to begin and end of its loop, in C, inside the
+            thread's share and the enclosing blocks.
+        spans: maps the serial number of an index of a tile to its first value and its extent.
+        tiles: maps the ``id`` of a stage that is computed tile by tile in loops of another stage to
+            its tile.
+        stage: the stage that is being lowered.
+        half_cells: lookup table of the result, if the result is a function of one float16 value.
     """
 
     def __init__(
@@ -134,19 +135,19 @@ class Lowering:
     # loops
 
     def declare_loop(self, serial: int, extent: Poly) -> str:
-        """Declares a loop; returns the name of its variable."""
+        """Declares a loop and returns the name of its variable."""
         name = f"i{next(self._loops)}"
         self.names[serial], self.extents[serial] = name, extent
         return name
 
     def declare_block(self, serial: int, step: int) -> Poly:
-        """Declares the first step of a block; returns it as a variable."""
-        # other variables have non-negative serial numbers
+        """Declares the first index of a block and returns it as a variable."""
+        # negative serial numbers belong to blocks only
         self.names[~serial] = f"{self.names[serial]}_block{step}"
         return Poly.variable(~serial)
 
     def block_range(self, serial: int) -> tuple[Poly, Poly]:
-        """First step and maximum extent of a loop inside the enclosing blocks."""
+        """Returns first index and maximum extent of a loop inside the enclosing blocks."""
         begin, _ = self.parts.get(serial, ("0", ""))
         prefix = f"{self.names.get(serial)}_block"
         if begin.startswith(prefix):
@@ -158,13 +159,13 @@ class Lowering:
     def bind_sources(
         self, sources: Sequence[tuple[Expr, Mapping[int, Index]]], *, are_plain: bool = False
     ) -> Iterator[None]:
-        """Sets the expressions that the loops inside compute, each with its environment.
+        """Sets the expressions that the enclosed loops compute, each with its environment.
 
-        Index-set splitting cuts those loops where the expressions require it.
+        Index-set splitting splits those loops where the expressions require it.
 
         Args:
-            sources: expressions, each with serial number of an axis → its index.
-            are_plain: the expressions are known to require no splitting.
+            sources: each expression with a map from the serial number of an axis to its index.
+            are_plain: whether the expressions are known to require no splitting.
         """
         before, self.sources = self.sources, sources
         if are_plain or self.accesses().is_split_free:
@@ -175,7 +176,7 @@ class Lowering:
             self.sources = before
 
     def accesses(self) -> Accesses:
-        """Accesses of the current sources under the current loop ranges."""
+        """Returns the accesses of the current sources under the current loop ranges."""
         found = Accesses()
         for expression, environment in self.sources:
             known = {
@@ -185,7 +186,7 @@ class Lowering:
         return found
 
     def pieces(self, serial: int, begin: str = "0", end: str | None = None) -> list[Piece]:
-        """Splits a loop into pieces in each of which the conditions on its variable are known."""
+        """Splits a loop into pieces in which the conditions on its variable are known."""
         first, behind = self.ranges.bounds_of_loop(serial)
         whole = begin == "0" and end is None
         limit = end or self.index_text(self.extents[serial])
@@ -197,7 +198,7 @@ class Lowering:
             for value, divisor in asked.divided
             for multiple in self.ranges.multiples(value, divisor)
         ]
-        # no cut at a bound that varies across lanes, or whose variables are not declared yet
+        # no split at a bound that varies across lanes, or whose variables are not declared yet
         known = [
             value
             for value in values
@@ -235,7 +236,7 @@ class Lowering:
 
     @contextmanager
     def restrict_to(self, piece: Piece) -> Iterator[None]:
-        """Restricts the range of a loop to a piece of it."""
+        """Restricts the range of a loop to `piece`."""
         if not piece.is_cut:
             yield
             return
@@ -245,13 +246,13 @@ class Lowering:
     def emit_serial_loop(
         self, serial: int, body: Callable[[], None], *, begin: str = "0", end: str | None = None
     ) -> None:
-        """Emits a sequential loop; `body` emits its body."""
+        """Emits a sequential loop; `body` emits the statements inside."""
         for piece in self.pieces(serial, begin, end):
             with self.restrict_to(piece):
                 self.emit_serial_piece(piece, body)
 
     def emit_serial_piece(self, piece: Piece, body: Callable[[], None]) -> LoopScope:
-        """Emits a piece of a loop sequentially; returns the scope of its body."""
+        """Emits a `Piece` of a loop sequentially and returns the scope of its body."""
         name, scope, parent = (
             self.names[piece.serial],
             LoopScope(frozenset({piece.serial}), is_sequential=not piece.is_cut),
@@ -275,9 +276,9 @@ class Lowering:
         unroll: int,
         head: str,
     ) -> None:
-        """Collapses a piece of a loop and the loops `inner` inside it into one vector loop.
+        """Collapses a `Piece` of a loop and the loops `inner` inside it into one vector loop.
 
-        The outer variables stay at the beginning of the piece; only the last one advances.
+        The variables of the outer loops keep their first values; only the last variable advances.
 
         Args:
             piece: a piece of the enclosing loop.
@@ -290,8 +291,8 @@ class Lowering:
         for serial in inner:
             extent = extent * self.extents[serial]
         steps = (piece.upper_bound - piece.lower_bound) * extent
-        # conditions see the original loops; addresses range from the first row's begin to the last
-        # row's end
+        # conditions use the ranges of the original loops; addresses range from the begin of the
+        # first row to the end of the last row
         self.joined = Ranges(self.extents | {last: steps})
         standing = dict.fromkeys(middle, (ZERO, ONE))
         self.joined.known = (
@@ -325,15 +326,15 @@ class Lowering:
         end: str | None = None,
         head: str = "",
     ) -> None:
-        """Emits a vector loop: LANES steps at once, then the remainder.
+        """Emits a vector loop, which takes LANES elements per step, and its remainder.
 
         Args:
-            serial: the loop.
+            serial: serial number of the loop.
             body: emits one vector; its argument is the number of the vector among `unroll`.
             unroll: vectors per iteration.
             begin, end: range in C; by default the whole extent.
-            head: number of peeled steps, less than LANES, until stores are aligned, in C; empty for
-                none.
+            head: C expression for the number of peeled elements, less than LANES, after which
+                stores are aligned; empty for none.
         """
         for piece in self.pieces(serial, begin, end):
             with self.restrict_to(piece):
@@ -380,7 +381,7 @@ class Lowering:
     def _lower_vector_copy(
         self, serial: int, body: Callable[[int], None], copy: int
     ) -> list[object]:
-        """Emits the statements for one vector; `copy` is its number in an unrolled iteration."""
+        """Returns the statements for one vector; `copy` is its number in an unrolled iteration."""
         name, scope = self.names[serial], LoopScope(frozenset({serial}))
         if copy:
             self.names[serial] = f"{name}_{copy}"
@@ -392,14 +393,14 @@ class Lowering:
         return scope.lines
 
     def jammed_steps(self) -> Iterator[int]:
-        """Yields each step of an unroll-and-jam group while that step is being emitted."""
+        """Yields the number of each jammed iteration while that iteration is being emitted."""
         for step in range(self.together.steps if self.together else 1):
             self.step = step
             yield step
         self.step = 0
 
     def shift_index(self, index: Poly) -> Poly:
-        """Shifts an index of the first jammed step to the step being emitted."""
+        """Shifts an index of the first jammed iteration to the one that is being emitted."""
         found = self.together.shift_index(index, self.step) if self.together else index
         assert isinstance(found, Poly)
         return found
@@ -407,24 +408,24 @@ class Lowering:
     # values
 
     def depth_of(self, variables: frozenset[int]) -> int:
-        """Innermost level that changes one of the variables."""
+        """Returns the innermost level that changes one of the variables; 0 if none does."""
         for depth in range(len(self.chain) - 1, 0, -1):
             if self.chain[depth].variables & variables:
                 return depth
         return 0
 
     def variables_down_to(self, depth: int) -> frozenset[int]:
-        """Variables that the loops down to a level change."""
+        """Returns the variables that the loops down to level `depth` change."""
         return frozenset().union(
             *(scope.variables | scope.blocks for scope in self.chain[: depth + 1])
         )
 
     def index_text(self, index: Poly) -> str:
-        """An index as C text."""
+        """Returns an index as C text."""
         return index.text(self.names)
 
     def let(self, text: str, tag: str, depth: int) -> Value:
-        """Returns the vector for an expression text at a level; computes it once per level."""
+        """Returns a vector for an expression text at a level; equal texts share one vector."""
         memo, key = self.chain[depth].memo, (text, tag)
         if key not in memo:
             memo[key] = self.define(text, tag, depth)
@@ -433,7 +434,7 @@ class Lowering:
     def define(self, text: str, tag: str, depth: int) -> Value:
         """Defines a new vector at a level.
 
-        A load is never shared, since a store may come in between.
+        A load is defined here and never through `let`, because a store may come between two loads.
         """
         name = f"v{next(self.serial)}"
         self.chain[depth].lines.append(
@@ -442,7 +443,7 @@ class Lowering:
         return Value(name, tag, depth)
 
     def read(self, tensor: Tensor, indices: Sequence[Index]) -> Value:
-        """An element of a tensor: loaded from its buffer, or computed in place."""
+        """Returns an element of a tensor: loads it from its buffer, or computes it in place."""
         key = (
             id(tensor),
             tuple(item.text if isinstance(item, Value) else item for item in indices),
@@ -460,7 +461,7 @@ class Lowering:
         return found
 
     def memoize(self, key: tuple[int, tuple[str | Poly, ...]], found: Value) -> None:
-        """Caches a value at the level where it stays valid: no longer than the current piece."""
+        """Caches a value on the level where it stays valid, at most for the current loop piece."""
         used = loop_variables_in(key[1])
         depth = max(found.depth, self.depth_of(used & self.ranges.known.keys()))
         self.chain[depth].memo[key] = found
@@ -505,12 +506,12 @@ class Lowering:
         self.inside_select -= isinstance(node, Select)
 
     def _decide_condition(self, condition: Expr, environment: Mapping[int, Index]) -> bool | None:
-        """Whether the loop ranges prove a condition true or false; None when they do not."""
+        """Decides a condition from the loop ranges; None if they prove neither truth value."""
         known = {key: item if isinstance(item, Poly) else None for key, item in environment.items()}
         return self.ranges.decide_condition(condition, known)
 
     def compute(self, tensor: Tensor, indices: Sequence[Index]) -> Value:
-        """Computes an element of a stage from its body, even when the stage is stored as well."""
+        """Computes an element of a stage from its body, even if the stage is also stored."""
         before, self.stage = self.stage, tensor.op
         try:
             return self._lower_stage(tensor, indices)
@@ -532,7 +533,8 @@ class Lowering:
     def _lower_reduction(self, tensor: Tensor, body: Reduce, indices: Sequence[Index]) -> Value:
         """Lowers a reduction.
 
-        The first step of an unroll-and-jam group reduces for all steps at once.
+        The first iteration of an unroll-and-jam group computes the reduction for all jammed
+        iterations.
         """
         together, places = self.together, [tuple(indices)]
         used = loop_variables_in(indices)
@@ -550,7 +552,7 @@ class Lowering:
         for place, one in zip(places[1:], found[1:], strict=True):
             polys = tuple(
                 item for item in place if isinstance(item, Poly)
-            )  # others are stored first
+            )  # tensors with other indices are stored first
             self.memoize((id(tensor), polys), one)
         return found[0]
 
@@ -563,7 +565,7 @@ class Lowering:
         return found
 
     def is_recomputed(self, indices: Sequence[Index]) -> bool:
-        """Whether an enclosing loop changes none of the indices, so that it recomputes elements."""
+        """Returns whether some enclosing loop changes no index and thus recomputes the element."""
         if not all(isinstance(item, Poly) for item in indices):
             return False
         used = loop_variables_in(indices)
@@ -573,7 +575,7 @@ class Lowering:
     def compute_stored_element(self, tensor: Tensor, indices: Sequence[Poly]) -> Value:
         """Computes an element to be stored.
 
-        Other reads of the same element in the nest reuse it.
+        Other reads of the same element in the nest use the computed value.
         """
         key = (id(tensor), tuple(indices))
         for scope in self.chain:
@@ -630,7 +632,7 @@ class Lowering:
         raise CompileError(f"{node} may only be the whole body of a stage")
 
     def _lower_scalar(self, node: Var) -> Value:
-        """A scalar argument; rounded once, like a constant."""
+        """Returns a scalar argument as a vector; it is rounded once, like a constant."""
         key, memo = (node.serial, ()), self.chain[0].memo
         if key not in memo:
             narrow = node.dtype in ("float16", "bfloat16")
@@ -640,7 +642,7 @@ class Lowering:
         return memo[key]
 
     def _constant(self, node: Const) -> float | int | bool:
-        """The value of a constant; rounded to its dtype when ``rounding`` is ``device``."""
+        """Returns the value of a constant, rounded to its dtype when ``rounding`` is ``device``."""
         if self.options.rounding == "device" and node.dtype in ("float16", "bfloat16"):
             return float(np.asarray(node.value).astype(dtype_of(node.dtype).numpy))
         return node.value
@@ -661,7 +663,7 @@ class Lowering:
         return self.let(vectors.cast(node.dtype, "int64", value.text), "i64", value.depth)
 
     def index_vector(self, index: Index, tag: str) -> Value:
-        """An index as a vector of values of kind `tag`."""
+        """Returns an index as a vector of kind `tag`."""
         if isinstance(index, Value):
             text = index.text if tag == index.tag else f"{tag}_from_{index.tag}({index.text})"
             return self.let(text, tag, index.depth)
@@ -693,7 +695,7 @@ class Lowering:
 
         Args:
             tensor, indices: the element.
-            value: its value.
+            value: the vector to store.
             stream: C condition for non-temporal stores; empty for none.
         """
         buffer = self.targets[id(tensor)]

@@ -1,4 +1,4 @@
-"""Emits the C function of a loop nest, and the statements that run it in parallel."""
+"""Emits the C function of a loop nest and the statements that run it in parallel."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ from tbe_impl.runtime.buffers import MAX_THREADS
 
 @dataclass(frozen=True)
 class ProgramContext:
-    """The program around a nest.
+    """The properties of the program that its nests use.
 
     Attributes:
         symbol: C name of the program's function.
         tensors: all tensors in memory, in the order of the pointers ``b``.
-        dtypes: their dtypes in memory.
-        buffers: ``id`` of each of them → its buffer.
-        names: serial number of each size → its C name, in the order of ``s``.
+        dtypes: the dtype in memory of each of `tensors`.
+        buffers: maps the ``id`` of each of `tensors` to its buffer.
+        names: maps the serial number of each size to its C name, in the order of ``s``.
         kept, slow, sums, short: see `Lowering`.
-        exact: ``id`` of a tensor → its fixed loops; see `tbe_impl.codegen.planning.scheduled_loops`.
+        exact: maps the ``id`` of a tensor to its fixed loops; see
+            `tbe_impl.codegen.planning.scheduled_loops`.
         named: the tensors that options identify by number.
         options: code generation options.
     """
@@ -49,10 +50,10 @@ class ProgramContext:
 
 
 class NestFunction:
-    """The C function around the loops of one nest.
+    """Emits the C function around the loops of one nest.
 
     Args:
-        number: number of the nest, for names.
+        number: number of the nest; part of C names.
         nest: the nest.
         around: program context.
     """
@@ -65,13 +66,13 @@ class NestFunction:
     def text(
         self, parameters: str, starts: Sequence[str], lines: Sequence[object], name: str = ""
     ) -> str:
-        """The text of the function.
+        """Returns the text of the function.
 
         Args:
-            parameters: parameters after pointers and sizes.
+            parameters: C parameters that follow pointers and sizes.
             starts: statements before the loops.
-            lines: its loops.
-            name: by default the name of the nest.
+            lines: the loops.
+            name: name of the function; by default the name of the nest.
         """
         used = render([*lines])
         everything = used + "\n".join(starts)
@@ -82,7 +83,7 @@ class NestFunction:
         )
 
     def _declarations(self, text: str) -> list[str]:
-        """Declares the pointers and sizes that a text uses."""
+        """Declares the pointers and sizes that `text` uses."""
         found, words = [], set(re.findall(r"\w+", text))
         for index, dtype in enumerate(self.around.dtypes):
             if f"p{index}" in words:
@@ -94,18 +95,19 @@ class NestFunction:
         return found
 
     def size(self, size: Poly) -> str:
-        """A size as C text."""
+        """Returns a size as C text."""
         return size.text(self.around.names)
 
     def buffer_of(self, root: Root) -> TensorBuffer:
-        """The buffer of a result."""
+        """Returns the buffer of a result."""
         return self.around.buffers[id(root.tensor)]
 
     def accessed_element_count(self) -> str:
-        """Number of elements that a nest reads and writes, in C, for the decision to use threads.
+        """Returns the number of elements that a nest reads and writes, in C.
 
-        Without reductions, a tensor counts at most as many elements as the nest writes: a row
-        lookup reads few rows of a large table.
+        The number decides whether the nest uses threads. In a nest without reductions, a tensor
+        counts at most as many elements as the nest writes, because a row lookup reads few rows of a
+        large table.
         """
         own = [root.tensor for root in self.nest.roots]
         met, waiting, sums = {id(tensor) for tensor in own}, [tensor.op for tensor in own], False
@@ -133,7 +135,7 @@ class NestFunction:
 
     @property
     def portions(self) -> int:
-        """Number of dynamically scheduled parts; 0 for one part for each thread."""
+        """Number of dynamically scheduled parts; 0 for one part per thread."""
         return min(self.options.portions, MAX_THREADS)
 
     def emit_parallel_call(
@@ -148,12 +150,12 @@ class NestFunction:
     ) -> tuple[str, str]:
         """Emits the function that runs one part, and the statements that call it on threads.
 
-        The statements run `alone` instead when the nest accesses too few elements. See
-        `partition_among_threads`.
+        The statements run `alone` instead when the nest accesses too few elements. The arguments
+        are those of `partition_among_threads`.
         """
         least = str(self.options.parallel_elements)
-        # merged partial sums differ in the last bits from a sequential sum, so their threshold is
-        # fixed
+        # merged partial sums differ from a sequential sum in the last bits, so their threshold is
+        # constant
         work = f"{self.accessed_element_count()} >= {least if count else f'shared_from({least})'}"
         return partition_among_threads(
             self.name,

@@ -1,4 +1,4 @@
-"""Prints the loop nests of a program: stored tensors, loops, parallel loops."""
+"""Prints the loop nests of a program: stored tensors, loops and parallel loops."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ INDENT = "  "
 
 
 def show_nests(layout: Layout, options: Options) -> str:
-    """Prints the nests in execution order; the name of a merged index joins its axes by dots."""
+    """Prints the nests in execution order.
+
+    The name of a merged index consists of the names of its axes, separated by dots.
+    """
     return (
         "\n".join(line for nest in layout.nests for line in _Printer(layout, options, nest).lines())
         + "\n"
@@ -78,7 +81,7 @@ class _Printer:
                 yield f"{indent}{deeper}{_statement_text(root)}"
 
     def _sums(self, root: Root, sums: ReductionLoops) -> Iterator[str]:
-        """The requested loops of a reduction."""
+        """Yields the headers of the requested loops of a reduction."""
         names: dict[int, str] = {}
         for axis in root.tensor.op.reduce_axis:
             index = sums.runs.get(axis.serial)
@@ -94,7 +97,7 @@ class _Printer:
             blocked |= {serial for serial, step in level.parts if step > 1}
 
     def _tiles(self, at: int, indent: str) -> Iterator[str]:
-        """The loops that compute tiles of other stages at a level."""
+        """Yields the loops that compute tiles of other stages at level `at`."""
         own = {id(root.tensor) for root in self.nest.roots}
         for tile in self.layout.tiles.values():
             if id(tile.reader) in own and tile.at == at:

@@ -33,36 +33,36 @@ from tbe_impl.dsl.expr import Expr, Reduce
 from tbe_impl.runtime.buffers import MAX_THREADS
 
 MAX_PREFETCH_STEPS = 1 << 13
-"""Maximum row length for which the next row is prefetched while this one is written."""
+"""Maximum row length for which the next row is prefetched while the current one is written."""
 
 TILE_STEPS = 16
-"""Outer steps of a tile: elements in a cache line."""
+"""Iterations of the outer loop in one tile: the number of float32 elements in a cache line."""
 
 MAX_STACKED_STEPS = 8
-"""Maximum steps of an innermost loop, all different, that runs inside the vector loop."""
+"""Maximum trip count of a fully split innermost loop that runs inside the vector loop."""
 
 MAX_JAMMED_STEPS = 1 << 14
-"""Maximum elements of jammed rows together."""
+"""Maximum total number of elements in rows that are jammed together."""
 
 DEFAULT_JAM_FACTOR = 4
 """Default unroll-and-jam factor of short rows and of column reductions.
 
-A loop over a short row has a high start-up cost; a column reduction loads and stores its
+A loop over a short row has a high start-up cost. A column reduction loads and stores its
 accumulator row once for all jammed rows.
 """
 
 MIN_VECTOR_LOOP_STEPS = 64
-"""Minimum steps of a loop to serve as the vector loop."""
+"""Minimum trip count of a loop that serves as the vector loop around an innermost loop."""
 
 
 class NestWriter:
     """Emits one nest.
 
     Args:
-        number: number of the nest, for names.
+        number: number of the nest; part of C names.
         nest: the nest.
         around: program context.
-        readable: ``id`` of the tensors that are complete.
+        readable: ``id`` of the tensors that are complete before the nest.
     """
 
     def __init__(self, number: int, nest: LoopNest, around: ProgramContext, readable: set[int]):
@@ -84,7 +84,7 @@ class NestWriter:
         self.grain = 1
 
     def write(self) -> tuple[str, str]:
-        """Emits the functions, and the statements that call them."""
+        """Returns the C functions of the nest and the statements that call them."""
         nest = self.nest
         if not nest.loops and isinstance(nest.roots[0].tensor.op.body[0], Reduce):
             return self._emit_full_reduction()
@@ -95,7 +95,7 @@ class NestWriter:
             self.inside.declare_loop(serial, extent)
         parted = nest.levels[nest.shared] if nest.levels else Level(())
         if nest.shared:
-            # every thread would recompute a reduction of the loops outside the parallel one
+            # otherwise each thread would recompute a reduction of the loops outside its loop
             self.inside.chain[0].blocks = parted.variables
         if len(parted.parts) == 1:
             self.inside.parts[parted.parts[0][0]] = ("begin", "end")
@@ -127,7 +127,7 @@ class NestWriter:
         return join_functions(text, part), call
 
     def _fit_lookup_table(self) -> HalfLookupTable | None:
-        """Fits a lookup table for the only result, where that is possible."""
+        """Fits a lookup table for the nest's only result; None where that is impossible."""
         (root, *others), options = self.nest.roots, self.options
         asked = options.half_cells and options.rounding == "accurate" and bool(self.nest.loops)
         if not asked or others or root.columns or self.function.buffer_of(root).dtype != "float16":
@@ -141,7 +141,7 @@ class NestWriter:
     # inside
 
     def _loops(self, at: int, stream: str) -> None:
-        """Emits the loops from a level on, with the stores."""
+        """Emits the loops from level `at` on, including the stores."""
         nest = self.nest
         if at == len(nest.levels):
             self._store("")
@@ -177,9 +177,10 @@ class NestWriter:
             self._emit_vector_loop(at, stream)
 
     def _is_stacked(self, at: int) -> bool:
-        """Whether the loop around the innermost one is the vector loop.
+        """Returns whether the second innermost loop is the vector loop.
 
-        It is when the innermost loop is short and index-set splitting cuts it into single steps.
+        This is so when the innermost loop is short and index-set splitting splits it into single
+        iterations.
         """
         nest, loops = self.nest, self.nest.loops[at:]
         if len(loops) != 2 or len(nest.levels) != len(nest.loops) or nest.along:
@@ -230,7 +231,7 @@ class NestWriter:
                         self._pipeline_rows(at, piece, scope)
 
     def _pipeline_rows(self, at: int, piece: Piece, scope: LoopScope) -> None:
-        """Software-pipelines the loops over a row, on processors with enough registers."""
+        """Software-pipelines the loops over a row; the C macro `STAGGERS` enables that form."""
         length, lines = self.nest.loops[-1][1].constant, self.inside.chain[-1].lines
         if at != len(self.nest.levels) - 2 or length is None or length > LONGEST_ROW:
             return
@@ -246,7 +247,10 @@ class NestWriter:
             lines[-3:] = ["#if STAGGERS", *found, "#else", *lines[-3:], "#endif"]
 
     def _jam_factor(self, at: int, piece: Piece) -> int:
-        """Unroll-and-jam factor of a loop around rows that fit the L1 cache or are summed."""
+        """Returns the unroll-and-jam factor of a loop around rows; 1 for none.
+
+        The rows must fit the L1 cache together or be summed by column reductions.
+        """
         nest = self.nest
         innermost = at == len(nest.levels) - (1 if nest.along else 2)
         least, behind = piece.lower_bound.constant, piece.upper_bound.constant
@@ -265,7 +269,11 @@ class NestWriter:
         return steps if fits and behind - least >= steps else 1
 
     def _can_jam(self, *, sums: bool) -> bool:
-        """Whether all rows have the same pieces, and are short or are column reductions."""
+        """Returns whether all rows can be jammed.
+
+        Their loops must need no index-set splitting. The rows must be short, or all be column
+        reductions (`sums`).
+        """
         asked = self.inside.accesses()
         is_one = not asked.conditions and not asked.divided
         return is_one and (sums or has_short_rows(self.nest, self.inside.buffers))
@@ -292,7 +300,7 @@ class NestWriter:
         )
 
     def _can_collapse(self, at: int) -> bool:
-        """Whether the loops from a level on collapse into one inside the pieces of outer loops."""
+        """Returns whether the loops from level `at` on can collapse into one loop."""
         inner = [serial for level in self.nest.levels[at + 1 :] for serial, _ in level.parts]
         if len(self.nest.levels) > len(self.nest.loops) or self.inside.parts.keys() & set(inner):
             return False
@@ -303,7 +311,7 @@ class NestWriter:
         return len(merge_axes(self.nest.loops[at:], found)) == 1
 
     def _tiles(self, at: int, begin: str, end: str, stream: str) -> None:
-        """Tiles the two innermost loops of a transpose; a cache line serves `TILE_STEPS` steps."""
+        """Tiles the two innermost loops of a transpose, so that cache lines are used completely."""
         inside, outer = self.inside, self.nest.loops[at][0]
         inner, name = self.nest.loops[at + 1][0], self.inside.names[outer]
         lines: list[object] = []
@@ -347,7 +355,10 @@ class NestWriter:
             self._store_root(root, "")
 
     def _outer_roots(self, at: int) -> Iterator[Root]:
-        """The tensors that depend on this level but on no deeper one; none for the last level."""
+        """Yields the tensors that depend on level `at` but on no deeper level.
+
+        Yields none for the last level.
+        """
         levels = self.nest.levels
         if at + 1 == len(levels):
             return
@@ -375,9 +386,9 @@ class NestWriter:
             self.inside.store(root.tensor, indices, value, stream=stream)
 
     def _streaming_condition(self) -> str:
-        """Condition for non-temporal stores, in C: outputs are large and their rows aligned.
+        """Returns the C condition for non-temporal stores: large outputs with aligned rows.
 
-        Empty when the nest never uses them.
+        Empty when the nest never uses non-temporal stores.
         """
         nest = self.nest
         if nest.along or nest.transposed or not nest.loops:
@@ -409,15 +420,16 @@ class NestWriter:
         return " && ".join(terms)
 
     def _innermost_roots(self) -> list[Root]:
-        """The roots that the innermost loop stores to memory."""
+        """Returns the roots that the innermost loop stores to memory."""
         last = self.nest.loops[-1][0]
         return [root for root in self.nest.roots if not root.columns and last in root.variables]
 
     def _store_peel_count(self, serial: int) -> str:
-        """Peeled steps of the innermost loop up to aligned non-temporal stores, in C.
+        """Returns the number of peeled steps before aligned non-temporal stores, in C.
 
-        Every row has the alignment of the array. The stores are aligned to a vector or to a cache
-        line, whichever is shorter: outputs of several dtypes are aligned to cache lines only.
+        All rows have the same alignment as the array. The stores are aligned to a vector or to a
+        cache line, whichever is shorter, because outputs of several dtypes are only aligned to
+        cache lines.
         """
         buffer = self.function.buffer_of(self._innermost_roots()[-1])
         size = dtype_of(buffer.dtype).bytes
@@ -457,6 +469,6 @@ class NestWriter:
 
 
 def _innermost_expression(root: Root) -> Expr:
-    """The expression of a root in the innermost loop."""
+    """Returns the expression that the innermost loop computes for a root."""
     body = root.tensor.op.body[root.tensor.value_index]
     return body.source if root.columns and isinstance(body, Reduce) else body

@@ -10,12 +10,12 @@ class LoopChoice:
     """One loop over a stored result.
 
     Attributes:
-        parts: axis position and step of each index that it moves; a step above one is a block loop.
-            Several parts are fused loops.
-        shared: whether it is parallel.
-        grain: consecutive iterations that stay on one thread.
-        unroll: unroll factor, in vectors for the innermost loop.
-        tiles: numbers of the stages computed tile by tile inside it.
+        parts: axis position and step of each index that the loop moves. A step above 1 means a
+            block loop. Several parts mean fused loops.
+        shared: whether the loop is parallel.
+        grain: number of consecutive iterations that stay on one thread.
+        unroll: unroll factor, counted in vectors for the innermost loop.
+        tiles: numbers of the stages that are computed tile by tile inside the loop.
     """
 
     parts: tuple[tuple[int, int], ...]
@@ -31,12 +31,14 @@ class LoopOrder:
 
     Attributes:
         stage: number of the result; see `tbe_impl.codegen.program.numbered_results`.
-        loops: over the axes of a stored result: each axis once in single steps, after the loops
-            over its blocks; empty for the default order.
-        sums: the same over its reduced axes; placed inside each element or outside all of them,
-            whichever is faster; see `tbe_impl.codegen.planning.reduction_loops`.
-        exact: data and reduced axes together in one order, instead of `loops` and `sums`; positions
-            of reduced axes follow those of data axes; see `tbe_impl.codegen.planning.scheduled_loops`.
+        loops: the loops over the data axes. Each axis has one loop with step 1, inside the loops
+            over its blocks. Empty for the default order.
+        sums: the loops over the reduced axes, in the same form. They run inside each element or
+            outside all elements, whichever is faster; see
+            `tbe_impl.codegen.planning.reduction_loops`.
+        exact: the loops over data and reduced axes in one order, instead of `loops` and `sums`.
+            Positions of reduced axes follow those of data axes; see
+            `tbe_impl.codegen.planning.scheduled_loops`.
     """
 
     stage: int
@@ -51,37 +53,40 @@ class Options:
 
     Attributes:
         rounding: ``accurate`` or ``device``; see `tbe_impl.interpreter.evaluate`.
-        contract: allow fused multiply-add, which rounds a·b + c once.
-        vector_bits: vector width; 0 for the widest of the processor.
-        march: target processor; empty for this one.
-        accumulators: independent accumulators of a reduction along a row, where a step computes
-            little.
+        contract: whether to allow fused multiply-add, which computes a·b + c with one rounding.
+        vector_bits: vector width in bits; 0 for the widest of the processor.
+        march: target processor; empty for this processor.
+        accumulators: number of independent accumulators of a reduction along a row whose step
+            computes little.
         unroll: vectors per iteration of the innermost loop of an elementwise nest.
-        together: unroll-and-jam factor: rows computed at once, which share common loads and hide
-            the latency of each other's sums; they divide the accumulators of one row. 0 for four
-            of short rows, else one.
-        keep_rows: keep slow stages in row buffers for the next loop over a row.
-        prefetch: prefetch the next row while one is processed.
-        offset: bytes between an array's start and the cache line before it; `malloc`, and so
-            MindSpore's tensors, gives 16. Sums along rows peel steps up to a cache line, so that
-            no vector load crosses one.
-        stream_bytes: minimum bytes of an output for non-temporal stores.
-        stagger: software pipelining across rows, where rows use non-temporal stores and vector
-            registers have at least 32 bytes; see `tbe_impl.codegen.passes.software_pipelining`.
-        strips: loop fission of long functions; see `tbe_impl.codegen.passes.loop_fission`.
-        half_cells: lookup tables for functions of one float16 value, on processors with float16
-            arithmetic; see `tbe_impl.codegen.passes.table_loops`.
-        threads: maximum threads of a nest, fixed in the code; 0 for the caller's number.
-        inplace: overwrite the first input of the first output's shape and dtype.
-        stored: numbers of stages that are stored without being outputs; see
+        together: unroll-and-jam factor, the number of rows computed at once. Jammed rows share
+            common loads and hide the latency of each other's sums. They divide the accumulators of
+            one row among themselves. 0 means four for short rows, else one.
+        keep_rows: whether to keep slow stages in row buffers for the next loop over a row.
+        prefetch: whether to prefetch the next row while a row is processed.
+        offset: bytes between an array's start and the cache line before it. It is 16 for `malloc`,
+            and so for MindSpore's tensors. Sums along rows peel steps up to a cache line, so that
+            no vector load crosses a cache line.
+        stream_bytes: minimum size in bytes of an output for non-temporal stores.
+        stagger: whether to use software pipelining across rows, where rows use non-temporal stores
+            and vector registers have at least 32 bytes; see
+            `tbe_impl.codegen.passes.software_pipelining`.
+        strips: whether to use loop fission for long functions; see
+            `tbe_impl.codegen.passes.loop_fission`.
+        half_cells: whether to use lookup tables for functions of one float16 value, on processors
+            with float16 arithmetic; see `tbe_impl.codegen.passes.table_loops`.
+        threads: maximum number of threads of a nest, fixed in the code; 0 for the caller's number.
+        inplace: whether to overwrite the first input that has the first output's shape and dtype.
+        stored: numbers of the stages that are stored although they are no outputs; see
             `tbe_impl.codegen.program.numbered_results`.
-        inlined: numbers of stages that are recomputed in each loop over a row, without row buffer.
-        rows: numbers of stages with row buffers, like slow stages.
+        inlined: numbers of the stages that are recomputed in each loop over a row, without row
+            buffer.
+        rows: numbers of the stages that get row buffers, like slow stages.
         orders: requested loops of results; a request that cannot be followed has no effect.
-        portions: number of dynamically scheduled parts of a nest, so that late threads take fewer;
-            0 for one equal part for each thread.
-        parallel_elements: minimum elements read and written by a parallel nest; a quarter of it
-            when a thread is awake (`thread_pool.h`).
+        portions: number of dynamically scheduled parts of a nest, so that late threads take fewer
+            parts; 0 for one equal part per thread.
+        parallel_elements: minimum number of elements that a parallel nest reads and writes; a
+            quarter of this number when a thread is awake (`thread_pool.h`).
     """
 
     rounding: str = "accurate"
@@ -108,7 +113,7 @@ class Options:
     orders: tuple[LoopOrder, ...] = ()
 
     def with_loops_of(self, other: Options) -> Options:
-        """These options with the loop orders and stage placement of others."""
+        """Returns these options with the loop orders and stage placement of `other`."""
         return replace(
             self,
             stored=other.stored,
@@ -118,7 +123,7 @@ class Options:
         )
 
     def compiler_options(self) -> list[str]:
-        """Options for the C compiler."""
+        """Returns the options for the C compiler."""
         found = [f"-ffp-contract={'fast' if self.contract else 'off'}"]
         return [*found, f"-march={self.march}"] if self.march else found
 

@@ -56,17 +56,17 @@ from tbe_impl.runtime.buffers import MAX_THREADS
 
 @dataclass(frozen=True)
 class Program:
-    """Generated C and its calling convention; called with 0 threads it uses one in any case.
+    """Generated C and its calling convention.
 
     Attributes:
-        text: returns the C text; a program restored from the codegen cache generates it on demand.
-        symbol: ``int symbol(void **buffers, const int64_t *sizes, int64_t threads)``; returns 0, or
-            1 when out of memory.
-        inputs, outputs: the contents of `buffers`, in this order.
+        text: returns the C text. A program restored from the codegen cache generates it on demand.
+        symbol: name of ``int symbol(void **buffers, const int64_t *sizes, int64_t threads)``. The
+            function returns 0, or 1 when out of memory. With 0 threads it always uses one.
+        inputs, outputs: the tensors whose arrays are in `buffers`, in this order.
         sizes, scalars: the contents of `sizes`: integers, then the float64 bits of each scalar.
         result_shapes: shape and NumPy dtype of each output.
-        overwritten: the input that the first output overwrites, if any.
-        mark: digest of the graph, part of a symbol of the library; empty for none.
+        overwritten: the input that the first output overwrites; None if there is none.
+        mark: digest of the graph, which is part of a symbol of the library; empty for none.
     """
 
     text: Callable[[], str]
@@ -81,12 +81,12 @@ class Program:
 
     @cached_property
     def source(self) -> str:
-        """The C text; it includes the headers of this package."""
+        """The C text, which includes the headers of this package."""
         return self.text()
 
     @property
     def symbols(self) -> tuple[str, ...]:
-        """Symbols that its library exports: the function, and the mark of its graph."""
+        """Symbols that the library exports: the function, and a constant that names the graph."""
         return (self.symbol, f"graph_{self.mark}") if self.mark else (self.symbol,)
 
 
@@ -96,9 +96,10 @@ class Layout:
 
     Attributes:
         nests: the loop nests, in execution order.
-        kept: ``id`` of the stages with a row buffer.
-        sums: ``id`` of a reduction with requested loops → its loops inside a nest.
-        tiles: ``id`` of a stage computed tile by tile in loops of others → its tile.
+        kept: ``id`` of the stages that have a row buffer.
+        sums: maps the ``id`` of a reduction with requested loops to its loops inside a nest.
+        tiles: maps the ``id`` of a stage that is computed tile by tile in loops of another stage to
+            its tile.
     """
 
     nests: tuple[LoopNest, ...]
@@ -108,7 +109,7 @@ class Layout:
 
     @property
     def nest_of_stored(self) -> dict[int, LoopNest]:
-        """``id`` of each stored result → the nest that computes it."""
+        """Maps the ``id`` of each stored result to the nest that computes it."""
         return {id(root.tensor): nest for nest in self.nests for root in nest.roots}
 
 
@@ -138,7 +139,10 @@ def write_program(
 def layout_of(
     outputs: Sequence[Tensor], inputs: Sequence[Tensor], options: Options = DEFAULT_OPTIONS
 ) -> Layout:
-    """The loop structure of a graph's program; arguments and errors of `write_program`."""
+    """Returns the loop structure of a graph's program.
+
+    Takes the same arguments as `write_program` and raises the same errors.
+    """
     return write_program_and_layout(outputs, inputs, options=options)[1]
 
 
@@ -150,7 +154,10 @@ def write_program_and_layout(
     options: Options = DEFAULT_OPTIONS,
     mark: str = "",
 ) -> tuple[Program, Layout]:
-    """The program of a graph and its loop structure, in one pass; see `write_program`."""
+    """Generates the program of a graph and returns it with its loop structure.
+
+    Takes the same arguments as `write_program` and raises the same errors.
+    """
     program, writer = _write_to_fixed_point(outputs, inputs, name, options, mark)
     return program, Layout(
         tuple(writer.nests), frozenset(writer.reused), writer.summed, writer.tiles
@@ -158,7 +165,7 @@ def write_program_and_layout(
 
 
 FRAMES_PER_STAGE, MAX_FRAMES = 20, 9000
-"""Python frames per stage when a value is computed through a chain of stages, and their limit."""
+"""Python stack frames per stage of a chain through which a value is computed, and their limit."""
 
 
 def _raise_recursion_limit(stages: int) -> None:
@@ -179,8 +186,7 @@ def _write_to_fixed_point(
     named = numbered_results(outputs, inputs) if asks else ()
     lying = outputs if options.orders or options.inplace else strip_output_reshapes(outputs, inputs)
     picked = _select_numbered(options.stored, named)
-    # a requested output is already stored; it completes before its readers only when that is
-    # required
+    # an output is stored anyway; it enters `extra` only when it must be complete before its readers
     extra = [item for item in picked if not any(item is output for output in lying)]
     while True:
         try:
@@ -201,34 +207,37 @@ def _write_to_fixed_point(
 
 
 def include_directives(options: Options) -> str:
-    """The first lines of every C text: the headers, and the vector width when it was requested."""
+    """Returns the first lines of every C text.
+
+    They include the headers, and define the vector width if the options request one.
+    """
     wanted = [f"#define LANES {options.vector_bits // 32}"] if options.vector_bits else []
     return "\n".join([*wanted, '#include "vector_math.h"', '#include "runtime.h"'])
 
 
 def symbol_of(name: str) -> str:
-    """The C function name of the kernel `name`."""
+    """Returns the C function name of the kernel `name`."""
     return f"k_{re.sub('[^A-Za-z0-9_]', '_', name)[:40]}"
 
 
 def numbered_results(outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """The results that `Options` identifies by number: storable results, then outputs."""
+    """Returns the results that `Options` identifies by number: storable results, then outputs."""
     given = {id(tensor) for tensor in inputs}
     last = {id(tensor): tensor for tensor in outputs if id(tensor) not in given}
     return (*storable_results(outputs, inputs), *last.values())
 
 
 def _select_numbered(numbers: Sequence[int], tensors: Sequence[Tensor]) -> Iterator[Tensor]:
-    """Selects tensors by number; ignores numbers out of range, from options of another graph."""
+    """Yields tensors by number and ignores numbers out of range, from options of another graph."""
     return (tensors[number] for number in numbers if number < len(tensors))
 
 
 def translate_to_serials(
     choices: Sequence[LoopChoice], axes: Sequence[IterVar]
 ) -> tuple[LoopChoice, ...]:
-    """Translates axis positions of loops to serial numbers.
+    """Translates axis positions of loops to serial numbers of axes.
 
-    Empty when a position is out of range.
+    Returns no loops when a position is out of range.
     """
     if any(place >= len(axes) for choice in choices for place, _ in choice.parts):
         return ()
@@ -239,7 +248,7 @@ def translate_to_serials(
 
 
 def _restrict_choice(axes: Sequence[IterVar], choice: LoopChoice) -> LoopChoice:
-    """Restricts a loop to the parts that move the given axes."""
+    """Returns a loop with only those parts that move `axes`."""
     own = {axis.serial for axis in axes}
     return replace(choice, parts=tuple(part for part in choice.parts if part[0] in own))
 
@@ -249,7 +258,7 @@ def _is_long(axis: IterVar) -> bool:
 
 
 def storable_results(outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """The results of stages that are neither inputs nor outputs, in the order of computation."""
+    """Returns stage results that are neither inputs nor outputs, in the order of computation."""
     given = {id(tensor) for tensor in inputs}
     taken = given | {id(tensor) for tensor in outputs}
     ops = stages_of(outputs, given)
@@ -261,7 +270,7 @@ def strip_output_reshapes(
 ) -> tuple[Tensor, ...]:
     """Replaces each output that only reshapes an unstored result by that result.
 
-    The elements have the same order, so the loops of the result write the output.
+    The elements have the same order, so the loops of the result can write the output.
     """
     given = {id(tensor) for tensor in inputs}
     taken = given | {id(tensor) for tensor in outputs}
@@ -274,15 +283,15 @@ def strip_output_reshapes(
             made.append(source)
         else:
             made.append(tensor)
-    # the sizes passed to a call are those of the outputs
+    # the sizes passed to a call are those of the original outputs
     known = [[item.serial for item in variables_of(group)] for group in (made, outputs)]
     return tuple(made if known[0] == known[1] else outputs)
 
 
 def _reshape_source(tensor: Tensor, given: Container[int]) -> Tensor | None:
-    """The source of a reshape, through a chain of reshapes, when a loop nest computes it.
+    """Returns the source of a reshape or a chain of reshapes, if a loop nest computes the source.
 
-    None for a tensor in `given`.
+    Returns None for a tensor in `given`.
     """
     word = tensor.op.dsl_call
     if word is None or word.name != "reshape" or id(tensor) in given:
@@ -354,14 +363,14 @@ class _ProgramWriter:
         self.slow = slow_stages(outputs, in_memory)
         self.short = dict.fromkeys(find_softmax_exponentials(outputs), "exp_of_deficit")
         self.short |= dict.fromkeys(find_maxima_without_nan_checks(outputs), "above")
-        # with device rounding every stage is rounded, so each has to be exact
+        # with device rounding every stage is rounded, so each stage has to be exact
         if options.rounding != "device":
             self.short |= dict.fromkeys(find_softmax_quotients(outputs), "nearly_over")
             self.short |= find_short_form_calls(outputs)
         self.symbol = symbol_of(name)
 
     def program(self) -> Program:
-        """Generates the whole text."""
+        """Generates the program."""
         nests = self.nests = nests_of(
             self.stored, self.inputs, self.apart, self.orders, self.sums, self.exact
         )
@@ -450,9 +459,10 @@ class _ProgramWriter:
         """Generates the functions of the nests and their calls.
 
         Raises:
-            MissingBuffer: names the missing buffers of all independent nests at once, since each
-                costs
-                a new pass over the whole program.
+            MissingBuffer: a nest needs tensors that are not stored. The error names the tensors of
+            all
+                independent nests at once, because each error costs a new pass over the whole
+                program.
         """
         functions, calls = [], []
         readable = {id(tensor) for tensor in self.inputs}
@@ -483,7 +493,10 @@ class _ProgramWriter:
     def _emit_calls(
         self, functions: Sequence[str], calls: Sequence[str], dtypes: Sequence[str]
     ) -> list[str]:
-        """Adds allocation to the calls; a temporary lives from its first to its last use."""
+        """Returns the calls of the nests, with allocation and release of temporaries.
+
+        A temporary is allocated before its first use and released after its last use.
+        """
         outputs = {id(tensor) for tensor in self.outputs}
         texts = [function + call for function, call in zip(functions, calls, strict=True)]
         lives, sizes = {}, {}
@@ -537,7 +550,10 @@ class _ProgramWriter:
         )
 
     def _deferred_rounding_outputs(self, nests: Sequence[LoopNest]) -> list[Tensor]:
-        """Half-precision outputs that other nests read, unrounded, from a float32 temporary."""
+        """Returns the half-precision outputs that other nests read.
+
+        These nests read the unrounded values from a float32 temporary.
+        """
         if self.options.rounding == "device":
             return []
         stored, read = {id(tensor) for tensor in self.stored}, set[int]()
@@ -552,7 +568,7 @@ class _ProgramWriter:
         ]
 
     def _dtype(self, number: int) -> str:
-        """The dtype of a tensor in memory; half-precision temporaries are float32."""
+        """Returns the dtype of a tensor in memory; half-precision temporaries are float32."""
         dtype, own = self.all[number].dtype, number >= len(self.inputs) + len(self.outputs)
         return (
             "float32"
@@ -581,16 +597,16 @@ class _ProgramWriter:
 
 
 def sizes_and_scalars(outputs: Sequence[Tensor]) -> tuple[tuple[Var, ...], tuple[Var, ...]]:
-    """The integer sizes known only at run time, and the float scalars."""
+    """Returns the integer sizes that are known only at run time, and the float scalars."""
     known = tuple(variables_of(outputs))
     scalars = tuple(item for item in known if is_float(item.dtype))
     return tuple(item for item in known if not is_float(item.dtype)), scalars
 
 
 def collect_sizes(outputs: Sequence[Tensor]) -> None:
-    """Registers the derived sizes of a graph, in an order that only the graph determines.
+    """Registers the derived sizes of a graph, in an order that depends only on the graph.
 
-    Call it inside `collect_derived_sizes`.
+    Must be called inside `collect_derived_sizes`.
     """
     for op in stages_of(outputs):
         for axis in (*op.axis, *op.reduce_axis):
@@ -615,7 +631,7 @@ def collect_sizes(outputs: Sequence[Tensor]) -> None:
 def result_shapes(
     outputs: Sequence[Tensor],
 ) -> tuple[tuple[tuple[Poly, ...], np.dtype[Any]], ...]:
-    """Shape and NumPy dtype of each output."""
+    """Returns shape and NumPy dtype of each output."""
     return tuple((_shape(item), dtype_of(item.dtype).numpy) for item in outputs)
 
 

@@ -29,34 +29,37 @@ if TYPE_CHECKING:
 
 
 MIN_ALIGNED_ROW = 512
-"""Minimum elements of a row for which loop peeling to a cache line is profitable."""
+"""Minimum number of elements of a row for which loop peeling to a cache line is profitable."""
 
 LONG_ROW = 64
-"""Minimum elements of a long row."""
+"""Minimum number of elements of a long row."""
 
 WIDE_SUM = 256
-"""Minimum elements of a float32 sum that uses float64 accumulation and rounds once.
+"""Minimum number of elements of a float32 sum that accumulates in float64 and rounds once.
 
-Along a row with several accumulators, only their combination uses float64.
+In a sum along a row with several accumulators, only the combination of the accumulators uses
+float64.
 """
 
 LONG_SUM = 1 << 14
-"""Minimum elements of a row sum whose accumulators are float64 themselves."""
+"""Minimum number of elements of a row sum whose accumulators are themselves float64."""
 
 LONG_STEP = 24
-"""Minimum operations of a step that take longer than the latency of its addition."""
+"""Minimum number of operations that make a step longer than the latency of its addition."""
 
 
 def lower_reduction(
     writer: Lowering, tensor: Tensor, body: Reduce, environments: Sequence[Mapping[int, Index]]
 ) -> list[Value]:
-    """Lowers a reduction: lane by lane when the lanes are different elements, else along a row.
+    """Lowers a reduction.
+
+    Reduces lane by lane when the lanes are different elements of the result, else along a row.
 
     Args:
         writer: lowering of the nest.
         tensor, body: the reduction.
-        environments: one for each jammed step: serial number of an axis → its index. They differ in
-            the step only.
+        environments: for each jammed iteration, a map from the serial number of an axis to its
+            index. The maps differ only in the iteration.
 
     Returns:
         One value for each environment.
@@ -72,8 +75,8 @@ def lower_reduction(
     )
     depth = writer.depth_of(used)
     if depth == 0 or not writer.variables_down_to(depth) <= used:
-        # a loop around, or the thread partition, is independent of it: the reduction would be
-        # recomputed
+        # the reduction does not depend on some enclosing loop or on the thread partition, so
+        # each iteration or thread would recompute it
         raise MissingBuffer(tensor)
     inners, loops, are_plain = _declare_reduction_loops(writer, tensor, environments)
     saved_chain, saved_vector, saved_count = writer.chain, writer.vector, writer.count
@@ -102,8 +105,8 @@ def _declare_reduction_loops(
     """Declares the loops of a reduction.
 
     Returns:
-        Serial number of each axis → its index, for each environment; the loops; whether its reads
-        require no index-set splitting.
+        For each environment a map from the serial number of an axis to its index; the loops;
+        whether the reads require no index-set splitting.
     """
     body, environment = _reduce_of(tensor), environments[0]
     axes = [(axis.serial, extent_of(axis)) for axis in body.axes]
@@ -111,7 +114,7 @@ def _declare_reduction_loops(
     known |= {serial: Poly.variable(serial) for serial, _ in axes}
     found = accesses_of([contribution(body)], known, writer.buffers)
     are_plain = found.is_split_free
-    # in a tile, two axes are not contiguous and cannot merge
+    # in a tile, consecutive axes are not contiguous and cannot merge
     found.unmergeable |= {
         item
         for t, address in found.addresses
@@ -141,7 +144,7 @@ def _reduce_of(tensor: Tensor) -> Reduce:
 def _has_row_per_lane(
     writer: Lowering, body: Reduce, inner: Mapping[int, Index], loops: ReductionLoops
 ) -> bool:
-    """Whether each lane reads a long row of its own; reducing along rows is then faster."""
+    """Returns whether each lane reads a long row of its own; reducing along rows is then faster."""
     assert writer.vector is not None
     ((last, _),) = loops.levels[loops.vector].parts
     length = writer.extents[last].constant
@@ -225,7 +228,7 @@ def _reduce_along_row(
 
     def over_neighbours() -> None:
         if outer:
-            # the first loop fills the row buffers of the later ones
+            # the first loop over a row fills the row buffers that later loops load
             for _, inner in _iterate_jammed_steps(writer, inners, inners):
                 writer.hoist_reductions(contribution(body), inner, closed)
         if not inmost:
@@ -260,9 +263,10 @@ def _reduce_along_row(
 
 
 def is_wide_sum(body: Reduce, extents: Sequence[Poly], least: int = WIDE_SUM) -> bool:
-    """Whether a reduction is a float32 sum over at least `least`, or unknown, steps.
+    """Returns whether a reduction is a float32 sum over `least` or more steps.
 
-    Such a sum is accumulated in float64 until it is rounded.
+    An unknown number of steps counts as more. Such a sum is accumulated in float64 and then
+    rounded.
     """
     if body.op != "sum" or vectors.tag_of(body.dtype) != "f32":
         return False
@@ -290,9 +294,10 @@ def _reduce_across_lanes(op: str, tag: str, accumulators: Sequence[str]) -> str:
 def _load_peel_count(
     writer: Lowering, body: Reduce, inner: Mapping[int, Index], serial: int
 ) -> str:
-    """Peeled steps of a row loop up to a cache line, in C; empty when unknown or not profitable.
+    """Returns the number of peeled steps of a row loop up to a cache line, in C.
 
-    The count never depends on the run-time address, so that sums have one order of additions.
+    Empty when the number is unknown or peeling is not profitable. The number never depends on the
+    run-time address, so that sums always have the same order of additions.
     """
     length = writer.extents[serial].constant
     if not writer.options.offset or length is None or length < MIN_ALIGNED_ROW:
@@ -315,10 +320,10 @@ def _load_peel_count(
 
 
 def _is_compute_bound(writer: Lowering, body: Reduce, serial: int) -> bool:
-    """Whether a step of a row reduction hides the latency of its addition.
+    """Returns whether a step of a row reduction hides the latency of its addition.
 
-    One accumulator then suffices. Long rows keep several in any case: each adds fewer values and
-    loses less precision.
+    One accumulator then suffices. Long rows have several accumulators in any case: each accumulator
+    adds fewer values and loses less precision.
     """
     length = writer.extents[serial].constant
     if length is None or length > MAX_ROW_STEPS:
@@ -342,7 +347,7 @@ Item = TypeVar("Item")
 def _iterate_jammed_steps(
     writer: Lowering, items: Sequence[Item], inners: Sequence[Mapping[int, Index]]
 ) -> Iterator[tuple[Item, Mapping[int, Index]]]:
-    """Yields the environment of each jammed step with its item while that step is being emitted."""
+    """Yields each jammed iteration's item and environment while that iteration is being emitted."""
     if len(inners) == 1:
         yield items[0], inners[0]
         return
@@ -364,7 +369,10 @@ def _declare_accumulator(
 
 
 def contribution(body: Reduce) -> Expr:
-    """The operand of each step of a reduction; the identity where its condition is false."""
+    """Returns the operand of each step of a reduction.
+
+    Where the reduction's condition is false, the operand is the identity element.
+    """
     if body.condition is None:
         return body.source
     return Select(body.condition, body.source, Const(identity_of(body), body.dtype))
@@ -373,7 +381,7 @@ def contribution(body: Reduce) -> Expr:
 def lower_inner_reduction(
     writer: Lowering, body: Reduce, axes: Mapping[int, Index], loops: ReductionLoops, *, lanes: bool
 ) -> Value:
-    """Lowers the part of a reduction in the loops `loops`: lane by lane, or along one of them."""
+    """Lowers the part of a reduction in `loops`: lane by lane if `lanes`, else along one loop."""
     depth = len(writer.chain) - 1
     if lanes:
         return _reduce_lanewise(writer, body, [axes], loops, depth)[0]
@@ -383,10 +391,11 @@ def lower_inner_reduction(
 def lower_partial_reduction(
     writer: Lowering, tensor: Tensor, environment: Mapping[int, Index]
 ) -> tuple[Value, str, int]:
-    """Lowers a reduction over steps ``begin`` to ``end`` of its outermost loop.
+    """Lowers a reduction over the steps ``begin`` to ``end`` of its outermost loop.
 
     Returns:
-        Its value, the trip count of that loop in C, and the grain size of its thread partition.
+        The value, the trip count of the outermost loop in C, and the grain size of its thread
+        partition.
     """
     (inner,), loops, are_plain = _declare_reduction_loops(writer, tensor, [environment])
     body, first = _reduce_of(tensor), loops.levels[0]
@@ -399,10 +408,10 @@ def lower_partial_reduction(
 def accumulate(
     writer: Lowering, tensor: Tensor, axes: Mapping[int, Poly], place: TensorBuffer
 ) -> None:
-    """Accumulates an element of a column reduction into its row, which may have a wider dtype.
+    """Accumulates an element of a column reduction into its row of partial sums.
 
-    Jammed steps are added in order, so that the sum is unchanged; for a wider row, their sum is
-    computed first.
+    The row may have a wider dtype than the result. Jammed iterations are added in order, so that
+    the sum is unchanged. For a wider row, their sum is computed first.
     """
     body = tensor.op.body[tensor.value_index]
     assert isinstance(body, Reduce)
@@ -441,7 +450,7 @@ def accumulate(
 
 
 def _combine_pairwise(op: str, tag: str, values: Sequence[str]) -> str:
-    """Combines values as a balanced tree, to minimise the roundings of each."""
+    """Combines values as a balanced tree, which minimises the roundings of each value."""
     if len(values) == 1:
         return values[0]
     middle = len(values) // 2
@@ -451,12 +460,12 @@ def _combine_pairwise(op: str, tag: str, values: Sequence[str]) -> str:
 
 
 def row_prefix(tag: str) -> str:
-    """Prefix of the functions that load and store a row in working precision."""
+    """Returns the prefix of the functions that load and store a row in working precision."""
     return "i32" if tag == vectors.MASK else tag
 
 
 def combine_short_form(writer: Lowering, body: Reduce, tag: str, so_far: str, value: str) -> str:
-    """Combines a partial result and a value, in the short form that the graph allows, if any."""
+    """Combines a partial result and a value, with the short form if the graph allows one."""
     if id(body) in writer.short and tag in ("f32", "f64"):
         return f"{tag}_{writer.short[id(body)]}({value}, {so_far})"
     return combine(body.op, tag, so_far, value)
@@ -471,12 +480,12 @@ def combine(op: str, tag: str, so_far: str, value: str) -> str:
 
 
 def identity_of(body: Reduce) -> float | int | bool:
-    """The identity element of a reduction."""
+    """Returns the identity element of a reduction."""
     return identity(body.op, body.dtype)
 
 
 def identity(op: str, dtype: str) -> float | int | bool:
-    """The identity element of ``sum``, ``prod``, ``max`` or ``min`` in a dtype."""
+    """Returns the identity element of ``sum``, ``prod``, ``max`` or ``min`` in a dtype."""
     if op in ("sum", "prod"):
         return 0 if op == "sum" else 1
     kind, bits = dtype_of(dtype).kind, dtype_of(dtype).bytes * 8

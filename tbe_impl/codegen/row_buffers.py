@@ -1,4 +1,4 @@
-"""Emits row buffers: values that the first loop over a row computes and later loops load."""
+"""Emits row buffers: the first loop over a row computes values that later loops load."""
 
 from __future__ import annotations
 
@@ -15,11 +15,14 @@ if TYPE_CHECKING:
 
 CACHE_LINE_BYTES = 64
 MAX_ROW_STEPS = 1 << 13
-"""Maximum length of a row buffer; a few of them fit the stack and the L1 cache."""
+"""Maximum length of a row buffer; a few row buffers fit the stack and the L1 cache."""
 
 
 def lower_row_element(writer: Lowering, tensor: Tensor, indices: Sequence[Index]) -> Value:
-    """Lowers an element of a buffered row: computed in the first loop, loaded in later ones."""
+    """Lowers an element of a row that may have a buffer.
+
+    The first loop over the row computes the element and stores it; later loops load it.
+    """
     assert writer.vector is not None
     steps, tag = writer.extents[writer.vector].constant, vectors.tag_of(tensor.dtype)
     *outer, last = indices
@@ -31,7 +34,7 @@ def lower_row_element(writer: Lowering, tensor: Tensor, indices: Sequence[Index]
         and tag in ("f32", "f64")
     )
     depth = writer.depth_of(frozenset({writer.vector}))
-    # in a loop inside the row loop, each element belongs to another row
+    # in a loop inside the row loop, each element belongs to a different row
     around = writer.depth_of(used) < depth
     whole = last == Poly.variable(writer.vector) and writer.vector not in used and around
     if not row_fits or not whole or not all(isinstance(item, Poly) for item in outer):

@@ -1,4 +1,4 @@
-"""Emits cumulative sums and products along an axis; elements are added in order, as in NumPy."""
+"""Emits cumulative sums and products along an axis; elements are added in the order of NumPy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SCAN_OPERATORS = {"cumsum": "sum", "cumprod": "prod"}
 
 
 def write_scan(op: Operation, *, name: str, options: Options) -> Program | None:
-    """Generates the program of a cumulative sum or product; None for other stages.
+    """Generates the program of a cumulative sum or product; returns None for other stages.
 
     Elements are accumulated in sequence, in the arithmetic dtype, as in the formula of the
     operation.

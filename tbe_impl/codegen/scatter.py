@@ -26,7 +26,7 @@ from tbe_impl.runtime.buffers import MAX_THREADS
 
 SEGMENT_PREFIX = "unsorted_segment_"
 UPDATE_OPERATORS = {"mean": "sum", "add": "sum", "mul": "prod", "update": "update"}
-"""Reduction named by a DSL operation → update of each row; other names are unchanged."""
+"""Maps the reduction named by a DSL operation to the row update; other names are unchanged."""
 
 
 @dataclass(frozen=True)
@@ -34,12 +34,12 @@ class _Scatter:
     """A scatter-like DSL operation.
 
     Attributes:
-        change: ``sum``, ``prod``, ``max``, ``min``, ``sub``, ``div`` or ``update``.
-        var: the updated tensor; None when rows start from the identity.
+        change: kind of update: ``sum``, ``prod``, ``max``, ``min``, ``sub``, ``div`` or ``update``.
+        var: the updated tensor; None when each row starts with the identity.
         rows: the update rows.
         numbers: indices of the updated rows: a tensor, or constants.
-        fill: value of rows without an update; None to keep the start value.
-        is_mean: whether a row is divided by its number of updates.
+        fill: value of the rows without an update; None if they keep the start value.
+        is_mean: whether each row is divided by its number of updates.
     """
 
     change: str
@@ -127,7 +127,7 @@ def variables_in(sizes: Sequence[Expr]) -> list[Var]:
 
 
 def _parse_scatter(op: Operation) -> _Scatter | None:
-    """Parses a scatter-like stage; None for a stage without an implementation here."""
+    """Parses a scatter-like stage; returns None for an unsupported stage."""
     word = op.dsl_call
     if word is None:
         return None
@@ -156,7 +156,7 @@ def _parse_scatter(op: Operation) -> _Scatter | None:
     if word.name.startswith("inplace_") and len(word.inputs) == 2:
         change = word.name.removeprefix("inplace_")
         found = _constants(given["rows"])
-        # negative or too large indices raise an error at run time
+        # at run time, negative or too large indices raise an error
         known = found is not None and not is_logical and isinstance(op.outputs[0].shape[0], Const)
         return (
             _Scatter(UPDATE_OPERATORS.get(change, change), target, word.inputs[1], found or ())
@@ -173,7 +173,7 @@ def _constants(items: Sequence[Any]) -> tuple[int, ...] | None:
 
 
 def _definitions(use: _Scatter) -> list[str]:
-    """The definitions that ``scatter.h`` requires."""
+    """Returns the C definitions that ``scatter.h`` requires."""
     dtype = use.rows.dtype
     tag = vectors.tag_of(dtype)
     begins = 0 if use.change in ("sub", "div", "update") else identity(use.change, dtype)
@@ -194,7 +194,7 @@ def _definitions(use: _Scatter) -> list[str]:
 
 
 def arithmetic_macros(change: str, dtype: str) -> list[str]:
-    """Element types, memory and arithmetic functions, and the update, as C macros."""
+    """Returns C macros for element types, memory and arithmetic functions, and the update."""
     tag, memory, element = vectors.tag_of(dtype), vectors.memory_prefix(dtype), dtype_of(dtype).c
     is_narrow = dtype in HALF_PRECISION_DTYPES
     return [
@@ -219,7 +219,7 @@ _OPERATIONS = {"sum": "add", "prod": "mul"}
 
 
 def _update_text(change: str, tag: str) -> str:
-    """The update of a by b, for vectors."""
+    """Returns C that updates a by b, for vectors."""
     return (
         "(b)"
         if change == "update"
@@ -228,7 +228,7 @@ def _update_text(change: str, tag: str) -> str:
 
 
 def _scalar_update_text(change: str, tag: str) -> str:
-    """The update of a by b, for single elements."""
+    """Returns C that updates a by b, for single elements."""
     if change == "update":
         return "(b)"
     if tag == vectors.MASK:

@@ -1,4 +1,4 @@
-"""Reports which requests of a schedule were applied on this processor, and why others were not."""
+"""Reports for each request of a schedule whether it was applied on this processor, and why not."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ class Outcome:
     """The result of one request.
 
     Attributes:
-        verb: the method of the schedule.
+        verb: method of the schedule that made the request.
         stage: name of the stage.
-        what: its arguments as text.
-        place: file and line.
+        what: arguments of the method, as text.
+        place: file and line of the call.
         verdict: ``followed``, ``device`` (has an effect on a device only) or ``not followed``.
         why: the reason, or the effect.
     """
@@ -57,12 +57,12 @@ class Outcome:
 def outcomes(
     record: ScheduleRecord, layout: Layout, options: Options, *, has_memories: bool = True
 ) -> tuple[Outcome, ...]:
-    """The outcome of each request of a schedule.
+    """Returns the outcome of each request of a schedule.
 
     Args:
         record: the schedule.
-        layout: loop structure of the program generated with its options.
-        options: those options.
+        layout: loop structure of the program that was generated with `options`.
+        options: code generation options.
         has_memories: whether the schedule targets a chip with memories of its own.
     """
     judge = _Judge(record, layout, options, has_memories=has_memories)
@@ -73,7 +73,7 @@ def outcomes(
 
 
 def outcome_lines(found: Sequence[Outcome]) -> Iterator[str]:
-    """Yields a line for each request about loops; device-only requests are counted."""
+    """Yields a line for each request about loops, and one that counts device-only requests."""
     for one in found:
         if one.verdict != VERDICT_DEVICE:
             yield f"  {one}"
@@ -91,7 +91,7 @@ class _Judge:
         self.for_device = is_for_device(record, has_memories=has_memories)
 
     def verdict(self, asked: ScheduleRequest) -> tuple[str, str]:
-        """Whether a request is followed, and why."""
+        """Returns whether a request is followed, and why."""
         verb, stage = asked.verb, asked.stage
         if verb in MARK_VERBS and not asked.mark:
             return VERDICT_DEVICE, ""
@@ -186,7 +186,7 @@ class _Judge:
         return self._mark_verdict(asked.mark, nest, index)
 
     def _sums(self, asked: ScheduleRequest, nest: LoopNest | None) -> tuple[str, str]:
-        """The verdict on a request about reduction loops."""
+        """Returns the verdict on a request about reduction loops."""
         origin = asked.stage.origin
         found = [
             self.layout.sums[id(t)]

@@ -1,4 +1,4 @@
-"""Translates a schedule to codegen options: its requests as numbers of stages and axes."""
+"""Translates a schedule to codegen options that identify stages and axes by number."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ DEFAULT_UNROLL_STEPS = 4
 def outputs_of(
     record: ScheduleRecord, outputs: Sequence[Tensor], *, has_memories: bool = True
 ) -> tuple[Tensor, ...]:
-    """The outputs as a schedule computes them here, with its copies and two-step reductions.
+    """Returns the outputs as the schedule defines them on this processor.
+
+    They include the copies and two-step reductions that the schedule adds.
 
     Args:
         record, outputs, has_memories: as for `options_of`.
@@ -102,15 +104,15 @@ def options_of(
 def _is_for_this_processor(
     record: ScheduleRecord, outputs: Sequence[Tensor], has_memories: bool
 ) -> bool:
-    """Whether a schedule targets this processor and its graph has no library stages."""
+    """Returns whether a schedule targets this processor and its graph has no library stages."""
     libraries = any(op.kind == "library" for op in stages_of(outputs))
     return not libraries and not is_for_device(record, has_memories=has_memories)
 
 
 def is_read_repeatedly(record: ScheduleRecord, stage: StageRecord) -> bool:
-    """Whether elements of a stage are read more than once.
+    """Returns whether elements of a stage are read more than once.
 
-    That is: by two stages, by neighbouring elements, or in a loop over other axes.
+    Two stages may read them, neighbouring elements may read them, or a loop over other axes may.
     """
     made = {id(tensor) for op in stage.versions for tensor in op.outputs}
     readers = [one for one in record.stages if any(id(t) in made for t in one.op.input_tensors)]
@@ -126,7 +128,7 @@ def is_read_repeatedly(record: ScheduleRecord, stage: StageRecord) -> bool:
 
 
 def is_attached_to_row(record: ScheduleRecord, stage: StageRecord) -> bool:
-    """Whether a stage is attached to a loop that encloses exactly the whole innermost axis."""
+    """Returns whether a stage is attached to a loop around exactly the whole innermost axis."""
     assert stage.attach is not None
     parent = record.stage(stage.attach.parent)
     at = next((n for n, leaf in enumerate(parent.leaves) if stage.attach.axis is leaf), None)
@@ -148,7 +150,10 @@ def is_attached_to_row(record: ScheduleRecord, stage: StageRecord) -> bool:
 def _loop_order(
     stage: StageRecord, number: int, tiles: Mapping[int, tuple[int, ...]], *, exactly: bool
 ) -> LoopOrder:
-    """The requested loops of a stage; without choices when they equal the default loops."""
+    """Returns the requested loops of a stage.
+
+    They contain no `LoopChoice` when they equal the default loops.
+    """
     loops = collect_requested_loops(stage, tiles)
     axes, summed = stage.op.axis, stage.op.reduce_axis
     if has_mixed_axis_order(stage) or tiles or exactly:
@@ -164,7 +169,7 @@ def _loop_order(
 def _nondefault_choices(
     loops: Sequence[RequestedLoop], axes: Sequence[IterVar]
 ) -> tuple[LoopChoice, ...]:
-    """Loops in terms of axis positions; empty for the default of one loop for each axis."""
+    """Returns the loops in terms of axis positions; empty for one loop per axis, the default."""
     found = tuple(
         _loop_choice(loop, {id(axis): place for place, axis in enumerate(axes)}) for loop in loops
     )

@@ -1,14 +1,14 @@
-"""Emits a loop nest whose loops a schedule fixes: its stages, its function, its parallel parts.
+"""Emits a loop nest whose loops a schedule fixes: its stages, its function and its parallel parts.
 
 When a reduction loop encloses data loops, the partial results are stored in rows:
 
     for the loops outside all reduction loops:
         fill the rows with the identity
-        for the others, in the requested order:
+        for the other loops, in the requested order:
             accumulate into the rows
         store the rows
 
-A stage computed tile by tile inside such a loop has loops of its own over the tile.
+A stage that is computed tile by tile inside such a loop has its own loops over the tile.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ class ScheduledStageWriter:
     """Emits the loops of one stage.
 
     Args:
-        inside: lowering of the loop bodies; the loop variables are declared.
-        memory: buffers of a thread.
+        inside: lowering of the loop bodies; the loop variables are already declared.
+        memory: the memory areas of a thread.
         around: program context.
         root: the stage's result.
-        levels, exact: its loops.
+        levels, exact: the loops, and the positions of special loops among them.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class ScheduledStageWriter:
         self.origin: dict[int, Poly] = {}
 
     def write(self, *, shared: int | None = None) -> None:
-        """Emits everything; `shared` is the parallel level."""
+        """Emits the loops and their bodies; `shared` is the position of the parallel loop."""
         self.shared = shared
         if self.exact.together:
             self.row = self.memory.buffers[id(self.root.tensor)]
@@ -83,7 +83,7 @@ class ScheduledStageWriter:
         self._open(0)
 
     def _allocate_row(self) -> TensorBuffer:
-        """Allocates the row of partial results that the enclosing loops do not complete."""
+        """Allocates the row for partial results that stay incomplete while data loops run."""
         inside, tensor = self.inside, self.root.tensor
         outside = self.levels[: self.exact.first_sum]
         settled = frozenset().union(*(level.final_variables for level in outside))
@@ -112,7 +112,7 @@ class ScheduledStageWriter:
     # loops
 
     def _open(self, at: int) -> None:
-        """Opens the loops from a level on, and emits their body."""
+        """Opens the loops from level `at` on and emits their body."""
         exact = self.exact
         if at == exact.first_sum and exact.has_rows_in_memory and not exact.together:
             self._loop_over_rows(self._start)
@@ -143,7 +143,7 @@ class ScheduledStageWriter:
                 open_levels(inside, [level], open_next, shared=shared)
 
     def _loop_over_rows(self, body: Callable[[], None]) -> None:
-        """Emits the loops over the results whose partial sums are in the row."""
+        """Emits loops over all results whose partial sums are in the row."""
         inside = self.inside
         outside = self.levels[: self.exact.first_sum]
         settled = frozenset().union(*(level.final_variables for level in outside))
@@ -169,7 +169,7 @@ class ScheduledStageWriter:
 
     @contextmanager
     def _tiles(self, level: Level, at: int) -> Iterator[None]:
-        """Makes the tiles computed at a level available inside it, after filling them."""
+        """Computes the tiles of a level and makes them available inside the ``with`` block."""
         inside, filled = self.inside, []
         for number in level.tiles:
             for tensor in self.around.named[number].op.outputs:
@@ -180,7 +180,7 @@ class ScheduledStageWriter:
             del inside.buffers[key]
 
     def _fill_tile(self, tensor: Tensor, at: int) -> bool:
-        """Computes a tile; returns False when each element is better computed at its use."""
+        """Computes a tile; returns False when it is better to compute each element at its use."""
         inside = self.inside
         nest = plan_scheduled_nest(
             tensor, {*inside.buffers}, self.around.exact.get(id(tensor), ()), whatever=True
@@ -232,7 +232,7 @@ class ScheduledStageWriter:
         del inside.targets[id(root.tensor)]
 
     def _tile_range(self, span: Span, extent: Poly) -> tuple[str, str]:
-        """Begin and end of a loop over a tile, clamped to the tensor."""
+        """Returns begin and end of a loop over a tile, clamped to the tensor."""
         text = self.inside.index_text
         begin = text(span.first) if is_nonnegative(span.first) else f"most(0, {text(span.first)})"
         inside = is_nonnegative(extent - span.first - span.size)
@@ -243,7 +243,7 @@ class ScheduledStageWriter:
     # inside
 
     def _compute(self) -> None:
-        """Computes one element, or one vector of elements."""
+        """Emits the computation of one element or of one vector of elements."""
         root, inside = self.root, self.inside
         if self.body is None:
             inside.store(
@@ -267,7 +267,7 @@ class ScheduledStageWriter:
         self._store(text)
 
     def _reduction_loops(self) -> tuple[tuple[int, Poly], ...]:
-        """The loops that enclose only reduction loops."""
+        """Returns the innermost loops that belong to the reduction only."""
         own = {
             serial for level in self.levels[self.exact.inside :] for serial in level.final_variables
         }
@@ -292,7 +292,7 @@ class ScheduledStageWriter:
     # rows
 
     def _place(self) -> tuple[str, Poly]:
-        """Address of the current partial result, and its stride from lane to lane."""
+        """Returns the address of the current partial result, and its stride from lane to lane."""
         inside, address = self.inside, ZERO
         for index, stride in zip(self.root.indices, self.row.strides, strict=True):
             first = sum((self.origin.get(serial, ZERO) for serial in index.variables), ZERO)
@@ -329,10 +329,10 @@ class ScheduledNestWriter:
     """Emits one nest.
 
     Args:
-        number: number of the nest, for names.
-        nest: the nest; it has one root.
+        number: number of the nest; part of C names.
+        nest: the nest, which has one root.
         around: program context.
-        readable: ``id`` of the tensors that are complete.
+        readable: ``id`` of the tensors that are complete before the nest.
     """
 
     def __init__(self, number: int, nest: LoopNest, around: ProgramContext, readable: set[int]):
@@ -354,7 +354,7 @@ class ScheduledNestWriter:
         )
 
     def write(self) -> tuple[str, str]:
-        """Emits the functions, and the statements that call them."""
+        """Returns the C functions of the nest and the statements that call them."""
         nest, inside, function, together = (
             self.nest,
             self.inside,
@@ -365,7 +365,7 @@ class ScheduledNestWriter:
             inside.declare_loop(serial, extent)
         parted = nest.levels[nest.shared]
         if nest.shared:
-            # every thread would recompute a reduction of the loops outside the parallel one
+            # otherwise each thread would recompute a reduction of the loops outside its loop
             inside.chain[0].blocks = parted.variables
         if len(parted.parts) == 1:
             inside.parts[parted.parts[0][0]] = ("begin", "end")

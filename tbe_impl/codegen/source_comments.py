@@ -1,4 +1,4 @@
-"""Emits comments in the generated C that name the stage of each line."""
+"""Emits comments in the generated C that name the stage of each statement."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _is_enabled: ContextVar[bool] = ContextVar("tbe_impl_marks", default=False)
 
 @contextmanager
 def enable_stage_comments() -> Iterator[None]:
-    """Enables stage comments in programs generated inside; results do not change."""
+    """Enables stage comments in programs generated in this context; results do not change."""
     before = _is_enabled.set(True)
     try:
         yield
@@ -22,5 +22,5 @@ def enable_stage_comments() -> Iterator[None]:
 
 
 def stage_comment(op: Operation | None) -> str:
-    """The comment of a stage, by its `Operation.number`; empty when comments are disabled."""
+    """Returns a comment with the `Operation.number` of a stage; empty when disabled."""
     return f" /* stage {op.number} */" if op is not None and _is_enabled.get() else ""

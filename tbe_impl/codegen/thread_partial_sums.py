@@ -1,4 +1,4 @@
-"""Per-thread partial sums of reductions over outer loops, and the function that merges them."""
+"""Emits per-thread partial sums of reductions over outer loops, and merges them."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tbe_impl.dsl.expr import Reduce
 
 
 class ThreadRows:
-    """Per-thread memory: the partial-sum rows of some results, followed by other areas.
+    """Memory of one thread: the partial-sum rows of some results, then other areas.
 
     Args:
         function: function of the nest.
-        roots: the results.
+        roots: the results with partial-sum rows.
         may_be_wide: whether long float32 sums use float64 rows.
     """
 
@@ -37,15 +37,15 @@ class ThreadRows:
 
     @property
     def is_empty(self) -> bool:
-        """Whether a thread needs no memory."""
+        """Returns whether a thread needs no memory."""
         return not self.roots and not self.areas
 
     def area(self, c: str, width: int, count: Poly) -> str:
-        """Adds an area to the memory of a thread.
+        """Adds an area to the memory of each thread.
 
         Args:
-            c: C type of its elements.
-            width: bytes of an element.
+            c: C type of an element.
+            width: size of an element in bytes.
             count: number of elements.
 
         Returns:
@@ -56,7 +56,7 @@ class ThreadRows:
         return name
 
     def starts(self) -> list[str]:
-        """Statements that locate a thread's memory and initialise its rows with the identity."""
+        """Returns statements that locate a thread's memory and fill its rows with the identity."""
         starts: list[str] = []
         offset = "rows"
         for root in self.roots:
@@ -86,8 +86,9 @@ class ThreadRows:
         """Emits the function of one part, and statements that run all parts and merge the rows.
 
         Args:
-            steps, grain: the partition; see `NestFunction.emit_parallel_call`.
-            before, before_own: an argument before the rows, in the sequential and the parallel
+            steps, grain: trip count and grain of the partition; see
+                `NestFunction.emit_parallel_call`.
+            before, before_own: the argument before the rows, in the sequential and in the parallel
                 call.
             given: further fields of ``struct shared_nest``.
             together: whether the rows are merged afterwards.
@@ -117,7 +118,7 @@ class ThreadRows:
         return part, "\n  ".join(calls)
 
     def _bytes_of(self, root: Root) -> str:
-        """Bytes of one thread's row, a multiple of a cache line."""
+        """Returns the size of one thread's row in bytes, a multiple of a cache line, as C."""
         return self._bytes(element_count(root.tensor), vectors.lane_bits(self._tag(root)) // 8)
 
     def _tag(self, root: Root) -> str:
@@ -133,7 +134,7 @@ class ThreadRows:
         )
 
     def merge_function_text(self) -> str:
-        """The function that merges the rows of all threads."""
+        """Returns the C function that merges the rows of all threads."""
         lines: list[str] = []
         offset = "0"
         for root in self.roots:
@@ -170,7 +171,7 @@ class ThreadRows:
 
 
 def row_dtype(root: Root) -> str:
-    """The dtype of a column reduction's accumulator row."""
+    """Returns the dtype of a column reduction's accumulator row."""
     body = root.tensor.op.body[root.tensor.value_index]
     assert isinstance(body, Reduce)
     is_wide = is_wide_sum(body, [extent_of(axis) for axis in body.axes])
@@ -178,14 +179,14 @@ def row_dtype(root: Root) -> str:
 
 
 def identity_text(root: Root) -> str:
-    """The identity of a reduction, as a C scalar."""
+    """Returns the identity of a reduction as a C scalar."""
     body = root.tensor.op.body[root.tensor.value_index]
     assert isinstance(body, Reduce)
     return f"({vectors.literal(identity_of(body), vectors.tag_of(root.tensor.dtype))})[0]"
 
 
 def row_c_type(kind: str) -> str:
-    """The C type of an element of a row."""
+    """Returns the C type of an element of a row."""
     if kind[0] == "f":
         return "float" if kind == "f32" else "double"
     return f"{'u' if kind[0] == 'u' else ''}int{kind[1:]}_t"

@@ -17,18 +17,18 @@ def partition_among_threads(
     given: str = "",
     count: str = "",
 ) -> tuple[str, str]:
-    """Emits the function that runs one part, and the statements that call it on threads.
+    """Emits the function that runs one part of a nest, and the statements that call it on threads.
 
-    The statements run `alone` instead when `work` is false or there is one thread. The function is
-    empty for a nest that is always sequential.
+    The statements run `alone` instead when `work` is false or there is only one thread. The
+    function is empty for a nest that is always sequential.
 
     Args:
         name: name of the nest's function.
         extent: trip count, in C.
-        grain: consecutive iterations that stay on one thread.
+        grain: number of consecutive iterations that stay on one thread.
         work: C condition for using several threads.
-        alone: statement of the sequential call.
-        portions: number of dynamically scheduled parts; 0 for one part for each thread.
+        alone: C statement of the sequential call.
+        portions: number of dynamically scheduled parts; 0 for one part per thread.
         arguments: further arguments of the nest, in terms of ``nest`` and ``own``.
         given: further fields of ``struct shared_nest`` (`thread_pool.h`).
         count: C variable that receives the number of parts.
@@ -57,11 +57,11 @@ def partition_among_threads(
 
 
 def join_functions(*functions: str) -> str:
-    """Joins the non-empty functions."""
+    """Joins the functions that are not empty."""
     return "\n\n".join(filter(None, functions))
 
 
 def _fits_one_thread(extent: str, grain: int) -> bool:
-    """Whether the trip count is constant and does not exceed the grain."""
+    """Returns whether the trip count is constant and does not exceed the grain."""
     found = re.fullmatch(r"(?:INT64_C\()?(\d+)\)?", extent)
     return found is not None and int(found[1]) <= grain

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Span:
-    """An index range; its ends may be outside the tensor."""
+    """A range of an index; its ends may be outside the tensor."""
 
     first: Poly
     size: Poly
@@ -31,15 +31,16 @@ def tile_of(
     axes: Mapping[int, Index],
     settled: frozenset[int],
 ) -> tuple[Span, ...] | None:
-    """Region of a tensor that is read while the open loops stay fixed, by dimension.
+    """Returns the region of a tensor that is read while the variables `settled` are constant.
 
-    None when it is one element, or cannot be determined.
+    The region has one range per dimension. Returns None if it is one element or cannot be
+    determined.
 
     Args:
         tensor: the tensor.
-        inside: lowering with the loops and their enclosing blocks.
-        source: the reading expression; reads may go through stages that are not stored.
-        axes: serial number of an axis of `source` → its index.
+        inside: lowering that knows the loops and their enclosing blocks.
+        source: the reading expression, which may read the tensor through unstored stages.
+        axes: maps the serial number of an axis of `source` to its index.
         settled: variables of the open loops.
     """
     known = {key: item if isinstance(item, Poly) else None for key, item in axes.items()}
@@ -66,7 +67,7 @@ def _read_indices(
     stored: set[int],
     extents: dict[int, Poly],
 ) -> Iterator[tuple[Poly | None, ...]]:
-    """Indices of each read of a tensor in an expression."""
+    """Yields the indices of each read of `tensor` in an expression."""
     if isinstance(node, Read):
         indices = tuple(index_poly(index, environment) for index in node.indices)
         for index in node.indices:
@@ -92,7 +93,7 @@ def _read_indices(
 def _span(
     index: Poly | None, inside: Lowering, extents: Mapping[int, Poly], settled: frozenset[int]
 ) -> Span | None:
-    """Range of an index over the loops that are not open; None when unknown."""
+    """Returns the range of an index over the loops that are not open; None if it is unknown."""
     if index is None:
         return None
     first, size = index, ONE
@@ -109,7 +110,7 @@ def _span(
 
 
 def _hull(spans: list[Span]) -> Span | None:
-    """The smallest range that covers all; None when their order is unknown."""
+    """Returns the smallest range that covers all `spans`; None if their order is unknown."""
     low, high = ZERO, ZERO
     least = most = 0
     for span in spans:

@@ -1,4 +1,4 @@
-"""Maps values to C types: every value is one vector of LANES elements, whatever its dtype.
+"""Maps values to C types: every value is one vector of LANES elements, for every dtype.
 
 Function names refer to the headers in `include/`.
 """
@@ -13,9 +13,9 @@ from tbe_impl.dsl.expr import COMPARISONS, LOGICAL_OPERATORS
 from tbe_impl.errors import CompileError
 
 MASK = "mask"
-"""Kind of boolean vectors: an ``i32v`` of 0 and −1."""
+"""Kind of boolean vectors: an ``i32v`` whose lanes are 0 or −1."""
 FLAG = "flag"
-"""Kind of a boolean that is the same in all lanes."""
+"""Kind of a boolean that has the same value in all lanes."""
 
 _TAGS = {
     "float16": "f32",
@@ -56,32 +56,32 @@ _INTEGER_NAMES = {"div": "truncdiv"}
 
 
 def tag_of(dtype: str) -> str:
-    """The vector kind that holds values of a dtype."""
+    """Returns the kind of vector that holds values of a dtype."""
     return _TAGS[dtype]
 
 
 def memory_prefix(dtype: str) -> str:
-    """Prefix of the load and store functions of a dtype."""
+    """Returns the prefix of the load and store functions of a dtype."""
     return _MEMORY.get(dtype, _TAGS[dtype])
 
 
 def c_type(tag: str) -> str:
-    """The C type of a vector kind, or of a flag for all its lanes."""
+    """Returns the C type of a vector kind; ``int`` for `FLAG`."""
     return {MASK: "i32v", FLAG: "int"}.get(tag, f"{tag}v")
 
 
 def lane_bits(tag: str) -> int:
-    """Bits of a lane."""
+    """Returns the number of bits in a lane."""
     return 32 if tag == MASK else int(tag[1:])
 
 
 def splat(tag: str, number: str) -> str:
-    """A vector with one value in every lane."""
+    """Returns C for a vector with one value in every lane."""
     return f"SPLAT({c_type(tag)}, {number})"
 
 
 def literal(value: float | int | bool, tag: str) -> str:
-    """A constant in C.
+    """Returns C for a constant vector.
 
     >>> literal(0.5, "f32"), literal(True, "mask")
     ('SPLAT(f32v, 0x1.0000000000000p-1f)', 'SPLAT(i32v, -1)')
@@ -109,7 +109,7 @@ def literal(value: float | int | bool, tag: str) -> str:
 
 
 def binary(op: str, tag: str, a: str, b: str) -> str:
-    """`a op b` for two vectors of one kind."""
+    """Returns C for `a op b` with two vectors of one kind."""
     if op in COMPARISONS:
         if tag == MASK:
             a, b = b, a  # true is −1, so the order is reversed
@@ -139,10 +139,10 @@ def binary(op: str, tag: str, a: str, b: str) -> str:
 
 
 def binary_with_scalar(op: str, tag: str, value: str, number: float) -> str | None:
-    """Cheaper form of ``max`` or ``min`` with a scalar, or of a product with −1; else None.
+    """Returns a cheaper form of ``max`` or ``min`` with a scalar, or of a product with −1.
 
-    The min and max instructions return the second operand when one is NaN or both are 0. A negation
-    folds into the next instruction.
+    Returns None if there is no such form. The min and max instructions return the second operand
+    when one is NaN or both are 0. A negation folds into the next instruction.
     """
     if op == "mul" and tag[0] == "f" and number == -1:
         return f"(-{value})"
@@ -161,7 +161,7 @@ def binary_with_scalar(op: str, tag: str, value: str, number: float) -> str | No
 
 
 def to_mask(mask: str, width: int) -> str:
-    """Converts a comparison result to the boolean vector kind."""
+    """Converts the result of a comparison to the boolean vector kind."""
     return mask if width == 32 else f"__builtin_convertvector({mask}, i32v)"
 
 
@@ -172,13 +172,13 @@ def from_mask(mask: str, tag: str) -> str:
 
 
 def select(tag: str, condition: str, a: str, b: str) -> str:
-    """`a` where the condition holds, else `b`."""
+    """Returns C that selects `a` where the condition holds, else `b`."""
     name = "i32" if tag == MASK else tag
     return f"{name}_select({from_mask(condition, tag)}, {a}, {b})"
 
 
 def cast(source: str, target: str, value: str) -> str:
-    """Casts a value from dtype `source` to `target`; half-precision results are rounded."""
+    """Returns C that casts a value between dtypes; half-precision results are rounded."""
     here, there = tag_of(source), tag_of(target)
     if there == MASK:
         return (
@@ -187,7 +187,7 @@ def cast(source: str, target: str, value: str) -> str:
     if here == MASK:
         found = select(there, value, literal(1, there), literal(0, there))
     elif source == "float64" and target in ("float16", "bfloat16"):
-        # round to odd first: double rounding to nearest would turn a near tie into a tie
+        # rounds to odd first: double rounding to nearest would turn a near tie into a tie
         found = f"f32_from_f64_to_odd({value})"
     elif target == "bfloat16" and source in ("int32", "uint32", "int64", "uint64"):
         found = f"f32_from_{here}_to_odd({value})"
@@ -199,7 +199,7 @@ def cast(source: str, target: str, value: str) -> str:
 
 
 def function(name: str, dtype: str, arguments: list[str]) -> str:
-    """A scalar function of `tbe_impl.dsl.functions`, applied to vectors."""
+    """Returns C that applies a scalar function of `tbe_impl.dsl.functions` to vectors."""
     tag = tag_of(dtype)
     if name == "not":
         return f"(~{arguments[0]})" if tag == MASK else f"(~{cast(dtype, 'bool', arguments[0])})"

@@ -32,7 +32,9 @@ class LoadedProgram:
         sizes: Sequence[int],
         threads: int,
     ) -> None:
-        """Runs the program on `arrays` and fills `results`; all are dense and of the right dtype.
+        """Runs the program on `arrays` and fills `results`.
+
+        All arrays must be dense (C-contiguous) and of the dtypes that the program declares.
 
         Raises:
             CompileError: the program could not allocate its intermediate buffers.
@@ -60,7 +62,7 @@ def allocate_results(program: Program, sizes: Mapping[int, int]) -> list[np.ndar
 
     Args:
         program: the program.
-        sizes: serial number of a size of the program → its value.
+        sizes: maps the serial number of each run-time size of the program to its value.
     """
     known = {serial: Poly.from_int(value) for serial, value in sizes.items()}
     return [

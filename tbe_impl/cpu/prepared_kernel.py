@@ -1,4 +1,4 @@
-"""Prepares a graph for this processor: C programs with library calls between them."""
+"""Prepares a graph for this processor as a sequence of C programs and library calls."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from tbe_impl.runtime.cache import KernelCache
 
 @dataclass(frozen=True)
 class KernelStep:
-    """One step of a kernel: a program, or an operation that a library computes."""
+    """One step of a kernel: either `program`, or `stage`, an operation that a library computes."""
 
     program: LoadedProgram | None = None
     stage: Operation | None = None
@@ -41,7 +41,7 @@ class KernelStep:
 
 @dataclass(frozen=True)
 class CpuKernel:
-    """A graph compiled and ready to run."""
+    """A graph that is compiled, loaded and ready to run."""
 
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
@@ -49,14 +49,15 @@ class CpuKernel:
 
     @property
     def source(self) -> str:
-        """The C source of all programs; each library call between them appears as a comment."""
+        """Returns the C source of all programs, with a comment for each library call."""
         return self._join_texts(lambda program: program.source)
 
     def regenerate_source(self, name: str, options: Options) -> str:
         """Generates `source` again under the current settings.
 
         Args:
-            name, options: those given to `prepare`.
+            name: the name passed to `prepare`.
+            options: the code generation options passed to `prepare`.
         """
 
         def regenerate(program: Program) -> str:
@@ -69,7 +70,7 @@ class CpuKernel:
         return self._join_texts(regenerate)
 
     def _join_texts(self, text_of: Callable[[Program], str]) -> str:
-        """Joins the texts of all steps; repeated function names get a numeric suffix."""
+        """Joins the text of every step; a repeated function name gets a numeric suffix."""
         texts = []
         symbols: list[str] = []
         for step in self.steps:
@@ -92,10 +93,10 @@ class CpuKernel:
         """Runs the kernel and returns its outputs.
 
         Args:
-            arrays: one for each input, of its dtype and shape.
-            values: ``id`` of a size that is known only at run time → its value.
-            threads: upper limit for threads; a loop uses them where that is profitable.
-            results: dense arrays of the right dtype for the outputs; by default new arrays.
+            arrays: one array for each input, with the dtype and shape of that input.
+            values: maps the ``id`` of each size that is known only at run time to its value.
+            threads: maximum number of threads; a loop uses several where this is profitable.
+            results: dense arrays for the outputs, of the right dtypes; by default new arrays.
         """
         known = {
             id(tensor): np.ascontiguousarray(array)
@@ -124,7 +125,7 @@ class CpuKernel:
             step.program([known[id(tensor)] for tensor in program.inputs], made, sizes, threads)
             known |= {id(t): array for t, array in zip(program.outputs, made, strict=True)}
         given = {id(tensor): array for tensor, array in zip(self.inputs, arrays, strict=True)}
-        # an input that is also an output is returned as a copy
+        # copies an input that is also an output
         found = tuple(
             np.array(given[id(t)], order="C") if id(t) in given else known[id(t)]
             for t in self.outputs
@@ -139,13 +140,13 @@ class CpuKernel:
 
 @dataclass(frozen=True)
 class KernelPart:
-    """One part of a graph before compilation; a library operation has no program.
+    """One part of a graph before compilation.
 
     Attributes:
-        write: generates its program; cached after the first call.
-        compiled_program: its program and library, when an earlier process cached both.
-        plan: cache key of its code generation plan; empty when the plan is not cached.
-        stage: the library operation.
+        write: generates the part's program and caches it; None for a library operation.
+        compiled_program: the program and its library; None unless an earlier process cached both.
+        plan: cache key of the code generation plan; empty when the plan is not cached.
+        stage: the library operation; None for a part with a program.
     """
 
     write: Callable[[], Program] | None = None
@@ -160,7 +161,7 @@ class PlannedKernel:
 
     Attributes:
         inputs, outputs: the tensors of the graph.
-        parts: in execution order.
+        parts: the parts in execution order.
         options: code generation options.
         store: cache of compiled libraries.
     """
@@ -172,7 +173,7 @@ class PlannedKernel:
     store: KernelCache
 
     def uncompiled_programs(self) -> list[Program]:
-        """Generates the programs without a library in the cache.
+        """Generates and returns the programs that have no library in the cache.
 
         Raises:
             CompileError: the graph contains an operation that cannot be lowered.
@@ -181,7 +182,7 @@ class PlannedKernel:
         return [one for one in written if compiler.find(self._key(one), self.store) is None]
 
     def compile_and_load(self) -> CpuKernel:
-        """Compiles and loads every part; raises the errors of `prepare`."""
+        """Compiles and loads every part; raises the same errors as `prepare`."""
         return CpuKernel(self.inputs, self.outputs, tuple(map(self._step, self.parts)))
 
     def _step(self, part: KernelPart) -> KernelStep:
@@ -221,7 +222,7 @@ def prepare(
         name: readable name for the generated code.
         options: code generation options.
         cache: cache of compiled libraries; by default the user's.
-        graph: returns the `graph_text` of the graph, when the caller already has it.
+        graph: returns the `graph_text` of the graph; None when the caller does not have that text.
 
     Raises:
         MissingError: no C compiler was found.
@@ -241,9 +242,9 @@ def plan(
     cache: KernelCache | None = None,
     graph: Callable[[], str] | None = None,
 ) -> PlannedKernel:
-    """Divides a graph into parts and looks them up in the cache.
+    """Divides a graph into parts and looks up each part in the cache.
 
-    Takes the arguments of `prepare` and raises its errors.
+    Takes the same arguments as `prepare` and raises the same errors.
     """
     store = cache or compiler.user_cache()
     found: list[KernelPart] = []
@@ -277,9 +278,9 @@ def plan(
 
 
 def build_together(kernels: Sequence[PlannedKernel]) -> None:
-    """Compiles the missing programs of several kernels in few compiler calls, where possible.
+    """Compiles the missing programs of several kernels in few compiler calls, if possible.
 
-    Programs that cannot be batched are left to `PlannedKernel.compile_and_load`.
+    `PlannedKernel.compile_and_load` later compiles the programs that cannot be batched.
 
     Args:
         kernels: kernels with equal options and the same store.
@@ -326,7 +327,7 @@ def _plan_part(
     store: KernelCache,
     graph: Callable[[], str],
 ) -> KernelPart:
-    """Plans one part; a cached plan with a compiled library avoids code generation."""
+    """Plans one part; generates no code when the cache holds the plan and the compiled library."""
     mark = codegen_cache.graph_mark(graph, options)
     write = functools.cache(
         functools.partial(write_program, outputs, inputs, name=name, options=options, mark=mark)
@@ -343,7 +344,7 @@ def _plan_part(
 
 
 def _call_text(stage: Operation | None) -> str:
-    """A C comment that describes a library call; no loop is generated for it."""
+    """Returns a C comment that describes a library call, for which no loop is generated."""
     assert stage is not None and stage.dsl_call is not None
     given, made = (
         ", ".join(f"{shape_text(one.shape)} {one.dtype}" for one in tensors)
@@ -360,7 +361,7 @@ def _size_value(size: Var, values: Mapping[int, int | float]) -> int:
 
 
 def _float64_bits(item: Var, values: Mapping[int, int | float]) -> int:
-    """The bits of a float64 value as an int64."""
+    """Returns the bits of a float64 value as an int64."""
     return int(np.float64(evaluate.evaluate_scalar(item, values)).view(np.int64))
 
 
@@ -374,9 +375,10 @@ _UNREAD_ARRAY = np.zeros(())
 def _run_library(
     op: Operation, known: Mapping[int, np.ndarray], values: Mapping[int, Any]
 ) -> dict[int, np.ndarray]:
-    """Computes a library stage by its NumPy formula."""
+    """Computes a library stage with its NumPy formula; returns the results by ``id``."""
     assert op.dsl_call is not None
-    # unused outputs of a multi-output stage were never computed; a placeholder stands in, unread
+    # `evaluate.run` wants every output of a multi-output stage, but an unused output was never
+    # computed: a placeholder that is never read stands in for it
     beside = {id(t): _UNREAD_ARRAY for item in op.input_tensors for t in item.op.outputs}
     given = beside | {id(t): known[id(t)] for t in op.input_tensors}
     found = evaluate.run(op.outputs, given, values)

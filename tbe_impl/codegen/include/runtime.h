@@ -5,13 +5,14 @@
 #include <string.h>
 #include "thread_pool.h"
 
-/* minus 0: plus 0 would lose the sign of −0 */
+/* Subtracting +0 converts a scalar to a vector and keeps −0; adding +0 would lose the sign of
+ * −0. */
 #define SPLAT(type, number) ((__typeof__(((type){0})[0]))(number) - ((type){0}))
 #define INLINE static inline __attribute__((always_inline, unused))
 
 typedef char i8_lanes_check[sizeof(i32v) / 4 == LANES ? 1 : -1];
 
-/* the index of each lane */
+/* Returns the index of each lane. */
 INLINE i32v i32_iota(void) {
   i32v v;
   for (int l = 0; l < LANES; l++) v[l] = l;
@@ -24,14 +25,14 @@ INLINE i64v i64_iota(void) {
 }
 INLINE i32v lanes_below(int64_t n) { return i32_iota() < SPLAT(i32v, (int32_t)n); }
 
-/* a scalar argument, passed among the sizes */
+/* Returns a float64 scalar argument, whose bits are passed among the sizes. */
 INLINE double scalar_of(int64_t bits) {
   double v;
   memcpy(&v, &bits, sizeof v);
   return v;
 }
 
-/* integers: division by 0 gives 0, the minimum divided by -1 wraps around */
+/* Integer division: division by 0 gives 0, and the minimum divided by -1 wraps around. */
 #define WHOLE_DIVISIONS(T, S, M, ZERO_OR_SIGN)                                                    \
   INLINE T##v T##_truncdiv(T##v a, T##v b) {                                                      \
     T##v none = (T##v)(b == 0), least = (T##v)(ZERO_OR_SIGN);                                     \
@@ -94,7 +95,7 @@ INLINE double scalar_of(int64_t bits) {
 SIGNED(i8) SIGNED(i16) SIGNED(i32) SIGNED(i64)
 UNSIGNED(u8, i8) UNSIGNED(u16, i16) UNSIGNED(u32, i32) UNSIGNED(u64, i64)
 
-/* lane reductions of narrow integers; the wider ones are in vector_math.h */
+/* Reductions of narrow integers across lanes; those of wider integers are in vector_math.h. */
 #define OVER_LANES(T, E, name, expression)                                                        \
   INLINE E T##_##name(T##v x) {                                                                   \
     E a = x[0];                                                                                   \
@@ -118,14 +119,14 @@ INLINE f64v f64_truncdiv(f64v a, f64v b) { return f64_trunc(a / b); }
 INLINE f32v f32_round_f16(f32v a) { return f16_round(a); }
 INLINE f32v f32_round_bf16(f32v a) { return bf16_round(a); }
 
-/* booleans in memory: one byte each */
+/* Booleans in memory have one byte each. */
 INLINE i32v b8_load(const uint8_t *p) { return __builtin_convertvector(u8_load(p), i32v) != 0; }
 INLINE i32v b8_load_part(const uint8_t *p, int n) { return __builtin_convertvector(u8_load_part(p, n), i32v) != 0; }
 INLINE void b8_store(uint8_t *p, i32v m) { u8_store(p, __builtin_convertvector(m & 1, u8v)); }
 INLINE void b8_stream(uint8_t *p, i32v m) { b8_store(p, m); }
 INLINE void b8_store_part(uint8_t *p, i32v m, int n) { u8_store_part(p, __builtin_convertvector(m & 1, u8v), n); }
 
-/* non-contiguous elements */
+/* Loads and stores of non-contiguous elements. */
 #define GATHERS(M, V, E)                                                                          \
   INLINE V M##_gather(const E *p, int64_t stride, int n) {                                        \
     E one[LANES] = {0};                                                                           \
@@ -152,7 +153,7 @@ GATHERS(i8, i8v, int8_t) GATHERS(i16, i16v, int16_t) GATHERS(i32, i32v, int32_t)
 GATHERS(u8, u8v, uint8_t) GATHERS(u16, u16v, uint16_t) GATHERS(u32, u32v, uint32_t) GATHERS(u64, u64v, uint64_t)
 GATHERS(b8, i32v, uint8_t)
 
-/* minimum and maximum of loop bounds */
+/* Minimum and maximum of loop bounds. */
 INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 

@@ -1,8 +1,8 @@
 /* Cumulative sums and products of `rows` × `steps` × `width` elements along the middle axis.
  *
- * Elements are added in sequence, so that the result equals NumPy's for any number of threads;
- * threads share rows and columns. Before this file the kernel defines the arithmetic macros of
- * `scatter.py`, and
+ * Elements are added in sequence, so that the result equals NumPy's for any number of threads. Each
+ * thread has its own rows or columns. A kernel defines these macros before it includes this file:
+ * the arithmetic macros of `scatter.py`, and
  *   FIRST                      start of an exclusive scan
  *   NEUTRAL                    the identity
  *   IS_EXCLUSIVE, IS_REVERSE   whether an element excludes itself; whether the scan is reversed */
@@ -25,7 +25,8 @@ static void running_store(element *to, const work *from, int64_t n) {
   }
 }
 
-/* Contiguous axis: several rows at once hide the latency of a row's additions. */
+/* Contiguous axis: processes several rows at once, which hides the latency of the additions in a
+ * row. */
 static void running_rows(const element *x, element *y, int64_t count, int64_t steps) {
   work values[TOGETHER][COLUMNS], sums[TOGETHER];
   for (int r = 0; r < TOGETHER; r++) sums[r] = NEUTRAL;
@@ -47,7 +48,7 @@ static void running_rows(const element *x, element *y, int64_t count, int64_t st
   }
 }
 
-/* Strided axis: row by row, a block of columns at once. */
+/* Strided axis: processes a block of columns at once, row by row. */
 static void running_columns(const element *x, element *y, int64_t steps, int64_t width, int64_t n) {
   work sums[COLUMNS], first[COLUMNS];
   for (int64_t c = 0; c < n; c++) sums[c] = NEUTRAL, first[c] = FIRST;

@@ -1,10 +1,10 @@
 /* Updates rows by indexed rows, in sequence: segment reductions and scatters.
  *
- * Deterministic for any number of threads: each thread has its own columns and processes all
- * indices in order. Before this file the kernel defines
+ * The result does not depend on the number of threads: each thread has its own columns and
+ * processes all indices in order. A kernel defines these names before it includes this file:
  *   element, work, number            C types: in memory, of the arithmetic, of the indices
- *   MEMORY(name), WORK(name)         vector functions of the first two
- *   READ(p)                          an element as work
+ *   MEMORY(name), WORK(name)         vector functions of `element` and of `work`
+ *   READ(p)                          an element as `work`
  *   CHANGE(a, b), CHANGE_ONE(a, b)   the update of a by b, for vectors and for single elements
  *   START                            initial value of a row
  *   IS_FILLED, FILL                  whether rows without an update are filled, and the value
@@ -29,7 +29,7 @@ static void rows_change(work *out, const element *x, const number *numbers, int6
       r++;
       continue;
     }
-    if (width == 1) { /* neighbours with one number stay in a register */
+    if (width == 1) { /* consecutive elements with equal indices accumulate in a register */
       work value = out[at];
       do value = CHANGE_ONE(value, READ(x + r));
       while (++r < rows && (int64_t)numbers[r] == at);
@@ -79,7 +79,7 @@ static void numbered_begin(void *given, int number_of_part, int parts) {
   rows_change(all->out, all->x, all->numbers, number_of_part ? NULL : all->members, all->rows, width, all->count, first, last);
 }
 
-/* runs after all members are counted */
+/* runs after every part of numbered_begin */
 static void numbered_end(void *given, int number_of_part, int parts) {
   const struct numbered *all = given;
   const int64_t width = all->width, part = (width + parts - 1) / parts;
@@ -96,7 +96,7 @@ static int numbered_rows(const element *var, const element *x, const number *num
   const int missing = !out || (is_counted && !members);
   if (!missing) {
     struct numbered all = {out, var, x, numbers, result, members, rows, width, count};
-    /* profitable for long rows */
+    /* threads are profitable for long rows only */
     const int64_t parts = parts_of(width / 32, threads);
     share(numbered_begin, &all, threads, parts);
     if (members || IS_NARROW) share(numbered_end, &all, threads, parts);

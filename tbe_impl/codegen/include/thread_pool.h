@@ -1,22 +1,23 @@
 /* Runs numbered parts of a task, and partitions of a loop nest, on the threads of this process.
  *
  * `share` returns when the caller's task is complete. The threads belong to
- * `runtime/thread_pool.c`: one set for a process, however many libraries it loads. Without it the
- * caller runs every part. */
+ * `runtime/thread_pool.c`, which is loaded once per process. If it is not loaded, the caller runs
+ * every part. */
 #pragma once
 #include <stdint.h>
 
-/* runs one part of `count` */
+/* Runs part `number` of `count` parts. */
 typedef void part_of_work(void *work, int number, int count);
 
 extern void tbe_impl_share(part_of_work *part, void *work, int threads, int count) __attribute__((weak));
 
-/* Whether a thread is spinning; it starts within a microsecond. */
+/* Returns whether a thread is spinning; such a thread starts within a microsecond. */
 extern int tbe_impl_is_awake(void) __attribute__((weak));
 
 enum { LESS_WHERE_AWAKE = 4 };
 
-/* Minimum elements of a parallel nest, given the minimum that justifies waking a thread. */
+/* Returns the minimum number of elements of a parallel nest. `elements` is the minimum that
+ * justifies waking a thread. */
 static inline __attribute__((unused)) int64_t shared_from(int64_t elements) {
   return tbe_impl_is_awake && tbe_impl_is_awake() ? elements / LESS_WHERE_AWAKE : elements;
 }
@@ -30,14 +31,14 @@ static inline __attribute__((unused)) void share(part_of_work *part, void *work,
   for (int number = 0; number < count; number++) part(work, number, (int)count);
 }
 
-/* Number of parts for so many items: at least one. */
+/* Returns the number of parts for `items` items: at least one. */
 static inline __attribute__((unused)) int64_t parts_of(int64_t items, int64_t threads) {
   const int64_t parts = threads < items ? threads : items;
   return parts > 1 ? parts : 1;
 }
 
-/* A nest and the partition of its steps: one part for each thread, or `portions` scheduled
- * dynamically. */
+/* A nest and the partition of its steps: one part per thread, or `portions` dynamically scheduled
+ * parts. */
 struct shared_nest {
   void (*run)(const struct shared_nest *nest, int64_t begin, int64_t end, char *own);
   void **b;
@@ -55,8 +56,9 @@ static inline void run_part(const struct shared_nest *nest, int64_t part) {
   nest->run(nest, begin, end, nest->own ? nest->own + part * nest->own_bytes : nest->own);
 }
 
-/* Sleeping threads start late. With portions, the caller proceeds from the front while they wake
- * up; they take parts from the end, so that each finds the data of its last call in its cache. */
+/* Runs one part of a nest. Sleeping threads start late. With `portions`, the caller takes parts
+ * from the front while the threads wake up. The threads take parts from the end, so that each finds
+ * the data of its last call in its cache. */
 static __attribute__((unused)) void parts_of_nest(void *work, int number, int count) {
   struct shared_nest *nest = work;
   (void)count;

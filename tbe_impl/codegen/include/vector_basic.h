@@ -5,9 +5,9 @@
 
 #include "vector_convert.h"
 
-/* t_fma: rounded once with hardware support; otherwise product and sum are each rounded (VECTOR_FMA
- * tells which). t_above, t_below: max and min like the instructions: the second operand when one is
- * NaN or both are 0. */
+/* t_fma: rounds once with hardware support; otherwise product and sum are each rounded (VECTOR_FMA
+ * tells which). t_above, t_below: max and min as the instructions compute them. They return the
+ * second operand when one operand is NaN or both are 0. */
 #define VECTOR_ON_X86_512(p, s, mask)                                                                              \
     VF p p##_fma(p a, p b, p c) { return __builtin_ia32_vfmadd##s##512_mask(a, b, c, (mask)-1, 4); }               \
     VF p p##_sqrt(p x) { return __builtin_ia32_sqrt##s##512_mask(x, x, (mask)-1, 4); }                             \
@@ -63,8 +63,8 @@
 #define VECTOR_EXTREMES_GENERIC(p)                                     \
     VF p p##_above(p a, p b) { return p##_select(a > b, a, b); }       \
     VF p p##_below(p a, p b) { return p##_select(a < b, a, b); }
-/* From 2^23 (2^52) on, every value is an integer; below, adding it rounds to one. The sign is
- * restored for -0. */
+/* From 2^23 (float64: 2^52) on, every value is an integer. Adding 2^23 (2^52) to a smaller value
+ * rounds it to an integer. The sign of -0 is restored. */
 #define VECTOR_ROUND_GENERIC(p, i, whole, one)                                                      \
     VF p p##_rint(p x) {                                                                            \
         i sign = (i)x & (i)p##_splat(-(one) * 0);                                                   \
@@ -149,9 +149,9 @@ VECTOR_FMA_128(f64p, pd)
 #endif
 #endif
 
-/* x * 2^n for integer n: correct for gradual underflow, overflow and NaN. |n| is at most 252
- * (float64: 2044). Without a scaling instruction, one product suffices while 2^n is a normal
- * number; else two. */
+/* Returns x * 2^n for integer n, correct for gradual underflow, overflow and NaN. |n| is at most
+ * 252 (float64: 2044). Without a scaling instruction, one product suffices if 2^n is a normal
+ * number; otherwise two are needed. */
 VF f32p f32p_scale(f32p x, f32p n) {
 #if VECTOR_X86 && VECTOR_REGISTER_BYTES == 64 && PART32_BYTES == 64
     return __builtin_ia32_scalefps512_mask(x, n, x, (uint16_t)-1, 4);
@@ -164,7 +164,7 @@ VF f32p f32p_scale(f32p x, f32p n) {
     return x * (f32p)((whole + 127) << 23);
 #endif
 }
-/* Converts a small integral float64 to an integer, without the conversion that AVX2 lacks. */
+/* Converts a small integral float64 to an integer. AVX2 has no instruction for this conversion. */
 VF i64p i64p_whole(f64p n) { return (i64p)(n + 0x1.8p52) - (i64p)f64p_splat(0x1.8p52); }
 VF f64p f64p_whole(i64p n) { return (f64p)(n + (i64p)f64p_splat(0x1.8p52)) - 0x1.8p52; }
 VF f64p f64p_scale(f64p x, f64p n) {
@@ -179,7 +179,7 @@ VF f64p f64p_scale(f64p x, f64p n) {
 #endif
 }
 
-/* Joins parts to whole vectors. */
+/* Joins register-sized parts to whole vectors. */
 #if PARTS32 == 1
 #define VECTOR_LIFT_F32(name) \
     VF f32v f32_##name(f32v x) { return f32p_##name(x); }
@@ -225,7 +225,8 @@ VF f64v f64_fma(f64v a, f64v b, f64v c) {
     for (int i = 0; i < PARTS64; i++) all[i] = f64p_fma(x.p[i], y.p[i], z.p[i]);
     return f64_join(all);
 }
-/* float32 through float64: for functions whose float32 form would need two words of precision. */
+/* Computes a float32 function in float64, where the float32 form would need two words of
+ * precision. */
 #define VECTOR_F32_BY_F64(name, function)                                              \
     VF f32v f32_##name(f32v x) {                                                       \
         f32_pieces all = {.v = x};                                                   \
@@ -260,7 +261,7 @@ VF f64v f64_fma(f64v a, f64v b, f64v c) {
         return x.v;                                                                    \
     }
 
-/* Formulas common to both precisions: written once on parts (f32p, f64p). */
+/* Formulas for both precisions, written once on parts (f32p, f64p). */
 #define VECTOR_FORMULAS(p, i, one)                                                                       \
     VF p p##_abs(p x) { return (p)((i)x & ~(i)p##_splat(-(one) * 0)); }                                  \
     VF p p##_neg(p x) { return -x; }                                                                     \
@@ -312,8 +313,9 @@ VECTOR_MAXIMUM(f64p, i64p, __builtin_ia32_cmpunordpd(a, b))
 #else
 VECTOR_MAXIMUM(f64p, i64p, ((a != a) | (b != b)))
 #endif
-/* t_max_so_far: the larger of a running maximum and a value; NaN when an operand is NaN, and either
- * zero of two. Operations on the value alone are not on the critical path of the maximum. */
+/* t_max_so_far: the larger of a running maximum and a value. It is NaN when an operand is NaN, and
+ * either zero when the operands are zeros. Operations on the value alone are not on the critical
+ * path of the maximum. */
 #define VECTOR_MAX_SO_FAR_512(p, s, mask)                                                                \
     VF p p##_max_so_far(p most, p x) {                                                                   \
         mask nan = __builtin_ia32_cmp##s##512_mask(x, x, 3, (mask)-1, 4);                                \
@@ -355,11 +357,12 @@ VECTOR_LIFT_BOTH_2(maximum)
 VECTOR_LIFT_BOTH_2(max_so_far)
 VECTOR_LIFT_BOTH_2(minimum)
 
-/* a / y with 1 / y known: a times the reciprocal rounded towards zero, plus a times its residual.
- * Both terms have one sign, so zeros and infinities match those of a quotient. Rounded like a
- * quotient, except for one in a million with an error of one unit. Divides when |1 / y| is outside
- * [1 / far, far]; the test is made once for all values over a y, and per vector where that is free.
- * Results with a larger error in any case are multiplied by 1 / y. */
+/* Returns a / y, given 1 / y: a times the reciprocal rounded towards zero, plus a times the
+ * residual of the reciprocal. Both terms have the same sign, so zeros and infinities match those of
+ * a quotient. The result is rounded like a quotient, except that one in a million has an error of
+ * one unit. It divides when |1 / y| is outside [1 / far, far]. This test is made once for all
+ * values over a y, and per vector where that is free. nearly_over, for results with a larger error
+ * in any case, multiplies by 1 / y. */
 #if VECTOR_FMA
 #define VECTOR_OVER(v, i, p, any, far)                                                \
     VF int p##_is_far(v inverse) {                                                    \
@@ -400,7 +403,7 @@ VF i64v f64_isnan(f64v x) { return x != x; }
 VF i64v f64_isinf(f64v x) { return f64_abs(x) == __builtin_inf(); }
 VF i64v f64_isfinite(f64v x) { return f64_abs(x) < __builtin_inf(); }
 
-/* y = 1 / sqrt(x) is rounded twice; the residual 1 - x y y corrects it, and is NaN when x is 0,
+/* y = 1 / sqrt(x) is rounded twice. The residual 1 - x y y corrects y; it is NaN when x is 0,
  * infinite or NaN. */
 #if VECTOR_FMA
 #define VECTOR_RSQRT(p)                                                                                  \
@@ -417,7 +420,7 @@ VECTOR_RSQRT(f32p)
 VECTOR_RSQRT(f64p)
 VECTOR_LIFT_BOTH(rsqrt)
 
-/* a * b as the rounded product and its rounding error (Dekker's splitting without fma). */
+/* Returns a * b rounded, and its rounding error (by Dekker's splitting without fma). */
 VF f64p f64p_product(f64p a, f64p b, f64p *rest) {
     f64p y = a * b;
 #if VECTOR_FMA
@@ -441,7 +444,7 @@ VF f32v f32_product(f32v a, f32v b, f32v *rest) {
     return y;
 }
 
-/* c0 + c1 x + c2 x^2 ... by Horner's rule. */
+/* Evaluates c0 + c1 x + c2 x^2 ... by Horner's rule. */
 #define F32_POLYNOMIAL(x, ...)                                                          \
     ({                                                                                  \
         static const float c_[] = {__VA_ARGS__};                                        \

@@ -1,8 +1,7 @@
 /* Conversions between all element types, half-precision types in memory, and masks.
  *
- * Float to integer: truncated, saturated, NaN gives 0. Integer to integer: wraps around. To a
- * float: rounded once.
- */
+ * A float is converted to an integer by truncation and saturation, and NaN becomes 0. An integer is
+ * converted to another integer type with wrap-around. A conversion to a float type rounds once. */
 #ifndef VECTOR_CONVERT_H
 #define VECTOR_CONVERT_H
 
@@ -10,8 +9,8 @@
 
 #define VECTOR_CONVERT(to, from) \
     VF to##v to##_from_##from(from##v x) { return __builtin_convertvector(x, to##v); }
-/* Where one of the two is wider than a register: compilers fail on some of these pairs and convert
- * others lane by lane. */
+/* Conversions where one of the two types is wider than a register. Compilers fail on some of these
+ * pairs and convert others lane by lane. */
 #define VECTOR_CONVERT_PIECES(name, to, from)                                                       \
     VF to##v name(from##v x) {                                                                      \
         from##_pieces all = {.v = x};                                                               \
@@ -46,7 +45,8 @@ VECTOR_CONVERT_WIDE(f64, f32)
 VECTOR_CONVERT_PIECES(i64_truncated_f64, i64, f64)
 VECTOR_CONVERT_PIECES(i32_truncated_f64, i32, f64)
 
-/* Clamps x to [low, high], 0 for NaN: these values convert without undefined behaviour. */
+/* Clamps x to [low, high] and replaces NaN by 0; the results convert without undefined
+ * behaviour. */
 VF f32v f32_into(f32v x, float low, float high) {
     x = f32_select(x < low, f32_splat(low), x);
     x = f32_select(x > high, f32_splat(high), x);
@@ -60,7 +60,8 @@ VF f64v f64_into(f64v x, double low, double high) {
 
 VF i32v i32_from_f32(f32v x) {
 #if VECTOR_X86
-    /* The instruction returns the minimum when it cannot convert, which is right below. */
+    /* When the instruction cannot convert, it returns the minimum. This is right for values that
+     * are too small. */
     i32v y = __builtin_convertvector(x, i32v) & (x == x);
 #else
     i32v y = __builtin_convertvector(f32_into(x, -0x1p31f, 0x1.fffffep30f), i32v);
@@ -116,7 +117,8 @@ VECTOR_MASKS_FROM(i16)
 VECTOR_MASKS_FROM(i32)
 VECTOR_MASKS_FROM(i64)
 
-/* float16 and bfloat16 are stored in memory and in u16v; arithmetic uses float32. */
+/* float16 and bfloat16 elements are u16 in memory and u16v in registers; arithmetic uses
+ * float32. */
 VF f32v f32_from_f16(u16v half) {
 #if VECTOR_X86 && VECTOR_REGISTER_BYTES == 64 && LANES == 16
     typedef short halves __attribute__((vector_size(32)));
@@ -171,7 +173,7 @@ VF u16v bf16_from_f32(f32v x) {
     u32v y = u32_select(x != x, bits | 0x400000u, rounded);
     return __builtin_convertvector(y >> 16, u16v);
 }
-/* float64 to float32, rounded to odd: a further rounding to half precision then equals a single
+/* Rounds float64 to float32, to odd. A further rounding to half precision then equals a single
  * rounding. */
 VF f32v f32_from_f64_to_odd(f64v x) {
     f32v y = f32_from_f64(x);
@@ -180,8 +182,8 @@ VF f32v f32_from_f64_to_odd(f64v x) {
     i32v bits = (i32v)y + i32_from_i64(above);
     return (f32v)(bits | (i32_from_i64((i64v)(back != x)) & 1));
 }
-/* The same for integers beyond the float32 range; those beyond the float64 range keep their upper
- * bits, rounded to odd. */
+/* Rounds integers to float32, to odd. Integers beyond the float64 range keep their upper bits,
+ * rounded to odd. */
 VF f32v f32_from_i32_to_odd(i32v x) { return f32_from_f64_to_odd(f64_from_i32(x)); }
 VF f32v f32_from_u32_to_odd(u32v x) { return f32_from_f64_to_odd(f64_from_u32(x)); }
 VF f32v f32_from_i64_to_odd(i64v x) {

@@ -26,9 +26,9 @@ VF f32v f32_clamp(f32v x, float low, float high) {
     return f32_below(f32_splat(high), f32_above(f32_splat(low), x));
 }
 #if VECTOR_X86 && PART32_BYTES == 64
-/* With a permutation of sixteen lanes: exp(x) = 2^k 2^(j/16) (1 + p), 16 k + j from the bits of
- * 16 x / ln2 rounded, so that a short polynomial suffices; within 1.3 ULP where 2^k is a normal
- * number. The table holds 2^(j/16) minus j * 2^19 in its bits: adding the bits of 16 k + j, shifted
+/* For processors that permute sixteen lanes: exp(x) = 2^k 2^(j/16) (1 + p). 16 k + j is 16 x / ln2
+ * rounded to an integer, so that p is a short polynomial. Within 1.3 ULP where 2^k is a normal
+ * number. The table holds the bits of 2^(j/16) minus j * 2^19: adding the bits of 16 k + j, shifted
  * by 19, gives 2^k 2^(j/16). */
 typedef struct {
     f32p part, shifted, p;
@@ -45,7 +45,7 @@ VF f32p_sixteenths f32p_exp_sixteenths(f32p x) {
     f32p rest = f32p_fma(n, f32p_splat(0x1.05c61p-33f), r);
     return (f32p_sixteenths){f32p_part_of_sixteenths(shifted), shifted, f32p_fma(r * r, q, rest)};
 }
-/* Relative rounding errors of the powers in the table. */
+/* Returns the relative rounding errors of the powers in the table. */
 VF f32p f32p_lacking_of_sixteenths(f32p shifted) {
     const f32p lacking = {0.0f, 0x1.8d96d4p-25f, -0x1.9c0c22p-27f, 0x1.964904p-25f, 0x1.125002p-25f, 0x1.370be4p-25f,
                           -0x1.0a3550p-25f, -0x1.00d8acp-27f, 0x1.26055cp-26f, -0x1.05cb44p-25f, 0x1.67a1cap-28f,
@@ -53,16 +53,16 @@ VF f32p f32p_lacking_of_sixteenths(f32p shifted) {
     return __builtin_ia32_permvarsf512_mask(lacking, (i32p)shifted, lacking, (uint16_t)-1);
 }
 VF f32p f32p_power_of_sixteenths(f32p_sixteenths e) { return (f32p)((i32p)e.part + ((i32p)e.shifted << 19)); }
-/* 2^(j/16), j from the lowest bits of a sum that rounds to sixteenths. */
+/* Returns 2^(j/16), where j is the lowest bits of `shifted`, a sum that rounds to sixteenths. */
 VF f32p f32p_root_of_sixteenths(f32p shifted) {
     const f32p table = {0x1p0f, 0x1.0b5586p0f, 0x1.172b84p0f, 0x1.2387a6p0f, 0x1.306fep0f, 0x1.3dea64p0f, 0x1.4bfdaep0f,
                         0x1.5ab07ep0f, 0x1.6a09e6p0f, 0x1.7a1148p0f, 0x1.8ace54p0f, 0x1.9c4918p0f, 0x1.ae89fap0f,
                         0x1.c199bep0f, 0x1.d5818ep0f, 0x1.ea4afap0f};
     return __builtin_ia32_permvarsf512_mask(table, (i32p)shifted, table, (uint16_t)-1);
 }
-/* Within 2^-18, for results rounded to 11 bits or fewer: 2^t, its fraction by an instruction that
- * returns 0 for infinity (compilers disagree on the name of the builtin), its integer part by the
- * scaling instruction. */
+/* Computes exp(x) as 2^t within 2^-18, for results rounded to 11 bits or fewer. An instruction
+ * handles the fraction of t and returns 0 for infinity (compilers disagree on the name of its
+ * builtin). The scaling instruction applies the integer part of t. */
 VF f32p f32p_exp_to_half(f32p x) {
     f32p t = x * 0x1.715476p+0f, f;
     __asm__("vreduceps $1, %1, %0" : "=v"(f) : "v"(t));
@@ -70,7 +70,7 @@ VF f32p f32p_exp_to_half(f32p x) {
     p = f32p_fma(f32p_fma(p, f, f32p_splat(0.241278559f)), f, f32p_splat(0.693045139f));
     return f32p_scale(f32p_fma(p, f, f32p_splat(1.0f)), t);
 }
-/* For vectors with |x| > 87 in some lane: 2^k may not be a normal number. */
+/* Returns whether |x| > 87 in some lane, where 2^k may not be a normal number. */
 VF int f32p_any_far(f32p x) {
     return __builtin_expect(__builtin_ia32_cmpps512_mask(f32p_abs(x), f32p_splat(87.0f), 30, (uint16_t)-1, 4) != 0, 0);
 }
@@ -78,9 +78,9 @@ VF int f32p_any_far(f32p x) {
 VF int f32p_any_far(f32p x) { return __builtin_expect(i32p_any(f32p_abs(x) > 87.0f), 0); }
 #endif
 #if VECTOR_X86 && defined(__AVX2__) && PART32_BYTES == 32
-/* With a permutation of eight lanes: exp(x) = 2^k 2^(j/8) (1 + p), 8 k + j from the bits of 8 x /
- * ln2 rounded, so that a short polynomial suffices; within 1.3 ULP. The table holds 2^(j/8) minus j
- * * 2^20 in its bits: adding the bits of 8 k + j, shifted by 20, gives 2^k 2^(j/8). */
+/* For processors that permute eight lanes: exp(x) = 2^k 2^(j/8) (1 + p). 8 k + j is 8 x / ln2
+ * rounded to an integer, so that p is a short polynomial. Within 1.3 ULP. The table holds the bits
+ * of 2^(j/8) minus j * 2^20: adding the bits of 8 k + j, shifted by 20, gives 2^k 2^(j/8). */
 typedef struct {
     f32p part, shifted, p;
 } f32p_eighths;
@@ -96,7 +96,7 @@ VF f32p_eighths f32p_exp_eighths(f32p x) {
     f32p rest = f32p_fma(n, f32p_splat(0x1.05c61p-32f), r);
     return (f32p_eighths){f32p_part_of_eighths(shifted), shifted, f32p_fma(r * r, q, rest)};
 }
-/* The same with the relative rounding errors of the table's powers: within 1.1 ULP. */
+/* The same with the relative rounding errors of the powers in the table: within 1.1 ULP. */
 VF f32p f32p_lacking_of_eighths(f32p shifted) {
     const f32p lacking = {0.0f, -0x1.9c0c22p-27f, 0x1.125002p-25f, -0x1.0a355p-25f,
                           0x1.26055cp-26f, 0x1.67a1cap-28f, -0x1.f9c304p-27f, -0x1.a5217cp-28f};
@@ -122,7 +122,7 @@ VF f32p f32p_exp(f32p x) {
     }
     return f32p_fma(power, e.p, power);
 }
-/* Within 2^-18, for results rounded to 11 bits or fewer; not for x far from 0. */
+/* Within 2^-18, for results rounded to 11 bits or fewer; invalid for x far from 0. */
 VF f32p f32p_exp_to_half_near(f32p x) {
     f32p shifted = f32p_fma(x, f32p_splat(0x1.715476p+3f), f32p_splat(0x1.8p23f)), n = shifted - 0x1.8p23f;
     f32p r = f32p_fma(n, f32p_splat(-0x1.62e43p-4f), x);
@@ -133,7 +133,8 @@ VF f32p f32p_exp_to_half(f32p x) {
     f32p y = f32p_exp_to_half_near(x);
     return f32p_any_far(x) ? f32p_select(f32p_abs(x) > 87.0f, f32p_exp(x), y) : y;
 }
-/* Without the rounding errors of the table's powers and of ln2 / 8. */
+/* exp(x) for x = a - max(a), without the rounding errors of the powers in the table and of ln2 /
+ * 8. */
 VF f32p f32p_exp_of_deficit(f32p x) {
     f32p shifted = f32p_fma(x, f32p_splat(0x1.715476p+3f), f32p_splat(0x1.8p23f)), n = shifted - 0x1.8p23f;
     f32p r = f32p_fma(n, f32p_splat(-0x1.62e43p-4f), x);
@@ -147,7 +148,7 @@ VECTOR_LIFT_F32(exp)
 VECTOR_LIFT_F32(exp_of_deficit)
 VECTOR_LIFT_F32(exp_to_half)
 #elif VECTOR_X86 && PART32_BYTES == 64
-/* For exact x the rounding errors of the float32 table and of ln2 matter: within 0.9 ULP. */
+/* For exact x, the rounding errors of the float32 table and of ln2 are included: within 0.9 ULP. */
 VF f32v f32_exp_by_roots(f32v x, const int is_exact) {
     f32v shifted = f32_fma(x, f32_splat(0x1.715476p+0f), f32_splat(0x1.8p19f)), n = shifted - 0x1.8p19f;
     f32v r = f32_fma(n, f32_splat(-0x1.62e43p-1f), x), root = f32p_root_of_sixteenths(shifted), rest = r;
@@ -167,7 +168,7 @@ VF f32v f32_exp(f32v x) {
 }
 VF f32v f32_exp_to_half(f32v x) { return f32_exp(x); }
 #endif
-/* For x <= 0 that is a rounded difference; its own error dominates those. */
+/* exp(x) where x <= 0 is a rounded difference: the error of the difference dominates the others. */
 #if !(VECTOR_X86 && (PART32_BYTES == 64 || (defined(__AVX2__) && PART32_BYTES == 32)))
 VF f32v f32_exp_of_deficit(f32v x) { return f32_exp(x); }
 #endif
@@ -181,7 +182,7 @@ VF f32v f32_exp2(f32v x) {
 VF f32v f32_expm1(f32v x) {
     f32_exponential e = f32_exp_reduced(f32_clamp(x, -18.0f, 89.0f));
     f32v p = e.r + e.s, rest = (e.r - p) + e.s;
-    /* Half of everything: 2^n alone may overflow. */
+    /* Both terms are halved first, since 2^n alone may overflow. */
     f32v half = (f32v)((__builtin_convertvector(e.n, i32v) + 126) << 23);
     f32v u = half - 0.5f, v = half * p, w = u + v;
     f32v sum = w + (((u - w) + v) + half * rest);
@@ -205,7 +206,7 @@ VF f32_decomposed f32_decompose(f32v x) {
     return (f32_decomposed){__builtin_convertvector(k - (tiny & 23), f32v), f};
 #endif
 }
-/* Includes subnormals: a thread may flush them to zero, as framework threads do. */
+/* Handles subnormals, too: a thread may flush them to zero, as framework threads do. */
 VF f32v f32_log_edges(f32v x, f32v y) {
     if (__builtin_expect(i32_any((i32v)((u32v)x - 0x00800000u >= 0x7f000000u)), 0)) {
         y = f32_select(x == 0.0f, f32_splat(-__builtin_inff()), y);
@@ -276,8 +277,8 @@ VF f32v f32_erf(f32v x) {
     return f32_copysign(f32_select(size < 0.9375f, f32_fma(size, near, size), far), x);
 }
 
-/* Through float64: within half a unit, at two to four times the cost. First exp and log with the
- * terms that float32 requires, 2^-34 and 2^-41. */
+/* float32 functions in float64: within half a unit, at two to four times the cost. exp and log come
+ * first, with the terms that float32 requires (2^-34 and 2^-41). */
 VF f64p f64p_exp_of_f32(f64p high) {
     f64p n = f64p_rint(high * 0x1.71547652b82fep+0);
     f64p r = f64p_fma(-n, f64p_splat(0x1.62e42fefa39efp-1), high);

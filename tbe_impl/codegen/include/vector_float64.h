@@ -38,7 +38,7 @@ VF f64p f64p_expm1(f64p x) {
     f64p y = f64p_clamp(x, -40.0, 710.0);
     f64_exponential e = f64p_exp_reduced(y, y * 0);
     f64p p = e.r + e.s, rest = (e.r - p) + e.s;
-    /* Half of everything: 2^n alone may overflow. */
+    /* Both terms are halved first, since 2^n alone may overflow. */
     f64p half = (f64p)((i64p_whole(e.n) + 1022) << 52);
     f64p u = half - 0.5, v = half * p, w = u + v;
     f64p sum = w + (((u - w) + v) + half * rest);
@@ -58,7 +58,7 @@ VF f64_decomposed f64p_decompose(f64p x) {
     i64p tiny = x < 0x1p-1022;
     i64p bits = (i64p)f64p_select(tiny, x * 0x1p54, x);
     i64p k = (bits - 0x3fe8000000000000LL) & (int64_t)0xfff0000000000000LL;
-    /* The exponent, shifted without the arithmetic shift of 64 bits that AVX2 lacks. */
+    /* Extracts the exponent without the arithmetic shift of 64 bits, which AVX2 lacks. */
     f64p n = f64p_whole((i64p)((u64p)(k + 0x4000000000000000LL) >> 52)) - 1024.0;
     return (f64_decomposed){n - (f64p)(tiny & (i64p)f64p_splat(54.0)), (f64p)(bits - k) - 1.0};
 #endif
@@ -73,7 +73,7 @@ VF f64_log_terms f64p_log_terms(f64p f) {
                               0.18181665245903741, 0.15391130705197867, 0.13173306892169956, 0.13844897886253396);
     return (f64_log_terms){h, s * (h + r)};
 }
-/* The logarithm of x that is not a positive finite value. */
+/* Returns the logarithm of an x that is not positive and finite. */
 VF f64p f64p_log_edges(f64p x, f64p y) {
     if (__builtin_expect(i64p_any((i64p)~((x > 0.0) & (x < __builtin_inf()))), 0)) {
         y = f64p_select(x == 0.0, f64p_splat(-__builtin_inf()), y);
@@ -129,7 +129,7 @@ VF f64p f64p_quotient(f64p numerator, f64p rest_n, f64p denominator, f64p rest_d
 #endif
     return q;
 }
-/* Splits x into two parts; the second is much smaller. */
+/* Returns the logistic function of x + x_rest, where x_rest is much smaller than x. */
 VF f64p f64p_sigmoid_of_parts(f64p x, f64p x_rest) {
     f64p y = f64p_below(f64p_splat(0.0), f64p_above(f64p_splat(-746.0), -f64p_abs(x)));
     f64_exponential e = f64p_exp_reduced(y, f64p_select(x < 0.0, x_rest, -x_rest));

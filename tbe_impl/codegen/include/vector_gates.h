@@ -1,12 +1,12 @@
 /* Activation gates by table lookup: the normal distribution, its tanh approximation of GELU, and
  * the gate of Mish, tanh(ln(1 + e^x)).
  *
- * A polynomial of degree 7 around the centre of one of 16 cells with about equal relative change; x
- * (linear + square x), rounded, is the cell number. At the centres, which are float32, value and
- * slope are float32 within 2^-33 and 2^-26 of them, so that only the addend of the value is
- * rounded. Left of the cells, float64 is used. The distributions are computed left of 0, and right
- * of it as 1 minus that. Within 1.1 ULP; the product with x within 2.
- */
+ * Each gate is a polynomial of degree 7 around the centre of one of 16 cells (intervals) with about
+ * equal relative change. x (linear + square x), rounded, is the cell number. At the centres, which
+ * are float32, value and slope are within 2^-33 and 2^-26 of float32 values, so that only the
+ * addend of the value is rounded. Left of the cells, float64 is used. The distributions are
+ * computed left of 0; right of 0 they are 1 minus the value at -x. Within 1.1 ULP; the product with
+ * x is within 2 ULP. */
 #ifndef VECTOR_GATES_H
 #define VECTOR_GATES_H
 
@@ -143,8 +143,8 @@ VF f64p f64p_ndtr_tanh_of_f32(f64p x) {
     f64p e = f64p_exp_of_f32(f64p_clamp(z, -200.0, 200.0));
     return e / (1.0 + e);
 }
-/* The argument of the logistic function in two parts: its residual has a weight proportional to its
- * size. */
+/* The argument of the logistic function has two parts, because the weight of its residual is
+ * proportional to its size. */
 VF f64p f64p_ndtr_tanh(f64p x) {
     f64p t = f64p_clamp(x, -25.0, 25.0), square_rest, cubic_rest, rest;
     f64p square = f64p_product(t, t, &square_rest);

@@ -1,8 +1,8 @@
 /* Table lookups for functions of one float16 value, 32 at once; see half_precision_tables.py.
  *
- * A loop runs in chunks. Values outside all cells (far from 0, or NaN) are computed by the full
- * formula, the others never, so that a value has one result in any vector.
- */
+ * A loop runs in chunks. Values outside all cells (far from 0, or NaN) are always computed by the
+ * full formula, and values inside a cell never are. Thus the result of a value does not depend on
+ * the other values in its vector. */
 #ifndef VECTOR_HALF_CELLS_H
 #define VECTOR_HALF_CELLS_H
 
@@ -57,7 +57,7 @@ VF int64_t f16_chunk_size(const uint16_t *to, int64_t left, int stream) {
     int64_t head = stream ? (int64_t)((0 - (uintptr_t)to) % 64 / 2) : 0, size = head ? head : HALVES_CHUNK;
     return size < left ? size : left;
 }
-/* Computes and stores a chunk; when a value is in no cell, stores nothing and returns 0. */
+/* Computes and stores a chunk. If a value is in no cell, it stores nothing and returns 0. */
 VF int f16_chunk_write(
     const uint16_t *from, uint16_t *to, int64_t size, const f16_cells cells, int stream) {
     i16h y[HALVES_CHUNK / HALVES], astray = {0};
@@ -77,7 +77,8 @@ VF int f16_chunk_write(
         __builtin_ia32_storedquhi512_mask((short *)(to + at * HALVES), y[at], f16_mask(size - at * HALVES));
     return 1;
 }
-/* The same for up to LANES values, without those in no cell: first computes, then stores them. */
+/* The same for up to LANES values, except the values in no cell; computing and storing are
+ * separate. */
 typedef struct {
     i16h y;
     uint32_t near;

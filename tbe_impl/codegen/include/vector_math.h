@@ -16,8 +16,9 @@
 #include "vector_sums.h"
 #include "vector_trigonometry.h"
 
-/* The remainder of the truncated quotient, exact, with the sign of x. In float64, quotient and
- * product are exact while the quotient is small; a large one is subtracted in steps of 2^28. */
+/* Returns the remainder of the truncated quotient, exact, with the sign of x. In float64, quotient
+ * and product are exact while the quotient is small. A large quotient is subtracted in steps of
+ * 2^28. */
 VF f64p f64p_fmod_step(f64p r, f64p d) {
     f64p q = f64p_trunc(r / d);
     r = f64p_fma(-q, d, r);
@@ -43,7 +44,8 @@ VF f64p f64p_fmod(f64p x, f64p y) {
 VECTOR_F32_BY_F64_2(fmod, f64p_fmod_of_f32)
 VECTOR_LIFT_F64_2(fmod)
 
-/* x - floor(x/y) y like NumPy's mod: the sign of y, exact except for one addition. */
+/* Returns x - floor(x/y) y, like NumPy's mod: it has the sign of y and is exact except for one
+ * addition. */
 VF f32v f32_floormod(f32v x, f32v y) {
     f32v r = f32_fmod(x, y);
     i32v other = ((i32v)r ^ (i32v)y) < 0;
@@ -55,7 +57,8 @@ VF f64v f64_floormod(f64v x, f64v y) {
     return f64_select(r == 0.0, f64_copysign(r, y), r + (f64v)((i64v)y & other));
 }
 
-/* t_sum, t_prod, t_max, t_min: over the lanes, halves first, in the same order on every machine. */
+/* t_sum, t_prod, t_max, t_min: reduce across lanes, halves first, in the same order on every
+ * machine. */
 #if VECTOR_SHUFFLE
 #define VECTOR_SWAP(t, x, ...) __builtin_shufflevector(x, x, __VA_ARGS__)
 #else

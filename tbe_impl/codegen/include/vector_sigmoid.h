@@ -97,12 +97,13 @@ VF f32p f32p_sigmoid_by_power(f32p x) {
     return f32p_any_far(x) ? f32p_select(f32p_abs(x) > 87.0f, f32p_sigmoid_of_any(x), y) : y;
 }
 VF f32p f32p_farther(f32p x, f32p far) { return f32p_above(f32p_abs(x), far); }
-/* In halves, for x near 0: loops after fission run the first half over a strip, then the second.
- * The indicator that a strip is too far from 0 accumulates over its arguments, starting with 0. */
+/* The logistic function in two halves, for x near 0. Loops after fission run the first half over a
+ * strip, then the second half. `far` accumulates over the arguments of a strip, starting with 0,
+ * and indicates an argument too far from 0. */
 #if SIGMOID_CELLS
 /* A polynomial of degree 5 around the nearest of 32 multiples of 1/2: within 1.4 ULP, its product
- * with x within 2. Cheaper than an exponential and a quotient where an instruction looks up
- * 32-entry tables. A value has one result in any vector. */
+ * with x within 2. It is cheaper than an exponential and a quotient where an instruction looks up
+ * 32-entry tables. The result of a value does not depend on the other values in its vector. */
 static const float sigmoid_cells[6][32] __attribute__((aligned(64))) = {
     {0.000335350138f, 0.000552778656f, 0.000911051175f, 0.00150118221f, 0.00247262325f, 0.00407013763f,
      0.00669285096f, 0.0109869428f, 0.0179862101f, 0.0293122306f, 0.0474258736f, 0.0758581832f, 0.119202919f,
@@ -139,7 +140,8 @@ typedef f32p f32p_sigmoid_begun;
 typedef f32p f32p_of_cells __attribute__((may_alias));
 #define SIGMOID_CELL_0 2.0f
 VF i32p f32p_sigmoid_cell(f32p x) { return (i32p)f32p_fma(x, f32p_splat(0x1p-21f), f32p_splat(0x1.00002p+1f)); }
-/* The lowest five bits are the cell number; upper bits other than the first cell's mean no cell. */
+/* The lowest five bits are the cell number. Upper bits that differ from those of the first cell
+ * mean that no cell contains the value. */
 VF f32p f32p_sigmoid_farther(f32p x, f32p far) {
     return (f32p)((i32p)far | (f32p_sigmoid_cell(x) ^ (i32p)f32p_splat(SIGMOID_CELL_0)));
 }
@@ -220,8 +222,8 @@ VF f32p f32p_sigmoid_to_half_end(f32p e) {
 #else
 VF f32p f32p_exp_to_half_farther(f32p x, f32p far) { return f32p_farther(x, far); }
 VF f32p f32p_exp_to_half_begin(f32p x) { return f32p_exp_to_half_near(x); }
-/* Within 2^-17, from -22 to 22: the same with a polynomial of degree 2 and nine bits of -8 x / ln2.
- */
+/* Within 2^-17, for x from -22 to 22: the same with a polynomial of degree 2 and with nine bits of
+ * -8 x / ln2. */
 typedef f32p_sigmoid_begun f32p_sigmoid_to_half_begun;
 VF f32p f32p_sigmoid_to_half_eighths(f32p x) { return f32p_fma(x, f32p_splat(-0x1.715476p+3f), f32p_splat(SIGMOID_FIRST + 256)); }
 VF f32p f32p_sigmoid_to_half_farther(f32p x, f32p far) {

@@ -31,7 +31,7 @@ VF wide_sum wide_both(wide_sum a, wide_sum b) {
     for (int i = 0; i < PARTS64; i++) a.parts[i] += b.parts[i];
     return a;
 }
-/* As a vector with the total `f64_sum`. */
+/* Returns the sum as a vector whose total `f64_sum` computes. */
 VF f64v wide_lanes(wide_sum sum) {
     f64_parts all;
     for (int i = 0; i < PARTS64; i++) all.p[i] = sum.parts[i];

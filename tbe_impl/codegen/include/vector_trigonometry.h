@@ -34,7 +34,7 @@ static inline double vector_reduce_huge(float x, int *quadrant) {
     return bits.u >> 31 ? -r : r;
 }
 
-/* float32 in float64: accurate enough below 2^20. */
+/* Reduces a float32 in float64, which is accurate enough below 2^20. */
 VF f64p f64p_reduce_of_f32(f64p x, f64p *n) {
     *n = f64p_rint(x * 0x1.45f306dc9c883p-1);
     f64p r = f64p_fma(-*n, f64p_splat(0x1.921fb54400000p+0), x);
@@ -121,8 +121,8 @@ VF f64p f64p_tan_of_f32(f64p x) {
     return f64p_select(x == 0.0, x, y);
 }
 
-/* float64 below 2^20 with pi/2 in three words, the first two products exact; beyond, the C library
- * lane by lane. */
+/* Below 2^20, float64 is reduced by pi/2 in three words, of which the first two products are exact.
+ * Larger values use the C library lane by lane. */
 VF f64p f64p_sin_from(f64p x, f64p shift) {
     f64p n = f64p_rint(x * 0x1.45f306dc9c883p-1);
     f64p a = x - n * 0x1.921fb54400000p+0, b = n * 0x1.0b4611a600000p-34, c = n * 0x1.3198a2e037073p-69;
@@ -177,8 +177,8 @@ VF f32v f32_acos(f32v x) {
     return f32_select(near, 0x1.921fb6p+0f - (y + 0x1.777a5cp-25f), far);
 }
 
-/* x up to 0.5477, (x - 1) / (x + 1) up to its inverse, 1/x beyond; the residual of the division is
- * carried along. */
+/* Uses x up to 0.5477, (x - 1) / (x + 1) up to 1 / 0.5477, and 1/x beyond. The residual of the
+ * division is carried along. */
 VF f64p f64p_atan(f64p x) {
     f64p size = f64p_abs(x);
     i64p middle = size > 0.5477, far = size > 1.8258;

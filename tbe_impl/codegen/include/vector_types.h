@@ -46,8 +46,8 @@
 #else
 #define VECTOR_X86 0
 #endif
-/* Vectors per strip of a loop after fission, where that is profitable; not measured on Zen 4 and 5.
- * */
+/* Number of vectors per strip of a loop after fission, where fission is profitable. Not measured on
+ * Zen 4 and 5. */
 #if LANES == 16 || defined(__znver3__)
 #define STRIP 8
 #else
@@ -121,8 +121,8 @@
 VECTOR_TYPES(X)
 #undef X
 
-/* Parts: f32p is a register of float32, f64p one of float64; f32q and all other types in q have the
- * lanes of an f64p. */
+/* Register-sized parts of vectors: f32p holds float32, f64p holds float64. f32q and all other types
+ * in q have as many lanes as f64p. */
 #define X(t, c, bytes)                                                                \
     typedef c t##p __attribute__((vector_size(PART##32_BYTES)));                      \
     typedef union {                                                                   \
@@ -152,8 +152,8 @@ VECTOR_TYPES(X)
 #undef X
 
 /* t_join: joins the PARTS64 pieces of a vector. Wide vectors never fit one register and go through
- * memory, piece by piece; halves of a register are joined in it, because a wide load would wait for
- * both narrow stores. */
+ * memory, piece by piece. Halves of a register are joined in the register, because a wide load
+ * would wait for both narrow stores. */
 #if VECTOR_SHUFFLE && LANES * 8 == 2 * VECTOR_REGISTER_BYTES
 #define X(t, c, bytes) \
     VF t##v t##_join(const t##q *q) { return __builtin_shufflevector(q[0], q[1], VECTOR_EACH); }
@@ -217,7 +217,7 @@ VECTOR_TYPES_64(X)
 #define VECTOR_LOAD_32 __builtin_ia32_loadups128_mask
 #define VECTOR_MASK_32 uint8_t
 #endif
-/* In pieces: some processors execute masked stores lane by lane. */
+/* Stores in pieces, because some processors execute masked stores lane by lane. */
 VF void vector_store_32(void *to, const void *from, int n) {
     int done = 0;
     if (n == LANES) {
@@ -262,7 +262,7 @@ VECTOR_TYPES_32(X)
 VECTOR_TYPES_PART(X)
 #undef X
 
-/* t_joined: the first LANES - n lanes of one vector, then the first n of another. */
+/* t_joined: the first LANES - n lanes of one vector, then the first n lanes of another. */
 #if VECTOR_X86 && defined(__GNUC__) && !defined(__clang__)
 #define VECTOR_TYPES_JOINED(X) VECTOR_TYPES_8(X) VECTOR_TYPES_16(X) VECTOR_TYPES_64(X)
 #define X(t, c, bytes)                                                                        \
@@ -292,15 +292,15 @@ VECTOR_TYPES_JOINED(X)
 #undef X
 
 /* A page walk takes as long as a cache miss, so the first bytes of a page prefetch the next page.
- * On Zen 4 and 5 non-temporal stores wait for it, so it is done before those stores. Elsewhere
- * loaded lines delay such stores (a copy by a seventh, swish by a quarter), so it is done only
- * before loads; not on Zen 3 (3 to 10 % slower). */
+ * On Zen 4 and 5, non-temporal stores wait for a page walk, so the prefetch precedes those stores.
+ * On other processors, loaded lines delay such stores (a copy by a seventh, swish by a quarter), so
+ * the prefetch precedes loads only. Zen 3 has no such prefetch, which would cost 3 to 10 %. */
 VF void page_after(const void *at, uintptr_t bytes) {
     if (((uintptr_t)at & 4095) < bytes) __builtin_prefetch((const char *)at + 4096);
 }
-/* fetch: prefetches a cache line. The prefetchers of Zen 4 and 5 cross pages; software prefetches
- * cost 5 to 10 % there. Those of Zen 3 do not: without software prefetches softmax takes half as
- * long again. */
+/* fetch: prefetches a cache line. The hardware prefetchers of Zen 4 and 5 cross pages, and software
+ * prefetches cost 5 to 10 % there. The hardware prefetchers of Zen 3 do not cross pages: without
+ * software prefetches softmax takes half as long again. */
 #if defined(__znver4__) || defined(__znver5__)
 VF void fetch(const void *from) { (void)from; }
 VF void before_stream(const void *to, uintptr_t bytes) { page_after(to, bytes); }
@@ -313,8 +313,8 @@ VF void fetch(const void *from) {
 }
 VF void before_stream(const void *to, uintptr_t bytes) { (void)to, (void)bytes; }
 #endif
-/* The same for one of several vectors of an iteration; only the first of a cache line prefetches.
- * */
+/* fetch for one of several vectors of an iteration; only the first vector of a cache line
+ * prefetches. */
 #define fetch_of(place, from) ((place) * LANES * (int)sizeof *(from) % 64 ? (void)0 : fetch(from))
 
 /* t_stream: non-temporal store to an address aligned to min(vector, 64) bytes; an ordinary store

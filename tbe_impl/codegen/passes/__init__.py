@@ -1,4 +1,4 @@
-"""Transformations of one loop nest, one well-known transformation a file.
+"""Transforms one loop nest; each file contains one well-known transformation.
 
 In: stages, or C statements that the lowering emitted.
 Out: facts that the lowering uses, or transformed statements.

@@ -1,4 +1,4 @@
-"""Emits faster forms of binary operations: quotients, and extremes of a vector and a scalar."""
+"""Emits faster forms of quotients, and of max or min with a vector and a scalar."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def lower_reciprocal_product(
 ) -> Value | None:
     """Lowers x · (1 / y) to x / y, which saves one rounding.
 
-    None for other products, or when several iterations share the inverse.
+    Returns None for other products, or when several iterations use the same reciprocal.
     """
     if not isinstance(node, Binary) or node.op != "mul":
         return None
@@ -44,7 +44,7 @@ def lower_reciprocal_product(
 
 
 def lower_binary(inside: Lowering, node: Binary, tag: str, a: Value, b: Value) -> Value:
-    """Lowers a binary operation on two vectors; ``tag`` is the kind of the result."""
+    """Lowers a binary operation on two vectors; `tag` is the kind of the result."""
     depth = max(a.depth, b.depth)
     if node.op == "div" and tag in ("f32", "f64"):
         factor = _exact_reciprocal(_constant_value(node.b), tag)
@@ -61,14 +61,14 @@ def lower_binary(inside: Lowering, node: Binary, tag: str, a: Value, b: Value) -
 
 
 def _constant_value(expr: Expr) -> float:
-    """The value of a constant expression, through single reads; 0 for others."""
+    """Returns the value of a constant expression, also through single reads; 0 for others."""
     while isinstance(expr, Read) and len(expr.tensor.op.body) == 1:
         expr = expr.tensor.op.body[0]
     return float(expr.value) if isinstance(expr, Const) and not isinstance(expr.value, str) else 0.0
 
 
 def _exact_reciprocal(number: float, tag: str) -> float:
-    """The exact reciprocal of a power of two in the normal range; 0 for other values."""
+    """Returns the exact reciprocal of a power of two in the normal range; 0 for other values."""
     mantissa, exponent = math.frexp(number)
     return (
         1 / number

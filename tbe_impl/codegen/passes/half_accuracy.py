@@ -1,8 +1,9 @@
-"""Finds calls that may have an error of 2^-18 because results are rounded to half precision.
+"""Finds calls that tolerate an error of 2^-18 because results are rounded to half precision.
 
 Products and quotients add the relative errors of their operands. Sums of non-negative values,
-roots, extremes and row sums do not increase them. Differences, comparisons, logarithms and further
-exponentials can amplify an error: their operands, and float32 outputs, need full accuracy.
+roots, extremes and sums over rows do not increase relative errors. Differences, comparisons,
+logarithms and further exponentials can amplify an error. Their operands, and float32 outputs,
+therefore need full accuracy.
 """
 
 from __future__ import annotations
@@ -19,7 +20,10 @@ HALF_PRECISION_DTYPES = frozenset({"float16", "bfloat16"})
 SHORT_FORM_FUNCTIONS = frozenset({"exp", "sigmoid"})
 """Functions with a short form ``…_to_half``; sigmoid of half-precision operands always uses it."""
 MAX_ERROR_COUNT = 8
-"""Maximum error multiplicity: 8 · 2^-18 moves one float16 result in a hundred to its neighbour."""
+"""Maximum number of relative errors that may add up in one result.
+
+An error of 8 · 2^-18 moves one float16 result in a hundred to its neighbour.
+"""
 _NONNEGATIVE_FUNCTIONS = frozenset(
     {"exp", "exp2", "abs", "sqrt", "rsqrt", "relu", "sigmoid", "cosh"}
 )
@@ -27,10 +31,10 @@ _ERROR_PRESERVING_FUNCTIONS = frozenset({"abs", "neg", "relu", "rec", "rsqrt", "
 
 
 def find_short_form_calls(outputs: Sequence[Tensor]) -> dict[int, str]:
-    """``id`` of a call that tolerates a short form → the function that replaces it.
+    """Maps the ``id`` of each call that tolerates a short form to the replacing function.
 
-    An inverse with a single use as a factor is included under its own name: a quotient may replace
-    it.
+    A reciprocal that is used once, as a factor, is mapped to its own name, ``rec``: a quotient may
+    replace the product.
     """
     stages = stages_of(outputs)
     search = _ErrorPropagation(outputs)
@@ -49,14 +53,14 @@ def find_short_form_calls(outputs: Sequence[Tensor]) -> dict[int, str]:
 
 
 class _ErrorPropagation:
-    """Backward error propagation from outputs to calls.
+    """Propagates errors backward, from outputs to calls.
 
     Attributes:
-        counts: ``id`` of a tensor or call → multiplicity of its relative error in the outputs;
-            infinite where full accuracy is required.
-        reads: ``id`` of a tensor → number of its reads, as an output too.
-        calls: ``id`` of a call with a short form → name of the form.
-        positive: ``id`` of tensors with non-negative or NaN elements only.
+        counts: maps the ``id`` of a tensor or call to the number of times that its relative error
+            adds to an output's error; infinite where full accuracy is required.
+        reads: maps the ``id`` of a tensor to the number of its uses, including uses as an output.
+        calls: maps the ``id`` of a call with a short form to the name of this form.
+        positive: ``id`` of the tensors whose elements are all non-negative or NaN.
     """
 
     def __init__(self, outputs: Sequence[Tensor]):
@@ -69,7 +73,7 @@ class _ErrorPropagation:
             self.reads[id(tensor)] += 1
 
     def visit(self, node: Expr, count: float) -> None:
-        """Propagates an error multiplicity from a node to its operands."""
+        """Propagates an error count from a node to its operands."""
         if isinstance(node, Read):
             self.counts[id(node.tensor)] += count
             self.reads[id(node.tensor)] += 1
@@ -88,7 +92,7 @@ class _ErrorPropagation:
             self.visit(other, math.inf)
 
     def _error_carrying_operands(self, node: Expr) -> Sequence[Expr]:
-        """Operands whose relative errors pass to the node without amplification."""
+        """Returns the operands whose relative errors pass to the node without amplification."""
         if isinstance(node, Call) and node.name in _ERROR_PRESERVING_FUNCTIONS:
             return node.args
         if isinstance(node, Cast) and is_float(node.dtype) and is_float(node.value.dtype):
@@ -104,7 +108,7 @@ class _ErrorPropagation:
         return ()
 
     def is_nonnegative(self, node: Expr) -> bool:
-        """Whether a value is provably non-negative or NaN."""
+        """Returns whether a value is provably non-negative or NaN."""
         if isinstance(node, Const):
             return not isinstance(node.value, str) and float(node.value) >= 0
         if not is_float(node.dtype):

@@ -1,10 +1,10 @@
 """Builds lookup tables for unary float16 functions, for processors with 32 lanes of float16.
 
-32 cells of equal width surround 0. In the cell around n · step, y = hi · x + r (or hi + r when
-y(0) ≠ 0), with r a polynomial in x − n · step that is small beside y. Roundings of r in float16
-therefore count little, and y is effectively rounded once. The accuracy is verified, not estimated:
-every float16 input is evaluated as on the processor. A function with an error above `MAX_ULP`
-anywhere has no table.
+32 cells (intervals) of equal width surround 0. In the cell around c = n · step, the table computes
+y = hi · x + r, or y = hi + r if y(0) ≠ 0. Here r is a polynomial in x − c that is small compared to
+y. Therefore float16 roundings of r hardly matter, and y is effectively rounded once. The accuracy
+is verified, not estimated: every float16 input is evaluated as on the processor. A function whose
+error exceeds `MAX_ULP` for any input has no table.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ import numpy as np
 
 Array = np.ndarray
 Function = Callable[[Array], Array]
-"""Maps float64 values element by element."""
+"""A function on arrays of float64 values, element by element."""
 
 CELL_COUNT = 32
 FIRST_CELL = -CELL_COUNT // 2
 STEPS_AND_DEGREES = ((1.0, 4), (0.75, 4), (0.5, 3))
-"""Cell widths and polynomial degrees, widest first; step 1 covers −16.5 to 15.5."""
+"""Cell widths and polynomial degrees, widest first; width 1 covers −16.5 to 15.5."""
 MAX_ULP = 1.2
 """Maximum error of a result in units in the last place.
 
-One rounding has an error of at most 0.5, two rounded operations may have 1.5.
+One rounding has an error of at most 0.5. Two rounded operations may have an error of 1.5.
 """
 SMALLEST_ULP = 2.0**-24
 """Spacing of the smallest float16 values."""
 CHEBYSHEV_NODES = 48
 REWEIGHTING_ROUNDS = 6
-"""Rounds of the fit; each increases the weight where the previous error was large."""
+"""Rounds of the fit; each round increases the weight where the previous error was large."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,9 @@ class HalfLookupTable:
 
     Attributes:
         step: width of a cell.
-        of_product: whether y = hi · x + r, rather than hi + r.
-        rows: hi of each cell, then the coefficients of r by increasing power; float16.
+        of_product: whether y = hi · x + r; otherwise y = hi + r.
+        rows: float16 array: first hi of each cell, then one row for each coefficient of r, by
+            increasing power.
     """
 
     step: float
@@ -50,7 +51,7 @@ class HalfLookupTable:
 
 
 def fit_lookup_table(function: Function) -> HalfLookupTable | None:
-    """Fits a table to a function; None when no table is accurate enough everywhere."""
+    """Fits a table to a function; returns None when no table is accurate enough everywhere."""
     with np.errstate(all="ignore"):
         for step, degree in STEPS_AND_DEGREES:
             x = float16_domain(step)
@@ -70,7 +71,7 @@ def _is_accurate_enough(found: Array, wanted: Array) -> bool:
 
 
 def float16_domain(step: float) -> Array:
-    """All float16 values inside the cells of a given width."""
+    """Returns all float16 values inside the cells of width `step`."""
     every = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
     with np.errstate(invalid="ignore"):
         cell = _cell_index(every.astype(np.float64), step)
@@ -78,17 +79,20 @@ def float16_domain(step: float) -> Array:
 
 
 def _cell_index(x: Array, step: float) -> Array:
-    """Cell number of each value; may be out of range. 1 / step is rounded to float16."""
+    """Returns the cell number of each value, which may be out of range.
+
+    As on the processor, 1 / step is rounded to float16.
+    """
     return np.rint(x * float(np.float16(1 / step))) - FIRST_CELL
 
 
 def ulp_of(y: Array) -> Array:
-    """Spacing of float16 values near y."""
+    """Returns the spacing of float16 values near y."""
     return np.maximum(np.ldexp(1.0, np.frexp(np.abs(y))[1] - 11), SMALLEST_ULP)
 
 
 def evaluate_table(cells: HalfLookupTable, x: Array) -> Array:
-    """Evaluates a table for float16 values as the processor does; returns float64."""
+    """Evaluates a table for float16 values as the processor does; returns float64 values."""
     wide = x.astype(np.float64)
     cell = _cell_index(wide, cells.step)
     away = _round_to_half(wide - (cell + FIRST_CELL) * cells.step)
@@ -109,14 +113,17 @@ def _round_toward_zero(x: float) -> float:
 
 
 def _fit_table(function: Function, step: float, degree: int) -> HalfLookupTable:
-    """Fits coefficients by increasing power; each is rounded before the next residual is fitted."""
+    """Fits the coefficients of a table, by increasing power.
+
+    Each coefficient is rounded to float16 before the next residual is fitted.
+    """
     middles = (np.arange(CELL_COUNT) + FIRST_CELL) * step
-    # near 0 the slope replaces the quotient
+    # near 0 the slope replaces the quotient y / x
     near = np.where(middles == 0, 2.0**-20, middles)
     values, of_product = function(near), float(function(np.zeros(1))[0]) == 0
     high = _round_to_half(values / near if of_product else values)
     if of_product:
-        # the addend of hi · 0 then has the sign of the result
+        # then the addend of hi · 0 has the sign of the result
         high[-FIRST_CELL] = _round_toward_zero(values[-FIRST_CELL] / near[-FIRST_CELL])
     along = np.cos(np.pi * (np.arange(CHEBYSHEV_NODES) + 0.5) / CHEBYSHEV_NODES)
     x = middles[:, None] + step / 2 * along
@@ -137,7 +144,10 @@ def _fit_table(function: Function, step: float, degree: int) -> HalfLookupTable:
 
 
 def _fit_leading_coefficient(terms: Array, left: Array, weight: Array) -> Array:
-    """Leading coefficient of a weighted minimax fit, for each cell (iterative reweighting)."""
+    """Returns the leading coefficient of a weighted minimax fit for each cell.
+
+    The method is iterative reweighting.
+    """
     asked, count = np.ones_like(left), terms.shape[1]
     best, least = np.zeros(len(left)), np.full(len(left), np.inf)
     for _ in range(REWEIGHTING_ROUNDS):

@@ -1,8 +1,8 @@
-"""Loop fission into strips of a few vectors, at the middle of a long function.
+"""Loop fission into strips of a few vectors, which splits a long function in the middle.
 
-Out-of-order execution covers a window of about 250 to 500 instructions, some hundred of them
-waiting: a few vectors of a sigmoid. Two loops of half the length put twice as many vectors into
-the window. Results are bitwise equal.
+Out-of-order execution covers a window of about 250 to 500 instructions, of which about a hundred
+wait. This is a few vectors of a sigmoid. Two loops of half the length put twice as many vectors
+into the window. Results are bitwise equal.
 """
 
 from __future__ import annotations
@@ -14,13 +14,19 @@ from typing import Any
 from tbe_impl.codegen.passes.statements import CStatement, number_prefetches
 
 FISSIONABLE_FUNCTIONS = {"sigmoid": 8, "sigmoid_to_half": 2, "exp_to_half": 0}
-"""Functions that ``vector_sigmoid.h`` has in halves (arguments near 0) → cost of the second."""
+"""Maps each function that ``vector_sigmoid.h`` splits into two halves to the cost of the second.
+
+The halves are valid only for arguments near 0.
+"""
 MIN_SECOND_LOOP_COST = 2
-"""Minimum statements after the split point."""
+"""Minimum number of statements after the split point."""
 MAX_CARRIED_VECTORS = 2
-"""Maximum vectors carried from the first half to the second, besides those of the functions."""
+"""Maximum number of vectors that the first loop stores for the second.
+
+The intermediate values of the split functions do not count.
+"""
 MAX_STATEMENTS = 40
-"""Maximum statements of one vector; half of more exceeds the window anyway."""
+"""Maximum number of statements for one vector; half of a longer loop exceeds the window anyway."""
 
 _FISSIONABLE_CALL = re.compile(rf"f32_({'|'.join(FISSIONABLE_FUNCTIONS)})\((\w+)\)$")
 
@@ -29,13 +35,14 @@ def fission_into_strips(name: str, limit: str, whole: Sequence[Any]) -> list[Any
     """Splits a loop into strips of two loops each.
 
     Args:
-        name: name of the loop's variable.
-        limit: end of its range, in C.
-        whole: statements of one vector.
+        name: name of the loop variable.
+        limit: exclusive end of the loop, in C.
+        whole: statements for one vector.
 
     Returns:
-        Statements that leave a remainder of less than a strip. Empty without a function in halves,
-        for a body that is not straight-line code, or when too many vectors would be carried over.
+        C statements that leave a remainder of less than one strip. Empty when no function can be
+        split, for a body that is not straight-line code, or when the first loop would store too
+        many vectors.
     """
     lines = _straight_line_statements(whole)
     halved = _independent_calls(lines)
@@ -96,20 +103,20 @@ def fission_into_strips(name: str, limit: str, whole: Sequence[Any]) -> list[Any
 
 
 def _straight_line_statements(whole: Sequence[Any]) -> list[CStatement]:
-    """The parsed statements; empty unless all are loads, definitions, stores or prefetches."""
+    """Parses the statements; empty unless all are loads, definitions, stores or prefetches."""
     found = [CStatement.parse(line) for line in whole if isinstance(line, str)]
     known = all(line.name or line.is_store or line.is_prefetch for line in found)
     return found if known and len(found) == len(whole) <= MAX_STATEMENTS else []
 
 
 def _match_fissionable_call(line: CStatement) -> tuple[str, str]:
-    """A function that exists in halves, and its argument; empty strings for any other statement."""
+    """Returns the name and argument of a call that can be split; two empty strings otherwise."""
     match = _FISSIONABLE_CALL.match(line.value)
     return (match[1], match[2]) if match else ("", "")
 
 
 def _independent_calls(lines: Iterable[CStatement]) -> list[CStatement]:
-    """Calls of functions in halves that do not depend on another one."""
+    """Returns the calls that can be split and do not depend on another such call."""
     found: list[CStatement] = []
     late: set[str] = set()
     for line in lines:
@@ -122,7 +129,7 @@ def _independent_calls(lines: Iterable[CStatement]) -> list[CStatement]:
 
 
 def _backward_slice(names: set[str], lines: Sequence[CStatement]) -> list[CStatement]:
-    """The definitions of `names` and everything that they depend on, in order."""
+    """Returns the definitions of `names` and of everything that they depend on, in order."""
     wanted, found = set(names), []
     for line in reversed(lines):
         if line.name in wanted:

@@ -1,7 +1,7 @@
-"""Finds row maxima that need no NaN checks, because every dependent value is NaN anyway.
+"""Finds row maxima that need no NaN checks, because every dependent value is NaN in any case.
 
-In softmax and log-softmax, a NaN in a row makes Σ exp(x − max) NaN for any maximum. Every result is
-divided by that sum, or has its logarithm subtracted.
+In softmax and log-softmax, a NaN in a row makes Σ exp(x − max) NaN for any value of max. Every
+result is divided by this sum, or the logarithm of the sum is subtracted.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tbe_impl.dsl.tensor import Tensor, stages_of
 
 
 def find_maxima_without_nan_checks(outputs: Sequence[Tensor]) -> frozenset[int]:
-    """``id`` of the max reductions in a graph that need no NaN checks."""
+    """Returns the ``id`` of the max reductions in a graph that need no NaN checks."""
     uses = _Uses(outputs)
     bodies = (body for op in stages_of(outputs) for body in op.body)
     return frozenset(
@@ -51,7 +51,7 @@ class _Uses:
                         self._parents[id(child)].append(node)
 
     def consumers(self, node: Expr) -> Iterator[Expr | None]:
-        """Yields the consumers of a node, across stages; None when the node is an output."""
+        """Yields the consumers of a node, across stages, and None for a node that is an output."""
         yield from self._parents[id(node)]
         for tensor in self._results[id(node)]:
             if id(tensor) in self._shown:
@@ -61,24 +61,24 @@ class _Uses:
 
 
 class _SoftmaxRow(NamedTuple):
-    """A row with its maximum.
+    """A row and its maximum.
 
     Attributes:
-        largest: the maximum.
-        numbers: an element of the row.
+        largest: the max reduction.
+        numbers: the read of a row element in this reduction.
     """
 
     largest: Reduce
     numbers: Read
 
     def is_same(self, one: Sequence[Expr], other: Sequence[Expr]) -> bool:
-        """Whether two elements belong to one row: their indices agree except along the row."""
+        """Returns whether two elements are in one row: their indices differ only along the row."""
         axes = {id(axis) for axis in self.largest.axes}
         pairs = zip(one, other, self.numbers.indices, strict=True)
         return all(id(place) in axes or is_identical(a, b) for a, b, place in pairs)
 
     def deficit_indices(self, node: Expr) -> Sequence[Expr] | None:
-        """Indices of the element x when a value is x − max or exp(x − max); None for others."""
+        """Returns the indices of x when `node` is x − max or exp(x − max); None for other nodes."""
         *_, node = follow_reads(node)
         if isinstance(node, Call) and node.name == "exp":
             return self.deficit_indices(node.args[0])
@@ -89,7 +89,7 @@ class _SoftmaxRow(NamedTuple):
         return None
 
     def summed_indices(self, node: Expr) -> Sequence[Expr] | None:
-        """Indices of the summed elements when a value is Σ exp(x − max) over a row, else None."""
+        """Returns the indices of x when `node` is Σ exp(x − max) over a row, else None."""
         *_, node = follow_reads(node)
         if not isinstance(node, Reduce) or node.op != "sum" or node.condition is not None:
             return None
@@ -109,7 +109,7 @@ class _SoftmaxRow(NamedTuple):
                 if not (id(here) in own and is_full_range(here, size)):
                     return None
                 through.append(id(here))
-        # each index runs along the row and occurs once
+        # each summation index occurs exactly once in the indices
         found = [id(one) for index in indices for one in walk(index) if id(one) in through]
         if len(found) != len(places):
             return None
@@ -133,7 +133,7 @@ def _is_summed(largest: Reduce, numbers: Read, uses: _Uses) -> bool:
 
 
 def _is_nan_with_sum(row: _SoftmaxRow, use: Expr | None) -> bool:
-    """Whether a use of an exponential or a difference is NaN whenever the sum of its row is."""
+    """Returns whether `use`, of an exponential or a difference, is NaN if the row's sum is."""
     if isinstance(use, Reduce):
         return row.summed_indices(use) is not None
     if not isinstance(use, Binary):

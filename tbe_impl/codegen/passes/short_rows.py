@@ -1,4 +1,4 @@
-"""Tests whether the rows of a nest are short: those of its innermost loop and its reductions."""
+"""Tests whether the rows of a nest's innermost loop and of its reductions are short."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from tbe_impl.codegen.planning.partition import LoopNest
 from tbe_impl.dsl.expr import Reduce, reads
 
 MAX_SHORT_ROW = 64
-"""Maximum elements of a short row.
+"""Maximum number of elements in a short row.
 
-Four short rows at once are 1.1 to 3 times as fast as one. Longer rows occupy distant memory and
-are up to twice as slow that way.
+Four short rows at once are 1.1 to 3 times as fast as one row at a time. Longer rows are far apart
+in memory, and four of them at once are up to twice as slow.
 """
 
 
 def has_short_rows(nest: LoopNest, stored: Container[int]) -> bool:
-    """Whether all rows of a nest are short.
+    """Returns whether all rows of a nest are short.
 
     Args:
         nest: the nest.
@@ -32,7 +32,7 @@ def has_short_rows(nest: LoopNest, stored: Container[int]) -> bool:
 
 
 def _reduction_lengths(nest: LoopNest, stored: Container[int]) -> Iterator[int | None]:
-    """Length of each reduction that is computed for every element or row; None when unknown."""
+    """Yields the length of each reduction computed per element or per row; None if unknown."""
     waiting, seen = [root.tensor for root in nest.roots], set[int]()
     columns = {id(root.tensor) for root in nest.roots if root.columns}
     while waiting:

@@ -1,4 +1,4 @@
-"""Recognises exp(x − rowmax), for the short polynomial that is exact enough there."""
+"""Recognises exp(x − rowmax), for which a short polynomial is exact enough."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from tbe_impl.dsl.tensor import Tensor, stages_of
 
 
 def find_softmax_exponentials(outputs: Sequence[Tensor]) -> frozenset[int]:
-    """``id`` of the calls exp(x − m), with m the maximum of values that include x, or NaN."""
+    """Returns the ``id`` of each call exp(x − m) where m is NaN or a maximum that covers x."""
     return frozenset(
         id(node) for node in _all_expressions(outputs) if _is_softmax_exponential(node)
     )
 
 
 def find_softmax_quotients(outputs: Sequence[Tensor]) -> frozenset[int]:
-    """``id`` of the quotients exp(x − m) / y in a graph.
+    """Returns the ``id`` of each quotient exp(x − m) / y in a graph.
 
-    The rounded difference x − m has a larger error than a product with 1 / y.
+    Such a quotient may be computed as a product with 1 / y, because the rounded difference x − m
+    has a larger error.
     """
     return frozenset(
         id(node)
@@ -40,7 +41,7 @@ def _is_softmax_exponential(node: Expr) -> bool:
 
 
 def is_shifted_by_maximum(node: Expr) -> bool:
-    """Whether a value is x − m, with m the maximum of values that include x, or NaN."""
+    """Returns whether a value is x − m, where m is NaN or a maximum over values including x."""
     *_, difference = follow_reads(node)
     if not isinstance(difference, Binary) or difference.op != "sub":
         return False
@@ -51,7 +52,7 @@ def is_shifted_by_maximum(node: Expr) -> bool:
 
 
 def follow_reads(node: Expr) -> Iterator[Expr]:
-    """Yields an expression, then the bodies that its reads inline to while it is a single read."""
+    """Yields an expression and, as long as it is a single read, the stage body behind that read."""
     yield node
     while isinstance(node, Read) and node.tensor.op.body:
         tensor = node.tensor
@@ -63,7 +64,7 @@ def follow_reads(node: Expr) -> Iterator[Expr]:
 
 
 def _inline_body(body: Expr, axes: Mapping[int, Expr]) -> Expr:
-    """Substitutes the indices of an element for the axes of a stage's body."""
+    """Substitutes the indices of an element for the axes in a stage's body."""
     own = {
         id(node): axes[node.serial]
         for node in walk(body)
@@ -73,7 +74,11 @@ def _inline_body(body: Expr, axes: Mapping[int, Expr]) -> Expr:
 
 
 def _is_reduced_element(node: Expr, largest: Reduce) -> bool:
-    """Whether an element is among the reduced ones: equal indices, except full reduced ranges."""
+    """Returns whether an element is one of the elements that `largest` reduces.
+
+    Its indices must be equal to those of the reduced element, except along reduced axes, which the
+    reduction must cover completely.
+    """
     source, reduced = largest.source, {axis.serial for axis in largest.axes}
     if (
         not isinstance(node, Read)
@@ -92,7 +97,7 @@ def _is_reduced_element(node: Expr, largest: Reduce) -> bool:
 
 
 def is_full_range(index: Expr, size: Expr) -> bool:
-    """Whether an index covers an axis of that size completely."""
+    """Returns whether an index covers an axis of extent `size` completely."""
     return (
         isinstance(index, IterVar)
         and index.dom is not None

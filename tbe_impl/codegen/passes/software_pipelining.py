@@ -1,6 +1,6 @@
-"""Software pipelining across rows: one loop reduces a row while another finishes the row before.
+"""Software pipelining across rows: one loop reduces a row while another finishes the previous row.
 
-A softmax row takes three loops: the first is bound by loads, the second by arithmetic, the third by
+A softmax row takes three loops. The first is bound by loads, the second by arithmetic, the third by
 non-temporal stores. One fused loop runs the first at row t, the second at row t − 1 and the third
 at row t − 2, so that these latencies overlap. Results are bitwise equal to those of sequential
 rows.
@@ -18,13 +18,16 @@ from tbe_impl.codegen.loop_levels import RowBuffer, VectorLoop, render
 from tbe_impl.codegen.passes.statements import IDENTIFIER, CStatement, number_prefetches
 
 LONGEST_ROW = 2048
-"""Maximum elements of a row; the L1 cache holds several such rows."""
+"""Maximum number of elements in a row; the L1 cache holds several such rows."""
 MAX_LOOPS = 4
-"""Fusing three loops gains a tenth to a fifth; five (LayerNorm gradients) lose as much; four were
-not measured."""
+"""Maximum number of loops to fuse.
+
+Fusing three loops saves a tenth to a fifth of the time. Fusing the five loops of LayerNorm
+gradients costs as much. Four loops were not measured.
+"""
 PAGE_BYTES = 4096
 ALIASING_OFFSET_BYTES = 2048
-"""Offset in its page between an output row and a row buffer.
+"""Offset in bytes, within a memory page, between an output row and a row buffer.
 
 A load waits for an earlier store with the same page offset (4K aliasing). For the same reason, the
 loads of a step precede its stores.
@@ -33,13 +36,13 @@ loads of a step precede its stores.
 
 @dataclass(frozen=True)
 class PipelineStage:
-    """A loop over a row, and the statements of the row before it."""
+    """A loop over a row, and the statements before the loop."""
 
     before: Sequence[str]
     loop: VectorLoop
 
     def identifiers(self) -> set[str]:
-        """All identifiers in it."""
+        """Returns all identifiers in the stage."""
         return set(IDENTIFIER.findall(render([*self.before, self.loop])))
 
 
@@ -50,13 +53,13 @@ def pipeline_rows(
 
     Args:
         lines: body of the sequential loop over rows.
-        row: the variable of that loop.
-        begin, end: its range, in C.
+        row: variable of the loop over rows.
+        begin, end: range of the loop over rows, in C.
         kept: row buffers that carry values from one inner loop to a later one.
         place: C pointer to the output whose rows use non-temporal stores.
 
     Returns:
-        Statements; empty unless the body is a sequence of vector loops of one length with only
+        C statements. Empty unless the body is a sequence of vector loops of equal length, with only
         definitions and calls between them.
     """
     stages = _parse_stages(lines)
@@ -71,7 +74,10 @@ def pipeline_rows(
 
 
 def _parse_stages(lines: Sequence[Any]) -> list[PipelineStage]:
-    """The loops, each with the statements before it; empty for a body of another form."""
+    """Returns each loop with the statements before it.
+
+    Returns an empty list for a body of another form.
+    """
     stages: list[PipelineStage] = []
     before: list[str] = []
     for line in lines:
@@ -88,7 +94,7 @@ def _parse_stages(lines: Sequence[Any]) -> list[PipelineStage]:
 
 
 def _is_innermost(loop: VectorLoop) -> bool:
-    """Whether a loop contains no vector loop."""
+    """Returns whether a loop contains no vector loop."""
     waiting: list[Any] = [loop.first, *loop.copies, loop.whole, loop.rest]
     while waiting:
         line = waiting.pop()
@@ -102,9 +108,8 @@ def _is_innermost(loop: VectorLoop) -> bool:
 class _RowPipeline:
     """Generates the pipelined loop.
 
-    Names that belong to a row get a suffix with the number of the stage: ``i0_at2`` is the row of
-    the
-    third loop.
+    Each name that belongs to a row gets a suffix with the number of the stage. For example,
+    ``i0_at2`` is the row that the third loop processes.
     """
 
     def __init__(
@@ -127,7 +132,7 @@ class _RowPipeline:
                     self.numbers[line.name] = (line.c, first, last)
 
     def lines(self) -> list[Any]:
-        """The pipelined loop with its row buffers."""
+        """Returns the lines of the pipelined loop and its row buffers."""
         count, head = len(self.stages), self.stages[0].loop.head or "0"
         numbers = [
             f"{c} {name}_at{at} = {{0}};"
@@ -191,7 +196,10 @@ class _RowPipeline:
         ]
 
     def _stage_prologue(self, at: int) -> list[str]:
-        """Statements before a stage's loop: values from the stage before it, then its own."""
+        """Returns the statements before a stage's loop.
+
+        They copy values from the previous stage, then compute the stage's own values.
+        """
         handed = [
             f"{name}_at{at} = {name}_at{at - 1};"
             for name, (_, first, last) in self.numbers.items()
@@ -201,7 +209,7 @@ class _RowPipeline:
         return handed + self._rename_for_stage(own, at)
 
     def _emit_separate_loops(self) -> list[Any]:
-        """Emits the loops sequentially."""
+        """Emits the loops one after the other."""
         found: list[Any] = []
         for at, stage in enumerate(self.stages):
             loop = stage.loop
@@ -218,10 +226,10 @@ class _RowPipeline:
         return found
 
     def _emit_single_loop(self, head: str) -> list[Any]:
-        """Emits all loops as one."""
+        """Emits all loops as one fused loop."""
         loops = [stage.loop for stage in self.stages]
         limit, at_once = loops[0].limit, max(len(loop.copies) for loop in loops)
-        # the enclosing condition implies it, so no step tests it
+        # the enclosing condition implies `stream`, so no step tests it
         found: list[Any] = [
             "const int stream = 1;",
             f"const int head = {head};",
@@ -265,14 +273,14 @@ class _RowPipeline:
         return [*found, f"if (step < {limit}) {{", ends, "}"]
 
     def _emit_each_loop(self, written: Callable[[VectorLoop], list[Any]]) -> list[Any]:
-        """Emits each loop's statements in a block of its own, renamed for its row."""
+        """Emits the statements of each loop in a separate C block, renamed for the loop's row."""
         found: list[Any] = []
         for at, stage in enumerate(self.stages):
             found += ["{", self._rename_for_stage(written(stage.loop), at), "}"]
         return found
 
     def _emit_vector_block(self, written: Callable[[VectorLoop], list[Any]]) -> list[Any]:
-        """Emits one vector of every loop in one block: loads first, then the rest."""
+        """Emits one vector of every loop in one block: loads first, then the other statements."""
         first: list[Any] = []
         then: list[Any] = []
         for at, stage in enumerate(self.stages):
@@ -305,7 +313,7 @@ class _RowPipeline:
 
 
 def _vector_copy(loop: VectorLoop, copy: int) -> list[Any]:
-    """One of several vectors of an unrolled iteration."""
+    """Returns the statements of vector number `copy` of an unrolled iteration."""
     if loop.copies:
         return [f"const int64_t {loop.name} = step;", *number_prefetches(loop.copies[copy], copy)]
     return [
@@ -315,7 +323,7 @@ def _vector_copy(loop: VectorLoop, copy: int) -> list[Any]:
 
 
 def _stride(row: RowBuffer) -> int:
-    """Elements from one row buffer to the next."""
+    """Returns the number of elements from one row buffer to the next."""
     return -(-row.steps * _bytes_of(row) // PAGE_BYTES) * PAGE_BYTES // _bytes_of(row)
 
 

@@ -1,4 +1,4 @@
-"""Parses emitted C statements, one per line: what each defines and uses."""
+"""Parses emitted C statements, one per line, to find the names that each defines and uses."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class CStatement:
 
     Attributes:
         text: the whole line.
-        c, name, value: type, name and initialiser of a definition; else empty.
+        c, name, value: C type, name and initialiser of a definition; empty for other statements.
     """
 
     text: str
@@ -31,42 +31,45 @@ class CStatement:
 
     @staticmethod
     def parse(text: str) -> CStatement:
-        """Parses a line."""
+        """Parses one line."""
         match = _DEFINITION.match(text)
         return CStatement(text, *match.groups()[:3]) if match else CStatement(text)
 
     @property
     def identifiers(self) -> set[str]:
-        """Identifiers in its value, or in the whole text of other statements."""
+        """Identifiers that the statement uses.
+
+        These are the identifiers in the initialiser of a definition, else in the whole text.
+        """
         return set(IDENTIFIER.findall(self.value or self.text))
 
     @property
     def is_prefetch(self) -> bool:
-        """Whether it is a prefetch."""
+        """Whether the statement is a prefetch."""
         return self.text.startswith(("fetch(", "fetch_of("))
 
     @property
     def is_load(self) -> bool:
-        """Whether it defines a vector by a contiguous load."""
+        """Whether the statement defines a vector by a contiguous load."""
         return bool(_READ.match(self.value))
 
     @property
     def is_store(self) -> bool:
-        """Whether it stores a vector."""
+        """Whether the statement stores a vector."""
         return bool(_WRITE.match(self.text))
 
     @property
     def is_call(self) -> bool:
-        """Whether it is only a call."""
+        """Whether the statement is only a call."""
         return bool(_CALL.match(self.text))
 
     def assignment_text(self) -> str:
-        """Assignment form of a definition, for a name that is already declared."""
+        """Returns a definition as an assignment, for a name that is already declared."""
         return self.text[self.text.index(f" {self.name} = ") + 1 :] if self.name else self.text
 
 
 def number_prefetches(lines: Iterable[Any], place: int | str) -> list[Any]:
-    """Numbers the prefetches of one of several vectors; a cache line is prefetched once."""
+    """Adds a vector's number to its prefetches, so that a cache line is prefetched once."""
     return [
         f"fetch_of({place}, {line.removeprefix('fetch(')}"
         if isinstance(line, str) and line.startswith("fetch(")

@@ -1,8 +1,8 @@
-"""Handles cache lines that two rows share, when rows use non-temporal (streaming) stores.
+"""Handles cache lines that two rows have in common, when rows use non-temporal (streaming) stores.
 
-A partial store to such a line would read it first and stall the streaming stores: a fifth of the
-time for rows of 4 KiB. The end of a row stays in a register until the start of the next row is
-computed; one streaming store then writes both.
+A partial store to such a line would first read the line and stall the streaming stores. For rows
+of 4 KiB this would cost a fifth of the time. Instead, the end of a row stays in a register until
+the start of the next row is computed. One streaming store then writes both.
 """
 
 from __future__ import annotations
@@ -19,12 +19,14 @@ if TYPE_CHECKING:
 
 
 def emit_edge_store(writer: Lowering, buffer: TensorBuffer, address: Poly, value: Value) -> str:
-    """A statement that stores the first or last elements of a row; empty for separate rows.
+    """Returns a statement that stores the first or last elements of a row.
+
+    Empty when rows are not contiguous.
 
     Args:
-        writer: lowering; its vector loop runs along the row, with `writer.count` steps to store.
+        writer: lowering, whose vector loop runs along the row and stores `writer.count` elements.
         buffer, address: destination.
-        value: the vector; only its first `writer.count` lanes count.
+        value: the vector; only its first `writer.count` lanes are stored.
     """
     row = _contiguous_rows(writer, address)
     if row is None or not writer.count.endswith(("_head", "_rest")):
@@ -50,7 +52,7 @@ def emit_edge_store(writer: Lowering, buffer: TensorBuffer, address: Poly, value
 
 
 def _contiguous_rows(writer: Lowering, address: Poly) -> tuple[int, int] | None:
-    """The enclosing loop over rows, and the row length; None unless rows are contiguous."""
+    """Returns the enclosing loop over rows and the row length; None unless rows are contiguous."""
     inner = writer.vector
     if inner is None or writer.joined is not None or len(writer.chain) < 2:
         return None

@@ -1,7 +1,7 @@
-"""Emits loops that look up a float16 function in a table, on processors with float16 arithmetic.
+"""Emits loops that look up a float16 function in a table, for processors with float16 arithmetic.
 
-A lookup costs less than exponentials and quotients of two float32 vectors for each float16 vector.
-`tbe_impl.codegen.passes.unary_half_functions` finds the functions,
+For each float16 vector, a lookup costs less than exponentials and quotients of two float32 vectors.
+`tbe_impl.codegen.passes.unary_half_functions` finds the functions, and
 `tbe_impl.codegen.passes.half_precision_tables` builds the tables.
 """
 
@@ -17,7 +17,7 @@ from tbe_impl.codegen.passes.half_precision_tables import HalfLookupTable
 from tbe_impl.codegen.passes.statements import IDENTIFIER, CStatement
 
 MIN_TABLE_ELEMENTS = 64
-"""Minimum elements of a row."""
+"""Minimum number of elements in a row for table lookups."""
 
 _LOAD = re.compile(r"f16_load\((.*)\)$")
 _STORE = re.compile(r"(if \(stream\) f16_stream\((.*?), \w+\); else )?f16_store\((.*?), \w+\);$")
@@ -34,14 +34,14 @@ def emit_table_loop(
     """Emits a loop over chunks of table lookups.
 
     Args:
-        name: name of the loop's variable.
-        begin, limit: its range, in C, the end exclusive.
-        whole: statements of one vector.
-        rest: statements of the remainder.
-        cells: lookup table of the function that they compute, if any.
+        name: name of the loop variable.
+        begin, limit: begin and exclusive end of the loop, in C.
+        whole: statements for one vector.
+        rest: statements for the remainder.
+        cells: lookup table of the function that the statements compute; None if there is none.
 
     Returns:
-        Statements; empty unless the loop maps one contiguous float16 vector to another.
+        C statements; empty unless the loop maps one contiguous float16 vector to another.
     """
     lines = [CStatement.parse(line) for line in whole if isinstance(line, str)] if cells else []
     loads = [match for line in lines if (match := _LOAD.match(line.value))]
@@ -109,7 +109,7 @@ def emit_table_loop(
 
 
 def _is_unit_stride(place: str, name: str) -> bool:
-    """Whether an address advances by one element for each step of a variable."""
+    """Returns whether an address advances by one element when the variable `name` grows by 1."""
     terms = place.split(" + ")
     return terms.count(name) == 1 and not any(
         name in IDENTIFIER.findall(term) for term in terms if term != name
@@ -117,7 +117,7 @@ def _is_unit_stride(place: str, name: str) -> bool:
 
 
 def _table_definition(name: str, cells: HalfLookupTable) -> list[Any]:
-    """Emits the table: for each row the high bytes, then the low bytes."""
+    """Emits the table: the high bytes of each row, then its low bytes."""
     rows = [row.astype("<f2").view(np.uint8).reshape(-1, 2).T[::-1].ravel() for row in cells.rows]
     return [
         (

@@ -1,4 +1,4 @@
-"""Finds results that are a unary function of one float16 value, and are worth a lookup table."""
+"""Finds results that are a unary function of one float16 value and are worth a lookup table."""
 
 from __future__ import annotations
 
@@ -36,30 +36,32 @@ TABLE_WORTHY_FUNCTIONS = frozenset(
         "atan",
     }
 )
-"""Functions that each make a table profitable."""
+"""Functions each of which makes a table profitable."""
 COMPOSITE_FUNCTIONS = frozenset({"sigmoid", "ndtr", "ndtr_tanh", "tanh_softplus"})
-"""Those that expand to several rounded operations in float16 arithmetic."""
+"""Functions that expand to several rounded operations in float16 arithmetic."""
 EXACT_FUNCTIONS = frozenset({"abs", "neg", "relu", "sign", "floor", "ceil", "rint", "trunc"})
 MIN_ROUNDING_OPERATIONS = 2
-"""Minimum rounded operations; a single one, computed in float32, is more accurate than a table."""
+"""Minimum number of rounded operations for a table.
+
+A single rounded operation, computed in float32, is more accurate than a table.
+"""
 
 
 def unary_function_of(tensor: Tensor, stored: Container[int]) -> Function | None:
-    """Finds the function from the only float16 input element to an element of a result.
+    """Returns the function that maps the only float16 input element to an element of a result.
+
+    Returns None when the result has other inputs, contains a reduction or an intermediate rounding,
+    or is too cheap for a table. The caller must check that all reads have the same address.
 
     Args:
         tensor: the result, a float16 tensor.
-        stored: ``id`` of the tensors in memory; the others are inlined.
-
-    Returns:
-        The function. None when the result has other inputs, contains a reduction or an intermediate
-        rounding, or is too cheap for a table. The caller checks that all reads have one address.
+        stored: ``id`` of the tensors in memory; other tensors are inlined.
     """
     body = tensor.op.body[tensor.value_index] if tensor.op.body else None
     if body is None or tensor.dtype != "float16":
         return None
     search = _FormulaSearch(stored)
-    # the final cast is the rounding of the store
+    # a final cast only does the rounding that the store does as well
     found = search.place(body.value if isinstance(body, Cast) else body)
     is_worth_it = search.is_long and search.rounded >= MIN_ROUNDING_OPERATIONS
     if found is None or not is_worth_it or len(search.sources) != 1:
@@ -79,9 +81,10 @@ class _FormulaSearch:
     """Searches a result's expression for a formula of one input.
 
     Attributes:
-        steps: the operations in sequence, on the input and on results of earlier steps.
-        sources: ``id`` of the stored tensors that it reads.
-        is_long: whether it contains a table-worthy function.
+        steps: the operations in sequence. Each has a function and the numbers of the earlier steps
+            whose results it takes besides the input.
+        sources: ``id`` of the stored tensors that the expression reads.
+        is_long: whether the expression contains a function in `TABLE_WORTHY_FUNCTIONS`.
         rounded: number of operations that would round in float16 arithmetic.
     """
 
@@ -94,7 +97,10 @@ class _FormulaSearch:
         self.known: dict[int, int | None] = {}
 
     def place(self, node: Expr) -> int | None:
-        """Number of the step that computes a node; None when it is no formula of the input."""
+        """Returns the number of the step that computes a node.
+
+        None when the node is not a formula of the input.
+        """
         if id(node) not in self.known:
             self.known[id(node)] = self._place(node)
         return self.known[id(node)]
@@ -145,7 +151,7 @@ class _FormulaSearch:
 
 
 def _is_exact(node: Binary) -> bool:
-    """Whether an operation never rounds: extremes, comparisons, scaling by powers of two."""
+    """Returns whether an operation never rounds, like max, comparisons or scaling by 2ⁿ."""
     if node.op in ("mul", "div"):
         factors = node.children if node.op == "mul" else (node.b,)
         numbers = [part.value for part in factors if isinstance(part, Const)]

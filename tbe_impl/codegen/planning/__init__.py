@@ -1,4 +1,4 @@
-"""Plans of loop nests: which tensors are stored, which stages share a nest, in which loop order.
+"""Plans loop nests: which tensors are stored, which stages share a nest, and the loop order.
 
 In: a DSL graph and options.
 Out: the partition into loop nests, with the access analysis that justifies it.

@@ -1,4 +1,4 @@
-"""Analyses accesses of inlined stages: which axes may be merged into one loop."""
+"""Analyses the memory accesses of inlined stages and finds which axes may merge into one loop."""
 
 from __future__ import annotations
 
@@ -29,14 +29,17 @@ from tbe_impl.dsl.tensor import Tensor
 from tbe_impl.errors import CompileError
 
 Environment = Mapping[int, Poly | None]
-"""Serial number of an axis → its index; None for an index that is no polynomial."""
+"""Maps the serial number of an axis to its index; None for an index that is not a polynomial."""
 
 ConditionDecider = Callable[[Expr, Environment], bool | None]
-"""Decides a condition: True or False when known, None otherwise."""
+"""Decides a condition: returns True or False when its value is known, else None."""
 
 
 class DerivedSize(Var):
-    """A size that is no polynomial of sizes, such as half of one; an argument of the kernel."""
+    """A size that is not a polynomial of other sizes, such as n // 2.
+
+    The kernel receives its value as an argument.
+    """
 
     __slots__ = ("expression",)
 
@@ -52,7 +55,10 @@ _active_derived_sizes: ContextVar[dict[str, DerivedSize] | None] = ContextVar(
 
 @contextmanager
 def collect_derived_sizes() -> Iterator[dict[str, DerivedSize]]:
-    """Collects derived sizes, equal ones once; the program inside uses them like any size."""
+    """Collects the derived sizes of a program; equal expressions share one `DerivedSize`.
+
+    Inside the ``with`` block, derived sizes can be used like any other size.
+    """
     found: dict[str, DerivedSize] = {}
     token = _active_derived_sizes.set(found)
     try:
@@ -86,12 +92,12 @@ def _expression_key(node: Expr, names: Mapping[int, str]) -> str:
 
 
 def size_poly(size: Expr) -> Poly | None:
-    """A size as a polynomial over the variables of a dynamic shape."""
+    """Returns a size as a polynomial over the run-time sizes; None if it is not a polynomial."""
     return index_poly(size, {})
 
 
 def extent_of(axis: IterVar) -> Poly:
-    """Extent of an axis.
+    """Returns the extent of an axis.
 
     Raises:
         CompileError: the extent is no polynomial.
@@ -103,7 +109,7 @@ def extent_of(axis: IterVar) -> Poly:
 
 
 def element_count(tensor: Tensor) -> Poly:
-    """Number of elements of a tensor."""
+    """Returns the number of elements of a tensor."""
     total = ONE
     for size in tensor.shape:
         extent = size_poly(size)
@@ -113,7 +119,7 @@ def element_count(tensor: Tensor) -> Poly:
 
 
 def index_poly(node: Expr, environment: Environment) -> Poly | None:
-    """An index as a polynomial; None when it is no polynomial."""
+    """Returns an index as a polynomial; None if it is not one."""
     if isinstance(node, Const):
         return Poly.from_int(int(node.value)) if isinstance(node.value, int) else None
     if isinstance(node, IterVar):
@@ -133,14 +139,15 @@ def index_poly(node: Expr, environment: Environment) -> Poly | None:
 
 
 def flat_index(node: Read) -> Expr | None:
-    """Flattened index of a read whose indices are quotients and remainders of it, as in a reshape.
+    """Returns the flat index of a read whose indices delinearize it, as in a reshape.
 
-    None for other indices.
+    Such indices are quotients and remainders of the flat index by the sizes. Returns None for other
+    indices.
     """
     sizes, axis = node.tensor.shape, len(node.indices)
     total: Expr = const(0)
     stride: Expr = const(1)
-    parts: Expr | None = None  # required index of the outer axes: the quotient of the inner ones
+    parts: Expr | None = None  # index required of the outer axes: quotient of the inner ones
     is_taken = False
     while axis:
         axis -= 1
@@ -162,7 +169,7 @@ def flat_index(node: Read) -> Expr | None:
 
 
 def division_operands(node: Expr, environment: Environment) -> tuple[Poly, Poly] | None:
-    """Dividend and divisor of an index that is a quotient or a remainder, else None."""
+    """Returns dividend and divisor of an index that is a quotient or a remainder, else None."""
     if not isinstance(node, Binary) or node.op not in ("floordiv", "floormod"):
         return None
     a, b = index_poly(node.a, environment), index_poly(node.b, environment)
@@ -170,7 +177,7 @@ def division_operands(node: Expr, environment: Environment) -> tuple[Poly, Poly]
 
 
 def axis_begin(axis: IterVar) -> Poly:
-    """First index of an axis; its loop starts at 0."""
+    """Returns the first index of an axis; the generated loop starts at 0."""
     if axis.dom is None or (isinstance(axis.dom.min, Const) and axis.dom.min.value == 0):
         return ZERO
     begin = size_poly(axis.dom.min)
@@ -180,7 +187,7 @@ def axis_begin(axis: IterVar) -> Poly:
 
 
 def strides_of(tensor: Tensor) -> tuple[Poly, ...] | None:
-    """Row-major strides of a dense tensor, in elements; None for sizes that are no polynomials."""
+    """Returns the row-major strides of a tensor in elements; None if a size is no polynomial."""
     strides: list[Poly] = []
     step = ONE
     for size in reversed(tensor.shape):
@@ -194,14 +201,14 @@ def strides_of(tensor: Tensor) -> tuple[Poly, ...] | None:
 
 @dataclass
 class Accesses:
-    """Accesses of an expression.
+    """The memory accesses of an expression.
 
     Attributes:
-        addresses: stored tensors, each with an element address.
-        unmergeable: variables used as values or in an index that is no polynomial; their axes
-            cannot be merged.
+        addresses: each accessed stored tensor with an element address.
+        unmergeable: variables that are used as values or in an index that is not a polynomial;
+            their axes cannot be merged.
         conditions: undecided conditions that select between reads, each with its environment.
-        divided: dividend and divisor of indices that are quotients or remainders.
+        divided: dividend and divisor of each index that is a quotient or a remainder.
     """
 
     addresses: list[tuple[Tensor, Poly]] = field(default_factory=list)
@@ -211,11 +218,11 @@ class Accesses:
 
     @property
     def is_split_free(self) -> bool:
-        """Whether no undecided condition, quotient or remainder requires index-set splitting."""
+        """Returns whether no condition, quotient or remainder requires index-set splitting."""
         return not self.conditions and not self.divided
 
     def add(self, other: Accesses) -> None:
-        """Adds the accesses of other expressions."""
+        """Adds the accesses of another expression."""
         self.addresses += other.addresses
         self.unmergeable |= other.unmergeable
         self.conditions += other.conditions
@@ -232,13 +239,13 @@ def accesses_of(
     stored: Iterable[int],
     verdict: ConditionDecider = _leave_undecided,
 ) -> Accesses:
-    """Collects the accesses of expressions, through every stage that is not stored.
+    """Collects the accesses of expressions and of every unstored stage that they read.
 
     Args:
-        expressions: bodies.
-        environment: serial number of an axis → its index.
+        expressions: bodies of stages.
+        environment: maps the serial number of an axis to its index.
         stored: ``id`` of the tensors in memory.
-        verdict: decides conditions of selects; the side not taken is skipped.
+        verdict: decides the conditions of selects; the side not taken is skipped.
     """
     walker = _AccessWalker(frozenset(stored), verdict)
     for expression in expressions:
@@ -320,8 +327,8 @@ def merge_axes(axes: Sequence[tuple[int, Poly]], found: Accesses) -> list[list[t
     inner extent.
 
     Args:
-        axes: serial number and extent of each, outermost first.
-        found: the accesses.
+        axes: serial number and extent of each axis, outermost first.
+        found: the memory accesses.
     """
     groups: list[list[tuple[int, Poly]]] = []
     for serial, extent in axes:

@@ -1,7 +1,7 @@
 """Tracks ranges of loop variables, and splits index sets where a condition changes.
 
-A loop whose body tests ``i < n`` is cut at n. In each piece the condition is known, so a select
-costs nothing and its reads are contiguous.
+A loop whose body tests ``i < n`` is split at n. In each resulting piece the value of the condition
+is known, so a select costs nothing and its reads are contiguous.
 """
 
 from __future__ import annotations
@@ -15,23 +15,24 @@ from tbe_impl.codegen.planning.polynomials import ONE, ZERO, Poly
 from tbe_impl.dsl.expr import COMPARISONS, Binary, Call, Const, Expr, walk
 
 INDEX_DTYPES = frozenset({"int32", "int64"})
-"""Index dtypes; in narrower or unsigned ones a difference may wrap around."""
+"""Dtypes of indices; in a narrower or unsigned dtype, a difference may wrap around."""
 
 
 MAX_MULTIPLES = 7
-"""Maximum cuts of a loop for one quotient of indices."""
+"""Maximum number of split points of one loop for one quotient of indices."""
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A piece of a loop (index-set splitting).
+    """One of the consecutive ranges into which a loop is split (index-set splitting).
 
     Attributes:
         serial: serial number of the loop.
-        lower_bound, upper_bound: bounds of its variable, the second exclusive; not always tight.
-        begin, end: range of the loop, in C.
-        steps: trip count, when known.
-        is_cut: whether it is a proper part of the loop.
+        lower_bound, upper_bound: bounds of the loop variable, which need not be tight;
+            `upper_bound` is exclusive.
+        begin, end: first value and exclusive end of the loop variable, as C text.
+        steps: trip count; None if it is unknown.
+        is_cut: whether the range is shorter than the whole loop.
     """
 
     serial: int
@@ -44,10 +45,10 @@ class Piece:
 
 
 class Ranges:
-    """The ranges of loop variables.
+    """The known ranges of loop variables.
 
     Args:
-        extents: serial number of each loop → its extent; outer loops first.
+        extents: maps the serial number of each loop to its extent; outer loops come first.
     """
 
     def __init__(self, extents: dict[int, Poly]):
@@ -56,7 +57,7 @@ class Ranges:
 
     @contextmanager
     def restrict_to(self, serial: int, least: Poly, behind: Poly) -> Iterator[None]:
-        """Restricts a variable to the range from `least` to `behind`, exclusive."""
+        """Restricts a loop variable to the range from `least` to `behind`, exclusive."""
         before = self.known.get(serial)
         self.known[serial] = (least, behind)
         try:
@@ -67,11 +68,14 @@ class Ranges:
                 self.known[serial] = before
 
     def bounds_of_loop(self, serial: int) -> tuple[Poly, Poly]:
-        """Range of a loop's variable, the end exclusive."""
+        """Returns the range of a loop variable; the end is exclusive."""
         return self.known.get(serial) or (ZERO, self.extents[serial])
 
     def bounds(self, value: Poly) -> tuple[Poly, Poly] | None:
-        """Least and greatest value of a polynomial, in terms of sizes; None when undecidable."""
+        """Returns the least and the greatest value of a polynomial, in terms of sizes.
+
+        None if they cannot be decided.
+        """
         least = most = value
         # the bounds of an inner loop may depend on the outer ones
         for serial in reversed(self.extents):
@@ -86,7 +90,11 @@ class Ranges:
         return least, most
 
     def _extreme_value(self, value: Poly, serial: int, rising: Poly, falling: Poly) -> Poly | None:
-        """Substitutes `rising` in an increasing value, `falling` in a decreasing one; else None."""
+        """Substitutes for a loop variable the value at which `value` is extreme.
+
+        This is `rising` if `value` increases with the variable, `falling` if it decreases. Returns
+        None if neither is known.
+        """
         if serial not in value.variables:
             return value
         step = value.coefficient(serial)
@@ -97,7 +105,10 @@ class Ranges:
         return value.substitute({serial: falling}) if is_nonnegative(ZERO - step) else None
 
     def decide_condition(self, condition: Expr, environment: Environment) -> bool | None:
-        """Decides a condition on indices: True in all ranges, False in none, else None."""
+        """Decides a condition on indices for the current ranges.
+
+        Returns True if it always holds, False if it never holds, else None.
+        """
         if isinstance(condition, Const):
             return bool(condition.value)
         if isinstance(condition, Call) and condition.name == "not":
@@ -114,7 +125,10 @@ class Ranges:
         return None if bounds is None else _decide_comparison(condition.op, *bounds)
 
     def multiples(self, value: Poly, divisor: Poly) -> list[int]:
-        """The multiples of a divisor inside the range of a value; empty when there are too many."""
+        """Returns the multiples of a divisor inside the range of a value.
+
+        Empty when there are more than `MAX_MULTIPLES`.
+        """
         bounds, by = self.bounds(value), divisor.constant
         if bounds is None or not by or by < 0:
             return []
@@ -124,7 +138,7 @@ class Ranges:
         return [factor * by for factor in range(least // by + 1, most // by + 1)]
 
     def quotient(self, value: Poly, divisor: Poly) -> Poly | None:
-        """value // divisor when it is constant over the ranges."""
+        """Returns value // divisor if it is constant over the ranges, else None."""
         bounds, by = self.bounds(value), divisor.constant
         if bounds is None or not by or by < 0:
             return None
@@ -136,12 +150,12 @@ class Ranges:
     def split_points(
         self, serial: int, values: Iterable[Poly], open_loops: Container[int]
     ) -> list[Poly]:
-        """Cuts of a loop such that each value has a constant sign in every piece, in order.
+        """Returns where to split a loop so that each value has a constant sign in every piece.
 
         Args:
-            serial: the loop.
+            serial: serial number of the loop.
             values: differences of indices.
-            open_loops: the enclosing loops, which a cut may depend on.
+            open_loops: the enclosing loops; split points may depend on their variables.
         """
         first, behind = self.bounds_of_loop(serial)
         found: list[Poly] = []
@@ -152,7 +166,7 @@ class Ranges:
         return found
 
     def _sign_changes(self, serial: int, value: Poly, open_loops: Container[int]) -> Iterator[Poly]:
-        """The steps at which the sign of a value changes or may change."""
+        """Yields the loop variable's values at which the sign of `value` changes or may change."""
         step = value.coefficient(serial)
         factor = None if step is None else step.constant
         if not factor:
@@ -163,8 +177,8 @@ class Ranges:
         if inner:
             bounds = Ranges({item: self.extents[item] for item in inner}).bounds(rest)
             span = None if bounds is None else (bounds[1] - bounds[0]).constant
-            # if the inner range exceeds one step of this loop, conditions stay unknown in the
-            # pieces
+            # if the range of the inner loops exceeds one step of this loop, conditions stay
+            # unknown in every piece
             if bounds is None or span is None or span > abs(factor):
                 return
             ends = bounds
@@ -178,7 +192,7 @@ class Ranges:
 
 
 def compared_differences(condition: Expr, environment: Environment) -> Iterator[Poly]:
-    """The index differences whose signs decide a condition."""
+    """Yields the index differences whose signs decide a condition."""
     for node in walk(condition):
         if isinstance(node, Binary) and node.op in COMPARISONS:
             difference = _difference(node, environment)
@@ -191,7 +205,7 @@ def compared_differences(condition: Expr, environment: Environment) -> Iterator[
 
 
 def _difference(node: Binary, environment: Environment) -> Poly | None:
-    """a − b of a comparison of indices."""
+    """Returns a − b for a comparison of indices a and b; None for anything else."""
     if node.op not in COMPARISONS or any(
         part.dtype not in INDEX_DTYPES for side in node.children for part in walk(side)
     ):
@@ -201,7 +215,10 @@ def _difference(node: Binary, environment: Environment) -> Poly | None:
 
 
 def _decide_comparison(op: str, least: Poly, most: Poly) -> bool | None:
-    """Decides a comparison of a difference with 0 from its bounds."""
+    """Decides a comparison of a difference with 0 from the bounds of that difference.
+
+    None if they do not decide it.
+    """
     below, above = is_nonnegative(ZERO - ONE - most), is_nonnegative(least - ONE)
     not_above, not_below = is_nonnegative(ZERO - most), is_nonnegative(least)
     if op in ("lt", "ge"):
@@ -215,7 +232,7 @@ def _decide_comparison(op: str, least: Poly, most: Poly) -> bool | None:
 
 
 def _insert(chain: list[Poly], place: Poly) -> None:
-    """Inserts a cut in order; drops it when its order is unknown."""
+    """Inserts a split point in ascending order; drops it when its order is unknown."""
     for position, other in enumerate(chain):
         if place == other:
             return
@@ -228,5 +245,5 @@ def _insert(chain: list[Poly], place: Poly) -> None:
 
 
 def is_nonnegative(value: Poly) -> bool:
-    """Whether a value is non-negative for all sizes."""
+    """Returns whether a value is certainly non-negative for all non-negative sizes."""
     return all(factor >= 0 for _, factor in value.terms)

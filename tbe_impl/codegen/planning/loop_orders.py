@@ -1,7 +1,7 @@
-"""Applies requested loop orders to a nest, where results stay correct and vectors stay long.
+"""Applies requested loop orders to a nest if results stay correct and vectors stay long.
 
-A block loop steps from block to block; the element loop inside it ends with the block. Its index
-counts elements of the whole axis, so addresses do not depend on the block size.
+A block loop steps from block to block. The element loop inside it ends with the block. The index
+of the element loop counts elements of the whole axis, so addresses do not depend on the block size.
 """
 
 from __future__ import annotations
@@ -17,16 +17,19 @@ from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.tensor import Tensor
 
 MIN_INNERMOST_STEPS = 256
-"""Minimum innermost steps: below, start-up and remainder cost more than a new order can gain."""
+"""Minimum trip count of the innermost loop.
+
+In a shorter loop, start-up and remainder cost more than a new order can gain.
+"""
 
 CORE_CACHE_BYTES = 1 << 20
-"""Size of a core's private cache."""
+"""Size in bytes of a core's private cache."""
 
 ORDER_VERBS = ("split", "fuse", "reorder")
 """Schedule methods that request a loop order."""
 
 MAX_UNROLLED_VECTORS, MAX_UNROLLED_STEPS = 8, 16
-"""Maximum unroll factor of the innermost loop, in vectors, and of any other loop, in steps."""
+"""Maximum unroll factors: vectors for the innermost loop, iterations for any other loop."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +37,9 @@ class Level:
     """One loop of a nest in the generated C.
 
     Attributes:
-        parts: serial number and step of each index that it moves; several for fused loops.
-        unroll: unroll factor, in vectors for the innermost loop; 0 for the default.
-        tiles: numbers of the stages computed tile by tile inside it.
+        parts: serial number and step of each index that the loop moves; several for fused loops.
+        unroll: unroll factor, counted in vectors for the innermost loop; 0 for the default.
+        tiles: numbers of the stages that are computed tile by tile inside the loop.
     """
 
     parts: tuple[tuple[int, int], ...]
@@ -45,18 +48,24 @@ class Level:
 
     @property
     def variables(self) -> frozenset[int]:
-        """The indices that it changes."""
+        """The serial numbers of the indices that the loop changes."""
         return frozenset(serial for serial, _ in self.parts)
 
     @property
     def final_variables(self) -> frozenset[int]:
-        """The indices that no loop inside it moves."""
+        """The serial numbers of the indices that the loop moves and no loop inside it moves."""
         return frozenset(serial for serial, step in self.parts if step == 1)
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """A request that is not followed: schedule method, axis (None for all), reason."""
+    """A schedule request that is not followed.
+
+    Attributes:
+        verb: the schedule method.
+        axis: serial number of the axis; None if the request concerns all axes.
+        why: the reason.
+    """
 
     verb: str
     axis: int | None
@@ -68,13 +77,15 @@ class LoopPlan:
     """The loops of a nest.
 
     Attributes:
-        loops: serial number and extent of each index, in the order of the innermost loops that
-            move them.
+        loops: serial number and extent of each loop index, in the order of the loops that step
+            through single elements.
         levels: the loops, outermost first; empty for a nest without loops.
-        shared: index of the parallel level.
-        grain: consecutive iterations of it that stay on one thread; 0 for the default.
-        merged: serial number of an axis → that of the index that covers it and merged axes.
-        refusals: requests that are not followed.
+        shared: position in `levels` of the parallel loop.
+        grain: number of consecutive iterations of the parallel loop that stay on one thread; 0 for
+            the default.
+        merged: maps the serial number of an axis to that of the loop index that covers it; merged
+            axes have the same loop index.
+        refusals: schedule requests that the plan does not follow.
     """
 
     loops: tuple[tuple[int, Poly], ...]
@@ -86,7 +97,7 @@ class LoopPlan:
 
 
 def plan_natural_order(axes: Sequence[tuple[int, Poly]], found: Accesses) -> LoopPlan:
-    """Plans the loops in axis order; adjacent axes merge where one loop can cover both."""
+    """Plans the loops in axis order and merges adjacent axes where one loop can cover both."""
     loops: list[tuple[int, Poly]] = []
     serials: dict[int, int] = {}
     for items in merge_axes(axes, found):
@@ -100,7 +111,7 @@ def plan_natural_order(axes: Sequence[tuple[int, Poly]], found: Accesses) -> Loo
 
 
 def refuse_order(plan: LoopPlan, choices: Sequence[LoopChoice], why: str) -> LoopPlan:
-    """Records that `plan` keeps its own loops, for the reason `why`."""
+    """Returns `plan` with the same loops and a refusal of every requested method."""
     verbs = [*ORDER_VERBS]
     verbs += ["parallel"] if any(choice.shared for choice in choices) else []
     verbs += ["unroll"] if any(choice.unroll for choice in choices) else []
@@ -117,9 +128,9 @@ def plan_requested_order(
     """Plans the loops that `choices` request, as far as possible.
 
     Args:
-        axes: serial number and extent of each axis longer than one step.
-        found: the accesses of the nest.
-        choices: the requested loops; their parts name axes by serial number.
+        axes: serial number and extent of each axis longer than one.
+        found: the memory accesses of the nest.
+        choices: the requested loops, with axes named by serial number.
         vector: whether the innermost loop is vectorized.
     """
     plain = plan_natural_order(axes, found)
@@ -129,7 +140,10 @@ def plan_requested_order(
 def drop_trivial_loops(
     choices: Sequence[LoopChoice], extents: Mapping[int, Poly]
 ) -> tuple[list[LoopChoice], list[Refusal]]:
-    """Drops axes of one step and blocks of a whole axis; returns loops and refusals."""
+    """Drops axes of extent 1 and block loops whose block is a whole axis.
+
+    Returns the remaining loops and the refused requests.
+    """
     loops, refusals = [], []
     for choice in choices:
         parts = []
@@ -147,7 +161,10 @@ def drop_trivial_loops(
 
 
 def is_complete_order(loops: Sequence[LoopChoice], extents: Mapping[int, Poly]) -> bool:
-    """Whether the loops cover each axis once, with decreasing block sizes down to single steps."""
+    """Returns whether the loops cover every axis.
+
+    For each axis the block sizes must decrease from outer to inner loops and end with 1.
+    """
     steps: dict[int, list[int]] = {serial: [] for serial in extents}
     for loop in loops:
         if len(dict(loop.parts)) < len(loop.parts):
@@ -190,7 +207,7 @@ class _OrderPlanner:
         self.refusals.append(Refusal(verb, axis, why))
 
     def _drop_short_blocks(self, loops: Sequence[LoopChoice]) -> list[LoopChoice]:
-        """Drops blocks of the innermost axis that are too short or not a multiple of 64 steps."""
+        """Drops blocks of the innermost axis that are short or not a multiple of 64 elements."""
         kept = []
         for loop in loops:
             short = [
@@ -214,7 +231,7 @@ class _OrderPlanner:
         return kept
 
     def _move_vector_axis_innermost(self, loops: Sequence[LoopChoice]) -> list[LoopChoice]:
-        """Makes single steps of the innermost axis the innermost loop, alone."""
+        """Makes the loop over single elements of the innermost axis the innermost loop."""
         end = LoopChoice(((self.last, 1),))
         blocked = _blocked_axes(loops)
         kept = []
@@ -236,12 +253,12 @@ class _OrderPlanner:
         return [*kept, end]
 
     def _is_collapsible(self, parts: Sequence[tuple[int, int]]) -> bool:
-        """Whether fused loops can be one loop whose indices need no division."""
+        """Returns whether fused loops can be one loop whose indices need no division."""
         axes = [(serial, self.extents[serial]) for serial, step in parts if step == 1]
         return len(axes) == len(parts) and len(merge_axes(axes, self.found)) == 1
 
     def _drop_redundant_block_loops(self, loops: Sequence[LoopChoice]) -> list[LoopChoice]:
-        """Drops block loops that are followed by the loop over their elements."""
+        """Drops a block loop when the next loop runs over the elements of the same blocks."""
         found: list[LoopChoice] = []
         for loop in loops:
             before = found[-1] if found else None
@@ -258,7 +275,11 @@ class _OrderPlanner:
         return found
 
     def _collapse_loops(self, loops: Sequence[LoopChoice]) -> list[tuple[LoopChoice, list[int]]]:
-        """Groups loops with the axes that each covers as one loop."""
+        """Groups adjacent loops that can be one loop.
+
+        Returns each remaining loop with the list of axes that it covers with one index. The list is
+        empty for a loop that is kept as requested.
+        """
         blocked = _blocked_axes(loops)
         groups: list[tuple[LoopChoice, list[int]]] = []
         for loop in loops:
@@ -280,7 +301,7 @@ class _OrderPlanner:
         return groups
 
     def _refusal_reason(self, groups: Sequence[tuple[LoopChoice, list[int]]]) -> str:
-        """Why the order cannot be faster; empty when it can."""
+        """Returns why the requested order cannot be faster; empty when it can."""
         steps = [
             part
             for loop, together in groups
@@ -303,7 +324,7 @@ class _OrderPlanner:
         return ""
 
     def _may_gain(self) -> bool:
-        """Whether an access is not in result order, or leaves the cache before it is reused."""
+        """Returns whether some access is not in result order, or is evicted before its reuse."""
         axes = list(self.extents)
         for tensor, address in self.found.addresses:
             steps = [address.coefficient(serial) or ZERO for serial in axes]
@@ -320,10 +341,10 @@ class _OrderPlanner:
         return False
 
     def _reuse_distance_bytes(self, tensor: Tensor, address: Poly, inner: Sequence[int]) -> float:
-        """Reuse distance in bytes of an element of a tensor; infinite for run-time sizes."""
+        """Returns the reuse distance of an element in bytes; infinite for run-time sizes."""
         moving = [serial for serial in inner if serial in address.variables]
         sizes = [self.extents[serial].constant for serial in moving]
-        if address.variables - self.extents.keys():  # a reduction inside reads more
+        if address.variables - self.extents.keys():  # a reduction inside the nest reads more
             known = [size_poly(size) for size in tensor.shape]
             sizes = [size.constant if size is not None else None for size in known]
         if None in sizes:
@@ -372,7 +393,11 @@ class _OrderPlanner:
         )
 
     def _parallel_level(self, levels: Sequence[Level], wanted: int) -> int:
-        """The parallel level: the outermost loop over the indices that the requested one moves."""
+        """Returns the level to run in parallel.
+
+        This is the outermost loop over the indices that the requested loop moves; level 0 if that
+        loop also moves other indices.
+        """
         moved = levels[wanted].variables
         first = next(number for number, level in enumerate(levels) if level.variables & moved)
         if levels[first].variables == moved:
@@ -382,5 +407,5 @@ class _OrderPlanner:
 
 
 def _blocked_axes(loops: Sequence[LoopChoice]) -> set[int]:
-    """The axes with a block loop."""
+    """Returns the axes that have a block loop."""
     return {serial for loop in loops for serial, step in loop.parts if step > 1}

@@ -1,4 +1,4 @@
-"""Partitions a graph: which tensors are stored, and which stages share a loop nest.
+"""Partitions a graph: decides which tensors are stored and which stages share a loop nest.
 
 One file of more than 500 lines: it is one algorithm with its cost rules.
 """
@@ -27,7 +27,7 @@ from tbe_impl.dsl.tensor import Operation, Tensor, consumers_of, stages_of
 from tbe_impl.errors import CompileError
 
 MAX_THREAD_ROW_ELEMENTS = 1 << 16
-"""Upper limit for the results of a column reduction with a partial-sum row for each thread."""
+"""Maximum number of results for which a column reduction gives each thread its own partial sums."""
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,11 @@ class Root:
 
     Attributes:
         tensor: the stored tensor.
-        indices: one for each dimension.
-        axes: serial number of each axis of its stage, reduced ones included → its index.
-        columns: whether it is a column reduction: its reduced axes are outer loops of the nest.
+        indices: one index for each dimension of the tensor.
+        axes: maps the serial number of each axis of its stage to the index of that axis. Reduced
+            axes are included if they are loops of the nest.
+        columns: whether the tensor is a column reduction, whose reduced axes are outer loops of the
+            nest.
     """
 
     tensor: Tensor
@@ -48,30 +50,32 @@ class Root:
 
     @property
     def variables(self) -> frozenset[int]:
-        """The loops that its indices depend on."""
+        """The serial numbers of the loops that the indices depend on."""
         return frozenset().union(*(index.variables for index in self.indices))
 
 
 @dataclass(frozen=True)
 class LoopNest:
-    """A loop nest: tensors that are computed together.
+    """A loop nest, which computes several tensors together.
 
     Attributes:
         roots: the stored tensors.
-        loops: serial number and extent of each index, in the order of the innermost loops that
-            move them.
-        levels: the loops, outermost first; more than `loops` when some iterate over blocks.
-        along: whether the innermost dimension is a reduced one, so that no loop of the nest itself
-            is a vector loop.
+        loops: serial number and extent of each loop index, in the order of the loops that step
+            through single elements.
+        levels: the loops, outermost first. There are more levels than `loops` when some levels
+            iterate over blocks.
+        along: whether vectorization is along a reduced axis instead of a loop of the nest itself.
         transposed: whether an input is contiguous along the second innermost loop.
-        shared: index of the parallel level.
-        grain: consecutive iterations of it that stay on one thread; 0 for the default.
-        asker: the root with requested loops; the nest follows them as far as it can.
-        runs: serial number of an axis of a root → that of the index that covers it; axes of more
-            than one step only.
-        refusals: requests that are not followed.
-        sums: requested outer loops of a column reduction.
-        exact: positions of the loops in `levels`, sums included, when a schedule fixes all loops.
+        shared: position in `levels` of the parallel loop.
+        grain: number of consecutive iterations of the parallel loop that stay on one thread; 0 for
+            the default.
+        asker: the root whose schedule requests loops, which the nest follows as far as it can.
+        runs: maps the serial number of a root's axis to that of the loop index that covers it. Axes
+            of extent 1 are absent.
+        refusals: schedule requests that the nest does not follow.
+        sums: the requested outer loops of a column reduction.
+        exact: positions of the loops in `levels`, including reduction loops, when a schedule fixes
+            all loops.
     """
 
     roots: tuple[Root, ...]
@@ -89,23 +93,26 @@ class LoopNest:
 
     @property
     def vector(self) -> int | None:
-        """The vector level; None without loops, or when only the reductions are vectorized."""
+        """Position of the vectorized level.
+
+        None for a nest without loops, or when only the reductions are vectorized.
+        """
         if self.exact is not None:
             return self.exact.vector
         return len(self.levels) - 1 if self.levels and not self.along else None
 
     @property
     def is_requested(self) -> bool:
-        """Whether a schedule requested its loops."""
+        """Returns whether a schedule requested the loops of this nest."""
         return self.asker is not None
 
     def unstored_tensors(self, stored: Container[int]) -> dict[int, Tensor]:
-        """Its roots and their unstored producers, by ``id``."""
+        """Returns the roots and their transitive producers that are not in `stored`, by ``id``."""
         return unstored_producers([root.tensor for root in self.roots], stored)
 
 
 def unstored_producers(tensors: Iterable[Tensor], stored: Container[int]) -> dict[int, Tensor]:
-    """The tensors and all their producers down to stored ones, by ``id``."""
+    """Returns `tensors` and their transitive producers that are not in `stored`, by ``id``."""
     found: dict[int, Tensor] = {}
     waiting = list(tensors)
     while waiting:
@@ -119,9 +126,10 @@ def unstored_producers(tensors: Iterable[Tensor], stored: Container[int]) -> dic
 def sibling_full_reductions(
     tensor: Tensor, nest: LoopNest, stored: Container[int]
 ) -> Iterator[Tensor]:
-    """Other full reductions that a nest will require next, when it requires one.
+    """Yields the other full reductions that a nest reads if it reads the full reduction `tensor`.
 
-    A full reduction never shares the nest of another tensor.
+    A full reduction never shares the nest of another tensor, so the caller can compute all of them
+    before the nest. Full reductions that depend on another uncomputed one are left out.
 
     Args:
         tensor: the missing tensor.
@@ -145,7 +153,7 @@ def sibling_full_reductions(
 
 
 def _is_full_reduction(tensor: Tensor) -> bool:
-    """Whether a tensor is a reduction to one element."""
+    """Returns whether a tensor is a reduction to one element."""
     return (
         bool(tensor.op.body)
         and isinstance(tensor.op.body[tensor.value_index], Reduce)
@@ -167,9 +175,9 @@ def nests_of(
         stored: tensors to compute and store, producers before consumers.
         inputs: tensors that are already in memory.
         apart: ``id`` of tensors that must be complete before any consumer reads them.
-        orders: ``id`` of a tensor → requested loops over its data axes.
-        sums: ``id`` of a tensor → requested loops over its reduction axes.
-        exact: ``id`` of a tensor → requested loops over both, in one order.
+        orders: maps the ``id`` of a tensor to the requested loops over its data axes.
+        sums: maps the ``id`` of a tensor to the requested loops over its reduction axes.
+        exact: maps the ``id`` of a tensor to requested loops that cover data and reduction axes.
     """
     groups: list[list[Tensor]] = []
     place: dict[int, int] = {}
@@ -212,7 +220,7 @@ def nests_of(
 
 
 def stored_inputs(tensor: Tensor, stored: Container[int]) -> set[int]:
-    """``id`` of the stored tensors that a tensor is computed from."""
+    """Returns the ``id`` of each stored tensor from which `tensor` is computed."""
     found: set[int] = set()
     waiting: list[Operation] = [tensor.op]
     seen: set[int] = set()
@@ -230,7 +238,7 @@ def stored_inputs(tensor: Tensor, stored: Container[int]) -> set[int]:
 
 
 def extents_of(tensor: Tensor) -> list[tuple[int, Poly]]:
-    """Serial number and extent of each axis longer than one."""
+    """Returns serial number and extent of each data axis that is longer than one."""
     found = []
     for axis in tensor.op.axis:
         extent = size_poly(axis.extent)
@@ -242,7 +250,10 @@ def extents_of(tensor: Tensor) -> list[tuple[int, Poly]]:
 
 
 def loops_of(tensor: Tensor, known: Collection[int]) -> list[tuple[int, Poly]]:
-    """The loops that compute a tensor: its axes; for a column reduction, reduced axes first."""
+    """Returns the loops that compute a tensor, one for each axis longer than one.
+
+    A column reduction has its reduced axes first.
+    """
     own = extents_of(tensor)
     if not is_column_reduction(tensor, known):
         return own
@@ -251,7 +262,7 @@ def loops_of(tensor: Tensor, known: Collection[int]) -> list[tuple[int, Poly]]:
 
 
 def is_column_reduction(tensor: Tensor, known: Collection[int]) -> bool:
-    """Whether a tensor is a reduction over leading axes that reads its rows sequentially."""
+    """Returns whether a tensor is a reduction over leading axes that reads rows sequentially."""
     body, own = tensor.op.body[tensor.value_index], extents_of(tensor)
     if not isinstance(body, Reduce) or body.condition is not None or not own:
         return False
@@ -266,13 +277,17 @@ def is_column_reduction(tensor: Tensor, known: Collection[int]) -> bool:
     }
     read = [address for _, address in accesses_of([body.source], environment, known).addresses]
     kept = {serial for serial, _ in own}
-    # a row invariant (its mean, for example) is computed before the loop over the row
+    # a value that is constant along a row, such as its mean, is computed before the row's loop
     walked = [a for a in read if a.variables & set(reduced) and a.variables & kept]
     return bool(walked) and all(_is_leading(address, reduced, own) for address in walked)
 
 
 def _is_leading(address: Poly, reduced: Sequence[int], own: Sequence[tuple[int, Poly]]) -> bool:
-    """Whether the last axis has stride 1, and the reduced axes have larger strides than others."""
+    """Returns whether an address suits a column reduction.
+
+    The last data axis must have stride 1. Each reduced axis must have a larger stride than each
+    data axis.
+    """
     if address.coefficient(own[-1][0]) != ONE:
         return False
     steps = [address.coefficient(serial) for serial in reduced]
@@ -293,7 +308,7 @@ def _is_longer(outer: Poly, inner: Poly) -> bool:
 
 
 def _can_share_nest(group: Sequence[Tensor], tensor: Tensor, known: set[int]) -> bool:
-    """Whether `tensor` can be computed in the loops of a group, or the group in its loops."""
+    """Returns whether `tensor` can be computed in the loops of `group`, or vice versa."""
     main = max(group, key=lambda item: len(loops_of(item, known)))
     one, other = ([size for _, size in loops_of(item, known)] for item in (main, tensor))
     short, long = sorted((one, other), key=len)
@@ -310,7 +325,7 @@ def _can_share_nest(group: Sequence[Tensor], tensor: Tensor, known: set[int]) ->
 
 
 def _has_reduction(tensor: Tensor) -> bool:
-    """Whether a tensor is a reduction, or is computed from one through any chain of stages."""
+    """Returns whether a tensor is a reduction or depends on a reduction through any stages."""
     waiting, seen = [tensor.op], set()
     while waiting:
         op = waiting.pop()
@@ -329,7 +344,7 @@ def _accesses(tensor: Tensor, known: Iterable[int]) -> Accesses:
 
 
 def _has_common_strides(smaller: Tensor, larger: Tensor, known: set[int]) -> bool:
-    """Whether both read some input with the same strides along their common axes."""
+    """Returns whether both tensors read some input with equal strides along their common axes."""
     axes = list(zip(extents_of(smaller), extents_of(larger), strict=False))
     small, large = _accesses(smaller, known), _accesses(larger, known)
     steps = {
@@ -343,7 +358,11 @@ def _has_common_strides(smaller: Tensor, larger: Tensor, known: set[int]) -> boo
 
 
 def _is_along_reduced_axis(group: Sequence[Tensor], known: set[int]) -> bool:
-    """Whether memory is contiguous along a reduced axis but strided along the last loop."""
+    """Returns whether the stages should be vectorized along a reduced axis.
+
+    This is so when memory is contiguous along a reduced axis but strided along the last loop, or
+    when no tensor of the group has a loop.
+    """
     for tensor in group:
         own = extents_of(tensor)
         if not own or is_column_reduction(tensor, known):
@@ -410,7 +429,7 @@ def _build_nest(
         inner = {serial: index.substitute(collapsed) for serial, index in environment.items()}
         indices = tuple(inner[axis.serial] for axis in tensor.op.axis)
         roots.append(Root(tensor, indices, inner, is_column_reduction(tensor, readable)))
-    # roots of outer levels first: their values are complete when the inner loop begins
+    # roots of outer levels come first, so that their values are complete when the inner loop begins
     roots.sort(key=lambda root: len(extents_of(root.tensor)))
     runs = {
         serial: plan.merged[loop]
@@ -435,13 +454,15 @@ def _build_nest(
 def plan_scheduled_nest(
     tensor: Tensor, readable: set[int], choices: Sequence[LoopChoice], *, whatever: bool = False
 ) -> LoopNest | None:
-    """Builds the nest of one result with exactly the given loops; None when they do not fit it.
+    """Builds the nest of one result with exactly the requested loops.
+
+    Returns None when the loops do not fit the result.
 
     Args:
         tensor: the result.
         readable: ``id`` of the tensors in memory.
-        choices: the loops.
-        whatever: fall back to one loop for each axis when the loops do not fit.
+        choices: the requested loops.
+        whatever: whether to fall back to one loop for each axis when the loops do not fit.
     """
     body = tensor.op.body[tensor.value_index]
     summed = [
@@ -482,7 +503,7 @@ def _order_sums_first(
     summer: Tensor,
     found: Accesses,
 ) -> tuple[LoopPlan, ReductionLoops]:
-    """Puts the requested reduction loops of a column reduction outside its data loops."""
+    """Places the requested reduction loops of a column reduction outside its data loops."""
     own = extents_of(summer)
     inner = [*axes[len(axes) - len(own) :]]
     long = [axis.serial for axis in summer.op.reduce_axis if extent_of(axis) != ONE]
@@ -512,7 +533,7 @@ def _translate_to_nest_loops(
 ) -> list[LoopChoice]:
     """Translates loops over a result's axes to loops of its nest.
 
-    Axes of one step are unchanged.
+    Axes of extent 1 keep their serial numbers.
     """
     own = {
         serial: loop for (serial, _), (loop, _) in zip(loops_of(asker, known), axes, strict=True)
@@ -547,10 +568,11 @@ def _own_address(tensor: Tensor, environment: Mapping[int, Poly]) -> Poly:
 def may_overwrite(
     source: Tensor, target: Tensor, nests: Sequence[LoopNest], known: set[int]
 ) -> bool:
-    """Whether `target` can overwrite `source`: each element is written after its last read.
+    """Returns whether `target` can overwrite `source` in memory.
 
-    The writing nest may read an element at the position that it writes, or in a reduction over the
-    same row, which completes before the row is written. Later nests may not read the input.
+    This is so when each element is written after the last read at its position. The nest that writes `target` may read an
+    element of `source` at the position that it writes. It may also read it in a reduction over the
+    same row, which completes before the row is written. Later nests may not read `source`.
     """
     readable, written = set(known), False
     for nest in nests:
@@ -586,17 +608,17 @@ SLOW_FUNCTIONS = frozenset(
     "exp exp2 expm1 log log2 log10 log1p tanh sigmoid erf erfc ndtr ndtr_tanh tanh_softplus "
     "sin cos tan asin acos atan atan2 sinh cosh asinh acosh atanh pow".split()
 )
-"""Functions that cost more than an L1 load."""
+"""Functions that cost more than a load from the L1 cache."""
 
 
 MIN_BUFFERED_OPERATIONS = 4
-"""Operations that cost more than an L1 load and the store before it."""
+"""Minimum number of operations that cost more than one store and one load in the L1 cache."""
 SLOW_FUNCTION_COST = 10
-"""Operations that one slow function counts as."""
+"""Number of simple operations to which one slow function is equivalent."""
 
 
 def stages_worth_buffering(outputs: Sequence[Tensor], stored: Container[int]) -> frozenset[int]:
-    """``id`` of unstored stages that are expensive and have more than one consumer."""
+    """Returns the ``id`` of unstored stages that are expensive and have more than one consumer."""
     users = consumers_of(outputs)
     operations: dict[int, int] = {}
     found = set()
@@ -618,7 +640,7 @@ def stages_worth_buffering(outputs: Sequence[Tensor], stored: Container[int]) ->
 
 
 def operation_count(node: Expr) -> int:
-    """Operations of an expression, without those of the elements that it reads."""
+    """Counts the operations of an expression, without those that compute the elements it reads."""
     if isinstance(node, Read) or not node.children:
         return 0
     own = SLOW_FUNCTION_COST if isinstance(node, Call) and node.name in SLOW_FUNCTIONS else 1
@@ -630,7 +652,7 @@ COSTLY_FUNCTIONS = SLOW_FUNCTIONS | {"sqrt", "rsqrt", "rec"}
 
 
 def slow_stages(outputs: Sequence[Tensor], stored: Container[int]) -> frozenset[int]:
-    """``id`` of unstored stages with a costly function or a division."""
+    """Returns the ``id`` of unstored stages that contain a costly function or a division."""
     return frozenset(
         id(tensor)
         for op in stages_of(outputs)

@@ -7,29 +7,29 @@ from dataclasses import dataclass
 from functools import cached_property
 
 Monomial = tuple[int, ...]
-"""Serial numbers of the factors, sorted; empty for the constant term."""
+"""Sorted serial numbers of the factors; empty for the constant term."""
 _UNIT = (((), 1),)
 
 
 @dataclass(frozen=True)
 class Poly:
-    """A sum of monomials with coefficients, in normal form: equal polynomials compare equal."""
+    """A sum of monomials in normal form, so that equal polynomials compare equal."""
 
     terms: tuple[tuple[Monomial, int], ...] = ()
 
     @staticmethod
     def from_int(value: int) -> Poly:
-        """A constant polynomial."""
+        """Returns a constant polynomial."""
         return Poly((((), value),)) if value else ZERO
 
     @staticmethod
     def variable(serial: int) -> Poly:
-        """A polynomial of one variable."""
+        """Returns the polynomial that consists of one variable."""
         return Poly((((serial,), 1),))
 
     @property
     def constant(self) -> int | None:
-        """The value of a polynomial without variables, else None."""
+        """The value of the polynomial if it has no variables, else None."""
         if not self.terms:
             return 0
         if len(self.terms) == 1 and self.terms[0][0] == ():
@@ -38,7 +38,7 @@ class Poly:
 
     @cached_property
     def variables(self) -> frozenset[int]:
-        """Serial numbers of its variables."""
+        """Serial numbers of the variables in the polynomial."""
         return frozenset(serial for monomial, _ in self.terms for serial in monomial)
 
     def __add__(self, other: Poly) -> Poly:
@@ -59,7 +59,7 @@ class Poly:
         )
 
     def coefficient(self, serial: int) -> Poly | None:
-        """Coefficient of a variable; None when the variable occurs in a higher power."""
+        """Returns the coefficient of a variable; None if the variable occurs in a higher power."""
         if any(monomial.count(serial) > 1 for monomial, _ in self.terms):
             return None
         return _normalize(
@@ -83,7 +83,7 @@ class Poly:
         return total
 
     def text(self, names: Mapping[int, str]) -> str:
-        """C text, in 64-bit arithmetic."""
+        """Returns the polynomial as C text in 64-bit arithmetic."""
         if not self.terms:
             return "0"
         parts = []

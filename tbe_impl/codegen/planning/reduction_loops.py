@@ -1,4 +1,4 @@
-"""Orders the loops of a reduction: along memory, or as a schedule requests."""
+"""Orders the loops of a reduction, in memory order or in the order that a schedule requests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tbe_impl.codegen.planning.loop_orders import (
 from tbe_impl.codegen.planning.polynomials import ONE, ZERO, Poly
 
 MIN_BLOCK_STEPS = 16
-"""Minimum contiguous elements for a loop of their own; a typical vector has as many lanes."""
+"""Minimum number of contiguous elements for a separate loop; a typical vector has as many lanes."""
 
 AxisExtents = Sequence[tuple[int, Poly]]
 """Serial number and extent of each axis."""
@@ -29,11 +29,12 @@ class ReductionLoops:
     """The loop order of a reduction.
 
     Attributes:
-        levels: its loops, outermost first.
-        vector: index of the level that is contiguous in memory.
-        runs: serial number of a reduced axis → that of the index that covers it and merged axes.
-        loops: serial number and extent of each index that the loops move.
-        refusals: requests that are not followed.
+        levels: the loops, outermost first.
+        vector: position in `levels` of the loop that is vectorized.
+        runs: maps the serial number of a reduced axis to that of the loop index that covers it;
+            merged axes have the same loop index.
+        loops: serial number and extent of each loop index.
+        refusals: schedule requests that the order does not follow.
     """
 
     levels: tuple[Level, ...]
@@ -43,12 +44,12 @@ class ReductionLoops:
     refusals: tuple[Refusal, ...] = ()
 
     def indices(self, axes: AxisExtents) -> dict[int, Poly]:
-        """Serial number of each axis → its index in terms of the loops."""
+        """Maps the serial number of each axis to its index as a polynomial in the loop indices."""
         return {s: Poly.variable(s) if self.runs.get(s) == s else ZERO for s, _ in axes}
 
 
 def plan_natural_reduction(axes: AxisExtents, found: Accesses) -> ReductionLoops:
-    """Plans the loops in axis order; adjacent axes merge where one loop can cover both."""
+    """Plans the loops in axis order and merges adjacent axes where one loop can cover both."""
     long = [item for item in axes if item[1] != ONE] or [*axes[-1:]]
     groups = merge_axes(long, found)
     runs: dict[int, int] = {}
@@ -68,7 +69,7 @@ def plan_requested_reduction(
 ) -> ReductionLoops:
     """Plans the loops that `choices` request, in terms of the axes.
 
-    Adjacent axes without a request merge as usual.
+    Adjacent loops over unblocked axes still merge where one loop can cover them.
     """
     plain = plan_natural_reduction(axes, found)
     extents = {serial: extent for serial, extent in axes if extent != ONE}
@@ -109,7 +110,7 @@ def plan_requested_reduction(
 def _drop_short_blocks(
     loops: Sequence[LoopChoice], found: Accesses, refusals: list[Refusal]
 ) -> list[LoopChoice]:
-    """Drops loops over short contiguous blocks that are followed by the loop over their steps."""
+    """Drops a loop over short contiguous blocks when the next loop runs over their elements."""
     kept: list[LoopChoice] = []
     for loop in loops:
         before = kept[-1] if kept else None
@@ -132,7 +133,7 @@ def _drop_short_blocks(
 def _is_vectorizable(
     loop: LoopChoice, blocked: set[int], extents: Mapping[int, Poly], found: Accesses
 ) -> bool:
-    """Whether a loop can be vectorized: over one axis, or over fused axes that can merge."""
+    """Returns whether a loop can be vectorized: it covers one axis or mergeable fused axes."""
     serials = [serial for serial, _ in loop.parts]
     if len(serials) == 1:
         return loop.parts[0][1] == 1
@@ -140,7 +141,7 @@ def _is_vectorizable(
 
 
 def split_innermost_part(loops: Sequence[LoopChoice], refusals: list[Refusal]) -> list[LoopChoice]:
-    """Moves the last part of the innermost fused loop to a loop of its own, for vectors."""
+    """Splits the last part off the innermost fused loop, as a separate loop for vectorization."""
     *others, last = loops
     *rest, end = last.parts
     refusals.append(Refusal("fuse", None, "the innermost loop runs over neighbours in memory"))
@@ -150,7 +151,10 @@ def split_innermost_part(loops: Sequence[LoopChoice], refusals: list[Refusal]) -
 def _collapse_loops(
     loops: Sequence[LoopChoice], blocked: set[int], extents: Mapping[int, Poly], found: Accesses
 ) -> Iterator[tuple[LoopChoice, list[int]]]:
-    """Yields each loop with the axes that it covers as one; none for a loop kept as requested."""
+    """Yields each loop with the list of axes that it covers with one index.
+
+    The list is empty for a loop that is kept as requested.
+    """
     waiting: list[int] = []
     last: LoopChoice | None = None
     for loop in (*loops, None):
@@ -177,7 +181,10 @@ def _is_collapsible(serials: Sequence[int], extents: Mapping[int, Poly], found: 
 
 
 def _vector_level(levels: Sequence[Level], found: Accesses) -> int:
-    """The level with most contiguous and fewest strided accesses; the innermost of several."""
+    """Returns the level with the most contiguous and the fewest strided accesses.
+
+    Of several such levels it returns the innermost.
+    """
     best, place = None, len(levels) - 1
     for number, level in enumerate(levels):
         if len(level.parts) > 1 or level.parts[0][1] > 1:

@@ -19,7 +19,7 @@ from tbe_impl.codegen.planning.polynomials import ONE, ZERO, Poly
 from tbe_impl.codegen.planning.reduction_loops import split_innermost_part
 
 MAX_THREAD_ROW_ELEMENTS = 1 << 16
-"""Maximum elements of a result with partial-sum rows for each thread."""
+"""Maximum number of result elements for which each thread gets its own partial sums."""
 
 
 @dataclass(frozen=True)
@@ -27,11 +27,12 @@ class ScheduledLoops:
     """Positions in the levels of a nest.
 
     Attributes:
-        inside: number of levels around the innermost reduction loops of one element.
-        first_sum: the first reduction level; the number of levels for none.
-        vector: the vector level.
-        together: whether threads have partial-sum rows of their own, merged at the end.
-        jumps: whether reads are strided even along the vector level.
+        inside: number of levels down to the innermost data loop; all deeper levels are reduction
+            loops of one element.
+        first_sum: position of the outermost reduction level; the number of levels if there is none.
+        vector: position of the vectorized level.
+        together: whether each thread has its own partial sums, which are merged at the end.
+        jumps: whether reads are strided even along the vectorized level.
     """
 
     inside: int
@@ -42,7 +43,7 @@ class ScheduledLoops:
 
     @property
     def has_rows_in_memory(self) -> bool:
-        """Whether partial sums stay in memory while other loops run."""
+        """Returns whether partial sums are kept in memory because data loops run inside."""
         return self.first_sum < self.inside
 
 
@@ -52,12 +53,12 @@ def plan_scheduled_loops(
     choices: Sequence[LoopChoice],
     found: Accesses,
 ) -> tuple[LoopPlan, ScheduledLoops] | None:
-    """Plans the loops; None when `choices` do not fit the stage, or no data loop exists.
+    """Plans the loops; returns None when `choices` do not fit the stage or contain no data loop.
 
     Args:
-        axes, summed: serial number and extent of each data axis and each reduced axis.
-        choices: the loops, in terms of serial numbers.
-        found: the accesses.
+        axes, summed: serial number and extent of each data axis and of each reduced axis.
+        choices: the requested loops, with axes named by serial number.
+        found: the memory accesses of the stage.
     """
     extents = {serial: extent for serial, extent in (*axes, *summed) if extent != ONE}
     over_sums = {serial for serial, _ in summed}
@@ -101,7 +102,7 @@ def plan_scheduled_loops(
 
 
 def _sum_levels(loops: Sequence[LoopChoice], over_sums: set[int]) -> tuple[int, int]:
-    """Number of loops around the innermost reduction loops, and the first reduction loop."""
+    """Returns `ScheduledLoops.inside` and `ScheduledLoops.first_sum`."""
     sums = [{serial for serial, _ in loop.parts} & over_sums for loop in loops]
     others = [{serial for serial, _ in loop.parts} - over_sums for loop in loops]
     inside = max((place + 1 for place, own in enumerate(others) if own), default=0)
@@ -109,10 +110,12 @@ def _sum_levels(loops: Sequence[LoopChoice], over_sums: set[int]) -> tuple[int, 
 
 
 def _vector_level(loops: Sequence[LoopChoice], over_sums: set[int], found: Accesses) -> int | None:
-    """The vector level: most contiguous and fewest strided accesses; then data loops, inner loops.
+    """Chooses the level to vectorize; returns None when every loop is fused or blocked.
 
-    It is not outside the loops that keep partial sums in memory. A reduction loop is eligible only
-    when it encloses no data loop. None when every loop is fused or blocked.
+    Prefers the level with the most contiguous and the fewest strided accesses. Among equals it
+    prefers data loops, then inner loops. A reduction loop is eligible only when it encloses no data
+    loop. If partial sums are kept in memory, no loop outside the outermost reduction loop is
+    eligible. Otherwise the only eligible data loop is the innermost one.
     """
     inside, first_sum = _sum_levels(loops, over_sums)
     best, place = None, None
@@ -146,7 +149,7 @@ def _parallel_level(
     *,
     few: bool,
 ) -> tuple[int, bool]:
-    """The parallel level, and whether its threads add to the same results."""
+    """Returns the level to run in parallel, and whether its threads add to the same results."""
     apart = []
     for place, own in enumerate(serials):
         if not own & over_sums and not own & set().union(*serials[:place]):
