@@ -1,9 +1,10 @@
 """Computes the adjoint of a read access: a scatter-add into the elements that were read.
 
-``x̄[p] = Σ value[i]`` over all i at which the stage reads x[p]. Indices that are affine in the axes
-with integer factors (identities, permutations, broadcasts, slices, windows, flattened axes) are
-inverted: the equation *index = p* is solved for the axes, and the free axes are reduced, in one
-stage. All other indices are lowered to a segment sum over flat element positions.
+The adjoint is ``x̄[p] = Σ value[i]``, summed over all points i at which the stage reads x[p].
+Affine indices with integer factors (identities, permutations, broadcasts, slices, windows,
+flattened axes) are inverted: the equation *index = p* is solved for the axes of the stage. One
+stage then computes the adjoint and reduces over the axes that the equation leaves free. All other
+indices are lowered to a segment sum over flat element positions.
 """
 
 from __future__ import annotations
@@ -46,9 +47,9 @@ class ReadAccess:
 
     Attributes:
         tensor: the tensor that is read.
-        indices: of the element, one for each axis of the tensor.
-        axes: of the stage, its reduction axes included.
-        condition: predicate of the contribution; None means always true.
+        indices: index of the element that is read, one expression for each axis of the tensor.
+        axes: axes of the stage, including its reduction axes.
+        condition: predicate under which the stage uses the element; None means always.
     """
 
     tensor: Tensor
@@ -58,12 +59,15 @@ class ReadAccess:
 
 
 def scatter_add(places: ReadAccess, value: Expr, *, any_of: bool = False) -> Tensor:
-    """Sums `value` into each element of the tensor, over all points of the stage that read it.
+    """Adds `value` to the element that the stage reads, for all points of the stage.
 
     Args:
         places: the read access.
-        value: an expression of the axes; bool for `any_of`.
-        any_of: reduces with logical or instead of the sum.
+        value: an expression of the axes of the stage; bool if `any_of`.
+        any_of: whether to reduce with logical or instead of a sum.
+
+    Returns:
+        A tensor of the shape of the tensor that is read.
     """
     if not any_of and _is_identity_access(places, value):
         assert isinstance(value, Read)
@@ -75,7 +79,7 @@ def scatter_add(places: ReadAccess, value: Expr, *, any_of: bool = False) -> Ten
 
 
 def is_onto(places: ReadAccess) -> bool:
-    """Whether every element of the tensor is provably read."""
+    """Whether every element of the tensor is provably read by the access."""
     solution = _solve_axes(places)
     return solution is not None and places.condition is None and not solution.conditions
 
@@ -104,13 +108,13 @@ def _is_identity_access(places: ReadAccess, value: Expr) -> bool:
 
 @dataclass
 class _Solution:
-    """The axes of the stage, solved for an element of the tensor.
+    """The axes of a stage as functions of the tensor element that the stage reads.
 
     Attributes:
-        index: the axes of the tensor.
-        values: ``id`` of an axis of the stage → its value.
-        free: new axes to reduce over.
-        conditions: predicates under which the solution exists.
+        index: new axes that iterate over the elements of the tensor.
+        values: ``id`` of an axis of the stage → its value, an expression of `index` and `free`.
+        free: new axes to reduce over, because the element does not determine them.
+        conditions: predicates under which a point of the stage reads the element.
     """
 
     index: list[IterVar]
@@ -119,12 +123,12 @@ class _Solution:
     conditions: list[Expr] = field(default_factory=list)
 
     def leave_free(self, axis: IterVar) -> None:
-        """Adds a reduction over the full range of an axis of the stage."""
+        """Replaces an axis of the stage by a free axis over its full range."""
         self.values[id(axis)] = free = IterVar(axis.dom, axis.name, "reduce")
         self.free.append(free)
 
     def new_free_axis(self, extent: Expr | int, name: str) -> IterVar:
-        """Adds a new axis to reduce over."""
+        """Adds a free axis over `extent`."""
         axis = IterVar(Range(extent), name, "reduce")
         self.free.append(axis)
         return axis
@@ -152,7 +156,7 @@ def _build_stage(places: ReadAccess, value: Expr, solution: _Solution, *, any_of
 
 
 def _solve_axes(places: ReadAccess) -> _Solution | None:
-    """Solves the axes of the stage for the axes of the tensor; None if no solution is found."""
+    """Expresses the axes of the stage by the element of the tensor; None if that fails."""
     index = [IterVar(Range(size), f"p{at}") for at, size in enumerate(places.tensor.shape)]
     solution = _Solution(index)
     own = {id(axis): axis for axis in places.axes}
@@ -214,9 +218,10 @@ def _solve_equation(
 
 
 def _mixed_radix_order(unknown: list[tuple[IterVar, int]]) -> list[tuple[IterVar, int]] | None:
-    """The axes by descending factor, if the factors are a mixed-radix number system; else None.
+    """Sorts axes by descending factor if their factors are a mixed-radix number system.
 
     In a mixed-radix system every value has exactly one combination of axis values (digits).
+    Returns None if the factors are no such system.
     """
     ordered = sorted(unknown, key=lambda part: part[1])
     below = 0
@@ -234,7 +239,7 @@ def _mixed_radix_order(unknown: list[tuple[IterVar, int]]) -> list[tuple[IterVar
 
 
 def _solve_priority(part: tuple[IterVar, int]) -> tuple[int, int]:
-    """Ranks the longest axis first; at equal length, output axes before reduction axes."""
+    """Returns a key for `max` that prefers longer axes, and among equals output axes."""
     axis, _ = part
     extent = axis.extent
     return (int(extent.value) if isinstance(extent, Const) else 1 << 40, axis.kind == "data")
@@ -246,7 +251,11 @@ def _equality_condition(one: Expr, other: Expr) -> Expr:
 
 
 def _equations(places: ReadAccess, solution: _Solution) -> list[tuple[LinearForm, Expr]] | None:
-    """A pair (linear form, target) for each index; None if an index is not linear."""
+    """Returns the equations *linear form = target* of all indices.
+
+    Indices of the form ``base // weight % modulus`` over one base are joined to one equation. None
+    if an index is neither affine nor of this form.
+    """
     found: list[tuple[LinearForm, Expr]] = []
     groups: list[tuple[Expr, list[tuple[int, int | None, IterVar]]]] = []
     for index, place in zip(places.indices, solution.index, strict=True):
@@ -273,7 +282,10 @@ def _equations(places: ReadAccess, solution: _Solution) -> list[tuple[LinearForm
 
 
 def _match_digit(index: Expr) -> tuple[Expr, int, int | None] | None:
-    """Matches an index of the form ``base // weight % modulus``."""
+    """Matches an index ``base // weight % modulus``; returns (base, weight, modulus) or None.
+
+    `modulus` is None if the index has no remainder operator.
+    """
     modulus, weight = None, 1
     if isinstance(index, Binary) and index.op == "floormod" and isinstance(index.b, Const):
         modulus, index = int(index.b.value), index.a
@@ -286,7 +298,10 @@ def _match_digit(index: Expr) -> tuple[Expr, int, int | None] | None:
 def _compose_digits(
     base: Expr, members: list[tuple[int, int | None, IterVar]], solution: _Solution
 ) -> Expr | None:
-    """Recomposes `base` from its digits; gaps between the digits become free axes."""
+    """Recomposes `base` from its digits; a missing digit becomes a free axis.
+
+    Returns None if the digits do not fit together or the range of a digit is unknown.
+    """
     total: Expr = const(0)
     reached = 1
     for weight, modulus, place in sorted(members, key=lambda member: member[0]):
@@ -310,7 +325,7 @@ def _compose_digits(
 
 
 def _upper_bound(base: Expr) -> int | None:
-    """The largest value of a non-negative index; None if it is unknown."""
+    """Returns the largest value of a non-negative index; None if it is unknown."""
     form = linear_form(base)
     if form is None:
         return None
@@ -326,7 +341,10 @@ def _upper_bound(base: Expr) -> int | None:
 
 
 def _scatter_by_segments(places: ReadAccess, value: Expr, *, any_of: bool) -> Tensor:
-    """Lowers the scatter-add to a segment sum over flat positions; drops out-of-range values."""
+    """Lowers the scatter-add to a segment sum; the segment id is the flat element position.
+
+    Values with an out-of-range index are dropped.
+    """
     tensor = places.tensor
     sizes = static_shape(tensor)
     count = product(tensor.shape)
@@ -370,7 +388,7 @@ def _scatter_by_segments(places: ReadAccess, value: Expr, *, any_of: bool) -> Te
 
 
 def reshape_to(tensor: Tensor, shape: Sequence[Expr]) -> Tensor:
-    """A tensor with the same elements in another shape."""
+    """Reshapes `tensor` to `shape`."""
     from tbe_impl.dsl.operations.ext_arrays import reshape
 
     return reshape(tensor, list(shape))

@@ -26,7 +26,7 @@ Rule = Callable[[Operation, Adjoint], "list[tuple[Tensor, Adjoint]]"]
 
 
 def differentiation_error(op: Operation, why: str = "") -> InputError:
-    """The error for an operation without a derivative."""
+    """Creates the error for an operation without a derivative."""
     name = op.dsl_call.name if op.dsl_call else op.name
     return InputError(
         f"{name} cannot be differentiated{f': {why}' if why else ''}",
@@ -46,9 +46,10 @@ def _dsl_call(op: Operation) -> DslCall:
 
 
 def _matmul_backward(op: Operation, adjoint: Adjoint) -> list[tuple[Tensor, Adjoint]]:
-    """The backward of c = α·a·b + bias: ā = α·c̄·bᵀ, b̄ = α·aᵀ·c̄.
+    """Differentiates c = α·a·b + bias: ā = α·c̄·bᵀ, b̄ = α·aᵀ·c̄.
 
-    The transposition flags replace explicit transposes. Broadcast axes are reduced by a sum.
+    The transposition flags of the products replace explicit transposes. Gradients are summed over
+    broadcast axes.
     """
     use = _dsl_call(op)
     told = use.parameters
@@ -64,7 +65,8 @@ def _matmul_backward(op: Operation, adjoint: Adjoint) -> list[tuple[Tensor, Adjo
     else:
         first = matmul(g, other, False, not turn_b, alpha_num=alpha, dst_dtype=a.dtype)
     if other.ndim == 2 and one.ndim > 2 and not turn_a:
-        # one product over the merged rows of all batches replaces a batched product and its sum
+        # b has no batch: one product over the merged rows of all batches replaces a batched product
+        # and the sum over the batch
         one, g = (reshape_to(item, [const(-1), item.shape[-1]]) for item in (one, g))
     if turn_b:
         second = matmul(g, one, True, turn_a, alpha_num=alpha, dst_dtype=b.dtype)
@@ -84,9 +86,9 @@ def _as_matrix(tensor: Tensor) -> Tensor:
 
 
 def _unbroadcast(found: Tensor, tensor: Tensor) -> Tensor:
-    """Sums over the axes that were broadcast from `tensor`.
+    """Sums the gradient `found` over the axes that were broadcast from `tensor`.
 
-    Elements of `tensor` beyond the extents of `found` get 0.
+    If `tensor` is longer than `found` along an axis, its last elements get 0.
     """
     axes = tuple(IterVar(Range(size), f"i{at}") for at, size in enumerate(found.shape))
     aligned = axes[len(axes) - tensor.ndim :]
@@ -114,7 +116,7 @@ def _reshape_backward(op: Operation, adjoint: Adjoint) -> list[tuple[Tensor, Adj
 
 
 def _gather_backward(op: Operation, adjoint: Adjoint) -> list[tuple[Tensor, Adjoint]]:
-    """Scatter-adds every gathered row to its source row."""
+    """Adds the adjoint of every gathered row to the row of the source."""
     use = _dsl_call(op)
     source, places = use.inputs
     along, batch = use.parameters["axis"], use.parameters["batch_dims"]
@@ -132,7 +134,7 @@ def _gather_backward(op: Operation, adjoint: Adjoint) -> list[tuple[Tensor, Adjo
             _flatten_batch_indices(places, batch, size),
             size * product(source.shape[:batch]),
         )
-    # batch axes and gathered axes first, then the remaining axes of each row
+    # order: batch axes, gathered axes, remaining axes
     front = [*range(batch), *range(along, along + inner)]
     order = [*front, *(at for at in range(g.ndim) if at not in front)]
     rows = g if order == sorted(order) else transpose(g, order)
@@ -157,7 +159,10 @@ def _gather_backward(op: Operation, adjoint: Adjoint) -> list[tuple[Tensor, Adjo
 
 
 def _flatten_batch_indices(places: Tensor, batch: int, size: Expr) -> Tensor:
-    """Converts row indices within a batch to indices over all batches; −1 if out of range."""
+    """Converts row indices within a batch to row indices over all batches.
+
+    An out-of-range index becomes −1.
+    """
 
     def number(*index: Expr) -> Expr:
         flat: Expr = const(0)
@@ -172,7 +177,7 @@ def _flatten_batch_indices(places: Tensor, batch: int, size: Expr) -> Tensor:
 
 
 def _segment_ids(use: DslCall) -> Tensor:
-    """The segment ids as a tensor."""
+    """Returns the segment ids of a segment reduction as a tensor."""
     if len(use.inputs) > 1:
         return use.inputs[1]
     return _constant_indices(use.parameters["segment_ids"])
@@ -190,7 +195,7 @@ def _constant_indices(numbers: Any) -> Tensor:
 
 
 def _segment_sum_backward(op: Operation, adjoint: Adjoint) -> list[tuple[Tensor, Adjoint]]:
-    """Every row gets the adjoint of its segment."""
+    """Gives every row the adjoint of its segment."""
     use = _dsl_call(op)
     return [(use.inputs[0], Adjoint(gather(adjoint.value, _segment_ids(use), 0)))]
 
@@ -210,7 +215,7 @@ def _segment_mean_backward(op: Operation, adjoint: Adjoint) -> list[tuple[Tensor
 
 def _make_segment_extreme_backward(kind: str) -> Rule:
     def rule(op: Operation, adjoint: Adjoint) -> list[tuple[Tensor, Adjoint]]:
-        """The rows equal to the extreme of their segment share its adjoint equally."""
+        """Splits the adjoint of a segment equally over the elements that equal its extreme."""
         use, g = _dsl_call(op), adjoint.value
         source, ids = use.inputs[0], _segment_ids(use)
         zero, one = const(0, g.dtype), const(1, g.dtype)
@@ -235,7 +240,10 @@ def _make_segment_extreme_backward(kind: str) -> Rule:
 
 
 def _make_row_update_backward(sign: int) -> Rule:
-    """The backward of var[ids] ± rows: the adjoint for var, its gathered rows for the rows."""
+    """Creates the backward of ``var[ids] += rows`` (`sign` 1) or ``-= rows`` (`sign` −1).
+
+    `var` gets the adjoint of the result. `rows` get the rows `ids` of that adjoint times `sign`.
+    """
 
     def rule(op: Operation, adjoint: Adjoint) -> list[tuple[Tensor, Adjoint]]:
         use, g = _dsl_call(op), adjoint.value
@@ -273,4 +281,4 @@ RULES: Mapping[str, Rule] = {
     "inplace_add": _make_row_update_backward(1),
     "inplace_sub": _make_row_update_backward(-1),
 }
-"""Name of a DSL operation with one output → its backward."""
+"""Name of a DSL operation with one output → its backward rule."""

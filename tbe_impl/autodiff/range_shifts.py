@@ -1,10 +1,10 @@
 """Finds row extremes that cancel in the gradient: softmax, log-softmax, logsumexp.
 
-The row maximum m in e^(x − m) / Σ e^(x − m) only shifts the range and cancels: its derivative is 0
-in exact arithmetic, so the backward omits it. The analysis classifies each tensor as a function of
-m: independent, *something + k·m*, *something · e^(k·m)*, or unknown. Each row has its own m, so
-the analysis also tracks which axis selects it: an element that mixes several rows, as in a softmax
-over the other axis, does not cancel.
+The row maximum m in e^(x − m) / Σ e^(x − m) only shifts the range and cancels. The derivative of
+the quotient with respect to m is 0 in exact arithmetic, so the backward omits m. The analysis
+classifies each tensor as a function of m: independent, *a + k·m*, *a · e^(k·m)*, or unknown, where
+a is independent of m. Each row has its own m, so the analysis also tracks which axes select the
+row. An element that mixes several rows, as in a softmax over the other axis, does not cancel.
 """
 
 from __future__ import annotations
@@ -20,9 +20,12 @@ from tbe_impl.dsl.tensor import Operation, Tensor
 
 @dataclass(frozen=True)
 class _Dependence:
-    """The dependence of a value on m: *… + shift·m* or *… · e^(scale·m)*; never both.
+    """The dependence of a value on m: *a + shift·m* or *a · e^(scale·m)*, never both.
 
-    `place` identifies the m: for each of its indices the axis of the value; None for a size of 1.
+    Attributes:
+        shift: factor of m as a summand.
+        scale: factor of m as an exponent.
+        place: for each index of m the axis of the value that selects it; None for a size of 1.
     """
 
     shift: float = 0
@@ -34,11 +37,14 @@ _NO_DEPENDENCE = _Dependence()
 
 
 def find_cancelling_extremes(stages: Sequence[Operation], outputs: Sequence[Tensor]) -> set[int]:
-    """``id`` of the extremes with derivative 0: no output depends on their value.
+    """Finds the maxima and minima that cancel: no output depends on their value.
 
     Args:
-        stages: of a graph, inputs first.
+        stages: the stages of a graph, inputs first.
         outputs: the outputs that have a cotangent.
+
+    Returns:
+        The ``id`` of each tensor of such extremes.
     """
     wanted = {id(tensor) for tensor in outputs}
     return {
@@ -74,7 +80,7 @@ def _is_cancelled(extreme: Tensor, stages: Sequence[Operation], wanted: Containe
 def _stage_dependence(
     op: Operation, at: int, forms: Mapping[int, _Dependence]
 ) -> _Dependence | None:
-    """The dependence of an output of a stage on m; None if it is unknown."""
+    """Returns the dependence of output number `at` of a stage on m; None if it is unknown."""
     if not op.body:
         return None
     body = op.body[at]
@@ -84,14 +90,17 @@ def _stage_dependence(
     form = _expression_dependence(body.source, forms, axes)
     if form is None or form == _NO_DEPENDENCE:
         return form
-    # Σ (… · e^(k·m)) keeps the factor; the maximum of (… + k·m) keeps the summand
+    # a sum of a·e^(k·m) keeps the factor e^(k·m); a maximum of a + k·m keeps the summand k·m
     return form if (body.op == "sum" and form.scale) or (body.op != "sum" and form.shift) else None
 
 
 def _expression_dependence(
     node: Expr, forms: Mapping[int, _Dependence], axes: Mapping[int, int]
 ) -> _Dependence | None:
-    """The dependence of an expression on m; `axes` are those of the stage, by ``id``."""
+    """Returns the dependence of an expression on m; None if it is unknown.
+
+    `axes` maps the ``id`` of an axis of the stage to its position.
+    """
     if not any(id(read.tensor) in forms for read in value_reads(node)):
         asks = any(id(read.tensor) in forms for read in reads(node))
         return None if asks else _NO_DEPENDENCE
@@ -111,9 +120,9 @@ def _expression_dependence(
 
 
 def _read_dependence(node: Read, form: _Dependence, axes: Mapping[int, int]) -> _Dependence | None:
-    """The dependence of a tensor element on m.
+    """Returns the dependence of a tensor element on m, with `place` in terms of the stage.
 
-    None if its m is indexed by something other than an axis of the stage, such as a reduced axis.
+    None if an index that selects m is not an axis of the stage, such as a reduction axis.
     """
     place = [None if at is None else axes.get(id(node.indices[at]), -1) for at in form.place]
     return None if -1 in place else replace(form, place=tuple(place))

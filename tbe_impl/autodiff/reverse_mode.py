@@ -1,18 +1,19 @@
 """Reverse-mode differentiation of a DSL graph: derives an operator's backward from its forward.
 
-The backward graph reads tensors of the forward graph (exponentials, row sums, …). It reuses them
-when both graphs are built together or when the caller passes them, instead of recomputing them.
+The backward graph reads tensors of the forward graph, such as exponentials and row sums. It
+recomputes them unless both graphs are built together or the caller passes the tensors.
 
 Conventions at non-differentiable points:
 
-- equal operands of a maximum or minimum get one half each;
-- equal extremes of a reduction or a window share the gradient equally
-  (both as MindSpore's Maximum and ReduceMax);
-- ReLU has 0 at 0; |x| has 0 at 0; rounding to integers has 0;
-- in a reduction that contains NaN every element counts as extreme.
+- equal operands of a maximum or minimum get one half of the gradient each, as in MindSpore's
+  Maximum;
+- equal extremes of a reduction or a window share the gradient equally, as in MindSpore's ReduceMax;
+- the derivatives of ReLU and |x| at 0 are 0; the derivative of a rounding to integers is 0;
+- in a reduction that contains NaN, every element counts as an extreme.
 
-A value that the forward discards (the other branch of a select, the smaller operand) gets 0, even
-where its own derivative is infinite. Everywhere else the plain formula holds, with its inf and NaN.
+A value that the forward discards has the gradient 0, even if its own derivative is infinite. Such
+values are the other branch of a select, and the smaller operand of a maximum. Everywhere else the
+derivative formula is evaluated as it is, including inf and NaN.
 """
 
 from __future__ import annotations
@@ -35,21 +36,21 @@ from tbe_impl.errors import InputError
 def gradients(
     outputs: Sequence[Tensor], inputs: Sequence[Tensor], output_gradients: Sequence[Tensor | None]
 ) -> tuple[Tensor | None, ...]:
-    """The gradients of Σ outputs · output_gradients for inputs.
+    """Builds the gradients of Σ outputs · output_gradients with respect to `inputs`.
 
     Args:
         outputs: tensors of a graph.
-        inputs: tensors on which the outputs depend; placeholders or intermediate tensors.
-        output_gradients: one for each output, of its shape and dtype; None for an output without
-            a cotangent.
+        inputs: placeholders or intermediate tensors of the graph.
+        output_gradients: the cotangent of each output, of the same shape and dtype; None for an
+            output without a cotangent.
 
     Returns:
-        For each input a tensor of its shape and dtype, zeros where no output depends on it; None
-        for integers and bool.
+        For each floating-point input its gradient, of the same shape and dtype. The gradient is
+        zeros if no output depends on the input. None for an integer or bool input.
 
     Raises:
-        InputError: an operation between them has no derivative (the message has its name, file
-            and line), or a gradient does not fit.
+        InputError: an operation between inputs and outputs has no derivative; the message has its
+            name, file and line. Or the shape or dtype of a cotangent does not fit.
     """
     _check_output_gradients(outputs, output_gradients)
     stages = stages_of([*outputs, *inputs])
@@ -90,8 +91,9 @@ class _ReversePass:
     """The state of one reverse pass: the adjoints collected so far.
 
     Attributes:
-        active: ``id`` of the floating-point tensors that depend on the inputs.
-        touched: ``id`` of all tensors that depend on the inputs in any way.
+        active: the ``id`` of each floating-point tensor whose value depends on the inputs.
+        touched: the ``id`` of each tensor that depends on the inputs in any way, also through
+            indices and conditions.
     """
 
     def __init__(self, stages: Sequence[Operation], inputs: Sequence[Tensor], cut: Container[int]):
@@ -110,7 +112,7 @@ class _ReversePass:
                     self.active.add(id(tensor))
 
     def _is_input_dependent(self, tensor: Tensor) -> bool:
-        """Whether a value computed from this tensor's values depends on the inputs."""
+        """Whether the values of `tensor` depend on the inputs."""
         return id(tensor) in (self.active if is_float(tensor.dtype) else self.touched)
 
     def add(self, tensor: Tensor, adjoint: Adjoint) -> None:
@@ -139,7 +141,10 @@ class _ReversePass:
             self.add(tensor, adjoint)
 
     def _total_adjoint(self, tensor: Tensor) -> Adjoint | None:
-        """The sum of a tensor's contributions, cached; None if there are none."""
+        """Returns the sum of all contributions to a tensor's adjoint; None if there are none.
+
+        The sum is cached.
+        """
         given = self.adjoints.get(id(tensor))
         if not given:
             return None
@@ -147,7 +152,7 @@ class _ReversePass:
         return self.adjoints[id(tensor)][0]
 
     def result(self, tensor: Tensor) -> Tensor:
-        """The gradient of an input."""
+        """Returns the gradient of an input; zeros if it has no contribution."""
         found = self._total_adjoint(tensor)
         if found is not None:
             return found.value
@@ -155,10 +160,11 @@ class _ReversePass:
         return zeros
 
     def _check_steps(self, value: Expr) -> None:
-        """Checks that the integers in `value`, before their cast to float, are differentiable.
+        """Raises `InputError` if an integer that `value` depends on has no derivative.
 
-        Integers that are step functions of the inputs have the derivative 0. Integers that are
-        positions have none.
+        `value` is an integer expression that is cast to float. Integers that are step functions of
+        the inputs have the derivative 0. Integers that are positions, such as an argmax, have no
+        derivative.
         """
         waiting = [read.tensor for read in value_reads(value)]
         seen: set[int] = set()
@@ -184,7 +190,7 @@ def _source(body: Expr) -> Expr:
 
 
 def _value_tensors(op: Operation, at: int) -> list[Tensor]:
-    """The tensors whose elements an output reads as values (not as indices or conditions)."""
+    """Returns the tensors that output number `at` reads as values, not as indices or conditions."""
     if not op.body:
         return list(op.input_tensors)
     return [read.tensor for read in value_reads(_source(op.body[at]))]

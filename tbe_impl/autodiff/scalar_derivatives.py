@@ -1,8 +1,9 @@
-"""Differentiates a scalar expression for every element that it reads, in reverse mode.
+"""Differentiates a scalar expression with respect to every element that it reads.
 
-A value that the forward expression discards (the other branch of a select, the smaller operand of
-a maximum) gets exactly 0, even where its own derivative is infinite. A term therefore carries
-*gates*: conditions outside which it is 0. The select on a gate is emitted after a multiplication.
+The method is reverse mode. A value that the forward expression discards has the adjoint 0, even if
+its own derivative is infinite. Such values are the other branch of a select, and the smaller
+operand of a maximum. A term of an adjoint therefore carries *gates*: conditions under which it is
+not 0. After a multiplication, whose result may be inf or NaN, a select on the gates restores the 0.
 """
 
 from __future__ import annotations
@@ -34,18 +35,20 @@ from tbe_impl.dsl.expr import (
 
 @dataclass(frozen=True)
 class Gate:
-    """A lazily built condition: a gate without a reader emits no expression.
+    """A lazily built condition; no expression is built before `expression` is called.
+
+    The gate is open where the condition has the truth value `holds`.
 
     Attributes:
         make: builds the condition.
-        holds: the truth value of the condition at which the gate is open.
+        holds: the truth value that opens the gate.
     """
 
     make: Callable[[], Expr]
     holds: bool = True
 
     def expression(self) -> Expr:
-        """True where the gate is open."""
+        """Builds the expression that is true where the gate is open."""
         condition = self.make()
         return condition if self.holds else call("not", condition, dtype="bool")
 
@@ -55,9 +58,9 @@ class Term:
     """A term of an adjoint.
 
     Attributes:
-        value: of the dtype of the differentiated node.
-        gates: the term is 0 unless all of them are open.
-        closed_gates: number of leading gates outside which `value` is already 0.
+        value: expression of the dtype of the differentiated node.
+        gates: conditions; the term is 0 unless all of them are open.
+        closed_gates: number of leading gates; `value` is already 0 unless these are open.
     """
 
     value: Expr
@@ -66,19 +69,19 @@ class Term:
 
     @classmethod
     def from_adjoint(cls, value: Expr, gates: tuple[Gate, ...]) -> Term:
-        """A term whose value is already 0 outside its gates."""
+        """Creates a term whose value is already 0 unless all its gates are open."""
         return cls(value, gates, len(gates))
 
     def multiply(self, value: Expr) -> Term:
-        """The term with another value, which may be inf or NaN where the old one is 0."""
+        """Returns the term with another value, which may be inf or NaN where a gate is closed."""
         return Term(value, self.gates, 0)
 
     def add_gate(
         self, make: Callable[[], Expr], *, holds: bool = True, value: Expr | None = None
     ) -> Term:
-        """The term with one more gate.
+        """Returns the term with one more gate.
 
-        `value`, if given, replaces the value and is already 0 outside the new gate.
+        `value`, if given, replaces the value of the term. It is 0 where the new gate is closed.
         """
         gates = (*self.gates, Gate(make, holds))
         whole = value is not None and self.closed_gates == len(self.gates)
@@ -89,7 +92,7 @@ class Term:
         )
 
     def gated_value(self) -> Expr:
-        """The value, with a select to 0 outside the gates."""
+        """Returns the value, with a select to 0 where a gate is closed."""
         opened = gate_condition(self.gates[self.closed_gates :])
         if opened is None:
             return self.value
@@ -97,7 +100,7 @@ class Term:
 
 
 def gate_condition(gates: Sequence[Gate]) -> Expr | None:
-    """The conjunction of all gates; None if there are none."""
+    """Joins the conditions of all gates with `and`; None if there are no gates."""
     found: Expr | None = None
     for gate in gates:
         one = gate.expression()
@@ -106,7 +109,7 @@ def gate_condition(gates: Sequence[Gate]) -> Expr | None:
 
 
 def _sum_terms(terms: Sequence[Term]) -> Term:
-    """The sum of terms; its gate is open where the gate of at least one term is."""
+    """Adds terms; the gate of the sum is open where all gates of at least one term are open."""
     if len(terms) == 1:
         return terms[0]
     total = terms[0].gated_value()
@@ -134,14 +137,14 @@ def _sum_terms(terms: Sequence[Term]) -> Term:
 
 
 def _has_complementary_gates(terms: Sequence[tuple[Gate, ...]]) -> bool:
-    """Whether two terms are gated by opposite sides of one condition."""
+    """Whether two terms have one gate each, and the gates are opposite sides of one condition."""
     alone = [gates[0] for gates in terms if len(gates) == 1]
     sides = {(id(gate.make), gate.holds) for gate in alone}
     return any((make, not holds) in sides for make, holds in sides)
 
 
 def _operands(node: Expr) -> tuple[Expr, ...]:
-    """The operands that determine a node's value, without indices and conditions."""
+    """Returns the operands that a node uses as values; indices and conditions are left out."""
     if isinstance(node, Select):
         return (node.a, node.b)
     if isinstance(node, Read) or (isinstance(node, Binary) and node.op in COMPARISONS):
@@ -150,7 +153,7 @@ def _operands(node: Expr) -> tuple[Expr, ...]:
 
 
 def value_reads(expression: Expr) -> Iterator[Read]:
-    """The reads that an expression uses as values."""
+    """Yields the reads that an expression uses as values, not as indices or conditions."""
     waiting, seen = [expression], set()
     while waiting:
         node = waiting.pop()
@@ -163,7 +166,7 @@ def value_reads(expression: Expr) -> Iterator[Read]:
 
 
 def has_axis_as_value(expression: Expr) -> bool:
-    """Whether an expression uses an axis as a value."""
+    """Whether an expression uses an axis as a value, not as an index or a condition."""
     waiting, seen = [expression], set()
     while waiting:
         node = waiting.pop()
@@ -184,16 +187,19 @@ def differentiate_expression(
     *,
     rectifier: bool = False,
 ) -> list[tuple[Read, Term]]:
-    """The adjoint term of each read of an expression.
+    """Computes the adjoint term of each read of an expression.
 
     Args:
         body: the expression.
-        adjoint: of the value of `body`.
-        known: ``id`` of a node → a read of its stored value.
+        adjoint: the adjoint of the value of `body`.
+        known: ``id`` of a node → a read of the tensor that has the value of the node.
         is_active: whether a read needs an adjoint.
-        steps: called with each integer or bool expression that is cast to float; raises if it has
-            no derivative.
-        rectifier: a maximum with 0 is a ReLU, whose derivative at 0 is 0.
+        steps: is called with each integer or bool expression that is cast to float; raises if the
+            expression has no derivative.
+        rectifier: whether a maximum with 0 is a ReLU; the derivative of ReLU at 0 is 0.
+
+    Returns:
+        A pair (read, term) for each active read.
     """
     order = list(walk(body))
     live: set[int] = set()
@@ -211,7 +217,7 @@ def differentiate_expression(
         if id(node) not in live:
             if not is_float(node.dtype):
                 continue
-            # integers may still be below
+            # visit the operands: `steps` has to see casts from integers below this node
             for child in _operands(node):
                 terms.setdefault(id(child), [])
             continue
@@ -236,7 +242,14 @@ _LazyTerms = tuple[Callable[[], Term], ...]
 
 
 def _operand_terms(node: Expr, value: Expr, term: Term, rectifier: bool) -> _LazyTerms:
-    """For each operand a function that builds its term of the node's adjoint."""
+    """Returns a function for each operand that builds the operand's adjoint term.
+
+    Args:
+        node: the node to differentiate.
+        value: an expression of the value of `node`.
+        term: the adjoint term of `node`.
+        rectifier: see `differentiate_expression`.
+    """
     if isinstance(node, Cast):
         return (lambda: replace(term, value=cast(node.value.dtype, term.value)),)
     if isinstance(node, Select):
@@ -259,13 +272,16 @@ def _operand_terms(node: Expr, value: Expr, term: Term, rectifier: bool) -> _Laz
 
 
 def _select_term(term: Term, condition: Expr, value: Expr) -> Term:
-    """A term with `condition` as a gate, whose value is already 0 outside it."""
+    """Returns `term` with one more gate, `condition`, and the value `value`.
+
+    The value is replaced by 0 where the gate is closed.
+    """
     zero = const(0, value.dtype)
     return term.add_gate(cache(lambda: condition), value=select(condition, value, zero))
 
 
 def _fold_constant_read(node: Expr) -> Expr:
-    """The constant that a read of a constant-filled tensor returns; any other node unchanged."""
+    """Replaces a read of a constant-filled tensor by the constant; other nodes are unchanged."""
     found = node
     while isinstance(found, Read) and found.tensor.op.body:
         found = found.tensor.op.body[found.tensor.value_index]
@@ -309,7 +325,11 @@ def _scale_term(term: Term, factor: Expr) -> Term:
 
 
 def _extremum_terms(node: Binary, term: Term, rectifier: bool) -> _LazyTerms:
-    """The chosen operand gets all, equal operands one half each; with a NaN both get all."""
+    """Differentiates a maximum or minimum.
+
+    The chosen operand gets the whole adjoint. Equal operands get one half each. If an operand is
+    NaN, both get the whole adjoint.
+    """
     a, b, g = _fold_constant_read(node.a), _fold_constant_read(node.b), term.value
     if rectifier and node.op == "max" and (_is_zero(a) or _is_zero(b)):
         other = b if _is_zero(a) else a
@@ -331,7 +351,7 @@ def _extremum_terms(node: Binary, term: Term, rectifier: bool) -> _LazyTerms:
 
 
 def _power_base_derivative(x: Expr, p: Expr) -> Expr:
-    """∂(x^p)/∂x = p·x^(p − 1), and 0 for p = 0."""
+    """Returns ∂(x^p)/∂x = p·x^(p − 1); 0 for p = 0."""
     if isinstance(p, Const):
         if p.value == 0:
             return const(0, x.dtype)
@@ -349,7 +369,7 @@ def _power_base_derivative(x: Expr, p: Expr) -> Expr:
 
 
 def _power_exponent_derivative(x: Expr, p: Expr, y: Expr) -> Expr:
-    """∂(x^p)/∂p = x^p · ln x, and its limit 0 at x = 0 for p ≥ 0."""
+    """Returns ∂(x^p)/∂p = x^p · ln x, where y = x^p; 0 at x = 0 for p ≥ 0."""
     zero = const(0, x.dtype)
     flat = make_binary("and", make_binary("eq", x, zero), make_binary("ge", p, zero))
     if isinstance(flat, bool):
@@ -369,7 +389,7 @@ def _binary_call_terms(node: Call, term: Term) -> _LazyTerms:
 
 
 _STEP_FUNCTIONS = frozenset({"floor", "ceil", "rint", "round_away", "trunc", "sign"})
-"""Step functions: their derivative is 0."""
+"""Functions with the derivative 0."""
 
 
 def _one_like(x: Expr) -> Const:
@@ -381,7 +401,10 @@ def _constant_like(value: float, x: Expr) -> Const:
 
 
 def _ndtr_tanh_inner_derivative(x: Expr) -> Expr:
-    """The derivative of 2·√(2/π)·(x + 0.044715·x³), bounded where the sigmoid of it saturates."""
+    """Returns the derivative of 2·√(2/π)·(x + 0.044715·x³), the argument of the sigmoid.
+
+    x² is clamped to 1e4, where the sigmoid is saturated, so that the product with 0 stays finite.
+    """
     twice = 2.0 * math.sqrt(2.0 / math.pi)
     square = make_binary("min", x * x, _constant_like(1e4, x))
     return square * _constant_like(3 * 0.044715 * twice, x) + _constant_like(twice, x)
@@ -428,4 +451,7 @@ _UNARY_DERIVATIVES: Mapping[str, Callable[[Expr, Expr, Expr], Expr]] = {
     "acosh": lambda g, x, y: g / (call("sqrt", x - _one_like(x)) * call("sqrt", x + _one_like(x))),
     "atanh": lambda g, x, y: g / ((_one_like(x) - x) * (_one_like(x) + x)),
 }
-"""Name of a function y = f(x) → g · f′(x) from (g, x, y); uses y where that is cheaper."""
+"""Name of a function y = f(x) → a function from (g, x, y) to g · f′(x).
+
+The function uses y instead of x if that is cheaper.
+"""

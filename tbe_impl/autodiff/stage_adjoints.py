@@ -26,9 +26,9 @@ class Adjoint:
     """The adjoint of a tensor.
 
     Attributes:
-        value: of the tensor's shape and dtype.
-        gate: builds a bool tensor. It is false where the forward discarded the element; the
-            adjoint is 0 there. None if no element was discarded.
+        value: tensor of the same shape and dtype.
+        gate: builds a bool tensor of the same shape. It is false for an element that the forward
+            discards; the adjoint is 0 there. None if no element is discarded.
     """
 
     value: Tensor
@@ -36,7 +36,7 @@ class Adjoint:
 
 
 def sum_adjoints(adjoints: Sequence[Adjoint]) -> Adjoint:
-    """The sum of adjoints of one tensor."""
+    """Adds adjoints of one tensor; the gate of the sum is the logical or of their gates."""
     if len(adjoints) == 1:
         return adjoints[0]
     parts = [adjoint.value for adjoint in adjoints]
@@ -74,13 +74,16 @@ def differentiate_stage(
     is_active: Callable[[Tensor], bool],
     steps: Callable[[Expr], None],
 ) -> list[tuple[Tensor, Adjoint]]:
-    """The adjoints of the tensors that a stage reads.
+    """Computes the adjoints of the tensors that a stage reads.
 
     Args:
         op: a stage with expressions.
-        adjoints: one for each of its outputs.
+        adjoints: the adjoint of each output; None for an output without one.
         is_active: whether a tensor needs an adjoint.
-        steps: as in `differentiate_expression`.
+        steps: see `differentiate_expression`.
+
+    Returns:
+        Pairs of a tensor and a contribution to its adjoint; a tensor may occur several times.
     """
     found: list[tuple[Tensor, Adjoint]] = []
     for output, body, adjoint in zip(op.outputs, op.body, adjoints, strict=True):
@@ -111,7 +114,7 @@ def differentiate_stage(
 
 
 def _adjoint_term(adjoint: Adjoint, op: Operation) -> Term:
-    """The adjoint of an output, read at the axes of the stage."""
+    """Reads the adjoint of an output at the axes of the stage, as a term."""
     gate = adjoint.gate
     if gate is None:
         return Term(adjoint.value(*op.axis))
@@ -119,7 +122,7 @@ def _adjoint_term(adjoint: Adjoint, op: Operation) -> Term:
 
 
 def _group_by_element(parts: Sequence[tuple[Read, Term]]) -> list[list[tuple[Read, Term]]]:
-    """Groups the terms by the element that they read."""
+    """Groups the pairs by the element that is read."""
     groups: list[list[tuple[Read, Term]]] = []
     for part in parts:
         for group in groups:
@@ -133,7 +136,7 @@ def _group_by_element(parts: Sequence[tuple[Read, Term]]) -> list[list[tuple[Rea
 
 
 def _scatter_term(places: ReadAccess, term: Term) -> Adjoint:
-    """Scatter-adds a term of an expression into the adjoint of the tensor that is read."""
+    """Builds the contribution of a term to the adjoint of the tensor that `places` reads."""
     value = scatter_add(places, term.gated_value())
     if not term.gates and is_onto(places):
         return Adjoint(value)
@@ -147,13 +150,13 @@ def _scatter_term(places: ReadAccess, term: Term) -> Adjoint:
 
 
 def _reduction_term(op: Operation, body: Reduce, output: Tensor, term: Term) -> Term:
-    """The adjoint of the reduced expression, from that of the result."""
+    """Returns the adjoint term of the reduced expression, given the term of the result."""
     if body.op == "sum":
         return term
     if body.op == "prod":
         return _product_term(op, body, term)
-    # An element that does not differ from the extreme counts as the extreme. If the extreme is
-    # NaN, every element counts.
+    # An element is left out only if it compares as smaller (larger) than the maximum (minimum).
+    # Comparisons with NaN are false, so every element counts if the extreme is NaN.
     beyond = make_binary("lt" if body.op == "max" else "gt", body.source, output(*op.axis))
     dtype, zero = term.value.dtype, const(0, term.value.dtype)
     counted = select(beyond, zero, const(1, dtype))
@@ -163,10 +166,11 @@ def _reduction_term(op: Operation, body: Reduce, output: Tensor, term: Term) -> 
 
 
 def _product_term(op: Operation, body: Reduce, term: Term) -> Term:
-    """The product of the other elements, for each element of a product reduction.
+    """Differentiates a product reduction: an element gets the adjoint times all other elements.
 
-    The product of the other elements is the total product divided by the element. If one element
-    is 0, it is the product without that element for the 0, and 0 for all others.
+    Without zeros, the product of the other elements is the total product divided by the element.
+    If exactly one element is 0, its factor is the product of the non-zero elements, and the factor
+    of all others is 0. With several zeros, all factors are 0.
     """
     source, dtype = body.source, term.value.dtype
     zero, one = const(0, dtype), const(1, dtype)
@@ -183,7 +187,10 @@ def _product_term(op: Operation, body: Reduce, term: Term) -> Term:
 def _reduce_over_same_axes(
     op: Operation, body: Reduce, operation: str, source: Expr, name: str
 ) -> Tensor:
-    """Another reduction over the reduction axes of a stage, with the stage's shape."""
+    """Creates a stage that reduces `source` by `operation`.
+
+    Its reduction axes, condition and shape are those of the reduction `body` of `op`.
+    """
 
     def repeat_reduction(*index: Expr) -> Expr:
         new = {id(old): now for old, now in zip(op.axis, index, strict=True)}

@@ -11,9 +11,10 @@ Array = np.ndarray
 
 
 def convert(array: Array, dtype: np.dtype[Any]) -> Array:
-    """`array` in another dtype.
+    """Converts `array` to `dtype`.
 
-    Floats to integers truncate and saturate, and NaN becomes 0; integers wrap around.
+    A float-to-integer conversion truncates towards 0, saturates, and maps NaN to 0. An
+    integer-to-integer conversion wraps around.
 
     >>> convert(np.array([1e9, -1e9, np.nan, -2.7]), np.dtype("int8"))
     array([ 127, -128,    0,   -2], dtype=int8)
@@ -24,13 +25,16 @@ def convert(array: Array, dtype: np.dtype[Any]) -> Array:
         if dtype.kind in "iu" and array.dtype.kind not in "iub":
             return _saturating_cast(array.astype(np.float64), dtype)
         if dtype.name == "bfloat16" and array.dtype.kind in "fiu" and array.itemsize > 2:
-            # ml_dtypes converts through float32, which would round twice
+            # ml_dtypes converts through float32; rounding to odd avoids double rounding
             return _round_to_odd(_to_float64(array)).astype(dtype)
         return array.astype(dtype)
 
 
 def _to_float64(array: Array) -> Array:
-    """`array` as float64; large 64-bit integers are rounded to odd, to avoid double rounding."""
+    """Converts `array` to float64.
+
+    Integers that need more than 53 bits are rounded to odd, to avoid double rounding.
+    """
     if array.dtype.kind in "iu" and array.itemsize == 8:
         large = (array > 1 << 52) | (array < -(1 << 52))
         # typed constants: a Python integer would promote a 0-d array to int64
@@ -41,7 +45,10 @@ def _to_float64(array: Array) -> Array:
 
 
 def _round_to_odd(wide: Array) -> Array:
-    """Rounds float64 to float32 to odd: a later rounding to fewer bits equals a single rounding."""
+    """Rounds float64 to float32 with round-to-odd.
+
+    A later rounding to fewer bits then gives the same result as one direct rounding.
+    """
     narrow = wide.astype(np.float32)
     back = narrow.astype(np.float64)
     bits = narrow.view(np.int32) - (np.abs(back) > np.abs(wide))
@@ -52,27 +59,30 @@ def _round_to_odd(wide: Array) -> Array:
 def _saturating_cast(wide: Array, dtype: np.dtype[Any]) -> Array:
     limits = np.iinfo(dtype)
     cut = np.trunc(np.where(np.isnan(wide), 0, wide))
-    # the largest int64 and uint64 are not float64 values; the next power of two is out of range
+    # float64 cannot represent the largest int64 or uint64, so compare with the power of two above
     fits = (cut >= float(limits.min)) & (cut < float(int(limits.max) + 1))
     edge = np.where(cut > 0, np.asarray(limits.max, dtype), np.asarray(limits.min, dtype))
     return np.where(fits, np.where(fits, cut, 0).astype(dtype), edge)
 
 
 def divide(a: Any, b: Any) -> Any:
-    """a / b; integers as in C: truncated towards 0, and 0 where b is 0."""
+    """Returns a / b.
+
+    Integer division truncates towards 0, and integer division by 0 gives 0.
+    """
     if np.asarray(a).dtype.kind in "iub":
         return truncated_division(a, b)
     return np.divide(a, b)
 
 
 def truncated_division(a: Any, b: Any) -> Any:
-    """Integer division as in C, truncated towards 0; division by 0 gives 0.
+    """Divides integers and truncates the quotient towards 0, as in C; division by 0 gives 0.
 
     >>> truncated_division(np.array([-7, 7]), np.array([2, 0]))
     array([-3,  0])
     """
     x, safe = np.asarray(a), np.where(np.equal(b, 0), np.ones((), np.asarray(b).dtype), b)
-    with np.errstate(over="ignore"):  # the lowest number by −1 is itself again
+    with np.errstate(over="ignore"):  # INT_MIN / −1 wraps to INT_MIN
         quotient = np.floor_divide(x, safe)
     short = (quotient < 0) & (quotient * safe != x)
     return np.where(np.equal(b, 0), 0, quotient + short).astype(x.dtype)
@@ -126,7 +136,10 @@ _REDUCTIONS: Mapping[str, Callable[..., Any]] = {
 
 
 def reduce(op: str, source: Array, axes: tuple[int, ...], *, keepdims: bool = False) -> Array:
-    """A reduction in the dtype of its source; an empty source gives the identity element."""
+    """Reduces `source` over `axes` in its own dtype.
+
+    An empty reduction gives the identity element.
+    """
     found: Array = _REDUCTIONS[op](
         source,
         axis=axes,
@@ -138,7 +151,11 @@ def reduce(op: str, source: Array, axes: tuple[int, ...], *, keepdims: bool = Fa
 
 
 def identity_element(op: str, dtype: np.dtype[Any]) -> Any:
-    """The identity element of a reduction: 0, 1, the lowest or the highest value of the dtype."""
+    """Returns the identity element of the reduction `op`.
+
+    It is 0 for a sum, 1 for a product, the lowest value of the dtype for a maximum, and the highest
+    value for a minimum.
+    """
     if op in ("sum", "prod"):
         return 0 if op == "sum" else 1
     highest = op == "min"

@@ -12,10 +12,10 @@ from tbe_impl.errors import InputError
 
 @dataclass(frozen=True)
 class DType:
-    """One dtype.
+    """A dtype of the DSL.
 
     Attributes:
-        name: as operators write it.
+        name: the name in operators, such as ``float16``.
         bytes: size of an element in memory.
         kind: ``float``, ``int``, ``uint`` or ``bool``.
         c: the C type of an element in memory.
@@ -71,7 +71,7 @@ ALIASES = {
 
 
 def dtype_of(name: Any) -> DType:
-    """The dtype of a name; accepts the aliases that CANN operators use.
+    """Returns the dtype called `name`; accepts the aliases that CANN operators use.
 
     >>> dtype_of("Float16").bytes
     2
@@ -87,12 +87,16 @@ def dtype_of(name: Any) -> DType:
 
 
 def is_float(name: str) -> bool:
-    """Whether a dtype, by name, is floating-point."""
+    """Whether the dtype called `name` is floating-point."""
     return dtype_of(name).kind == "float"
 
 
 def common_dtype(first: str, second: str) -> str:
-    """The promoted dtype of two scalars in a raw ``tvm.compute``: float first, then width."""
+    """Returns the promoted dtype of two scalars in a raw ``tvm.compute``.
+
+    A float dtype wins over an integer dtype, and every dtype over bool. Otherwise the wider dtype
+    wins. float16 and bfloat16 give float32.
+    """
     one, other = dtype_of(first), dtype_of(second)
     if one == other:
         return one.name

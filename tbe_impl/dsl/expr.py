@@ -24,7 +24,7 @@ _serial_numbers = itertools.count()
 
 
 class Expr:
-    """A scalar with a dtype."""
+    """A node of a scalar expression; it has a dtype."""
 
     __slots__ = ("dtype",)
     dtype: str
@@ -130,16 +130,16 @@ class Expr:
         return self is other
 
     def equal(self, other: Any) -> Any:
-        """`==` as a node."""
+        """Builds the expression ``self == other``."""
         return make_binary("eq", self, other)
 
     def astype(self, dtype: str) -> Expr:
-        """This value in another dtype."""
+        """Casts this value to `dtype`."""
         return cast(dtype, self)
 
 
 class Const(Expr):
-    """A number, or a string where operators pass one."""
+    """A constant: a number, or a string for the few operators that pass strings."""
 
     __slots__ = ("value",)
 
@@ -206,9 +206,9 @@ class Var(Expr):
     """A scalar that is known only at run time: a size of a dynamic shape, or a scalar argument.
 
     Attributes:
-        name: as in the operator.
-        bound: least and greatest value, if known.
-        axis: if a placeholder has merged axes, the axis of the declared array with this size;
+        name: the name in the operator.
+        bound: least and greatest value; None if unknown.
+        axis: for a placeholder with merged axes, the axis of the declared array that has this size;
             else None.
     """
 
@@ -248,9 +248,9 @@ class IterVar(Expr):
     """An axis of a stage.
 
     Attributes:
-        dom: its range.
+        dom: the range of its values.
         kind: ``data``, ``reduce``, or ``thread`` for an axis over the cores of the device.
-        name: for display.
+        name: name for display.
     """
 
     __slots__ = ("dom", "kind", "name", "serial", "thread_tag")
@@ -317,7 +317,7 @@ class Call(Expr):
 
 
 class Cast(Expr):
-    """A value in another dtype: truncates to integers, rounds to nearest even to floats."""
+    """A cast: truncates if `dtype` is an integer dtype, rounds to nearest even if it is a float."""
 
     __slots__ = ("value",)
 
@@ -333,7 +333,10 @@ class Cast(Expr):
 
 
 class Select(Expr):
-    """`a` where `condition` holds, else `b`; only the chosen side has to be in bounds."""
+    """`a` where `condition` holds, else `b`.
+
+    Only the reads of the chosen operand have to be in bounds.
+    """
 
     __slots__ = ("a", "b", "condition")
 
@@ -365,13 +368,13 @@ class Read(Expr):
 
 
 class Reduce(Expr):
-    """A reduction of `source` over axes; always the whole body of a stage, never nested.
+    """A reduction of `source` over `axes`; it is always the root of a stage's body.
 
     Attributes:
         op: ``sum``, ``max``, ``min`` or ``prod``.
         source: the reduced expression.
         axes: the reduction axes.
-        condition: predicate of the elements that take part; None means always true.
+        condition: predicate that selects the elements to reduce; None selects all.
     """
 
     __slots__ = ("axes", "condition", "op", "source")
@@ -423,7 +426,7 @@ LOGICAL_OPERATORS = frozenset({"and", "or"})
 
 
 def const(value: Any, dtype: str | None = None) -> Const:
-    """A constant: an integer is int32 and a float float32 unless a dtype is given.
+    """Creates a constant; without `dtype`, an integer becomes int32 and a float becomes float32.
 
     >>> const(2).dtype, const(0.5).dtype, const(2, "float16")
     ('int32', 'float32', 2.0)
@@ -457,8 +460,8 @@ def as_expr(value: Any, dtype: str | None = None) -> Expr:
 def _match_dtypes(op: str, a: Any, b: Any) -> tuple[Expr, Expr]:
     """Converts both operands to one dtype.
 
-    A Python scalar adopts the dtype of the other operand, except a float beside an integer, which
-    makes both float32.
+    A Python scalar adopts the dtype of the other operand. Exception: a Python float beside an
+    integer expression makes both float32.
     """
     if not isinstance(a, Expr) and not hasattr(a, "as_expr"):
         right = as_expr(b)
@@ -481,7 +484,10 @@ def _scalar_dtype(number: Any, dtype: str) -> str:
 
 
 def make_binary(op: str, a: Any, b: Any) -> Any:
-    """`a op b`; folds constants, and compares constants to a Python bool."""
+    """Builds ``a op b``; folds constants.
+
+    A comparison of two constants gives a Python bool.
+    """
     left, right = _match_dtypes(op, a, b)
     if isinstance(left, Const) and isinstance(right, Const):
         folded = _fold(op, left, right)
@@ -500,7 +506,7 @@ def make_binary(op: str, a: Any, b: Any) -> Any:
 
 
 def _fold(op: str, left: Const, right: Const) -> Any:
-    """Folds `op` over two constants; None if the result is left to the kernel."""
+    """Folds `op` over two constants; None if Python raises, such as for division by 0."""
     x, y = left.value, right.value
     try:
         if op in COMPARISONS:
@@ -547,7 +553,7 @@ _FOLD_FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def cast(dtype: str, value: Any) -> Expr:
-    """`value` in another dtype; the value itself if it has that dtype."""
+    """Casts `value` to `dtype`; returns `value` itself if it has that dtype already."""
     inner, name = as_expr(value), dtype_of(dtype).name
     if inner.dtype == name:
         return inner
@@ -558,7 +564,7 @@ def cast(dtype: str, value: Any) -> Expr:
 
 
 def select(condition: Any, a: Any, b: Any) -> Expr:
-    """`a` where `condition` holds, else `b`."""
+    """Builds a `Select`: `a` where `condition` holds, else `b`."""
     if isinstance(condition, bool):
         return as_expr(a) if condition else as_expr(b)
     left, right = _match_dtypes("select", a, b)
@@ -566,13 +572,16 @@ def select(condition: Any, a: Any, b: Any) -> Expr:
 
 
 def call(name: str, *args: Any, dtype: str | None = None) -> Expr:
-    """A call of the scalar function `name`; its dtype defaults to that of the first argument."""
+    """Builds a call of the scalar function `name`.
+
+    The result has the dtype `dtype`; by default that of the first argument.
+    """
     given = [as_expr(item) for item in args]
     return Call(name, given, dtype or given[0].dtype)
 
 
 def walk(expression: Expr) -> Iterator[Expr]:
-    """Every node of an expression, once, in post-order: operands before their users."""
+    """Yields every node of an expression once, in post-order: operands before their users."""
     seen: set[int] = set()
     waiting: list[tuple[Expr, bool]] = [(expression, False)]
     while waiting:
@@ -608,5 +617,5 @@ def is_identical(one: Expr, other: Expr) -> bool:
 
 
 def reads(expression: Expr) -> Iterator[Read]:
-    """The tensor reads of an expression."""
+    """Yields the tensor reads of an expression."""
     return (node for node in walk(expression) if isinstance(node, Read))

@@ -1,7 +1,7 @@
 """Extension operations, absent from CANN, that this package's own kernels need.
 
 Every operation of `EXT_OPERATIONS` is a function of this module: ``ext.tanh(x)`` and so on.
-`expand` lowers one to CANN operations. CANN operators do not use this module.
+`expand` lowers an extension operation to CANN operations. CANN operators do not use this module.
 """
 
 from __future__ import annotations
@@ -19,19 +19,22 @@ from tbe_impl.errors import InputError
 EXT_OPERATIONS: Mapping[str, DslOperation] = MappingProxyType(
     {word.name: word for module in (ext_functions, ext_arrays) for word in module.OPERATIONS}
 )
-"""Name → operation; the names are disjoint from `tbe_impl.dsl.operations.operation_table.OPERATIONS`."""
+"""Name → extension operation; no name is in `operation_table.OPERATIONS`."""
 
 
 def find_operation(name: str) -> DslOperation | None:
-    """The CANN or extension operation of a name; None if there is none."""
+    """Returns the CANN or extension operation called `name`; None if there is none."""
     return OPERATIONS.get(name) or EXT_OPERATIONS.get(name)
 
 
 def expand(name: str, *args: Any) -> Any:
-    """The extension operation `name` as CANN operations.
+    """Lowers a call of the extension operation `name` to CANN operations.
+
+    Returns:
+        The result tensor of the last CANN operation.
 
     Raises:
-        InputError: there is no such operation, or it has no expansion.
+        InputError: no extension operation `name` exists, or it has no expansion.
     """
     from tbe_impl.dsl.operations.expansions import EXPANSIONS
 

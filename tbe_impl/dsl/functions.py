@@ -1,6 +1,6 @@
 """Defines the scalar functions of stage bodies, each with its NumPy function.
 
-The CPU back end has a vector form of each under the same name
+The CPU back end has a SIMD implementation of each function under the same name
 (``codegen/include/vector_math.h``).
 """
 
@@ -22,10 +22,10 @@ class Function:
     """A scalar function.
 
     Attributes:
-        name: in `tbe_impl.dsl.expr.Call`.
-        numpy: its definition on arrays.
+        name: the name in `tbe_impl.dsl.expr.Call`.
+        numpy: the NumPy function that defines it on arrays.
         arity: number of arguments.
-        result: ``same`` as the first argument, or a dtype.
+        result: result dtype; ``same`` means the dtype of the first argument.
     """
 
     name: str
@@ -41,7 +41,7 @@ def _sigmoid(x: Any) -> Any:
 
 
 def _vectorize_math(name: str) -> Callable[..., Any]:
-    """A function of Python's ``math`` that NumPy lacks, such as erf, applied per element."""
+    """Vectorises a function of Python's ``math`` that NumPy lacks, such as erf."""
     scalar = getattr(math, name)
     return lambda x: np.vectorize(scalar, otypes=[np.float64])(x).astype(np.asarray(x).dtype)
 
@@ -120,4 +120,4 @@ FUNCTIONS: Mapping[str, Function] = MappingProxyType(
         )
     }
 )
-"""Name → function."""
+"""Name → scalar function."""

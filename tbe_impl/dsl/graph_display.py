@@ -13,7 +13,7 @@ MAX_TEXT_LENGTH = 100
 
 
 def show(outputs: Tensor | Sequence[Tensor]) -> str:
-    """One line per stage: name, shape, dtype, operation or expression, and source location.
+    """Formats one line per stage: name, shape, dtype, operation or expression, source location.
 
     Stages are numbered in execution order, so that the text is the same in every run.
     """

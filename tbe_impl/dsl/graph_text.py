@@ -15,17 +15,20 @@ from tbe_impl.dsl.tensor import Operation, Tensor, stages_of
 from tbe_impl.errors import InputError
 
 _VARIABLE_FIELDS = {Var: ("bound",), IterVar: ("dom", "kind", "thread_tag")}
-"""Fields that enter the text; a variable's name and serial number differ between processes."""
+"""Class of a variable or an axis → its serialised fields.
+
+Names and serial numbers are left out, because they differ between processes.
+"""
 
 
 def graph_text(outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> str:
-    """All properties of a graph that its results and its code depend on.
+    """Serialises all properties of a graph that affect its results or its generated code.
 
     Stages, axes and sizes appear by number, never by name.
 
     Args:
-        outputs: the computed tensors.
-        inputs: the passed tensors: placeholders, or results of a stage.
+        outputs: the tensors that the kernel computes.
+        inputs: the tensors that the caller passes: placeholders, or results of a stage.
 
     Raises:
         InputError: a parameter of a DSL operation has an unsupported type.
@@ -116,7 +119,7 @@ _PRIMITIVE_TYPES = frozenset({type(None), str, bool, int, float})
 
 @lru_cache(maxsize=64)
 def _key_fields(kind: type) -> tuple[str, ...]:
-    """The serialised attributes of a node class."""
+    """Returns the names of the attributes of a node class that are serialised."""
     if kind in _VARIABLE_FIELDS:
         return _VARIABLE_FIELDS[kind]
     found = [name for one in kind.__mro__ for name in getattr(one, "__slots__", ())]

@@ -13,12 +13,12 @@ BLOCK = 16
 
 
 def block_count(size: int, block: int = BLOCK) -> int:
-    """The number of blocks that hold `size` elements."""
+    """Returns the number of blocks that `size` elements occupy: ⌈size / block⌉."""
     return -(-size // block)
 
 
 def from_nz(x: Array) -> Array:
-    """(…, N1, M1, M0, N0) → (…, M1·M0, N1·N0)."""
+    """Converts from FRACTAL_NZ: (…, N1, M1, M0, N0) → (…, M1·M0, N1·N0)."""
     n1, m1, m0, n0 = x.shape[-4:]
     lead = x.ndim - 4
     moved = np.moveaxis(x, lead, -2)  # …, M1, M0, N1, N0
@@ -26,7 +26,7 @@ def from_nz(x: Array) -> Array:
 
 
 def to_nz(x: Array, block: int = BLOCK) -> Array:
-    """(…, M, N) → (…, N1, M1, 16, block), padded with 0."""
+    """Converts to FRACTAL_NZ, padded with 0: (…, M, N) → (…, N1, M1, 16, block)."""
     m, n = x.shape[-2:]
     m1, n1 = block_count(m), block_count(n, block)
     full = np.pad(x, [(0, 0)] * (x.ndim - 2) + [(0, m1 * BLOCK - m), (0, n1 * block - n)])
@@ -35,19 +35,22 @@ def to_nz(x: Array, block: int = BLOCK) -> Array:
 
 
 def from_zn(x: Array) -> Array:
-    """A matrix in FRACTAL_Z, (…, K1, N1, N0, K0), as (…, K1·K0, N1·N0)."""
+    """Converts a matrix from FRACTAL_Z: (…, K1, N1, N0, K0) → (…, K1·K0, N1·N0)."""
     return np.swapaxes(from_nz(x), -1, -2)
 
 
 def from_blocked_channels(x: Array, channels: int | None = None, axis: int = 1) -> Array:
-    """(N, C1, spatial…, C0) → (N, C, spatial…); `axis` is the position of C1, 2 in NDC1HWC0."""
+    """Converts from blocked channels: (N, C1, spatial…, C0) → (N, C, spatial…).
+
+    `axis` is the position of C1: 1 in NC1HWC0, 2 in NDC1HWC0. `channels` removes the padding.
+    """
     moved = np.moveaxis(np.moveaxis(x, axis, 1), -1, 2)  # N, C1, C0, spatial…
     plain = moved.reshape(x.shape[0], moved.shape[1] * moved.shape[2], *moved.shape[3:])
     return plain if channels is None else plain[:, :channels]
 
 
 def to_blocked_channels(x: Array, block: int = BLOCK, axis: int = 1) -> Array:
-    """(N, C, spatial…) → (N, C1, spatial…, C0), padded with 0."""
+    """Converts to blocked channels, padded with 0: (N, C, spatial…) → (N, C1, spatial…, C0)."""
     channels = x.shape[1]
     c1 = block_count(channels, block)
     full = np.pad(x, [(0, 0), (0, c1 * block - channels)] + [(0, 0)] * (x.ndim - 2))
@@ -77,7 +80,7 @@ def group_packing(outer: int, inner: int, groups: int, block: int = BLOCK) -> tu
 def fractal_z_shape(
     shape: Sequence[int], groups: int = 1, block: int = BLOCK
 ) -> tuple[int, int, int, int]:
-    """The FRACTAL_Z shape of a filter (O, C / groups, kernel…)."""
+    """Returns the FRACTAL_Z shape of a filter (O, C / groups, kernel…)."""
     outer, inner = shape[0] // groups, shape[1]
     together, packs = group_packing(outer, inner, groups, block)
     rows = packs * block_count(inner * together, block) * prod(shape[2:])
@@ -85,10 +88,10 @@ def fractal_z_shape(
 
 
 def from_fractal_z(w: Array, shape: Sequence[int], groups: int = 1) -> Array:
-    """A filter in FRACTAL_Z or FRACTAL_Z_3D as (O, C / groups, kernel…).
+    """Converts a filter from FRACTAL_Z or FRACTAL_Z_3D to `shape`, (O, C / groups, kernel…).
 
-    The source is (D·C1·H·W, N1, N0, C0), without D for a `shape` of (O, C, H, W). It is a sequence
-    of block-diagonal matrices, each with as many groups as fill its blocks.
+    The source has the shape (D·C1·H·W, N1, N0, C0), or (C1·H·W, N1, N0, C0) for a 4-d `shape`. It
+    is a sequence of block-diagonal matrices; `group_packing` gives the number of groups in each.
     """
     outer, inner = shape[0] // groups, shape[1]
     together, packs = group_packing(outer, inner, groups, w.shape[-1])
@@ -104,15 +107,15 @@ def from_fractal_z(w: Array, shape: Sequence[int], groups: int = 1) -> Array:
 def fractal_z_c04_shape(
     shape: Sequence[int], groups: int = 1, block: int = BLOCK
 ) -> tuple[int, int, int, int]:
-    """The FRACTAL_Z_C04 shape of a filter (O, C ≤ 4, H, W), without groups."""
+    """Returns the FRACTAL_Z_C04 shape of a filter (O, C, H, W) with C ≤ 4 and one group."""
     block = max(block, BLOCK)
     return block_count(4 * prod(shape[2:]), block), block_count(shape[0]), BLOCK, block
 
 
 def from_fractal_z_c04(w: Array, shape: Sequence[int], groups: int = 1) -> Array:
-    """A filter in FRACTAL_Z_C04 as (O, C, H, W).
+    """Converts a filter from FRACTAL_Z_C04 to (O, C, H, W).
 
-    The source has blocks of the filter's rows; a row is (H, W, 4 channels), flattened.
+    The filter is stored as a matrix of H·W·4 rows and O columns, in blocks; C is padded to 4.
     """
     outer, inner, *kernel = shape
     rows = np.moveaxis(w, -1, 1).reshape(-1, w.shape[1] * BLOCK)  # H·W·4, O
@@ -131,7 +134,10 @@ def _from_fractal_z(w: Array, shape: Sequence[int]) -> Array:
 
 
 def to_fractal_z(w: Array, block: int = BLOCK, groups: int = 1) -> Array:
-    """(O, C / groups, kernel…) → FRACTAL_Z or FRACTAL_Z_3D, padded with 0; see `from_fractal_z`."""
+    """Converts (O, C / groups, kernel…) to FRACTAL_Z or FRACTAL_Z_3D, padded with 0.
+
+    `from_fractal_z` is the inverse and describes the layout.
+    """
     outer, inner = w.shape[0] // groups, w.shape[1]
     together, packs = group_packing(outer, inner, groups, block)
     wholes = np.zeros((packs, outer * together, inner * together, *w.shape[2:]), w.dtype)

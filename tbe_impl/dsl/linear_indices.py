@@ -35,7 +35,7 @@ class LinearForm:
     constant: int = 0
 
     def add_scaled(self, other: LinearForm, times: int = 1) -> LinearForm:
-        """This form plus `times` · other."""
+        """Returns this form plus `times` · `other`."""
         found = dict(self.parts)
         for key, (symbol, factor) in other.parts.items():
             total = found.get(key, (symbol, 0))[1] + factor * times
@@ -46,7 +46,7 @@ class LinearForm:
         return LinearForm(found, self.constant + other.constant * times)
 
     def axes(self) -> list[tuple[IterVar, int]]:
-        """The axes in the form, with their factors."""
+        """Returns the axes of the form with their factors; variables are left out."""
         return [
             (symbol, factor)
             for symbol, factor in self.parts.values()
@@ -54,12 +54,12 @@ class LinearForm:
         ]
 
     def drop_symbols(self, axes: Mapping[int, object]) -> LinearForm:
-        """The form without some symbols, given by ``id``."""
+        """Returns the form without the symbols whose ``id`` is in `axes`."""
         left = {key: part for key, part in self.parts.items() if key not in axes}
         return LinearForm(left, self.constant)
 
     def expression(self) -> Expr:
-        """The form as an expression."""
+        """Converts the form to an expression."""
         total: Expr | None = None
         for symbol, factor in self.parts.values():
             part = symbol if factor == 1 else symbol * factor
@@ -70,7 +70,7 @@ class LinearForm:
 
 
 def linear_form(index: Expr) -> LinearForm | None:
-    """The affine form of an index; None if it is not affine.
+    """Converts an index to its affine form; None if the index is not affine.
 
     >>> i = IterVar(None, "i")
     >>> linear_form((i + 1) * 3 - 2).expression()
@@ -96,7 +96,10 @@ def linear_form(index: Expr) -> LinearForm | None:
 
 
 def _extreme_value(form: LinearForm, *, largest: bool) -> int | None:
-    """The largest or smallest value over all axes and sizes; None if no bound is known."""
+    """Returns the largest or smallest value of `form` over all axes and sizes.
+
+    None if no bound is known.
+    """
     for axis, factor in form.axes():
         if axis.dom is None:
             return None
@@ -121,9 +124,12 @@ def _extreme_value(form: LinearForm, *, largest: bool) -> int | None:
 
 
 def decide_condition(condition: Expr) -> bool | None:
-    """Whether a comparison of indices always or never holds; None if it depends on values.
+    """Decides a comparison of indices at compile time.
 
     Axes are assumed non-empty, since an empty loop evaluates no condition.
+
+    Returns:
+        True if the condition always holds, False if it never holds, None if neither can be proven.
     """
     if isinstance(condition, Const):
         return bool(condition.value)
@@ -156,7 +162,10 @@ def decide_condition(condition: Expr) -> bool | None:
 
 
 def conjunction(conditions: list[Expr]) -> Expr | None:
-    """The conjunction of conditions, without those that always hold; None if none remains."""
+    """Joins `conditions` with `and`.
+
+    Conditions that always hold are omitted; None if none remains.
+    """
     found: Expr | None = None
     for condition in conditions:
         truth = decide_condition(condition)
@@ -169,13 +178,13 @@ def conjunction(conditions: list[Expr]) -> Expr | None:
 
 
 def range_conditions(place: Expr, low: Expr, extent: Expr) -> list[Expr]:
-    """The two comparisons that hold where `place` is in the range."""
+    """Returns the conditions ``place >= low`` and ``place < low + extent``."""
     compared = [place >= low, place < low + extent]
     return [const(item, "bool") if isinstance(item, bool) else as_expr(item) for item in compared]
 
 
 def subtract_indices(one: Expr, other: Expr) -> Expr:
-    """The difference of two indices, simplified if both are affine."""
+    """Returns `one` − `other`, simplified if both are affine."""
     first, second = linear_form(one), linear_form(other)
     if first is None or second is None:
         return one - other
@@ -183,7 +192,10 @@ def subtract_indices(one: Expr, other: Expr) -> Expr:
 
 
 def simplify_selects(expression: Expr) -> Expr:
-    """Replaces selects whose condition always or never holds by the chosen side."""
+    """Replaces each select with a decidable condition by its chosen operand.
+
+    In other selects, conjuncts that always hold are removed from the condition.
+    """
     new: dict[int, Expr] = {}
     for node in walk(expression):
         if not isinstance(node, Select):
@@ -199,7 +211,7 @@ def simplify_selects(expression: Expr) -> Expr:
 
 
 def _conjuncts(condition: Expr) -> list[Expr]:
-    """Splits a condition into its conjuncts."""
+    """Splits a condition into its conjuncts; a negated comparison becomes the opposite one."""
     if isinstance(condition, Binary) and condition.op == "and":
         return [*_conjuncts(condition.a), *_conjuncts(condition.b)]
     if isinstance(condition, Call) and condition.name == "not":

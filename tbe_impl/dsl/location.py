@@ -32,9 +32,10 @@ class Location:
 
 
 def user_location() -> Location:
-    """The innermost stack frame outside this package, or in its `ops`: the user's line.
+    """Returns the user's line: the innermost stack frame outside this package.
 
-    Frames of NumPy and SciPy are skipped: for a traced formula it is the line that calls NumPy.
+    Frames of `tbe_impl.ops` count as user code. Frames of NumPy and SciPy are skipped, so a traced
+    formula gets the line that calls NumPy.
     """
     asked = _location_override.get()
     if asked is not None:
@@ -53,7 +54,10 @@ _location_override: ContextVar[Location | None] = ContextVar("tbe_impl_asked_for
 
 @contextlib.contextmanager
 def override_location(location: Location) -> Iterator[None]:
-    """Sets the location of stages that are built lazily to the line that requested them."""
+    """Makes `user_location` return `location` inside the context.
+
+    It is used for stages that are built lazily: their location is the line that requested them.
+    """
     before = _location_override.set(location)
     try:
         yield

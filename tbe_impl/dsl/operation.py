@@ -19,12 +19,13 @@ class DslOperation:
     """A DSL operation.
 
     Attributes:
-        name: as in operators.
-        build: from tensors and parameters to the output tensors of new stages.
-        formula: from arrays and the parameters of its `DslCall` to arrays; floats arrive in the
-            working dtype. None for an operation that is composed of others.
-        instruction: the device instruction that it becomes; the chip's supported dtypes are
-            listed by instruction. Empty for none.
+        name: the name in operators, such as ``vadd``.
+        build: a function from tensors and parameters to the output tensors of new stages.
+        formula: a NumPy function from the input arrays and the parameters of the `DslCall` to the
+            output arrays. Floats are in the working dtype of the interpreter. None for an operation
+            without a formula of its own; the interpreter then evaluates the stage bodies.
+        instruction: the device instruction that the operation maps to; the chip's tables list the
+            supported dtypes by instruction. Empty for none.
     """
 
     name: str
@@ -43,7 +44,7 @@ def elementwise_stage(
     scalar: Callable[..., Any],
     parameters: Mapping[str, Any] | None = None,
 ) -> Tensor:
-    """An elementwise stage: computes each element from the input elements at the same index.
+    """Creates an elementwise stage: each element depends on the input elements at the same index.
 
     Raises:
         InputError: the inputs are not tensors of one shape and dtype.
@@ -67,7 +68,7 @@ SCALAR_FORMS = {"vadd": "vadds", "vmul": "vmuls", "vmax": "vmaxs", "vmin": "vmin
 
 
 def check_tensor(word: str, value: Any, argument: str = "an argument") -> Tensor:
-    """Checks that `value` is a tensor."""
+    """Raises `InputError` unless `value` is a tensor; returns it."""
     if isinstance(value, Tensor):
         return value
     is_scalar = isinstance(value, (numbers.Number, Expr))
@@ -84,7 +85,7 @@ def check_tensor(word: str, value: Any, argument: str = "an argument") -> Tensor
 
 
 def check_float(word: str, tensor: Tensor) -> Tensor:
-    """Checks that `tensor` is floating-point."""
+    """Raises `InputError` unless `tensor` is floating-point; returns it."""
     if not is_float(tensor.dtype):
         raise InputError(
             f"{word} takes floating-point tensors",
@@ -120,7 +121,10 @@ def _check_kind(word: str, tensor: Tensor) -> None:
 
 
 def check_same_shape_and_dtype(word: str, first: Tensor, other: Tensor) -> None:
-    """Raises unless both have one shape and dtype; the DSL has no implicit broadcasting."""
+    """Raises `InputError` unless both tensors have the same shape and dtype.
+
+    The DSL has no implicit broadcasting.
+    """
     if first.dtype != other.dtype:
         raise InputError(
             f"{word} takes tensors of one dtype",
@@ -140,14 +144,21 @@ def check_same_shape_and_dtype(word: str, first: Tensor, other: Tensor) -> None:
 
 
 def may_equal(one: Expr, other: Expr) -> bool:
-    """Whether two sizes can be equal; a run-time size may equal any size and is checked later."""
+    """Whether two sizes can be equal.
+
+    A run-time size may equal any size; it is checked at run time.
+    """
     if isinstance(one, Const) and isinstance(other, Const):
         return bool(one.value == other.value)
     return True
 
 
 def check_scalar(word: str, value: Any, dtype: str, argument: str = "scalar") -> Expr:
-    """Casts `value` to a scalar of `dtype`; a fraction is truncated for an integer dtype."""
+    """Converts `value` to a scalar of `dtype`; an integer dtype truncates fractions.
+
+    Raises:
+        InputError: `value` is not a scalar.
+    """
     if isinstance(value, Tensor) or (
         not isinstance(value, (numbers.Number, Expr)) and not hasattr(value, "item")
     ):

@@ -13,7 +13,11 @@ from tbe_impl.errors import InputError
 
 
 def is_same_size(one: Expr, other: Expr) -> bool:
-    """Whether two sizes are provably equal: the same number, variable, formula or affine form."""
+    """Whether two sizes are provably equal.
+
+    Equal sizes are the same number, the same variable, equal affine forms, or the same operator
+    over provably equal operands.
+    """
     if one is other:
         return True
     if isinstance(one, Const) and isinstance(other, Const):
@@ -34,10 +38,10 @@ def is_one(size: Expr) -> bool:
 
 
 def check_axis(word: str, tensor: Tensor, axis: Any, argument: str = "axis") -> int:
-    """`axis` as a non-negative integer.
+    """Converts `axis` to a non-negative integer.
 
     Raises:
-        InputError: it is not an integer, or the tensor has no such axis.
+        InputError: `axis` is not an integer, or `tensor` has no such axis.
     """
     number = axis.value if isinstance(axis, Const) else axis
     if isinstance(number, bool) or not hasattr(number, "__index__"):
@@ -59,10 +63,10 @@ def check_axis(word: str, tensor: Tensor, axis: Any, argument: str = "axis") -> 
 
 
 def check_axes(word: str, tensor: Tensor, axis: Any, argument: str = "axis") -> tuple[int, ...]:
-    """One axis or several, as non-negative integers, sorted and without duplicates.
+    """Converts one axis or several to non-negative integers, sorted and without duplicates.
 
     Raises:
-        InputError: `axis` is None, or the tensor has no such axis.
+        InputError: `axis` is None, or `tensor` has no such axis.
     """
     if axis is None:
         raise InputError(
@@ -78,7 +82,9 @@ def check_axes(word: str, tensor: Tensor, axis: Any, argument: str = "axis") -> 
 
 
 def match_axis_runs(one: Sequence[Expr], other: Sequence[Expr]) -> list[tuple[range, range]]:
-    """Splits two shapes of equal size into the shortest matching axis runs of equal size.
+    """Splits two shapes with equal element counts into matching runs of axes.
+
+    The two runs of a pair have equal element counts; the runs are as short as possible.
 
     >>> match_axis_runs([const(6), const(4), const(5)], [const(2), const(3), const(20)])
     [(range(0, 1), range(0, 2)), (range(1, 3), range(2, 3))]
@@ -97,7 +103,7 @@ def match_axis_runs(one: Sequence[Expr], other: Sequence[Expr]) -> list[tuple[ra
 
 
 def _factor_product(sizes: Sequence[Expr]) -> tuple[int, tuple[int, ...]]:
-    """A canonical form of a product: its constant factor, and the ids of the other factors."""
+    """Returns a canonical form of a product: its constant factor, and the ids of other factors."""
     known, others, left = 1, [], list(sizes)
     while left:
         size = left.pop()
@@ -111,7 +117,7 @@ def _factor_product(sizes: Sequence[Expr]) -> tuple[int, tuple[int, ...]]:
 
 
 def product(sizes: Sequence[Expr]) -> Expr:
-    """The product of sizes, such as the number of elements."""
+    """Returns the product of `sizes`; for a shape, it is the number of elements."""
     total: Expr = const(1)
     for size in sizes:
         total = total * size

@@ -26,7 +26,7 @@ def substitute(
     values: Mapping[int, Expr] = NO_VALUES,
     tensors: Mapping[int, Tensor] = NO_TENSORS,
 ) -> Expr:
-    """`expression` with nodes and tensors replaced.
+    """Replaces nodes and tensors in `expression`.
 
     Args:
         values: ``id`` of a node → its replacement.

@@ -38,7 +38,7 @@ from tbe_impl.errors import InputError
 
 _name_counter = itertools.count()
 PHONY_TAG = "elewise_binary_phony"
-"""Tag of a stage whose second operand is a fake dependency, to keep an input that is not read."""
+"""Tag of a stage whose second operand is not read; it only keeps an unused input in the graph."""
 INPUT_REMEDY = (
     "An input has no loops. A stage is computed inside one that reads it: "
     "sch[producer].compute_at(sch[consumer], consumer.op.axis[0])"
@@ -47,12 +47,12 @@ INPUT_REMEDY = (
 
 @dataclass(frozen=True)
 class DslCall:
-    """A use of a DSL operation, which built a stage.
+    """The call of a DSL operation that built a stage.
 
     Attributes:
-        name: of the operation, such as ``vadd``.
-        inputs: its tensors in order.
-        parameters: its other arguments by name.
+        name: name of the operation, such as ``vadd``.
+        inputs: the tensor arguments in order.
+        parameters: the other arguments by name.
     """
 
     name: str
@@ -61,18 +61,21 @@ class DslCall:
 
 
 class MissingAxisError(InputError, IndexError):
-    """An operator accesses an axis that an operation does not have."""
+    """Raised when an operator accesses an axis that an operation does not have."""
 
 
 class Axes(tuple[IterVar, ...]):
-    """``op.axis`` or ``op.reduce_axis``; the error for a missing axis lists the existing ones."""
+    """The value of ``op.axis`` or ``op.reduce_axis``: a tuple of axes.
+
+    An access to a missing axis raises an error that lists the existing axes.
+    """
 
     op: Operation
     name: str
 
     @classmethod
     def from_attribute(cls, op: Operation, name: str, axes: Sequence[IterVar]) -> Axes:
-        """The axes of an operation, with the name of their attribute."""
+        """Creates the tuple of axes for the attribute `name` of `op`."""
         found = cls(axes)
         found.op, found.name = op, name
         return found
@@ -95,14 +98,15 @@ class Operation:
     """A stage of the graph; it has one or more output tensors.
 
     Attributes:
-        name: for display and reports.
-        tag: as in TVM.
-        attrs: as in TVM.
+        kind: ``placeholder``, ``compute`` or ``library``.
+        name: name for display and reports.
+        tag: tag as in TVM.
+        attrs: attributes as in TVM.
         axis: the axes of its outputs; empty for a placeholder and for a library stage.
         reduce_axis: the reduction axes.
-        body: one expression for each output; empty where `axis` is.
-        dsl_call: the DSL operation that built it; None for a raw compute.
-        location: the line of the user's code that built it.
+        body: one expression for each output; empty for a placeholder and for a library stage.
+        dsl_call: the call of the DSL operation that built the stage; None for a raw compute.
+        location: the line of the user's code that built the stage.
         number: serial number; it increases in the order of creation.
     """
 
@@ -176,13 +180,13 @@ class Operation:
 
     @cached_property
     def _leaves(self) -> tuple[Expr, ...]:
-        """The reads and variables in its body."""
+        """The reads and variables in the body."""
         return tuple(
             node for part in self.body for node in walk(part) if isinstance(node, (Read, Var))
         )
 
     def output(self, index: int) -> Tensor:
-        """The output at a position."""
+        """Returns the output at position `index`."""
         return self.outputs[index]
 
     def __repr__(self) -> str:
@@ -193,10 +197,10 @@ class Tensor:
     """An array of the graph.
 
     Attributes:
-        shape: sizes as expressions; ``.value`` of a static size is an int.
-        dtype: by name.
-        op: the operation that computes it.
-        value_index: its position in the outputs of `op`.
+        shape: sizes as expressions; the ``value`` of a static size is an int.
+        dtype: name of the dtype.
+        op: the operation that computes the tensor.
+        value_index: position of the tensor in the outputs of `op`.
     """
 
     # operators set extra attributes on tensors, such as ori_shape
@@ -234,7 +238,7 @@ class Tensor:
 
 
 class TensorSlice:
-    """A partially indexed tensor, ``tensor[i]``; it acts as a scalar once it is fully indexed."""
+    """A partially indexed tensor, ``tensor[i]``; with all indices it acts as a scalar."""
 
     def __init__(self, tensor: Tensor, indices: tuple[Any, ...]):
         self.tensor, self.indices = tensor, indices
@@ -249,11 +253,11 @@ class TensorSlice:
         return self.tensor.dtype
 
     def as_expr(self) -> Read:
-        """The element; raises if an index is missing."""
+        """Returns the indexed element; raises `InputError` if an index is missing."""
         return self.tensor(*self.indices)
 
     def astype(self, dtype: str) -> Expr:
-        """The element in another dtype."""
+        """Casts the indexed element to `dtype`."""
         return self.as_expr().astype(dtype)
 
     def __getattr__(self, name: str) -> Any:
@@ -289,7 +293,9 @@ class Attributes(dict[str, Any]):
 
 
 def as_attribute(value: Any) -> Any:
-    """Converts an attribute to the form that operators read: constants with a ``value``.
+    """Converts an attribute to the form that operators read.
+
+    Numbers become constants and strings become `Text`; both have a ``value``.
 
     >>> found = as_attribute({"kernel": [3, 5], "format": "NCHW"})
     >>> found["kernel"][1].value, found["format"].value
@@ -305,7 +311,7 @@ def as_attribute(value: Any) -> Any:
 
 
 def as_shape(shape: Any) -> tuple[Expr, ...]:
-    """Converts a shape, a size or a list of sizes and variables, to expressions."""
+    """Converts a shape to a tuple of expressions; accepts one size or a list of sizes."""
     if isinstance(shape, (int, Expr)):
         shape = (shape,)
     return tuple(as_expr(_as_whole_number(size)) for size in shape)
@@ -318,13 +324,13 @@ def _as_whole_number(size: Any) -> Any:
 
 
 def static_shape(tensor: Tensor) -> tuple[int, ...] | None:
-    """The shape as integers; None if a size is known only at run time."""
+    """Returns the shape as integers; None if a size is known only at run time."""
     sizes = tuple(size.value for size in tensor.shape if isinstance(size, Const))
     return sizes if len(sizes) == len(tensor.shape) else None
 
 
 def shape_text(shape: Sequence[Any]) -> str:
-    """A shape as display text.
+    """Formats a shape for display.
 
     >>> shape_text((2, 3))
     '(2, 3)'
@@ -333,7 +339,7 @@ def shape_text(shape: Sequence[Any]) -> str:
 
 
 def fresh_name(stem: str) -> str:
-    """A name that no other stage has: `stem` with a serial number."""
+    """Returns a unique stage name: `stem` with a serial number."""
     return f"{stem}_{next(_name_counter)}"
 
 
@@ -343,13 +349,13 @@ def placeholder(
     name: str | None = None,
     attrs: Mapping[str, Any] | None = None,
 ) -> Tensor:
-    """An input tensor.
+    """Creates an input tensor.
 
     Args:
-        shape: sizes: integers or variables.
-        dtype: of its elements.
-        name: for display; need not be unique.
-        attrs: recorded as attributes, such as ``format``.
+        shape: the sizes: integers or variables.
+        dtype: dtype of the elements.
+        name: name for display; need not be unique.
+        attrs: attributes of the operation, such as ``format``.
 
     Raises:
         InputError: a size is below 0.
@@ -371,12 +377,12 @@ def placeholder(
 
 
 def reduce_axis(dom: Any, name: str = "rv") -> IterVar:
-    """A reduction axis over a range: a pair of begin and end, or a `Range`."""
+    """Creates a reduction axis over `dom`: a pair (begin, end), or a `Range`."""
     return IterVar(dom if isinstance(dom, Range) else Range(*dom), name, "reduce")
 
 
 def thread_axis(dom: Any = None, tag: str = "", name: str = "") -> IterVar:
-    """An axis over the cores of the device."""
+    """Creates an axis over the cores of the device."""
     if isinstance(dom, str):
         dom, tag = None, dom
     return IterVar(
@@ -397,18 +403,19 @@ def compute(
     *,
     word: DslCall | None = None,
 ) -> Any:
-    """A stage that computes each element as an expression of its indices.
+    """Creates a stage that computes each element as an expression of its indices.
 
     Args:
-        shape: of the outputs.
-        function: from one index per dimension to an expression, or to a list of expressions.
-        name, tag, attrs: as in `Operation`.
+        shape: shape of each output.
+        function: takes one index per dimension; returns an expression or a list of expressions.
+        name, tag, attrs: see `Operation`.
+        word: the call of the DSL operation that builds the stage; None for a raw compute.
 
     Returns:
         a tensor, or a list of tensors if `function` returns a list.
 
     Raises:
-        InputError: the function takes another number of indices, or returns no expression.
+        InputError: the number of parameters of `function` is not the number of dimensions.
     """
     sizes = as_shape(shape)
     names = _index_names(function, len(sizes), name)
@@ -431,7 +438,7 @@ def compute(
 
 
 def copy_tensor(tensor: Tensor) -> Tensor:
-    """A stage that copies a tensor; it has the location of the tensor's operation."""
+    """Creates a stage that copies `tensor`; its location is that of the copied operation."""
     copied: Tensor = compute(tensor.shape, lambda *place: tensor(*place), f"{tensor.name}_copy")
     copied.op.location = tensor.op.location
     return copied
@@ -465,7 +472,7 @@ def library_stage(
     tag: str = "",
     attrs: Mapping[str, Any] | None = None,
 ) -> tuple[Tensor, ...]:
-    """A stage that a library computes as a whole: a matrix product, a convolution, a sort."""
+    """Creates a stage that a library computes as a whole, such as a matrix product or a sort."""
     op = Operation(
         "library",
         name,
@@ -479,11 +486,11 @@ def library_stage(
 
 
 def stages_of(outputs: Sequence[Tensor], known: Container[int] = ()) -> tuple[Operation, ...]:
-    """The operations that `outputs` depend on, in topological order.
+    """Returns the operations that `outputs` depend on, in topological order.
 
     Args:
         outputs: tensors.
-        known: ``id`` of tensors that are computed already; their dependencies are pruned.
+        known: the ``id`` of each tensor that is computed already; its dependencies are pruned.
     """
     found: dict[int, Operation] = {}
     waiting: list[tuple[Operation, bool]] = [(tensor.op, False) for tensor in reversed(outputs)]
@@ -501,7 +508,7 @@ def stages_of(outputs: Sequence[Tensor], known: Container[int] = ()) -> tuple[Op
 
 
 def consumers_of(outputs: Sequence[Tensor]) -> dict[int, list[Operation]]:
-    """``id`` of a tensor → the operations that read it."""
+    """Returns the map ``id`` of a tensor → the operations that read the tensor."""
     users: dict[int, list[Operation]] = {}
     for op in stages_of(outputs):
         for tensor in op.input_tensors:
@@ -510,6 +517,6 @@ def consumers_of(outputs: Sequence[Tensor]) -> dict[int, list[Operation]]:
 
 
 def variables_of(outputs: Sequence[Tensor]) -> Iterator[Var]:
-    """The run-time sizes and scalars of a graph."""
+    """Yields the run-time sizes and scalars of a graph."""
     found = {id(item): item for op in stages_of(outputs) for item in op.variables}
     return iter(found.values())

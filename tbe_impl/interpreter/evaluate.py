@@ -1,8 +1,10 @@
 """Evaluates a graph in NumPy, one DSL operation after the other: the reference semantics.
 
-Three rounding modes: ``accurate`` holds float16 and bfloat16 results in float32 until an output or
-an explicit cast; ``device`` rounds each stage and each scalar to its dtype, as the device does;
-``float64`` computes every float in float64, as a reference.
+There are three rounding modes:
+
+- ``accurate`` holds float16 and bfloat16 results in float32 until an output or an explicit cast;
+- ``device`` rounds the result of each stage and each scalar to its dtype, as the device does;
+- ``float64`` computes every float in float64, as a reference.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from tbe_impl.interpreter.expressions import Scope, evaluate, evaluate_scalar
 
 ROUNDINGS = ("accurate", "device", "float64")
 CASTS = frozenset({"cast_to"})
-"""DSL operations that round to a narrow float also in ``accurate`` mode."""
+"""DSL operations whose results are rounded to their dtype in ``accurate`` mode too."""
 
 
 def run(
@@ -33,32 +35,36 @@ def run(
     rounding: str = "accurate",
     bodies: bool = False,
 ) -> tuple[Array, ...]:
-    """The arrays of `outputs`.
+    """Evaluates a graph.
 
     Args:
         outputs: tensors of the graph.
-        given: ``id`` of a placeholder, or of another tensor that is computed already → its array.
+        given: ``id`` of a placeholder → its array. Other tensors that are computed already may be
+            given too.
         values: ``id`` of a variable → its value.
         rounding: one of `ROUNDINGS`.
-        bodies: evaluates scalar expressions also for operations with a formula; both are
-            equivalent.
+        bodies: whether to evaluate the scalar expressions of a stage even if its operation has a
+            formula. Both give equivalent results.
+
+    Returns:
+        The arrays of `outputs`, in their dtypes.
 
     Raises:
-        InputError: an input or the value of a variable is missing, or a run-time shape differs
-            from the declared one.
+        InputError: an input or the value of a variable is missing, or the shape of a result differs
+            from its declared shape.
     """
     state = _Evaluation(given, values or {}, rounding, bodies)
     for op in stages_of(outputs, given):
         state.compute(op)
     return tuple(
-        # the caller owns the result: it must not be a view of an input or a broadcast array
+        # copy: the caller owns the result, so it must not be a view of an input
         np.array(convert(state.arrays[id(tensor)], dtype_of(tensor.dtype).numpy), order="C")
         for tensor in outputs
     )
 
 
 class _Evaluation:
-    """The arrays of one evaluation."""
+    """The state of one evaluation: the arrays that are computed so far."""
 
     def __init__(
         self, given: Mapping[int, Array], values: Mapping[int, Any], rounding: str, bodies: bool
@@ -69,7 +75,7 @@ class _Evaluation:
         self.arrays: dict[int, Array] = {}
 
     def working_dtype(self, dtype: str) -> np.dtype[Any]:
-        """The NumPy dtype in which values of `dtype` are held."""
+        """Returns the working dtype of `dtype`: the NumPy dtype in which its values are held."""
         if not is_float(dtype):
             return dtype_of(dtype).numpy
         if self.rounding == "float64":
@@ -77,14 +83,20 @@ class _Evaluation:
         return np.dtype(np.float64 if dtype == "float64" else np.float32)
 
     def round_to_dtype(self, value: Any, dtype: str) -> Array:
-        """`value` rounded to `dtype` (not in ``float64`` mode), in its working dtype."""
+        """Rounds `value` to `dtype` and converts it to the working dtype of `dtype`.
+
+        In ``float64`` mode, floats are not rounded.
+        """
         array = np.asarray(value)
         if self.rounding != "float64" or not is_float(dtype):
             array = convert(array, dtype_of(dtype).numpy)
         return convert(array, self.working_dtype(dtype))
 
     def constant(self, value: Any, dtype: str) -> Array:
-        """A scalar of the graph in its working dtype; rounded to `dtype` in ``device`` mode."""
+        """Converts a scalar of the graph to the working dtype of `dtype`.
+
+        In ``device`` mode it is rounded to `dtype` first.
+        """
         if self.rounding == "device":
             return self.round_to_dtype(value, dtype)
         return convert(np.asarray(value), self.working_dtype(dtype))
@@ -146,7 +158,7 @@ class _Evaluation:
         return results
 
     def _number(self, item: Any) -> Any:
-        """A parameter of a DSL operation as a NumPy value."""
+        """Converts a parameter of a DSL operation to a NumPy value."""
         if isinstance(item, (list, tuple)):
             return type(item)(self._number(part) for part in item)
         if isinstance(item, Expr):
@@ -156,6 +168,6 @@ class _Evaluation:
 
 
 def _has_scalar_read(op: Operation) -> bool:
-    """Whether a parameter of the operation is a tensor element, known only at run time."""
+    """Whether a parameter of the operation reads a tensor element."""
     parameters = op.dsl_call.parameters.values() if op.dsl_call else ()
     return any(isinstance(item, Expr) and any(True for _ in reads(item)) for item in parameters)

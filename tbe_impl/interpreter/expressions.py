@@ -1,4 +1,4 @@
-"""Evaluates stages without a formula: their scalar expressions over index grids."""
+"""Evaluates the scalar expressions of a stage over index grids, for stages without a formula."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Scope:
     Attributes:
         arrays: ``id`` of a tensor → its array.
         values: ``id`` of a variable → its value.
-        constant: from a number and a dtype to an array in the working dtype.
-        rounded: likewise, rounded to the dtype first.
-        working_dtype: the NumPy dtype in which values of a dtype are held.
+        constant: converts a number to an array in the working dtype of the given dtype.
+        rounded: rounds an array to the given dtype and converts it to the working dtype.
+        working_dtype: maps a dtype to the NumPy dtype in which its values are held.
     """
 
     arrays: Mapping[int, Array]
@@ -36,7 +36,11 @@ class Scope:
 
 
 def evaluate_scalar(expression: Expr, values: Mapping[int, Any]) -> Any:
-    """The value of an expression of constants and variables."""
+    """Evaluates an expression of constants and variables.
+
+    Raises:
+        InputError: the value of a variable is missing, or the expression has another kind of node.
+    """
     if isinstance(expression, Const):
         return expression.value
     if isinstance(expression, Var):
@@ -60,7 +64,7 @@ def evaluate_scalar(expression: Expr, values: Mapping[int, Any]) -> Any:
 
 
 def evaluate(op: Operation, scope: Scope) -> tuple[Array, ...]:
-    """The outputs of a stage, computed from its expressions."""
+    """Computes the outputs of a stage from its scalar expressions."""
     axes = (*op.axis, *op.reduce_axis)
     sizes = [int(evaluate_scalar(axis.extent, scope.values)) for axis in axes]
     outer = tuple(sizes[: len(op.axis)])
@@ -75,7 +79,7 @@ def evaluate(op: Operation, scope: Scope) -> tuple[Array, ...]:
     for body in op.body:
         if not isinstance(body, Reduce):
             value = found.value(body)
-            # a body without axes is 0-d
+            # the value is 0-d if the body uses no axis
             results.append(np.broadcast_to(value.reshape(value.shape[: len(outer)]), outer))
             continue
         source = np.broadcast_to(found.value(body.source), sizes)
@@ -89,14 +93,17 @@ def evaluate(op: Operation, scope: Scope) -> tuple[Array, ...]:
 
 
 class _Grid:
-    """The whole iteration space of a stage: each axis varies along its own dimension."""
+    """Evaluates expressions at all points of a stage's iteration space.
+
+    Each axis of the stage varies along its own dimension of the arrays.
+    """
 
     def __init__(self, grid: Mapping[int, Array], places: Mapping[int, int], scope: Scope):
         self.grid, self.places, self.scope = grid, places, scope
         self.known: dict[int, Array] = {}
 
     def value(self, node: Expr) -> Array:
-        """The value of an expression at every point; common subexpressions are computed once."""
+        """Evaluates an expression at every point; common subexpressions are evaluated once."""
         found = self.known.get(id(node))
         if found is None:
             found = self.known[id(node)] = self._compute(node)
@@ -122,7 +129,7 @@ class _Grid:
         else:
             assert isinstance(node, Call), node
             found = FUNCTIONS[node.name].numpy(*(self.value(item) for item in node.args))
-        # indices stay int64: an intermediate product may overflow int32
+        # int32 indices stay int64, because an intermediate product may overflow int32
         index = not is_float(node.dtype) and np.asarray(found).dtype == np.int64
         return (
             np.asarray(found)
@@ -148,7 +155,10 @@ class _Grid:
         return found
 
     def _transposed_view(self, array: Array, node: Read) -> Array | None:
-        """A transposed view of the array, if every index is a distinct axis of full extent."""
+        """Returns the values of a read as a transposed view of the array.
+
+        None unless every index of the read is a distinct axis that covers the whole dimension.
+        """
         places = [self.places.get(id(index)) for index in node.indices]
         if None in places or len(set(places)) != len(places):
             return None

@@ -21,7 +21,7 @@ def replace_body(
     tag: str = "",
     word: DslCall | None = None,
 ) -> Operation:
-    """Creates an operation with the outputs of `op` and another body."""
+    """Creates an operation with the output shapes of `op` and another body."""
     return Operation(
         op.kind if not body else "compute",
         name,
@@ -57,10 +57,10 @@ def make_copy(tensor: Tensor, scope: str) -> Operation:
 
 
 def move_into_scope(op: Operation, scope: str) -> tuple[Operation, Operation]:
-    """Computes `op` in a memory, and copies the result back to the original place.
+    """Splits `op` into a computation in the memory `scope` and a copy back.
 
     Returns:
-        The computation, with new axes, and the copy, with the axes of `op`.
+        The computation, with new axes; and the copy to the original memory, with the axes of `op`.
     """
     axes = [IterVar(axis.dom, f"{axis.name}.c", axis.kind) for axis in op.axis]
     values: dict[int, Expr] = {id(old): new for old, new in zip(op.axis, axes, strict=True)}
@@ -81,7 +81,10 @@ def move_into_scope(op: Operation, scope: str) -> tuple[Operation, Operation]:
 
 
 def redirect_inputs(op: Operation, tensors: Mapping[int, Tensor]) -> Operation:
-    """Redirects the reads of `op`; `tensors` maps ``id`` of a tensor → its replacement."""
+    """Creates a copy of `op` that reads other tensors.
+
+    `tensors` maps the ``id`` of a tensor to its replacement.
+    """
     body = [substitute(expression, tensors=tensors) for expression in op.body]
     word = op.dsl_call
     if word is not None:
@@ -91,7 +94,11 @@ def redirect_inputs(op: Operation, tensors: Mapping[int, Tensor]) -> Operation:
 
 
 def values_of_axes(relations: Sequence[Split | Fuse]) -> dict[int, Expr]:
-    """``id`` of an axis that was split or fused → its value in terms of the loops."""
+    """Expresses each axis that was split or fused as a function of the loops.
+
+    Returns:
+        ``id`` of the axis → its value.
+    """
     values: dict[int, Expr] = {}
     for relation in reversed(relations):
         if isinstance(relation, Split):
@@ -111,17 +118,19 @@ def factor_reduction(
     loop: IterVar,
     position: int,
 ) -> tuple[Operation, Operation]:
-    """Factors a reduction into two steps.
+    """Factors a reduction into two steps (``rfactor``).
 
     Args:
         op: a reduction.
-        leaves, relations: the loops of its stage.
-        loop: the reduction loop that becomes a data axis of the first step and is reduced by the
-            second.
-        position: index of that axis among the axes of the first step; negative from the end.
+        leaves: the loops of its stage, outermost first.
+        relations: the splits and fusions that derived the loops.
+        loop: a reduction loop. The first step keeps it as a data axis, and the second step reduces
+            over it.
+        position: position of the new data axis among the axes of the first step; a negative
+            position counts from the end.
 
     Returns:
-        The first step, and the second, which has the axes of `op`.
+        Both operations; the second one has the axes of `op`.
     """
     values = values_of_axes(relations)
     values = {
@@ -138,7 +147,7 @@ def factor_reduction(
     renamed.update((id(old), one) for old, one in zip(left, inner, strict=True))
     guard = _guard(op, values, renamed)
     for axis in op.reduce_axis:
-        # loops start at 0 even when the axis does not
+        # loops start at 0, so an axis with another start needs an offset
         if axis.dom is not None and not _is_zero(axis.dom.min):
             values[id(axis)] = values.get(id(axis), axis) + axis.dom.min
     place = position % (len(axes) + 1)
@@ -187,7 +196,11 @@ def _is_zero(value: Expr) -> bool:
 
 
 def _guard(op: Operation, values: Mapping[int, Expr], renamed: Mapping[int, Expr]) -> Expr | None:
-    """The condition that overshooting loops stay inside the reduced axes; None when all divide."""
+    """Builds the condition that the values of all reduction axes are below their extents.
+
+    The condition is needed for an axis that is split by a factor that does not divide its extent.
+    None if there is no such axis.
+    """
     guard: Expr | None = None
     for axis in op.reduce_axis:
         value = values.get(id(axis))
@@ -200,7 +213,7 @@ def _guard(op: Operation, values: Mapping[int, Expr], renamed: Mapping[int, Expr
 
 
 def _upper_bound(value: Expr) -> int | None:
-    """The greatest value of sums and products of axes; None when unknown."""
+    """Returns the greatest value of an expression of axes; None if an extent is unknown."""
     steps = [node for node in walk(value) if isinstance(node, IterVar)]
     if any(not isinstance(axis.extent, Const) for axis in steps):
         return None

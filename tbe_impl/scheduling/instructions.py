@@ -42,7 +42,7 @@ _VECTOR_INSTRUCTIONS = {
     "vector_sub": "vsub",
     "vector_subrelu": "vsubrelu",
 }
-"""Vector instruction of a schedule → its name in a chip's table, which lists operand dtypes."""
+"""Vector instruction of ``emit_insn`` → its name in the chip's table of supported dtypes."""
 
 _COMPOSITE_INSTRUCTIONS = """
 5hdc_reduce_max 5hdc_reduce_min 5hdc_reduce_sum arg_reduce_last_axis_argmax arg_reduce_last_axis_argmin
@@ -81,9 +81,10 @@ vector_sub_with_broadcast vector_sub_with_broadcast_enhance vector_sub_with_broa
 vector_tconv_trunc vector_transpose vector_tuple_reduce_sum_for_bn_update_grad vector_vcmp vector_vsel
 vector_vsel_dummy vnchwconv vscsplit wino_l0a_v2 wino_l0b_v2 winograd_conv write_select
 """
-"""Copies, casts, reductions, matrix operations, and names that leave the choice to the compiler.
+"""Other names that ``emit_insn`` accepts: copies, casts, reductions and matrix operations.
 
-Each expands to several instructions, so no single dtype table applies.
+Some of them, such as ``vector_auto``, leave the choice of the instruction to the compiler. Each
+name expands to several device instructions, so no single dtype table applies.
 """
 
 _TAGS = {
@@ -159,11 +160,14 @@ DEVICE_INSTRUCTION: Mapping[str, str] = MappingProxyType(
         **_VECTOR_INSTRUCTIONS,
     }
 )
-"""Name that ``emit_insn`` accepts → device instruction for the dtype lookup; empty for none."""
+"""Name that ``emit_insn`` accepts → device instruction whose dtype table applies; empty for none.
+
+The names also include the tags of stages.
+"""
 
 
 def instruction_of_tag(tag: str) -> str:
-    """The instruction for a stage with this tag; ``vector_auto`` for an unknown tag."""
+    """Returns the instruction for a stage with this tag; ``vector_auto`` for an unknown tag."""
     return _TAGS.get(tag.partition("|")[0], "vector_auto")
 
 
@@ -174,17 +178,17 @@ CAPACITY = {
     "local.L0B": "l0b_bytes",
     "local.L0C": "l0c_bytes",
 }
-"""Memory → the attribute of `Soc` with its size in bytes."""
+"""Scope of a memory → the attribute of `Soc` that has its size in bytes."""
 
 SCOPES = frozenset(
     "global local local.UB local.L1 local.L0A local.L0B local.L0C local.BT local.FB local.FB0 "
     "local.FB1 local.FB2 local.FB3 local.L1_Fusion local.UB_Fusion local.REG local.AREG "
     "local.PREG local.UREG local.VREG local.WREG local.SMASK local_aicpu".split()
 )
-"""Every memory that a stage may use."""
+"""Scopes of all memories that a stage may use."""
 
 
 def capacity(chip: Soc, scope: str) -> int:
-    """Bytes of a memory of one core; 0 for no limit or an unknown one."""
+    """Returns the size in bytes of a memory of one core; 0 if it has no limit or it is unknown."""
     attribute = CAPACITY.get(scope.replace("_Fusion", ""))
     return 0 if attribute is None else int(getattr(chip, attribute))

@@ -1,8 +1,8 @@
-"""Collects the loops that a schedule requests: order, blocks, parallel loops, storage.
+"""Collects the loops that a schedule requests: order, tiling, parallel loops, storage.
 
-A schedule with an instruction, or with a memory of a chip, targets the device. Its loops cut tiles
-for that memory and have no meaning on this processor. Any other schedule requests exactly the
-loops that it names.
+A schedule that uses a device instruction or a device memory targets the device. Its loops tile
+for the device memory and have no meaning on a CPU. Any other schedule requests exactly the loops
+that it names.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from tbe_impl.scheduling.stage_schedule import GLOBAL_SCOPE
 from tbe_impl.scheduling.tile_regions import RUNTIME_SIZE, size_of
 
 MARKS = {"parallel": "parallel", "bind": "parallel", "unroll": "unroll", "vectorize": "vectorize"}
-"""Method that marks a loop → the mark."""
+"""Schedule method that annotates a loop → the annotation, called the mark of the loop."""
 
 
 @dataclass(frozen=True)
 class LoopIndex:
-    """An index that a loop advances by `step`; the step of a loop over blocks exceeds one."""
+    """An axis that a loop advances by `step`; a loop over tiles has a step above 1."""
 
     axis: IterVar
     step: int
@@ -30,14 +30,14 @@ class LoopIndex:
 
 @dataclass(frozen=True)
 class RequestedLoop:
-    """One loop.
+    """A loop that a schedule requests.
 
     Attributes:
-        parts: the indices that it advances; several for fused loops.
-        marks: ``parallel``, ``unroll``, ``vectorize``.
-        steps: its extent; None for a run-time size.
-        grain: consecutive iterations that stay on one thread.
-        tiles: numbers of the stages that are computed tile by tile inside it.
+        parts: the axes that the loop advances; a fused loop has several.
+        marks: annotations of the loop: ``parallel``, ``unroll``, ``vectorize``.
+        steps: number of iterations; None if it is not known.
+        grain: number of consecutive iterations that run on one thread.
+        tiles: numbers of the stages that are computed tile by tile inside the loop.
     """
 
     parts: tuple[LoopIndex, ...]
@@ -52,12 +52,12 @@ class ScheduleRequest:
     """One decision of a schedule.
 
     Attributes:
-        verb: the method, such as ``split``.
-        stage: the stage that it applies to.
-        what: its arguments as text.
-        place: file and line.
-        axes: axes of the stage's operation that it applies to.
-        mark: mark that it sets on a loop; see `MARKS`.
+        verb: the schedule method, such as ``split``.
+        stage: the stage that the decision applies to.
+        what: the arguments of the method as text.
+        place: file and line of the call.
+        axes: axes of the stage's operation that the decision applies to.
+        mark: the mark that the decision sets on a loop, see `MARKS`; empty for none.
     """
 
     verb: str
@@ -73,7 +73,8 @@ def is_for_device(record: ScheduleRecord, *, has_memories: bool = True) -> bool:
 
     Args:
         record: the schedule.
-        has_memories: whether its target has memories of its own; on a processor a memory is a tile.
+        has_memories: whether the target has memories of its own. If False, the scopes of stages are
+            not considered: on a CPU, a scope only means a tile buffer.
     """
     return any(
         stage.has("emit_insn") or (has_memories and stage.scope != GLOBAL_SCOPE)
@@ -82,9 +83,12 @@ def is_for_device(record: ScheduleRecord, *, has_memories: bool = True) -> bool:
 
 
 def placement_of(stage: StageRecord) -> str:
-    """Placement of a stage: ``memory`` (all of it, first), ``inline``, ``row``, or empty for any.
+    """Returns the placement of a stage that the schedule requests.
 
-    A stage that the schedule added is placed in memory unless the schedule says otherwise.
+    ``memory``: the stage is computed as a whole, before its consumers. ``inline``: its expression
+    is inlined into its consumers. ``row``: it is computed inside a loop of another stage. Empty:
+    the schedule leaves the choice open. A stage that the schedule added is placed in memory by
+    default.
     """
     if stage.inlined:
         return "inline"
@@ -97,13 +101,14 @@ def placement_of(stage: StageRecord) -> str:
 def collect_requested_loops(
     stage: StageRecord, tiles: Mapping[int, tuple[int, ...]] = MappingProxyType({})
 ) -> tuple[RequestedLoop, ...]:
-    """The loops of a stage, outermost first, in terms of its data and reduction axes.
+    """Returns the loops of a stage, outermost first, in terms of its data and reduction axes.
 
-    Adjacent loops over blocks of the same axis become one loop: the iteration order is the same.
+    An outer and an inner loop of one data axis become one loop if they are adjacent, because the
+    iteration order is the same. They stay apart if a stage is computed inside the outer loop.
 
     Args:
         stage: the stage.
-        tiles: ``id`` of a loop → numbers of the stages computed tile by tile inside it.
+        tiles: ``id`` of a loop → numbers of the stages that are computed tile by tile inside it.
     """
     marks: dict[int, set[str]] = {}
     for one in stage.directives:
@@ -139,7 +144,7 @@ def collect_requested_loops(
 
 
 def _drop_empty_loops(loops: Sequence[RequestedLoop]) -> list[RequestedLoop]:
-    """Drops loops that advance no index; the loop around takes over their tiles."""
+    """Drops loops that advance no axis; the next outer loop takes over their `tiles`."""
     found: list[RequestedLoop] = []
     for loop in loops:
         if loop.parts:
@@ -150,22 +155,23 @@ def _drop_empty_loops(loops: Sequence[RequestedLoop]) -> list[RequestedLoop]:
 
 
 def is_reduction_axis(axis: IterVar) -> bool:
-    """Whether a loop or an axis iterates over a reduced dimension."""
+    """Whether a loop or an axis iterates over a reduction dimension."""
     return axis.kind == "reduce"
 
 
 def has_mixed_axis_order(stage: StageRecord) -> bool:
-    """Whether a stage fixes the nesting of its data loops relative to its reduction loops."""
+    """Whether a reorder or a fusion of a stage involves both data loops and reduction loops."""
     groups = [one.value for one in stage.find_directives("reorder")]
     groups += [(one.outer, one.inner) for one in stage.relations if not isinstance(one, Split)]
     return any(len({is_reduction_axis(axis) for axis in group}) > 1 for group in groups)
 
 
 def has_tile_request(record: ScheduleRecord, stage: StageRecord) -> bool:
-    """Whether a schedule requests to compute a stage tile by tile, in memory.
+    """Whether a schedule requests that a stage is computed tile by tile, into a buffer.
 
-    Such a stage is a copy, has a memory of its own, or is read inside a reduction loop that
-    encloses data loops.
+    The stage must be attached to a loop of another stage. In addition, one of these must hold: the
+    schedule added the stage; it has a memory of its own; it is attached to a reduction loop; one of
+    both stages has a mixed axis order (`has_mixed_axis_order`).
     """
     if stage.attach is None or stage.is_output or not stage.op.body:
         return False
@@ -182,7 +188,7 @@ def has_tile_request(record: ScheduleRecord, stage: StageRecord) -> bool:
 
 
 def mark_of(one: Directive) -> str:
-    """The mark that a directive sets on its loop; empty for none."""
+    """Returns the mark that a directive sets on its loop; empty for none."""
     if one.name == "pragma":
         return MARKS.get(str(one.value[0]), "")
     if one.name == "bind" and not one.value[0].thread_tag.startswith("blockIdx"):
@@ -198,10 +204,10 @@ def _undo_split(loop: RequestedLoop, split: Split, factor: int) -> RequestedLoop
     parts = []
     for part in loop.parts:
         if part.axis is split.inner:
-            # a block of one step needs no loop
+            # an inner loop of one iteration is omitted
             parts += [LoopIndex(split.parent, part.step)] if factor > 1 else []
         elif part.axis is split.outer:
-            # blocks of unknown size have no loop
+            # the outer loop is omitted if the size of its tiles is unknown
             parts += [LoopIndex(split.parent, part.step * factor)] if factor < RUNTIME_SIZE else []
         else:
             parts.append(part)
@@ -219,7 +225,7 @@ def _expand_fused(loop: RequestedLoop, fused: IterVar, parts: Sequence[LoopIndex
 
 
 def _drop_covered_blocks(parts: Sequence[LoopIndex]) -> tuple[LoopIndex, ...]:
-    """Drops a block index of a fused loop that is followed by the steps inside that block."""
+    """Drops an entry of a fused loop if the next entry advances the same axis."""
     following = (*parts[1:], None)
     return tuple(
         one
@@ -251,7 +257,7 @@ def _is_continuation(one: RequestedLoop, other: RequestedLoop) -> bool:
 
 
 def collect_requests(record: ScheduleRecord) -> Iterator[ScheduleRequest]:
-    """All decisions of a schedule, stage by stage."""
+    """Yields all decisions of a schedule, stage by stage."""
     for stage in record.stages:
         if stage.scope_place and stage.scope != GLOBAL_SCOPE:
             yield ScheduleRequest("set_scope", stage, stage.scope, stage.scope_place)
@@ -286,9 +292,11 @@ def _split_text(split: Split) -> str:
 
 
 def roots_of(stage: StageRecord) -> dict[int, tuple[IterVar, ...]]:
-    """``id`` of an axis or a loop → the axes of the operation that it was derived from.
+    """Finds the axes of the operation from which each axis and each loop of a stage is derived.
 
-    Outermost first; empty for a loop of one step that no axis belongs to.
+    Returns:
+        ``id`` of an axis or a loop → the axes of the operation, outermost first. The tuple is empty
+        for a loop that is derived from no axis.
     """
     found: dict[int, tuple[IterVar, ...]] = {
         id(axis): (axis,) for axis in (*stage.op.axis, *stage.op.reduce_axis)

@@ -12,12 +12,14 @@ from tbe_impl.dsl.tensor import Operation, Tensor
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """``parent = outer · factor + inner``.
+    """The split of a loop: ``parent = outer · factor + inner``.
 
     Attributes:
-        parent, outer, inner: the axes.
-        factor: extent of `inner`; an expression when a size is known only at run time.
-        nparts: extent of `outer` when the schedule gave it; `factor` then follows from it.
+        parent: the loop that is split.
+        outer, inner: the resulting loops.
+        factor: extent of `inner`; not a constant if a size is known only at run time.
+        nparts: extent of `outer` if the schedule gives it; `factor` is then derived from it. None
+            if the schedule gives `factor`.
         place: source location of the call.
     """
 
@@ -31,7 +33,7 @@ class Split:
 
 @dataclass(frozen=True, eq=False)
 class Fuse:
-    """``fused = outer · extent(inner) + inner``."""
+    """The fusion of two loops: ``fused = outer · extent(inner) + inner``."""
 
     outer: IterVar
     inner: IterVar
@@ -41,11 +43,11 @@ class Fuse:
 
 @dataclass(frozen=True, eq=False)
 class Attach:
-    """Computes a stage inside the loop `axis` of the stage `parent`.
+    """The request to compute a stage inside a loop of another stage (``compute_at``).
 
     Attributes:
-        parent: the operation of that stage.
-        axis: its leaf axis.
+        parent: the operation of the other stage.
+        axis: the loop of the other stage.
         place: source location of the call.
     """
 
@@ -59,9 +61,9 @@ class Directive:
     """A decision that changes neither loops nor placement: an instruction, an alignment, a pragma.
 
     Attributes:
-        name: the method that recorded it, such as ``emit_insn``.
-        axis: the axis that it applies to, if any.
-        value: its other arguments, in order.
+        name: the schedule method that recorded the decision, such as ``emit_insn``.
+        axis: the axis or loop that the decision applies to; None for the whole stage.
+        value: the other arguments of the method, in order.
         place: source location of the call.
     """
 
@@ -76,18 +78,19 @@ class StageRecord:
     """The schedule of one stage.
 
     Attributes:
-        op: the operation that it computes now; copies and factored reductions change it.
-        origin: the corresponding operation of the operator's graph; None for a copy.
-        leaves: its loops, outermost first.
+        op: the current operation of the stage; copies and factored reductions replace it.
+        origin: the operation of the operator's graph; None for a stage that the schedule added.
+        leaves: the loops, outermost first.
         relations: splits and fusions that derived the loops from the axes of `op`, oldest first.
-        attach: the loop that it is computed in; None for a loop nest of its own.
-        inlined: whether its consumers inline its expression.
-        scope: the memory of its outputs, such as ``local.UB``; ``global`` is main memory.
+        attach: the loop in which the stage is computed; None for a loop nest of its own.
+        inlined: whether the expression is inlined into the consumers.
+        scope: the memory of the outputs, such as ``local.UB``; ``global`` is main memory.
         scope_place: source location of the call that set the scope; empty for the default.
         directives: the other decisions, in call order.
-        is_output: whether it computes an output of the kernel.
-        versions: every operation that it has had; their outputs stand for the same tensors.
-        made_by: the schedule method that added it, such as ``rfactor``; empty for none.
+        is_output: whether the stage computes an output of the kernel.
+        versions: all operations of the stage, oldest first. Their outputs with the same position
+            stand for the same tensor.
+        made_by: the schedule method that added the stage, such as ``rfactor``; empty for none.
     """
 
     op: Operation
@@ -104,16 +107,16 @@ class StageRecord:
     made_by: str = ""
 
     def find_directives(self, *names: str) -> Iterator[Directive]:
-        """The directives with these names."""
+        """Yields the directives whose name is in `names`."""
         return (directive for directive in self.directives if directive.name in names)
 
     def has(self, name: str) -> bool:
-        """Whether a directive has that name."""
+        """Whether the stage has a directive called `name`."""
         return any(directive.name == name for directive in self.directives)
 
     @property
     def is_input(self) -> bool:
-        """Whether it is an input of the kernel."""
+        """Whether the stage is an input of the kernel."""
         return self.op.kind == "placeholder"
 
 
@@ -122,7 +125,7 @@ class ScheduleRecord:
     """A whole schedule.
 
     Attributes:
-        stages: inputs first, every stage after its producers.
+        stages: all stages; every stage comes after its producers, inputs come first.
         outputs: the outputs of the operator's graph.
         directives: decisions about the schedule as a whole, such as the range of a variable.
     """
@@ -132,7 +135,7 @@ class ScheduleRecord:
     directives: tuple[Directive, ...] = ()
 
     def stage(self, op: Operation) -> StageRecord:
-        """The stage that computes `op` or had it as an earlier version."""
+        """Returns the stage that has `op` among its versions."""
         return next(stage for stage in self.stages if op in stage.versions)
 
     @property
@@ -141,7 +144,7 @@ class ScheduleRecord:
         return any(stage.made_by for stage in self.stages)
 
     def latest_tensors(self) -> dict[int, Tensor]:
-        """``id`` of a tensor of any version of a stage → the tensor that the stage computes now."""
+        """Maps the ``id`` of each tensor of any version of a stage to the current tensor."""
         return {
             id(old): new
             for stage in self.stages
@@ -150,7 +153,7 @@ class ScheduleRecord:
         }
 
     def producers(self) -> dict[int, StageRecord]:
-        """``id`` of a tensor → the stage that computes it."""
+        """Maps the ``id`` of a tensor to the stage that computes it."""
         found: dict[int, StageRecord] = {}
         for stage in self.stages:
             for op in stage.versions:

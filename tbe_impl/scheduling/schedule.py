@@ -1,7 +1,7 @@
 """Records an operator's schedule: decisions about loops, memories and instructions.
 
-A schedule never changes the results. Its loops shape the loop nest where they have a meaning on a
-CPU (`tbe_impl.scheduling.loop_requests`). Decisions that only a device can carry out are checked
+A schedule never changes the results. Loops that make sense on a CPU determine the loop nest
+(`tbe_impl.scheduling.loop_requests`). Decisions that only a device can carry out are checked
 (`tbe_impl.chip.schedule_checks`).
 """
 
@@ -31,7 +31,7 @@ RECORDED_METHODS = frozenset(
     "sequential_malloc set_constraint set_var_range set_var_value shift_block_access "
     "stage_reorder".split()
 )
-"""Schedule methods that are recorded and have no effect on this processor."""
+"""Schedule methods that are recorded and have no effect on a CPU."""
 
 
 class Schedule:
@@ -45,7 +45,7 @@ class Schedule:
         """
         Args:
             outputs: output tensors of the kernel.
-            plan: makes all decisions of an automatic schedule; called lazily, on first access.
+            plan: makes all decisions of an automatic schedule; it is called on the first access.
         """
         self._outputs = tuple(outputs)
         self._plan, self._place = plan, user_location()
@@ -53,7 +53,7 @@ class Schedule:
 
     @cached_property
     def _stages(self) -> list[Stage]:
-        """Created lazily: most automatic schedules are never inspected."""
+        """The stages; created lazily, because most automatic schedules are never inspected."""
         made = {id(tensor.op) for tensor in self._outputs}
         return [Stage(op, op, is_output=id(op) in made) for op in stages_of(self._outputs)]
 
@@ -73,7 +73,7 @@ class Schedule:
 
     @property
     def is_automatic(self) -> bool:
-        """Whether the schedule is automatic and not planned yet."""
+        """Whether the schedule is automatic and its plan has not run yet."""
         return self._plan is not None
 
     @property
@@ -83,13 +83,13 @@ class Schedule:
 
     @property
     def stages(self) -> list[Stage]:
-        """Every stage, inputs first."""
+        """All stages, inputs first."""
         self._ensure_planned()
         return list(self._stages)
 
     @property
     def stage_map(self) -> Mapping[Operation, Stage]:
-        """Operation → stage."""
+        """Operation → the stage that computes it."""
         self._ensure_planned()
         return MappingProxyType({stage.op: stage for stage in self._stages})
 
@@ -116,16 +116,16 @@ class Schedule:
     def cache_read(
         self, tensor: Tensor, scope: str, readers: Any, layout_change: bool = False
     ) -> Tensor:
-        """Copies a tensor into another memory; `readers` read the copy.
+        """Adds a stage that copies a tensor into another memory; `readers` then read the copy.
 
         Args:
-            tensor: the source.
-            scope: the memory.
-            readers: tensors or operations whose stages read the copy.
+            tensor: the tensor to copy.
+            scope: the memory of the copy.
+            readers: tensors or operations whose stages are to read the copy.
             layout_change: ignored.
 
         Returns:
-            The copy: a key of this schedule like any tensor.
+            The copy; it is a key of this schedule, like any tensor.
         """
         self._ensure_planned()
         place = str(user_location())
@@ -150,19 +150,24 @@ class Schedule:
         return op.outputs[0]
 
     def cache_clone(self, tensor: Tensor, scope: str, readers: Any) -> Tensor:
-        """Recomputes a tensor for some readers; implemented as `cache_read`."""
+        """Adds a copy of a tensor for some readers; same as `cache_read`.
+
+        In CANN it recomputes the tensor.
+        """
         return self.cache_read(tensor, scope, readers)
 
     def cache_write(self, tensor: Any, scope: str, *more: Any, **keywords: Any) -> Any:
-        """Computes a stage in another memory; the stage itself becomes the copy from there.
+        """Adds a stage that computes `tensor` in another memory.
+
+        The original stage becomes a copy from that memory.
 
         Args:
-            tensor: an output of the stage, or all of them.
+            tensor: the output of a stage, or a list of all its outputs.
             scope: the memory.
-            more, keywords: tail strategies; ignored, they change no result.
+            more, keywords: tail strategies; ignored, because they do not change the results.
 
         Returns:
-            The tensor in that memory, or a list of them for a stage of several outputs.
+            The tensor in the memory `scope`; a list of tensors for a stage of several outputs.
         """
         self._ensure_planned()
         place = str(user_location())
@@ -194,16 +199,18 @@ class Schedule:
         return list(computed.outputs) if several else computed.outputs[0]
 
     def rfactor(self, tensor: Tensor, axis: Any, factor_axis: Any = 0, mode: str = "") -> Any:
-        """Factors a reduction: the first step keeps the loop `axis`, the second reduces it.
+        """Factors a reduction into two steps.
+
+        The first step does not reduce over the loop `axis`; the second step does.
 
         Args:
-            tensor: the reduction.
-            axis: one of its reduction loops.
-            factor_axis: position of that axis in the result of the first step.
+            tensor: the result of the reduction.
+            axis: a reduction loop of its stage.
+            factor_axis: position of the loop among the axes of the first step's result.
             mode: how the device overlaps the steps; ignored.
 
         Returns:
-            The result of the first step, or a list of them for a stage of several outputs.
+            The result of the first step; a list of tensors for a stage of several outputs.
         """
         self._ensure_planned()
         place = str(user_location())
@@ -263,13 +270,13 @@ class Schedule:
                 self._replace(stage, redirect_inputs(stage.op, tensors))
 
     def add_stage(self, op: Operation) -> Stage:
-        """Appends a stage that no output needs."""
+        """Appends a stage for `op`, which no output depends on."""
         stage = Stage(op, None, is_output=False)
         self._add(stage, len(self._stages))
         return stage
 
     def _read_newest(self) -> None:
-        """Redirects every stage to the latest versions of the stages before it."""
+        """Redirects the reads of every stage to the current tensors of the earlier stages."""
         newest: dict[int, Tensor] = {}
         for stage in self._stages:
             read = stage.op.input_tensors
@@ -293,7 +300,7 @@ class Schedule:
         return self
 
     def record(self) -> ScheduleRecord:
-        """The frozen record of all decisions so far."""
+        """Returns a frozen record of all decisions so far."""
         self._ensure_planned()
         self._read_newest()
         return ScheduleRecord(
@@ -323,10 +330,12 @@ class Schedule:
 
 
 def create_schedule(ops: Any) -> Schedule:
-    """Creates a schedule without decisions: every stage has a loop nest of its own in main memory.
+    """Creates a schedule without decisions.
+
+    Every stage has a loop nest of its own, and its outputs are in main memory.
 
     Args:
-        ops: the outputs: an operation, a tensor, or a list of them.
+        ops: the outputs: an operation or a tensor, or a list of operations and tensors.
     """
     tensors: list[Tensor] = []
     for item in _flatten(ops):

@@ -20,13 +20,13 @@ LOOP_METHODS = frozenset(
     "set_subblock_sync set_vector_scope speel tensorize unroll vectorize wait_block_sync "
     "wait_intra_group_sync wait_subblock_sync".split()
 )
-"""Methods whose first argument is a current loop of the stage."""
+"""Stage methods whose first argument is a current loop of the stage."""
 
 AXIS_METHODS = frozenset("bind_buffer compute_align partition specialize storage_align".split())
-"""Methods whose first argument is an axis of the stage's operation, or a loop."""
+"""Stage methods whose first argument is an axis of the operation, or a current or former loop."""
 
 AXIS_REQUIRED_METHODS = frozenset("bind parallel storage_align unroll vectorize".split())
-"""Methods that require a loop or an axis."""
+"""Stage methods whose first argument must be a loop or an axis; others may omit it."""
 
 STAGE_METHODS = frozenset(
     "allocate_at allocate_root block_sync_all buffer_align buffer_stride buffer_tile "
@@ -34,25 +34,26 @@ STAGE_METHODS = frozenset(
     "reinterpret_cast remove_init reused_by set_buffer_size set_store_predicate "
     "set_storage_bound set_value skip_bound_check specify_storage trace_store unreused_by".split()
 )
-"""Methods that apply to the stage as a whole."""
+"""Stage methods that apply to the stage as a whole."""
 
 RECORDED_METHODS = LOOP_METHODS | AXIS_METHODS | STAGE_METHODS
 
 
 class UnknownMember(InputError, AttributeError):
-    """An operator accesses a member that a schedule or a stage does not have."""
+    """Raised when an operator accesses a member that a schedule or a stage does not have."""
 
 
 class Stage:
-    """Decisions about one operation. Every method only records; none changes the results.
+    """The schedule of one stage. Its methods only record decisions; none changes the results.
 
     Attributes:
-        op: the current operation; copies redirect its reads.
-        origin: the operation of the operator's graph; None for a copy.
-        scope: the memory of its outputs.
-        is_output: whether it computes an output of the kernel.
-        versions: every operation that it has had; their outputs stand for the same tensors.
-        made_by: the schedule method that added it; empty for the operator's own.
+        op: the current operation; copies and factored reductions replace it.
+        origin: the operation of the operator's graph; None for a stage that the schedule added.
+        scope: the memory of the outputs.
+        is_output: whether the stage computes an output of the kernel.
+        versions: all operations of the stage, oldest first. Their outputs with the same position
+            stand for the same tensor.
+        made_by: the schedule method that added the stage; empty for a stage of the operator.
     """
 
     def __init__(
@@ -79,7 +80,7 @@ class Stage:
 
     @property
     def all_iter_vars(self) -> list[IterVar]:
-        """The loops of the stage and every axis that was split or fused into them."""
+        """The axes of the operation, and all loops that splits and fusions have created."""
         found = [*self.op.axis, *self.op.reduce_axis]
         for relation in self._relations:
             found += (
@@ -107,7 +108,8 @@ class Stage:
             parent: a loop.
             factor: extent of the inner loop.
             nparts: extent of the outer loop; alternative to `factor`.
-            tail_strategy: treatment of a partial tile on the device; ignored, it changes no result.
+            tail_strategy: how the device treats a partial tile; ignored, as no result depends on
+                it.
 
         Returns:
             The outer and the inner loop.
@@ -143,11 +145,14 @@ class Stage:
         return outer, inner
 
     def fuse(self, *axes: Any) -> IterVar:
-        """Fuses adjacent loops, outermost first; without arguments adds a loop of one step."""
+        """Fuses adjacent loops, given outermost first; returns the fused loop.
+
+        Without arguments, it adds a loop of one iteration.
+        """
         place = str(user_location())
         given = list(axes[0]) if len(axes) == 1 and isinstance(axes[0], (list, tuple)) else [*axes]
         if not given:
-            # as in TVM: fusing no loops adds a loop of one step around the others
+            # as in TVM: fusing no loops adds an outermost loop of one iteration
             once = IterVar(Range(const(1)), f"{self.op.name}.once", "data")
             self._leaves.insert(0, once)
             return once
@@ -176,7 +181,7 @@ class Stage:
         return fused
 
     def reorder(self, *axes: Any) -> None:
-        """Puts the given loops into this order; the others keep their positions."""
+        """Puts the given loops into the given order; all other loops keep their positions."""
         place = str(user_location())
         given = list(axes[0]) if len(axes) == 1 and isinstance(axes[0], (list, tuple)) else [*axes]
         places = [self._position(axis, "reorder", place) for axis in given]
@@ -193,17 +198,19 @@ class Stage:
     def tile(
         self, x_parent: IterVar, y_parent: IterVar, x_factor: Any, y_factor: Any
     ) -> tuple[IterVar, IterVar, IterVar, IterVar]:
-        """Splits two loops; the resulting order is x outer, y outer, x inner, y inner."""
+        """Tiles two loops; the resulting loop order is x outer, y outer, x inner, y inner."""
         x_outer, x_inner = self.split(x_parent, factor=x_factor)
         y_outer, y_inner = self.split(y_parent, factor=y_factor)
         self.reorder(x_outer, y_outer, x_inner, y_inner)
         return x_outer, y_outer, x_inner, y_inner
 
     def compute_at(self, parent: Stage, scope: IterVar) -> None:
-        """Computes the region that one iteration of another stage's loop needs, inside that loop.
+        """Computes this stage inside the loop `scope` of the stage `parent`.
+
+        Each iteration of the loop computes the region of this stage that it needs.
 
         Args:
-            parent: the stage with the loop.
+            parent: the stage that has the loop.
             scope: the loop.
         """
         place = str(user_location())
@@ -220,21 +227,21 @@ class Stage:
         self._attach, self.inlined = (parent, scope, place), False
 
     def reverse_compute_at(self, child: Stage, scope: IterVar) -> None:
-        """`compute_at` of this stage inside a loop of `child`."""
+        """Computes this stage inside the loop `scope` of the stage `child`; see `compute_at`."""
         self.compute_at(child, scope)
 
     def compute_inline(self, instant: bool = False) -> None:
-        """Inlines the expression into its consumers."""
+        """Inlines the expression of this stage into the consumers of the stage."""
         self._attach, self.inlined = None, True
         self._directives.append(Directive("compute_inline", None, (instant,), str(user_location())))
 
     def compute_root(self) -> None:
-        """Gives the stage a loop nest of its own; the default."""
+        """Gives the stage a loop nest of its own, which is the default."""
         self._attach, self.inlined = None, False
         self._directives.append(Directive("compute_root", None, (), str(user_location())))
 
     def set_scope(self, scope: Any) -> None:
-        """Places the outputs in a memory, such as ``local.UB``.
+        """Places the outputs of the stage in the memory `scope`, such as ``local.UB``.
 
         An output of the kernel stays in main memory in any case, as on the device.
         """
@@ -259,12 +266,12 @@ class Stage:
         self._directives.append(Directive("emit_insn", var, (name, extras), place))
 
     def storage_align(self, axis: IterVar, factor: Any, offset: Any = 0) -> None:
-        """Aligns storage: consecutive steps of `axis` are ``k · factor + offset`` elements apart.
+        """Aligns the stride of `axis` to ``k · factor + offset`` elements.
 
         Args:
             axis: an axis of the operation.
-            factor: elements, at least 1.
-            offset: elements, at least 0.
+            factor: number of elements, at least 1.
+            offset: number of elements, at least 0.
         """
         for name, value, least in (("factor", factor, 1), ("offset", offset, 0)):
             number = value.value if isinstance(value, Const) else value
@@ -289,14 +296,14 @@ class Stage:
         self._record("bind", (ivar, thread_ivar), {})
 
     def pragma(self, var: IterVar, pragma_type: str, pragma_value: Any = None, *more: Any) -> None:
-        """Annotates a loop; the pragma ``emit_insn`` maps it to an instruction."""
+        """Annotates a loop; the pragma ``emit_insn`` maps the loop to an instruction."""
         if pragma_type == "emit_insn":
             self.emit_insn(var, pragma_value)
         else:
             self._record("pragma", (var, pragma_type, pragma_value, *more), {})
 
     def double_buffer(self, *axis: Any) -> None:
-        """Double buffering: one copy of the memory is filled while the other is used."""
+        """Requests double buffering: one buffer is filled while the other one is read."""
         self._record("double_buffer", axis, {})
 
     def reused_by(self, *tensors: Any, reuse_data: bool = False) -> None:
@@ -366,7 +373,11 @@ class Stage:
             )
 
     def _position(self, axis: Any, verb: str, place: str) -> int:
-        """Position of a loop among the leaves; raises when it is no loop of this stage."""
+        """Returns the position of a loop among the current loops.
+
+        Raises:
+            InputError: `axis` is not a current loop of this stage.
+        """
         for position, leaf in enumerate(self._leaves):
             if leaf is axis:
                 return position
@@ -396,9 +407,10 @@ class Stage:
         return ", ".join(leaf.name for leaf in self._leaves) or "none (it has no loops)"
 
     def replace(self, op: Operation) -> None:
-        """Replaces the operation by `op`, which has the same data axes.
+        """Replaces the operation of the stage by `op`, which has the same data axes.
 
-        The loops of a different reduction start again from its axes.
+        If `op` has other reduction axes, they become new loops, and the loops and splits of the
+        former reduction axes are dropped.
         """
         kept = {id(axis) for axis in op.reduce_axis}
         if any(id(axis) not in kept for axis in self.op.reduce_axis):
@@ -409,7 +421,7 @@ class Stage:
         self.versions.append(op)
 
     def record(self) -> StageRecord:
-        """The frozen record of all decisions so far."""
+        """Returns a frozen record of all decisions so far."""
         attach = None
         if self._attach is not None:
             parent, axis, place = self._attach
@@ -421,7 +433,7 @@ class Stage:
             tuple(self._relations),
             attach,
             self.inlined,
-            # the caller places an output in main memory; the operator's scope has no effect
+            # an output of the kernel is in main memory, whatever scope the operator sets
             GLOBAL_SCOPE if self.is_output else self.scope,
             self.scope_place,
             tuple(self._directives),

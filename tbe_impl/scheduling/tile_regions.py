@@ -1,4 +1,4 @@
-"""Infers tile sizes from a schedule: the region of each stage that one loop iteration needs."""
+"""Infers tile sizes from a schedule: the region of each stage that a loop iteration needs."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ Interval = tuple[int, int]
 
 
 def size_of(expression: Expr) -> int:
-    """The constant value of a size; `RUNTIME_SIZE` when it is known only at run time."""
+    """Returns a size as an int; `RUNTIME_SIZE` if it is known only at run time."""
     return int(expression.value) if isinstance(expression, Const) else RUNTIME_SIZE
 
 
 def sizes_of(tensor: Tensor) -> tuple[int, ...]:
-    """The shape of a tensor as constants; see `size_of`."""
+    """Returns the shape of a tensor as ints; see `size_of`."""
     return tuple(size_of(size) for size in tensor.shape)
 
 
 class Regions:
-    """Region inference: sizes that the stages of a schedule compute and read, at any of its loops.
+    """Infers the regions that the stages of a schedule compute and read per loop iteration.
 
     Attributes:
         record: the schedule.
@@ -38,7 +38,8 @@ class Regions:
         """
         Args:
             record: the schedule.
-            factors: ``id`` of the inner loop of a split → its extent, overriding the schedule's.
+            factors: ``id`` of the inner loop of a split → an extent that replaces the factor in the
+                schedule.
         """
         self.record = record
         self._factors = factors or {}
@@ -51,23 +52,26 @@ class Regions:
         self._known: dict[tuple[int, int, int], tuple[int, ...]] = {}
 
     def consumers(self, stage: StageRecord) -> list[StageRecord]:
-        """The stages that read the outputs of a stage."""
+        """Returns the stages that read the outputs of a stage."""
         return self._consumers.get(id(stage), [])
 
     def parent(self, stage: StageRecord) -> StageRecord | None:
-        """The stage whose loop nest contains a stage."""
+        """Returns the stage in whose loop nest `stage` is computed; None for a nest of its own."""
         return None if stage.attach is None else self.record.stage(stage.attach.parent)
 
     def tile(self, stage: StageRecord) -> tuple[int, ...]:
-        """Shape of the region that one execution of a stage computes."""
+        """Returns the shape of the region that one execution of a stage computes."""
         return self.required_shape(stage, stage.attach)
 
     def full_shape(self, stage: StageRecord) -> tuple[int, ...]:
-        """Shape of the whole output of a stage."""
+        """Returns the shape of the whole first output of a stage."""
         return sizes_of(stage.op.outputs[0])
 
     def required_shape(self, stage: StageRecord, level: Attach | None) -> tuple[int, ...]:
-        """Shape of the region of a stage that one iteration of the loop `level` needs."""
+        """Returns the shape of the region of a stage that one iteration of the loop `level` needs.
+
+        If `level` is None, it is the whole output.
+        """
         if level is None:
             return self.full_shape(stage)
         key = (id(stage), id(level.parent), id(level.axis))
@@ -95,7 +99,10 @@ class Regions:
     def _spans(
         self, consumer: StageRecord, producer: StageRecord, steps: Mapping[int, int]
     ) -> list[list[Interval]]:
-        """The regions of `producer` that `consumer` reads while its axes take these steps."""
+        """Returns the regions of `producer` that `consumer` reads, one for each read.
+
+        `steps` maps the ``id`` of an axis of `consumer` to the number of values that it takes.
+        """
         made = {id(tensor) for op in producer.versions for tensor in op.outputs}
         full = self.full_shape(producer)
         found = [
@@ -107,16 +114,18 @@ class Regions:
             for read in reads(body)
             if id(read.tensor) in made
         ]
-        if not found:  # an input that the consumer waits for without reading it
+        if not found:  # the consumer depends on the producer, but no expression reads it
             same = [steps.get(id(axis), RUNTIME_SIZE) for axis in consumer.op.axis]
             sizes = [min(*pair) for pair in zip(same, full, strict=False)]
             return [[(0, size - 1) for size in (sizes if len(sizes) == len(full) else full)]]
         return found
 
     def axis_steps(self, stage: StageRecord, level: Attach | None) -> dict[int, int] | None:
-        """``id`` of an axis of the stage's operation → its steps per iteration of the loop `level`.
+        """Counts the values that each axis takes in one iteration of the loop `level`.
 
-        None when the stage is not computed inside that loop.
+        Returns:
+            ``id`` of an axis of the operation → the number of values. None if the stage is not
+            computed inside the loop.
         """
         axes = [*stage.op.axis, *stage.op.reduce_axis]
         if level is None or level.parent not in stage.versions:
@@ -145,13 +154,13 @@ class Regions:
         return False
 
     def loops(self, stage: StageRecord) -> dict[int, int]:
-        """``id`` of an axis or a loop of a stage → its extent in one execution."""
+        """Maps the ``id`` of each axis and loop of a stage to its extent in one execution."""
         extents = {
             id(axis): size_of(axis.extent) for axis in (*stage.op.axis, *stage.op.reduce_axis)
         }
         made = self.tile(stage)
         extents.update((id(axis), size) for axis, size in zip(stage.op.axis, made, strict=False))
-        # loops without an axis, such as a loop of one step
+        # loops that are derived from no axis, such as a loop of one iteration
         for leaf in (*stage.leaves, *(item.outer for item in stage.relations)):
             extents.setdefault(id(leaf), size_of(leaf.extent))
         for relation in stage.relations:
@@ -172,7 +181,11 @@ class Regions:
         return extents
 
     def position(self, stage: StageRecord, axis: IterVar) -> int:
-        """Position of a loop in a stage's leaves; of a loop split later, of its innermost part."""
+        """Returns the position of a loop among the current loops of a stage.
+
+        For a loop that was split or fused later, it is the position of the innermost loop derived
+        from it. −1 if there is none.
+        """
         parts = {id(axis)}
         for relation in stage.relations:
             if isinstance(relation, Split) and id(relation.parent) in parts:
@@ -184,7 +197,7 @@ class Regions:
         return max((at for at, leaf in enumerate(stage.leaves) if id(leaf) in parts), default=-1)
 
     def executions(self, stage: StageRecord) -> int:
-        """How often a stage is executed, over all cores."""
+        """Returns how often a stage is executed, summed over all cores."""
         parent, times, seen = stage, 1, 0
         while parent.attach is not None and seen <= len(self.record.stages):
             outer = self.record.stage(parent.attach.parent)
@@ -193,7 +206,10 @@ class Regions:
         return times
 
     def _steps_around(self, stage: StageRecord, position: int) -> int:
-        """Iterations of the loops up to a position, without those past the end of an axis."""
+        """Counts the iterations of the loop nest down to the loop at `position`.
+
+        Iterations past the end of an axis are not counted.
+        """
         extents = self.loops(stage)
         steps = {
             id(leaf): extents[id(leaf)] if at <= position else 1
@@ -212,7 +228,7 @@ class Regions:
         return math.prod(steps[id(axis)] for axis in (*stage.op.axis, *stage.op.reduce_axis))
 
     def has_whole_tiles(self, stage: StageRecord) -> bool:
-        """Whether the loops around a stage have no partial tiles."""
+        """Whether all splits of the enclosing stages divide their loops without partial tiles."""
         parent, seen = self.parent(stage), 0
         while parent is not None and seen <= len(self.record.stages):
             extents = self.loops(parent)
@@ -224,9 +240,12 @@ class Regions:
         return True
 
     def footprint(self, stage: StageRecord) -> dict[int, tuple[Tensor, tuple[int, ...]]]:
-        """``id`` of a tensor → the tensor and the shape of it that one execution of a stage reads.
+        """Finds the regions of tensors that one execution of a stage reads.
 
         The reads of an inlined producer count as reads of the stage.
+
+        Returns:
+            ``id`` of a tensor → the tensor and the shape of the region.
         """
         found: dict[int, tuple[Tensor, tuple[int, ...]]] = {}
         steps = {id(axis): size_of(axis.extent) for axis in (*stage.op.axis, *stage.op.reduce_axis)}
@@ -269,7 +288,16 @@ class Regions:
 def _steps_of_roots(
     stage: StageRecord, inner: dict[int, int], extents: Mapping[int, int]
 ) -> dict[int, int]:
-    """Converts steps of loops to steps of the axes that the loops were derived from."""
+    """Converts the number of values per loop to the number of values per axis of the operation.
+
+    Args:
+        stage: the stage of the loops.
+        inner: ``id`` of a loop → the number of values that it takes.
+        extents: ``id`` of an axis or a loop → its extent.
+
+    Returns:
+        `inner`, extended by all axes from which the loops are derived.
+    """
     steps = dict(inner)
     for relation in reversed(stage.relations):
         outer, low = id(relation.outer), id(relation.inner)
@@ -302,12 +330,14 @@ def _index_interval(index: Expr, steps: Mapping[int, int], size: int) -> Interva
 
 
 def interval(expression: Expr, steps: Mapping[int, int]) -> Interval | None:
-    """Least and greatest value of an index expression; None when they cannot be determined.
+    """Returns the least and the greatest value of an index expression.
+
+    None if they cannot be determined.
 
     Args:
         expression: the index.
-        steps: ``id`` of an axis → its extent, counted from 0; any other axis, and a run-time
-            scalar, counts as 0.
+        steps: ``id`` of an axis → the number of values that it takes, starting at 0. Any other axis
+            and any run-time scalar is taken as 0.
     """
     if isinstance(expression, Const):
         return (int(expression.value), int(expression.value))
@@ -354,5 +384,5 @@ def _combine_intervals(op: str, left: Interval, right: Interval) -> Interval | N
 
 
 def elements(sizes: Sequence[int]) -> int:
-    """Number of elements of a region."""
+    """Returns the number of elements of a region of the given sizes."""
     return math.prod(sizes)

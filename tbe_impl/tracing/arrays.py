@@ -1,4 +1,4 @@
-"""Defines the array proxies that a formula computes with while it is traced."""
+"""Defines the array proxies that replace NumPy arrays while a formula is traced."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from tbe_impl.tracing.elementwise import (
 )
 
 MAX_CONSTANT_ELEMENTS = 64
-"""Largest size of an irregular constant array; it is lowered to a chain of selects."""
+"""Largest number of elements of a constant array that is lowered to a chain of selects."""
 REMEDY = (
     "Use elementwise functions, reductions, matrix products and data movement, "
     "or pass the value as an input"
@@ -49,9 +49,10 @@ class TracedArray(NDArrayOperatorsMixin):
     """A tensor with the interface of a NumPy array (duck array: ``__array_ufunc__``).
 
     Attributes:
-        tensor: of the graph.
-        weak: whether it is weakly typed: takes the dtype of the other operand, as a Python scalar.
-        shared: whether NumPy would have a view of it, or it would be a view itself.
+        tensor: the tensor of the graph.
+        weak: whether the array is weakly typed, as a Python scalar is: it adopts the dtype of the
+            other operand.
+        shared: whether the corresponding NumPy array would share its memory with another array.
     """
 
     __slots__ = ("shared", "tensor", "weak")
@@ -62,7 +63,7 @@ class TracedArray(NDArrayOperatorsMixin):
 
     @property
     def shape(self) -> tuple[Any, ...]:
-        """Integers, and `Size` for sizes that are known only at run time."""
+        """The sizes: an int, or a `Size` if it is known only at run time."""
         return tuple(
             size.value if isinstance(size, Const) else Size(size) for size in self.tensor.shape
         )
@@ -87,12 +88,15 @@ class TracedArray(NDArrayOperatorsMixin):
 
     @property
     def T(self) -> Any:
-        """Axes in reverse order."""
+        """The array with its axes in reverse order."""
         reverse: Any = np.transpose
         return reverse(self)
 
     def view(self, tensor: Tensor) -> TracedArray:
-        """A traced array that NumPy would return as a view of this one."""
+        """Wraps `tensor` as a traced array that NumPy would return as a view of this array.
+
+        Both arrays are marked as `shared`.
+        """
         self.shared = True
         return TracedArray(tensor, weak=self.weak, shared=True)
 
@@ -173,7 +177,7 @@ class TracedArray(NDArrayOperatorsMixin):
 
 
 class Size:
-    """A size that is known only at run time; ``x.shape`` returns it, and it acts as an integer."""
+    """A size in ``x.shape`` that is known only at run time; it acts as an integer."""
 
     __slots__ = ("expression",)
     __array_priority__ = 1001
@@ -182,11 +186,11 @@ class Size:
         self.expression = expression
 
     def as_expr(self) -> Expr:
-        """The size as a DSL expression."""
+        """Returns the size as a DSL expression."""
         return self.expression
 
     def as_array(self) -> TracedArray:
-        """The size as a 0-d traced array."""
+        """Returns the size as a 0-d traced array of dtype int64."""
         made: Tensor = compute((), lambda: cast("int64", self.expression), fresh_name("size"))
         return TracedArray(made, weak=True)
 
@@ -221,7 +225,7 @@ class Size:
         return getattr(function, method)(*numbers, **keywords)
 
     def __eq__(self, other: Any) -> bool:
-        """True for a size that is provably the same; raises for any other value."""
+        """Returns True if `other` is provably the same size; raises `InputError` otherwise."""
         if isinstance(other, Size) and is_same_size(self.expression, other.expression):
             return True
         self._raise_unknown()
@@ -260,7 +264,7 @@ for _name, _operation in {
 
 
 def _caller() -> str:
-    """The name of the NumPy or SciPy function that the user's line calls, from the stack frames."""
+    """Finds the NumPy or SciPy function that the user's line calls; returns its name."""
     frame: FrameType | None = sys._getframe(2)
     name = "the formula"
     while frame is not None and is_numpy_frame(frame):
@@ -269,7 +273,7 @@ def _caller() -> str:
 
 
 def tensor_of(value: Any, dtype: Any = None) -> Tensor:
-    """A traced array, a scalar or a constant array as a tensor, cast to `dtype` if one is given."""
+    """Converts a traced array, a scalar or a constant array to a tensor; casts it to `dtype`."""
     if isinstance(value, Size):
         value = value.as_array()
     if isinstance(value, TracedArray):
@@ -279,7 +283,11 @@ def tensor_of(value: Any, dtype: Any = None) -> Tensor:
 
 
 def _constant_tensor(array: np.ndarray) -> Tensor:
-    """Lowers a constant array: a fill value, an affine function of the indices, or selects."""
+    """Lowers a constant array to a broadcast, an affine function of the indices, or selects.
+
+    Raises:
+        InputError: the array is not affine and has more than `MAX_CONSTANT_ELEMENTS` elements.
+    """
     dtype = dtype_name(array.dtype)
     if array.size == 0 or (array == array.flat[0]).all():
         number = array.flat[0].item() if array.size else 0
@@ -321,7 +329,10 @@ def _constant_tensor(array: np.ndarray) -> Tensor:
 
 
 def _affine_steps(array: np.ndarray) -> tuple[int, list[int]] | None:
-    """The first element and the step along each axis of an affine integer array; else None."""
+    """Returns the first element and the step along each axis of an array of affine values.
+
+    None if the values are not an affine function of the indices with integer coefficients.
+    """
     if array.dtype.kind not in "iuf" or not np.all(np.isfinite(array.astype(np.float64))):
         return None
     first = array.flat[0].item()
@@ -340,14 +351,21 @@ def _affine_steps(array: np.ndarray) -> tuple[int, list[int]] | None:
 
 
 def is_weak(value: Any) -> bool:
-    """Whether a value is weakly typed: a 0-d Python or NumPy value, which adopts other dtypes."""
+    """Whether a value is weakly typed: it adopts the dtype of the other operand.
+
+    Python scalars, 0-d NumPy values, sizes, and traced arrays marked as weak are.
+    """
     if isinstance(value, TracedArray):
         return value.weak
     return isinstance(value, Size) or np.ndim(value) == 0
 
 
 def kind_of(value: Any) -> str:
-    """The dtype kind of a value: ``b``, ``i`` or ``f``."""
+    """Returns the dtype kind of a value: ``b`` (bool), ``i`` (integer) or ``f`` (float).
+
+    Raises:
+        InputError: the value is complex, an object or a string.
+    """
     kind = (
         value.dtype.kind
         if isinstance(value, TracedArray)
@@ -363,7 +381,7 @@ def kind_of(value: Any) -> str:
 
 
 def dtypes_of(values: Sequence[Any]) -> list[np.dtype[Any]]:
-    """The dtype of each value; weakly typed values take theirs from the other operands."""
+    """Returns the dtype of each value; a weakly typed value adopts that of the other operands."""
     strong = [
         item.dtype if isinstance(item, TracedArray) else np.asarray(item).dtype
         for item in values
@@ -380,7 +398,7 @@ def dtypes_of(values: Sequence[Any]) -> list[np.dtype[Any]]:
 
 
 def broadcast_tensors(function: str, tensors: Sequence[Tensor]) -> list[Tensor]:
-    """Tensors broadcast against each other."""
+    """Broadcasts tensors against each other; `function` is the name for messages."""
     shape = broadcast_shapes(function, [tensor.shape for tensor in tensors])
     return [
         broadcast(tensor if number is None else number, shape)
@@ -389,7 +407,11 @@ def broadcast_tensors(function: str, tensors: Sequence[Tensor]) -> list[Tensor]:
 
 
 def apply_ufunc(function: np.ufunc, given: Sequence[Any]) -> Any:
-    """Applies a ufunc to tensors and constants."""
+    """Traces the call of a ufunc on traced arrays and constants.
+
+    Raises:
+        InputError: the ufunc cannot be traced.
+    """
     name = {"true_divide": "divide"}.get(function.__name__, function.__name__)
     if name == "matmul":
         from tbe_impl.tracing.functions import matmul
@@ -428,7 +450,11 @@ def apply_ufunc(function: np.ufunc, given: Sequence[Any]) -> Any:
 
 
 def _python_number(value: Any, dtype: np.dtype[Any]) -> Any:
-    """A 0-d constant as a Python number; None for any other value."""
+    """Converts a 0-d constant to a Python number; None for any other value.
+
+    Raises:
+        InputError: the number is out of the range of the integer dtype `dtype`.
+    """
     if isinstance(value, (TracedArray, Size)) or np.ndim(value):
         return None
     number = np.asarray(value).item()
@@ -445,10 +471,11 @@ def _as_operand(value: Any, dtype: np.dtype[Any], name: str) -> Tensor:
 
 
 def assign_output(target: Any, found: Any) -> Any:
-    """Writes the result of an in-place operator such as ``+=`` into its target.
+    """Replaces the tensor of `target` by `found`, the result of an operator such as ``+=``.
 
     Raises:
-        InputError: NumPy would change a view too, or the dtypes or shapes differ.
+        InputError: NumPy would change a view of the target too, `target` is a NumPy array, or the
+            dtype or shape of the result does not fit.
     """
     if not isinstance(target, TracedArray):
         raise trace_error("a formula cannot write tensors into NumPy arrays")

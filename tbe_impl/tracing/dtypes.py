@@ -16,12 +16,12 @@ from tbe_impl.errors import InputError
 
 
 def trace_error(what: str, **parts: Any) -> InputError:
-    """The error for code that cannot be traced, with the user's line as its place."""
+    """Creates the error for code that cannot be traced; its place is the user's line."""
     return InputError(what, **{"place": str(user_location()), **parts})
 
 
 def dtype_name(dtype: Any) -> str:
-    """The DSL name of a NumPy dtype.
+    """Returns the DSL name of a NumPy dtype.
 
     Raises:
         InputError: the DSL has no such dtype.
@@ -33,13 +33,16 @@ def dtype_name(dtype: Any) -> str:
 
 
 def weak_dtype(kind: str, tensors: Sequence[np.dtype[Any]]) -> np.dtype[Any]:
-    """The dtype of a Python scalar beside tensors: theirs, unless they cannot hold its kind.
+    """Returns the dtype of a Python scalar that is combined with tensors.
+
+    It is the common dtype of the tensors if that can hold the kind of the scalar. Otherwise it is
+    NumPy's default dtype of the kind: bool, int64 or float64.
 
     >>> weak_dtype("f", [np.dtype("float32")]), weak_dtype("f", [np.dtype("int8")])
     (dtype('float32'), dtype('float64'))
 
     Args:
-        kind: ``b``, ``i`` or ``f``.
+        kind: kind of the scalar: ``b``, ``i`` or ``f``.
         tensors: dtypes of the other operands.
     """
     order = "bif"
@@ -52,7 +55,11 @@ def weak_dtype(kind: str, tensors: Sequence[np.dtype[Any]]) -> np.dtype[Any]:
 
 
 def result_dtype(function: np.ufunc, dtypes: Sequence[np.dtype[Any]]) -> np.dtype[Any]:
-    """The result dtype of an elementwise function of NumPy or SciPy."""
+    """Returns the result dtype of an elementwise function of NumPy or SciPy.
+
+    Raises:
+        InputError: the function does not take operands of these dtypes.
+    """
     try:
         with np.errstate(all="ignore"):
             found: np.dtype[Any] = function(*(np.empty(0, dtype) for dtype in dtypes)).dtype
@@ -65,7 +72,7 @@ def result_dtype(function: np.ufunc, dtypes: Sequence[np.dtype[Any]]) -> np.dtyp
 
 
 def check_fits(number: Any, dtype: np.dtype[Any]) -> None:
-    """Raises if a number is out of the range of an integer dtype."""
+    """Raises `InputError` if `number` is out of the range of the integer dtype `dtype`."""
     if dtype.kind in "iu" and not np.iinfo(dtype).min <= number <= np.iinfo(dtype).max:
         raise trace_error(
             f"{number} is no {dtype}",
@@ -75,13 +82,14 @@ def check_fits(number: Any, dtype: np.dtype[Any]) -> None:
 
 
 def broadcast_shapes(function: str, shapes: Sequence[tuple[Expr, ...]]) -> tuple[Expr, ...]:
-    """The broadcast shape of several shapes, aligned at the last axis.
+    """Returns the broadcast shape of several shapes, aligned at the last axis.
 
-    Of a size known only at run time and a static size above 1, the static size is the result: the
+    If a run-time size meets a static size above 1, the result has the static size, because the
     run-time size may be 1.
 
     Raises:
-        InputError: two sizes differ, or two different sizes are known only at run time.
+        InputError: two static sizes differ and none is 1, or two run-time sizes are not provably
+            equal.
     """
     found: list[Expr] = []
     for shape in shapes:
@@ -106,5 +114,5 @@ def broadcast_shapes(function: str, shapes: Sequence[tuple[Expr, ...]]) -> tuple
 
 
 def numpy_dtype(name: str) -> np.dtype[Any]:
-    """The NumPy dtype of a DSL dtype name."""
+    """Returns the NumPy dtype of the DSL dtype called `name`."""
     return dtype_of(name).numpy

@@ -1,7 +1,7 @@
 """Lowers elementwise functions of NumPy and SciPy to DSL operations, by name.
 
-Each function takes tensors of one shape and of the dtype in which NumPy computes; its result has
-NumPy's result dtype.
+Each lowering takes tensors of one shape, cast to the dtype in which NumPy computes. Its result has
+the dtype of NumPy's result.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _logical_xor = _make_elementwise("logical_xor", lambda x, y: make_binary("ne", x
 
 
 def _remainder(x: Expr, y: Expr) -> Any:
-    """x − floor(x / y)·y, exact for floats; the result has the sign of y."""
+    """Returns x − floor(x / y)·y, computed exactly for floats; the result has the sign of y."""
     if not is_float(x.dtype):
         return make_binary("floormod", x, y)
     zero = const(0, x.dtype)
@@ -67,7 +67,7 @@ def _truncated_remainder(x: Expr, y: Expr) -> Any:
 
 
 def _has_sign_bit(x: Expr) -> Any:
-    """Whether the sign bit is set."""
+    """Builds the condition that the sign bit of x is set; −0 counts, NaN does not."""
     below = make_binary("lt", x, const(0, x.dtype))
     return make_binary("or", below, make_binary("lt", call("rec", x), const(0, x.dtype)))
 
@@ -95,14 +95,14 @@ def _make_nan_ignoring(op: str) -> Callable[[Expr, Expr], Any]:
 
 
 def _logaddexp(x: Expr, y: Expr) -> Any:
-    """max(x, y) + ln(1 + e^−|x − y|); for two equal infinities that infinity."""
+    """Returns max(x, y) + ln(1 + e^−|x − y|); if x and y are the same infinity, returns x."""
     found = make_binary("max", x, y) + call("log1p", call("exp", call("neg", call("abs", x - y))))
     endless = make_binary("and", make_binary("eq", x, y), call("isinf", x, dtype="bool"))
     return select(endless, x, found)
 
 
 def _log_expit(x: Expr) -> Any:
-    """min(x, 0) − ln(1 + e^−|x|)."""
+    """Returns min(x, 0) − ln(1 + e^−|x|)."""
     small = call("log1p", call("exp", call("neg", call("abs", x))))
     return make_binary("min", x, const(0, x.dtype)) - small
 
@@ -117,7 +117,7 @@ def _is_not_nan(x: Expr) -> Any:
 
 
 def _make_float_predicate(word: str, *, otherwise: bool) -> Maker:
-    """A predicate on floats that is a constant for integers."""
+    """Creates the lowering of a predicate on floats; integers give the constant `otherwise`."""
 
     def make(tensor: Tensor) -> Tensor:
         if is_float(tensor.dtype):
@@ -129,7 +129,7 @@ def _make_float_predicate(word: str, *, otherwise: bool) -> Maker:
 
 
 def _make_rounding(function: str) -> Maker:
-    """A rounding in the dtype of its operand; the identity for integers."""
+    """Creates the lowering of a rounding that keeps the dtype; integers are returned unchanged."""
     return lambda x: (
         compute_elementwise(function, lambda e: call(function, e), x) if is_float(x.dtype) else x
     )
@@ -151,7 +151,7 @@ def _power(x: Tensor, p: Tensor) -> Tensor:
 
 
 def constant_of(tensor: Tensor) -> Const | None:
-    """The value of a constant-filled tensor, if it is known."""
+    """Returns the fill value of a tensor whose body is a constant; None for any other tensor."""
     body = tensor.op.body[tensor.value_index] if tensor.op.body else None
     return body if isinstance(body, Const) else None
 
@@ -247,17 +247,17 @@ UFUNC_COMPARISONS = {
 assert set(UFUNC_COMPARISONS.values()) == COMPARISONS
 
 LOGICAL_UFUNCS = frozenset({"logical_and", "logical_or", "logical_not", "logical_xor"})
-"""Functions of bool operands; other operands are cast to bool first."""
+"""Ufuncs that take bool operands; operands of another dtype are cast to bool."""
 
 PREDICATE_UFUNCS = frozenset({"isnan", "isinf", "isfinite", "signbit"})
-"""Functions that test values in the operand's own dtype and return bool."""
+"""Ufuncs that return bool; they test the operand in its own dtype."""
 
 SCALAR_OPERATIONS = {"add": "vadds", "multiply": "vmuls", "maximum": "vmaxs", "minimum": "vmins"}
 """Name of a ufunc → the DSL operation for a tensor and a scalar."""
 
 
 def select_elements(condition: Tensor, one: Any, other: Any) -> Tensor:
-    """`one` where `condition` holds, else `other`; at least one of both is a tensor."""
+    """Selects `one` where `condition` holds, else `other`; at least one of them is a tensor."""
     return vsel(condition, one, other)
 
 
@@ -267,5 +267,5 @@ def compare_elements(operation: str, one: Any, other: Any) -> Tensor:
 
 
 def as_truth(tensor: Tensor) -> Tensor:
-    """Casts to bool: whether elements differ from 0."""
+    """Casts to bool: an element becomes True if it is not 0."""
     return cast_to(tensor, "bool")

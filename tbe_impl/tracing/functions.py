@@ -38,7 +38,10 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 
 
 def _register(*functions: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Registers an implementation under its NumPy names; skips names that this NumPy lacks."""
+    """Registers an implementation under its NumPy names.
+
+    Names that the installed NumPy does not have are skipped.
+    """
 
     def enter(made: Callable[..., Any]) -> Callable[..., Any]:
         FUNCTIONS.update({getattr(np, name): made for name in functions if hasattr(np, name)})
@@ -75,13 +78,13 @@ def call_function(function: Any, args: Sequence[Any], keywords: Mapping[str, Any
 
 
 def _name_of(function: Any) -> str:
-    """The name as in user code: ``np.sum``, ``np.linalg.inv``."""
+    """Returns the name of a function as users write it: ``np.sum``, ``np.linalg.inv``."""
     room = str(getattr(function, "__module__", None) or "numpy").replace("numpy", "np", 1)
     return f"{room}.{getattr(function, '__name__', function)}"
 
 
 def call_ufunc_method(function: np.ufunc, method: str, *given: Any, **keywords: Any) -> Any:
-    """Traces a ufunc method: ``reduce``, ``accumulate`` or ``outer``, such as ``np.add.reduce``."""
+    """Traces a ufunc method such as ``np.add.reduce``: ``reduce``, ``accumulate`` or ``outer``."""
     if method == "reduce" and function.__name__ in _REDUCTION_FUNCTIONS:
         return call_function(
             _REDUCTION_FUNCTIONS[function.__name__], given, {"axis": 0, **keywords}
@@ -116,7 +119,11 @@ _METHODS: Mapping[str, Any] = {
 
 
 def array_attribute(array: TracedArray, name: str) -> Any:
-    """An array attribute that `TracedArray` does not define itself."""
+    """Returns a NumPy array method that `TracedArray` does not define itself.
+
+    Raises:
+        InputError: NumPy arrays have the attribute, but it cannot be traced.
+    """
     if name in _METHODS:
         if name == "reshape":
             return lambda *shape, order="C": np.reshape(
@@ -137,7 +144,7 @@ def array_attribute(array: TracedArray, name: str) -> Any:
 
 
 def _axes(array: TracedArray, axis: Any) -> list[int]:
-    """Axes as non-negative integers; all axes for None."""
+    """Converts `axis` to a list of non-negative integers; None gives all axes."""
     if axis is None:
         return list(range(array.ndim))
     listed = list(axis) if isinstance(axis, (tuple, list)) else [axis]
@@ -163,7 +170,7 @@ def _reduce(word: str, a: Any, axis: Any, keepdims: bool, dtype: Any = None) -> 
 
 
 def _drop_axes(tensor: Tensor, axes: Sequence[int], keepdims: bool) -> TracedArray:
-    """A reduction result, without its reduced axes unless `keepdims`."""
+    """Drops the reduced `axes`, of size 1, from a reduction result unless `keepdims`."""
     if keepdims:
         return TracedArray(tensor)
     return TracedArray(
@@ -172,7 +179,7 @@ def _drop_axes(tensor: Tensor, axes: Sequence[int], keepdims: bool) -> TracedArr
 
 
 def _accumulation_dtype(a: Any, dtype: Any) -> Any:
-    """The dtype in which NumPy sums: at least int64 for integers."""
+    """Returns the dtype in which NumPy sums; for integers it has at least 64 bits."""
     return dtype if dtype is not None else np.add.reduce(np.empty(1, _as_traced(a).dtype)).dtype
 
 
@@ -323,7 +330,10 @@ def _reshape(a: Any, newshape: Any = None, order: str = "C", *, shape: Any = Non
 
 
 def _reshape_tensor(tensor: Tensor, sizes: Sequence[Any]) -> Tensor:
-    """Reshapes; adds or drops axes of size 1 without index arithmetic where that is enough."""
+    """Reshapes a tensor.
+
+    If only axes of size 1 are added or dropped, no index arithmetic is emitted.
+    """
     ones = [at for at, size in enumerate(tensor.shape) if is_one(size)]
     if -1 not in [size for size in sizes if isinstance(size, int)]:
         left = [at for at in range(tensor.ndim) if at not in ones]
@@ -610,7 +620,11 @@ def _outer(a: Any, b: Any) -> Any:
 
 
 def matmul(a: Any, b: Any) -> TracedArray:
-    """``a @ b``, with NumPy's rules: 1-d operands lose their axis, batch axes broadcast."""
+    """Traces ``a @ b`` with NumPy's rules.
+
+    A 1-d operand is a row or a column whose axis of size 1 is dropped from the result. Batch axes
+    are broadcast.
+    """
     dtype = np.result_type(*dtypes_of([a, b]))
     if dtype.kind in "iub" and dtype != np.int32:
         raise trace_error(

@@ -17,10 +17,10 @@ from tbe_impl.tracing.dtypes import trace_error
 
 
 def index_array(array: TracedArray, key: Any) -> TracedArray:
-    """``array[key]``.
+    """Traces ``array[key]``.
 
     Raises:
-        InputError: the key is a boolean mask, or indexes several axes by arrays.
+        InputError: `key` has a boolean mask, or arrays for several axes, or is out of range.
     """
     keys = list(key) if isinstance(key, tuple) else [key]
     axes = sum(not (item is None or item is Ellipsis) for item in keys)
@@ -80,7 +80,10 @@ def _is_integer(key: Any) -> bool:
 
 
 def _slice_bound(value: Any, size: Expr) -> Any:
-    """A slice bound for `strided_slice`; on an axis of run-time size it counts from the front."""
+    """Converts a slice bound to one for `strided_slice`.
+
+    On an axis of run-time size, a negative bound is converted to count from the front.
+    """
     if value is None:
         return None
     if isinstance(value, Size):
@@ -92,7 +95,7 @@ def _slice_bound(value: Any, size: Expr) -> Any:
 
 
 def _element_index(key: Any, size: Expr) -> Any:
-    """The index of one element, counted from the front."""
+    """Converts the index of one element to count from the front."""
     if isinstance(key, Size):
         return key.expression
     number = int(key)
@@ -117,9 +120,10 @@ def _index_tensor(key: Any) -> Tensor:
 
 
 def rearrange_axes(tensor: Tensor, axes: Sequence[int | None]) -> Tensor:
-    """A tensor with the given axes in order; None inserts an axis of size 1.
+    """Builds a tensor whose axes are the given axes of `tensor`; None inserts an axis of size 1.
 
-    Axes that are left out must have size 1.
+    Raises:
+        InputError: an axis that is left out has a size other than 1.
     """
     if list(axes) == list(range(tensor.ndim)):
         return tensor

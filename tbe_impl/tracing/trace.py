@@ -7,9 +7,9 @@
 >>> z.dtype, z.op.dsl_call.name
 ('float32', 'vmaxs')
 
-Shapes broadcast as in NumPy. dtypes follow NumPy 2 with one exception: every 0-d value, also
-NumPy's own, takes the dtype of the tensor operand, so that ``x * np.sqrt(2)`` stays float32.
-An out-of-range element of an index array reads 0, where NumPy raises.
+Shapes broadcast as in NumPy. dtypes follow NumPy 2 with one exception: a 0-d NumPy value adopts
+the dtype of the tensor operand, as a Python scalar does. So ``x * np.sqrt(2)`` stays float32.
+Reading with an out-of-range element of an index array gives 0; NumPy raises an error.
 """
 
 from __future__ import annotations
@@ -26,20 +26,21 @@ from tbe_impl.tracing.dtypes import trace_error
 
 
 def trace(function: Callable[..., Any], *tensors: Tensor, **attributes: Any) -> tuple[Tensor, ...]:
-    """The graph of a formula.
+    """Traces a formula into a DSL graph.
 
     Args:
-        function: takes arrays, and `attributes` by name; returns one array or several. It may use
-            NumPy functions, operators, array methods and elementwise functions of scipy.special.
-        tensors: replace the arrays.
+        function: the formula. It takes arrays, and `attributes` by name, and returns one array or
+            several. It may use NumPy functions, operators, array methods and elementwise functions
+            of scipy.special.
+        tensors: the tensors that are passed in place of arrays.
         attributes: any further arguments, such as numbers.
 
     Returns:
-        The outputs of the formula.
+        The output tensors of the formula.
 
     Raises:
-        InputError: the formula contains code that cannot be traced; the message has its file and
-            line.
+        InputError: the formula contains code that cannot be traced; the message has the file and
+            line of the code.
     """
     given = [TracedArray(check_tensor("trace", tensor)) for tensor in tensors]
     found = function(*given, **attributes)

@@ -21,16 +21,16 @@ _vadds, _vmins, _vmaxs = (
 
 
 def cast_to(data: Tensor, dtype: str, f1628IntegerFlag: bool = True) -> Tensor:
-    """The tensor in another dtype; the tensor itself if it has that dtype.
+    """Casts a tensor to `dtype`; returns the tensor itself if it has that dtype already.
 
-    Floats to integers truncate towards 0 and saturate, and NaN becomes 0. Floats to narrower
-    floats round to nearest even.
+    A float-to-integer cast truncates towards 0, saturates, and maps NaN to 0. A cast to a narrower
+    float rounds to nearest even.
 
     Args:
         data: any tensor.
-        dtype: of the result.
-        f1628IntegerFlag: False declares that float16 values may have fractions: the cast to int8
-            or uint8 then subtracts 0.5 first.
+        dtype: dtype of the result.
+        f1628IntegerFlag: False declares that float16 values may have fractions. The cast from
+            float16 to int8 or uint8 then subtracts 0.5 first.
     """
     tensor, name = check_tensor("cast_to", data, "data"), dtype_of(dtype).name
     if tensor.dtype == name:
@@ -43,7 +43,7 @@ def cast_to(data: Tensor, dtype: str, f1628IntegerFlag: bool = True) -> Tensor:
 
 
 def _cast(x: Array, dtype: str) -> Array:
-    # the evaluator rounds floats, according to its rounding mode
+    # the interpreter rounds floats itself, according to its rounding mode
     return x if is_float(dtype) else convert(x, dtype_of(dtype).numpy)
 
 
@@ -68,12 +68,12 @@ def _make_rounding(name: str, formula: str, tag: str, function: str) -> DslOpera
 
 
 def cast_to_round(data: Tensor, dtype: str = "int32") -> Tensor:
-    """x rounded to the nearest int32, halves away from 0."""
+    """Rounds x to the nearest int32; halves are rounded away from 0."""
     return ROUND_HALF_UP(data, dtype)
 
 
 def clip(data: Tensor, max_value: Any, min_value: Any) -> Tensor:
-    """max(min(x, max_value), min_value); the argument order is maximum first."""
+    """Returns max(min(x, max_value), min_value); note that the maximum is the first argument."""
     return _vmaxs(_vmins(data, max_value), min_value)
 
 
@@ -82,7 +82,10 @@ def _make_operation(name: str, function: Callable[..., Any]) -> DslOperation:
 
 
 def vsignbit(raw_tensor: Tensor) -> Tensor:
-    """1 where the sign bit is set (−0 included), 0 elsewhere and for NaN, in the same dtype."""
+    """Returns the sign bit of each element, as 0 or 1 in the dtype of the tensor.
+
+    It is 1 for −0, and 0 for every NaN.
+    """
     from tbe_impl.dsl.expr import make_binary, select
 
     tensor = check_tensor("vsignbit", raw_tensor)

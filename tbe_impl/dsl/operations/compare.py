@@ -55,7 +55,11 @@ class _Operand:
 
 
 def _make_call(word: str, tensors: Sequence[Any], parameters: dict[str, Any]) -> DslCall:
-    """A `DslCall` whose formula gets each operand as the position of its tensor or as a scalar."""
+    """Creates the `DslCall` of an operation whose operands are tensors or scalars.
+
+    Its parameter ``places`` has one entry per operand: the position of a tensor in ``inputs``, or
+    the scalar. Its parameter ``kinds`` has ``tensor`` or ``scalar`` for each operand.
+    """
     inputs = [item.tensor for item in tensors if item.tensor is not None]
     places = [
         inputs.index(item.tensor) if item.tensor is not None else item.scalar for item in tensors
@@ -72,15 +76,15 @@ def _operands(arrays: Sequence[Any], places: Sequence[Any], kinds: Sequence[str]
 
 
 def vcmp(lhs: Tensor, rhs: Any, operation: str = "lt", mode: str = "bool") -> Tensor:
-    """lhs `operation` rhs.
+    """Compares elementwise: lhs `operation` rhs.
 
     Args:
         lhs: a tensor.
         rhs: a tensor of the same shape and dtype, or a scalar.
         operation: ``eq``, ``ne``, ``lt``, ``gt``, ``ge`` or ``le``.
         mode: ``bool`` gives a bool tensor. ``bit`` packs eight adjacent elements of the last axis
-            into one byte of a uint8 tensor: bit k of byte i is element 8·i + k; bits beyond the
-            end are 0.
+            into one byte of a uint8 tensor. Bit k of byte i is then element 8·i + k; bits beyond
+            the end of the axis are 0.
     """
     left = check_tensor("vcmp", lhs, "lhs")
     _check_one_of("vcmp", "operation", operation, _COMPARISON_NAMES)
@@ -132,12 +136,12 @@ def _vcmp(*arrays: Array, operation: str, mode: str, places: Any, kinds: Any) ->
 
 
 def vsel(condition: Tensor, lhs: Any, rhs: Any) -> Tensor:
-    """lhs where condition holds, else rhs.
+    """Selects elementwise: lhs where condition holds, else rhs.
 
     Args:
-        condition: bool, or uint8 with bits as packed by `vcmp`; the last axis of lhs and rhs is
-            then eight times as long.
-        lhs, rhs: tensors of one shape and dtype, or scalars; two Python numbers give a float16
+        condition: a bool tensor, or a uint8 tensor with the bits that `vcmp` packs. One byte of a
+            uint8 condition selects eight elements of the last axis of lhs and rhs.
+        lhs, rhs: tensors of one shape and dtype, or scalars. Two Python numbers give a float16
             tensor.
     """
     mask = check_tensor("vsel", condition, "condition")
@@ -174,17 +178,17 @@ def vsel(condition: Tensor, lhs: Any, rhs: Any) -> Tensor:
             got=f"{shape_text(first.shape)} ({first.name})",
         )
     one, other = _Operand("vsel", lhs, like, "lhs"), _Operand("vsel", rhs, like, "rhs")
-    # a run-time size of the operand is a simpler expression than the one derived from the mask
+    # for run-time sizes, the operand's shape has simpler expressions than the shape of the mask
     sizes = shape if first is None else first.shape
     inner = _make_call("vsel", (one, other), {"packed": packed, "size": sizes[-1] if sizes else 1})
-    # positions exclude the condition, which the formula takes separately
+    # `places` does not count the condition: the formula takes it as an argument of its own
     use = DslCall("vsel", (mask, *inner.inputs), inner.parameters)
 
     compared = _find_comparison(mask) if packed else None
 
     def choose(*index: Expr) -> Expr:
         if compared is not None:
-            # unpacking would evaluate each comparison and its operands eight times
+            # recompute the comparison per element: unpacking a byte would evaluate eight of them
             operation, first_operand, second_operand = compared
             holds: Any = _as_bool(
                 make_binary(operation, first_operand.element(index), second_operand.element(index))
@@ -202,7 +206,10 @@ def vsel(condition: Tensor, lhs: Any, rhs: Any) -> Tensor:
 
 
 def _find_comparison(mask: Tensor) -> tuple[str, _Operand, _Operand] | None:
-    """The comparison that packed `mask`: its operation and operands; None for any other mask."""
+    """Returns the operation and the operands of the `vcmp` that computes `mask`.
+
+    None if another operation computes it.
+    """
     use = mask.op.dsl_call
     if use is None or use.name != "vcmp":
         return None
@@ -222,14 +229,14 @@ def _vsel(mask: Array, *arrays: Array, packed: bool, size: int, places: Any, kin
 def vcmpsel(
     lhs: Tensor, rhs: Any = None, operation: str = "lt", slhs: Any = None, srhs: Any = None
 ) -> Tensor:
-    """slhs where lhs `operation` rhs, else srhs.
+    """Compares and selects: slhs where lhs `operation` rhs holds, else srhs.
 
     Args:
         lhs: a tensor.
         rhs: a tensor or a scalar; default 2.0.
         operation: ``eq``, ``ne``, ``lt``, ``gt``, ``ge`` or ``le``.
         slhs: a tensor or a scalar; default lhs.
-        srhs: a tensor or a scalar; default rhs if that is a tensor, else 0.
+        srhs: a tensor or a scalar; by default rhs if rhs is a tensor, else 0.
     """
     left = check_tensor("vcmpsel", lhs, "lhs")
     _check_one_of("vcmpsel", "operation", operation, _COMPARISON_NAMES)
@@ -261,7 +268,7 @@ def _vcmpsel(*arrays: Array, operation: str, places: Any, kinds: Any) -> Array:
 
 
 def vlogic(lhs: Tensor, rhs: Any = None, operation: str = "logic_and") -> Tensor:
-    """Logical and, or, not of bool tensors.
+    """Computes the logical and, or, or not of bool tensors.
 
     Args:
         lhs: a bool tensor.
@@ -306,7 +313,10 @@ def _vlogic(*arrays: Array, operation: str) -> Array:
 
 
 def calculate_one_or_zero(input_tensor: Tensor, shape: Any = None, dtype: Any = None) -> Tensor:
-    """1 where x > 0, else 0, in the tensor's shape and dtype; `shape` and `dtype` are ignored."""
+    """Returns 1 where x > 0, else 0, in the shape and dtype of the tensor.
+
+    The arguments `shape` and `dtype` are ignored.
+    """
     return vcmpsel(check_tensor("calculate_one_or_zero", input_tensor), 0, "gt", 1, 0)
 
 

@@ -30,14 +30,14 @@ from tbe_impl.dsl.tensor import DslCall, Tensor, as_shape, fresh_name, library_s
 from tbe_impl.errors import InputError
 
 LAYOUT_ORDERS = {2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}
-"""Number of spatial axes → the layouts accepted for strides and dilations of full rank."""
+"""Number of spatial axes → the layouts in which strides and dilations of full rank may be given."""
 
 
 class _Image:
     """Batch, channels and spatial sizes of an NCHW, NC1HWC0, NCDHW or NDC1HWC0 image.
 
     Raises:
-        InputError: the number of axes fits no such layout.
+        InputError: the number of axes fits none of these layouts.
     """
 
     def __init__(self, word: str, name: str, shape: Sequence[Any], rank: int):
@@ -59,7 +59,7 @@ class _Image:
         self.sizes = (self.batch, self.channels, *inner)
 
     def shape_of(self, channels: Any, spatial: Sequence[Any]) -> list[Any]:
-        """The shape of an image with `channels` channels in the same layout."""
+        """Returns the shape of an image in this layout with `channels` and `spatial` sizes."""
         if not self.blocked:
             return [self.batch, channels, *spatial]
         shape = [self.batch, *spatial, BLOCK]
@@ -97,7 +97,7 @@ def _build_forward(
     shape = _filter_sizes(word, w.shape if filter_shape is None else filter_shape, rank + 2)
     groups, shape = groups_of(word, given, shape, image.block)
     if "group_opt" in given and image.blocked:
-        # with packed groups, the filter shape has the input channels of all groups
+        # with `group_opt`, the filter shape counts the input channels of all groups
         shape = [shape[0], shape[1] // max(groups, 1), *shape[2:]]
     parameters = _parameters(word, given, LAYOUT_ORDERS[rank], image, w, shape, groups)
     parameters["offset"] = check_integer(
@@ -128,7 +128,10 @@ def _parameters(
     shape: Sequence[int],
     groups: int,
 ) -> dict[str, Any]:
-    """The keyword arguments of `convolution`; a 4-d filter beside a blocked image is FRACTAL_Z."""
+    """Returns the keyword arguments of the formula `convolution`.
+
+    A 4-d filter of a blocked image is taken as FRACTAL_Z.
+    """
     rank = len(shape) - 2
     plain = not image.blocked if rank == 2 or weight is None else weight.ndim == 5
     return {
@@ -143,7 +146,11 @@ def _parameters(
 
 
 def _filter_layout(word: str, weight: Tensor, parameters: Mapping[str, Any], block: int) -> str:
-    """The layout of a filter; raises unless its shape matches the declared shape."""
+    """Returns the layout of a filter.
+
+    Raises:
+        InputError: the shape of `weight` matches no layout of the declared filter shape.
+    """
     shape, groups = parameters["filter_shape"], parameters["groups"]
     fractal = parameters["blocked"][1]
     layouts = [FRACTAL_Z] if fractal else [OIHW]
@@ -171,14 +178,15 @@ def conv(
     optim_dict: Any = None,
     dsl_flag: bool = True,
 ) -> Tensor:
-    """Convolution of an image.
+    """Convolves an image with filters.
 
     Args:
-        data: NC1HWC0, or NCHW.
-        weight: FRACTAL_Z (C1·Kh·Kw, N1, N0, C0) beside NC1HWC0, OIHW beside NCHW.
+        data: image in NC1HWC0 or NCHW.
+        weight: filters; FRACTAL_Z (C1·Kh·Kw, N1, N0, C0) for NC1HWC0, OIHW for NCHW.
         para_dict: ``stride_h``, ``stride_w``, ``pad_h`` and ``pad_w`` (pairs), ``dilate_h``,
             ``dilate_w``, ``filter_h``, ``filter_w``, ``bias_tensor``, ``group``, ``res_dtype``,
-            ``weight_ori_shape_nchw``; or ``strides``, ``pads`` …
+            ``weight_ori_shape_nchw``. The keys ``strides``, ``pads`` and ``dilations`` may replace
+            the keys for single axes.
         optim_dict, dsl_flag: part of the toolkit's signature; ignored.
     """
     shape = first_option(para_dict, "weight_ori_shape_nchw", "filter_shape")
@@ -188,12 +196,12 @@ def conv(
 def conv3d(
     x: Tensor, filter: Tensor, filter_size: Sequence[Any], para_dict: Mapping[str, Any]
 ) -> Tensor:
-    """Convolution of a volume.
+    """Convolves a volume with filters.
 
     Args:
-        x: NDC1HWC0, or NCDHW.
-        filter: FRACTAL_Z_3D, or OIDHW.
-        filter_size: O, C / groups, D, H, W.
+        x: volume in NDC1HWC0 or NCDHW.
+        filter: filters in FRACTAL_Z_3D or OIDHW.
+        filter_size: the sizes O, C / groups, D, H, W of the filters.
         para_dict: ``strides``, ``pads``, ``dilations`` or ``dilation_dhw``, ``groups`` or
             ``group_dict``, ``tensor_bias``, ``res_dtype``.
     """
@@ -288,15 +296,17 @@ def depthwise_conv2d(
     l1_fusion_para: Any = None,
     kernel_name: str = "depthwise_conv2d_compute",
 ) -> Tensor:
-    """Depthwise convolution: one filter per channel.
+    """Computes a depthwise convolution: each channel has a filter of its own.
 
     Args:
-        fmap: (N, C1, H, W, C0), (N, C1, 1, H, W, C0), or NCHW.
-        weight: (C1, H, W, 1, C0), or (C1, H, W, C0, C0) of which only the diagonal is used, either
-            with an axis of size 1 after W; or (C, 1, H, W) beside NCHW.
-        depthwise_res_dtype: of the result.
-        stride, pad, dilation: one number, one per axis, or for `pad` above, below, left, right.
-        para_dict: may have ``bias_tensor``.
+        fmap: image of shape (N, C1, H, W, C0) or (N, C1, 1, H, W, C0), or in NCHW.
+        weight: filters. For NCHW the shape is (C, 1, H, W). For blocked images it is
+            (C1, H, W, 1, C0) or (C1, H, W, C0, C0), optionally with an axis of size 1 after W; in
+            (C0, C0) only the diagonal is used.
+        depthwise_res_dtype: dtype of the result.
+        stride, dilation: one number, or one per axis.
+        pad: one number, one per axis, or four: above, below, left, right.
+        para_dict: options; only ``bias_tensor`` is used.
         l1_fusion_para, kernel_name: part of the toolkit's signature; ignored.
     """
     word = "depthwise_conv2d"

@@ -29,10 +29,10 @@ GROUPS = frozenset(
 
 
 def check_integer(word: str, name: str, value: Any) -> int:
-    """An integer that is known when the kernel is built.
+    """Converts `value` to an int; it must be known when the kernel is built.
 
     Raises:
-        InputError: the value is not an integer, or is known only at run time.
+        InputError: `value` is not an integer, or is known only at run time.
     """
     try:
         return operator.index(value)
@@ -46,10 +46,10 @@ def check_integer(word: str, name: str, value: Any) -> int:
 
 
 def check_list(word: str, name: str, values: Any, *counts: int) -> list[Any]:
-    """`values` as a list; a single number gives a list of one.
+    """Converts `values` to a list; a single number becomes a list of one element.
 
     Raises:
-        InputError: the length is none of `counts`.
+        InputError: the length of the list is not in `counts`.
     """
     if isinstance(values, np.ndarray):
         values = values.tolist()
@@ -66,23 +66,26 @@ def check_list(word: str, name: str, values: Any, *counts: int) -> list[Any]:
 
 
 def first_option(given: Mapping[str, Any], *names: str, default: Any = None) -> Any:
-    """The value of the first option that is present and not None."""
+    """Returns the value of the first of the options `names` that is present and not None."""
     return next((given[name] for name in names if given.get(name) is not None), default)
 
 
 def window_of(
     word: str, given: Mapping[str, Any], rank: int, orders: Sequence[str]
 ) -> dict[str, Any]:
-    """Strides, dilations and pads of each spatial axis.
+    """Parses strides, dilations and pads to one entry per spatial axis.
 
     Args:
-        word: the DSL operation.
+        word: name of the DSL operation.
         given: ``strides``, ``dilations`` and ``pads``, or ``stride_h``, ``dilate_h``, ``pad_h`` …
         rank: the number of spatial axes.
-        orders: the layouts accepted for strides and dilations of full rank.
+        orders: the layouts in which strides and dilations of full rank may be given.
+
+    Returns:
+        The keys ``strides``, ``dilations`` (one number per axis) and ``pads`` (one pair per axis).
 
     Raises:
-        InputError: a length or a number does not fit.
+        InputError: a list has a wrong length, or a value is not an integer.
     """
 
     def of_axes(stem: str, default: int) -> list[Any]:
@@ -104,7 +107,10 @@ def window_of(
 def _spatial_steps(
     word: str, name: str, values: Any, rank: int, orders: Sequence[str]
 ) -> list[int]:
-    """One number per spatial axis; accepts one for all, one per spatial axis, or full rank."""
+    """Returns one number per spatial axis.
+
+    `values` is one number for all axes, one number per spatial axis, or one per axis of a layout.
+    """
     found = [
         check_integer(word, name, value)
         for value in check_list(word, name, values, 1, rank, rank + 2)
@@ -130,9 +136,10 @@ def _spatial_steps(
 
 
 def _spatial_pads(word: str, values: Any, rank: int) -> tuple[tuple[Any, Any], ...]:
-    """Padding before and after each spatial axis; accepts one number, one per axis, or pairs.
+    """Returns a pair (padding before, padding after) for each spatial axis.
 
-    Run-time values stay expressions.
+    `values` is one number, one number per axis, or one pair per axis. Run-time values stay
+    expressions.
     """
     values = values.tolist() if isinstance(values, np.ndarray) else values
     if isinstance(values, (list, tuple)):
@@ -156,10 +163,13 @@ def options_of(
     args: Sequence[Any],
     keywords: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Merges options: from `para_dict` or positional in the order of `names`, then keywords.
+    """Merges options into one mapping; keywords take precedence.
+
+    If `para_dict` is a mapping, it holds the options. Otherwise `para_dict` and `args` are
+    positional values of the options `names`.
 
     Raises:
-        InputError: a keyword is unknown, or there are more positional arguments than options.
+        InputError: a keyword is unknown, or there are too many positional arguments.
     """
     whole = isinstance(para_dict, Mapping)
     listed_ones = args if whole else (para_dict, *args)
@@ -171,25 +181,26 @@ def options_of(
             expected="para_dict, or " + ", ".join(names),
             got=", ".join(unknown) or f"{len(listed_ones)} positional arguments",
         )
-    one_by_one = zip(names, listed_ones, strict=False)  # the rest have their defaults
+    one_by_one = zip(names, listed_ones, strict=False)  # other options keep their defaults
     return {**(para_dict if whole else dict(one_by_one)), **keywords}
 
 
 def groups_of(
     word: str, given: Mapping[str, Any], shape: Sequence[int], block: int = BLOCK
 ) -> tuple[int, list[int]]:
-    """The number of groups and the filter's shape, the latter from ``group_dict`` if it is given.
+    """Returns the number of groups, and the filter's shape (O, C / groups, kernel…).
 
-    For three spatial axes ``group_dict`` describes the packing of groups; their number follows.
+    The channels of the filter come from ``group_dict`` if it has them. For three spatial axes
+    ``group_dict`` describes how groups are packed; the number of groups is derived from it.
 
     Args:
-        word: the DSL operation.
-        given: ``group`` or ``groups``, and ``group_dict``.
-        shape: of the filter, as passed.
+        word: name of the DSL operation.
+        given: options: ``group`` or ``groups``, and ``group_dict``.
+        shape: shape of the filter that the caller passed.
         block: number of input channels of a block.
 
     Raises:
-        InputError: a key is missing, or the packing fits no single number of groups.
+        InputError: ``group_dict`` lacks a key, or does not determine the number of groups.
     """
     packed = given.get("group_dict") or {}
     numbers = {name: known_size(packed[name]) for name in GROUPS if name in packed}
@@ -217,7 +228,7 @@ def groups_of(
         for candidate in ([groups] if stated is not None else range(1, both + 1))
         if candidate > 0 and both % candidate == 0 and _is_packing(known, candidate, block)
     ]
-    # several candidates: the channels of the declared filter shape decide
+    # of several candidates, take the one that matches the channels of the passed filter shape
     agreed = [n for n in fits if _has_channels(shape, (outer, inner // n), block)] or fits
     if len(agreed) != 1:
         raise InputError(
@@ -239,7 +250,7 @@ def groups_of(
 
 
 def _is_packing(known: Mapping[str, int], groups: int, block: int) -> bool:
-    """Whether packing this number of groups gives the values in ``group_dict``."""
+    """Whether packing `groups` groups gives the values `known` from ``group_dict``."""
     outer, inner = known["cout_ori"] // groups, known["cin_ori"] // groups
     together, packs = group_packing(outer, inner, groups, block)
     found = {
@@ -252,7 +263,7 @@ def _is_packing(known: Mapping[str, int], groups: int, block: int) -> bool:
 
 
 def _has_channels(shape: Sequence[int], channels: tuple[int, int], block: int) -> bool:
-    """Whether a filter's shape has these channels, possibly padded to whole blocks."""
+    """Whether a filter of shape `shape` has `channels`, possibly padded to whole blocks."""
     return all(
         given in (number, block_count(number, size) * size)
         for given, number, size in zip(shape, channels, (BLOCK, block), strict=False)

@@ -22,15 +22,15 @@ def check_sizes(
     *,
     block: int = 1,
 ) -> list[Any]:
-    """Checks batch, channels and each spatial axis; run-time sizes pass unchecked.
+    """Checks that batch, channels and spatial sizes match; run-time sizes are not checked.
 
     Args:
-        word: the DSL operation.
+        word: name of the DSL operation.
         image: batch, channels and spatial sizes of the image.
         filter_shape: output channels, input channels of a group, then the kernel.
-        result: batch, channels and spatial sizes of the result; None to derive them.
+        result: batch, channels and spatial sizes of the result; None if no result is given.
         parameters: ``strides``, ``pads``, ``dilations`` and ``groups``.
-        block: number of channels of a block; the comparison is in whole blocks.
+        block: number of channels of a block; numbers of channels are compared in whole blocks.
 
     Returns:
         the spatial sizes of the result.
@@ -92,7 +92,7 @@ def check_sizes(
 
 
 def check_shape(word: str, name: str, tensor: Tensor, *expected: Sequence[Any]) -> int:
-    """Checks that a tensor has one of the `expected` shapes; run-time sizes pass unchecked.
+    """Checks that a tensor has one of the `expected` shapes; run-time sizes are not checked.
 
     Returns:
         the position of the matching shape in `expected`.
@@ -115,7 +115,7 @@ def check_bias(word: str, bias: Sequence[Any], channels: Any, *, block: int = 1)
     """Checks that a bias has one element per output channel, possibly padded to whole blocks.
 
     Raises:
-        InputError: it has more or fewer elements.
+        InputError: the bias has more or fewer elements.
     """
     expected, sizes = known_size(channels), [known_size(size) for size in bias]
     if expected is None or None in sizes:
@@ -126,7 +126,7 @@ def check_bias(word: str, bias: Sequence[Any], channels: Any, *, block: int = 1)
 
 
 def known_size(size: Any) -> int | None:
-    """A size as an int; None if it is known only at run time."""
+    """Converts a size to an int; None if it is known only at run time."""
     number = size.value if isinstance(size, Const) else size
     return None if number is None or isinstance(number, Expr) else int(number)
 

@@ -25,7 +25,7 @@ Pads = Sequence[tuple[int, int]]
 def _patches(
     x: Array, kernel: Sequence[int], strides: Sequence[int], pads: Pads, dilations: Sequence[int]
 ) -> Array:
-    """(N, C, spatial…) → a view (N, C, outputs…, kernel…)."""
+    """Views an image (N, C, spatial…) as its sliding windows (N, C, outputs…, kernel…)."""
     axes = tuple(range(2, 2 + len(kernel)))
     padded = np.pad(x, [(0, 0), (0, 0), *pads])
     reach = tuple((k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True))
@@ -38,7 +38,7 @@ def _patches(
 
 
 def _spatial_slices(inner: Iterable[slice]) -> tuple[slice, ...]:
-    """An index of the axes after batch and channels."""
+    """Returns an index that applies `inner` to the axes after batch and channels."""
     return (slice(None), slice(None), *inner)
 
 
@@ -50,9 +50,9 @@ def convolve(
     dilations: Sequence[int],
     groups: int = 1,
 ) -> Array:
-    """x (N, C, spatial…) with w (O, C / groups, kernel…) → (N, O, outputs…).
+    """Convolves x (N, C, spatial…) with w (O, C / groups, kernel…) → (N, O, outputs…).
 
-    One matrix product per group.
+    Each group is one matrix product.
     """
     rank = w.ndim - 2
     views = _patches(x, w.shape[2:], strides, pads, dilations)
@@ -74,9 +74,9 @@ def input_gradient(
     dilations: Sequence[int],
     groups: int = 1,
 ) -> Array:
-    """The gradient of `convolve` for x of spatial size `size`.
+    """Returns the gradient of `convolve` with respect to x of spatial size `size`.
 
-    It is a convolution of dy, dilated by the strides, with the flipped filters.
+    It is a convolution of the flipped filters with dy, whose elements are spread by the strides.
     """
     spread_shape = [(n - 1) * s + 1 for n, s in zip(dy.shape[2:], strides, strict=True)]
     spread = np.zeros((*dy.shape[:2], *spread_shape), dy.dtype)
@@ -104,7 +104,7 @@ def filter_gradient(
     dilations: Sequence[int],
     groups: int = 1,
 ) -> Array:
-    """The gradient of `convolve` for its filters, (O, C / groups, kernel…)."""
+    """Returns the gradient of `convolve` with respect to w, (O, C / groups, kernel…)."""
     views = _patches(x, kernel, strides, pads, dilations)
     views = views[_spatial_slices(slice(0, n) for n in dy.shape[2:])]
     over = (0, *range(2, 2 + len(kernel)))
@@ -113,18 +113,18 @@ def filter_gradient(
 
 
 def _exchanged_shape(shape: Sequence[int], groups: int) -> tuple[int, ...]:
-    """The shape of a grouped filter with input and output channels exchanged."""
+    """Returns the shape of a grouped filter after `_exchange_channels`."""
     return (shape[1] * groups, shape[0] // groups, *shape[2:])
 
 
 def _exchange_channels(w: Array, groups: int) -> Array:
-    """A grouped filter with input and output channels exchanged."""
+    """Exchanges the input and output channels of a grouped filter, group by group."""
     return np.concatenate([np.swapaxes(part, 0, 1) for part in np.split(w, groups)])
 
 
 OIHW, FRACTAL_Z, FRACTAL_Z_C04 = "OIHW", "FRACTAL_Z", "FRACTAL_Z_C04"
 FRACTAL_Z_IOHW = "FRACTAL_Z of IOHW"
-"""The layout of int8 and uint8 filters in the gradient for the input."""
+"""The layout of int8 and uint8 filters in the gradient with respect to the input."""
 FILTER_LAYOUTS: Mapping[str, tuple[Callable[..., Sequence[int]], Callable[..., Array]]] = {
     OIHW: (lambda shape, groups, block: shape, lambda w, shape, groups: w),
     FRACTAL_Z: (fractal_z_shape, from_fractal_z),
@@ -163,7 +163,10 @@ def convolution(
     layout: str = OIHW,
     offset: int = 0,
 ) -> Array:
-    """The formula of forward convolutions and both gradients, for blocked and plain layouts."""
+    """Computes a forward convolution or one of its gradients, in blocked or unblocked layouts.
+
+    `kind` is ``forward``, ``input`` (gradient with respect to the image) or ``filter``.
+    """
     axis = 2 if rank == 3 else 1
     outer, inner, *kernel = filter_shape
 

@@ -87,9 +87,9 @@ def _build_product(
     format_out: Any = None,
     batches: Any = None,
 ) -> Tensor:
-    """alpha · a · b + beta · bias; for a row bias, beta 0 counts as 1.
+    """Builds alpha · a · b + beta · bias; if `bias` is a row, beta 0 counts as 1.
 
-    `batches` is an argument of `_broadcast_batches`.
+    `batches` is passed to `_broadcast_batches`.
     """
     first, second = check_tensor(word, a, "tensor_a"), check_tensor(word, b, "tensor_b")
     first, second = _broadcast_batches(word, first, second, batches or (None, None))
@@ -142,12 +142,16 @@ def _build_product(
 def _broadcast_batches(
     word: str, first: Tensor, second: Tensor, batches: tuple[Any, Any]
 ) -> tuple[Tensor, Tensor]:
-    """Both matrices with one common batch axis, after broadcasting their merged batch axes.
+    """Broadcasts the batches of two batched matrices against each other.
+
+    The batch axes of each tensor are merged into its first axis. Returns both tensors unchanged if
+    the sizes of the merged axes are unknown.
 
     Args:
-        word: for messages.
-        first, second: matrices whose batch axes are merged into the first axis.
-        batches: the merged sizes of each; None reads them from the attribute ``ori_batch_shape``.
+        word: name of the DSL operation, for messages.
+        first, second: the batched matrices.
+        batches: the batch sizes of each tensor before merging. None takes them from the attribute
+            ``ori_batch_shape``.
     """
     own = [
         _batch_sizes(given, tensor) for given, tensor in zip(batches, (first, second), strict=True)
@@ -169,9 +173,9 @@ def _broadcast_batches(
 
 
 def _batch_sizes(given: Any, tensor: Tensor) -> tuple[int, ...] | None:
-    """The batch sizes that were merged into the first axis of a tensor.
+    """Returns the batch sizes that were merged into the first axis of a tensor.
 
-    None if they are unknown, or do not match that axis.
+    None if they are unknown, or if their product is not the size of that axis.
     """
     sizes = given if given is not None else tensor.op.attrs.get("ori_batch_shape")
     if sizes is None or any(
@@ -185,9 +189,9 @@ def _batch_sizes(given: Any, tensor: Tensor) -> tuple[int, ...] | None:
 
 
 def _broadcast_batch(tensor: Tensor, own: tuple[int, ...], whole: tuple[int, ...]) -> Tensor:
-    """Broadcasts the merged batch axis of a tensor from sizes `own` to `whole`.
+    """Broadcasts the merged batch axis of a tensor from the batch sizes `own` to `whole`.
 
-    Returns the tensor itself if nothing changes.
+    Returns the tensor itself if `own` equals `whole`, or if its batch is a single matrix.
     """
     if own == whole or prod(own) == 1:
         return tensor
@@ -273,18 +277,21 @@ def matmul(
     kernel_name: str = "MatMul",
     **_: Any,
 ) -> Tensor:
-    """alpha · a · b + bias.
+    """Computes alpha · a · b + bias.
 
     Args:
-        tensor_a, tensor_b: matrices, or batches of them.
-        trans_a, trans_b: transposes the matrix; for FRACTAL_NZ the flag is inverted, as in CANN.
+        tensor_a, tensor_b: matrices, or batches of matrices.
+        trans_a, trans_b: whether to transpose the matrix. For FRACTAL_NZ the flag is inverted, as
+            in CANN.
         format_a, format_b: ``ND``, ``FRACTAL_NZ`` (N1, M1, M0, N0) or ``FRACTAL_Z``
             (K1, N1, N0, K0).
-        alpha_num: a factor.
-        beta_num: a factor of a matrix bias; for a row bias 0 counts as 1.
-        dst_dtype: of the result; products accumulate in float32, integer products in int32.
-        tensor_bias: a row or a matrix.
-        format_out: ``FRACTAL_NZ`` or ``ND``; by default blocked if both matrices are blocked.
+        alpha_num: factor of the product.
+        beta_num: factor of the bias; if the bias is a row, 0 counts as 1.
+        dst_dtype: dtype of the result. Sums of products are accumulated in float32, for integers in
+            int32.
+        tensor_bias: a row or a matrix that is added.
+        format_out: ``FRACTAL_NZ`` or ``ND``. By default ``FRACTAL_NZ`` if both matrices are in a
+            block layout.
     """
     return _build_product(
         "matmul",
@@ -315,7 +322,7 @@ def batch_matmul(
     format_out: Any = None,
     **_: Any,
 ) -> Tensor:
-    """a · b for every matrix of a batch; arguments as in `matmul`."""
+    """Computes a · b for every matrix of a batch; the arguments are those of `matmul`."""
     return _build_product(
         "batch_matmul",
         tensor_a,
@@ -331,11 +338,11 @@ def batch_matmul(
 
 
 def gemm(tensor_a: Tensor, tensor_b: Tensor, *args: Any, **keywords: Any) -> Tensor:
-    """alpha · a · b + beta · c.
+    """Computes alpha · a · b + beta · c.
 
-    Two signatures: ``gemm(a, b, para_dict)`` with the keys alpha, beta, trans_a, trans_b,
-    format_a, format_b, dst_dtype, tensor_c, format_out; and ``gemm(a, b, alpha, beta, trans_a,
-    trans_b, format_a, format_b, dst_dtype, tensor_bias, …)``.
+    It has two signatures. One is ``gemm(a, b, para_dict)`` with the keys alpha, beta, trans_a,
+    trans_b, format_a, format_b, dst_dtype, tensor_c and format_out. The other is ``gemm(a, b,
+    alpha, beta, trans_a, trans_b, format_a, format_b, dst_dtype, tensor_bias, …)``.
     """
     if args and isinstance(args[0], Mapping):
         options = dict(args[0])
@@ -374,7 +381,7 @@ def gemm(tensor_a: Tensor, tensor_b: Tensor, *args: Any, **keywords: Any) -> Ten
 
 
 def _batch_options(options: Any) -> tuple[Any, Any]:
-    """The merged batch sizes of both matrices in the options; None where absent."""
+    """Returns ``batch_shape_a`` and ``batch_shape_b`` of the options; None for an absent one."""
     given = options if isinstance(options, Mapping) else {}
     return given.get("batch_shape_a"), given.get("batch_shape_b")
 

@@ -16,19 +16,22 @@ from tbe_impl.dsl.tensor import Tensor
 
 
 def maximum(x: Any, y: Any) -> Expr:
-    """The larger of two scalars; propagates NaN."""
+    """Returns the larger of two scalars; propagates NaN."""
     found: Expr = make_binary("max", x, y)
     return found
 
 
 def minimum(x: Any, y: Any) -> Expr:
-    """The smaller of two scalars; propagates NaN."""
+    """Returns the smaller of two scalars; propagates NaN."""
     found: Expr = make_binary("min", x, y)
     return found
 
 
 def floor_modulo(x: Expr, y: Expr) -> Expr:
-    """x − floor(x / y)·y; integers are computed in float32 if their dtype fits, else in float64."""
+    """Returns x − floor(x / y)·y.
+
+    Integers of at most 16 bits are computed in float32, wider ones in float64.
+    """
     if is_float(x.dtype):
         found: Expr = x - call("floor", x / y) * y
         return found
@@ -59,7 +62,7 @@ INTEGER_FUNCTIONS = frozenset({"abs", "relu", "bitnot", "neg", "sign"})
 
 
 def _compute_dtype(dtype: str) -> str:
-    """The float dtype in which a function of integers is computed."""
+    """Returns the float dtype in which a function of an integer dtype is computed."""
     return "float64" if dtype_of(dtype).bytes >= 4 else "float32"
 
 
@@ -77,7 +80,7 @@ def _make_unary(
         return cast(x.dtype, call(function, cast(_compute_dtype(x.dtype), x)))
 
     def build(raw_tensor: Tensor, *_: Any, **__: Any) -> Tensor:
-        # priority flags and impl_mode select device instructions; here all variants are exact
+        # priority flags and impl_mode select between device instructions; they have no effect here
         return elementwise_stage(name, tag, (raw_tensor,), scalar)
 
     def numpy(x: Any) -> Any:
@@ -130,7 +133,7 @@ def _relu(x: Any) -> Any:
 
 
 def vlrelu(raw_tensor: Tensor, alpha: Any = 0) -> Tensor:
-    """x where x > 0, else alpha·x; propagates NaN."""
+    """Returns x where x > 0, else alpha·x; propagates NaN."""
     tensor = check_tensor("vlrelu", raw_tensor)
     slope = check_scalar("vlrelu", alpha, tensor.dtype, "alpha")
     return elementwise_stage(
@@ -147,7 +150,7 @@ def _vlrelu(x: Any, scalar: Any) -> Any:
 
 
 def vaxpy(lhs: Tensor, rhs: Tensor, scalar: Any) -> Tensor:
-    """scalar·lhs + rhs."""
+    """Returns scalar·lhs + rhs."""
     number = check_scalar("vaxpy", scalar, check_tensor("vaxpy", lhs).dtype)
     return elementwise_stage(
         "vaxpy",

@@ -1,8 +1,8 @@
 """Lowers the operations of `tbe_impl.dsl.ext` to CANN operations, for a real toolkit.
 
-Float16 is computed in float32 and cast back. The results r agree with those of the ext operations
-within tol · (1 + |r|), where tol is 1e-2 for float16 and 1e-5 for float32. The tests have the
-argument ranges for which that holds.
+Float16 is computed in float32 and cast back. A result r differs from that of the ext operation by
+at most tol · (1 + |r|), where tol is 1e-2 for float16 and 1e-5 for float32. The tests list the
+argument ranges for which this bound holds.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ HALF_PI = math.pi / 2
 
 
 def _widen_arithmetic(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Wraps an expansion: computes in float32, returns the dtype of the tensors."""
+    """Wraps an expansion: computes in float32 and casts the result to the dtype of the tensors.
+
+    Float64 tensors are computed in float64; a bool result is not cast.
+    """
 
     def build(*tensors: Tensor) -> Any:
         dtype = tensors[0].dtype
@@ -33,7 +36,7 @@ def _widen_arithmetic(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _polynomial(x: Tensor, coefficients: Sequence[float]) -> Tensor:
-    """c₀ + c₁x + c₂x² + …, by Horner's rule."""
+    """Returns c₀ + c₁x + c₂x² + …, by Horner's rule."""
     found = W["vmuls"](x, coefficients[-1])
     for coefficient in reversed(coefficients[1:-1]):
         found = W["vmul"](W["vadds"](found, coefficient), x)
@@ -41,7 +44,7 @@ def _polynomial(x: Tensor, coefficients: Sequence[float]) -> Tensor:
 
 
 def _nonzero_sign(x: Tensor) -> Tensor:
-    """−1 for x < 0, else 1."""
+    """Returns −1 for x < 0, else 1."""
     return W["vcmpsel"](x, 0.0, "lt", -1.0, 1.0)
 
 
@@ -88,7 +91,7 @@ def _tanh_softplus(x: Tensor) -> Tensor:
 
 
 def _reduce_range(x: Tensor, shift: float) -> tuple[Tensor, Tensor]:
-    """x − π(k + shift) with k an integer and the remainder within π/2, and (−1)^k."""
+    """Returns x − π·(k + shift) and (−1)^k; the integer k brings the difference within ±π/2."""
     count = W["round"](W["vadds"](W["vmuls"](x, 1 / math.pi), -shift))
     whole = W["vadds"](W["cast_to"](count, x.dtype), shift)
     rest = x

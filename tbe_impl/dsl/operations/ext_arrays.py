@@ -43,7 +43,11 @@ from tbe_impl.errors import InputError
 def _per_axis_values(
     word: str, tensor: Tensor, values: Any, argument: str, default: Any
 ) -> list[Any]:
-    """Expands `values` to one value per axis."""
+    """Returns `values` as a list with one value per axis; None gives `default` for every axis.
+
+    Raises:
+        InputError: the number of values is not the number of axes.
+    """
     found = [default] * tensor.ndim if values is None else list(values)
     if len(found) != tensor.ndim:
         raise InputError(
@@ -56,7 +60,7 @@ def _per_axis_values(
 
 
 def strided_slice(x: Tensor, begin: Any = None, end: Any = None, strides: Any = None) -> Tensor:
-    """``x[begin:end:strides]`` on every axis, as Python slices; None omits a bound.
+    """Slices every axis as Python does: ``x[begin:end:strides]``; None omits a bound.
 
     On an axis of run-time size, bounds count from the front and must be in range.
     """
@@ -107,7 +111,7 @@ def strided_slice(x: Tensor, begin: Any = None, end: Any = None, strides: Any = 
 
 
 def pad(x: Tensor, paddings: Any, value: Any = 0) -> Tensor:
-    """x padded with `value`; `paddings` has a pair (before, after) per axis."""
+    """Pads x with `value`; `paddings` has a pair (before, after) per axis."""
     tensor = check_tensor("pad", x)
     pairs = [tuple(pair) for pair in _per_axis_values("pad", tensor, paddings, "paddings", (0, 0))]
     filler = check_scalar("pad", value, tensor.dtype, "value")
@@ -138,7 +142,7 @@ def _pad(x: Array, paddings: Any, value: Any) -> Array:
 
 
 def iota(shape: Any, axis: int = 0, dtype: str = "int32") -> Tensor:
-    """0, 1, 2 … along one axis, constant along the others."""
+    """Fills a tensor with the index along `axis`: 0, 1, 2 …; it is constant along other axes."""
     sizes, name = as_shape(shape), dtype_of(dtype).name
     if not -len(sizes) <= axis < len(sizes):
         raise InputError(
@@ -165,7 +169,10 @@ def one_hot(
     axis: int = -1,
     dtype: str = "float32",
 ) -> Tensor:
-    """on_value where the position on the new axis equals the index, else off_value."""
+    """Encodes each index as a vector of length `depth` along the new axis `axis`.
+
+    The vector is `on_value` at the index and `off_value` elsewhere.
+    """
     source = check_indices("one_hot", indices)
     name = dtype_of(dtype).name
     on, off = (check_scalar("one_hot", item, name) for item in (on_value, off_value))
@@ -186,12 +193,12 @@ def one_hot(
 
 
 def where(condition: Tensor, lhs: Any, rhs: Any) -> Tensor:
-    """lhs where condition holds, else rhs; `vsel` for a bool condition."""
+    """Selects lhs where condition holds, else rhs; see `vsel`."""
     return vsel(condition, lhs, rhs)
 
 
 def reverse(x: Tensor, axes: Any) -> Tensor:
-    """x with the elements along `axes` in reverse order."""
+    """Reverses the order of the elements along `axes`."""
     tensor = check_tensor("reverse", x)
     turned = check_axes("reverse", tensor, axes, "axes")
     made: Tensor = compute(
@@ -207,7 +214,7 @@ def reverse(x: Tensor, axes: Any) -> Tensor:
 
 
 def tile(x: Tensor, multiples: Any) -> Tensor:
-    """x repeated `multiples` times along each axis."""
+    """Repeats x along each axis; `multiples` has the number of copies per axis."""
     tensor = check_tensor("tile", x)
     times = _per_axis_values("tile", tensor, multiples, "multiples", 1)
     made: Tensor = compute(
@@ -221,7 +228,7 @@ def tile(x: Tensor, multiples: Any) -> Tensor:
 
 
 def reshape(x: Tensor, shape: Any) -> Tensor:
-    """The same elements in row-major order in another shape; one size may be −1."""
+    """Changes the shape and keeps the elements in row-major order; one size may be −1."""
     tensor = check_tensor("reshape", x)
     wanted = [
         item.value if isinstance(item, Const) else item
@@ -259,7 +266,10 @@ def reshape(x: Tensor, shape: Any) -> Tensor:
 def _reshape_indices(
     index: Sequence[Expr], sizes: Sequence[Expr], shape: Sequence[Expr]
 ) -> list[Expr]:
-    """Maps indices within `sizes` to indices within `shape`, which has as many elements."""
+    """Maps an index of the shape `sizes` to the index of the same element in `shape`.
+
+    Both shapes have equal element counts.
+    """
     place: Expr | None = None
     for i, size in zip(index, sizes, strict=True):
         if not is_one(size):
@@ -358,7 +368,11 @@ def _check_directions(word: str, tensor: Tensor, axis: Any) -> int:
 
 
 def sort(x: Tensor, axis: int = -1, descending: bool = False) -> tuple[Tensor, Tensor]:
-    """A stable sort along an axis, NaN last: the elements and their former positions (int32)."""
+    """Sorts along an axis; the sort is stable, and NaN comes last.
+
+    Returns:
+        The sorted elements, and for each of them its position before the sort (int32).
+    """
     tensor = check_tensor("sort", x)
     along = _check_directions("sort", tensor, axis)
     use = DslCall("sort", (tensor,), {"axis": along, "descending": bool(descending)})
@@ -369,7 +383,7 @@ def sort(x: Tensor, axis: int = -1, descending: bool = False) -> tuple[Tensor, T
 
 
 def topk(x: Tensor, k: int, axis: int = -1, largest: bool = True) -> tuple[Tensor, Tensor]:
-    """The first k results of `sort`."""
+    """Returns the first k elements along `axis` of both results of `sort`."""
     tensor = check_tensor("topk", x)
     along = _check_directions("topk", tensor, axis)
     shape = (*tensor.shape[:along], as_expr(k), *tensor.shape[along + 1 :])

@@ -29,7 +29,7 @@ INTEGER_DTYPES = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32"
 
 
 def check_indices(word: str, value: Any, argument: str = "indices") -> Tensor:
-    """Checks that `value` is an integer tensor."""
+    """Raises `InputError` unless `value` is an integer tensor; returns it."""
     tensor = check_tensor(word, value, argument)
     if tensor.dtype not in INTEGER_DTYPES:
         raise InputError(
@@ -44,7 +44,11 @@ def check_indices(word: str, value: Any, argument: str = "indices") -> Tensor:
 def _fetch(
     tensor: Tensor, at: Sequence[Expr], looked_up: Mapping[int, Expr], negative: bool
 ) -> Expr:
-    """A tensor element; 0 if one of the `looked_up` indices is out of range."""
+    """Reads a tensor element; gives 0 if one of the `looked_up` indices is out of range.
+
+    `looked_up` maps an axis to its index, which replaces the entry in `at`. If `negative`, negative
+    indices count from the end.
+    """
     inside: Any = True
     index = list(at)
     for axis, number in looked_up.items():
@@ -64,18 +68,19 @@ def gather(
     negative_index_support: bool = False,
     support_out_of_bound_index: bool = True,
 ) -> Tensor:
-    """params at `indices` along `axis`; 0 for an out-of-range index.
+    """Reads slices of params at `indices` along `axis`; an out-of-range index gives 0.
 
     Args:
         params: the source.
         indices: integers; their first `batch_dims` axes are the batch axes of params.
-        axis: of params; default the first axis after the batch.
-        batch_dims: number of shared leading axes.
-        negative_index_support: negative indices count from the end.
-        support_out_of_bound_index: selects device instructions; here every index is checked.
+        axis: axis of params to index; by default the first axis after the batch axes.
+        batch_dims: number of leading batch axes that params and indices share.
+        negative_index_support: whether negative indices count from the end.
+        support_out_of_bound_index: ignored; every index is checked.
 
     Returns:
-        Shape ``params.shape[:axis] + indices.shape[batch_dims:] + params.shape[axis + 1:]``.
+        A tensor of shape
+        ``params.shape[:axis] + indices.shape[batch_dims:] + params.shape[axis + 1:]``.
     """
     source, places = check_tensor("gather", params, "params"), check_indices("gather", indices)
     batch = int(batch_dims) % (places.ndim + 1)
@@ -115,17 +120,18 @@ def gather_nd(
     negative_index_support: bool = False,
     support_out_of_bound_index: bool = True,
 ) -> Tensor:
-    """params at the index vectors in the last axis of `indices`; 0 for an out-of-range vector.
+    """Reads slices of params at index vectors; an out-of-range vector gives 0.
 
     Args:
         params: the source.
-        indices: integers; their first `batch_dims` axes are the batch axes of params.
-        batch_dims: number of shared leading axes.
-        negative_index_support: negative indices count from the end.
-        support_out_of_bound_index: selects device instructions; here every index is checked.
+        indices: integers; the last axis has the index vectors. The first `batch_dims` axes are the
+            batch axes of params.
+        batch_dims: number of leading batch axes that params and indices share.
+        negative_index_support: whether negative indices count from the end.
+        support_out_of_bound_index: ignored; every index is checked.
 
     Returns:
-        Shape ``indices.shape[:-1] + params.shape[batch_dims + indices.shape[-1]:]``.
+        A tensor of shape ``indices.shape[:-1] + params.shape[batch_dims + indices.shape[-1]:]``.
     """
     source, places = (
         check_tensor("gather_nd", params, "params"),
@@ -176,12 +182,12 @@ def scatter(
     reduction: str = "update",
     support_out_of_bound_index: bool = True,
 ) -> Tensor:
-    """var with its rows at `indices` updated sequentially; out-of-range indices are skipped.
+    """Returns var with its rows at `indices` updated one after the other.
 
     Args:
         var: the tensor to update; the result has its shape.
-        indices: integers, of any shape.
-        updates: of shape ``indices.shape + var.shape[1:]``.
+        indices: integers, of any shape; out-of-range indices are skipped.
+        updates: tensor of shape ``indices.shape + var.shape[1:]``.
         reduction: ``update``, ``add``, ``sub``, ``mul``, ``div``, ``max`` or ``min``.
     """
     target = check_tensor("scatter", var, "var")
@@ -220,14 +226,14 @@ def scatter_nd(
     reduction: str = "update",
     support_out_of_bound_index: bool = True,
 ) -> Tensor:
-    """var with its slices at the index vectors in the last axis of `indices` updated sequentially.
+    """Returns var with its slices at index vectors updated one after the other.
 
     Args:
         var: the tensor to update; the result has its shape.
-        indices: integers; out-of-range vectors are skipped.
-        updates: of shape ``indices.shape[:-1] + var.shape[indices.shape[-1]:]``.
-        reduction: as in `scatter`; an empty string adds.
-        support_out_of_bound_index: selects device instructions; here every index is checked.
+        indices: integers; the last axis has the index vectors. Out-of-range vectors are skipped.
+        updates: tensor of shape ``indices.shape[:-1] + var.shape[indices.shape[-1]:]``.
+        reduction: see `scatter`; an empty string means ``add``.
+        support_out_of_bound_index: ignored; every index is checked.
     """
     target, places = check_tensor("scatter_nd", var, "var"), check_indices("scatter_nd", indices)
     new = check_tensor("scatter_nd", updates, "updates")
@@ -303,7 +309,7 @@ def _scatter(var: Array, places: Array, updates: Array, reduction: str) -> Array
 
 
 def update_rows(var: Array, rows: Array, new: Array, reduction: str) -> Array:
-    """A copy of `var` with its rows updated sequentially."""
+    """Returns a copy of `var` whose rows `rows` are updated by `new`, one after the other."""
     out = np.array(var)
     if reduction == "update":
         for row, value in zip(rows.tolist(), new, strict=True):

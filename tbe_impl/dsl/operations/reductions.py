@@ -20,7 +20,7 @@ _vmuls = next(word for word in ARITHMETIC if word.name == "vmuls")
 
 
 def reduced_shape(tensor: Tensor, axes: Sequence[int], keepdims: bool) -> tuple[Expr, ...]:
-    """The shape after a reduction; (1,) for a full reduction."""
+    """Returns the shape after a reduction; (1,) for a full reduction without `keepdims`."""
     if keepdims:
         return tuple(const(1) if axis in axes else size for axis, size in enumerate(tensor.shape))
     left = tuple(size for axis, size in enumerate(tensor.shape) if axis not in axes)
@@ -34,7 +34,7 @@ def _reduction_stage(
     axis: Any,
     keepdims: Any,
 ) -> Any:
-    """One stage that reduces each of `tensors`."""
+    """Creates one stage that reduces each of `tensors` over the same axes."""
     first = tensors[0]
     axes = check_axes(word, first, axis)
     keep = bool(keepdims)
@@ -67,7 +67,7 @@ def _reduction_stage(
 
 def _make_reduction(name: str, op: str, formula: str, instruction: str = "") -> DslOperation:
     def build(raw_tensor: Tensor, axis: Any, keepdims: bool = False, *_: Any, **__: Any) -> Tensor:
-        # priority flags and impl_mode select device instructions; here all variants are exact
+        # priority flags and impl_mode select between device instructions; they have no effect here
         (made,) = _reduction_stage(name, op, (check_tensor(name, raw_tensor),), axis, keepdims)
         return made
 
@@ -83,7 +83,7 @@ def _make_reduction(name: str, op: str, formula: str, instruction: str = "") -> 
 
 
 def _reshape_reduced(op: str, x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
-    """Reduces to the shape of `reduced_shape`: (1,) for a full reduction."""
+    """Reduces `x` to the shape that `reduced_shape` gives: (1,) for a full reduction."""
     found: Array = reduce(op, x, axes, keepdims=keepdims)
     return found.reshape(1) if found.ndim == 0 and not keepdims else found
 
@@ -91,7 +91,8 @@ def _reshape_reduced(op: str, x: Array, axes: tuple[int, ...], keepdims: bool) -
 def _make_truth_reduction(name: str, op: str, formula: str) -> DslOperation:
     def build(raw_tensor: Tensor, axis: Any, keepdims: bool = False) -> Tensor:
         tensor = check_tensor(name, raw_tensor)
-        # in bool, min is logical and, max is logical or; over no elements: all True, any False
+        # For bool, min is logical and, and max is logical or. Over no elements, all gives True and
+        # any gives False.
         (made,) = _reduction_stage(name, op, (cast_to(tensor, "bool"),), axis, keepdims)
         return cast_to(made, tensor.dtype)
 
@@ -106,7 +107,7 @@ def _make_truth_reduction(name: str, op: str, formula: str) -> DslOperation:
 def tuple_sum(
     input_tensor_list: Sequence[Tensor], axis: Any, keepdims: bool = False
 ) -> list[Tensor]:
-    """The sums of several tensors of one shape, in one stage.
+    """Sums several tensors of one shape over the same axes, in one stage.
 
     Returns:
         A list with one tensor for each input.
@@ -133,7 +134,10 @@ def _tuple_sum(*arrays: Array, axes: tuple[int, ...], keepdims: bool) -> tuple[A
 def reduce_mean(
     raw_tensor: Tensor, axis: Any, keepdims: bool = False, *_: Any, **__: Any
 ) -> Tensor:
-    """The mean over axes: the sum, then vmuls by 1 / count; for integers in float32, truncated."""
+    """Computes the mean over axes: the sum, multiplied by 1 / count.
+
+    The sum of integers is multiplied in float32, and the product is truncated.
+    """
     tensor = check_tensor("reduce_mean", raw_tensor)
     axes = check_axes("reduce_mean", tensor, axis)
     total: Tensor = REDUCE_SUM(tensor, list(axes), keepdims)

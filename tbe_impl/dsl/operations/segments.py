@@ -1,4 +1,4 @@
-"""DSL operations that reduce rows by segment: each row has the id of its segment."""
+"""DSL operations that reduce rows by segment: `segment_ids` has the segment of each row."""
 
 from __future__ import annotations
 

@@ -22,12 +22,12 @@ def broadcast(var: Any, shape: Any, output_dtype: str | None = None) -> Tensor:
 
     Args:
         var: a tensor, or a scalar. A tensor that has the shape already is returned unchanged.
-        shape: of the result.
-        output_dtype: of a scalar; by default a Python float becomes **float16**, a Python integer
-            int32, and a constant has its own dtype.
+        shape: shape of the result.
+        output_dtype: dtype of the result if `var` is a scalar. By default a Python float becomes
+            **float16**, a Python integer int32, and a constant keeps its dtype.
 
     Raises:
-        InputError: a size is neither 1 nor that of `shape`.
+        InputError: a size of `var` is neither 1 nor the corresponding size of `shape`.
     """
     sizes = as_shape(shape)
     if not isinstance(var, Tensor):
@@ -74,7 +74,7 @@ def _broadcast_index(size: Expr, wanted: Expr, index: Expr) -> Expr:
         return const(0)
     if isinstance(size, Const) or is_same_size(size, wanted):
         return index
-    # a run-time size may be 1
+    # decide at run time, as a run-time size may be 1
     return select(as_expr(size.equal(1)), const(0), index)
 
 
@@ -97,7 +97,7 @@ def _broadcast(*arrays: Array, shape: Sequence[Any], scalar: Any = None) -> Arra
 
 
 def transpose(tensor: Tensor, axes: Any = None) -> Tensor:
-    """The tensor with its axes in the order `axes`; by default reversed."""
+    """Permutes the axes of a tensor to the order `axes`; by default reverses them."""
     source = check_tensor("transpose", tensor)
     order = (
         list(reversed(range(source.ndim)))
@@ -223,12 +223,12 @@ def _split(x: Array, axis: int, start: int, size: int) -> Array:
 
 
 def set_value(tensor: Tensor, condition: Callable[..., Any], value: Any) -> Tensor:
-    """`value` where `condition` of the indices holds, else the tensor.
+    """Replaces elements by `value` where `condition` holds for their indices.
 
     Args:
-        tensor: any.
+        tensor: any tensor.
         condition: a function from one index per axis to a predicate.
-        value: a scalar, or a function of the indices.
+        value: a scalar, or a function from one index per axis to a scalar.
     """
     source = check_tensor("set_value", tensor)
 

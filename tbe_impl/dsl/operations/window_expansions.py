@@ -1,9 +1,10 @@
-"""Lowers convolutions and window reductions on plain layouts: im2col, then one matrix product.
+"""Lowers convolutions and window reductions on unblocked layouts: im2col, then one product.
 
     y[n, g, o, p] = Σ_ck weight[g, o, ck] · columns[n, g, ck, p]
     columns[n, g, c, k…, p…] = x[n, g·C + c, p·stride + k·dilation − before]
 
-CANN's own operations take images and filters in block layouts; these need no layout conversion.
+For window reductions, a reduction of the columns replaces the matrix product. CANN's own
+operations take images and filters in block layouts; these expansions need no layout conversion.
 """
 
 from __future__ import annotations
@@ -40,9 +41,13 @@ def _unfold_windows(
     place: Callable[..., tuple[list[Expr], list[Expr]]],
     outside: Any,
 ) -> Tensor:
-    """Gathers elements, with `outside` as the padding value (im2col).
+    """Gathers the elements of all windows (im2col), with `outside` as the padding value.
 
-    `place` maps output indices to tensor indices and the bounds checks that they need.
+    Args:
+        tensor: the source.
+        shape: shape of the result.
+        place: maps an index of the result to an index of `tensor` and its bounds checks.
+        outside: value of elements whose bounds checks fail.
     """
 
     def pick(*index: Expr) -> Expr:
@@ -61,7 +66,10 @@ def _unfold_windows(
 def _multiply_filters(
     filters: Tensor, columns: Tensor, groups: int, shape: Sequence[Any], op: Operation, kept: int
 ) -> Tensor:
-    """Filters times columns, summed over the first `kept` axes: channels and filter positions."""
+    """Multiplies filters by columns.
+
+    The product sums over `kept` axes of the columns: the channels and the positions in a filter.
+    """
     first = 2 if groups > 1 else 1
     sizes = columns.shape
     depth, places = product(sizes[first : first + kept]), product(sizes[first + kept :])
@@ -103,7 +111,11 @@ def _expand_forward(op: Operation) -> Tensor | None:
 
 
 def _expand_input_gradient(op: Operation) -> Tensor | None:
-    """The gradient of a convolution for its input, as a product over gathered output gradients."""
+    """Lowers the gradient of a convolution with respect to its input.
+
+    It gathers the gradients of the outputs to which each input element contributes, and multiplies
+    them by the filters.
+    """
     use = op.dsl_call
     assert use is not None
     told = use.parameters
@@ -152,7 +164,7 @@ def _expand_convolution(op: Operation) -> Tensor | None:
 
 
 def _identity_value(kind: str, dtype: str) -> Any:
-    """The padding value: the identity element of the reduction."""
+    """Returns the identity element of a window reduction, which is used as the padding value."""
     if kind == "SUM":
         return 0
     if is_float(dtype):
@@ -189,7 +201,7 @@ def _expand_windows(op: Operation) -> Tensor | None:
             last = (count - 1) * step + (span - 1) * spread - start
             size = x.shape[axis]
             holds += [where >= 0] if start else []
-            # whole windows need no upper bounds check
+            # no upper bounds check if the last window ends inside the tensor
             holds += (
                 []
                 if isinstance(last, int) and getattr(size, "value", -1) > last
@@ -211,4 +223,4 @@ WINDOW_EXPANSIONS: Mapping[str, Callable[[Operation], Tensor | None]] = {
     "conv2d_backprop_input": _expand_convolution,
     "reduce_window": _expand_windows,
 }
-"""DSL operation → its expansion; the function returns None where it does not apply."""
+"""DSL operation → its expansion; the expansion returns None for a call that it does not support."""

@@ -1,6 +1,6 @@
 """DSL operations for gradients over windows in block layouts.
 
-The second gradient of max pooling, and the gradients of depthwise convolutions.
+They are the second-order gradient of max pooling and the gradients of depthwise convolutions.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tbe_impl.dsl.tensor import Tensor, compute, fresh_name, shape_text
 from tbe_impl.errors import InputError
 
 _DEPTH, _HEIGHT, _WIDTH = 1, 3, 4
-"""The window axes of NDC1HWC0."""
+"""Positions of the window axes in NDC1HWC0."""
 
 
 def pooling3d_max_grad_grad(
@@ -41,20 +41,22 @@ def pooling3d_max_grad_grad(
     data_format: str = "NDHWC",
     padding: str = "SAME",
 ) -> Tensor:
-    """`grad_grad` at the maximum of each window of `orig_input`, at the first of equals.
+    """Reads `grad_grad` at the position of the maximum of each window of `orig_input`.
+
+    Of several equal maxima, the first one counts.
 
     Args:
-        orig_input: NDC1HWC0.
-        orig_output: the maxima.
-        grad_grad: of the shape of `orig_input`.
+        orig_input: input of the max pooling, in NDC1HWC0.
+        orig_output: output of the max pooling: the maximum of each window.
+        grad_grad: tensor of the shape of `orig_input`.
         assist_tensor: tie-breaking indices for the device; ignored.
-        ksize, strides: of depth, height and width.
+        ksize, strides: window sizes and strides of depth, height and width.
         pads: front, back, above, below, left, right; used only for ``CALCULATED`` padding.
-        data_format: of the original tensors; ignored.
+        data_format: layout of the original tensors; ignored.
         padding: ``SAME``, ``VALID`` or ``CALCULATED``.
 
     Returns:
-        The shape of `orig_output`; 0 where no element of a window is its maximum.
+        A tensor of the shape of `orig_output`; 0 if no element of a window equals `orig_output`.
     """
     word = "pooling3d_max_grad_grad"
     x, y = (
@@ -110,18 +112,19 @@ def depthwise_conv2d_backprop_filter_d_compute(
     w_dtype: str = "float32",
     kernel_name: str = "depthwise_conv2d_compute",
 ) -> Tensor:
-    """The gradient of a depthwise convolution for its filters.
+    """Computes the gradient of a depthwise convolution with respect to its filters.
 
     Args:
-        fmap: (N, C1, 1, H, W, C0).
+        fmap: the image, of shape (N, C1, 1, H, W, C0).
         dout: the gradient of the result, in the same layout.
-        kernel_h, kernel_w: size of a filter.
-        stride, dilations: of height and width.
+        kernel_h, kernel_w: height and width of a filter.
+        stride, dilations: a pair each, for height and width.
         pad: above, below, left, right.
-        w_dtype: of the result; sums accumulate in float32.
+        w_dtype: dtype of the result; sums are accumulated in float32.
 
     Returns:
-        (C1, kernel_h·kernel_w, C0, C0), the filters on the diagonals of the last two axes.
+        A tensor of shape (C1, kernel_h·kernel_w, C0, C0), whose last two axes are diagonal
+        matrices of the filter elements.
     """
     word = "depthwise_conv2d_backprop_filter_d_compute"
     x, dy = check_tensor(word, fmap, "fmap"), check_tensor(word, dout, "dout")
@@ -162,7 +165,7 @@ def depthwise_conv2d_backprop_filter_d_compute(
             make_binary("eq", row, column), cast(w_dtype, sums(group, k, row)), const(0, w_dtype)
         )
 
-    # the caller requested this dtype; the tag keeps te.lang.cce from casting the result
+    # the tag keeps te.lang.cce from casting the result: the caller requested its dtype
     tag = "depthwise_conv2d_backprop_filter|not_auto_cast"
     shape = (x.shape[1], kernel_h * kernel_w, block, block)
     made: Tensor = compute(shape, diagonal, fresh_name(word), tag)
@@ -178,19 +181,20 @@ def depthwise_conv2d_backprop_input_d_compute(
     pads: Any,
     kernel_name: str = "depthwise_conv2d_compute",
 ) -> Tensor:
-    """The gradient of a depthwise convolution for its image.
+    """Computes the gradient of a depthwise convolution with respect to its image.
 
     Args:
-        input_shape: of the image, (N, C1, 1, H, W, C0).
-        weight: (C1, kernel_h·kernel_w, 1, C0, C0), the filters on the diagonals of the last two
-            axes.
+        input_shape: shape of the image, (N, C1, 1, H, W, C0).
+        weight: filters of shape (C1, kernel_h·kernel_w, 1, C0, C0); only the diagonals of the last
+            two axes are used.
         dout: the gradient of the result, (N, C1, 1, H, W, C0).
         weight_sizes: kernel_h and kernel_w.
-        strides: of height and width.
+        strides: a pair, for height and width.
         pads: above, below, left, right.
 
     Returns:
-        (N, C1, 1, H·W, C0), in the dtype of `dout`; sums accumulate in float32.
+        A tensor of shape (N, C1, 1, H·W, C0) in the dtype of `dout`; sums are accumulated in
+        float32.
     """
     word = "depthwise_conv2d_backprop_input_d_compute"
     filters, dy = check_tensor(word, weight, "weight"), check_tensor(word, dout, "dout")
@@ -223,12 +227,12 @@ def _static_number(size: Any) -> int:
 
 
 def _reduction_axes(**extents: Any) -> list[IterVar]:
-    """Reduction axes, one for each keyword."""
+    """Creates a reduction axis for each keyword: name = extent."""
     return [IterVar(Range(extent), name, "reduce") for name, extent in extents.items()]
 
 
 def _inside_condition(row: Expr, rows: Any, column: Expr, columns: Any) -> Binary:
-    """The bounds check of a position in a plane."""
+    """Returns the bounds check 0 ≤ row < rows and 0 ≤ column < columns."""
     parts = (row >= 0, row < rows, column >= 0, column < columns)
     found: Any = parts[0]
     for part in parts[1:]:

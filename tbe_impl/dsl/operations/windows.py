@@ -40,9 +40,9 @@ _REDUCTION_KINDS = {
 
 
 def output_size(size: Any, span: Any, stride: Any, before: Any, after: Any, *, ceil: bool) -> Any:
-    """The number of windows of `span`.
+    """Returns the number of windows of length `span` along an axis of length `size`.
 
-    `ceil` rounds it up, except that no window starts in the padding at the end.
+    `ceil` rounds the number up, but omits a window that would start in the padding at the end.
     """
     free = size + before + after - span
     steps = (free + stride - 1) // stride if ceil else free // stride
@@ -53,7 +53,11 @@ def output_size(size: Any, span: Any, stride: Any, before: Any, after: Any, *, c
 
 
 def same_padding(size: Any, span: Any, stride: Any) -> tuple[Any, Any, Any]:
-    """Padding before and after, and the number of windows, in TensorFlow's SAME mode."""
+    """Computes TensorFlow's SAME padding of an axis.
+
+    Returns:
+        The padding before, the padding after, and the number of windows.
+    """
     count = (size + stride - 1) // stride
     lacking = (count - 1) * stride + span - size
     needed = max(lacking, 0) if isinstance(lacking, int) else make_binary("max", lacking, const(0))
@@ -77,7 +81,7 @@ def _as_number(value: Any) -> Any:
 
 
 class _SlidingWindow:
-    """The elements of a window and their positions in the tensor."""
+    """Maps an output index and a position in the window to an index of the tensor."""
 
     def __init__(
         self,
@@ -96,7 +100,7 @@ class _SlidingWindow:
         ]
 
     def place(self, index: Sequence[Expr]) -> tuple[list[Expr], Expr | None]:
-        """The tensor indices of a window element, and their bounds check."""
+        """Returns the tensor index of a window element, and its bounds check."""
         at, inside = list(index), None
         for axis, over, (stride, dilation, start) in zip(
             self.axes, self.over, self.steps, strict=True
@@ -109,9 +113,9 @@ class _SlidingWindow:
 
 
 def _extremum_positions(made: Tensor, slide: _SlidingWindow) -> Tensor:
-    """The flat position of each window's extreme within the window axes.
+    """Finds the position of the extreme of each window, as a flat index over the window axes.
 
-    It is the first of equals, or the first NaN if there is one.
+    Of several equal extremes it is the first; if a window contains NaN, it is the first NaN.
     """
     tensor = slide.tensor
 
@@ -139,7 +143,11 @@ def find_positions(
     dilations: Sequence[Any],
     starts: Sequence[Any],
 ) -> Tensor:
-    """The position of the first element of each window equal to `made`, as in `reduce_window`."""
+    """Finds the first element of each window that equals the element of `made` for the window.
+
+    Returns:
+        The flat positions over the window axes (int32), as in `reduce_window`.
+    """
     return _extremum_positions(
         made, _SlidingWindow(tensor, axes, spans, strides, dilations, starts)
     )
@@ -156,7 +164,7 @@ def window_reduction_stage(
     starts: Sequence[Any],
     counts: Sequence[Any],
 ) -> Tensor:
-    """The stage that reduces every window; padding does not take part."""
+    """Creates the stage that reduces every window; padding is left out of the reduction."""
     slide = _SlidingWindow(tensor, axes, spans, strides, dilations, starts)
     shape = list(tensor.shape)
     for axis, count in zip(axes, counts, strict=True):
@@ -197,25 +205,27 @@ def reduce_window(
     rounding_mode: str = "FLOOR",
     return_argmax: bool = False,
 ) -> Any:
-    """The reduction of every window.
+    """Reduces every window of a tensor.
 
     Args:
-        raw_tensor: any.
-        computation: ``MAX``, ``MIN``, ``SUM``, ``AVG``, or over the whole axes ``GMP`` (max) and
-            ``GAP`` (mean).
+        raw_tensor: any tensor.
+        computation: ``MAX``, ``MIN``, ``SUM`` or ``AVG``. ``GMP`` (max) and ``GAP`` (mean) reduce
+            one window that covers the whole window axes.
         window_axes: the axes along which the windows slide.
         window_dimensions, window_strides: one number per window axis; optional for ``GMP`` and
             ``GAP``.
         window_dilations: one number per window axis; default 1.
         padding_mode: ``SAME``, ``VALID``, or ``CALCULATED`` with `padding_dimensions`.
-        padding_dimensions: before and after each window axis, as pairs or flat; or one number per
-            axis.
-        rounding_mode: ``FLOOR`` or ``CEIL``, of the number of windows under ``CALCULATED``.
-        return_argmax: for ``MAX`` and ``MIN``: also returns the position of each extreme.
+        padding_dimensions: padding before and after each window axis, as a list of pairs or as a
+            flat list; or one number per axis.
+        rounding_mode: ``FLOOR`` or ``CEIL``; rounds the number of windows if `padding_mode` is
+            ``CALCULATED``.
+        return_argmax: whether to return the position of each extreme too; only for ``MAX`` and
+            ``MIN``.
 
     Returns:
-        a tensor; with `return_argmax` a list of the tensor and the positions (int32), flat over
-        the window axes, without padding.
+        a tensor; with `return_argmax` a list of the tensor and the positions (int32). A position
+        is a flat index over the window axes of the unpadded tensor.
     """
     tensor = check_tensor("reduce_window", raw_tensor)
     kind = _check_kind("reduce_window", computation, "computation")
@@ -350,7 +360,10 @@ def _divide_by_window_size(
     ends: Sequence[Any],
     with_padding: bool,
 ) -> Tensor:
-    """Divides each sum by the number of window elements inside the tensor (or its padding)."""
+    """Divides the sum of each window by the number of its elements inside the tensor.
+
+    `with_padding` also counts the elements in the padding.
+    """
     wide = tensor.dtype if is_float(tensor.dtype) else "float32"
 
     def body(*index: Expr) -> Expr:
@@ -383,16 +396,17 @@ def pooling2d(
     fusion_params: Any = None,
     impl_mode: str = "high_performance",
 ) -> Tensor:
-    """The maximum or mean of every window over height and width.
+    """Computes the maximum or mean of every window over height and width.
 
     Args:
-        tensor_in: NC1HWC0, or NCHW for four axes.
-        window, stride, dilation: two numbers each.
-        pooling_mode: ``MAX``, ``AVG``, or over the whole plane ``GMP`` (max) and ``GAP`` (mean).
-        padding_mode: ``SAME`` or ``VALID`` for `data_mode` 1.
-        pad: above, below, left, right; used for `data_mode` 0.
-        data_mode: 1 for TensorFlow (a mean excludes the padding), 0 for Caffe (includes it).
-        ceil_mode: for `data_mode` 0: 0 rounds the number of windows up, 1 down.
+        tensor_in: tensor in NC1HWC0, or in NCHW if it has four axes.
+        window, stride, dilation: a pair each, for height and width.
+        pooling_mode: ``MAX`` or ``AVG``. ``GMP`` (max) and ``GAP`` (mean) reduce the whole plane.
+        padding_mode: ``SAME`` or ``VALID``; used if `data_mode` is 1.
+        pad: above, below, left, right; used if `data_mode` is 0.
+        data_mode: 1 for TensorFlow, where a mean excludes the padding. 0 for Caffe, where it
+            includes the padding.
+        ceil_mode: 0 rounds the number of windows up, 1 rounds it down; used if `data_mode` is 0.
     """
     tensor = check_tensor("pooling2d", tensor_in, "tensor_in")
     if tensor.ndim not in (4, 5):
@@ -430,15 +444,15 @@ def pooling3d(
     dilation: Any = (1, 1, 1),
     ceil_mode: int = 0,
 ) -> Tensor:
-    """`pooling2d` over depth, height and width.
+    """Computes the maximum or mean of every window over depth, height and width.
 
     Args:
-        tensor_in: NDC1HWC0, or NCDHW for five axes.
-        window, stride, dilation: three numbers each.
+        tensor_in: tensor in NDC1HWC0, or in NCDHW if it has five axes.
+        window, stride, dilation: three numbers each, for depth, height and width.
         padding_mode: ``SAME``, ``VALID`` or ``CALCULATED`` with `pads`.
         pads: front, back, above, below, left, right.
-        pooling_mode: as in `pooling2d`.
-        ceil_mode: for ``CALCULATED``: 0 rounds the number of windows up, 1 down.
+        pooling_mode: see `pooling2d`.
+        ceil_mode: 0 rounds the number of windows up, 1 rounds it down; used for ``CALCULATED``.
     """
     tensor = check_tensor("pooling3d", tensor_in, "tensor_in")
     if tensor.ndim not in (5, 6):
@@ -463,7 +477,7 @@ def pooling3d(
 
 
 def _axis_padding(pads: Any, rank: int) -> list[tuple[Any, Any]]:
-    """A pair (before, after) for each axis."""
+    """Converts `pads` to a pair (before, after) for each axis."""
     given = [
         _as_number(item) if not isinstance(item, (list, tuple)) else item for item in pads or ()
     ]
@@ -484,16 +498,16 @@ def _axis_padding(pads: Any, rank: int) -> list[tuple[Any, Any]]:
 def dilation(
     tensor_x: Tensor, dilations: Any, pads: Any = None, padding_value: Any = 0.0
 ) -> Tensor:
-    """Spreads the elements apart and pads them.
+    """Dilates a tensor: spreads its elements apart and pads the result.
 
-    Adjacent elements are `dilations` steps apart on each axis; `padding_value` fills the gaps and
-    the border.
+    On each axis, adjacent elements become `dilations` steps apart. `padding_value` fills the gaps
+    and the border.
 
     Args:
-        tensor_x: any.
+        tensor_x: any tensor.
         dilations: one number per axis.
-        pads: a pair (before, after) per axis; or four numbers, above, below, left and right of an
-            image with blocked channels.
+        pads: a pair (before, after) per axis. For an image with blocked channels it may be four
+            numbers: above, below, left, right.
         padding_value: a scalar.
     """
     tensor = check_tensor("dilation", tensor_x, "tensor_x")
