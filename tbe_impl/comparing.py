@@ -12,10 +12,11 @@ from tbe_impl.dsl.dtypes import dtype_of, is_float
 from tbe_impl.dsl.tensor import Tensor, stages_of
 
 TOLERANCE = {"float16": 4e-3, "bfloat16": 3e-2, "float32": 2e-5, "float64": 1e-12}
-"""Relative to |expected| plus the array's root mean square: about four roundings of a narrow
-dtype; for float32 it covers another summation order."""
+"""Dtype → tolerance, relative to |expected| plus the root mean square of the expected array.
+
+It is about four roundings of a narrow dtype. For float32 it covers another summation order."""
 STEP_SHARE = 0.01
-"""Permitted share of elements at a step of a floor, comparison or cast, where rounding decides."""
+"""Maximum share of elements that may differ because of rounding at a floor, comparison or cast."""
 
 
 @dataclass(frozen=True)
@@ -23,17 +24,19 @@ class Difference:
     """The difference of an array from its expected value.
 
     Attributes:
-        name: of the array.
-        against: ``definition`` or ``formula``.
-        max_absolute: largest difference where both are finite.
-        max_ulp: the same in units of the dtype's spacing; integers are not scaled.
-        tolerance: relative, see `TOLERANCE`; 0 for integers.
-        wrong: number of elements beyond the tolerance, or NaN or infinite on one side only.
-        at_steps: number of elements excluded from `wrong` because rounding alone decides them.
-        elements: of the array.
+        name: name of the array.
+        against: origin of the expected value, ``definition`` or ``formula``.
+        max_absolute: largest finite difference.
+        max_ulp: largest finite difference in units of the dtype's spacing; 1 for integers.
+        tolerance: relative tolerance, see `TOLERANCE`; 0 for integers.
+        wrong: number of elements that differ by more than the tolerance, or of which only one of
+            the two values is NaN or infinite.
+        at_steps: number of elements that are excluded from `wrong`, because their difference is
+            due to rounding alone.
+        elements: number of elements of the array.
         where: index of the worst element.
-        got, expected: its values.
-        problem: why the comparison is impossible; else empty.
+        got, expected: values of the worst element.
+        problem: the reason why a comparison is impossible, or empty.
     """
 
     name: str
@@ -96,15 +99,15 @@ def compare_arrays(
     """Compares an array with its expected value.
 
     Args:
-        name: of the array.
+        name: name of the array.
         against: origin of `expected`, ``definition`` or ``formula``.
         got: the array.
         expected: the expected value, in float64 or integers.
-        dtype: of the array.
+        dtype: dtype of the array.
         through: the coarsest float dtype of the computation.
         rounded: the definition computed in its own dtypes.
-        meant: the definition computed in float64. Where `expected` agrees with it and `got` with
-            `rounded`, rounding alone decides.
+        meant: the definition computed in float64. If an element of `expected` agrees with `meant`
+            and the same element of `got` agrees with `rounded`, the difference is due to rounding.
     """
     result = np.asarray(got)
     wanted = np.asarray(expected)
@@ -199,7 +202,7 @@ def _summarize_difference(
 
 
 def _to_float64(array: np.ndarray, dtype: str) -> np.ndarray:
-    """Converts to float64; values beyond the dtype's range become infinite."""
+    """Converts an array to float64; values beyond the range of `dtype` become infinite."""
     if not is_float(dtype):
         return array.astype(np.float64)
     with np.errstate(all="ignore"):
@@ -209,7 +212,10 @@ def _to_float64(array: np.ndarray, dtype: str) -> np.ndarray:
 
 
 def _distances(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Returns distances: 0 for two NaN or equal infinities, infinite for one NaN or infinity."""
+    """Returns the distance of each pair of elements.
+
+    It is 0 for two NaN or equal infinities, and infinite if only one value is NaN or infinite.
+    """
     if first.shape != second.shape:
         second = second.reshape(first.shape)
     with np.errstate(all="ignore"):

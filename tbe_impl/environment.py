@@ -17,10 +17,10 @@ class EnvironmentVariable:
     """One environment variable.
 
     Attributes:
-        name: of the variable.
+        name: name of the variable.
         choices: permitted values; empty for free text.
-        default: value when it is unset.
-        doc: its effect.
+        default: value when the variable is unset.
+        doc: effect of the variable.
         takes: description of a free text value.
     """
 
@@ -95,9 +95,9 @@ _is_off_logged = False
 
 
 def is_off_with_warning() -> bool:
-    """`is_off` for callers that are about to change something.
+    """Returns `is_off` to callers that are about to change something.
 
-    The first call that returns True in a process writes a log message.
+    The first call in a process that returns True writes a log message.
     """
     global _is_off_logged
     if not is_off():
@@ -132,7 +132,7 @@ def cache_dir() -> Path:
     directory.
 
     Raises:
-        InputError: it cannot be made absolute.
+        InputError: the directory cannot be made absolute.
     """
     chosen = CACHE_DIR.read()
     place = (
@@ -149,9 +149,9 @@ def cache_dir() -> Path:
 def is_utf8_path(place: Path) -> bool:
     """Whether MindSpore, which decodes paths as UTF-8, reads this path as the file system does.
 
-    It does not when the bytes are not UTF-8 (a home directory with a GBK name), or when this
-    process encodes names otherwise (``LC_ALL=C`` without Python's UTF-8 mode); MindSpore's JSON
-    then fails.
+    MindSpore reads another path, and its JSON fails, in two cases. Either the bytes of the path are
+    not UTF-8 (a home directory with a GBK name), or this process does not encode names as UTF-8
+    (``LC_ALL=C`` without Python's UTF-8 mode).
     """
     try:
         return os.fsencode(place) == str(place).encode("utf-8")
@@ -165,9 +165,9 @@ def printable_path(place: Path) -> str:
 
 
 def temporary_directory() -> Path:
-    """Returns the system's temporary directory, or another one when its name is not UTF-8.
+    """Returns the system's temporary directory; another directory if its name is not UTF-8.
 
-    Raises OSError when there is none.
+    Raises OSError when the system has no temporary directory.
     """
     chosen = Path(tempfile.gettempdir())
     others = ("/dev/shm", "/tmp", "/var/tmp")
@@ -180,7 +180,7 @@ def temporary_directory() -> Path:
 
 
 def _make_absolute(place: Path, variable: str) -> Path:
-    """Raises `InputError` for an unknown home directory or a deleted working directory."""
+    """Makes a path absolute; raises `InputError` without a home or working directory."""
     try:
         return place.expanduser().absolute()
     except RuntimeError as error:
@@ -200,7 +200,7 @@ def _make_absolute(place: Path, variable: str) -> Path:
 
 @lru_cache(maxsize=4)
 def _user_cache(*_: str | None) -> Path:
-    """Returns the user's cache directory; the arguments are the variables that it depends on."""
+    """Returns the user's cache directory; the arguments (HOME, XDG_CACHE_HOME) key `lru_cache`."""
     from platformdirs import user_cache_path
 
     return user_cache_path("ms_fusion")

@@ -40,7 +40,7 @@ class FusionError(Exception):
 
     @property
     def sentence(self) -> str:
-        """Error, place, expected and actual value, without the remedy."""
+        """The message with place, expected and actual value, but without the remedy."""
         named = not self.place or self.what.startswith((f"{self.place}:", f"{self.place} "))
         text = self.what if named else f"{self.place}: {self.what}"
         if self.expected is not None and self.got is not None:
@@ -56,7 +56,7 @@ class FusionError(Exception):
 
 
 class InputError(FusionError):
-    """The user's input cannot be used: no such file or class, wrong shape, unknown name."""
+    """The user's input cannot be used, such as a missing file, a wrong shape, an unknown name."""
 
     code = "input"
 
@@ -124,6 +124,6 @@ class CompileError(FusionError):
 
 
 class FusionNotFound(FusionError, AssertionError):
-    """An asserted fusion is missing; names the nearest kernel and the reason."""
+    """An asserted fusion is missing; the message names the nearest kernel and the reason."""
 
     code = "not-fused"

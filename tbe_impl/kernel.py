@@ -43,9 +43,10 @@ class Argument:
     """An input or output of a kernel.
 
     Attributes:
-        tensor: of the graph; its shape may differ from the declared one, because operators flatten.
-        shape: as declared; a negative size is known only at call time.
-        name: for messages.
+        tensor: tensor of the graph. Its shape may differ from `shape`, because operators flatten
+            arrays.
+        shape: declared shape; a negative size is known only at call time.
+        name: name in messages.
     """
 
     tensor: Tensor
@@ -59,7 +60,10 @@ class Argument:
 
     @cached_property
     def is_resized(self) -> bool:
-        """Whether the operator reads more or fewer elements than declared, from the first on."""
+        """Whether the operator accesses more or fewer elements than declared.
+
+        It accesses the elements in order from the first element.
+        """
         own = static_shape(self.tensor)
         known = own is not None and all(size >= 0 for size in self.shape)
         return known and prod(own or ()) != prod(self.shape) and prod(self.shape) > 0
@@ -70,17 +74,17 @@ class Kernel:
     """The result of building an operator.
 
     Attributes:
-        name: of the kernel.
+        name: name of the kernel.
         soc: the target chip.
-        inputs, outputs: in the order of the operator's arguments.
-        schedule: the operator's schedule; None without one.
-        scheduled: the tensors of `outputs` as a manual schedule computes them on this processor,
-            with copies and partial sums; empty where it adds none.
+        inputs, outputs: arguments in the order of the operator's arguments.
+        schedule: the operator's schedule, or None.
+        scheduled: output tensors of the graph to which a manual schedule adds copies and partial
+            sums for this processor; empty if it adds none.
         options: code generation options for this processor.
         threads: maximum number of threads; 0 for the process default.
         tuning: measurements that selected the options; None without tuning.
-        specialise: for a kernel of unknown sizes, a function of arrays that returns a kernel for
-            their sizes, or None when they do not fit.
+        specialise: for a kernel of unknown sizes, a function of arrays. It returns a kernel for
+            the sizes of the arrays, or None when the arrays do not fit.
 
     `dataclasses.replace` creates a kernel with other options.
     """
@@ -106,10 +110,10 @@ class Kernel:
         out: Sequence[np.ndarray] | np.ndarray | None = None,
         scalars: Mapping[str, float] | None = None,
     ) -> Any:
-        """Returns the output array, or a tuple of them.
+        """Runs the kernel; returns its output array, or a tuple of several output arrays.
 
         Args:
-            arrays: one per input, in its declared shape and dtype.
+            arrays: one array per input, with the declared shape and dtype.
             backend: ``cpu`` (compiled) or ``numpy`` (the definition, operation by operation).
             rounding: ``accurate``, ``device`` (each stage is rounded to its dtype) or, with
                 ``numpy``, ``float64``.
@@ -164,12 +168,12 @@ class Kernel:
 
     @property
     def computed(self) -> tuple[Tensor, ...]:
-        """The tensors that the code computes for the outputs."""
+        """The tensors that the code computes: `scheduled`, else the tensors of `outputs`."""
         return self.scheduled or tuple(item.tensor for item in self.outputs)
 
     @cached_property
     def compiled(self) -> cpu.CpuKernel:
-        """The compiled kernel, from the cache if it was built before.
+        """The compiled kernel; it is loaded from the cache if it was compiled before.
 
         Raises:
             MissingError: there is no C compiler.
@@ -179,7 +183,7 @@ class Kernel:
 
     @cached_property
     def planned(self) -> cpu.PlannedKernel:
-        """The plan, not compiled yet; `cpu.build_together` compiles several plans at once."""
+        """The kernel before compilation; `cpu.build_together` compiles several at once."""
         options = replace(self.options, threads=self.threads) if self.threads else self.options
         return cpu.plan(
             self.computed,
@@ -191,10 +195,10 @@ class Kernel:
 
     @cached_property
     def graph(self) -> str:
-        """The graph as text, equal in every process.
+        """The graph as a text that is equal in every process.
 
         Raises:
-            InputError: a part of it has no such text.
+            InputError: a part of the graph has no such text.
         """
         return graph_text(self.computed, [item.tensor for item in self.inputs])
 
@@ -205,17 +209,17 @@ class Kernel:
         threads: int | None = None,
         vector_bits: int | None = None,
     ) -> Kernel:
-        """Returns the kernel with other code generation options; omitted ones stay.
+        """Returns the kernel with other code generation options; omitted options stay.
 
         Args:
-            inplace: write the first output over the first input of its shape and dtype; the call
-                returns that array.
+            inplace: whether the first output overwrites the first input of the same shape and
+                dtype. A call then returns the array of this input.
             threads: maximum number of threads; 0 for the process default.
             vector_bits: vector width: 128, 256 or 512; 0 for the processor's widest.
 
         Raises:
-            InputError: the width or number is invalid.
-            CompileError: at compilation, when the kernel cannot compute in place.
+            InputError: the vector width or the number of threads is invalid.
+            CompileError: later, at compilation, if the kernel cannot compute in place.
         """
         if vector_bits not in (None, 0, 128, 256, 512):
             raise InputError(
@@ -242,7 +246,7 @@ class Kernel:
 
     @property
     def open_sizes(self) -> tuple[Expr, ...]:
-        """Unknown sizes and scalars that are no input's size; a size expression may use them."""
+        """Unknown sizes and scalars that a call cannot read from the shapes of its inputs."""
         sizes = [size for item in self.inputs for size in item.tensor.shape]
         known = {id(size) for size in sizes} | {
             id(parts[0]) for parts in map(match_blocked_size, sizes) if parts
@@ -252,7 +256,7 @@ class Kernel:
 
     @cached_property
     def _has_blocked_sizes(self) -> bool:
-        """Whether an input has a size that is a constant multiple of a variable."""
+        """Whether a size of an input is a constant multiple of a variable, such as 16·m."""
         return any(match_blocked_size(size) for item in self.inputs for size in item.tensor.shape)
 
     @property
@@ -269,7 +273,7 @@ class Kernel:
 
     @property
     def layout(self) -> Layout | None:
-        """The loops of the code; None without code, or with a library between several programs.
+        """The loop nests of the code; None if a library computes a part of the kernel.
 
         Raises:
             CompileError: code generation failed.
@@ -306,7 +310,7 @@ class Kernel:
         return self._copy_options_to(found)
 
     def _copy_options_to(self, other: Kernel) -> Kernel:
-        """Returns another kernel with the options of this one."""
+        """Returns another kernel with the options of this kernel."""
         return replace(
             other, options=self.options.with_loops_of(other.options), threads=self.threads
         )
@@ -342,7 +346,7 @@ class Kernel:
     def _sizes(
         self, given: Sequence[np.ndarray], scalars: Mapping[str, float]
     ) -> dict[int, int | float]:
-        """Returns ``id`` of each size and scalar known at this call → its value."""
+        """Returns ``id`` → value of each size and scalar that is known only at call time."""
         values: dict[int, int | float] = {}
         foreign = scalars.keys() - {item.name for item in self._unknown_sizes}
         if foreign:
@@ -395,7 +399,7 @@ class Kernel:
             if all(0 <= number < BLOCK for number in lacking):
                 array = pad_with_zeros(array, shape)
         if item.is_resized:
-            # the device reads from the first element on, past the end if necessary
+            # the device reads from the first element, and past the end of a shorter array
             array = np.resize(array.reshape(-1), prod(shape))
         if prod(shape) != array.size:
             raise InputError(
@@ -426,7 +430,7 @@ class Kernel:
         if len(known) == len(item.shape) - 1 and share:
             return tuple(total // share if size < 0 else size for size in item.shape)
         if len(actual) != len(item.shape):
-            # flattened by the operator: use the shape of an array with as many elements
+            # The operator flattened the output: use the shape of an input with as many elements.
             like = (a.shape for a in given if a.size == total and a.ndim == len(item.shape))
             return next(like, None) or _fill_unknown_sizes(item.shape, given, total) or actual
         return actual
@@ -434,7 +438,7 @@ class Kernel:
     def _targets(
         self, out: Sequence[np.ndarray] | np.ndarray | None, shapes: Sequence[tuple[int, ...]]
     ) -> list[np.ndarray] | None:
-        """Checks and returns the output arrays before anything is computed."""
+        """Checks and returns the output arrays of a call; None if the caller passed none."""
         if out is None:
             return None
         targets = [out] if isinstance(out, np.ndarray) else list(out)
@@ -461,7 +465,10 @@ class Kernel:
         given: Sequence[np.ndarray],
         values: Mapping[int, int | float],
     ) -> list[np.ndarray] | None:
-        """Reshapes the output arrays for the code; None when results must be copied."""
+        """Reshapes the output arrays to the shapes that the code writes.
+
+        Returns None when the code cannot write to them, so that results must be copied.
+        """
         if targets is None or self.options.inplace:
             return None
         others = [*given, *targets]
@@ -478,7 +485,7 @@ class Kernel:
 def _fill_unknown_sizes(
     shape: tuple[int, ...], given: Sequence[np.ndarray], total: int
 ) -> tuple[int, ...] | None:
-    """Replaces unknown declared sizes by those of an array; None when no array fits."""
+    """Replaces unknown declared sizes by the sizes of an array; None when no array fits."""
     known = [size for size in shape if size >= 0]
     for array in given:
         if known and array.ndim == len(shape) - len(known) and array.size * prod(known) == total:

@@ -28,12 +28,12 @@ ANALYSIS_ERRORS = (
     TypeError,
     ValueError,
 )
-"""Errors of an analysis of an unusual schedule; the kernel runs nevertheless."""
+"""Errors that the analysis of an unusual schedule may raise; the kernel runs nevertheless."""
 
 
 @dataclass(frozen=True)
 class ArrayUse:
-    """An array that a kernel reads or writes; `bytes` is None for a size unknown until the call."""
+    """An array that a kernel reads or writes; `bytes` is None if known only at call time."""
 
     role: str
     name: str
@@ -44,13 +44,13 @@ class ArrayUse:
 
 @dataclass(frozen=True)
 class CodeUse:
-    """The code for this processor.
+    """The code of a kernel for this processor.
 
     Attributes:
-        symbols: names of its C functions in execution order.
-        libraries: files from which they were loaded.
-        words: DSL operations that a library computes in between.
-        problem: why there is no code and the NumPy back end runs; else empty.
+        symbols: names of the C functions in execution order.
+        libraries: files from which the functions were loaded.
+        words: DSL operations that a library computes between the functions.
+        problem: the reason why there is no code and the NumPy back end runs, or empty.
     """
 
     symbols: tuple[str, ...] = ()
@@ -64,17 +64,18 @@ class KernelReport:
     """The report of a kernel.
 
     Attributes:
-        name: of the kernel.
-        chip: its target chip.
+        name: name of the kernel.
+        chip: target chip of the kernel.
         arrays: inputs, then outputs.
-        bytes_moved: every input read once and every output written once; None when known only at
-            call time.
+        bytes_moved: bytes moved if every input is read once and every output is written once; None
+            when they are known only at call time.
         options: code generation options for this processor.
         threads: maximum number of threads.
         tuned: the tuned options with their gain; empty without tuning.
         code: the generated code.
-        schedules: the operator's schedules on its chip: tiles, on-chip bytes, alignment, traffic.
-        problem: why the schedule cannot be analysed; else empty.
+        schedules: reports of the operator's schedules on the chip: tiles, on-chip bytes,
+            alignment, traffic.
+        problem: the reason why the schedule cannot be analysed, or empty.
         outcomes: how this processor honours each request of a manual schedule.
     """
 
@@ -127,7 +128,7 @@ def report_of(kernel: Kernel) -> KernelReport:
 
 
 def schedules_of(kernel: Kernel) -> tuple[Schedule, ...]:
-    """Returns the operator's schedules: one, a list for dynamic shapes, or none."""
+    """Returns the operator's schedules: none, one, or several for dynamic shapes."""
     found: list[Any] = [kernel.schedule]
     while any(isinstance(item, (list, tuple)) for item in found):
         found = [
@@ -152,7 +153,7 @@ def outcomes_of(kernel: Kernel) -> tuple[Outcome, ...]:
 
 
 def findings_of(kernel: Kernel) -> tuple[Finding, ...]:
-    """Returns errors and warnings of its schedules; faster than the whole report."""
+    """Returns errors and warnings of a kernel's schedules; faster than `report_of`."""
     from tbe_impl.chip.schedule_checks import check
 
     try:

@@ -12,9 +12,9 @@ def lazy_attributes(package: str, homes: Mapping[str, str]) -> Callable[[str], A
     """Returns the ``__getattr__`` of a package.
 
     Args:
-        package: its name.
-        homes: public name → the module that contains it, or is it; a leading dot means a module of
-            the package.
+        package: name of the package.
+        homes: public name → the module that defines the name. A submodule of the package is its
+            own home. A module name with a leading dot is relative to the package.
     """
 
     def fetch(name: str) -> Any:

@@ -1,7 +1,8 @@
 """Lists each chip's on-chip sizes and the dtypes of its instructions, operations and conversions.
 
-The toolkit has two tables per chip: the dtypes of *instructions* (an operation with other dtypes
-is composed of casts and other instructions), and the dtypes of *operations* (others are rejected).
+The toolkit has two tables per chip. The first lists the dtypes of *instructions*; an operation with
+another dtype is composed of casts and other instructions. The second lists the dtypes of
+*operations*; other dtypes are rejected.
 """
 
 from __future__ import annotations
@@ -50,11 +51,11 @@ class Soc:
             0 for no limit.
         l2_bytes: memory shared by the cores.
         block_bytes: minimum size and alignment of a copy.
-        cores: number of cores of a kernel.
+        cores: number of cores that a kernel can use.
         vector_cores: number of additional cores without a cube unit.
-        instructions: instruction → dtypes.
-        words: DSL operation → dtypes.
-        conversions: such as ``f322s32z``: source, target, rounding mode.
+        instructions: instruction → supported dtypes.
+        words: DSL operation → supported dtypes.
+        conversions: supported conversions, such as ``f322s32z`` (source, target, rounding mode).
     """
 
     name: str
@@ -74,7 +75,7 @@ class Soc:
 
     @property
     def is_unlimited(self) -> bool:
-        """Whether it supports every dtype and has no on-chip limit."""
+        """Whether the chip supports every dtype and has no on-chip limit."""
         return self.short_name == "cpu"
 
 
@@ -208,14 +209,14 @@ _OPERATION_CONVERSIONS = {
     "u322u16 u322s8 u322u8 s162s64 s162s32 s162u32 s162u16 s162s8 s162u8 u162s64 u162s32 u162u32 "
     "u162s16 u162s8 u162u8 s82s64 s82s32 s82u32 s82s16 s82u16 u82s64 u82s32 u82u32 u82s16 u82u16",
 }
-"""Conversions that ``cast_to`` supports, including those of several instructions."""
+"""Conversions that ``cast_to`` supports, some of them with several instructions."""
 
 _KIB = 1024
 _OPERATION_SYNONYMS = {"sum": "reduce_sum", "round_to": "clip", "round_d": "round_half_up"}
 
 
 _EQUIVALENT_FAMILY = {"Ascend310B": "Ascend910B"}
-"""Chip family → the family whose tables it shares; operators do not query its extensions."""
+"""Chip family → family whose tables it uses; operators do not query its other instructions."""
 
 
 def _chip(name: str, short_name: str, sizes: tuple[int, int, int, int], **more: int) -> Soc:
@@ -279,7 +280,7 @@ SOCS: Mapping[str, Soc] = MappingProxyType(
         )
     }
 )
-"""Full name → chip. Sizes and dtypes are those of the toolkit's platform files."""
+"""Full name → chip. Sizes and dtypes agree with the toolkit's platform files."""
 
 _SPELLINGS = {
     "910": "910A",
@@ -308,7 +309,7 @@ def find_soc(name: str | Soc) -> Soc:
     ('Ascend910A', 'Ascend910B1')
 
     Raises:
-        InputError: the chip is unknown; lists the known ones.
+        InputError: the chip is unknown; the error lists the known chips.
     """
     if isinstance(name, Soc):
         return name

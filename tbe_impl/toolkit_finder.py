@@ -1,4 +1,4 @@
-"""Makes the toolkit's packages (``te``, ``tbe``, ``topi``) importable where it is not installed."""
+"""Makes the packages ``te``, ``tbe``, ``topi`` importable without an installed toolkit."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ PROBERS = ("mindspore", "akg")
 
 
 class Finder:
-    """Meta path finder of last resort: provides the toolkit's modules, except to `PROBERS`.
+    """The last meta path finder: provides the toolkit's modules to all importers but `PROBERS`.
 
-    Does nothing with ``MS_FUSION=off``.
+    The finder does nothing with ``MS_FUSION=off``.
     """
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
@@ -49,14 +49,17 @@ _finder = Finder()
 
 
 def provide() -> None:
-    """Makes the names importable; loads nothing before the first import."""
+    """Makes the toolkit's packages importable; loads nothing before the first import."""
     if _finder not in sys.meta_path:
         sys.meta_path.append(_finder)
 
 
 @contextlib.contextmanager
 def hide_provided_modules() -> Iterator[None]:
-    """Removes the provided modules in the block; restores them unless their root was imported."""
+    """Removes the provided modules from ``sys.modules`` inside the block.
+
+    Afterwards restores them, except below a top-level package that was imported inside the block.
+    """
     found = {
         name: module
         for name, module in sys.modules.items()
@@ -74,12 +77,12 @@ def hide_provided_modules() -> Iterator[None]:
 
 
 def _is_provided(module: Any) -> bool:
-    """Whether a module belongs to `tbe_impl.compat`; does not import it."""
+    """Whether a module belongs to `tbe_impl.compat`; the test does not import `tbe_impl.compat`."""
     return str(getattr(type(module), "__module__", "")).startswith("tbe_impl.compat.")
 
 
 def _importer() -> str:
-    """Returns the name of the module whose code runs the import."""
+    """Returns the name of the module that executes the import statement."""
     frame = sys._getframe(1)
     own = ("importlib", "_frozen_importlib", __name__)
     while frame.f_back and str(frame.f_globals.get("__name__")).startswith(own):

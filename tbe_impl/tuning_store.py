@@ -1,4 +1,4 @@
-"""Stores tuning results on disk; later builds validate them; writes are atomic."""
+"""Stores tuning results on disk with atomic writes; later builds validate and apply them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 40)]
 
 
 class Choice(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The fields of `Options` that a tuner may choose, and the number of threads; 0 for all."""
+    """The fields of `Options` that the tuner chooses; `threads` is 0 for the process default."""
 
     vector_bits: Literal[0, 128, 256, 512] = DEFAULT_OPTIONS.vector_bits  # type: ignore[assignment]
     accumulators: Number = DEFAULT_OPTIONS.accumulators
@@ -60,7 +60,7 @@ class Choice(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     stored: Annotated[tuple[StageNumber, ...], msgspec.Meta(max_length=256)] = ()
 
     def options(self, base: Options) -> Options:
-        """Returns `base` with the chosen fields."""
+        """Returns `base` with the chosen fields; stored stages of both are kept."""
         chosen = msgspec.structs.asdict(self)
         del chosen["threads"]  # a field of the kernel
         chosen["stored"] = tuple(dict.fromkeys((*base.stored, *self.stored)))
@@ -79,14 +79,14 @@ class Tuning(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """The result of tuning a kernel.
 
     Attributes:
-        schema, key: of the record.
-        name: of the kernel.
+        schema, key: format version and key of the record.
+        name: name of the kernel.
         choice: the chosen options.
-        default_us, tuned_us: medians of the final comparison, in microseconds.
-        ratio: median of tuned ÷ default, measured in pairs.
-        bound: upper bound of that median with 99 % confidence.
-        steps: measurements taken.
-        seconds: time taken.
+        default_us, tuned_us: median times in the final comparison, in microseconds.
+        ratio: median of tuned time ÷ default time, measured in pairs.
+        bound: upper bound of `ratio` with 99 % confidence.
+        steps: number of measurements.
+        seconds: duration of the tuning.
     """
 
     schema: Literal[1]
@@ -106,7 +106,7 @@ class Tuning(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 
 class KeyedRecord(Protocol):
-    """A record with a key."""
+    """A record that `RecordStore` can store by its key."""
 
     @property
     def key(self) -> str:
@@ -129,7 +129,7 @@ class RecordStore(Generic[Record]):
     kind: type[Record]
 
     def load(self, key: str) -> Record | None:
-        """Returns the record of a key, None when there is no valid one."""
+        """Returns the record of a key, or None without a valid record."""
         path = self.root / f"{key}.json"
         try:
             record = msgspec.json.decode(_bytes_of(path), type=self.kind)
@@ -174,9 +174,9 @@ class RecordStore(Generic[Record]):
         return tuple(record for record in found if record is not None)
 
     def remove(self, keys: Iterable[str] | None = None) -> int:
-        """Removes the records of these keys, or all, including invalid ones.
+        """Removes the records of these keys, or all records; returns the number of removed records.
 
-        Returns their number.
+        Invalid records are removed as well.
         """
         removed = 0
         for key in self._keys() if keys is None else keys:
@@ -202,7 +202,10 @@ def user_store() -> RecordStore[Tuning]:
 
 
 def apply_tuning(kernel: Kernel) -> Kernel:
-    """Applies a stored tuning for the graph and machine; keeps chosen options."""
+    """Applies the stored tuning for the kernel's graph and this machine.
+
+    A kernel without such a tuning, or with options chosen by the user, stays unchanged.
+    """
     place = user_store()
     if place.is_empty() or not has_free_options(kernel):
         return kernel
@@ -264,11 +267,11 @@ def processor() -> str:
 
 
 def _bytes_of(path: Path) -> bytes:
-    """Returns a regular file of this user, opened without following links, of at most `BYTES_MAX`.
+    """Reads a regular file of this user with at most `BYTES_MAX` bytes; does not follow links.
 
     Raises:
-        CacheError: the file belongs to another user, or there is no such file.
-        OSError: it cannot be opened.
+        CacheError: the file belongs to another user, is no regular file or is too large.
+        OSError: the file cannot be opened.
     """
     check_owner(path.parent.lstat(), path.parent)
     if not stat.S_ISDIR(path.parent.lstat().st_mode):

@@ -1,7 +1,7 @@
 """Writes a graph as Python source, one CANN operation a line, that `tbe_impl` and CANN both run.
 
 Operations of `tbe_impl.dsl.ext` are expanded to CANN operations (`tbe_impl.dsl.operations.expansions`).
-Convolutions and poolings become operations on the plain image layout
+Convolutions and poolings become operations on the unblocked image layout
 (`tbe_impl.dsl.operations.window_expansions`). Operations that only move elements, and stages without a DSL
 operation, become ``tvm.compute``. Rank-0 tensors become tensors of one element, as CANN passes
 scalars.
@@ -27,22 +27,22 @@ _ELEMENTWISE_OPERATIONS = frozenset(
     "vadd vsub vmul vdiv vmax vmin vmod vand vor vxor vaddrelu vsubrelu vexp vlog vabs vrec vsqrt "
     "vrsqrt vrelu vnot vmla vmadd vmaddrelu vadds vmuls vmaxs vmins vlrelu vaxpy vsignbit".split()
 )
-"""Operations that take their tensors, then their scalar."""
+"""Operations whose arguments are tensors, then a scalar if the operation has one."""
 _INTEGER_EXPANSIONS = {"neg": ("vmuls", (-1,)), "square": ("vmul", ())}
-"""Operations of ext that are exact on integers → CANN operation and its further operands."""
+"""Operation of ext with an integer operand → (CANN operation, its further operands)."""
 
 
 @dataclass(frozen=True)
 class Assignment:
-    """One assignment.
+    """One assignment of the generated source.
 
     Attributes:
         name: the assigned name.
         value: the expression.
         reads: names in the expression.
-        origin: the stage of the graph that it implements, whole or in part.
-        is_raw: whether it is no CANN operation, so no automatic schedule covers it.
-        is_product: whether it is a matrix product.
+        origin: the stage of the graph that the assignment implements, completely or in part.
+        is_raw: whether the value is no CANN operation; automatic schedules do not cover it.
+        is_product: whether the value is a matrix product.
     """
 
     name: str
@@ -65,11 +65,11 @@ def emit_assignments(
         outputs: the results.
         inputs: ``id`` of an existing tensor → its name.
         sizes: ``id`` of a variable → its name.
-        name_of: function of a stage, and whether the name is for all of it, that returns a new
-            valid name.
+        name_of: function that returns a new valid name. Its arguments are a stage, and whether
+            the name denotes the whole stage.
 
     Raises:
-        InputError: a stage cannot be expressed in CANN operations; names the stage.
+        InputError: a stage cannot be expressed in CANN operations; the error names the stage.
     """
     writer = _AssignmentWriter(inputs, sizes, name_of)
     writer.emit_graph(outputs)
@@ -90,7 +90,7 @@ class _AssignmentWriter:
         self.held: list[Any] = []
 
     def emit_graph(self, outputs: Sequence[Tensor], origin: Operation | None = None) -> None:
-        """Emits all missing stages; `origin` is the stage that they implement together."""
+        """Emits all stages that have no name yet; `origin` is the stage that they implement."""
         for op in stages_of(outputs, known=self.names):
             if op.kind != "placeholder" and not all(
                 id(tensor) in self.names for tensor in op.outputs
@@ -159,7 +159,7 @@ class _AssignmentWriter:
         return size_text(size, self.names) if isinstance(size, Expr) else number_text(size)
 
     def operands(self, use: DslCall) -> list[str]:
-        """Operands of a comparison or a choice: names of tensors and scalars, in order."""
+        """Returns the operands of a comparison or selection: names of tensors, texts of scalars."""
         inputs = use.inputs[1:] if use.name == "vsel" else use.inputs
         pairs = zip(use.parameters["places"], use.parameters["kinds"], strict=True)
         return [
@@ -331,7 +331,7 @@ _HANDLERS: Mapping[str, Callable[[_AssignmentWriter, DslCall, Operation], _Value
         _write_reduction,
     ),
 }
-"""Operation → the function that writes it."""
+"""DSL operation → function that returns its source text and the names that it reads."""
 
 
 def _unsupported_error(op: Operation) -> InputError:

@@ -70,7 +70,7 @@ def number_text(value: Any) -> str:
 
 
 def has_element_or_index(expression: Expr) -> bool:
-    """Whether the expression contains an element or an index, so it is unknown at build time."""
+    """Whether the expression reads an element or an index and is thus unknown at build time."""
     return any(isinstance(node, (Read, IterVar)) for node in walk(expression))
 
 
@@ -78,11 +78,11 @@ def size_text(expression: Expr, names: Mapping[int, str]) -> str:
     """Formats an expression of sizes as Python arithmetic.
 
     Args:
-        expression: without elements or indices.
+        expression: an expression without elements and indices.
         names: ``id`` of a size → its name.
 
     Raises:
-        InputError: a size without a name, or a function that Python lacks.
+        InputError: a size has no name, or Python lacks a function.
     """
     if isinstance(expression, Const):
         return number_text(expression.value)
@@ -116,7 +116,7 @@ def element_text(expression: Expr, names: Mapping[int, str]) -> str:
     """Formats the expression of an element as ``tvm`` source.
 
     Args:
-        expression: of indices, elements and sizes.
+        expression: an expression of indices, elements and sizes.
         names: ``id`` of a tensor, an index or a size → its name.
 
     Raises:
@@ -148,7 +148,7 @@ def element_text(expression: Expr, names: Mapping[int, str]) -> str:
             a, b = (element_text(part, names) for part in (expression.a, expression.b))
             return f"({a} if {condition} else {b})"
         parts = ", ".join(element_text(part, names) for part in expression.children)
-        # unlike tvm.select it does not read out of bounds
+        # unlike tvm.select, tvm.if_then_else does not read out of bounds
         return f"tvm.if_then_else({parts})"
     if isinstance(expression, Call):
         return _call_text(expression, [element_text(part, names) for part in expression.args])

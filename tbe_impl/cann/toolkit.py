@@ -1,4 +1,4 @@
-"""Compiles an operator for a real chip with the real toolkit, where it is installed.
+"""Compiles an operator for a real chip with the real toolkit, if the toolkit is installed.
 
 Untested: it was written without a toolkit and a device.
 """
@@ -21,7 +21,7 @@ OUTPUT_DIRECTORIES = ("kernel_meta",)
 
 def is_installed() -> bool:
     """Whether a real toolkit can be imported."""
-    places = None  # the package path, because ours can be imported by the same names
+    places = None  # The search path of the package; an import could find our own modules.
     for name in ("tbe", "tbe.dsl", "tbe.dsl.api"):
         spec = PathFinder.find_spec(name, places)
         if spec is None:
@@ -42,13 +42,14 @@ def build(
 
     Args:
         function: the operator, imported while the toolkit was importable.
-        arguments, keywords: of the operator.
+        arguments, keywords: arguments of the operator.
         soc: the target chip.
-        directory: an existing directory, into which the toolkit writes.
+        directory: an existing directory into which the toolkit writes.
 
     Raises:
         MissingError: no toolkit is installed.
-        CompileError: the toolkit rejects the operator, with its own message, or wrote nothing.
+        CompileError: the toolkit rejects the operator (the error contains the toolkit's message)
+            or writes nothing.
     """
     if not is_installed():
         raise MissingError(

@@ -28,19 +28,20 @@ from tbe_impl.soc import Soc, find_soc, is_instruction_supported
 
 UB = "local.UB"
 REDUCTION_TILE = 128
-"""Elements reduced per step when the inputs do not fit whole: one vector instruction."""
+"""Tile size on the last axis when the reduce axis is split; one vector instruction."""
 
 
 @dataclass(frozen=True)
 class Tiling:
-    """Tiling decisions of a nest.
+    """Tiling decisions of a loop nest.
 
     Attributes:
         order: positions of the main result's axes, outermost first.
         at: index in `order` of the split axis.
-        factor: split factor, in steps per tile.
+        factor: split factor: elements of the split axis per tile.
         cores: number of cores that share the loops outside of the tile.
-        reduce_at: the split reduce axis, when the reduction's input does not fit whole.
+        reduce_at: index of the reduce axis that is split because the reduction's input does not
+            fit the unified buffer; None if no reduce axis is split.
         reduce_factor: split factor of the reduce axis.
     """
 
@@ -53,7 +54,9 @@ class Tiling:
 
 
 def auto_schedule(outputs: Any, option: Any = None, *, chip: str | Soc = "Ascend910A") -> Schedule:
-    """Returns a schedule that is planned on first access, so a build that only computes skips it.
+    """Returns a schedule that is planned on first access.
+
+    A build that only computes on this processor never plans the schedule.
 
     Args:
         outputs: a tensor, or a list of them.
@@ -104,7 +107,7 @@ def _fallback_tiling(nest: TiledNest) -> Tiling:
 
 
 def _choose_tiling(outputs: Sequence[Tensor], nest: TiledNest, chip: Soc) -> Tiling | None:
-    """Returns the largest tile that fits; None when even the smallest does not."""
+    """Returns the tiling with the largest tile that fits the unified buffer; None if none fits."""
     sizes = sizes_of(nest.main.outputs[0])
     met = [*nest.inputs(), *(tensor for op in nest.members for tensor in op.outputs)]
     if not sizes or any(not elements(sizes_of(tensor)) for tensor in met):
@@ -143,7 +146,10 @@ def _choose_tiling(outputs: Sequence[Tensor], nest: TiledNest, chip: Soc) -> Til
 def _order_axes(
     outputs: Sequence[Tensor], nest: TiledNest, chip: Soc
 ) -> tuple[tuple[int, ...], int]:
-    """Returns the axes, those that tile without recomputation first, and their number."""
+    """Returns the axes of the main result in loop order, and how many of the first may be split.
+
+    An axis may be split if all results share it and tiling it recomputes no large stage.
+    """
     sizes = sizes_of(nest.main.outputs[0])
     axes = range(len(sizes))
     shared = min(
@@ -179,7 +185,7 @@ def _can_tile_without_recomputation(
 def _make_capacity_test(
     outputs: Sequence[Tensor], nest: TiledNest, trial: Tiling, chip: Soc, limit: int
 ) -> Callable[[int], bool]:
-    """Returns a test whether the nest fits the unified buffer with a given split factor."""
+    """Returns a function that tests whether the nest fits the unified buffer for a split factor."""
     scratch = Schedule(outputs)
     inner = _apply_tiling(scratch, nest, replace(trial, reduce_factor=1), chip)
     record = scratch.record()
@@ -201,7 +207,10 @@ def _search_largest_factor(fits: Callable[[int], bool], size: int, limit: int) -
 
 
 def _distribute_over_cores(nest: TiledNest, tiling: Tiling, cuttable: int, chip: Soc) -> Tiling:
-    """Shrinks the tiles so that every core has one; tiles are whole blocks of nearly equal size."""
+    """Shrinks the tiles so that every core gets a tile, if possible.
+
+    The tiles are whole blocks of nearly equal size.
+    """
     sizes = sizes_of(nest.main.outputs[0])
     block = _block(nest, chip)
     while tiling.at + 1 < cuttable:
@@ -225,7 +234,7 @@ def _distribute_over_cores(nest: TiledNest, tiling: Tiling, cuttable: int, chip:
 
 
 def _block(nest: TiledNest, chip: Soc) -> int:
-    """Returns the elements per block of the narrowest dtype that is copied."""
+    """Returns the number of elements per block in the narrowest dtype that is copied."""
     results = [tensor for op in nest.results for tensor in op.outputs]
     return chip.block_bytes // min(
         dtype_of(tensor.dtype).bytes for tensor in (*results, *nest.inputs())
@@ -233,7 +242,10 @@ def _block(nest: TiledNest, chip: Soc) -> int:
 
 
 def _balance_factor(size: int, most: int, unit: int) -> int:
-    """Returns a tile size up to `most` that divides `size`, in whole blocks if possible."""
+    """Returns a tile size of at most `most` elements that divides `size`, if possible.
+
+    The tile size is a multiple of `unit`, if possible.
+    """
     for step in (unit, 1):
         divisors = [
             one for one in range(max(most // 2, 1), most + 1) if size % one == 0 and one % step == 0
@@ -281,7 +293,10 @@ def _apply_tiling(schedule: Schedule, nest: TiledNest, tiling: Tiling, chip: Soc
 
 
 def _pad_rows(nest: TiledNest, stages: Sequence[Stage], chip: Soc) -> None:
-    """Aligns rows to blocks in reductions and broadcasts, whose instructions start at each row."""
+    """Aligns rows to blocks in nests with reductions or broadcasts.
+
+    Their instructions start at each row.
+    """
     shapes = {
         sizes_of(tensor) for op in nest.members for tensor in (*op.outputs, *op.input_tensors)
     }
@@ -348,7 +363,7 @@ def _make_phony_operation(schedule: Schedule, nest: TiledNest) -> Operation:
 
 
 def _instruction(op: Operation, chip: Soc) -> str:
-    """Returns the instruction of a stage; ``vector_auto`` where the chip lacks it for the dtype."""
+    """Returns the instruction of a stage; ``vector_auto`` if the chip lacks it for the dtype."""
     if op.reduce_axis:
         return f"vector_reduce_{getattr(op.body[0], 'op', 'sum')}"
     name = instruction_of_tag(op.tag)

@@ -28,8 +28,8 @@ LOOP_DIRECTIVES = ("bind", "parallel", "unroll", "vectorize", "pragma", "emit_in
 def show_loops(schedule: Schedule | ScheduleRecord) -> str:
     """Prints the nests in execution order with attached stages, memory scopes and instructions.
 
-    A split or fused index is followed by its value. The axes of a stage inside a loop count from
-    the first element of its tile.
+    After the loops, each split or fused axis is defined by an expression of loop indices. The axes
+    of a stage inside a loop count from the first element of its tile.
     """
     record = schedule.record() if isinstance(schedule, Schedule) else schedule
     printer = _Printer(record)
@@ -131,7 +131,7 @@ class _Printer:
         ]
 
     def _overshoot_conditions(self, stage: StageRecord) -> list[str]:
-        """Returns the guards of axes whose loops exceed the extent."""
+        """Returns conditions for the split axes whose loops have more steps than the extent."""
         extents = self.regions.loops(stage)
         found: list[str] = []
         roots = {id(axis) for axis in (*stage.op.axis, *stage.op.reduce_axis)}

@@ -19,13 +19,13 @@ class OnChipBuffer:
 
     Attributes:
         stage: the stage.
-        name: of the tensor.
-        shape: elements by dimension, without padding.
-        dtype: by name.
-        bytes: of one copy, padding included.
-        copies: 2 when it is double buffered.
+        name: name of the tensor.
+        shape: size of each dimension, without padding.
+        dtype: name of the dtype.
+        bytes: bytes of one copy, with padding.
+        copies: 2 when the buffer is double buffered, else 1.
         first, last: lifetime in steps of the kernel; steps are stages in execution order.
-        at: the enclosing loop, as text; empty for a nest of its own.
+        at: stage and loop to which `stage` is attached, as text; empty if it is not attached.
     """
 
     stage: StageRecord
@@ -46,12 +46,12 @@ class OnChipBuffer:
 
 @dataclass(frozen=True)
 class MemoryPeak:
-    """The peak of a memory.
+    """The peak use of a memory.
 
     Attributes:
         scope: the memory.
-        bytes: occupied at the peak.
-        buffers: live at the peak.
+        bytes: occupied bytes at the peak.
+        buffers: buffers that are live at the peak.
     """
 
     scope: str
@@ -85,7 +85,7 @@ def order_of(regions: Regions) -> dict[int, int]:
 
 
 def _is_a_view(stage: StageRecord) -> bool:
-    """Whether a stage only configures later image loads, as set_fmatrix does."""
+    """Whether a stage only configures later image loads (set_fmatrix) and has no memory."""
     return any(
         directive.value[0] == "set_fmatrix" for directive in stage.find_directives("emit_insn")
     )
@@ -94,8 +94,8 @@ def _is_a_view(stage: StageRecord) -> bool:
 def buffers_of(regions: Regions, *, block_bytes: int) -> tuple[OnChipBuffer, ...]:
     """Returns the buffers of all stages that have on-chip memory.
 
-    An elementwise last reader may reuse its input buffer in place, as the device's allocator does;
-    of a double-buffered one, each copy.
+    If the last reader of a buffer is elementwise, its result may reuse the buffer in place, as with
+    the device's allocator. If both are double buffered, each copy is reused.
     """
     order = order_of(regions)
     taken: set[int] = set()
@@ -129,7 +129,7 @@ def buffers_of(regions: Regions, *, block_bytes: int) -> tuple[OnChipBuffer, ...
 
 
 def peak(buffers: Iterable[OnChipBuffer], scope: str) -> MemoryPeak:
-    """Returns the peak of a memory; buffers that share memory count once, by the largest."""
+    """Returns the peak use of a memory; of buffers that share memory, only the largest counts."""
     inside = [buffer for buffer in buffers if buffer.stage.scope == scope]
     groups = _group_aliased_buffers(inside)
     fullest = MemoryPeak(scope, 0, ())
@@ -146,7 +146,7 @@ def peak(buffers: Iterable[OnChipBuffer], scope: str) -> MemoryPeak:
 
 
 def _group_aliased_buffers(buffers: Sequence[OnChipBuffer]) -> list[list[OnChipBuffer]]:
-    """Groups buffers that share memory, by ``reused_by``."""
+    """Groups the buffers that share memory because of a ``reused_by`` directive."""
     groups: dict[int, list[OnChipBuffer]] = {id(buffer): [buffer] for buffer in buffers}
     for buffer in buffers:
         for directive in buffer.stage.find_directives("reused_by"):
@@ -161,7 +161,10 @@ def _group_aliased_buffers(buffers: Sequence[OnChipBuffer]) -> list[list[OnChipB
 
 
 def _padded_elements(stage: StageRecord, shape: Sequence[int]) -> int:
-    """Elements of a buffer with storage_align, buffer_align, buffer_tile and set_buffer_size."""
+    """Returns the number of elements of a buffer, with the directives that change its size.
+
+    These are storage_align, buffer_align, buffer_tile, set_buffer_size and set_storage_bound.
+    """
     for directive in stage.find_directives("set_buffer_size", "set_storage_bound"):
         bound = _number(directive.value[0])
         if bound is not None:
@@ -180,7 +183,10 @@ def _padded_elements(stage: StageRecord, shape: Sequence[int]) -> int:
 
 
 def padded_strides(stage: StageRecord, sizes: Sequence[int]) -> list[int]:
-    """Returns the elements of a buffer, then the stride of each axis, padded by storage_align."""
+    """Returns the number of elements of a buffer, then the stride of each axis in elements.
+
+    The strides are padded by storage_align.
+    """
     aligned = {
         id(one.axis): one.value
         for one in stage.find_directives("storage_align")
@@ -212,7 +218,10 @@ def _readers(regions: Regions, stage: StageRecord) -> list[StageRecord]:
 
 
 def _last_use(regions: Regions, stage: StageRecord, order: dict[int, int]) -> int:
-    """Returns the last step that needs a stage's result; in an inner loop, the loop's last step."""
+    """Returns the last step that needs a stage's result.
+
+    For a reader in an inner loop, this is the last step of the loop.
+    """
     last = order[id(stage)]
     for reader in _readers(regions, stage):
         climbing: StageRecord | None = reader
@@ -235,7 +244,7 @@ def _last_use(regions: Regions, stage: StageRecord, order: dict[int, int]) -> in
 def _may_reuse_in_place(
     regions: Regions, stage: StageRecord, last: int, order: dict[int, int], taken: set[int]
 ) -> bool:
-    """Whether the last reader of a buffer can compute in place; if so, records that reader."""
+    """Whether the last reader of a buffer can compute in place; if so, adds it to `taken`."""
     readers = [one for one in _readers(regions, stage) if order[id(one)] == last]
     if len(readers) != 1 or id(readers[0]) in taken:
         return False
@@ -261,7 +270,7 @@ def _may_reuse_in_place(
 
 @dataclass(frozen=True)
 class Traffic:
-    """Bytes between main memory and the chip; None where a size is known only at run time."""
+    """Bytes moved between main memory and the chip; None if a size is known only at run time."""
 
     bytes_read: int | None
     bytes_written: int | None
@@ -300,7 +309,7 @@ def is_phony(stage: StageRecord) -> bool:
 def _count_moved_elements(
     tile: Sequence[int], full: Sequence[int], times: int, *, exact: bool
 ) -> int:
-    """Elements moved by `times` tiles; the last tile of an axis may be smaller."""
+    """Returns the elements moved by `times` tiles; the last tile of an axis may be smaller."""
     if not elements(full):
         return 0
     tiles = math.prod(-(-whole // part) for whole, part in zip(full, tile, strict=True))

@@ -22,15 +22,15 @@ class StageUse:
     """One stage in one memory.
 
     Attributes:
-        name: of the tensor.
+        name: name of the tensor.
         scope: the memory.
-        tile: elements by dimension per execution; None for a size known only at run time.
-        dtype: by name.
-        bytes: of one copy, padding included.
-        copies: 2 when it is double buffered.
+        tile: size of each dimension per execution; None for a size known only at run time.
+        dtype: name of the dtype.
+        bytes: bytes of one copy, with padding; None if known only at run time.
+        copies: 2 when the buffer is double buffered, else 1.
         padding_bytes: part of `bytes` that alignment adds.
-        at: enclosing stage and loop; empty for a nest of its own.
-        instruction: its instruction; empty when none is set.
+        at: stage and loop to which the stage is attached; empty if it is not attached.
+        instruction: instruction of the stage; empty when none is set.
         executions: number of executions over all cores.
     """
 
@@ -48,7 +48,7 @@ class StageUse:
 
 @dataclass(frozen=True)
 class MemoryUse:
-    """The peak of a memory; `capacity_bytes` is 0 where no limit is known."""
+    """The peak use of a memory; `capacity_bytes` is 0 if no limit is known."""
 
     scope: str
     bytes: int | None
@@ -66,17 +66,18 @@ class MemoryUse:
 
 @dataclass(frozen=True)
 class ScheduleReport:
-    """A schedule on a chip.
+    """The report of a schedule on a chip.
 
     Attributes:
-        chip: its name.
+        chip: name of the chip.
         cores: number of cores used.
-        core_axis: the loop distributed over the cores, with its stage; empty when there is none.
+        core_axis: the loop that is distributed over the cores, and its stage; empty without one.
         stages: executed stages, in order.
         memories: peak of each memory of the chip.
-        bytes_read, bytes_written: between main memory and the chip; None when known only at run
-            time.
-        least_bytes: lower bound: every input read once and every output written once.
+        bytes_read, bytes_written: bytes moved between main memory and the chip; None when they are
+            known only at run time.
+        least_bytes: lower bound of the bytes moved, if every input is read once and every output
+            is written once.
         findings: errors and warnings.
     """
 
@@ -110,7 +111,7 @@ def report_schedule(
     """Returns the report of a schedule on a chip.
 
     Args:
-        schedule: as built or frozen.
+        schedule: a schedule or its record.
         chip: name or record of the chip.
         own_instructions: instruction names that the operator itself registered.
 
@@ -121,7 +122,7 @@ def report_schedule(
     device, regions = find_soc(chip), Regions(record)
     buffers = buffers_of(regions, block_bytes=device.block_bytes)
     least = _minimum_traffic(record)
-    # without on-chip memories there are no tiles; the CPU's caches hold them
+    # Without on-chip buffers there are no tiles; the minimum traffic is reported.
     traffic = Traffic(*least) if device.is_unlimited and not buffers else traffic_of(regions)
     cores, core_axis = _cores(regions)
     scopes = dict.fromkeys(buffer.stage.scope for buffer in buffers)
@@ -160,7 +161,7 @@ def _minimum_traffic(record: ScheduleRecord) -> tuple[int | None, int | None]:
 
 
 def _cores(regions: Regions) -> tuple[int, str]:
-    """Returns the largest number of cores of a nest, and the loop distributed over them."""
+    """Returns the largest number of cores that a nest uses, and the loop distributed over them."""
     found = (1, "")
     for stage in regions.record.stages:
         extents = regions.loops(stage)

@@ -40,7 +40,7 @@ from tbe_impl.scheduling.tile_regions import RUNTIME_SIZE, Regions
 from tbe_impl.soc import Soc, find_soc, is_instruction_supported
 
 WARNING_SHARE = 0.8
-"""Share of a memory above which a warning is given; the device compiler needs a part of it."""
+"""Used share of a memory above which a warning is given; the device compiler needs the rest."""
 
 
 @dataclass(frozen=True)
@@ -48,12 +48,12 @@ class Finding:
     """An error or a warning of a check.
 
     Attributes:
-        severity: ``error`` when the device rejects it, ``warning`` when it costs time.
+        severity: ``error`` when the device rejects the schedule, ``warning`` when it costs time.
         code: short name of the check.
         stage: name of the stage.
-        place: file and line of the schedule call, or of the stage where there is no such call.
-        what: the sentence that describes it.
-        expected, got, remedy: as in an error.
+        place: file and line of the schedule call, or of the stage if there is no such call.
+        what: the sentence that describes the finding.
+        expected, got, remedy: as in `InputError`.
     """
 
     severity: str
@@ -88,7 +88,7 @@ def check(
     """Returns all findings on a chip in stage order; for ``cpu``, general errors only.
 
     Args:
-        schedule: as built or frozen.
+        schedule: a schedule or its record.
         chip: name or record of the chip.
         own_instructions: names that the operator itself registered as ``tvm.intrin.cce.…``.
         raise_errors: whether to raise the first error instead of returning it.
@@ -144,7 +144,7 @@ def check_attachment(regions: Regions, chip: Soc) -> Iterator[Finding]:
 
 
 def _is_transitive_producer(regions: Regions, stage: StageRecord, parent: StageRecord) -> bool:
-    """Whether a stage reaches `parent` through stages that are attached to it or inlined."""
+    """Whether `parent` reads a stage directly, or through stages that are attached or inlined."""
     waiting, seen = [stage], {id(stage)}
     while waiting:
         for consumer in regions.consumers(waiting.pop()):
@@ -272,11 +272,14 @@ def _suggest_nearest(name: str, names: Iterable[str]) -> str:
 
 
 _VECTOR_FALLBACKS = {"vmaxs": "vmax", "vmins": "vmin"}
-"""Vector-scalar instructions → the vector instruction used where the chip lacks them."""
+"""Vector-scalar instruction → the vector instruction that replaces it on a chip without it."""
 
 
 def _is_expanded_by_toolkit(op: Operation, name: str, dtype: str, chip: Soc) -> bool:
-    """Whether the toolkit composes the operation's instruction from others: vdiv of vrec, vmul."""
+    """Whether the toolkit composes the operation's instruction from other instructions.
+
+    For example, it composes vdiv from vrec and vmul.
+    """
     word = op.dsl_call.name if op.dsl_call is not None else ""
     return instruction_of_tag(op.tag) == name and dtype in chip.words.get(word, ())
 
@@ -333,7 +336,7 @@ _INSTRUCTION_OPERATORS: Mapping[str, frozenset[str]] = {
         "abs": "abs",
     }.items()
 }
-"""Instruction → operators of an expression that it may implement; others are not checked."""
+"""Instruction → operators that it may implement; other instructions are not checked."""
 _OPERATORS = frozenset[str]().union(*_INSTRUCTION_OPERATORS.values())
 _REDUCTION_PATTERN = re.compile(r"(?:^|_)reduce_(sum|max|min|prod)(?:_|$)")
 _IMAGE_TO_COLUMNS = frozenset({"im2col", "im2col_v2", "img2col"})
@@ -362,9 +365,10 @@ def check_instruction_semantics(regions: Regions, chip: Soc) -> Iterator[Finding
 
 
 def _find_mismatch(name: str, op: Operation, body: Expr) -> tuple[str, str, str] | None:
-    """Returns what the instruction computes, what the expression has instead, and the remedy.
+    """Compares an instruction with the expression of a stage.
 
-    None where the two may agree.
+    Returns what the instruction computes, what the expression computes, and the remedy. Returns
+    None when both may agree.
     """
     if name in _IMAGE_TO_COLUMNS:
         return _find_im2col_mismatch(op, body)
@@ -394,7 +398,7 @@ def _names(axes: Iterable[IterVar]) -> str:
 
 
 def _operator(body: Expr) -> str:
-    """The one operator of an expression, empty where there are none or several."""
+    """Returns the only operator of an expression; empty for none or several operators."""
     body = _strip_casts(body)
     if not isinstance(body, (Binary, Call)):
         return ""
@@ -410,9 +414,9 @@ def _strip_casts(body: Expr) -> Expr:
 
 
 def _find_im2col_mismatch(op: Operation, body: Expr) -> tuple[str, str, str] | None:
-    """im2col writes channels on the last axis and positions on the axis before.
+    """Checks that an expression reads channels on the last axis; returns as `_find_mismatch`.
 
-    The expression must read channels in that order.
+    The instruction im2col writes channels on the last axis and positions on the axis before.
     """
     if len(op.axis) < 2:
         return None
@@ -434,7 +438,7 @@ def _find_im2col_mismatch(op: Operation, body: Expr) -> tuple[str, str, str] | N
 
 
 def check_divisibility(regions: Regions, chip: Soc) -> Iterator[Finding]:
-    """A split whose last tile is shorter."""
+    """The factor of a split should divide the extent of the loop."""
     for stage in regions.record.stages:
         extents = regions.loops(stage)
         for relation in stage.relations:
@@ -457,7 +461,7 @@ def check_divisibility(regions: Regions, chip: Soc) -> Iterator[Finding]:
 
 
 def _divisor(whole: int, limit: int) -> int:
-    """Returns the greatest divisor up to `limit`."""
+    """Returns the greatest divisor of `whole` that is at most `limit`."""
     return max(
         other
         for low in range(1, int(whole**0.5) + 1)
@@ -468,7 +472,7 @@ def _divisor(whole: int, limit: int) -> int:
 
 
 def check_alignment(regions: Regions, chip: Soc) -> Iterator[Finding]:
-    """On-chip rows must start at a block; copies to main memory must end at one."""
+    """Rows on the chip must start at a block; tiles copied to main memory must end at a block."""
     for stage in regions.record.stages:
         if stage.is_input or stage.inlined:
             continue
@@ -481,7 +485,10 @@ def check_alignment(regions: Regions, chip: Soc) -> Iterator[Finding]:
 
 
 def _is_accessed_by_row(regions: Regions, stage: StageRecord, tile: tuple[int, ...]) -> bool:
-    """Whether accesses start at each row: a part of a row, a reduction along it, a broadcast."""
+    """Whether accesses start at each row of a stage.
+
+    They do for parts of rows, for reductions along rows and for broadcasts.
+    """
     if not tile or tile[-1] != regions.full_shape(stage)[-1]:
         return True
     for consumer in regions.consumers(stage):
@@ -536,7 +543,10 @@ def _is_copied_out(regions: Regions, stage: StageRecord) -> bool:
 def _check_tail_overlap(
     regions: Regions, stage: StageRecord, width: int, chip: Soc
 ) -> Iterator[Finding]:
-    """Adjacent loop steps must not write to the same block: a partial block at the end overlaps."""
+    """Adjacent loop steps must not write to the same block.
+
+    They do so if the tile of a step ends inside a block.
+    """
     level = next(
         (
             one.attach
@@ -590,7 +600,7 @@ def check_capacities(regions: Regions, chip: Soc) -> Iterator[Finding]:
             continue
         largest = max(use.buffers, key=lambda buffer: buffer.total_bytes)
         over = use.bytes > limit
-        # the device drops double buffering of the matrix unit's operands when only it does not fit
+        # If operands of the matrix unit fit without double buffering, the device drops it.
         once = (
             peak((replace(buffer, copies=1) for buffer in buffers), scope).bytes
             if scope in _OPERANDS

@@ -15,7 +15,7 @@ class TiledNest:
 
     Attributes:
         main: the operation whose axes are the loops of the nest.
-        others: further operations with results in main memory; their axes are leading axes of
+        others: other operations with results in main memory; their axes are leading axes of
             `main`.
         members: every operation of the nest in order, including `main` and `others`.
     """
@@ -31,13 +31,13 @@ class TiledNest:
 
     @property
     def inner_reductions(self) -> tuple[Operation, ...]:
-        """Reductions whose result is consumed in the nest, or that accompany another result."""
+        """Reductions except the main operation of a nest with a single result."""
         return tuple(
             op for op in self.members if op.reduce_axis and (op is not self.main or self.others)
         )
 
     def inputs(self) -> tuple[Tensor, ...]:
-        """Returns the tensors read from outside."""
+        """Returns the tensors that the nest reads but does not compute."""
         inside = {id(op) for op in self.members}
         found = {
             id(tensor): tensor
@@ -54,9 +54,9 @@ def partition_into_nests(
     """Returns the nests of a graph in order; operations computed by a library are excluded.
 
     Args:
-        outputs: of the graph.
+        outputs: outputs of the graph.
         cut_at: ``id`` of intermediate operations whose results go through main memory.
-        merge: whether results of one shape, or with the same leading axes, share a nest.
+        merge: whether results of the same shape, or with the same leading axes, share a nest.
     """
     ops = [op for op in stages_of(outputs) if op.body]
     users = consumers_of(outputs)
@@ -112,7 +112,11 @@ def _ancestors(outputs: Sequence[Tensor]) -> dict[int, set[int]]:
 def _may_join(
     op: Operation, group: list[Operation], barriers: list[Operation], ancestors: dict[int, set[int]]
 ) -> bool:
-    """Whether a result fits the loops of a group without an operation outside of it in between."""
+    """Whether a result can be computed in the loops of a group.
+
+    Its axes must fit the loops. No operation outside of the group may lie between the result and
+    the group in the graph.
+    """
     if count_shared_axes(group[0], op) is None:
         return False
     inside = {id(member) for member in group}
@@ -128,7 +132,7 @@ def _may_join(
 
 
 def count_shared_axes(main: Operation, other: Operation) -> int | None:
-    """Returns how many leading axes of `main` a result has; None when it does not fit its loops.
+    """Returns how many leading axes of `main` a result has; None if it does not fit these loops.
 
     Equal shapes share all axes. A result may have size 1, or no axis, at the last axes of `main`.
     """

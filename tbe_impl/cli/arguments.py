@@ -28,14 +28,15 @@ TRUE, FALSE = ("true", "yes", "on"), ("false", "no", "off")
 
 @dataclass(frozen=True)
 class ArrayDescription:
-    """An array as described to an operator.
+    """The description of an array.
 
     Attributes:
-        shape, dtype, format: as passed to the operator; -1 is an unknown size, (-2,) an unknown
-            rank.
-        array: its elements, if given.
-        name: of its parameter; empty until it is assigned.
-        sizes: of the array when `shape` has unknown sizes; `UNKNOWN_SIZE` each by default.
+        shape, dtype, format: values that are passed to the operator; -1 is an unknown size, (-2,)
+            an unknown rank.
+        array: the elements, or None.
+        name: name of the operator's parameter; empty until a parameter is assigned.
+        sizes: sizes of the array if `shape` has unknown sizes. If empty, `array_shape` has
+            `UNKNOWN_SIZE` for each of them.
     """
 
     shape: tuple[int, ...]
@@ -73,8 +74,8 @@ class OperatorCall:
 
     Attributes:
         positional, keywords: the arguments.
-        inputs, outputs: the descriptions among them, with the names of their parameters.
-        attributes: every attribute with its value, defaults included.
+        inputs, outputs: the array descriptions among the arguments, named by their parameters.
+        attributes: name → value of every attribute, with defaults.
     """
 
     positional: tuple[Any, ...]
@@ -95,11 +96,12 @@ def bind_arguments(
     """Assigns descriptions and attributes to the parameters of an operator function.
 
     Args:
-        function: including decorators.
-        inputs: in parameter order.
-        outputs: in order; missing ones are derived from the inputs.
-        attributes: texts by name.
-        place: file and name of the operator, for errors.
+        function: the operator function with its decorators.
+        inputs: descriptions of the inputs in parameter order.
+        outputs: descriptions of the outputs in parameter order; missing descriptions are derived
+            from the inputs.
+        attributes: name → text of the value.
+        place: location of the operator for error messages.
 
     Raises:
         InputError: an attribute is unknown, missing or of the wrong type, or the number of arrays
@@ -161,9 +163,9 @@ def _check_names(
 def _split_arguments(
     parameters: Sequence[OperatorParameter], values: Mapping[str, Any]
 ) -> tuple[list[Any], dict[str, Any]]:
-    """Passes arguments by position up to the last array, then by name.
+    """Returns positional arguments up to the last array, and keyword arguments for the rest.
 
-    Decorators count positions, and attributes may be omitted.
+    Decorators check arrays by position, and attributes may be omitted.
     """
     arrays = [
         index
@@ -198,7 +200,7 @@ class _ArgumentBinder:
         self.used_outputs: list[ArrayDescription] = []
 
     def values(self, item: OperatorParameter) -> Iterator[Any]:
-        """Yields the value of a parameter; nothing when its default is used."""
+        """Yields the value of a parameter; yields nothing when its default is used."""
         if item.name in self.texts:
             yield parse_attribute(self.texts[item.name], item, self.place)
         elif item.role in ("input", "shape"):
@@ -253,7 +255,7 @@ class _ArgumentBinder:
         if not item.required and self._count_required_after(item) >= len(self.inputs) - self.taken:
             return
         if self.taken < len(self.inputs):
-            # a parameter of the shape only has no array name; the kernel has one
+            # A parameter that takes only a shape does not name the array; the kernel names it.
             yield self._value(
                 self._take_input(item.name if item.role == "input" else ""), item.role
             )
@@ -299,7 +301,7 @@ class _ArgumentBinder:
         yield [self._take_output(f"{item.name}{number}").as_argument() for number in range(count)]
 
     def _take_output(self, name: str) -> ArrayDescription:
-        """Returns the next output, as described or as derived from the inputs."""
+        """Returns the next description of an output, or derives it from the inputs."""
         if self.made < len(self.outputs):
             given = self.outputs[self.made]
             found = replace(given, array=None, name=name)
@@ -328,7 +330,11 @@ def _is_result(name: str) -> bool:
 
 
 def _suggest_output(name: str, inputs: Sequence[ArrayDescription]) -> ArrayDescription:
-    """Derives an output: like the input of the same name, else the broadcast of all inputs."""
+    """Derives the description of an output.
+
+    The description equals that of the input with the same name, such as x for x_out. Without such
+    an input, the shape is the broadcast of all inputs; dtype and format are as in the first input.
+    """
     if not inputs:
         return ArrayDescription((1,), "float32", name=name)
     stem = (
@@ -370,7 +376,9 @@ def _broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
 
 
 def parse_attribute(text: str, item: OperatorParameter, place: str) -> Any:
-    """Converts the text of an attribute by its kind, else by its default, else as a literal.
+    """Converts the text of an attribute to its kind, else to the type of its default.
+
+    Without both, the text is parsed as a literal.
 
     >>> alpha = OperatorParameter("alpha", "attribute", False, 0.5)
     >>> parse_attribute("1", alpha, "")
@@ -430,7 +438,7 @@ def _convert_attribute(
 
 
 def _parse_literal(text: str) -> Any:
-    """Converts a text without a known type: a boolean, a number, a list of them, or the text."""
+    """Converts a text of unknown type to a boolean, None, a number or a list, else returns it."""
     plain = text.strip()
     if plain.lower() in TRUE or plain.lower() in FALSE:
         return plain.lower() in TRUE

@@ -39,14 +39,14 @@ class Request:
     """An operator and its build arguments.
 
     Attributes:
-        target: ``FILE.py:operator``, or ``FILE.py`` when it defines one.
-        inputs, outputs: descriptions in order.
-        attributes: texts by name.
-        soc: the chip.
-        search_path: parents of the operator's own packages; by default the parent of the ``impl``
-            that contains the file.
+        target: ``FILE.py:operator``, or ``FILE.py`` when the file defines one operator.
+        inputs, outputs: array descriptions in order.
+        attributes: name → text of the value.
+        soc: name of the chip.
+        search_path: parent directories of the operator's own packages; by default the parent of
+            the directory ``impl`` that contains the file.
         backend: ``cpu`` or ``numpy``.
-        seed: of the random arrays.
+        seed: seed of the random arrays.
     """
 
     target: str
@@ -61,7 +61,7 @@ class Request:
 
 @dataclass(frozen=True)
 class BuiltOperator:
-    """An operator and its kernel; `name` is that of the function below its decorators."""
+    """An operator and its kernel; `name` is the name of the undecorated function."""
 
     operator: Operator
     name: str
@@ -73,7 +73,7 @@ class BuiltOperator:
 
 @dataclass(frozen=True)
 class ArrayFigures:
-    """Statistics of an array; minimum, maximum and mean ignore NaN, None without any value."""
+    """Statistics of an array; minimum, maximum and mean ignore NaN and are None without values."""
 
     role: str
     name: str
@@ -92,14 +92,14 @@ class RunResult:
 
     Attributes:
         operator, file, kernel, soc: names.
-        backend: the back end used; ``numpy`` also when there is no compiler.
-        problem: why the requested back end was not used; else empty.
-        arrays: inputs, then outputs.
-        build_us: time to load and build the operator.
-        first_us, warm_us: time of the first call, and the median of later ones.
-        differences: of a check; empty without one.
-        notes: assumed sizes, outputs that differ from their description, skipped checks.
-        findings: of the schedule on the chip.
+        backend: the back end that was used; without a compiler, ``numpy`` replaces ``cpu``.
+        problem: the reason why the requested back end was not used, or empty.
+        arrays: statistics of the inputs, then of the outputs.
+        build_us: time to load and build the operator, in µs.
+        first_us, warm_us: time of the first call, and median time of later calls, in µs.
+        differences: differences that a check found; empty without a check.
+        notes: texts on assumed sizes, outputs that differ from their description, skipped checks.
+        findings: findings about the schedule on the chip.
     """
 
     operator: str
@@ -126,8 +126,8 @@ def build(request: Request) -> BuiltOperator:
     """Loads and builds an operator.
 
     Raises:
-        InputError: the file or operator does not exist, it rejects its arguments, or an on-chip
-            buffer exceeds its capacity.
+        InputError: the file or operator does not exist, the operator rejects its arguments, or an
+            on-chip buffer exceeds its capacity.
     """
     file, name = split_target(request.target)
     check_operator_file(file)
@@ -149,8 +149,8 @@ def build(request: Request) -> BuiltOperator:
         try:
             kernel = operator.build(*call.positional, soc=request.soc, **call.keywords)
         except FusionError as error:
-            # for an argument rejected by a decorator, the operator's line helps more than the
-            # calling one
+            # If a decorator rejects an argument, the operator's line helps more than the line of
+            # the call.
             if (
                 not error.place
                 or error.place.startswith(f"{outside}:")
@@ -169,14 +169,14 @@ def build(request: Request) -> BuiltOperator:
 
 
 def _resolve_sizes(item: ArrayDescription) -> ArrayDescription:
-    """Sets unknown sizes; adds zeros as elements where the operator may read the values."""
+    """Sets unknown sizes; adds zeros as elements if the operator may read the values."""
     known = replace(item, shape=item.array_shape, sizes=())
     matters = item.array is None and item.dtype in ("int32", "int64") and len(known.shape) <= 1
     return replace(known, array=np.zeros(known.shape, item.dtype)) if matters else known
 
 
 def _array_of(item: ArrayDescription) -> np.ndarray:
-    """Returns the array, or a placeholder with its shape and dtype only."""
+    """Returns the array; without one, a read-only array of zeros with its shape and dtype."""
     return (
         item.array
         if item.array is not None
@@ -185,7 +185,7 @@ def _array_of(item: ArrayDescription) -> np.ndarray:
 
 
 def unknown_size_notes(built: BuiltOperator) -> tuple[str, ...]:
-    """Returns notes about a build: assumed sizes."""
+    """Returns a note on the sizes that were assumed for unknown sizes; empty without any."""
     open_ones = [
         item
         for item in built.call.inputs
@@ -224,7 +224,8 @@ def run(request: Request, *, check: bool = False, formula: str | None = None) ->
 
     Args:
         request: what to build.
-        check: whether to compare with the float64 definition and the operator's formula, if known.
+        check: whether to compare the outputs with the float64 definition and, if known, with the
+            operator's formula.
         formula: a formula to compare with; see `tbe_impl.cli.formula`.
     """
     start = time.perf_counter()
@@ -384,7 +385,7 @@ def _widen(array: np.ndarray) -> np.ndarray:
 
 
 def _name_outputs(built: BuiltOperator, results: Sequence[np.ndarray]) -> list[NamedArray]:
-    """Names results by the operator's output parameters when their number is equal."""
+    """Names the results after the operator's output parameters if their numbers agree."""
     names = [item.name for item in built.call.outputs]
     if len(names) != len(results):
         names = (
@@ -399,7 +400,7 @@ def _name_outputs(built: BuiltOperator, results: Sequence[np.ndarray]) -> list[N
 
 
 def _resolve_backend(kernel: Kernel, backend: str) -> tuple[str, str]:
-    """Returns the back end used, and why it is not the requested one."""
+    """Returns the back end used, and the reason if it is not the requested back end."""
     if backend != "cpu":
         return backend, ""
     try:

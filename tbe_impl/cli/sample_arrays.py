@@ -18,7 +18,7 @@ from tbe_impl.errors import InputError
 from tbe_impl.kernel import Argument, Kernel
 
 _TRUTHS = re.compile(r"(\w+_)?(cond|condition|mask|pred|predicate)\w*\Z")
-"""Names of boolean inputs; operators store them as int8."""
+"""Pattern of the names of boolean inputs; operators store such inputs as int8."""
 
 
 @dataclass(frozen=True)
@@ -33,17 +33,18 @@ class NamedArray:
 def make_inputs(
     kernel: Kernel, described: Sequence[ArrayDescription], *, seed: int = 0, operator: str = ""
 ) -> tuple[NamedArray, ...]:
-    """Creates an array per input of a kernel; its description gives sizes unknown to the kernel.
+    """Creates one array per input of a kernel.
 
-    Floats are standard normal, integers range from -50 to 50 (unsigned ones from 0 to 100),
-    booleans are 0 or 1, and indices are within bounds.
+    The descriptions supply the sizes that the kernel does not know. Floats are standard normal,
+    signed integers range from -50 to 50, unsigned integers from 0 to 100, booleans are 0 or 1, and
+    indices are within bounds.
 
     Args:
         kernel: a kernel with inputs.
         described: descriptions of the operator's inputs; a given array is used unchanged. An empty
             sequence uses the declared inputs.
-        seed: of the random values.
-        operator: its name; inputs of logical operators are booleans of any dtype.
+        seed: seed of the random values.
+        operator: name of the operator; inputs of logical operators are booleans of any dtype.
 
     Raises:
         InputError: a given array does not fit, a size is unspecified, or an input is not described.
@@ -54,7 +55,7 @@ def make_inputs(
     for number, item in enumerate(kernel.inputs):
         own = _take_description(item, left)
         if own is None and described:
-            # an arbitrary array instead would hide the mistake
+            # a random array would hide the mistake
             raise InputError(
                 f"nothing describes the input {item.name}",
                 place=kernel.name,

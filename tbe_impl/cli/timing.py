@@ -1,4 +1,4 @@
-"""Times a kernel against its NumPy definition and a copy of equal traffic, interleaved."""
+"""Times interleaved calls of a kernel, its NumPy definition and a copy of equal traffic."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tbe_impl.loading.operator_reference import split_target
 from tbe_impl.runtime.buffers import aligned_empty
 
 NUMPY_SECONDS = 2.0
-"""Seconds after which the slow definition is no longer timed."""
+"""Total seconds after which the NumPy definition is no longer timed."""
 WARM_UP = 3
 
 
@@ -42,8 +42,9 @@ class BenchResult:
     Attributes:
         operator, file, kernel, soc: names.
         threads: maximum number of threads.
-        bytes_moved: every input read once and every output written once.
-        timings: ``cpu``, ``numpy`` and ``copy``, the measured memory bandwidth limit.
+        bytes_moved: bytes moved if every input is read once and every output is written once.
+        timings: times of the kernel (``cpu``), of its definition (``numpy``) and of a copy
+            (``copy``), which measures the memory bandwidth limit.
     """
 
     operator: str
@@ -56,11 +57,12 @@ class BenchResult:
 
 
 def bench(request: Request, *, loop: int = 1000) -> BenchResult:
-    """Times a warm kernel: the code alone, with preallocated outputs.
+    """Times the compiled code of a warm kernel, with preallocated outputs.
 
     Args:
         request: what to build.
-        loop: calls of the kernel and of the copy; the definition is called for `NUMPY_SECONDS`.
+        loop: number of calls of the kernel and of the copy. The definition is called as often, but
+            for at most about `NUMPY_SECONDS` in total.
 
     Raises:
         InputError: the operator cannot be built, or `loop` is below 1.
@@ -110,7 +112,7 @@ def _make_kernel_call(
 
 
 def _make_copy_call(elements: int, threads: int) -> Callable[[], Any]:
-    """Returns a call of a kernel of the same back end that copies `elements` float32 elements."""
+    """Returns a function that copies float32 elements with a kernel of the same back end."""
     source = placeholder((elements,), name="source", dtype="float32")
     target = compute((elements,), lambda i: source[i], name="target")
     kernel: CpuKernel = prepare([target], [source], name="copy")

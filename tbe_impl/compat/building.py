@@ -16,7 +16,7 @@ from tbe_impl.dsl.tensor import Tensor
 
 
 class OutputOnlySchedule:
-    """A schedule with output tensors only; replaces an automatic schedule."""
+    """Replaces an automatic schedule; holds only the output tensors."""
 
     def __init__(self, outputs: Sequence[Tensor]):
         self.outputs = [tensor.op for tensor in outputs]
@@ -63,7 +63,7 @@ def auto_schedule(outs: Any, option: Any = None) -> Any:
 def casting_auto_schedule(outs: Any, option: Any = None) -> Any:
     """Returns a schedule for the outputs (``te.lang.cce``).
 
-    Casts them back to the dtype of an input; see `cast_back`.
+    Casts the outputs back to the dtype of an input; see `cast_back`.
     """
     outputs = _flatten_outputs(outs)
     real = cast_back(outputs)
@@ -87,8 +87,9 @@ def build(sch: Any, config_map: Any = None, *_: Any, **more: Any) -> None:
 
     Args:
         sch: the schedule; a list of schedules for a dynamic operator.
-        config_map: ``name``, ``tensor_list`` and options. As in tutorials, it may be the tensors
-            alone, followed by the target and ``kernel_name``, ``name`` or ``attrs`` as keywords.
+        config_map: ``name``, ``tensor_list`` and options. As in tutorials, it may also be the list
+            of tensors. Then the target follows, and ``kernel_name``, ``name`` or ``attrs`` are
+            keywords.
     """
     if isinstance(config_map, (list, tuple)):
         options = dict(more.pop("attrs", None) or {})
@@ -153,8 +154,8 @@ def build_fatbin(
         configs: options, one per tiling.
         schedules: one per tiling.
         arguments: one list per tiling: sizes and factors, then tensors.
-        keys: tiling keys by which the device selects.
-        name: of the kernel.
+        keys: tiling keys by which the device selects a tiling.
+        name: name of the kernel.
     """
     for schedule, listed in zip(schedules, arguments, strict=True):
         tensors = [item for item in listed if isinstance(item, Tensor)]
@@ -162,7 +163,7 @@ def build_fatbin(
 
 
 def lower(*_: Any, **__: Any) -> str:
-    """Returns the text of a schedule; here the location of the call."""
+    """Returns the location of the call; the toolkit returns the text of the schedule."""
     return f"lowered at {user_location()}"
 
 
@@ -304,7 +305,9 @@ INSTRUCTION_PARAMETERS = InstructionParameters()
 
 
 def reuse_input_as_output(output_buffer: Any, input_buffer: Any, kernel_name: str) -> None:
-    """Records that the device computes an output in place; here every output has its own array.
+    """Records that the device computes an output in place, in the array of an input.
+
+    The record does not change kernels on the CPU: here every output has its own array.
 
     Raises:
         OperatorError: another output already uses the input.

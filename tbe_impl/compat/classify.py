@@ -1,7 +1,8 @@
 """Computes the variants of a dynamic operator (``tbe.dsl.classify``).
 
 The toolkit splits a dynamic shape into many variants and merges axes in each. Here one kernel
-serves all sizes, so there is one variant: the inputs, padded to one rank where they broadcast.
+serves all sizes, so there is one variant: the list of inputs. Inputs that broadcast are padded
+to one rank.
 Axes are merged for ``gather`` and ``gather_nd`` only, because their operator files depend on it.
 """
 
@@ -181,7 +182,7 @@ def classify(
 
 
 def _classify_scatter_nd(inputs: Sequence[Any]) -> list[Any]:
-    """Returns the variant (described target, indices, updates) of (indices, updates, shape).
+    """Returns (target description, indices, updates) for the inputs (indices, updates, shape).
 
     Raises:
         OperatorError: the shape is unknown at build time.
@@ -200,7 +201,11 @@ def _classify_scatter_nd(inputs: Sequence[Any]) -> list[Any]:
 
 
 def _classify_gather(ins: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
-    """Returns the variant of params, indices, an axis or None, and the number of batch axes."""
+    """Returns the variant of a ``gather``.
+
+    `ins` holds the params, the indices, the axis or None, and the number of batch axes. The last
+    two may be missing.
+    """
     axis = ins[2] if len(ins) > 2 else None
     along = None if axis is None else _axis_number(axis)
     return gather_variant(*_declared_inputs(ins, inputs), along, ins[3] if len(ins) > 3 else 0)
@@ -259,7 +264,10 @@ def _window_parameters(extra: Mapping[str, Any]) -> list[Any]:
 
 
 def _split_parameters(inputs: Sequence[Any], extra: Mapping[str, Any]) -> tuple[int, Any]:
-    """Returns axis and sizes of a split; sizes is None for equal parts of an unknown size."""
+    """Returns the axis and the sizes of the parts of a split.
+
+    The sizes are None when the parts are equal and the size of the axis is unknown.
+    """
     shape = inputs[0]["shape"]
     (axis,) = wrap_axes_to_positive(_axis_number(inputs[1]), len(shape))
     if extra.get("avg_split"):

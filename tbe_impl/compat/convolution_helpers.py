@@ -12,7 +12,7 @@ from tbe_impl.compat.shape_util import ceil_div, shape_to_list
 
 
 def extract_tensor_info(tensor: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Returns the items of a description that a tiling function reads; None for None."""
+    """Returns the items of a description that a tiling function reads; None without a tensor."""
     if tensor is None:
         return None
     wanted = ("shape", "ori_shape", "format", "ori_format", "dtype", "range", "const_value", "name")
@@ -20,7 +20,7 @@ def extract_tensor_info(tensor: Mapping[str, Any] | None) -> dict[str, Any] | No
 
 
 def trip_strides(strides: Sequence[int], data_format: str) -> list[int]:
-    """Selects the strides of depth, height and width from those of all axes.
+    """Selects the strides of depth, height and width from the strides of all axes.
 
     >>> trip_strides([1, 2, 3, 1], "NHWC")
     [2, 3]
@@ -31,7 +31,7 @@ def trip_strides(strides: Sequence[int], data_format: str) -> list[int]:
 
 
 class Image:
-    """A description whose sizes are attributes by letter of its original format: ``fmap_h``.
+    """A tensor description whose sizes are attributes, such as ``fmap_h`` for the height.
 
     Filters use the names ``kernel_cout``, ``kernel_h`` and so on.
 
@@ -39,8 +39,8 @@ class Image:
         given: the description of a tensor.
 
     Attributes:
-        prefix: of the size attributes: ``fmap``, ``grads`` or ``kernel``.
-        sizes: suffix of the attribute → letter of the format.
+        prefix: first part of the attribute names: ``fmap``, ``grads`` or ``kernel``.
+        sizes: second part of the attribute name → letter of the original format.
     """
 
     prefix = "fmap"
@@ -90,9 +90,9 @@ class FilterGradientBase:
     Args:
         inputs: image, filter size, gradients, filter, strides, pads, dilations, groups, data
             format, kernel name.
-        op_name: of the operator.
+        op_name: name of the operator.
         fusion_mode: whether the operator is part of a fused operator.
-        options: of the operator.
+        options: options of the operator.
     """
 
     def __init__(
@@ -136,13 +136,13 @@ def _letter_attributes(stem: str, letters: Iterable[str], values: Sequence[Any])
 
 
 class Classifier:
-    """Returns one variant for a convolution: the inputs unchanged."""
+    """Classifies the inputs of a convolution; the only variant has unchanged inputs."""
 
     def __init__(self, inputs: tuple[Any, Any, Any], *_: Any, **__: Any):
         self._inputs = inputs
 
     def classify(self) -> list[tuple[Any, Any, Any]]:
-        """Returns one tuple of tensors, attributes and options."""
+        """Returns the list of variants: one tuple of tensors, attributes and options."""
         tensors, attributes, _ = self._inputs
         return [(tensors, attributes, [{"options": {}}])]
 
@@ -277,4 +277,4 @@ FORWARD_UTILITIES: Mapping[str, Any] = {
         ).split()
     },
 }
-"""``tbe.common.utils.op_util.op_util_conv2d``: queries of newer chips' instructions; all False."""
+"""``tbe.common.utils.op_util.op_util_conv2d``; queries for newer instructions return False."""

@@ -72,7 +72,7 @@ def _make_raiser(
             chosen = given.pop(0) if given else keywords.pop("err_code", "E90001")
         else:
             chosen = code
-        # positional arguments get the names of the table, keywords keep the caller's
+        # positional arguments get the names of the table; keyword arguments keep their names
         info = {**dict(zip(arguments, given, strict=False)), **keywords}
         operator = str(info.get("op_name", "")) or "operator"
         shown = {argument: info.get(argument, "?") for argument in arguments}

@@ -1,7 +1,7 @@
-"""Builds the variants of ``gather`` and ``gather_nd``, axes merged as by the toolkit's classifier.
+"""Builds the variants of ``gather`` and ``gather_nd``; merges axes as the toolkit does.
 
-Operator files depend on this form: their call ``gather(params, indices, batch_dims + 1,
-batch_dims)`` is correct for merged axes only, whatever axis the operator was called with.
+Operator files depend on merged axes. For any axis of the operator they call ``gather(params,
+indices, batch_dims + 1, batch_dims)``, which is correct for merged axes only.
 """
 
 from __future__ import annotations
@@ -13,21 +13,22 @@ from typing import Any
 from tbe_impl.compat.operator_errors import fault
 
 AxisGroups = tuple[tuple[int, ...], ...]
-"""For each axis of the variant, the merged axes of the declared tensor; empty for size 1."""
+"""For each axis of the variant, the merged declared axes; empty for an added axis of size 1."""
 
 
 def gather_variant(
     params: Mapping[str, Any], indices: Mapping[str, Any], axis: int | None, batch_dims: int
 ) -> list[Any]:
-    """Returns the variant of ``gather``: params, indices, axis 2, 1 batch axis.
+    """Returns the variant [params, indices, axis, batch_dims] of ``gather``.
 
-    Params have the shape (batch, before, rows, rest), indices (batch, count).
+    In the variant, `params` have the shape (batch, before, rows, rest) and `indices` have the shape
+    (batch, count). The axis is 2, and there is 1 batch axis.
 
     Args:
-        params, indices: as declared.
-        axis: of params; None selects the first axis after the batch axes.
-        batch_dims: number of leading axes that both share; negative values count from the last axis
-            of the indices.
+        params, indices: descriptions as declared.
+        axis: an axis of `params`; None selects the first axis after the batch axes.
+        batch_dims: number of leading axes that `params` and `indices` share. A negative number
+            counts from the last axis of the indices.
 
     Raises:
         OperatorError: the axis or the number of batch axes is out of range.
@@ -56,12 +57,13 @@ def gather_variant(
 def gather_nd_variant(
     params: Mapping[str, Any], indices: Mapping[str, Any], batch_dims: int
 ) -> list[Any]:
-    """Returns the variant of ``gather_nd``: params, indices, 1 batch axis.
+    """Returns the variant [params, indices, batch_dims] of ``gather_nd``.
 
-    Params have the shape (batch, indexed axes, rest), indices (batch, count, depth).
+    In the variant, `params` have the shape (batch, indexed axes, rest) and `indices` have the shape
+    (batch, count, depth). There is 1 batch axis.
 
     Args:
-        params, indices: as declared; the last size of the indices is known.
+        params, indices: descriptions as declared; the last size of the indices is known.
         batch_dims: as in `gather_variant`.
 
     Raises:

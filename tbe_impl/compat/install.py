@@ -26,10 +26,10 @@ from tbe_impl.toolkit_finder import ROOTS
 logger = logging.getLogger(__name__)
 
 OPTIONAL_ROOTS = ("mindspore", "luojianet_ms", "sympy")
-"""Packages that operator files import; provided only where they are not installed."""
+"""Packages that operator files import; a package is provided only if it is not installed."""
 
 HELPER_ROOTS = ("impl",)
-"""Packages of operator trees; modules that such a tree lacks are provided."""
+"""Packages of operator trees; modules that are missing in such a tree are provided."""
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -79,7 +79,7 @@ def _search_path_stamps() -> tuple[tuple[str, int], ...]:
 def _find_module_spec(
     name: str, inside: str, paths: tuple[tuple[str, int], ...]
 ) -> importlib.machinery.ModuleSpec | None:
-    """Returns the spec that Python would import; `inside` is the package's search path by line."""
+    """Returns the spec that Python would import; `inside` is the search path, one folder a line."""
     return importlib.machinery.PathFinder.find_spec(name, inside.splitlines() or None)
 
 
@@ -171,7 +171,7 @@ def installed(
         soc_name, soc: the chip that answers platform queries; ``cpu`` supports everything.
         replace_real: whether to hide an installed toolkit inside the block. By default an installed
             toolkit stays active and nothing is provided.
-        registrations: of an earlier session, for operators that look up other operators.
+        registrations: registrations of an earlier session; operators may look up other operators.
 
     >>> with installed(soc="Ascend310P3"):
     ...     from te import platform

@@ -1,4 +1,4 @@
-"""Records ``mindspore.ops.op_info_register`` calls where MindSpore is not installed."""
+"""Records calls of ``mindspore.ops.op_info_register`` if MindSpore is not installed."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def op_info_register(info: Any = None) -> Callable[[Callable[..., Any]], Callabl
 
 
 def custom_info_register(*infos: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """`op_info_register` for functions of ``ops.Custom``; the first of several records counts."""
+    """Calls `op_info_register` for a function of ``ops.Custom``, with the first record only."""
     return op_info_register(infos[0] if infos else None)
 
 

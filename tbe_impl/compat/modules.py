@@ -231,7 +231,7 @@ _SCHEDULE_BANK_MODULES = (
     "te.domain.rl_bank.rl_bank",
     "tbe.common.rl_bank.rl_bank",
 )
-"""Modules that look up schedules of an earlier search; none exist here."""
+"""Modules in which operators look up schedules of an earlier search; here they find none."""
 _TILING: Names = {
     function.__name__: function
     for function in (
@@ -438,7 +438,10 @@ def names_of(module: str) -> Names:
 
 
 def operation_finder_of(module: str) -> Callable[[str], Any] | None:
-    """Returns the lookup of DSL operations for a module; None for a module without any."""
+    """Returns the function that finds the DSL operations of a module by name.
+
+    Returns None for a module without DSL operations.
+    """
     if module.startswith(("te.lang.cce", "te.lang.dynamic", "topi.cce")):
         return operation_families.find_casting_operation
     if module in ("tbe.dsl", "tbe.dsl.api") or module.startswith("tbe.dsl.compute"):
@@ -506,8 +509,8 @@ def make_module(module: str, load: Callable[[str], ModuleType]) -> CompatModule:
     """Creates a toolkit module with its names.
 
     Args:
-        module: full name.
-        load: imports a module; called for submodules on first access.
+        module: full name of the module.
+        load: function that imports a module; it is called for submodules on first access.
     """
     if module == AUTO_TUNE.__name__:
         return AUTO_TUNE

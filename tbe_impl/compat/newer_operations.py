@@ -26,10 +26,10 @@ def sort(
 
     Args:
         x: a tensor of any dtype.
-        sort_axis: the axis.
+        sort_axis: the axis along which elements are sorted.
         direction: ``ascend`` or ``descend``.
         return_type: ``value``, ``indices`` (positions before sorting) or ``both``.
-        indices_dtype: of the indices.
+        indices_dtype: dtype of the indices.
         need_cast: whether values are returned as bfloat16.
     """
     found = ext.sort(x, sort_axis, _is_descending(direction))

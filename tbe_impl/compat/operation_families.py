@@ -39,7 +39,7 @@ _FALLBACK_INSTRUCTIONS = {
     "vsubrelu": "vsub",
     "vmod": "vmul",
 }
-"""DSL operation → the instruction whose dtypes apply where a chip lacks the operation's own."""
+"""DSL operation → instruction whose dtypes apply if a chip lacks the operation's instruction."""
 
 _OPERATIONS_WITH_CAST_OPERANDS = frozenset(
     "vadd vsub vmul vdiv vmax vmin vmod vadds vmuls vmaxs vmins vexp vlog vabs vrec vsqrt vrsqrt "
@@ -117,7 +117,7 @@ def _can_bind(word: DslOperation, args: tuple[Any, ...], keywords: dict[str, Any
 
 @functools.cache
 def find_casting_operation(name: str) -> Callable[..., Any] | None:
-    """Returns the DSL operation as in ``te.lang.cce``, None when there is none."""
+    """Returns a DSL operation that casts as in ``te.lang.cce``; None for an unknown name."""
     word = find_operation(name)
     if word is None:
         return None
@@ -148,7 +148,10 @@ def find_casting_operation(name: str) -> Callable[..., Any] | None:
 
 
 def _check_bit_mode(args: Sequence[Any], keywords: Mapping[str, Any]) -> None:
-    """Raises when bit mode gets a last axis that is no multiple of 8; ``tbe.dsl`` pads it."""
+    """Raises when bit mode gets a last axis that is no multiple of 8.
+
+    ``tbe.dsl`` pads such an axis instead.
+    """
     mode = args[3] if len(args) > 3 else keywords.get("mode", "bool")
     tensor = args[0] if args else keywords.get("lhs")
     if mode != "bit" or not isinstance(tensor, Tensor) or not tensor.ndim:
@@ -166,7 +169,7 @@ def _check_bit_mode(args: Sequence[Any], keywords: Mapping[str, Any]) -> None:
 
 @functools.cache
 def find_checking_operation(name: str) -> Callable[..., Any] | None:
-    """Returns the DSL operation as in ``tbe.dsl``, None when there is none."""
+    """Returns a DSL operation that checks dtypes as ``tbe.dsl``; None for an unknown name."""
     word = find_operation(name)
     if word is None:
         return None
@@ -195,7 +198,7 @@ def find_checking_operation(name: str) -> Callable[..., Any] | None:
 
 
 def _adapt_split_result(word: DslOperation, made: Any) -> Any:
-    """Returns the parts alone inside a variant; outside, the shapes and the parts."""
+    """Drops the shapes from the result (shapes, parts) of a split inside a variant block."""
     return made[1] if word.name == "split" and is_in_variant() else made
 
 
@@ -205,7 +208,7 @@ _ROUNDING_MODES = {"round": "r", "floor": "f", "ceil": "c", "trunc": "z", "round
 def _is_conversion(
     chip: Soc, word: str, tensor: Tensor, args: Sequence[Any], keywords: Mapping[str, Any]
 ) -> bool:
-    """Whether the chip does this rounding to the requested dtype in one conversion instruction."""
+    """Whether one conversion instruction of the chip rounds and converts to the requested dtype."""
     mode = _ROUNDING_MODES.get(word)
     target = args[1] if len(args) > 1 else keywords.get("dtype", "int32")
     return mode is not None and is_conversion_supported(chip, mode, tensor.dtype, str(target))
@@ -247,7 +250,7 @@ def _normalize_arguments(
     word: str, args: tuple[Any, ...], keywords: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Removes parameters that only select device instructions, and resolves parameter aliases."""
-    # a tensor element passed as a scalar argument
+    # an element of a tensor may be passed as a scalar argument
     args = tuple(item.as_expr() if isinstance(item, TensorSlice) else item for item in args)
     if not keywords:
         return args, keywords
@@ -363,7 +366,10 @@ def _cast_for_rounding(tensor: Any, chip: Soc) -> Any:
 def _cast_and_reduce(
     word: DslOperation, chip: Soc, args: tuple[Any, ...], keywords: dict[str, Any], *, exact: bool
 ) -> Any:
-    """Reduces in a dtype of the chip and casts back; `exact` permits slow float32 maxima."""
+    """Reduces in a dtype that the chip supports, and casts back to the dtype of the operand.
+
+    `exact` permits maxima and minima in float32, which are slow on the device.
+    """
     tensor = args[0]
     axis = args[1] if len(args) > 1 else keywords.get("axis")
     listed = list(axis) if isinstance(axis, (list, tuple)) else [axis]
@@ -392,9 +398,9 @@ def _cast_and_reduce(
 def cast_back(outputs: Sequence[Tensor]) -> list[Tensor]:
     """Casts the outputs as ``te.lang.cce.auto_schedule`` does: back to the dtype of one input.
 
-    Outputs stay unchanged when the operator itself contains a cast. The input is the last
-    placeholder of the depth-first walk from the outputs, operands from left to right: the toolkit
-    prepends each placeholder to its list and takes the first.
+    Outputs stay unchanged when the operator itself contains a cast. The toolkit walks the graph
+    depth-first from the outputs, operands from left to right, and takes the dtype of the last
+    placeholder that it finds.
     """
     stages = stages_of(outputs)
     inputs = [op.outputs[0] for op in stages if op.kind == "placeholder"]
@@ -415,7 +421,7 @@ def cast_back(outputs: Sequence[Tensor]) -> list[Tensor]:
 
 
 def _is_exempt_from_cast_back(output: Tensor, dtype: str) -> bool:
-    """Whether an output keeps its dtype when the input has this dtype."""
+    """Whether `cast_back` to `dtype` leaves an output unchanged."""
     return (
         not output.op.input_tensors
         or output.dtype in ("bool", "uint8", "int8")

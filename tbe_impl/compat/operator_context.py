@@ -39,7 +39,7 @@ class OperatorInfo:
     """``OpInfo``: a record of an operator with its inputs, outputs, attributes and any other field.
 
     Args:
-        op_name, op_type: of the operator.
+        op_name, op_type: name and type of the operator.
     """
 
     def __init__(self, op_name: str, op_type: str, **more: Any):
@@ -100,11 +100,11 @@ class Context:
         self.notes[key] = value
 
     def get_current_compute(self) -> Context:
-        """Returns the context of the current compute; one context serves all."""
+        """Returns this context; all compute blocks of an operator share one context."""
         return self
 
     def get_current_schedule(self) -> Context:
-        """Returns the context of the current schedule; one context serves all."""
+        """Returns this context; all schedules of an operator share one context."""
         return self
 
     def get_var(self, name: str) -> Any:
@@ -175,7 +175,7 @@ def get_compile_info() -> dict[str, Any]:
 
 
 def var(name: str, bound: Any = None, dtype: str = "int32", addition: Any = None) -> Var:
-    """Returns a symbolic variable; the same name returns the same variable."""
+    """Returns the symbolic variable with this name; creates the variable if it is new."""
     found = session().variables
     if name not in found:
         limits = None if bound is None else (int(bound[0] or 0), bound[1])
@@ -197,7 +197,7 @@ def _variable_dtype(dtype: str) -> str:
 
 @contextlib.contextmanager
 def compute(*_: Any, **__: Any) -> Iterator[Context]:
-    """Opens the block in which an operator defines one variant."""
+    """Opens the block in which an operator defines one variant; see `is_in_variant`."""
     record = session()
     before, record.in_variant = record.in_variant, True
     try:
@@ -211,16 +211,18 @@ def variable_shape(
 ) -> Any:
     """Returns shapes for placeholders; unknown sizes become symbolic variables.
 
-    Unknown sizes at the same position, counted from the last axis, of inputs in the same role share
-    one variable, so elementwise operators see equal shapes. Some patterns return more or less:
+    Inputs in the same role share one variable for unknown sizes at the same position, counted from
+    the last axis. Thus elementwise operators see equal shapes. Some patterns return other values:
 
-    - ``transpose``: one shape. ``sort``, ``topk``: one shape, and k when a tensor holds it.
-    - ``slice``: begins and sizes as well. ``segment``: the number of segments as well.
-    - ``pooling_with_arg``: the window parameters as well.
+    - ``transpose``: one shape, not in a list.
+    - ``sort``, ``topk``: one shape; also k when k is an input.
+    - ``slice``: the shape, the begins and the sizes.
+    - ``segment``: two shapes and the number of segments.
+    - ``pooling_with_arg``: the shape and the window parameters.
 
     Args:
-        inputs: descriptions.
-        op_mode: a pattern of the toolkit, or True for the `support_broadcast` of files of 2020.
+        inputs: tensor descriptions.
+        op_mode: a pattern of the toolkit. True, in files of 2020, means `support_broadcast`.
         support_broadcast: whether to left-pad all shapes with ones to the greatest rank.
 
     Raises:
@@ -285,7 +287,7 @@ def _pad_ranks(inputs: Sequence[Any]) -> list[Any]:
 
 
 def _count_or_variable(given: Any, name: str) -> Any:
-    """Returns the value of an input: a constant, or a variable of this name."""
+    """Returns the value of an input if it is known, else a variable with this name."""
     known = given.get("const_value") if isinstance(given, dict) else given
     if known is None:
         return var(name)

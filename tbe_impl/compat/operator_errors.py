@@ -9,10 +9,10 @@ from tbe_impl.errors import InputError
 
 
 class OperatorError(InputError, RuntimeError):
-    """An error of an operator's checks or of the toolkit's.
+    """An error that a check of an operator or of the toolkit raises.
 
-    Operators catch ``RuntimeError`` and read ``error.args[0]["errCode"]``; the message is for
-    users.
+    Operators catch ``RuntimeError`` and read ``error.args[0]["errCode"]``. The message is written
+    for users.
 
     Attributes:
         info: the dict with ``errCode``, ``op_name``, ``param_name`` and other keys of the check.
@@ -27,12 +27,12 @@ class OperatorError(InputError, RuntimeError):
 
 
 def fault(error_code: str, message: str, **info: Any) -> OperatorError:
-    """Returns an error with this code; `info` is added to its dict."""
+    """Returns an `OperatorError` with this code; `info` is added to its dict."""
     return OperatorError({"errCode": error_code, **info}, message.rstrip("."))
 
 
 class CheckError(OperatorError):
-    """An error of a check that holds for every value of the unknown sizes."""
+    """An error that occurs for every value of the unknown sizes."""
 
 
 def refusal(error_code: str, message: str, **info: Any) -> CheckError:

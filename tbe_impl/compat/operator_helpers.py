@@ -1,4 +1,4 @@
-"""Provides ``impl.util``, the helpers of the toolkit's operator tree, for trees that lack them."""
+"""Provides the toolkit's helper modules ``impl.util`` for operator trees that lack them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ POOLING_PATTERNS = SimpleNamespace(
     GLOBAL_POOLING="global_pooling",
     ACTUAL_WINDOW_ORI_INDICES="actual_window_ori_indices",
     **{name.upper(): name for name in WINDOW_PARAMETERS},
-    # the misspelling is the toolkit's
+    # IDNEX is misspelled as in the toolkit
     **{f"{name.upper()}_ATTR_IDNEX": f"{name}_attr_index" for name in WINDOW_PARAMETERS},
 )
 REDUCE_WINDOW = SimpleNamespace(
@@ -81,12 +81,12 @@ def is_unknown_rank_input(given: Any) -> bool:
 
 
 def is_dynamic_input(inputs: Sequence[Any]) -> bool:
-    """Whether a description has an unknown size."""
+    """Whether any of the descriptions has an unknown size."""
     return has_unknown_size(inputs)
 
 
 def _adapter_names(load: Callable[[str], Any]) -> Mapping[str, Any]:
-    """Returns the names of ``impl.util.platform_adapter``, a facade of the other modules."""
+    """Returns the names of ``impl.util.platform_adapter``, which re-exports other modules."""
     common, dsl = load("tbe.common"), load("tbe.dsl")
     utils = load("tbe.common.utils")
     errors = load("tbe.common.utils.errormgr")

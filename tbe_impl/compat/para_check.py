@@ -163,7 +163,7 @@ def _check_one(value: Any, name: str, kind: Any, operator: str) -> None:
 
 
 def _check_any(value: Any, name: str, kinds: Sequence[Any], operator: str) -> None:
-    """Passes when the value fits any of the kinds; otherwise raises the error of the first."""
+    """Raises the error of the first kind unless the value fits at least one of the kinds."""
     refused: OperatorError | None = None
     for kind in kinds:
         try:
@@ -178,7 +178,7 @@ def _check_any(value: Any, name: str, kinds: Sequence[Any], operator: str) -> No
 def _check_description(value: Any, name: str, operator: str) -> None:
     if not isinstance(value, dict):
         raise _wrong_type_error(operator, name, "dict", value)
-    # the declared shape decides; a blocked shape may be known
+    # The declared shape decides whether a size is unknown; a blocked shape may be known anyway.
     unknown = in_dynamic() and -1 in _sizes(value.get("ori_shape"))
     for key in (
         "shape",
@@ -495,7 +495,7 @@ def check_input_type(*types: Any, **_: Any) -> Callable[[Callable[..., Any]], Ca
 
 
 def _e6_error(code: str, text: str, name: str = "") -> Any:
-    # a fault, not a refusal: the same operator may pass with the sizes of a later call
+    # an `OperatorError`, not a `CheckError`: the sizes of a later call may pass the check
     return fault(code, text, op_name="", param_name=name, desc=text)
 
 
@@ -558,7 +558,7 @@ def check_kernel_name(kernel_name: Any) -> None:
 def check_and_init_5hdc_reduce_support(
     input_tensor: dict[str, Any], axis: Sequence[int], *_: Any
 ) -> bool:
-    """Whether a float16 NC1HWC0 tensor is reduced over its split channel axis."""
+    """Whether a float16 NC1HWC0 tensor is reduced over both parts of the channel axis (1 and 4)."""
     if (
         input_tensor.get("format") == "NC1HWC0"
         and 1 in axis

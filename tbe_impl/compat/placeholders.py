@@ -19,7 +19,7 @@ class NotWritten(MissingError, RuntimeError):
 
 
 def _missing_name_hint(module: str, attribute: str) -> str:
-    """Returns a remedy for a missing name: TVM's name or an extension operation; else empty."""
+    """Returns a remedy that names a TVM function or an extension operation; empty if unknown."""
     if module in ("te", "tbe") and attribute in dir(importlib.import_module(f"{module}.tvm")):
         return (
             f"`{module}` is the toolkit's package; "
@@ -78,7 +78,7 @@ class Placeholder:
         return False
 
     def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type, ...]:
-        # the class can be defined; instantiating it raises the error
+        # a derived class can be defined; an instance of it raises the error
         return (type("NotWrittenBase", (), {"__init__": lambda _, *__, **___: self._refuse()}),)
 
     def __repr__(self) -> str:
@@ -95,7 +95,7 @@ class Placeholder:
 
 
 class DeviceCode(Placeholder):
-    """Records of TIK device code do nothing; building or computing with them raises an error.
+    """A TIK object whose methods do nothing; building it or computing with it raises an error.
 
     Some operators create a TIK object for every shape but use it for few shapes only.
     """
@@ -112,7 +112,7 @@ class DeviceCode(Placeholder):
 
 
 class CompatModule(ModuleType):
-    """A module whose unknown attributes are `Placeholder`."""
+    """A module whose unknown attributes are instances of `Placeholder`."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -125,7 +125,7 @@ class CompatModule(ModuleType):
         return Placeholder(f"{self.__name__}.{name}", self.__dir__())
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
-        """Calls the function of a module that is callable as well (`CALLABLE_MODULES`)."""
+        """Calls the function of this module in `CALLABLE_MODULES`."""
         call = self.__dict__.get("_call")
         if call is None:
             raise TypeError(f"module {self.__name__!r} is not callable")

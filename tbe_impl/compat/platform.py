@@ -159,7 +159,7 @@ _NUMBERS = {
 }
 
 _UNLIMITED_BYTES = 256 * 1024
-"""Memory size in bytes that ``cpu`` reports where an operator divides a memory into tiles."""
+"""Size of the unified buffer in bytes that ``cpu`` reports; operators derive tile sizes from it."""
 
 
 def get_soc_spec(key: str) -> Any:
@@ -195,7 +195,7 @@ def get_soc_spec(key: str) -> Any:
         "vector_reg_width": 0,
         "L0A_LAYOUT_IS_zN": False,
         "intrinsic_fix_pipe_l0c2out": False,
-        # whether image windows have to consist of whole rows, as text
+        # "1": image windows have to consist of whole rows
         "load3d_constraints": "0" if as_chip.short_name == "Ascend910B" else "1",
     }
     if key not in answers:
@@ -232,7 +232,10 @@ def api_check_support(intrinsic: str, dtype: str = "") -> bool:
 
 
 def intrinsic_check_support(intrinsic: str, dtype: str = "") -> bool:
-    """Whether the chip has an instruction for a dtype or, for ``Intrinsic_vconv``, a conversion."""
+    """Whether the chip has an instruction for a dtype.
+
+    For ``Intrinsic_vconv``, `dtype` names a conversion.
+    """
     chip = current_soc()
     name = intrinsic.removeprefix("Intrinsic_")
     if name == "vconv":

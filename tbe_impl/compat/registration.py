@@ -36,7 +36,7 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 def register_operator(
     op_type: str, pattern: Any = None, trans_bool_to_s8: bool = True, **_: Any
 ) -> Decorator:
-    """Registers an operator and sets its type and mode while it runs."""
+    """Registers an operator; sets the type and the mode in the session while the operator runs."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
@@ -89,7 +89,7 @@ def _find_wrapper(kind: str, name: str) -> Any:
 
 
 class OperatorRegistration:
-    """Result of ``get_operator``."""
+    """A registered function, as returned by ``get_operator`` and ``get_op_compute``."""
 
     def __init__(self, function: Any):
         self.function = function
@@ -125,7 +125,7 @@ def set_fusion_buildcfg(op_type: str, build_config: Any) -> None:
 
 
 def get_fusion_buildcfg(op_type: str | None = None) -> Any:
-    """Returns the build options of an operator type."""
+    """Returns the build options of an operator type, or of all types by type."""
     found = session().build_config.get("_fusion", {})
     return found.get(op_type, {}) if op_type else found
 

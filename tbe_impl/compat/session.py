@@ -20,12 +20,12 @@ class BuildRequest:
     """One call of a build function.
 
     Attributes:
-        name: of the kernel.
-        tensors: inputs, then outputs, flat and without None; outputs that ``te.lang.cce`` casts
-            back are replaced by the cast ones.
+        name: name of the kernel.
+        tensors: inputs, then outputs, flat and without None. An output that ``te.lang.cce`` casts
+            back is replaced by the cast output.
         schedule: the schedule argument.
         config: all other build options, such as ``need_build`` or ``print_ir``.
-        location: of the build call in the operator file.
+        location: location of the build call in the operator file.
         compile_info: compile info for the tiling function.
     """
 
@@ -46,7 +46,7 @@ class Registration:
         name: the registered operator type or function name.
         function: the undecorated function.
         wrapper: the decorated function, as the operator file sees it.
-        file, line: of the function definition.
+        file, line: location of the function definition.
         options: other arguments of the decorator.
     """
 
@@ -66,11 +66,11 @@ class Session:
     Attributes:
         soc: the chip that answers platform queries.
         builds: build requests in order.
-        schedules: in order of creation.
-        registrations: in order.
+        schedules: schedules in order of creation.
+        registrations: registrations in order.
         dynamic: whether the running operator has unknown sizes; None outside of operators.
         operator_type: registered type of the running operator.
-        in_variant: whether an operator is inside ``with tbe.dsl.compute():``.
+        in_variant: whether an operator is inside a variant block (``with tbe.dsl.compute():``).
         compile_info: compile info for tiling functions.
         build_config: options of the current builds.
         variables: symbolic sizes and attributes by name.
@@ -117,7 +117,7 @@ class Session:
 
 
 def flatten_tensors(value: Any) -> Sequence[Any]:
-    """Returns the tensors of a nested ``tensor_list`` without None.
+    """Flattens a nested ``tensor_list`` and drops None.
 
     >>> flatten_tensors([1, (2, None, [3])])
     [1, 2, 3]
@@ -190,7 +190,7 @@ def is_in_variant() -> bool:
 
 @contextlib.contextmanager
 def operator_scope(arguments: Iterable[Any], operator_type: str = "") -> Iterator[None]:
-    """Sets, while an operator runs, its type and whether its shapes are dynamic."""
+    """Sets the operator's type and whether its shapes are dynamic while the operator runs."""
     record = session()
     before = record.operator_type, record.dynamic
     record.operator_type = operator_type or record.operator_type

@@ -36,7 +36,7 @@ def scalar2tensor_one(shape: Any) -> Any:
 
 
 def wrap_axes_to_positive(axes: Any, rank: int) -> list[int]:
-    """Converts negative axes to non-negative ones.
+    """Converts negative axes to non-negative axes.
 
     >>> wrap_axes_to_positive(-1, 3)
     [2]
@@ -108,7 +108,7 @@ def broadcast_shapes(
     param_name_input1: str = "",
     param_name_input2: str = "",
 ) -> tuple[list[Any], list[Any], list[Any]]:
-    """Left-pads both shapes with ones and returns them with the shape to which both broadcast.
+    """Returns both shapes, left-padded with ones to one rank, and their broadcast shape.
 
     >>> broadcast_shapes((3,), (2, 1))
     ([1, 3], [2, 1], [2, 3])
@@ -148,7 +148,7 @@ def produce_shapes(
 
 
 def unify_broadcast_shapes(shapes: Sequence[Sequence[Any]], op_name: str = "") -> list[list[Any]]:
-    """Left-pads every shape with ones to one rank and appends the shape to which all broadcast."""
+    """Returns all shapes, left-padded with ones to one rank, then their broadcast shape."""
     widest: list[Any] = []
     for shape in shapes:
         widest = broadcast_shapes(widest, shape, op_name)[2]
@@ -232,7 +232,7 @@ def simplify_axis_shape(shape: Sequence[int], axis: Any) -> tuple[list[int], lis
 
 
 def shape_refine(shape: Sequence[Any], reduce_axis: Any = None, keep_dims: bool = True) -> Any:
-    """Removes axes of size 1; given reduced axes, renumbers and returns them as well.
+    """Removes axes of size 1; with `reduce_axis`, also returns the renumbered reduced axes.
 
     >>> shape_refine((2, 1, 3)), shape_refine((2, 1, 3), [2])
     ([2, 3], ([2, 3], [1]))

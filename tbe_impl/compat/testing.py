@@ -68,8 +68,8 @@ class WatchList:
     """Tensors to print or compare when the operator runs, and the tensors of the last build.
 
     Attributes:
-        printed: each tensor with its output file.
-        compared: each tensor with its expected value and a relative and an absolute tolerance.
+        printed: pairs of a tensor to print and its output file.
+        compared: tuples of a tensor, its expected value, the relative and the absolute tolerance.
         tensors: inputs, then outputs.
     """
 
@@ -135,7 +135,7 @@ def run(*arrays: Any) -> None:
     """Computes the built operator and overwrites the output arrays.
 
     Args:
-        arrays: one per tensor of the build.
+        arrays: one array per tensor of the build.
 
     Raises:
         OperatorError: nothing was built, or the number of arrays or a shape is wrong.
@@ -155,7 +155,7 @@ def run(*arrays: Any) -> None:
 
 @dataclass(frozen=True)
 class BuiltKernel:
-    """Result of ``tvm.build``; a call with arrays computes and overwrites the output arrays.
+    """Result of ``tvm.build``; calling it with arrays computes and overwrites the outputs.
 
     Attributes:
         tensors: inputs, then outputs.
@@ -196,7 +196,10 @@ _Results = list[tuple[Tensor, Any]]
 def _compute_tensors(
     name: str, tensors: Sequence[Tensor], arrays: Sequence[Any], looked_at: Sequence[Tensor] = ()
 ) -> tuple[dict[int, np.ndarray], _Results]:
-    """Returns ``id`` of a tensor → its elements, and the outputs with their arrays."""
+    """Evaluates the outputs and the tensors in `looked_at`.
+
+    Returns a dict (``id`` of a tensor → its elements) and the pairs of an output and its array.
+    """
     if not tensors or len(arrays) != len(tensors):
         raise fault(
             "E90001",

@@ -21,10 +21,12 @@ def _free_axes(shape: Sequence[int], barrier: Sequence[int]) -> list[int]:
 def get_block_factor_radical(
     shape: Sequence[int], barrier: Sequence[int], cores: int
 ) -> tuple[list[int], int]:
-    """Returns the axes distributed over the cores together, and the split factor of the first.
+    """Returns the axes that are distributed over the cores, and the split factor of the first.
+
+    Only the first axis is split; the others are distributed completely.
 
     Args:
-        shape: sizes.
+        shape: sizes of the axes.
         barrier: axes that must not be split.
         cores: number of cores.
 
@@ -48,7 +50,7 @@ def get_block_factor_radical(
 def get_block_factor_conservative(
     shape: Sequence[int], barrier: Sequence[int], cores: int
 ) -> tuple[list[int], list[int]]:
-    """Returns the axes distributed over the cores, and the split factor of each."""
+    """Returns the axes that are distributed over the cores, and the split factor of each axis."""
     taken: list[int] = []
     factors: list[int] = []
     left = cores

@@ -16,15 +16,16 @@ Axes = tuple[int, ...]
 def transdata(
     tensor: Tensor, dst_shape: Sequence[Any], axes_map: Mapping[Any, Any], pad_value: Any = 0
 ) -> Any:
-    """Returns the elements in another layout.
+    """Returns the tensor in another layout.
 
-    Forward, ``{0: 0, 1: (1, 4)}`` splits axis 1 into blocks: the result has the block index on axis
-    1 and the element in the block on axis 4, with `pad_value` after the last element. ``1: (1,)``
-    pads the axis without splitting it. Backward, ``{0: 0, (1, 4): 1}`` merges the blocks.
+    Forward, ``{0: 0, 1: (1, 4)}`` splits axis 1 into blocks. The result has the block index on axis
+    1 and the element within the block on axis 4. The rest of the last block is `pad_value`.
+    ``1: (1,)`` pads the axis without splitting it. Backward, ``{0: 0, (1, 4): 1}`` merges the
+    blocks.
 
     Args:
         tensor: a tensor of any dtype.
-        dst_shape: of the result.
+        dst_shape: shape of the result.
         axes_map: axes of the tensor → axes of the result; each axis occurs once.
         pad_value: a scalar.
     """
@@ -66,8 +67,8 @@ def infer_shapes(
 ) -> list[list[Any]]:
     """Returns both shapes; unknown sizes (−1) of the result are inferred from the source.
 
-    An unknown block size is 16. Merging blocks loses the size of the last block, so the merged size
-    is the variable that `late` creates from the name ``_dst_`` and the axis.
+    An unknown block size is 16. The size of a merged axis cannot be inferred, because the last
+    block may be incomplete. It is a variable that `late` creates with the name ``_dst_<axis>``.
     """
     from_here, to_there = list(source), list(target)
     for sources, targets in _axis_pairs(axes_map, len(source), len(target)):

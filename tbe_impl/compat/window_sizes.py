@@ -11,8 +11,8 @@ def windowed_output_size_dilated(
     """Returns the number of windows and the padding before and after the axis.
 
     Args:
-        size: of the axis.
-        window, dilation, stride: of the windows; a window spans (window − 1)·dilation + 1 elements.
+        size: size of the axis.
+        window, dilation, stride: sizes of a window, which spans (window − 1)·dilation + 1 elements.
         padding: ``SAME`` (⌈size / stride⌉ windows) or ``VALID`` (no padding).
 
     >>> windowed_output_size_dilated(7, 3, 1, 2, "SAME")
@@ -39,7 +39,7 @@ def windowed_output_size_dilated(
 
 
 def windowed_output_size(size: int, window: int, stride: int, padding: str) -> tuple[int, int, int]:
-    """`windowed_output_size_dilated` with dilation 1."""
+    """Calls `windowed_output_size_dilated` with dilation 1."""
     return windowed_output_size_dilated(size, window, 1, stride, padding)
 
 
@@ -58,13 +58,13 @@ def caffe_output_size(
     left: int,
     right: int,
 ) -> tuple[int, int, int, int, int, int]:
-    """Returns height and width of a Caffe pooling and the padding (top, bottom, left, right) used.
+    """Returns (height, width, top, bottom, left, right): output size and padding of Caffe pooling.
 
     Args:
-        ceil_mode: 0 rounds the number of windows up, 1 down.
-        height, width: of the image.
-        window_h, window_w, stride_h, stride_w, dilation_h, dilation_w: of the windows.
-        top, bottom, left, right: padding.
+        ceil_mode: 0 rounds the number of windows up, 1 rounds it down.
+        height, width: size of the image.
+        window_h, window_w, stride_h, stride_w, dilation_h, dilation_w: sizes of the windows.
+        top, bottom, left, right: requested padding.
 
     >>> caffe_output_size(0, 8, 8, 3, 3, 2, 2, 1, 1, 0, 0, 0, 0)
     (4, 4, 0, 1, 0, 1)

@@ -50,17 +50,17 @@ class CachedLoader(SourceFileLoader):
 
 
 class CachedFinder(importlib.abc.MetaPathFinder):
-    """Finds modules as Python does; loads those below some directories by `CachedLoader`.
+    """Finds modules as Python does; loads modules below `places` with `CachedLoader`.
 
     Args:
-        places: the directories.
+        places: directories.
     """
 
     def __init__(self, places: Sequence[str]):
         self.places = tuple(f"{place.rstrip(os.sep)}{os.sep}" for place in places)
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        """Returns the module spec, None for other directories and other file types."""
+        """Returns the module spec; None for modules elsewhere and for other file types."""
         found = PathFinder.find_spec(fullname, path)
         if found is None or type(found.loader) is not SourceFileLoader:
             return None
@@ -72,7 +72,7 @@ class CachedFinder(importlib.abc.MetaPathFinder):
 
 @contextlib.contextmanager
 def bytecode_cache(*places: str) -> Iterator[None]:
-    """Loads modules below these directories by `CachedLoader` inside the block."""
+    """Loads modules below these directories with `CachedLoader` inside the block."""
     finder = CachedFinder(places)
     sys.meta_path.insert(0, finder)
     try:

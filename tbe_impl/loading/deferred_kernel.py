@@ -1,4 +1,4 @@
-"""Defines kernels of operators that can be built only for known sizes: one per set of sizes."""
+"""Defines the kernel of an operator that can be built only when all sizes are known."""
 
 from __future__ import annotations
 
@@ -14,16 +14,20 @@ from tbe_impl.kernel import Kernel
 
 @dataclass(frozen=True)
 class DeferredKernel(Kernel):
-    """A kernel without inputs and outputs; a call with arrays builds and runs the kernel for them.
+    """A kernel that is built when it is called; until then it has no inputs and outputs.
+
+    A call builds one kernel per set of shapes of the arrays.
 
     Attributes:
-        problem: why no kernel for unknown sizes exists.
+        problem: the error of the build for unknown sizes.
     """
 
     problem: FusionError | None = None
 
     def for_arrays(self, arrays: Sequence[Any]) -> Kernel:
-        """Returns the kernel for arrays of these shapes and, if small integer inputs, these values.
+        """Returns the kernel for the shapes of these arrays.
+
+        If the operator needs the values of small integer inputs, the kernel is specific to them.
 
         Raises:
             FusionError: the operator rejects the arrays.
@@ -48,7 +52,7 @@ class DeferredKernel(Kernel):
         out: Sequence[np.ndarray] | np.ndarray | None = None,
         scalars: Mapping[str, float] | None = None,
     ) -> Any:
-        """As `Kernel.__call__`, for the kernel of these arrays."""
+        """Builds the kernel for these arrays and calls it; see `Kernel.__call__`."""
         own = self.for_arrays(arrays)
         return own(*arrays, backend=backend, rounding=rounding, out=out, scalars=scalars)
 

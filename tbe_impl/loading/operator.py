@@ -56,9 +56,9 @@ class Operator:
     """An operator function and the modules of its tree.
 
     Attributes:
-        name: of the function.
+        name: name of the function.
         function: the callable, including the decorators of the operator file.
-        file: its source file; None for a function of this program.
+        file: source file of the function; None for a function of this program.
     """
 
     def __init__(
@@ -80,15 +80,15 @@ class Operator:
         """Runs the operator function and returns the kernel of its last build request.
 
         Args:
-            arguments, keywords: arguments of the operator: a dict per tensor (``shape``, ``dtype``;
-                optionally ``format``, original shape and format) and attributes. ``kernel_name``
-                may be omitted. ``inplace``, ``threads`` and ``vector_bits``, unless they are
-                parameters of the operator, are those of `Kernel.with_options`.
+            arguments, keywords: arguments of the operator: attributes, and one dict per tensor
+                (``shape``, ``dtype``; optionally ``format``, original shape and format).
+                ``kernel_name`` may be omitted. ``inplace``, ``threads`` and ``vector_bits`` are
+                options for `Kernel.with_options`, unless the operator has such a parameter.
             soc: the chip that the operator targets; ``cpu`` has no limits.
 
         Raises:
             InputError: the operator rejects its arguments, violates a rule of the DSL or exceeds a
-                limit of the chip; with file and line.
+                limit of the chip. The error names file and line.
         """
         own = self._parameters
         options = {key: keywords.pop(key) for key in OPTIONS if key in keywords and key not in own}
@@ -110,7 +110,7 @@ class Operator:
         return tune_at_build(kernel)
 
     def _run_function(self, soc: str, *arguments: Any, **keywords: Any) -> Kernel:
-        """Runs the function without tuning."""
+        """Runs the operator function; returns its kernel without tuning."""
         # copied before the run, because operators modify their arguments
         declared = tuple(declared_shapes([*arguments, *keywords.values()]))
         called = str(keywords.get("kernel_name") or self.name)
@@ -175,9 +175,9 @@ def load_operator(
 
     Args:
         source: the file, or a function of this program.
-        function: name of the operator function; by default the registered one, or the one with
-            the name of the file.
-        search_path: parent directories of the operator's own packages, such as that of ``impl``.
+        function: name of the operator function. By default it is the function with the name of
+            the file, the registered function, or the only function with a kernel name.
+        search_path: parent directories of the operator's own packages, such as ``impl``.
 
     Raises:
         InputError: the file or function does not exist, or the import fails.
@@ -247,7 +247,10 @@ def _make_packages(name: str, file: Path) -> None:
 def _break_import_cycle(
     name: str, file: Path, search_path: Sequence[str], error: BaseException
 ) -> types.ModuleType | None:
-    """Imports a file of an import cycle from another entry point; None when every one fails."""
+    """Imports a file that is part of an import cycle.
+
+    Tries other modules of the cycle as the first import; returns None when each attempt fails.
+    """
     tried: set[str] = set()
     waiting = _modules_in_progress(error)
     while waiting and len(tried) < CYCLE_ENTRY_LIMIT:
@@ -267,7 +270,10 @@ def _break_import_cycle(
 
 
 def _modules_in_progress(error: BaseException) -> list[str]:
-    """Returns the modules whose import was in progress, except the first; outermost first."""
+    """Returns the modules that were being imported when an error occurred, outermost first.
+
+    The outermost module itself is left out.
+    """
     found: dict[str, None] = {}
     trace = error.__traceback__
     while trace is not None:
@@ -298,7 +304,10 @@ def _packages(name: str, file: Path) -> Iterator[tuple[str, Path]]:
 def _install_modules(
     modules: dict[str, types.ModuleType], search_path: Sequence[str]
 ) -> Iterator[None]:
-    """Puts an operator's modules into ``sys.modules`` in the block; adds modules imported there."""
+    """Puts an operator's modules into ``sys.modules`` inside the block.
+
+    Modules that are imported inside the block are added to `modules`.
+    """
     with _import_lock:
         saved_path, saved = list(sys.path), {}
         for name, module in modules.items():
@@ -329,14 +338,18 @@ def _install_modules(
 def _find_modules_of(loaded: Mapping[str, Any], search_path: Sequence[str]) -> list[str]:
     """Returns the names of modules below the directories."""
     places = tuple(f"{entry.rstrip(os.sep)}{os.sep}" for entry in search_path)
-    # locate all before removing any: a namespace package asks its parent for its location
+    # All modules are located before any is removed: a namespace package reads its parent's path.
     return find_modules_below(loaded, places)
 
 
 def _choose(
     module: types.ModuleType, name: str | None, file: Path, registered: Sequence[Registration]
 ) -> Callable[..., Any]:
-    """Selects the operator function: the named, registered, or only one with a kernel name."""
+    """Selects the operator function by name or, without a name, by the first unique criterion.
+
+    The criteria in order: the function is named like the file, is registered as an operator, has a
+    parameter ``kernel_name``, is public.
+    """
     wrapped = {id(item.wrapper): item.function for item in registered}
     functions = {
         key: item
@@ -382,7 +395,7 @@ def _choose(
 
 
 def _names_of(file: Path) -> set[str]:
-    """Returns the function names that operators of this file commonly have."""
+    """Returns the usual names of the operator function in a file of this name."""
     stem = file.stem.lower()
     plain = stem.removesuffix("_impl").removesuffix("_d")
     together = plain.replace("_", "")
@@ -396,7 +409,7 @@ def _file_of(function: Any) -> Path | None:
 
 
 def _innermost_function(function: Any) -> Any:
-    """Removes decorators, also one that hides the function in its closure."""
+    """Removes decorators, also a decorator that stores the function only in its closure."""
     inner = inspect.unwrap(function)
     kept = [cell.cell_contents for cell in getattr(inner, "__closure__", None) or ()]
     return next((item for item in kept if isinstance(item, types.FunctionType)), inner)

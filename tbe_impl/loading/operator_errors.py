@@ -19,7 +19,7 @@ PYTHON_ERRORS = (
     TypeError,
     UnboundLocalError,
 )
-"""Exceptions of Python itself; argument checks of operators raise others."""
+"""Exceptions that Python itself raises; argument checks of operators raise other exceptions."""
 PACKAGE_PREFIX = f"{Path(__file__).parent.parent}/"
 IMPORTS = {
     "tvm": "from te import tvm",
@@ -34,7 +34,7 @@ IMPORTS = {
     "reduce": "from functools import reduce",
     "np": "import numpy as np",
 }
-"""Names whose import is often missing in copied operators → the import line."""
+"""Name whose import is often missing in copied operators → the import line."""
 
 
 def call_error(
@@ -45,13 +45,14 @@ def call_error(
     arguments: Sequence[Any],
     keywords: Mapping[str, Any],
 ) -> InputError:
-    """Returns the error for an exception in an operator, at the operator's line.
+    """Converts an exception of an operator to an error that names the operator's line.
 
     Args:
         error: the exception.
-        name, file: of the operator; None for a function of this program.
-        names: of its parameters.
-        arguments, keywords: of the call.
+        name: name of the operator.
+        file: file of the operator; None for a function of this program.
+        names: names of the operator's parameters.
+        arguments, keywords: arguments of the call.
     """
     line = _line_in(error, file) if file else None
     what, place = (
@@ -60,7 +61,7 @@ def call_error(
     )
     info = error.args[0] if error.args else None
     if isinstance(error, RuntimeError) and isinstance(info, dict) and "errCode" in info:
-        # an operator's own check that raises the dict of the toolkit's helpers by hand
+        # The operator raises a dict as the toolkit's helpers do, but without them.
         return CheckError(info, f"{name}: {_refusal(info, error)}", place=place)
     if not isinstance(error, PYTHON_ERRORS):
         return InputError(what, place=place, remedy=_missing_import(error) or _exit_remedy(error))
@@ -76,7 +77,7 @@ def call_error(
 
 
 def import_error(error: BaseException, file: Path) -> InputError:
-    """Returns the error for an exception during the import of an operator file."""
+    """Converts an exception during the import of an operator file to an error with its line."""
     line = _line_in(error, file)
     is_slip = isinstance(error, PYTHON_ERRORS)
     return InputError(
@@ -93,7 +94,7 @@ def import_error(error: BaseException, file: Path) -> InputError:
 
 
 def _argument_text(name: str, value: Any) -> str:
-    """Formats an argument: dtype and shape of a tensor, the value of anything else."""
+    """Formats an argument: dtype and shape of a tensor description, else the value."""
     if isinstance(value, dict) and "shape" in value:
         return f"{name} {value.get('dtype')} {value['shape']}"
     if isinstance(value, (list, tuple)) and any(isinstance(one, dict) for one in value):
@@ -102,7 +103,7 @@ def _argument_text(name: str, value: Any) -> str:
 
 
 def _statement(file: Path | None, line: int | None) -> str:
-    """Formats the source line as the end of a sentence; empty when it is unknown."""
+    """Formats the source line as the end of a sentence; empty when the line is unknown."""
     if not file or not line:
         return ""
     linecache.checkcache(str(file))
@@ -111,7 +112,7 @@ def _statement(file: Path | None, line: int | None) -> str:
 
 
 def _python_error_remedy(error: BaseException) -> str:
-    """Returns a remedy for a Python exception; inside this package it may be a bug to report."""
+    """Returns a remedy for a Python exception; asks for a report if this package raised it."""
     trace, innermost = error.__traceback__, ""
     while trace is not None:
         innermost, trace = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}", trace.tb_next
@@ -144,7 +145,7 @@ def _missing_import(error: BaseException) -> str | None:
 
 
 def _line_in(error: BaseException, file: Path) -> int | None:
-    """Returns the innermost line of a file in a traceback."""
+    """Returns the number of the innermost line of a file in a traceback, or None."""
     found, trace = None, error.__traceback__
     while trace is not None:
         if Path(trace.tb_frame.f_code.co_filename) == file:

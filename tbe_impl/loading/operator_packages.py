@@ -1,6 +1,7 @@
 """Replaces operator packages that only re-export by packages with lazy imports.
 
-Importing such a package whole takes seconds, and one failing or circular import breaks all of it.
+Importing such a package completely takes seconds. A single failing or circular import breaks the
+whole package.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from typing import Any
 from tbe_impl.loading.bytecode import CachedFinder
 
 REEXPORT_THRESHOLD = 8
-"""Number of imports from which a package counts as re-exporting only."""
+"""Least number of re-exported names for which a package is replaced."""
 
 
 class LazyPackageFinder(CachedFinder, importlib.abc.Loader):
-    """Finds modules below some directories; does not run an ``__init__`` that only re-exports.
+    """Finds modules below `places`; does not run an ``__init__`` that only re-exports names.
 
     Args:
-        places: the directories.
+        places: directories.
         roots: packages that other finders provide.
     """
 
@@ -68,20 +69,27 @@ class _LazyModule(ModuleType):
         return found
 
     def __setattr__(self, name: str, value: Any) -> None:
-        # operator and file have the same name; the import system would overwrite the operator
+        # An operator and its module have the same name; the import system would replace the
+        # operator by the module.
         if not (isinstance(value, ModuleType) and name in self.__dict__.get("_homes", {})):
             super().__setattr__(name, value)
 
 
 def add_lazy_attributes(module: ModuleType, homes: Mapping[str, tuple[str, str]]) -> None:
-    """Adds lazily imported names to a module: name → module, name in it."""
+    """Adds lazily imported names to a module.
+
+    `homes` maps each name to the module that defines it and to its name there.
+    """
     vars(module)["_homes"] = homes
     module.__class__ = _LazyModule
 
 
 @lru_cache(maxsize=64)
 def read_reexports(file: str, package: str) -> Mapping[str, tuple[str, str]]:
-    """Returns the re-exports of an ``__init__``; empty when it does more or has few imports."""
+    """Returns the names that an ``__init__`` re-exports: name → (module, name in the module).
+
+    The result is empty when the file contains other statements or few re-exports.
+    """
     try:
         tree = ast.parse(Path(file).read_text("utf-8"))
     except (OSError, SyntaxError, ValueError):

@@ -28,7 +28,7 @@ ROLES = (
     "flag",
 )
 FLAGS = {"need_build": True, "need_print": False}
-"""Parameters of the oldest operators, and their values where they have no default."""
+"""Parameters of the oldest operators → the value to pass if the parameter has no default."""
 _ATTRIBUTES = re.compile(
     r"(axis|axes|axis_\w+|keep_?dims?|perm|dims?|num_\w+|\w*_num|alpha|epsilon|eps|momentum|lr|"
     r"scalar|data_format|\w*size\w*|\w*mode|pads?|paddings?|strides?|ksizes?|window|dilat\w+|"
@@ -53,11 +53,11 @@ class OperatorParameter:
     """A parameter of an operator function.
 
     Attributes:
-        name: as in the signature.
+        name: name in the signature.
         role: one of `ROLES`; ``inputs``, ``outputs`` and ``shapes`` take a list.
-        required: whether the operator needs it.
-        default: `inspect.Parameter.empty` when it has none.
-        kind: of an attribute, such as ``INT`` or ``LIST_FLOAT``; empty when undeclared.
+        required: whether the operator needs a value.
+        default: the default value, or `inspect.Parameter.empty`.
+        kind: declared kind of an attribute, such as ``INT`` or ``LIST_FLOAT``, or empty.
     """
 
     name: str
@@ -68,7 +68,7 @@ class OperatorParameter:
 
     @property
     def has_default(self) -> bool:
-        """Whether it has a default value."""
+        """Whether the parameter has a default value."""
         return self.default is not inspect.Parameter.empty
 
 
@@ -78,10 +78,11 @@ def infer_parameter_roles(
     """Returns the parameters of an operator function in order.
 
     Args:
-        function: including decorators.
+        function: the operator function with its decorators.
         inputs: number of inputs.
-        outputs: number of described outputs, or 0.
-        attributes: names with a value, which are therefore neither inputs nor outputs.
+        outputs: number of outputs that have a description, or 0.
+        attributes: names of the parameters that have an attribute value; such a parameter is
+            neither an input nor an output.
     """
     plain = strip_decorators(function)
     found = [
@@ -124,7 +125,7 @@ def _has_any_type(types: Any, *wanted: type) -> bool:
 
 
 def strip_decorators(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Removes decorators, including those that do not set ``__wrapped__``."""
+    """Removes decorators, including decorators that do not set ``__wrapped__``."""
     plain = inspect.unwrap(function)
     while True:
         try:
@@ -191,7 +192,7 @@ def _classify_legacy_parameter(
 
 
 def _registered_roles(info: Any) -> list[tuple[str, bool]]:
-    """Returns role and need of the inputs, then outputs, that a ``TBERegOp`` chain declares."""
+    """Returns (role, is required) of each input, then output, declared by a ``TBERegOp`` chain."""
     found: list[tuple[str, bool]] = []
     calls = getattr(info, "calls", None) or ()
     for role in ("input", "output"):
@@ -209,7 +210,10 @@ def _guess_roles(
     outputs: int,
     attributes: Collection[str],
 ) -> tuple[OperatorParameter, ...]:
-    """Infers roles by name, default and use; the first `inputs` possible tensors are the inputs."""
+    """Infers roles from the names, the defaults and the use in the source text.
+
+    The first `inputs` parameters that may be tensors and are no outputs are the inputs.
+    """
     tensors = [item for item in found if _may_be_tensor(item, uses, attributes)]
     results = _results(tensors, inputs, outputs)
     short = inputs - len(tensors) + len(results)
@@ -255,7 +259,7 @@ def _may_be_tensor(
 
 
 def _results(tensors: Sequence[OperatorParameter], inputs: int, outputs: int) -> set[str]:
-    """Returns the names of the tensors that are outputs."""
+    """Returns the names of the parameters among `tensors` that are outputs."""
     required = [item.name for item in tensors if item.required]
     if outputs and len(required) >= inputs + outputs:
         return set(required[inputs : inputs + outputs])
@@ -275,7 +279,7 @@ def _results(tensors: Sequence[OperatorParameter], inputs: int, outputs: int) ->
 
 
 def _uses(function: Callable[..., Any]) -> dict[str, str]:
-    """Returns how the function's source uses its parameters: as ``dict`` or as ``list``."""
+    """Returns for each name whether the function's source uses it as ``dict`` or ``list``."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     except (OSError, TypeError, SyntaxError, ValueError):

@@ -1,9 +1,10 @@
 """Respecializes kernels: rebuilds an operator for the sizes of the arrays of a call.
 
-A kernel for unknown sizes assumes that two sizes at one position are equal. Arrays that broadcast
-there (a size of 1 with another) need another kernel; the toolkit builds it beforehand, this module
-on the first call. The same holds for operators that need the number of axes, or the values of a
-small input such as reduction axes, at build time.
+A kernel for unknown sizes assumes that the sizes of its inputs at one position are equal. If the
+arrays broadcast at this position (a size of 1 with another size), another kernel is needed. The
+toolkit builds such kernels in advance; this module builds them on the first call. Some operators
+need the number of axes, or the values of a small input such as reduction axes, at build time. Their
+kernels are also built on the first call.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from tbe_impl.errors import FusionError
 Shape = tuple[int, ...]
 Values = tuple[tuple[int, ...] | None, ...]
 LIST_INPUT_LIMIT = 64
-"""Number of elements from which an input cannot be a list of axes or sizes."""
+"""Greatest number of elements of an input that may be a list of axes or sizes."""
 PROBE_SIZE = 16
 """Size that replaces unknown sizes to test whether an operator accepts the other arguments."""
 
@@ -30,7 +31,7 @@ class ShapeSpecializer:
 
     Args:
         build: function of arguments and keywords that returns a kernel.
-        arguments, keywords: of the operator's call; some sizes in them are unknown.
+        arguments, keywords: arguments of the operator; some sizes in them are unknown.
     """
 
     def __init__(
@@ -46,7 +47,7 @@ class ShapeSpecializer:
         """Returns the kernel for these arrays; None when they cannot be inputs of the operator.
 
         Raises:
-            FusionError: the operator rejects their sizes.
+            FusionError: the operator rejects the sizes of the arrays.
         """
         shapes = tuple(map(np.shape, arrays))
         known = tuple(map(_list_values, arrays))
@@ -64,7 +65,7 @@ class ShapeSpecializer:
 
     @property
     def is_needed(self) -> bool:
-        """Whether a size is unknown."""
+        """Whether a size in the arguments is unknown."""
         found = _descriptions([*self._arguments, *self._keywords.values()])
         return any(size < 0 for item in found for size in item["shape"])
 
@@ -130,7 +131,7 @@ def _can_take_values(item: dict[str, Any]) -> bool:
 
 
 def _list_values(array: Any) -> tuple[int, ...] | None:
-    """Returns the values of an array that may be a list of axes or sizes."""
+    """Returns the values of an array that may be a list of axes or sizes; else None."""
     given = np.asarray(array)
     if given.dtype not in (np.int32, np.int64) or given.ndim > 1 or given.size > LIST_INPUT_LIMIT:
         return None
@@ -150,7 +151,10 @@ def _descriptions(values: Sequence[Any]) -> Iterator[dict[str, Any]]:
 
 
 def _fill(found: Sequence[dict[str, Any]], shapes: Sequence[Shape]) -> bool:
-    """Writes sizes into descriptions, inputs first; returns whether they fit."""
+    """Writes `shapes` into the first descriptions, which are inputs; returns whether they fit.
+
+    Unknown sizes in the other descriptions, which are outputs, get the broadcast size or 1.
+    """
     if len(found) < len(shapes) or not shapes:
         return False
     for item, shape in zip(found, shapes, strict=False):

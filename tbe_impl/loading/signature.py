@@ -20,9 +20,9 @@ def make_kernel(name: str, session: Any, declared: Sequence[tuple[int, ...]]) ->
     """Returns the kernel of an operator's last build or, without a build, its last schedule.
 
     Args:
-        name: of the kernel when the build does not name it.
+        name: name of the kernel if the build does not name it.
         session: the record of the run; see `tbe_impl.compat.session`.
-        declared: shapes of the call; see `declared_shapes`.
+        declared: shapes in the arguments of the call; see `declared_shapes`.
 
     Raises:
         InputError: the operator built and scheduled nothing.
@@ -50,7 +50,7 @@ def _check_tensor_list(
 ) -> None:
     """Raises when the results read an input that is missing in the build's tensor list.
 
-    The caller could not pass its array.
+    The caller of the kernel could not pass the array of such an input.
     """
     listed = {id(tensor) for tensor in inputs}
     needed = [
@@ -76,8 +76,8 @@ def _check_tensor_list(
 def _split_inputs_and_outputs(tensors: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
     """Splits a tensor list into inputs and outputs.
 
-    An input listed again after computed tensors, or in a list without any, is an output as well: a
-    copy of the input.
+    An input that is listed a second time is also an output, a copy of the input. The second
+    occurrence counts after a computed tensor, or in a list without computed tensors.
     """
     inputs: list[Tensor] = []
     outputs: list[Tensor] = []
@@ -95,7 +95,10 @@ def _split_inputs_and_outputs(tensors: Sequence[Tensor]) -> tuple[list[Tensor], 
 def _lower_schedule(
     schedule: Any, outputs: Sequence[Tensor], inputs: Sequence[Tensor], *, has_memories: bool
 ) -> tuple[tuple[Tensor, ...], Options]:
-    """Returns the graph and loop options that a manual schedule adds on this processor."""
+    """Returns the outputs and the loop options of a manual schedule on this processor.
+
+    The outputs are empty when the schedule does not change the graph.
+    """
     if not isinstance(schedule, Schedule) or schedule.is_automatic:
         return (), DEFAULT_OPTIONS
     record = schedule.record()
@@ -125,7 +128,10 @@ def _last_build(name: str, session: Any) -> tuple[str, Sequence[Tensor], Any]:
 
 
 def _count_overwritten_inputs(schedule: Any, outputs: int) -> int:
-    """Returns how many of the first outputs overwrite inputs; optimisers list each output twice."""
+    """Returns the number of leading outputs that overwrite inputs.
+
+    Optimizers list each such output twice.
+    """
     if not isinstance(schedule, Schedule) or schedule.is_automatic:
         return 0  # reading an automatic schedule would trigger its planning
     count = 0
@@ -138,7 +144,10 @@ def _count_overwritten_inputs(schedule: Any, outputs: int) -> int:
 
 
 def declared_shapes(values: Sequence[Any]) -> Iterator[tuple[int, ...]]:
-    """Yields the shapes of the call in order, from dicts or, in the oldest style, tuples."""
+    """Yields the shapes in the arguments of a call in order.
+
+    Shapes are items of dicts or, in the oldest operators, tuples.
+    """
     for value in values:
         if isinstance(value, dict) and "shape" in value:
             yield tuple(int(size) for size in value["shape"])
@@ -165,10 +174,10 @@ def _match_shapes(
 
     Args:
         tensors: inputs, or outputs.
-        declared: the shapes.
-        others: number of shapes reserved for outputs. With outputs, an input may also be a prefix
-            of the next declared tensor.
-        unread: ``id`` of inputs that nothing reads; their declared shape may be larger.
+        declared: the declared shapes.
+        others: for inputs, the number of shapes reserved for outputs. If declared shapes remain,
+            an input may also be a prefix of the next declared tensor. None for outputs.
+        unread: ``id`` of inputs that nothing reads; their declared shape may have any size.
     """
     found: list[tuple[int, ...]] = []
     place = 0
@@ -208,7 +217,11 @@ def _match_shapes(
 
 
 def _may_match(own: tuple[int, ...] | None, declared: tuple[int, ...], merged: int) -> bool:
-    """Whether a shape, or a number of merged unknown axes, fits the declared shape."""
+    """Whether a tensor fits the declared shape.
+
+    `own` is its shape, None with unknown sizes; `merged` is its number of declared axes that are
+    merged and unknown, or 0.
+    """
     if merged:
         return len(declared) >= merged
     if own is None:
@@ -221,14 +234,17 @@ def _may_match(own: tuple[int, ...] | None, declared: tuple[int, ...], merged: i
 def _may_be_prefix(
     own: tuple[int, ...] | None, declared: tuple[int, ...], *, any_size: bool
 ) -> bool:
-    """Whether a tensor may be a prefix of the elements of a declared one."""
+    """Whether the elements of a tensor may be a prefix of the elements of the declared tensor."""
     if own is None or any(size < 0 for size in declared):
         return False
     return any_size or 0 < _elements(own) < _elements(declared)
 
 
 def _is_padded_to_blocks(own: tuple[int, ...] | None, declared: tuple[int, ...]) -> bool:
-    """Whether a row is padded to whole blocks of the matrix unit, as for biases."""
+    """Whether `own` is the size of `declared`, padded to whole blocks of the matrix unit.
+
+    Both have one axis, as the shapes of biases do.
+    """
     return (
         own is not None
         and len(own) == 1

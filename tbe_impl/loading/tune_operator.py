@@ -36,8 +36,8 @@ def tune(
         also: candidates in addition to the default ones.
 
     Returns:
-        The kernel with the chosen options, the default ones when none is clearly faster. Its
-        `tuning` holds the measurements.
+        The kernel with the fastest options, or with the default options when no others are clearly
+        faster. `Kernel.tuning` holds the measurements.
 
     Raises:
         InputError: a size of the kernel is known only at call time, or a limit is not positive.

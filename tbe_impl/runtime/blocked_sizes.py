@@ -1,7 +1,7 @@
-"""Solves for sizes that are multiples of a block, such as m in a tensor with 16·m rows.
+"""Handles sizes such as 16·m, where the last block of 16 elements may be incomplete.
 
-The device reads past the end of such an array and computes with zeros. Here the array is padded
-with zeros, and the results are cropped.
+The device reads past the end of such an array and computes with zeros there. Here, the array is
+padded with zeros to whole blocks, and the results are cropped to their real size.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import numpy as np
 from tbe_impl.dsl.expr import Binary, Const, Expr, Var
 
 Key = tuple[int, int]
-"""``id`` of a variable, and the elements per unit of the variable."""
+"""``id`` of a variable, and its constant factor: (id(m), 16) for the size 16·m."""
 
 
 def match_blocked_size(size: Expr) -> tuple[Var, int] | None:
-    """Returns variable and factor of a size that is their product, else None."""
+    """Returns (m, 16) for a size such as 16·m; None for a size that is no such product."""
     if isinstance(size, Binary) and size.op == "mul":
         for one, other in ((size.a, size.b), (size.b, size.a)):
             if isinstance(one, Var) and isinstance(other, Const) and int(other.value) > 1:
@@ -29,7 +29,7 @@ def match_blocked_size(size: Expr) -> tuple[Var, int] | None:
 def sizes_in_blocks(
     shapes: Sequence[tuple[Expr, ...]], arrays: Sequence[np.ndarray]
 ) -> dict[Key, int]:
-    """Returns every blocked size → its number of elements in the arrays."""
+    """Maps every blocked size in `shapes` to the number of elements on its axis in the arrays."""
     found: dict[Key, int] = {}
     for shape, array in zip(shapes, arrays, strict=True):
         if len(shape) != array.ndim:
@@ -42,13 +42,13 @@ def sizes_in_blocks(
 
 
 def real_size(size: Expr, known: Mapping[Key, int]) -> int | None:
-    """Returns the number of elements of a blocked size; None when the size is not blocked."""
+    """Looks up a size in the result of `sizes_in_blocks`; returns None for other sizes."""
     parts = match_blocked_size(size)
     return None if parts is None else known.get((id(parts[0]), parts[1]))
 
 
 def pad_with_zeros(array: np.ndarray, shape: Sequence[int]) -> np.ndarray:
-    """Pads an array with zeros at the end of each axis."""
+    """Pads an array to `shape` with zeros at the end of each axis."""
     return np.pad(
         array, [(0, wanted - own) for wanted, own in zip(shape, array.shape, strict=True)]
     )

@@ -11,11 +11,11 @@ import numpy as np
 
 ALIGNMENT = 64
 MAX_THREADS = 256
-"""Size of the per-thread reduction buffers in kernels."""
+"""Number of threads for which kernels allocate reduction buffers."""
 
 
 class _Process:
-    """Records whether this process is a forked child, usually one of several concurrent ones."""
+    """Records whether this process is a forked child; such children usually run concurrently."""
 
     is_forked = False
 

@@ -1,9 +1,10 @@
 """Implements the on-disk kernel cache; entries are published atomically.
 
-Each key has a directory ``<key[:2]>/<key>/`` with ``kernel.so`` and ``meta.json``. It is staged
-beside its final path, synced and renamed; the loser of a race deletes its own copy. An unusable
-cache directory (read-only, full, a file, a dangling link, mounted noexec, of another user) is
-replaced, with one warning, by a private directory that is removed at exit.
+Each key has a directory ``<key[:2]>/<key>/`` with ``kernel.so`` and ``meta.json``. An entry is
+staged beside its final path, synced and renamed. If two processes build the same entry, the later
+process deletes its own copy. A cache directory may be unusable: read-only, full, a file, a dangling
+link, mounted noexec or of another user. It is then replaced, with one warning, by a private
+directory that is removed at exit.
 
 One file of more than 500 lines: it is one store with its rules of publishing and eviction.
 """
@@ -51,10 +52,10 @@ FREE_SPACE_REMEDY = (
     f"Free some space there, or set {environment.CACHE_DIR.name} to a directory on another disk"
 )
 IN_USE_S = 60.0
-"""Seconds that an entry counts as in use after a load; later, only while a process maps it."""
+"""An entry counts as in use for this many seconds after a load, and while a process maps it."""
 LEFTOVER_S = 3600.0
 NOTE_S = 90 * 86400.0
-"""Seconds after which an unread note is deleted."""
+"""Seconds after which a note (see `cache_notes`) is deleted if no process read it."""
 PLACE_ERRORS = frozenset(
     {
         errno.ENOSPC,
@@ -68,7 +69,7 @@ PLACE_ERRORS = frozenset(
         errno.ENOTDIR,
     }
 )
-"""System errors caused by the directory, not by the builder."""
+"""Values of ``errno`` that the cache directory causes, not the builder of a kernel."""
 
 _log = logging.getLogger(__name__)
 _KEY = re.compile(r"[0-9a-f]{64}\Z")
@@ -103,7 +104,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class CacheInfo:
-    """Statistics of the cache; `problem` says why `root` is not used, empty when it is."""
+    """Statistics of the cache; `problem` is the reason why `root` is unusable, else empty."""
 
     root: Path
     entries: int
@@ -190,7 +191,7 @@ def _can_write(root: Path) -> bool:
 
 
 def _make_private_directory() -> Path:
-    """Creates a directory for this process from which code can be loaded; removed at exit."""
+    """Creates a directory from which this process can load code, and removes it at exit."""
     for parent in ("/dev/shm", tempfile.gettempdir()):
         try:
             if not machine.is_noexec(Path(parent)):
@@ -256,7 +257,8 @@ class KernelCache:
 
         Args:
             key: from `make_key`.
-            build: writes the kernel to the given path; other files in that directory are deleted.
+            build: writes the kernel to the given path. Other files that it writes to the directory
+                are deleted.
 
         Raises:
             Any exception of `build`; nothing is stored then.
@@ -316,7 +318,10 @@ class KernelCache:
         return tuple(sorted(found, key=lambda entry: (entry.used, entry.key)))
 
     def verify(self) -> tuple[tuple[Entry, str], ...]:
-        """Checks every entry; returns the invalid ones, which are never used, with the reason."""
+        """Checks every entry; returns the invalid entries, each with the reason.
+
+        `load` never returns an invalid entry.
+        """
         wrong = []
         for entry in self.entries():
             try:
@@ -326,7 +331,10 @@ class KernelCache:
         return tuple(wrong)
 
     def clear(self) -> int:
-        """Removes all entries and leftovers, but no foreign files; returns the count."""
+        """Removes all entries, notes and temporary files; returns the number of removed entries.
+
+        Other files in the directory are kept.
+        """
         removed = 0
         for path in list(self._entry_paths()):
             removed += self._remove(path)
@@ -444,7 +452,7 @@ class KernelCache:
         _reap(self.root, cache_size.TEMPORARY_NAMES, older_than_s=LEFTOVER_S)
 
     def _evict(self, entries: Iterable[Entry], wanted: int, newest: Path) -> int:
-        """Removes unused entries in order until `wanted` bytes are freed; returns that sum."""
+        """Removes unused entries in order until `wanted` bytes are freed; returns freed bytes."""
         in_use, now, gone = machine.find_mapped_files(_MAPPED_KERNEL_PATTERN), time.time(), 0
         for entry in entries:
             if gone >= wanted:
@@ -510,7 +518,10 @@ def _delete(path: Path) -> None:
 
 
 def _reap(place: Path, names: re.Pattern[str], older_than_s: float) -> None:
-    """Deletes old files with these names: leftovers of killed processes, unread notes."""
+    """Deletes files whose name matches and whose age is at least `older_than_s` seconds.
+
+    Such files are notes that no process reads, and temporary files of killed processes.
+    """
     now = time.time()
     try:
         found = [item.name for item in os.scandir(place) if names.match(item.name)]

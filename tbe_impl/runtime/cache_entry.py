@@ -1,4 +1,4 @@
-"""Reads and writes one entry of the kernel cache; checks it first and publishes it atomically.
+"""Checks and reads entries of the kernel cache; completes new entries in a staging directory.
 
 An entry is a directory named by its key, with ``kernel.so`` and ``meta.json``. Owner, mode, file
 type, size and SHA-256 are checked on open descriptors, so that links cannot be swapped in between.
@@ -22,7 +22,7 @@ META = "meta.json"
 META_BYTES_MAX = 1 << 20
 KERNEL_BYTES_MAX = 1 << 30
 
-# Windows has none of the three; the cache is disabled there, but this file is imported.
+# Windows has none of these three flags; the cache is disabled there, but this file is imported.
 _OPEN_FLAGS = os.O_RDONLY
 for _name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC"):
     _OPEN_FLAGS |= getattr(os, _name, 0)
@@ -138,7 +138,7 @@ def fsync_directory(directory: Path) -> None:
 
 
 def seal(stage: Path, key: str, build: dict[str, Any]) -> None:
-    """Completes a staging directory that contains ``kernel.so`` to an entry, ready for renaming.
+    """Writes ``meta.json`` into a staging directory that contains ``kernel.so``; syncs both.
 
     Raises:
         CompileError: the builder created no ``kernel.so``.

@@ -1,7 +1,7 @@
-"""Stores short notes beside the entries of the kernel cache, protected by a checksum.
+"""Stores notes (short byte strings by key) beside the entries of the kernel cache.
 
-A note is one file, ``<key[:2]>/<key>.note``: the SHA-256 of key and content, a line break, the
-content. A moved, truncated or modified note is treated as absent.
+A note is one file, ``<key[:2]>/<key>.note``. It contains the SHA-256 of key and content, a line
+break and the content. A moved, truncated or modified note is treated as absent.
 """
 
 from __future__ import annotations

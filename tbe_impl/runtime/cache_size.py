@@ -18,13 +18,13 @@ from tbe_impl.runtime.cache_entry import open_directory, read_file
 
 NAME = "size"
 TEMPORARY_NAMES = re.compile(r"\.size-.*\Z")
-"""Temporary files of a count; a killed process leaves one."""
+"""Names of the temporary files of a count; a killed process may leave such a file."""
 _FILE_BYTES_MAX = 1 << 20
 _DIGITS_MAX = 18
 
 
 def add(root: Path, stored: int) -> int | None:
-    """Adds a kernel's bytes and returns the sum; None when a full count is needed."""
+    """Adds the bytes of a stored kernel; returns the sum, or None when a full count is needed."""
     try:
         directory = open_directory(root)
     except CacheError:
@@ -64,6 +64,6 @@ def store(root: Path, counted: int) -> None:
 
 
 def invalidate(root: Path) -> None:
-    """Forces a full count."""
+    """Deletes the file, so that the next stored kernel triggers a full count."""
     with contextlib.suppress(OSError):
         (root / NAME).unlink(missing_ok=True)

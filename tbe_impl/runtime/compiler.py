@@ -65,10 +65,10 @@ def _find(chosen: str, path: str | None) -> Compiler | None:
 
 
 def find_compiler() -> Compiler:
-    """Returns the C compiler: that of the environment variable, else cc, gcc, clang or ziglang.
+    """Returns the C compiler that the environment names, else cc, gcc, clang or ziglang.
 
     Raises:
-        MissingError: there is none.
+        MissingError: there is no such compiler, or the environment variable contains options.
     """
     chosen = environment.COMPILER.read()
     path = os.environ.get("PATH")
@@ -117,7 +117,7 @@ class Recipe:
 
 
 def recipe(digest: str, *, options: Sequence[str] = ()) -> Recipe:
-    """Returns the current recipe for the text with this SHA-256.
+    """Returns the compiler, flags and cache key for the text with this SHA-256.
 
     Args:
         digest: SHA-256 of C that may include the headers in `INCLUDE`.
@@ -151,14 +151,15 @@ def build(
     """Returns the shared library of a generated text from the cache; compiles it if absent.
 
     Args:
-        source, options: as for `recipe`, which takes the text's SHA-256.
+        source: the generated text.
+        options: as for `recipe`.
         symbols: symbols that the library must contain.
         cache: the kernel cache; the user's by default.
 
     Raises:
         MissingError: there is no compiler.
-        CompileError: it failed, exceeded `compiler_process.TIME_LIMIT_S` or `MEMORY_LIMIT_BYTES`,
-            or created no valid library; nothing is cached then.
+        CompileError: the compiler failed, exceeded `compiler_process.TIME_LIMIT_S` or
+            `MEMORY_LIMIT_BYTES`, or created no valid library; nothing is cached then.
     """
     how = recipe(_digest(source), options=options)
     store = cache or user_cache()
@@ -179,7 +180,10 @@ def build(
 
 
 def find(key: str, store: KernelCache) -> Path | None:
-    """Returns the cached library of a recipe, its own or a shared one; None when there is none."""
+    """Returns the cached library for the key of a `Recipe`; None when there is none.
+
+    The library is compiled from this text alone, or by `build_together` from several texts.
+    """
     found = store.load(key)
     note = None if found else store.load_note(key)
     with contextlib.suppress(InputError, UnicodeDecodeError):
@@ -193,9 +197,10 @@ def build_together(
     options: Sequence[str] = (),
     cache: KernelCache | None = None,
 ) -> None:
-    """Compiles several texts into one library, which is cached as the library of each of them.
+    """Compiles several texts into one library, which is cached as the library of each text.
 
-    Starting a compiler and parsing the headers takes as long as compiling a small kernel.
+    This saves time: starting a compiler and parsing the headers takes as long as compiling a small
+    kernel.
 
     Args:
         texts: generated texts, each with its symbols; `can_be_together` must hold.
@@ -215,7 +220,10 @@ def build_together(
 
 
 def can_be_together(texts: Sequence[tuple[str, Sequence[str]]]) -> bool:
-    """Whether the texts have disjoint symbols, equal headers and no directives after them."""
+    """Whether the texts have disjoint symbols, equal include lines and no later directives.
+
+    ``#pragma`` is allowed.
+    """
     symbols = [one for _, own in texts for one in own]
     heads, bodies = zip(*(_parts(source) for source, _ in texts), strict=True)
     return (
@@ -229,7 +237,7 @@ _DIRECTIVE_PATTERN = re.compile(r"^#\s*(?!pragma)", re.MULTILINE)
 
 
 def _parts(source: str) -> tuple[str, str]:
-    """Splits a generated text into its include lines and the rest."""
+    """Splits a generated text at its first empty line into include lines and the rest."""
     head, _, body = source.partition("\n\n")
     return head, body
 

@@ -16,7 +16,7 @@ MEMORY_LIMIT_BYTES = 4 << 30
 """Limit of address space per compiler process; a kernel needs some hundred MiB."""
 _OUT_OF_MEMORY_TEXTS = ("out of memory", "memory exhausted", "cannot allocate memory", "bad_alloc")
 _MEMORY_LIMIT_COMMAND = ("/bin/sh", "-c", 'ulimit -v "$0" 2>/dev/null; exec "$@"')
-"""Prefix that sets the memory limit in KiB; without ``ulimit`` support it has no effect."""
+"""Command prefix that sets the memory limit in KiB; has no effect without ``ulimit`` support."""
 OUTPUT_BYTES = 1 << 20
 """Maximum bytes of compiler output that are read."""
 
@@ -27,7 +27,7 @@ class Compiler:
 
     Attributes:
         command: the command line prefix.
-        identity: path, size and time stamp; differs after an update at the same path.
+        identity: path, size and time stamp, which change when the compiler is updated.
     """
 
     command: tuple[str, ...]
@@ -38,8 +38,8 @@ def run(compiler: Compiler, arguments: Sequence[str], place: Path) -> None:
     """Runs the compiler in a directory.
 
     Raises:
-        subprocess.TimeoutExpired: it exceeded `TIME_LIMIT_S`.
-        CompileError: it failed or exceeded `MEMORY_LIMIT_BYTES`.
+        subprocess.TimeoutExpired: the compiler exceeded `TIME_LIMIT_S`.
+        CompileError: the compiler failed or exceeded `MEMORY_LIMIT_BYTES`.
     """
     command, output = [*compiler.command, *arguments], place / "output"
     if os.name == "posix":

@@ -36,7 +36,7 @@ def is_kept_to_avx2() -> bool:
 def _all_features() -> tuple[str, ...]:
     try:
         with Path("/proc/cpuinfo").open(encoding="utf-8", errors="replace") as lines:
-            # first processor only; the whole file takes milliseconds on machines with hundreds
+            # Reads only the first processor: hundreds of processors would take milliseconds.
             for line in lines:
                 name, _, value = line.partition(":")
                 if name.strip() in ("flags", "Features"):
@@ -56,7 +56,7 @@ def libc() -> str:
 
 @lru_cache(maxsize=1)
 def identity() -> dict[str, object]:
-    """Returns the machine's part of a cache key; sources, headers, compiler and flags are others."""
+    """Returns the cache key inputs that describe the machine, and the package version."""
     return {
         "system": platform.system(),
         "architecture": platform.machine(),
@@ -67,9 +67,9 @@ def identity() -> dict[str, object]:
 
 
 def find_mapped_files(name: re.Pattern[bytes]) -> set[str]:
-    """Returns the pattern's matches among files mapped by this user's processes.
+    """Returns the pattern's matches in the paths of the files that this user's processes map.
 
-    Terminated processes map nothing. The set is empty without ``/proc``.
+    The set is empty without ``/proc``.
     """
     found: set[str] = set()
     for place in Path("/proc").glob("[0-9]*/maps"):

@@ -19,7 +19,7 @@ def split_merged_sizes(shape: Sequence[Expr], values: Mapping[int, int | float])
     """Returns the declared sizes of a shape with merged axes; empty without merged axes.
 
     Args:
-        shape: of a tensor.
+        shape: shape of a tensor.
         values: ``id`` of each variable → its value.
     """
     return tuple(int(values[id(one)]) for one in merged_variables(shape))

@@ -1,6 +1,6 @@
 """Precompiles the headers of generated C and stores them in the kernel cache.
 
-A compiler without support for them parses the headers for each kernel.
+A compiler without support for precompiled headers parses the headers for each kernel.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ NAME = "headers.h"
 _requested_keys: set[str] = set()
 """Keys requested once; headers are precompiled on the second request."""
 _verified_paths: dict[tuple[Path, str], Path] = {}
-"""Paths by cache and key; checked once per process because of their size."""
+"""(Cache directory, key) → precompiled file; a process checks each file once, as it is large."""
 _rejected_keys: set[str] = set()
 """Keys whose precompilation or use failed."""
 
 
 def head_of(source: str, compiler: Compiler) -> str:
-    """Returns the include lines of a text if this compiler supports precompiling, else nothing."""
+    """Returns the include lines of a text; empty if the compiler cannot precompile headers."""
     is_gcc = sys.platform == "linux" and _GCC.match(Path(compiler.identity.split(" ")[0]).name)
     found = _HEAD.match(source) if is_gcc else None
     return found[0] if found else ""
@@ -42,10 +42,12 @@ def head_of(source: str, compiler: Compiler) -> str:
 def find(
     key: str, head: str, compiler: Compiler, flags: Sequence[str], store: KernelCache
 ) -> Path | None:
-    """Returns the precompiled headers, built on the second request in a process; else None.
+    """Returns the precompiled headers; None when they are neither cached nor built now.
+
+    They are built when a process requests them for the second time.
 
     Args:
-        key: over the include lines, the headers, the compiler and its flags.
+        key: the cache key over the include lines, the headers, the compiler and its flags.
         head: from `head_of`.
         flags: the compiler flags of the texts, with the include path.
         store: the kernel cache.
@@ -83,13 +85,13 @@ def _precompile(
 
 
 def use(found: Path, head: str, place: Path) -> list[str]:
-    """Links the headers into a compile directory; returns the additional compiler flags."""
+    """Links precompiled headers into a compile directory; returns additional compiler flags."""
     (place / NAME).write_text(head, "utf-8")
     (place / f"{NAME}.gch").symlink_to(found)
     return ["-include", NAME]
 
 
 def give_up(key: str, error: Exception) -> None:
-    """Disables these precompiled headers in this process."""
+    """Disables the precompiled headers of `key` in this process."""
     _rejected_keys.add(key)
     _log.info("precompiled headers are disabled: %s", error)

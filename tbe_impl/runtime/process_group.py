@@ -1,4 +1,4 @@
-"""Starts child processes as leaders of a process group that ends with leader and parent."""
+"""Starts child processes as process group leaders; kills the groups when the parent ends."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 WATCH = ("/bin/sh", "-c", 'read -r leader && { read -r _; kill -9 "-$leader"; }')
-"""Reads the group leader from a pipe; kills the group at end of file."""
+"""Command of the watcher: reads the process group's id from a pipe; kills it at end of file."""
 
 
 @contextlib.contextmanager
 def child_group(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen[bytes]]:
     """Starts a child as leader of a session and process group; kills the group at block exit.
 
-    Ctrl-C, a closed terminal or a signal reaches only the parent, which ends the group on exit.
-    When the parent is killed, a watcher ends the group: it reads a pipe whose other end the parent,
-    or a forked copy of it, holds open. Processes started by the child may inherit its pipes, so its
-    output must go to a file.
+    Ctrl-C, a closed terminal or a signal reaches only the parent. The parent kills the group when
+    it exits. If the parent is killed, a watcher process kills the group: the watcher reads a pipe
+    whose other end stays open while the parent, or a forked copy of the parent, lives. Processes
+    started by the child may inherit the child's pipes, so the child's output must go to a file.
 
     Args:
         command: the command to run.
-        options: of `subprocess.Popen`.
+        options: options of `subprocess.Popen`.
     """
     null, pipe = subprocess.DEVNULL, subprocess.PIPE
     with (

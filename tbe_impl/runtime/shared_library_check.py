@@ -19,7 +19,7 @@ def load_library(path: Path, symbols: Sequence[str]) -> ctypes.CDLL:
     """Loads a library and checks that it contains these symbols.
 
     Raises:
-        CompileError: it cannot be loaded, or a symbol is missing.
+        CompileError: the library cannot be loaded, or a symbol is missing.
     """
     try:
         library = ctypes.CDLL(str(path))
@@ -42,7 +42,7 @@ def check_library(path: Path, symbols: Sequence[str], *, compiler: str) -> None:
             # the staging path means nothing to the user
             problem = str(error.__cause__).replace(f"{path}: ", "")
         else:
-            # unloads it, so that the next load uses its final path
+            # Unloads the library, so that the next load uses its final path.
             _ctypes.dlclose(library._handle)
     if problem:
         raise CompileError(
@@ -55,7 +55,10 @@ def check_library(path: Path, symbols: Sequence[str], *, compiler: str) -> None:
 
 
 def _find_truncation(content: bytes) -> str:
-    """Returns why a 64-bit ELF file would crash the loader, else an empty string."""
+    """Returns the reason why a library would crash the loader; empty when it is intact.
+
+    Only the type and the completeness of 64-bit ELF files are checked.
+    """
     if content[:4] != _ELF:
         return "" if content[:4] in _MACHO_MAGIC else f"{len(content)} bytes of another format"
     if content[4:6] != b"\x02\x01":

@@ -1,4 +1,4 @@
-"""Loads a compiled library after the thread pool that it uses."""
+"""Loads the thread pool, then a compiled library that uses it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from tbe_impl.runtime.thread_pool import start_workers
 
 
 def open_library(path: Path, symbols: Sequence[str]) -> ctypes.CDLL:
-    """Loads the thread pool, then the library; checks that it contains these symbols.
+    """Loads the thread pool, then the library; checks that the library contains these symbols.
 
     Raises:
-        CompileError: it cannot be loaded, or a symbol is missing.
+        CompileError: the library cannot be loaded, or a symbol is missing.
     """
     start_workers()
     return load_library(path, symbols)

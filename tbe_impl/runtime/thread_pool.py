@@ -19,9 +19,9 @@ _libraries: list[ctypes.CDLL | None] = []
 
 
 def start_workers() -> bool:
-    """Loads the thread pool, so that libraries loaded later can link to it; returns success.
+    """Loads the thread pool, so that later libraries can link to it; returns whether it is loaded.
 
-    Without it a kernel runs on one thread; one `RuntimeWarning` reports this.
+    Without the pool a kernel runs on one thread. One `RuntimeWarning` reports this.
     """
     with _load_lock:
         if not _libraries:

@@ -69,9 +69,9 @@ def tune_kernel(
 
 
 def tune_at_build(kernel: Kernel) -> Kernel:
-    """Tunes `kernel` when ``tbe.auto_tune`` is enabled and no record is stored; else returns it.
+    """Returns `kernel`, tuned if ``tbe.auto_tune`` is enabled and no record is stored.
 
-    A kernel with sizes known only at call time, or with chosen options, is not tuned.
+    A kernel is not tuned if sizes are known only at call time, or if the user chose its options.
     """
     limits = AUTO_TUNE.limits()
     if limits is None or kernel.tuning is not None or not tuning_store.has_free_options(kernel):

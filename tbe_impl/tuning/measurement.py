@@ -1,6 +1,6 @@
 """Measures candidates against the default in interleaved rounds and compares paired ratios.
 
-Noise must not decide: a candidate is chosen only when its ratio is below 1 by a margin with 99 %
+To exclude noise, a candidate is chosen only when its ratio is below 1 − `MARGIN` with 99 %
 confidence.
 """
 
@@ -26,7 +26,7 @@ from tbe_impl.tuning.progress_bar import Progress
 from tbe_impl.tuning_store import UNREACHABLE_THRESHOLD, Choice
 
 MARGIN = 0.02
-"""Minimum relative gain of a choice."""
+"""Minimum relative gain for which a candidate is chosen."""
 
 BLOCK_S = 2e-3
 """Minimum duration of one measurement in seconds; short kernels are called repeatedly."""
@@ -38,7 +38,7 @@ The pauses spread the rounds over time, so that one disturbance affects few of t
 """
 
 WAKE_S, LONG_S = 50e-6, 100e-6
-"""Upper bound of the cost of waking threads, and kernel time from which it is negligible."""
+"""Upper bound of the cost of waking threads, and kernel time that makes it negligible; in s."""
 
 
 @dataclass
@@ -46,10 +46,10 @@ class Candidate:
     """A candidate for the options of a kernel.
 
     Attributes:
-        choice: its options.
-        run: calls the kernel once, on the same arrays as all others.
-        ratios: its times ÷ those of the default in the same round.
-        times: seconds per call.
+        choice: the options of the candidate.
+        run: function that calls the kernel once; all candidates run on the same arrays.
+        ratios: for each round, time of the candidate ÷ time of the reference.
+        times: for each round, seconds per call of the candidate.
     """
 
     choice: Choice
@@ -59,22 +59,25 @@ class Candidate:
 
     @property
     def ratio(self) -> float:
-        """Median of the ratios; infinite before the first measurement."""
+        """Median of `ratios`; infinite before the first measurement."""
         return statistics.median(self.ratios) if self.ratios else float("inf")
 
     @property
     def quiet_ratio(self) -> float:
-        """Ratio of undisturbed times: its minimum ÷ that of the default in the same rounds."""
+        """Minimum of `times` ÷ minimum of `reference_times`, which excludes disturbances."""
         return min(self.times) / min(self.reference_times) if self.times else float("inf")
 
     @property
     def reference_times(self) -> list[float]:
-        """Seconds per call of the default (or of `other`) in the same rounds as `times`."""
+        """Seconds per call of the reference in the same rounds as `times`; see `run_rounds`."""
         return [time / ratio for time, ratio in zip(self.times, self.ratios, strict=True)]
 
     @property
     def score(self) -> float:
-        """The worse of both ratios, so that disturbances of the default do not count as gains."""
+        """The larger of `ratio` and `quiet_ratio`.
+
+        Thus disturbances of the reference do not count as gains.
+        """
         return max(self.ratio, self.quiet_ratio)
 
 
@@ -82,7 +85,7 @@ class Bench:
     """Measures candidates of one kernel on fixed arrays, within limits.
 
     Args:
-        kernel: with the default options.
+        kernel: the kernel with its default options.
         steps: maximum number of measurements.
         seconds: maximum time in seconds; a running compilation is finished.
         show: progress callback.
@@ -111,7 +114,10 @@ class Bench:
         reserve: float,
         other: Candidate | None = None,
     ) -> None:
-        """Times every candidate and the default, or `other`, once a round in varying order."""
+        """Times every candidate and the reference once per round, in random order.
+
+        The reference is `other` if given, else the default.
+        """
         reference = other or self.default
         for _ in range(rounds):
             if self.is_over(reserve):
@@ -132,7 +138,7 @@ class Bench:
         """Successive halving: keeps the better half and doubles the rounds, until three are left.
 
         Args:
-            rounds: of the first measurement.
+            rounds: number of rounds of the first measurement.
             share: share of the time limit after which the halving ends.
         """
         left = list(items)
@@ -145,10 +151,10 @@ class Bench:
         return left
 
     def is_faster(self, item: Candidate, other: Candidate) -> bool:
-        """Whether `item` is clearly faster than `other`; measures both, with the results in `item`.
+        """Measures `item` and `other`; returns whether `item` is clearly faster.
 
-        Fewer threads can save at most the cost of waking the others; a larger gain is a
-        disturbance.
+        The measurements are stored in `item`. A candidate with fewer threads saves at most the cost
+        of waking the other threads; a larger gain is attributed to a disturbance.
         """
         item.ratios.clear()
         item.times.clear()
@@ -168,7 +174,11 @@ class Bench:
         )
 
     def make_candidates(self, choices: Sequence[Choice], *, share: float = 0.95) -> list[Candidate]:
-        """Compiles untried choices; drops those with known code or wrong results."""
+        """Compiles the choices that were not tried yet.
+
+        Drops a choice that cannot be compiled, whose code and threads equal those of an earlier
+        choice, or whose results are wrong.
+        """
         fresh = [item for item in dict.fromkeys(choices) if item not in self.tried]
         found, together = [], max(environment.threads(), 1)
         with ThreadPoolExecutor(together) as pool:

@@ -46,7 +46,7 @@ def sample_arrays(kernel: Kernel) -> list[np.ndarray]:
 
 
 def result_arrays(kernel: Kernel) -> list[np.ndarray]:
-    """Returns output arrays."""
+    """Returns new arrays for the outputs of a kernel."""
     shapes = [
         tuple(int(size.value) for size in item.tensor.shape)  # type: ignore[attr-defined]
         for item in kernel.outputs
@@ -59,7 +59,10 @@ def result_arrays(kernel: Kernel) -> list[np.ndarray]:
 def caller(
     compiled: CpuKernel, inputs: Sequence[np.ndarray], results: Sequence[np.ndarray], threads: int
 ) -> Callable[[], None]:
-    """Returns a call of a kernel on fixed arrays, without Python overhead where possible."""
+    """Returns a function that calls a kernel on fixed arrays.
+
+    If the kernel is a single program of known sizes, the function calls its C code directly.
+    """
     program = compiled.steps[0].program if len(compiled.steps) == 1 else None
     if program is None or program.program.sizes:
         return lambda: _fill(results, compiled.run(inputs, {}, threads, results))
@@ -87,7 +90,7 @@ def _fill(results: Sequence[np.ndarray], found: Sequence[np.ndarray]) -> None:
 
 
 def is_close(found: np.ndarray, expected: np.ndarray) -> bool:
-    """Whether two results differ by no more than the summation order explains."""
+    """Whether two results differ by no more than another summation order can cause."""
     if dtype_of(found.dtype.name).kind != "float":
         return bool(np.array_equal(found, expected))
     step = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10}.get(

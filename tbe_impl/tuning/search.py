@@ -15,7 +15,10 @@ BEAM_WIDTH = 4
 
 
 def search_options(bench: Bench, also: Sequence[Choice] = ()) -> Tuning:
-    """Searches and decides; `also` is tried among the first candidates."""
+    """Searches the fastest options of a kernel and returns them with their measurements.
+
+    The choices in `also` are measured first, with the single changes.
+    """
     found = _search_neighbours(
         bench, _search_combinations(bench, _search_single_changes(bench, also))
     )
@@ -43,7 +46,10 @@ def _search_single_changes(bench: Bench, also: Sequence[Choice]) -> list[Candida
 
 
 def _search_combinations(bench: Bench, singles: Sequence[Candidate]) -> list[Candidate]:
-    """Returns combinations of the best single changes."""
+    """Measures combinations of the best single changes.
+
+    Returns the best combinations and single changes, best first.
+    """
     useful = [item for item in singles if item.score < 1.01]
     unions = [
         union([item.choice for item in useful[:size]]) for size in (2, 3, 4) if len(useful) >= size
@@ -54,7 +60,10 @@ def _search_combinations(bench: Bench, singles: Sequence[Candidate]) -> list[Can
 
 
 def _search_neighbours(bench: Bench, found: Sequence[Candidate]) -> list[Candidate]:
-    """Hill climbing: tries neighbours of the best while that gains and time is left."""
+    """Hill climbing: tries neighbours of the best candidate while this gains and time is left.
+
+    Returns the best candidates, best first.
+    """
     best: Candidate | None = None
     while found and found[0] is not best and found[0].score < 1.0 and not bench.is_over(0.55):
         best = found[0]
@@ -82,7 +91,10 @@ def _choose_winner(bench: Bench, found: Sequence[Candidate]) -> Candidate:
 
 
 def _search_threads(bench: Bench, winner: Candidate) -> Candidate:
-    """Tries other thread counts for the winner, compared with the winner, then with the default."""
+    """Tries other thread counts for the winner.
+
+    Returns the first variant that is faster than the winner and the default, else the winner.
+    """
     for choice in thread_variants(winner.choice):
         for item in bench.make_candidates([choice]):
             if bench.is_faster(item, winner) and bench.is_faster(item, bench.default):

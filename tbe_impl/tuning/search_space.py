@@ -16,7 +16,7 @@ from tbe_impl.tuning_store import UNREACHABLE_THRESHOLD, Choice
 
 STAGES_MAX = 12
 SMALL_STAGE_RATIO = 8
-"""Stages smaller than the largest output by this factor are candidates for storing."""
+"""A stage is a candidate for storing if the largest output is at least this many times larger."""
 
 KNOBS: tuple[tuple[str, tuple[Any, ...]], ...] = (
     ("together", (8, 4, 2, 1)),
@@ -29,12 +29,13 @@ KNOBS: tuple[tuple[str, tuple[Any, ...]], ...] = (
     ("stream_bytes", (UNREACHABLE_THRESHOLD, 0)),
     ("vector_bits", (256,)),
 )
-"""Fields of `Choice` and their alternatives, most frequent gains first; `stored` and the thread
-options are handled separately."""
+"""Fields of `Choice` and their alternative values; the most frequent gains are first.
+
+`stored` and the thread options are handled separately."""
 
 
 def single_changes(kernel: Kernel) -> list[Choice]:
-    """Returns the choices with one change."""
+    """Returns the choices that differ from the default in one field."""
     first, *rest = [
         [Choice(**{name: value}) for value in values] for name, values in _knobs(kernel)
     ]
@@ -43,7 +44,7 @@ def single_changes(kernel: Kernel) -> list[Choice]:
 
 
 def _knobs(kernel: Kernel) -> list[tuple[str, tuple[Any, ...]]]:
-    """Returns the knobs that may affect this kernel; portions matter only with several threads."""
+    """Returns the `KNOBS` that may affect a kernel; `portions` needs several threads."""
     arguments = (*kernel.inputs, *kernel.outputs)
     elements = sum(prod(static_shape(item.tensor) or (0,)) for item in arguments)
     shared = environment.threads() > 1 and elements >= kernel.options.parallel_elements
@@ -52,7 +53,7 @@ def _knobs(kernel: Kernel) -> list[tuple[str, tuple[Any, ...]]]:
 
 
 def neighbours(kernel: Kernel, choice: Choice) -> list[Choice]:
-    """Returns choices with one more change than `choice`, or one reverted."""
+    """Returns the choices that differ from `choice` in one field or in one more stored stage."""
     found = [
         msgspec.structs.replace(choice, **{name: value})
         for name, values in _knobs(kernel)
@@ -92,7 +93,7 @@ def find_stages_to_store(kernel: Kernel) -> list[int]:
     """Returns indices of stages much smaller than the largest output, last stage first."""
     outputs = kernel.computed
     if any(op.kind == "library" for op in stages_of(outputs)):
-        return []  # stage indices count within one program, and here there are several
+        return []  # Stage indices count within one program; this kernel has several programs.
     sizes = [prod(static_shape(item) or (0,)) for item in outputs]
     found = storable_results(outputs, [item.tensor for item in kernel.inputs])
     small = [

@@ -1,4 +1,4 @@
-"""Implements ``compute_four2five`` and ``compute_five2four``: NCHW from and to NC1HWC0."""
+"""Implements ``compute_four2five`` (NCHW to NC1HWC0) and its inverse ``compute_five2four``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tbe_impl.dsl.tensor import Tensor, compute, fresh_name
 
 
 def compute_four2five(input_tensor: Tensor, raw_shape_4D: Sequence[int]) -> Any:
-    """``y[n, c₁, h, w, c₀] = x[n, 16·c₁ + c₀, h, w]``, 0 after the last channel.
+    """Computes ``y[n, c₁, h, w, c₀] = x[n, 16·c₁ + c₀, h, w]``; 0 after the last channel.
 
     Args:
         input_tensor: an NCHW image.
@@ -33,7 +33,7 @@ def compute_four2five(input_tensor: Tensor, raw_shape_4D: Sequence[int]) -> Any:
 
 
 def compute_five2four(input_tensor: Tensor, raw_shape_4D: Sequence[int]) -> Any:
-    """``y[n, c, h, w] = x[n, c // 16, h, w, c % 16]``.
+    """Computes ``y[n, c, h, w] = x[n, c // 16, h, w, c % 16]``.
 
     Args:
         input_tensor: an NC1HWC0 image.

@@ -1,7 +1,7 @@
 """Dequantizes integers of a quantized layer: ``tvm.deq_cast`` and related functions.
 
-A device scale is a uint64. The low 32 bits are a float32; 9 bits from bit 37 on are the signed
-offset of int8 results.
+A device scale is a uint64. Its low 32 bits are the scale in float32. Its bits 37 to 45 are the
+signed offset of int8 results.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ def deq_cast(x: Any, deq_scale: Any, dtype: str = "float16", do_relu: bool = Fal
 
     Args:
         x: an integer.
-        deq_scale: a uint64 device scale, or the scale itself.
-        dtype: of the result; conversion saturates.
+        deq_scale: a uint64 device scale, or the scale as a number without offset.
+        dtype: dtype of the result; the conversion saturates.
         do_relu: whether to replace negative values by 0.
     """
     scale = as_expr(deq_scale)
@@ -32,7 +32,7 @@ def deq_cast(x: Any, deq_scale: Any, dtype: str = "float16", do_relu: bool = Fal
 
 
 def conv_vdeq(x: Any, deq_scale: Any) -> Expr:
-    """Returns ``x · scale`` rounded, plus the offset; the operator casts it to int8."""
+    """Returns ``x · scale``, rounded, plus the offset; the operator casts the result to int8."""
     scale = as_expr(deq_scale)
     return call("rint", _dequantize(x, scale, relu=False)) + _offset(scale)
 
@@ -61,4 +61,4 @@ FUNCTIONS: Mapping[str, Any] = {
     "vdeq_cast": deq_cast,
     "conv_vdeq": conv_vdeq,
 }
-"""Names in ``tvm`` → functions; with ``v`` the operator reads one scale per channel."""
+"""Name in ``tvm`` → function; operators call ``vdeq_cast`` with one scale per channel."""

@@ -1,7 +1,7 @@
 """Translates ``tvm.extern`` around one ``call_extern`` to expressions (operators of 2018, 2019).
 
-Known device functions are translated by name. Other device code, which `tvm.extern` can contain
-as well, raises an error.
+Known device functions are translated by name. Any other device code in `tvm.extern` raises an
+error.
 """
 
 from __future__ import annotations
@@ -84,10 +84,10 @@ def extern(
     """Returns the result of one device function.
 
     Args:
-        shape: of the result.
+        shape: shape of the result.
         inputs: tensors and `Parameter`.
-        fcompute: function of inputs and result that returns the call.
-        name, dtype: of the result.
+        fcompute: function of the inputs and the result that returns a `call_extern`.
+        name, dtype: name and dtype of the result.
 
     Raises:
         InputError: `fcompute` returns no call of one function, or the function is unknown.
@@ -132,7 +132,7 @@ def extern(
 
 
 def _result_tensors(shape: Any, dtype: Any) -> list[_DeviceTensor]:
-    """Returns the results of an `extern`: of one shape, or of several."""
+    """Returns one stand-in per result of an `extern`; `shape` is one shape or several shapes."""
     several = bool(shape) and isinstance(shape[0], (list, tuple))
     shapes = [as_shape(item) for item in (shape if several else (shape,))]
     dtypes = list(dtype) if isinstance(dtype, (list, tuple)) else [dtype or ""] * len(shapes)
@@ -150,7 +150,7 @@ def _extern_scope() -> Iterator[None]:
 
 
 def _read_broadcast(tensor: Tensor, index: Sequence[Expr]) -> Any:
-    """Reads an element, broadcast from the right."""
+    """Reads a tensor at an index; the tensor is broadcast, with axes aligned at the last."""
     own = index[len(index) - tensor.ndim :]
     return tensor(
         *(
@@ -198,7 +198,7 @@ _FUNCTIONS: Mapping[str, Callable[[Sequence[Any], Sequence[float]], Any]] = {
     "floormod": lambda values, _: make_binary("floormod", *values),
     "truncatemod": lambda values, _: make_binary("truncmod", *values),
 }
-"""Function name without prefix and suffix → expression."""
+"""Name of a device function without prefix and suffix → function that returns its expression."""
 
 
 def _device_code_error(name: str) -> InputError:

@@ -1,6 +1,7 @@
-"""Implements im2col and the matrix product of patches and filter, as operators in ``tvm.compute``.
+"""Implements im2col and the product of patches and filter, for operators in ``tvm.compute``.
 
-Image layout: (n, group, c₁, h, w, 16), without c₁ for one block of channels per group.
+The image layout is (n, group, c₁, h, w, 16). With one block of channels per group, c₁ may be
+absent.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ def im2col_6d(
     padding_value: float = 0.0,
     dilation: Sequence[int] = (1, 1),
 ) -> Any:
-    """Returns the patches as rows: (n, group, place, c₁, row, column, 16).
+    """Returns one row per patch, in the layout (n, group, place, c₁, row, column, 16).
 
     Args:
         input_img: an image.
-        col_shape: of the result.
-        filter_h, filter_w: of a patch.
+        col_shape: shape of the result.
+        filter_h, filter_w: height and width of a patch.
         pad: top, bottom, left, right.
         stride, dilation: vertical and horizontal.
         padding_value: value outside of the image.
@@ -51,7 +52,10 @@ def im2col_6d(
 
 
 def im2col_fractal_6d(a_im2col_shape: Sequence[Any], in_a: Tensor) -> Any:
-    """Blocks rows of `im2col_6d`: (n, group, block of rows, block of elements, row, element)."""
+    """Splits the rows of `im2col_6d` and their elements into blocks.
+
+    The layout of the result is (n, group, block of rows, block of elements, row, element).
+    """
     _, _, rows, _, high, wide, width = (_static_size(size) for size in in_a.shape)
 
     def pick(n: Any, group: Any, rows_at: Any, block: Any, row: Any, part: Any) -> Any:
@@ -106,4 +110,4 @@ FUNCTIONS: Mapping[str, Any] = {
     "im2col_fractal_6d": im2col_fractal_6d,
     "mad": mad,
 }
-"""Names in ``te_compute.common`` → functions."""
+"""Name in ``te_compute.common`` → function."""

@@ -16,10 +16,10 @@ class Scatter:
     """Updates rows of a tensor or, with `nd_flag`, elements at multi-dimensional indices.
 
     Args:
-        var, indices, updates, var_out: descriptions; with `nd_flag` the last axis of the indices
-            ranges over the axes of `var`.
+        var, indices, updates, var_out: tensor descriptions. With `nd_flag`, the last axis of
+            `indices` holds the components of an index, one per leading axis of `var`.
         nd_flag: whether an index has several components.
-        kernel_name: of the kernel.
+        kernel_name: name of the kernel.
         compute_type: ``update``, ``vadd``, ``vsub``, ``vmul``, ``vdiv``, ``vmax`` or ``vmin``.
     """
 
@@ -61,7 +61,7 @@ class Scatter:
 
 
 class TensorScatter(Scatter):
-    """`Scatter` with `nd_flag`."""
+    """`Scatter` with `nd_flag` set."""
 
     def __init__(
         self,

@@ -29,11 +29,11 @@ from tbe_impl.dsl.tensor import Tensor, compute, reduce_axis, stages_of
 
 
 class SparseBody(Exception):
-    """Raised while the body of a stage is evaluated, to mark it as a sparse row update.
+    """Raised while the body of a stage is evaluated, to mark the stage as a sparse row update.
 
     Args:
-        value: the new row, inside a condition on the index.
-        axis: iterates over the updated rows.
+        value: a ``select`` of the new row by a condition on the index.
+        axis: the axis that iterates over the updated rows.
     """
 
     def __init__(self, value: Expr, axis: IterVar):
@@ -47,10 +47,10 @@ def sparse_axis(dom: Any, name: str = "k") -> IterVar:
 
 
 def sparse(source: Any, axis: Any = None) -> NoReturn:
-    """Updates the rows where the condition of a ``select`` holds; see the module.
+    """Updates the rows for which the condition of a ``select`` holds; see the module.
 
     Raises:
-        SparseBody: always; ``tvm.compute`` creates the stage from it.
+        SparseBody: always; ``tvm.compute`` creates the stage from this exception.
         OperatorError: `axis` is not exactly one axis from ``sparse_axis``.
     """
     axes = list(axis) if isinstance(axis, (list, tuple)) else [axis]
@@ -95,7 +95,7 @@ def scatter_rows(shape: Any, fcompute: Callable[..., Any]) -> Tensor:
 
 
 def _match_row_update(body: SparseBody, index: Sequence[Expr]) -> tuple[Tensor, Expr]:
-    """Returns the tensor of row indices, and the new row."""
+    """Returns the tensor of row indices and the expression of the new row."""
     choice = body.value
     condition = choice.condition if isinstance(choice, Select) else None
     if isinstance(condition, Binary) and condition.op == "eq":

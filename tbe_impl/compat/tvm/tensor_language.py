@@ -50,7 +50,7 @@ _BINARY_OPERATORS = {
 
 
 class _BinaryClassMeta(type):
-    """Metaclass of TVM's binary classes: ``isinstance`` tests the operator, a call creates one."""
+    """Metaclass of TVM's binary classes: ``isinstance`` tests the operator, a call applies it."""
 
     op: str
 
@@ -151,7 +151,7 @@ def compute(
     attrs: Any = None,
     **_: Any,
 ) -> Any:
-    """Creates a stage from a function of its indices; `tag` defaults to that of ``tag_scope``."""
+    """Creates a stage from a function of its indices; the default `tag` is set by `tag_scope`."""
     tags = session().build_config.get("_tags") or [("", None)]
     scope_tag, scope_attrs = tags[-1]
 
@@ -242,12 +242,12 @@ _REDUCERS = {op: _make_reducer(op) for op in ("sum", "max", "min", "prod")}
 
 
 def all_(*conditions: Any) -> Any:
-    """Conjunction of the conditions."""
+    """Returns the conjunction of the conditions."""
     return _fold_conditions("and", conditions)
 
 
 def any_(*conditions: Any) -> Any:
-    """Disjunction of the conditions."""
+    """Returns the disjunction of the conditions."""
     return _fold_conditions("or", conditions)
 
 
@@ -442,7 +442,7 @@ FUNCTIONS: dict[str, Any] = {
         ).split()
     },
 }
-"""Names of ``tvm`` and ``tvm.api`` → functions."""
+"""Name in ``tvm`` and ``tvm.api`` → function."""
 
 IR_BUILDER = {
     "create": _make_refusal("ir_builder.create"),

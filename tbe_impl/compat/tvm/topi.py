@@ -18,7 +18,10 @@ from tbe_impl.tracing.dtypes import broadcast_shapes
 
 
 def _make_elementwise(name: str, scalar: Callable[..., Any]) -> Callable[..., Any]:
-    """Creates an elementwise function of tensors and scalars; of scalars alone, an expression."""
+    """Creates an elementwise function of tensors and scalars.
+
+    The function returns a tensor, or an expression if all its arguments are scalars.
+    """
 
     def function(*given: Any) -> Any:
         tensors = [item for item in given if isinstance(item, Tensor)]
@@ -38,7 +41,7 @@ def _make_elementwise(name: str, scalar: Callable[..., Any]) -> Callable[..., An
 
 
 def _operand_element(item: Any, index: Sequence[Expr], dtype: str) -> Any:
-    """Returns an operand's element for an element of the result."""
+    """Returns the element of an operand that belongs to the result's element at `index`."""
     if isinstance(item, Tensor):
         own = index[len(index) - item.ndim :]
         return item(
@@ -56,7 +59,7 @@ def _make_unary(name: str) -> Callable[[Any], Any]:
 
 
 def clip(x: Tensor, a_min: float, a_max: float) -> Tensor:
-    """min(max(x, a_min), a_max)."""
+    """Computes min(max(x, a_min), a_max)."""
     return _make_elementwise(
         "clip", lambda x, low, high: make_binary("min", make_binary("max", x, low), high)
     )(x, a_min, a_max)
@@ -68,7 +71,7 @@ def reshape(x: Tensor, newshape: Any) -> Tensor:
 
 
 def expand_dims(x: Tensor, axis: int, num_newaxis: int = 1) -> Tensor:
-    """Inserts axes of size 1 before an axis; a negative axis counts in the result."""
+    """Inserts axes of size 1 before an axis; a negative axis counts from the end, −1 appends."""
     at = axis if axis >= 0 else x.ndim + 1 + axis
     return ext.reshape(x, (*x.shape[:at], *[1] * num_newaxis, *x.shape[at:]))
 
