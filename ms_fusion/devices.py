@@ -24,10 +24,11 @@ class Device:
         on_chip_bytes: memory of one core in which a fused kernel can keep a tile.
         source: origin of the figures.
         vector_flops_per_s: peak rate of the unit for all other arithmetic; None if the same unit.
-        rates: (bytes, bytes per second) for consecutive kernels that pass results of this size,
-            from the nearest cache outwards; larger ones run at the bandwidth.
-        cores: cores that share a large kernel; vector figures are per core.
-        lacks: lowerable ONNX operators that the device does not support: ``Conv``, ``Gemm``.
+        rates: pairs (size in bytes, bytes per second), from the nearest cache outwards. Consecutive
+            kernels that pass results of up to this size run at this rate. Kernels that pass larger
+            results run at `bandwidth_bytes_per_s`.
+        cores: number of cores that share a large kernel; `vector_flops_per_s` is per core.
+        lacks: lowerable ONNX operators that the device does not support, such as ``Conv``.
     """
 
     name: str
@@ -42,11 +43,11 @@ class Device:
     lacks: tuple[str, ...] = ()
 
     def rate_of_bytes(self, held: int) -> float:
-        """Bytes per second of consecutive kernels that move `held` bytes each."""
+        """Returns the rate of consecutive kernels that move `held` bytes each, bytes per second."""
         return next((rate for most, rate in self.rates if held <= most), self.bandwidth_bytes_per_s)
 
     def rate(self, *, matrix: bool) -> float:
-        """FLOP per second of the unit for matrix products, or of the vector unit of one core."""
+        """Returns FLOP per second of the unit for matrix products, or of one core's vector unit."""
         return (
             self.flops_per_s
             if matrix or self.vector_flops_per_s is None
@@ -54,13 +55,13 @@ class Device:
         )
 
     def peak(self, *, matrix: bool) -> float:
-        """Peak FLOP per second of that unit on all cores."""
+        """Returns the peak FLOP per second, on all cores, of the unit that `rate` describes."""
         shared = not matrix and self.vector_flops_per_s is not None
         return self.rate(matrix=matrix) * (self.cores if shared else 1)
 
     @property
     def roofs(self) -> dict[str, float]:
-        """The device's roofs for a report."""
+        """The device's bandwidth and peak rates as a report needs them, GB/s and GFLOP/s."""
         return {
             "bandwidth_gb_per_s": round(self.bandwidth_bytes_per_s / 1e9, 1),
             "matrix_gflop_per_s": round(self.peak(matrix=True) / 1e9, 1),
@@ -77,9 +78,9 @@ Consecutive kernels rarely write where the kernel before last wrote, so the sums
 several arrays. The gap avoids cache conflicts between arrays at equal page offsets.
 """
 ROOTS, ROOT_STEPS = 1 << 14, 15
-"""Square roots per measurement, within the nearest cache, and steps of one root.
+"""Number of square roots per measurement, and number of vector steps of one root.
 
-See `ms_fusion.cost.vector_steps`.
+The operands fit the nearest cache. `ms_fusion.cost.vector_steps` defines a vector step.
 """
 MIN_TRIAL_S = 0.03
 """Shortest total measurement time of one figure, s."""
@@ -215,7 +216,7 @@ def measure_cpu() -> Device:
 
 
 def _cache_bytes() -> int:
-    """Size of one core's level-2 cache; 1 MiB where the system reports none."""
+    """Returns the size of one core's level-2 cache in bytes; 1 MiB if the system reports none."""
     try:
         return os.sysconf("SC_LEVEL2_CACHE_SIZE") or 1 << 20
     except (ValueError, OSError, AttributeError):
@@ -223,7 +224,10 @@ def _cache_bytes() -> int:
 
 
 def check_device(name: str) -> str:
-    """Key of a device's name; raises `InputError` for an unknown name. Measures nothing."""
+    """Returns the key of a device's name, without measuring anything.
+
+    Raises `InputError` for an unknown name.
+    """
     from tbe_impl.errors import InputError
 
     if name.endswith(DESCRIPTION_SUFFIX):
@@ -240,7 +244,7 @@ def check_device(name: str) -> str:
 def read_device(file: Path) -> Device:
     """Read a device from a JSON file with the attributes of `Device`.
 
-    ``name`` and ``source`` default to those of the file.
+    ``name`` defaults to the file's name without suffix, ``source`` to the file's path.
 
     Raises:
         InputError: the file cannot be read, or an attribute is missing, unknown or invalid.
@@ -270,7 +274,7 @@ def read_device(file: Path) -> Device:
 
 
 def device(name: str) -> Device:
-    """A device by name.
+    """Returns a device by name.
 
     Args:
         name: a key of `DEVICES`, ``cpu`` (measured now), ``ascend`` (the 910B), or a file for

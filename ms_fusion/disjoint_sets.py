@@ -25,7 +25,7 @@ class DisjointSets(Generic[Thing]):
         self._above[thing] = thing
 
     def root(self, thing: Thing) -> Thing:
-        """The root of the item's set."""
+        """Returns the root of the item's set."""
         above = self._above
         while above[thing] != thing:
             above[thing] = above[above[thing]]

@@ -52,7 +52,7 @@ class Source:
 
     @property
     def display_file(self) -> str:
-        """The file; ``notebook cell`` for a file name that is valid only in one Jupyter session."""
+        """The file name to show: ``notebook cell`` if it is valid in one Jupyter session only."""
         return "notebook cell" if NOTEBOOK_CELL.fullmatch(self.file) else self.file
 
     def __str__(self) -> str:
@@ -187,7 +187,7 @@ class Graph:
         object.__setattr__(self, "values", MappingProxyType(dict(self.values)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Rebuild on copy and unpickling: the read-only view of `values` cannot be pickled."""
+        """Returns how to rebuild the graph: the read-only view of `values` cannot be pickled."""
         return Graph, (self.name, self.nodes, dict(self.values), self.inputs, self.outputs)
 
     @cached_property

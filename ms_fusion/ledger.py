@@ -119,7 +119,7 @@ class Build:
 
     @property
     def second_passes(self) -> Work:
-        """Traffic of its steps beyond the inputs and outputs of the kernel."""
+        """Traffic of the steps beyond reading the kernel's inputs and writing its outputs."""
         moved = sum(step.second_pass_bytes for step in self.steps)
         return Work(bytes_read=moved, bytes_written=moved)
 
@@ -383,7 +383,7 @@ class Ledger:
         object.__setattr__(self, "environment", _freeze(self.environment))
 
     def __repr__(self) -> str:
-        """The ledger in one line; `str` gives all of it."""
+        """Returns a summary of the ledger in one line; `str` returns the whole ledger."""
         return (
             f"Ledger({self.title!r}, {len(self.kernels)} fused kernels, "
             f"{len(self.unfused)} edges not fused, "
@@ -391,11 +391,11 @@ class Ledger:
         )
 
     def __str__(self) -> str:
-        """The ledger as plain text of 100 columns."""
+        """Returns the ledger as plain text of 100 columns."""
         return str(_report_module("text").to_text(self))
 
     def to_html(self, path: str | Path | None = None) -> str | Path:
-        """One self-contained page: its text, or with `path` the written file.
+        """Returns the text of one self-contained page; with `path`, writes it and returns the path.
 
         Raises:
             InputError: the directory does not exist or is not writable.
@@ -407,7 +407,7 @@ class Ledger:
         return written
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """The ledger as JSON (docs/ledger.schema.json); with `path`, also written to the file.
+        """Returns the ledger as JSON (docs/ledger.schema.json); with `path`, also writes it there.
 
         Raises:
             InputError: the directory does not exist or is not writable.
@@ -428,16 +428,16 @@ class Ledger:
         return ledger
 
     def _repr_html_(self) -> str:
-        """Static HTML without scripts, for a notebook."""
+        """Returns static HTML without scripts, for a notebook."""
         return str(_report_module("notebook").to_static_html(self))
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        """Notebook output: HTML, and plain text for front ends without HTML."""
+        """Returns the notebook output: HTML, and plain text for front ends without HTML."""
         return {"text/plain": str(self), "text/html": self._repr_html_()}
 
 
 def _report_module(module: str) -> Any:
-    """Lazy import of a report module; these modules import this one."""
+    """Imports a report module on first use, because the report modules import this one."""
     return import_module(f"ms_fusion.report.{module}")
 
 

@@ -1,7 +1,8 @@
-"""Tables of MindSpore's graph kernel fusion per operator: measured on 2.10 (CPU), read (Ascend).
+"""Tables of how MindSpore's graph kernel fusion treats each operator.
 
-The Ascend tables come from MindSpore's source. Presets choose flags from the tables, the linter
-takes its names from them, and the ledger its explanations.
+The CPU tables were measured on MindSpore 2.10; the Ascend tables were read from MindSpore's source.
+Presets choose flags from the tables. The linter takes its names from them, and the ledger its
+explanations.
 """
 
 from __future__ import annotations
@@ -13,7 +14,10 @@ CPU_CLUSTER_OPS = frozenset(
 """Clustered on CPU by default."""
 
 MINDSPORE_GENERATOR_ONLY_OPS = frozenset({"Reshape"})
-"""Subset of `CPU_CLUSTER_OPS`: a default for MindSpore's own generator only; presets enable it."""
+"""Subset of `CPU_CLUSTER_OPS` that is a default for MindSpore's own generator only.
+
+Presets enable it.
+"""
 
 CPU_EXPAND_OPS = frozenset(
     """AddN AssignAdd ExpandDims GeLU GeLUGrad SqrtGrad Square Tile OnesLike BiasAdd BiasAddGrad
@@ -43,7 +47,7 @@ CPU_CLUSTERABLE_BY_OWN_GENERATOR_ONLY = frozenset(
 )
 """Clustered on CPU under `--enable_cluster_ops`; built only by generators other than MindSpore's.
 
-Some are built by none.
+No generator builds some of them.
 """
 
 CPU_EXPANDABLE_OPS = frozenset(
@@ -76,9 +80,9 @@ CRASHING_OPS = {
         {"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool"}
     ),
 }
-"""Operators that crash MindSpore's own CPU generator → dtypes (None: all).
+"""Operator that crashes MindSpore's own CPU generator → the dtypes that crash it; None for all.
 
-bfloat16 crashes it for every operator.
+The dtype bfloat16 crashes the generator with every operator.
 """
 
 MISCOMPUTED_OPS = {
@@ -91,7 +95,7 @@ MISCOMPUTED_OPS = {
     "Transpose": "leaves its result unwritten when its Reshape is a result of the same "
     "kernel (seen in attention's gradient)",
 }
-"""Operators that MindSpore's own CPU generator computes wrongly → how."""
+"""Operator that MindSpore's own CPU generator computes wrongly → what is wrong."""
 
 REDUCTIONS = frozenset(
     """ReduceSum ReduceMax ReduceMin ReduceMean ReduceProd ReduceAll ReduceAny CumSum
@@ -103,7 +107,10 @@ CORRECTLY_ROUNDED_OPS = frozenset(
     LessEqual LogicalAnd LogicalNot LogicalOr Maximum Minimum Mul Neg NotEqual RealDiv Reshape
     Select Sign Sqrt Sub""".split()
 )
-"""Operators with one correctly rounded result: fusion changes no bit (except by contraction)."""
+"""Operators whose result is correctly rounded, so that fusion changes no bit of it.
+
+The exception is contraction of a product and a sum.
+"""
 
 RANDOM_OPS = frozenset(
     """Bernoulli Dropout Dropout2D Dropout3D DropoutExt DropoutGenMask Gamma LogNormalReverse
@@ -111,7 +118,7 @@ RANDOM_OPS = frozenset(
     RandomChoiceWithMask RandomGamma RandomPoisson RandomShuffle Randperm RandpermV2
     StandardLaplace StandardNormal TruncatedNormal UniformInt UniformReal""".split()
 )
-"""Operators with random results in each run."""
+"""Operators whose results are random and differ in each run."""
 
 VIEWS = frozenset("Reshape ExpandDims Squeeze Flatten FlattenGrad".split())
 """Operators that only change the shape: alone they move no byte and launch no kernel."""

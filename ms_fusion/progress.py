@@ -1,10 +1,10 @@
-"""Reports the progress of long work: a text, and a share where steps can be counted."""
+"""Defines progress messages of long work; a message may carry the completed fraction."""
 
 from __future__ import annotations
 
 
 class Step(str):
-    """One of several counted steps, as text.
+    """The message for one of several counted steps; `share` is the completed fraction.
 
     >>> Step("kernel", 3, 12), Step("kernel", 3, 12).share
     ('kernel 3 of 12', 0.25)
@@ -19,6 +19,9 @@ class Step(str):
 
 
 class Milestone(str):
-    """An intermediate result, which a log keeps; other texts only name the current work."""
+    """A message with an intermediate result, which a log keeps.
+
+    Other messages only name the current work.
+    """
 
     __slots__ = ()

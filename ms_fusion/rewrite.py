@@ -28,9 +28,9 @@ class Op:
 
     Args:
         names: ``"Add"``, or several as ``"Add|Sub"``.
-        inputs: a pattern or a name per input. A name matches any value, and the same value wherever
-            it recurs; ``"_"`` matches any value without binding it, ``"1.0"`` a constant of that
-            value. Inputs of a commutative operator are tried in both orders.
+        inputs: a pattern or a name per input. A name matches any value, but the same value at each
+            of its uses. ``"_"`` matches any value at each use. ``"1.0"`` matches a constant of that
+            value. Both orders of the inputs of a commutative operator are tried.
     """
 
     names: frozenset[str]
@@ -47,7 +47,7 @@ class Op:
 
 @dataclass(frozen=True, init=False)
 class OneOf:
-    """Matches the first of these patterns that matches."""
+    """Matches what any of these patterns matches; the patterns are tried in order."""
 
     patterns: tuple[Pattern, ...]
 
@@ -71,7 +71,7 @@ class OneOf:
 class Chain:
     """Matches patterns in sequence: each matches the producer of the next one's input ``"x"``.
 
-    Layout operators (Reshape, Transpose …) are allowed between two of them. Names are local to one
+    Layout operators (Reshape, Transpose …) are allowed between two patterns. Names are local to one
     pattern.
 
     Attributes:
@@ -110,12 +110,12 @@ class Match:
     bound: Mapping[str, str]
 
     def value(self, name: str) -> Value:
-        """The value bound to a name of the pattern."""
+        """Returns the value bound to a name of the pattern."""
         return self.graph.values[self.bound[name]]
 
 
 def accept_every_match(match: Match) -> str:
-    """A check without objections."""
+    """Accepts every match; the default of `Rule.check`."""
     return ""
 
 
@@ -128,7 +128,7 @@ class Rule:
         kind: ``intra-operator`` (one decomposed operation), ``cross-operator`` or ``pipeline`` (two
             groups whose tiles overlap in time).
         pattern: pattern to match at each operator.
-        check: returns the reason to refuse a match, empty to accept it.
+        check: returns the reason to refuse a match; an empty text accepts the match.
     """
 
     name: str
@@ -153,7 +153,7 @@ class Candidate:
 
 
 def find_matches(rule: Rule, graph: Graph, order: Mapping[str, int]) -> Iterator[Match]:
-    """Matches of a rule's pattern that pass its check.
+    """Returns the matches of a rule's pattern that pass its check.
 
     Args:
         rule: the rule.
@@ -166,7 +166,9 @@ def find_matches(rule: Rule, graph: Graph, order: Mapping[str, int]) -> Iterator
 def find_near_misses(
     rule: Rule, graph: Graph, order: Mapping[str, int]
 ) -> Iterator[tuple[Match, str]]:
-    """Places where the pattern matches but the check refuses every match, with the first reason.
+    """Finds operators at which the pattern matches but the check refuses every match.
+
+    Yields the first match at each, with the reason of its refusal.
 
     Args:
         as `find_matches`.
@@ -177,9 +179,10 @@ def find_near_misses(
 def _judge_matches(
     rule: Rule, graph: Graph, order: Mapping[str, int]
 ) -> Iterator[tuple[Match, str]]:
-    """One match per operator, with its refusal reason.
+    """Yields one match per operator, with the reason why the check refuses it.
 
-    It is the first match that passes the check (empty reason), else the first match.
+    The match is the first that passes the check; its reason is empty. If no match passes, it is the
+    first match.
     """
     for node in graph.nodes:
         if node.op not in rule.pattern.names:
@@ -197,14 +200,14 @@ def _judge_matches(
 
 
 _CONSTANT_TOLERANCE: Mapping[str, float] = {"float16": 1e-3, "bfloat16": 8e-3}
-"""Relative tolerance of a constant by dtype, covering its rounding; 1e-4 for other dtypes."""
+"""Dtype → relative tolerance for a constant, which covers its rounding; default 1e-4."""
 _PartialMatch = tuple[tuple[Node, ...], Mapping[str, str]]
 
 
 def _match_pattern(
     pattern: Pattern, node: Node, graph: Graph, bound: Mapping[str, str]
 ) -> Iterator[_PartialMatch]:
-    """All matches of a pattern at an operator."""
+    """Yields all matches of a pattern at an operator."""
     if isinstance(pattern, OneOf):
         for one in pattern.patterns:
             yield from _match_pattern(one, node, graph, bound)
@@ -226,7 +229,7 @@ def _match_chain(
     graph: Graph,
     bound: Mapping[str, str],
 ) -> Iterator[_PartialMatch]:
-    """All matches of a chain that ends at an operator, whose output is already bound."""
+    """Yields all matches of a chain that ends at an operator whose output is already bound."""
     *before, (label, last) = parts
     for nodes, own in _match_pattern(last, node, graph, {}):
         value = own["x"]
@@ -283,7 +286,7 @@ def _match_value(
 
 
 def _bind_name(name: str, value: Value, bound: Mapping[str, str]) -> Mapping[str, str] | None:
-    """The bindings with a name bound to a value; None if the value does not match the name."""
+    """Returns `bound` with `name` bound to `value`; None if the value does not match the name."""
     if name == "_":
         return bound
     if name[0].isdigit() or name[0] == "-":

@@ -1,4 +1,4 @@
-"""Tells MindSpore's own source files from the user's."""
+"""Distinguishes MindSpore's own source files from the user's."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ _INSTALLED = re.compile(
 
 
 def is_mindspore_file(path: str) -> bool:
-    """Whether a file belongs to MindSpore, installed or built from source, on this machine or on that of a dump.
+    """Whether a file belongs to MindSpore.
+
+    MindSpore may be installed or built from source, on this machine or on that of a dump.
 
     >>> is_mindspore_file("/usr/lib/python3.11/site-packages/mindspore/nn/cell.py")
     True
@@ -29,5 +31,5 @@ def is_mindspore_file(path: str) -> bool:
 
 
 def is_internal_file(path: str) -> bool:
-    """Whether a file is MindSpore's, ours, or Python's `contextlib`: no line of the user's."""
+    """Whether a file belongs to MindSpore, ms_fusion or Python's `contextlib`, not to the user."""
     return is_mindspore_file(path) or path.startswith(_OWN) or path.endswith("/contextlib.py")

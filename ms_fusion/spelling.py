@@ -1,4 +1,4 @@
-"""Suggests known names for a misspelled one, but none with another meaning."""
+"""Suggests known names for a misspelled name, but no name with another meaning."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ import re
 from collections.abc import Iterable
 
 COMPARED_LENGTH_MAX = 80
-"""Compared prefix of a name, characters: difflib is quadratic, and no valid name is longer."""
+"""Length of the compared prefix of a name, characters.
+
+difflib takes quadratic time, and no valid name is longer.
+"""
 ADVISED_NAMES_MAX = 3
-"""Most suggestions; a name near to more than these gets none."""
+"""Largest number of suggestions; a name with more near names gets no suggestion."""
 OPPOSITES = (
     {"enable", "disable"},
     {"max", "min"},
@@ -32,14 +35,15 @@ OPPOSITES = (
     {"input", "output"},
 )
 DERIVATION_WORDS = frozenset({"not", "no", "non", "un", "inv", "inverse", "grad", "fission"})
-"""Words that change the meaning of a name."""
+"""Words whose presence changes the meaning of a name."""
 
 
 def near_names(name: str, valid: Iterable[str]) -> tuple[str, ...]:
-    """Names that differ only in case, else names within edit distance 2, else longer names.
+    """Returns the valid names that `name` probably stands for; empty if there is no such name.
 
-    Returns one of these groups, nearest first. Omits names with the opposite or a derived meaning.
-    Empty for more than `ADVISED_NAMES_MAX` names.
+    Returns the first group with a name: names that differ only in case or underscores, names at the
+    least edit distance (at most 2), names that begin with `name`. The last two groups omit names
+    with an opposite or derived meaning, and are empty if more than `ADVISED_NAMES_MAX` remain.
 
     >>> near_names("erf", ["Erf", "Erfc"]), near_names("Grater", ["Greater", "Less"])
     (('Erf',), ('Greater',))
@@ -86,7 +90,10 @@ def _words(name: str) -> list[str]:
 
 
 def _edit_distance(one: str, other: str) -> int:
-    """Insertions, deletions, substitutions and transpositions (optimal string alignment)."""
+    """Returns the optimal string alignment distance of two texts.
+
+    It counts insertions, deletions, substitutions and transpositions of neighbours.
+    """
     before: list[int] = []
     row = list(range(len(other) + 1))
     for at, letter in enumerate(one, 1):

@@ -1,7 +1,7 @@
 """Resolves ``FILE.py:NAME`` and texts such as ``64x128:float32`` to a net and its inputs.
 
-The file is imported with its neighbours on the path as under `python FILE.py`, but not as
-``__main__``. Nothing is written beside it.
+The file is imported as by `python FILE.py`, with its directory on the import path, but not as
+``__main__``. The import writes nothing, not even bytecode, into that directory.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _FACTORY = (
 
 @dataclass(frozen=True)
 class InputSpec:
-    """One input: seeded values of a shape and dtype, or the array of the ``.npy`` file `file`."""
+    """One input of a net: seeded values of a shape and dtype, or the array of a ``.npy`` file."""
 
     shape: tuple[int, ...] = ()
     dtype: str = "float32"
@@ -48,7 +48,7 @@ def parse_input(text: str) -> InputSpec:
     Forms: ``64x128:float32``, ``64x128`` (float32), ``:int32`` (a scalar) or ``file.npy``.
 
     Raises:
-        InputError: names the error in the text.
+        InputError: the text is malformed; the message names the error.
 
     >>> parse_input("64x128:float16")
     InputSpec(shape=(64, 128), dtype='float16', file=None)
@@ -180,7 +180,7 @@ def _extend_import_path(path: Path) -> Iterator[None]:
     from tbe_impl.loading.bytecode import bytecode_cache
 
     place = str(path.resolve().parent)
-    # The entry stays on the path: a net may import its neighbours when first called.
+    # The entry stays on the path: a net may import modules beside it when first called.
     sys.path.insert(0, place)
     with bytecode_cache(place):
         yield
@@ -216,7 +216,7 @@ def _first_line(error: BaseException) -> str:
 
 
 def _place_of(error: BaseException, path: Path) -> str:
-    """File and line of the innermost frame in the user's file."""
+    """Returns the file and line of the innermost frame in the user's file."""
     if isinstance(error, SyntaxError) and error.lineno:
         return f"{error.filename or path}:{error.lineno}"
     line = None

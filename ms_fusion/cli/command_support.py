@@ -31,7 +31,7 @@ def record_debug_option(context: click.Context, _: click.Parameter, given: bool)
 
 
 def check_places(*files: Path | None) -> None:
-    """Refuse a report whose directory is missing, before any long work."""
+    """Raise `InputError` for a file whose directory is missing; called before long work."""
     for file in files:
         if file is not None and not file.parent.is_dir():
             raise InputError(
@@ -42,7 +42,10 @@ def check_places(*files: Path | None) -> None:
 
 
 def check_can_make(directory: Path) -> None:
-    """Refuse a directory that cannot be created, before any long work; creates nothing."""
+    """Raise `InputError` if a directory cannot be created; called before long work.
+
+    Creates nothing.
+    """
     there = directory.absolute()
     while not there.exists():
         there = there.parent

@@ -48,7 +48,7 @@ class Check:
         status: ``ok``, ``hint`` (worth knowing), ``warning`` (something is lost) or ``broken``
             (fusion will not work).
         what: the finding.
-        remedy: how to fix it; empty where there is nothing to fix.
+        remedy: how to fix the finding; empty if there is nothing to fix.
     """
 
     name: str
@@ -59,17 +59,17 @@ class Check:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """All checks, in order."""
+    """The results of all checks, in the order of execution."""
 
     checks: tuple[Check, ...]
 
     @property
     def exit_code(self) -> int:
-        """0: no warning (hints allowed), 1: warnings, 2: broken."""
+        """Exit code: 0 without warnings (hints allowed), 1 with warnings, 2 if broken."""
         return max((EXIT_CODES[check.status] for check in self.checks), default=0)
 
     def to_json(self) -> str:
-        """The diagnosis as JSON: ``exit_code`` and ``checks``."""
+        """Returns the diagnosis as JSON with the keys ``exit_code`` and ``checks``."""
         whole = {"exit_code": self.exit_code, "checks": [asdict(check) for check in self.checks]}
         return json.dumps(whole, indent=2, ensure_ascii=False)
 
@@ -91,7 +91,7 @@ def _run_check(check: Callable[[], Check]) -> Check:
 
 
 def version_of(package: str) -> str | None:
-    """The installed version of a distribution, without importing it."""
+    """Returns the installed version of a distribution, without importing it; None if absent."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
@@ -99,7 +99,7 @@ def version_of(package: str) -> str | None:
 
 
 def version_key(version: str) -> tuple[int, ...]:
-    """The leading integers of a version.
+    """Returns the leading integers of a version.
 
     >>> version_key("1.26.4rc1")
     (1, 26, 4)
@@ -150,7 +150,7 @@ def check_processor() -> Check:
 
 
 def cores_usable() -> int:
-    """Number of cores available to this process."""
+    """Returns the number of cores available to this process."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -300,7 +300,7 @@ def check_compiler() -> Check:
 
 
 def last_line(text: str) -> str:
-    """The last non-empty line."""
+    """Returns the last non-empty line of a text, shortened to 300 characters."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return lines[-1][:300] if lines else "no message"
 
@@ -424,7 +424,8 @@ def check_convolution() -> Check:
 def check_generator() -> Check:
     """Check whether our generator builds the kernels.
 
-    Uses the recorded proof for this machine; else proves it now, in a child process.
+    Uses the recorded result for this machine. Without a record, tries the generator now, in a
+    child process.
     """
     from ms_fusion.mindspore.presets import generator_proof
 
@@ -491,7 +492,7 @@ def run_trial(directory: Path, timeout_s: float) -> str:
     log = directory / "log"
     options = {"cwd": directory, "env": variables, "stdin": subprocess.DEVNULL}
     try:
-        # The compile server is a grandchild process.
+        # The compile server is a grandchild process; `child_group` ends it too.
         with (
             log.open("wb") as out,
             child_group(command, stdout=out, stderr=out, **options) as child,

@@ -1,7 +1,7 @@
 """Fuses a small net in the doctor's child process and compares its result with float64.
 
-``python -m ms_fusion.cli.doctor_net DIRECTORY`` writes ``DIRECTORY/result.json``. Imports nothing
-from ms_fusion, so that it tests MindSpore's fusion on this machine alone.
+``python -m ms_fusion.cli.doctor_net DIRECTORY`` writes ``DIRECTORY/result.json``. This module
+imports nothing from ms_fusion, so that it tests only MindSpore's fusion on this machine.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ FLAGS = "--opt_level=2"
 
 
 def formula(x: Any, y: Any) -> Any:
-    """The small net, for MindSpore Tensors and NumPy arrays."""
+    """Computes the small net, on MindSpore Tensors or on NumPy arrays."""
     return (x * y + 2.0 * x) * (y - 0.5)
 
 
@@ -33,7 +33,10 @@ def prepare(directory: Path) -> None:
 
 
 def fused_bodies(directory: Path) -> list[list[str]]:
-    """The operators of each kernel that this run generated and built, from MindSpore's metadata."""
+    """Returns the operators of each kernel that this run generated and built.
+
+    Reads them from MindSpore's metadata files.
+    """
     bodies = []
     for file in sorted((directory / "kernels").rglob("*.info")):
         if any(file.parent.glob(f"{file.stem}*.so")):
@@ -43,7 +46,7 @@ def fused_bodies(directory: Path) -> list[list[str]]:
 
 
 def main(directory: Path) -> None:
-    """Compile, run, compare, and write the observations."""
+    """Compile and run the small net, compare it with float64 and write the observations."""
     prepare(directory)
     import mindspore
     import numpy as np

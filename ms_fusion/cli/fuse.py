@@ -132,7 +132,7 @@ def fuse(
             **asked,
         )
     for warning in ledger.warnings:
-        if warning != UNCHANGED_RUNTIME_WARNING:  # the log reports that one
+        if warning != UNCHANGED_RUNTIME_WARNING:  # the log reports this warning
             click.echo(f"[WARNING] {printable_text(warning)}", err=True)
     for line in (*_log_lines(ledger, None if dry_run else target), *ledger.notes):
         info(line)
@@ -153,7 +153,7 @@ def _parse_assumption(text: str) -> tuple[str, int]:
 
 
 def _log_lines(ledger: Ledger, written: Path | None) -> Iterator[str]:
-    """Log lines: the estimate, the fusions, the written file."""
+    """Yields the log lines: the estimate, the fusions, the written file."""
     from ms_fusion.onnx.fuse.output_files import KERNELS
     from ms_fusion.report.units import decimal_bytes_text, time_text
 

@@ -397,5 +397,5 @@ def fail(sentence: str, code: int = 2) -> int:
 
 
 def main() -> None:
-    """The entry point of `ms-fusion` and `python -m ms_fusion`."""
+    """Runs `ms-fusion`; entry point of `ms-fusion` and of `python -m ms_fusion`."""
     sys.exit(run(sys.argv[1:]))

@@ -15,14 +15,15 @@ RULE_LIST_NAMES = ("RULES", "fusion_rules")
 
 
 def load_rules(text: str) -> tuple[str | Rule | Mapping[str, Any], ...]:
-    """Load the comma-separated rules: plain names unchanged, files as the rules they define.
+    """Load the comma-separated rules: names of known rules, or Python files that define rules.
 
-    ``my_rules.py`` loads its ``RULES`` (or ``fusion_rules``), ``my_rules.py:GATE`` one rule: a
-    `Rule` or a dict as for `ms_fusion.onnx.fuse.rule_dicts`. A file is executed as Python, so it
-    must be trusted like any program.
+    The name of a known rule is returned unchanged. ``my_rules.py`` stands for the rules in the
+    file's ``RULES`` (or ``fusion_rules``), ``my_rules.py:GATE`` for its object ``GATE``. A rule in
+    a file is a `Rule`, or a dict as for `ms_fusion.onnx.fuse.rule_dicts`. The file is executed as
+    Python, so it must be trusted like any program.
 
     Raises:
-        InputError: the file does not exist, it fails, or the named object is no rule.
+        InputError: a file does not exist or fails, or the named object is no rule.
 
     >>> load_rules("SwiGLU, Cluster")
     ('SwiGLU', 'Cluster')
@@ -31,7 +32,7 @@ def load_rules(text: str) -> tuple[str | Rule | Mapping[str, Any], ...]:
 
 
 def plain_rule_names(text: str) -> tuple[str, ...]:
-    """The plain names among the comma-separated rules; no file is executed.
+    """Returns the comma-separated rules that name no file; executes no file.
 
     Raises:
         InputError: one of the files does not exist.
@@ -44,7 +45,10 @@ def plain_rule_names(text: str) -> tuple[str, ...]:
 
 
 def _split(name: str) -> tuple[str, str]:
-    """The existing file and the object name in it; the file is empty for a plain rule name."""
+    """Returns a rule's file, which exists, and the name of the object in it.
+
+    The file is empty if `name` is the name of a known rule.
+    """
     file, _, wanted = (
         (name, "", RULE_LIST_NAMES[0]) if name.endswith(".py") else name.rpartition(":")
     )

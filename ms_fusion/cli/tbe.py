@@ -137,7 +137,7 @@ def bench_command(loop: int, as_json: bool, **options: Any) -> None:
 
 
 def build_request(attributes: tuple[str, ...], **options: Any) -> Request:
-    """The request that the options describe."""
+    """Returns the request that the options describe."""
     from ms_fusion.cli.tbe_request import attribute_of, request_of
 
     return request_of(attributes=[attribute_of(text) for text in attributes], **options)

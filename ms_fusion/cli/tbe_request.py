@@ -72,11 +72,11 @@ def description_of(text: str, *, option: str = "--input") -> ArrayDescription:
     """Parse an array description.
 
     Forms: ``16x32:float16``, ``1x1x4x4x16:float16:NC1HWC0`` (with a format), ``:int32`` (a scalar)
-    or ``file.npy``. A size of -1 is unknown at build time, -2 stands for any number of sizes. The
-    array's actual sizes then follow an @: ``-1x128@64x128:float32``.
+    or ``file.npy``. A size of -1 is unknown at build time; -2 stands for any number of unknown
+    sizes. After such a size, the actual sizes of the array follow an @: ``-1x128@64x128:float32``.
 
     Raises:
-        InputError: names the error in the text.
+        InputError: the text is malformed; the message names the error.
     """
     return _attach_array(*_parse_description(text, option=option))
 
@@ -84,10 +84,7 @@ def description_of(text: str, *, option: str = "--input") -> ArrayDescription:
 def _parse_description(
     text: str, *, option: str = "--input"
 ) -> tuple[ArrayDescription, Path | None]:
-    """The description, and the file of its array.
-
-    Does not read the file.
-    """
+    """Returns the description and the path of the file with its array, which is not read here."""
     shape_and_dtype, layout = text, "ND"
     if text.count(":") == 2:
         shape_and_dtype, _, layout = text.rpartition(":")
@@ -119,7 +116,7 @@ def _parse_description(
 
 
 def _attach_array(described: ArrayDescription, file: Path | None) -> ArrayDescription:
-    """The description with the array from the file, if there is one."""
+    """Returns the description, with the array from `file` unless `file` is None."""
     if file is None:
         return described
     import numpy as np
@@ -132,7 +129,10 @@ def _attach_array(described: ArrayDescription, file: Path | None) -> ArrayDescri
 
 
 def _dynamic_shape(text: str, told: Sequence[str], actual: tuple[int, ...]) -> tuple[int, ...]:
-    """The build-time shape, with unknown sizes; raises `InputError` if the array contradicts it."""
+    """Returns the build-time shape, in which sizes may be unknown.
+
+    Raises `InputError` if the actual shape contradicts it.
+    """
     if list(told) == ["-2"]:
         return (-2,)
     fits = len(told) == len(actual) and all(
@@ -151,10 +151,10 @@ def _dynamic_shape(text: str, told: Sequence[str], actual: tuple[int, ...]) -> t
 
 
 def attribute_of(text: str) -> tuple[str, str]:
-    """``name=value`` → its two parts.
+    """Splits ``name=value`` into its two parts.
 
     Raises:
-        InputError: it has another form.
+        InputError: the text has another form.
 
     >>> attribute_of("axis=-1")
     ('axis', '-1')

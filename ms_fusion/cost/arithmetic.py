@@ -74,7 +74,7 @@ REDUCTION_FLOPS = MappingProxyType(
     )
     | {"ReduceMean": DIVISION_FLOPS, "ArgMaxWithValue": 0, "ArgMinWithValue": 0, "SquareSumAll": 1}
 )
-"""Reductions: FLOPs per output element, on top of one FLOP per input element."""
+"""Reduction → FLOPs per output element, on top of one FLOP per input element."""
 
 FLOPS_PER_INPUT_ELEMENT: Mapping[str, int] = MappingProxyType(
     {
@@ -94,7 +94,7 @@ FLOPS_PER_INPUT_ELEMENT: Mapping[str, int] = MappingProxyType(
         "SparseSoftmaxCrossEntropyWithLogits": 8 + TRANSCENDENTAL_FLOPS,
     }
 )
-"""Normalisations and their gradients: FLOPs per element of the first input, sums included."""
+"""Normalisation or its gradient → FLOPs per element of the first input, sums included."""
 
 OPTIMISERS: Mapping[str, tuple[tuple[int, ...], int]] = MappingProxyType(
     {
@@ -108,4 +108,4 @@ OPTIMISERS: Mapping[str, tuple[tuple[int, ...], int]] = MappingProxyType(
         "ApplyRMSProp": ((0, 1, 2), 8 + 2 * DIVISION_FLOPS),
     }
 )
-"""Optimisers: (positions of overwritten inputs, FLOPs per element of the weight)."""
+"""Optimiser → (positions of overwritten inputs, FLOPs per element of the weight)."""

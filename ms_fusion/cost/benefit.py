@@ -5,19 +5,21 @@
 
 - *bytes not moved*: internal results, and inputs shared by several operators; `ms_fusion.cost.work`
   defines the counts.
-- *loss*: bytes that one kernel re-reads because of its tiling (`ms_fusion.cost.tiling`). Where
+- *loss*: bytes that one kernel re-reads because of its tiling (`ms_fusion.cost.tiling`). If
   products are library calls, relu and a residual sum are passes over the call's result and count as
   loss.
-- *recomputation*: producers of a pooling are recomputed for each overlapping window. In a kernel of
-  ours on a CPU, a value read both directly and at other positions is recomputed for each
-  (`ms_fusion.cost.transposed_reads`), by all cores if the kernel is large enough to be parallel.
-- *hidden*: where products are library calls, memory traffic overlaps with computation, and a kernel
-  takes the longer of the two. A byte changes the time only in a memory-bound kernel. So
-  hidden = moved − taken for the saving: moved counts bytes ÷ bandwidth, taken counts
-  max(bytes ÷ bandwidth, computing). A call computes its FLOPs, its epilogue is free; a kernel of
-  ours computes its `ms_fusion.cost.vector_steps`. The sum after a matrix product passes over tiles
-  in the nearest cache, so its pass runs at that cache's rate.
-- *bandwidth*: that of the memory level that holds the traffic of the largest operator; scratch
+- *recomputation*: producers of a pooling are recomputed for each overlapping window. In our CPU
+  kernels, a value that is read both directly and at other positions is recomputed for each position
+  (`ms_fusion.cost.transposed_reads`). All cores share this work if the kernel is large enough to be
+  parallel.
+- *hidden*: if products are library calls, memory traffic overlaps with computation, and a kernel
+  takes the longer of the two times. A saved byte then saves time only in a memory-bound kernel.
+  *Hidden* is the saving in bytes ÷ bandwidth minus the saving in
+  max(bytes ÷ bandwidth, computing time). The computing time of a call is that of its FLOPs; its
+  epilogue is free. The computing time of our own kernel is that of its vector steps
+  (`ms_fusion.cost.vector_steps`). A residual sum after a matrix product passes over tiles in the
+  nearest cache, so its pass runs at that cache's rate.
+- *bandwidth*: bandwidth of the memory level that holds the traffic of the largest operator; scratch
   memory is reused.
 - *on-chip need*: size of the smallest tile. A kernel that needs more than 80 % of the on-chip
   memory, or more than a given constraint, is refused.
@@ -40,7 +42,7 @@ from ms_fusion.graph import Graph, Node
 POOLINGS = frozenset({"MaxPool", "AvgPool"})
 """Operators with overlapping windows."""
 RELU = frozenset({"ReLU", "Maximum"})
-"""Relu in a model, and in graphs lowered for a library call."""
+"""Operators that compute relu: in a model, and in a graph lowered for a library call."""
 MIN_PARALLEL_ELEMENTS = 1 << 19
 """Number of input and output elements from which a CPU kernel is parallel, as in `tbe_impl`."""
 
@@ -51,12 +53,13 @@ class Benefit:
 
     Attributes:
         saved_bytes: bytes not moved.
-        saved_launches: launches not paid.
-        loss_bytes: bytes re-read because tiles hold whole rows, or by passes after a call.
+        saved_launches: number of launches saved.
+        loss_bytes: bytes re-read because tiles hold whole rows, or moved by passes over the result
+            of a library call.
         recomputed_flops: FLOPs repeated because windows overlap.
         on_chip_bytes: bytes of one tile.
         hidden_us: part of the saved memory time that overlaps with computation.
-        us: the benefit; negative where the kernel is slower.
+        us: the benefit in µs; negative if the kernel is slower than its separate operators.
         refusal_reason: why the kernel cannot exist, whatever its benefit; else empty.
     """
 
@@ -75,7 +78,7 @@ class Benefit:
 
 
 Split = Callable[[Graph], Sequence[Graph]]
-"""A body → the sub-graphs of the kernels that a device builds for it."""
+"""Function that splits a kernel's body into the sub-graphs that a device builds separately."""
 
 
 def _keep_whole(body: Graph) -> Sequence[Graph]:
@@ -89,14 +92,15 @@ def benefit(
     split: Split = _keep_whole,
     capacity_share: float = CAPACITY_SHARE,
 ) -> Benefit:
-    """Benefit of running the operators in the body of `fused` as one kernel.
+    """Returns the benefit of running the operators in the body of `fused` as one kernel.
 
     Args:
         fused: node with a body; its inputs and outputs are values of `graph`.
         graph: graph with known or assumed sizes.
         device: the device.
-        split: for products as library calls with few epilogues, splits the body into the calls and
-            the parts between them. All are one launch and pass results through memory.
+        split: splits the body into library calls, which compute products with few epilogues, and
+            the parts between the calls. All of them together are one launch; they pass results
+            through memory.
         capacity_share: share of the on-chip memory that a tile may fill.
     """
     assert fused.body is not None
@@ -168,7 +172,10 @@ def _kernel_time_us(
     rate: float,
     repeated: float = 0.0,
 ) -> float:
-    """Time of a kernel in µs, for its bytes moved and repeated steps.
+    """Returns the time of a kernel in µs.
+
+    It moves `moved` bytes at `rate` bytes per second and computes `repeated` vector steps more than
+    its operators.
 
     The epilogue of a library call is free.
     """
@@ -182,7 +189,7 @@ def _kernel_time_us(
 
 
 def _recomputed_steps_per_core(part: Graph, device: Device) -> float:
-    """Vector steps per core that repeat because values are recomputed for each read position."""
+    """Returns the vector steps per core that recompute values for further read positions."""
     elements = sum(part.values[name].elements for name in (*part.inputs, *part.outputs))
     return recomputed_steps(part) / (device.cores if elements >= MIN_PARALLEL_ELEMENTS else 1)
 
@@ -193,7 +200,7 @@ class _EpiloguePasses:
 
     Attributes:
         more_bytes: bytes of the result that the passes read and write again.
-        read_bytes: bytes of added operands, read by the pass instead of the call.
+        read_bytes: bytes of added operands, which the pass reads instead of the call.
         is_tiled: whether the pass covers tiles that are still in the nearest cache.
     """
 
@@ -203,7 +210,7 @@ class _EpiloguePasses:
 
 
 def _epilogue_passes(part: Graph) -> _EpiloguePasses:
-    """The passes after a library call: relu, and a sum with an operand of the same shape."""
+    """Returns the passes after a library call: relu, and a sum with an operand of equal shape."""
     if not _products(part):
         return _EpiloguePasses()
     more = read = 0
@@ -221,7 +228,7 @@ def _epilogue_passes(part: Graph) -> _EpiloguePasses:
 
 
 def _recomputed_flops(part: Graph) -> int:
-    """FLOPs repeated for each further window that covers their result."""
+    """Returns the FLOPs that are repeated for each further window that covers their result."""
     times: dict[str, float] = {}
     for node in reversed(part.nodes):
         own = max((times.get(name, 1.0) for name in node.outputs), default=1.0)
@@ -241,7 +248,7 @@ def _recomputed_flops(part: Graph) -> int:
 
 
 def _has_unrelated_products(products: Sequence[Node], body: Graph) -> bool:
-    """Whether there are several independent products without an input common to all."""
+    """Whether the kernel has several independent products and no input common to all of them."""
     if len(products) < 2 or upstream_products(body):
         return False
     return not set(products[0].inputs).intersection(*(node.inputs for node in products[1:]))

@@ -1,6 +1,6 @@
 """Estimates the saving of one kernel over two operators with given costs.
 
-`benefit` counts a graph instead.
+`ms_fusion.cost.benefit` counts the costs of a graph instead.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class Estimate:
         hbm_save_gb: GB not read or written.
         schedule_save_ms: launch time saved, ms.
         performance_loss_gb: GB re-read because one kernel's tiles are not optimal.
-        us: total in µs; None without a device, since bytes and times have no common unit.
-        device: name of the device; empty for none.
+        us: total saving in µs; None without a device, since bytes and times have no common unit.
+        device: name of the device; empty without a device.
     """
 
     hbm_save_gb: float

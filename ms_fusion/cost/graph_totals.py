@@ -12,11 +12,11 @@ from ms_fusion.operators import BOOKKEEPING, RANDOM_OPS, VIEWS
 
 
 def summarise(graph: Graph, beforehand: Container[str] = ()) -> Summary:
-    """Totals of the whole graph; a fused kernel counts as one node.
+    """Returns the totals of a whole graph; a fused kernel counts as one node.
 
     Args:
         graph: the graph.
-        beforehand: nodes that run once, before the first call: they count no work.
+        beforehand: names of nodes that run once, before the first call; their work is not counted.
     """
     total = Work()
     for node in graph.nodes:
@@ -34,7 +34,10 @@ def summarise(graph: Graph, beforehand: Container[str] = ()) -> Summary:
 
 
 def constant_foldable_nodes(graph: Graph) -> frozenset[str]:
-    """Nodes that depend on parameters and constants only; foldable while parameters are fixed."""
+    """Returns the names of the nodes that depend on parameters and constants only.
+
+    They can be folded as long as the parameters do not change. Random operators do not count.
+    """
     known = {
         name for name, value in graph.values.items() if value.kind in ("parameter", "constant")
     }
@@ -48,10 +51,11 @@ def constant_foldable_nodes(graph: Graph) -> frozenset[str]:
 
 
 def peak_memory_bytes(graph: Graph) -> int:
-    """Largest sum of bytes alive at once when the nodes run in the given order.
+    """Returns the largest sum of bytes alive at once when the nodes run in the graph's order.
 
     Inputs, parameters and constants are alive throughout and count once. A result is alive from its
-    node to its last reader, a graph output to the end. Views and in-place results need no memory.
+    node to its last reader; an output of the graph is alive to the end. Views and in-place results
+    need no memory.
     """
     storage: dict[str, str] = {}
     for node in graph.nodes:
@@ -66,7 +70,7 @@ def peak_memory_bytes(graph: Graph) -> int:
         last_use[storage.get(name, name)] = len(graph.nodes)
 
     own = {name for name, root in storage.items() if name == root}
-    # A result without producer or reader is internal to a fused kernel.
+    # A result that no node of the graph produces or reads is internal to a fused kernel.
     held = {*graph.inputs, *graph.consumers}
     alive = peak = sum(
         value.bytes
@@ -86,7 +90,7 @@ def peak_memory_bytes(graph: Graph) -> int:
 
 
 def _aliased_input(node: Node, position: int) -> str | None:
-    """The input whose memory output number `position` shares, if any."""
+    """Returns the input whose memory the output number `position` shares; None if none."""
     if not node.inputs:
         return None
     if node.op in VIEWS or node.op in BOOKKEEPING or node.op.startswith("Assign"):

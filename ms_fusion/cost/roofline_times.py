@@ -9,9 +9,10 @@ from ms_fusion.ledger import Stages, Work
 
 
 def stages(work: Work, device: Device, *, matrix: bool = False) -> Stages:
-    """The four stages of one kernel, in µs.
+    """Returns the times of the four stages of one kernel, in µs.
 
-    launches × launch cost, bytes read ÷ bandwidth, FLOPs ÷ rate, bytes written ÷ bandwidth.
+    They are launches × launch cost, bytes read ÷ bandwidth, FLOPs ÷ rate, and
+    bytes written ÷ bandwidth.
     """
     return Stages(
         launch_us=work.launches * device.launch_us,
@@ -22,10 +23,10 @@ def stages(work: Work, device: Device, *, matrix: bool = False) -> Stages:
 
 
 def roofline_bound(parts: Stages) -> str:
-    """Bound of a kernel: ``compute`` if its FLOPs take longer than its bytes, or ``memory``."""
+    """Returns ``compute`` if a kernel's FLOPs take longer than its bytes, else ``memory``."""
     return "compute" if parts.compute_us > parts.read_us + parts.write_us else "memory"
 
 
 def predicted_saving_us(before: Iterable[Stages], after: Stages) -> float:
-    """µs that one kernel saves against the separately launched kernels `before`."""
+    """Returns the µs that one kernel saves against the separately launched kernels `before`."""
     return sum(parts.total_us for parts in before) - after.total_us

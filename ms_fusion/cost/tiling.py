@@ -1,13 +1,15 @@
-"""Models the tiling of a kernel: on-chip bytes of one tile, and bytes re-read because of it.
+"""Models the tiling of a kernel: on-chip bytes of one tile, and bytes re-read because of tiles.
 
-A single matrix product uses square t × t tiles, each a third of the on-chip memory. In one kernel
+A single matrix product uses square t × t tiles, each a third of the on-chip memory. Let M be the
+number of rows of the product. Other operators in the same kernel change the tiling:
 
-- with a reduction *before* it, the statistics need a separate pass: the source is read once more;
-- with a softmax between it and a second product, rows of the first are streamed (online softmax):
-  a tile holds r rows of the first operand and of the last result, and both right operands are read
-  ⌈M/r⌉ times instead of ⌈M/t⌉ times;
-- with another reduction after it, or a second product that depends on it, tiles hold r whole rows,
-  and its right operand is read ⌈M/r⌉ times instead of ⌈M/t⌉ times.
+- a reduction *before* the product needs a separate pass for its statistics, so that its source is
+  read once more;
+- with a softmax between the product and a second product, rows of the first product are streamed
+  (online softmax). A tile holds r rows of the first operand and of the last result, and both right
+  operands are read ⌈M/r⌉ times instead of ⌈M/t⌉ times;
+- with another reduction after the product, or a second product that depends on it, tiles hold r
+  whole rows. The product's right operand is read ⌈M/r⌉ times instead of ⌈M/t⌉ times.
 
 Without a product, a tile is one row of the widest reduction times the number of live values.
 """
@@ -28,22 +30,22 @@ ROW_REDUCTIONS = frozenset(
     ReduceMean ReduceMax ReduceMin ReduceProd ReduceL1 ReduceL2 ReduceSumSquare ReduceLogSum
     ReduceLogSumExp""".split()
 )
-"""Operators that need a whole row before they have a result."""
+"""Operators that need a whole row before they produce a result."""
 
 
 ONLINE_REDUCTIONS = frozenset({"Softmax"})
-"""Reductions with an online form: computed while rows are streamed, if a product follows."""
+"""Reductions that can be computed while rows are streamed (online), if a product follows."""
 CONVOLUTIONS = frozenset({"Conv2D", "Conv2DTranspose"})
-"""Matrix products with channels as columns; the pixels of an image are their rows."""
+"""Convolutions, modelled as matrix products: pixels of an image are rows, channels columns."""
 
 
 @dataclass(frozen=True)
 class Tiling:
-    """Cost of a tiling.
+    """The modelled cost of a kernel's tiling.
 
     Attributes:
         on_chip_bytes: bytes of the smallest tile.
-        loss_bytes: bytes re-read.
+        loss_bytes: bytes re-read because of the tiles.
     """
 
     on_chip_bytes: int
@@ -51,10 +53,10 @@ class Tiling:
 
 
 def tiling(part: Graph, device: Device) -> Tiling:
-    """Tile a kernel.
+    """Returns the modelled tiling of a kernel.
 
     Args:
-        part: its graph, with known or assumed sizes.
+        part: the kernel's graph, with known or assumed sizes.
         device: the device.
     """
     behind = _source_products(part)
@@ -92,7 +94,7 @@ def tiling(part: Graph, device: Device) -> Tiling:
 
 
 def _source_products(part: Graph) -> Mapping[str, frozenset[str]]:
-    """Value → the matrix products that it depends on."""
+    """Returns value name → names of the matrix products on which the value depends."""
     found: dict[str, frozenset[str]] = {name: frozenset() for name in part.values}
     for node in part.nodes:
         before = frozenset[str]().union(*(found[name] for name in node.inputs))
@@ -102,7 +104,7 @@ def _source_products(part: Graph) -> Mapping[str, frozenset[str]]:
 
 
 def upstream_products(part: Graph) -> list[Node]:
-    """Matrix products on whose result another product depends, directly or not."""
+    """Returns the matrix products on whose result another product depends, directly or not."""
     return _upstream_products(part, _source_products(part))
 
 
@@ -118,14 +120,20 @@ def _upstream_products(part: Graph, behind: Mapping[str, frozenset[str]]) -> lis
 
 
 def _is_row_reduction(node: Node) -> bool:
-    """Whether a node reduces rows; batch normalisation only in training, when it has statistics."""
+    """Whether a node reduces rows.
+
+    Batch normalisation does so only in training, when it computes statistics.
+    """
     if node.op == "BatchNorm":
         return bool(node.attr("is_training") or node.attr("training_mode"))
     return node.op in ROW_REDUCTIONS
 
 
 def _row_bytes(node: Node, body: Graph) -> int:
-    """Bytes of one row: the product of the reduced axes, or the last axis if none shrinks."""
+    """Returns the bytes of one row of a node's first input.
+
+    A row is as long as the product of the reduced axes, or as the last axis if no axis is reduced.
+    """
     source = body.values[node.inputs[0]]
     reduced = max(source.elements // max(body.values[node.outputs[0]].elements, 1), 1)
     itemsize = DTYPE_BYTES.get(source.dtype, 4)
@@ -140,7 +148,7 @@ def _last_axis_bytes(body: Graph, name: str) -> int:
 
 
 def _peak_live_values(nodes: Sequence[Node]) -> int:
-    """The most values alive at once when the operators run in this order."""
+    """Returns the largest number of values alive at once when the operators run in this order."""
     last = {name: place for place, node in enumerate(nodes) for name in node.inputs}
     alive: set[str] = set()
     most = 1
@@ -152,7 +160,10 @@ def _peak_live_values(nodes: Sequence[Node]) -> int:
 
 
 def _reread_bytes(product: Node, part: Graph, row_bytes: int, device: Device) -> int:
-    """Bytes of the right operand that are re-read because tiles hold `row_bytes` of each row."""
+    """Returns the bytes of the right operand that are re-read because of whole-row tiles.
+
+    A tile holds `row_bytes` bytes of each row.
+    """
     result = part.values[product.outputs[0]]
     weight = part.values[product.inputs[1]]
     columns = result.shape[1 if product.op in CONVOLUTIONS else -1] if len(result.shape) > 1 else 0

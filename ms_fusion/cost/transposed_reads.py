@@ -1,9 +1,11 @@
 """Counts reads and recomputation caused by transposes of the last axis inside a kernel.
 
-A transpose of stored data is tiled. A computed value is evaluated where its result is written, so
-neighbouring elements read distant addresses: each read costs as many steps as a transpose.
+A transpose of stored data is tiled. A transpose of a computed value evaluates the value in the
+order of the result, so that neighbouring elements read distant addresses. Each such read costs as
+many steps as a transpose.
 
-A value read both directly and at other positions (rotated halves) is computed for each.
+A value that is read both directly and at other positions, such as the rotated halves of a rotary
+embedding, is computed once for each position.
 """
 
 from __future__ import annotations
@@ -17,11 +19,14 @@ DATA_MOVEMENT_OPERATORS = frozenset(
 )
 """Operators that move elements to other positions."""
 PLACES_MAX = 256
-"""Search limit: (value, path) pairs beyond it are not counted."""
+"""Search limit: further (value, path) pairs are not counted."""
 
 
 def values_to_materialize(graph: Graph) -> tuple[str, ...]:
-    """Values to materialise before a transpose, because each element needs several reads."""
+    """Returns the computed values to store before their transpose.
+
+    Computing an element of such a value takes more than one read on average.
+    """
     found = [
         node
         for node in graph.nodes
@@ -32,10 +37,10 @@ def values_to_materialize(graph: Graph) -> tuple[str, ...]:
 
 
 def count_reads(source: str, graph: Graph) -> int:
-    """Elements read from outside the kernel to compute one value.
+    """Returns the number of elements read from outside the kernel to compute the value `source`.
 
-    An element read at several positions counts for each. A one-dimensional operand stays in cache
-    and does not count.
+    An element read at several positions counts once for each position. A one-dimensional operand
+    stays in cache and does not count.
     """
     seen: set[tuple[str, tuple[str, ...]]] = set()
     waiting: list[tuple[str, tuple[str, ...], int]] = [(source, (), graph.values[source].elements)]
@@ -60,7 +65,7 @@ def count_reads(source: str, graph: Graph) -> int:
 
 
 def recomputed_steps(graph: Graph) -> int:
-    """Vector steps that a kernel repeats because it computes values for each read position.
+    """Returns the vector steps that a kernel repeats to compute values at each read position.
 
     A path from a result back to a value gives the read positions: each data-movement operator on
     the path changes them. Halves read along two paths count as one whole. Reductions and

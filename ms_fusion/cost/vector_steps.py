@@ -1,8 +1,9 @@
-"""Estimates the arithmetic time of an operator in a kernel of ours, in vector steps.
+"""Estimates the arithmetic time of an operator in our generated kernels, in vector steps.
 
 A step is one vector instruction. The table holds times within the nearest cache on AVX-512, divided
-by the time of one step (0.017 ns an element): an exp of 0.17 ns is 10 steps. The implementation of
-an operator decides, not its name: a power of 2 is a product, a power with a stored exponent is not.
+by the time of one step (0.017 ns an element): an exp of 0.17 ns is 10 steps. The steps depend on
+the implementation of an operator, not on its name: x² is computed as a product, but a power whose
+exponent is read from memory is not.
 """
 
 from __future__ import annotations
@@ -52,7 +53,10 @@ PRODUCT_EXPONENTS = frozenset({2.0, 3.0, 0.5})
 
 
 def vector_steps(node: Node, graph: Graph) -> int:
-    """Steps of an operator for all elements of its first input or of its results, if more."""
+    """Returns the vector steps of an operator.
+
+    The number of elements is that of its first input or of a result, whichever is largest.
+    """
     if node.op in VIEWS or node.op in CONTROL_OPERATORS or node.op in BOOKKEEPING:
         return 0
     values = (*graph.inputs_of(node)[:1], *graph.outputs_of(node))
@@ -66,7 +70,7 @@ def _steps_per_element(node: Node, graph: Graph) -> int:
             data = data[0]
         return 2 if data in PRODUCT_EXPONENTS else STEPS_PER_ELEMENT["Pow"]
     if node.op == "Transpose":
-        # Whole rows are copied.
+        # Unless the last axis moves, whole rows are copied.
         return STEPS_PER_ELEMENT["Transpose"] if is_last_axis_transposed(node, graph) else 1
     return STEPS_PER_ELEMENT.get(node.op, 1)
 

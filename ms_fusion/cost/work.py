@@ -29,7 +29,7 @@ def is_matrix_product(op: str) -> bool:
 
 
 def work_of(node: Node, graph: Graph) -> Work:
-    """Work of running the node once.
+    """Returns the work of running the node once.
 
     A fused kernel reads each distinct input once and writes its outputs once, with the FLOPs of all
     its operators. An operator without a rule (`has_rule`) reads its inputs, writes its outputs and
@@ -45,7 +45,7 @@ WorkRule = Callable[[Node, Graph], Work]
 
 
 def _bytes(values: Iterable[Value]) -> int:
-    """Bytes of the tensors among the values; a single element counts 0."""
+    """Returns the bytes of the tensors among the values; a value of one element counts 0."""
     return sum(value.bytes for value in values if value.elements > 1)
 
 
@@ -82,14 +82,17 @@ def _add_n_work(node: Node, graph: Graph) -> Work:
 
 
 def _assign_work(node: Node, graph: Graph) -> Work:
-    """Assign, AssignAdd, AssignSub: they overwrite their first input; Assign does not read it."""
+    """Counts an Assign, AssignAdd or AssignSub.
+
+    They overwrite their first input; Assign does not read it.
+    """
     target, *rest = graph.inputs_of(node)
     read = rest if node.op == "Assign" else (target, *rest)
     return Work(FLOPS_PER_ELEMENT[node.op] * target.elements, _bytes(read), target.bytes, 1)
 
 
 def _first_input_work(node: Node, graph: Graph) -> Work:
-    """Transpose, BroadcastTo, Tile: reads the tensor, not its shape or axes."""
+    """Counts a Transpose, BroadcastTo or Tile: it reads the tensor; other inputs are free."""
     return Work(0, _bytes(graph.inputs_of(node)[:1]), _bytes_written(node, graph), 1)
 
 
@@ -105,7 +108,7 @@ def _normalisation_work(node: Node, graph: Graph) -> Work:
 
 
 def _matmul_work(node: Node, graph: Graph) -> Work:
-    """2 m n k FLOPs; k is the reduced axis of the left operand, transposed or not."""
+    """Counts 2 m n k FLOPs; k is the reduced axis of the left operand, transposed or not."""
     left, right = graph.inputs_of(node)[:2]
     out = graph.outputs_of(node)[0]
     if len(left.shape) >= 2 and len(out.shape) >= 2 and len(right.shape) >= 2:
@@ -119,7 +122,7 @@ def _matmul_work(node: Node, graph: Graph) -> Work:
 
 
 def _flag(node: Node, graph: Graph, name: str, position: int) -> bool:
-    """A flag: the input at `position` in newer files, the attribute `name` in older ones."""
+    """Returns a flag: the attribute `name` in older files, the input at `position` in newer."""
     if not name:
         return False
     found = node.attr(name)
@@ -129,21 +132,31 @@ def _flag(node: Node, graph: Graph, name: str, position: int) -> bool:
 
 
 def _conv2d_work(node: Node, graph: Graph) -> Work:
-    """2 FLOPs per output element and weight of its channel; filter axis 0 is output channels."""
+    """Counts 2 FLOPs per output element and weight of its channel.
+
+    Axis 0 of the filter is the output channels.
+    """
     weight = graph.inputs_of(node)[1]
     per_output = weight.elements // max(_size(weight.shape[0]), 1) if weight.shape else 1
     return _convolution_work(node, graph, 2 * graph.outputs_of(node)[0].elements * per_output)
 
 
 def _conv2d_backprop_input_work(node: Node, graph: Graph) -> Work:
-    """(gradient, filter, shape or bias): as many FLOPs as the forward convolution."""
+    """Counts as many FLOPs as the forward convolution.
+
+    The inputs are the gradient, the filter, and a shape or bias.
+    """
     gradient, weight = graph.inputs_of(node)[:2]
     per_output = weight.elements // max(_size(weight.shape[0]), 1) if weight.shape else 1
     return _convolution_work(node, graph, 2 * gradient.elements * per_output)
 
 
 def _conv2d_backprop_filter_work(node: Node, graph: Graph) -> Work:
-    """(gradient, input, shape) → gradient of the filter."""
+    """Counts as many FLOPs as the forward convolution.
+
+    The inputs are the gradient, the convolution's input and a shape; the output is the gradient of
+    the filter.
+    """
     gradient, weight = graph.inputs_of(node)[0], graph.outputs_of(node)[0]
     per_output = weight.elements // max(_size(weight.shape[0]), 1) if weight.shape else 1
     return _convolution_work(node, graph, 2 * gradient.elements * per_output)
@@ -162,11 +175,11 @@ def _is_argument(value: Value) -> bool:
 
 
 def _pooling_work(node: Node, graph: Graph) -> Work:
-    """One FLOP per window element and output.
+    """Counts one FLOP per window element and output element.
 
-    For a gradient, the outputs are those of the pooling.
+    For a gradient, the output elements are those of the forward pooling.
     """
-    window = node.attr("kernel_size") or node.attr("kernel_shape") or 1  # MindSpore's, ONNX's
+    window = node.attr("kernel_size") or node.attr("kernel_shape") or 1  # in MindSpore, in ONNX
     size = prod(window) if isinstance(window, tuple | list) else int(window) ** 2
     pooled = (
         graph.outputs_of(node)[0] if not node.op.endswith("Grad") else graph.inputs_of(node)[-1]
@@ -176,7 +189,7 @@ def _pooling_work(node: Node, graph: Graph) -> Work:
 
 
 def _optimiser_work(node: Node, graph: Graph) -> Work:
-    """Reads its tensors once; overwrites the weight and the moments."""
+    """Counts an optimiser: it reads its tensors once and overwrites the weight and the moments."""
     positions, per_element = OPTIMISERS[node.op]
     inputs = graph.inputs_of(node)
     written = sum(inputs[position].bytes for position in positions if position < len(inputs))
@@ -184,25 +197,25 @@ def _optimiser_work(node: Node, graph: Graph) -> Work:
 
 
 def _gather_work(node: Node, graph: Graph) -> Work:
-    """Gather reads the indices and only the selected rows."""
+    """Counts a Gather: it reads the indices and only the selected rows."""
     indices = [value for value in graph.inputs_of(node)[1:] if value.elements > 1]
     written = _bytes_written(node, graph)
     return Work(0, written + _bytes(indices), written, 1)
 
 
 def _fill_work(node: Node, graph: Graph) -> Work:
-    """OnesLike, ZerosLike, Fill: read a shape, not values."""
+    """Counts an OnesLike, ZerosLike or Fill: it reads a shape, but no values."""
     return Work(0, 0, _bytes_written(node, graph), 1)
 
 
 def _slice_work(node: Node, graph: Graph) -> Work:
-    """Slice, StridedSlice: reads only the selected elements."""
+    """Counts a Slice or StridedSlice: it reads only the selected elements."""
     written = _bytes_written(node, graph)
     return Work(0, written, written, 1)
 
 
 def _data_movement_work(node: Node, graph: Graph) -> Work:
-    """Concat, Split, Stack, Pad …: bytes without arithmetic."""
+    """Counts a Concat, Split, Stack, Pad …: it moves bytes without arithmetic."""
     operands = [value for value in _distinct_inputs(node, graph) if not _is_argument(value)]
     return Work(0, _bytes(operands), _bytes_written(node, graph), 1)
 
@@ -213,7 +226,7 @@ def _fused_kernel_work(node: Node, body: Graph, graph: Graph) -> Work:
 
 
 def fused_bytes(body: Graph) -> int:
-    """Bytes moved by one kernel that computes a whole graph."""
+    """Returns the bytes moved by one kernel that computes a whole graph."""
     return sum(
         _fused_kernel_bytes(
             Node(body.name, "Part", body.inputs, body.outputs, body=body), body, body
@@ -222,7 +235,7 @@ def fused_bytes(body: Graph) -> int:
 
 
 def _fused_kernel_bytes(node: Node, body: Graph, graph: Graph) -> tuple[int, int]:
-    """Bytes that a fused kernel reads and writes."""
+    """Returns the bytes that a fused kernel reads, and the bytes that it writes."""
     outer = dict(zip(body.inputs, node.inputs, strict=False))
     read: dict[str, None] = {}
     overwritten: dict[str, str] = {}
@@ -289,4 +302,4 @@ _RULES: Mapping[str, WorkRule] = MappingProxyType(
         "Conv2DBackpropFilter": _conv2d_backprop_filter_work,
     }
 )
-"""Operator → rule; where two families name an operator, the later line wins."""
+"""Operator → rule; if two families name an operator, the later line wins."""

@@ -59,9 +59,9 @@ class CompositeKernel:
 
     Attributes:
         name: name of the kernel, the ``info_name`` of the IR.
-        graph: its operators; scalars in the file are constants.
-        composite_graph: the IR sub-graph that it was built from.
-        node_name: cluster and piece it was split from, if any.
+        graph: graph of its operators; scalars in the file become constants.
+        composite_graph: name of the IR sub-graph from which the kernel was built.
+        node_name: name of the cluster part that became this kernel; empty if the file has none.
         platform: intended generator (``AKG``, ``AKG_V2``, ``DVM``).
         process: ``cpu``, ``cuda`` or ``aicore``.
         target: architecture and features of the target.
@@ -85,7 +85,7 @@ _POINTER = re.compile(r"_\d+$")
 
 
 def _depth(text: str) -> int:
-    """Maximum nesting depth of brackets outside strings."""
+    """Returns the maximum nesting depth of brackets outside strings."""
     depth = deepest = 0
     for found in _BRACKET.finditer(text):
         depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(found[0], 0)
@@ -186,7 +186,7 @@ class _Builder:
         )
 
     def read(self, tensor: _Tensor, operator: _Operator) -> str:
-        """Name of the value that an operator reads; a constant is created on first use."""
+        """Returns the name of the value that an operator reads; adds a constant on first use."""
         name = tensor.tensor_name
         if tensor.value is msgspec.UNSET:
             if name in self.values:
@@ -195,7 +195,7 @@ class _Builder:
             if data is None:
                 self.fail(f"{operator.name} reads {name!r}, which is made nowhere before it")
         else:
-            # For an empty list MindSpore writes stray memory contents.
+            # As value of an empty list, MindSpore writes stray memory contents.
             data = () if tensor.shape == [0] else _freeze(tensor.value)
         if self.values.get(name) == _value(tensor, "constant", data):
             return name
@@ -204,7 +204,7 @@ class _Builder:
         return name
 
     def unique_name(self, name: str) -> str:
-        """The name, with ``#2``, ``#3`` … appended when the kernel already has it."""
+        """Returns `name`; appends ``#2``, ``#3`` … if the kernel already has that name."""
         own = name
         while own in self.names or own in self.values:
             self.repeats[name] = self.repeats.get(name, 1) + 1
@@ -219,7 +219,10 @@ _RESIZE_OPERATORS = frozenset({"ResizeNearestNeighbor", "ResizeNearestNeighborGr
 
 
 def _omitted_value(tensor: _Tensor, operator: _Operator) -> Any:
-    """The value of an input that MindSpore omits, derived from shapes; None if not derivable."""
+    """Returns the value of an input that MindSpore omits, derived from shapes.
+
+    Returns None if it cannot be derived.
+    """
     groups = operator.input_desc or []
     if not all(len(group) == 1 for group in groups) or not operator.output_desc:
         return None
@@ -241,7 +244,8 @@ def _omitted_value(tensor: _Tensor, operator: _Operator) -> Any:
             return _freeze(
                 (result if operator.name == "ResizeNearestNeighbor" else given[0].shape)[2:]
             )
-        # Two flags that cannot both be true; if equal, they have the same name.
+        # These inputs are two flags that cannot both be true. Equal flags have the same name, so
+        # both are false.
         if place > 1 and given[2].tensor_name == given[3].tensor_name:
             return False
     return None
@@ -266,7 +270,7 @@ def _size(size: int | str) -> int | str:
 
 
 def _freeze(value: Any) -> Any:
-    """Recursively convert lists to tuples and objects to sorted pairs: the graph stays hashable."""
+    """Recursively converts lists to tuples and objects to sorted pairs, which are hashable."""
     if isinstance(value, list):
         return tuple(_freeze(item) for item in value)
     if isinstance(value, dict):

@@ -75,7 +75,7 @@ def _run_targets(actors: Mapping[str, _Actor]) -> Iterable[str]:
 
 
 def _result_graphs(entry: str, functions: Mapping[str, Mapping[str, _Actor]]) -> set[str]:
-    """The kernel graphs that compute a function's results, including through its callees."""
+    """Returns the kernel graphs that compute a function's results, directly or in its callees."""
     found: set[str] = set()
     waiting, seen = [entry], set()
     while waiting:
@@ -92,7 +92,7 @@ def _result_graphs(entry: str, functions: Mapping[str, Mapping[str, _Actor]]) ->
 
 
 def _nearest_run_actors(numbers: Iterable[str], actors: Mapping[str, _Actor]) -> Iterable[str]:
-    """The first ``RunGraph`` on each path backwards from `numbers`."""
+    """Yields the first ``RunGraph`` actor on each path backwards from `numbers`."""
     waiting, seen = list(numbers), set()
     while waiting:
         number = waiting.pop()

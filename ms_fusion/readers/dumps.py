@@ -44,12 +44,12 @@ class Dumps:
         directory: directory of the IR files: the given one, or the first ``rank_*`` directory in
             it that holds dumps.
         built: the executed graphs, sorted by their number (``graph_build``).
-        before: before graph kernel fusion, after the preparing passes.
-        expanded: after composite operators were expanded.
-        clustered: after operators were clustered.
-        split: after clusters were split into kernels.
+        before: the graphs before graph kernel fusion, after the preparing passes.
+        expanded: the graphs after composite operators were expanded.
+        clustered: the graphs after operators were clustered.
+        split: the graphs after clusters were split into kernels.
         composites: name (``Fused_…``) → kernel as passed to the generator. The kernel directory
-            may hold kernels of earlier runs: look a kernel up by the name in `built`.
+            may hold kernels of earlier runs, so look a kernel up by the name in `built`.
         programs: for each graph in `built` the index of its compilation. A process compiles many
             programs, and control flow cuts a program into several graphs.
         control: control flow between the kernel graphs.
@@ -164,7 +164,10 @@ def _read_control_flow(paths: Iterable[Path]) -> ControlFlow:
 
 
 def _files_below(top: Path) -> list[Path]:
-    """Candidate files down to `MAX_DEPTH`; links to directories are not followed."""
+    """Returns the ``.ir`` and ``.info`` files below `top`, at most `MAX_DEPTH` directories deep.
+
+    Links to directories are not followed.
+    """
     found: list[Path] = []
     seen = 0
     for place, directories, names in os.walk(top):
@@ -182,7 +185,7 @@ def _files_below(top: Path) -> list[Path]:
 
 
 def _root_of(top: Path, files: list[Path]) -> Path:
-    """The directory, or the first ``rank_*`` below it that holds dumps."""
+    """Returns `top`, or the first ``rank_*`` directory below it that holds dumps."""
     holding = {path.parent for path in files if _GRAPH_BUILD_FILE.match(path.name)}
     states = {path.parent for path in files if _STATE_FILE.match(path.name)}
     holding |= {
@@ -210,7 +213,10 @@ class _State:
 
 
 def _states(paths: Iterable[Path]) -> list[list[_State]]:
-    """Group graph-kernel states by kernel graph; a restart of the stages begins a new group."""
+    """Groups the dumps of graph-kernel passes by kernel graph.
+
+    A restart of the stages begins a new group.
+    """
     numbered: list[tuple[int, tuple[int, int], _State]] = []
     for path in paths:
         if found := _STATE_FILE.match(path.name):
@@ -229,13 +235,16 @@ def _states(paths: Iterable[Path]) -> list[list[_State]]:
 
 
 def _last_states_of_passes(groups: list[list[_State]], wanted: Callable[[str], bool]) -> list[Path]:
-    """The last state of each kernel graph whose pass name satisfies `wanted`."""
+    """Returns, for each kernel graph, the last dump whose pass name satisfies `wanted`."""
     found = ([state.path for state in group if wanted(state.pass_name)] for group in groups)
     return [paths[-1] for paths in found if paths]
 
 
 def _states_before_fusion(groups: list[list[_State]], finals: list[Path]) -> list[Path]:
-    """The last preparing state of each kernel graph; without any, the back end's final graphs."""
+    """Returns, for each kernel graph, the dump after the last preparing pass.
+
+    If there are no such dumps, returns `finals`, the back end's final graphs.
+    """
     found = (
         [state.path for state in group if state.stage == "stage0_preprocess"] for group in groups
     )
@@ -243,16 +252,20 @@ def _states_before_fusion(groups: list[list[_State]], finals: list[Path]) -> lis
 
 
 def _program_numbers(built: list[Path], paths: Iterable[Path]) -> tuple[int, ...]:
-    """Index of the compilation that built each graph.
+    """Returns, for each graph, the index of the compilation that built it.
 
-    File numbers are process-wide: the index is the number of compilations begun before the graph.
+    File numbers are process-wide, so the index is the number of compilations begun before the
+    graph.
     """
     begun = sorted(int(found[1]) for path in paths if (found := _BOOTSTRAP_FILE.match(path.name)))
     return tuple(bisect(begun, int(path.stem.rpartition("_")[2])) for path in built)
 
 
 def _files_by_graph_number(pattern: re.Pattern[str], paths: Iterable[Path]) -> list[Path]:
-    """Files of one kind sorted by graph number; the newest where a number repeats."""
+    """Returns the files that match `pattern`, sorted by graph number.
+
+    If several files have one graph number, only the newest is returned.
+    """
     found: dict[int, tuple[int, Path]] = {}
     for path in paths:
         if match := pattern.match(path.name):

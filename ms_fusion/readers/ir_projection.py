@@ -1,7 +1,7 @@
 """Projects a parsed dump (`ms_fusion.readers.ir_text`) to nodes, values and kernel bodies.
 
-Framework bookkeeping (loads, monads, packing and unpacking of tuples) is resolved away: an edge of
-the graph is a tensor from one operator to another.
+Framework bookkeeping (loads, monads, packing and unpacking of tuples) is removed, so that each edge
+of the graph is a tensor from one operator to another.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class _NamedOperand:
 
 
 _Operand = _NamedOperand | Literal | _Bundle | None
-"""The operand behind a name of the file; None for a monad."""
+"""The operand that a name of the file stands for; None for a monad."""
 
 _KERNEL_NAME = re.compile(r"(?:^|/)GraphKernel_(.+?)(?:-op\d+)?$")
 _CALLEE = re.compile(r"%(para)?(\d+)")
@@ -58,7 +58,7 @@ _MAX_BUNDLE_DEPTH = 64
 
 @dataclass
 class IrProjector:
-    """Projects one document; `budget` bounds the expansion of aliased tuples."""
+    """Projects one document; `budget` bounds how far aliased tuples are expanded."""
 
     document: Document
     budget: int
@@ -83,7 +83,7 @@ class IrProjector:
         return built
 
     def body(self, section: Section, subgraph: str, formats: tuple[str, ...]) -> Graph:
-        """The body of a fused kernel, built once per calling graph."""
+        """Returns the body of a fused kernel; it is built once per calling graph."""
         key = (section.name, subgraph)
         if key not in self.bodies:
             if section.name in self.kernels:
@@ -143,7 +143,7 @@ class _GraphBuilder:
         )
 
     def _hints(self) -> dict[str, Type]:
-        """Parameter types from their first readers, for dumps without declared types."""
+        """Returns parameter → type as its first reader has it; for dumps without declared types."""
         found: dict[str, Type] = {}
         if any(parameter.type == UNKNOWN_TYPE for parameter in self.section.parameters):
             for statement in self.section.statements:
@@ -162,7 +162,7 @@ class _GraphBuilder:
         self.parameters[parameter.index] = self._add_external_values(spelling, kind, layout, role)
 
     def _add_external_values(self, name: str, kind: Type, layout: str, role: str) -> _Operand:
-        """Add the graph's external values, one per tensor; returns their operand."""
+        """Adds external values to the graph, one per tensor of `kind`; returns their operand."""
         leaves = list(_leaves(kind))
         made: list[_Operand] = []
         for number, leaf in enumerate(leaves):
@@ -190,7 +190,7 @@ class _GraphBuilder:
         return _Bundle(items, leaves, depth)
 
     def _unique_name(self, name: str) -> str:
-        """The name, with ``#2``, ``#3`` … appended when the graph already has it."""
+        """Returns `name`; appends ``#2``, ``#3`` … if the graph already has that name."""
         own = name
         while own in self.names:
             self.repeats[name] = self.repeats.get(name, 1) + 1
@@ -265,7 +265,7 @@ class _GraphBuilder:
     def _resolve_bookkeeping(
         self, op: str, operands: tuple[_Operand, ...], statement: Statement
     ) -> tuple[bool, _Operand]:
-        """Resolve a bookkeeping node to its operand: (resolved, operand)."""
+        """Returns whether a node is bookkeeping, and the operand that its result stands for."""
         if op in ("Load", "Depend", "StopGradient") and operands:
             return True, operands[0]
         if op == "UpdateState":
@@ -355,7 +355,7 @@ class _GraphBuilder:
         return operand
 
     def _kernel(self, statement: Statement) -> Section | None:
-        """The sub-graph of a call that runs as one fused kernel; None for other statements."""
+        """Returns the sub-graph of a call that runs as one fused kernel; else None."""
         if not statement.head.startswith("call @"):
             return None
         name = statement.head.removeprefix("call @")
@@ -393,7 +393,10 @@ def _leaves(kind: Type) -> Iterator[Leaf]:
 
 
 def _operator_type(head: str) -> str:
-    """Operator type: ``PrimFunc_Mul`` and ``DoSignaturePrimitive::S-Prim-Mul`` are Mul."""
+    """Returns the operator type of a statement.
+
+    It is Mul for ``PrimFunc_Mul`` and for ``DoSignaturePrimitive::S-Prim-Mul``.
+    """
     if head.startswith(("call @", "%", "$(")) or "[@" in head:
         return "call"
     for prefix in (
@@ -419,6 +422,6 @@ def _kernel_label(statement: Statement) -> str | None:
 
 
 def _user_sources(sources: tuple[Source, ...]) -> tuple[Source, ...]:
-    """Locations in user code; framework locations only where there are no others."""
+    """Returns the locations in user code; framework locations if there are no others."""
     distinct = tuple(dict.fromkeys(sources))
     return tuple(source for source in distinct if not is_mindspore_file(source.file)) or distinct

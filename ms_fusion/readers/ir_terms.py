@@ -1,7 +1,7 @@
 """Parses the terms of MindSpore's IR text: arguments, attribute blocks and type lines.
 
-Each function reads from a `Cursor` over one statement, which maps positions to the file so that
-errors name line and column. No function looks beyond its statement, and each reads it once.
+Each function reads from a `Cursor` over one statement. The cursor maps positions to the file, so
+that errors name line and column. Each function reads its statement once, and nothing beyond it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Literal:
 
 @dataclass(frozen=True)
 class Group:
-    """A tuple of arguments that are not all constants."""
+    """A tuple of arguments that `group` cannot join to one constant."""
 
     items: tuple[Term, ...]
 
@@ -129,7 +129,10 @@ _SHORT_DTYPE = re.compile(r"(BF|[FIU])(\d+)$")
 
 
 def dtype_name(text: str) -> str:
-    """NumPy's name of a MindSpore dtype (``Float32``, ``F32``, ``Bool``); other texts unchanged."""
+    """Returns NumPy's name of a MindSpore dtype (``Float32``, ``F32``, ``Bool``).
+
+    Any other text is returned unchanged.
+    """
     lowered = text.lower()
     if lowered in DTYPE_BYTES:
         return lowered
@@ -140,7 +143,10 @@ def dtype_name(text: str) -> str:
 def read_term(
     cursor: Cursor, spellings: Mapping[str, str], *, depth: int = 0, in_attributes: bool = False
 ) -> Term:
-    """Parse one argument or attribute value; `spellings`: full text of unusual parameter names."""
+    """Parse one argument or attribute value.
+
+    `spellings` maps the index of a parameter to the full text of its name, if the name is unusual.
+    """
     if depth > MAX_DEPTH:
         cursor.fail("brackets are nested too deeply")
     cursor.skip_space()
@@ -179,7 +185,10 @@ def _is_call(found: re.Match[str]) -> bool:
 
 
 def read_raw(cursor: Cursor) -> str:
-    """Text up to the first comma or closing bracket at depth 0; inner brackets must pair."""
+    """Returns the text up to the first comma or closing bracket outside inner brackets.
+
+    Inner brackets must pair.
+    """
     start, open_brackets, text = cursor.position, [], cursor.text
     while not cursor.is_at_end:
         if cursor.match(_UNBRACKETED_TEXT):
@@ -220,7 +229,7 @@ def read_attributes(cursor: Cursor, spellings: Mapping[str, str]) -> dict[str, A
 
 
 def python_value(term: Term) -> Any:
-    """The Python value of a term: numbers, strings, nested tuples; names as their text."""
+    """Returns a term as numbers, strings and nested tuples; a name becomes its text."""
     if isinstance(term, Literal):
         return term.data
     if isinstance(term, Group):
@@ -229,7 +238,10 @@ def python_value(term: Term) -> Any:
 
 
 def group(items: tuple[Term, ...]) -> Term:
-    """A tuple of terms as one constant if all are constants, else as a `Group`."""
+    """Returns a tuple of terms as one constant if all terms are constants, else as a `Group`.
+
+    A monad does not count as a constant here.
+    """
     if not all(isinstance(item, Literal) for item in items):
         return Group(items)
     literals = [item for item in items if isinstance(item, Literal)]
@@ -323,7 +335,7 @@ def read_size(text: str) -> int | str:
 
 
 def _tensor_data(text: str, dtype: str, shape: tuple[int | str, ...]) -> Any:
-    """The elements of a tensor as nested tuples; None when the text omits some."""
+    """Returns the elements of a tensor as nested tuples; None if the text omits some."""
     if len(shape) > MAX_RANK:
         return None
     words = text.replace("[", " ").replace("]", " ").split()

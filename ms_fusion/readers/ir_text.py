@@ -40,9 +40,9 @@ from ms_fusion.readers.refusal import refuse
 
 @dataclass(frozen=True)
 class Parameter:
-    """One ``%paraN_name``; `index` is N, unique in the file.
+    """A parameter ``%paraN_name``; `index` is N, which is unique in the file.
 
-    A weight or state persists over calls.
+    `is_weight` is whether it persists over calls, as a weight or state does.
     """
 
     index: str
@@ -54,19 +54,19 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Statement:
-    """One line of a sub-graph with the notes below it.
+    """One statement of a sub-graph: its line, with the type and comment lines below it.
 
     Attributes:
-        result: number of the ``%N`` it defines, empty for Return.
-        label: the name in brackets after it.
+        result: number N of the ``%N`` that the statement defines; empty for Return.
+        label: the name in brackets after ``%N``.
         head: the callee: ``PrimFunc_Mul``, ``call @graph``, ``%7[@…]``, ``Return``.
-        arguments: in order.
-        attributes: primitive and node attributes, merged; the node's own win.
-        full_name: full name with scope, empty when the dump has none.
+        arguments: the arguments, in order.
+        attributes: primitive and node attributes, merged; node attributes win.
+        full_name: full name with scope; empty if the dump contains none.
         argument_types, argument_formats, result_type, result_formats: from the type lines, as far
-            as present.
-        sources: in the dump's order, outermost first.
-        line: its first line.
+            as the dump contains them.
+        sources: source locations in the dump's order, outermost first.
+        line: number of the first line of the statement.
     """
 
     result: str
@@ -313,7 +313,7 @@ class _Reader:
         )
 
     def _callee(self, cursor: Cursor) -> str:
-        """The text before the brackets of the arguments."""
+        """Returns the text before the brackets of the arguments."""
         start = cursor.position
         if cursor.text.startswith("$(", start):
             cursor.position += 1
@@ -412,12 +412,12 @@ class _Reader:
 
 
 def _parse_value(text: str) -> Any:
-    """The value of a ``name: value`` line above a sub-graph: an int where possible, else text."""
+    """Returns the value of a ``name: value`` line above a sub-graph, as an int if possible."""
     return int(text) if text.isdecimal() and len(text) < 20 else text
 
 
 def _insert_symbols(kind: Type, tail: str) -> Type:
-    """Replace -1 in a type by the symbolic sizes of ``[s1<[1,inf]>, 128]``."""
+    """Returns a type with the symbolic sizes of ``[s1<[1,inf]>, 128]`` in place of -1."""
     if not isinstance(kind, Leaf) or -1 not in kind.shape:
         return kind
     found = _SYMBOLS.match(tail)

@@ -22,7 +22,7 @@ Type = Leaf | tuple["Type", ...]
 """Type of a result: a leaf, or nested tuples of leaves for an operator that returns a tuple."""
 
 UNKNOWN_TYPE = Leaf("unknown")
-"""Type where the dump has none."""
+"""The type if the dump contains none."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def read_type(cursor: Cursor) -> Type:
 
 
 class _UnknownTypeError(Exception):
-    """The text is a type that this reader does not parse."""
+    """Raised for a type that this reader does not parse."""
 
 
 def _read_dtype(cursor: Cursor, depth: int) -> _Dtype:

@@ -1,4 +1,4 @@
-"""Reads MindSpore IR dumps into `Graph`: operators that compute or launch, kernels with bodies."""
+"""Reads MindSpore IR dumps into `Graph`; a fused kernel is a node with a body."""
 
 from __future__ import annotations
 
@@ -48,7 +48,10 @@ def read_ir(path: str | Path) -> IrModule:
 
 
 def read_text(path: Path) -> str:
-    """Text of a regular file of at most `MAX_BYTES`; raises `InputError` for any other."""
+    """Returns the text of a regular file of at most `MAX_BYTES`.
+
+    Raises `InputError` for any other file.
+    """
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
@@ -72,10 +75,10 @@ def parse_ir(text: str, *, file: str) -> IrModule:
 
     Args:
         text: the whole dump.
-        file: its name in errors.
+        file: name of the dump in errors.
 
     Raises:
-        ParseError: the text is damaged, truncated or no IR dump; names line and column.
+        ParseError: the text is damaged, truncated or no IR dump. The error names line and column.
     """
     document = read_document(text, file=file)
     projection = IrProjector(document, budget=1_000_000 + 4 * len(text))

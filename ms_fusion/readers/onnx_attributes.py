@@ -22,7 +22,7 @@ def check_attributes(node: ir.Node, version: int) -> None:
         version: opset version of its model.
 
     Raises:
-        InputError: the schema has no attribute of that name, or one of another type.
+        InputError: the schema has no attribute of that name, or its attribute has another type.
     """
     known = _attribute_types(node.op_type, version) if node.domain in ("", "ai.onnx") else None
     if known is None:
@@ -42,9 +42,9 @@ def check_attributes(node: ir.Node, version: int) -> None:
 
 @lru_cache(maxsize=1024)
 def _attribute_types(op: str, version: int) -> Mapping[str, ir.AttributeType] | None:
-    """Attribute → type for an operator, None for an unknown operator.
+    """Returns attribute → type for an operator; None for an unknown operator.
 
-    Uses the newest schema where the model's version has none.
+    Uses the newest schema if `version` has none.
     """
     if not onnx.defs.has(op):
         return None

@@ -7,7 +7,10 @@ from collections.abc import Mapping
 import onnx_ir as ir
 
 SINCE_IR_VERSION = 4
-"""Before this IR version every initializer had to be listed as an input; none could be fed."""
+"""IR version from which an initializer need not be listed as an input.
+
+In earlier versions every initializer is an input too, and none can be fed.
+"""
 
 
 def convert_defaults_to_weights(model: ir.Model) -> None:

@@ -1,7 +1,7 @@
 """Opens ONNX files as untrusted input: checks size, tensors and external data before use.
 
-No native code but the protobuf parser reads the file here. External data is read only from regular
-files below the model's directory, not through links.
+The protobuf parser is the only native code that reads the file here. External data is read only
+from regular files below the model's directory, not through links.
 """
 
 from __future__ import annotations
@@ -64,12 +64,17 @@ _FIELDS = {
     "UINT32": "uint64_data",
     "UINT64": "uint64_data",
 }
-"""ONNX dtype → field of its elements without raw data; other dtypes use ``int32_data``."""
+"""ONNX dtype → protobuf field of its elements if there is no raw data.
+
+Other dtypes use ``int32_data``.
+"""
 REMEDY = "The file is damaged or is no ONNX model: export it again"
 
 
 def open_model(path: Path | str) -> ir.Model:
-    """Open a model; weights are read lazily, and those of old files are no inputs.
+    """Open a model; its weights are read lazily.
+
+    In files of old IR versions every weight is listed as an input; the returned model lists none.
 
     Raises:
         InputError: the file does not exist, is not regular, is damaged or too large, is no ONNX
@@ -113,7 +118,8 @@ def _silence_log() -> Iterator[None]:
 def _keep_shapes_of_inputs(proto: onnx.ModelProto) -> None:
     """Copy the types of inputs to outputs of the same name, in place.
 
-    Both are one value, and the type of the output would override that of the input.
+    An input and an output of the same name are one value. Without the copy, the type of the output
+    would override that of the input.
     """
     for graph in _graphs(proto):
         if isinstance(graph, onnx.FunctionProto):
@@ -132,7 +138,7 @@ def _canonicalize_domain(model: ir.Model, path: Path) -> None:
     """Rename ONNX's own domain ``ai.onnx`` to its short name, in place.
 
     Raises:
-        InputError: the model imports two versions of it.
+        InputError: the model imports two versions of this domain.
     """
     graphs: list[ir.Graph | ir.Function] = [model.graph, *model.functions.values()]
     for graph in graphs:
@@ -176,7 +182,7 @@ def _check_values(model: ir.Model, path: Path) -> None:
 
 
 def _graphs_in(model: ir.Model) -> Iterator[ir.Graph | ir.Function]:
-    """The graph, the functions, and all nested graphs of their operators."""
+    """Yields the main graph, the functions, and all nested graphs of their operators."""
     waiting: list[ir.Graph | ir.Function] = [model.graph, *model.functions.values()]
     while waiting:
         graph = waiting.pop()
@@ -318,7 +324,7 @@ def _check_tensors(proto: onnx.ModelProto, path: Path) -> None:
 
 
 def _expected_bytes(tensor: onnx.TensorProto, path: Path) -> int | None:
-    """Bytes of a tensor's data; None for strings, whose length the shape does not give."""
+    """Returns the bytes of a tensor's data; None for strings, whose length is not in the shape."""
     if any(size < 0 for size in tensor.dims):
         raise _damage_error(tensor, "a negative size", path)
     try:
@@ -410,7 +416,7 @@ def _damage_error(tensor: onnx.TensorProto, got: str, path: Path) -> InputError:
 
 
 def _tensors(proto: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
-    """All tensors of a model: initializers and attributes, of sub-graphs and functions too."""
+    """Yields all tensors of a model: initializers and attributes, nested graphs included."""
     for graph in _graphs(proto):
         if isinstance(graph, onnx.GraphProto):
             yield from graph.initializer
@@ -419,14 +425,14 @@ def _tensors(proto: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
                 yield sparse.indices
         for node in graph.node:
             for attribute in node.attribute:
-                # A declared but absent tensor has no dtype and is refused for that.
+                # A tensor that is declared but absent has no dtype; `_expected_bytes` refuses it.
                 if attribute.HasField("t") or attribute.type == onnx.AttributeProto.TENSOR:
                     yield attribute.t
                 yield from attribute.tensors
 
 
 def _graphs(proto: onnx.ModelProto) -> Iterator[onnx.GraphProto | onnx.FunctionProto]:
-    """All graphs and functions of a model."""
+    """Yields all graphs and functions of a model."""
     waiting: list[onnx.GraphProto | onnx.FunctionProto] = [proto.graph, *proto.functions]
     for training in proto.training_info:
         waiting += [training.initialization, training.algorithm]

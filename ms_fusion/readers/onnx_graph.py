@@ -18,9 +18,9 @@ ONNX_OP = "onnx_op"
 ONNX_VERSION = "onnx_version"
 """Node attribute: opset version of its domain."""
 INLINE_ELEMENTS_MAX = 64
-"""Most elements of an integer or boolean constant that the graph stores: axes, sizes.
+"""Largest number of elements of an integer or boolean constant that the graph stores.
 
-Single elements of any dtype are stored too.
+Such constants are axes and sizes. A constant of one element is stored for any dtype.
 """
 UNKNOWN_RANK = ("…",)
 ABSENT_INPUT = ""
@@ -29,14 +29,15 @@ ABSENT_INPUT = ""
 
 @dataclass(frozen=True)
 class OnnxProjection:
-    """A graph with maps from its parts to those of the model.
+    """A graph with maps from its parts to the parts of the model.
 
     Attributes:
-        graph: the main graph; an operator also reads the outer values that its sub-graphs read.
+        graph: the main graph. The inputs of an operator include the outer values that its
+            sub-graphs read.
         nodes: node of the graph → node of the model.
         values: value of the graph → value of the model.
         symbols: symbolic sizes, in order of first occurrence.
-        bodies: operator → attribute → sub-graph, where requested.
+        bodies: operator → attribute → sub-graph; empty unless requested.
     """
 
     graph: Graph
@@ -51,16 +52,16 @@ def project(model: ir.Model, *, bodies: bool = False) -> OnnxProjection:
 
     Args:
         model: the model.
-        bodies: whether to project sub-graphs of operators too; `values` then includes theirs.
+        bodies: whether to project sub-graphs of operators too; `values` then includes their values.
 
     Raises:
-        InputError: an operator has an attribute that its schema has not.
+        InputError: an operator has an attribute that its schema does not define.
     """
     return _Projector(model, bodies).run()
 
 
 def substitute_sizes(graph: Graph, sizes: Mapping[str, int]) -> Graph:
-    """The graph with symbolic sizes replaced; a size absent from `sizes` becomes 1."""
+    """Returns the graph with symbolic sizes replaced; a size absent from `sizes` becomes 1."""
 
     def with_known_sizes(value: Value) -> Value:
         if not value.is_dynamic or value.shape == UNKNOWN_RANK:
@@ -113,7 +114,7 @@ class _Projector:
             self.nodes[name] = node
             nodes.append(self.node(name, node))
             if self.with_bodies:
-                # After the node itself, which reads only values defined before its bodies.
+                # Bodies follow the node itself, which reads only values defined before its bodies.
                 inner = {
                     key: self.project(item.value)
                     for key, item in node.attributes.items()
@@ -191,7 +192,10 @@ def _is_inlined(tensor: ir.TensorProtocol) -> bool:
 
 
 def dtype_name(dtype: ir.DataType | None) -> str:
-    """NumPy's name of a dtype; ONNX's in lower case where NumPy has none; empty for no dtype."""
+    """Returns NumPy's name of a dtype, or ONNX's name in lower case if NumPy has none.
+
+    Returns an empty text for None.
+    """
     if dtype is None:
         return ""
     name = dtype.name.lower()
@@ -199,7 +203,7 @@ def dtype_name(dtype: ir.DataType | None) -> str:
 
 
 def _attribute(item: ir.Attr) -> Any:
-    """An attribute as a plain value; large tensors and graphs become placeholders."""
+    """Returns an attribute as a Python value; large tensors and graphs become placeholders."""
     value = item.value
     if isinstance(value, (str, int, float, bool)):
         return value
@@ -225,7 +229,7 @@ def _to_tuples(array: Any) -> Any:
 
 
 def _outer_values(node: ir.Node) -> Iterator[ir.Value]:
-    """Outer values that the sub-graphs of a node read."""
+    """Yields the outer values that the sub-graphs of a node read."""
     seen: set[ir.Value] = set()
     for attribute in node.attributes.values():
         if attribute.type not in (ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS):

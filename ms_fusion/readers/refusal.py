@@ -13,7 +13,7 @@ SENTENCE_LENGTH_MAX = 400
 def refuse(
     what: str, *, file: str, line: int, column: int = 1, text: str = "", remedy: str | None = None
 ) -> NoReturn:
-    """Raise `ParseError` with the position; shortens a `what` that is too long."""
+    """Raise `ParseError` with the position; a sentence `what` that is too long is shortened."""
     if len(what) > SENTENCE_LENGTH_MAX:
         what = f"{what[: SENTENCE_LENGTH_MAX // 2]}…{what[-SENTENCE_LENGTH_MAX // 2 :]}"
     raise ParseError(what, file=file, line=line, column=column, text=text, remedy=remedy) from None

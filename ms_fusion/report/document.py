@@ -1,11 +1,12 @@
 """Serialises the ledger as versioned JSON with a published schema (docs/ledger.schema.json).
 
-The wire types are derived from the ledger's dataclasses: a field added there appears here.
+The wire types, which describe the JSON, are derived from the ledger's dataclasses. A new field of
+a dataclass therefore appears in the JSON and in the schema.
 Values without a JSON form are encoded as follows:
 
 - a field of type float may hold the strings "nan", "inf" or "-inf";
-- in a field of any type a non-finite float is ``{"$float": "nan"}`` and an array is a tuple;
-- a key that starts with ``$`` gets a second ``$``.
+- in a field of type Any, a non-finite float becomes ``{"$float": "nan"}``, an array is read as a
+  tuple, and a key that starts with ``$`` gets a second ``$``.
 """
 
 from __future__ import annotations
@@ -38,7 +39,10 @@ Converter = Callable[[Any], Any]
 
 
 def _text_to_plain(value: Any) -> str:
-    """The text with each lone surrogate (not valid UTF-8; from damaged names) as its escape."""
+    """Returns `value` as text in which each lone surrogate is replaced by its backslash escape.
+
+    Damaged names contain lone surrogates; UTF-8 cannot encode them.
+    """
     return str(value).encode("utf-8", "backslashreplace").decode("utf-8")
 
 
@@ -89,7 +93,10 @@ def _tuple_converter(parts: list[Converter], make: Callable[[Any], Any]) -> Conv
 
 @functools.cache
 def _wire(annotation: Any) -> tuple[Any, Converter, Converter]:
-    """Wire type of an annotation, its converter to plain JSON, and its converter from the wire."""
+    """Returns the wire type of an annotation, and two converters.
+
+    The first converts a value to plain JSON, the second converts a decoded wire value to a value.
+    """
     origin, parts = typing.get_origin(annotation), typing.get_args(annotation)
     if annotation is Any:
         return Any, _any_to_plain, _any_from_plain
@@ -131,7 +138,7 @@ def _wire(annotation: Any) -> tuple[Any, Converter, Converter]:
             if isinstance(wire, str):  # a recursive record
                 return f"{wire} | None", _optional_converter(dump), _optional_converter(load)
             return wire | None, _optional_converter(dump), _optional_converter(load)
-        # Simple types only (a size is an int or a name): the JSON type selects the member.
+        # Other unions have simple members only, such as int and str, which JSON distinguishes.
         wires = functools.reduce(operator.or_, (_wire(part)[0] for part in parts))
         return wires, _any_to_plain, _identity
     raise TypeError(f"no JSON form for {annotation!r}")
@@ -141,7 +148,7 @@ _open_records: set[type] = set()
 
 
 def _record(record: type) -> tuple[Any, Converter, Converter]:
-    """The wire form of a dataclass: a struct of the same name and fields."""
+    """Returns `_wire` of a dataclass; the wire type is a struct of the same name and fields."""
     name = record.__name__
     if record in _open_records:
         return name, lambda value: _wire(record)[1](value), lambda value: _wire(record)[2](value)
@@ -177,14 +184,17 @@ def _record(record: type) -> tuple[Any, Converter, Converter]:
         }
 
     def from_wire(value: Any) -> Any:
-        # a field absent from the JSON has the wire type's default, which encodes the record's
+        # A field absent from the JSON has the struct's default, which encodes the record's default.
         return record(**{key: load(getattr(value, key)) for key, _, _, load in plan})
 
     return struct, to_plain, from_wire
 
 
 def _default(value: Any, dump: Converter) -> Any:
-    """Plain form of a default, for msgspec and the schema; empty containers are copied."""
+    """Returns the plain form of a field's default, for msgspec and the schema.
+
+    A record or a mapping becomes a default factory, so that instances do not share it.
+    """
     plain = dump(value)
     if is_dataclass(value) and not isinstance(value, type):
         record: Any = type(value)
@@ -207,7 +217,7 @@ class LedgerDocument(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 def to_json(ledger: Ledger) -> str:
-    """The ledger as one line of JSON."""
+    """Returns the ledger as one line of JSON."""
     document = {"schema_version": SCHEMA_VERSION, "ledger": _dump_ledger(ledger)}
     return msgspec.json.encode(document).decode("utf-8") + "\n"
 
@@ -216,7 +226,8 @@ def from_json(text: str | bytes, *, file: str = "<ledger>") -> Ledger:
     """Parse the output of `to_json`.
 
     Raises:
-        ParseError: not JSON, not a ledger, or another schema version; names line and column.
+        ParseError: the text is no JSON, no ledger, or of another schema version. The error names
+            line and column.
     """
     data = text.encode("utf-8", "backslashreplace") if isinstance(text, str) else bytes(text)
     try:
@@ -244,7 +255,7 @@ def from_json(text: str | bytes, *, file: str = "<ledger>") -> Ledger:
 
 
 def schema() -> dict[str, Any]:
-    """JSON Schema (2020-12) of the output of `to_json`."""
+    """Returns the JSON Schema (2020-12) of the output of `to_json`."""
     found = msgspec.json.schema(LedgerDocument)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -255,12 +266,12 @@ def schema() -> dict[str, Any]:
 
 
 def schema_text() -> str:
-    """The schema as the text of docs/ledger.schema.json."""
+    """Returns the schema as the text of docs/ledger.schema.json."""
     return json.dumps(schema(), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 
 def _position(text: str, offset: int) -> tuple[int, int, str]:
-    """Line and column, both from 1, and the text around an offset."""
+    """Returns the line and column of an offset, both from 1, and the text around the offset."""
     start = text.rfind("\n", 0, offset) + 1
     return (
         text.count("\n", 0, offset) + 1,
@@ -270,7 +281,7 @@ def _position(text: str, offset: int) -> tuple[int, int, str]:
 
 
 def _place_of_damage(data: bytes) -> tuple[int, int, str]:
-    """Position at which the standard library's JSON parser fails on the same text."""
+    """Returns the position at which the standard library's JSON parser fails on `data`."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -285,7 +296,10 @@ def _place_of_damage(data: bytes) -> tuple[int, int, str]:
 
 
 def _place_of_path(text: str, path: str) -> tuple[int, int, str]:
-    """Position of a path such as ``$.ledger.kernels[0].name``, or of its longest prefix found."""
+    """Returns the position of a path such as ``$.ledger.kernels[0].name`` in a JSON text.
+
+    If the text does not contain the whole path, returns the position of the longest prefix found.
+    """
     offset = 0
     skip = json.decoder.WHITESPACE.match  # type: ignore[attr-defined]
     decoder = json.JSONDecoder()

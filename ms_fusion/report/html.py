@@ -35,7 +35,7 @@ from ms_fusion.report.wording import (
 
 REPORT_DIRECTORY = Path(__file__).parent
 SCRIPTS = ("page.js", "graph.js", "bars.js", "details.js", "tables.js", "search.js", "main.js")
-"""Joined in this order into one script."""
+"""Script files; the page contains them joined in this order."""
 
 _ESCAPES = {
     "<": "\\u003c",
@@ -48,7 +48,7 @@ _ESCAPES = {
 
 @cache
 def environment() -> Environment:
-    """Jinja environment with autoescaping for every template."""
+    """Returns the Jinja environment, which escapes values in every template."""
     made = Environment(
         loader=FileSystemLoader(REPORT_DIRECTORY / "templates"),
         autoescape=True,
@@ -69,7 +69,9 @@ def environment() -> Environment:
 
 
 def embed_json(data: Any) -> Markup:
-    """JSON that is safe inside a script element: it cannot close the element or end a line.
+    """Returns `data` as JSON that is safe inside a script element.
+
+    Characters that could close the element or end a line are escaped.
 
     >>> embed_json({"a": "</script>"})
     Markup('{"a":"\\\\u003c/script\\\\u003e"}')
@@ -81,7 +83,7 @@ def embed_json(data: Any) -> Markup:
 
 
 def _digest(text: str) -> str:
-    """The Content-Security-Policy source expression that allows exactly this text."""
+    """Returns the Content-Security-Policy source expression that allows exactly this text."""
     return (
         "'sha256-"
         f"{base64.b64encode(hashlib.sha256(text.encode('utf-8')).digest()).decode('ascii')}'"
@@ -98,7 +100,10 @@ def _read_static_files(*names: str) -> str:
 
 
 def security_policy() -> str:
-    """Content-Security-Policy: no external source; only the page's own script and style sheet."""
+    """Returns the Content-Security-Policy of the page.
+
+    The policy allows the page's own script and style sheet and no external source.
+    """
     return (
         f"default-src 'none'; script-src {_digest(_read_static_files(*SCRIPTS))}; style-src "
         f"{_digest(_read_static_files('report.css'))}; "
@@ -107,7 +112,7 @@ def security_policy() -> str:
 
 
 def to_html(ledger: Ledger) -> str:
-    """The HTML page of a ledger."""
+    """Returns the HTML page of a ledger."""
     return (
         environment()
         .get_template("report.html")
@@ -133,7 +138,11 @@ def to_html(ledger: Ledger) -> str:
 
 
 def metrics(ledger: Ledger) -> list[dict[str, Any]]:
-    """The rows of the summary, each with the length of its bar."""
+    """Returns the rows of the summary.
+
+    ``bars`` holds the lengths of the bars before and after, in percent of the longer one. It is
+    None if a value is unknown.
+    """
     rows = []
     for (name, old, new, change), (_, first, second, _) in zip(
         summary_rows(ledger), summary_numbers(ledger), strict=True
@@ -156,7 +165,7 @@ def metrics(ledger: Ledger) -> list[dict[str, Any]]:
 
 
 def _facts(ledger: Ledger) -> list[tuple[str, str]]:
-    """The environment as (name, value) pairs, nested values in one line."""
+    """Returns the environment as (name, value) texts; a nested value becomes one line."""
     found = []
     for key, value in ledger.environment.items():
         if isinstance(value, dict):

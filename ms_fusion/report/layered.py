@@ -1,7 +1,7 @@
 """Draws a directed graph in layers (Sugiyama): ranks, crossing reduction, straight long edges.
 
-The layout is computed once, when the report is written: dagre in the page took 4 s for 1,000
-operators in boxes (2 cores, Node 20).
+The layout is computed once, when the report is written. The JavaScript library dagre in the page
+took 4 s for 1,000 operators in boxes (2 cores, Node 20).
 """
 
 from __future__ import annotations
@@ -15,13 +15,19 @@ Point = tuple[float, float]
 
 SWEEPS = 6
 LINE_WEIGHT = 6.0
-"""Weight of a dummy-to-dummy segment, which keeps long edges straight; other segments weigh 1."""
+"""Weight of a segment between two dummy vertices; it keeps long edges straight.
+
+Other segments have weight 1.
+"""
 LINE_WIDTH = 10.0
 
 
 @dataclass(frozen=True)
 class Vertex:
-    """A vertex with its size; ``pin`` puts a port into the first (top) or last (bottom) rank."""
+    """A vertex with its size.
+
+    A `pin` of ``top`` puts the vertex into the first rank, ``bottom`` into the last rank.
+    """
 
     width: float
     height: float
@@ -30,7 +36,10 @@ class Vertex:
 
 @dataclass(frozen=True)
 class Link:
-    """An edge from vertex `tail` to vertex `head`; offsets of its ends are from their middles."""
+    """An edge from vertex `tail` to vertex `head`.
+
+    The offsets give the x of its two ends, relative to the middle of the vertex.
+    """
 
     tail: int
     head: int
@@ -40,9 +49,12 @@ class Link:
 
 @dataclass(frozen=True)
 class Placement:
-    """Top left corners of the vertices, points of each link, and extent.
+    """The computed layout.
 
-    The route of a link is None where the link spans too many ranks or goes backwards.
+    Attributes:
+        corners: top left corner of each vertex.
+        routes: points of each link; None if the link spans too many ranks or goes backwards.
+        width, height: extent of the drawing.
     """
 
     corners: tuple[Point, ...]
@@ -62,11 +74,11 @@ def place(
     """Place the vertices top-down.
 
     Args:
-        vertices: their order breaks ties.
+        vertices: the vertices; their order breaks ties.
         links: edges; a cycle is broken at the link that goes against the order.
-        gap: least distance of neighbours in a rank.
-        rise: distance of two ranks.
-        longest: links that span more ranks are not routed.
+        gap: least horizontal distance between neighbours of one rank.
+        rise: vertical distance between consecutive ranks.
+        longest: largest number of ranks that a link may span to be routed.
     """
     if not vertices:
         return Placement((), tuple(None for _ in links), 0.0, 0.0)
@@ -78,7 +90,7 @@ def place(
 
 
 def _ranks(vertices: Sequence[Vertex], links: Sequence[Link]) -> tuple[list[int], list[bool]]:
-    """The rank of each vertex (longest path), and which links go forward."""
+    """Returns the rank of each vertex (longest path), and whether each link goes forward."""
     count = len(vertices)
     below: list[list[int]] = [[] for _ in range(count)]
     waiting = [0] * count
@@ -139,10 +151,10 @@ def _ranks(vertices: Sequence[Vertex], links: Sequence[Link]) -> tuple[list[int]
 def _separate_positions(
     wanted: list[float], weights: list[float], apart: list[float]
 ) -> list[float]:
-    """Positions with the least weighted squared distance from the wanted ones.
+    """Returns positions near `wanted` such that neighbours are at least `apart` from each other.
 
-    Neighbours are at least `apart` from each other. After subtracting these distances the problem
-    is isotonic regression, solved by pooling adjacent violators.
+    The positions minimise the weighted sum of squared distances from `wanted`. After the distances
+    `apart` are subtracted, this is isotonic regression, solved by pooling adjacent violators.
     """
     shift, shifts = 0.0, [0.0]
     for distance in apart:
@@ -176,12 +188,12 @@ class _Drawing:
         self.layers: list[list[int]] = [[] for _ in range(max(ranks) + 1)]
         self.widths = [vertex.width for vertex in vertices]
         self.rank = list(ranks)
-        # (other vertex, offset of the link's end at the other, offset of its end here)
+        # Entries: (other vertex, the link's offset at the other vertex, its offset at this one).
         self.above: list[list[tuple[int, float, float]]] = [[] for _ in vertices]
         self.below: list[list[tuple[int, float, float]]] = [[] for _ in vertices]
         for vertex, rank in enumerate(ranks):
             self.layers[rank].append(vertex)
-        # One chain of dummy vertices per exit point: links from the same point share it.
+        # Links that leave a vertex at the same point share one chain of dummy vertices.
         lines: dict[tuple[int, float], list[int]] = {}
         self.paths: list[list[int] | None] = []
         for link, good in zip(links, forward, strict=True):
@@ -245,7 +257,7 @@ class _Drawing:
                 settle(layer)
 
     def spread(self) -> None:
-        """Assign x coordinates: as near to the neighbours as the order allows."""
+        """Assign x coordinates that bring linked vertices near each other; the order is kept."""
         for layer in self.layers:
             at = 0.0
             for item in layer:
@@ -329,7 +341,7 @@ class _Drawing:
 
 
 def straighten(points: Sequence[Point]) -> tuple[Point, ...]:
-    """The polyline without interior points of vertical segments, rounded to a tenth."""
+    """Returns the polyline without interior points of vertical segments, rounded to a tenth."""
     kept: list[Point] = []
     for x, y in ((round(x, 1), round(y, 1)) for x, y in points):
         if kept and kept[-1] == (x, y):

@@ -24,7 +24,11 @@ NAME_LIMIT = 160
 
 
 def to_static_html(ledger: Ledger) -> str:
-    """Bars before and after, the largest savings by kernel, the edges with most at stake."""
+    """Returns the notebook's HTML for a ledger.
+
+    It shows bars before and after, the kernels that save most, and the unfused edges with the most
+    bytes at stake.
+    """
     kernels = sorted(ledger.kernels, key=lambda kernel: -(bytes_saved(kernel) or 0))
     unfused, groups = edges_at_stake(ledger.unfused), group_identical_rows(kernels)
     return (

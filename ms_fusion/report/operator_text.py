@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tbe_impl.comparing import Difference
 
 PLAIN_WIDTH = 1000
-"""Width for a file or pipe: sentences are not wrapped."""
+"""Width of output to a file or pipe, columns; so large that sentences are not wrapped."""
 
 
 def render_run(found: RunResult, console: Console) -> None:
@@ -81,7 +81,7 @@ def render_run(found: RunResult, console: Console) -> None:
 
 
 def difference_text(operator: str, found: Difference) -> str:
-    """One sentence on a compared array."""
+    """Returns a sentence on the difference of an array from its reference."""
     which = {"definition": "its definition in float64", "formula": "its formula"}[found.against]
     if found.problem:
         return f"{operator}: {found.name} differs from {which}: {found.problem}"
@@ -138,7 +138,10 @@ def render_bench(found: BenchResult, console: Console) -> None:
 
 
 def to_json_text(found: Any, **more: Any) -> str:
-    """A record as JSON; non-finite floats become ``"nan"``, ``"inf"`` or ``"-inf"``."""
+    """Returns a record as JSON, with the items of `more` added.
+
+    Non-finite floats become ``"nan"``, ``"inf"`` or ``"-inf"``.
+    """
     record = {**asdict(found), **more}
     for item, shown in zip(
         getattr(found, "differences", ()), record.get("differences", ()), strict=True
@@ -158,7 +161,7 @@ def _json_value(value: Any) -> Any:
 
 
 def number_text(value: float | None) -> str:
-    """A number with five significant digits."""
+    """Returns the text of a number, with five significant digits."""
     return "–" if value is None else f"{value:.5g}".replace("-", "−")
 
 

@@ -1,4 +1,4 @@
-"""Draws the original operators with a box around those of each fused kernel.
+"""Draws the original operators with a box around the operators of each fused kernel.
 
 Each box is laid out separately and then placed as one vertex of the whole drawing, so that no box
 contains a foreign operator. Kernels that share an operator (a Softmax split over two of them)
@@ -30,7 +30,14 @@ class Box:
 
 @dataclass(frozen=True)
 class Overlay:
-    """A box per node and per group, and the route of each edge (empty: too long to draw)."""
+    """The computed drawing.
+
+    Attributes:
+        nodes: box of each node.
+        groups: box of each group.
+        routes: points of each edge; empty if the edge is too long to draw.
+        width, height: extent of the drawing.
+    """
 
     nodes: tuple[Box, ...]
     groups: tuple[Box, ...]
@@ -40,7 +47,11 @@ class Overlay:
 
 
 def groups_of(kernels: Sequence[Sequence[int]]) -> list[tuple[list[int], list[int]]]:
-    """Group kernels that share a node: (kernel indices, their nodes), in order."""
+    """Groups kernels that share a node.
+
+    Returns a pair (kernel indices, node indices) for each group, in the order of the groups' first
+    kernels.
+    """
     home: dict[int, int] = {}
     members: dict[int, tuple[list[int], list[int]]] = {}
     for number, nodes in enumerate(kernels):
@@ -69,7 +80,10 @@ class _Group:
         self.leaving: dict[int, None] = {}
 
     def lay_out(self, widths: Sequence[float], where: Callable[[int], float]) -> None:
-        """Place the nodes; input ports are ordered by `where`, the x of the outside producer."""
+        """Place the nodes and ports.
+
+        `where` returns the x of an outside producer; input ports are ordered by it.
+        """
         vertices = [Vertex(widths[node], NODE_HEIGHT) for node in self.nodes]
         producers = sorted(dict.fromkeys(producer for producer, _ in self.entering), key=where)
         self.entries = {producer: len(vertices) + place for place, producer in enumerate(producers)}
@@ -94,7 +108,7 @@ class _Group:
         self.left = (self.width - inner) / 2
 
     def port(self, number: int) -> float:
-        """x of a port, from the middle of the box."""
+        """Returns the x of a port, relative to the middle of the box."""
         return self.left + self.placement.corners[number][0] + 2.0 - self.width / 2
 
     def route(self, tail: int, head: int, corner: Point) -> list[Point]:
@@ -126,7 +140,7 @@ def lay_out(
     def slot(node: int) -> int:
         return slots[("box", home[node]) if node in home else ("node", node)]
 
-    outer: dict[tuple[int, int], int] = {}  # (producer, slot of the consumer) → link
+    outer: dict[tuple[int, int], int] = {}  # (producer, slot of the consumer) → number of the link
     for tail, head in edges:
         if tail in home and home[tail] == home.get(head):
             boxes[home[tail]].inside[tail, head] = None

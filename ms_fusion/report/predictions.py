@@ -1,7 +1,7 @@
 """Plots the cost model's predicted savings against the measured ones: a dot per fused kernel.
 
 Predictions without a measurement are ticks below the plot. Both axes are symmetric-logarithmic:
-linear up to 1 µs on both sides of 0, logarithmic beyond, so that losses are visible too.
+about linear up to 1 µs on both sides of 0, logarithmic beyond, so that losses are visible too.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LEFT, TOP, WIDTH, HEIGHT, RUG = 56.0, 14.0, 500.0, 290.0, 12.0
 
 @dataclass(frozen=True)
 class PredictionDot:
-    """A fused kernel: its index, its position, its title."""
+    """The dot of one fused kernel: index of the kernel, position in the drawing, title."""
 
     kernel: int
     x: float
@@ -30,14 +30,16 @@ class PredictionDot:
 
 @dataclass(frozen=True)
 class Predictions:
-    """The drawing's data in its own units; axis ticks are (position, label).
+    """The data of the drawing, in the drawing's units; an axis tick is (position, label).
 
     Attributes:
-        dots: measured kernels.
-        made: rug positions of kernels that were built but not measured.
-        not_made: rug positions of fusions that were not built.
-        counts: number of kernels and of fusions behind the rug marks.
-        right, near: number of dots with the right sign, and within a factor of 2.
+        dots: one dot for each measured kernel.
+        made: positions, in the rug plot, of kernels that were built but not measured.
+        not_made: positions, in the rug plot, of fusions that were not built.
+        counts: number of kernels in `made` and of fusions in `not_made`, each counted although
+            several may share a position.
+        right: number of dots whose prediction has the sign of the measurement.
+        near: number of dots whose prediction is within a factor of 2 of the measurement.
     """
 
     dots: tuple[PredictionDot, ...]
@@ -57,7 +59,7 @@ class Predictions:
 
 
 def predictions(ledger: Ledger) -> Predictions | None:
-    """The drawing, or None without any prediction."""
+    """Returns the drawing; None if the ledger contains no prediction."""
     both: list[tuple[int, float, float]] = []
     made: list[float] = []
     for number, kernel in enumerate(ledger.kernels):
@@ -101,7 +103,9 @@ def predictions(ledger: Ledger) -> Predictions | None:
 
 
 def symmetric_log(value: float) -> float:
-    """Linear up to 1, logarithmic beyond; the sign stays.
+    """Returns sign(`value`) · log₁₀(1 + |`value`|).
+
+    This is about linear up to 1 and logarithmic beyond.
 
     >>> symmetric_log(9.0), symmetric_log(-99.0)
     (1.0, -2.0)
@@ -129,7 +133,7 @@ class _Axis:
 
 
 def _strokes(places: Iterable[float]) -> tuple[float, ...]:
-    """Distinct positions, rounded to whole units to keep the drawing small."""
+    """Returns the distinct positions, rounded to whole units to keep the drawing small."""
     return tuple(sorted({float(round(place)) for place in places}))
 
 

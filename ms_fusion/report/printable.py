@@ -11,14 +11,15 @@ from __future__ import annotations
 import unicodedata
 
 ESCAPED_CATEGORIES = frozenset({"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"})
-"""Controls, format (bidirectional marks, joiners, BOM), private, surrogate, unassigned, separators.
+"""Unicode general categories of the characters that are escaped.
 
-The values are Unicode general categories.
+They are control, format (bidirectional marks, joiners, BOM), private use, surrogate, unassigned,
+and line and paragraph separators.
 """
 
 _SHORT_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 LIMIT = 2000
-"""Longest name that a report shows unshortened."""
+"""Length of the longest name that a report shows unshortened, characters."""
 
 
 def _escape(character: str) -> str:
@@ -35,7 +36,10 @@ def _escape(character: str) -> str:
 
 
 def printable_text(text: str, *, limit: int = LIMIT) -> str:
-    """The text in one line of visible characters, cut with … after `limit` of them."""
+    """Returns `text` as one line of visible characters.
+
+    A text of more than `limit` characters is cut and ends with …; escapes are not counted.
+    """
     if len(text) > limit:
         text = text[: limit - 1] + "…"
     if text.isascii() and text.isprintable():
@@ -47,5 +51,5 @@ def printable_text(text: str, *, limit: int = LIMIT) -> str:
 
 
 def scope_of(name: str) -> str:
-    """The scope of a full name: ``Default/q-Dense/MatMul-op0`` → ``Default/q-Dense``."""
+    """Returns the scope of a full name: ``Default/q-Dense`` for ``Default/q-Dense/MatMul-op0``."""
     return name.rpartition("/")[0]

@@ -1,9 +1,9 @@
 """Draws the roofline of the fused kernels: arithmetic intensity against speed, both logarithmic.
 
-Matrix products and all other arithmetic have a roof each: the device's, where the ledger names
-them; else derived from the stages (bytes ÷ µs of reading and writing, FLOP ÷ µs of computing). A
-kernel measured above its roof raises the roof. A kernel's speed is measured where the kernel was
-timed, else modelled.
+The plot has one roof for matrix products and one for all other arithmetic. A roof comes from the
+ledger's environment if the environment contains it. Otherwise it is the median over the modelled
+stages of the kernels: bytes ÷ µs of reading and writing, FLOP ÷ µs of computing. A kernel measured
+above its roof raises the roof. A kernel that was not timed is plotted at its modelled speed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ KINDS = {True: "matrix products", False: "other arithmetic"}
 
 @dataclass(frozen=True)
 class RooflineDot:
-    """One kernel: its index, its position, whether its time was measured, its title."""
+    """The dot of one kernel: index of the kernel, position, whether it was timed, title."""
 
     kernel: int
     x: float
@@ -35,7 +35,15 @@ class RooflineDot:
 
 @dataclass(frozen=True)
 class Roof:
-    """One unit: its label, its peak, its ridge point, whether a kernel raised it, its line."""
+    """The roof of one kind of arithmetic.
+
+    Attributes:
+        name: label.
+        peak: peak rate, as text.
+        ridge: arithmetic intensity of the ridge point, as text.
+        raised: whether a kernel measured above the roof raised it.
+        line: points of the polyline.
+    """
 
     name: str
     peak: str
@@ -46,7 +54,7 @@ class Roof:
 
 @dataclass(frozen=True)
 class Roofline:
-    """The drawing's data in its own units; axis ticks are (position, label)."""
+    """The data of the drawing, in the drawing's units; an axis tick is (position, label)."""
 
     dots: tuple[RooflineDot, ...]
     ticks_x: tuple[tuple[float, str], ...]
@@ -61,7 +69,15 @@ class Roofline:
 
 @dataclass(frozen=True)
 class _Point:
-    """A kernel: FLOP/B, GFLOP/s, whether measured, and whether it computes a matrix product."""
+    """A kernel in the plot.
+
+    Attributes:
+        kernel: index of the kernel.
+        intensity: arithmetic intensity, FLOP/B.
+        speed: speed, GFLOP/s.
+        measured: whether the kernel was timed.
+        matrix: whether the kernel computes a matrix product.
+    """
 
     kernel: int
     intensity: float
@@ -71,7 +87,7 @@ class _Point:
 
 
 def roofline(ledger: Ledger) -> Roofline | None:
-    """The plot, or None when no kernel has both work and a time or stages."""
+    """Returns the plot; None if no kernel has both work and a measured or modelled time."""
     points = [*_points(ledger)]
     if not points:
         return None
@@ -145,7 +161,7 @@ def _has_matrix_product(kernel: FusedKernel) -> bool:
 
 
 def _roof_from_ledger(ledger: Ledger, name: str) -> float | None:
-    """The ledger's value for a roof, where positive."""
+    """Returns the ledger's value for a roof; None if it is missing, infinite or not positive."""
     value = ledger.environment.get(name)
     if not isinstance(value, int | float) or not math.isfinite(value) or value <= 0:
         return None
@@ -153,7 +169,7 @@ def _roof_from_ledger(ledger: Ledger, name: str) -> float | None:
 
 
 def _bandwidth(ledger: Ledger) -> float | None:
-    """Bandwidth of the cost model, GB/s."""
+    """Returns the median bandwidth in the modelled stages of the kernels, GB/s."""
     return _median_of_valid(
         kernel.work.bytes / (kernel.stages.read_us + kernel.stages.write_us) / 1e3
         for kernel in ledger.kernels
@@ -162,7 +178,7 @@ def _bandwidth(ledger: Ledger) -> float | None:
 
 
 def _peak(ledger: Ledger, matrix: bool) -> float | None:
-    """Peak of the unit for matrix products, or of the unit for all other arithmetic, GFLOP/s."""
+    """Returns the peak rate of matrix products, or of all other arithmetic, GFLOP/s."""
     return _roof_from_ledger(
         ledger, f"{'matrix' if matrix else 'vector'}_gflop_per_s"
     ) or _median_of_valid(
@@ -178,7 +194,7 @@ def _median_of_valid(values: Iterable[float]) -> float | None:
 
 
 def _decade_range(values: Sequence[float]) -> tuple[int, int]:
-    """Whole powers of ten around the values, at most 12 of them."""
+    """Returns the exponents of two powers of ten that enclose the values, at most 12 apart."""
     low = math.floor(min(map(math.log10, values)) - 0.05)
     high = math.ceil(max(map(math.log10, values)) + 0.05)
     return max(low, high - 12), max(high, low + 1)

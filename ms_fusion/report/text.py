@@ -1,4 +1,4 @@
-"""Renders the ledger as terminal text (rich): 80 columns, plain in a pipe or under NO_COLOR."""
+"""Renders the ledger as terminal text (rich), without colours in a pipe or under NO_COLOR."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ from ms_fusion.report.wording import (
 UNFUSED_EDGES_SHOWN = 10
 KERNELS_SHOWN = 40
 REJECTED_CANDIDATES_SHOWN = 5
-"""Candidates shown per reason."""
+"""Number of rejected candidates shown per reason."""
 TEXT_WIDTH = 100
 COLUMN_GAP = 2
-"""Cells between two columns of a table."""
+"""Character cells between two columns of a table."""
 
 _ASCII_REPLACEMENTS = str.maketrans(
     {
@@ -73,14 +73,14 @@ _ASCII_REPLACEMENTS = str.maketrans(
 
 
 class Writer:
-    """Writes text to a console; in ASCII where the console cannot encode Unicode."""
+    """Writes text to a console; in ASCII if the console cannot encode Unicode."""
 
     def __init__(self, console: Console):
         self.console = console
         self.ascii = not (console.encoding or "ascii").lower().replace("-", "").startswith("utf")
 
     def text(self, content: str, style: str = "") -> Text:
-        """Text without markup interpretation, with terminal control characters escaped."""
+        """Returns `content` as rich text, without markup and with control characters escaped."""
         shown = "\n".join(printable_text(line) for line in content.split("\n"))
         if self.ascii:
             shown = (
@@ -91,7 +91,7 @@ class Writer:
         return Text(shown, style=style)
 
     def lines(self, *parts: tuple[str, str]) -> Text:
-        """Several lines in one cell, each with its style; empty ones are omitted."""
+        """Returns one cell with several (content, style) lines; omits lines without content."""
         return Text("\n").join(self.text(content, style) for content, style in parts if content)
 
     def put(self, content: str = "", style: str = "") -> None:
@@ -105,7 +105,10 @@ class Writer:
         self.console.print(title)
 
     def table(self, *columns: tuple[str, str]) -> Table:
-        """A table with thin rules; a column is (heading, ``left`` or ``right`` or ``wide``)."""
+        """Returns an empty table without borders.
+
+        A column is a pair of a heading and ``left``, ``right`` or ``wide``.
+        """
         table = Table(
             box=None,
             pad_edge=False,
@@ -147,12 +150,12 @@ def render_text(ledger: Ledger, console: Console) -> None:
 
 
 def to_text(ledger: Ledger, *, width: int = TEXT_WIDTH) -> str:
-    """The ledger as plain text without colours."""
+    """Returns the ledger as plain text without colours."""
     return plain_text(render_text, ledger, width=width)
 
 
 def plain_text(render: Callable[[Any, Console], None], found: Any, *, width: int) -> str:
-    """Output of a renderer, without colours."""
+    """Returns the output of `render` for `found`, without colours."""
     stream = io.StringIO()
     console = Console(
         file=stream,
@@ -294,7 +297,7 @@ def _render_rejected(candidates: Sequence[RejectedCandidate], write: Writer) -> 
 
 
 def _kernel_numbers(kernel: FusedKernel, write: Writer) -> tuple[Text, ...]:
-    """Cells of one kernel: times, savings, runs, bytes saved, body and error."""
+    """Returns the cells of one kernel: times, savings, runs, bytes saved, body and error."""
     saved, (error, remark, good) = bytes_saved(kernel), error_texts(kernel)
     return (
         _pair(write, time_text(kernel.unfused_time_us), time_text(kernel.time_us), "→ "),
@@ -307,7 +310,7 @@ def _kernel_numbers(kernel: FusedKernel, write: Writer) -> tuple[Text, ...]:
 
 
 def _width(columns: Sequence[Column], rows: Sequence[Sequence[Text]]) -> int:
-    """Width of the columns in cells, with the gaps between them."""
+    """Returns the total width of the columns in character cells, gaps included."""
     texts = [[column.header, *cells] for column, *cells in zip(columns, *rows, strict=True)]
     return sum(
         COLUMN_GAP + max(cell_len(line) for text in column for line in str(text).split("\n"))
@@ -407,7 +410,7 @@ def _render_hot_spots(ledger: Ledger, write: Writer) -> None:
 
 
 def _print_hanging(write: Writer, mark: str, content: str, style: str = "") -> None:
-    """Print a paragraph with a hanging indent below its first word."""
+    """Print `mark`, then a paragraph whose further lines are indented below its first word."""
     table = Table.grid(padding=0)
     table.add_column(width=cell_len(mark), no_wrap=True)
     table.add_column(overflow="fold")
@@ -417,7 +420,10 @@ def _print_hanging(write: Writer, mark: str, content: str, style: str = "") -> N
 
 
 def _break_lines(content: str, room: int) -> str:
-    """Wrap the text; a word longer than a line (a list in flags) breaks after a comma."""
+    """Wrap the text at `room` character cells.
+
+    A word longer than a line, such as a list in flags, is broken after commas.
+    """
     lines = [""]
     for word in content.split():
         if lines[-1] and cell_len(f"{lines[-1]} {word}") <= room:

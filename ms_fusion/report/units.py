@@ -11,11 +11,14 @@ from __future__ import annotations
 import math
 
 ABSENT_TEXT = "–"
-"""Shown for an unknown value."""
+"""Text shown for an unknown value."""
 
 
 def _three_digits(value: float) -> str:
-    """Three significant digits without an exponent; the integer part stays whole."""
+    """Returns the value with three significant digits, but all digits of the integer part.
+
+    Values from 10⁶ on have an exponent.
+    """
     if value < 0:
         return f"−{_three_digits(-value)}"
     size = value
@@ -28,14 +31,14 @@ def _scale_to_unit(value: float, units: tuple[str, ...], step: float) -> str:
     if not math.isfinite(value):
         return f"{value} {units[0]}"
     place = 0
-    # From 999.5 on, the next unit is shorter: 0.98 MiB, not 1,008 KiB.
+    # From 999.5 on, use the next unit, which gives a shorter text: 0.98 MiB, not 1,008 KiB.
     while abs(value) >= 999.5 and place < len(units) - 1:
         value, place = value / step, place + 1
     return f"{_three_digits(value)} {units[place]}"
 
 
 def bytes_text(value: int | None) -> str:
-    """Bytes with a binary unit; whole below 1 KiB."""
+    """Returns a number of bytes with a binary unit; without decimals below 1 KiB."""
     if value is None:
         return ABSENT_TEXT
     if abs(value) < 1024:
@@ -44,7 +47,7 @@ def bytes_text(value: int | None) -> str:
 
 
 def decimal_bytes_text(value: int) -> str:
-    """Bytes with a decimal unit, as for bandwidths: 1.88 GB."""
+    """Returns a number of bytes with a decimal unit, as for bandwidths: 1.88 GB."""
     return (
         f"{value} B"
         if abs(value) < 1000
@@ -53,7 +56,7 @@ def decimal_bytes_text(value: int) -> str:
 
 
 def time_text(value_us: float | None) -> str:
-    """A time given in µs, in µs, ms or s."""
+    """Returns the text of a time, in µs, ms or s."""
     return (
         ABSENT_TEXT
         if value_us is None
@@ -62,7 +65,7 @@ def time_text(value_us: float | None) -> str:
 
 
 def flops_text(value: float | None) -> str:
-    """A count of floating-point operations."""
+    """Returns the text of a count of floating-point operations, in FLOP to TFLOP."""
     return (
         ABSENT_TEXT
         if value is None
@@ -71,19 +74,19 @@ def flops_text(value: float | None) -> str:
 
 
 def count_text(value: int | None) -> str:
-    """An integer with thousands separators."""
+    """Returns the text of an integer, with thousands separators."""
     return ABSENT_TEXT if value is None else f"{value:,}"
 
 
 def ulp_text(value: float | None) -> str:
-    """A distance in units in the last place (ULP), at most four digits."""
+    """Returns the text of a distance in units in the last place (ULP), at most four digits."""
     if value is None:
         return ABSENT_TEXT
     return f"{value:.4g}" if math.isfinite(value) else str(value)
 
 
 def percent_text(after: float | None, before: float | None) -> str:
-    """Signed change from `before` to `after` in percent; negative is a saving."""
+    """Returns the signed change from `before` to `after` in percent; negative is a saving."""
     if after is None or not before or not (math.isfinite(after) and math.isfinite(before)):
         return ABSENT_TEXT
     change = round(100 * (after - before) / before, 1)
@@ -91,5 +94,5 @@ def percent_text(after: float | None, before: float | None) -> str:
 
 
 def share_text(value: float) -> str:
-    """A fraction between 0 and 1 in percent."""
+    """Returns the text of a fraction between 0 and 1, in percent."""
     return f"{100 * value:.3g} %"

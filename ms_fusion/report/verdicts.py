@@ -1,4 +1,4 @@
-"""Judges measurements: is an error rounding, and does a time difference exceed its spread."""
+"""Judges whether an error is rounding, and whether a time difference exceeds its spread."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ms_fusion.ledger import Accuracy, FusedKernel, Ledger
 from tbe_impl.comparing import TOLERANCE
 
 UNFUSED_ERROR_FACTOR = 2.0
-"""Up to this multiple of the unfused operators' error, the error counts as equal."""
+"""A fused kernel's error counts as equal up to this multiple of the unfused operators' error."""
 
 
 def is_good(verdict: str) -> bool:
@@ -19,12 +19,12 @@ def is_good(verdict: str) -> bool:
 
 
 def tolerance_of(values: Iterable[Value]) -> float:
-    """Tolerance of the coarsest floating dtype among the values; 0 without one."""
+    """Returns the tolerance of the coarsest floating dtype among the values; 0 without floats."""
     return max((TOLERANCE.get(value.dtype, 0.0) for value in values), default=0.0)
 
 
 def error_verdict(relative: float, tolerance: float, unfused: float | None = None) -> str:
-    """Short verdict on a relative error.
+    """Returns a short verdict on a relative error.
 
     >>> error_verdict(3e-7, 2e-5), error_verdict(1e-4, 2e-5, 9e-5), error_verdict(1e-4, 2e-5, 1e-6)
     ('rounding', 'as unfused', '100× worse')
@@ -43,7 +43,10 @@ def error_verdict(relative: float, tolerance: float, unfused: float | None = Non
 
 
 def accuracy_verdict(entry: Accuracy, kernel: FusedKernel) -> str:
-    """Verdict on a kernel's error; empty where no relative error is known."""
+    """Returns the verdict on a kernel's error; empty if no relative error is known.
+
+    The verdict is ``not run`` if the kernel was not run, which a NaN as error marks.
+    """
     if math.isnan(entry.fused_max_ulp):
         return "not run"
     if entry.fused_max_rel is None:
@@ -52,9 +55,9 @@ def accuracy_verdict(entry: Accuracy, kernel: FusedKernel) -> str:
 
 
 def output_verdict(ledger: Ledger) -> str:
-    """Verdict on the outputs' difference from the unfused run.
+    """Returns the verdict on the outputs' difference from the unfused run.
 
-    Empty where no relative difference is known.
+    Returns an empty text if no relative difference is known.
     """
     if ledger.output_max_rel is None:
         return ""
@@ -64,7 +67,7 @@ def output_verdict(ledger: Ledger) -> str:
 
 
 def is_clear_saving(kernel: FusedKernel) -> bool:
-    """Whether the measured saving exceeds its spread; True where the spread is unknown."""
+    """Whether the measured saving exceeds its spread; True if the spread is unknown."""
     saving, spread = kernel.measured_saving_us, kernel.saving_spread_us
     return saving is None or spread is None or abs(saving) > spread
 
@@ -72,7 +75,7 @@ def is_clear_saving(kernel: FusedKernel) -> bool:
 def has_clear_times(ledger: Ledger) -> bool:
     """Whether the times of whole calls differ by more than their spreads.
 
-    True where no spread is known.
+    Returns True if a time or a spread is unknown.
     """
     before, after = ledger.before, ledger.after
     if None in (before.time_us, after.time_us, before.time_spread_us, after.time_spread_us):

@@ -30,7 +30,7 @@ from ms_fusion.report.wording import (
 NAME_LIMIT = 300
 LABEL_LIMIT = 26
 LETTER_WIDTH = 8.0
-"""Width of one letter in a node's label, px; covers the fallback fonts of browsers."""
+"""Assumed width of one letter in a node's label, px; enough for browsers' fallback fonts."""
 
 PRODUCTS = frozenset(
     "MatMul BatchMatMul Conv2D Conv3D Dense GroupedMatmul Conv2DBackpropInput".split()
@@ -38,12 +38,12 @@ PRODUCTS = frozenset(
 
 
 def show(text: object) -> str:
-    """A name or sentence from the model or the framework, in one visible line."""
+    """Returns a name or sentence from the model or framework as one line of visible characters."""
     return printable_text(str(text), limit=NAME_LIMIT)
 
 
 class _Texts:
-    """Deduplicates sentences shared by many records."""
+    """Deduplicates sentences that many records share; a record refers to a sentence by index."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
@@ -56,7 +56,7 @@ class _Texts:
 
 
 class _Sources:
-    """Deduplicates source locations; records hold an index, -1 for none."""
+    """Deduplicates source locations; a record refers to a location by index, -1 for none."""
 
     def __init__(self) -> None:
         self._numbers: dict[Source, int] = {}
@@ -74,7 +74,7 @@ class _Sources:
 
 
 def build_view(ledger: Ledger) -> dict[str, Any]:
-    """The data of the page."""
+    """Returns the data of the page."""
     sources = _Sources()
     graph = ledger.before.graph
     place = {node.name: number for number, node in enumerate(graph.nodes)}
@@ -131,7 +131,10 @@ def build_view(ledger: Ledger) -> dict[str, Any]:
 def _pairs(
     graph: Graph, place: dict[str, int], inputs: list[Value]
 ) -> dict[tuple[int, int], list[str]]:
-    """Edges grouped by (producer, consumer); parallel edges stay separate list entries."""
+    """Returns (producer index, consumer index) → the text of each edge between the two.
+
+    The graph's `inputs` are producers too; their indices follow those of the nodes.
+    """
     pairs: dict[tuple[int, int], list[str]] = {}
     for edge in graph.edges:
         tail, head = place[edge.producer], place[edge.consumer]
@@ -147,7 +150,10 @@ def _pairs(
 
 
 def value_text(value: Value | None, name: str = "") -> str:
-    """``float32[8, 512, 768], 12.0 MiB``."""
+    """Returns dtype, shape and size of a value: ``float32[8, 512, 768], 12.0 MiB``.
+
+    Returns `name` if the value is None.
+    """
     if value is None:
         return show(name)
     shape = ", ".join(map(str, value.shape))
@@ -156,7 +162,7 @@ def value_text(value: Value | None, name: str = "") -> str:
 
 
 def _tensor(value: Value | None, name: str) -> list[str]:
-    """Name, shape with size, kind."""
+    """Returns a value's name, its dtype with shape and size, and its kind."""
     return [show(name), value_text(value, ""), "" if value is None else show(value.kind)]
 
 
@@ -165,7 +171,7 @@ def _label(text: str) -> str:
 
 
 def _family(node: Node) -> str:
-    """Colour class of a node: matrix product, reduction, or other."""
+    """Returns the colour class of a node: ``product``, ``reduction``, or empty for others."""
     if node.op in PRODUCTS:
         return "product"
     return "reduction" if node.op.startswith(("Reduce", "ArgM", "CumSum")) else ""
@@ -231,7 +237,7 @@ def _place_nodes(nodes: list[dict[str, Any]], overlay: Overlay) -> list[dict[str
 
 
 def _header_width(ledger: Ledger, numbers: list[int]) -> float:
-    """Width needed for the title of a box."""
+    """Returns the width that the title of a box needs, px."""
     title = max(len(operators_text(ledger.kernels[number].operators)) for number in numbers)
     return (min(title, 40) * 7.4 + 24.0) * len(numbers)
 
@@ -271,12 +277,12 @@ def _stages(stages: Stages) -> list[float]:
 
 
 def _number(value: float | None) -> float | None:
-    """A sort key; None for values without an order."""
+    """Returns the sort key of a number; None for an unknown or non-finite number."""
     return None if value is None or not math.isfinite(value) else float(f"{value:.6g}")
 
 
 def _work(work: Work) -> list[str]:
-    """Bytes read, bytes written, FLOPs, arithmetic intensity, launches."""
+    """Returns the texts of bytes read, bytes written, FLOPs, arithmetic intensity, launches."""
     intensity = f"{work.arithmetic_intensity:.3g} FLOP/B" if work.bytes else ""
     return [
         bytes_text(work.bytes_read),
@@ -304,7 +310,7 @@ def _accuracy(entry: Accuracy, kernel: FusedKernel) -> list[str]:
 def _kernel(
     kernel: FusedKernel, held: list[int], place: dict[str, int], sources: _Sources
 ) -> dict[str, Any]:
-    # Operators absent from the graph before fusion (created by an expansion).
+    # Operators that an expansion created; the graph before fusion does not contain them.
     elsewhere = [
         [show(op), show(name)]
         for op, name in zip(kernel.operators, kernel.nodes, strict=False)
@@ -354,7 +360,7 @@ def _kernel(
 
 
 def _error_sort_key(entry: Accuracy | None) -> float | None:
-    """Sort key of an error."""
+    """Returns the sort key of an error: the relative error if known, else the error in ULP."""
     if entry is None:
         return None
     return _number(entry.fused_max_ulp if entry.fused_max_rel is None else entry.fused_max_rel)

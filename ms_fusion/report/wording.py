@@ -31,7 +31,7 @@ SECOND_PASS = " (relu in a second pass)"
 
 
 def environment_text(ledger: Ledger) -> str:
-    """Device, version and preset in one line."""
+    """Returns device, processor, MindSpore version and preset in one line."""
     environment = ledger.environment
     parts = [str(environment[key]) for key in ("device", "processor") if environment.get(key)]
     if environment.get("mindspore"):
@@ -42,7 +42,7 @@ def environment_text(ledger: Ledger) -> str:
 
 
 def flags_text(ledger: Ledger) -> str:
-    """The preset, and the flags that differ from it."""
+    """Returns the preset, and the flags that differ from it, as text."""
     environment = ledger.environment
     return shown_flags(
         ledger.flags,
@@ -53,7 +53,7 @@ def flags_text(ledger: Ledger) -> str:
 
 
 def summary_numbers(ledger: Ledger) -> list[tuple[str, Any, Any, Any]]:
-    """Changes as (name, before, after, formatter), most important first."""
+    """Returns each compared quantity as (name, before, after, formatter), most important first."""
     before, after = ledger.before, ledger.after
     return [
         ("time", before.time_us, after.time_us, time_text),
@@ -66,7 +66,7 @@ def summary_numbers(ledger: Ledger) -> list[tuple[str, Any, Any, Any]]:
 
 
 def summary_rows(ledger: Ledger) -> list[tuple[str, str, str, str]]:
-    """Changes as (name, before, after, change)."""
+    """Returns each compared quantity as texts (name, before, after, change)."""
     clear = has_clear_times(ledger)
     return [
         (
@@ -80,9 +80,9 @@ def summary_rows(ledger: Ledger) -> list[tuple[str, str, str, str]]:
 
 
 def spread_text(ledger: Ledger) -> str:
-    """How whole calls were timed, and the spread of their times.
+    """Returns a sentence on how whole calls were timed and how far their times spread.
 
-    Empty where the spread is unknown.
+    Returns an empty text if the spread is unknown.
     """
     spreads = ledger.before.time_spread_us, ledger.after.time_spread_us
     if None in spreads:
@@ -96,9 +96,9 @@ def spread_text(ledger: Ledger) -> str:
 
 
 def difference_text(ledger: Ledger) -> str:
-    """Difference of the outputs from the unfused run, in the measured units.
+    """Returns a sentence on the outputs' difference from the unfused run, in the measured units.
 
-    Empty where none was measured.
+    Returns an empty text if no difference was measured.
     """
     ulp, absolute = ledger.output_max_ulp, ledger.output_max_abs
     if ulp is None and absolute is None:
@@ -118,7 +118,7 @@ def difference_text(ledger: Ledger) -> str:
 
 
 def fused_operators(ledger: Ledger) -> int:
-    """Number of operators before fusion that run in a fused kernel.
+    """Returns the number of operators before fusion that run in a fused kernel.
 
     An operator split over two kernels counts once.
     """
@@ -128,17 +128,18 @@ def fused_operators(ledger: Ledger) -> int:
 
 
 def bytes_saved(kernel: FusedKernel) -> int | None:
-    """Bytes that the kernel saves against its separate operators.
+    """Returns the bytes that the kernel saves against its separate operators.
 
-    None when no work was counted.
+    Returns None if no work was counted.
     """
     return kernel.work_unfused.bytes - kernel.work.bytes if kernel.work_unfused.bytes else None
 
 
 def worst_accuracy(accuracy: Iterable[Accuracy]) -> Accuracy | None:
-    """The entry with the largest error on inputs without special values, else the first.
+    """Returns the entry with the largest error; None if no entry contains an error.
 
-    Compares relative errors where known.
+    Entries for inputs with special values (``edges``) count only if there are no other entries.
+    Compares relative errors if any is known, else errors in ULP.
     """
     entries = [entry for entry in accuracy if not isnan(entry.fused_max_ulp)]
     usual = [entry for entry in entries if entry.inputs != "edges"] or entries
@@ -149,7 +150,7 @@ def worst_accuracy(accuracy: Iterable[Accuracy]) -> Accuracy | None:
 
 
 def operators_text(operators: Sequence[str]) -> str:
-    """``Mul + Add``; repeated operators in a long sequence are counted."""
+    """Returns operators in one line: ``Mul + 2×Add``; repeated neighbours are counted."""
     parts: list[tuple[str, int]] = []
     for operator in operators:
         if parts and parts[-1][0] == operator:
@@ -160,7 +161,7 @@ def operators_text(operators: Sequence[str]) -> str:
 
 
 def build_text(kernel: FusedKernel) -> str:
-    """How our generator built a kernel, in one line; empty for kernels of other generators."""
+    """Returns one line on how our generator built a kernel; empty for other generators."""
     build = kernel.build
     if build is None:
         return ""
@@ -179,14 +180,20 @@ def build_text(kernel: FusedKernel) -> str:
 
 
 def generators_text(ledger: Ledger) -> str:
-    """Generators of the kernels: ``ms_fusion``, ``MindSpore`` or ``ONNX Runtime``."""
+    """Returns the names of the kernels' generators, joined by "and".
+
+    A name is ``ms_fusion``, ``MindSpore`` or ``ONNX Runtime``.
+    """
     named = {"mindspore": "MindSpore", "onnxruntime": "ONNX Runtime"}
     found = sorted({kernel.generator for kernel in ledger.kernels})
     return " and ".join(named.get(one, one) for one in found)
 
 
 def appearance(kernel: FusedKernel) -> tuple[object, ...]:
-    """All of a kernel's properties that a table shows."""
+    """Returns all properties of a kernel that a table shows.
+
+    Kernels with equal properties share a row.
+    """
     return (
         kernel.operators,
         kernel.name,
@@ -203,7 +210,10 @@ def appearance(kernel: FusedKernel) -> tuple[object, ...]:
 
 
 def group_identical_rows(kernels: Iterable[FusedKernel]) -> list[list[int]]:
-    """Indices of kernels with equal table rows, grouped, in the order of their first members."""
+    """Returns groups of indices of kernels with equal table rows.
+
+    The groups are in the order of their first kernels.
+    """
     found: dict[tuple[object, ...], list[int]] = {}
     for place, kernel in enumerate(kernels):
         found.setdefault(appearance(kernel), []).append(place)
@@ -211,9 +221,9 @@ def group_identical_rows(kernels: Iterable[FusedKernel]) -> list[list[int]]:
 
 
 def error_texts(kernel: FusedKernel) -> tuple[str, str, bool]:
-    """Largest error of a kernel, a remark on it, and whether it needs no attention.
+    """Returns a kernel's largest error, a remark on it, and whether it needs no attention.
 
-    The error is relative, or in ULP where no relative error is known.
+    The error is relative, or in ULP if no relative error is known.
     """
     entry = worst_accuracy(kernel.accuracy)
     if entry is None:
@@ -227,22 +237,22 @@ def error_texts(kernel: FusedKernel) -> tuple[str, str, bool]:
 
 
 def relative_text(error: float | None) -> str:
-    """A relative error with two digits."""
+    """Returns the text of a relative error, with two digits."""
     return ABSENT_TEXT if error is None else f"{error:.1e}" if error else "0"
 
 
 def times_text(count: int) -> str:
-    """`` ×43``; empty for one."""
+    """Returns `` ×43`` for a count of 43; empty for a count of 1."""
     return f" ×{count:,}" if count > 1 else ""
 
 
 def kernel_source_text(kernel: CarriedKernel) -> str:
-    """``TBE function: swish_impl.py:26``; empty for kernels other than TBE operators."""
+    """Returns ``TBE function: swish_impl.py:26`` for a TBE operator; empty for other kernels."""
     return f"TBE function: {kernel.kernel_source}" if kernel.kernel_source else ""
 
 
 def carried_text(ledger: Ledger) -> str:
-    """``2×AddReLU + Swish (custom_ops)``: the net's custom operators by provider."""
+    """Returns the net's custom operators by provider: ``2×AddReLU + Swish (custom_ops)``."""
     whose = dict.fromkeys(kernel.by for kernel in ledger.carried)
     return ", ".join(
         f"{operators_text([one.name for one in ledger.carried if one.by == by])} ({by})"
@@ -251,7 +261,7 @@ def carried_text(ledger: Ledger) -> str:
 
 
 def saving_spread_text(kernel: FusedKernel) -> str:
-    """Spread of the measured saving; empty where unknown."""
+    """Returns the text of the spread of the measured saving; empty if it is unknown."""
     spread = kernel.saving_spread_us
     return "" if spread is None else f"±{time_text(spread)}"
 
@@ -259,9 +269,9 @@ def saving_spread_text(kernel: FusedKernel) -> str:
 def group_rejections_by_reason(
     candidates: Iterable[RejectedCandidate],
 ) -> list[tuple[str, list[list[RejectedCandidate]]]]:
-    """Each reason once with its candidates, grouped by equal operators.
+    """Returns each reason with its candidates, which are grouped by equal operators and rule.
 
-    Ordered by predicted saving, largest first.
+    Reasons, groups and candidates are ordered by predicted saving, largest first.
     """
     found: dict[str, dict[tuple[object, ...], list[RejectedCandidate]]] = {}
     for one in sorted(candidates, key=lambda one: -one.saving_us):
@@ -270,14 +280,14 @@ def group_rejections_by_reason(
 
 
 def edges_at_stake(edges: Iterable[UnfusedEdge]) -> list[UnfusedEdge]:
-    """Edges with bytes at stake, most first."""
+    """Returns the edges with bytes at stake, most bytes first."""
     return sorted(
         (edge for edge in edges if edge.bytes_at_stake), key=lambda edge: -edge.bytes_at_stake
     )
 
 
 def suggestions(edges: Iterable[UnfusedEdge]) -> list[tuple[Suggestion, int, int]]:
-    """Each suggestion once: (suggestion, edges it would fuse, bytes at stake), most bytes first."""
+    """Returns (suggestion, number of edges it would fuse, bytes at stake), most bytes first."""
     found: dict[Suggestion, list[int]] = {}
     for edge in edges:
         if edge.suggestion is not None:
@@ -289,7 +299,7 @@ def suggestions(edges: Iterable[UnfusedEdge]) -> list[tuple[Suggestion, int, int
 def shorten(text: str, width: int) -> str:
     """Shorten a long text with … in the middle.
 
-    The tail is kept longer: it distinguishes names.
+    About two thirds of the rest are taken from the tail, because the tail distinguishes names.
     """
     if len(text) <= width:
         return text

@@ -1,6 +1,6 @@
 """Defines the fusion rules, one per file; `DEFAULT_RULES` lists them in the order of matching.
 
-In: a `Graph`. Out: matches, each with a reason where a check refuses it. Must not depend on a
+In: a `Graph`. Out: matches, each with a reason if a check refuses it. Must not depend on a
 framework.
 """
 
@@ -38,4 +38,4 @@ DEFAULT_RULES: tuple[Rule, ...] = (
     LAYER_NORM_LINEAR_ACTIVATION,
     ATTENTION,
 )
-"""Smaller fusions first: their matches may be parts of later matches."""
+"""The rules, smaller fusions first: a match of one may be a part of a later rule's match."""

@@ -7,12 +7,12 @@ from ms_fusion.rules.gelu import gelu
 
 
 def silu(x: Pattern) -> OneOf:
-    """x · sigmoid(x)."""
+    """Returns the pattern of SiLU, x · sigmoid(x), as one operator or as two."""
     return OneOf(Op("SiLU", x), Op("Mul", x, Op("Sigmoid", x)))
 
 
 def activation(x: Pattern) -> OneOf:
-    """Any common activation."""
+    """Returns a pattern that matches any common activation."""
     return OneOf(
         *silu(x).patterns,
         *gelu(x).patterns,

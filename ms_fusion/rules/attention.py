@@ -8,7 +8,10 @@ from ms_fusion.rules.softmax import masked_softmax
 
 
 def attention(q: Pattern, k: Pattern, v: Pattern) -> OneOf:
-    """Two products around a softmax; the scores may be scaled and masked."""
+    """Returns the pattern of two products around a softmax of scores.
+
+    The scores may be scaled and masked.
+    """
     scores = Op(PRODUCT, q, k)
     return OneOf(Op(PRODUCT, masked_softmax(scores), v), Op(PRODUCT, Op("Softmax", scores), v))
 

@@ -11,7 +11,7 @@ _INVERSE_ROOT = str(math.sqrt(0.5))
 
 
 def gelu(x: Pattern) -> OneOf:
-    """GELU, exact or approximated by tanh, in the operand orders of common exporters.
+    """Returns the pattern of GELU, exact or with tanh, in the operand orders of common exporters.
 
     ½ x (1 + erf(x/√2)), or ½ x (1 + tanh(√(2/π)(x + 0.044715 x³))).
     """

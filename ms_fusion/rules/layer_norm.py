@@ -21,7 +21,10 @@ def _divide_by_deviation(centred: Pattern) -> OneOf:
 
 
 def layer_norm(x: Pattern) -> OneOf:
-    """(x − mean) / √(variance + ε) · scale + shift: one operator, or ten."""
+    """Returns the pattern of (x − mean) / √(variance + ε) · scale + shift.
+
+    It matches one operator, or the decomposition into up to ten.
+    """
     spelled = _divide_by_deviation(_subtract_mean(x))
     return OneOf(Op("LayerNorm", x), Op("Add", Op("Mul", spelled, "scale"), "shift"), spelled)
 

@@ -9,7 +9,7 @@ PRODUCT = "MatMul|BatchMatMul|Dense"
 
 
 def linear(x: Pattern) -> OneOf:
-    """x · weight, with an optional bias."""
+    """Returns the pattern of x · weight, with an optional bias."""
     product = Op(PRODUCT, x, "weight")
     return OneOf(Op("Add", product, "bias"), product)
 

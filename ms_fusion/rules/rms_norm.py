@@ -6,7 +6,10 @@ from ms_fusion.rewrite import OneOf, Op, Pattern, Rule
 
 
 def rms_norm(x: Pattern) -> OneOf:
-    """x / √(mean(x²) + ε) · scale: one operator, or six."""
+    """Returns the pattern of x / √(mean(x²) + ε) · scale.
+
+    It matches one operator, or the decomposition into up to six.
+    """
     power = OneOf(Op("ReduceMean", Op("Pow", x, "2.0")), Op("ReduceMean", Op("Mul", x, x)))
     root = Op("Sqrt", Op("Add", power, "epsilon"))
     unit = OneOf(

@@ -1,4 +1,7 @@
-"""Matches rotary embedding: x · cos + rotated(x) · sin; rotated swaps halves and negates one."""
+"""Matches rotary embedding: x · cos + rotated(x) · sin.
+
+rotated(x) swaps the two halves of x and negates one of them.
+"""
 
 from __future__ import annotations
 

@@ -6,7 +6,10 @@ from ms_fusion.rewrite import OneOf, Op, Pattern, Rule
 
 
 def masked_softmax(scores: Pattern) -> Op:
-    """softmax(scores · scale + mask) with a scale, a mask, or both; a mask may also be a select."""
+    """Returns the pattern of softmax(scores · scale + mask), with a scale, a mask, or both.
+
+    The mask may also be a select between the scores and a fill value.
+    """
     scaled = Op("Div|Mul", scores, "scale")
     inner = OneOf(
         Op("Add", scaled, "mask"),

@@ -23,8 +23,8 @@ class Vocabulary:
 
     Attributes:
         version: version of MindSpore.
-        operators: operators of all devices: MindSpore's libraries do not separate them.
-        passes: device → names of its back end's passes.
+        operators: operators of all devices; MindSpore's libraries do not separate them by device.
+        passes: device → names of the passes of its back end.
     """
 
     version: str
@@ -33,13 +33,13 @@ class Vocabulary:
 
 
 def versions() -> tuple[str, ...]:
-    """The versions with known names, newest last."""
+    """Returns the versions with known names, newest last."""
     found = [path.stem for path in _DIRECTORY.glob("*.json")]
     return tuple(sorted(found, key=lambda one: tuple(map(int, one.split(".")))))
 
 
 def vocabulary(version: str | None = None) -> Vocabulary:
-    """The names of a version; of the newest known version where its own are unknown.
+    """Returns the names of a version, or of the newest known version if that one is unknown.
 
     Args:
         version: version of MindSpore; default: the installed one.

@@ -58,7 +58,7 @@ def build(root: Path) -> dict[str, object]:
 
 
 def _contents(root: Path, patterns: Iterable[str]) -> tuple[set[str], set[str]]:
-    """Operator names in symbols, and all strings, of the matching libraries."""
+    """Returns the operator names in symbols, and all strings, of the matching libraries."""
     names: set[str] = set()
     strings: set[str] = set()
     for library in sorted(
@@ -80,7 +80,7 @@ def _add_tails(strings: set[str]) -> set[str]:
 
 def _operators(content: bytes) -> Iterator[str]:
     for symbol in _SYMBOL.finditer(content):
-        # A mangled identifier is preceded by its length.
+        # In a mangled symbol, the length of an identifier precedes the identifier.
         identifier = content[symbol.end() : symbol.end() + int(symbol[1])]
         named = _NAME.fullmatch(identifier)
         if named is not None and content.startswith((b"E", b"B"), symbol.end() + len(identifier)):
@@ -88,7 +88,10 @@ def _operators(content: bytes) -> Iterator[str]:
 
 
 def _primitives(directory: Path) -> Iterator[str]:
-    """Subclasses of Primitive in Python files, and operators with kernel registrations there."""
+    """Yields the operators of a directory's Python files.
+
+    They are the subclasses of Primitive and the operators with a kernel registration.
+    """
     bases: dict[str, set[str]] = {}
     for path in sorted(directory.rglob("*.py")):
         text = path.read_text("utf-8")

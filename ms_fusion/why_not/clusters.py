@@ -1,4 +1,4 @@
-"""Forms the clusters that MindSpore would form of clusterable operators, by its own algorithm."""
+"""Predicts the clusters of clusterable operators that MindSpore forms, by MindSpore's algorithm."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from ms_fusion.graph import Graph
 
 
 def form_clusters(graph: Graph, free: Collection[str]) -> dict[str, str]:
-    """Map each operator to the last operator of its cluster.
+    """Maps each clusterable operator to the last operator of its cluster.
 
-    Works from the end of the program backwards. An operator that is in no cluster yet absorbs all
-    producers reachable through free operators and clusters, except dependencies of an operator
-    outside and the producers of those dependencies.
+    Visits the operators from the end of the program backwards. An operator that is in no cluster
+    yet absorbs all producers that it reaches through clusterable operators and clusters. To avoid a
+    cycle, it does not absorb an operator on which an outside input of the cluster depends, nor the
+    producers of that operator.
 
     Args:
         graph: nodes in topological order.
@@ -41,7 +42,7 @@ class _Groups:
         return self.of[name] == name and name not in self.clusters
 
     def candidates(self, base: str) -> set[str]:
-        """Operators that can share a cluster with `base`."""
+        """Returns the operators that can share a cluster with `base`."""
         found = self._ancestors(base, self.free)
         for name in list(found):
             for outside in self.inputs[name] - found:
@@ -50,7 +51,7 @@ class _Groups:
         return found - {base}
 
     def merge(self, base: str, others: Collection[str]) -> None:
-        """Merge groups into one."""
+        """Merge the groups `others` into the group `base`."""
         whole = {base, *others}
         self.clusters |= {base} if others else set()
         for name, group in self.of.items():
@@ -66,7 +67,7 @@ class _Groups:
         self.inputs[base].discard(base)
 
     def _ancestors(self, start: str, through: Collection[str]) -> set[str]:
-        """`start` and its producers, transitively, as far as paths stay within `through`."""
+        """Returns `start` and its transitive producers that paths within `through` reach."""
         waiting, seen = [start], {start}
         while waiting:
             for name in self.inputs[waiting.pop()]:
@@ -76,7 +77,10 @@ class _Groups:
         return seen
 
     def _reachable_targets(self, start: str, wanted: Collection[str]) -> list[str]:
-        """Those of `wanted` that `start`, an operator outside, depends on."""
+        """Returns the first members of `wanted` on the paths from `start` to its producers.
+
+        `start` is an operator outside `wanted`.
+        """
         waiting, seen, found = [start], {start}, []
         while waiting:
             name = waiting.pop()

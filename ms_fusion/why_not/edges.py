@@ -52,11 +52,11 @@ def explain_edges(
     after: Graph | None = None,
     kept_out: Container[str] = (),
 ) -> tuple[UnfusedEdge, ...]:
-    """The edges of `before` whose ends share no kernel, sorted by bytes at stake, largest first.
+    """Returns the edges of `before` whose ends share no kernel, most bytes at stake first.
 
-    An edge inside one operator (expanded, then split) has that operator at both ends. An edge with
-    an empty consumer is a value that leaves its sub-graph for another sub-graph that takes a value
-    of this shape and dtype.
+    If an operator was expanded and then split over several kernels, an edge inside the operator has
+    the operator at both ends. An edge with an empty consumer is a value that leaves its sub-graph,
+    while another sub-graph takes a value of its shape and dtype.
 
     Args:
         before: the original operators.
@@ -68,8 +68,8 @@ def explain_edges(
         internal: operator split over several kernels → bytes written and read between them.
         programs: sub-graph → number of its program; no edge crosses programs.
         control: sub-graphs that compute the program's results, and those that a branch cuts.
-        after: the built graph, where known.
-        kept_out: operators that measured slower when fused: no suggestion clusters them.
+        after: the built graph, if known.
+        kept_out: operators that were slower when fused, so that no suggestion clusters them.
     """
     known = _EdgeExplainer(before, placement, cluster, settings(flags, device), after, kept_out)
     found = [
@@ -201,7 +201,8 @@ class _EdgeExplainer:
                 shape=shape_text(value),
                 subgraph=producer.subgraph,
             )
-            # The select of both results follows both sides and waits for the condition.
+            # The suggested select of both results reads both and the condition, so an operator that
+            # computes the condition does not fuse with it.
             waits = producer.name in self.branch_condition_operators or (
                 by_itself and "BroadcastTo" in self.given.clustered
             )
@@ -232,7 +233,7 @@ class _EdgeExplainer:
     def _reason(
         self, edge: Edge, producer: Node, consumer: Node
     ) -> tuple[str, str, tuple[Refusal, ...]]:
-        """Reason code, sentence, and the refusals of both ends."""
+        """Returns the reason code, its sentence, and the refusals of both ends."""
         names = {"producer": producer.name, "consumer": consumer.name}
         if not self.given.opt_level and not self.cluster and not self.placement:
             return "fusion-off", sentence("fusion-off", opt_level=self.given.opt_level, **names), ()
@@ -264,7 +265,7 @@ class _EdgeExplainer:
         return "unexplained", self._unexplained_sentence(producer, consumer), ()
 
     def _find_culprits(self, producer: Node, consumer: Node) -> tuple[Refusal, ...]:
-        """The operators that prevented the build of the common cluster."""
+        """Returns the refusals of the operators that prevented building the common cluster."""
         if not self._is_in_lost_kernel(producer, consumer):
             return ()
         return self.culprits.get(self.cluster[producer.name], ())
@@ -277,7 +278,7 @@ class _EdgeExplainer:
 
     @cached_property
     def culprits(self) -> Mapping[str, tuple[Refusal, ...]]:
-        """Cluster → its operators that MindSpore's own CPU generator must not build."""
+        """Cluster → refusals of its operators that MindSpore's own CPU generator must not build."""
         found: dict[str, tuple[Refusal, ...]] = defaultdict(tuple)
         if self.given.device == "CPU" and self.given.generator == "mindspore":
             for node in self.graph:
@@ -288,7 +289,7 @@ class _EdgeExplainer:
 
     @cached_property
     def prospect_without_culprits(self) -> ProspectiveClusters:
-        """The clusters that were not built, without the operators to blame."""
+        """Hypothetical clusters: the clusters that were not built, without their culprits."""
         blamed = {one.node.name for found in self.culprits.values() for one in found}
         cluster = {
             name: one
@@ -298,7 +299,7 @@ class _EdgeExplainer:
         return ProspectiveClusters(self.graph, cluster, self.given)
 
     def prospect_with_flags(self, added: str) -> ProspectiveClusters:
-        """The clusters of this program with additional flags in force."""
+        """Returns the hypothetical clusters of this program with additional flags in force."""
         if added not in self._prospects:
             own = " ".join(f"--{name}={value}" for name, value in self.given.given.items())
             then = settings(add_flags(own, added), self.given.device)
@@ -320,7 +321,7 @@ class _EdgeExplainer:
     def _suggestion(
         self, producer: Node, consumer: Node, value: Value, code: str, refused: Sequence[Refusal]
     ) -> Suggestion | None:
-        """The smallest change that certainly fuses the edge."""
+        """Returns the smallest change that certainly fuses the edge; None if none is known."""
         if any(one.node.op in self.kept_out for one in refused):
             return None
         found = suggest(
@@ -334,8 +335,8 @@ class _EdgeExplainer:
             blocked=self._may_be_cut(producer, consumer, value, code),
             unsafe=self.unsafe_subgraphs,
         )
-        # A flag clusters all operators of a type, and they may join other clusters. Operators that
-        # become several kernels are not predicted.
+        # A flag clusters all operators of a type, which may then join other clusters. For operators
+        # that become several kernels, no prediction is made.
         foreseen = (
             code == "fusion-off"
             or not self.given.has_splitter
@@ -350,7 +351,7 @@ class _EdgeExplainer:
         )
 
     def _explain_cut(self, edge: Edge, producer: Node, consumer: Node) -> tuple[str, str]:
-        """Why two clustered operators do not share a kernel."""
+        """Returns the reason code and sentence for two clustered operators in different kernels."""
         for node in (consumer, producer):
             if node.op in IN_PLACE_OPERATORS:
                 return "in-place", sentence("in-place", name=node.name, op=node.op)
@@ -404,11 +405,11 @@ class _EdgeExplainer:
         )
 
     def _may_be_cut(self, producer: Node, consumer: Node, value: Value, code: str) -> bool:
-        """Whether the two would stay apart even if both were clustered."""
+        """Whether producer and consumer might stay apart even if both were clustered."""
         if code == "not-built":
             return not self.prospect_without_culprits.is_certain_to_fuse(producer, consumer)
         if code == "fusion-off":
-            return False  # checked on the whole program
+            return False  # the prediction for the whole program decides
         if (
             producer.subgraph != consumer.subgraph
             or self.clusters.intermediate_node(producer.name, consumer.name) is not None
@@ -420,9 +421,9 @@ class _EdgeExplainer:
         return split_reason(self._pair(producer, consumer, value)) is not None
 
     def _may_be_drawn_away(self, producer: Node, consumer: Node) -> bool:
-        """Whether the consumer, once clustered, joins a reader that cannot join the producer.
+        """Whether the consumer, once clustered, may join a reader that cannot join the producer.
 
-        MindSpore forms clusters from the end of the program, so the reader comes first.
+        MindSpore forms clusters from the end of the program, so the consumer's reader comes first.
         """
         if self._is_clustered(consumer):
             return False
@@ -439,9 +440,9 @@ class _EdgeExplainer:
         return Pair(self.graph, producer, consumer, value, self.given, before, after)
 
     def _kernel(self, node: Node, *, last: bool) -> KernelTraits:
-        """Traits of the kernel of `node`: its last one, or its first.
+        """Returns the traits of the last kernel that computes `node`; without `last`, of the first.
 
-        For an unclustered operator: the kernel that it would end in.
+        For an unclustered operator, returns the traits of the kernel that it would end in.
         """
         kernels = self.placement.get(node.name, ())
         if kernels:
@@ -475,11 +476,15 @@ class _EdgeExplainer:
         return node.name in self.placement or node.name in self.cluster
 
     def _holder(self, node: Node) -> object:
-        """The kernels that contain `node`, or its name."""
+        """Returns the kernels that contain `node`; its name if no kernel does."""
         return self.placement.get(node.name) or node.name
 
     def _bytes_at_stake(self, value: Value, producer: Node, consumer: Node) -> int:
-        """Bytes of this consumer's read, plus the write where no one else reads; 0 for a view."""
+        """Returns the bytes that one kernel of producer and consumer would not move.
+
+        They are the consumer's read, plus the producer's write if nothing else reads the value. For
+        an unclustered view as consumer they are 0.
+        """
         if consumer.op in VIEWS and not self._is_clustered(consumer):
             return 0
         kernels = set(self.placement.get(producer.name, ()))

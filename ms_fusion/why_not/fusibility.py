@@ -1,7 +1,7 @@
 """Decides whether an operator is clusterable under given flags, and names the reason if not.
 
-MindSpore logs no such reason. It is computed from MindSpore's operator lists, the flags in force,
-and the operator's dtypes, shapes and attributes.
+MindSpore logs no such reason. The reason is derived from MindSpore's operator lists, the flags in
+force, and the operator's dtypes, shapes and attributes.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ LIBRARY_OPERATORS = frozenset(
     SoftmaxCrossEntropyWithLogits SparseSoftmaxCrossEntropyWithLogits ArgMax ArgMin ArgMaxWithValue
     TopK Sort AllReduce AllGather ReduceScatter Broadcast""".split()
 )
-"""Operators with a library kernel that fusion cannot open."""
+"""Operators with a library kernel; they are clustered only if the list in force names them."""
 
 IN_PLACE_OPERATORS = frozenset("Adam AdamWeightDecay AssignAdd Assign AssignSub".split())
-"""Expanded or clustered, these stay alone: they overwrite an input."""
+"""Operators that overwrite an input and therefore fuse with no other, expanded or clustered."""
 
 LEVEL_1_OPERATORS = frozenset("ReduceSum ReduceMax Reshape Transpose".split())
-"""Clustered on CPU only from `--fusion_ops_level=1` (the default is above it)."""
+"""Operators clustered on CPU only from `--fusion_ops_level=1` on; the default level is higher."""
 
 VALUE_DEPENDENT_INPUTS: Mapping[str, tuple[int, ...]] = {
     "ReduceSum": (1,),
@@ -49,13 +49,13 @@ VALUE_DEPENDENT_INPUTS: Mapping[str, tuple[int, ...]] = {
     "StridedSlice": (1, 2, 3),
     "Gather": (2,),
 }
-"""Positions of inputs that must be constants: axes, shapes, positions."""
+"""Operator → positions of the inputs that must be constants, such as axes and shapes."""
 
 FLOAT32_ONLY_EXPANSIONS = frozenset("LayerNorm LayerNormGrad Sinh Cosh".split())
-"""Expanded on CPU in float32 but not in float16 (measured on 2.10)."""
+"""Operators expanded on CPU in float32 but not in float16 (measured on MindSpore 2.10)."""
 
 UNEXPANDED_OPERATORS = frozenset("Tile Squeeze".split())
-"""In MindSpore's expand lists, but not expanded on CPU (measured on 2.10)."""
+"""Operators in MindSpore's expand lists that are not expanded on CPU (measured on 2.10)."""
 
 SPLITTER = "split.graph_kernel_splitter"
 """MindSpore's pass that splits clusters."""
@@ -72,9 +72,9 @@ class Settings:
 
     Attributes:
         device: ``CPU``, ``GPU`` or ``Ascend``.
-        given: every flag of the string.
-        clustered, expanded: the lists in force.
-        opt_level: 0 is off.
+        given: flag → its text, for every flag of the flag string.
+        clustered, expanded: the operator lists in force.
+        opt_level: fusion is off at level 0.
         limit: largest number of operators in a kernel.
     """
 
@@ -97,7 +97,7 @@ class Settings:
         return SPLITTER not in self.names_in_flag("disable_pass")
 
     def names_in_flag(self, flag: str) -> tuple[str, ...]:
-        """The names in a list flag."""
+        """Returns the names in a flag whose text is a comma-separated list."""
         return tuple(name for name in self.given.get(flag, "").split(",") if name)
 
 
@@ -116,7 +116,7 @@ def read_flags(text: str) -> dict[str, str]:
 
 
 def settings(flags: str, device: str = "CPU") -> Settings:
-    """The settings that a flag string gives on `device`."""
+    """Returns the settings that a flag string gives on `device`."""
     given = read_flags(flags)
     level = _level(given)
     if device == "Ascend":
@@ -161,7 +161,7 @@ def _integer(text: str | None, default: int) -> int:
 
 
 def refusals(node: Node, graph: Graph, given: Settings) -> Iterator[Refusal]:
-    """All refusals that keep `node` out of clusters, in the order of MindSpore's checks."""
+    """Yields all refusals that keep `node` out of clusters, in the order of MindSpore's checks."""
     for check in (
         _check_device,
         _check_library,
@@ -178,7 +178,7 @@ def refusals(node: Node, graph: Graph, given: Settings) -> Iterator[Refusal]:
 
 
 def first_refusal(node: Node, graph: Graph, given: Settings) -> Refusal | None:
-    """The first of `refusals`, or None for a clusterable operator."""
+    """Returns the first of `refusals`; None for a clusterable operator."""
     return next(refusals(node, graph, given), None)
 
 
@@ -187,7 +187,7 @@ def _refuse(node: Node, code: str, **facts: object) -> Refusal:
 
 
 def _tensors(node: Node, graph: Graph) -> tuple[Value, ...]:
-    """Input and output tensors of the node, without arguments such as axes."""
+    """Returns the input and output tensors of the node, without arguments such as axes."""
     arguments = VALUE_DEPENDENT_INPUTS.get(node.op, ())
     inputs = tuple(
         value for index, value in enumerate(graph.inputs_of(node)) if index not in arguments

@@ -14,12 +14,12 @@ from ms_fusion.ledger import FusedKernel, HotSpot, Work
 
 CONVOLUTIONS = frozenset("Conv2D Conv2DBackpropInput Conv2DBackpropFilter".split())
 REFERENCE_GFLOPS = 10.0
-"""Below this rate a convolution with a window above 1×1 runs oneDNN's reference code.
+"""Rate in GFLOP/s below which a convolution, unless 1×1, runs oneDNN's reference code.
 
-Measured on AVX-512: 1.1–1.3.
+The reference code reached 1.1 to 1.3 GFLOP/s on AVX-512.
 """
 KINDS_SHOWN = 4
-"""Number of operator types in a fused kernel's title, most frequent first."""
+"""Largest number of operator types in a fused kernel's title, most frequent first."""
 
 ISA_REMEDY = (
     "set ONEDNN_MAX_CPU_ISA=AVX2 before MindSpore starts: its convolution then runs at "
@@ -39,7 +39,9 @@ def hot_spots(
     generator: str = "mindspore",
     roofs: Device | None = None,
 ) -> tuple[HotSpot, ...]:
-    """The largest shares of the time, largest first: operators, and fused kernels as a whole.
+    """Returns the operators with the largest shares of the time, largest first.
+
+    A fused kernel counts as one operator.
 
     Args:
         graph: the executed graph.
@@ -50,8 +52,8 @@ def hot_spots(
         count: number of results.
         device: device of the measurement; MindSpore's own convolution is judged on CPU only.
         generator: generator of the fused kernels.
-        roofs: that device's bandwidth and peak rate, to name the roof of an operator and its share
-            of it.
+        roofs: bandwidth and peak rate of the device. If they are given, the result names the roof
+            that bounds each operator and the reached share of the roof.
     """
     measured = {name: time for name, time in times_us.items() if isfinite(time) and time > 0}
     total = sum(measured.values())
@@ -78,7 +80,7 @@ def hot_spots(
 
 
 def _title(operators: Sequence[str]) -> str:
-    """The most frequent operators of a fused kernel, with their counts.
+    """Returns the most frequent operators of a fused kernel, with their counts.
 
     >>> _title(["Mul", "Add", "Mul", "Exp", "Sub", "Neg"])
     '2×Mul + Add + Exp + Sub + …'
@@ -91,7 +93,7 @@ def _title(operators: Sequence[str]) -> str:
 def _judge_node(
     node: Node, graph: Graph, time_us: float, device: str, generator: str, roofs: Device | None
 ) -> tuple[str, str]:
-    """A sentence on the bound of an operator, and a remedy."""
+    """Returns a sentence on the bound of an operator, and a remedy."""
     work = cost.work_of(node, graph)
     gflops, gbytes = work.flops / time_us / 1e3, work.bytes / time_us / 1e3
     detail = f"{gflops:.3g} GFLOP/s, {gbytes:.3g} GB/s"
@@ -113,7 +115,7 @@ def _judge_node(
 
 
 def _roof(node: Node, work: Work, time_us: float, roofs: Device) -> str:
-    """The roof that bounds the operator, and the reached share of it."""
+    """Returns the text of the roof that bounds the operator, and of its reached share."""
     operators = node.body.nodes if node.body is not None else (node,)
     matrix = any(cost.is_matrix_product(one.op) for one in operators)
     ceiling = replace(roofs, vector_flops_per_s=roofs.peak(matrix=False))
@@ -125,7 +127,7 @@ def _roof(node: Node, work: Work, time_us: float, roofs: Device) -> str:
 
 
 def window_size(node: Node, graph: Graph) -> int:
-    """Positions in the window of a convolution or of its gradient (1 for 1×1)."""
+    """Returns the number of positions in the window of a convolution or of its gradient."""
     inputs, outputs = graph.inputs_of(node), graph.outputs_of(node)
     weight = outputs[:1] if node.op == "Conv2DBackpropFilter" else inputs[1:2]
     if not weight or len(weight[0].shape) != 4:

@@ -35,7 +35,10 @@ class Reachability:
         self._reached = self._closure(len(numbers))
 
     def _closure(self, count: int) -> list[int]:
-        """Reachable groups of each group as a bit set; groups in a cycle reach the same groups."""
+        """Returns, for each group, the bit set of the groups that it reaches.
+
+        Groups in a cycle reach the same groups.
+        """
         reached = [1 << number for number in range(count)]
         order = self._reverse_topological_order(count)
         changed = True
@@ -50,7 +53,7 @@ class Reachability:
         return reached
 
     def _reverse_topological_order(self, count: int) -> list[int]:
-        """All groups, consumers before producers as far as cycles allow."""
+        """Returns all groups, consumers before producers as far as cycles allow."""
         waiting = [0] * count
         for followers in self._after.values():
             for follower in followers:
@@ -65,9 +68,9 @@ class Reachability:
         return [number for number in range(count) if number not in placed] + ready[::-1]
 
     def intermediate_node(self, producer: str, consumer: str, *, aside: str = "") -> str | None:
-        """A node of a third group on a path from the group of `producer` to that of `consumer`.
+        """Finds a node of a third group on a path from `producer`'s group to `consumer`'s group.
 
-        Skips the group of `aside`.
+        Skips paths that continue with the group of `aside`. Returns None if there is no such node.
         """
         here, there = self._group[producer], self._group[consumer]
         if here == there:

@@ -1,8 +1,8 @@
 """Predicts which operators would certainly fuse if they were clustered together.
 
-MindSpore's splitter cuts a cluster at known places and merges the rest, in an order that no rule
-predicts. The prediction therefore covers only pieces that no order can cut: all their operators
-can be one kernel.
+MindSpore's splitter cuts a cluster at known edges and merges the remaining operators, in an order
+that no rule predicts. A *piece* is a connected component of a cluster after all possible cuts. The
+prediction covers only pieces that no merge order can cut: all their operators can be one kernel.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ms_fusion.why_not.splitter import (
 
 
 class ProspectiveClusters:
-    """Hypothetical clusters: fusion is off, or an operator is kept out.
+    """Hypothetical clusters of a program in which fusion is off or operators are not clustered.
 
     Args:
         graph: nodes in topological order.
@@ -39,11 +39,11 @@ class ProspectiveClusters:
         self._graph, self._cluster, self._given = graph, cluster, given
 
     def is_certain_to_fuse(self, producer: Node, consumer: Node) -> bool:
-        """Whether the two certainly fuse.
+        """Whether the two operators certainly fuse.
 
-        Both are in one connected piece that no splitter rule cuts. Both depend on the same
-        operators among those that must run between members of the piece, and the same of them
-        depend on both.
+        They do if both are in one piece that no splitter rule cuts, and if the outside operators
+        that must run between members of the piece cannot separate them. That is so if both depend
+        on the same of these outside operators, and the same of them depend on both.
         """
         piece = self._pieces.get(producer.name)
         if (
@@ -57,7 +57,7 @@ class ProspectiveClusters:
 
     @cached_property
     def _edges(self) -> tuple[Edge, ...]:
-        """The edges inside one cluster."""
+        """The edges whose ends are in one cluster."""
         cluster = self._cluster
         return tuple(
             edge
@@ -85,7 +85,7 @@ class ProspectiveClusters:
 
     @cached_property
     def _uncertain_pieces(self) -> frozenset[str]:
-        """Pieces whose operators may join larger consumer pieces: the merge order decides."""
+        """Pieces whose operators may join larger consumer pieces, as the merge order decides."""
         if not self._given.has_splitter:
             return frozenset()
         piece = self._pieces
@@ -97,7 +97,10 @@ class ProspectiveClusters:
 
     @cached_property
     def _members(self) -> dict[str, int]:
-        """Piece → bit set of its operators, without those cut from a consumer inside the piece."""
+        """Piece → bit set of its operators.
+
+        An operator that is cut from a consumer inside the piece is left out.
+        """
         piece, kernels = self._pieces, self._kernels(self._pieces)
         apart = {
             edge.producer
@@ -144,7 +147,11 @@ class ProspectiveClusters:
         return found
 
     def _intermediate_dependencies(self, name: str, piece: str) -> tuple[int, int] | None:
-        """The intermediate operators that depend on this one, and those that it depends on."""
+        """Returns two bit sets of intermediate operators of a piece.
+
+        The first holds those that depend on the operator `name`, the second those on which it
+        depends. Returns None if `name` is no member of the piece.
+        """
         own = self._number[name]
         if not self._members[piece] >> own & 1:
             return None
@@ -175,7 +182,7 @@ class ProspectiveClusters:
         graph = self._graph
         producer, consumer = graph.node(edge.producer), graph.node(edge.consumer)
         if REDUCTION_FIRST_OPERATORS & {producer.op, consumer.op}:
-            return True  # becomes several kernels, with possible cuts anywhere
+            return True  # the operator becomes several kernels, which may be cut anywhere
         if self._is_moved_behind_sum(producer) or self._is_moved_behind_sum(consumer):
             return True
         own = kernel_of([(producer, True)], graph).reduction
@@ -187,7 +194,10 @@ class ProspectiveClusters:
         )
 
     def _is_moved_behind_sum(self, node: Node) -> bool:
-        """Whether simplification moves `node`, a sign or constant factor, past a sum."""
+        """Whether MindSpore's simplification moves `node` behind the sum that reads it.
+
+        It moves a negation, or a product or quotient with a constant.
+        """
         inputs = self._graph.inputs_of(node)
         linear = node.op == "Neg" or (
             node.op in ("Mul", "RealDiv", "Div") and any(one.kind == "constant" for one in inputs)
@@ -200,7 +210,7 @@ class ProspectiveClusters:
 
 
 def _bits(number: int) -> Iterator[int]:
-    """Indices of the set bits."""
+    """Yields the indices of the set bits of `number`."""
     while number:
         lowest = number & -number
         yield lowest.bit_length() - 1
@@ -208,7 +218,7 @@ def _bits(number: int) -> Iterator[int]:
 
 
 def connected_components(names: Iterable[str], edges: Iterable[Edge]) -> dict[str, str]:
-    """Name → the representative of its connected component."""
+    """Returns name → the representative of the connected component that contains it."""
     known = tuple(names)
     sets = DisjointSets(known)
     for edge in edges:

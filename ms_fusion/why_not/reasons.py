@@ -72,16 +72,16 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "({consumer_op}) were left apart",
     }
 )
-"""Code → sentence template; the fields take the facts of the edge."""
+"""Code → sentence template, whose fields are filled with the facts of an edge."""
 
 RANK: Mapping[str, int] = MappingProxyType({code: rank for rank, code in enumerate(REASONS)})
 
 
 def sentence(code: str, **facts: object) -> str:
-    """The sentence of `code` with its fields filled in."""
+    """Returns the sentence of `code` with its fields filled in."""
     return REASONS[code].format(**facts) + "."
 
 
 def shape_text(value: Value) -> str:
-    """The shape for a sentence, with names of symbolic sizes."""
+    """Returns the text of a shape for a sentence, with names of symbolic sizes."""
     return "(" + ", ".join(map(str, value.shape)) + ")"

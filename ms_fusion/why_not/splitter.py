@@ -18,13 +18,19 @@ from ms_fusion.why_not.reasons import sentence
 REDUCTION_OPERATORS = frozenset(
     "ReduceSum ReduceMax ReduceMin ReduceProd ReduceAll ReduceAny BiasAddGrad SquareSumAll".split()
 )
-"""Operators that end in a reduction."""
+"""Operators whose expansion ends in a reduction."""
 
 REDUCTION_FIRST_OPERATORS = frozenset("Softmax LogSoftmax LayerNorm ReduceMean".split())
-"""Expanded, these begin with a reduction and end elementwise: they join producers and consumers."""
+"""Operators whose expansion begins with a reduction and ends elementwise.
+
+They join producers and consumers.
+"""
 
 BROADCAST_LAST_OPERATORS = frozenset("ReluGrad Softmax LogSoftmax LayerNorm".split())
-"""Expanded, these end in a broadcast: no reduction joins them (measured on 2.10)."""
+"""Operators whose expansion ends in a broadcast, so that no reduction joins them.
+
+This was measured on MindSpore 2.10.
+"""
 
 BASIC_OPERATORS: Mapping[str, int] = MappingProxyType(
     {
@@ -71,8 +77,8 @@ class KernelTraits:
     """Combined traits of the operators of one kernel.
 
     Attributes:
-        size: number of basic operators, at most.
-        reduction, data_movement, broadcast: one of its operators of that kind, or None.
+        size: largest possible number of basic operators.
+        reduction, data_movement, broadcast: an operator of that kind in the kernel; None if none.
         members: full names of its operators.
     """
 
@@ -84,7 +90,10 @@ class KernelTraits:
 
 
 def kernel_of(members: Iterable[tuple[Node, bool]], graph: Graph) -> KernelTraits:
-    """Traits of a kernel from its members: (operator, whether the operator ends in this kernel)."""
+    """Returns the traits of a kernel from its members.
+
+    A member is (operator, whether the operator ends in this kernel).
+    """
     size = 0
     reduction = moving = broadcast = None
     names = set()
@@ -116,7 +125,10 @@ class Pair:
 
 
 def split_reason(pair: Pair) -> tuple[str, str] | None:
-    """Code and sentence of the rule that separates a pair in one cluster; None without a rule."""
+    """Returns the code and sentence of the rule that separates a pair in one cluster.
+
+    Returns None if no rule separates the pair.
+    """
     if not pair.given.has_splitter:
         return None
     names = {"producer": pair.producer.name, "consumer": pair.consumer.name}
@@ -147,9 +159,10 @@ def split_reason(pair: Pair) -> tuple[str, str] | None:
 
 
 def _has_outside_readers(pair: Pair) -> bool:
-    """Whether an outside operator needs the value, or an equally large one of the same kernel.
+    """Whether anything but the consumer reads the value, or outsiders read an equally large one.
 
-    The same kernel is that of the producer.
+    The equally large values are those made in the producer's kernel. Outsiders are operators
+    outside both kernels, and the outputs of the graph.
     """
     graph, value = pair.graph, pair.value.name
     if value in graph.outputs or len(graph.consumers[value]) > 1:
@@ -165,7 +178,7 @@ def _has_outside_readers(pair: Pair) -> bool:
 
 
 def _is_broadcast(node: Node, graph: Graph) -> bool:
-    """Whether an input is broadcast to more elements (a single element does not count)."""
+    """Whether an input of several elements is broadcast to more elements."""
     written = max((value.elements for value in graph.outputs_of(node)), default=0)
     if node.op in VIEWS | DATA_MOVEMENT_OPERATORS | REDUCTION_FIRST_OPERATORS:
         return False

@@ -1,8 +1,8 @@
 """Suggests the smallest change that fuses an edge, from tables of verified changes.
 
-Each entry was applied to a small net with MindSpore 2.10 on CPU and its own generator behind our
-guard: not fused before, fused after, within 1e-3 of float64. The tests repeat all of them, alone
-and in pairs.
+Each change was verified on a small net, with MindSpore 2.10 on CPU and MindSpore's own generator
+behind our guard. The edge was not fused before the change and fused after it, and results were
+within 1e-3 of float64. The tests repeat all changes, alone and in pairs.
 """
 
 from __future__ import annotations
@@ -27,7 +27,14 @@ from ms_fusion.why_not.fusibility import (
 
 @dataclass(frozen=True)
 class VerifiedFlag:
-    """Dtypes for which a flag was verified, and the sides on which the operator then fuses."""
+    """What was verified for an operator under a flag.
+
+    Attributes:
+        dtypes: dtypes for which the flag was verified.
+        takes_producer: whether the operator then fuses with its producer.
+        takes_consumer: whether the operator then fuses with its consumer.
+        caution: warning that a suggestion of the flag contains; empty if none.
+    """
 
     dtypes: frozenset[str] = frozenset({"float32"})
     takes_producer: bool = True
@@ -53,7 +60,7 @@ VERIFIED_CLUSTER_FLAGS: Mapping[str, VerifiedFlag] = MappingProxyType(
         "ReduceMin": VerifiedFlag(ALL_DTYPES, takes_consumer=False),
     }
 )
-"""Operators verified to fuse with their neighbours under `--enable_cluster_ops`."""
+"""Operator → what was verified when `--enable_cluster_ops` contained it."""
 
 VERIFIED_EXPAND_FLAGS: Mapping[str, VerifiedFlag] = MappingProxyType(
     dict.fromkeys("ReluGrad SquaredDifference".split(), VerifiedFlag(ALL_DTYPES))
@@ -66,7 +73,7 @@ VERIFIED_EXPAND_FLAGS: Mapping[str, VerifiedFlag] = MappingProxyType(
     | {"Erf": VerifiedFlag(FLOATS)}
     | {"SquareSumAll": VerifiedFlag(FLOATS, takes_consumer=False)}
 )
-"""Operators verified to fuse with their neighbours under `--enable_expand_ops`."""
+"""Operator → what was verified when `--enable_expand_ops` contained it."""
 
 EXCLUSION_REASONS: Mapping[str, str] = MappingProxyType(
     {
@@ -83,9 +90,9 @@ EXCLUSION_REASONS: Mapping[str, str] = MappingProxyType(
         "Tanh": "is clustered by default",
     }
 )
-"""Operators that a flag of MindSpore names but that are not suggested, with the reason.
+"""Operator that a flag of MindSpore can name but that is never suggested → the reason.
 
-Dtypes absent from the tables above have these reasons:
+Dtypes are absent from the tables above for these reasons:
 
 - Atan, Erf (cluster) and Sigmoid (expand) in float16 crash MindSpore's generator;
 - FloorMod in float16 is off by up to 0.3, FastGeLU in float16 by 3e-3;
@@ -108,14 +115,14 @@ COMPOSITES: Mapping[str, tuple[str, tuple[str, ...]]] = MappingProxyType(
         "Ceil": ("-ops.floor(-x)", ("Neg", "Floor")),
     }
 )
-"""Operator that no flag fuses → an equivalent from basic operators, and their types."""
+"""Operator that no flag fuses → an equivalent of basic operators, and their types."""
 
 CAUTION: Mapping[str, str] = MappingProxyType(
     dict.fromkeys("Exp Tanh GeLU GeLUGrad Softplus SoftplusGrad".split(), EXP_CAUTION)
     | dict.fromkeys("Equal LogicalNot".split(), "a comparison with NaN may come out otherwise")
     | {"Log": "of 0, inf and NaN it is wrong"}
 )
-"""Cautions for operators that fuse correctly but at a cost."""
+"""Operator that fuses correctly but at a cost → caution."""
 
 ADVICE: Mapping[str, str] = MappingProxyType(
     {
@@ -126,13 +133,13 @@ ADVICE: Mapping[str, str] = MappingProxyType(
         "fence": "remove the attribute from the primitive",
     }
 )
-"""Reason code → change to the user's code."""
+"""Reason code → advised change to the user's code."""
 
 ENABLE_FUSION_FLAG = "--opt_level=2"
 """Flag that turns fusion on."""
 
 NEVER_ENABLED_OPERATORS = frozenset("Round Transpose Cast".split())
-"""Clustered by default but never suggested: every preset disables them on CPU.
+"""Operators that are clustered by default but never suggested: every preset disables them on CPU.
 
 See `ms_fusion.mindspore.flags.preset_table`.
 """
@@ -150,12 +157,12 @@ def suggest(
     blocked: bool = False,
     unsafe: frozenset[str] = frozenset(),
 ) -> Suggestion | None:
-    """The smallest change that fuses `producer` with `consumer`, or None when none is known.
+    """Returns the smallest change that fuses `producer` with `consumer`; None if none is known.
 
     Args:
-        reason: why they are apart.
+        reason: code of the reason why the two are not fused.
         refused: all refusals that keep the two out of clusters.
-        blocked: whether they would be cut apart even if both were clustered.
+        blocked: whether the two would be cut apart even if both were clustered.
         unsafe: sub-graphs in which more clustering could crash the generator
             (`subgraphs_with_float16_casts`).
     """
@@ -197,7 +204,7 @@ def add_flags(flags: str, added: str) -> str:
 
 
 def _flag_values(flags: str) -> dict[str, str | tuple[str, ...]]:
-    """The flags of a string, lists as tuples."""
+    """Returns flag → value for the flags of a string; a list becomes a tuple."""
     return {
         name: tuple(filter(None, text.split(","))) if is_list(name) else text
         for name, text in read_flags(flags).items()
@@ -214,7 +221,7 @@ _DEFAULT_OPERATORS: Mapping[str, frozenset[str]] = MappingProxyType(
 
 @dataclass(frozen=True)
 class _Step:
-    """A name to add to a flag, or a code change."""
+    """One step of a suggestion: a name to add to a flag, or a code change."""
 
     kind: str
     text: str
@@ -225,7 +232,7 @@ class _Step:
 def _remedy_steps(
     one: Refusal, graph: Graph, producer: Node, consumer: Node, given: Settings
 ) -> tuple[_Step, ...]:
-    """The steps that remove one refusal; empty when none are known."""
+    """Returns the steps that remove one refusal; empty if none are known."""
     op, code = one.node.op, one.code
     if code in ADVICE:
         return (_Step("code", ADVICE[code]),)
@@ -255,7 +262,7 @@ def _remedy_steps(
 
 
 def _steps_for_own_generator(one: Refusal, given: Settings) -> tuple[_Step, ...]:
-    """The steps that remove one refusal where our own generator builds the kernels.
+    """Returns the steps that remove one refusal if our own generator builds the kernels.
 
     Uses the flags of its presets, which the tests build.
     """
@@ -280,10 +287,10 @@ def _steps_for_own_generator(one: Refusal, given: Settings) -> tuple[_Step, ...]
 def _enable_operator(
     op: str, name: str, given: Settings, caution: str = "", *, cautious: bool = True
 ) -> tuple[_Step, ...]:
-    """The steps that put `op` on the list `name`, ``cluster_ops`` or ``expand_ops``.
+    """Returns the steps that put `op` on the list `name`, ``cluster_ops`` or ``expand_ops``.
 
     Args:
-        cautious: add the operator's known faults in MindSpore's own generator.
+        cautious: whether the text names the operator's known faults in MindSpore's own generator.
     """
     words = CAUTION.get(op, caution) if cautious else ""
     words = f" ({words})" if words else ""
@@ -318,10 +325,10 @@ def _is_applicable(
 
 
 def subgraphs_with_float16_casts(graph: Graph) -> frozenset[str]:
-    """The sub-graphs with float16 casts by the user.
+    """Returns the names of the sub-graphs in which the user's code casts to float16.
 
-    Together with MindSpore's own casts in one kernel they crash MindSpore's CPU generator, so
-    nothing is suggested there.
+    Such a cast crashes MindSpore's CPU generator in one kernel with MindSpore's own casts.
+    Therefore nothing is suggested for these sub-graphs.
     """
     return frozenset(
         node.subgraph
@@ -333,7 +340,7 @@ def subgraphs_with_float16_casts(graph: Graph) -> frozenset[str]:
 
 
 def _dtypes(node: Node, graph: Graph) -> frozenset[str]:
-    """Dtypes of the node's tensors, without booleans and arguments such as axes."""
+    """Returns the dtypes of the node's tensors, without booleans and arguments such as axes."""
     values = [value for value in graph.inputs_of(node) if value.kind != "constant"]
     return frozenset(value.dtype for value in (*values, *graph.outputs_of(node))) - {"bool"}
 
@@ -350,7 +357,7 @@ def _compute_in_float32(node: Node, graph: Graph, given: Settings) -> tuple[_Ste
 
 
 def _restore_default(node: Node, graph: Graph, given: Settings) -> tuple[_Step, ...]:
-    """Steps that restore MindSpore's default for a node, where the default is correct."""
+    """Returns the steps that restore MindSpore's default for a node; empty if it is faulty."""
     for name, default in _DEFAULT_OPERATORS.items():
         if node.op in default and _is_harmless(node, graph):
             return _enable_operator(node.op, name, given)
@@ -363,7 +370,7 @@ def _is_harmless(node: Node, graph: Graph) -> bool:
 
 
 def _combine_steps_or_none(steps: Sequence[tuple[_Step, ...]]) -> Suggestion | None:
-    """All steps as one suggestion; None without steps, or if a refusal has no known step."""
+    """Returns all steps as one suggestion; None without steps or if a refusal has none."""
     if not steps or not all(steps):
         return None
     return _combine_steps([step for some in steps for step in some])

@@ -1,6 +1,6 @@
 // The four stages of each kernel as bars, before and after on one scale.
 const STAGES = ["launch", "read", "compute", "write"];
-// Reading and writing share the memory; computing goes on meanwhile.
+// Reading and writing share the memory bandwidth; computing overlaps with both.
 const totalOf = ([launch, read, compute, write]) => launch + Math.max(read + write, compute);
 
 function ticksOf(longest) {

@@ -1,4 +1,4 @@
-// The panel: everything that is known of what is selected.
+// The panel: shows all data of the selected kernel, operator or edge.
 const heading = (text, aside) => el("h3", null, text, aside ? el("span", { class: "tally" }, aside) : null);
 
 function facts(rows) {

@@ -1,4 +1,4 @@
-// The graph: operators where the report placed them, kernels as boxes around them.
+// The graph: operators at positions that the report computed, kernels as boxes around operators.
 const graph = { nodes: [], groups: [], edges: [], scale: 1 };
 
 function pathOf(points) {
@@ -11,7 +11,7 @@ function pathOf(points) {
   return path;
 }
 
-// Too long to draw: a short stub at both ends, each with a ring that leads to the other.
+// An edge that is too long to draw has a stub at each end, with a ring that leads to the other end.
 function stubsOf(edge) {
   const a = data.nodes[edge.a], b = data.nodes[edge.b];
   const ax = a.x + a.w - 12, ay = a.y + a.h, bx = b.x + b.w - 12, by = b.y;
@@ -89,7 +89,7 @@ function groupElement(group, number) {
   );
 }
 
-// Titles stand over the lines that enter the box.
+// Titles are drawn above the lines that enter the box.
 function titleElements(group) {
   const [x, y, w, h] = group.b, share = w / group.k.length;
   const held = new Set(group.k.flatMap((kernel) => data.kernels[kernel].nodes || []));
@@ -130,7 +130,7 @@ function drawGraph() {
   );
   holder.append(graph.root);
   holder.classList.toggle("tall", height > 3200);
-  // Wide graphs start small enough to be seen whole, but never too small to read.
+  // The first zoom shows a wide graph whole, unless it would be too small to read.
   zoomTo(Math.min(1, Math.max(0.6, (holder.clientWidth - 2) / width)));
   holder.scrollLeft = (holder.scrollWidth - holder.clientWidth) / 2;
   graph.stops = [
@@ -161,7 +161,7 @@ function pick(target) {
   else if (edge) select("edge", Number(edge.dataset.edge), { still: true });
 }
 
-// One stop of the tab key for the whole graph; arrows go from stop to stop.
+// The tab key stops once at the graph; arrow keys move the focus inside the graph.
 function walk(event) {
   const here = graph.stops.indexOf(event.target);
   if (here < 0) return;
@@ -188,7 +188,7 @@ function reveal(element) {
   holder.scrollLeft += box.left + box.width / 2 - frame.left - frame.width / 2;
 }
 
-// The element to show for a selection.
+// The elements that show a selection in the graph.
 function elementsOf(selection) {
   if (!selection || !graph.root) return [];
   const { kind, number } = selection;

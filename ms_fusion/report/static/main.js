@@ -1,8 +1,8 @@
-// Start: draw, then listen.
+// Start: draws the page, then registers the event listeners.
 const root = document.documentElement;
 
 function storedTheme(value) {
-  // Storage may be closed to a page opened from disk.
+  // Browsers may deny storage to a page opened from disk.
   try {
     if (value) localStorage.setItem("ms_fusion.theme", value);
     return localStorage.getItem("ms_fusion.theme");
@@ -64,7 +64,7 @@ listeners.push((selection) => {
     dot.classList.toggle("chosen", Boolean(selection) && selection.kind === "kernel" && Number(dot.dataset.kernel) === selection.number);
   }
 });
-// What was chosen far down the page is shown where the panel is.
+// A selection made far down the page scrolls to the panel, which shows it.
 listeners.push((selection) => {
   const stage = document.querySelector(".stage"), panel = byId("panel");
   if (!selection || getComputedStyle(panel).position === "fixed") return;

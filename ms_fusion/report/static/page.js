@@ -1,5 +1,5 @@
 "use strict";
-// Everything in the page is made from this data with text nodes and attributes; no markup is ever parsed.
+// The page is built from this data with text nodes and attributes; no markup is ever parsed.
 const data = JSON.parse(document.getElementById("data").textContent);
 const SVG = "http://www.w3.org/2000/svg";
 const byId = (id) => document.getElementById(id);
@@ -27,7 +27,8 @@ const countText = (count, noun) => `${count.toLocaleString("en")} ${noun}${count
 
 const sourceText = (number) => (number < 0 ? "" : `${data.sources[number][0]}:${data.sources[number][1]}`);
 
-// What is selected: {kind: "kernel" | "node" | "edge" | "unfused", number}, or null. Parts of the page listen.
+// The selection: {kind: "kernel" | "node" | "edge" | "unfused", number}, or null.
+// Parts of the page register listeners for it.
 const listeners = [];
 let selected = null;
 function select(kind, number, options) {

@@ -1,4 +1,4 @@
-// Search by operator, scope or file: the tables keep what matches, the graph dims what does not.
+// Search by operator, scope or file: tables keep matching rows, the graph dims other elements.
 const search = { matches: [], at: -1 };
 
 const words = (text) => text.toLowerCase().split(/\s+/).filter(Boolean);

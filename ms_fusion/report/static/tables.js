@@ -1,8 +1,10 @@
-// Sortable tables; long ones are filled when asked for. Rows that look the same are one, with their number.
+// Sortable tables. A long table shows its first rows; a button adds the others.
+// Rows that look the same are shown as one row, with their number.
 const FIRST_ROWS = 100;
 const tables = {};
 
-// `alike`: lists of rows that look the same; `minor`: rows that are shown on demand, with what the button says of them.
+// `alike`: lists of rows that look the same.
+// `minor`: selects rows that are shown on demand, and gives the text of their button.
 function makeTable(id, kind, columns, rows, sorted, { alike = null, minor = null } = {}) {
   const table = { id, kind, columns, rows, shown: rows.map((_, number) => number), sort: sorted, all: false, minor, minorShown: false };
   table.first = rows.map((_, number) => number);
@@ -30,7 +32,7 @@ function sortBy(table, place) {
   fillTable(table);
 }
 
-// The rows to show, in order, each with how many look like it.
+// The rows to show, in order, each with the number of rows that look like it.
 function rowsOf(table) {
   const minor = table.minor ? table.shown.filter((number) => table.minor.is(table.rows[number])) : [];
   if (table.minor) {
@@ -47,7 +49,7 @@ function rowsOf(table) {
   const key = table.columns[place].key;
   return [...counts].sort(([one], [other]) => {
     const a = key(table.rows[one]), b = key(table.rows[other]);
-    // What is not known stands last in both directions.
+    // Unknown values come last in both directions.
     if (a === null || a === undefined || b === null || b === undefined) return (a ?? null) === (b ?? null) ? one - other : (a ?? null) === null ? 1 : -1;
     const less = typeof a === "number" ? a - b : a.localeCompare(b, "en", { numeric: true });
     return (down ? -less : less) || one - other;
