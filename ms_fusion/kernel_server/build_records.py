@@ -1,4 +1,7 @@
-"""Stores how the generator built each kernel, in a file beside it that `explain` reads."""
+"""Stores how the generator built each kernel: one record file beside the kernel's library.
+
+`explain` reads these files.
+"""
 
 from __future__ import annotations
 
@@ -11,24 +14,24 @@ from ms_fusion.ledger import Build
 
 
 def content(build: Build) -> bytes:
-    """The file content of a record."""
+    """Returns the content of a record file: the build record as JSON."""
     return msgspec.json.encode(build)
 
 
 def file_name(kernel: str) -> str:
-    """Name of the record file in the directory of the kernel's library."""
+    """Returns the name of a kernel's record file, which lies beside the kernel's library."""
     return f"{kernel}.build"
 
 
 def read(directory: Path) -> dict[str, Build]:
-    """Kernel name → build record, for all records in the directory."""
+    """Returns the readable build records of a directory, by kernel name."""
     files = sorted(directory.glob(file_name("*")))
     found = {file.stem: read_one(directory, file.stem) for file in files}
     return {name: build for name, build in found.items() if build is not None}
 
 
 def read_one(directory: Path, kernel: str) -> Build | None:
-    """The build record of a kernel; None if there is none."""
+    """Returns the build record of a kernel; None if it is missing or unreadable."""
     with contextlib.suppress(OSError, msgspec.DecodeError):
         return msgspec.json.decode((directory / file_name(kernel)).read_bytes(), type=Build)
     return None

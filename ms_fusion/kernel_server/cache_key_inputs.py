@@ -1,8 +1,7 @@
 """Collects the compile cache's key inputs: sources, tuning records, compiler, oneDNN, settings.
 
-They are collected without importing the generator, so that a cache hit stays cheap. Further
-dependencies of a compiled library, such as processor features, are part of every key of the kernel
-cache.
+This module does not import the generator, so that a cache hit stays cheap. The kernel cache adds
+further inputs to each of its keys, such as the features of the processor.
 """
 
 from __future__ import annotations
@@ -24,11 +23,13 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = tuple(ROOT / name for name in ("tbe_impl", "custom_ops", "ms_fusion"))
 SUFFIXES = (".py", ".c", ".h")
 ONEDNN_PREFIXES = ("ONEDNN_", "DNNL_")
-"""Prefixes of oneDNN's environment variables; its fast layouts decide the layouts of images."""
+"""Prefixes of oneDNN's environment variables. They are key inputs because oneDNN's settings decide
+whether images are lowered to NHWC.
+"""
 
 
 def source_fingerprint() -> str:
-    """A digest of path, size and modification time of our files."""
+    """Returns a digest of the paths, sizes and modification times of our source files."""
     found = sorted(stamp for package in PACKAGES for stamp in _stamps(package))
     return hashlib.sha256("\n".join(found).encode()).hexdigest()
 
@@ -54,14 +55,15 @@ _SOURCES_AT_START = source_fingerprint()
 
 
 def has_unchanged_sources() -> bool:
-    """Whether our files are unchanged since this process started; only then may it write cache
-    entries.
+    """Returns whether our source files are unchanged since this process started.
+
+    A process whose sources have changed must not write cache entries.
     """
     return source_fingerprint() == _SOURCES_AT_START
 
 
 def key_inputs() -> dict[str, object]:
-    """The key inputs as plain values.
+    """Returns all key inputs by name, as values that can be encoded as JSON.
 
     Raises:
         MissingError: there is no C compiler.
@@ -81,7 +83,10 @@ def key_inputs() -> dict[str, object]:
 
 
 def _tuning_record_stamps() -> list[str]:
-    """Size and time of all tuning records; any of them may belong to this kernel."""
+    """Returns path, size and modification time of every tuning record.
+
+    All records are included because any of them may belong to the kernel.
+    """
     root = tuning_store.user_store().root
     try:
         return sorted(_stamp(one) for one in os.scandir(root) if one.is_file(follow_symlinks=False))
@@ -99,6 +104,6 @@ def _onednn_stamp() -> str:
 
 @lru_cache(maxsize=1)
 def _numpy_stamp() -> str:
-    """Size and time of NumPy, which traces the formulas."""
+    """Returns path, size and modification time of NumPy, by which the formulas are traced."""
     found = importlib.util.find_spec("numpy")
     return _stamp(Path(found.origin)) if found and found.origin else ""

@@ -1,8 +1,9 @@
-"""The compile cache: kernel description → compiled libraries; needs no generator.
+"""The compile cache: maps a kernel description to its compiled libraries, without the generator.
 
-The cache key is the description and everything else that decides the compiled code (`key_inputs`).
-An entry names libraries of the kernel cache by key and content; each is verified completely before
-use. A damaged, moved, outdated or missing library is a cache miss: the kernel is built again.
+The cache key consists of the description and of everything else that decides the compiled code
+(`key_inputs`). An entry names libraries of the kernel cache by key and digest. Each library is
+verified against its digest before use. If a library is damaged, moved, outdated or missing, the
+lookup is a cache miss and the kernel is built again.
 """
 
 from __future__ import annotations
@@ -24,11 +25,12 @@ from tbe_impl.runtime.cache import make_key
 from tbe_impl.runtime.cache_entry import read_entry
 
 COUNTER_FIELDS = ("composite_graph", "node_name")
-"""Fields of a description that contain process-wide counters of MindSpore; the kernel does not
-depend on them.
+"""Fields of a description that contain process-wide counters of MindSpore.
+
+They are not part of the cache key because the compiled kernel does not depend on them.
 """
 STEP_COUNTER_FIELD = "ptr_address"
-"""The corresponding field of an operator."""
+"""Field of an operator in a description that contains such a process-wide counter."""
 
 log = logging.getLogger("ms_fusion")
 
@@ -39,8 +41,8 @@ class Library(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A library in the kernel cache.
 
     Attributes:
-        key: cache key.
-        sha256: of its content.
+        key: the library's key in the kernel cache.
+        sha256: digest of the library's content.
     """
 
     key: Digest
@@ -48,7 +50,7 @@ class Library(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @classmethod
     def from_path(cls, path: Path) -> Library:
-        """The library at a path within a cache entry.
+        """Returns the library at a path within an entry of the kernel cache.
 
         Raises:
             CacheError: the path is in no cache entry.
@@ -56,7 +58,7 @@ class Library(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return cls(path.parent.name, read_entry(path.parent, path.parent.name).sha256)
 
     def find(self) -> Path | None:
-        """Its file; None if it is missing or has changed."""
+        """Returns the path of the library; None if it is missing or has changed."""
         return compiler.user_cache().load(self.key, sha256=self.sha256)
 
 
@@ -64,8 +66,9 @@ class OwnKernel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="ow
     """A generated kernel that a stub calls.
 
     Attributes:
-        built, symbol: its library and function.
-        order: for each of its buffers, the index of the array.
+        built, symbol: library and name of the kernel's function.
+        order: for each buffer of the function, the index of its array among the arrays that the
+            sequence member reads, then writes.
     """
 
     built: Library
@@ -74,7 +77,10 @@ class OwnKernel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="ow
 
 
 class SequenceMember(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One kernel of a sequence; see `custom_ops.core.kernel_sequence.SequenceStep`."""
+    """One kernel of a sequence and its arrays.
+
+    The fields are those of `custom_ops.core.kernel_sequence.SequenceStep`.
+    """
 
     kernel: OwnKernel | OnednnCall
     reads: tuple[str, ...]
@@ -86,8 +92,8 @@ class SequenceRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The kernel sequence that a stub calls.
 
     Attributes:
-        names: of the inputs, then of the outputs.
-        places: the kernels in execution order.
+        names: names of the group's inputs, then of its outputs.
+        places: the kernels with their arrays, in execution order.
     """
 
     names: tuple[str, ...]
@@ -98,9 +104,9 @@ class CachedKernel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The cached result of compiling a description.
 
     Attributes:
-        built: the library with the kernel.
-        steps: for the ledger.
-        row: the kernel sequence, if the library is a stub.
+        built: the library that exports the kernel.
+        steps: the compiled parts of the kernel, for the ledger.
+        row: the kernel sequence that the library calls, if it is a stub; else None.
     """
 
     built: Library
@@ -108,7 +114,7 @@ class CachedKernel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     row: SequenceRecord | None = None
 
     def own_libraries(self) -> list[Library]:
-        """Libraries of generated kernels that the stub calls."""
+        """Returns the libraries of the generated kernels that the stub calls."""
         places = self.row.places if self.row else ()
         return [one.kernel.built for one in places if isinstance(one.kernel, OwnKernel)]
 
@@ -117,7 +123,10 @@ _DECODER = msgspec.json.Decoder(CachedKernel)
 
 
 def key_of(text: str) -> str | None:
-    """The cache key of a description; None if it is malformed or there is no compiler."""
+    """Returns the cache key of a description.
+
+    Returns None if the description is malformed or there is no compiler.
+    """
     try:
         read = msgspec.json.decode(text)
         if not is_c_identifier(read["op"]):
@@ -143,7 +152,7 @@ def _drop_counter(step: dict[str, Any]) -> dict[str, Any]:
 
 
 def recall(text: str) -> CachedKernel | None:
-    """The cache entry of a description; None on a miss or an invalid entry."""
+    """Returns the cache entry of a description; None on a miss or for an invalid entry."""
     key = key_of(text)
     note = compiler.user_cache().load_note(key) if key else None
     try:
@@ -162,10 +171,10 @@ def remember(
     """Caches the result of compiling a description.
 
     Args:
-        key: `key_of` the text before the build; nothing is cached if it has changed since.
-        built: its library in the kernel cache.
-        steps: for the ledger.
-        row: the kernel sequence, if the library is a stub.
+        key: result of `key_of` before the build; nothing is cached if the key has changed since.
+        built: the kernel's library in the kernel cache.
+        steps: the compiled parts of the kernel, for the ledger.
+        row: the kernel sequence that the library calls, if it is a stub; else None.
     """
     if key is None or not has_unchanged_sources() or key != key_of(text):
         return
@@ -178,7 +187,9 @@ def remember(
 
 
 def publish_cached(text: str, directory: Path) -> bool:
-    """Publishes the cached kernel of a description for MindSpore; returns whether there was one.
+    """Publishes the cached kernel of a description for MindSpore.
+
+    Returns whether the cache contained the kernel and all its libraries.
 
     Raises:
         OSError: `directory` is not writable.

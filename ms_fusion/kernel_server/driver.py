@@ -1,4 +1,4 @@
-"""Builds one kernel from its description: its library and MindSpore's record of it."""
+"""Builds one kernel from its description: a library, and the JSON file that MindSpore reads."""
 
 from __future__ import annotations
 
@@ -32,18 +32,21 @@ from tbe_impl.runtime import compiler
 
 log = logging.getLogger("ms_fusion")
 MALLOC_OFFSET_BYTES = 16
-"""Offset of MindSpore's tensors from a cache line: it calls `malloc`, which puts a header before
-each block.
+"""Offset in bytes of MindSpore's tensors from the start of a cache line.
+
+MindSpore allocates tensors with `malloc`, which puts a header before each block.
 """
 
 
 class AkgV2Driver:
-    """The kernel driver that MindSpore's compile server creates for each fused kernel, if it is not ours.
+    """The kernel driver that MindSpore's own compile server creates for each fused kernel.
+
+    Our compile server calls `build` and `stand_in` instead.
 
     Args:
-        input_file: the kernel's description, ``OP.info``.
-        output_dir: receives ``OP.so`` and ``OP.json``.
-        bisheng_tools_dir, dynamic_shape: not used; dynamic shapes are refused.
+        input_file: file with the kernel's description, ``OP.info``.
+        output_dir: directory that receives ``OP.so`` and ``OP.json``.
+        bisheng_tools_dir, dynamic_shape: ignored; a kernel with dynamic shapes is rejected.
     """
 
     def __init__(
@@ -56,7 +59,7 @@ class AkgV2Driver:
         self.input_file, self.output_dir = Path(input_file), Path(output_dir)
 
     def compile(self) -> None:
-        """Builds the kernel.
+        """Builds the kernel and publishes it in `output_dir`; on failure publishes a stub instead.
 
         Raises:
             RuntimeError: the build failed; MindSpore may then split the group.
@@ -73,7 +76,8 @@ def build(text: str, directory: Path) -> None:
     """Builds the kernel of a description, publishes it for MindSpore and caches the result.
 
     Raises:
-        FusionError: as `compile_kernel`; `ParseError` for a text that is no kernel description.
+        FusionError: `compile_kernel` raises it.
+        ParseError: `text` is no kernel description.
     """
     kernel = parse_kernel(text, file="the kernel's description")
     started, compiled, key = (
@@ -96,14 +100,14 @@ def build(text: str, directory: Path) -> None:
 def stand_in(text: str, directory: Path, why: str) -> None:
     """Publishes a stub that computes a failed kernel by its NumPy formulas in the calling process.
 
-    MindSpore takes back some failed groups and crashes on others. Nothing is published for a group
-    with an operator that has no formula for these inputs.
+    The stub is needed because MindSpore splits some failed groups but crashes on others. Nothing is
+    published if an operator of the group has no formula for its inputs.
 
     Args:
-        why: why the build failed.
+        why: reason of the failed build, for the ledger.
 
     Raises:
-        ParseError, CompileError, MissingError: the stub cannot be built either.
+        ParseError, CompileError, MissingError: the stub cannot be built.
     """
     kernel = parse_kernel(text, file="the kernel's description")
     if not is_c_identifier(kernel.name) or not _has_formulas(kernel.graph):
@@ -114,8 +118,9 @@ def stand_in(text: str, directory: Path, why: str) -> None:
 
 
 def _has_formulas(graph: Graph) -> bool:
-    """Whether NumPy computes the graph. Checked by a trial run: a failing call would end the user's
-    process.
+    """Returns whether the NumPy formulas can compute the graph.
+
+    The check is a trial run on zeros, because a call that fails later would end the user's process.
     """
     values = [graph.values[name] for name in graph.inputs]
     try:
@@ -139,11 +144,11 @@ class BuiltKernel(NamedTuple):
     """A compiled kernel.
 
     Attributes:
-        built: its library, which exports a function of the kernel's name.
-        steps: for the ledger.
-        row: the kernel sequence, if the library is a stub.
-        lasting: whether the result may be cached: not after a compiler failure, nor if the sequence
-            is no C function.
+        built: library that exports a function of the kernel's name.
+        steps: the compiled parts of the kernel, for the ledger.
+        row: the kernel sequence that the library calls, if it is a stub; else None.
+        lasting: whether the result may be cached. False if the compiler failed on the chosen
+            options, or if the kernel sequence is no C function.
     """
 
     built: Path
@@ -153,16 +158,16 @@ class BuiltKernel(NamedTuple):
 
 
 def compile_kernel(kernel: CompositeKernel) -> BuiltKernel:
-    """Compiles a kernel; compiled code comes from the kernel cache where possible.
+    """Compiles a kernel; takes compiled code from the kernel cache where it can.
 
     Raises:
-        InputError: an operator, dtype or shape is not supported; CompileError, MissingError: from
-            the compiler.
+        InputError: an operator, dtype or shape is not supported.
+        CompileError, MissingError: the compiler fails or is missing.
     """
     if not is_c_identifier(kernel.name):
         raise InputError("the kernel's name is no name in C", got=repr(kernel.name[:80]))
     if has_library_operators(kernel.graph):
-        # errors appear here and not at the first call
+        # Compiling now reports errors to the compile server instead of at the first call.
         ours = compile_own(kernel)
         built = compiler.build(_stub(kernel), symbols=(kernel.name,))
         return BuiltKernel(built, ours.steps, ours.row, lasting=ours.row is not None)

@@ -1,7 +1,8 @@
-"""Emits the entry function that MindSpore calls, around the generated function.
+"""Emits the entry function that MindSpore calls, which calls the generated function.
 
 MindSpore 2.10 calls ``void NAME(void *callback, int *threads, void **buffers)`` with the inputs,
-then the outputs. The entry ignores `callback` and `threads`: the kernel uses our own thread pool.
+then the outputs in `buffers`. The entry ignores `callback` and `threads`, because the kernel uses
+our own thread pool.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ from tbe_impl.dsl.tensor import Tensor
 
 
 def emit_entry(group: LoweredGroup, program: Program, layout: Layout, threads: int) -> str:
-    """The C text of the entry function; it follows the program in the same translation unit."""
+    """Returns the C text of the entry function.
+
+    The text must follow the program in the same translation unit.
+    """
     count = len(group.inputs)
     known = {id(tensor) for tensor in group.inputs}
     places, after, made, missing = [], [], [], []

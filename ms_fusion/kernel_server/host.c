@@ -1,4 +1,4 @@
-/* Registry in the user's process: the callback that prepares kernels for their stubs, and the
+/* Registry in the user's process. It holds the callback that prepares the kernels of stubs, and the
    launch log. */
 #include <stdatomic.h>
 #include <stddef.h>
@@ -14,12 +14,12 @@ static prepare_function prepare;
 
 void ms_fusion_host_set(prepare_function given) { prepare = given; }
 
-/* Returns 0 if `result` can be called. */
+/* Prepares the kernel `name`; returns 0 if the function in `result` can be called. */
 int ms_fusion_host_prepare(const char *name, struct hosted *result) { return prepare ? prepare(name, result) : 1; }
 
 enum { MOST_BUFFERS = 64 };
 
-/* Launches during a watch: their number, and the arguments of the first. */
+/* Log of a watch: the number of launches, and the arguments of the first launch. */
 struct launches {
   atomic_int number;
   int count; /* buffers of the first launch; 0 if unknown or more than MOST_BUFFERS */
@@ -31,7 +31,7 @@ struct launches {
 static struct launches launches;
 static atomic_int watched;
 
-/* Each kernel calls it before it computes, with its name, its address and its buffers. */
+/* Each kernel calls this function before it computes. `kernel` is the address of the entry. */
 void ms_fusion_launched(const char *name, void *kernel, int count, void **buffers) {
   large_pages(kernel);
   if (!atomic_load_explicit(&watched, memory_order_relaxed) || atomic_fetch_add(&launches.number, 1)) return;
@@ -41,7 +41,7 @@ void ms_fusion_launched(const char *name, void *kernel, int count, void **buffer
   memcpy(launches.buffers, buffers, launches.count * sizeof *buffers);
 }
 
-/* Begins or ends a watch; only one may be active. */
+/* Begins or ends a watch and returns its log; only one watch may be active. */
 struct launches *ms_fusion_watch(int begin) {
   if (begin) atomic_store(&launches.number, 0);
   atomic_store(&watched, begin);

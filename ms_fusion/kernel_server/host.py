@@ -1,8 +1,8 @@
-"""Prepares kernels with library calls in the user's process, on their first call.
+"""Prepares kernels that contain library calls, in the user's process at their first call.
 
-The library of such a kernel is a stub. At its first call it requests a function and its state from
-this module. The calls use the oneDNN that MindSpore has loaded. The modules that prepare kernels
-are imported lazily.
+The library of such a kernel is a stub. At its first call the stub requests from this module a
+function and the function's state. The oneDNN calls use the library that MindSpore has loaded. The
+modules that prepare kernels are imported lazily.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ _PrepareCallback = ctypes.CFUNCTYPE(
 )
 
 _installed_hosts: list[Host] = []
-"""Kept alive for the life of the process: C code calls them."""
+"""Hosts that are kept alive for the life of the process, because C code calls them."""
 
 
 class Host:
     """Prepares the kernels whose descriptions are in a directory.
 
     Args:
-        directory: where MindSpore writes the descriptions, ``NAME.info``.
+        directory: directory into which MindSpore writes the descriptions, ``NAME.info``.
     """
 
     def __init__(self, directory: Path):
@@ -54,7 +54,7 @@ class Host:
         self._callback = _PrepareCallback(self._prepare)
 
     def install(self) -> None:
-        """Registers this host for the stubs and starts the threads of kernels.
+        """Registers this host as the one that stubs call, and starts the kernels' worker threads.
 
         Raises:
             MissingError, CompileError: there is no compiler, or it fails.
@@ -99,13 +99,16 @@ def _load_cached(text: str) -> Prepared | None:
     try:
         return sequence_loader.reuse_cached(text)
     except Exception as error:  # noqa: BLE001
-        # after any failure of the cache the kernel can still be assembled
+        # If the cache fails in any way, the caller assembles the kernel from its description.
         log.info("a kernel is assembled from its description: %s", error)
         return None
 
 
 def loaded_library() -> ctypes.CDLL | None:
-    """The library that kernels find in this process; None if no host is installed."""
+    """Returns the loaded library of `host.c`, in which stubs find the callback and the launch log.
+
+    Returns None if no host is installed.
+    """
     return _library() if _installed_hosts else None
 
 
@@ -114,5 +117,5 @@ def _library() -> ctypes.CDLL:
     file = compiler.build(
         LARGE_PAGES.read_text("utf-8") + SOURCE.read_text("utf-8"), symbols=SYMBOLS
     )
-    # RTLD_GLOBAL: stubs resolve its symbols
+    # RTLD_GLOBAL lets stubs resolve the symbols of this library.
     return ctypes.CDLL(str(file), mode=os.RTLD_NOW | os.RTLD_GLOBAL)

@@ -1,4 +1,4 @@
-"""Prepares one kernel with library calls in the user's process."""
+"""Prepares one kernel that contains library calls, in the user's process."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ RUN = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_vo
 
 
 def prepare_kernel(kernel: CompositeKernel, *, failed: bool = False) -> Prepared:
-    """Prepares the kernel sequence of a group, or its formulas as the fallback.
+    """Prepares the kernel sequence of a group; falls back to the group's NumPy formulas.
 
     Args:
-        failed: whether the compile server could not build the kernel.
+        failed: whether the compile server failed to build the kernel; then only the formulas are
+            used.
     """
     call = formula_function(kernel)
     try:
@@ -37,23 +38,23 @@ def prepare_kernel(kernel: CompositeKernel, *, failed: bool = False) -> Prepared
             return Prepared(address(whole.function), whole.state, (chain, whole))
         call = chain_function(chain) if chain is not None else call
     except Exception as error:  # noqa: BLE001
-        # MindSpore has already launched the kernel, so it must be computed in any case.
+        # MindSpore has already launched the kernel, so that its results must be computed.
         log.warning("kernel %s is slow, computed by its formulas: %s", kernel.name, error)
     run = RUN(_contain_exceptions(kernel, call))
     return Prepared(address(run), 1, run)
 
 
 ArrayFunction = Callable[[Sequence[np.ndarray], Sequence[np.ndarray]], object]
-"""Computes the output arrays from the input arrays; may write to input arrays."""
+"""Function that computes the output arrays from the input arrays; it may also write to inputs."""
 
 
 def chain_function(chain: Chain) -> ArrayFunction:
-    """Runs a kernel sequence with a step that is no C function."""
+    """Returns a function that runs a kernel sequence of which a step is no C function."""
     return lambda inputs, outputs: chain(*inputs, out=outputs)
 
 
 def formula_function(kernel: CompositeKernel) -> ArrayFunction:
-    """Computes a kernel by its NumPy formulas."""
+    """Returns a function that computes a kernel by its NumPy formulas."""
     graph = kernel.graph
     written = {node.outputs[0]: node.inputs[0] for node in graph if node.op in IN_PLACE_OPERATORS}
 
@@ -70,7 +71,10 @@ def formula_function(kernel: CompositeKernel) -> ArrayFunction:
 
 
 def _contain_exceptions(kernel: CompositeKernel, call: ArrayFunction) -> Any:
-    """The function as C calls it; no exception may propagate into C."""
+    """Wraps a function for calls from C.
+
+    The wrapper logs exceptions. It returns 1 after an exception, else 0.
+    """
     names = (*kernel.graph.inputs, *kernel.graph.outputs)
     kinds = [kernel.graph.values[name] for name in names]
 

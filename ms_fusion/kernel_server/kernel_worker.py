@@ -1,4 +1,4 @@
-"""Runs `ms_fusion.accuracy.kernel_worker` for our kernels; prepares stubs in the child process."""
+"""Runs `ms_fusion.accuracy.kernel_worker` for our kernels; installs the host that stubs need."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 /* Collapses the process's anonymous memory into 2 MiB pages (MADV_COLLAPSE), which reduces TLB
-   misses on tensors and on MindSpore's data structures. The work is done in small pieces before
-   kernel launches. */
+   misses on tensors and on MindSpore's data structures. Each kernel launch first does a small part
+   of this work, of about 1 ms. */
 #ifdef __linux__
 #include <errno.h>
 #include <stdatomic.h>
@@ -18,7 +18,7 @@
 enum {
   LARGE_PAGE = 2 << 20,
   SMALL_PAGES = LARGE_PAGE / 4096,
-  /* fewer resident small pages: not collapsed, so that memory grows by a seventh at most */
+  /* a range with fewer resident small pages is not collapsed: memory grows by a seventh at most */
   LEAST_PRESENT = SMALL_PAGES / 8 * 7,
   MOST_RANGES = 1024,
   /* consecutive failures after which the system is assumed to have no large pages left */
@@ -26,14 +26,15 @@ enum {
   KERNELS = 1 << 12,
   MOVED = 1 << 15
 };
-/* short runs are not delayed; longer ones spend a third of their time here until it is done */
+/* A process that runs shorter than FIRST_NS is not delayed. A longer one spends a third of its time
+   in this file until all pages are collapsed. */
 static const int64_t FIRST_NS = 250000000, PIECE_NS = 1000000, OTHERS_SHARE = 2, LATER = 4;
 
 static struct { uintptr_t next, end; } ranges[MOST_RANGES];
 static int range, range_count, refused;
 static int64_t rest_ns;
-/* hash table of collapsed pages: another request for the same page would take as long as a small
-   kernel */
+/* Hash table of collapsed pages. It avoids a second request for the same page, which would take as
+   long as a small kernel. */
 static uint32_t moved[MOVED];
 static atomic_flag moving = ATOMIC_FLAG_INIT;
 static _Atomic int64_t due_ns;
@@ -54,7 +55,7 @@ static int large_pages_allowed(void) {
   return allowed;
 }
 
-/* Finds the large pages that fit into each private anonymous mapping. */
+/* Fills `ranges` with the large pages that fit into each private anonymous mapping. */
 static void find_ranges(void) {
   char line[512], access[5], name[8];
   unsigned long start, end, inode;
@@ -83,7 +84,7 @@ static void move_page(uintptr_t at) {
   if (!madvise((void *)at, LARGE_PAGE, MADV_COLLAPSE)) {
     refused = 0;
     moved[number % MOVED] = number;
-  } else if (errno != EINVAL) { /* EINVAL is cheap: about this page, or all of them forever */
+  } else if (errno != EINVAL) { /* EINVAL returns fast: the page cannot be collapsed, or none can */
     refused++;
   }
 }
@@ -101,7 +102,7 @@ static void move_some(int64_t start) {
     now = now_ns();
   }
   if (range == range_count || refused == MOST_REFUSED) {
-    /* start again later, at growing intervals: allocation activity declines */
+    /* The next pass starts after a growing interval, because a process allocates less and less. */
     range = range_count = 0;
     rest_ns *= LATER;
     now += rest_ns;
@@ -109,7 +110,8 @@ static void move_some(int64_t start) {
   atomic_store(&due_ns, now + OTHERS_SHARE * (now - start));
 }
 
-/* Called before each kernel launch; a new kernel schedules a pass over its memory. */
+/* Called before each kernel launch. The first launch of a kernel schedules a pass over the
+   process's memory. */
 static void large_pages(void *kernel) {
   int64_t now = now_ns();
   uint32_t number = (uint32_t)((uintptr_t)kernel >> 4) * UINT32_C(2654435769) >> 20, bit = UINT32_C(1) << number % 32;

@@ -1,4 +1,4 @@
-"""Observes which of our kernels MindSpore launches during a call; reads the log of `host.c`."""
+"""Observes which of our kernels MindSpore launches during a call, by the launch log of `host.c`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from ms_fusion.kernel_server import host
 
 MOST_BUFFERS = 64
-"""Same value as in `host.c`."""
+"""Largest number of buffers in a launch record; must equal the value in `host.c`."""
 
 _watch_lock = threading.Lock()
 _KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
@@ -21,10 +21,11 @@ class Launch(NamedTuple):
     """One kernel launch by MindSpore.
 
     Attributes:
-        name: of the kernel.
-        kernel: the function; it takes null, the number of threads offered, and the addresses of
-            buffers. MindSpore keeps it loaded for the life of the process.
-        buffers: addresses of its inputs and outputs.
+        name: name of the kernel.
+        kernel: C function of the kernel. Its arguments are null, a pointer to the number of
+            threads, and the array of buffer addresses. MindSpore keeps the function loaded for the
+            life of the process.
+        buffers: addresses of the kernel's inputs, then of its outputs.
     """
 
     name: str
@@ -44,9 +45,10 @@ class _LaunchRecord(ctypes.Structure):
 
 @contextmanager
 def watch_launches() -> Iterator[list[Launch]]:
-    """Yields a list that afterwards contains the only launch of the process in the block.
+    """Yields a list that receives the kernel launch of the ``with`` block when the block ends.
 
-    The list stays empty if there was no launch or more than one, or if another watch is active.
+    The list stays empty if the process launched no kernel or more than one, if the launch has
+    unknown or too many buffers, or if another watch is active.
     """
     seen: list[Launch] = []
     symbols = host.loaded_library()

@@ -1,5 +1,5 @@
-/* Forwards MindSpore's own entry of the kernel NAME to the library that its generator built: the
-   file beside this one with the suffix ".own". */
+/* Forwards MindSpore's own entry of the kernel NAME to the library that MindSpore's generator
+   built. That library lies beside this one and has the suffix ".own". */
 #define JOIN_(name, end) name##end
 #define JOIN(name, end) JOIN_(name, end)
 #define KERNEL JOIN(NAME, _kernel)

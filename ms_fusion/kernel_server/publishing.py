@@ -1,4 +1,4 @@
-"""Publishes a library where MindSpore searches it."""
+"""Publishes a kernel's library and its JSON file in the directory that MindSpore searches."""
 
 from __future__ import annotations
 
@@ -17,15 +17,18 @@ SYMBOL_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVW
 
 
 def is_c_identifier(name: str) -> bool:
-    """Whether a name is a valid C function name."""
+    """Returns whether a name is a valid C function name."""
     return bool(name) and set(name) <= SYMBOL_CHARACTERS and not name[0].isdigit()
 
 
 def publish(built: Path, name: str, directory: Path, record: Build) -> None:
-    """Publishes a library for MindSpore; the JSON comes last, since it announces the library.
+    """Publishes a library for MindSpore.
+
+    The JSON file is written last, because MindSpore takes its presence as the sign that the library
+    is complete.
 
     Args:
-        record: how the kernel was built, for the ledger.
+        record: how the kernel was built; written beside the library for the ledger.
     """
     content = built.read_bytes()
     digest = hashlib.sha256(content).hexdigest()
@@ -41,14 +44,16 @@ def publish(built: Path, name: str, directory: Path, record: Build) -> None:
 
 
 OWN_SUFFIX = ".own"
-"""Suffix of a file that MindSpore's own generator built."""
+"""Suffix of the file that keeps a library of MindSpore's own generator."""
 
 
 def publish_beside_own(name: str, directory: Path) -> None:
-    """Wraps a library of MindSpore's generator so that our convention can call it too, as a stub.
+    """Wraps a library of MindSpore's own generator in a stub that also has our entry.
+
+    The original library is kept as ``NAME.own``. The stub forwards MindSpore's entry to it.
 
     Raises:
-        CompileError, MissingError: there is no compiler, or it fails; the files are unchanged.
+        CompileError, MissingError: the compiler fails or is missing; the files are unchanged.
         OSError: the directory is not writable.
     """
     if not is_c_identifier(name):

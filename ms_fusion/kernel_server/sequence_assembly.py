@@ -1,4 +1,4 @@
-"""Assembles a group with library calls as a kernel sequence of our kernels and oneDNN calls."""
+"""Assembles a group with library calls: a kernel sequence of our kernels and oneDNN calls."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from tbe_impl.kernel import Kernel
 
 
 def has_library_operators(graph: Graph) -> bool:
-    """Whether a library call computes one of the operators."""
+    """Returns whether a library call computes any operator of the graph."""
     return any(is_library_operator(node, graph) for node in graph)
 
 
@@ -45,8 +45,9 @@ class CompiledSequence(NamedTuple):
     """The compiled kernels of a group.
 
     Attributes:
-        steps: of the whole group, for the ledger.
-        row: the kernel sequence; None if one of its members is no C function.
+        steps: the compiled parts of the whole group, for the ledger.
+        row: the kernel sequence; None if it cannot be recorded, for example because a member is no
+            C function.
     """
 
     steps: tuple[BuildStep, ...]
@@ -54,17 +55,17 @@ class CompiledSequence(NamedTuple):
 
 
 def compile_own(kernel: CompositeKernel) -> CompiledSequence:
-    """Compiles our kernels of a group into the cache, before the group's first call.
+    """Compiles our kernels of a group into the kernel cache, before the group's first call.
 
     Raises:
-        FusionError: as `assemble`, or from the compiler.
+        FusionError: `assemble` raises it, or the compiler fails.
     """
     graph = _prepare_graph(kernel.graph)
     members = _members(kernel, graph)
     own = [member.kernel for member in members if isinstance(member.kernel, Kernel)]
     for made in own:
         assert made.compiled
-    # The kernels of the regions come first, in order; copies follow them.
+    # `own` lists the kernels of the regions in order, then the copies.
     layouts = (made.layout for made in own)
     return CompiledSequence(
         tuple(_describe_step(part, graph, layouts) for part in partition_group(graph)),
@@ -112,10 +113,12 @@ def _describe_step(
 
 
 def assemble(kernel: CompositeKernel) -> Chain:
-    """The kernel sequence of a group: takes inputs in the kernel's order, then outputs.
+    """Returns the kernel sequence of a group.
+
+    The arguments of the sequence are the kernel's inputs, then the kernel's outputs.
 
     Raises:
-        InputError: an operator, a dtype or a shape is not supported; names the operator.
+        InputError: an operator, a dtype or a shape is not supported; the error names the operator.
     """
     graph = kernel.graph
     given = {name: _describe_tensor(graph.values[name]) for name in graph.inputs}
@@ -133,8 +136,9 @@ def assemble(kernel: CompositeKernel) -> Chain:
 
 
 class _Member(NamedTuple):
-    """A member of a kernel sequence: our kernel or an unprepared library call, and its
-    array names.
+    """A member of a kernel sequence: our kernel or an unprepared library call.
+
+    `reads` and `writes` are the names of its arrays.
     """
 
     kernel: Kernel | OnednnCall
@@ -150,10 +154,14 @@ def _step(member: _Member) -> Step:
 
 
 def _members(kernel: CompositeKernel, ready: Graph) -> list[_Member]:
-    """The members of the kernel sequence; in-place results that are read later are copied last.
+    """Returns the members of the kernel sequence.
+
+    A result that updates an input in place is first written to a new array if later members read
+    the input, or if its kernel must not overwrite the input. Copies to these inputs end the
+    sequence.
 
     Args:
-        ready: the kernel's graph after `_prepare_graph`.
+        ready: result of `_prepare_graph` for the kernel's graph.
     """
     kernel = replace(kernel, graph=ready)
     found = partition_group(ready)
@@ -171,7 +179,7 @@ def _members(kernel: CompositeKernel, ready: Graph) -> list[_Member]:
 
 
 def _prepare_graph(graph: Graph) -> Graph:
-    """Runs the graph passes for library calls: layouts, broadcasts, transposes, constants."""
+    """Runs the graph passes that library calls need: layouts, broadcasts, transposes, constants."""
     graph = fold_transposes(remove_broadcasts(propagate_channels_last(widen_to_float64(graph))))
     return store_constants(
         graph, [part for part in partition_group(graph) if isinstance(part, LibraryStep)]
@@ -179,10 +187,12 @@ def _prepare_graph(graph: Graph) -> Graph:
 
 
 def own_kernels(kernel: CompositeKernel) -> Iterator[tuple[Kernel, LoweredGroup, Graph]]:
-    """Our kernels of a group with default options; tuning records apply by each kernel's key.
+    """Yields our kernels of a group, each with its lowered group and its graph.
+
+    The kernels have default options. Tuning records are stored by the key of a single kernel.
 
     Raises:
-        InputError: as `assemble`.
+        InputError: an operator, a dtype or a shape is not supported.
     """
     graphs = [widen_to_float64(kernel.graph)]
     if has_library_operators(kernel.graph):
@@ -201,10 +211,10 @@ def own_kernels(kernel: CompositeKernel) -> Iterator[tuple[Kernel, LoweredGroup,
 def _make_own_kernel(
     region: Region, kernel: CompositeKernel, later: Container[str]
 ) -> tuple[_Member, list[_Member]]:
-    """Our kernel for a region, and the copies at the end of the sequence.
+    """Returns our kernel for a region, and the copies that must follow at the end of the sequence.
 
     Args:
-        later: names of values that later members read.
+        later: names of the values that later members of the sequence read.
     """
     part = extract_region(region, kernel.graph)
     inputs = part.inputs
@@ -229,7 +239,7 @@ def _make_own_kernel(
 
 
 def _copy(like: Tensor, source: str, target: str) -> _Member:
-    """A copy from one array to another."""
+    """Returns a member that copies the array `source` to the array `target`."""
     given = placeholder(like.shape, like.dtype, "source")
     made = compute(like.shape, lambda *at: given(*at), "target")
     kernel = Kernel(

@@ -1,4 +1,4 @@
-"""Loads a kernel sequence from its compile cache entry; needs no generator."""
+"""Loads a kernel sequence from its entry in the compile cache, without the generator."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ class Prepared:
     """A prepared kernel.
 
     Attributes:
-        function, state: addresses that the stub calls and passes.
-        kept: objects that must outlive the calls.
+        function: address of the function that the stub calls.
+        state: address that the stub passes to the function.
+        kept: objects that must live as long as the function can be called.
     """
 
     function: int
@@ -27,7 +28,9 @@ class Prepared:
 
 
 def reuse_cached(text: str) -> Prepared | None:
-    """The cached kernel sequence of a description; None on a miss or a missing library.
+    """Returns the cached kernel sequence of a description.
+
+    Returns None on a miss or if a library is missing.
 
     Raises:
         FusionError: a library cannot be loaded, or oneDNN rejects a call.
@@ -37,10 +40,10 @@ def reuse_cached(text: str) -> Prepared | None:
 
 
 def load_sequence(row: SequenceRecord) -> Prepared | None:
-    """Loads a kernel sequence; None if a member is missing or is no C function here.
+    """Loads a kernel sequence; returns None if a member is missing or is no C function here.
 
     Raises:
-        FusionError: as `reuse_cached`.
+        FusionError: a library cannot be loaded, or oneDNN rejects a call.
     """
     kernels = []
     for place in row.places:
@@ -54,7 +57,10 @@ def load_sequence(row: SequenceRecord) -> Prepared | None:
 
 
 def _load_kernel(kernel: OwnKernel | OnednnCall, arrays: int) -> tuple[CFunction, Any] | None:
-    """A kernel as a C function and its owner; None if it is missing or is no C function."""
+    """Returns a kernel as a C function, with the object that keeps the function alive.
+
+    Returns None if the library is missing or the oneDNN call is no C function.
+    """
     if isinstance(kernel, OnednnCall):
         call = kernel.prepare()
         return (
@@ -70,5 +76,5 @@ def _load_kernel(kernel: OwnKernel | OnednnCall, arrays: int) -> tuple[CFunction
 
 
 def address(function: Any) -> int:
-    """The address of a C function."""
+    """Returns the address of a C function."""
     return int(ctypes.cast(function, ctypes.c_void_p).value or 0)

@@ -1,5 +1,5 @@
-/* A kernel that is prepared at its first call, in the calling process. NAME is its name, COUNT its
-   number of buffers. */
+/* A kernel that is prepared at its first call, in the calling process. The macro NAME is the
+   kernel's name, COUNT its number of buffers. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>

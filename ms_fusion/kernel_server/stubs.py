@@ -1,8 +1,8 @@
-"""Emits C stubs: kernels that are prepared at their first call, and MindSpore's kernel names.
+"""Emits C stubs, kernels that are prepared at their first call, with both entries of a kernel.
 
-A group has one name under every generator, and MindSpore keeps a library loaded under that name for
-the life of the process. So each library exports both our entry and the entry of MindSpore's own
-generator.
+MindSpore gives a group the same name under every generator. It keeps the library that it loaded
+under that name for the life of the process. So each library exports both our entry, ``NAME``, and
+the entry of MindSpore's own generator, ``NAME_kernel``.
 """
 
 from __future__ import annotations
@@ -16,17 +16,23 @@ STUB, OWN_STUB, SUBNORMALS = (
 
 
 def stub(name: str, buffers: int) -> str:
-    """C text of a stub with `buffers` buffers, prepared at its first call through either entry."""
+    """Returns the C text of a stub with `buffers` buffers.
+
+    The first call of either entry prepares the kernel.
+    """
     return f"{_stub(name, buffers)}{chr(10).join(akg_entry_alias(name))}\n"
 
 
 def stub_beside_own(name: str) -> str:
-    """C text of a stub for our entry; MindSpore's entry calls the library ``NAME.own``."""
+    """Returns the C text of a stub for our entry.
+
+    MindSpore's entry calls the library ``NAME.own``.
+    """
     return f"{_stub(name, UNKNOWN_COUNT)}{OWN_STUB.read_text('utf-8')}\n"
 
 
 def akg_entry_alias(name: str) -> list[str]:
-    """C text of MindSpore's own entry, which calls ours."""
+    """Returns the C text of MindSpore's own entry, which calls our entry."""
     return [
         f"void {name}_kernel(void **all) {{",
         f"int threads = 1; {name}(all[0], &threads, all + 1);",
@@ -35,8 +41,9 @@ def akg_entry_alias(name: str) -> list[str]:
 
 
 def launch_report(name: str, buffers: int) -> list[str]:
-    """C text that reports a launch to `host.c`: a declaration, and the first statement of the
-    kernel.
+    """Returns C text that reports a launch to `host.c`.
+
+    The first item is a declaration. The second item is the first statement of the kernel.
     """
     return [
         "extern void ms_fusion_launched(const char *, void *, int, void **) __attribute__((weak));",
@@ -51,5 +58,5 @@ def _stub(name: str, buffers: int) -> str:
 
 
 def subnormals() -> str:
-    """C text of `keep_subnormals` and `restore_subnormals`."""
+    """Returns the C text of `keep_subnormals` and `restore_subnormals`."""
     return SUBNORMALS.read_text("utf-8")

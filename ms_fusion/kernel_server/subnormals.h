@@ -1,5 +1,5 @@
-/* Disables flush-to-zero and denormals-are-zero during a kernel, which a framework may set in some
-   threads: results must not depend on the calling thread. */
+/* Disables flush-to-zero and denormals-are-zero during a kernel. A framework may set these modes in
+   some of its threads, but results must not depend on the calling thread. */
 #if defined(__SSE__)
 enum { FLUSHED = 0x8040 };
 static inline unsigned keep_subnormals(void) {

@@ -1,6 +1,6 @@
-"""Lowers groups: partition into library calls and loop nests, then operators to the DSL.
+"""Lowers groups: partitions them into library calls and loop nests, lowers operators to the DSL.
 
-In: a `Graph` of MindSpore's basic operators. Out: DSL graphs of `tbe_impl` and the execution order
-of their kernels and the library calls. Must not read MindSpore's JSON, call a C compiler or import
-MindSpore.
+In: a `Graph` of MindSpore's basic operators. Out: DSL graphs of `tbe_impl`, and the execution order
+of their kernels and of the library calls. Must not read MindSpore's JSON, call a C compiler or
+import MindSpore.
 """

@@ -21,7 +21,7 @@ from tbe_impl.errors import FusionError, InputError
 from tbe_impl.tracing.arrays import TracedArray, tensor_of
 
 IN_PLACE_OPERATORS = frozenset({"Assign", "AssignAdd"})
-"""Operators that update their first input in place; the tensor that they return carries no data."""
+"""Operators that update their first input in place; the tensor that they return holds no data."""
 
 
 @dataclass(frozen=True)
@@ -29,12 +29,12 @@ class LoweredGroup:
     """A fused kernel, lowered to the DSL.
 
     Attributes:
-        name: of the kernel.
+        name: name of the kernel.
         inputs: placeholders in the order of the kernel's inputs.
-        results: computed tensors, each once.
-        places: for each result, the indices of the buffers that it is written to; the kernel's
-            buffers are its inputs, then its outputs.
-        values: value name → the DSL tensor that computes it.
+        results: the computed tensors without duplicates.
+        places: for each result, the indices of the buffers to which it is written. The buffers of
+            the kernel are its inputs, then its outputs.
+        values: the DSL tensor of each value of the graph, by name.
     """
 
     name: str
@@ -48,7 +48,7 @@ def lower_composite(kernel: CompositeKernel) -> LoweredGroup:
     """Lowers a composite kernel to a DSL graph.
 
     Raises:
-        InputError: an operator, a dtype or a shape is not supported; names the operator.
+        InputError: an operator, a dtype or a shape is not supported; the error names the operator.
     """
     graph = kernel.graph
     tensors: dict[str, Tensor] = {}
@@ -93,8 +93,8 @@ def _lower_node(node: Node, graph: Graph, tensors: Mapping[str, Tensor]) -> Tens
             else dsl.ext.reshape(made, wanted)
         )
     except Exception as error:
-        # A formula run on symbolic tensors may raise any exception, and MindSpore cannot take the
-        # group back.
+        # A formula may raise any exception on symbolic tensors. Every exception becomes an
+        # InputError, because MindSpore cannot undo the fusion of the group.
         why = error.what if isinstance(error, FusionError) else f"{type(error).__name__}: {error}"
         described = ", ".join(
             f"{value.dtype} {list(value.shape)}" for value in graph.inputs_of(node)
@@ -103,8 +103,9 @@ def _lower_node(node: Node, graph: Graph, tensors: Mapping[str, Tensor]) -> Tens
 
 
 def _is_quotient_of_integers(node: Node, graph: Graph) -> bool:
-    """Whether a Div of integers yields float32: MindSpore shows it only by the Cast that
-    follows.
+    """Returns whether a Div may be a division of integers whose result is float32.
+
+    MindSpore declares the result as an integer. Only the Cast that follows shows its true dtype.
     """
     readers = graph.consumers.get(node.outputs[0], ())
     return (
@@ -115,11 +116,14 @@ def _is_quotient_of_integers(node: Node, graph: Graph) -> bool:
 
 
 def _operand(value: Value, tensors: Mapping[str, Tensor]) -> Any:
-    """An operand as formulas take it: a traced tensor, or a NumPy array for a constant."""
+    """Returns an operand as formulas take it: a NumPy array for a constant, else a traced
+    tensor.
+    """
     if value.kind != "constant":
         return TracedArray(tensors[value.name])
     found = np.asarray(value.data, numpy_dtype(value.dtype))
-    # A constant of one element broadcasts to any rank; at rank 0 or 1 it becomes a scalar.
+    # A constant of one element becomes a scalar if its rank is 0 or 1, and then broadcasts to any
+    # rank.
     return (
         found.reshape(_shape(value) if len(value.shape) > 1 else ()) if found.size == 1 else found
     )
@@ -132,12 +136,12 @@ def _shape(value: Value) -> tuple[int, ...]:
 
 
 def known_size(size: Any) -> int:
-    """An extent of a tensor as an integer; all extents are static here."""
+    """Returns an extent of a tensor as an integer; all extents are static here."""
     return int(getattr(size, "value", size))
 
 
 def size_bytes(tensor: Tensor) -> int:
-    """Size of the tensor in memory, in bytes."""
+    """Returns the size of a tensor in memory, in bytes."""
     return math.prod(map(known_size, tensor.shape)) * dtype_of(tensor.dtype).bytes
 
 

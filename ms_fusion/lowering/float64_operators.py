@@ -1,4 +1,4 @@
-"""Removes the Casts to float32 around operators for which MindSpore has no float64 kernel."""
+"""Removes Casts to float32 and back around operators for which MindSpore has no float64 kernel."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from dataclasses import replace
 from ms_fusion.graph import Graph, Node, Value
 
 NARROWED_OPERATORS = frozenset(("Mish", "Softplus", "SoftplusGrad"))
-"""Operators that MindSpore's CPU library implements in float32 only, between two Casts."""
+"""Operators that MindSpore's CPU library computes only in float32, so that a float64 operator
+stands between two Casts.
+"""
 
 
 def widen_to_float64(graph: Graph) -> Graph:
@@ -38,7 +40,7 @@ def widen_to_float64(graph: Graph) -> Graph:
 
 
 def _cast_behind(node: Node, graph: Graph) -> Node | None:
-    """The only reader of the float32 result, if it is a Cast to float64."""
+    """Returns the Cast to float64 that is the only reader of a node's float32 result; else None."""
     (name,) = node.outputs
     readers = graph.consumers.get(name, ())
     if name in graph.outputs or len(readers) != 1 or readers[0].op != "Cast":
@@ -49,7 +51,10 @@ def _cast_behind(node: Node, graph: Graph) -> Node | None:
 
 
 def _source(name: str, graph: Graph) -> Value | None:
-    """The operand of the Cast to float32 that produces a value."""
+    """Returns the operand of the Cast to float32 that produces a value.
+
+    Returns None if another operator produces the value.
+    """
     maker = graph.producers.get(name)
     if maker is None or maker.op != "Cast" or graph.values[name].dtype != "float32":
         return None

@@ -1,4 +1,4 @@
-"""Partitions a group into library calls and the regions of operators between them."""
+"""Partitions a group into library calls and the regions of other operators between them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from ms_fusion.lowering.onednn.onednn_steps import LibraryStep, is_library_opera
 
 @dataclass(frozen=True)
 class Region:
-    """Operators between two library calls.
+    """Operators that one kernel of ours computes, between library calls.
 
     Attributes:
-        nodes: in topological order.
-        results: names of the live-out values.
+        nodes: the operators in topological order.
+        results: names of the live-out values: outputs of the group, results of in-place operators,
+            and values that nodes outside of the region read.
     """
 
     nodes: tuple[Node, ...]
@@ -24,8 +25,10 @@ class Region:
 
 
 def partition_group(graph: Graph) -> list[Region | LibraryStep]:
-    """Schedules library calls as early as possible and groups the other operators by their
-    level.
+    """Returns the regions and library calls of a group in execution order.
+
+    The level of a value is the largest number of library calls on a path to it. A library call is
+    scheduled as early as its operands allow. All other operators of one level form a region.
     """
     calls: dict[str, LibraryStep] = {}
     taken: set[str] = set()
@@ -38,8 +41,8 @@ def partition_group(graph: Graph) -> list[Region | LibraryStep]:
     library: dict[int, list[LibraryStep]] = {}
     waiting = [node for node in graph.nodes if node.name in calls or node.name not in taken]
     while waiting:
-        # A call also waits for the operands of its fused epilogue, which may come later in the
-        # graph.
+        # A call also waits for the operands of its fused epilogue. They may stand after the call's
+        # node in the graph.
         node = next(
             one for one in waiting if all(name in levels for name in _awaited_values(one, calls))
         )
@@ -67,7 +70,12 @@ def partition_group(graph: Graph) -> list[Region | LibraryStep]:
 def _latest_level(
     node: Node, graph: Graph, levels: Mapping[str, int], taken: Container[str]
 ) -> int:
-    """The earliest level that reads the results: in the same region they need no memory."""
+    """Returns the level to which an operator can be delayed: the lowest level of its readers.
+
+    In the region of its first reader, its result need not be stored. An operator keeps its own
+    level if it has no reader, if a library call reads its result, if it updates its input in place,
+    or if its result is an output of the group.
+    """
     own = levels[node.outputs[0]]
     readers = [reader for name in node.outputs for reader in graph.consumers.get(name, ())]
     if (
@@ -98,13 +106,14 @@ def _live_out_values(nodes: Sequence[Node], graph: Graph) -> tuple[str, ...]:
 
 
 def operands_of(part: Region | LibraryStep) -> tuple[str, ...]:
+    """Returns the names of the values that a region's nodes or a library call read."""
     if isinstance(part, LibraryStep):
         return part.reads
     return tuple(name for node in part.nodes for name in node.inputs)
 
 
 def extract_region(region: Region, graph: Graph) -> Graph:
-    """The subgraph of a region, with its live-in values as inputs."""
+    """Returns a region as a graph, whose inputs are the region's live-in values."""
     made = {value for node in region.nodes for value in node.outputs}
     read = operands_of(region)
     inputs = [

@@ -1,7 +1,7 @@
 """Lowering rules: each basic operator of MindSpore as DSL operations.
 
-Most rules are the formulas of `ms_fusion.accuracy.formulas`, run once on traced tensors, so a
-kernel and its reference have one source. A rule of its own exists where a DSL operation is better
+Most rules trace the formulas of `ms_fusion.accuracy.formulas`, so that one source defines both a
+kernel and its reference. `_OWN_RULES` holds a separate rule where a DSL operation gives better code
 than the formula.
 """
 
@@ -23,7 +23,10 @@ LoweringRule = Callable[[Call], Any]
 
 
 def _operation_rule(word: Any) -> LoweringRule:
-    """Applies a DSL operation to operands of one shape and dtype."""
+    """Returns a rule that applies one DSL operation to all operands.
+
+    They have one shape and dtype.
+    """
     return lambda call: TracedArray(word(*(tensor_of(item) for item in call.inputs)))
 
 
@@ -32,8 +35,9 @@ def _cast(call: Call) -> Any:
 
 
 def _reduction_rule(word: Any) -> LoweringRule:
-    """Reduces over the given axes, or over all; sums of float16, bfloat16 and bool accumulate in a
-    wider dtype.
+    """Returns a rule that reduces over the given axes, or over all axes if none are given.
+
+    Sums of float16, bfloat16 and bool accumulate in a wider dtype.
     """
 
     def meaning(call: Call) -> Any:
@@ -42,7 +46,7 @@ def _reduction_rule(word: Any) -> LoweringRule:
         axes = sorted({axis % max(x.ndim, 1) for axis in named or range(x.ndim)})
         if not axes:
             return call.inputs[0]
-        # A flag among the inputs may have no known value; the rank of the output decides.
+        # `keep_dims` may be an input without a known value. The rank of the output tells its value.
         return TracedArray(word(x, axes, keepdims=len(call.output.shape) == x.ndim))
 
     return meaning
@@ -70,8 +74,10 @@ def _gelu_gate(x: Any) -> TracedArray:
 
 
 def _power(call: Call) -> Any:
-    """Integer power by repeated squaring with wrap-around; for a negative exponent, the truncated
-    quotient.
+    """Computes a power of integers by repeated squaring, with wrap-around.
+
+    A negative exponent gives the quotient 1 / xⁿ, truncated to an integer. Other dtypes use the
+    formula.
     """
     x, y = call.inputs
     if x.dtype.kind not in "iu":
@@ -105,7 +111,7 @@ def _triangle_rule(*, lower: bool) -> LoweringRule:
 
 def _reverse(call: Call) -> Any:
     x = tensor_of(call.inputs[0])
-    # MindSpore reverses a scalar along axis 0; here it has no axis.
+    # MindSpore passes axis 0 for a scalar, but a DSL scalar has no axes.
     axes = {axis % max(x.ndim, 1) for axis in call.integers("axis", 1) or ()}
 
     def element(*at: Any) -> Any:
@@ -148,4 +154,4 @@ _OWN_RULES: Mapping[str, LoweringRule] = {
 }
 
 LOWERING_RULES: Mapping[str, LoweringRule] = MappingProxyType({**FORMULAS, **_OWN_RULES})
-"""Operator type → its lowering to DSL operations."""
+"""Operator type → its lowering rule."""

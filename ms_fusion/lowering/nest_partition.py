@@ -1,7 +1,8 @@
 """Partitions a group into loop nests by the cost model: one, several, or one per operator.
 
-The back end fuses stages with equal loops into one nest and recomputes a value in each nest that
-reads it. Storing such a value adds its bytes and saves its recomputation; the cost model decides.
+The back end fuses stages with equal loops into one nest, and recomputes a value in each nest that
+reads it. Storing the value instead saves its recomputation, but adds memory traffic of its size.
+The cost model decides which values are stored.
 """
 
 from __future__ import annotations
@@ -32,25 +33,31 @@ PROCESSOR = Device(
     source="two cores with AVX-512: what was measured there of copies and of swish; "
     "nests that threads share cost their waking",
 )
-"""Target of the plans. Only the ratios of the figures matter; tuning measures on the actual
-machine.
+"""Device for which plans are costed. Only the ratios of its figures matter; tuning measures on the
+actual machine.
 """
 
 FRESH_BYTES_PER_S = 8e9
-"""Page-fault bandwidth: large buffers between nests are mapped anew in each call; small ones are
-reused.
+"""Rate in bytes/s at which page faults map the large buffers between nests, anew in each call.
+
+The allocator reuses small buffers, which cause no page faults.
 """
 
 GAIN = 0.97
-"""Storing a value must reduce the modelled cost to this fraction or below."""
+"""A further value is stored only if this reduces the modelled cost to at most this fraction."""
 TRIES_PER_STEP, STEPS = 6, 3
-"""Values tried per step, and number of steps; one trial takes as long as generating the kernel."""
+"""Number of values tried per search step, and number of steps.
+
+One trial takes as long as the generation of the kernel.
+"""
 MAX_REDUCTION_CHAIN = 4
-"""Longest chain of dependent reductions over rows in one nest; in a longer one each nest would
-recompute all before it.
+"""Longest chain of dependent strided reductions in one nest.
+
+A strided reduction runs over an axis other than the innermost. In a longer chain, each nest would
+recompute all reductions before it.
 """
 SMALL_RATIO = 8
-"""The result of a reduction by at least this factor is stored at no cost."""
+"""A reduction by at least this factor has a result that costs little to store."""
 
 
 @dataclass(frozen=True)
@@ -58,10 +65,10 @@ class Plan:
     """A partition of a group into nests.
 
     Attributes:
-        stored: names of intermediate values that are stored although no other group reads them.
-        nests: names of the operators that each nest computes, in order.
-        cost_us: cost by the model, in µs.
-        layout: the nests of the back end.
+        stored: names of the intermediate values that the plan stores on request.
+        nests: for each nest in execution order, the names of the operators that it computes.
+        cost_us: cost by the cost model, in µs.
+        layout: the loop nests of the back end.
     """
 
     stored: tuple[str, ...]
@@ -71,7 +78,7 @@ class Plan:
 
     @property
     def repeated_operators(self) -> frozenset[str]:
-        """Names of operators that several nests recompute."""
+        """Names of the operators that more than one nest computes."""
         seen: set[str] = set()
         twice: set[str] = set()
         for nest in self.nests:
@@ -81,9 +88,11 @@ class Plan:
 
 
 def plan_nests(group: LoweredGroup, graph: Graph, device: Device = PROCESSOR) -> Plan:
-    """The cheapest plan: greedy search from full fusion, compared with one nest per operator."""
+    """Returns the cheaper of two plans: greedy search from full fusion, or one nest per
+    operator.
+    """
     best = _plan_few_nests(group, graph, device)
-    if best.repeated_operators:  # without recomputation, more nests only add bytes and launches
+    if best.repeated_operators:  # if nothing is recomputed, more nests only cost
         apart = plan_with_stored(full_fission_values(group, graph), group, graph, device)
         best = min(best, apart, key=lambda plan: plan.cost_us)
     return best
@@ -100,7 +109,8 @@ def _plan_few_nests(group: LoweredGroup, graph: Graph, device: Device) -> Plan:
         if _is_small_sum(node, graph)
     ]
     if sums:
-        # Clipping by the global norm yields dozens of such reductions; store them all in one step.
+        # Clipping by the global norm has dozens of such reductions. They are stored together,
+        # because the search has only few steps.
         best = min(
             best, plan_with_stored(sums, group, graph, device), key=lambda plan: plan.cost_us
         )
@@ -117,10 +127,10 @@ def _plan_few_nests(group: LoweredGroup, graph: Graph, device: Device) -> Plan:
 def plan_with_stored(
     names: Sequence[str], group: LoweredGroup, graph: Graph, device: Device = PROCESSOR
 ) -> Plan:
-    """The plan that stores the named values.
+    """Returns the plan that stores the named values, with its cost.
 
     Raises:
-        CompileError: the group has no loop nests.
+        CompileError: the back end finds no loop nests for the group.
     """
     layout = layout_of(
         group.results, group.inputs, replace(DEFAULT_OPTIONS, stored=value_numbers(names, group))
@@ -142,7 +152,10 @@ def plan_with_stored(
 
 
 def full_fission_values(group: LoweredGroup, graph: Graph) -> tuple[str, ...]:
-    """Names of the values to store so that every operator has its own nest (full loop fission)."""
+    """Returns the names of the values to store so that every operator has its own nest.
+
+    This is full loop fission.
+    """
     places = _places(group)
     return tuple(
         name for node in graph.nodes for name in node.outputs if id(group.values[name]) in places
@@ -150,7 +163,7 @@ def full_fission_values(group: LoweredGroup, graph: Graph) -> tuple[str, ...]:
 
 
 def value_numbers(names: Iterable[str], group: LoweredGroup) -> tuple[int, ...]:
-    """The back end's indices of those of the named values that it can store."""
+    """Returns the back end's indices of the named values; omits values that it cannot store."""
     places = _places(group)
     return tuple(
         sorted({places[at] for at in (id(group.values[name]) for name in names) if at in places})
@@ -158,21 +171,25 @@ def value_numbers(names: Iterable[str], group: LoweredGroup) -> tuple[int, ...]:
 
 
 def stored_value_numbers(plan: Plan, group: LoweredGroup) -> tuple[int, ...]:
-    """Indices of all values between the nests; with them the back end need not derive the partition
-    again.
+    """Returns the back end's indices of all values that the nests of a plan store.
+
+    Given these indices, the back end need not derive the partition again.
     """
     places = _places(group)
     return tuple(sorted(places[at] for at in plan.layout.nest_of_stored if at in places))
 
 
 def _places(group: LoweredGroup) -> dict[int, int]:
-    """``id`` of each tensor that the back end can store on request → its index."""
+    """Returns the index of each tensor that the back end can store on request, by ``id``."""
     found = storable_results(group.results, group.inputs)
     return {id(tensor): at for at, tensor in enumerate(found)}
 
 
 def _storing_candidates(plan: Plan, graph: Graph, device: Device) -> list[str]:
-    """Values of `_recomputed_boundary_nodes` whose storing can pay off, most expensive first."""
+    """Returns the values whose storing can pay off, the largest saving first.
+
+    Candidates are the results of `_recomputed_boundary_nodes`.
+    """
     dear = [
         (_saved_us(node, plan, graph, device), node.outputs[0])
         for node in _recomputed_boundary_nodes(plan, graph)
@@ -182,7 +199,10 @@ def _storing_candidates(plan: Plan, graph: Graph, device: Device) -> list[str]:
 
 
 def _recomputed_boundary_nodes(plan: Plan, graph: Graph) -> list[Node]:
-    """Recomputed operators whose result is also read by an operator of a single nest."""
+    """Returns the recomputed operators whose result an operator of a single nest reads.
+
+    Outputs of the group and values that the plan stores are left out.
+    """
     repeated = plan.repeated_operators
     return [
         node
@@ -194,8 +214,10 @@ def _recomputed_boundary_nodes(plan: Plan, graph: Graph) -> list[Node]:
 
 
 def _reduction_chain_cuts(graph: Graph) -> list[str]:
-    """Where to cut a chain of dependent reductions over rows: at each of them and at the shared
-    values that it reads; empty if the chain is short.
+    """Returns the values to store so that a chain of dependent strided reductions is cut.
+
+    These are the result of each reduction and the values that the reduction shares with other
+    readers. Returns an empty list if no chain is longer than `MAX_REDUCTION_CHAIN`.
     """
     waits: dict[str, int] = {}
     found: dict[str, None] = {}
@@ -211,7 +233,7 @@ def _reduction_chain_cuts(graph: Graph) -> list[str]:
 
 
 def _is_strided_reduction(node: Node, graph: Graph) -> bool:
-    """Whether a reduction runs over an axis other than the innermost."""
+    """Returns whether an operator reduces over an axis other than the innermost."""
     if node.op not in REDUCTIONS:
         return False
     ndim = len(graph.values[node.inputs[0]].shape)
@@ -221,7 +243,10 @@ def _is_strided_reduction(node: Node, graph: Graph) -> bool:
 
 
 def _shared_ancestors(name: str, graph: Graph) -> Iterator[str]:
-    """The nearest ancestors of a value, itself included, that have several readers."""
+    """Yields the nearest ancestors of a value that have several readers.
+
+    This may be the value itself.
+    """
     waiting = [name]
     while waiting:
         name = waiting.pop()
@@ -232,14 +257,15 @@ def _shared_ancestors(name: str, graph: Graph) -> Iterator[str]:
 
 
 def _is_small_sum(node: Node, graph: Graph) -> bool:
-    """Whether the result has far fewer elements than the largest operand."""
+    """Returns whether the result has far fewer elements than the largest operand."""
     most = max((value.elements for value in graph.inputs_of(node)), default=0)
     return SMALL_RATIO * graph.outputs_of(node)[0].elements <= most
 
 
 def _saved_us(node: Node, plan: Plan, graph: Graph, device: Device) -> float:
-    """Upper bound of the cost in µs that storing a value saves: its recomputation in all nests but
-    one.
+    """Returns an upper bound of the cost in µs that storing a value saves.
+
+    This is the cost of its recomputation in all nests except the most expensive one.
     """
     before = _ancestors(node, graph)
     nests = [frozenset(nest) for nest in plan.nests if node.name in nest]
@@ -248,7 +274,7 @@ def _saved_us(node: Node, plan: Plan, graph: Graph, device: Device) -> float:
 
 
 def _ancestors(node: Node, graph: Graph) -> list[Node]:
-    """An operator and all its predecessors."""
+    """Returns an operator and all its predecessors."""
     found: dict[str, Node] = {}
     waiting = [node]
     while waiting:
@@ -260,7 +286,7 @@ def _ancestors(node: Node, graph: Graph) -> list[Node]:
 
 
 def _cost_us(nodes: Sequence[Node], graph: Graph, device: Device) -> float:
-    """Cost in µs of computing the operators together, without stores."""
+    """Returns the cost in µs of computing the operators together, without stores."""
     made = {name for node in nodes for name in node.outputs}
     read = {name: graph.values[name] for node in nodes for name in node.inputs if name not in made}
     bytes_read = sum(value.bytes for value in read.values())
@@ -270,7 +296,7 @@ def _cost_us(nodes: Sequence[Node], graph: Graph, device: Device) -> float:
 
 
 def _node_by_stage(group: LoweredGroup, graph: Graph) -> Mapping[int, Node]:
-    """``id`` of a stage → the operator that it is part of."""
+    """Returns the operator of each DSL stage, by the ``id`` of the stage."""
     found: dict[int, Node] = {}
     for node in graph.nodes:
         waiting = [group.values[node.outputs[0]].op]
@@ -290,7 +316,7 @@ def _work(
     inside: Mapping[int, Node],
     device: Device,
 ) -> tuple[list[Node], Work]:
-    """The operators of a nest and its work."""
+    """Returns the operators of a nest, and its floating-point operations and memory traffic."""
     stored = {id(root.tensor) for other in layout.nests for root in other.roots}
     roots = [root.tensor for root in nest.roots]
     own = {id(tensor) for tensor in roots}
@@ -312,8 +338,9 @@ def _work(
     nodes = [node for node in graph.nodes if node.name in names]
 
     def bytes_moved(tensors: Iterable[Tensor]) -> int:
-        """Bytes of memory traffic; intermediate tensors that fit into the core's cache
-        cause none.
+        """Returns the bytes of memory traffic.
+
+        An intermediate that fits into the cache causes none.
         """
         sizes = ((id(tensor) in outside, size_bytes(tensor)) for tensor in tensors)
         return sum(size for known, size in sizes if known or size > device.on_chip_bytes)

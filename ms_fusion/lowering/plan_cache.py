@@ -1,7 +1,7 @@
-"""The plan cache: partitions computed by the compile server, reused by the user's process.
+"""The plan cache: the compile server computes partitions, the user's process reuses them.
 
-The cache key is the graph, its options and a digest of the planner's sources. A missing or invalid
-entry is recomputed.
+The cache key consists of the graph, its options and a digest of the planner's sources. If an entry
+is missing or invalid, the plan is computed again.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tbe_impl.runtime import compiler
 from tbe_impl.runtime.cache import KernelCache
 
 StoredValues = tuple[int, ...]
-"""`Options.stored`: indices of the stored values."""
+"""Value of `Options.stored`: the indices of the stored values."""
 
 FOLDER = Path(__file__).resolve().parent
 PLAN_SOURCES = (
@@ -30,7 +30,7 @@ PLAN_SOURCES = (
     FOLDER.parent / "devices.py",
     *sorted((FOLDER.parent / "cost").glob("*.py")),
 )
-"""Planner sources besides the generator of `tbe_impl`."""
+"""Source files of the planner, without the generator in `tbe_impl`."""
 
 _DECODER = msgspec.json.Decoder(
     Annotated[
@@ -40,11 +40,11 @@ _DECODER = msgspec.json.Decoder(
 
 
 def load_or_make_plan(kernel: Kernel, make: Callable[[], StoredValues]) -> StoredValues:
-    """Returns the cached plan of a kernel, or computes and caches it.
+    """Returns the cached plan of a kernel; on a miss, computes and caches the plan.
 
     Args:
-        kernel: with the default options of the back end.
-        make: computes the plan.
+        kernel: the kernel with the default options of the back end.
+        make: function that computes the plan.
     """
     try:
         graph = kernel.graph

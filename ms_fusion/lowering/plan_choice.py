@@ -21,10 +21,10 @@ from tbe_impl.kernel import Argument, Kernel
 
 
 def default_kernel(group: LoweredGroup, inputs: Sequence[str]) -> Kernel:
-    """The kernel of a group with the default options of the back end; the subject of tuning.
+    """Returns the kernel of a group with the back end's default options; tuning starts from it.
 
     Args:
-        inputs: names of its inputs.
+        inputs: names of the kernel's inputs.
     """
     results = [f"result_{number}" for number in range(len(group.results))]
     return Kernel(
@@ -36,12 +36,12 @@ def default_kernel(group: LoweredGroup, inputs: Sequence[str]) -> Kernel:
 
 
 def argument(tensor: Tensor, name: str) -> Argument:
-    """A kernel argument for a tensor of static shape."""
+    """Returns a kernel argument for a tensor of static shape."""
     return Argument(tensor, tuple(map(known_size, tensor.shape)), name)
 
 
 def choose_options(kernel: Kernel, group: LoweredGroup, graph: Graph) -> Kernel:
-    """The kernel of `default_kernel` with its chosen options."""
+    """Returns the result of `default_kernel` with its chosen options."""
     found = tuning_store.apply_tuning(kernel)
     if found.tuning is not None:
         return found
@@ -58,12 +58,12 @@ def _make_plan(group: LoweredGroup, graph: Graph) -> plan_cache.StoredValues:
 
 
 def split_per_operator(kernel: Kernel, group: LoweredGroup, graph: Graph) -> Kernel:
-    """The kernel of `default_kernel` with one small nest per operator."""
+    """Returns the result of `default_kernel` with one small nest per operator."""
     return store_values(kernel, group, full_fission_values(group, graph))
 
 
 def store_values(kernel: Kernel, group: LoweredGroup, names: Sequence[str]) -> Kernel:
-    """The kernel of `default_kernel` that stores the named values."""
+    """Returns the result of `default_kernel` with the named values stored."""
     return _set_stored(kernel, value_numbers(names, group))
 
 

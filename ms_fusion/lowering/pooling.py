@@ -1,4 +1,7 @@
-"""Lowers pooling and its gradients: each element gathers from the windows that contain it."""
+"""Lowers pooling and its gradients.
+
+Each element of a gradient gathers from the windows that contain the element.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from tbe_impl.tracing.arrays import TracedArray, tensor_of
 
 
 def max_pool(call: Call) -> TracedArray:
-    """Operands: (x)."""
+    """Lowers max-pooling of the operand x."""
     x = tensor_of(call.inputs[0])
     return TracedArray(
         _reduce_windows(x, windows(call.node, call.inputs[0].shape, call.output.shape), "MAX")
@@ -27,7 +30,10 @@ def max_pool(call: Call) -> TracedArray:
 
 
 def max_pool_gradient(call: Call) -> TracedArray:
-    """Operands: (x, y, gradient of y). The gradient goes to the first maximum of each window."""
+    """Lowers the gradient of max-pooling; the operands are (x, y, gradient of y).
+
+    The gradient of a window goes to the window's first maximum.
+    """
     x, _, gradient = (tensor_of(item) for item in call.inputs)
     where = windows(call.node, call.inputs[0].shape, call.inputs[1].shape)
     _, positions = _reduce_windows(x, where, "MAX", return_argmax=True)
@@ -35,15 +41,20 @@ def max_pool_gradient(call: Call) -> TracedArray:
 
 
 def average_pool(call: Call) -> TracedArray:
-    """Operands: (x), and for AvgPool (window, strides, padding mode, data format)."""
+    """Lowers average pooling of the first operand, x.
+
+    The further operands of AvgPool are window, strides, padding mode and data format.
+    """
     x = widen(tensor_of(call.inputs[0]))
     where = average_pool_windows(call)
     return TracedArray(_divide_by_window_size(where, _reduce_windows(x, where, "SUM")))
 
 
 def average_pool_gradient(call: Call) -> TracedArray:
-    """Operands: (x, y, gradient of y, window, strides, padding mode, data format), or (shape of x,
-    gradient of y).
+    """Lowers the gradient of average pooling.
+
+    The operands are either (x, y, gradient of y, window, strides, padding mode, data format) or
+    (shape of x, gradient of y).
     """
     where, gradient = average_pool_gradient_windows(call)
     return TracedArray(
@@ -67,7 +78,7 @@ def _reduce_windows(x: Tensor, where: PoolingWindows, kind: str, **more: Any) ->
 
 
 def _divide_by_window_size(where: PoolingWindows, given: Tensor) -> Tensor:
-    """Divides each window by its number of valid elements, or by the operator's fixed divisor."""
+    """Divides each window's value by its number of valid elements, or by a fixed divisor."""
 
     def in_window_dtype(*index: Expr) -> Any:
         count: Any = where.divisor or 1
@@ -89,8 +100,9 @@ def _divide_by_window_size(where: PoolingWindows, given: Tensor) -> Tensor:
 def _sum_window_gradients(
     where: PoolingWindows, gradient: Tensor, shape: Any, positions: Tensor | None = None
 ) -> Tensor:
-    """Sums the gradients of all windows that contain an element; with `positions`, only where it is
-    the argmax.
+    """Sums for each element the gradients of all windows that contain the element.
+
+    If `positions` is given, a window counts only for the element that is the window's argmax.
     """
     over = [
         IterVar(Range(-(-span // step)), f"o{axis}", "reduce")

@@ -1,4 +1,4 @@
-"""Lowers operators that resize images, with integer index arithmetic only."""
+"""Lowers operators that resize images; all index arithmetic is on integers."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ from tbe_impl.tracing.arrays import TracedArray, tensor_of
 
 
 def adaptive_average_pool(call: Call) -> TracedArray:
-    """Operands: (x). Mean over each adaptive window in height and width."""
+    """Lowers adaptive average pooling of x: the mean of each window in height and width."""
     x = widen(tensor_of(call.inputs[0]))
     how = resize_sizes(call.node, call.inputs[0].shape, call.output.shape)
-    # A window that starts within an element of x spans one more element.
+    # If the result's size does not divide the size of x, a window may start and end within
+    # elements of x. It then covers more elements.
     spans = [
         size // count + (2 if size % count else 0)
         for size, count in zip(how.large, how.small, strict=True)
@@ -45,7 +46,10 @@ def adaptive_average_pool(call: Call) -> TracedArray:
 
 
 def adaptive_average_pool_gradient(call: Call) -> TracedArray:
-    """Operands: (gradient of y, shape of x)."""
+    """Lowers the gradient of adaptive average pooling.
+
+    The operands are (gradient of y, shape of x).
+    """
     gradient = widen(tensor_of(call.inputs[0]))
     how = resize_sizes(call.node, call.output.shape, call.inputs[0].shape)
     part = _divide_by_window_size(how, gradient)
@@ -66,7 +70,10 @@ def adaptive_average_pool_gradient(call: Call) -> TracedArray:
 
 
 def resize_nearest(call: Call) -> TracedArray:
-    """Operands: (x, size, align_corners, half_pixel_centers). Repeats or skips elements."""
+    """Lowers nearest-neighbour resizing, which repeats or skips elements of x.
+
+    The operands are (x, size, align_corners, half_pixel_centers).
+    """
     x = tensor_of(call.inputs[0])
     how = _check_integer_indices(
         nearest_resize_sizes(call, call.inputs[0].shape, call.output.shape), call
@@ -82,8 +89,10 @@ def resize_nearest(call: Call) -> TracedArray:
 
 
 def resize_nearest_gradient(call: Call) -> TracedArray:
-    """Operands: (gradient of y, size, align_corners, half_pixel_centers). Sums the gradients of all
-    copies of an element.
+    """Lowers the gradient of nearest-neighbour resizing.
+
+    The operands are (gradient of y, size, align_corners, half_pixel_centers). The gradients of all
+    copies of an element are summed.
     """
     gradient = widen(tensor_of(call.inputs[0]))
     how = _check_integer_indices(
@@ -99,8 +108,8 @@ def resize_nearest_gradient(call: Call) -> TracedArray:
         for number, axis in enumerate(how.axes):
             size, count = how.large[number], how.small[number]
             at[axis] = (index[axis] * count + size - 1) // size + over[number]
-            # With an integer scale every element has the same number of copies: no condition
-            # needed.
+            # With an integer scale every element has the same number of copies. Then the sum needs
+            # no condition.
             if count % size:
                 holds = conjunction(holds, at[axis] * size < (index[axis] + 1) * count)
         return Reduce("sum", gradient(*at), over, holds)
@@ -109,7 +118,10 @@ def resize_nearest_gradient(call: Call) -> TracedArray:
 
 
 def _check_integer_indices(how: ResizeSizes, call: Call) -> ResizeSizes:
-    """`how`, checked: MindSpore's float32 indices equal the integer ones for every element."""
+    """Returns `how` if MindSpore's float32 indices equal the integer indices for every element.
+
+    Raises `InputError` otherwise.
+    """
     for size, count in zip(how.large, how.small, strict=True):
         if any(
             place != at * size // count for at, place in enumerate(nearest_indices(size, count))
@@ -128,7 +140,7 @@ def _window_bounds(how: ResizeSizes, number: int, at: Any) -> tuple[Any, Any]:
 
 
 def _divide_by_window_size(how: ResizeSizes, given: Tensor) -> Tensor:
-    """Divides each window by its number of elements."""
+    """Divides the value of each window by the window's number of elements."""
 
     def in_window_dtype(*index: Expr) -> Any:
         elements: Any = 1

@@ -1,4 +1,4 @@
-"""Sums over windows of images: float32 accumulators, element conditions, means."""
+"""Helpers for sums over windows of images: float32 accumulators, conditions, means."""
 
 from __future__ import annotations
 
@@ -11,17 +11,20 @@ from tbe_impl.dsl.tensor import Tensor, compute, fresh_name
 
 
 def widen(x: Tensor) -> Tensor:
-    """Casts float16 and bfloat16 to float32 for accumulation."""
+    """Casts float16 and bfloat16 tensors to float32 for accumulation; returns others unchanged."""
     return dsl.cast_to(x, "float32") if x.dtype in ("float16", "bfloat16") else x
 
 
 def conjunction(one: Expr | None, other: Expr) -> Expr:
-    """Logical and of two conditions; None is always true."""
+    """Returns the logical and of two conditions.
+
+    A condition that is None counts as true.
+    """
     return other if one is None else make_binary("and", one, other)
 
 
 def divide_by_count(given: Tensor, elements: Callable[..., Any]) -> Tensor:
-    """Divides each element by the count that `elements` gives for its index."""
+    """Divides each element by the number that `elements` returns for the element's index."""
 
     def body(*index: Expr) -> Any:
         return given(*index) / dsl.cast(given.dtype, elements(*index))

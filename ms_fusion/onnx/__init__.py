@@ -1,7 +1,7 @@
 """ONNX models: fused models with kernels (`fuse`) and MindSpore Cells (`cell`).
 
-In: an ONNX file. Out: a fused model and its kernels, or a Cell. Must not: trust the file; native
-code reads it in a child process.
+In: an ONNX file. Out: a fused model and its kernels, or a Cell. Must not trust the file: native
+code reads it only in a child process.
 """
 
 from importlib.util import find_spec

@@ -1,5 +1,5 @@
 """Lowers operators of a group to oneDNN calls: layouts, folded transposes, epilogues.
 
-In: the matrix products and convolutions of a group. Out: calls of `custom_ops.onednn` as plain
-values. Must not call oneDNN.
+In: the matrix products and convolutions of a group. Out: calls of functions of `custom_ops.onednn`,
+described by plain values. Must not call oneDNN.
 """

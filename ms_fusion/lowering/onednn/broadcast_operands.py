@@ -1,4 +1,4 @@
-"""Removes broadcasts of operands that all batches of a matrix product share."""
+"""Removes the BroadcastTo of a matrix product's operand that is the same matrix in all batches."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ms_fusion.lowering.onednn.transposes import FOLDED_BEFORE, PRODUCTS
 
 
 def remove_broadcasts(graph: Graph) -> Graph:
-    """Removes each `BroadcastTo` of a matrix that only matrix products read.
+    """Removes each `BroadcastTo` of one matrix whose only readers are matrix products.
 
-    `ops.matmul(x, w)` of x (64, 16, 512) and w (512, 512) is a BroadcastTo of w to (64, 512, 512)
-    and a BatchMatMul: the weight is written and read 64 times.
+    For example, MindSpore lowers `ops.matmul(x, w)` of x (64, 16, 512) and w (512, 512) to a
+    BroadcastTo of w to (64, 512, 512) and a BatchMatMul. This writes and reads the weight 64 times.
     """
     if not any(node.op in PRODUCTS for node in graph):
         return graph
@@ -31,9 +31,10 @@ def remove_broadcasts(graph: Graph) -> Graph:
 
 
 def _cast_before_broadcast(graph: Graph) -> Graph:
-    """Moves each Cast of a broadcast array before the BroadcastTo.
+    """Moves each Cast that is the only reader of a BroadcastTo before the BroadcastTo.
 
-    MindSpore broadcasts float16 in float32, between two Casts.
+    MindSpore inserts such a Cast because it broadcasts float16 arrays in float32, between two
+    Casts.
     """
     values, nodes = dict(graph.values), {node.name: node for node in graph}
     for node in graph:
@@ -61,8 +62,9 @@ def _has_one_reader(value: str, graph: Graph) -> bool:
 
 
 def flatten_batch_shapes(a: Value, b: Value) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Operand shapes of a product; the batches of a collapse into its rows where b is one
-    matrix.
+    """Returns the operand shapes of a product of `a` and `b`.
+
+    If `b` is one matrix, the batches of `a` are merged into its rows.
     """
     rows, columns = shape_of(a), shape_of(b)
     if len(rows) > 2 and math.prod(columns[:-2]) == 1:
@@ -71,7 +73,10 @@ def flatten_batch_shapes(a: Value, b: Value) -> tuple[tuple[int, ...], tuple[int
 
 
 def _bypass_broadcast(node: Node, graph: Graph) -> Node:
-    """The product of the operands before their BroadcastTo, if the result shape stays the same."""
+    """Returns the product with the operands before their BroadcastTo.
+
+    An operand is replaced only if the shape of the result stays the same.
+    """
     operands = [graph.values[name] for name in node.inputs[:2]]
     result = graph.outputs_of(node)[0]
     if any(value.is_dynamic for value in (*operands, result)):
@@ -91,18 +96,18 @@ def _bypass_broadcast(node: Node, graph: Graph) -> Node:
 
 
 def _is_one_matrix(source: Value, repeated: Value) -> bool:
-    """Whether all batches of an array are the same matrix."""
+    """Returns whether `source` is one matrix, which all batches of `repeated` repeat."""
     shape = shape_of(source)
     return len(shape) > 1 and shape[-2:] == repeated.shape[-2:] and math.prod(shape[:-2]) == 1
 
 
 def _replace_operands(node: Node, operands: Sequence[str]) -> Node:
-    """The product with other operands, recorded as covering a BroadcastTo."""
+    """Returns the product with other operands; its attributes record the folded BroadcastTo."""
     attrs = {**dict(node.attrs), FOLDED_BEFORE: (*node.attr(FOLDED_BEFORE, ()), "BroadcastTo")}
     inputs = (*operands, *node.inputs[len(operands) :])
     return replace(node, inputs=inputs, attrs=tuple(sorted(attrs.items())))
 
 
 def shape_of(value: Value) -> tuple[int, ...]:
-    """The static extents of a value."""
+    """Returns the static extents of a value."""
     return tuple(map(int, value.shape))

@@ -1,7 +1,8 @@
 """Propagates channels-last layouts between library calls, which saves layout conversions.
 
-oneDNN is as fast on NHWC as on its blocked layouts, and our kernels are layout-agnostic. The NHWC
-form of a value is named ``NAME@last``. Inputs and outputs of the group keep MindSpore's layout.
+oneDNN is as fast on NHWC as on its blocked layouts, and the speed of our kernels does not depend on
+the layout. The NHWC form of a value is named ``NAME@last``. Inputs and outputs of the group keep
+MindSpore's layout, NCHW.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ CONVOLUTIONS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "Conv2DBackpropInput": (("grad",), "grad_x"),
     "Conv2DBackpropFilter": (("grad", "x"), ""),
 }
-"""Operator → oneDNN's argument names of its leading image inputs, and of its result if that is an
-image.
+"""Operator → (oneDNN's argument names of its leading image inputs, oneDNN's name of its result).
+
+The name of the result is empty if the result is not an image.
 """
 ELEMENTWISE = frozenset(
     """Abs Neg Sign Square Sqrt Rsqrt Reciprocal Exp Log Tanh Erf Sigmoid Cast
@@ -36,15 +38,18 @@ ELEMENTWISE = frozenset(
 REDUCTIONS = frozenset("ReduceSum ReduceMean ReduceMax ReduceMin BiasAddGrad".split())
 MAX_POOLING = frozenset({"MaxPool", "MaxPoolGrad"})
 AVERAGE_POOLING = frozenset({"AvgPool", "AvgPoolGrad"})
-"""Their inputs after the images: window, strides, padding mode, data format."""
+"""Average poolings.
+
+Their inputs are the images, then window, strides, padding mode and data format.
+"""
 POOLING = MAX_POOLING | AVERAGE_POOLING
 RESIZE_OPERATORS = frozenset(
     "AdaptiveAvgPool2D AdaptiveAvgPool2DGrad "
     "ResizeNearestNeighbor ResizeNearestNeighborGrad".split()
 )
-"""Their first input is the image."""
+"""Resizing operators, whose first input is the image."""
 NCHW_ORDER, NHWC_ORDER = (0, (0,)), 1
-"""AvgPool's data format argument: the values for NCHW, the value for NHWC."""
+"""Values of AvgPool's data format argument: those that mean NCHW, and the one that means NHWC."""
 KINDS = OperatorKinds(
     {op: (len(images), bool(result)) for op, (images, result) in CONVOLUTIONS.items()},
     ELEMENTWISE,
@@ -54,8 +59,9 @@ KINDS = OperatorKinds(
 
 
 def propagate_channels_last(graph: Graph) -> Graph:
-    """The graph with profitable images between convolutions in NHWC; unchanged where nothing is
-    saved.
+    """Returns the graph with images between convolutions in NHWC where this is profitable.
+
+    Returns the graph unchanged if no layout conversion is saved.
     """
     count = sum(node.op in CONVOLUTIONS for node in graph)
     return _Rewriter(graph).run() if count and quick_channels_last() else graph
@@ -84,7 +90,7 @@ class _Rewriter:
         return replace(self.graph, nodes=tuple(self.nodes), values=self.values)
 
     def _rewrite_channels_last(self, node: Node) -> bool:
-        """Emits a node with images in NHWC; False where it must stay in NCHW."""
+        """Emits a node with its images in NHWC; returns False if the node must stay in NCHW."""
         if node.op in CONVOLUTIONS:
             return self._convolution(node)
         if not any(name in self.last for name in node.inputs):
@@ -161,7 +167,7 @@ class _Rewriter:
         *others, image = node.inputs[:-4]
         if image not in self.last or self.graph.values[node.inputs[-1]].data not in NCHW_ORDER:
             return False
-        # The other inputs contribute their shape only.
+        # Only the shapes of the other inputs are used, not their data.
         images = (*(self.last.get(name, name) for name in others), self.last[image])
         order = self._constant(f"{node.name} order", NHWC_ORDER, "int64", ())
         output = self._new_channels_last(node.outputs[0])
@@ -189,14 +195,20 @@ class _Rewriter:
             self.plain.add(output)
 
     def _new_channels_last(self, name: str) -> str:
-        """Declares the NHWC form of a result that the next node produces."""
+        """Declares the NHWC form of a result that the next added node produces.
+
+        Returns its name.
+        """
         self.last[name] = self._value(
             name, f"{name}@last", [self.graph.values[name].shape[axis] for axis in NCHW_TO_NHWC]
         )
         return self.last[name]
 
     def _channels_last_form(self, name: str) -> str:
-        """The NHWC form of a value; a single element has none."""
+        """Returns the name of a value's NHWC form, and converts the value if needed.
+
+        A value with a single element needs no conversion; its own name is returned.
+        """
         value = self.graph.values[name]
         if name in self.last or value.elements == 1:
             return self.last.get(name, name)
@@ -217,7 +229,7 @@ class _Rewriter:
         return self.last[name]
 
     def _need_plain(self, name: str) -> None:
-        """Converts a value to NCHW if it exists in NHWC only."""
+        """Converts a value to NCHW if it exists only in NHWC."""
         if name in self.last and name not in self.plain:
             shape = self.graph.values[name].shape
             if is_single_pixel(shape):

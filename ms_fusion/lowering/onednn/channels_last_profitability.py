@@ -1,7 +1,7 @@
-"""Channels-last profitability: compares the layout conversions saved with those added.
+"""Decides where channels-last pays: compares the layout conversions saved with those added.
 
-A convolution that reads or writes NHWC saves a conversion. Elementwise work costs the same in
-either layout. Operands from outside of the group, and results that leave it, need a conversion.
+A convolution that reads or writes NHWC saves a conversion. Elementwise work costs the same in both
+layouts. An operand from outside of the group, or a result that leaves the group, adds a conversion.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from ms_fusion.graph import Graph, Node
 
 @dataclass(frozen=True)
 class OperatorKinds:
-    """Operators by their use of images.
+    """Operators by the way they use images.
 
     Attributes:
-        convolutions: operator → number of leading image inputs, and whether the result is an image.
+        convolutions: operator → (number of leading image inputs, whether the result is an image).
         elementwise: operators whose inputs and result share a layout.
-        pooling: operators that take both layouts and are faster in NHWC.
-        content: operators that read both layouts and return no image.
+        pooling: operators that support both layouts and are faster in NHWC.
+        content: operators that support both layouts and whose result is no image.
     """
 
     convolutions: Mapping[str, tuple[int, bool]]
@@ -31,8 +31,9 @@ class OperatorKinds:
 
 @dataclass
 class _Family:
-    """Images that must share a layout because operators connect them; `seeds` are convolution
-    results.
+    """Images that must share a layout because elementwise operators or poolings connect them.
+
+    `seeds` are the members that convolutions produce.
     """
 
     seeds: list[str] = field(default_factory=list)
@@ -40,7 +41,7 @@ class _Family:
 
 
 def profitable_results(graph: Graph, kinds: OperatorKinds) -> frozenset[str]:
-    """Names of convolution results that are profitable in NHWC."""
+    """Returns the names of the convolution results that are profitable in NHWC."""
     families = _families(graph, kinds)
     held = {name for family in families for name in family.members}
     return frozenset(
@@ -53,7 +54,7 @@ def profitable_results(graph: Graph, kinds: OperatorKinds) -> frozenset[str]:
 
 
 def is_single_pixel(shape: Sequence[int | str]) -> bool:
-    """Whether height and width are 1, so that NCHW and NHWC are the same bytes."""
+    """Returns whether height and width are 1, so that NCHW and NHWC are the same bytes."""
     return all(size == 1 for size in shape[2:])
 
 
@@ -85,7 +86,7 @@ def _join(output: str, met: list[_Family], of: dict[str, _Family]) -> None:
 
 
 def _saved_conversions(family: _Family, graph: Graph, kinds: OperatorKinds) -> int:
-    """Number of layout conversions that oneDNN saves."""
+    """Returns the number of layout conversions that oneDNN saves if the family is in NHWC."""
     found = len(family.seeds)
     for node in graph.nodes:
         images = kinds.convolutions.get(node.op, (int(node.op in kinds.pooling), False))[0]
@@ -96,7 +97,10 @@ def _saved_conversions(family: _Family, graph: Graph, kinds: OperatorKinds) -> i
 def _added_conversions(
     family: _Family, graph: Graph, kinds: OperatorKinds, held: Collection[str]
 ) -> Iterator[str]:
-    """Names of images that need a layout conversion."""
+    """Yields the names of the images that need a layout conversion if the family is in NHWC.
+
+    `held` are the members of all families.
+    """
     for node in graph.nodes:
         if node.outputs[0] in family.members and node.op in kinds.elementwise:
             yield from (
@@ -117,5 +121,5 @@ def _is_image(name: str, graph: Graph) -> bool:
 
 
 def _is_full_size(name: str, node: Node, graph: Graph) -> bool:
-    """Whether an input has as many elements as the result."""
+    """Returns whether an input has as many elements as the node's result."""
     return graph.values[name].elements == graph.outputs_of(node)[0].elements

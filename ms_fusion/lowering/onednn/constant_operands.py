@@ -1,4 +1,4 @@
-"""Materializes constants that a library call reads from memory."""
+"""Stores constants in memory if a library call reads them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from ms_fusion.lowering.onednn.onednn_steps import LibraryStep
 
 
 def store_constants(graph: Graph, calls: Sequence[LibraryStep]) -> Graph:
-    """Adds an operator of our own in front that stores each constant operand of a library call."""
+    """Prepends for each constant operand of a library call an operator that stores the constant.
+
+    Our own kernels compute these operators.
+    """
     names = {
         name: f"{name} stored"
         for call in calls

@@ -1,4 +1,4 @@
-"""Matches epilogues of products and convolutions: scale, bias, residual, relu."""
+"""Matches the epilogues of products and convolutions: scale, bias, residual and relu."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class EpilogueMatch:
     Attributes:
         result: name of the final value.
         covered: names of the fused nodes.
-        operands: ``scale``, ``bias``, ``residual`` → name of a value.
-        relu: whether max(0, ·) comes last.
+        operands: pairs of an operand (``scale``, ``bias`` or ``residual``) and its value's name.
+        relu: whether max(0, ·) is the last operator of the chain.
     """
 
     result: str
@@ -27,13 +27,16 @@ class EpilogueMatch:
 
     @property
     def reads(self) -> Mapping[str, str]:
-        """Operand → value."""
+        """The name of the value of each operand."""
         return dict(self.operands)
 
     def with_operand(
         self, name: str, value: str, node: Node, more: tuple[str, ...] = ()
     ) -> EpilogueMatch:
-        """The match extended by one operator."""
+        """Returns the match extended by `node`, which reads the operand `name`.
+
+        `more` are further nodes that the library call then covers.
+        """
         return replace(
             self,
             result=node.outputs[0],
@@ -45,12 +48,12 @@ class EpilogueMatch:
 def match_epilogue(
     value: str, graph: Graph, *, axis: int, taken: Container[str], scaled: bool, biased: bool
 ) -> EpilogueMatch:
-    """Matches the epilogue of a library call's result; every intermediate value has one reader.
+    """Matches the epilogue of a library call; each intermediate value may have only one reader.
 
     Args:
-        value: name of the result.
-        axis: of the channels.
-        taken: names of nodes that another call covers.
+        value: name of the library call's result.
+        axis: axis of the channels.
+        taken: names of the nodes that other library calls cover.
         scaled: whether the call can fuse a scale.
         biased: whether the call already has a bias.
     """
@@ -82,7 +85,10 @@ def match_epilogue(
 def _match_channel_operand(
     found: EpilogueMatch, name: str, op: str, graph: Graph, axis: int, taken: Container[str]
 ) -> EpilogueMatch:
-    """Matches an operator of this type with a per-channel operand."""
+    """Extends the match by an operator of type `op` with a per-channel operand, if one follows.
+
+    Reshapes of the operand are covered too.
+    """
     node = _only_reader(found.result, op, graph, taken)
     if node is None or len(set(node.inputs)) != 2:
         return found

@@ -1,4 +1,4 @@
-"""A oneDNN call as plain values: the function of `custom_ops.onednn` and its arguments."""
+"""Describes a oneDNN call by plain values: a function of `custom_ops.onednn` and its arguments."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class OnednnCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="o
 
     @property
     def has_second_pass(self) -> bool:
-        """Whether a separate pass of our own over the result follows the oneDNN call."""
+        """Whether a separate pass of ours over the result follows the oneDNN call."""
         from custom_ops.onednn.epilogues import Epilogue
 
         return Epilogue(activation=str(self.arguments.get("activation", ""))).has_own_relu
@@ -36,7 +36,8 @@ class OnednnCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="o
         """Creates the oneDNN primitive, ready to execute.
 
         Raises:
-            InputError: as `function`; names operator, argument, expected and got.
+            InputError: `function` rejects an argument. The error names the operator, the argument,
+                and the expected and the actual value.
         """
         from custom_ops import onednn
 

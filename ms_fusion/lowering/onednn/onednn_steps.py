@@ -1,4 +1,4 @@
-"""Lowers operators to oneDNN calls, with the epilogues that oneDNN can fuse."""
+"""Lowers operators to oneDNN calls with the epilogues that oneDNN can fuse."""
 
 from __future__ import annotations
 
@@ -33,18 +33,20 @@ class LibraryStep:
 
 
 def is_library_operator(node: Node, graph: Graph) -> bool:
-    """Whether a library call computes the node."""
+    """Returns whether a library call computes the node."""
     if node.op == "MaxPoolGrad":
-        # The DSL can express it too, but its kernel is ten times slower.
+        # The DSL can express this operator too, but the generated kernel is ten times slower.
         return graph.outputs_of(node)[0].dtype != "float64" and not why_missing()
     return node.op in LIBRARY
 
 
 def library_step(node: Node, graph: Graph, taken: Container[str] = ()) -> LibraryStep:
-    """The call for a node that satisfies `is_library_operator`, with a fusible epilogue.
+    """Returns the library call for a node, with the epilogue that the call can fuse.
 
     Args:
-        taken: names of nodes that another call covers.
+        node: a node that satisfies `is_library_operator`.
+        graph: the graph of the node.
+        taken: names of the nodes that other library calls cover.
     """
     reads, joins, call = LIBRARY[node.op](node, graph)
     result = node.outputs[0]
@@ -85,7 +87,10 @@ def _product(node: Node, graph: Graph) -> _LibraryMatch:
 
 
 def _image_shape(value: Value, last: bool) -> tuple[int, ...]:
-    """(batch, channels, height, width) of a value in either layout."""
+    """Returns (batch, channels, height, width) of an image.
+
+    `last` means that its layout is NHWC.
+    """
     shape = shape_of(value)
     return (shape[0], shape[3], *shape[1:3]) if last else shape
 
@@ -105,13 +110,17 @@ def _convolution(node: Node, graph: Graph) -> _LibraryMatch:
 def _convolution_arguments(
     x: Value, weight: Value, node: Node, *, last: bool
 ) -> dict[str, ArgumentValue]:
-    """Common arguments of a convolution and its gradients."""
+    """Returns the arguments that the calls of a convolution and of its gradients share."""
     shapes = {"x_shape": _image_shape(x, last), "weight_shape": shape_of(weight)}
     return {**shapes, "dtype": x.dtype, "operator": node.op, **spatial_attributes(node)}
 
 
 def _convolution_gradient(node: Node, graph: Graph) -> _LibraryMatch:
-    """Operands: for x (gradient, weight, shape); for the weight (gradient, x, shape)."""
+    """Matches the gradient of a convolution.
+
+    The node's inputs are (gradient, weight, shape) for the gradient of x, and (gradient, x, shape)
+    for the gradient of the weight.
+    """
     of_x = node.op == "Conv2DBackpropInput"
     last = node.attr("channels_last", ())
     result, other = graph.outputs_of(node)[0], graph.values[node.inputs[1]]
@@ -122,7 +131,7 @@ def _convolution_gradient(node: Node, graph: Graph) -> _LibraryMatch:
 
 
 def _pooling_gradient(node: Node, graph: Graph) -> _LibraryMatch:
-    """Operands: (x, y, gradient)."""
+    """Matches the gradient of a max-pooling, whose inputs are (x, y, gradient of y)."""
     x, y, gradient = graph.inputs_of(node)
     where, last = windows(node, x.shape, y.shape), node.attr("format", "NCHW") == "NHWC"
     told: dict[str, ArgumentValue] = {
@@ -151,6 +160,8 @@ LIBRARY: Mapping[str, Callable[[Node, Graph], _LibraryMatch]] = MappingProxyType
         "MaxPoolGrad": _pooling_gradient,
     }
 )
-"""Operator type → function that returns its operands, whether it can fuse an epilogue, and the
-call.
+"""Operator type → function that matches a node.
+
+The function returns the names of the call's operands, whether the call can fuse an epilogue, and a
+function that makes the call.
 """

@@ -1,8 +1,8 @@
 """Folds transposes around matrix products into the library calls.
 
-A transpose is removed if no operator outside of the group reads its result. The attributes of a
-product give the layouts of its operands: ``transpose_a``, ``transpose_b``, ``transpose_y`` and
-``heads_third``, as in `custom_ops.onednn.prepare_matmul`.
+A transpose is removed unless its result is an output of the group or another operator reads it. The
+attributes of a product give the layouts of its operands and of its result: ``transpose_a``,
+``transpose_b``, ``transpose_y`` and ``heads_third``, as in `custom_ops.onednn.prepare_matmul`.
 """
 
 from __future__ import annotations
@@ -17,13 +17,15 @@ from ms_fusion.graph import Graph, Node
 
 PRODUCTS = frozenset({"MatMul", "BatchMatMul"})
 FOLDED_BEFORE, FOLDED_BEHIND = "done_before", "done_behind"
-"""Attributes of a product: types of the operators that are folded into it."""
+"""Attributes of a product: the types of the folded operators before it and behind it."""
 HEADS = (0, 2, 1, 3)
 
 
 class OperandLayout(NamedTuple):
-    """Layout of an operand: swap axes 1 and 2, then the last two; for a result, in reverse
-    order.
+    """How a product reads an operand.
+
+    It first swaps axes 1 and 2 if `heads_third`, then the last two axes if `turned`. A product
+    writes a result by the same steps in reverse order.
     """
 
     heads_third: bool = False
@@ -38,11 +40,11 @@ RESULT_LAYOUTS: Mapping[tuple[int, ...], OperandLayout] = {
     HEADS: OperandLayout(True),
     (0, 3, 1, 2): OperandLayout(True, True),
 }
-"""Permutation → layout of an operand, of a result."""
+"""Permutation of a Transpose → the equivalent layout of an operand, and of a result."""
 
 
 def fold_transposes(graph: Graph) -> Graph:
-    """Folds into matrix products the transposes that they support."""
+    """Folds transposes into the matrix products next to them, where the products support this."""
     if not any(node.op in PRODUCTS for node in graph):
         return graph
     for step in (_fold_into_operands, _fold_into_result):
@@ -53,7 +55,7 @@ def fold_transposes(graph: Graph) -> Graph:
 
 
 def _fold_into_operands(node: Node, graph: Graph) -> Node:
-    """The product with transposes of its operands folded in."""
+    """Returns the product with the transposes of its operands folded in."""
     known = OPERAND_LAYOUTS if _has_heads(node, graph) else {}
     inputs, told, heads = list(node.inputs), {}, []
     before = [*node.attr(FOLDED_BEFORE, ())]
@@ -73,7 +75,7 @@ def _fold_into_operands(node: Node, graph: Graph) -> Node:
 
 
 def _fold_into_result(node: Node, graph: Graph) -> Node:
-    """The product with transposes of its result folded in."""
+    """Returns the product with the transposes of its result folded in."""
     found = _last_foldable(
         _targets(node.outputs[0], graph), RESULT_LAYOUTS if _has_heads(node, graph) else {}
     )
@@ -100,7 +102,10 @@ def _last_foldable(
     transposes: Iterator[tuple[str, tuple[int, ...]]],
     known: Mapping[tuple[int, ...], OperandLayout],
 ) -> _TransposeMatch | None:
-    """The longest prefix of a chain of transposes that a product can fold."""
+    """Returns the end of the longest prefix of a chain of transposes that a product can fold.
+
+    Returns None if the product can fold no prefix.
+    """
     found = None
     for steps, (name, order) in enumerate(transposes, 1):
         plain = tuple(range(len(order)))
@@ -120,7 +125,10 @@ def _set_attributes(node: Node, more: Mapping[str, object]) -> Node:
 
 
 def _has_heads(node: Node, graph: Graph) -> bool:
-    """Whether oneDNN supports head layouts: two operands of rank 4 with equal batches, no bias."""
+    """Returns whether oneDNN supports head layouts for a product.
+
+    The product must have two operands of rank 4 with equal batch sizes, and no bias.
+    """
     shapes = [value.shape for value in graph.inputs_of(node)]
     if [len(shape) for shape in shapes] != [4, 4]:
         return False
@@ -132,7 +140,10 @@ def _has_heads(node: Node, graph: Graph) -> bool:
 
 
 def _sources(name: str, graph: Graph) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """The sources of a chain of transposes, nearest first, each with the composed permutation."""
+    """Yields the operands of a chain of transposes that ends in a value, nearest first.
+
+    Each comes with the composed permutation from the operand to the value.
+    """
     order = tuple(range(len(graph.values[name].shape)))
     while name in graph.producers and name not in graph.outputs:
         found = _order(graph.producers[name], graph)
@@ -143,8 +154,9 @@ def _sources(name: str, graph: Graph) -> Iterator[tuple[str, tuple[int, ...]]]:
 
 
 def _targets(name: str, graph: Graph) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """The results of a chain of single-reader transposes, nearest first, each with the composed
-    permutation.
+    """Yields the results of a chain of transposes that starts at a value, nearest first.
+
+    Each comes with the composed permutation. The chain ends where a value has several readers.
     """
     order = tuple(range(len(graph.values[name].shape)))
     while name not in graph.outputs and len(graph.consumers.get(name, ())) == 1:
@@ -157,7 +169,10 @@ def _targets(name: str, graph: Graph) -> Iterator[tuple[str, tuple[int, ...]]]:
 
 
 def _order(node: Node, graph: Graph) -> tuple[int, ...] | None:
-    """The permutation of a Transpose; None for another operator or an unknown permutation."""
+    """Returns the permutation of a Transpose.
+
+    Returns None for another operator or an unknown permutation.
+    """
     if node.op != "Transpose":
         return None
     given = graph.values[node.inputs[1]].data if len(node.inputs) > 1 else node.attr("perm")
@@ -166,7 +181,9 @@ def _order(node: Node, graph: Graph) -> tuple[int, ...] | None:
 
 
 def _eliminate_dead_transposes(graph: Graph) -> tuple[Node, ...]:
-    """The nodes without dead transposes and without those that a product already writes."""
+    """Returns the nodes without dead Transposes, and without those whose result a product
+    writes.
+    """
     made = {node.outputs[0] for node in graph if node.op in PRODUCTS}
     wanted, found = {*graph.outputs}, []
     for node in reversed(graph.nodes):
@@ -177,5 +194,5 @@ def _eliminate_dead_transposes(graph: Graph) -> tuple[Node, ...]:
 
 
 def folded_operators(node: Node) -> tuple[str, ...]:
-    """Types of the operators that a node covers."""
+    """Returns the types of the operators that a node computes, including folded ones."""
     return (*node.attr(FOLDED_BEFORE, ()), node.op, *node.attr(FOLDED_BEHIND, ()))

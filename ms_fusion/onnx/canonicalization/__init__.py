@@ -1,6 +1,6 @@
-"""Simplifies models within ONNX's own operators, in place; each file applies one identity.
+"""Simplifies models in place, with ONNX's own operators only; each file applies one identity.
 
-In: a model of onnx-ir. Out: the same model, simplified. Must not: rename a result of the model or
+In: a model of onnx-ir. Out: the same model, simplified. Must not rename a result of the model or
 remove a value that another node reads.
 """
 
@@ -24,4 +24,4 @@ PASSES: Mapping[str, Callable[[ir.Model], None]] = MappingProxyType(
         "products with what is added": fuse_add_into_gemm,
     }
 )
-"""Kind of removed nodes → the pass, in execution order."""
+"""Name of the kind of nodes that a pass removes → the pass, in execution order."""

@@ -1,4 +1,4 @@
-"""Removes dead code, folds constants and drops no-ops before fusion; counts each kind."""
+"""Cleans up a model before fusion: removes dead code, folds constants and drops no-ops."""
 
 from __future__ import annotations
 
@@ -22,9 +22,12 @@ from ms_fusion.onnx.native.child import NativeWorkers
 from ms_fusion.readers.onnx_graph import INLINE_ELEMENTS_MAX
 
 FOLDED_INPUT_ELEMENTS_MAX = 8192
-"""Bound on the elements of each input of a folded operator."""
+"""Largest number of elements in an input of a folded operator."""
 FOLDED_OUTPUT_ELEMENTS_MAX = 262_144
-"""Bound on the elements of a folded result, so that folding does not enlarge the model much."""
+"""Largest number of elements in a folded result.
+
+The limit keeps folding from enlarging the model much.
+"""
 ROUNDS = 4
 SHAPE_OPERATORS = frozenset({"Reshape", "Expand", "Squeeze", "Unsqueeze", "Flatten"})
 
@@ -48,7 +51,10 @@ _RULES: Mapping[str, tuple[object, ...]] = {
     "Transpose": (rules.transpose_transpose_rule, rules.no_op_transpose_rule),
     "Unsqueeze": (rules.unsqueeze_unsqueeze_rule,),
 }
-"""Operator type → the onnxscript rules tried if the type occurs; each rule visits every node."""
+"""Operator type → the onnxscript rules that are tried if a model contains this type.
+
+The selection saves time, because each rule visits every node.
+"""
 
 
 @dataclass(frozen=True)
@@ -56,8 +62,8 @@ class CleanupResult:
     """The result of clean-up.
 
     Attributes:
-        steps: (kind, number of removed nodes), for kinds that removed any.
-        notes: lowered operators, and steps that failed.
+        steps: pairs of a kind of clean-up and the number of nodes that it removed, if any.
+        notes: sentences about lowered operators and about steps that failed.
     """
 
     steps: tuple[tuple[str, int], ...]
@@ -69,7 +75,7 @@ def clean(
 ) -> CleanupResult:
     """Cleans a model in place; its inputs and outputs keep their names, shapes and order.
 
-    Lowers the operators that the device lacks and the types in `lowered`.
+    Also lowers the operators that the device lacks and the operator types in `lowered`.
     """
     counted: dict[str, int] = {}
     notes: list[str] = []
@@ -109,7 +115,7 @@ def clean(
             break
     told = lower(model, device, lowered)
     if told:
-        # lowered operators have constant parts to fold: transposed filters, sizes
+        # A lowered operator has constant parts to fold, such as transposed filters and sizes.
         step("known beforehand", lambda: fold(model))
         _infer(model, native, notes)
     passes.RemoveUnusedFunctionsPass()(model)
@@ -117,7 +123,7 @@ def clean(
 
 
 def prepare_without_cleanup(model: ir.Model, native: NativeWorkers) -> CleanupResult:
-    """Prepares a model in place without clean-up, if clean-up would change its results."""
+    """Prepares a model in place without clean-up, if clean-up would change the model's results."""
     notes = [
         "clean-up would change what the model computes, so its operators are taken as they are"
     ]
@@ -135,7 +141,7 @@ def _infer(model: ir.Model, native: NativeWorkers, notes: list[str]) -> None:
 
 
 def fold(model: ir.Model) -> None:
-    """Folds constants in place, up to a size."""
+    """Folds the constants of a model in place; large inputs and results are not folded."""
     fold_constants(
         model,
         input_size_limit=FOLDED_INPUT_ELEMENTS_MAX,
@@ -146,9 +152,9 @@ def fold(model: ir.Model) -> None:
 
 
 def _should_fold(node: ir.Node) -> bool | None:
-    """Returns True for a small ConstantOfShape, as used for paddings and sizes; None otherwise.
+    """Returns True for a ConstantOfShape with few elements, which models use for sizes.
 
-    None leaves the decision to the library.
+    Returns None for other operators, which leaves the decision to the library.
     """
     if not is_op(node, "ConstantOfShape"):
         return None
@@ -161,7 +167,7 @@ def _should_fold(node: ir.Node) -> bool | None:
 
 
 def _remove_same_shape_operators(model: ir.Model) -> None:
-    """Removes operators whose result has the shape of their input."""
+    """Removes reshaping operators whose result has the same shape as their input."""
     results = set(model.graph.outputs)
     for node in list(model.graph):
         if node.op_type not in SHAPE_OPERATORS or node.domain not in ("", "ai.onnx"):
@@ -177,7 +183,8 @@ def _remove_same_shape_operators(model: ir.Model) -> None:
 
 
 def _remove_identities(model: ir.Model) -> None:
-    # inside a branch, an Identity may be required to return a value of the outer graph
+    # In a model with subgraphs no Identity is removed: a branch may need one to return a value of
+    # the outer graph.
     if sum(1 for _ in model.graphs()) == 1:
         passes.IdentityEliminationPass()(model)
 

@@ -1,6 +1,7 @@
 """Fuses an addition into a matrix product: a @ b + c = Gemm(a, b, c).
 
-If the addend of a Gemm is a product: Gemm(a, b, d @ e) + c = Gemm(a, b, Gemm(d, e, c)).
+If a Gemm already adds a product d @ e, the addition is fused into that product: Gemm(a, b, d @ e) +
+c = Gemm(a, b, Gemm(d, e, c)).
 """
 
 from __future__ import annotations
@@ -10,12 +11,12 @@ import onnx_ir as ir
 from ms_fusion.onnx.canonicalization.model_edits import is_op, opset_version, replace_node, shape_of
 
 OPTIONAL_ADDEND_OPSET = 11
-"""First opset with an optional addend."""
+"""First opset in which the addend of Gemm is optional."""
 DTYPES = frozenset({ir.DataType.FLOAT, ir.DataType.FLOAT16, ir.DataType.DOUBLE})
 
 
 def fuse_add_into_gemm(model: ir.Model) -> None:
-    """Fuses an addition into the matrix product that only it reads."""
+    """Fuses each addition into the matrix product that no other node reads, in place."""
     if opset_version(model) < OPTIONAL_ADDEND_OPSET:
         return
     moved = False
@@ -44,18 +45,21 @@ def fuse_add_into_gemm(model: ir.Model) -> None:
                 moved = True
                 break
     if moved:
-        model.graph.sort()  # the addend may be computed after the inner product
+        model.graph.sort()  # the addend may stand after the inner product
 
 
 def _single_use_producer(value: ir.Value | None) -> ir.Node | None:
-    """Returns the producer of a value with a single use; None otherwise."""
+    """Returns the producer of a value with one use.
+
+    Returns None if the value has more uses or is a result.
+    """
     if value is None or value.is_graph_output() or len(value.uses()) != 1:
         return None
     return value.producer()
 
 
 def _is_product(node: ir.Node) -> bool:
-    """Returns whether the node is a product of two matrices."""
+    """Returns whether the node is a MatMul of two matrices with a supported dtype."""
     return (
         is_op(node, "MatMul")
         and all(len(shape_of(one) or ()) == 2 for one in node.inputs)
@@ -64,7 +68,10 @@ def _is_product(node: ir.Node) -> bool:
 
 
 def _product_addend(node: ir.Node) -> ir.Node | None:
-    """Returns the product that a Gemm adds unscaled."""
+    """Returns the matrix product that a Gemm adds unscaled.
+
+    Returns None if its addend is no such product.
+    """
     if (
         not is_op(node, "Gemm")
         or len(node.inputs) < 3

@@ -17,7 +17,7 @@ AXES_INPUT_OPSET = 18
 
 
 def rewrite_global_average_pools(model: ir.Model) -> None:
-    """Replaces each match by one operator."""
+    """Replaces each Flatten or Squeeze of a GlobalAveragePool by one ReduceMean, in place."""
     for node in list(model.graph):
         if not is_op(node, "GlobalAveragePool"):
             continue
@@ -38,7 +38,7 @@ def rewrite_global_average_pools(model: ir.Model) -> None:
 
 
 def _is_flatten(node: ir.Node, rank: int) -> bool:
-    """Returns whether the node maps (n, c, 1, …) to (n, c)."""
+    """Returns whether the node maps the shape (n, c, 1, …) to (n, c)."""
     if is_op(node, "Flatten"):
         return node.attributes.get_int("axis", 1) in (1, 1 - rank)
     if is_op(node, "Squeeze") and len(node.inputs) > 1:
@@ -50,7 +50,7 @@ def _is_flatten(node: ir.Node, rank: int) -> bool:
 
 
 def _add_constant(model: ir.Model, name: str, numbers: list[int]) -> ir.Value:
-    """Adds a constant to the model."""
+    """Adds a constant int64 vector to the model and returns it."""
     taken = {value.name for node in model.graph.all_nodes() for value in node.outputs}
     taken |= {value.name for value in model.graph.inputs} | model.graph.initializers.keys()
     while name in taken:

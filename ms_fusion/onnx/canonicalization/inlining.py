@@ -1,4 +1,4 @@
-"""Inlines the functions of a model, within a bound."""
+"""Inlines the functions of a model, unless they expand to too many operators."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def inline_model_functions(model: ir.Model) -> None:
     try:
         passes.InlinePass()(model)
     except Exception as error:
-        # the library may raise any exception on functions that do not fit the model
+        # The library may raise any exception if functions do not fit the model.
         raise InputError(
             "the functions of the model cannot be inlined",
             got=f"{type(error).__name__}: {str(error)[:200]}",

@@ -1,6 +1,6 @@
-"""Fuses decomposed layer normalisation along the last axis into LayerNormalization.
+"""Fuses a decomposed layer normalisation along the last axis into LayerNormalization.
 
-(x − mean(x)) / √(mean((x − mean(x))²) + ε) · scale [+ shift].
+The pattern is (x − mean(x)) / √(mean((x − mean(x))²) + ε) · scale [+ shift].
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ DTYPES = frozenset({ir.DataType.FLOAT, ir.DataType.FLOAT16})
 
 @dataclass(frozen=True)
 class _NormalisationMatch:
-    """A match up to the scale: the normalised value, ε, and the operators between."""
+    """A match of the pattern without scale and shift.
+
+    `x` is the normalised value, `epsilon` is ε, and `nodes` are all matched operators.
+    """
 
     x: ir.Value
     epsilon: float
@@ -35,11 +38,11 @@ class _NormalisationMatch:
 
 
 def fuse_layer_norms(model: ir.Model) -> None:
-    """Replaces each match by one operator."""
+    """Replaces each match by one LayerNormalization, in place."""
     if opset_version(model) < LAYER_NORM_OPSET:
         return
     for node in list(model.graph):
-        # nodes of an earlier match are removed from the graph
+        # `node.graph` is None for a node that an earlier match has removed.
         found = _match_normalisation(node) if node.graph is not None else None
         if found is None or found.x.dtype not in DTYPES:
             continue
@@ -67,7 +70,10 @@ def fuse_layer_norms(model: ir.Model) -> None:
 
 
 def _match_normalisation(node: ir.Node) -> _NormalisationMatch | None:
-    """Matches centred / √(variance + ε), or centred · 1/√(variance + ε)."""
+    """Matches centred / √(variance + ε) and centred · 1/√(variance + ε).
+
+    Returns None if neither matches.
+    """
     if not is_op(node, "Div", "Mul") or len(node.inputs) != 2:
         return None
     for centred, other in _operand_orders(node):
@@ -134,7 +140,10 @@ def _is_mean(node: ir.Node | None) -> bool:
 
 
 def _single_reader(node: ir.Node, kind: str) -> ir.Node | None:
-    """Returns the only operator that reads the result, if it has this type."""
+    """Returns the only operator that reads the node's result, if it has the type `kind`.
+
+    Returns None otherwise.
+    """
     readers = {use.node for use in node.outputs[0].uses()}
     found = readers.pop() if len(readers) == 1 else None
     if found is None or found.graph is not node.graph or node.outputs[0].is_graph_output():
@@ -145,7 +154,10 @@ def _single_reader(node: ir.Node, kind: str) -> ir.Node | None:
 def _constant_row_operand(
     node: ir.Node | None, beside: ir.Value, shape: tuple[object, ...] | None
 ) -> ir.Value | None:
-    """Returns the other operand, if it is a constant vector along the last axis."""
+    """Returns the operand of `node` other than `beside`.
+
+    Returns None unless this operand is a constant vector along the last axis.
+    """
     if node is None or not shape or not isinstance(shape[-1], int):
         return None
     rest = [one for one in node.inputs if one is not beside]

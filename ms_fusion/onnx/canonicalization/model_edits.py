@@ -1,4 +1,4 @@
-"""Queries and edits of an ONNX model that all passes share."""
+"""Queries and edits of an ONNX model that several passes share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ KNOWN_ELEMENTS = 64
 
 
 def is_op(node: ir.Node | None, *types: str) -> bool:
-    """Returns whether the node is one of these operators of ONNX's own domain."""
+    """Returns whether the node is an operator of ONNX's own domain with one of the given types."""
     return node is not None and node.op_type in types and node.domain in ("", "ai.onnx")
 
 
@@ -22,7 +22,7 @@ def opset_version(model: ir.Model) -> int:
 
 
 def small_constant(value: ir.Value | None) -> np.ndarray | None:
-    """Returns the array of a constant with few elements; None otherwise."""
+    """Returns the array of a constant with at most `KNOWN_ELEMENTS` elements; None otherwise."""
     if not is_constant(value) or value is None or value.const_value is None:
         return None
     tensor = value.const_value
@@ -32,25 +32,31 @@ def small_constant(value: ir.Value | None) -> np.ndarray | None:
 
 
 def is_constant(value: ir.Value | None) -> bool:
-    """Returns whether the value is constant: an initializer that is not also an input."""
+    """Returns whether the value is an initializer that is not also an input of the model."""
     return value is not None and value.const_value is not None and not value.is_graph_input()
 
 
 def scalar_constant(value: ir.Value | None) -> float | None:
-    """Returns the value of a constant of one element; None otherwise."""
+    """Returns the number in a constant of one element; None for any other value."""
     found = small_constant(value)
     return float(found.reshape(-1)[0]) if found is not None and found.size == 1 else None
 
 
 def shape_of(value: ir.Value | None) -> tuple[Any, ...] | None:
-    """Returns the sizes: integers, names, or None if unknown; None for an unknown rank."""
+    """Returns the sizes of a value: an integer, a name, or None for each axis.
+
+    None stands for an unknown size. If the rank is unknown, the result is None.
+    """
     if value is None or value.shape is None:
         return None
     return tuple(size if isinstance(size, int) else size.value for size in value.shape)
 
 
 def axes_of(node: ir.Node) -> tuple[int, ...] | None:
-    """Returns the axes of a reduction, from the attribute or a constant input; None if unknown."""
+    """Returns the axes of a reduction from its attribute or constant input.
+
+    Returns None if they are unknown.
+    """
     if len(node.inputs) > 1 and node.inputs[1] is not None:
         found = small_constant(node.inputs[1])
         return None if found is None else tuple(int(one) for one in found.reshape(-1))
@@ -59,7 +65,7 @@ def axes_of(node: ir.Node) -> tuple[int, ...] | None:
 
 
 def has_only_readers(values: Iterable[ir.Value], readers: Iterable[ir.Node]) -> bool:
-    """Returns whether only these operators read the values, and none is a result of the model."""
+    """Returns whether only `readers` read the values, and no value is a result of the model."""
     allowed = set(readers)
     return all(
         not one.is_graph_output() and all(use.node in allowed for use in one.uses())
@@ -74,7 +80,10 @@ def replace_node(
     inputs: Sequence[ir.Value | None],
     attributes: dict[str, Any],
 ) -> ir.Node:
-    """Replaces an operator by another one with one result; the result keeps its name."""
+    """Replaces an operator with one result by an operator of type `kind`.
+
+    The result keeps its name.
+    """
     before = old.outputs[0]
     made = ir.node(kind, inputs, attributes, name=old.name)
     made.outputs[0].shape, made.outputs[0].type = before.shape, before.type
@@ -83,7 +92,11 @@ def replace_node(
 
 
 def bypass_node(model: ir.Model, node: ir.Node, given: ir.Value) -> bool:
-    """Removes an operator whose result equals `given`; False if the result must keep its name."""
+    """Removes an operator whose result equals `given`.
+
+    Returns False and changes nothing if the result is a result of the model, which must keep its
+    name.
+    """
     made = node.outputs[0]
     if made.is_graph_output():
         return False

@@ -1,7 +1,7 @@
 """Removes redundant signs, absolute values and maxima.
 
-relu(x) = |x| = x where x ≥ 0; −(−x) = x; |−x| = |x|; x + (−y) = x − y; −(x − y) = y − x; max(x, x)
-= x. NaN is preserved, since only operators that propagate it are removed.
+The identities are relu(x) = |x| = x where x ≥ 0; −(−x) = x; |−x| = |x|; x + (−y) = x − y; −(x − y)
+= y − x; max(x, x) = x. NaN is preserved, because the removed operators propagate NaN.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ NON_NEGATIVE_OPERATORS = frozenset(
         "ReduceSumSquare",
     }
 )
-"""Operators with non-negative results."""
+"""Operators whose result is never negative."""
 NON_NEGATIVITY_PRESERVING_UNARY = frozenset(
     """Tanh Erf Sqrt HardSwish ReduceMean ReduceMax ReduceMin ReduceSum Reshape Transpose Split
     Slice Squeeze Unsqueeze Flatten Expand Tile MaxPool AveragePool GlobalAveragePool GlobalMaxPool
     Identity Elu LeakyRelu""".split()
 )
-"""Operators that map a non-negative first input to a non-negative result."""
+"""Operators whose result is non-negative if their first input is non-negative."""
 NON_NEGATIVITY_PRESERVING_NARY = frozenset({"Add", "Mul", "Min", "Concat"})
-"""Operators that map non-negative inputs to a non-negative result."""
+"""Operators whose result is non-negative if all inputs are non-negative."""
 IDENTITY_ON_NON_NEGATIVE = frozenset({"Relu", "Abs", "Elu", "LeakyRelu", "PRelu", "Celu"})
-"""Operators that are the identity on non-negative inputs."""
+"""Operators that return a non-negative input unchanged."""
 
 
 def remove_redundant_signs(model: ir.Model) -> None:
@@ -65,7 +65,7 @@ def remove_redundant_signs(model: ir.Model) -> None:
 
 
 def _is_redundant(node: ir.Node, positive: set[ir.Value]) -> bool:
-    """Returns whether the result equals the first input."""
+    """Returns whether the node's result equals its first input."""
     if is_op(node, "Max", "Min"):
         return len(set(node.inputs)) == 1
     return node.op_type in IDENTITY_ON_NON_NEGATIVE and node.inputs[0] in positive
@@ -92,7 +92,10 @@ def _is_non_negative_constant(value: ir.Value) -> bool:
 
 
 def _absorb_sign(model: ir.Model, node: ir.Node) -> None:
-    """Moves a negation into the operator that reads it; an unused Neg is removed as dead code."""
+    """Moves a negation into the operator that reads it.
+
+    A later pass removes the Neg as dead code if nothing else reads it.
+    """
     first, last = (_negated_operand(one) for one in (*node.inputs[:2], None, None)[:2])
     if is_op(node, "Abs") and first is not None:
         node.replace_input_with(0, first)
@@ -114,7 +117,10 @@ def _absorb_sign(model: ir.Model, node: ir.Node) -> None:
 
 
 def _negated_operand(value: ir.Value | None) -> ir.Value | None:
-    """Returns the operand of a Neg that produces the value; None otherwise."""
+    """Returns the operand of the Neg that produces `value`.
+
+    Returns None if another operator produces it.
+    """
     node = None if value is None else value.producer()
     return node.inputs[0] if node is not None and is_op(node, "Neg") else None
 

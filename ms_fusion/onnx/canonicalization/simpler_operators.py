@@ -1,7 +1,7 @@
 """Lowers convolutions to im2col and a matrix product, and Gemm to MatMul and Add.
 
-y[n, o, p] = Σ_kc weight[o, kc] · columns[n, kc, p], where columns concatenates the image shifted by
-each position of the window.
+A convolution is y[n, o, p] = Σ_kc weight[o, kc] · columns[n, kc, p]. Here `columns` concatenates
+one shifted image for each position k in the window.
 """
 
 from __future__ import annotations
@@ -24,23 +24,24 @@ _NO_CONV3D = MappingProxyType({3: f"a convolution in three axes ({_SOURCE})"})
 UNSUPPORTED_CONVOLUTIONS: Mapping[str, Mapping[int, str]] = MappingProxyType(
     {"ascend910a": _NO_CONV3D, "ascend310p": _NO_CONV3D}
 )
-"""Device → number of spatial axes → the convolution it lacks, with the source."""
+"""Device → number of spatial axes → text that names the lacking convolution and the source."""
 BROADCAST_OPSET, STRIDED_SLICE_OPSET, PAD_INPUT_OPSET = 7, 10, 11
 """First opsets in which Add broadcasts, Slice has steps, and Pad reads its sizes as an input."""
 
 
 def lower(model: ir.Model, device: str, asked: Container[str] = ()) -> tuple[str, ...]:
-    """Lowers in place the operators that a device lacks and those requested.
+    """Lowers in place the operators that a device lacks and the requested operator types.
 
     Bodies of If and Loop, and malformed operators, are left unchanged.
 
     Args:
-        model: cleaned, shapes inferred.
+        model: a model after clean-up and shape inference.
         device: name of the device.
-        asked: operator types, of `ms_fusion.onnx.fuse.arguments.LOWERABLE_OPERATORS`.
+        asked: requested operator types, from
+            `ms_fusion.onnx.fuse.arguments.LOWERABLE_OPERATORS`.
 
     Returns:
-        A sentence for each such operator.
+        A sentence for each operator that was lowered or should have been.
     """
     told = []
     version = version_of(model)
@@ -66,7 +67,7 @@ def lower(model: ir.Model, device: str, asked: Container[str] = ()) -> tuple[str
 
 
 def _unused_prefix(name: str, model: ir.Model) -> str:
-    """Returns the name, extended until no existing name starts with it and ``/``."""
+    """Returns `name`, extended until no existing name starts with it and ``/``."""
     taken: list[str | None] = []
     for graph in model.graphs():
         taken += [value.name for value in (*graph.inputs, *graph.initializers.values())]
@@ -78,7 +79,7 @@ def _unused_prefix(name: str, model: ir.Model) -> str:
 
 
 def _lowering_reason(node: ir.Node, device: str, asked: Container[str]) -> str:
-    """Returns why an operator is lowered; empty if it is not."""
+    """Returns why an operator is lowered; an empty string if it is not."""
     if not is_op(node, "Conv", "Gemm"):
         return ""
     if node.op_type in asked:
@@ -93,7 +94,10 @@ def _lowering_reason(node: ir.Node, device: str, asked: Container[str]) -> str:
 
 _MALFORMED = "its attributes do not fit its sizes"
 _LoweringResult = tuple[str, ir.Value | None]
-"""The outcome in words, and the new result, or None if the operator stays."""
+"""Text that says what was done with an operator, and the new result.
+
+The result is None if the operator was not lowered.
+"""
 
 
 def _lower_convolution(node: ir.Node, w: _Writer) -> _LoweringResult:
@@ -105,7 +109,10 @@ def _lower_convolution(node: ir.Node, w: _Writer) -> _LoweringResult:
 
 
 def _lower_gemm(node: ir.Node, w: _Writer) -> _LoweringResult:
-    """Lowers alpha · a b + beta · c to separate operators; omits factors of 1 and a beta of 0."""
+    """Lowers alpha · a b + beta · c to separate operators.
+
+    Omits a factor of 1, and the addend if beta is 0.
+    """
     if any(value is None for value in node.inputs[:2]) or len(node.inputs) < 2:
         return "stays, it lacks a matrix", None
     dtype = node.outputs[0].dtype
@@ -136,13 +143,14 @@ def _lower_gemm(node: ir.Node, w: _Writer) -> _LoweringResult:
 
 @dataclass(frozen=True)
 class _Convolution:
-    """A convolution to lower, with all sizes known.
+    """A convolution to lower, whose sizes are all known.
 
     Attributes:
-        channels, groups: channels of the image; number of channel groups.
+        channels: number of channels of the image.
+        groups: number of channel groups.
         filters: number of output channels.
-        spans, strides, dilations, before, after: of the windows, for each axis; before and after
-            are paddings.
+        spans, strides, dilations: sizes, strides and dilations of the windows for each axis.
+        before, after: paddings before and after the image for each axis.
         places: spatial shape of the result.
     """
 
@@ -158,12 +166,12 @@ class _Convolution:
 
     @property
     def windows(self) -> int:
-        """The number of elements of each channel in a window."""
+        """The number of positions in a window, which is the number of shifted images in im2col."""
         return math.prod(self.spans)
 
 
 def _convolution(node: ir.Node) -> _Convolution | str:
-    """Returns the parameters of a convolution, or the reason why it is not lowered."""
+    """Returns the parameters of a convolution, or the reason why it is not lowered as a string."""
     image, weight = (*node.inputs, None, None)[:2]
     if image is None or weight is None:
         return "it lacks an image or a weight"
@@ -203,7 +211,7 @@ def _is_static_shape(sizes: Sequence[Any]) -> bool:
 
 
 class _Writer:
-    """Builds a chain of operators in one opset version."""
+    """Builds operators for one opset version; `nodes` lists them in execution order."""
 
     def __init__(self, name: str, version: int):
         self.name, self.version = name, version
@@ -221,7 +229,7 @@ class _Writer:
     def pad_image(
         self, image: ir.Value | None, before: Sequence[int], after: Sequence[int]
     ) -> ir.Value:
-        """Pads an image with zeros."""
+        """Pads the spatial axes of an image with zeros."""
         pads = (0, 0, *before, 0, 0, *after)
         if self.version < PAD_INPUT_OPSET:
             return self.op("Pad", image, pads=pads)
@@ -234,7 +242,7 @@ class _Writer:
         counts: Sequence[int],
         steps: Sequence[int],
     ) -> ir.Value:
-        """Slices the spatial axes of an image by start, count and step."""
+        """Slices the spatial axes of an image; each axis has a start, a count and a step."""
         ends = [
             start + (count - 1) * step + 1
             for start, count, step in zip(starts, counts, steps, strict=True)

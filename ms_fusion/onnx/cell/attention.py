@@ -1,4 +1,4 @@
-"""Emits ONNX Attention: grouped-query heads, KV cache, masks, sliding windows."""
+"""Emits ONNX Attention with grouped-query heads, KV cache, masks and sliding windows."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ms_fusion.onnx.cell.functions import tanh
 from ms_fusion.onnx.cell.operator_use import OperatorUse, python_literal
 
 DTYPES = {1: "float32", 10: "float16", 11: "float64", 16: "bfloat16"}
-"""ONNX's dtype code → its name, for the supported dtypes of ``softmax_precision``."""
+"""ONNX's dtype code → name of the dtype, for the supported values of ``softmax_precision``."""
 _MINUS_INFINITY = float("-inf")
 
 
 def attention(use: OperatorUse) -> str:
-    """Emits ``Attention``."""
+    """Emits a call of `scaled_dot_product` for ``Attention``."""
     given = ", ".join(use.text(place) or "None" for place in range(7))
     heads = int(use.attr("q_num_heads", 0)), int(use.attr("kv_num_heads", 0))
     scale = use.attr("scale")
@@ -38,7 +38,7 @@ def attention(use: OperatorUse) -> str:
 
 
 def split_heads(x: Any, heads: int) -> Any:
-    """(batch, tokens, heads · width) → (batch, heads, tokens, width)."""
+    """Reshapes (batch, tokens, heads · width) to (batch, heads, tokens, width)."""
     return ops.swapaxes(ops.reshape(x, (x.shape[0], x.shape[1], heads, -1)), 1, 2)
 
 
@@ -60,11 +60,12 @@ def scaled_dot_product(
 ) -> tuple[Any, Any, Any, Any]:
     """Computes softmax(scale · q kᵀ + mask) v with a KV cache.
 
-    A query without visible keys gives 0. bfloat16 is computed in float32, since MindSpore does not
-    multiply it.
+    The result is 0 for a query that attends to no key. bfloat16 is computed in float32, because
+    MindSpore has no bfloat16 products.
 
     Returns:
-        The result; keys and values including the cached ones; the scores at the stage `mode`.
+        The result; the keys and the values, each including the cached ones; and the scores after
+        the stage of the computation that `mode` selects.
     """
     dtype, is_flat = q.dtype, q.ndim == 3
     if is_flat:
@@ -104,7 +105,7 @@ def scaled_dot_product(
 def bias(
     q: Any, keys: int, mask: Any, offset: Any, lengths: Any, causal: bool, window: tuple[int, int]
 ) -> Any:
-    """Returns the additive mask of the scores, with −∞ where a query must not attend to a key."""
+    """Returns the additive mask of the scores: −∞ where a query must not attend to a key."""
     place = ops.expand_dims(ops.arange(q.shape[2]), 1) + offset
     key = ops.expand_dims(ops.arange(keys), 0)
     is_seen = key >= 0
@@ -131,7 +132,7 @@ def bias(
 
 
 def masked_softmax(x: Any) -> Any:
-    """Softmax over the last axis; 0 in a row of −∞."""
+    """Returns the softmax over the last axis; a row of −∞ gives 0."""
     top = ops.amax(x, -1, True)
     found = ops.exp(x - ops.where(top == _MINUS_INFINITY, ops.zeros_like(top), top))
     total = ops.sum(found, -1, True)

@@ -1,4 +1,4 @@
-"""Emits BitCast: the bits of elements reinterpreted in another dtype."""
+"""Emits BitCast, which reinterprets the bits of elements as another dtype."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FIXED_WIDTH_DTYPES = (
 
 
 def bit_cast(use: OperatorUse) -> str:
-    """Emits ``BitCast`` as a NumPy view; MindSpore's graph mode has no operator for it."""
+    """Emits ``BitCast`` as a NumPy view, because MindSpore's graph mode has no operator for it."""
     before, behind = use.value().dtype, use.result().dtype
     if before not in FIXED_WIDTH_DTYPES or behind not in FIXED_WIDTH_DTYPES:
         raise use.refusal(f"bits of {before} as {behind}")
@@ -33,7 +33,7 @@ def bit_cast(use: OperatorUse) -> str:
     call = ops.Custom(
         lambda x: np.asarray(x, before).view(behind), lambda shape: shape, lambda _: made, "pyfunc"
     )
-    # a scalar would be returned as a Python number
+    # The input is flattened, because the call would return a scalar as a Python number.
     return (
         f"ops.reshape({use.part('bits', call)}(ops.reshape({use.text()}, (-1,))), "
         f"{use.text()}.shape)"

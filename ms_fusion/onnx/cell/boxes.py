@@ -12,7 +12,9 @@ from ms_fusion.onnx.cell.operator_use import OperatorUse
 
 
 def non_max_suppression(use: OperatorUse) -> str:
-    """Emits ``NonMaxSuppression`` as `custom_ops.NMS`, for each class of each image separately."""
+    """Emits ``NonMaxSuppression`` as `custom_ops.NMS`, which is applied to each class of each
+    image.
+    """
     most = (use.integers("max_output_boxes_per_class", 2) or (0,))[0]
     overlap = (use.numbers("iou_threshold", 3) or (0.0,))[0]
     least = (use.numbers("score_threshold", 4) or (float("-inf"),))[0]
@@ -29,13 +31,13 @@ def non_max_suppression(use: OperatorUse) -> str:
 
 
 def suppress_boxes(call: Any, boxes: Any, scores: Any, most: int, by_middle: bool) -> Any:
-    """Returns rows of (image, class, box), best first within a class.
+    """Returns the kept boxes as rows of indices (image, class, box), best box first within a class.
 
     Args:
-        call: `custom_ops.NMS`.
-        boxes: (images, boxes, 4): two corners, or center and size.
-        scores: (images, classes, boxes).
-        most: bound on the rows of a class of an image.
+        call: the operator `custom_ops.NMS`.
+        boxes: tensor (images, boxes, 4); each box is two corners, or center and size.
+        scores: tensor (images, classes, boxes).
+        most: largest number of rows for each class of each image.
         by_middle: whether boxes are given by center and size.
     """
     images, classes, count = scores.shape

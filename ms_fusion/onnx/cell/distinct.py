@@ -1,4 +1,4 @@
-"""Emits ``Unique``: distinct elements or slices of a tensor."""
+"""Emits ``Unique``, which returns the distinct elements or slices of a tensor."""
 
 from __future__ import annotations
 
@@ -16,12 +16,15 @@ SORT_DTYPES = {
     "uint64": "int64",
     "bfloat16": "float32",
 }
-"""Dtypes that MindSpore does not sort → a wider one; uint64 is shifted by half of its range."""
+"""Dtype that MindSpore cannot sort → the dtype in which it is sorted.
+
+Elements of uint64 are first shifted by half of the range of the dtype.
+"""
 HALF_RANGE = -(1 << 63)
 
 
 def unique(use: OperatorUse) -> str:
-    """Emits ``Unique``."""
+    """Emits a call of `unique_parts` for ``Unique``."""
     dtype, count = use.value().dtype, len(use.node.outputs)
     if dtype not in SORT_DTYPES and not dtype.startswith(("int", "uint", "float")):
         raise use.refusal(f"MindSpore does not sort {dtype or 'this dtype'}")
@@ -32,12 +35,13 @@ def unique(use: OperatorUse) -> str:
 
 
 def unique_parts(x: Any, axis: int | None, keys: Any, is_sorted: bool) -> tuple[Any, Any, Any, Any]:
-    """Returns the distinct slices of x along an axis, or elements without an axis.
+    """Returns the distinct slices of `x` along `axis`; if `axis` is None, the distinct elements.
 
-    They are sorted, or in the order of their first occurrence.
+    They are sorted if `is_sorted`, else in the order of their first occurrence.
 
     Returns:
-        The slices; the index of each first occurrence; the inverse indices; the counts.
+        The slices; the index of each slice's first occurrence; for each slice of `x`, the index of
+        its distinct slice; and the number of occurrences.
     """
     dtype, x = x.dtype, ops.cast(x, keys)
     x = flip_sign_bit(x) if dtype == mindspore.uint64 else x
@@ -52,7 +56,7 @@ def unique_parts(x: Any, axis: int | None, keys: Any, is_sorted: bool) -> tuple[
     begins = ops.reshape(ops.cast(ops.nonzero(is_first), mindspore.int64), (-1,))
     end = ops.full((1,), x.shape[axis], dtype=mindspore.int64)
     counts = ops.concat((begins[1:], end)) - begins
-    firsts = ops.gather(order, begins, 0)  # the sort is stable
+    firsts = ops.gather(order, begins, 0)  # first occurrences, as the sort is stable
     numbers = ops.cumsum(ops.cast(is_first, mindspore.int64), 0) - 1
     inverse = ops.gather(numbers, invert_permutation(order), 0)
     if not is_sorted:
@@ -65,7 +69,10 @@ def unique_parts(x: Any, axis: int | None, keys: Any, is_sorted: bool) -> tuple[
 
 
 def flip_sign_bit(x: Any) -> Any:
-    """Maps the bits of unsigned integers to signed ones in the same order, and back."""
+    """Flips the top bit of 64-bit integers.
+
+    This maps unsigned to signed integers in the same order. A second call restores the integers.
+    """
     return ops.bitwise_xor(x, ops.full_like(x, HALF_RANGE))
 
 
@@ -75,7 +82,9 @@ def invert_permutation(order: Any) -> Any:
 
 
 def row_ranks(rows: Any) -> Any:
-    """Returns for each row of a matrix the number of rows that precede it lexicographically."""
+    """Returns for each row of a matrix the number of rows that precede it in lexicographic
+    order.
+    """
     count, width = rows.shape
     one = ops.broadcast_to(ops.expand_dims(rows, 1), (count, count, width))
     other = ops.broadcast_to(ops.expand_dims(rows, 0), (count, count, width))

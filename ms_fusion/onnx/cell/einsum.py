@@ -1,4 +1,4 @@
-"""Emits Einsum: contracts the operands one after the other, each step as one matrix product."""
+"""Emits Einsum as a sequence of matrix products, each of which contracts one further operand."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Labels = tuple[str, ...]
 
 
 def einsum(use: OperatorUse) -> str:
-    """Emits ``Einsum``."""
+    """Emits the sequence of contractions for ``Einsum``."""
     terms, result = labels_of(use)
     text, labels = _merge_repeated_labels(use.text(), terms[0])
     for place, term in enumerate(terms[1:], 1):
@@ -28,9 +28,9 @@ def einsum(use: OperatorUse) -> str:
 
 
 def labels_of(use: OperatorUse) -> tuple[list[Labels], Labels]:
-    """Returns the axis labels of the operands and of the result.
+    """Returns the axis labels of each operand and of the result.
 
-    The axes of ``...`` have integer labels, counted from the last one.
+    The axes of ``...`` have decimal numbers as labels, counted from the last axis.
     """
     equation = str(use.attr("equation")).replace(" ", "")
     left, arrow, right = equation.partition("->")
@@ -60,7 +60,7 @@ def labels_of(use: OperatorUse) -> tuple[list[Labels], Labels]:
 
 
 def _merge_repeated_labels(text: str, labels: Labels) -> tuple[str, Labels]:
-    """Merges repeated labels of one operand into a diagonal."""
+    """Takes the diagonal of axes with the same label; returns the new expression and its labels."""
     for label in dict.fromkeys(labels):
         while labels.count(label) > 1:
             first = labels.index(label)
@@ -76,7 +76,10 @@ def _merge_repeated_labels(text: str, labels: Labels) -> tuple[str, Labels]:
 
 
 def _sum_unused_labels(text: str, labels: Labels, kept: set[str]) -> tuple[str, Labels]:
-    """Sums over the labels that are not kept."""
+    """Sums over the axes whose labels are not in `kept`.
+
+    Returns the new expression and its labels.
+    """
     gone = tuple(place for place, one in enumerate(labels) if one not in kept)
     return (f"ops.sum({text}, {gone})" if gone else text), tuple(
         one for one in labels if one in kept
@@ -120,8 +123,9 @@ def contract(
 ) -> Any:
     """Contracts two operands by one matrix product.
 
-    The axes are permuted to a: (shared, own, summed) and b: (shared, summed, own); `counts` is
-    (shared, own axes of a, summed).
+    `order_a` permutes the axes of `a` to (shared, own, summed), and `order_b` permutes the axes of
+    `b` to (shared, summed, own). `counts` holds the numbers of shared axes, of own axes of `a`, and
+    of summed axes.
     """
     a = ops.transpose(a, order_a) if order_a else a
     b = ops.transpose(b, order_b) if order_b else b
@@ -147,7 +151,7 @@ def contract(
 
 
 def product(sizes: tuple[int, ...]) -> int:
-    """Returns the product of sizes; 1 for none."""
+    """Returns the product of sizes; 1 for an empty tuple."""
     found = 1
     for size in sizes:
         found = found * size

@@ -33,22 +33,21 @@ _directory: tempfile.TemporaryDirectory[str] | None = None
 def from_onnx(path: Path | str) -> nn.Cell:
     """Builds a Cell that computes an ONNX model.
 
-    Groups fused by `auto_fuse` run as generated kernels; so do the convolutions and normalisations
-    of a fused model that it left alone. The other operators are MindSpore's. A model that was not
-    fused consists of MindSpore's operators only, which `enable` can fuse.
+    In a model that `auto_fuse` wrote, the fused groups run as generated kernels, and so do the
+    unfused convolutions and normalisations. All other operators are MindSpore's. A model that was
+    not fused becomes MindSpore's operators only, which `enable` can fuse.
 
-    The model's floating-point constants become Parameters under their names. The inputs are in the
-    model's order; the outputs are one tensor or a tuple. The Cell runs in graph mode and in
-    PyNative mode, and under `enable`, which keeps the kernels. After ``set_train()`` groups with a
-    convolution or a pooling run as MindSpore's operators, since the kernels of those have no
-    gradients.
+    The model's floating-point constants become Parameters under their names. The inputs have the
+    model's order. The outputs are one tensor or a tuple. The Cell runs in graph mode and in
+    PyNative mode, and under `enable`, which keeps the kernels. After ``set_train()`` a group with a
+    convolution or a pooling runs as MindSpore's operators, because its kernel has no gradient.
 
     Args:
-        path: a model that `auto_fuse` wrote, or any other.
+        path: file of a model, with or without fused groups of `auto_fuse`.
 
     Raises:
-        InputError: the model cannot be read, or has unsupported operators; the error names all of
-            them.
+        InputError: the model cannot be read, or it has unsupported operators. The error names all
+            unsupported operators.
     """
     place = Path(path).resolve()
     try:
@@ -103,7 +102,10 @@ def _kernel(group: Node) -> nn.Cell:
 
 
 def _constant(opened: CellModel, name: str) -> Any:
-    """Returns a constant as a tensor; None for a weight, which becomes a Parameter."""
+    """Returns a constant as a tensor.
+
+    Returns None for a floating-point weight, which becomes a Parameter.
+    """
     value = opened.graph.values[name]
     if value.kind == "constant":
         return _tensor(opened.tensors[name], name)
@@ -125,7 +127,10 @@ def _check_dtype(dtype: str, name: str) -> None:
 
 
 def _load_module(classes: list[NetClass]) -> ModuleType:
-    """Loads the classes as a module with a source file, which MindSpore reads; removed at exit."""
+    """Loads the classes as a module with a source file, because MindSpore reads the source.
+
+    The file is removed when the process exits.
+    """
     global _directory
     if _directory is None:
         _directory = tempfile.TemporaryDirectory(

@@ -1,4 +1,4 @@
-"""Implements ONNX operators that need several MindSpore functions; generated nets call these."""
+"""Implements ONNX operators that need several MindSpore functions; generated nets call them."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ LOWEST_VALUES = {
 def gemm(
     a: Any, b: Any, alpha: float, beta: float, turn_a: bool, turn_b: bool, c: Any = None
 ) -> Any:
-    """alpha · a · b + beta · c, with optional transposition of a and b.
+    """Returns alpha · a · b + beta · c, where `turn_a` and `turn_b` transpose `a` and `b`.
 
-    With an alpha, half precision is computed in float32, since the product may overflow before the
-    scaling.
+    If alpha is not 1, half precision is computed in float32, because the unscaled product may
+    overflow.
     """
     dtype = a.dtype
     if alpha != 1.0:
@@ -42,16 +42,20 @@ def gemm(
 
 @ops.constexpr
 def is_read_once(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
-    """Returns whether MindSpore multiplies a matrix b with batches of a without copying b.
+    """Returns whether MindSpore multiplies `b` with the batches of `a` without copying `b`.
 
-    The generator of ms_fusion reads b in place.
+    `a` and `b` are shapes. The generator of ms_fusion never copies `b`.
     """
     is_shared = len(a) > 2 and len(b) == 2 and min(a) >= 0
     return not is_shared or generator_of(variable(FLAGS_VARIABLE) or "") == "ms_fusion"
 
 
 def matmul(a: Any, b: Any) -> Any:
-    """a · b; flattens the batches of a if MindSpore would copy the matrix b for each of them."""
+    """Returns a · b.
+
+    If MindSpore would copy the matrix `b` for each batch, the batches of `a` are merged into its
+    rows.
+    """
     if is_read_once(a.shape, b.shape):
         return ops.matmul(a, b)
     rows = ops.matmul(ops.reshape(a, (-1, a.shape[-1])), b)
@@ -59,9 +63,9 @@ def matmul(a: Any, b: Any) -> Any:
 
 
 def widen_half(x: Any) -> Any:
-    """Widens half precision to float32, in which norms are computed (ONNX's ``stash_type``).
+    """Casts half precision to float32, in which norms are computed (ONNX's ``stash_type``).
 
-    The squares would overflow in half precision.
+    The squares would overflow in half precision. Other dtypes stay unchanged.
     """
     return (
         ops.cast(x, mindspore.float32) if x.dtype in (mindspore.float16, mindspore.bfloat16) else x
@@ -69,7 +73,7 @@ def widen_half(x: Any) -> Any:
 
 
 def layer_norm(x: Any, axes: tuple[int, ...], epsilon: float, scale: Any, shift: Any = None) -> Any:
-    """(x − mean) / √(variance + epsilon) · scale + shift over axes."""
+    """Returns (x − mean) / √(variance + epsilon) · scale + shift, with statistics over `axes`."""
     given = widen_half(x)
     centred = given - ops.mean(given, axes, True)
     variance = ops.mean(centred * centred, axes, True)
@@ -78,7 +82,7 @@ def layer_norm(x: Any, axes: tuple[int, ...], epsilon: float, scale: Any, shift:
 
 
 def rms_norm(x: Any, axes: tuple[int, ...], epsilon: float, scale: Any) -> Any:
-    """x / √(mean x² + epsilon) · scale over axes."""
+    """Returns x / √(mean x² + epsilon) · scale, with the mean over `axes`."""
     given = widen_half(x)
     return (
         ops.cast(given * ops.rsqrt(ops.mean(given * given, axes, True) + epsilon), x.dtype) * scale
@@ -86,7 +90,10 @@ def rms_norm(x: Any, axes: tuple[int, ...], epsilon: float, scale: Any) -> Any:
 
 
 def batch_norm(x: Any, scale: Any, shift: Any, mean: Any, variance: Any, epsilon: float) -> Any:
-    """(x − mean) · scale / √(variance + epsilon) + shift, with one value of each per channel."""
+    """Returns (x − mean) · scale / √(variance + epsilon) + shift.
+
+    The parameters have one value per channel.
+    """
     along = (-1,) + (1,) * (x.ndim - 2)
     factor = scale / ops.sqrt(variance + epsilon)
     return (x - ops.reshape(mean, along)) * ops.reshape(factor, along) + ops.reshape(shift, along)
@@ -114,12 +121,12 @@ def group_norm(x: Any, scale: Any, shift: Any, groups: int, epsilon: float, of_g
 
 
 def mean_of(x: Any, axes: tuple[int, ...]) -> Any:
-    """The mean over axes, with ``keepdims``."""
+    """Returns the mean over axes, with ``keepdims``."""
     return ops.mean(widen_half(x), axes, True)
 
 
 def deviation_of(x: Any, axes: tuple[int, ...], epsilon: float) -> Any:
-    """1 / √(variance + epsilon) over axes, with ``keepdims``."""
+    """Returns 1 / √(variance + epsilon) over axes, with ``keepdims``."""
     given = widen_half(x)
     centred = given - ops.mean(given, axes, True)
     return ops.rsqrt(ops.mean(centred * centred, axes, True) + epsilon)
@@ -128,7 +135,10 @@ def deviation_of(x: Any, axes: tuple[int, ...], epsilon: float) -> Any:
 def batch_norm_step(
     x: Any, scale: Any, shift: Any, mean: Any, variance: Any, epsilon: float, momentum: float
 ) -> Any:
-    """Batch norm with the batch's mean and variance; also returns the updated moving averages."""
+    """Computes batch norm with the mean and variance of the batch.
+
+    Returns the result and the updated moving averages of mean and variance.
+    """
     axes = (0, *tuple(range(2, x.ndim)))
     own = ops.mean(x, axes)
     centred = x - ops.reshape(own, (-1,) + (1,) * (x.ndim - 2))
@@ -142,7 +152,10 @@ def batch_norm_step(
 
 
 def hard_max(x: Any, axis: int, flat: bool) -> Any:
-    """1 at the first maximum along an axis, 0 elsewhere; `flat` merges the axes from `axis` on."""
+    """Returns 1 at the first maximum along `axis` and 0 elsewhere.
+
+    If `flat`, the axes from `axis` on are treated as one axis.
+    """
     given = flatten(x, axis) if flat else x
     axis = 1 if flat else axis
     along = ops.reshape(ops.arange(given.shape[axis]), (-1,) + (1,) * (given.ndim - 1 - axis))
@@ -151,7 +164,7 @@ def hard_max(x: Any, axis: int, flat: bool) -> Any:
 
 
 def lp_normalize(x: Any, axis: int, p: int) -> Any:
-    """x divided by its L1 or L2 norm along an axis; 0 stays 0."""
+    """Returns `x` divided by its L1 or L2 norm along an axis; a zero vector stays zero."""
     given = widen_half(x)
     size = (
         ops.sum(ops.abs(given), axis, True)
@@ -162,7 +175,7 @@ def lp_normalize(x: Any, axis: int, p: int) -> Any:
 
 
 def local_response_norm(x: Any, size: int, alpha: float, beta: float, bias: float) -> Any:
-    """x / (bias + alpha / size · Σ x²)ᵝ, where the sum runs over `size` neighbouring channels."""
+    """Returns x / (bias + alpha / size · Σ x²)ᵝ; the sum runs over `size` neighbouring channels."""
     given = widen_half(x)
     before, behind = (size - 1) // 2, size - 1 - (size - 1) // 2
     edge = ops.zeros_like(ops.narrow(given, 1, 0, 1))
@@ -174,52 +187,55 @@ def local_response_norm(x: Any, size: int, alpha: float, beta: float, bias: floa
 
 
 def tanh(x: Any) -> Any:
-    """The hyperbolic tangent, in float64: MindSpore's in float32 has an error up to 6e-5."""
+    """Returns the hyperbolic tangent, computed in float64.
+
+    MindSpore's float32 tanh has an error up to 6e-5.
+    """
     return ops.cast(ops.tanh(ops.cast(x, mindspore.float64)), x.dtype)
 
 
 def elu(x: Any, alpha: float) -> Any:
-    """x above 0, alpha · (e^x − 1) below."""
+    """Returns x where x > 0, and alpha · (e^x − 1) elsewhere."""
     return ops.maximum(x, 0.0) + alpha * (ops.exp(ops.minimum(x, 0.0)) - 1.0)
 
 
 def celu(x: Any, alpha: float) -> Any:
-    """x above 0, alpha · (e^(x / alpha) − 1) below."""
+    """Returns x where x > 0, and alpha · (e^(x / alpha) − 1) elsewhere."""
     return ops.maximum(x, 0.0) + alpha * (ops.exp(ops.minimum(x / alpha, 0.0)) - 1.0)
 
 
 def softplus(x: Any) -> Any:
-    """ln(1 + e^x)."""
+    """Returns ln(1 + e^x)."""
     power = ops.exp(-ops.abs(x))
-    # ln(1 + p) = 2 artanh(p / (2 + p)), accurate for small p; MindSpore's log1p rounds 1 + p
+    # ln(1 + p) = 2 artanh(p / (2 + p)) is accurate for small p; MindSpore's log1p rounds 1 + p.
     return ops.maximum(x, 0.0) + 2.0 * ops.atanh(power / (2.0 + power))
 
 
 def hard_sigmoid(x: Any, alpha: float, beta: float) -> Any:
-    """alpha · x + beta, clipped to [0, 1]."""
+    """Returns alpha · x + beta, clipped to [0, 1]."""
     return ops.minimum(ops.maximum(x * alpha + beta, 0.0), 1.0)
 
 
 def leaky_relu(x: Any, slope: Any) -> Any:
-    """x above 0, slope · x below."""
+    """Returns x where x > 0, and slope · x elsewhere."""
     return ops.maximum(x, 0.0) + slope * ops.minimum(x, 0.0)
 
 
 def shrink(x: Any, limit: float, bias: float) -> Any:
-    """x − bias above limit, x + bias below −limit, 0 elsewhere."""
+    """Returns x − bias where x > limit, x + bias where x < −limit, and 0 elsewhere."""
     inner = ops.where(x > limit, x - bias, ops.zeros_like(x))
     return ops.where(x < -limit, x + bias, inner)
 
 
 def gelu(x: Any, approximate: bool) -> Any:
-    """x · Φ(x), or its approximation by tanh."""
+    """Returns x · Φ(x), or its approximation by tanh if `approximate`."""
     if approximate:
         return 0.5 * x * (1.0 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)))
     return 0.5 * x * (1.0 + ops.erf(x * 0.7071067811865476))
 
 
 def flatten(x: Any, axis: int) -> Any:
-    """Reshapes to a matrix: the axes before `axis`, and those from it on."""
+    """Reshapes to a matrix: the axes before `axis` become the rows, the other axes the columns."""
     rows = 1
     for size in x.shape[:axis]:
         rows = rows * size
@@ -227,14 +243,14 @@ def flatten(x: Any, axis: int) -> Any:
 
 
 def unsqueeze(x: Any, places: tuple[int, ...]) -> Any:
-    """Inserts axes of size 1 at these positions of the result, in order."""
+    """Inserts axes of size 1 at the given positions of the result, which must be ascending."""
     for place in places:
         x = ops.expand_dims(x, place)
     return x
 
 
 def expand(x: Any, shape: tuple[int, ...]) -> Any:
-    """Broadcasts x to a shape; the shape may also have axes of size 1, or fewer axes than x."""
+    """Broadcasts `x` to a shape, which may have size 1 or fewer axes where `x` is larger."""
     own = (1,) * (len(shape) - x.ndim) + x.shape
     told = (1,) * (x.ndim - len(shape)) + shape
     sizes: tuple[int, ...] = ()
@@ -244,13 +260,13 @@ def expand(x: Any, shape: tuple[int, ...]) -> Any:
 
 
 def quotient(a: int, b: int) -> int:
-    """a / b of sizes, rounded towards zero."""
+    """Returns the quotient a / b of two sizes, rounded towards zero."""
     found = a // b
     return found + 1 if found < 0 and found * b != a else found
 
 
 def log_sum_exp(x: Any, axes: tuple[int, ...], keep: bool) -> Any:
-    """ln Σ e^x over axes; −∞ where all elements are −∞."""
+    """Returns ln Σ e^x over axes; −∞ where all elements are −∞."""
     top = ops.amax(x, axes, True)
     top = ops.where(ops.isfinite(top), top, ops.zeros_like(top))
     found = ops.log(ops.sum(ops.exp(x - top), axes, True)) + top
@@ -258,7 +274,10 @@ def log_sum_exp(x: Any, axes: tuple[int, ...], keep: bool) -> Any:
 
 
 def arg_extremum(word: str, x: Any, axis: int, keep: bool, last: bool) -> Any:
-    """Index of the maximum or minimum along an axis; of equal elements the first or the last."""
+    """Returns the index of the maximum or minimum along an axis.
+
+    Among equal elements it is the first one, or the last one if `last`.
+    """
     given = ops.flip(x, (axis,)) if last else x
     found = ops.argmax(given, axis, keep) if word == "argmax" else ops.argmin(given, axis, keep)
     found = ops.cast(found, mindspore.int64)
@@ -266,9 +285,9 @@ def arg_extremum(word: str, x: Any, axis: int, keep: bool, last: bool) -> Any:
 
 
 def truncated_remainder(x: Any, y: Any) -> Any:
-    """The integer remainder of x / y with the sign of x."""
+    """Returns the integer remainder of x / y with the sign of x."""
     left = x
-    # MindSpore rounds int64 quotients to float64, so one step may leave a remainder or overshoot
+    # MindSpore rounds int64 quotients to float64, so that one step may give a wrong quotient.
     for _ in range(3):
         left = left - ops.truncate_div(left, y) * y
     is_other = ops.logical_and(ops.not_equal(left, 0), ops.not_equal(left < 0, x < 0))
@@ -277,13 +296,17 @@ def truncated_remainder(x: Any, y: Any) -> Any:
 
 
 def floored_remainder(y: Any, left: Any) -> Any:
-    """Converts a truncated remainder to the floored one, with the sign of y."""
+    """Converts `left`, a truncated remainder, to the floored remainder, which has the sign of y."""
     is_other = ops.logical_and(ops.not_equal(left, 0), ops.not_equal(left < 0, y < 0))
     return ops.where(is_other, left + y, left)
 
 
 def shift_bits(x: Any, by: Any, left: bool, bits: int, unsigned: bool) -> Any:
-    """Shifts the bits of integers; a shift by the width or more gives 0, or the sign."""
+    """Shifts the bits of integers.
+
+    A shift by `bits` or more gives 0, or the sign bit in all places for a right shift of signed
+    integers.
+    """
     by = ops.cast(by, mindspore.int64)
     inside = ops.cast(ops.minimum(by, bits - 1), x.dtype)
     if not left and not unsigned:
@@ -293,7 +316,10 @@ def shift_bits(x: Any, by: Any, left: bool, bits: int, unsigned: bool) -> Any:
 
 
 def running_sum(x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
-    """Prefix sum along an axis; exclusive without the element, reverse from the last element."""
+    """Returns the prefix sums along an axis.
+
+    If `exclusive`, a sum omits the element itself. If `reverse`, sums start at the last element.
+    """
     x = ops.flip(x, (axis,)) if reverse else x
     found = ops.cumsum(x, axis)
     if exclusive:
@@ -303,7 +329,7 @@ def running_sum(x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
 
 
 def running_product(x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
-    """Prefix product along an axis; options as in `running_sum`."""
+    """Returns the prefix products along an axis; the options are those of `running_sum`."""
     x = ops.flip(x, (axis,)) if reverse else x
     if exclusive:
         first = ops.ones_like(ops.narrow(x, axis, 0, 1))
@@ -313,7 +339,10 @@ def running_product(x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
 
 
 def one_hot(places: Any, depth: int, values: Any, axis: int) -> Any:
-    """One-hot encoding with `values` = (off, on); negative indices count from the end."""
+    """Returns the one-hot encoding of `places`, where `values` is (off, on).
+
+    Negative indices count from the end.
+    """
     along = (depth,) + (1,) * (places.ndim - axis)
     numbers = ops.reshape(ops.arange(depth), along)
     places = ops.cast(places, numbers.dtype)
@@ -324,7 +353,8 @@ def one_hot(places: Any, depth: int, values: Any, axis: int) -> Any:
 def depth_to_space(x: Any, size: int, depth_first: bool) -> Any:
     """Rearranges channels into spatial blocks of `size` × `size`.
 
-    The block axes are the slowest of the channel axis (`depth_first`, DCR), or the fastest (CRD).
+    The channel axis is split into the block axes and the new channels. The block axes come first if
+    `depth_first` (mode DCR), last otherwise (mode CRD).
     """
     n, c, height, width = x.shape
     c = c // size**2
@@ -336,7 +366,7 @@ def depth_to_space(x: Any, size: int, depth_first: bool) -> Any:
 
 
 def space_to_depth(x: Any, size: int, depth_first: bool) -> Any:
-    """The inverse of `depth_to_space`."""
+    """Rearranges spatial blocks into channels, the inverse of `depth_to_space`."""
     n, c, height, width = x.shape
     height, width = height // size, width // size
     apart = ops.reshape(x, (n, c, height, size, width, size))
@@ -345,7 +375,10 @@ def space_to_depth(x: Any, size: int, depth_first: bool) -> Any:
 
 
 def pad(x: Any, pads: tuple[int, ...], value: float) -> Any:
-    """Pads the last axes with a value; `pads` holds (before, behind) of each axis, in order."""
+    """Pads the last axes with a value.
+
+    `pads` holds the sizes before and behind each axis, axis by axis.
+    """
     if not any(pads):
         return x
     turned: tuple[int, ...] = ()
@@ -355,7 +388,10 @@ def pad(x: Any, pads: tuple[int, ...], value: float) -> Any:
 
 
 def convolution(call: Any, x: Any, weight: Any, bias: Any = None) -> Any:
-    """Calls a convolution primitive in two or three axes; adds an axis of size 1 to one axis."""
+    """Calls a convolution primitive and adds the bias.
+
+    A convolution in one axis gets a further axis of size 1.
+    """
     flat = x.ndim == 3
     if flat:
         x, weight = ops.expand_dims(x, 2), ops.expand_dims(weight, 2)
@@ -366,7 +402,10 @@ def convolution(call: Any, x: Any, weight: Any, bias: Any = None) -> Any:
 
 
 def convolution_in_groups(call: Any, x: Any, weight: Any, groups: int, bias: Any = None) -> Any:
-    """Calls one convolution per channel group; MindSpore's in three axes has no groups."""
+    """Calls one convolution per channel group.
+
+    MindSpore's 3-D convolution has no groups.
+    """
     given, made = x.shape[1] // groups, weight.shape[0] // groups
     parts: tuple[Any, ...] = ()
     for group in range(groups):
@@ -385,7 +424,10 @@ def transposed_convolution(
     channels: int,
     bias: Any = None,
 ) -> Any:
-    """Calls the input gradient of a convolution; result size = (size − 1) · stride + `more`."""
+    """Calls the input gradient of a convolution and adds the bias.
+
+    An axis of the result has the size (size of x − 1) · stride + `more`.
+    """
     flat = x.ndim == 3
     if flat:
         x, weight = ops.expand_dims(x, 2), ops.expand_dims(weight, 2)
@@ -398,12 +440,15 @@ def transposed_convolution(
 
 
 def max_pool(call: Any, x: Any, pads: tuple[int, ...], lowest: float) -> Any:
-    """The maximum of each window; paddings hold the lowest value."""
+    """Returns the maximum of each window; the padding has the value `lowest`."""
     return call(pad(x, pads, lowest))
 
 
 def average_pool(call: Any, x: Any, pads: tuple[int, ...], with_edges: bool) -> Any:
-    """The mean of each window, over the elements in the image, or with paddings."""
+    """Returns the mean of each window.
+
+    The padding counts as zeros if `with_edges`. Otherwise only elements of the image count.
+    """
     found = call(pad(x, pads, 0.0))
     if with_edges or not any(pads):
         return found
@@ -411,7 +456,7 @@ def average_pool(call: Any, x: Any, pads: tuple[int, ...], with_edges: bool) -> 
 
 
 def repeat_places(x: Any, times: tuple[int, int]) -> Any:
-    """Repeats each pixel as a block: nearest-neighbour upsampling by integer factors."""
+    """Repeats each pixel as a block, which is nearest-neighbour upsampling by integer factors."""
     n, c, height, width = x.shape
     found = ops.broadcast_to(
         ops.reshape(x, (n, c, height, 1, width, 1)), (n, c, height, times[0], width, times[1])
@@ -420,7 +465,7 @@ def repeat_places(x: Any, times: tuple[int, int]) -> Any:
 
 
 def fold_operands(word: str, values: Sequence[Any]) -> Any:
-    """Folds several values with a binary function: maximum, minimum or add."""
+    """Combines several values by a binary function: maximum, minimum or add."""
     found = values[0]
     for one in values[1:]:
         if word == "maximum":

@@ -1,4 +1,4 @@
-"""Turns a fused group into an operator of `custom_ops`, with its kernel and derived gradient."""
+"""Turns a fused group into an operator of `custom_ops` with its kernel and derived gradient."""
 
 from __future__ import annotations
 
@@ -25,17 +25,23 @@ from tbe_impl.errors import FusionError
 from tbe_impl.kernel import Kernel
 
 WITHOUT_GRADIENT = frozenset({"Conv", "ConvTranspose", "MaxPool", "AveragePool"})
-"""Operators without a derived gradient; in training their groups run as MindSpore's operators."""
+"""Operators without a derived gradient. In training, groups with such an operator run as
+MindSpore's operators.
+"""
 
 
 def is_differentiable(group: Node) -> bool:
-    """Returns whether the gradient of the group is also a generated kernel."""
+    """Returns whether a gradient of the group can be derived."""
     assert group.body is not None
     return not any(node.attr(ONNX_OP) in WITHOUT_GRADIENT for node in group.body.nodes)
 
 
 def spec_of(group: Node) -> OpSpec:
-    """Builds the operator of a group; its inputs are those with data, in the group's order."""
+    """Builds the operator of a group.
+
+    Its inputs are the group's inputs whose elements are read, in the group's order; inputs whose
+    shape alone is read are omitted.
+    """
     body = group.body
     assert body is not None
     read = inputs_with_data(body)
@@ -65,12 +71,14 @@ def spec_of(group: Node) -> OpSpec:
 
 
 def _has_product(body: Graph) -> bool:
-    """Returns whether the group contains a library product or convolution."""
+    """Returns whether the group contains a matrix product or convolution that a library
+    computes.
+    """
     return any(is_matrix_product(node.op) for node in body.nodes)
 
 
 def _has_known_sizes(body: Graph) -> bool:
-    """Returns whether all sizes follow from the sizes of the inputs."""
+    """Returns whether each size in the group is static or also a size of an input."""
     said = {size for name in inputs_with_data(body) for size in body.values[name].shape}
     return all(
         size in said or (isinstance(size, int) and size >= 0)
@@ -82,7 +90,10 @@ def _has_known_sizes(body: Graph) -> bool:
 def _build_kernels(
     group: Node, read: tuple[str, ...], given: tuple[ArraySpec, ...]
 ) -> Chain | Kernel:
-    """Builds the kernel sequence of library products and generated kernels; else one kernel."""
+    """Builds a kernel sequence of library products and generated kernels.
+
+    If that fails, one kernel.
+    """
     assert group.body is not None
     alone = build_for_shapes(
         group, {name: one.shape for name, one in zip(read, given, strict=True)}

@@ -14,7 +14,10 @@ from ms_fusion.onnx.cell.operator_use import OperatorUse
 
 
 def windows_of(use: OperatorUse, spans: Sequence[int]) -> tuple[list[int], list[int], list[int]]:
-    """Returns the windows' strides, dilations and pads: (before, behind) of each axis."""
+    """Returns strides, dilations and pads of the windows.
+
+    Pads are (before, behind) for each axis.
+    """
     rank = len(spans)
     strides = list(use.integers("strides") or (1,) * rank)
     dilations = list(use.integers("dilations") or (1,) * rank)
@@ -25,7 +28,7 @@ def windows_of(use: OperatorUse, spans: Sequence[int]) -> tuple[list[int], list[
         pads = [0] * (2 * rank)
     elif mode not in ("NOTSET", ""):
         pads = []
-        # with strides of 1, the padding does not depend on the size
+        # If all strides are 1, the padding does not depend on the image's sizes.
         sides = use.known_sides() if set(strides) != {1} else (1,) * rank
         for size, step, span, apart in zip(sides, strides, spans, dilations, strict=True):
             lacking = max((-(-size // step) - 1) * step + (span - 1) * apart + 1 - size, 0)
@@ -35,7 +38,7 @@ def windows_of(use: OperatorUse, spans: Sequence[int]) -> tuple[list[int], list[
 
 
 def convolution(use: OperatorUse) -> str:
-    """Emits `functions.convolution` with a generated kernel or a primitive."""
+    """Emits a call of `functions.convolution` with a generated kernel or a MindSpore primitive."""
     channels, _, *spans = use.known_shape(1)
     strides, dilations, pads = windows_of(use, spans)
     groups = int(use.attr("group", 1))
@@ -79,7 +82,11 @@ def convolution(use: OperatorUse) -> str:
 
 
 def transposed_convolution(use: OperatorUse) -> str:
-    """Emits `transposed_convolution` of `functions` with a primitive, or that of `windows`."""
+    """Emits ``ConvTranspose``.
+
+    The result calls `functions.transposed_convolution` with a primitive, or
+    `windows.transposed_convolution` if MindSpore has no such primitive.
+    """
     shape = use.known_shape(1)
     spans, groups = shape[2:], int(use.attr("group", 1))
     extra = use.integers("output_padding") or (0,) * len(spans)
@@ -139,7 +146,7 @@ def _transposed_windows(
 ) -> tuple[list[int], list[int], list[int]]:
     """Returns strides, dilations and pads of a transposed convolution.
 
-    The pads follow from ``output_shape`` or ``auto_pad``, if given.
+    If ``output_shape`` or ``auto_pad`` is given, it determines the pads.
     """
     mode, told = use.attr("auto_pad", "NOTSET"), use.integers("output_shape")
     if told is None and mode in ("NOTSET", "", "VALID"):
@@ -165,7 +172,7 @@ def _transposed_windows(
 def _primitive_windows(
     use: OperatorUse,
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]] | None:
-    """Returns spans, strides and pads if MindSpore's primitives support them; else None."""
+    """Returns spans, strides and pads if a MindSpore primitive supports the windows; else None."""
     spans = use.integers("kernel_shape") or ()
     strides, dilations, pads = windows_of(use, spans)
     if (
@@ -191,7 +198,7 @@ def _table(use: OperatorUse) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
 
 
 def max_pool(use: OperatorUse) -> str:
-    """Emits `functions.max_pool` with a primitive, or explicit windows."""
+    """Emits ``MaxPool`` by a primitive, or by explicit windows if no primitive supports it."""
     dtype = use.value().dtype
     lowest = functions.LOWEST_VALUES.get(dtype, functions.LOWEST_VALUES["float32"])
     known = _primitive_windows(use) if dtype.startswith("float") else None
@@ -204,7 +211,7 @@ def max_pool(use: OperatorUse) -> str:
 
 
 def average_pool(use: OperatorUse) -> str:
-    """Emits `functions.average_pool` with a primitive, or explicit windows."""
+    """Emits ``AveragePool`` by a primitive, or by explicit windows if no primitive supports it."""
     known = _primitive_windows(use)
     if known is None:
         return windows.average_pool(use, *_table(use))
@@ -272,7 +279,7 @@ def resize(use: OperatorUse) -> str:
 
 
 def _ratios(use: OperatorUse) -> tuple[float, ...] | None:
-    """Returns the ratios of the target sizes to the image's sizes; None if one is unknown."""
+    """Returns the ratios of the target sizes to the image's sizes; None if a size is unknown."""
     shape = use.value().shape
     if use.is_computed(3) or not all(isinstance(old, int) and old > 0 for old in shape):
         return None

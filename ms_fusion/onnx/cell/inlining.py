@@ -15,9 +15,9 @@ from ms_fusion.onnx.canonicalization.cleanup import fold
 from ms_fusion.onnx.native.child import NativeWorkers
 
 NODES_MAX = 20_000
-"""Bound on the operators of one unrolled loop."""
+"""Largest number of operators in one unrolled loop."""
 NESTING_MAX = 8
-"""Bound on the nesting depth of functions and loops."""
+"""Largest nesting depth of inlined functions and loops."""
 AXES_INPUT_OPSET = 13
 """First opset in which Unsqueeze reads its axes as an input."""
 
@@ -50,7 +50,7 @@ def _nodes(model: ir.Model) -> Iterator[ir.Node]:
 
 
 def _infer(model: ir.Model, native: NativeWorkers) -> None:
-    # on failure shapes stay unknown; operators that need them are refused by name later
+    # If inference fails, shapes stay unknown. Later code rejects the operators that need them.
     with suppress(WorkerError):
         native.infer_shapes(model)
 
@@ -133,9 +133,9 @@ def _add_constant(model: ir.Model, array: np.ndarray, names: _Names) -> ir.Value
 def _splice_body(
     model: ir.Model, body: ir.Graph, given: Sequence[ir.Value | None], node: ir.Node, names: _Names
 ) -> list[ir.Value]:
-    """Moves the operators of a graph in front of a node; returns the graph's results.
+    """Moves the operators of `body` in front of `node`; returns the results of `body`.
 
-    The graph's inputs are replaced by `given`.
+    The values `given` replace the inputs of `body`.
     """
     assert node.graph is not None
     known = dict(zip(body.inputs, given, strict=True))
@@ -183,7 +183,7 @@ def _constant_array(value: ir.Value | None) -> np.ndarray | None:
 
 
 def _has_true_condition(body: ir.Graph) -> bool:
-    """Returns whether the body of a loop leaves its condition true."""
+    """Returns whether the condition that a loop body returns is always true."""
     value: ir.Value = body.outputs[0]
     while (maker := value.producer()) is not None and maker.op_type == "Identity":
         assert maker.inputs[0] is not None
@@ -193,7 +193,10 @@ def _has_true_condition(body: ir.Graph) -> bool:
 
 
 def _unrollable_body(node: ir.Node, count: int) -> ir.Graph | None:
-    """Returns the body of a loop if `count` copies of it are within the bound; else None."""
+    """Returns the body of a loop if `count` copies of it have at most `NODES_MAX` operators.
+
+    Returns None otherwise.
+    """
     body = node.attributes["body"].as_graph()
     size = sum(1 for _ in ir.traversal.RecursiveGraphIterator(body))
     return body if count > 0 and count * max(size, 1) <= NODES_MAX else None
@@ -271,7 +274,7 @@ def _unroll_scan(model: ir.Model, node: ir.Node, names: _Names) -> list[ir.Value
 def _stack_values(
     model: ir.Model, values: Sequence[ir.Value], axis: int, node: ir.Node, names: _Names
 ) -> ir.Value:
-    """Stacks values along a new axis."""
+    """Stacks values along a new axis by operators in front of `node`; returns the stacked value."""
     assert node.graph is not None
     parts = []
     for value in values:

@@ -1,4 +1,4 @@
-"""Reads a model for a Cell: its graph, with fused groups as single operators with a body."""
+"""Reads a model for a Cell; each fused group becomes a single node with a body."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ms_fusion.readers.onnx_file import open_model
 from ms_fusion.readers.onnx_graph import project
 
 CELL_OPERATORS = OPERATORS.keys() | SIZE_OPERATORS | {"Shape", "Size", "Constant", "If"}
-"""Operators for which a Cell has source lines."""
+"""Operators that a Cell's source can express."""
 
 
 @dataclass(frozen=True)
@@ -32,10 +32,10 @@ class CellModel:
     """A model that was read.
 
     Attributes:
-        graph: all operators, including those in groups.
-        units: the computation in order: single operators, and groups with a body.
+        graph: the graph of all operators, including the operators in groups.
+        units: the nodes in execution order: single operators, and fused groups with a body.
         tensors: the model's constants by name.
-        bodies: operator → name of an attribute → its subgraph.
+        bodies: name of an operator → name of an attribute → the subgraph in this attribute.
         is_fused: whether `auto_fuse` wrote the model.
     """
 
@@ -47,13 +47,13 @@ class CellModel:
 
 
 def read_model(path: Path) -> CellModel:
-    """Reads a model; one that `auto_fuse` did not write is cleaned up first.
+    """Reads a model, and cleans it up unless `auto_fuse` wrote it.
 
-    Inputs with a default become constants.
+    An input with a default value becomes a constant.
 
     Raises:
         InputError: the model cannot be read.
-        WorkerError: its shapes cannot be inferred.
+        WorkerError: the shapes of the model cannot be inferred.
     """
     model = open_model(path)
     convert_defaults_to_weights(model)
@@ -80,7 +80,7 @@ def read_model(path: Path) -> CellModel:
         group = fused_node(projection.graph, inside, function)
         made[group.name] = group
         held |= dict.fromkeys(inside, group.name)
-    # constants are stored separately, even if a constant is a result of the model
+    # Constants are no units, even if they are results of the model: `tensors` holds them.
     units = [
         made.get(node.name, node)
         for node in projection.graph.nodes
@@ -95,7 +95,10 @@ def read_model(path: Path) -> CellModel:
 
 
 def _inline_group_functions(model: ir.Model) -> list[tuple[str, list[ir.Node]]]:
-    """Inlines the functions of the ms_fusion domain; returns the name and operators of each."""
+    """Inlines the functions of the ms_fusion domain.
+
+    Returns each one's name and inlined operators.
+    """
     found = []
     for call in [node for node in model.graph if node.domain == DOMAIN]:
         function = model.functions[call.op_identifier()]

@@ -21,9 +21,9 @@ from tbe_impl.errors import InputError
 
 _RESERVED_NAMES = ("self", "mindspore", "ops", "nn", *MODULES, "Tensor", "construct", "training")
 BLOCKS = frozenset({"If", "Loop", "SequenceMap"})
-"""Operators that become several lines, including those of their subgraphs."""
+"""Operators whose source has several lines, because it includes the lines of their subgraphs."""
 Bodies = Mapping[str, Mapping[str, Graph]]
-"""Operator → name of an attribute → its subgraph."""
+"""Name of an operator → name of an attribute → the subgraph in this attribute."""
 HEAD = f'''"""A net from an ONNX model, written by ms_fusion: what is fused runs as a kernel, \
 the rest is MindSpore's own."""
 
@@ -39,9 +39,10 @@ class Constants:
     """The constants of a model by name.
 
     Attributes:
-        array: the elements; None for a computed value.
-        fixed: a constant as a tensor; None for a Parameter.
-        is_fused: whether the model was fused.
+        array: function that returns the elements of a constant; None for a computed value.
+        fixed: function that returns a constant as a tensor; None for a constant that becomes a
+            Parameter.
+        is_fused: whether `auto_fuse` wrote the model.
     """
 
     array: Callable[[str], Any]
@@ -51,15 +52,15 @@ class Constants:
 
 @dataclass
 class NetClass:
-    """A class of a net.
+    """A generated class of a net.
 
     Attributes:
-        name: of the class.
-        lines: its source.
-        parts: attributes of its instance: primitives and constants.
-        weights: attribute → the model's constant, for Parameters.
-        groups: attribute → the group of its kernel.
-        sizes: values that are Python tuples or integers instead of tensors.
+        name: name of the class.
+        lines: source lines of the class.
+        parts: attribute of the instance → the primitive or constant that it holds.
+        weights: attribute that holds a Parameter → name of the model's constant.
+        groups: attribute that holds a kernel → the kernel's group.
+        sizes: names of the values that are Python tuples or integers instead of tensors.
     """
 
     name: str
@@ -71,7 +72,10 @@ class NetClass:
 
 
 def check_supported(units: Sequence[Node], graph: Graph, bodies: Bodies) -> None:
-    """Raises `InputError` with the names of all operators that have neither a Cell nor a kernel."""
+    """Raises `InputError` for operators that have neither a Cell nor a kernel.
+
+    Names all of them.
+    """
     alone = set(_unfused_operators(units, graph, bodies))
     fused = {
         str(node.attr(ONNX_OP))
@@ -94,7 +98,7 @@ def check_supported(units: Sequence[Node], graph: Graph, bodies: Bodies) -> None
 
 
 def _unfused_operators(units: Iterable[Node], graph: Graph, bodies: Bodies) -> Iterator[str]:
-    """Yields the operators outside groups, including those of subgraphs."""
+    """Yields the types of the operators outside of groups, including operators in subgraphs."""
     for node in units:
         if node.body is None and not is_size(node, graph):
             yield str(node.attr(ONNX_OP))
@@ -114,20 +118,23 @@ def write_class(
     """Writes a class whose ``construct`` computes a graph.
 
     Args:
-        name: of the class.
+        name: name of the class.
         graph: the graph to compute.
-        units: its operators and groups, in order.
-        constants: of the model.
-        kernel: the graph as one group. The class calls its kernel in inference, and computes its
-            operators one by one in training.
-        bodies: subgraphs of operators.
-        sizes: names of values that the calling net passes to a group's class as Python sizes.
+        units: the operators and groups of the graph, in execution order.
+        constants: the constants of the model.
+        kernel: the whole graph as one group, or None. With a group, the class calls the group's
+            kernel in inference, and computes the operators one by one in training.
+        bodies: the subgraphs of the graph's operators.
+        sizes: names of the values that the calling net passes to a group's class as Python sizes.
     """
     return _Writer(name, graph, constants, bodies).run(units, kernel, sizes)
 
 
 def _class_inputs(body: Graph, sizes: Set[str]) -> list[str]:
-    """Returns the inputs of a group's class: those with data to read, and those in `sizes`."""
+    """Returns the inputs of a group's class.
+
+    These are the inputs whose elements are read, and the inputs in `sizes`.
+    """
     read = inputs_with_data(body)
     return [name for name in body.inputs if name in read or name in sizes]
 
@@ -162,8 +169,8 @@ class _Writer:
         for node in units:
             self.line(node)
         self.say(f"return {self.results(self.graph.outputs)}")
-        # a constant that is read only at build time, such as the scales of a Resize, is not a
-        # weight
+        # A constant that no line reads is no weight. The scales of a Resize, for example, are used
+        # only while the source is written.
         read = set(re.findall(r"self\.(\w+)", "\n".join(self.made.lines)))
         self.made.weights = {own: name for own, name in self.made.weights.items() if own in read}
         self.made.sizes = frozenset(self.sizes)
@@ -174,7 +181,10 @@ class _Writer:
 
     @contextmanager
     def open_block(self, graph: Graph) -> Iterator[None]:
-        """Opens an indented block with the lines of an operator's subgraph."""
+        """Writes the lines of an operator's subgraph as an indented block.
+
+        Within the ``with`` statement further lines can be added to the block.
+        """
         outside, self.graph, self.indent = self.graph, graph, f"{self.indent}    "
         for node in graph.nodes:
             self.line(node)
@@ -185,7 +195,7 @@ class _Writer:
         return ", ".join(map(self.result, names))
 
     def result(self, name: str) -> str:
-        """Returns the text of a result: a tensor, even for a constant number."""
+        """Returns the expression of a result, which is a tensor even for a constant number."""
         value = self.graph.values[name]
         if value.kind != "constant" or value.shape:
             return self.text(name)
@@ -193,7 +203,7 @@ class _Writer:
         return f"Tensor({python_literal(value.data)}, mindspore.{dtype})"
 
     def kernel_call(self, group: Node, given: Sequence[str]) -> str:
-        """Returns the call of a kernel, or of the class that wraps it."""
+        """Returns the call of a group's kernel, or of the class that contains the kernel."""
         assert group.body is not None
         name = self.attributes.new(identifier(group.op))
         self.made.groups[name] = group
@@ -239,13 +249,16 @@ class _Writer:
         self.say(f"{self.new_names(node.outputs)} = {value}")
 
     def new_names(self, values: Iterable[str]) -> str:
-        """Allocates names for computed values."""
+        """Allocates variable names for computed values.
+
+        Returns the names joined by commas.
+        """
         own = {name: self.names.new(name) for name in values}
         self.texts |= own
         return ", ".join(own.values())
 
     def write_branches(self, node: Node, bodies: Mapping[str, Graph]) -> None:
-        """``If``: writes the lines of both branches."""
+        """Writes the lines of both branches of an ``If``."""
         made = {name: self.names.new(name) for name in node.outputs}
         for head, body in (
             (f"if {self.result(node.inputs[0])}:", bodies["then_branch"]),
@@ -257,7 +270,10 @@ class _Writer:
         self.texts |= made
 
     def write_loop(self, node: Node, bodies: Mapping[str, Graph]) -> None:
-        """``Loop``: writes a while loop by its trip count or condition, known at run time."""
+        """Writes a ``Loop`` as a while statement.
+
+        Its trip count or condition is known only at run time.
+        """
         body = bodies["body"]
         first, again, *state = (name for name in body.inputs if body.values[name].kind == "input")
         most, going, *starts = node.inputs[: 2 + len(state)]
@@ -281,7 +297,7 @@ class _Writer:
         self.texts |= dict(zip(node.outputs, own[1:], strict=True))
 
     def write_sequence_map(self, node: Node, bodies: Mapping[str, Graph]) -> None:
-        """``SequenceMap``: writes a loop over the first sequence, with one element of each."""
+        """Writes a ``SequenceMap`` as a for statement over the positions of the first sequence."""
         body = bodies["body"]
         own = [name for name in body.inputs if body.values[name].kind == "input"]
         given = [self.text(name) for name in node.inputs[: len(own)]]
@@ -297,7 +313,10 @@ class _Writer:
         self.texts |= dict(zip(node.outputs, results, strict=True))
 
     def size(self, node: Node) -> bool:
-        """Writes a size that is known when the net is compiled; returns False if it is not."""
+        """Writes a size that is known when the net is compiled.
+
+        Returns False if it is not known then.
+        """
         found = size_text(node, self.graph, self.sizes, self.texts)
         if found is not None:
             (name,) = node.outputs
@@ -307,7 +326,7 @@ class _Writer:
         return found is not None
 
     def text(self, name: str) -> str:
-        """Returns the expression of a value."""
+        """Returns the Python expression of a value."""
         if name in self.texts:
             return self.texts[name]
         if name in self.sizes:

@@ -1,4 +1,4 @@
-"""Describes one operator of a model while its Python line is written."""
+"""Describes one operator of a model, for the function that writes its Python line."""
 
 from __future__ import annotations
 
@@ -30,23 +30,25 @@ DTYPES = frozenset(
         "complex128",
     }
 )
-"""The dtypes that both ONNX and MindSpore's tensors have."""
+"""Dtypes that both ONNX and MindSpore's tensors have."""
 
 
 @dataclass(frozen=True)
 class OperatorUse:
-    """An operator in its graph.
+    """An operator in its graph, with everything that its Python expression depends on.
 
     Attributes:
         node: the operator.
         graph: the graph of the operator.
-        texts: expressions of its inputs; empty for an omitted one.
-        sizes: integer value known when the net is compiled → its expression, a tuple or an integer.
-        array: returns the elements of a constant of the model by name; None for a computed value.
-        part: stores an object, such as a primitive, as an attribute of the net; returns its
-            expression.
-        is_fused: whether the model was fused. Then an operator outside a group stays unfused, and a
-            generated kernel replaces one that MindSpore computes slowly.
+        texts: expressions of the inputs; an empty string for an omitted input.
+        sizes: name of an integer value that is known when the net is compiled → its expression,
+            which is a tuple or an integer.
+        array: function that returns the elements of a constant of the model by name; None for a
+            computed value.
+        part: function that stores an object, such as a primitive, as an attribute of the net and
+            returns the attribute's expression.
+        is_fused: whether `auto_fuse` wrote the model. Then an operator outside of a group stays
+            unfused, and a generated kernel replaces it if MindSpore computes it slowly.
     """
 
     node: Node
@@ -72,11 +74,14 @@ class OperatorUse:
         return self.texts[position] if position < len(self.texts) else ""
 
     def has(self, position: int) -> bool:
-        """Returns whether an input is given."""
+        """Returns whether an input is present."""
         return bool(self.text(position))
 
     def input_texts(self, *positions: int) -> str:
-        """Joins the expressions of inputs; omitted ones are None, except at the end."""
+        """Joins the expressions of inputs by commas.
+
+        An omitted input becomes None; omitted inputs at the end are dropped.
+        """
         found = [self.text(position) or "None" for position in positions]
         while found and found[-1] == "None":
             found.pop()
@@ -100,25 +105,28 @@ class OperatorUse:
         return len(shape)
 
     def require_elements(self) -> OperatorUse:
-        """Returns itself if its input may have elements.
+        """Returns itself unless its first input is known to be empty.
 
         Raises:
-            InputError: the input is empty; MindSpore's operator computes wrong results for it.
+            InputError: the input is empty. MindSpore's operator would compute a wrong result.
         """
         if 0 in self.value().shape:
             raise self.refusal("a tensor without elements")
         return self
 
     def known_shape(self, position: int = 0) -> tuple[int, ...]:
-        """Returns a static shape; raises `InputError` for an unknown size."""
+        """Returns the static shape of an input; raises `InputError` if a size is unknown."""
         return self._static_sizes(self.value(position).shape)
 
     def known_sides(self) -> tuple[int, ...]:
-        """Returns the static spatial sizes of an image; the batch size may be unknown."""
+        """Returns the static spatial sizes of an image.
+
+        Only its batch and channel sizes may be unknown.
+        """
         return self._static_sizes(self.value().shape[2:])
 
     def known_result(self) -> tuple[int, ...]:
-        """Returns the static shape of the result."""
+        """Returns the static shape of the result; raises `InputError` if a size is unknown."""
         return self._static_sizes(self.result().shape)
 
     def _static_sizes(self, shape: tuple[int | str, ...]) -> tuple[int, ...]:
@@ -127,11 +135,14 @@ class OperatorUse:
         return tuple(size for size in shape if isinstance(size, int))
 
     def is_computed(self, position: int) -> bool:
-        """Returns whether an input is given and not constant."""
+        """Returns whether an input is present and not constant."""
         return self.has(position) and self.array(self.value(position).name) is None
 
     def numbers(self, name: str, position: int | None = None) -> tuple[Any, ...] | None:
-        """Returns the elements of a constant input or of an attribute; None if neither is given."""
+        """Returns the elements of a constant input or of an attribute; None if neither is present.
+
+        Raises `InputError` if the input is not constant.
+        """
         found = self.attr(name)
         if position is not None and self.has(position):
             value = self.value(position)
@@ -144,16 +155,19 @@ class OperatorUse:
         return tuple(_flatten(found))
 
     def integers(self, name: str, position: int | None = None) -> tuple[int, ...] | None:
-        """Returns the same as integers."""
+        """Returns the result of `numbers` converted to integers."""
         found = self.numbers(name, position)
         return None if found is None else tuple(map(int, found))
 
     def axis(self, default: int, rank: int | None = None) -> int:
-        """Returns the ``axis`` attribute, normalised to non-negative."""
+        """Returns the ``axis`` attribute as a non-negative number."""
         return int(self.attr("axis", default)) % max(rank or self.rank(), 1)
 
     def axes(self, position: int = 1, name: str = "axes") -> tuple[int, ...]:
-        """Returns the axes of a reduction; all of them if none are given."""
+        """Returns the axes of a reduction; if none are given, all axes.
+
+        If none are given and ``noop_with_empty_axes`` is set, the result is empty.
+        """
         found = self.integers(name, position)
         rank = self.rank()
         if not found:
@@ -161,7 +175,7 @@ class OperatorUse:
         return tuple(sorted({axis % rank for axis in found}))
 
     def dtype(self, name: str) -> str:
-        """Returns MindSpore's dtype of that name.
+        """Returns the expression of MindSpore's dtype with this name.
 
         Raises:
             InputError: MindSpore has no such dtype.
@@ -179,7 +193,7 @@ def _flatten(item: Any) -> list[Any]:
 
 
 def python_literal(value: Any) -> str:
-    """A number as Python reads it.
+    """Returns a number as a Python expression.
 
     >>> python_literal(2.0), python_literal(float("inf"))
     ('2.0', 'float("inf")')

@@ -50,10 +50,13 @@ MODULES = (
     "spectra",
     "windows",
 )
-"""Modules of this package that nets call."""
+"""Modules of this package that generated nets import."""
 INTEGERS_MAX = (1 << 62) - 1
 SCALE_PER_CHANNEL_OPSET = 21
-"""First opset in which GroupNormalization has scale and shift per channel; before, per group."""
+"""First opset in which GroupNormalization has a scale and shift per channel.
+
+In earlier opsets they are per group.
+"""
 
 
 def _call(word: str) -> Emitter:
@@ -69,7 +72,7 @@ def _variadic(word: str) -> Emitter:
 
 
 def _own_function(word: str, *attributes: tuple[str, Any]) -> Emitter:
-    """Emits a function of `functions` with all inputs, then attributes."""
+    """Returns an emitter of a call of a function of `functions`: all inputs, then attributes."""
 
     def emit(use: OperatorUse) -> str:
         told = [python_literal(use.attr(name, default)) for name, default in attributes]
@@ -85,7 +88,7 @@ def _reduction(word: str, before: str = "{}", after: str = "{}", room: str = "op
         is_whole, has_end = dtype.startswith(("int", "uint")), after != "{}"
         given = before.format(f"functions.widen_half({use.text()})" if has_end else use.text())
         found = f"{room}.{word}({given}, {axes}, {keep})" if axes else given
-        # MindSpore's integer sums are int64, and its roots of integers float32
+        # MindSpore's sums of integers are int64, and its roots of integers are float32.
         found = after.format(
             f"ops.cast({found}, mindspore.float64)" if is_whole and has_end else found
         )
@@ -96,12 +99,15 @@ def _reduction(word: str, before: str = "{}", after: str = "{}", room: str = "op
 
 
 def _softmax(made: Callable[[int], Any]) -> Emitter:
-    """Emits a generated kernel: MindSpore's softmax corrupts the row after a row of −∞."""
+    """Returns an emitter of a generated kernel.
+
+    MindSpore's own softmax corrupts the row after a row of −∞.
+    """
 
     def emit(use: OperatorUse) -> str:
         axis = use.axis(-1 if use.version >= 13 else 1)
         if use.version < 13 and axis != use.rank() - 1:
-            # the axes from the given one on are flattened
+            # Before opset 13, ONNX flattens the axes from the given axis on.
             return (
                 f"ops.reshape({use.part('softmax', made(-1))}(functions.flatten({use.text()}, "
                 f"{axis})), {use.text()}.shape)"
@@ -119,13 +125,13 @@ def _divide(use: OperatorUse) -> str:
 
 def _power(use: OperatorUse) -> str:
     dtype, exponent = use.result().dtype, use.text(1)
-    # MindSpore finds no common dtype
+    # MindSpore finds no common dtype for a base and an exponent of these types.
     exponent = (
         f"ops.cast({exponent}, {use.dtype(dtype)})"
         if use.value(1).dtype in ("uint32", "uint64")
         else exponent
     )
-    # integer ** float stays integer in ONNX
+    # In ONNX, the power of an integer and a float is an integer.
     power = f"ops.pow({use.text()}, {exponent})"
     return (
         f"ops.cast({power}, {use.dtype(dtype)})"
@@ -136,7 +142,7 @@ def _power(use: OperatorUse) -> str:
 
 def _where(use: OperatorUse) -> str:
     found = f"ops.where({use.input_texts(0, 1, 2)})"
-    # two Python numbers have no dtype
+    # If both alternatives are Python numbers, the result has no dtype yet.
     numbers = all(
         use.value(place).kind == "constant" and not use.value(place).shape for place in (1, 2)
     )
@@ -194,7 +200,10 @@ def _normalisation(word: str) -> Emitter:
 
 
 def _kernel_norm(use: OperatorUse, word: str, axes: int, epsilon: float) -> str:
-    """Emits a generated kernel for the norm; empty if none supports these axes and parameters."""
+    """Emits a call of a generated kernel for a norm.
+
+    Returns an empty string if no kernel supports the norm's axes and parameters.
+    """
     rank, known = use.rank(), use.value().shape[use.rank() - axes :]
     wanted = 3 if word == "layer_norm" else 2
     fits = all(use.has(place) and use.value(place).shape == known for place in range(1, wanted))
@@ -263,7 +272,7 @@ def _expand(use: OperatorUse) -> str:
     told = told or str(use.known_result() if use.is_computed(1) else use.integers("shape", 1))
     value = use.value()
     if value.kind == "constant" and not value.shape:
-        # a Python number has no axes
+        # The expression of a scalar constant is a Python number, which has no shape.
         return f"ops.full({told}, {use.text()}, dtype={use.dtype(value.dtype)})"
     return f"functions.expand({use.text()}, {told})"
 
@@ -395,7 +404,7 @@ def _refuse_loop(use: OperatorUse) -> str:
 
 
 def _bounds(use: OperatorUse, name: str, position: int) -> Sequence[Any]:
-    """Returns the bounds of slices: integers, or expressions of sizes."""
+    """Returns the bounds of slices as integers, or as expressions of sizes."""
     told = use.sizes.get(use.node.inputs[position]) if position < len(use.node.inputs) else None
     if told is None:
         return use.integers(name, position) or ()
@@ -466,7 +475,7 @@ def _split(use: OperatorUse) -> str:
 
 
 def _is_static_size(size: object) -> bool:
-    """Returns whether a size is known; −1 is an axis without a name."""
+    """Returns whether a size is static; a name or −1 stands for an unknown size."""
     return isinstance(size, int) and size >= 0
 
 
@@ -698,4 +707,7 @@ OPERATORS: Mapping[str, Emitter] = MappingProxyType(
         "QLinearMatMul": quantized.qlinear_matmul,
     }
 )
-"""Operators of ONNX's own domain that a net supports outside fused groups."""
+"""Operator type of ONNX's own domain → function that emits its expression.
+
+A net supports these operators outside of fused groups.
+"""

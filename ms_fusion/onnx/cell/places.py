@@ -1,4 +1,4 @@
-"""Emits operators on indices: gather, scatter, top-k, nonzero, padding."""
+"""Emits operators that work on indices: gather, scatter, top-k, nonzero, padding."""
 
 from __future__ import annotations
 
@@ -83,7 +83,10 @@ def eye_like(use: OperatorUse) -> str:
 
 
 def pad(use: OperatorUse) -> str:
-    """Emits ``Pad`` in other modes, with negative pads, or with pads known at compilation."""
+    """Emits ``Pad`` for modes other than constant, for negative pads and for computed pads.
+
+    Computed pads must be known when the net is compiled.
+    """
     told = use.sizes.get(use.node.inputs[1]) if use.has(1) else None
     pads = () if told else use.integers("pads", 1) or ()
     axes = tuple(axis % use.rank() for axis in use.integers("axes", 3) or range(use.rank()))
@@ -114,19 +117,22 @@ def pad(use: OperatorUse) -> str:
 
 
 def reshape_along_axis(row: np.ndarray, axis: int, rank: int) -> np.ndarray:
-    """Reshapes a vector to lie along one axis of `rank` axes."""
+    """Reshapes a vector to `rank` axes; all axes except `axis` have size 1."""
     return row.reshape([-1 if other == axis else 1 for other in range(rank)])
 
 
 @ops.constexpr
 def padding_source_tensor(mode: str, size: int, before: int, behind: int) -> Tensor:
-    """Returns the gather indices of a padded axis, while a net is compiled."""
+    """Returns the gather indices of a padded axis as a constant, while a net is compiled."""
     return Tensor(np.maximum(padding_sources(mode, size, before, behind), 0))
 
 
 @ops.constexpr
 def inside_mask(size: int, before: int, behind: int, axis: int, rank: int) -> Tensor:
-    """Returns the mask of padded positions inside the axis, while a net is compiled."""
+    """Returns a mask that is true at positions inside the axis and false in its padding.
+
+    It is computed while a net is compiled.
+    """
     return Tensor(
         reshape_along_axis(padding_sources("constant", size, before, behind) >= 0, axis, rank)
     )
@@ -135,7 +141,7 @@ def inside_mask(size: int, before: int, behind: int, axis: int, rank: int) -> Te
 def pad_unknown_sizes(
     x: Any, axes: tuple[int, ...], pads: tuple[int, ...], mode: str, value: Any
 ) -> Any:
-    """Pads the axes of x by sizes that follow from shapes; negative pads crop."""
+    """Pads axes whose sizes follow from shapes when the net is compiled; negative pads crop."""
     for own in range(len(axes)):
         axis, before, behind = axes[own], pads[own], pads[own + len(axes)]
         if before != 0 or behind != 0:
@@ -147,7 +153,7 @@ def pad_unknown_sizes(
 
 
 def padding_sources(mode: str, size: int, before: int, behind: int) -> np.ndarray:
-    """Returns for each position of a padded axis its source index; −1 for the constant."""
+    """Returns the source index of each position of a padded axis; −1 stands for the constant."""
     at = np.arange(-before, size + behind)
     if mode == "edge":
         return np.clip(at, 0, size - 1)
@@ -161,18 +167,24 @@ def padding_sources(mode: str, size: int, before: int, behind: int) -> np.ndarra
 
 
 def normalize_indices(places: Any, size: Any) -> Any:
-    """Normalises indices; negative ones count from the end."""
+    """Converts indices to non-negative int64; negative ones count from the end."""
     places = ops.cast(places, mindspore.int64)
     return ops.where(places < 0, places + size, places)
 
 
 def gather_along_axis(x: Any, places: Any, axis: int) -> Any:
-    """Gathers elements along an axis; the other coordinates are those of the index."""
+    """Gathers elements along `axis`; an element of `places` gives the coordinate on that axis.
+
+    The other coordinates are those of the element in `places`.
+    """
     return ops.gather_elements(x, axis, normalize_indices(places, x.shape[axis]))
 
 
 def gather_slices(x: Any, places: Any, batches: int) -> Any:
-    """Gathers slices of x at index vectors; the first `batches` axes are shared."""
+    """Gathers slices of `x` at the index vectors in the last axis of `places`.
+
+    The first `batches` axes of `x` and `places` correspond to each other.
+    """
     sizes = mindspore.Tensor(x.shape[batches : batches + places.shape[-1]], mindspore.int64)
     places = normalize_indices(places, sizes)
     for axis in range(batches - 1, -1, -1):
@@ -185,7 +197,10 @@ def gather_slices(x: Any, places: Any, batches: int) -> Any:
 
 
 def scatter_along_axis(x: Any, places: Any, updates: Any, axis: int, reduction: str) -> Any:
-    """Scatters elements along an axis; the other coordinates are those of the index."""
+    """Scatters `updates` along `axis`; an element of `places` gives the coordinate on that axis.
+
+    The other coordinates are those of the element in `places`.
+    """
     rows = []
     for other in range(x.ndim):
         if other == axis:
@@ -199,7 +214,10 @@ def scatter_along_axis(x: Any, places: Any, updates: Any, axis: int, reduction: 
 
 
 def scatter_slices(x: Any, places: Any, updates: Any, reduction: str) -> Any:
-    """Scatters slices into x at index vectors; `reduction` is none, add, mul, min or max."""
+    """Scatters slices into `x` at the index vectors in the last axis of `places`.
+
+    `reduction` is none, add, mul, min or max.
+    """
     sizes = mindspore.Tensor(x.shape[: places.shape[-1]], mindspore.int64)
     places = normalize_indices(places, sizes)
     if reduction == "add":
@@ -214,7 +232,10 @@ def scatter_slices(x: Any, places: Any, updates: Any, reduction: str) -> Any:
 
 
 def overwrite_along_axis(x: Any, fresh: Any, starts: Any, axis: int, is_circular: bool) -> Any:
-    """Overwrites elements of an axis from a start index per batch; wraps around if circular."""
+    """Overwrites elements of an axis of `x` by `fresh`, from a start index for each batch.
+
+    If `is_circular`, positions wrap around at the end of the axis.
+    """
     size, count = x.shape[axis], fresh.shape[axis]
     place = ops.expand_dims(ops.arange(size), 0)
     if starts is not None:
@@ -227,18 +248,22 @@ def overwrite_along_axis(x: Any, fresh: Any, starts: Any, axis: int, is_circular
 
 
 def select_top_k(x: Any, count: int, axis: int, is_largest: bool) -> tuple[Any, Any]:
-    """Returns the largest or smallest elements along an axis and their indices, stably sorted."""
+    """Returns the `count` largest or smallest elements along an axis, and their indices.
+
+    The sort is stable.
+    """
     order = stable_argsort(x, axis, is_largest)
     places = ops.cast(ops.narrow(order, axis, 0, count), mindspore.int64)
     return ops.gather_elements(x, axis, places), places
 
 
 def stable_argsort(x: Any, axis: int, is_falling: bool) -> Any:
-    """Returns the indices that sort x along an axis; equal elements keep their order."""
+    """Returns the indices that sort `x` along an axis; equal elements keep their order."""
     size = x.shape[axis]
     if x.dtype != mindspore.float64 or size == 1:
         return ops.argsort(x, axis, is_falling)
-    # MindSpore's argsort rounds float64 to float32, and its topk is not stable
+    # MindSpore's argsort rounds float64 to float32, and its topk is not stable. So topk sorts, and
+    # argsort then orders equal elements by their index.
     values, places = ops.topk(x, size, axis, is_falling)
     is_next = ops.not_equal(
         ops.narrow(values, axis, 1, size - 1), ops.narrow(values, axis, 0, size - 1)
@@ -250,18 +275,24 @@ def stable_argsort(x: Any, axis: int, is_falling: bool) -> Any:
 
 
 def diagonal_mask(x: Any, beside: int) -> Any:
-    """Returns a mask of x's shape with a diagonal `beside` columns right of the main one."""
+    """Returns a mask of the shape of `x` that is true on one diagonal.
+
+    This diagonal lies `beside` columns to the right of the main diagonal.
+    """
     rows = ops.expand_dims(ops.arange(x.shape[0]), 1)
     return ops.equal(ops.expand_dims(ops.arange(x.shape[1]), 0), rows + beside)
 
 
 def nonzero_places(x: Any) -> Any:
-    """Returns the indices of the nonzero elements, one row per axis."""
+    """Returns the indices of the nonzero elements as a matrix with one row per axis."""
     return ops.transpose(ops.cast(ops.nonzero(x), mindspore.int64), (1, 0))
 
 
 def compress_along_axis(x: Any, is_kept: Any, axis: int | None) -> Any:
-    """Selects the slices of x along an axis where `is_kept` holds; elements if there is no axis."""
+    """Selects the slices of `x` along `axis` for which `is_kept` is true.
+
+    If `axis` is None, elements of the flattened `x` are selected.
+    """
     if axis is None:
         x, axis = ops.reshape(x, (-1,)), 0
     return ops.gather(x, ops.reshape(ops.nonzero(is_kept), (-1,)), axis)

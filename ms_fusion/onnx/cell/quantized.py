@@ -1,4 +1,4 @@
-"""Emits quantized operators: an integer q represents (q − zero point) · scale."""
+"""Emits quantized operators; an integer q represents the number (q − zero point) · scale."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ LIMITS = {"int8": (-128, 127), "uint8": (0, 255), "int16": (-32768, 32767), "uin
 
 
 def _broadcast_parameter(use: OperatorUse, position: int) -> str:
-    """Broadcasts a scale or zero point: per tensor, per index of an axis, or per block."""
+    """Emits a scale or zero point with a shape that broadcasts to the first input.
+
+    The parameter has one value per tensor, per index of an axis, or per block of an axis.
+    """
     value, text = use.value(position), use.text(position)
     if value.kind == "constant" and not value.shape:
         return text
@@ -52,7 +55,10 @@ def dequantize_linear(use: OperatorUse) -> str:
 
 
 def _row_parameter(use: OperatorUse, position: int, operand: int) -> str:
-    """Broadcasts a product's scale or zero point: one per tensor, left row or right column."""
+    """Emits a scale or zero point of a product with a shape that broadcasts to `operand`.
+
+    The parameter has one value per tensor, per row of the left operand, or per column of the right.
+    """
     value, text = use.value(position), use.text(position)
     if not value.shape:
         return text
@@ -82,7 +88,7 @@ def qlinear_matmul(use: OperatorUse) -> str:
 
 
 def integer_matmul(a: Any, b: Any, zero_a: Any, zero_b: Any) -> Any:
-    """(a − zero_a) · (b − zero_b), exact within int32."""
+    """Returns (a − zero_a) · (b − zero_b), which is exact if it fits into int32."""
     wide = mindspore.float64
     found = ops.matmul(
         ops.cast(a, wide) - to_float(zero_a, wide), ops.cast(b, wide) - to_float(zero_b, wide)
@@ -99,20 +105,20 @@ def requantize(
     limits: tuple[int, int],
     dtype: Any,
 ) -> Any:
-    """Rescales an integer product to the scale and zero point of the result."""
+    """Converts an integer product to the scale and zero point of the result."""
     factor = to_float(scale_a) * to_float(scale_b) / to_float(scale)
     placed = ops.round(ops.cast(total, mindspore.float32) * factor) + to_float(zero)
     return ops.cast(ops.minimum(ops.maximum(placed, limits[0]), limits[1]), dtype)
 
 
 def quantize(x: Any, scale: Any, zero: Any, limits: tuple[int, int], dtype: Any) -> Any:
-    """round(x / scale) + zero, clipped to limits; halves round to even."""
+    """Returns round(x / scale) + zero, clipped to `limits`; ties round to even."""
     placed = ops.round(ops.cast(x, mindspore.float32) / to_float(scale)) + to_float(zero)
     return ops.cast(ops.minimum(ops.maximum(placed, limits[0]), limits[1]), dtype)
 
 
 def dequantize(x: Any, scale: Any, zero: Any, dtype: Any) -> Any:
-    """(x − zero) · scale."""
+    """Returns (x − zero) · scale."""
     if not isinstance(zero, int):
         zero = ops.cast(zero, mindspore.int32)
     apart = ops.cast(ops.cast(x, mindspore.int32) - zero, mindspore.float32)
@@ -120,7 +126,7 @@ def dequantize(x: Any, scale: Any, zero: Any, dtype: Any) -> Any:
 
 
 def to_float(value: Any, dtype: Any = mindspore.float32) -> Any:
-    """Casts a tensor to a floating-point dtype; a Python number is returned unchanged."""
+    """Casts a tensor to a floating-point dtype; returns a Python number unchanged."""
     if isinstance(value, (int, float)):
         return value
     return ops.cast(value, dtype)

@@ -1,4 +1,4 @@
-"""Emits recurrent nets: LSTM, GRU and RNN, step by step, forward, reverse and bidirectional."""
+"""Emits LSTM, GRU and RNN step by step: forward, reverse or bidirectional."""
 
 from __future__ import annotations
 
@@ -14,11 +14,14 @@ DEFAULT_ACTIVATIONS = {
     "GRU": ("Sigmoid", "Tanh"),
     "RNN": ("Tanh",),
 }
-"""Activations of one direction."""
+"""Operator → the default activations of one direction."""
 
 
 def _shared_arguments(use: OperatorUse) -> str:
-    """Returns the arguments that all share: weights, state, direction, layout, clip, lengths."""
+    """Returns the arguments that the three functions `run_…` share, joined by commas.
+
+    They are x, weights, biases, initial state, direction, layout, clip and lengths.
+    """
     way = str(use.attr("direction", "forward"))
     ways = {"forward": 1, "reverse": 1, "bidirectional": 2}.get(way, 0)
     activations = tuple(map(str, use.attr("activations", DEFAULT_ACTIVATIONS[use.op] * ways)))
@@ -34,7 +37,10 @@ def _shared_arguments(use: OperatorUse) -> str:
 
 
 def _select_results(use: OperatorUse, made: str) -> str:
-    """Selects the first results, if fewer are used."""
+    """Emits the selection of the results that the node has.
+
+    They are the first results of a call.
+    """
     count = len(use.node.outputs)
     return f"{made}[:{count}]" if count > 1 else f"{made}[0]"
 
@@ -78,7 +84,10 @@ def run_lstm(
     cell: Any,
     peep: Any,
 ) -> tuple[Any, Any, Any]:
-    """Long short-term memory: all hidden states, the last ones, last cells; gates i o f c."""
+    """Computes long short-term memory; the gates are in the order i, o, f, c.
+
+    Returns all hidden states, the last hidden states, and the last cell states.
+    """
     if batch_first:
         x, start, cell = ops.swapaxes(x, 0, 1), ops.swapaxes(start, 0, 1), ops.swapaxes(cell, 0, 1)
     size = recurrent.shape[2]
@@ -131,7 +140,10 @@ def run_gru(
     lengths: Any,
     reset_last: bool,
 ) -> tuple[Any, Any]:
-    """Gated recurrent unit: all hidden states, and the last ones; gates in the order z r h."""
+    """Computes gated recurrent units; the gates are in the order z, r, h.
+
+    Returns all hidden states and the last hidden states.
+    """
     if batch_first:
         x, start = ops.swapaxes(x, 0, 1), ops.swapaxes(start, 0, 1)
     size = recurrent.shape[2]
@@ -172,7 +184,10 @@ def run_rnn(
     clip: Any,
     lengths: Any,
 ) -> tuple[Any, Any]:
-    """hidden ← tanh(x · W + hidden · R + biases): all hidden states, and the last ones."""
+    """Computes a recurrent net by the step hidden ← tanh(x · W + hidden · R + biases).
+
+    Returns all hidden states and the last hidden states.
+    """
     if batch_first:
         x, start = ops.swapaxes(x, 0, 1), ops.swapaxes(start, 0, 1)
     size = recurrent.shape[2]
@@ -196,43 +211,46 @@ def run_rnn(
 
 
 def clip_values(x: Any, clip: Any) -> Any:
-    """Clips x to [−clip, clip], unless clip is None."""
+    """Clips x to [−clip, clip]; returns x unchanged if `clip` is None."""
     return x if clip is None else ops.minimum(ops.maximum(x, -clip), clip)
 
 
 def stack_steps(steps: list[Any], is_back: bool) -> Any:
-    """Stacks the steps in the order of the sequence."""
+    """Stacks the states of all steps in the order of the sequence.
+
+    `is_back` tells a reverse pass.
+    """
     found = ops.stack(steps)
     return ops.flip(found, (0,)) if is_back else found
 
 
 def mask_finished(fresh: Any, old: Any, step: int, lengths: Any) -> Any:
-    """Returns the new state of sequences that reach this step, and the old state of the others."""
+    """Returns `fresh` for the sequences that are longer than `step`, and `old` for the others."""
     if lengths is None:
         return fresh
     return ops.where(ops.expand_dims(step < lengths, 1), fresh, old)
 
 
 def stack_directions(steps: list[Any], last: list[Any], batch_first: bool) -> tuple[Any, Any]:
-    """Stacks all steps of all directions, and the last ones."""
+    """Stacks the states of all directions: those of all steps, and the last ones."""
     if batch_first:
         return ops.transpose(ops.stack(steps), (2, 1, 0, 3)), stack_states(last, batch_first)
     return ops.swapaxes(ops.stack(steps), 0, 1), stack_states(last, batch_first)
 
 
 def stack_states(last: list[Any], batch_first: bool) -> Any:
-    """Stacks one state per direction."""
+    """Stacks the last states of the directions, one state per direction."""
     found = ops.stack(last)
     return ops.swapaxes(found, 0, 1) if batch_first else found
 
 
 def zero_state(x: Any, ways: int, size: int, batch_first: bool) -> Any:
-    """The default initial state: zeros."""
+    """Returns the default initial state, which is zero."""
     if batch_first:
         return ops.zeros((x.shape[0], ways, size), x.dtype)
     return ops.zeros((ways, x.shape[1], size), x.dtype)
 
 
 def zero_bias(recurrent: Any) -> Any:
-    """The default biases: zeros."""
+    """Returns the default biases, which are zero."""
     return ops.zeros((recurrent.shape[0], 2 * recurrent.shape[1]), recurrent.dtype)

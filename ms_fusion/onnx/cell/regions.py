@@ -1,4 +1,4 @@
-"""Emits RoiAlign and deformable convolution: images sampled at computed coordinates."""
+"""Emits RoiAlign and deformable convolution, which sample images at computed coordinates."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from ms_fusion.onnx.cell.operator_use import OperatorUse, python_literal
 HALF_PIXEL_OPSET = 16
 """First opset in which RoiAlign uses half-pixel coordinates by default."""
 NEARBY_PLACES = 6
-"""Bound on the samples of one axis near a pixel.
+"""Largest number of samples of one axis that can contribute to a pixel.
 
-Samples are more than half a pixel apart; those within one pixel count, plus one on each side.
+Samples lie more than half a pixel apart, and only samples within one pixel contribute. The bound
+includes one further sample on each side.
 """
 
 
@@ -51,18 +52,18 @@ def align_regions(
     is_half: bool,
     is_largest: bool,
 ) -> Any:
-    """Returns for each box a grid of cells, each the mean of samples² bilinear samples.
+    """Divides each box into a grid of bins; a bin is the mean of samples² bilinear samples.
 
     Args:
-        x: (images, channels, height, width).
-        boxes: (boxes, 4): left, top, right, bottom.
-        numbers: the image index of each box.
-        sizes: rows and columns of the grid.
-        samples: samples of a cell in each direction.
+        x: tensor (images, channels, height, width).
+        boxes: tensor (boxes, 4) of left, top, right and bottom.
+        numbers: for each box, the index of its image.
+        sizes: numbers of rows and columns of the grid.
+        samples: number of samples of a bin in each direction.
         scale: factor of the box coordinates.
-        is_half: whether pixel coordinates refer to the centers; if not, a box has at least the size
-            of a pixel.
-        is_largest: takes the maximum of the weighted pixels instead of the mean.
+        is_half: whether coordinates are shifted by half a pixel. If not, a box has at least the
+            size of a pixel.
+        is_largest: whether a bin is the maximum of the weighted pixels instead of the mean.
     """
     start, reach = box_extents(boxes, scale, is_half)
     high, wide = x.shape[2:]
@@ -90,7 +91,7 @@ def align_regions(
 
 
 def box_extents(boxes: Any, scale: float, is_half: bool) -> tuple[Any, Any]:
-    """Returns the origins of boxes in an image, and their sizes: (x, y) of each."""
+    """Returns the origins and the sizes of boxes in pixels, each as (x, y)."""
     scaled = boxes * scale - (0.5 if is_half else 0.0)
     reach = scaled[:, 2:] - scaled[:, :2]
     return scaled[:, :2], reach if is_half else ops.maximum(reach, 1.0)
@@ -99,10 +100,11 @@ def box_extents(boxes: Any, scale: float, is_half: bool) -> tuple[Any, Any]:
 def average_regions(
     x: Any, boxes: Any, numbers: Any, sizes: tuple[int, int], scale: float, is_half: bool
 ) -> Any:
-    """RoiAlign by the mean; a cell has as many samples as pixels in each direction, rounded up.
+    """Computes RoiAlign by the mean, with as many samples as a bin covers pixels.
 
-    The weight of a pixel is separable into a row and a column weight, so the result is two matrix
-    products with sizes independent of the boxes. Arguments are those of `align_regions`.
+    The number is rounded up in each direction. The weight of a pixel is the product of a row weight
+    and a column weight, so that the result is two matrix products, whose sizes do not depend on the
+    boxes. The arguments are those of `align_regions`.
     """
     images_count, channels, high, wide = x.shape
     start, reach = box_extents(boxes, scale, is_half)
@@ -121,14 +123,18 @@ def average_regions(
 
 
 def pixel_weights(start: Any, reach: Any, fields: int, size: int) -> Any:
-    """Returns the weight of each pixel of a row in each cell's mean: (boxes, cells, pixels)."""
+    """Returns the weight of each pixel of an axis in the mean of each bin.
+
+    The result has the shape (boxes, bins, pixels).
+    """
     field = ops.expand_dims(reach / fields, 2)
     count = ops.stop_gradient(ops.ceil(field))
     most = ops.maximum(count, 1.0)
     step = field / most
     first = ops.expand_dims(start + ops.arange(fields) * (reach / fields), 2)
     pixel = ops.cast(ops.arange(size), reach.dtype)
-    # samples near a pixel: those of a spacing over half a pixel, or a single one
+    # `nearest` is the first sample that may contribute to a pixel. Samples are more than half a
+    # pixel apart, or there is a single sample.
     nearest = ops.floor((pixel - 1.0 - first) / ops.maximum(step, 1e-6) - 0.5)
     nearest = ops.stop_gradient(ops.minimum(ops.maximum(nearest, 0.0), most - 1.0))
     total = ops.zeros_like(nearest)
@@ -143,9 +149,9 @@ def pixel_weights(start: Any, reach: Any, fields: int, size: int) -> Any:
 
 
 def linear_taps(start: Any, reach: Any, count: int, size: int) -> list[tuple[Any, Any]]:
-    """Returns two adjacent pixels and their weights for equally spaced samples of an interval.
+    """Returns for equally spaced samples of an interval two adjacent pixels and their weights.
 
-    The weights are 0 for samples more than a pixel outside the image.
+    The weights are 0 for samples that lie more than a pixel outside of the image.
     """
     at = start + (ops.arange(count) + 0.5) / count * reach
     is_inside = ops.cast(ops.logical_and(at >= -1.0, at <= size), at.dtype)
@@ -176,17 +182,20 @@ def convolve_deformable(
     apart: Sequence[int],
     groups: tuple[int, int],
 ) -> Any:
-    """Convolves windows whose elements are sampled bilinearly at shifted coordinates, times a mask.
+    """Convolves windows whose elements are sampled bilinearly at shifted coordinates.
+
+    The mask multiplies the samples.
 
     Args:
-        x: (images, channels, sides …).
-        weight: (new channels, channels of a group, spans …).
-        shifts: (images, groups of shifts · elements of a window · axes, new sides …).
-        bias: of each new channel.
-        mask: (images, groups of shifts · elements of a window, new sides …).
-        strides: of each axis; likewise `before`, the padding in front of it, and `apart`, the
-            dilations.
-        groups: number of channel groups, and of shift groups.
+        x: tensor (images, channels, sides …).
+        weight: tensor (new channels, channels of a group, spans …).
+        shifts: tensor (images, shift groups · elements of a window · axes, new sides …).
+        bias: one value for each new channel, or None.
+        mask: tensor (images, shift groups · elements of a window, new sides …), or None.
+        strides: stride of each axis.
+        before: padding in front of each axis.
+        apart: dilation of each axis.
+        groups: number of channel groups, and number of shift groups.
     """
     images_count, channels, *sides = x.shape
     spans, results = weight.shape[2:], shifts.shape[2:]

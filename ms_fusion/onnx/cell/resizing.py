@@ -1,4 +1,4 @@
-"""Emits Resize: each pixel of the result is a weighted mean of input pixels, axis by axis."""
+"""Emits Resize axis by axis; a pixel of the result is a weighted mean of input pixels."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ HALF_DTYPES = frozenset({"float16", "bfloat16"})
 
 
 class ResizeMode(NamedTuple):
-    """The resize mode from ONNX's attributes; nets pass it as a plain tuple.
+    """The attributes of a Resize that select its mode; generated nets pass them as a plain tuple.
 
     Attributes:
         mode: ``nearest``, ``linear`` or ``cubic``.
-        where: the coordinate transformation from the result to the input.
-        nearest: the rounding of coordinates.
-        cubic_a: the coefficient of the cubic.
+        where: the transformation of result coordinates to input coordinates.
+        nearest: the rounding of coordinates in the mode ``nearest``.
+        cubic_a: the coefficient of the cubic filter.
         antialias: whether the filter is widened when downsampling.
         exclude_outside: whether pixels outside the image have weight 0.
     """
@@ -50,7 +50,7 @@ def coordinates(
 ) -> np.ndarray:
     """Returns the input coordinate of each position of a result axis.
 
-    Computed in float32 like ONNX Runtime, so that ties round equally.
+    The computation is in float32 like in ONNX Runtime, so that ties round equally.
     """
     at, by = np.arange(new, dtype=np.float32), np.float32(scale)
     half = (at + np.float32(0.5)) / by - np.float32(0.5)
@@ -71,12 +71,12 @@ def coordinates(
 
 
 def hat(distance: np.ndarray, _: float) -> np.ndarray:
-    """The linear filter: 1 − |distance|, at least 0."""
+    """Returns the linear filter: 1 − |distance|, at least 0."""
     return np.maximum(1 - np.abs(distance), 0.0)
 
 
 def cubic(distance: np.ndarray, a: float) -> np.ndarray:
-    """Keys' piecewise cubic filter, 0 from distance 2 on."""
+    """Returns Keys' piecewise cubic filter, which is 0 from distance 2 on."""
     d = np.abs(distance)
     near = ((a + 2) * d - (a + 3)) * d * d + 1
     far = a * (((d - 5) * d + 8) * d - 4)
@@ -84,7 +84,7 @@ def cubic(distance: np.ndarray, a: float) -> np.ndarray:
 
 
 def weights(at: np.ndarray, old: int, way: ResizeMode, scale: float) -> np.ndarray:
-    """Returns the weight matrix of an axis: (result positions, input positions)."""
+    """Returns the weight matrix of an axis, of shape (result positions, input positions)."""
     told, reach = (hat, 1) if way.mode == "linear" else (cubic, 2)
     narrowed = min(scale, 1.0) if way.antialias else 1.0
     span = math.ceil(reach / narrowed)
@@ -101,7 +101,11 @@ def weights(at: np.ndarray, old: int, way: ResizeMode, scale: float) -> np.ndarr
 def table(
     at: np.ndarray, old: int, way: ResizeMode, scale: float, *, is_double: bool
 ) -> np.ndarray:
-    """Returns the gather indices of an axis (nearest), or the matrix to multiply it by."""
+    """Returns the table by which an axis is resized.
+
+    In the mode ``nearest`` it holds gather indices; in other modes it is the matrix by which the
+    axis is multiplied.
+    """
     if way.mode == "nearest":
         return np.clip(ROUNDING_MODES[way.nearest](at), 0, old - 1).astype(np.int64)
     return weights(at, old, way, scale).T.astype(np.float64 if is_double else np.float32)
@@ -114,14 +118,14 @@ def plan(
     sizes: Sequence[int] | None,
     policy: str,
 ) -> dict[int, tuple[int, float]]:
-    """Returns axis → (new size, scale), for the axes that change.
+    """Returns for each axis that changes its new size and scale.
 
     Args:
-        shape: of the image.
-        axes: the axes of `factors` or `sizes`.
-        factors: the scale of each of these axes; None if `sizes` is given.
-        sizes: the target size of each of these axes.
-        policy: ``stretch``, or ONNX's name of the ratio that all axes share.
+        shape: shape of the image.
+        axes: the axes to which `factors` or `sizes` refer.
+        factors: the scale of each axis in `axes`; None if `sizes` is given.
+        sizes: the target size of each axis in `axes`.
+        policy: ``stretch``, or another of ONNX's policies, under which all axes share one scale.
     """
     if factors:
         told = {axis: float(one) for axis, one in zip(axes, factors, strict=True) if one != 1}
@@ -207,7 +211,7 @@ def _is_static_size(size: object) -> bool:
 def _emit_static_resize(
     use: OperatorUse, text: str, changed: dict[int, tuple[int, float]], way: ResizeMode
 ) -> str:
-    """Emits a resize by tables that are attributes of the net."""
+    """Emits a resize whose tables are constants of the net."""
     for axis, (new, scale) in changed.items():
         old = int(use.value().shape[axis])
         text = _emit_axis(
@@ -230,7 +234,10 @@ def _emit_axis(
 def _emit_crop_and_resize(
     use: OperatorUse, changed: dict[int, tuple[int, float]], axes: Sequence[int], way: ResizeMode
 ) -> str:
-    """Emits crop and resize; positions outside the image get the extrapolation value."""
+    """Emits the mode ``tf_crop_and_resize``.
+
+    Positions outside of the image get the extrapolation value.
+    """
     region, text, outside = use.numbers("roi", 1), use.text(), np.zeros((1,) * use.rank(), bool)
     for own, axis in enumerate(axes):
         old = int(use.value().shape[axis])
@@ -250,13 +257,13 @@ def _emit_crop_and_resize(
 
 @ops.constexpr
 def changed_axes(*told: Any) -> tuple[int, ...]:
-    """Returns the axes that `plan` changes, while a net is compiled."""
+    """Returns the axes that `plan` changes; it runs while a net is compiled."""
     return tuple(plan(*told))
 
 
 @ops.constexpr
 def table_of(axis: int, is_double: bool, way: tuple[Any, ...], *told: Any) -> Tensor:
-    """Returns the `table` of an axis under `plan`, while a net is compiled."""
+    """Returns the `table` of an axis by the result of `plan`; it runs while a net is compiled."""
     old, (new, scale) = told[0][axis], plan(*told)[axis]
     at = coordinates(way[1], old, new, scale, (0.0, 1.0))
     return Tensor(table(at, old, ResizeMode(*way), scale, is_double=is_double))
@@ -265,9 +272,9 @@ def table_of(axis: int, is_double: bool, way: tuple[Any, ...], *told: Any) -> Te
 def resize_to(
     x: Any, axes: tuple[int, ...], factors: Any, sizes: Any, policy: str, way: tuple[Any, ...]
 ) -> Any:
-    """Resizes an image to sizes that follow from shapes.
+    """Resizes an image to sizes that follow from shapes when the net is compiled.
 
-    Arguments are those of `plan`, and a `ResizeMode`.
+    The arguments are those of `plan`, and `way` is a `ResizeMode` as a plain tuple.
     """
     shape = x.shape
     for axis in changed_axes(shape, axes, factors, sizes, policy):
@@ -279,12 +286,12 @@ def resize_to(
 
 
 def apply_table(x: Any, table: Any, axis: int, mode: str) -> Any:
-    """Resizes an axis by its table."""
+    """Resizes an axis by its `table`."""
     return ops.gather(x, table, axis) if mode == "nearest" else multiply_axis(x, table, axis)
 
 
 def multiply_axis(x: Any, weights: Any, axis: int) -> Any:
-    """Multiplies an axis by a matrix."""
+    """Multiplies an axis of `x` by a matrix."""
     if axis == x.ndim - 1:
         return ops.matmul(x, weights)
     return ops.swapaxes(ops.matmul(ops.swapaxes(x, axis, -1), weights), axis, -1)

@@ -1,4 +1,4 @@
-"""Emits GridSample: images sampled at computed coordinates by interpolation."""
+"""Emits GridSample, which interpolates images at computed coordinates."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MODES = {
     "bicubic": "cubic",
 }
 _CUBIC_A = -0.75
-"""Coefficient of Keys' cubic."""
+"""Coefficient of Keys' cubic filter."""
 
 
 def grid_sample(use: OperatorUse) -> str:
@@ -33,11 +33,11 @@ def grid_sample(use: OperatorUse) -> str:
 
 
 def sample_grid(x: Any, grid: Any, mode: str, padding: str, corners: bool) -> Any:
-    """Samples x at a grid of normalised coordinates.
+    """Samples `x` at a grid of normalised coordinates.
 
     Args:
-        x: (images, channels, sides …).
-        grid: (images, new sides …, axes) in [−1, 1], the last axis first.
+        x: tensor (images, channels, sides …).
+        grid: tensor (images, new sides …, axes) in [−1, 1]; it lists the axes of `x` in reverse.
     """
     sides = x.shape[2:]
     count = len(sides)
@@ -51,14 +51,14 @@ def sample_grid(x: Any, grid: Any, mode: str, padding: str, corners: bool) -> An
 
 
 def interpolate_at(x: Any, at: Sequence[Any], mode: str, padding: str, corners: bool) -> Any:
-    """Samples x at pixel coordinates.
+    """Samples `x` at pixel coordinates.
 
     Args:
-        x: (images, channels, sides …).
-        at: for each axis (images, samples), in pixels.
+        x: tensor (images, channels, sides …).
+        at: for each axis, a tensor (images, samples) of coordinates in pixels.
 
     Returns:
-        (images, channels, samples).
+        A tensor (images, channels, samples).
     """
     sides = x.shape[2:]
     parts = [(ops.zeros_like(ops.cast(at[0], mindspore.int64)), ops.ones_like(at[0]))]
@@ -82,7 +82,9 @@ def interpolate_at(x: Any, at: Sequence[Any], mode: str, padding: str, corners: 
 
 
 def taps(at: Any, size: int, mode: str, padding: str, corners: bool) -> list[tuple[Any, Any]]:
-    """Returns (index, weight) of the pixels of an axis for each sample."""
+    """Returns the pixels of an axis from which samples are interpolated, as pairs (index,
+    weight).
+    """
     first = ops.round(at) if mode == "nearest" else ops.floor(at)
     part = at - first
     if mode == "nearest":
@@ -109,17 +111,20 @@ def taps(at: Any, size: int, mode: str, padding: str, corners: bool) -> list[tup
 
 
 def reflect_places(place: Any, size: int, corners: bool) -> Any:
-    """Reflects outside coordinates at the centers (`corners`) or the edges of the outer pixels."""
+    """Reflects coordinates outside of an axis at its ends.
+
+    The ends are the centers of the outer pixels if `corners`, else their outer edges.
+    """
     period = (2 * size - 2 if size > 1 else 1) if corners else 2 * size
     place = ops.floor_mod(place, period)
     return ops.minimum(place, period - place if corners else period - 1 - place)
 
 
 def inner_cubic(d: Any) -> Any:
-    """Keys' cubic at a distance up to 1."""
+    """Returns Keys' cubic filter at a distance up to 1."""
     return ((_CUBIC_A + 2.0) * d - (_CUBIC_A + 3.0)) * d * d + 1.0
 
 
 def outer_cubic(d: Any) -> Any:
-    """Keys' cubic at a distance from 1 to 2."""
+    """Returns Keys' cubic filter at a distance from 1 to 2."""
     return ((_CUBIC_A * d - 5.0 * _CUBIC_A) * d + 8.0 * _CUBIC_A) * d - 4.0 * _CUBIC_A

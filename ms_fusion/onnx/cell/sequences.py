@@ -1,4 +1,4 @@
-"""Emits sequence operators as Python tuples; lengths and positions are known at compilation."""
+"""Emits sequence operators as Python tuples, whose lengths are known when a net is compiled."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ _ARITHMETIC = {
 _INPUTS = {"Neg": 1, "Where": 3}
 SLICE_BOUND_MAX = 1 << 31
 _WRITTEN_SIZES_MAX = 16
-"""Bound on the sizes of a vector that are written out one by one."""
+"""Largest number of elements of a vector of sizes that is written out element by element."""
 _LAYOUT_OPERATORS = frozenset({"Reshape", "Squeeze", "Unsqueeze", "Transpose", "Slice"})
 SIZE_OPERATORS = frozenset(
     {"Gather", "Concat", "Cast", "Identity", *_ARITHMETIC, *_LAYOUT_OPERATORS}
@@ -34,7 +34,7 @@ SIZE_OPERATORS = frozenset(
 
 
 def is_size(node: Node, graph: Graph) -> bool:
-    """Returns whether an operator computes from shapes alone."""
+    """Returns whether the result of an operator depends only on shapes and constants."""
     seen, waiting = set[str](), [node]
     while waiting:
         one = waiting.pop()
@@ -57,13 +57,15 @@ def is_size(node: Node, graph: Graph) -> bool:
 def size_text(
     node: Node, graph: Graph, sizes: Mapping[str, str], texts: Mapping[str, str]
 ) -> str | None:
-    """Returns the expression of such an operator's result; None if it must be computed as a tensor.
+    """Returns the expression of the result of an operator that `is_size` accepts.
+
+    Returns None if the result must be computed as a tensor.
 
     Args:
         node: the operator.
         graph: the graph of the operator.
-        sizes: expressions of earlier sizes.
-        texts: expressions of tensors.
+        sizes: expressions of the sizes computed so far, by name.
+        texts: expressions of the tensors computed so far, by name.
     """
     op, first = node.attr(ONNX_OP), node.inputs[0]
     if op == "Mod" and node.attr("fmod", 0):
@@ -98,7 +100,7 @@ def size_text(
         )
     if op == "Slice" and rank == 1:
         bounds = _slice_bounds(node, graph)
-        # graph mode cannot parse −2⁶³: it negates 2⁶³, which overflows
+        # Graph mode cannot parse −2⁶³, because it negates 2⁶³, which overflows.
         return (
             None
             if bounds is None or len(bounds) != 1
@@ -112,7 +114,10 @@ def size_text(
 
 
 def _rearrange_text(node: Node, text: str, graph: Graph) -> str | None:
-    """Writes a permutation, reshape or slice of known sizes; a matrix is a tuple of tuples."""
+    """Returns the expression of a permuted, reshaped or sliced tensor of sizes.
+
+    A matrix is a tuple of tuples. Returns None if a shape is not static or too large to write out.
+    """
     (result,) = graph.outputs_of(node)
     old, new = graph.values[node.inputs[0]].shape, result.shape
     sizes = [size for size in (*old, *new) if isinstance(size, int) and size > 0]
@@ -134,7 +139,10 @@ def _rearrange_text(node: Node, text: str, graph: Graph) -> str | None:
 
 
 def _slice_bounds(node: Node, graph: Graph) -> list[tuple[int, int, int, int]] | None:
-    """Returns (axis, start, end, step) of each axis of a ``Slice``; None if they are computed."""
+    """Returns (axis, start, end, step) for each axis of a ``Slice``.
+
+    Returns None if a bound is computed.
+    """
     data = [graph.values[name].data for name in node.inputs[1:]] or [
         node.attr(name) for name in ("starts", "ends", "axes") if node.attr(name)
     ]
@@ -148,7 +156,7 @@ def _slice_bounds(node: Node, graph: Graph) -> list[tuple[int, int, int, int]] |
 
 
 def _tuple_text(elements: np.ndarray | str) -> str:
-    """Joins expressions of sizes to the source of a tuple.
+    """Joins expressions of sizes to the expression of a nested tuple.
 
     >>> _tuple_text(np.array([["a", "b"], ["c", "d"]], object).transpose())
     '((a, c,), (b, d,),)'
@@ -161,7 +169,10 @@ def _tuple_text(elements: np.ndarray | str) -> str:
 def _arithmetic_text(
     op: str, given: Sequence[Any], shapes: Sequence[tuple[Any, ...]]
 ) -> str | None:
-    """Returns the source of integer arithmetic, elementwise on vectors; None if it has none."""
+    """Returns the expression of integer arithmetic, elementwise on vectors of sizes.
+
+    Returns None if the operation cannot be written on Python integers.
+    """
     counts = {shape[0] for shape in shapes if len(shape) == 1}
     is_row = bool(counts)
     if None in given or len(given) != _INPUTS.get(op, 2) or max(map(len, shapes)) > 1:

@@ -1,6 +1,6 @@
-"""Emits DFT and STFT.
+"""Emits the Fourier transforms DFT and STFT.
 
-Complex elements are pairs (real, imaginary) in the last axis.
+A complex element is a pair (real, imaginary) in the last axis.
 """
 
 from __future__ import annotations
@@ -47,12 +47,11 @@ def stft(use: OperatorUse) -> str:
 def fourier_transform(
     x: Any, axis: int, length: int | None, is_inverse: bool, is_one_sided: bool
 ) -> Any:
-    """Σ x · e^(∓2πi · kn / length) of a cropped or zero-padded signal.
+    """Returns Σ x · e^(∓2πi · kn / length) of a signal that is cropped or zero-padded to `length`.
 
-    The inverse divides by length.
-
-    One-sided: a real signal's transform returns its first half; the inverse takes the half spectrum
-    and returns a real signal.
+    The inverse transform divides by `length`. If `is_one_sided`, the forward transform of a real
+    signal returns the first half of the spectrum, and the inverse transform takes that half and
+    returns a real signal.
     """
     given = 2 * (x.shape[axis] - 1) if is_inverse and is_one_sided else x.shape[axis]
     length = given if length is None else length
@@ -72,7 +71,10 @@ def fourier_transform(
 def short_time_transform(
     x: Any, step: int, window: Any, length: int | None, is_one_sided: bool
 ) -> Any:
-    """Transforms a sliding window of the signal: (batch, frames, frequencies, 2)."""
+    """Transforms a sliding window of a signal.
+
+    Returns a tensor (batch, frames, frequencies, 2).
+    """
     if length is None:
         length = x.shape[1] if window is None else window.shape[0]
     count = (x.shape[1] - length) // step + 1
@@ -85,7 +87,7 @@ def short_time_transform(
 
 
 def crop_or_pad(x: Any, axis: int, size: int) -> Any:
-    """Crops an axis to a size, or pads it with zeros."""
+    """Crops an axis to a size, or pads it with zeros at its end."""
     lacking = size - x.shape[axis]
     if lacking > 0:
         shape = (*x.shape[:axis], lacking, *x.shape[axis + 1 :])

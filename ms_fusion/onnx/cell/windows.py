@@ -1,4 +1,7 @@
-"""Emits poolings without a MindSpore primitive: any rank, dilation, ceil mode, with indices."""
+"""Emits poolings that no MindSpore primitive supports.
+
+These are poolings of any rank, with dilation, with ceil mode or with indices.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +25,12 @@ def table(
     *,
     up: bool,
 ) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
-    """Builds the index table of the windows, one row per window.
+    """Builds the index tables of all windows of an image, with one row per window.
 
     Returns:
-        Flat indices of the image's elements (the number of elements for a position outside the
-        image); the mask of positions in the image or its padding; and the number of windows along
-        each axis.
+        The flat index in the image of each element of a window, or the image's number of elements
+        for a position outside of it; a mask of the positions in the image or its padding; and the
+        number of windows along each axis.
     """
     places, padded = np.zeros((1, 1), np.int64), np.ones((1, 1), bool)
     inside, counts = padded, []
@@ -38,7 +41,7 @@ def table(
         room = size + before + behind - (span - 1) * apart - 1
         count = (math.ceil if up else math.floor)(room / step) + 1
         if up and (count - 1) * step >= size + before:
-            count -= 1  # it would begin in the padding behind the image
+            count -= 1  # the last window would begin in the padding behind the image
         own = np.arange(count)[:, None] * step + np.arange(span) * apart - before
         places = _kronecker_product(places * size, np.clip(own, 0, size - 1), np.add)
         inside = _kronecker_product(inside, (own >= 0) & (own < size), np.logical_and)
@@ -48,13 +51,16 @@ def table(
 
 
 def _kronecker_product(one: np.ndarray, other: np.ndarray, function: Any) -> np.ndarray:
-    """Combines all pairs of rows and columns by a function, as in a Kronecker product."""
+    """Combines each element of one matrix with each element of the other, as a Kronecker product.
+
+    `function` replaces the multiplication.
+    """
     made = function(one[:, None, :, None], other[None, :, None, :])
     return made.reshape(one.shape[0] * other.shape[0], -1)
 
 
 def max_pool(use: OperatorUse, places: np.ndarray, counts: tuple[int, ...], lowest: float) -> str:
-    """Emits max pooling, with indices if they are used."""
+    """Emits max-pooling; it also returns indices if the node has a second result."""
     part = use.part("places", Tensor(places))
     if len([name for name in use.node.outputs if name]) < 2:
         return f"windows.largest_of({use.text()}, {part}, {counts}, {lowest})"
@@ -73,7 +79,7 @@ def max_pool(use: OperatorUse, places: np.ndarray, counts: tuple[int, ...], lowe
 def average_pool(
     use: OperatorUse, places: np.ndarray, padded: np.ndarray, counts: tuple[int, ...]
 ) -> str:
-    """Emits average pooling over the elements in the image, or including the padding."""
+    """Emits average pooling; the padding counts if ``count_include_pad`` is set."""
     total = math.prod(use.known_sides())
     kept = padded if use.attr("count_include_pad", 0) else places < total
     share = Tensor((1 / kept.sum(1)).astype(use.value().dtype))
@@ -92,7 +98,10 @@ def power_pool(use: OperatorUse, places: np.ndarray, counts: tuple[int, ...]) ->
 
 
 def gather_windows(x: Any, places: Any, filler: float) -> Any:
-    """Gathers windows: (images, channels, windows, elements); `filler` outside the image."""
+    """Gathers all windows of images as a tensor (images, channels, windows, elements).
+
+    Positions outside of an image have the value `filler`.
+    """
     flat = ops.reshape(x, (x.shape[0], x.shape[1], -1))
     edge = ops.full((x.shape[0], x.shape[1], 1), filler, dtype=x.dtype)
     found = ops.gather(ops.concat((flat, edge), 2), ops.reshape(places, (-1,)), 2)
@@ -100,14 +109,17 @@ def gather_windows(x: Any, places: Any, filler: float) -> Any:
 
 
 def largest_of(x: Any, places: Any, counts: tuple[int, ...], lowest: float) -> Any:
-    """The maximum of each window."""
+    """Returns the maximum of each window."""
     return ops.reshape(ops.amax(gather_windows(x, places, lowest), 3), x.shape[:2] + counts)
 
 
 def largest_and_place(
     x: Any, places: Any, numbers: Any, counts: tuple[int, ...], lowest: float
 ) -> Any:
-    """The maximum of each window, and its flat index in the tensor, in the order of `numbers`."""
+    """Returns the maximum of each window, and its flat index in the whole tensor.
+
+    `numbers` gives for each element of an image its index in the wanted storage order.
+    """
     windows = gather_windows(x, places, lowest)
     best = ops.reshape(ops.cast(ops.argmax(windows, 3), mindspore.int64), (-1, places.shape[0], 1))
     table = ops.broadcast_to(ops.expand_dims(places, 0), (best.shape[0], *places.shape))
@@ -119,12 +131,12 @@ def largest_and_place(
 
 
 def mean_of(x: Any, places: Any, share: Any, counts: tuple[int, ...]) -> Any:
-    """The sum of each window times its weight."""
+    """Returns the sum of each window times the window's weight in `share`."""
     return ops.reshape(ops.sum(gather_windows(x, places, 0.0), 3) * share, x.shape[:2] + counts)
 
 
 def power_of(x: Any, places: Any, counts: tuple[int, ...], p: float) -> Any:
-    """(Σ |x|ᵖ)^(1/p) of each window."""
+    """Returns (Σ |x|ᵖ)^(1/p) of each window."""
     total = ops.sum(ops.pow(ops.abs(gather_windows(x, places, 0.0)), p), 3)
     return ops.reshape(ops.pow(total, 1 / p), x.shape[:2] + counts)
 
@@ -133,9 +145,9 @@ def col2im(x: Any, places: Any, sizes: tuple[int, ...]) -> Any:
     """Adds windows into images; elements at the same position are summed.
 
     Args:
-        x: (images, channels · elements of a window, windows).
-        places: indices into the image, one row per window, from `table`.
-        sizes: sides of the image.
+        x: tensor (images, channels · elements of a window, windows).
+        places: flat indices in the image, with one row per window, from `table`.
+        sizes: spatial sizes of the image.
     """
     windows, span = places.shape
     total = 1
@@ -151,7 +163,7 @@ def col2im(x: Any, places: Any, sizes: tuple[int, ...]) -> Any:
 def transposed_convolution(
     x: Any, weight: Any, places: Any, sizes: tuple[int, ...], groups: int, bias: Any = None
 ) -> Any:
-    """Computes the input gradient of a convolution: weighted windows summed by `col2im`."""
+    """Computes the input gradient of a convolution; `col2im` sums the weighted windows."""
     given = ops.reshape(x, (x.shape[0], groups, x.shape[1] // groups, -1))
     factors = ops.reshape(weight, (groups, weight.shape[0] // groups, -1))
     rows = ops.matmul(ops.swapaxes(factors, 1, 2), given)
@@ -162,13 +174,14 @@ def transposed_convolution(
 def max_unpool(
     x: Any, places: Any, steps: Sequence[tuple[int, int]], wanted: tuple[int, ...] | None
 ) -> Any:
-    """Scatters the maxima of windows to their indices; 0 elsewhere.
+    """Scatters the maxima of windows to their indices; all other elements are 0.
 
     Args:
-        x: (images, channels, windows of each side …).
-        places: their flat indices in the tensor.
-        steps: (stride, span without padding) of the windows along each axis.
-        wanted: sides of a larger image, padded with zeros at the end; None for none.
+        x: tensor (images, channels, windows along each axis …) of the maxima.
+        places: flat index of each maximum in the result before zero-padding.
+        steps: for each axis, the windows' stride and their span less the padding.
+        wanted: spatial sizes of a larger result, which is zero-padded at the end; None if the
+            result is not enlarged.
     """
     sizes: tuple[int, ...] = ()
     total = x.shape[0] * x.shape[1]

@@ -1,5 +1,5 @@
-"""Fuses an ONNX model by cost: a fused ONNX model and its kernels.
+"""Fuses an ONNX model by a cost model.
 
-In: a model file, options. Out: a fused model, ``kernels/`` beside it and a `Ledger`. Must not:
-import MindSpore.
+In: a model file and options. Out: a fused model, the directory ``kernels/`` beside it, and a
+`Ledger`. Must not import MindSpore.
 """

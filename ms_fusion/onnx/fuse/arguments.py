@@ -26,7 +26,7 @@ LEVELS: Mapping[int, tuple[str, ...]] = {
 }
 """Optimisation level → the kinds of fusion that are tried."""
 LOWERABLE_OPERATORS = ("Conv", "Gemm")
-"""Operators lowered on request: see `ms_fusion.onnx.canonicalization.simpler_operators`."""
+"""Operators that `ms_fusion.onnx.canonicalization.simpler_operators` can lower on request."""
 RUNTIME_RULES = (
     "Attention",
     "AddLayerNorm",
@@ -37,7 +37,10 @@ RUNTIME_RULES = (
     "RotaryEmbedding",
     "Softmax",
 )
-"""Rules with an ONNX Runtime operator: those of `ms_fusion.onnx.fuse.ort.table.EQUIVALENTS`."""
+"""Names of the rules in `ms_fusion.onnx.fuse.ort.table.EQUIVALENTS`.
+
+ONNX Runtime has an equivalent operator for them.
+"""
 _RULES = tuple(rule.name for rule in DEFAULT_RULES)
 NAMES: Mapping[str, tuple[str, ...]] = {
     "any": (*_RULES, *SEARCHES),
@@ -51,11 +54,11 @@ class FuseArguments:
     """Checked arguments of `auto_fuse`.
 
     Attributes:
-        source: the model's file, symbolic links resolved.
+        source: path of the model's file without symbolic links.
         place: path of the fused model; None for a dry run.
-        sizes: assumed sizes by name.
-        rules: names and `Rule` objects.
-        capacity_share: the share of the on-chip memory that a tile may fill.
+        sizes: assumed values of dynamic sizes, by name.
+        rules: names of rules and searches, and `Rule` objects.
+        capacity_share: largest share of the on-chip memory that a tile may fill.
         lower: types of the operators to lower.
     """
 
@@ -80,10 +83,10 @@ def check_arguments(
     dry_run: bool = False,
     report: Path | str | None = None,
 ) -> FuseArguments:
-    """Returns the arguments of `auto_fuse` in the form in which it uses them.
+    """Checks the arguments of `auto_fuse` and returns them in the form that the fusion uses.
 
     Raises:
-        InputError: an argument is wrong, independent of the model's content.
+        InputError: an argument is wrong, whatever the model contains.
     """
     if not isinstance(input, str | os.PathLike):
         raise InputError(
@@ -132,7 +135,7 @@ def check_arguments(
 
 
 def check_names(wanted: str | Iterable[str | Rule], known: Sequence[str]) -> None:
-    """Raises `InputError` for a name that is neither a rule nor a search."""
+    """Raises `InputError` if a name is neither a rule nor a search."""
     for one in wanted.split(",") if isinstance(wanted, str) else wanted:
         if isinstance(one, Rule) or (isinstance(one, str) and one.strip() in ("all", *known)):
             continue
@@ -141,7 +144,10 @@ def check_names(wanted: str | Iterable[str | Rule], known: Sequence[str]) -> Non
 
 
 def parse_lowered_operators(wanted: str | Sequence[str]) -> tuple[str, ...]:
-    """Returns the operator types; raises `InputError` for a type that cannot be lowered."""
+    """Returns the operator types as a tuple.
+
+    Raises `InputError` for a type that cannot be lowered.
+    """
     names = wanted.split(",") if isinstance(wanted, str) else wanted
     found = tuple(name.strip() for name in names if name)
     for name in found:
@@ -166,8 +172,8 @@ def _check_sizes(assume: Mapping[str, Any]) -> dict[str, int]:
 def _check_output(source: Path, output: Path | str | None) -> Path:
     """Returns the path of the fused model.
 
-    Raises `InputError` for no path, for the path of the input, or for a directory that does not
-    exist.
+    Raises `InputError` if no path is given, if the path is that of the input or no regular file, or
+    if its directory does not exist.
     """
     if output is None:
         raise InputError(
@@ -192,7 +198,7 @@ def _check_output(source: Path, output: Path | str | None) -> Path:
 
 
 def _check_report(report: Path, source: Path, target: Path | None) -> None:
-    """Raises `InputError` if the report would overwrite the input or the output model."""
+    """Raises `InputError` if the report would overwrite the input model or the output model."""
     place = os.path.realpath(report)
     if place in {os.path.realpath(one) for one in (source, target) if one is not None}:
         raise InputError(

@@ -1,4 +1,4 @@
-"""Replaces dynamic sizes by the values from ``--assume`` and by the sizes that follow from them."""
+"""Replaces dynamic sizes by the values from ``--assume``, and sizes that follow from them."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ def assume_sizes(
     *,
     others: int = 1,
 ) -> tuple[Graph, dict[str, int]]:
-    """Returns the graph with sizes substituted, and the value of each symbol.
+    """Returns the graph with known sizes substituted, and the known value of each symbol.
 
-    A size without a known value is 1 in the graph.
+    A size without a known value is replaced by 1 in the graph.
 
     Args:
         model: the model.
         projection: the projection of the model.
-        sizes: symbols of the model's inputs → values.
-        native: infers shapes.
-        others: the value of each input symbol that `sizes` does not name.
+        sizes: symbol of a dynamic size → its assumed value.
+        native: child processes that infer shapes.
+        others: the value of each symbol of an input that `sizes` does not contain.
     """
     graph = projection.graph
     told = {symbol: sizes.get(symbol, others) for symbol in _symbols_of_inputs(graph)}
@@ -72,7 +72,9 @@ def _known_sizes(value: Value) -> set[int | str]:
 def _infer_values(
     model: ir.Model, told: Mapping[str, int], native: NativeWorkers
 ) -> Mapping[str, Value]:
-    """Returns the values of the model with these sizes, as far as shape inference resolves them."""
+    """Returns the values of the model after shape inference with the symbols in `told`
+    substituted.
+    """
     made = model.clone()
     for value in made.graph.inputs:
         if value.shape is not None:
@@ -84,7 +86,7 @@ def _infer_values(
             )
     with suppress(WorkerError):
         native.infer_shapes(made)
-        with suppress(Exception):  # a value that the library cannot fold stays unknown
+        with suppress(Exception):  # values that the library cannot fold stay unknown
             fold(made)
         native.infer_shapes(made)
     return project(made).graph.values
@@ -93,7 +95,7 @@ def _infer_values(
 def _consistent_shape(
     value: Value, found: Value | None, told: Mapping[str, int]
 ) -> tuple[int, ...] | None:
-    """Returns the inferred shape if all its sizes are integers and agree with the known ones."""
+    """Returns the inferred shape if it is static and agrees with the known sizes; else None."""
     if found is None or len(found.shape) != len(value.shape):
         return None
     shape = tuple(size for size in found.shape if isinstance(size, int) and size > 0)

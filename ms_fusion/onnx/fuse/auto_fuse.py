@@ -1,4 +1,4 @@
-"""Implements `auto_fuse`: an ONNX model in, a fused ONNX model and its kernels out."""
+"""Implements `auto_fuse`, which turns an ONNX model into a fused ONNX model and its kernels."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tbe_impl.errors import InputError
 
 
 class AlreadyFusedError(InputError):
-    """The model carries the mark of ms_fusion; nothing was written."""
+    """Raised for a model that `auto_fuse` has already fused; no file was written."""
 
     code = "already-fused"
 
@@ -57,36 +57,37 @@ def auto_fuse(
         input: path of the model; the file is never changed.
         output: path of the fused model; ``kernels/`` is written into the same directory. Required
             unless `dry_run`.
-        fusion_rules: ``all``, or names of rules (separated by commas, or a sequence). A sequence
-            may also hold the user's own rules, as `Rule` objects or as dicts
-            (`ms_fusion.onnx.fuse.rule_dicts`).
-        opt_level: 0 clean-up only, 1 fusion within operations, 2 also across operations, 3 also
-            pipelines.
-        device_name: ``cpu`` (measured on this machine), ``ascend910a``, ``ascend910b`` or
-            ``ascend310p``, or a JSON file that describes a device
+        fusion_rules: ``all``, or names of rules and searches as a string with commas or as a
+            sequence. A sequence may also contain the user's own rules, as `Rule` objects or as
+            dicts (`ms_fusion.onnx.fuse.rule_dicts`).
+        opt_level: 0 runs only the clean-up. Level 1 adds fusion within operations, 2 adds fusion
+            across operations, 3 adds pipelines.
+        device_name: ``cpu`` (measured on this machine), ``ascend910a``, ``ascend910b``,
+            ``ascend310p``, or the path of a JSON file that describes a device
             (`ms_fusion.devices.read_device`).
-        target: ``any`` for a model that every ONNX runtime loads, with kernels beside it; ``ort``
-            for a model of ONNX Runtime's own operators without kernels, where an operator exists
-            and is not slower.
-        assume: values of dynamic input sizes for the cost model; the others count as 1. Sizes
-            inside the model follow from them.
-        lower: operators that are lowered on every device: ``Gemm`` (to MatMul and Add), ``Conv``
-            (to im2col and MatMul); names separated by commas, or a sequence.
-        dry_run: decides without writing.
-        verify: runs the original and the fused model in ONNX Runtime. A fusion that changes a
-            result is reported and dropped; clean-up that changes a result is undone. On a CPU the
-            kernels are also timed, and the ledger reports measured and predicted savings.
-        debug: writes maps from generated code to ONNX nodes beside the kernels.
+        target: ``any`` gives a model that every ONNX runtime loads, with kernels beside it.
+            ``ort`` gives a model without kernels, which uses ONNX Runtime's own fused operators
+            where they exist and are not slower.
+        assume: values of the inputs' dynamic sizes for the cost model. All other dynamic sizes of
+            inputs count as 1. Sizes inside the model are inferred from them.
+        lower: operators to lower on every device, as a string with commas or as a sequence:
+            ``Gemm`` (to MatMul and Add) and ``Conv`` (to im2col and MatMul).
+        dry_run: whether to decide on fusions without writing files.
+        verify: whether to run the original and the fused model in ONNX Runtime. A fusion that
+            changes a result is reported and dropped. A clean-up that changes a result is undone.
+            On a CPU the kernels are also timed, and the ledger reports measured and predicted
+            savings.
+        debug: whether to write maps from generated code to ONNX nodes beside the kernels.
         report: path of the HTML report.
         progress: callback that receives a text for each step.
 
     Returns:
-        The fusions, and the rejected candidates with costs and reasons.
+        The ledger, which lists the fusions and the rejected candidates with costs and reasons.
 
     Raises:
         InputError: the model, a rule or a path cannot be used, or `verify` is set and the model's
             results differ between runs.
-        AlreadyFusedError: the model has been fused before.
+        AlreadyFusedError: `auto_fuse` has already fused the model.
     """
     say = progress or (lambda text: None)
     given = check_arguments(
@@ -168,7 +169,10 @@ def _clean_model(
     *,
     verify: bool,
 ) -> tuple[ir.Model, CleanupResult]:
-    """Cleans up the model; with `verify`, undoes a clean-up that changes the results."""
+    """Returns the cleaned model and the result of the clean-up.
+
+    With `verify`, a clean-up that changes the model's results is undone.
+    """
     cleaned = clean(model, native, device_name, lowered)
     if not verify:
         return model, cleaned

@@ -1,4 +1,4 @@
-"""Decides which fusions are applied: candidates, benefits, and verified kernels."""
+"""Decides which fusions are applied: finds candidates, estimates savings, verifies kernels."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ Progress = Callable[[str], None]
 
 @dataclass
 class Outcome:
-    """The results for the candidates, collected step by step.
+    """The results for all candidates, collected step by step.
 
     Attributes:
-        kernels: the kernels that were built and agree with ONNX Runtime.
-        tried: signature of a group → its kernel, or the reason why it has none; equal groups share
+        kernels: the kernels that were built and whose results agree with ONNX Runtime.
+        tried: signature of a group → its kernel, or the reason why it has none. Equal groups share
             an entry.
-        rejected: the other candidates, with reasons.
-        wrong: kernels whose results differ from ONNX Runtime.
-        uncompiled: the errors of kernels that the C compiler did not build.
-        remarks: further notes.
+        rejected: the rejected candidates, with reasons.
+        wrong: the kernels whose results differ from ONNX Runtime.
+        uncompiled: the errors of the kernels that could not be compiled.
+        remarks: further notes for the ledger.
     """
 
     kernels: dict[Candidate, GroupKernel] = field(default_factory=dict)
@@ -55,17 +55,17 @@ class Outcome:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The notes on all candidates."""
+        """The notes for the ledger, on kernels that could not be compiled and others."""
         first = self.uncompiled[:1]
         lost = [f"kernels could not be built ({len(self.uncompiled)}): {one}" for one in first]
         return (*lost, *self.remarks)
 
 
 def choose_rules(wanted: str | Sequence[str | Rule]) -> tuple[tuple[Rule, ...], tuple[str, ...]]:
-    """Returns the rules and the searches for names; `wanted` may also hold the user's own rules.
+    """Returns the rules and the searches of the given names; `wanted` may also hold `Rule` objects.
 
     Raises:
-        InputError: a name is neither a rule nor a search.
+        InputError: there is no rule or search of a given name.
     """
     names = wanted.split(",") if isinstance(wanted, str) else list(wanted)
     known = {rule.name: rule for rule in DEFAULT_RULES}
@@ -88,11 +88,12 @@ def choose_rules(wanted: str | Sequence[str | Rule]) -> tuple[tuple[Rule, ...], 
 def find_candidates(
     graph: Graph, rules: Iterable[Rule], searches: Sequence[str], kinds: Sequence[str]
 ) -> list[Candidate]:
-    """Returns every operator set that may become one kernel, under the first name that found it.
+    """Returns every set of operators that may become one kernel.
 
-    A candidate holds at least two operators that are launched separately in each call. An operator
-    that only changes a shape saves no launch; an operator on weights alone (such as their
-    transpose) runs once.
+    A set that several rules find has the name of the first rule. A candidate holds at least two
+    operators that are launched in each call. Operators that only change a shape do not count,
+    because they cause no launch. Operators on weights alone, such as a transpose of a weight, do
+    not count either, because they run once.
     """
     order = order_of(graph)
     may = {node.name for node in graph.nodes if has_lowering_rule(node, graph)}
@@ -119,9 +120,9 @@ def find_candidates(
 def reject_near_misses(
     graph: Graph, rules: Iterable[Rule], kinds: Sequence[str], candidates: Iterable[Candidate]
 ) -> list[RejectedCandidate]:
-    """Returns the matches whose rule check failed, with the reason.
+    """Returns the matches that fail the check of their rule, with the reason.
 
-    Matches whose operators are a candidate of another rule are left out.
+    A match is omitted if its operators are a candidate of another rule.
     """
     order = order_of(graph)
     known = {one.nodes for one in candidates}
@@ -135,7 +136,7 @@ def reject_near_misses(
 
 
 def remark_unmatched_rules(rules: Iterable[Rule], graph: Graph) -> tuple[str, ...]:
-    """Returns a remark for each of the user's own rules whose pattern has no match."""
+    """Returns a remark for each of the user's own rules whose pattern matches nowhere."""
     order = order_of(graph)
     own = [rule for rule in rules if rule not in DEFAULT_RULES]
     return tuple(
@@ -153,7 +154,10 @@ def estimate_benefits(
     device: Device,
     capacity_share: float = CAPACITY_SHARE,
 ) -> dict[Candidate, Benefit]:
-    """Returns the saving of each candidate per call; equal groups share one estimate."""
+    """Returns the saving of each candidate per call.
+
+    Groups with equal graphs share one estimate.
+    """
     known: dict[str, Benefit] = {}
     worth, beforehand = {}, constant_foldable_nodes(graph)
     for one in candidates:
@@ -170,7 +174,7 @@ def estimate_group_benefit(
 ) -> Benefit:
     """Returns the saving of a fused operator.
 
-    On a CPU its matrix products are library calls with limited epilogues.
+    On a CPU, the matrix products of a group are library calls, which can fuse only some epilogues.
     """
     if device.name == "cpu":
         return benefit(fused, graph, device, kernel_graphs, capacity_share)
@@ -187,7 +191,10 @@ def decide(
     sizes: Mapping[str, int],
     say: Progress,
 ) -> Selection:
-    """Selects, builds and verifies kernels; drops those that fail and selects again."""
+    """Selects candidates, and builds and verifies their kernels.
+
+    A candidate without a verified kernel is dropped, and the selection is repeated.
+    """
     open_to_choice = {one: found.us for one, found in worth.items() if found.is_worth_it}
     for one, found in worth.items():
         if not found.is_worth_it:
@@ -246,7 +253,7 @@ def _verify_kernel(
     native: NativeWorkers,
     sizes: Mapping[str, int],
 ) -> GroupKernel | str:
-    """Compares a kernel with ONNX Runtime; returns it, or the reason for its rejection."""
+    """Compares a kernel with ONNX Runtime; returns the kernel, or the reason why it is rejected."""
     if isinstance(kernel, MissingError | CompileError):
         outcome.uncompiled.append(kernel)
     if isinstance(kernel, FusionError):
@@ -274,11 +281,11 @@ def _verify_kernel(
 
 
 def rejection_of(one: Candidate, graph: Graph, us: float, reason: str) -> RejectedCandidate:
-    """Builds the ledger entry of a rejected candidate."""
+    """Returns the ledger entry of a rejected candidate."""
     operators = tuple(operator_of(graph.node(name)) for name in one.nodes)
     return RejectedCandidate(one.rule, one.kind, operators, one.nodes, us, reason)
 
 
 def operator_of(node: Node) -> str:
-    """The operator's ONNX type."""
+    """Returns the ONNX type of an operator."""
     return str(node.attr(ONNX_OP, node.op))

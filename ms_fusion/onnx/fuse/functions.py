@@ -1,4 +1,4 @@
-"""Replaces chosen groups by model-local functions, which every ONNX runtime can run."""
+"""Replaces chosen groups by calls of model-local functions, which every ONNX runtime can run."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from ms_fusion.graph import Node
 
 DOMAIN = "ms_fusion"
 MARK = "ms_fusion.fused"
-"""Metadata key that marks a fused model."""
+"""Metadata key whose presence marks a model as fused."""
 ANY_CONSTANT_OPSET = 9
-"""First opset in which a Constant may be of integers or booleans."""
+"""First opset in which a Constant may hold integers or booleans."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class FusedGroup:
 
     Attributes:
         function: name of the function.
-        node: the fused operator, with its body.
+        node: the fused operator, whose body is the group's graph.
     """
 
     function: str
@@ -31,12 +31,12 @@ class FusedGroup:
 
 
 def is_fused(model: ir.Model) -> bool:
-    """Returns whether the model carries the mark of ms_fusion."""
+    """Returns whether the model is marked as fused."""
     return MARK in model.metadata_props
 
 
 def mark(model: ir.Model, kernels: Mapping[str, str], version: str) -> None:
-    """Marks the model as fused: records the version and the kernel of each function."""
+    """Marks the model as fused; the mark records the version and the kernel of each function."""
     told = {"version": version, "kernels": dict(sorted(kernels.items()))}
     model.metadata_props[MARK] = json.dumps(told, separators=(",", ":"))
 
@@ -47,12 +47,15 @@ def apply(
     nodes: Mapping[str, ir.Node],
     values: Mapping[str, ir.Value],
 ) -> None:
-    """Replaces groups by calls of functions, in place; inputs and outputs keep their names.
+    """Replaces groups by calls of functions, in place.
+
+    The model's inputs and outputs keep their names.
 
     Args:
         model: the model.
-        groups: no two share an operator.
-        nodes, values: of the projection → of the model.
+        groups: the groups, which share no operator.
+        nodes: name of a node in the projection → node of the model.
+        values: name of a value in the projection → value of the model.
     """
     for group in groups:
         key = (DOMAIN, group.function, "")
@@ -74,9 +77,9 @@ def graph_of(
     values: Mapping[str, ir.Value],
     fed: Sequence[str] = (),
 ) -> ir.Graph:
-    """Builds a separate graph of a group's operators.
+    """Returns a separate graph of a group's operators.
 
-    Small constants are embedded, except those in `fed`, which become inputs.
+    Small constants are embedded. Constants in `fed` become inputs instead.
     """
     body = group.node.body
     assert body is not None
@@ -123,10 +126,10 @@ def copy_node(node: ir.Node, known: dict[ir.Value | None, ir.Value | None], name
     """Copies an operator under another name.
 
     Args:
-        node: the operator.
-        known: the original's values → those of the copy, for each input; the results are added,
-            still without names.
-        name: of the copy.
+        node: the operator to copy.
+        known: value that the original reads → value that the copy reads. The results of the copy
+            are added; they have no names yet.
+        name: name of the copy.
     """
     copy = ir.Node(
         node.domain,
@@ -144,7 +147,10 @@ def copy_node(node: ir.Node, known: dict[ir.Value | None, ir.Value | None], name
 
 
 def _fed_constants(model: ir.Model, group: FusedGroup, values: Mapping[str, ir.Value]) -> list[str]:
-    """Returns the constants that a function of the model's opset cannot hold; calls pass them."""
+    """Returns the names of the constants that a function cannot embed in the model's opset.
+
+    The calls pass these constants as inputs.
+    """
     body = group.node.body
     assert body is not None
     if model.opset_imports.get("", 0) >= ANY_CONSTANT_OPSET:

@@ -26,13 +26,13 @@ class FusionRequest:
     Attributes:
         source: the original file.
         model: the model after clean-up.
-        cleaned: the result of clean-up.
+        cleaned: the report of the clean-up.
         kinds: the kinds of fusion to try.
         device: the target device.
-        sizes: values of dynamic sizes.
-        defaults: default values of optional inputs; the model does not contain them.
+        sizes: assumed values of dynamic sizes, by name.
+        defaults: default values of optional inputs, which were removed from the model.
         native: child processes that run models.
-        say: progress callback.
+        say: callback that receives progress texts.
     """
 
     source: Path
@@ -51,10 +51,11 @@ class FusionResult:
     """The result of a fusion.
 
     Attributes:
-        model: fused and marked.
-        ledger: fusions and rejected candidates.
-        kernels: of the groups; None for a model without generated kernels.
-        found: difference of each output from the original's, if verified.
+        model: the fused and marked model.
+        ledger: the fusions and rejected candidates.
+        kernels: the kernels of the groups; None for a model without generated kernels.
+        found: for each output, its difference from the original model; empty without
+            verification.
         shown: a reproducer for each wrong fusion.
     """
 

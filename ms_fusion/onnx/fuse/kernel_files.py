@@ -1,4 +1,4 @@
-"""Writes the files of ``kernels/``: C, the TBE DSL operator file, and the manifest entries."""
+"""Writes the files of ``kernels/``: C code, operator files in the TBE DSL, manifest entries."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from tbe_impl.loading.operator import load_operator
 from tbe_impl.runtime import compiler
 
 SOCS: Mapping[str, str] = {"ascend910a": "Ascend910A", "ascend310p": "Ascend310P3"}
-"""Device → the chip that operator files are built for; other devices use `OTHER_SOC`."""
+"""Device → the chip for which operator files are built; other devices use `OTHER_SOC`."""
 OTHER_SOC = "Ascend910B"
 _HEAD = """/* {operators} as one kernel, written by ms_fusion {version}.
  * {compile} -I include {name}.c -o {name}.so -lm */
 """
 _COMPILE = " ".join(("cc", *compiler.FLAGS, "-march=native", "-ffp-contract=off"))
 TRIAL_SIZE = 3
-"""Substitute for a dynamic size when an operator file is built on trial."""
+"""Value of a dynamic size in the trial build of an operator file."""
 
 
 def write_kernel(
@@ -35,13 +35,10 @@ def write_kernel(
 ) -> dict[str, Any]:
     """Writes the files that groups with one kernel share; returns their manifest entry.
 
-    The files and the entry describe the first group; ``groups`` lists the operators of each.
-
-    An operator file that the device's chip rejects is kept, with the reason, if `tbe_impl` runs it
-    on the CPU.
-
-    With `debug`, each line of C ends in a comment with its node, and a line map is written beside
-    it.
+    The files and the entry describe the first group. The entry's field ``groups`` lists the
+    operators of each group. If the device's chip rejects the operator file but `tbe_impl` runs it
+    on the CPU, the file is kept and the entry contains the reason. With `debug`, each line of C
+    ends in a comment with its ONNX node, and a line map is written beside the C file.
     """
     kernel = alike[0]
     body = kernel.node.body
@@ -72,7 +69,7 @@ def write_kernel(
 
 
 def write_headers(place: Path) -> None:
-    """Copies the headers that the C kernels include into a directory."""
+    """Creates the directory `place` and copies the headers that the C kernels include into it."""
     place.mkdir()
     for header in compiler.INCLUDE.glob("*.h"):
         shutil.copyfile(header, place / header.name)
@@ -85,7 +82,10 @@ def _describe_value(value: Value) -> dict[str, Any]:
 def _write_tbe(
     place: Path, kernel: GroupKernel, soc: str
 ) -> tuple[dict[str, Any], tuple[Line, ...]]:
-    """Writes the operator file; returns its manifest entry and the origins of its lines."""
+    """Writes the operator file.
+
+    Returns the file's manifest entry and the ONNX node of each line in the file.
+    """
     try:
         source = write_tbe_source(kernel)
     except FusionError as error:
@@ -108,7 +108,7 @@ def _write_tbe(
 
 
 def _refusals(file: Path, kernel: GroupKernel, socs: Sequence[str]) -> dict[str, str]:
-    """Returns chip → the reason why an operator file does not build for it; empty if it builds."""
+    """Returns for each chip why an operator file does not build; an empty string if it builds."""
     body = kernel.node.body
     assert body is not None
     told = descriptions(

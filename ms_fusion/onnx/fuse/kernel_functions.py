@@ -1,4 +1,4 @@
-"""Fuses groups into model-local functions, each with a generated kernel."""
+"""Fuses groups into model-local functions, each of which has a generated kernel."""
 
 from __future__ import annotations
 
@@ -45,20 +45,20 @@ from ms_fusion.rewrite import Candidate, Rule
 from tbe_impl.errors import FusionError
 
 TIMED_KERNELS_MAX, ROUNDS, SWEEPS = 32, 3, 3
-"""Limits of timing with `verify`: the number of kernels, rounds per sweep, and sweeps."""
+"""Limits of the timing with `verify`: number of kernels, rounds per sweep, and sweeps."""
 
 
 def make_kernel_fuser(
     fusion_rules: str | Sequence[str | Rule], capacity_share: float = CAPACITY_SHARE
 ) -> Callable[..., FusionResult]:
-    """Returns a function that fuses a task by these rules.
+    """Returns a function that fuses the model of a `FusionRequest` by the given rules.
 
     Args:
         fusion_rules: names of rules and searches, or `Rule` objects.
-        capacity_share: the largest share of the on-chip memory that a tile may fill.
+        capacity_share: largest share of the on-chip memory that a tile may fill.
 
     Raises:
-        InputError: a name is not a rule.
+        InputError: there is no rule or search of a given name.
     """
     rules, searches = choose_rules(fusion_rules)
 
@@ -128,7 +128,7 @@ def make_kernel_fuser(
 
 
 def _fuse_groups(model: ir.Model, chosen: Sequence[Candidate], outcome: Outcome) -> ir.Model:
-    """Returns a copy of the model with these groups as functions."""
+    """Returns a copy of the model in which the chosen groups are functions."""
     made = model.clone()
     projection = project(made)
     groups = []
@@ -150,10 +150,12 @@ def _time_kernels(
     worth: Mapping[Candidate, Benefit],
     outcome: Outcome,
 ) -> dict[str, tuple[float, float]]:
-    """Times the kernels with the largest predicted savings, where both variants are C.
+    """Times the kernels with the largest predicted savings, on a CPU.
+
+    A kernel is timed only if its operators can also be built separately in C.
 
     Returns:
-        Name of a kernel → (µs of its operators run separately, µs of the fused kernel).
+        Name of a kernel → (time in µs of its operators run separately, time in µs of the kernel).
     """
     distinct = {
         outcome.kernels[one].name: one for one in sorted(chosen, key=lambda one: worth[one].us)
@@ -169,9 +171,9 @@ def _time_kernels(
 
 
 def _measure_sweeps(both: Mapping[str, GroupChains]) -> dict[str, tuple[float, float]]:
-    """Takes the minimum of several sweeps over all kernels.
+    """Returns for each kernel the minimum of several sweeps over all kernels.
 
-    A longer disturbance then does not affect every measurement of one kernel.
+    A longer disturbance of the machine then affects only one measurement of a kernel.
     """
     times = dict.fromkeys(both, (math.inf, math.inf))
     for _ in range(SWEEPS):
@@ -190,6 +192,9 @@ def _add_reproducer(
     native: NativeWorkers,
     inputs: Mapping[str, np.ndarray] | None,
 ) -> None:
-    """Adds a reproducer of a wrong fusion; adds none if ONNX Runtime cannot run the group alone."""
+    """Adds a reproducer of a wrong fusion to `shown`.
+
+    Adds none if ONNX Runtime cannot run the group alone.
+    """
     with suppress(WorkerError, FusionError):
         shown.append(make_reproducer(kernel, model, projection, sizes, native, inputs))

@@ -27,13 +27,13 @@ UNCHANGED_RUNTIME_WARNING = (
     "ONNX Runtime runs the fused model as before, operator by operator. "
     "What is saved is saved where its kernels run: in `ms_fusion.from_onnx`."
 )
-"""Warning for a model whose groups are model-local functions."""
+"""Warning in the ledger of a model whose groups are model-local functions."""
 NAMES_SHOWN_MAX = 3
-"""The number of names that a note lists."""
+"""Largest number of names that a note lists."""
 
 
 def search_summary(operators: int, candidates: int) -> str:
-    """Returns the log line of a search."""
+    """Returns the progress text with the numbers of operators and candidates."""
     return f"Found {operators} operators, {candidates} fusion candidates."
 
 
@@ -49,10 +49,11 @@ def build_ledger(
     projection: OnnxProjection,
     times: Mapping[str, tuple[float, float]],
 ) -> Ledger:
-    """Builds the ledger of fusions and rejected candidates, with costs and reasons.
+    """Builds the ledger of the fusions and the rejected candidates, with costs and reasons.
 
     Args:
-        times: kernel → (µs of its operators run separately, µs of the fused kernel).
+        times: name of a kernel → (time in µs of its operators run separately, time in µs of the
+            kernel).
     """
     kernels, beforehand = list[FusedKernel](), cost.constant_foldable_nodes(graph)
     for one in selection.chosen:
@@ -97,10 +98,10 @@ def build_kernel_ledger(
     projection: OnnxProjection,
     told: Mapping[str, object],
 ) -> Ledger:
-    """Builds the ledger of chosen candidates for any runtime.
+    """Builds the ledger of chosen candidates, for generated kernels or ONNX Runtime's operators.
 
     Args:
-        worth: candidate → its saving.
+        worth: chosen candidate → its saving.
         told: further entries of the ledger's environment.
     """
     inside = {name: one for one in worth for name in one.nodes}
@@ -165,9 +166,9 @@ def build_kernel_ledger(
 
 
 def unknown_size_warnings(graph: Graph, sizes: Mapping[str, int]) -> tuple[str, ...]:
-    """Returns a warning if input sizes are unknown and no value is assumed for them.
+    """Returns a warning if an input has an unknown size for which no value is assumed.
 
-    The warning asks for the values.
+    The warning asks for these values.
     """
     unknown: dict[str, list[str]] = {}
     for name in graph.inputs:
@@ -205,7 +206,7 @@ def kernel_record(
 ) -> FusedKernel:
     """Builds the ledger's record of a group's kernel.
 
-    The unfused cost of operators in `beforehand` (constant-foldable) is zero.
+    Operators in `beforehand` are constant-foldable; their unfused cost counts as zero.
     """
     node = fused_node(graph, one.nodes, one.rule)
     assert node.body is not None

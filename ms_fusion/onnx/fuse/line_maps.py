@@ -1,4 +1,4 @@
-"""Maps lines of generated code to ONNX nodes: comments in the C, and a JSON map."""
+"""Maps lines of generated code to ONNX nodes, by comments in the C code and by a JSON file."""
 
 from __future__ import annotations
 
@@ -17,11 +17,13 @@ _MARK = re.compile(r" /\* stage (\d+) \*/$")
 
 
 def annotate_source(kernel: GroupKernel, above: int = 0) -> tuple[str, tuple[Line, ...]]:
-    """Appends to each line of a group's C a comment with its ONNX node; the code is unchanged.
+    """Appends a comment with the ONNX node to each line of a group's C code.
+
+    Returns the text and the node of each line. The code itself is unchanged.
 
     Args:
-        kernel: of the group.
-        above: the number of lines before the C in its file.
+        kernel: the kernel of the group.
+        above: number of lines before the C code in its file.
     """
     stages = stages_of([one.tensor for one in kernel.said.outputs])
     nodes = {op.number: kernel.said.stages.get(id(op.outputs[0])) for op in stages}
@@ -38,11 +40,13 @@ def annotate_source(kernel: GroupKernel, above: int = 0) -> tuple[str, tuple[Lin
 
 
 def line_map(**lines: Iterable[Line]) -> str:
-    """Returns the map as JSON: for each kind of code, line number → name of the node."""
+    """Returns a JSON text that maps the line numbers of each kind of code to names of nodes."""
     told = {kind: {str(one.line): one.node.name for one in found} for kind, found in lines.items()}
     return json.dumps(told, indent=1) + "\n"
 
 
 def _node_comment(node: Node) -> str:
-    """Returns a node's text for a C comment, escaped so that its name cannot end the comment."""
+    """Returns the text of a C comment for a node, escaped so that the name cannot end the
+    comment.
+    """
     return f"{node.attr(ONNX_OP)} {quote_name(node.name)}".replace("*/", "* /").replace("/*", "/ *")

@@ -21,11 +21,14 @@ from tbe_impl.errors import InputError
 
 KERNELS, INCLUDE = "kernels", "include"
 INLINE_BYTES_MAX = 1 << 30
-"""Larger weights are written to a separate file, since a protobuf message holds at most 2 GiB."""
+"""Largest total size of weights in the model file.
+
+Larger weights are written to a separate file, because a protobuf message holds at most 2 GiB.
+"""
 
 
 def check_weights(model: ir.Model, places: Sequence[Path | None]) -> None:
-    """Raises `InputError` if a path would overwrite a file with weights of the input."""
+    """Raises `InputError` if a path is that of a file with weights of the input model."""
     for place in places:
         if place is not None and _is_weight_file(place, model):
             raise InputError(
@@ -44,10 +47,11 @@ def write_model(
     *,
     debug: bool = False,
 ) -> None:
-    """Writes the model and its kernels beside it; only the model if `kernels` is None.
+    """Writes the model and ``kernels/`` beside it; writes only the model if `kernels` is None.
 
     Raises:
-        InputError: the path cannot be written; no file is left behind.
+        InputError: a file cannot be written, or would overwrite weights of the input. No
+            partial file is left behind.
     """
     weights = target.with_name(f"{target.name}.data")
     if _is_weight_file(weights, model) and _is_large(model):
@@ -101,7 +105,7 @@ def _weights(model: ir.Model) -> Iterator[ir.TensorProtocol]:
 
 
 def _is_weight_file(place: Path, model: ir.Model) -> bool:
-    """Returns whether the model reads weights from this file."""
+    """Returns whether the model reads weights from the file `place`."""
     return any(
         isinstance(one, ir.ExternalTensor) and os.path.realpath(one.path) == os.path.realpath(place)
         for one in _weights(model)
@@ -136,7 +140,10 @@ def _write_reproducer(place: Path, broken: Reproducer) -> None:
 
 
 def _install_directory(staged: Path, place: Path) -> None:
-    """Moves a directory to its final path; replaces an earlier one."""
+    """Moves a directory to its final path; replaces an earlier directory of ms_fusion there.
+
+    Raises `InputError` if anything else exists at that path.
+    """
     if place.is_dir() and not place.is_symlink():
         if not (place / MANIFEST).is_file():
             raise InputError(

@@ -1,4 +1,4 @@
-"""Builds a reproducer of a wrong fusion: its group as a model, its inputs, and a script."""
+"""Builds a reproducer of a wrong fusion: its group as a model, the group's inputs, and a script."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ class Reproducer:
     """A reproducer of a wrong fusion.
 
     Attributes:
-        name: of its directory.
-        files: name → content.
+        name: name of the reproducer's directory.
+        files: name of a file → its content.
     """
 
     name: str
@@ -84,11 +84,11 @@ def make_reproducer(
     """Builds a reproducer of a group whose kernel or function differs from the model's operators.
 
     Args:
-        kernel: of the group.
-        model, projection: before fusion.
+        kernel: the kernel of the group.
+        model, projection: the model before fusion, and its projection.
         sizes: values of dynamic sizes.
-        native: runs the model.
-        given: inputs of the model, from which the group's inputs are computed; by default the
+        native: child processes that run the model.
+        given: inputs of the model, by which ONNX Runtime computes the group's inputs. If None, the
             group's inputs are generated.
 
     Raises:
@@ -128,7 +128,7 @@ def make_reproducer(
             name=kernel.name, descriptions=_descriptions_text(body, [*inputs, *expected])
         )
     except FusionError:
-        pass  # the group has no operator file; the reproducer holds the model alone
+        pass  # the group has no operator file, so that the script runs only ONNX Runtime
     script = _SCRIPT.format(
         count=len(body.nodes),
         nodes=_node_list(body.nodes),
@@ -142,7 +142,7 @@ def make_reproducer(
 def _run_to_values(
     model: ir.Model, names: Sequence[str], given: Mapping[str, np.ndarray], native: NativeWorkers
 ) -> list[np.ndarray]:
-    """Returns intermediate values of a model run."""
+    """Runs the model and returns the intermediate values with the given names."""
     probed = model.clone()
     values = project(probed).values
     known = {
@@ -159,7 +159,10 @@ def _run_to_values(
 
 
 def _node_list(nodes: Sequence[Node]) -> str:
-    """Returns the list of nodes for a docstring, escaped so that names cannot end the docstring."""
+    """Returns the lines that list the nodes in the script's docstring.
+
+    Names are escaped, so that they cannot end the docstring.
+    """
     return (
         "".join(f"  {node.attr(ONNX_OP)} {quote_name(node.name)}\n" for node in nodes)
         .replace('"', "'")

@@ -1,6 +1,6 @@
 """Reads fusion rules and constraints from dicts.
 
-A rule is ``{"pattern": [...], "condition": f, "fusion_type": ...}``.
+A rule is a dict such as ``{"pattern": [...], "condition": f, "fusion_type": ...}``.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ PARTS: Mapping[str, tuple[Pattern, ...]] = MappingProxyType(
         "SiLU": silu("x").patterns,
     }
 )
-"""Names of composite operators → every spelling that the rules match."""
+"""Name of a composite operator → the patterns that match it."""
 SUBLAYERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "Attention": ("Attention", "Linear?", "Add?"),
         "FFN": ("LayerNorm|RMSNorm?", "Linear", "Activation", "Linear", "Add?"),
     }
 )
-"""Names of sublayers → a chain of such names; a question mark marks an optional element."""
+"""Name of a sublayer → the chain of its elements; a question mark marks an optional element."""
 FusionRules = str | Sequence[str | Rule | Mapping[str, Any]]
 KEYS = ("pattern", "condition", "fusion_type", "name")
 BOUND = re.compile(r"\s*(L1|UB)_usage\s*<=?\s*(\d*\.?\d+)\s*\*\s*\1_capacity\s*")
@@ -60,13 +60,13 @@ BOUND = re.compile(r"\s*(L1|UB)_usage\s*<=?\s*(\d*\.?\d+)\s*\*\s*\1_capacity\s*"
 
 @dataclass(frozen=True)
 class Part:
-    """One element of a pattern, as passed to a condition.
+    """One element of a pattern, as it is passed to a condition.
 
     Attributes:
-        name: as in the pattern.
-        input_shape: shape of its input value; unknown sizes are names.
-        output_shape: shape of its output value.
-        dtype: of the output value.
+        name: name of the element in the pattern.
+        input_shape: shape of the element's input value; unknown sizes are names.
+        output_shape: shape of the element's output value.
+        dtype: dtype of the output value.
     """
 
     name: str
@@ -78,14 +78,16 @@ class Part:
 def read_rules(
     wanted: FusionRules,
 ) -> tuple[tuple[str | Rule, ...], float]:
-    """Returns the rules as names and `Rule` objects, and the share of on-chip memory for a tile.
+    """Returns the rules as names and `Rule` objects, and the largest memory share of a tile.
 
-    ``{"constraint": "L1_usage < 0.8 * L1_capacity"}``, or ``{"constraint": 0.8}``, bounds the
-    share; the smallest bound applies. L1 and UB both denote the on-chip memory of the device. A
-    constraint without rules applies to all rules.
+    A constraint is a dict such as ``{"constraint": "L1_usage < 0.8 * L1_capacity"}`` or
+    ``{"constraint": 0.8}``. It bounds the share of the on-chip memory that a tile may fill; the
+    smallest bound applies. L1 and UB both denote the on-chip memory of the device. If only
+    constraints are given, they apply to all rules.
 
     Raises:
-        InputError: a dict is not a rule, or an element is neither a name, a `Rule` nor a dict.
+        InputError: a dict is no valid rule or constraint, or an element is neither a name, a `Rule`
+            nor a dict.
 
     >>> read_rules(["GELU", {"constraint": "L1_usage < 0.5 * L1_capacity"}])[1]
     0.5
@@ -116,9 +118,9 @@ def read_rules(
 def rule_of(written: Mapping[str, Any]) -> Rule:
     """Converts a dict to a rule.
 
-    ``pattern`` lists operators in the order of the data flow, by their ONNX or MindSpore names, and
-    names of `PARTS` and `SUBLAYERS`. ``condition`` takes a `Part` for each element and returns
-    whether they may be fused.
+    ``pattern`` lists operators in the order of the data flow. An element is the ONNX or MindSpore
+    name of an operator, or a name in `PARTS` or `SUBLAYERS`. ``condition`` is a function that
+    receives a `Part` for each element and returns whether they may be fused.
 
     Raises:
         InputError: a key, the pattern, the condition or the fusion type is wrong.
@@ -168,7 +170,7 @@ def _accept_all(*parts: Part) -> bool:
 
 
 def _check_condition(condition: object, names: Sequence[str]) -> None:
-    """Raises `InputError` unless `condition` can be called with one part for each name."""
+    """Raises `InputError` unless `condition` can be called with one argument for each name."""
     try:
         inspect.signature(condition).bind(*names)  # type: ignore[arg-type]
     except (TypeError, ValueError) as error:
@@ -181,7 +183,7 @@ def _check_condition(condition: object, names: Sequence[str]) -> None:
 
 
 def _refusal_reason(condition: Callable[..., Any], names: Sequence[str], match: Match) -> str:
-    """Returns the reason why a match is refused; empty if it is accepted."""
+    """Returns why the rule rejects a match; an empty string if it accepts the match."""
     parts = [
         _part(name, match.value(f"input {at}"), match.value(f"output {at}"))
         for at, name in enumerate(names)
@@ -203,7 +205,7 @@ def _part(name: str, given: Value, made: Value) -> Part:
 
 
 def _spellings(name: str) -> list[tuple[Op | OneOf, ...]]:
-    """Returns the chains of patterns that match a pattern element; their input is ``"x"``."""
+    """Returns the chains of patterns that match an element; the input of each chain is ``"x"``."""
     parts = SUBLAYERS.get(name, (name,))
     may_lack = [one.endswith("?") for one in parts]
     patterns = [_pattern(one.removesuffix("?")) for one in parts]
@@ -216,7 +218,9 @@ def _pattern(names: str) -> OneOf:
 
 
 def _operator(name: str) -> tuple[Op, ...]:
-    """Returns patterns of an operator with the value as its first, second or third input."""
+    """Returns three patterns of an operator, in which ``"x"`` is its first, second or third
+    input.
+    """
     op = MINDSPORE_NAMES.get(name, name)
     known = {*PARTS, *SUBLAYERS, *MINDSPORE_NAMES, *MINDSPORE_NAMES.values()}
     named = {one for rule in DEFAULT_RULES for one in rule.pattern.names}

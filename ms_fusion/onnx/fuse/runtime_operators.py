@@ -1,4 +1,4 @@
-"""Replaces groups by ONNX Runtime's own operators, where one is correct and not slower."""
+"""Replaces groups by ONNX Runtime's own operators if these are correct and not slower."""
 
 from __future__ import annotations
 
@@ -39,10 +39,12 @@ from tbe_impl.errors import InputError
 
 
 def make_runtime_fuser(fusion_rules: str | Sequence[str | Rule]) -> Callable[..., FusionResult]:
-    """Returns a function that maps the groups of a task by these rules.
+    """Returns a function that fuses the model of a `FusionRequest` by ONNX Runtime's operators.
+
+    Only groups that match the given rules are replaced.
 
     Raises:
-        InputError: a name is not a rule.
+        InputError: there is no rule of a given name.
     """
     equivalents, without = choose_equivalents(fusion_rules)
 
@@ -120,9 +122,10 @@ def _decide_mapping(
     task: FusionRequest,
     compared: Comparison,
 ) -> tuple[ir.Model, MappingDecision, tuple[str, ...]]:
-    """Decides the mapping, and in which model.
+    """Decides the mapping; returns the model to which it applies, the decision, and notes.
 
-    The model is raised to the opset with attention only if attention is then used.
+    If the mapping uses attention, the model is converted to the opset that contains attention.
+    Otherwise the model keeps its opset.
     """
 
     def decide_for(model: ir.Model) -> MappingDecision:
@@ -151,7 +154,7 @@ def _decide_mapping(
 
 
 def _has_same_outputs(compared: Comparison, newer: ir.Model) -> bool:
-    """Returns whether a raised model computes the original's outputs; False if either fails."""
+    """Returns whether a converted model computes the original's outputs; False if a model fails."""
     try:
         return is_within_tolerance(compared.compare_fused(newer))
     except InputError:
@@ -163,5 +166,5 @@ def _name(one: MappedGroup) -> str:
 
 
 def _count_operators(mapped: Sequence[MappedGroup]) -> Mapping[str, int]:
-    """Counts the groups for each replacement operator."""
+    """Returns the number of groups that each operator, or sequence of operators, replaces."""
     return dict(Counter(map(_name, mapped)).most_common())

@@ -1,9 +1,10 @@
 """Selects candidates without overlap or cycle so that the total saving in µs is maximal.
 
-Candidates are partitioned into conflict components: two candidates that share an operator are in
-one component. A small component is solved exactly by branch and bound, a larger one by a bounded
-local search from the greedy choice. The upper bound is the sum over operators of the best share
-that any candidate gives them, so the reported gap is never too small.
+The candidates are partitioned into conflict components: candidates that share an operator are in
+one component. A small component is solved exactly by branch and bound. A larger component is solved
+by a bounded local search from the greedy choice. Its upper bound gives each operator the largest
+share of saving that any candidate brings to the operator, and sums these shares. So the reported
+gap is never too small.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from ms_fusion.graph import Graph
 from ms_fusion.rewrite import Candidate
 
 EXACT_CANDIDATES = 24
-"""Largest component that is solved exactly, in candidates."""
+"""Largest number of candidates in a component that is solved exactly."""
 SWAPS = 2000
-"""Bound on the steps of the local search."""
+"""Number of steps after which the local search stops."""
 
 
 @dataclass(frozen=True)
@@ -26,9 +27,9 @@ class Selection:
     """The selected candidates.
 
     Attributes:
-        chosen: the candidates, in input order.
-        us: their total saving, µs.
-        bound_us: upper bound on the saving of any selection.
+        chosen: the selected candidates, in the order of the input.
+        us: total saving of the selected candidates in µs.
+        bound_us: upper bound in µs on the saving of any selection.
         is_exact: whether every component was solved exactly.
     """
 
@@ -39,21 +40,21 @@ class Selection:
 
     @property
     def gap(self) -> float:
-        """Largest possible distance from the optimum, as a share of the optimum's upper bound."""
+        """Largest possible distance of the saving from the optimum, as a share of `bound_us`."""
         return 0.0 if self.is_exact or self.bound_us <= 0 else 1 - self.us / self.bound_us
 
     def exclude(self, one: Candidate, us: float) -> Selection:
-        """Returns the selection without a candidate that was found to be wrong."""
+        """Returns the selection without the candidate `one`, whose fusion was found to be wrong."""
         left = tuple(other for other in self.chosen if other is not one)
         return replace(self, chosen=left, us=self.us - us, is_exact=False)
 
 
 def select(graph: Graph, worth: Mapping[Candidate, float]) -> Selection:
-    """Selects among candidates with a positive saving.
+    """Selects among candidates whose saving is positive.
 
     Args:
         graph: the graph of the candidates.
-        worth: candidate → its saving in µs, above 0.
+        worth: candidate → its saving in µs, which is above 0.
     """
     chosen: list[Candidate] = []
     bound, is_exact = 0.0, True
@@ -77,7 +78,7 @@ def select(graph: Graph, worth: Mapping[Candidate, float]) -> Selection:
 
 
 def _conflict_components(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
-    """Partitions the candidates into components connected by shared operators."""
+    """Partitions the candidates into components that are connected by shared operators."""
     at: dict[str, int] = {}
     knots = DisjointSets(range(len(candidates)))
     for number, one in enumerate(candidates):
@@ -94,7 +95,7 @@ def _conflict_components(candidates: Sequence[Candidate]) -> list[list[Candidate
 def _branch_and_bound(
     knot: Sequence[Candidate], worth: Mapping[Candidate, float]
 ) -> list[Candidate]:
-    """Solves a small component by branch and bound."""
+    """Solves a small component exactly by branch and bound."""
     items = sorted(knot, key=lambda one: -worth[one])
     sets = [frozenset(one.nodes) for one in items]
     rest = [0.0] * (len(items) + 1)
@@ -117,7 +118,7 @@ def _branch_and_bound(
 
 
 def _local_search(knot: Sequence[Candidate], worth: Mapping[Candidate, float]) -> list[Candidate]:
-    """Improves a greedy choice (by saving per operator) by local search.
+    """Makes a greedy choice by saving per operator and improves it by local search.
 
     A candidate is inserted if it saves more than all candidates that it displaces.
     """
@@ -144,7 +145,10 @@ def _local_search(knot: Sequence[Candidate], worth: Mapping[Candidate, float]) -
 
 
 def _upper_bound(knot: Sequence[Candidate], worth: Mapping[Candidate, float]) -> float:
-    """Sums the best share of any candidate over the operators; no selection exceeds this."""
+    """Returns the sum over operators of the largest share of saving from any candidate, in µs.
+
+    No selection saves more.
+    """
     share: dict[str, float] = {}
     for one in knot:
         each = worth[one] / len(one.nodes)
@@ -156,7 +160,10 @@ def _upper_bound(knot: Sequence[Candidate], worth: Mapping[Candidate, float]) ->
 def _break_cycles(
     graph: Graph, chosen: Sequence[Candidate]
 ) -> tuple[list[Candidate], list[Candidate]]:
-    """Drops the smallest saving from each dependency cycle until the groups can be ordered."""
+    """Drops candidates until no dependency cycle is left; returns the kept and the dropped ones.
+
+    Of each cycle, the candidate with the smallest saving is dropped.
+    """
     kept, dropped = list(chosen), list[Candidate]()
     while True:
         circle = _find_cycle(graph, kept)
@@ -168,7 +175,7 @@ def _break_cycles(
 
 
 def _find_cycle(graph: Graph, chosen: Sequence[Candidate]) -> list[Candidate]:
-    """Returns the groups on a dependency cycle; empty if all groups can be ordered."""
+    """Returns the candidates on dependency cycles; an empty list if there is no cycle."""
     group = {name: one for one in chosen for name in one.nodes}
     key: Callable[[str], object] = lambda name: group.get(name, name)  # noqa: E731
     waits: dict[object, set[object]] = {}
@@ -190,7 +197,7 @@ def _find_cycle(graph: Graph, chosen: Sequence[Candidate]) -> list[Candidate]:
             left[last] -= 1
             if not left[last]:
                 ready.append(last)
-    # removes the groups that only depend on a cycle
+    # Remove the groups that depend on a cycle but are on none.
     held = {one for one, count in left.items() if count}
     while ends := {one for one in held if held.isdisjoint(readers.get(one, ()))}:
         held -= ends

@@ -11,20 +11,20 @@ from typing import Any
 
 MANIFEST, REPRODUCERS = "manifest.json", "reproducers"
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]{0,63}_[0-9a-f]{12}")
-"""Valid kernel names; a manifest on disk is not trusted, so its names are checked against this."""
+"""Pattern of valid kernel names; names in a manifest on disk are checked, as it is not trusted."""
 
 
 def keep_others(old: Path, staged: Path, model: str) -> list[dict[str, Any]]:
-    """Copies the files of other models from `old` into the directory that replaces it.
+    """Copies the kernels of other models from ``kernels/`` into the directory that replaces it.
 
     Args:
-        old: the current ``kernels/``; may be absent.
-        staged: the new directory, with the files of this model.
-        model: file name of this model; its earlier kernels are dropped.
+        old: path of the current ``kernels/``, which may be absent.
+        staged: path of the new directory, which contains the files of this model.
+        model: file name of this model, whose earlier kernels are not copied.
 
     Returns:
-        The manifests of the other models. A kernel that two models share is stored once, in this
-        model's version.
+        The manifests of the other models. If another model shares a kernel with this model, this
+        model's file is kept.
     """
     kept = [
         one
@@ -50,7 +50,7 @@ def keep_others(old: Path, staged: Path, model: str) -> list[dict[str, Any]]:
 
 
 def _manifests(place: Path) -> Iterator[dict[str, Any]]:
-    """Yields the manifest of each model in the directory; skips malformed entries."""
+    """Yields the manifest of each model in the directory; omits malformed entries."""
     try:
         told = json.loads((place / MANIFEST).read_text("utf-8"))
     except (OSError, ValueError, RecursionError):

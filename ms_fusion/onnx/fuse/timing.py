@@ -1,4 +1,4 @@
-"""Measures the saving of a fusion: separate operators and fused kernel, interleaved."""
+"""Measures the saving of a fusion: runs separate operators and the fused kernel in turn."""
 
 from __future__ import annotations
 
@@ -20,17 +20,18 @@ from tbe_impl.errors import FusionError
 from tbe_impl.runtime.buffers import aligned_empty
 
 LARGEST_BYTES = 64 << 20
-"""Groups with more bytes of intermediate results and outputs are not timed."""
+"""A group whose intermediate results and outputs have more bytes is not timed."""
 TURN_S = 1e-3
 
 
 @dataclass(frozen=True)
 class GroupChains:
-    """A group, ready to run in both variants.
+    """A group that is ready to run fused and unfused.
 
     Attributes:
-        body: the graph with concrete sizes.
-        fused, apart: the kernel sequence of the fused group, and of its separate operators.
+        body: graph of the group with concrete sizes.
+        fused: kernel sequence of the fused group.
+        apart: kernel sequence of the group's separate operators.
     """
 
     body: Graph
@@ -39,7 +40,10 @@ class GroupChains:
 
 
 def build_chains(node: Node, sizes: Mapping[str, int]) -> GroupChains | None:
-    """Builds both variants in C; None if a part is not C or the group exceeds `LARGEST_BYTES`."""
+    """Builds both kernel sequences of a group.
+
+    Returns None if a sequence is no C function, or if the group exceeds `LARGEST_BYTES`.
+    """
     assert node.body is not None
     body = substitute_sizes(node.body, sizes)
     if (
@@ -59,9 +63,9 @@ def build_chains(node: Node, sizes: Mapping[str, int]) -> GroupChains | None:
 
 
 def measure_chains(rows: GroupChains, rounds: int) -> tuple[float, float]:
-    """Returns the µs of the separate operators and of the fused group: minima of the rounds.
+    """Returns the times in µs of the separate operators and of the fused group.
 
-    Disturbances only add time, so the minimum is the best estimate.
+    Each is the minimum of all rounds, because disturbances only add time.
     """
     given = [sample(rows.body.values[name], {}) for name in rows.body.inputs]
     made = [aligned_empty(one.shape, numpy_dtype(one.dtype)) for one in rows.fused.outputs]
@@ -92,7 +96,7 @@ def measure_chains(rows: GroupChains, rounds: int) -> tuple[float, float]:
 
 @cache
 def launch_us() -> float:
-    """Measures the cost of one more kernel in a C sequence of many tiny kernels, in µs."""
+    """Measures the cost in µs of one more kernel in a C sequence of tiny kernels."""
     steps = 64
     names = [f"v{number}" for number in range(steps + 1)]
     nodes = tuple(

@@ -1,8 +1,8 @@
 """Splits groups at tensors whose size a kernel of the group cannot know.
 
 A kernel knows the sizes of its inputs. The target shape of `Expand`, or of a `Reshape` with several
-unknown sizes, may depend on a tensor that the group does not read. Such an operator stays in the
-model; the operators before and after it form separate groups.
+unknown sizes, may depend on a tensor that the group does not read. Such an operator is removed from
+the group. The operators before and after it form separate groups.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from ms_fusion.graph import Graph, Node, Value
 from ms_fusion.rewrite import Candidate
 
 SHAPE_INPUT_OPERATORS = frozenset({"BroadcastTo", "Reshape"})
-"""Operators that receive the shape of their result as an input."""
+"""Operators with an input that gives the shape of their result."""
 
 
 def split_at_unknown_sizes(candidates: Iterable[Candidate], graph: Graph) -> list[Candidate]:
-    """Splits the candidates; returns distinct groups of at least two operators.
+    """Splits the candidates; returns distinct candidates of at least two operators.
 
     Args:
-        candidates: found in the graph, possibly with assumed sizes.
-        graph: the graph with the symbols of its unknown sizes.
+        candidates: candidates that may have been found with assumed sizes.
+        graph: the graph in which unknown sizes are symbols.
     """
     distinct: dict[tuple[str, ...], Candidate] = {}
     for candidate in candidates:
@@ -58,7 +58,7 @@ def _unknown_size_operators(nodes: Iterable[Node], graph: Graph) -> set[str]:
     found = set()
     for node in members:
         new = {size for value in graph.outputs_of(node) for size in _symbolic_sizes(value)} - known
-        # one size of a reshape follows from the others
+        # One unknown size of a Reshape follows from the number of elements.
         if node.op in SHAPE_INPUT_OPERATORS and len(new) > (node.op == "Reshape"):
             found.add(node.name)
         known |= new

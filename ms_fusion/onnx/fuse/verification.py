@@ -28,33 +28,41 @@ TOLERANCES: Mapping[str, tuple[float, float]] = {
     "float16": (1e-2, 1e-2),
     "bfloat16": (5e-2, 5e-2),
 }
-"""dtype → relative tolerance, and absolute tolerance as a share of the tensor's largest magnitude.
+"""Dtype → (relative tolerance, absolute tolerance as a share of the tensor's largest magnitude).
 
-Other dtypes must be equal.
+Tensors of other dtypes must be equal.
 """
 SAMPLED_DTYPES = frozenset(
     {*TOLERANCES, "bool", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))}
 )
-"""The dtypes for which sample values can be generated."""
+"""Dtypes for which sample values can be generated."""
 ELEMENTS_MAX = 1 << 28
 TRIAL_BYTES_MAX = 1 << 30
-"""Limit on the inputs and results of a tried group; ONNX Runtime also holds its intermediates."""
+"""Largest number of bytes of a group's inputs and results in a trial.
+
+ONNX Runtime needs further memory for the group's intermediate values.
+"""
 SAMPLED_NUMBERS_MAX = 1_048_573
-"""Larger tensors repeat this many values; it is prime, so that no two rows are equal."""
+"""Number of sample values; a larger tensor repeats them.
+
+The number is prime, so that rows of a tensor differ.
+"""
 PIECE = 1 << 16
-"""Elements compared at a time."""
+"""Number of elements that are compared at a time."""
 SYMBOL_SIZE = 3
-"""Value of unknown sizes in trials; above 1, so that a wrong order of axes is visible."""
+"""Value of an unknown size in trials. It is above 1, so that a wrong order of axes is detected."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """The difference of two tensors of one name.
+    """The difference of a tensor from the expected tensor.
 
     Attributes:
-        name: of the output.
-        largest: largest absolute difference; inf where shapes, dtypes or NaN differ.
-        allowed: the tolerance at that element.
+        name: name of the output.
+        largest: absolute difference at the element that exceeds its tolerance most. It is infinite
+            if shapes, dtypes, or the places of NaN or infinities differ. For dtypes without
+            tolerance it is the number of unequal elements.
+        allowed: absolute tolerance at that element.
     """
 
     name: str
@@ -67,7 +75,7 @@ class Difference:
 
 
 def difference(name: str, expected: np.ndarray, found: np.ndarray) -> Difference:
-    """Compares `found` with `expected` under the tolerance of the dtype."""
+    """Compares `found` with `expected` by the tolerance of the dtype."""
     if expected.shape != found.shape or expected.dtype != found.dtype:
         return Difference(name, np.inf, 0.0)
     if expected.dtype.kind not in "fV" and expected.dtype.name != "bfloat16":
@@ -96,7 +104,10 @@ def difference(name: str, expected: np.ndarray, found: np.ndarray) -> Difference
 
 
 def _pieces(expected: np.ndarray, found: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yields both tensors in float64 piece by piece; a full copy would multiply the memory use."""
+    """Yields both tensors piece by piece in float64.
+
+    A full copy in float64 would use several times the memory of the tensors.
+    """
     one, other = expected.reshape(-1), found.reshape(-1)
     for start in range(0, one.size, PIECE):
         part = slice(start, start + PIECE)
@@ -104,13 +115,16 @@ def _pieces(expected: np.ndarray, found: np.ndarray) -> Iterator[tuple[np.ndarra
 
 
 def _finite_parts(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Returns both where `a` is finite."""
+    """Returns the elements of both tensors at which `a` is finite."""
     known = np.isfinite(a)
     return (a, b) if known.all() else (a[known], b[known])
 
 
 def sample(value: Value, sizes: Mapping[str, int], seed: int = 0) -> np.ndarray:
-    """Generates reproducible input values: floats around 0, integers from 0 to 3, booleans."""
+    """Generates reproducible values.
+
+    Floats are normally distributed, integers are from 0 to 3.
+    """
     shape = _sizes(value, sizes)
     if math.prod(shape) > ELEMENTS_MAX:
         raise InputError(
@@ -146,10 +160,13 @@ def check_group(
     values: Mapping[str, ir.Value],
     sizes: Mapping[str, int],
 ) -> tuple[Difference, ...]:
-    """Compares a kernel with ONNX Runtime on its operators, for each output.
+    """Compares a kernel with ONNX Runtime's results for its operators.
+
+    Returns a difference per output.
 
     Raises:
         WorkerError: ONNX Runtime cannot run the operators.
+        InputError: `group_inputs` raises it.
     """
     body = fused.node.body
     assert body is not None
@@ -172,11 +189,11 @@ def check_group(
 def group_inputs(
     body: Graph, values: Mapping[str, ir.Value], sizes: Mapping[str, int]
 ) -> list[np.ndarray]:
-    """Generates the inputs of a group's trial, in order.
+    """Returns the inputs for the trial of a group, in the group's order.
 
     Raises:
-        InputError: inputs and results without weights exceed `TRIAL_BYTES_MAX`, or no values can be
-            generated for an input.
+        InputError: the inputs (without weights) and results exceed `TRIAL_BYTES_MAX`, or no values
+            can be generated for an input.
     """
     computed = [
         body.values[name]
@@ -200,7 +217,9 @@ def group_inputs(
 def _input(
     name: str, body: Graph, values: Mapping[str, ir.Value], sizes: Mapping[str, int]
 ) -> np.ndarray:
-    """Returns an input of a group: the weight, a matching target shape, or a sample."""
+    """Returns an input of a group: a weight, the target shape of a Reshape or Expand, or a
+    sample.
+    """
     tensor = values[name].const_value
     if tensor is not None:
         return np.ascontiguousarray(tensor.numpy())
@@ -219,14 +238,14 @@ def _sizes(value: Value, sizes: Mapping[str, int]) -> list[int]:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Compares a model with fused variants of it in ONNX Runtime, on seeded inputs.
+    """Compares a model with fused variants of the model in ONNX Runtime, on seeded inputs.
 
     Attributes:
-        original: the model's file.
-        graph: its graph.
+        original: path of the original model.
+        graph: graph of the original model.
         sizes: values of dynamic sizes.
-        defaults: inputs with a default → the default, which they receive.
-        native: runs both models.
+        defaults: name of an optional input → its default value, which is used in the runs.
+        native: child processes that run the models.
     """
 
     original: Path
@@ -237,7 +256,7 @@ class Comparison:
 
     @cached_property
     def inputs(self) -> dict[str, np.ndarray]:
-        """The inputs of both models."""
+        """The inputs for all runs, by name."""
         values = (self.graph.values[name] for name in self.graph.inputs)
         return {value.name: self._input_of(value) for value in values if value.kind == "input"}
 
@@ -248,7 +267,7 @@ class Comparison:
 
     @cached_property
     def original_outputs(self) -> Mapping[str, np.ndarray]:
-        """The original's outputs."""
+        """The outputs of the original model, by name."""
         try:
             return self.native.run(self.original, self.inputs).outputs
         except WorkerError as error:
@@ -260,7 +279,10 @@ class Comparison:
             ) from error
 
     def _remedy(self) -> str | None:
-        """Returns a remedy for a model that does not run on its inputs."""
+        """Returns a remedy for a model that does not run on the generated inputs.
+
+        Returns None if none is known.
+        """
         values = [self.graph.values[name] for name in self.graph.inputs]
         shapeless = [value.name for value in values if value.shape == UNKNOWN_RANK]
         if shapeless:
@@ -275,10 +297,12 @@ class Comparison:
         return f"It was run with {told}; if it takes other sizes, assume those" if told else None
 
     def compare_fused(self, model: ir.Model) -> tuple[Difference, ...]:
-        """Returns the difference of each output; inf if the fused model does not run.
+        """Returns the difference of each output from the original's output.
+
+        The differences are infinite if the fused model does not run.
 
         Raises:
-            InputError: ONNX Runtime does not run the original.
+            InputError: ONNX Runtime cannot run the original model.
         """
         expected = self.original_outputs
         path = self.native.directory / "fused.onnx"
@@ -291,14 +315,17 @@ class Comparison:
 
 
 def is_within_tolerance(found: Iterable[Difference]) -> bool:
-    """Returns whether all differences are within their tolerance."""
+    """Returns whether every difference is within its tolerance."""
     return all(one.agrees for one in found)
 
 
 def bisect_culprit(
     chosen: Sequence[Candidate], agrees: Callable[[Sequence[Candidate]], bool]
 ) -> Candidate:
-    """Finds by bisection one of the fusions that change the model's results."""
+    """Finds by bisection one fusion that changes the model's results.
+
+    `agrees` tells whether the model with only the given fusions has the right results.
+    """
     left = list(chosen)
     while len(left) > 1:
         first, second = left[: len(left) // 2], left[len(left) // 2 :]

@@ -1,8 +1,8 @@
-"""Finds clusters, epilogues and sibling operators without patterns.
+"""Finds clusters, epilogues and sibling operators, without patterns.
 
-A group may become one kernel only if it is convex: no path leaves the group and returns. The
-cluster walk is linear in the edges. For each value it maintains, as a bit set, the groups from
-which a path reaches the value through a node outside the group.
+A group may become one kernel only if it is convex: no path leaves the group and returns. The search
+for clusters is linear in the number of edges. For each value it keeps a bit set of groups. A group
+is in the set if a path from the group reaches the value through a node outside of the group.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from ms_fusion.rewrite import Candidate
 
 LAYOUT_OPERATORS = frozenset({"Reshape", "Transpose", "ExpandDims", "Squeeze", "Flatten"})
 SPLIT_OPERATORS = frozenset({"Split"})
-"""Operators that distribute slices of their input; they are fused into its producer."""
+"""Operators that distribute slices of their input; they are fused into the input's producer."""
 MAX_NODES = 100
-"""Bound on a group; larger groups compile slowly and save nothing more."""
+"""Largest number of operators in a group; larger groups compile slowly and save nothing more."""
 PREFIX_NODES_MAX = 16
-"""Bound up to which every prefix of an epilogue is a candidate."""
+"""Largest number of operators up to which every prefix of an epilogue is a candidate."""
 CLUSTER, EPILOGUE, SIBLINGS = "Cluster", "Epilogue", "Siblings"
 
 
@@ -30,7 +30,7 @@ def find_clusters(graph: Graph, may: Callable[[Node], bool]) -> Iterator[Candida
 
     Args:
         graph: the graph.
-        may: whether an operator can be part of a kernel.
+        may: function that tells whether an operator can be part of a kernel.
     """
     walk = _Walk(graph, POOLINGS)
     for node in graph.nodes:
@@ -41,9 +41,10 @@ def find_clusters(graph: Graph, may: Callable[[Node], bool]) -> Iterator[Candida
 
 
 def find_epilogues(graph: Graph, may: Callable[[Node], bool]) -> Iterator[Candidate]:
-    """Yields each matrix product or convolution with its epilogues.
+    """Yields each matrix product or convolution with prefixes of its epilogue.
 
-    An epilogue consists of following operators that do not depend on later results.
+    The epilogue is the chain of operators behind the product. Each of them is the only reader of
+    the one before. Instead of one reader there may be two, as in x · sigmoid(x).
     """
     for anchor in graph.nodes:
         if not (is_matrix_product(anchor.op) and may(anchor)):
@@ -72,8 +73,8 @@ def find_epilogues(graph: Graph, may: Callable[[Node], bool]) -> Iterator[Candid
             inside |= {one.name for one in more}
             ends.append(len(found))
         for end in ends:
-            # a longer prefix is a candidate only if it is the whole epilogue or ends before a
-            # reduction; in other cases the prefix with one operator more saves more
+            # A long prefix is a candidate only if it is the whole epilogue or ends before a
+            # reduction. In other cases the prefix with one further operator saves more.
             if end <= PREFIX_NODES_MAX or end == len(found) or found[end].op in ROW_REDUCTIONS:
                 yield Candidate(EPILOGUE, "cross-operator", tuple(one.name for one in found[:end]))
 
@@ -81,7 +82,10 @@ def find_epilogues(graph: Graph, may: Callable[[Node], bool]) -> Iterator[Candid
 def _diamond_readers(
     readers: Sequence[Node], made: Node, graph: Graph, may: Callable[[Node], bool]
 ) -> list[Node]:
-    """Returns two readers of which one alone reads the other, as in x · sigmoid(x); else []."""
+    """Returns two readers of which the second alone reads the result of the first.
+
+    An example is x · sigmoid(x). Returns an empty list for other readers.
+    """
     if len(readers) != 2:
         return []
     for first, last in (readers, readers[::-1]):
@@ -126,7 +130,10 @@ def absorb_layouts(candidate: Candidate, graph: Graph, may: Callable[[Node], boo
 
 
 def find_siblings(graph: Graph, may: Callable[[Node], bool]) -> Iterator[Candidate]:
-    """Yields matrix products that read one value: one kernel with a library call for each."""
+    """Yields groups of matrix products that read the same value.
+
+    The kernel of such a group makes one library call for each product.
+    """
     for value, readers in graph.consumers.items():
         kinds: dict[str, dict[str, Node]] = {}
         for node in readers:
@@ -138,10 +145,13 @@ def find_siblings(graph: Graph, may: Callable[[Node], bool]) -> Iterator[Candida
 
 
 class _Walk:
-    """Incremental groups; each has a bit, and a merged group has the bits of both."""
+    """Groups that grow as operators are added in topological order.
+
+    Each group has a bit. A merged group has the bits of both groups.
+    """
 
     def __init__(self, graph: Graph, beginning: Container[str] = ()):
-        """`beginning` lists the operators that can only be the first of a group."""
+        """`beginning` lists the operator types that can only be the first operator of a group."""
         self.graph = graph
         self.beginning = beginning
         self.group: dict[str, int] = {}
@@ -177,7 +187,10 @@ class _Walk:
             self.seen[own] |= reached
 
     def _merge_groups(self, makers: Sequence[Node]) -> int | None:
-        """Merges the producers' groups where legal; returns the group that a reader may join."""
+        """Merges the groups of the producers where this is legal.
+
+        Returns the group that a common reader of the producers may join; None if there is none.
+        """
         found: int | None = None
         for number in dict.fromkeys(
             self.joined.root(self.group[one.name]) for one in makers if one.name in self.group
@@ -210,4 +223,4 @@ class _Walk:
 
 
 SEARCHES = {"Cluster": find_clusters, "Epilogue": find_epilogues, "Siblings": find_siblings}
-"""Searches in addition to the rules; they are selected by name like rules."""
+"""Name of a search → its function. Searches are selected by name, as rules are."""

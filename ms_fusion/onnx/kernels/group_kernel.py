@@ -45,13 +45,16 @@ DTYPES = HALF_DTYPES | {
     "bool",
 }
 NAME_DIGITS, STEM_LENGTH = 12, 27
-"""Digits of the hash and characters before it; together at most the length of a kernel symbol."""
+"""Number of hash digits in a kernel's name, and largest number of characters before them.
+
+Together they do not exceed the length limit of kernel symbols.
+"""
 SEARCH_GROUP_NAMES = frozenset({*SEARCHES, "Part"})
-"""Names of groups that a search found, not a rule."""
+"""Types of fused operators that are not the name of a rule."""
 BATCH_OPERATORS_MAX = 400
-"""Bound on the operators of one compiler call for several kernels."""
+"""Largest number of operators in one compiler call for several kernels."""
 WAITING_BATCHES_PER_THREAD = 2
-"""Number of queued compiler calls per processor, so that no processor is idle."""
+"""Number of queued compiler calls per processor, which keeps all processors busy."""
 T = TypeVar("T")
 
 
@@ -60,11 +63,11 @@ class LoweredModelGroup:
     """A group lowered to the DSL.
 
     Attributes:
-        inputs, outputs: in the order of the group's.
-        sizes: symbol of the model → its DSL variable.
-        values: ``id`` of a tensor → name of its value.
-        stages: ``id`` of a tensor → the operator that it belongs to.
-        doubtful: symbols that denote different sizes in different places, as some exporters write.
+        inputs, outputs: the kernel's arguments, in the order of the group's inputs and outputs.
+        sizes: symbol of a size in the model → its DSL variable.
+        values: ``id`` of a DSL tensor → name of the value in the group.
+        stages: ``id`` of a DSL tensor → the operator to which the tensor belongs.
+        doubtful: symbols that some exporters use for different sizes in different places.
     """
 
     inputs: tuple[Argument, ...]
@@ -80,11 +83,11 @@ class GroupKernel:
     """A compiled group.
 
     Attributes:
-        name: its rule or its operators, and the hash of its graph; it contains no text of the
-            model.
+        name: the group's rule or its operator types, followed by a hash of its graph. It contains
+            no text of the model.
         node: the fused operator.
-        kernel: takes the node's inputs and returns its outputs.
-        said: the lowered graph and its relation to the node.
+        kernel: the kernel, which computes the node's outputs from the node's inputs.
+        said: the lowered group, which relates DSL tensors to values of the node.
     """
 
     name: str
@@ -94,7 +97,7 @@ class GroupKernel:
 
     @property
     def source(self) -> str:
-        """The kernel's C source."""
+        """The C source of the kernel."""
         return self.kernel.source
 
 
@@ -102,14 +105,14 @@ def build(node: Node) -> GroupKernel:
     """Builds the kernel of a fused operator.
 
     Raises:
-        InputError: an operator, a dtype or a size cannot be lowered; the error names it.
-        CompileError, MissingError: the compiler failed or is missing.
+        InputError: an operator, a dtype or a size cannot be lowered. The error names the place.
+        CompileError, MissingError: the compiler fails or is missing.
     """
     return _compile_kernel(_plan_kernel(node))
 
 
 def build_all(nodes: Sequence[Node]) -> Iterator[GroupKernel | FusionError]:
-    """Builds the kernel of each node; yields it, or the error.
+    """Builds the kernel of each node; yields for each node the kernel or the error.
 
     Compilers run in parallel, one per processor. Each call compiles several kernels, because
     starting a compiler takes as long as compiling a small kernel. If a call fails, its kernels are
@@ -129,9 +132,9 @@ def build_all(nodes: Sequence[Node]) -> Iterator[GroupKernel | FusionError]:
 
 
 def _batches(nodes: Sequence[Node], shares: int) -> Iterator[list[Node]]:
-    """Splits the nodes, in order, into batches for one compiler call each.
+    """Splits the nodes in order into batches, each for one compiler call.
 
-    The batches are small enough to keep all processors busy.
+    The batches are so small that all `shares` processors are busy.
     """
     sizes = [len(node.body) if node.body else 0 for node in nodes]
     most = min(BATCH_OPERATORS_MAX, sum(sizes) / shares)
@@ -163,9 +166,12 @@ def _plan_kernel(node: Node) -> GroupKernel:
 
 
 def _stem(node: Node) -> str:
-    """Returns the rule that found a group, or as many of its operators as fit into the name."""
+    """Returns the first part of a kernel's name.
+
+    This is the rule that found the group, or as many of the group's operator types as fit.
+    """
     assert node.body is not None
-    rule = re.sub(rf"_[0-9a-f]{{{NAME_DIGITS}}}$", "", node.op)  # the rule of a group fused earlier
+    rule = re.sub(rf"_[0-9a-f]{{{NAME_DIGITS}}}$", "", node.op)  # cuts off a kernel name's hash
     stem = "" if rule in SEARCH_GROUP_NAMES else re.sub("[^A-Za-z0-9]", "", rule)[:STEM_LENGTH]
     if not stem:
         for one in sorted(node.body.nodes, key=lambda one: one.op in LAYOUT_OPERATORS):
@@ -177,7 +183,7 @@ def _stem(node: Node) -> str:
 
 
 def _stored_values(body: Graph, group: LoweredModelGroup) -> tuple[int, ...]:
-    """Returns the indices of intermediate results that a kernel should materialize for speed."""
+    """Returns the indices of the intermediate results that a kernel should store, for speed."""
     names = values_to_materialize(body)
     if not names:
         return ()
@@ -195,7 +201,7 @@ def _compile_kernel(group: GroupKernel) -> GroupKernel:
 
 
 def _build_batch(groups: Sequence[GroupKernel | FusionError]) -> list[GroupKernel | FusionError]:
-    """Compiles the planned kernels of a batch; errors are passed through."""
+    """Compiles the planned kernels of a batch; returns given errors unchanged."""
     build_together([one.kernel.planned for one in groups if isinstance(one, GroupKernel)])
     return [
         _catch_error(_compile_kernel, one) if isinstance(one, GroupKernel) else one
@@ -213,33 +219,37 @@ def _catch_error(make: Callable[[T], GroupKernel], given: T) -> GroupKernel | Fu
 def inputs_with_data(body: Graph) -> tuple[str, ...]:
     """Returns the inputs whose elements a kernel reads.
 
-    The target shape of a Reshape is not read; it follows from the result.
+    The target shape of a Reshape, for example, is not read, because it follows from the declared
+    result.
     """
     read = {name for node in body.nodes for name in node.inputs[: _data_input_count(node)]}
     return tuple(name for name in body.inputs if name in read)
 
 
 def outputs_of(body: Graph, tensors: Mapping[str, Tensor]) -> tuple[Tensor, ...]:
-    """Lowers a group to DSL tensors of its results, from its inputs with data.
+    """Lowers a group from the DSL tensors of its inputs with data.
+
+    Returns the tensors of its results.
 
     Raises:
-        InputError: an operator cannot be lowered; the error names it.
+        InputError: an operator cannot be lowered. The error names the operator.
     """
     return tuple(one.tensor for one in _lower_group(body, tensors).outputs)
 
 
 def build_for_shapes(node: Node, shapes: Mapping[str, Sequence[int]]) -> Kernel | None:
-    """Builds a kernel with static shapes for a group with contradictory size symbols.
+    """Builds a kernel with static shapes for a group in which a symbol denotes different sizes.
 
     Args:
         node: the fused operator.
-        shapes: of the inputs with data, by name.
+        shapes: shapes of the inputs with data, by name.
 
     Returns:
-        The kernel; None if each symbol denotes one size.
+        The kernel; None if each symbol denotes only one size.
 
     Raises:
-        InputError: an operator cannot be lowered without those symbols; the error names it.
+        InputError: an operator cannot be lowered without these symbols. The error names the
+            operator.
     """
     assert node.body is not None
     values = node.body.values
@@ -258,14 +268,14 @@ def build_for_shapes(node: Node, shapes: Mapping[str, Sequence[int]]) -> Kernel 
 
 
 def _constant_shape(tensor: Tensor) -> tuple[int, ...]:
-    """Returns the static shape of a tensor."""
+    """Returns the shape of a tensor whose sizes are all static."""
     return tuple(int(size.value) for size in tensor.shape if isinstance(size, Const))
 
 
 def _lower_group(
     body: Graph, given: Mapping[str, Tensor] | None = None, doubtful: frozenset[str] = frozenset()
 ) -> LoweredModelGroup:
-    """Lowers a group to DSL tensors, from new inputs or from the given ones.
+    """Lowers a group to DSL tensors, from the given input tensors or from new placeholders.
 
     Symbols in `doubtful` are not used as sizes.
     """
@@ -322,7 +332,10 @@ def _lower_group(
 
 
 def _check_result_sizes(tensor: Tensor, value: Value, node: Node) -> Tensor:
-    """Returns the result if its sizes agree with the graph; raises `InputError` otherwise."""
+    """Returns the tensor if its sizes agree with the declared shape.
+
+    Raises `InputError` otherwise.
+    """
     own = [size.value if isinstance(size, Const) else size for size in tensor.shape]
     if any(
         isinstance(one, int) and isinstance(size, int) and 0 <= size != one
@@ -338,7 +351,7 @@ def _check_result_sizes(tensor: Tensor, value: Value, node: Node) -> Tensor:
 
 
 def _sizes_of(tensor: Tensor, value: Value) -> list[tuple[str, Any]]:
-    """Returns (symbol, size in the tensor) for each symbol in a value's shape."""
+    """Returns for each symbol in a value's shape a pair (symbol, size in the tensor)."""
     own = (size.value if isinstance(size, Const) else size for size in tensor.shape)
     return [
         (size, one) for size, one in zip(value.shape, own, strict=False) if isinstance(size, str)
@@ -346,7 +359,7 @@ def _sizes_of(tensor: Tensor, value: Value) -> list[tuple[str, Any]]:
 
 
 def _contradictory_symbols(met: Iterable[tuple[str, Any]]) -> set[str]:
-    """Returns the symbols with several integer sizes."""
+    """Returns the symbols that denote several different integer sizes."""
     sizes: dict[str, set[int]] = {}
     for symbol, size in met:
         if isinstance(size, int):
@@ -357,7 +370,7 @@ def _contradictory_symbols(met: Iterable[tuple[str, Any]]) -> set[str]:
 def _enter(
     tensor: Tensor, name: str, node: Node, values: dict[int, str], stages: dict[int, Node]
 ) -> None:
-    """Records the value of a tensor, and the operator of the new tensors that it depends on."""
+    """Records which value a tensor computes, and the operator of the tensor's new ancestors."""
     for op in stages_of([tensor], known=stages):
         for one in op.outputs if op.kind != "placeholder" else ():
             stages.setdefault(id(one), node)
@@ -379,23 +392,27 @@ def _lower_node(
     try:
         return lower_operator(OperatorCall(node, inputs, outputs, sizes))
     except Exception as error:
-        # a formula may raise any exception on symbolic tensors
+        # A formula may raise any exception on symbolic tensors.
         why = error.what if isinstance(error, FusionError) else f"{type(error).__name__}: {error}"
         raise InputError(f"{node.attr(ONNX_OP)} is not built: {why}", place=node.name) from error
 
 
 def _data_input_count(node: Node) -> int:
-    """Returns how many inputs a formula reads; a Reshape's target shape follows from its result."""
+    """Returns how many inputs a rule reads.
+
+    It reads only the first input of a Reshape or Expand, because the target shape follows from the
+    result.
+    """
     return 1 if node.attr(ONNX_OP) in ("Reshape", "Expand") else len(node.inputs)
 
 
 def _widen_half(array: Any, dtype: str) -> Any:
-    """Widens half precision to float32 for the computation."""
+    """Casts half precision to float32 for the computation; returns other dtypes unchanged."""
     return array.astype(np.float32) if dtype in HALF_DTYPES else array
 
 
 def _copy_if_input(tensor: Any, inputs: list[Argument]) -> Any:
-    """Copies a result that is an input, as a separate tensor."""
+    """Returns a copy of a result that is also an input; returns other results unchanged."""
     if any(tensor is one.tensor for one in inputs):
         return dsl.compute(tensor.shape, lambda *place: tensor(*place), "copied")
     return tensor
@@ -414,7 +431,10 @@ def _size_variable(size: int | str, symbols: dict[str, Var]) -> Any:
 
 
 def _known_size(size: int | str, symbols: Mapping[str, Any]) -> Any:
-    """Returns a size as an integer or as its symbol's DSL variable; None for a new symbol."""
+    """Returns a size as an integer or as the DSL expression of its symbol.
+
+    Returns None for an unknown symbol.
+    """
     return size if isinstance(size, int) else symbols.get(size)
 
 

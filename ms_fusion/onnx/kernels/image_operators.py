@@ -1,4 +1,4 @@
-"""Lowers ONNX convolutions and poolings, over one to three spatial axes."""
+"""Lowers ONNX convolutions and poolings over one to three spatial axes."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from tbe_impl.tracing.arrays import TracedArray, tensor_of
 
 @dataclass(frozen=True)
 class Windows:
-    """The sliding windows over an image, one integer for each axis.
+    """The sliding windows over an image; each attribute has one integer for each spatial axis.
 
     Attributes:
-        spans, strides, dilations: kernel sizes, strides, and dilations.
-        before, after: paddings of the image.
+        spans: sizes of the window without dilation.
+        strides, dilations: strides and dilations of the window.
+        before, after: paddings before and after the image.
     """
 
     spans: tuple[int, ...]
@@ -32,14 +33,14 @@ class Windows:
 
     @property
     def reaches(self) -> tuple[int, ...]:
-        """The extent of a dilated window on each axis."""
+        """The extent of the dilated window on each axis."""
         return tuple(
             (span - 1) * step + 1 for span, step in zip(self.spans, self.dilations, strict=True)
         )
 
 
 def read_windows(call: OperatorCall, spans: Sequence[int]) -> Windows:
-    """Reads the attributes of a convolution or pooling; `spans` are the kernel sizes.
+    """Reads the attributes of a convolution or pooling; `spans` are the window sizes.
 
     Raises:
         InputError: the paddings depend on an unknown size.
@@ -73,7 +74,7 @@ def _pads(where: Windows) -> list[int]:
 
 
 def _insert_axis(array: Any) -> Any:
-    """Reshapes an array with one spatial axis to two, of which the first has size 1."""
+    """Inserts an axis of size 1 before the only spatial axis of an array."""
     return array.reshape((*array.shape[:2], 1, *array.shape[2:]))
 
 
@@ -96,7 +97,7 @@ def _constant_shape(weight: Any, call: OperatorCall) -> tuple[int, ...]:
 
 
 def convolution(call: OperatorCall) -> Any:
-    """y = conv(x, weight) + bias, in one, two or three axes, with groups."""
+    """Lowers conv(x, weight) + bias in one, two or three axes, with channel groups."""
     x, weight, bias = call.inputs[0], call.inputs[1], call.optional_input(2)
     shape = _constant_shape(weight, call)
     where = read_windows(call, shape[2:])
@@ -120,7 +121,7 @@ def convolution(call: OperatorCall) -> Any:
 
 
 def transposed_convolution(call: OperatorCall) -> Any:
-    """The gradient of a convolution with respect to its input, in two axes."""
+    """Lowers the gradient of a convolution with respect to its input, in two axes."""
     x, weight, bias = call.inputs[0], call.inputs[1], call.optional_input(2)
     shape = _constant_shape(weight, call)
     if (
@@ -188,12 +189,12 @@ def _reduce_windows(call: OperatorCall, kind: str) -> tuple[Any, Windows]:
 
 
 def max_pool(call: OperatorCall) -> Any:
-    """The maximum of each window."""
+    """Lowers max-pooling."""
     return _reduce_windows(call, "MAX")[0]
 
 
 def average_pool(call: OperatorCall) -> Any:
-    """The mean of each window; paddings count if ``count_include_pad`` is set."""
+    """Lowers average pooling; the padding counts if ``count_include_pad`` is set."""
     found, where = _reduce_windows(call, "SUM")
     if call.attr("count_include_pad", 0) or not any((*where.before, *where.after)):
         return found * np.float64(1 / math.prod(where.spans)).astype(found.dtype)

@@ -1,7 +1,7 @@
 """Builds a group with static sizes as a kernel sequence: oneDNN calls and generated kernels.
 
-oneDNN fuses a bias, a residual sum and relu into a product; further operators become a generated
-kernel.
+oneDNN fuses a bias, a residual sum and relu into a product. Other operators become generated
+kernels.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ def build_sequence(node: Node, sizes: Mapping[str, int], *, apart: bool = False)
     """Builds the kernel sequence of a fused operator.
 
     Args:
-        node: with a body.
-        sizes: values of dynamic sizes; the others are 1.
-        apart: builds each operator separately, as without fusion; operators that only change a
-            shape are free.
+        node: the fused operator, which has a body.
+        sizes: values of dynamic sizes; all other dynamic sizes are 1.
+        apart: whether to build each operator separately, as without fusion. Operators that only
+            change a shape then get no kernel.
 
     Raises:
-        InputError: an operator, a dtype or a size cannot be lowered; the error names it.
+        InputError: an operator, a dtype or a size cannot be lowered. The error names the place.
     """
     assert node.body is not None
     body = rewrite_for_library(substitute_sizes(node.body, sizes))
@@ -48,7 +48,7 @@ def build_sequence(node: Node, sizes: Mapping[str, int], *, apart: bool = False)
 
 
 def kernel_graphs(body: Graph) -> tuple[Graph, ...]:
-    """Returns the graph of each kernel in the sequence."""
+    """Returns the graph of each kernel in the kernel sequence of a group."""
     found = rewrite_for_library(body)
     made = []
     for part in partition_group(found):
@@ -62,7 +62,10 @@ def kernel_graphs(body: Graph) -> tuple[Graph, ...]:
 
 
 def _single_operator_graphs(body: Graph, same: dict[str, str]) -> Iterator[Graph]:
-    """Yields a graph for each operator; `same` receives the values that are views of others."""
+    """Yields a graph for each operator that is no view.
+
+    `same` receives the name of each view → the name of the viewed value.
+    """
     for node in body.nodes:
         if node.op in VIEWS and node.outputs[0] not in body.outputs:
             same[node.outputs[0]] = same.get(node.inputs[0], node.inputs[0])
@@ -83,7 +86,7 @@ def _build_steps(graph: Graph) -> Iterator[Step]:
 
 
 def rewrite_for_library(body: Graph) -> Graph:
-    """Rewrites products, convolutions and relu to the form of the library's callers."""
+    """Rewrites products, convolutions and relu to the form that the oneDNN lowering expects."""
     values = dict(body.values)
     nodes: list[Node] = []
     for node in body.nodes:
@@ -106,7 +109,11 @@ def rewrite_for_library(body: Graph) -> Graph:
 
 
 def _rewrite_product(node: Node, values: dict[str, Value]) -> list[Node]:
-    """Rewrites a product for the library, or renames it if the library does not support it."""
+    """Returns a product in the form that the oneDNN lowering expects.
+
+    If oneDNN does not support the product, it only gets another type, for which a kernel is
+    generated.
+    """
     left, right = (values[name] for name in node.inputs[:2])
     rest = [name for name in node.inputs[2:] if name != ABSENT_INPUT]
     held = any(name != ABSENT_INPUT and values[name].kind == "constant" for name in node.inputs)

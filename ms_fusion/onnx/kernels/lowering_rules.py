@@ -1,8 +1,8 @@
 """Lowering rules: the table of ONNX operators as DSL operations.
 
-Formulas receive DSL tensors with NumPy's array interface (`tbe_impl.tracing.arrays`), and constants
-as arrays. They follow https://onnx.ai/onnx/operators at the opset version of the node. float16 and
-bfloat16 are computed in float32 and rounded at the kernel's outputs.
+A rule receives DSL tensors with NumPy's array interface (`tbe_impl.tracing.arrays`), and constants
+as NumPy arrays. The rules follow https://onnx.ai/onnx/operators at the opset version of the node.
+float16 and bfloat16 are computed in float32 and rounded at the kernel's outputs.
 
 One file of more than 500 lines: it is the table of lowering rules.
 """
@@ -144,7 +144,7 @@ def _modulo(call: OperatorCall) -> Any:
 def _axes(call: OperatorCall) -> tuple[int, ...]:
     """Returns the axes of a reduction.
 
-    Without given axes these are all axes, or none with ``noop_with_empty_axes``.
+    If none are given, these are all axes, or no axis with ``noop_with_empty_axes``.
     """
     found, ndim = call.integers("axes", 1), call.inputs[0].ndim
     if not found:
@@ -182,7 +182,11 @@ def _global_max(call: OperatorCall) -> Any:
 
 
 def _soft_axis(call: OperatorCall) -> int:
-    """Returns the softmax axis; before opset 13 all axes from the given one on are flattened."""
+    """Returns the axis of a softmax.
+
+    Before opset 13, ONNX flattens the axes from the given axis on; this is supported only for the
+    last axis.
+    """
     axis = call.axis(-1 if call.version >= 13 else 1)
     if call.version < 13 and axis != call.inputs[0].ndim - 1:
         raise InputError(
@@ -248,9 +252,10 @@ def _instance_norm(call: OperatorCall) -> Any:
 
 
 def _static_result_shape(call: OperatorCall) -> tuple[int, ...] | None:
-    """Returns the result shape, possibly with one −1, from constants and static sizes alone.
+    """Returns the result shape as computed from constants and static sizes alone.
 
-    The shapes declared in a file may be wrong. Returns None if a size is unknown.
+    One size may be −1. The shapes that a file declares are not used, because they may be wrong.
+    Returns None if a size is unknown.
     """
     op, own = call.node.attr(ONNX_OP), tuple(call.inputs[0].shape)
     if not all(isinstance(size, int) for size in own):
@@ -481,7 +486,7 @@ LOWERING_RULES: Mapping[str, LoweringRule] = MappingProxyType(
         "ConvTranspose": transposed_convolution,
     }
 )
-"""Operator of ONNX's own domain → its formula."""
+"""Operator type of ONNX's own domain → its lowering rule."""
 
 
 SHAPE_ELEMENTS = 64
@@ -490,7 +495,7 @@ SHAPE_ELEMENTS = 64
 def has_lowering_rule(node: Node, graph: Graph) -> bool:
     """Returns whether the operator can be part of a generated kernel, by its type and results.
 
-    Arithmetic on a few integers computes sizes and indices; it stays in the model, whose runtime
+    Arithmetic on a few integers computes sizes and indices. It stays in the model, whose runtime
     computes it immediately.
     """
     results = graph.outputs_of(node)
@@ -504,10 +509,12 @@ def has_lowering_rule(node: Node, graph: Graph) -> bool:
 
 
 def lower_operator(call: OperatorCall) -> tuple[Any, ...]:
-    """Lowers an operator to traced tensors in their declared dtypes; half precision in float32.
+    """Lowers an operator to traced tensors of the declared dtypes.
+
+    Half precision stays float32 until the kernel's outputs.
 
     Raises:
-        InputError: the operator cannot be lowered; the error names the node.
+        InputError: the operator cannot be lowered. The error names the node.
     """
     found = LOWERING_RULES[str(call.node.attr(ONNX_OP))](call)
     results = tuple(found) if isinstance(found, list | tuple) else (found,)

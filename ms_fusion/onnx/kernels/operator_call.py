@@ -1,4 +1,4 @@
-"""Describes one ONNX operator during lowering, as its rule receives it."""
+"""Describes one ONNX operator for its lowering rule."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from tbe_impl.tracing.arrays import TracedArray
 
 @dataclass(frozen=True)
 class OperatorCall:
-    """One operator during lowering.
+    """One operator as its lowering rule receives it.
 
     Attributes:
         node: the operator.
-        inputs: traced tensors, arrays for constants, None for an omitted input.
-        outputs: as the graph describes them.
-        sizes: shape of each output in integers and DSL expressions; None for an unknown size.
+        inputs: a traced tensor for each input, an array for a constant, None for an omitted input.
+        outputs: values of the outputs in the graph.
+        sizes: shape of each output; a size is an integer, a DSL expression, or None if unknown.
     """
 
     node: Node
@@ -38,11 +38,14 @@ class OperatorCall:
         return self.node.attr(name, default)
 
     def optional_input(self, position: int) -> Any:
-        """Returns an input; None if it is omitted."""
+        """Returns an input; None if the input is omitted."""
         return self.inputs[position] if position < len(self.inputs) else None
 
     def integers(self, name: str, position: int | None = None) -> tuple[int, ...] | None:
-        """Returns an attribute of old opsets that is a constant input in new ones: axes, sizes."""
+        """Returns integers from a constant input or, in old opsets, from an attribute.
+
+        Returns None if neither is given. Examples are axes and sizes.
+        """
         found = self.optional_input(position) if position is not None else None
         if found is None:
             found = self.attr(name)
@@ -53,7 +56,7 @@ class OperatorCall:
         return tuple(int(one) for one in np.asarray(found).reshape(-1))
 
     def axis(self, default: int) -> int:
-        """Returns the ``axis`` attribute, normalised to non-negative."""
+        """Returns the ``axis`` attribute as a non-negative number."""
         return int(self.attr("axis", default)) % max(self.inputs[0].ndim, 1)
 
 

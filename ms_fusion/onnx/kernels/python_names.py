@@ -12,7 +12,7 @@ QUOTED_LENGTH = 80
 
 
 def quote_name(text: str) -> str:
-    """Quotes a name of the model for a comment: one line of ASCII, truncated.
+    """Quotes a name of the model for a comment, as one line of ASCII of limited length.
 
     >>> quote_name("a" + chr(10) + "b")
     "'a\\\\nb'"
@@ -22,7 +22,7 @@ def quote_name(text: str) -> str:
 
 
 class Names:
-    """Unique Python names for values of the model; `taken` lists reserved names."""
+    """Allocates unique Python names for values of the model; the names in `taken` are reserved."""
 
     def __init__(self, taken: Iterable[str] = ()) -> None:
         self.taken: set[str] = {*keyword.kwlist, *dir(builtins), *taken}

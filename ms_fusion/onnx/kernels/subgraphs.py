@@ -1,4 +1,4 @@
-"""Turns a set of operators into one fused operator, and tests convexity."""
+"""Turns a set of operators into one fused operator, and tests whether the set is convex."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from ms_fusion.readers.onnx_graph import ABSENT_INPUT
 def fused_node(graph: Graph, names: Sequence[str], op: str, name: str = "") -> Node:
     """Builds the fused operator with its body.
 
-    Its inputs are the values read from outside, except constants; its outputs are the values read
-    outside and the results of the graph, each in the order of the operators.
+    Its inputs are the values that the operators read from outside, except constants. Its outputs
+    are the values that are read outside or are results of the graph. Both are in the order of the
+    operators.
 
     Args:
         graph: the graph of the operators.
-        names: of the operators, in the graph's order.
+        names: names of the operators, in the graph's order.
         op: type of the fused operator.
-        name: of the fused operator; by default that of the last operator.
+        name: name of the fused operator; if empty, the name of the last operator.
     """
     inside = set(names)
     nodes = tuple(graph.node(one) for one in names)
@@ -49,12 +50,12 @@ def fused_node(graph: Graph, names: Sequence[str], op: str, name: str = "") -> N
 
 
 def order_of(graph: Graph) -> dict[str, int]:
-    """Returns the position of each node in the graph."""
+    """Returns the position in the graph of each node, by the node's name."""
     return {node.name: place for place, node in enumerate(graph.nodes)}
 
 
 def is_convex(graph: Graph, names: Iterable[str], order: Mapping[str, int]) -> bool:
-    """Returns whether no path leaves the operators and returns to them."""
+    """Returns whether no path leaves the set of operators and returns to it."""
     inside = set(names)
     last = max(order[name] for name in inside)
     waiting = [

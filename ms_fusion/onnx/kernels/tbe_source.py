@@ -20,7 +20,7 @@ _RESERVED_NAMES = frozenset(
         "for_cube data made schedule item name dtype"
     ).split()
 )
-"""Names that the generated file uses itself."""
+"""Names that the fixed parts of a generated file use."""
 
 _HEAD = '''"""{rule}: {count} ONNX operators as one kernel, written by ms_fusion {version}.
 
@@ -41,7 +41,7 @@ else."""
 
 @dataclass(frozen=True)
 class Line:
-    """A line of generated code and the operator it belongs to."""
+    """A line number of generated code, and the operator that the line computes."""
 
     line: int
     node: Node
@@ -52,9 +52,10 @@ class TbeSource:
     """An operator file.
 
     Attributes:
-        text: its content.
-        lines: the lines that compute something, with their operators.
-        has_product: whether it contains a matrix product, which most chips compute in float16 only.
+        text: content of the file.
+        lines: the lines that compute operators.
+        has_product: whether the file contains a matrix product, which most chips compute only in
+            float16.
     """
 
     text: str
@@ -93,7 +94,7 @@ def write_tbe_source(kernel: GroupKernel) -> TbeSource:
 
 
 def _size_lines(kernel: GroupKernel, inputs: Sequence[str], sizes: Mapping[int, str]) -> list[str]:
-    """Returns lines that read dynamic sizes from the inputs."""
+    """Returns lines that assign dynamic sizes from the shapes of the inputs."""
     left, found = dict(sizes), []
     for name, argument in zip(inputs, kernel.said.inputs, strict=True):
         for axis, size in enumerate(argument.tensor.shape):
@@ -214,7 +215,7 @@ class _File:
             "    with tvm.target.cce():",
         )
         if self.is_raw:
-            # auto_schedule does not support a stage without a DSL operation
+            # `auto_schedule` does not support a stage that is no DSL operation.
             self.add(
                 "        schedule = tvm.create_schedule([tensor.op for tensor in made])",
                 "    with build_config:",
@@ -233,7 +234,10 @@ class _File:
 
 
 def _describe_value(value: Value) -> str:
-    """Describes dtype and shape for a docstring; hides symbolic sizes, which are model text."""
+    """Returns dtype and shape as text for a docstring.
+
+    Symbols are hidden, because they are model text.
+    """
     sizes = ", ".join(
         str(size) if isinstance(size, int) and size >= 0 else "?" for size in value.shape
     )
@@ -245,7 +249,7 @@ def _text(name: str) -> str:
 
 
 def descriptions(values: Iterable[Value], size_of: Callable[[Any], int]) -> list[dict[str, object]]:
-    """Builds the descriptions of inputs and outputs with integer sizes."""
+    """Returns the operator descriptions of inputs and outputs; `size_of` makes sizes integers."""
     found: list[dict[str, object]] = []
     for value in values:
         shape = [size_of(size) for size in value.shape]

@@ -20,24 +20,24 @@ from tbe_impl.errors import InputError
 SHAPES_LIMIT_S = 60.0
 RUN_LIMIT_S = 120.0
 ROUNDS = 8
-"""Bound on repeated shape inference after ranks were filled in."""
+"""Largest number of repetitions of shape inference after `fill_ranks` has added ranks."""
 SMALL_BYTES = 1024
-"""Constants up to this size are passed to shape inference: axes, sizes, indices."""
+"""Largest size in bytes of a constant that shape inference receives, such as axes and sizes."""
 _MODULE = "ms_fusion.onnx.native.worker"
 
 
 @dataclass(frozen=True)
 class ModelRun:
-    """The result of a run: outputs by name, and the seconds of each repeated run."""
+    """The result of a run: the outputs by name, and the seconds of each repeated run."""
 
     outputs: Mapping[str, np.ndarray]
     seconds: tuple[float, ...] = ()
 
 
 class NativeWorkers:
-    """Shape inference and ONNX Runtime in child processes, with a private directory for the data.
+    """Child processes for shape inference and ONNX Runtime, and a private directory for their data.
 
-    Use as a context manager.
+    The class is a context manager.
     """
 
     def __enter__(self) -> NativeWorkers:
@@ -54,13 +54,11 @@ class NativeWorkers:
         self._private.cleanup()
 
     def infer_shapes(self, model: ir.Model) -> None:
-        """Fills in unknown shapes and dtypes.
+        """Fills in unknown shapes and dtypes of the model, in place.
 
         Raises:
-            InputError: the model holds something that cannot be serialized, such as a name that is
-                not a text.
-            WorkerError: inference failed; the model is unchanged, or has the shapes of an earlier
-                round.
+            InputError: the model cannot be serialized, for example because a name is no string.
+            WorkerError: inference failed. The model keeps the shapes of earlier rounds, if any.
         """
         self._infer_shapes(model)
         for _ in range(ROUNDS):
@@ -87,10 +85,10 @@ class NativeWorkers:
             file.unlink()
 
     def function_of(self, node: ir.Node, version: int) -> ir.Graph | None:
-        """Returns the function body that ONNX defines for an operator; None without one.
+        """Returns the function body that ONNX defines for an operator; None if it defines none.
 
-        The body is specialised to the operator's inputs. The graph's inputs are the operator's
-        distinct inputs; its outputs are the operator's named outputs.
+        The body is specialised to the operator's inputs. The inputs of the returned graph are the
+        operator's distinct inputs, its outputs are the operator's named outputs.
 
         Args:
             node: an operator without subgraphs.
@@ -123,7 +121,7 @@ class NativeWorkers:
         question, answer = self.place(".onnx"), self.place(".onnx")
         try:
             model = ir.Model(graph, ir_version=10)
-            passes.AddDefaultAttributesPass()(model)  # bodies refer to default attributes
+            passes.AddDefaultAttributesPass()(model)  # function bodies refer to default attributes
             ir.save(model, question)
             self._shapes.ask(
                 {"model": str(question), "into": str(answer), "operator": node.op_type},
@@ -143,8 +141,8 @@ class NativeWorkers:
         """Runs a model in ONNX Runtime once, then `repeats` times for timing.
 
         Raises:
-            WorkerError: ONNX Runtime refuses the model or the inputs, dies, or exceeds
-                `RUN_LIMIT_S`; or a tensor holds texts.
+            WorkerError: ONNX Runtime rejects the model or the inputs, crashes, or exceeds
+                `RUN_LIMIT_S`. The error is also raised if a tensor holds strings.
         """
         given, found = self.place(""), self.place("")
         request = {
@@ -164,13 +162,13 @@ class NativeWorkers:
                 shutil.rmtree(directory, ignore_errors=True)
 
     def place(self, suffix: str) -> Path:
-        """Returns the path of a new file in the private directory."""
+        """Returns a new path in the private directory."""
         self._number += 1
         return self.directory / f"{self._number}{suffix}"
 
 
 def _serialize_without_weights(model: ir.Model) -> bytes:
-    """Serializes the model; large constants become inputs."""
+    """Serializes the model with its large constants as inputs; the model itself stays unchanged."""
     graph = model.graph
     inputs, initializers = list(graph.inputs), dict(graph.initializers)
     try:
@@ -197,7 +195,7 @@ def _merge(ours: ir.Graph, theirs: ir.Graph) -> None:
         if found is None or value.is_graph_input() or value.is_initializer():
             continue
         if not isinstance(found.type, ir.TensorType):
-            continue  # the dtype of a sequence or an optional value is that of its elements
+            continue  # sequences and optional values have no tensor type
         if found.shape is not None and _is_better(found.shape, value.shape):
             value.shape = found.shape
         if value.dtype is None and found.dtype is not None:

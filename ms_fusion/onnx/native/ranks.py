@@ -1,15 +1,15 @@
-"""Infers ranks that ONNX's shape inference leaves open."""
+"""Infers ranks that ONNX's shape inference leaves unknown."""
 
 from __future__ import annotations
 
 import onnx_ir as ir
 
 MOST_AXES = 64
-"""Bound on the rank; a larger one indicates a malicious model."""
+"""Largest rank that is filled in; a larger rank indicates a malicious model."""
 
 
 def fill_ranks(model: ir.Model) -> bool:
-    """Fills in ranks and dtypes; returns whether there were any, so that inference can continue."""
+    """Fills in ranks and dtypes; returns whether any were added, so that inference can continue."""
     found = False
     for graph in model.graphs():
         for node in graph:
@@ -28,7 +28,7 @@ def fill_ranks(model: ir.Model) -> bool:
 def _shape_of(node: ir.Node) -> ir.Shape | None:
     shapes = [value.shape if value is not None else None for value in node.inputs]
     if node.op_type == "Reshape" and len(shapes) == 2 and shapes[1] is not None:
-        # ONNX resolves a constant shape more precisely
+        # Only the rank is filled in. ONNX's inference already resolves a constant target shape.
         count = shapes[1][0] if len(shapes[1]) == 1 else None
         return (
             ir.Shape([None] * count) if isinstance(count, int) and 0 <= count <= MOST_AXES else None

@@ -1,4 +1,4 @@
-"""Passes tensors between two processes in a directory of memory-mapped files."""
+"""Passes tensors between two processes as memory-mapped files in a directory."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ NAMES = "names.json"
 
 
 def write(place: Path, tensors: Mapping[str, np.ndarray]) -> None:
-    """Creates the directory with the tensors.
+    """Creates the directory `place` and writes the tensors into it.
 
     Raises:
-        ValueError: a tensor holds objects, such as texts.
+        ValueError: a tensor holds Python objects, such as strings.
     """
     place.mkdir()
     for number, (name, tensor) in enumerate(tensors.items()):
@@ -26,9 +26,9 @@ def write(place: Path, tensors: Mapping[str, np.ndarray]) -> None:
 
 
 def read(place: Path) -> dict[str, np.ndarray]:
-    """Maps the tensors of `write` by name.
+    """Memory-maps the tensors that `write` stored; returns them by name.
 
-    They are writable (copy-on-write) and stay valid after the directory is removed.
+    The tensors are writable (copy-on-write) and stay valid after the directory is removed.
     """
     names = json.loads((place / NAMES).read_text("utf-8"))
     return {

@@ -1,8 +1,8 @@
-"""Implements the child process of `ms_fusion.onnx.native.child`: shape inference and ONNX Runtime.
+"""Implements the child process of `ms_fusion.onnx.native.child`: shape inference, ONNX Runtime.
 
-``python -m ms_fusion.onnx.native.worker shapes|runtime FD``: each line of standard input is a
-request in JSON; each answer is one line written to the file descriptor. Models and tensors are
-passed in files of a private directory.
+The command is ``python -m ms_fusion.onnx.native.worker shapes|runtime FD``. Each line of standard
+input is a request in JSON. The answer to a request is one line of JSON, written to the file
+descriptor FD. Models and tensors are passed as files of a private directory.
 """
 
 from __future__ import annotations
@@ -22,31 +22,35 @@ import numpy as np
 from ms_fusion.onnx.native import tensor_files
 
 MEMORY_BYTES = {"shapes": 2 << 30, "runtime": 16 << 30}
-"""Address-space limit of a child; the runtime's threads alone reserve several GiB."""
+"""Address-space limit in bytes of each child process.
+
+The threads of ONNX Runtime alone reserve several GiB.
+"""
 
 
 def main(arguments: Sequence[str]) -> None:
     """Answers requests until standard input ends."""
     mode, descriptor = arguments
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES[mode], resource.RLIM_INFINITY))
-    # ONNX Runtime writes files to the home and the temporary directory; this confines them to the
-    # private directory
+    # ONNX Runtime writes files to the home and the temporary directory. Both are set to the
+    # private directory.
     os.environ |= dict.fromkeys(("HOME", "XDG_CACHE_HOME", "TMPDIR"), str(Path.cwd()))
     handle = {"shapes": infer, "runtime": run}[mode]
     with os.fdopen(int(descriptor), "w", buffering=1) as answers:
         for line in sys.stdin:
             try:
                 answer = handle(json.loads(line))
-            except Exception as error:  # noqa: BLE001 - whatever a library raises becomes a note
+            except Exception as error:  # noqa: BLE001 - any library error becomes an answer
                 first = " ".join(str(error).split())
                 answer = {"error": f"{type(error).__name__}: {first[:300]}"}
             answers.write(json.dumps(answer) + "\n")
 
 
 def infer(request: Mapping[str, Any]) -> dict[str, Any]:
-    """Infers shapes and dtypes of a model without its large weights; writes a model.
+    """Infers shapes and dtypes of a model without its large weights; writes the resulting model.
 
-    With ``operator`` in the request, replaces that operator by its function body instead.
+    If the request has the key ``operator``, the function replaces this operator by its function
+    body instead.
     """
     import onnx
     import onnx.inliner
@@ -65,10 +69,10 @@ def infer(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _localize_function(proto: Any) -> bool:
-    """Adds the function body of a model's only operator to the model, if an input is omitted.
+    """Makes the only operator of a model a call of a local function with the operator's body.
 
-    Applies to bodies that depend on the input types: the inliner requires the dtype of the omitted
-    input, too.
+    Returns whether this was done. It is needed for an omitted input if the body depends on the
+    types of the inputs, because ONNX's inliner then requires the dtype of the omitted input too.
     """
     import onnx
 
@@ -87,9 +91,9 @@ def _localize_function(proto: Any) -> bool:
 
 
 def run(request: Mapping[str, Any]) -> dict[str, Any]:
-    """Runs a model once on the tensors of a directory, then `repeats` times; writes its outputs.
+    """Runs a model once on the tensors of a directory and writes the outputs.
 
-    Returns the seconds of each repeated run.
+    Then runs the model `repeats` times and returns the seconds of each of these runs.
     """
     session = _session(request["model"], Path(request["model"]).stat().st_mtime_ns)
     feeds = tensor_files.read(Path(request["inputs"]))
@@ -113,7 +117,7 @@ def _session(model: str, _changed: int) -> Any:
 
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
-    # spinning threads of one session would slow down another one; both are timed in turn
+    # Sessions are timed in turn. Spinning threads of one session would slow down the other ones.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 

@@ -1,5 +1,5 @@
-"""Maps patterns to ONNX Runtime's own operators where those are faster.
+"""Replaces patterns by ONNX Runtime's own operators where these are faster.
 
-In: candidate groups. Out: replacements by ONNX Runtime's operators that agree and are not slower.
-Must not: generate kernels.
+In: candidate groups. Out: replacements by ONNX Runtime's operators whose results agree and which
+are not slower. Must not generate kernels.
 """

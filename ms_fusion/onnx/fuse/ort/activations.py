@@ -1,4 +1,4 @@
-"""Maps GELU (erf and tanh form) and SiLU to ONNX Runtime's operators."""
+"""Replaces GELU (by erf or by tanh) and SiLU by ONNX Runtime's operators."""
 
 from __future__ import annotations
 

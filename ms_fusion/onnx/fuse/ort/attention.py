@@ -1,8 +1,9 @@
-"""Maps multi-head attention, softmax(q kᵀ · scale + mask) v; the mask is additive or boolean.
+"""Replaces multi-head attention, softmax(q kᵀ · scale + mask) v, by ONNX Runtime's operators.
 
-One pattern starts from (batch, tokens, heads · size) and includes the reshapes and transposes to
-separate heads and back. Another pattern starts from separate heads. There, keys and values may have
-fewer heads, each repeated for several query heads (grouped-query attention).
+The mask is additive, or boolean and selects scores. One pattern starts from tensors (batch, tokens,
+heads · size) and includes the reshapes and transposes to separate heads and back. Another pattern
+starts from separate heads. In this pattern, keys and values may have fewer heads than queries, and
+each of them is repeated for several query heads (grouped-query attention).
 """
 
 from __future__ import annotations
@@ -18,10 +19,14 @@ from ms_fusion.readers.onnx_graph import UNKNOWN_RANK
 from ms_fusion.rewrite import OneOf, Op, Pattern, Rule
 
 NAME, VERSION = "Attention", 23
-"""The ONNX operator and its first opset."""
+"""ONNX's attention operator and the first opset that contains it."""
 _SPLIT_HEADS_PERM, _TRANSPOSED_KEYS_PERM, _SWAP_LAST_PERM = (0, 2, 1, 3), (0, 2, 3, 1), (0, 1, 3, 2)
 NEGLIGIBLE_SCORE = -1e9
-"""A fill at or below this gives weight 0 and absorbs the scores of a fully masked row."""
+"""Largest fill value of a boolean mask in float32 that the replacement supports.
+
+A score at or below this value gets the weight 0 in a softmax. Added to a score, it absorbs that
+score, so that a fully masked row has equal scores.
+"""
 
 
 def _attention_pattern(q: Pattern, k: Pattern, v: Pattern) -> Op:
@@ -65,16 +70,17 @@ _PATTERN_OF_HEADS = _attention_pattern(
 
 @dataclass(frozen=True)
 class _AttentionMatch:
-    """The parameters that both writers need.
+    """The parameters of a matched attention that both writers need.
 
     Attributes:
-        q, k, v: names of values; (batch, tokens, heads · size), or with separate heads.
-        heads: their number; 0 for separate heads.
-        scale: of the scores.
-        mask: name of the value that is added to the scores or selects among them; empty for none;
-            broadcast to the scores.
-        fill: the value of the scores that the mask excludes; None for an additive mask.
-        keeps: whether the mask is true where scores are kept.
+        q, k, v: names of the tensors (batch, tokens, heads · size), or of tensors with separate
+            heads.
+        heads: number of heads; 0 if the heads are already separate.
+        scale: factor of the scores.
+        mask: name of the mask, which is broadcast to the scores; empty if there is none.
+        fill: value that replaces the scores that a boolean mask excludes; None for an additive
+            mask.
+        keeps: whether a boolean mask is true where scores are kept.
     """
 
     q: str
@@ -88,7 +94,7 @@ class _AttentionMatch:
 
 
 def _match_attention(site: Site) -> _AttentionMatch | str:
-    """Returns the parameters of a match, or the reason why it is not a supported attention."""
+    """Returns the parameters of a match, or the reason why the attention is not supported."""
     graph, bound = site.match.graph, site.match.bound
     root = site.match.nodes[-1]
     scale = _scale(site)
@@ -135,10 +141,10 @@ def _match_attention(site: Site) -> _AttentionMatch | str:
 
 
 def _is_repeat(graph: Graph, wide: Node) -> bool:
-    """Returns whether heads are repeated one after the other.
+    """Returns whether a BroadcastTo repeats each head for several adjacent heads.
 
-    (batch, heads, tokens, size) → (batch, heads, 1, tokens, size) → broadcast → (batch, more heads,
-    tokens, size).
+    The shapes must be (batch, heads, tokens, size), then (batch, heads, 1, tokens, size), then
+    broadcast, then (batch, more heads, tokens, size).
     """
     (reader,) = graph.consumers[wide.outputs[0]]
     before = graph.values[_producer_of(graph, wide.inputs[0]).inputs[0]].shape
@@ -161,7 +167,7 @@ def _is_repeat(graph: Graph, wide: Node) -> bool:
 
 
 def _scale(site: Site) -> float | None:
-    """Returns the total factor of the scores; None if it is not constant."""
+    """Returns the product of all factors of the scores; None if a factor is not constant."""
     found = 1.0
     for node in site.match.nodes:
         if node.op not in ("Mul", "Div"):
@@ -181,7 +187,10 @@ def _producer_of(graph: Graph, value: str) -> Node:
 
 
 def _unscaled_producer(graph: Graph, value: str) -> Node:
-    """Returns the producer of a value, skipping a scale."""
+    """Returns the producer of a value.
+
+    If the value is the result of a scaling, returns the producer of the scaled operand.
+    """
     node = _producer_of(graph, value)
     if node.op not in ("Mul", "Div"):
         return node
@@ -191,12 +200,12 @@ def _unscaled_producer(graph: Graph, value: str) -> Node:
 
 
 def _scores(site: Site) -> Node:
-    """Returns the matrix product of the scores."""
+    """Returns the matrix product that computes the scores."""
     return next(node for node in site.match.nodes if node.op == "MatMul")
 
 
 def _count_of_heads(site: Site, product: Node) -> int | str:
-    """Returns the number of heads of all layouts, or the reason why a layout does not fit."""
+    """Returns the number of heads of all operands, or the reason why a layout is not supported."""
     graph = site.match.graph
     scores = _scores(site)
     keys = _unscaled_producer(graph, scores.inputs[1])
@@ -230,7 +239,10 @@ def _count_of_heads(site: Site, product: Node) -> int | str:
 
 
 def _is_head_split(flat: tuple[int | str, ...], apart: tuple[int | str, ...]) -> bool:
-    """Returns whether (batch, tokens, heads · size) is reshaped to (batch, tokens, heads, size)."""
+    """Returns whether the last axis of `flat` is split in `apart` into heads and sizes.
+
+    The shapes must be (batch, tokens, heads · size) and (batch, tokens, heads, size).
+    """
     if len(flat) != 3 or len(apart) != 4 or flat[:2] != apart[:2] or -1 in flat:
         return False
     heads, size = apart[2:]
@@ -238,7 +250,10 @@ def _is_head_split(flat: tuple[int | str, ...], apart: tuple[int | str, ...]) ->
 
 
 def _write_mask(site: Site, found: _AttentionMatch) -> str:
-    """Writes the additive mask with an axis for query tokens; returns its name or an empty text."""
+    """Writes the additive mask with an axis of query tokens.
+
+    Returns the name of the mask; an empty string if the attention has no mask.
+    """
     if not found.mask:
         return ""
     axis = 1 if found.heads else 2

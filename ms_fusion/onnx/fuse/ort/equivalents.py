@@ -15,19 +15,20 @@ if TYPE_CHECKING:
     import onnx_ir as ir
 
 CONTRIB = "com.microsoft"
-"""Domain of ONNX Runtime's contributed operators."""
+"""Operator domain of ONNX Runtime's contributed operators."""
 FLOAT, FLOAT16 = 1, 10
-"""ONNX's codes of the two dtypes."""
+"""ONNX's codes of float32 and float16."""
 
 
 @dataclass(frozen=True)
 class RuntimeCall:
-    """One inserted operator.
+    """An operator of a replacement.
 
     Attributes:
         op, domain: type and domain of the operator.
-        inputs, outputs: names of values of the graph or of earlier calls; empty for an omitted one.
-        attributes: scalars, texts, or lists of them.
+        inputs: names of values of the graph or of earlier calls; empty for an omitted input.
+        outputs: names of the results.
+        attributes: scalars, strings, or lists of scalars or strings.
     """
 
     op: str
@@ -39,15 +40,15 @@ class RuntimeCall:
 
 @dataclass
 class Site:
-    """A match of a pattern, and its replacement.
+    """A match of a pattern, and the replacement that a writer builds for it.
 
     Attributes:
-        match: the operators to replace.
-        version: the model's opset version.
-        sources: values of the graph → of the model.
-        calls: the replacement.
-        constants: constants that the calls read.
-        halved: values whose two halves along the last axis are equal.
+        match: the match, with the operators to replace.
+        version: opset version of the model.
+        sources: name of a value of the graph → value of the model.
+        calls: the operators of the replacement.
+        constants: the new constants that the calls read, by name.
+        halved: names of the values whose two halves along the last axis are equal.
     """
 
     match: Match
@@ -59,21 +60,21 @@ class Site:
 
     @property
     def result(self) -> str:
-        """Name of the result of the last operator."""
+        """Name of the result of the last operator to replace."""
         return self.match.nodes[-1].outputs[0]
 
     def value(self, name: str) -> Value:
-        """Returns a value of the graph."""
+        """Returns the value of the graph with this name."""
         return self.match.graph.values[name]
 
     def array(self, name: str) -> np.ndarray | None:
-        """Returns the elements of a constant value; None if it is computed."""
+        """Returns the elements of a constant; None if the value is computed."""
         source = self.sources.get(name)
         held = source.const_value if source is not None else None
         return None if held is None else np.asarray(held.numpy())
 
     def integer(self, name: str) -> int | None:
-        """Returns the integer of a one-element constant; None for any other value."""
+        """Returns the integer in a constant of one element; None for any other value."""
         found = self.array(name)
         return (
             int(found.reshape(-1)[0])
@@ -82,14 +83,17 @@ class Site:
         )
 
     def number(self, name: str) -> float | None:
-        """Returns the constant scalar bound to a name of the pattern; None otherwise."""
+        """Returns the constant scalar that a name of the pattern is bound to.
+
+        Returns None for other values.
+        """
         data = self.match.value(name).data
         while isinstance(data, tuple) and len(data) == 1:
             data = data[0]
         return float(data) if isinstance(data, int | float) else None
 
     def new(self) -> str:
-        """Returns an unused name."""
+        """Returns a name that is not used yet."""
         number = len(self.calls) + len(self.constants)
         name = f"{self.result}/{number}"
         while name in self.match.graph.values:
@@ -97,7 +101,7 @@ class Site:
         return name
 
     def constant(self, array: np.ndarray) -> str:
-        """Adds a constant; returns its name."""
+        """Adds a constant to the replacement; returns its name."""
         name = self.new()
         self.constants[name] = array
         return name
@@ -111,22 +115,25 @@ class Site:
         more: tuple[str, ...] = (),
         **attributes: Any,
     ) -> str:
-        """Adds an operator; returns the name of its first output.
+        """Adds an operator to the replacement; returns the name of its first output.
 
-        `more` names the further outputs.
+        `to` is a given name for this output, and `more` holds the names of the further outputs.
         """
         result = to or self.new()
         self.calls.append(RuntimeCall(op, domain, inputs, (result, *more), attributes))
         return result
 
     def cast(self, x: str, dtype: int, to: str = "") -> str:
-        """Adds a cast to another dtype; returns the name of its result."""
+        """Adds a Cast to the dtype with this ONNX code; returns the name of its result."""
         result = to or self.new()
         self.calls.append(RuntimeCall("Cast", "", (x,), (result,), {"to": dtype}))
         return result
 
     def call_in_float32(self, op: str, x: str, *, domain: str = "", **attributes: Any) -> str:
-        """Adds a float32 operator for the result of the match, with casts around it for float16."""
+        """Adds a float32 operator that computes the result of the match.
+
+        If `x` is float16, Casts are added before and behind the operator.
+        """
         if self.value(x).dtype == "float32":
             return self.call(op, x, to=self.result, domain=domain, **attributes)
         wide = self.call(op, self.cast(x, FLOAT), domain=domain, **attributes)
@@ -134,7 +141,10 @@ class Site:
 
 
 Writer = Callable[[Site], str]
-"""Writes the calls of a site; returns an empty text, or the reason why it cannot."""
+"""Function that writes the calls of a site.
+
+It returns an empty string, or the reason why it cannot write them.
+"""
 
 
 @dataclass(frozen=True)
@@ -142,11 +152,11 @@ class Equivalent:
     """A pattern and its replacements by ONNX Runtime's operators.
 
     Attributes:
-        rule: the pattern.
-        writers: the variants: operators and their writer; the first is chosen unless another is
-            faster.
+        rule: the rule with the pattern.
+        writers: pairs of the operators of a variant and its writer. The first variant is chosen
+            unless another one is faster.
         dtypes: the supported dtypes.
-        told: a remark for the documentation table.
+        told: remark in the table of the documentation.
     """
 
     rule: Rule

@@ -33,23 +33,23 @@ from ms_fusion.rewrite import Candidate, Match, Rule, find_matches
 from ms_fusion.rules import DEFAULT_RULES
 
 RAISABLE_OPSET_MIN = 18
-"""Oldest opset from which models are raised if a newer operator is needed."""
+"""Oldest opset from which a model is converted to the opset that attention needs."""
 
 
 ADAPTER_OPERATORS = frozenset({"Cast", "Shape", "Concat", "Expand", "Reshape", "Slice", "Where"})
-"""Operators that only adapt inputs; they are not listed in the ledger."""
+"""Operators that only adapt inputs of a replacement; the ledger does not list them."""
 
 
 @dataclass(frozen=True)
 class MappedGroup:
-    """A group to replace by operators of ONNX Runtime.
+    """A group that ONNX Runtime's operators replace.
 
     Attributes:
-        candidate: its operators.
-        group: the fused operator.
-        site: the replacement.
-        operators: names of the replacement's operators.
-        tried: the measured times.
+        candidate: the operators of the group.
+        group: the group as a fused operator.
+        site: the match with its replacement.
+        operators: types of the replacement's operators, without adapters.
+        tried: the result of the trial, with measured times.
     """
 
     candidate: Candidate
@@ -64,9 +64,9 @@ class MappingDecision:
     """The replaced and the rejected groups.
 
     Attributes:
-        mapped: no two share an operator.
-        rejected: the other candidates, with reasons.
-        candidates: the number of candidates.
+        mapped: the replaced groups, which share no operator.
+        rejected: the rejected candidates, with reasons.
+        candidates: number of candidates that were tried or rejected.
     """
 
     mapped: list[MappedGroup] = field(default_factory=list)
@@ -77,10 +77,10 @@ class MappingDecision:
 def choose_equivalents(
     wanted: str | Sequence[str | Rule],
 ) -> tuple[tuple[Equivalent, ...], tuple[Rule, ...]]:
-    """Splits rules by name into those with an ONNX Runtime equivalent and those without.
+    """Returns the equivalents of the named rules, and the named rules that have no equivalent.
 
     Raises:
-        InputError: a name is not a rule.
+        InputError: there is no rule of a given name.
     """
     known = {one.rule.name: one for one in EQUIVALENTS}
     rules = {rule.name: rule for rule in DEFAULT_RULES}
@@ -102,7 +102,11 @@ def choose_equivalents(
 def raise_opset(
     model: ir.Model, equivalents: Sequence[Equivalent], projection: OnnxProjection
 ) -> ir.Model | None:
-    """Raises the model to the opset that attention needs; None without attention or if it fails."""
+    """Converts the model to the opset that attention needs.
+
+    Returns None if no attention matches, if the opset is too old or already sufficient, or if the
+    conversion fails.
+    """
     version = model.opset_imports.get("", 0)
     if not RAISABLE_OPSET_MIN <= version < attention.VERSION:
         return None
@@ -130,7 +134,11 @@ def decide(
     native: NativeWorkers,
     say: Progress,
 ) -> MappingDecision:
-    """Finds candidates, the largest first, and tries them; equal groups are tried once."""
+    """Finds candidates, tries their replacements and chooses among them.
+
+    Of candidates that share operators, the larger one is tried first. Groups with equal graphs are
+    tried once.
+    """
     graph, decided = projection.graph, MappingDecision()
     known: dict[str, TrialResult] = {}
     taken: set[str] = set()
@@ -181,10 +189,10 @@ def decide(
 
 
 def _find_sites(one: Equivalent, graph: Graph) -> Iterator[tuple[Equivalent, Match]]:
-    """Returns the matches of an equivalent's pattern, those with most operators first."""
+    """Yields the matches of an equivalent's pattern, those with the most operators first."""
     order = order_of(graph)
     found = sorted(find_matches(one.rule, graph, order), key=lambda match: -len(match.nodes))
-    # a single operator in a supported dtype is already ONNX Runtime's operator
+    # A single operator of another dtype is omitted, as it already is ONNX Runtime's own operator.
     found = [match for match in found if len(match.nodes) > 1 or _dtype(match) in one.dtypes]
     return (
         (one, match)
@@ -198,7 +206,10 @@ def _dtype(match: Match) -> str:
 
 
 def _write_sites(one: Equivalent, place: Site, group: Node) -> tuple[dict[str, Site], list[str]]:
-    """Returns the replacement of each successful writer by name, and the reasons of the others."""
+    """Runs all writers of an equivalent.
+
+    Returns the replacements of the successful writers by name, and the reasons why others failed.
+    """
     found: dict[str, Site] = {}
     reasons: list[str] = []
     dtype = _dtype(place.match)
@@ -218,7 +229,7 @@ def _write_sites(one: Equivalent, place: Site, group: Node) -> tuple[dict[str, S
 
 
 def apply_mapping(model: ir.Model, mapped: Sequence[MappedGroup]) -> ir.Model:
-    """Returns a copy of the model with these groups replaced."""
+    """Returns a copy of the model in which the mapped groups are replaced."""
     made = model.clone()
     projection = project(made)
     replace_groups(
@@ -230,7 +241,7 @@ def apply_mapping(model: ir.Model, mapped: Sequence[MappedGroup]) -> ir.Model:
 def estimate_benefits(
     mapped: Sequence[MappedGroup], graph: Graph, device: Device
 ) -> dict[Candidate, Benefit]:
-    """Returns the saving that the cost model predicts for each group as one kernel, per call."""
+    """Returns the saving per call that the cost model predicts for each group as one kernel."""
     beforehand = constant_foldable_nodes(graph)
     found = {}
     for one in (item.candidate for item in mapped):

@@ -1,4 +1,7 @@
-"""Maps layer and RMS normalisation, as one operator or decomposed, also after a residual sum."""
+"""Replaces layer and RMS normalisation by ONNX Runtime's operators.
+
+The normalisation may be one operator or decomposed, and may follow a residual sum.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +17,14 @@ from ms_fusion.rules.rms_norm import RMS_NORM
 
 _OPERATORS = ("LayerNorm", "RmsNorm")
 _RMS_VERSION = 23
-"""First opset with RMSNormalization.
+"""First opset that contains RMSNormalization.
 
-Earlier opsets use ONNX Runtime's SimplifiedLayerNormalization.
+Models of earlier opsets get ONNX Runtime's SimplifiedLayerNormalization.
 """
 
 
 class _Normalisation:
-    """The parameters of a matched normalisation, as one operator or decomposed."""
+    """The parameters of a matched normalisation, which is one operator or decomposed."""
 
     def __init__(self, site: Site):
         self.site = site
@@ -72,7 +75,10 @@ class _Normalisation:
 
     @property
     def weights(self) -> list[str]:
-        """Names of the scale and of the optional shift."""
+        """Names of the scale and of the optional shift.
+
+        If there is no scale, of a new scale of ones.
+        """
         if self.known is not None:
             return list(self.known.inputs[1:])
         bound = self.site.match.bound
@@ -88,7 +94,7 @@ class _Normalisation:
         ]
 
     def write(self, x: str) -> None:
-        """Writes the normalisation of x as one operator."""
+        """Adds the normalisation of `x` to the replacement, as one operator."""
         kind = "LayerNormalization"
         if self.is_rms:
             kind = (
@@ -112,7 +118,7 @@ def _write_normalisation(site: Site) -> str:
 
 
 def _residual_sum(site: Site) -> tuple[str, str, str]:
-    """Returns the names of the two addends and of the sum."""
+    """Returns the names of the two addends of the residual sum, and the name of the sum."""
     x, residual = site.match.bound["x"], site.match.bound["residual"]
     return (
         x,

@@ -20,12 +20,12 @@ from ms_fusion.readers.onnx_graph import OnnxProjection
 from tbe_impl.errors import FusionError
 
 BLOCK_S = 0.01
-"""Minimal duration of one measurement in seconds; longer than the clock's resolution."""
+"""Minimum duration in seconds of one measurement, which is longer than the clock's resolution."""
 ROUNDS = 4
 TIE = 1.1
-"""Times within this factor count as equal."""
+"""Two times count as equal if their ratio is at most this factor."""
 SIZES = (24, 40, 56, 72)
-"""Values of dynamic sizes, in turn; they differ, so that a wrong order of axes is visible."""
+"""Values that dynamic sizes get in turn. They differ, so that a wrong order of axes is detected."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,10 @@ class TrialResult:
     """The result of a trial.
 
     Attributes:
-        written: name of the chosen replacement; None if the group stays.
-        us, before_us: time of the replacement, and of the group without replacement.
-        reason: why the group stays.
+        written: name of the chosen replacement; None if the group is not replaced.
+        us: time of the replacement in µs.
+        before_us: time of the original group in µs.
+        reason: why the group is not replaced.
     """
 
     written: str | None
@@ -45,7 +46,7 @@ class TrialResult:
 
 
 def sizes_of(projection: OnnxProjection, assumed: Mapping[str, int]) -> dict[str, int]:
-    """Returns a value for each dynamic size."""
+    """Returns a value for each dynamic size: the assumed value, or else one of `SIZES`."""
     found = {symbol: SIZES[number % len(SIZES)] for number, symbol in enumerate(projection.symbols)}
     return {**found, **assumed}
 
@@ -58,14 +59,14 @@ def run_trial(
     sizes: Mapping[str, int],
     native: NativeWorkers,
 ) -> TrialResult:
-    """Runs the group and each of its replacements.
+    """Runs the group and each of its replacements; chooses a replacement or none.
 
     Args:
-        group: the fused operator.
-        written: name → replacement, the preferred one first.
-        model, projection: the model of the group.
+        group: the group as a fused operator.
+        written: replacements by name, the preferred one first.
+        model, projection: the model that contains the group, and the model's projection.
         sizes: values of dynamic sizes.
-        native: runs the models.
+        native: child processes that run the models.
     """
     assert group.body is not None
     paths = {name: native.place(".onnx") for name in ("", *written)}
@@ -102,7 +103,10 @@ def run_trial(
 def _inputs(
     body: Graph, halved: Container[str], projection: OnnxProjection, sizes: Mapping[str, int]
 ) -> dict[str, np.ndarray]:
-    """Generates the inputs of the trial; a value in `halved` holds the same half twice."""
+    """Generates the inputs of the trial.
+
+    For a name in `halved`, both halves along the last axis are equal.
+    """
     found = {}
     for number, (name, array) in enumerate(
         zip(body.inputs, group_inputs(body, projection.values, sizes), strict=True)
@@ -123,7 +127,7 @@ def _mismatch_reason(
     expected: Sequence[np.ndarray],
     native: NativeWorkers,
 ) -> str:
-    """Returns the reason why a model does not compute the expected results; empty if it does."""
+    """Returns why a model does not compute the expected results; an empty string if it does."""
     try:
         found = list(native.run(path, inputs).outputs.values())
     except WorkerError as error:
@@ -137,7 +141,7 @@ def _mismatch_reason(
 def _measure_times(
     paths: Mapping[str, Path], inputs: Mapping[str, np.ndarray], native: NativeWorkers
 ) -> dict[str, float]:
-    """Returns the µs of each model: the minimum of several interleaved rounds."""
+    """Returns the time of each model in µs: the minimum of several interleaved rounds."""
     times = {name: native.run(path, inputs, repeats=2).seconds[-1] for name, path in paths.items()}
     repeats = {name: max(1, min(200, int(BLOCK_S / once))) for name, once in times.items()}
     for number in range(ROUNDS):
@@ -148,7 +152,10 @@ def _measure_times(
 
 
 def _choose_fastest(times: Mapping[str, float]) -> TrialResult:
-    """Chooses the first replacement within `TIE` of the fastest, unless the group is faster."""
+    """Chooses the first replacement that is within `TIE` of the fastest replacement.
+
+    Chooses none if the original group, whose name is empty, is faster.
+    """
     before = times[""]
     others: Sequence[str] = [name for name in times if name]
     least = min(times[name] for name in others)

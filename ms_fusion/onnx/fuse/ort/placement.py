@@ -1,4 +1,4 @@
-"""Inserts a site's replacement as onnx-ir operators: into a separate model, or for its group."""
+"""Inserts replacements as onnx-ir operators, in place of their groups or in a separate model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from ms_fusion.onnx.fuse.ort.equivalents import CONTRIB, Site
 
 
 def nodes_of(site: Site, known: dict[str, ir.Value | None], name: str) -> list[ir.Node]:
-    """Creates the operators; `known` maps names to values and receives the new ones."""
+    """Returns the operators of a replacement.
+
+    `known` maps names to values of the model. The function adds the values of the new results.
+    """
     made: list[ir.Node] = []
     for key, array in site.constants.items():
         constant = ir.node(
@@ -46,9 +49,9 @@ def _unused_name(name: str, known: Mapping[str, ir.Value | None]) -> str:
 def standalone_model(
     site: Site, group: Node, model: ir.Model, values: Mapping[str, ir.Value]
 ) -> ir.Model:
-    """Builds a model of the replacement alone.
+    """Returns a model of the replacement alone.
 
-    Its inputs ``x0``, ``x1`` … are those of the group.
+    The group's inputs become ``x0``, ``x1`` and so on.
     """
     body = group.body
     assert body is not None
@@ -86,12 +89,13 @@ def replace_groups(
     nodes: Mapping[str, ir.Node],
     values: Mapping[str, ir.Value],
 ) -> None:
-    """Replaces groups in place; inputs and outputs keep their names.
+    """Replaces groups in place; the model's inputs and outputs keep their names.
 
     Args:
         model: the model.
-        sites: replacements with their groups, no two of which share an operator.
-        nodes, values: of the projection → of the model.
+        sites: pairs of a replacement and its group; the groups share no operator.
+        nodes: name of a node in the projection → node of the model.
+        values: name of a value in the projection → value of the model.
     """
     now: dict[str, ir.Value | None] = dict(values)
     for site, group in sites:

@@ -1,6 +1,7 @@
-"""Maps rotary embedding, x · cos + rotated(x) · sin, with tables whose halves are equal.
+"""Replaces rotary embedding, x · cos + rotated(x) · sin, by ONNX Runtime's operator.
 
-ONNX Runtime's operator takes one half of each table.
+The two halves of each table must be equal, because ONNX Runtime's operator reads only one half of a
+table.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from ms_fusion.onnx.fuse.ort.equivalents import CONTRIB, Equivalent, Site
 from ms_fusion.rules.rotary import ROTARY
 
 HALF_PRESERVING_OPERATORS = frozenset({"Cos", "Sin", "Cast", "ExpandDims", "Squeeze"})
-"""Operators that preserve the equality of halves."""
+"""Operators whose result has equal halves if their input has equal halves."""
 
 
 def _write_rotary(site: Site) -> str:
@@ -39,7 +40,7 @@ def _write_rotary(site: Site) -> str:
 
 
 def _swaps_halves(site: Site, size: int) -> bool:
-    """Returns whether the rotation puts the negated second half first."""
+    """Returns whether the rotation swaps both halves and negates the half that comes first."""
     graph = site.match.graph
     joined = next(node for node in site.match.nodes if node.op == "Concat")
     turned, kept = (graph.producers[name] for name in joined.inputs)
@@ -52,7 +53,7 @@ def _swaps_halves(site: Site, size: int) -> bool:
 
 
 def _last_axis_range(site: Site, node: Node, value: str) -> tuple[int, int] | None:
-    """Returns (start, end) of a slice along the last of four axes; None for another node."""
+    """Returns (start, end) of a slice along the last of four axes; None for other nodes."""
     size = site.value(node.inputs[0]).shape[-1]
     if not isinstance(size, int):
         return None
@@ -75,7 +76,11 @@ def _last_axis_range(site: Site, node: Node, value: str) -> tuple[int, int] | No
 
 
 def _has_equal_halves(site: Site, name: str) -> bool:
-    """Returns whether both halves of a table are equal, by its elements or by its producers."""
+    """Returns whether both halves of a table are known to be equal.
+
+    This follows from the elements of a constant table, or from the operators that produce the
+    table.
+    """
     graph, array = site.match.graph, site.array(name)
     if array is not None:
         first, second = np.split(array, 2, axis=-1)
@@ -97,12 +102,12 @@ def _has_equal_halves(site: Site, name: str) -> bool:
 
 
 def _has_scalar_operand(node: Node, graph: Graph) -> bool:
-    """Returns whether an operand is a scalar."""
+    """Returns whether an operand of the node is a scalar."""
     return min(len(value.shape) for value in graph.inputs_of(node)) == 0
 
 
 def _larger_operand(node: Node, graph: Graph) -> str:
-    """Returns the input with most axes."""
+    """Returns the name of the input with the most axes."""
     return max(node.inputs, key=lambda name: len(graph.values[name].shape))
 
 

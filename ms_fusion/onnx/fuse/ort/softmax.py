@@ -1,6 +1,7 @@
-"""Maps softmax in float16 to one float32 operator with casts.
+"""Replaces softmax in float16 by one float32 operator between two Casts.
 
-ONNX Runtime has no float16 kernel: it decomposes the operator into five, with casts around each.
+ONNX Runtime has no float16 kernel for softmax. It decomposes the operator into five, with Casts
+around each.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Lists the rules with an ONNX Runtime equivalent, and those without, with reasons."""
+"""Lists the rules that have an equivalent in ONNX Runtime, and why the other rules have none."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ EQUIVALENTS: tuple[Equivalent, ...] = (
     *rotary.EQUIVALENTS,
     *softmax.EQUIVALENTS,
 )
-"""Ordered from large patterns to small ones."""
+"""All equivalents, ordered from large patterns to small patterns."""
 _FUSED_ON_LOAD = (
     "ONNX Runtime fuses it itself when it loads the model, in a layout of its own; "
     "FusedConv with a residual sum is slower"
@@ -36,11 +36,11 @@ UNMAPPED_RULES: Mapping[str, str] = {
     "LayerNormLinear": _NO_OPERATOR,
     "LayerNormLinearActivation": _NO_OPERATOR,
 }
-"""Rule → why it is not mapped."""
+"""Name of a rule without an equivalent → the reason."""
 
 
 def lines() -> Iterator[str]:
-    """Yields both tables in Markdown."""
+    """Yields the lines of both tables in Markdown."""
     yield "| rule | operators of ONNX Runtime | dtypes | |"
     yield "|---|---|---|---|"
     for one in EQUIVALENTS:
