@@ -1,4 +1,4 @@
-"""Aliases two operators under the names used in published custom-operator tutorials."""
+"""Defines aliases of two operators: their names in published custom-operator tutorials."""
 
 from custom_ops.operators.add_relu import AddReLU as FusedAddReLU
 from custom_ops.operators.mul_sigmoid import MulSigmoid as FusedMulSigmoid

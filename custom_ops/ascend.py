@@ -27,24 +27,27 @@ from tbe_impl.errors import MissingError
 from tbe_impl.loading.operator import load_operator
 
 PREFIX = "CustomOps"
-"""Prefix of registered operator names; MindSpore and CANN have their own Softmax."""
+"""Prefix of registered names, because MindSpore and CANN have operators of the same names."""
 _DTYPES = {"float16": "F16", "float32": "F32", "int32": "I32", "bool": "BOOL"}
-"""dtype → its abbreviation in TBE registrations."""
+"""Dtype → its abbreviation in TBE registrations."""
 _FLOATS = ("float16", "float32")
 _ATTRIBUTES = {bool: "bool", int: "int", float: "float", str: "str", tuple: "listFloat"}
 _WINDOW = {"stride": 2, "padding": 4, "dilation": 2}
-"""Window attribute → length of the list that the TBE operator takes. Users may give one integer."""
+"""Window attribute → length of the list that the TBE operator takes.
+
+Users may pass one integer instead of a list.
+"""
 _NAMED_PADDING = {"same": -1, "valid": 0}
 _registered_names: set[str] = set()
 
 
 class AscendPrimitive(PrimitiveWithInfer):
-    """Primitive for Ascend graphs; CANN builds the TBE operator of the same name.
+    """Primitive for Ascend graphs, whose TBE operator CANN builds.
 
     Args:
         spec: the operator.
         attributes: attributes that differ from the default.
-        forward: the forward operator, where `spec` is a gradient.
+        forward: the forward operator if `spec` is a gradient, else None.
 
     Raises:
         MissingError: the primitive is called on another device, the operator has no TBE operator,
@@ -88,7 +91,7 @@ class AscendPrimitive(PrimitiveWithInfer):
         return infer_outputs(self.computation, given)
 
     def get_bprop(self) -> Callable[..., Any]:
-        """Returns the bprop that MindSpore parses: one primitive, or an error."""
+        """Returns the bprop that MindSpore parses; it raises an error if there is no gradient."""
         if not self.spec.has_tbe_gradient:
             return bprops.build_raising_bprop(
                 len(self.spec.inputs), bprops.missing_gradient_message(self.spec, 0)
@@ -97,12 +100,12 @@ class AscendPrimitive(PrimitiveWithInfer):
 
 
 def build_call(spec: OpSpec, attributes: Mapping[str, Any], forward: OpSpec | None = None) -> Any:
-    """Builds one TBE operator or a sequence of TBE operators.
+    """Builds the primitive of one TBE operator, or the Cell of a sequence of TBE operators.
 
     Args:
         spec: the operator.
         attributes: attributes that differ from the default.
-        forward: the forward operator, where `spec` is a gradient.
+        forward: the forward operator if `spec` is a gradient, else None.
 
     Raises:
         MissingError: a step has no TBE operator, or its TBE operator lacks an attribute that
@@ -138,14 +141,15 @@ def _build_gradient_call(spec: OpSpec, attributes: Attributes) -> Any:
 
 
 def registration_name(spec: OpSpec) -> str:
-    """Returns the operator's name in MindSpore and CANN."""
+    """Returns the name under which the operator is registered with MindSpore and CANN."""
     return PREFIX + spec.name.replace("_grad", "Grad")
 
 
 def encode_attribute(name: str, value: Any) -> Any:
-    """Encodes an attribute for the TBE operator.
+    """Returns an attribute's value in the form that the TBE operator takes.
 
-    Pairs are flattened, windows become lists, and the padding ``same`` becomes −1 (``valid`` 0).
+    A tuple of pairs is flattened. A window attribute becomes a list of integers. The padding
+    ``same`` becomes −1, and ``valid`` becomes 0.
     """
     if not _is_window(name, value):
         return [one for pair in value for one in pair] if isinstance(value, tuple) else value
@@ -170,7 +174,10 @@ def register(spec: OpSpec, forward: OpSpec | None = None) -> None:
 
 
 def operator_file(spec: OpSpec) -> Path:
-    """Returns the TBE operator's file, from `tbe_impl.ops` or as named in the spec."""
+    """Returns the path of the TBE operator's file.
+
+    It is a file of `tbe_impl.ops`, or the file named in the spec.
+    """
     own = Path(spec.tbe)
     file = own if own.suffix == ".py" else Path(tbe_impl.ops.__file__).parent / f"{spec.tbe}.py"
     if not spec.tbe or not file.is_file():
@@ -194,7 +201,7 @@ def _load_tbe_function(spec: OpSpec) -> Any:
 def operator_file_globals(spec: OpSpec) -> Mapping[str, Any]:
     """Returns the globals of the TBE operator's file.
 
-    Optional: DTYPES, FORMATS and OTHER_DTYPES, where they differ from the defaults.
+    The file may define DTYPES, FORMATS and OTHER_DTYPES if they differ from the defaults.
     """
     names: Mapping[str, Any] = _load_tbe_function(spec).__globals__
     return names
@@ -215,7 +222,7 @@ def dtypes_of(spec: OpSpec, dtype: str, forward: OpSpec | None = None) -> dict[s
     Args:
         spec: the operator.
         dtype: the compute dtype.
-        forward: the forward operator, where `spec` is a gradient.
+        forward: the forward operator if `spec` is a gradient, else None.
     """
     if forward is not None:
         known = dtypes_of(forward, dtype)
@@ -238,7 +245,7 @@ def build_op_info(spec: OpSpec, forward: OpSpec | None = None) -> Any:
 
     Args:
         spec: the operator.
-        forward: the forward operator, where `spec` is a gradient.
+        forward: the forward operator if `spec` is a gradient, else None.
     """
     told = operator_file_globals(spec)
     kernel_name = operator_file(spec).stem

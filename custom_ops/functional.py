@@ -1,6 +1,6 @@
 """Exposes the operators as functions of tensors.
 
-One file of more than 500 lines: it is one function for each operator.
+One file of more than 500 lines: it has one function for each operator.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _index_dtypes = (ms.int32, ms.int64) if HAS_MINDSPORE else ()
 
 @lru_cache(maxsize=0)
 def _cell(name: str, *attributes: Any, **route: str) -> Any:
-    """Returns the Cell of that name with these attributes.
+    """Returns the Cell of the operator `name` with these attributes.
 
     MindSpore's parser reads plain functions as source. It calls an ``lru_cache`` wrapper at compile
     time, with constant names and values. `_build_cell` holds the actual cache, because the default
@@ -54,7 +54,7 @@ def _build_cell(name: str, *attributes: Any, **route: str) -> Any:
 
 @lru_cache(maxsize=0)
 def _operator_cell(module: str, spec: str, *attributes: Any, route: str) -> Any:
-    """Returns the operator of a weighted Cell as a Cell that takes its weights as inputs.
+    """Returns a Cell that takes the weights as inputs, for an operator with weights.
 
     `attributes` follow the order of ``spec.attributes``.
     """
@@ -69,7 +69,7 @@ def _build_operator(module: str, spec: str, *attributes: Any, route: str) -> Any
 
 @lru_cache(maxsize=0)
 def _dense_cell(activation: str, has_bias: bool, *, route: str) -> Any:
-    """Returns the matrix product with the named activation as its epilogue."""
+    """Returns the Cell of the matrix product with the named activation as its epilogue."""
     return _build_dense_cell(activation, has_bias, route=check_route(route, "dense"))
 
 
@@ -88,7 +88,7 @@ def _build_dense_cell(activation: str, has_bias: bool, *, route: str) -> Any:
 
 @lru_cache(maxsize=0)
 def _convolution_cell(activation: str, *how: Any, route: str) -> Any:
-    """Returns the convolution with bias and the named activation as its epilogue."""
+    """Returns the Cell of the convolution with bias and the named activation as its epilogue."""
     return _build_convolution_cell(activation, *how, route=check_route(route, "fused_conv_bn"))
 
 
@@ -117,67 +117,73 @@ def scaled_dot_product_attention(
     layout: str = "BNSD",
     route: str = "",
 ) -> Any:
-    """softmax(scale · q kᵀ + mask) v; see `custom_ops.ScaledDotProductAttention`."""
+    """Returns softmax(scale · q kᵀ + mask) v; see `custom_ops.ScaledDotProductAttention`."""
     cell = _cell("ScaledDotProductAttention", scale, is_causal, layout, route=route)
     return cell(q, k, v, mask)
 
 
 def add_relu(x: Any, y: Any, *, route: str = "") -> Any:
-    """max(x + y, 0); see `custom_ops.AddReLU`."""
+    """Returns max(x + y, 0); see `custom_ops.AddReLU`."""
     cell = _cell("AddReLU", route=route)
     return cell(x, y)
 
 
 def mul_sigmoid(x: Any, y: Any, *, route: str = "") -> Any:
-    """x·y·σ(y); see `custom_ops.MulSigmoid`."""
+    """Returns x·y·σ(y); see `custom_ops.MulSigmoid`."""
     cell = _cell("MulSigmoid", route=route)
     return cell(x, y)
 
 
 def my_op(x: Any, y: Any, *, route: str = "") -> Any:
-    """(x − y)·x; see `custom_ops.MyOp`."""
+    """Returns (x − y)·x; see `custom_ops.MyOp`."""
     cell = _cell("MyOp", route=route)
     return cell(x, y)
 
 
 def swish(x: Any, *, beta: float = 1.0, route: str = "") -> Any:
-    """x·σ(beta·x); see `custom_ops.Swish`."""
+    """Returns x·σ(beta·x); see `custom_ops.Swish`."""
     cell = _cell("Swish", beta, route=route)
     return cell(x)
 
 
 def gelu(x: Any, *, approximate: bool = True, route: str = "") -> Any:
-    """x·Φ(x); see `custom_ops.GELU`."""
+    """Returns x·Φ(x); see `custom_ops.GELU`."""
     cell = _cell("GELU", approximate, route=route)
     return cell(x)
 
 
 def mish(x: Any, *, route: str = "") -> Any:
-    """x·tanh(ln(1 + e^x)); see `custom_ops.Mish`."""
+    """Returns x·tanh(ln(1 + e^x)); see `custom_ops.Mish`."""
     cell = _cell("Mish", route=route)
     return cell(x)
 
 
 def hard_swish(x: Any, *, route: str = "") -> Any:
-    """x·min(max(x + 3, 0), 6) / 6; see `custom_ops.HardSwish`."""
+    """Returns x·min(max(x + 3, 0), 6) / 6; see `custom_ops.HardSwish`."""
     cell = _cell("HardSwish", route=route)
     return cell(x)
 
 
 def swiglu(x: Any, up: Any = None, *, route: str = "") -> Any:
-    """swish(x)·up, or of the halves of x; see `custom_ops.SwiGLU`."""
+    """Returns swish(x)·up; see `custom_ops.SwiGLU`.
+
+    Without `up` it returns swish(first half of x)·(second half of x).
+    """
     cell = _cell("SwiGLU", route=route)
     return cell(x, up)
 
 
 def geglu(x: Any, up: Any = None, *, approximate: bool = True, route: str = "") -> Any:
-    """gelu(x)·up, or of the halves of x; see `custom_ops.GeGLU`."""
+    """Returns gelu(x)·up; see `custom_ops.GeGLU`.
+
+    Without `up` it returns gelu(first half of x)·(second half of x).
+    """
     cell = _cell("GeGLU", approximate, route=route)
     return cell(x, up)
 
 
 def scale_mask_softmax(x: Any, mask: Any = None, *, scale: float = 1.0, route: str = "") -> Any:
-    """softmax(scale·x + mask) over the last axis; see `custom_ops.ScaleMaskSoftmax`."""
+    """Returns softmax(scale·x + mask) over the last axis; see `custom_ops.ScaleMaskSoftmax`."""
     cell = _cell("ScaleMaskSoftmax", scale, route=route)
     return cell(x, mask)
 
@@ -185,12 +191,12 @@ def scale_mask_softmax(x: Any, mask: Any = None, *, scale: float = 1.0, route: s
 def bias_dropout_add(
     x: Any, bias: Any, residual: Any, key: Any, *, p: float = 0.5, route: str = ""
 ) -> Any:
-    """dropout(x + bias) + residual.
+    """Returns dropout(x + bias) + residual.
 
     Args:
         x, bias, residual: as in `custom_ops.BiasDropoutAdd`.
         key: int32 of shape (1,); the same key drops the same elements.
-        p: the fraction of elements to drop; 0 drops none.
+        p: probability with which an element is dropped; 0 drops none.
     """
     cell = _cell("BiasDropoutAdd", p, route=route)
     return cell(x, bias, residual, key)
@@ -212,7 +218,7 @@ def box_decode(
 
 
 def iou(boxes: Any, others: Any, *, route: str = "") -> Any:
-    """Intersection over union of each pair of boxes; see `custom_ops.IoU`."""
+    """Returns the intersection over union of each pair of boxes; see `custom_ops.IoU`."""
     cell = _cell("IoU", route=route)
     return cell(boxes, others)
 
@@ -227,7 +233,7 @@ def nms(
     class_aware: bool = True,
     route: str = "",
 ) -> Any:
-    """Non-maximum suppression: the best-scoring of overlapping boxes; see `custom_ops.NMS`."""
+    """Selects the best-scoring of overlapping boxes (NMS); see `custom_ops.NMS`."""
     cell = _cell("NMS", score_threshold, iou_threshold, max_output, class_aware, route=route)
     return cell(boxes, scores)
 
@@ -242,7 +248,7 @@ def layer_norm(
     epsilon: float = 1e-7,
     route: str = "",
 ) -> Any:
-    """(x − mean) / √(variance + epsilon)·gamma + beta; see `custom_ops.LayerNorm`."""
+    """Returns (x − mean) / √(variance + epsilon)·gamma + beta; see `custom_ops.LayerNorm`."""
     axes = (begin_norm_axis, begin_params_axis)
     cell = _operator_cell("layer_norm", "LAYER_NORM", axes[0], axes[1], epsilon, route=route)
     return cell(x, gamma, beta)
@@ -259,7 +265,10 @@ def add_layer_norm(
     epsilon: float = 1e-7,
     route: str = "",
 ) -> Any:
-    """Layer normalisation of x + residual, and their sum; see `custom_ops.AddLayerNorm`."""
+    """Returns the layer normalisation of x + residual, and this sum.
+
+    See `custom_ops.AddLayerNorm`.
+    """
     axes = (begin_norm_axis, begin_params_axis)
     cell = _operator_cell(
         "add_layer_norm", "ADD_LAYER_NORM", axes[0], axes[1], epsilon, route=route
@@ -268,7 +277,7 @@ def add_layer_norm(
 
 
 def rms_norm(x: Any, gamma: Any, *, epsilon: float = 1e-6, route: str = "") -> Any:
-    """x / √(mean x² + epsilon)·gamma; see `custom_ops.RMSNorm`."""
+    """Returns x / √(mean x² + epsilon)·gamma; see `custom_ops.RMSNorm`."""
     cell = _operator_cell("rms_norm", "RMS_NORM", epsilon, route=route)
     return cell(x, gamma)
 
@@ -276,7 +285,7 @@ def rms_norm(x: Any, gamma: Any, *, epsilon: float = 1e-6, route: str = "") -> A
 def add_rms_norm(
     x: Any, residual: Any, gamma: Any, *, epsilon: float = 1e-6, route: str = ""
 ) -> Any:
-    """RMS normalisation of x + residual, and their sum; see `custom_ops.AddRMSNorm`."""
+    """Returns the RMS normalisation of x + residual, and this sum; see `custom_ops.AddRMSNorm`."""
     cell = _operator_cell("add_rms_norm", "ADD_RMS_NORM", epsilon, route=route)
     return cell(x, residual, gamma)
 
@@ -284,7 +293,7 @@ def add_rms_norm(
 def group_norm(
     x: Any, num_groups: int, gamma: Any, beta: Any, *, eps: float = 1e-5, route: str = ""
 ) -> Any:
-    """Normalisation over groups of channels; see `custom_ops.GroupNorm`."""
+    """Normalises over groups of channels; see `custom_ops.GroupNorm`."""
     cell = _operator_cell("group_norm", "GROUP_NORM", num_groups, eps, route=route)
     return cell(x, gamma, beta)
 
@@ -302,12 +311,12 @@ def batch_norm(
     data_format: str = "NCHW",
     route: str = "",
 ) -> Any:
-    """activation((x − mean) / √(variance + eps)·gamma + beta); see `custom_ops.BatchNorm`.
+    """Returns activation((x − mean) / √(variance + eps)·gamma + beta); see `custom_ops.BatchNorm`.
 
     Args:
         x, gamma, beta: as in `custom_ops.BatchNorm`.
-        moving_mean, moving_variance: both, or neither (None). They get no gradient. None selects
-            the batch statistics; the result is then y, mean, variance.
+        moving_mean, moving_variance: moving statistics, which get no gradient. If both are None,
+            the statistics of the batch are used, and the result is (y, mean, variance).
         eps, activation, alpha, data_format: as in `custom_ops.BatchNorm`.
     """
     if moving_mean is None:
@@ -322,13 +331,13 @@ def batch_norm(
 
 
 def softmax(x: Any, *, axis: int = -1, route: str = "") -> Any:
-    """e^x / Σ e^x; see `custom_ops.Softmax`."""
+    """Returns e^x / Σ e^x; see `custom_ops.Softmax`."""
     cell = _cell("Softmax", axis, route=route)
     return cell(x)
 
 
 def log_softmax(x: Any, *, axis: int = -1, route: str = "") -> Any:
-    """x − ln Σ e^x; see `custom_ops.LogSoftmax`."""
+    """Returns x − ln Σ e^x; see `custom_ops.LogSoftmax`."""
     cell = _cell("LogSoftmax", axis, route=route)
     return cell(x)
 
@@ -343,7 +352,7 @@ def softmax_cross_entropy(
     label_smoothing: float = 0.0,
     route: str = "",
 ) -> Any:
-    """−Σ weight·labels·ln softmax(logits); see `custom_ops.SoftmaxCrossEntropy`."""
+    """Returns −Σ weight·labels·ln softmax(logits); see `custom_ops.SoftmaxCrossEntropy`."""
     if weight is None:
         cell = _cell(
             "SoftmaxCrossEntropy", None, ignore_index, reduction, label_smoothing, route=route
@@ -373,7 +382,10 @@ def linear_cross_entropy(
     label_smoothing: float = 0.0,
     route: str = "",
 ) -> Any:
-    """Cross entropy of hidden · weightᵀ, in chunks of rows; see `custom_ops.LinearCrossEntropy`."""
+    """Returns the cross entropy of hidden · weightᵀ, computed in chunks of rows.
+
+    See `custom_ops.LinearCrossEntropy`.
+    """
     how = (ignore_index, reduction, label_smoothing)
     cell = _operator_cell(
         "linear_cross_entropy", "LINEAR_CROSS_ENTROPY", how[0], how[1], how[2], route=route
@@ -388,7 +400,7 @@ def rotary_embedding(x: Any, cos: Any, sin: Any, *, layout: str = "halves", rout
 
 
 def token_embedding(ids: Any, table: Any, *, scale: float = 1.0, route: str = "") -> Any:
-    """table[ids]·scale; see `custom_ops.TokenEmbedding`."""
+    """Returns table[ids]·scale; see `custom_ops.TokenEmbedding`."""
     cell = _operator_cell("token_embedding", "TOKEN_EMBEDDING", scale, route=route)
     return cell(ids, table)
 
@@ -405,7 +417,7 @@ def conv2d(
     lowering: str = "auto",
     route: str = "",
 ) -> Any:
-    """conv(x, weight) + bias.
+    """Returns conv(x, weight) + bias.
 
     Args:
         x, weight, bias: as in `custom_ops.Conv2d`.
@@ -474,7 +486,9 @@ def fused_conv_bn(
     lowering: str = "auto",
     route: str = "",
 ) -> Any:
-    """f(z), z = (conv(x, conv_weight) + conv_bias − bn_mean) / √(bn_var + eps)·bn_weight + bn_bias.
+    """Returns activation(z) for a convolution z with batch normalisation.
+
+    z = (conv(x, conv_weight) + conv_bias − bn_mean) / √(bn_var + eps)·bn_weight + bn_bias.
 
     See `custom_ops.FusedConvBN`.
 
@@ -506,7 +520,7 @@ def conv_bn_relu(
     lowering: str = "auto",
     route: str = "",
 ) -> Any:
-    """max(z, 0) for a convolution z with batch normalisation.
+    """Returns max(z, 0) for a convolution z with batch normalisation.
 
     z = (conv(x, weight) + bias − moving_mean) / √(moving_variance + eps)·gamma + beta.
 
@@ -541,7 +555,7 @@ def conv_bn_leaky_relu(
     lowering: str = "auto",
     route: str = "",
 ) -> Any:
-    """max(z, 0) + alpha·min(z, 0); see `custom_ops.ConvBNLeakyReLU`.
+    """Returns max(z, 0) + alpha·min(z, 0); see `custom_ops.ConvBNLeakyReLU`.
 
     z and the arguments are those of `conv_bn_relu`.
     """
@@ -567,20 +581,26 @@ def conv_bn_silu(
     lowering: str = "auto",
     route: str = "",
 ) -> Any:
-    """z·σ(z); see `custom_ops.ConvBNSiLU`. z and the arguments are those of `conv_bn_relu`."""
+    """Returns z·σ(z); see `custom_ops.ConvBNSiLU`.
+
+    z and the arguments are those of `conv_bn_relu`.
+    """
     how = (stride, padding, dilation, groups, lowering, 0.1)
     statistics = (gamma, beta, moving_mean, moving_variance)
     return _conv_bn("silu", x, weight, bias, statistics, eps, how, route)
 
 
 def dense(x: Any, weight: Any, bias: Any = None, *, activation: str = "", route: str = "") -> Any:
-    """f(x·weightᵀ + bias), f by name: relu, gelu, silu, or empty; see `custom_ops.Dense`."""
+    """Returns activation(x·weightᵀ + bias); the activation is relu, gelu, silu, or empty for none.
+
+    See `custom_ops.Dense`.
+    """
     cell = _dense_cell(activation, bias is not None, route=route)
     return cell(x, weight) if bias is None else cell(x, weight, bias)
 
 
 def matmul_bias_relu(x: Any, weight: Any, bias: Any, *, route: str = "") -> Any:
-    """max(x·weightᵀ + bias, 0); see `custom_ops.MatMulBiasReLU`."""
+    """Returns max(x·weightᵀ + bias, 0); see `custom_ops.MatMulBiasReLU`."""
     cell = _operator_cell("matmul_bias", "MATMUL_BIAS_RELU", "relu", "auto", route=route)
     return cell(x, weight, bias)
 
@@ -588,20 +608,20 @@ def matmul_bias_relu(x: Any, weight: Any, bias: Any, *, route: str = "") -> Any:
 def matmul_bias_gelu(
     x: Any, weight: Any, bias: Any, *, approximate: bool = True, route: str = ""
 ) -> Any:
-    """gelu(x·weightᵀ + bias); see `custom_ops.MatMulBiasGELU`."""
+    """Returns gelu(x·weightᵀ + bias); see `custom_ops.MatMulBiasGELU`."""
     activation = "gelu_tanh" if approximate else "gelu"
     cell = _operator_cell("matmul_bias", "MATMUL_BIAS_GELU", activation, "auto", route=route)
     return cell(x, weight, bias)
 
 
 def matmul_bias_silu(x: Any, weight: Any, bias: Any, *, route: str = "") -> Any:
-    """silu(x·weightᵀ + bias); see `custom_ops.MatMulBiasSiLU`."""
+    """Returns silu(x·weightᵀ + bias); see `custom_ops.MatMulBiasSiLU`."""
     cell = _operator_cell("matmul_bias", "MATMUL_BIAS_SILU", "silu", "auto", route=route)
     return cell(x, weight, bias)
 
 
 def linear_residual(x: Any, weight: Any, bias: Any, residual: Any, *, route: str = "") -> Any:
-    """x·weightᵀ + bias + residual; see `custom_ops.LinearResidual`."""
+    """Returns x·weightᵀ + bias + residual; see `custom_ops.LinearResidual`."""
     cell = _operator_cell("matmul_bias", "LINEAR_RESIDUAL", "", "auto", route=route)
     return cell(x, weight, bias, residual)
 
@@ -609,6 +629,6 @@ def linear_residual(x: Any, weight: Any, bias: Any, residual: Any, *, route: str
 def layer_norm_linear(
     x: Any, gamma: Any, beta: Any, weight: Any, bias: Any, *, epsilon: float = 1e-7, route: str = ""
 ) -> Any:
-    """Layer normalisation of x's rows, then ·weightᵀ + bias; see `custom_ops.LayerNormLinear`."""
+    """Returns layer_norm(x)·weightᵀ + bias; see `custom_ops.LayerNormLinear`."""
     cell = _operator_cell("layer_norm_linear", "LAYER_NORM_LINEAR", epsilon, "auto", route=route)
     return cell(x, gamma, beta, weight, bias)

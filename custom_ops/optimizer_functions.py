@@ -1,4 +1,4 @@
-"""Exposes the optimizer steps as functions of tensors or arrays: one launch, updates in place."""
+"""Exposes the optimizer steps as functions that update tensors or arrays in place."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TENSOR = ms.Tensor if HAS_MINDSPORE else ()
 
 @lru_cache(maxsize=0)
 def _steps(rule: int, dtypes: Sequence[Any], decays: int, **attributes: Any) -> Any:
-    """Returns the operators of one step, one per dtype.
+    """Returns the primitives of one optimizer step, one per parameter dtype.
 
     MindSpore's parser reads plain functions as source. It calls an ``lru_cache`` wrapper at compile
     time.
@@ -36,7 +36,7 @@ def _steps(rule: int, dtypes: Sequence[Any], decays: int, **attributes: Any) -> 
 
 @lru_cache(maxsize=0)
 def _check_constant(rule: int, argument: str, value: Any) -> Any:
-    """Checks a constant argument (no Tensor) at compile time."""
+    """Checks an argument that is not a Tensor at compile time, and returns it."""
     check_numbers(rule, **{argument: value})
     return value
 
@@ -60,7 +60,7 @@ def _build_step_primitives(
 
 
 def _run_steps(steps: Any, numbers: Any, *lists: Any) -> Any:
-    """Runs the operators on scalars, gradients, parameters and states."""
+    """Runs the primitives on scalars, gradients, parameters and states."""
     given: Any = ()
     for one in numbers:
         given = given + (_to_scalar_tensor(one),)  # noqa: RUF005
@@ -83,7 +83,10 @@ def _dtypes(parameters: Any) -> Any:
 
 
 def _decays(rule: int, weight_decay: Any) -> Any:
-    """Returns the weight decay as a tuple, empty where it is 0: the operator then skips it."""
+    """Returns the weight decay as a 1-tuple, or an empty tuple if it is the number 0.
+
+    Without an element, the operator computes no decay.
+    """
     told = _check_argument(rule, "weight_decay", weight_decay)
     return () if isinstance(told, (int, float)) and told == 0 else (told,)
 
@@ -102,18 +105,18 @@ def adam(
     weight_decay: Any = 0.0,
     use_nesterov: bool = False,
 ) -> Any:
-    """One step of `custom_ops.Adam` over lists of tensors or of arrays, in place.
+    """Runs one step of `custom_ops.Adam` in place, on lists of tensors or of arrays.
 
     Args:
-        gradients, parameters, moment1, moment2: lists of the same length. The step overwrites all
-            but the gradients.
-        count: index of the step, 1 for the first; a number or a Tensor.
+        gradients, parameters, moment1, moment2: lists of the same length. The step overwrites the
+            parameters and moments.
+        count: number of the step, starting with 1; a number or a Tensor.
         learning_rate, weight_decay: numbers, or one-element Tensors.
         beta1, beta2, eps, use_nesterov: as in `custom_ops.Adam`.
 
     Returns:
-        For tensors a value that a graph has to use, so that the graph keeps the step. It has no
-        other meaning.
+        For tensors, a value that has no meaning. A graph has to use it, because otherwise MindSpore
+        removes the step.
 
     Raises:
         InputError: shapes or dtypes do not match, or an argument is not a number or is out of
@@ -157,9 +160,9 @@ def adam_weight_decay(
     eps: float = 1e-6,
     weight_decay: Any = 0.0,
 ) -> Any:
-    """One step of `custom_ops.AdamWeightDecay` over lists of tensors or of arrays, in place.
+    """Runs one step of `custom_ops.AdamWeightDecay` in place, on lists of tensors or of arrays.
 
-    Arguments as for `adam`.
+    The arguments are those of `adam`.
     """
     if not isinstance(parameters[0], _TENSOR):
         return adam_weight_decay_step(
@@ -189,7 +192,7 @@ def momentum(
     weight_decay: Any = 0.0,
     use_nesterov: bool = False,
 ) -> Any:
-    """One step of `custom_ops.Momentum` over lists of tensors or of arrays, in place.
+    """Runs one step of `custom_ops.Momentum` in place, on lists of tensors or of arrays.
 
     Arguments as for `adam`.
     """

@@ -1,6 +1,6 @@
 """Defines Adam, AdamWeightDecay and Momentum with one kernel launch per dtype and step.
 
-The classes have the signatures of MindSpore's.
+The classes have the same signatures as MindSpore's classes of these names.
 """
 # mypy: disable-error-code="no-untyped-def, attr-defined, assignment, has-type, misc"
 
@@ -38,21 +38,21 @@ def _prepare(
     powers: Any = (),
     **attributes: Any,
 ) -> None:
-    """Builds the optimizer's operators, one for the parameters of each dtype.
+    """Builds the optimizer's primitives, one for each dtype of its parameters.
 
     Args:
         optimizer: an instance of `kind` or of a subclass.
         kind: the class whose `construct` computes the same step as `FastOptimizerStep`.
-        rule: the update rule.
-        states: lists of state Parameters.
+        rule: the update rule: `ADAM`, `ADAM_WEIGHT_DECAY` or `MOMENTUM`.
+        states: lists of state Parameters, such as the first and second moments.
         powers: Parameter name → the factor by which each step multiplies it.
-        attributes: attributes of the operators.
+        attributes: attributes of the primitives.
     """
     parameters, grouped = optimizer.parameters, optimizer.is_group
     flags = tuple(bool(one) for one in optimizer.decay_flags)
     optimizer.states = states[0] if len(states) == 1 else states[0] + states[1]
-    # gradient centralization follows weight decay, so MindSpore computes both then;
-    # nn.AdamWeightDecay does not centralize
+    # gradient centralization has to follow weight decay: with centralization MindSpore's operators
+    # compute both; nn.AdamWeightDecay does not centralize
     centred = grouped and any(optimizer.grad_centralization_flags)
     optimizer.is_centred = centred and rule != ADAM_WEIGHT_DECAY
     optimizer.decays_here = bool(optimizer.exec_weight_decay) and not optimizer.is_centred
@@ -92,7 +92,7 @@ class _SingleLaunchOptimizer:
         return self.get_lr(), self.get_weight_decay()
 
     def run_update_kernels(self, lr, decay, numbers, gradients):
-        """Runs the operators on rates, decays, scalars, gradients, parameters and states."""
+        """Runs the primitives on rates, decays, scalars, gradients, parameters and states."""
         given = lr if self.is_group_lr else (lr,)
         if self.decays_here:
             given = given + (decay if self.is_group else (decay,))

@@ -1,5 +1,5 @@
 """Defines operators and their calls: spec, gradient, kernels, primitive, Cell.
 
-In: an operator's spec and tensors or arrays. Out: a primitive, a Cell, results. Must not: define an
-operator of its own.
+In: an operator's spec and tensors or arrays. Out: a primitive, a Cell, results. Must not: define
+any particular operator.
 """

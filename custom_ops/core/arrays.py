@@ -51,14 +51,14 @@ class ArrayOperator:
         return _unwrap_single(made[: len(self.spec.visible_outputs)])
 
     def backward(self, grad: Any, *arrays: Any) -> Any:
-        """Returns the gradients of the differentiable inputs: an array, or a tuple.
+        """Returns the gradients of the differentiable inputs as an array, or a tuple of arrays.
 
         Args:
             grad: gradient of the output; a tuple for several outputs.
-            arrays: inputs of `forward`; by default those of the last call.
+            arrays: inputs of `forward`; by default the inputs of the last `forward` call.
 
         Raises:
-            InputError: no inputs, and no earlier call of `forward`.
+            InputError: `arrays` is empty and `forward` was not called before.
         """
         if arrays:
             self.forward(*arrays)
@@ -85,5 +85,5 @@ class ArrayOperator:
 
 
 def _unwrap_single(made: tuple[Any, ...]) -> Any:
-    """Returns the single element, or the tuple."""
+    """Returns the element of a 1-tuple; returns any other tuple unchanged."""
     return made[0] if len(made) == 1 else made

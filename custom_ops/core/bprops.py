@@ -23,17 +23,19 @@ def build_bprop(
     visible: int,
     bare: bool = False,
 ) -> Callable[..., Any]:
-    """Builds the bprop of a primitive, or, if `bare`, a function of the inputs as one tuple.
+    """Builds the bprop of a primitive from the primitives of its gradient.
 
     Args:
         calls: primitives of the gradient. MindSpore drops calls whose outputs are unused.
         count: number of inputs.
-        singles: which of `calls` have one output.
-        saved: which inputs and outputs `calls` read.
-        places: for each input the index of its gradient among all outputs; -1 gives zeros.
+        singles: for each of `calls`, whether it has exactly one output.
+        saved: indices of the primitive's inputs and outputs that `calls` read.
+        places: for each input the index of its gradient among the outputs of all `calls`; -1
+            gives zeros.
         several: whether the primitive has several outputs.
         visible: number of leading outputs that have a gradient.
-        bare: for the ``bprop`` of a Cell, which has to name each input.
+        bare: return a function ``(inputs, out, dout)`` that takes the inputs as one tuple. The
+            ``bprop`` of a Cell calls it, because its own signature has to name each input.
     """
     zeros_like = ops.zeros_like
     numbers = tuple(range(len(calls)))
@@ -90,7 +92,7 @@ def missing_gradient_message(spec: OpSpec, order: int) -> str:
 
 
 def build_raising_bprop(count: int, message: str) -> Callable[..., Any]:
-    """Builds the bprop of a primitive without a gradient: it raises where MindSpore uses zeros."""
+    """Builds a bprop that raises `message`; without a bprop MindSpore uses zero gradients."""
 
     def raise_error(inputs, out, dout):
         raise RuntimeError(message)

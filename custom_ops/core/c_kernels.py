@@ -1,6 +1,6 @@
 """Builds hand-written C kernels, for blocked algorithms, sorted lists and multi-tensor updates.
 
-A loop nest of the DSL over independent elements cannot express these.
+The DSL cannot express these algorithms, because it has only loop nests over independent elements.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ C_SOURCE_FOLDER = Path(__file__).parent.parent / "c_sources"
 class CKernel:
     """Hand-written C kernel for given shapes and dtypes.
 
-    Signature: ``int function(void **buffers, const int64_t *numbers, int64_t threads)``, inputs
-    before outputs; 0 is success. `custom_ops.core.computation.Computation` handles it like a
-    generated kernel.
+    The C signature is ``int function(void **buffers, const int64_t *numbers, int64_t threads)``.
+    `buffers` has the inputs before the outputs. The function returns 0 on success.
+    `custom_ops.core.computation.Computation` handles a `CKernel` like a generated kernel.
 
     Attributes:
         name: name of the operator.
@@ -42,7 +42,7 @@ class CKernel:
         inputs, outputs: shapes and dtypes of the buffers.
         numbers: further integer arguments of the function.
         options: compiler options, such as ``-DNAME=value``.
-        overwrites: whether it writes to inputs, which must be dense then.
+        overwrites: whether the kernel writes to its inputs; the inputs must be dense then.
     """
 
     name: str
@@ -56,7 +56,7 @@ class CKernel:
 
     @cached_property
     def function(self) -> Any:
-        """Compiles the function, or loads it from the compile cache.
+        """Returns the C function; compiles it or loads it from the compile cache.
 
         Raises:
             MissingError: there is no C compiler.
@@ -69,7 +69,7 @@ class CKernel:
 
     @property
     def c_function(self) -> CFunction:
-        """The function with its buffer order and numbers."""
+        """The C function with the order of its buffers and its integer arguments."""
         return CFunction(
             self.function, list(range(len(self.inputs) + len(self.outputs))), self.numbers
         )
@@ -78,8 +78,8 @@ class CKernel:
         """Returns the output array, or a tuple of output arrays.
 
         Raises:
-            InputError: an overwritten array is not dense.
-            CompileError: out of memory.
+            InputError: the kernel overwrites its inputs, and an input is not dense.
+            CompileError: the kernel ran out of memory.
         """
         given = [np.asarray(array, order="C") for array in arrays]
         if self.overwrites and any(a is not b for a, b in zip(given, arrays, strict=True)):
@@ -100,7 +100,7 @@ class CKernel:
 
 
 def _inline_headers(text: str) -> str:
-    """Inlines the headers of the source's folder: the source text is the compile cache key."""
+    """Inlines headers from `C_SOURCE_FOLDER`, because the source text is the compile cache key."""
 
     def content(found: re.Match[str]) -> str:
         header = C_SOURCE_FOLDER / found[1]

@@ -1,4 +1,4 @@
-"""Defines the Cell of an operator, for MindSpore's modes and, without MindSpore, NumPy arrays."""
+"""Defines the Cell of an operator; without MindSpore it runs on NumPy arrays."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def set_default_route(route: str) -> None:
 
 
 def check_route(route: str, place: str) -> str:
-    """Returns the route, or the default where it is empty.
+    """Returns `route`, or the default route if `route` is empty.
 
     Raises:
-        InputError: unknown route.
+        InputError: `route` is unknown.
     """
     if route not in ("", *ROUTES):
         raise InputError(
@@ -39,10 +39,10 @@ def check_route(route: str, place: str) -> str:
 
 
 def resolve_route(spec: OpSpec, route: str) -> str:
-    """Returns the route to take: the requested one, or the only one available.
+    """Returns the requested route, or ``composite`` if no kernel is available.
 
     Raises:
-        InputError: the composite is requested, and the operator has none.
+        InputError: the composite is requested, but the operator has no composite.
     """
     route = check_route(route, spec.name)
     if route == "native" and not spec.has_kernel:
@@ -63,7 +63,7 @@ def resolve_route(spec: OpSpec, route: str) -> str:
 
 
 def _missing_requirement(spec: OpSpec) -> str:
-    """Returns the reason why the device cannot run a kernel; empty if it can."""
+    """Returns why the device cannot run a kernel of the operator; empty if the device can."""
     target = device_target()
     if target == "Ascend":
         return "" if spec.has_tbe else "CANN builds no kernel of it"
@@ -73,9 +73,9 @@ def _missing_requirement(spec: OpSpec) -> str:
 
 
 class CompositeCell(Cell):
-    """Cell of a composite: a function of tensors with bound attributes.
+    """Cell that calls an operator's composite with bound attributes.
 
-    A Cell, because `amp` with level O1 copies plain functions and drops their closures.
+    It is a Cell, because `amp` with level O1 copies plain functions and drops their closures.
     """
 
     def __init__(self, function: Callable[..., Any], attributes: Mapping[str, Any]):
@@ -83,19 +83,19 @@ class CompositeCell(Cell):
         self.function, self.given = function, dict(attributes)
 
     def construct(self, *inputs: Any) -> Any:
-        """Runs basic operators."""
+        """Runs MindSpore's basic operators."""
         return self.function(*inputs, **self.given)
 
 
 class VisibleOutputsCell(Cell):
-    """Cell that hides a primitive's last outputs, which only its gradient reads."""
+    """Cell that drops a primitive's trailing outputs, which only the gradient reads."""
 
     def __init__(self, call: Any, count: int):
         super().__init__()
         self.call, self.count = call, count
 
     def construct(self, *inputs: Any) -> Any:
-        """Runs one kernel."""
+        """Runs one kernel and returns its first `count` outputs."""
         made = self.call(*inputs)
         if self.count == 1:
             return made[0]
@@ -103,9 +103,9 @@ class VisibleOutputsCell(Cell):
 
 
 class TrainingFallbackCell(Cell):
-    """Cell that runs one kernel in inference and basic operators in training.
+    """Cell that runs one kernel in inference and MindSpore's basic operators in training.
 
-    For devices without a kernel of the gradient.
+    It serves devices that have a kernel of the operator but none of its gradient.
     """
 
     def __init__(self, call: Any, composed: CompositeCell):
@@ -113,14 +113,14 @@ class TrainingFallbackCell(Cell):
         self.call, self.composed = call, composed
 
     def construct(self, *inputs: Any) -> Any:
-        """Runs one kernel, or basic operators."""
+        """Runs one kernel, or basic operators in training."""
         if self.training:
             return self.composed(*inputs)
         return self.call(*inputs)
 
 
 def build_native_call(spec: OpSpec, attributes: Mapping[str, Any]) -> Any:
-    """Builds the call of one kernel on MindSpore's device target."""
+    """Builds a primitive or Cell that calls one kernel on MindSpore's device target."""
     if device_target() != "Ascend":
         from custom_ops.core.primitive import primitive
 
@@ -142,7 +142,7 @@ class FusedCell(OperatorCell):
 
     Args:
         spec: the operator.
-        attributes: attributes that differ from the default.
+        attributes: the attributes that differ from their defaults.
         route: ``native``, ``composite``, or empty for the default (`set_default_route`).
     """
 
@@ -170,12 +170,12 @@ class FusedCell(OperatorCell):
         return self.run(*inputs)
 
     def extend_repr(self) -> str:
-        """Attributes, for the printed net."""
+        """Returns the attributes as text for the printed net."""
         return ", ".join(f"{name}={value}" for name, value in self.attributes.items())
 
 
 class DispatchingCell(OperatorCell):
-    """Cell of an operator that selects one of several kernels by its inputs.
+    """Cell of an operator that selects one of several kernels for each call's inputs.
 
     Subclasses define `construct` and `select_cell`.
     """
@@ -194,7 +194,7 @@ class DispatchingCell(OperatorCell):
     def backward(self, grad: Any, *arrays: Any) -> Any:
         """Returns the gradients of the differentiable inputs.
 
-        Without `arrays` it uses those of the last `forward` call.
+        Without `arrays` it uses the inputs of the last `forward` call.
         """
         if arrays:
             self.forward(*arrays)

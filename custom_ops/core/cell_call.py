@@ -14,7 +14,10 @@ from tbe_impl.errors import InputError
 
 
 class OperatorCell(ArrayOperator, Cell):
-    """Cell that rejects arguments other than tensors by name, before MindSpore's dispatch."""
+    """Cell that raises an error with the argument's name if an argument is not a tensor.
+
+    The check runs before MindSpore's dispatch.
+    """
 
     @property
     def operator_name(self) -> str:
@@ -49,7 +52,10 @@ class OperatorCell(ArrayOperator, Cell):
 
 
 def check_tensors(cell: Any, inputs: Sequence[Any], keywords: Mapping[str, Any]) -> None:
-    """Raises `InputError` for an argument that is not a tensor; a default of None passes."""
+    """Raises `InputError` for an argument that is not a tensor.
+
+    None passes for an argument whose default is None.
+    """
     for argument, one in _name_arguments(cell, inputs, keywords):
         if not isinstance(one, ms.Tensor):
             raise tensor_error(cell.operator_name, argument, one)
@@ -58,7 +64,7 @@ def check_tensors(cell: Any, inputs: Sequence[Any], keywords: Mapping[str, Any])
 def _name_arguments(
     cell: Any, inputs: Sequence[Any], keywords: Mapping[str, Any]
 ) -> list[tuple[str, Any]]:
-    """Pairs arguments with their names, without those left at a default of None."""
+    """Returns (name, value) of each argument; omits None where None is the default."""
     parameters = inspect.signature(cell.construct).parameters
     if any(one.kind is one.VAR_POSITIONAL for one in parameters.values()):
         names = [
@@ -80,7 +86,7 @@ def tensor_error(name: str, argument: str, given: Any) -> InputError:
     Args:
         name: name of the operator.
         argument: name of the argument.
-        given: its value.
+        given: value of the argument.
     """
     is_array = isinstance(given, np.ndarray)
     got = f"a NumPy array {given.shape} {given.dtype}" if is_array else f"{given!r:.60}"
@@ -97,7 +103,7 @@ def check_real(operator: str, argument: str, value: Any) -> float:
     """Checks that a constructor argument is a number, and returns it as a float.
 
     Raises:
-        InputError: it is not a number; names operator and argument.
+        InputError: `value` is not a number; the message names operator and argument.
     """
     if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool):
         return float(value)
@@ -107,10 +113,10 @@ def check_real(operator: str, argument: str, value: Any) -> float:
 
 
 def check_whole_number(operator: str, argument: str, value: Any) -> int:
-    """Checks that a constructor argument is an integer.
+    """Checks that a constructor argument is an integer, and returns it as an int.
 
     Raises:
-        InputError: it is not an integer; names operator and argument.
+        InputError: `value` is not an integer; the message names operator and argument.
     """
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         return int(value)

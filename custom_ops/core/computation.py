@@ -47,31 +47,35 @@ from tbe_impl.kernel import Argument, Kernel
 
 SOC = "cpu"
 KERNEL_CACHE_SIZE = 64
-"""Capacity of each LRU cache of an operator: static kernels, and described outputs."""
+"""Number of entries in each LRU cache of an operator (kernels, output shapes and dtypes)."""
 SMALL_SIZES = range(1, 9)
-"""Probe sizes for an operator that requires a certain size, such as 4 for the sides of a box."""
+"""Probe sizes for an operator that requires a small size, such as 4 for the sides of a box."""
 PROBE_SIZES = (48, 96)
-"""Probe sizes for an unknown size: an output size that differs between them depends on it."""
+"""Values that replace an unknown input size.
+
+An output size that differs between the two values depends on the unknown size.
+"""
 _build_lock = threading.RLock()
 """Serializes builds, because the DSL has global state."""
 
 Group = tuple[tuple[str, int], ...]
-"""dtype and rank of each input."""
+"""Dtype and rank of each input."""
 ShapeClass = tuple[Group, Sizes]
-"""The group, and the class of each size: 0, 1 or more."""
+"""Dtype and rank of each input, and the class (`classify_sizes`) of each size."""
 
 
 class Computation:
-    """Operator with its attributes and cached kernels.
+    """Builds the kernels of an operator with fixed attributes, and caches them.
 
-    Each of the first `PATIENCE` sizes gets a static kernel. After that, or when a framework
-    declares sizes as dynamic, one dynamic kernel reads the sizes at call time
-    (`custom_ops.core.dynamic_kernels`), if the operator's `forward` supports it.
+    Each of the first `PATIENCE` different sizes gets a static kernel. After that, or when a
+    framework declares sizes as dynamic, one dynamic kernel reads the sizes at call time
+    (`custom_ops.core.dynamic_kernels`). An operator whose `forward` cannot be traced with symbolic
+    sizes always gets static kernels.
 
     Attributes:
         spec: the operator.
         attributes: all attributes.
-        built: number of kernels built.
+        built: number of kernels built so far.
     """
 
     def __init__(self, spec: OpSpec, attributes: Mapping[str, Any]):
@@ -96,7 +100,7 @@ class Computation:
         """Returns the kernel for these inputs.
 
         Raises:
-            InputError: the operator rejects them; names operator and argument.
+            InputError: the operator rejects the inputs; the message names operator and argument.
         """
         key = tuple(given)
         with self._lock:
@@ -122,7 +126,7 @@ class Computation:
             return self._trace(tuple(given))
 
     def describe(self, given: Sequence[ArraySpec]) -> tuple[ArraySpec, ...]:
-        """Returns shapes and dtypes of the outputs, without compilation."""
+        """Returns shapes and dtypes of the outputs, without compiling a kernel."""
         key = tuple(given)
         with self._lock:
             found = self._outputs.get(key)
@@ -138,7 +142,7 @@ class Computation:
             return found
 
     def _call_infer_shape(self, given: Sequence[ArraySpec]) -> Any:
-        """Returns the shapes from ``infer_shape``; None without one or without `forward`.
+        """Returns the shapes from ``infer_shape``; None without ``infer_shape`` or `forward`.
 
         Raises:
             InputError: ``infer_shape`` rejects the inputs.
@@ -150,13 +154,16 @@ class Computation:
         return spec.infer_shape(*(one.shape for one in given), **self.attributes)
 
     def _check_shapes(self, said: Any, made: Sequence[ArraySpec]) -> None:
-        """Raises `InputError` where `forward`'s shapes differ from the inferred ones."""
+        """Raises `InputError` if the shapes of `forward`'s results differ from `said`."""
         if said is not None:
             shapes = tuple(one.shape for one in made)
             check_shapes(self.spec.name, self.spec.outputs, said, shapes, self.spec.place)
 
     def describe_dynamic(self, given: Sequence[ArraySpec]) -> tuple[ArraySpec, ...]:
-        """Like `describe`, for sizes that may be -1; dependent output sizes are -1 too."""
+        """Returns shapes and dtypes of the outputs for inputs with unknown sizes (-1).
+
+        An output size that depends on an unknown input size is -1.
+        """
         self._dtypes = tuple(one.dtype for one in given)
         self._shapes = tuple(one.shape for one in given)
         places = frozenset(i for i, size in enumerate(sizes_of(given)) if size < 0)
@@ -184,9 +191,11 @@ class Computation:
         )
 
     def _describe_ranks(self, given: Sequence[ArraySpec]) -> tuple[ArraySpec, ...]:
-        """Returns outputs of unknown sizes where an unknown input size must match a known one.
+        """Returns dtypes and ranks of the outputs; all output sizes are -1.
 
-        It tries the known sizes, then `SMALL_SIZES`.
+        This serves inputs whose unknown size must equal another size, so that `PROBE_SIZES` fail.
+
+        It replaces unknown sizes by each known size, then by each of `SMALL_SIZES`.
         """
         known = {size for size in sizes_of(given) if size > 0}
         for size in (*sorted(known, reverse=True), *SMALL_SIZES):
@@ -198,7 +207,7 @@ class Computation:
     def shapes(self, given: Sequence[tuple[int, ...]]) -> tuple[tuple[int, ...], ...]:
         """Returns the output shapes for these input shapes, independent of dtypes.
 
-        MindSpore may request shapes before dtypes.
+        MindSpore may request shapes before it passes dtypes.
         """
         whole, infer = self.spec.integers, self.spec.infer_shape
         dtypes = self._dtypes or tuple(
@@ -208,26 +217,30 @@ class Computation:
         try:
             return tuple(one.shape for one in self.describe_dynamic(described))
         except InputError:
-            # a group of an ONNX model supports only its own dtypes
+            # an operator made from a group of ONNX nodes supports only the dtypes of the model
             if infer is None:
                 raise
             return tuple(map(tuple, infer(*given, **self.attributes)))
 
     def dtypes(self, given: Sequence[str]) -> tuple[str, ...]:
-        """Returns the output dtypes for these input dtypes, with the shapes described last."""
+        """Returns the output dtypes for these input dtypes and the most recent input shapes."""
         self._dtypes = tuple(given)
         shapes = self._shapes or ((2, 2),) * len(given)
         described = [ArraySpec(shape, dtype) for shape, dtype in zip(shapes, given, strict=True)]
         return tuple(one.dtype for one in self.describe_dynamic(described))
 
     def _find_dynamic_kernel(self, given: Sequence[ArraySpec]) -> DynamicKernel | None:
-        """Returns a cached dynamic kernel that matches these inputs."""
+        """Returns a cached dynamic kernel for these inputs; None if there is none."""
         known = self._varying.get(_shape_class(given), ())
         sizes = sizes_of(given)
         return next((one for one in known if match_pattern(one.pattern, sizes) is not None), None)
 
     def _dynamic_kernel_for(self, given: tuple[ArraySpec, ...]) -> DynamicKernel | None:
-        """Returns a dynamic kernel for these inputs, building it if due; None: use a static one."""
+        """Returns a dynamic kernel for these inputs; None if they get a static kernel.
+
+        It builds the dynamic kernel once more than `PATIENCE` sizes were seen, or a framework
+        declared sizes as dynamic.
+        """
         known = self._find_dynamic_kernel(given)
         if known is not None or self.spec.forward is None:
             return known
@@ -261,10 +274,10 @@ class Computation:
         return found
 
     def _static_places(self, given: Sequence[ArraySpec]) -> frozenset[int]:
-        """Returns the places of static sizes.
+        """Returns the indices of the sizes that stay static, among the sizes of all inputs.
 
-        Last axes are static at first, because their kernels are faster. They become dynamic after
-        `LAST_SIZES` sizes.
+        Last axes are static at first, because kernels with a static last axis are faster. They
+        become dynamic after `LAST_SIZES` different sizes.
         """
         sizes, like = sizes_of(given), _shape_class(given)
         found = self._needed.get(like)
@@ -279,7 +292,10 @@ class Computation:
     def _trace_dynamic_kernel(
         self, given: tuple[ArraySpec, ...], pattern: Sizes
     ) -> DynamicKernel | None:
-        """Traces and checks a dynamic kernel; None where it is wrong, slow or cannot be traced."""
+        """Traces and checks a dynamic kernel.
+
+        Returns None if the kernel computes wrong results, is slow, or cannot be traced.
+        """
         try:
             found = self._trace_pattern(given, pattern)
             if not self._is_right(given, pattern) or not self._is_quick(found, given):
@@ -296,9 +312,9 @@ class Computation:
         return DynamicKernel(pattern, variables, self._trace_shapes(given, shapes))
 
     def _is_right(self, given: Sequence[ArraySpec], pattern: Sizes) -> bool:
-        """Whether the dynamic kernel computes what static kernels do, tested on small arrays.
+        """Whether a dynamic and a static kernel compute the same results on small arrays.
 
-        If the arrays are too large, it shrinks the known sizes too.
+        If the static sizes make the arrays too large, it tests with smaller static sizes.
         """
         for known in (pattern, shrink_pattern(pattern)):
             sizes = tuple(size if size >= 0 else 2 - size for size in known)
@@ -314,7 +330,10 @@ class Computation:
         return False
 
     def _is_quick(self, varying: DynamicKernel, given: Sequence[ArraySpec]) -> bool:
-        """Whether it takes at most twice the time of a static kernel. Compiles the kernel."""
+        """Whether the dynamic kernel takes at most twice the time of a static kernel.
+
+        It compiles and times both kernels.
+        """
         sizes = sizes_of(given)
         arrays = random_arrays(given, sizes) or random_arrays(
             given,
@@ -339,7 +358,7 @@ class Computation:
         return tuple(map(ArraySpec, shapes, dtypes))
 
     def _trace(self, given: tuple[ArraySpec, ...]) -> AnyKernel:
-        """Returns the traced kernel for these sizes; the first call compiles it."""
+        """Returns the traced static kernel for these inputs; its first call compiles it."""
         found = self._traced.get(given)
         if found is None:
             found = self._traced[given] = self._build(given)
@@ -379,7 +398,7 @@ class Computation:
             except FusionError as error:
                 if not isinstance(error, InputError) or spec.name in error.what:
                     raise
-                # a shared helper reports another operator's name
+                # a helper that several operators share reports another operator's name
                 other = f"{error.place}: "
                 is_named = error.what.startswith(other)
                 raise InputError(
@@ -427,7 +446,7 @@ class Computation:
                 )
 
     def __call__(self, *arrays: Any) -> Any:
-        """Returns the outputs for NumPy arrays: an array, or a tuple."""
+        """Returns the outputs for NumPy arrays as an array, or a tuple of arrays."""
         given = [np.asarray(array) for array in arrays]
         self._check_number([ArraySpec.from_array(array) for array in given])
         return self.kernel([ArraySpec.from_array(array) for array in given])(*given)
@@ -438,7 +457,7 @@ def _size(number: int, variables: Sequence[Var]) -> Expr | int:
 
 
 def copy_aliased_outputs(inputs: Sequence[Tensor], made: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """Returns the outputs; the kernel copies an output that is an input or an earlier output."""
+    """Returns the outputs, with a copy stage where an output is an input or an earlier output."""
     found: list[Tensor] = []
     for tensor in made:
         is_met = any(tensor is other for other in (*inputs, *found))

@@ -1,7 +1,7 @@
-"""Counter-based random numbers: a hash of position and key.
+"""Generates counter-based random numbers by hashing position and key.
 
-The same position and key always give the same bits, so that backward recomputes them and nothing is
-stored.
+The same position and key always give the same bits. Backward therefore recomputes the bits instead
+of storing them.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ def random_bits(shape: Any, key: Tensor) -> Tensor:
     """Returns 32 random bits (uint32) per position of `shape`.
 
     The hash takes the row-major position modulo 2³². It multiplies three times, each time after an
-    xor with a shifted copy. The key enters after the first multiplication; another key therefore
-    gives other bits, not a shifted copy of the same bits.
+    xor with a shifted copy, and ends with another such xor. The key enters after the first
+    multiplication. Another key therefore gives different bits, not the same bits at other
+    positions.
 
     Args:
         shape: shape of the result.
@@ -43,7 +44,7 @@ def random_bits(shape: Any, key: Tensor) -> Tensor:
     def xor_shift(tensor: Tensor, shift: int) -> Any:
         return lambda *i: tensor(*i) ^ (tensor(*i) >> const(shift, "uint32"))
 
-    # one stage per step: an expression used twice would be computed twice
+    # each step is a stage of its own, because an expression used twice would be computed twice
     found = dsl.compute(shape, position, "position")
     for number, shift in enumerate(SHIFTS):
         found = dsl.compute(shape, xor_shift(found, shift), "mixed")
@@ -69,7 +70,7 @@ def _multiply(tensor: Tensor, factor: int) -> Tensor:
 
 
 def random_bits_in_numpy(shape: tuple[int, ...], key: Any) -> Any:
-    """NumPy version of `random_bits`."""
+    """Returns the same bits as `random_bits`, computed in NumPy."""
     found = np.arange(math.prod(shape), dtype=np.uint64).astype(np.uint32).reshape(shape)
     for number, shift in enumerate(SHIFTS):
         found = found ^ (found >> np.uint32(shift))
@@ -81,7 +82,10 @@ def random_bits_in_numpy(shape: tuple[int, ...], key: Any) -> Any:
 
 
 def random_bits_in_mindspore(like: Any, key: Any) -> Any:
-    """`random_bits` from basic MindSpore operators: int32, minus 2³¹, in the shape of `like`."""
+    """Computes `random_bits` with MindSpore's basic operators.
+
+    Returns the bits minus 2³¹ as int32, in the shape of `like`.
+    """
     found = ops.cast(ops.reshape(ops.arange(like.size), like.shape), ms.int32)
     found = ops.mul(_xor_shift(found, 17, 0x7FFF), FACTORS_INT32[0])
     found = ops.mul(ops.bitwise_xor(_xor_shift(found, 11, 0x1FFFFF), key), FACTORS_INT32[1])

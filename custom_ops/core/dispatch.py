@@ -27,7 +27,7 @@ SOURCE = Path(__file__).with_name("dispatch.c")
 _log = logging.getLogger("custom_ops")
 FAILURE_CODE = 70
 ANY_SIZE = -(2**63)
-"""Marks a size that the lookup ignores."""
+"""Marks a size in a kernel record that the kernel lookup does not compare."""
 NUMBER_OF_DTYPE = {
     "bool": 30,
     "int8": 32,
@@ -43,7 +43,10 @@ NUMBER_OF_DTYPE = {
     "float64": 44,
     "bfloat16": 45,
 }
-"""MindSpore's numbers (`mindspore._c_expression.typing.type_to_type_id`), checked by a test."""
+"""MindSpore's type ids by dtype; a test compares them with MindSpore.
+
+The ids are those of `mindspore._c_expression.typing.type_to_type_id`.
+"""
 DTYPE_OF_NUMBER = {number: name for name, number in NUMBER_OF_DTYPE.items()}
 
 _Ranks = ctypes.POINTER(ctypes.c_int)
@@ -79,10 +82,10 @@ class _Kernel(ctypes.Structure):
 
 @dataclass(frozen=True)
 class Entry:
-    """Entry point of an operator.
+    """Entry point of an operator in a C library.
 
     Attributes:
-        file: the library.
+        file: path of the library.
         function: the function's name in the library.
     """
 
@@ -113,11 +116,11 @@ class Bank:
         self._library.fused_callbacks(*self._callbacks)
 
     def calls(self) -> int:
-        """Number of kernel calls of its operators."""
+        """Returns the number of kernel calls of the operators in this library."""
         return int(self._library.fused_calls())
 
     def add(self, computation: Computation) -> Entry:
-        """Adds an operator in the next free slot."""
+        """Adds an operator in the next free slot and returns its entry point."""
         slot = len(self.slots)
         self.slots.append(computation)
         self._library.fused_inputs(slot, len(computation.spec.inputs))
@@ -125,7 +128,7 @@ class Bank:
         return Entry(self.file, f"{several}_{slot:02x}")
 
     def _build(self, slot: int, parameters: int, ranks: Any, shapes: Any, dtypes: Any) -> int:
-        """Builds the kernel for a call that found none."""
+        """Builds and registers the kernel for a call whose lookup found no kernel."""
         computation = self.slots[slot]
         try:
             given = _describe_arguments(parameters, ranks, shapes, dtypes)
@@ -143,7 +146,7 @@ class Bank:
         self._records.pop(gone, None)
 
     def _infer_shapes(self, slot: int, ranks: Any, shapes: Any, result: Any) -> int:
-        """Writes the number of outputs, then rank and sizes of each.
+        """Writes the number of outputs, then rank and sizes of each output, to `result`.
 
         The shapes do not depend on dtypes.
         """
@@ -162,7 +165,7 @@ class Bank:
         return 0
 
     def _infer_types(self, slot: int, count: int, types: Any, result: Any) -> int:
-        """Writes the number of outputs, then the dtype number of each."""
+        """Writes the number of outputs, then the type id of each output, to `result`."""
         computation = self.slots[slot]
         try:
             found = computation.dtypes([DTYPE_OF_NUMBER[types[i]] for i in range(count)])
@@ -176,7 +179,7 @@ class Bank:
     def _run(
         self, slot: int, parameters: int, data: Any, ranks: Any, shapes: Any, dtypes: Any
     ) -> int:
-        """Runs a kernel that is not one C function."""
+        """Runs a kernel that is not one C function, on the arrays at the addresses `data`."""
         computation = self.slots[slot]
         try:
             given = _describe_arguments(parameters, ranks, shapes, dtypes)
@@ -184,7 +187,7 @@ class Bank:
             count = len(computation.spec.inputs)
             computation.kernel(given[:count])(*arrays[:count], out=arrays[count:])
         except Exception as error:  # noqa: BLE001 - no exception may pass through C
-            _log.exception("%s failed", computation.spec.name)  # MindSpore shows a number only
+            _log.exception("%s failed", computation.spec.name)  # MindSpore shows only the code
             callback_errors.report(computation, error)
             return FAILURE_CODE
         return 0
@@ -195,8 +198,8 @@ class KernelCall:
     """Kernel for inputs of known shapes and dtypes, called with raw addresses.
 
     Attributes:
-        outputs: shapes and dtypes of its outputs.
-        call: takes the addresses of the inputs, then of the outputs.
+        outputs: shapes and dtypes of the outputs.
+        call: function that takes the addresses of the inputs, then of the outputs.
     """
 
     outputs: tuple[ArraySpec, ...]
@@ -204,10 +207,10 @@ class KernelCall:
 
 
 def prepare_call(computation: Computation, given: Sequence[ArraySpec]) -> KernelCall:
-    """Builds the kernel for these inputs.
+    """Builds the kernel for these inputs and returns its call.
 
     Raises:
-        InputError: the operator rejects them.
+        InputError: the operator rejects the inputs.
         MissingError: there is no C compiler.
     """
     kernel, outputs = computation.kernel(given), computation.describe(given)
@@ -232,12 +235,12 @@ def prepare_call(computation: Computation, given: Sequence[ArraySpec]) -> Kernel
 def _record(
     kernel: AnyKernel, given: Sequence[ArraySpec], *, open_sizes: bool = False
 ) -> tuple[_Kernel, Any]:
-    """Builds the C record of a kernel, and the objects that have to outlive it.
+    """Returns the C record of a kernel, and the objects that have to outlive the record.
 
     Args:
-        kernel: kernel for given inputs.
-        given: the inputs, then the outputs.
-        open_sizes: register a dynamic kernel for all its sizes.
+        kernel: kernel for these inputs.
+        given: shapes and dtypes of the inputs, then of the outputs.
+        open_sizes: register a dynamic kernel for all sizes that match its pattern.
     """
     record = _Kernel(parameters=len(given), threads=usable_threads(environment.threads()))
     sizes = [size for one in given for size in one.shape]
@@ -260,7 +263,7 @@ def _record(
 
 
 def _write_dynamic_sizes(record: _Kernel, kernel: BoundKernel, given: Sequence[ArraySpec]) -> None:
-    """Marks the dynamic sizes, and records the source of each size argument."""
+    """Marks the dynamic sizes in `record`, and writes the input axis of each size argument."""
     pattern, program = kernel.varying.pattern, kernel.varying.program
     places = [] if program is None else program[2]
     of_outputs = [size for one in given[len(kernel.inputs) :] for size in one.shape]
@@ -273,7 +276,7 @@ def _write_dynamic_sizes(record: _Kernel, kernel: BoundKernel, given: Sequence[A
 
 
 class CallbackErrors:
-    """Holds the last error of a callback, for the place where the framework raises."""
+    """Stores the last error of a callback, so that it can replace the framework's error."""
 
     def __init__(self) -> None:
         self.last: FusionError | None = None
@@ -292,12 +295,17 @@ _add_lock = threading.Lock()
 
 
 def count_calls() -> int:
-    """Number of our kernel calls by frameworks in this process; proves that a kernel ran."""
+    """Returns how often frameworks called our kernels in this process.
+
+    An increased count proves that a kernel ran.
+    """
     return sum(bank.calls() for bank in _banks)
 
 
 def entry_of(computation: Computation) -> Entry:
-    """Registers an operator in a library. Operators are never removed; kernels are evicted.
+    """Registers an operator in a library and returns its entry point.
+
+    Operators are never removed; their cached kernels can be evicted.
 
     Raises:
         MissingError: there is no C compiler.
@@ -307,7 +315,7 @@ def entry_of(computation: Computation) -> Entry:
 
 
 def _bank() -> Bank:
-    """Returns a bank with a free slot."""
+    """Returns a bank with a free slot; loads another bank if the last bank is full."""
     if not _banks or len(_banks[-1].slots) == _banks[-1].size:
         _banks.append(Bank(len(_banks)))
     return _banks[-1]
@@ -333,7 +341,7 @@ def _array(address: int, described: ArraySpec) -> np.ndarray:
 
 @lru_cache(maxsize=1)
 def has_c_compiler() -> bool:
-    """Whether there is a C compiler, without which operators have no kernels."""
+    """Whether there is a C compiler; without a compiler operators have no C kernels."""
     try:
         compiler.find_compiler()
     except FusionError:

@@ -1,7 +1,7 @@
 """Builds dynamic-shape kernels once an operator has seen several sizes of the same axes.
 
-Sizes 0 and 1 are specialized, because broadcasting and empty arrays need other kernels. A dynamic
-size is therefore at least 2.
+Kernels are specialized for sizes 0 and 1, because broadcasting and empty arrays need other kernels.
+A dynamic size is therefore at least 2.
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ from tbe_impl.kernel import Kernel
 Sizes = tuple[int, ...]
 """Sizes of all inputs, concatenated."""
 PATIENCE = 3
-"""Number of sizes of an axis that get a static kernel each; the next size builds a dynamic one."""
+"""Number of different sizes that get a static kernel each; the next gets a dynamic kernel."""
 LAST_SIZES = 8
-"""Number of sizes of a last axis after which the last axis becomes dynamic too."""
+"""Number of different last-axis sizes after which the last axis becomes dynamic too."""
 SHORT_S = 1e-4
-"""Slack in seconds when a dynamic kernel is timed against a static one."""
+"""Seconds that a dynamic kernel may take in addition to twice the time of a static kernel."""
 MAX_TRIAL_ELEMENTS = 1 << 20
-"""Number of elements above which a kernel is not tested."""
+"""Largest number of input elements with which a dynamic kernel is tested."""
 SMALL_SIZE = 64
 
 
 def sizes_of(given: Sequence[ArraySpec]) -> Sizes:
-    """Returns the sizes of all inputs."""
+    """Returns the sizes of all inputs, concatenated."""
     return tuple(size for one in given for size in one.shape)
 
 
 def classify_sizes(sizes: Sizes) -> Sizes:
-    """Maps sizes to their class (0, 1 or 2 for larger), which selects the kernel."""
+    """Returns the class of each size: 0, 1, or 2 for all larger sizes."""
     return tuple(min(size, 2) for size in sizes)
 
 
 def last_axes(given: Sequence[ArraySpec]) -> frozenset[int]:
-    """Returns the places of last-axis sizes, for inputs of rank 2 or more."""
+    """Returns the indices, among all sizes, of the last axes of inputs with rank ≥ 2."""
     found, first = set(), 0
     for one in given:
         first += len(one.shape)
@@ -57,10 +57,12 @@ def last_axes(given: Sequence[ArraySpec]) -> frozenset[int]:
 
 
 def pattern_of(seen: Sequence[Sizes], open_places: frozenset[int] = frozenset()) -> Sizes:
-    """Returns the pattern of the seen sizes: a constant size, or −1 − number of a variable.
+    """Returns the pattern of the seen sizes.
 
-    Places whose sizes were always equal share a variable. `open_places` are dynamic even if
-    constant so far.
+    For each axis, the pattern has the constant size, or −1 − v for the variable with number v.
+
+    Axes whose sizes were always equal share a variable. The axes `open_places` are dynamic even if
+    their size was constant so far.
     """
     numbers: dict[tuple[int, ...], int] = {}
     found = []
@@ -73,7 +75,7 @@ def pattern_of(seen: Sequence[Sizes], open_places: frozenset[int] = frozenset())
 
 
 def match_pattern(pattern: Sizes, sizes: Sizes) -> dict[int, int] | None:
-    """Returns variable number → size; None where the sizes do not match the pattern."""
+    """Returns variable number → size; None if the sizes do not match the pattern."""
     values: dict[int, int] = {}
     for wanted, size in zip(pattern, sizes, strict=True):
         if wanted >= 0:
@@ -86,12 +88,12 @@ def match_pattern(pattern: Sizes, sizes: Sizes) -> dict[int, int] | None:
 
 @dataclass(frozen=True, eq=False)
 class DynamicKernel:
-    """Kernel for all sizes of a pattern.
+    """Kernel for all sizes that match a pattern.
 
     Attributes:
         pattern: as `pattern_of` returns it.
-        variables: variables of the graph, by number in the pattern.
-        kernel: kernel with these variables.
+        variables: size variables of the graph, indexed by their number in the pattern.
+        kernel: the kernel, traced with these variables as sizes.
     """
 
     pattern: Sizes
@@ -110,10 +112,10 @@ class DynamicKernel:
 
     @cached_property
     def program(self) -> tuple[LoadedProgram, list[int], list[int]] | None:
-        """The program, the parameter index of each buffer, and the source of each size argument.
+        """Returns the program, each buffer's parameter index, and each size argument's source.
 
-        A source is an index among all input sizes. None if the kernel is not a single program whose
-        sizes are input sizes.
+        A source is an index among the sizes of all inputs. Returns None if the kernel is not a
+        single program, or if a size of the program is not an input size.
 
         Raises:
             FusionError: compilation failed.
@@ -127,13 +129,13 @@ class DynamicKernel:
 
 
 def shrink_pattern(pattern: Sizes) -> Sizes:
-    """Replaces large sizes by small ones, equal sizes by equal ones."""
+    """Replaces sizes above `SMALL_SIZE` by small sizes; equal sizes stay equal."""
     large = sorted({size for size in pattern if size > SMALL_SIZE})
     return tuple(8 * (1 + large.index(size)) if size in large else size for size in pattern)
 
 
 def random_arrays(given: Sequence[ArraySpec], sizes: Sequence[int]) -> list[np.ndarray] | None:
-    """Returns random arrays of these sizes; None above MAX_TRIAL_ELEMENTS."""
+    """Returns random arrays of these sizes; None if they exceed `MAX_TRIAL_ELEMENTS`."""
     rng, left = np.random.default_rng(0), iter(sizes)
     shapes = [tuple(next(left) for _ in one.shape) for one in given]
     if sum(map(prod, shapes)) > MAX_TRIAL_ELEMENTS:
@@ -160,8 +162,8 @@ def time_fastest_call(kernel: Kernel, arrays: Sequence[np.ndarray]) -> float:
 def is_equivalent(one: Kernel, other: Kernel, arrays: Sequence[np.ndarray]) -> bool:
     """Whether two kernels compute the same result.
 
-    A forward that uses a size as a number may change meaning when the size is dynamic: ``1 / size``
-    is a fraction of numbers, but integer division of symbolic sizes.
+    A `forward` that computes with a size may change meaning when the size is dynamic. ``1 / size``
+    is a fraction for a Python number, but an integer division for a symbolic size.
     """
     made = [to_tuple(kernel(*arrays, backend="numpy")) for kernel in (one, other)]
     return all(
@@ -192,5 +194,5 @@ class BoundKernel:
         return CFunction(loaded.function, order, tuple(sizes[place] for place in places))
 
     def __call__(self, *arrays: np.ndarray, out: Sequence[np.ndarray] | None = None) -> Any:
-        """Returns the outputs: an array, or a tuple."""
+        """Returns the outputs as an array, or a tuple of arrays."""
         return self.varying.kernel(*arrays, out=out)

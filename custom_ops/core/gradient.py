@@ -1,6 +1,7 @@
 """Derives the gradient operator of an operator.
 
-Its inputs are the forward operator's saved values and one gradient per output.
+The inputs of the gradient operator are the forward operator's saved values, then one gradient per
+visible output.
 """
 
 from __future__ import annotations
@@ -19,17 +20,18 @@ from tbe_impl.errors import InputError
 def gradient_of(spec: OpSpec, part: tuple[str, ...] = ()) -> OpSpec:
     """Returns the operator that computes the gradients of the differentiable inputs.
 
-    It reads the values of ``saves`` (all inputs where `backward` is derived), then
-    ``grad_<output>`` for each visible output. It returns ``grad_<input>`` once per distinct
+    Its inputs are the values of ``saves`` (all inputs if `backward` is derived), then
+    ``grad_<output>`` for each visible output. Its outputs are ``grad_<input>``, once per distinct
     gradient.
 
-    A gradient through hidden outputs would be lost. With hidden outputs, the gradient is therefore
-    differentiable only if ``recompute_hidden`` recomputes them from the other saved values; it is
-    then derived with the hidden outputs as functions of those values.
+    A second derivative must include the path through hidden outputs. The gradient of an operator
+    with hidden outputs is therefore differentiable only if ``recompute_hidden`` recomputes them
+    from the other saved values. Its derivative treats the hidden outputs as functions of these
+    values.
 
     Args:
         spec: the forward operator.
-        part: one group of its ``gradient_groups``, to compute only these gradients.
+        part: one of its ``gradient_groups``; only these gradients are computed. Empty: all.
     """
     by_hand = (spec.backward, spec.backward_kernel_builder, spec.backward_procedure)
     is_written = any(one is not None for one in by_hand)
@@ -71,15 +73,16 @@ def gradient_of(spec: OpSpec, part: tuple[str, ...] = ()) -> OpSpec:
 
 
 def inputs_with_own_gradient(spec: OpSpec) -> tuple[str, ...]:
-    """Returns the inputs whose gradients are computed, in order."""
+    """Returns the differentiable inputs, in order, without those in ``same_gradient``."""
     names = (spec.inputs[i] for i in spec.differentiable_inputs)
     return tuple(name for name in names if name not in spec.same_gradient)
 
 
 def wiring(spec: OpSpec, part: tuple[str, ...] = ()) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Returns the indices of the gradient's saved inputs and outputs, and its output per input.
+    """Returns the indices of the saved inputs and outputs, and each input's gradient index.
 
-    The output index is -1 for an input without a gradient.
+    The gradient index of an input is the index of its gradient among the outputs of the gradient
+    operator. It is -1 for an input without a gradient.
     """
     names, own = (*spec.inputs, *spec.outputs), part or inputs_with_own_gradient(spec)
     sources = [spec.same_gradient.get(name, name) for name in spec.inputs]
@@ -97,7 +100,10 @@ def _forward(spec: OpSpec) -> Any:
 
 
 def _infer_like_inputs(saves: Sequence[str], own: Sequence[str]) -> Any:
-    """Infers the gradients' shapes, or dtypes, from their inputs; None if one is not saved."""
+    """Returns a function that infers each gradient's shape (or dtype) from its input.
+
+    Returns None if one of these inputs is not saved.
+    """
     if not set(own) <= set(saves):
         return None
     places = [saves.index(name) for name in own]
@@ -105,7 +111,7 @@ def _infer_like_inputs(saves: Sequence[str], own: Sequence[str]) -> Any:
 
 
 def _fresh_name(name: str, taken: set[str]) -> str:
-    """Returns an unused name, because gradients of gradients repeat names."""
+    """Appends underscores until the name is unused; gradients of gradients repeat names."""
     while name in taken:
         name += "_"
     taken.add(name)
@@ -113,7 +119,7 @@ def _fresh_name(name: str, taken: set[str]) -> str:
 
 
 def _wrap_backward(spec: OpSpec) -> Any:
-    """Wraps the user's `backward`, without the gradients of undifferentiable inputs."""
+    """Wraps the user's `backward` so that it drops gradients of undifferentiable inputs."""
 
     def compute(*tensors: Any, **attributes: Any) -> tuple[Any, ...]:
         assert spec.backward is not None
@@ -127,7 +133,7 @@ def _wrap_backward(spec: OpSpec) -> Any:
 
 
 def _recompute_hidden_outputs(spec: OpSpec) -> Any:
-    """Wraps the user's `backward` with recomputed hidden outputs."""
+    """Wraps the user's `backward` so that it recomputes the hidden outputs."""
     written, own = _wrap_backward(spec), [name for name in spec.saves if name in spec.hidden]
 
     def compute(*tensors: Any, **attributes: Any) -> tuple[Any, ...]:
@@ -142,7 +148,7 @@ def _recompute_hidden_outputs(spec: OpSpec) -> Any:
 
 
 def _derive_backward(spec: OpSpec) -> Any:
-    """Derives the gradient of `forward` by reverse-mode differentiation."""
+    """Returns the gradient function of `forward`, derived by reverse-mode differentiation."""
 
     def compute(*tensors: Any, **attributes: Any) -> tuple[Any, ...]:
 

@@ -1,4 +1,4 @@
-"""Runs a kernel sequence as one operator: library products and our kernels share scratch memory."""
+"""Runs a sequence of library calls and generated kernels as one operator, in shared scratch."""
 
 from __future__ import annotations
 
@@ -31,8 +31,9 @@ class Step:
     """One kernel of a sequence.
 
     Attributes:
-        kernel: library call or generated kernel; its arrays may be reshapes of the sequence's.
-        reads, writes: names of its inputs and outputs.
+        kernel: library call or generated kernel. It may use other shapes with the same number of
+            elements; its arrays are reshaped.
+        reads, writes: names of the arrays that the kernel reads and writes.
     """
 
     kernel: Prepared | Kernel | OpaqueKernel
@@ -41,7 +42,7 @@ class Step:
 
     @property
     def outputs(self) -> list[ArraySpec]:
-        """Shapes and dtypes of its outputs."""
+        """Shapes and dtypes of the kernel's outputs."""
         if isinstance(self.kernel, Prepared):
             return [ArraySpec(one.shape, one.dtype) for one in self.kernel.outputs]
         return list(outputs_of(self.kernel))
@@ -75,14 +76,14 @@ class Step:
 class Chain:
     """Kernel sequence for given shapes and dtypes.
 
-    An intermediate array occupies scratch memory from the step that writes it to the last step that
-    reads it; later steps reuse the memory. The scratch memory is cached for the next call of any
-    sequence.
+    An intermediate array occupies scratch memory from the step that writes the array to the last
+    step that reads it. Later steps reuse this memory. The scratch memory stays allocated for the
+    next call of any sequence.
 
     Attributes:
         name: name of the operator.
         given: input name → shape and dtype, in order.
-        wanted: output name → shape and dtype; a step writes each output.
+        wanted: output name → shape and dtype; some step writes each output.
         steps: the steps, in order.
     """
 
@@ -120,7 +121,7 @@ class Chain:
 
     @cached_property
     def scratch_bytes(self) -> int:
-        """Scratch bytes of a call, besides its buffers."""
+        """Bytes of scratch memory that a call needs besides its inputs and outputs."""
         return assign_scratch_offsets(self._sequence_steps, (*self.given, *self.wanted))[1]
 
     @property
@@ -144,7 +145,7 @@ class Chain:
 
         Raises:
             InputError: an array has another shape or dtype.
-            CompileError: a step failed, or out of memory.
+            CompileError: a step failed, or memory ran out.
         """
         known = self._check_arrays(arrays)
         made = (

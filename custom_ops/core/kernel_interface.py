@@ -57,7 +57,10 @@ class Procedure:
         return cls(spec, attributes, tuple(map(ArraySpec, shapes, dtypes)))
 
     def __call__(self, *arrays: np.ndarray, out: Sequence[np.ndarray] | None = None) -> Any:
-        """Returns the outputs: an array, or a tuple. Writes to `out` where given."""
+        """Returns the outputs as an array, or a tuple of arrays.
+
+        The outputs are written to `out` if given, else to new arrays.
+        """
         if out is None:
             out = [np.empty(one.shape, dtype_of(one.dtype).numpy) for one in self.outputs]
         assert self.spec.procedure is not None
@@ -66,7 +69,7 @@ class Procedure:
 
 
 class OpaqueKernel(Protocol):
-    """Kernel not built from a graph, such as `custom_ops.core.c_kernels.CKernel`."""
+    """Interface of kernels not built from a graph: `custom_ops.core.c_kernels.CKernel`, `Chain`."""
 
     @property
     def outputs(self) -> tuple[ArraySpec, ...]:
@@ -77,7 +80,7 @@ class OpaqueKernel(Protocol):
         """The kernel's C function; None if only Python can call it."""
 
     def __call__(self, *arrays: np.ndarray, out: Sequence[np.ndarray] | None = None) -> Any:
-        """Returns the outputs: an array, or a tuple."""
+        """Returns the outputs as an array, or a tuple of arrays."""
 
 
 AnyKernel = Kernel | Procedure | OpaqueKernel
@@ -93,7 +96,7 @@ def outputs_of(kernel: AnyKernel) -> tuple[ArraySpec, ...]:
 def program_of(kernel: Kernel) -> tuple[LoadedProgram, list[int]] | None:
     """Returns the kernel's single program and the parameter index of each buffer.
 
-    None if the kernel is not a single program.
+    Returns None if the kernel is not a single program that can be called with these buffers alone.
     """
     compiled = kernel.compiled
     if len(compiled.steps) != 1 or compiled.steps[0].program is None:
@@ -113,7 +116,7 @@ def program_of(kernel: Kernel) -> tuple[LoadedProgram, list[int]] | None:
 
 
 def c_function_of(kernel: AnyKernel) -> CFunction | None:
-    """Returns the kernel as one C function, or None."""
+    """Returns the kernel's C function; None if only Python can call the kernel."""
     if isinstance(kernel, Procedure):
         return None
     if not isinstance(kernel, Kernel):
@@ -125,5 +128,5 @@ def c_function_of(kernel: AnyKernel) -> CFunction | None:
 
 
 def to_tuple(made: Any) -> tuple[Any, ...]:
-    """Returns a function's result as a tuple."""
+    """Returns a tuple or list as a tuple, and any other value as a 1-tuple."""
     return tuple(made) if isinstance(made, (tuple, list)) else (made,)

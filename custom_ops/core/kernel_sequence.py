@@ -1,4 +1,4 @@
-"""Runs a kernel sequence as one C function: scratch layout and the record that C reads."""
+"""Assigns scratch memory to a kernel sequence and runs the sequence as one C function."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SOURCE = Path(__file__).with_name("kernel_chain.c")
 
 
 class CFunction(NamedTuple):
-    """C function of a kernel; it returns 0 on success.
+    """C function of a kernel. It returns 0 on success.
 
     Signature: ``int function(void **buffers, const int64_t *numbers, int64_t threads)``.
 
@@ -26,7 +26,8 @@ class CFunction(NamedTuple):
         function: the function, or its address.
         order: parameter index of each buffer, inputs first.
         numbers: further integer arguments.
-        state: if not 0, the signature is ``int function(void *state, void **buffers)`` instead.
+        state: address of the function's state, or 0. With a state the signature is ``int
+            function(void *state, void **buffers)`` instead.
     """
 
     function: Any
@@ -39,7 +40,7 @@ class SequenceStep(NamedTuple):
     """Buffers of one kernel in a sequence.
 
     Attributes:
-        reads, writes: names of its arrays.
+        reads, writes: names of the arrays that the kernel reads and writes.
         written_bytes: bytes of each written array.
     """
 
@@ -151,7 +152,7 @@ def build_sequence_record(
 
 @cache
 def _load_sequence_runner() -> Any:
-    """Compiles the C function that runs sequences.
+    """Compiles and returns the C function that runs sequences.
 
     Raises:
         MissingError: there is no C compiler.

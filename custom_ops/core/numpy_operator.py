@@ -27,7 +27,7 @@ from tbe_impl.errors import FusionError, InputError
 from tbe_impl.tracing.trace import trace
 
 KIND = "_custom_ops_kind"
-"""Attribute with which `custom_ops.tbe` and `custom_ops.formula` mark a function."""
+"""Name of the attribute with which `custom_ops.tbe` and `custom_ops.formula` mark a function."""
 
 _RUNTIME_ATTRIBUTES = frozenset(
     ("_operator_own", "_seen", "_func_graph_flags", "fp16", "fp32", "bf16")
@@ -44,14 +44,14 @@ _warned_names: set[str] = set()
 
 @dataclass(frozen=True)
 class Declaration:
-    """Declaration of an operator, from `register_operator` and the signatures of its methods.
+    """Declares an operator, from `register_operator` and the signatures of its methods.
 
     Attributes:
         name: name of the operator.
-        inputs: arguments of forward without a default.
+        inputs: names of the arguments of forward that have no default.
         outputs: names of the results.
         undifferentiable: inputs without a gradient.
-        tbe, tbe_gradient: files of the operator and of its gradient for CANN.
+        tbe, tbe_gradient: files with the TBE operator, and with the TBE operator of its gradient.
         place: file and line of the class.
     """
 
@@ -65,12 +65,12 @@ class Declaration:
 
 
 class _OperatorState:
-    """Lock and spec of one object; a copy of the object gets new ones.
+    """Lock and spec of one operator object; a copy of the object gets its own lock and spec.
 
     Attributes:
         owner: ``id`` of the object.
         lock: held while methods run for MindSpore, because they store state in the object.
-        made: the attributes, and the spec built from them.
+        made: attribute values, and the spec built from these values; None before the first build.
     """
 
     def __init__(self, owner: int = 0):
@@ -164,7 +164,7 @@ class Operator(OperatorCell):
         return own
 
     def _values(self) -> dict[str, Any]:
-        """Returns the attributes that methods may read: no Cell attributes except ``training``."""
+        """Returns the object's own attributes and ``training``, but no other Cell attributes."""
         return {
             name: self.__dict__[name] for name in self.__dict__.keys() - _cell_attribute_names()
         }
@@ -204,7 +204,7 @@ class Operator(OperatorCell):
         )
 
     def backward(self, grad: Any, *arrays: Any) -> Any:
-        """Returns the gradient of each input: an array, or a tuple."""
+        """Returns the gradient of each input as an array, or a tuple of arrays."""
         raise InputError(
             f"{self.operator_name} has no backward",
             place=self.declaration.place,
@@ -263,7 +263,10 @@ class Operator(OperatorCell):
         return OpSpec(said.name, said.inputs, said.outputs, **(common | how))
 
     def _gradients(self, *given: Any) -> tuple[Any, ...]:
-        """Returns backward's results; `given` are the inputs, then the gradients of the outputs."""
+        """Runs forward, then backward, and returns the gradients.
+
+        `given` are the inputs, then the gradients of the outputs.
+        """
         count = len(self.declaration.inputs)
         self._forward(*given[:count])
         assert self._backward is not None
@@ -337,12 +340,15 @@ class Operator(OperatorCell):
         return tuple(map(ArraySpec, shapes, dtypes))
 
     def _inference(self, method: str, wrapped: Callable[..., Any]) -> Any:
-        """Returns ``infer_shape`` or ``infer_dtype`` with checked results; None if not defined."""
+        """Returns ``infer_shape`` or ``infer_dtype``, wrapped by `wrapped` to check results.
+
+        Returns None if the class does not define the method.
+        """
         function, said = getattr(self, method, None), self.declaration
         return function and wrapped(function, said.name, said.outputs, said.place)
 
     def _probe_outputs(self, given: Sequence[ArraySpec]) -> tuple[Any, ...]:
-        """Runs forward on ones."""
+        """Runs forward on arrays of ones with these shapes and dtypes, and returns its results."""
         ones = [np.ones(one.shape, dtype_of(one.dtype).numpy) for one in given]
         try:
             with (
@@ -366,7 +372,7 @@ class Operator(OperatorCell):
 
 @functools.cache
 def _cell_attribute_names() -> frozenset[str]:
-    """Returns the attributes that every Cell has or gets in a call, except ``training``."""
+    """Returns the attributes that every Cell has or that a call adds, except ``training``."""
     return (_RUNTIME_ATTRIBUTES | getattr(Cell(), "__dict__", {}).keys()) - {"training"}
 
 
@@ -401,7 +407,7 @@ def _inputs_of(written: type, forward: Callable[..., Any]) -> tuple[str, ...]:
 
 
 def _record_arguments(forward: Callable[..., Any]) -> Callable[..., Any]:
-    """Wraps `forward`: records its arguments as attributes of the same names first."""
+    """Wraps `forward` so that it first stores its arguments as attributes of the same names."""
     signature = inspect.signature(forward)
 
     @functools.wraps(forward)

@@ -14,7 +14,10 @@ from tbe_impl.dsl.dtypes import DTYPES
 from tbe_impl.errors import InputError
 
 Compute = Callable[..., Any]
-"""DSL tensors by position and attributes by keyword → a tensor, or a tuple of tensors."""
+"""Function of DSL tensors by position and attributes by keyword.
+
+It returns a tensor, or a tuple of tensors.
+"""
 
 Result = TypeVar("Result")
 
@@ -30,60 +33,68 @@ class OpSpec:
         inputs, outputs: names, in order.
         forward: the computation; None for an operator that has only a composite.
         backward: takes the values of `saves`, then one gradient per output. It returns the
-            gradients of the inputs in order, None for an input without one. None here: derived from
-            `forward`.
+            gradients of the inputs in order, with None for an input without a gradient. If
+            `backward` is None, the gradient is derived from `forward`.
         saves: inputs and outputs that `backward` reads.
         attributes: name → default.
         variants: further attribute sets for tests.
-        composite: MindSpore function; tensors by position, attributes by keyword.
-        infer_shape, infer_dtype: input shapes (dtypes) by position → one per output. None: inferred
-            from `forward`.
-        kernel_builder: described inputs (`custom_ops.core.kernel_interface.ArraySpec`) and
-            attributes by keyword → the C kernel (`custom_ops.core.c_kernels.CKernel`). `forward` is
-            None then.
+        composite: function of MindSpore's basic operators; takes tensors by position and attributes
+            by keyword.
+        infer_shape, infer_dtype: take the input shapes (dtypes) by position and return one shape
+            (dtype) per output. None: inferred from `forward`.
+        kernel_builder: takes the shapes and dtypes of the inputs
+            (`custom_ops.core.kernel_interface.ArraySpec`), and attributes by keyword. It returns
+            the C kernel (`custom_ops.core.c_kernels.CKernel`). `forward` is None then.
         backward_kernel_builder: builds the kernel of the gradients, with the arguments of
             `backward`.
-        procedure: host function, where no kernel exists: takes the inputs, then the arrays to write
-            to, and attributes by keyword. `forward` is None then. `describe`, or `infer_shape`
-            (here with attributes) and `infer_dtype`, describe its outputs.
-        describe: for a procedure: described inputs (`custom_ops.core.kernel_interface.ArraySpec`)
-            and attributes by keyword → described outputs.
+        procedure: host function of an operator without a kernel. It takes the inputs, then the
+            output arrays, and attributes by keyword. `forward` is None then. `describe`, or
+            `infer_shape` (here with attributes) and `infer_dtype`, give shapes and dtypes of its
+            outputs.
+        describe: for a procedure: takes shapes and dtypes of the inputs
+            (`custom_ops.core.kernel_interface.ArraySpec`) and attributes by keyword. It returns
+            shapes and dtypes of the outputs.
         gradient_groups: groups of differentiable inputs. In MindSpore each group has its own
-            gradient operator, so unused gradients are not computed; `backward_kernel_builder` takes
-            the names as `wanted`. Empty: one operator for all.
+            gradient operator, so unused gradients are not computed. `backward_kernel_builder`
+            takes the names of a group as `wanted`. Empty: one gradient operator for all inputs.
         backward_procedure: host function of the gradients, with the arguments of `backward`. Each
-            gradient has the shape and dtype of its input, which is among `saves`.
+            gradient has the shape and dtype of its input. These inputs have to be among `saves`.
         undifferentiable: inputs without a gradient, such as indices and masks.
         hidden: trailing outputs that only `backward` reads. Callers do not get them; they have no
             gradient.
-        recompute_hidden: hidden outputs from the other values that `backward` reads, attributes by
-            keyword. It makes the gradient differentiable, through the hidden outputs too. None:
-            with hidden outputs the gradient has no gradient.
-        overwrites: inputs that it writes to; it runs even if its outputs are unused.
-        bprop: bprop that MindSpore parses, of inputs, output and output gradient; replaces all
-            other gradients.
-        gradient_remedy: remedy for a missing gradient, where the composite is not one.
-        same_gradient: input → the input with the same gradient, which is then written once.
+        recompute_hidden: computes the hidden outputs from the other values that `backward` reads;
+            attributes by keyword. It makes the gradient differentiable, including the path through
+            the hidden outputs. None: the gradient of an operator with hidden outputs has no
+            gradient.
+        overwrites: inputs that the operator writes to. Such an operator runs even if its outputs
+            are unused.
+        bprop: the bprop that MindSpore parses: a function of inputs, output and output gradient. It
+            replaces all other gradients.
+        gradient_remedy: text of the remedy for a missing gradient, if the composite is no remedy.
+        same_gradient: input → another input with the same gradient. The gradient is then written
+            once.
         derived_from: equivalent of `forward` from which the gradient is derived; None: `forward`.
-        formula: reference in NumPy: outputs from float64 inputs (others unchanged), attributes by
-            keyword. Its finite differences check the gradients.
+        formula: NumPy reference. It computes the outputs from the inputs (floats as float64) and
+            attributes by keyword. Its finite differences check the gradients.
         samples: test shapes: one tuple of input shapes per case.
         ranges: input → smallest and largest test value; other inputs are normally distributed.
         integers: input → (dtype, exclusive upper bound); other inputs have the operator's dtype.
-            For a CANN step also inputs that are always float32 or float16.
+            A step for CANN also lists inputs here that are always float32 or float16.
         dtypes: supported dtypes of the non-integer inputs; `tbe_impl.comparing.TOLERANCE` has the
             tolerance of each.
-        nan: effect of NaN in an input: ``propagates``, ``row`` (to its row), ``undefined``.
+        nan: effect of NaN in an input: ``propagates``, ``row`` (propagates within its row), or
+            ``undefined``.
         tbe: operator that CANN builds: a module of `tbe_impl.ops`, or a file (``….py``) with a
-            function of the same name. Its arguments are inputs, outputs and attributes. Empty with
+            function of the same name. The function takes inputs, outputs and attributes. Empty with
             `tbe_steps`, or without a TBE operator.
         tbe_gradient: TBE operator of the gradient.
-        tbe_steps: sequence of TBE operators instead of `tbe`: attributes by keyword →
-            `custom_ops.tbe_bridge.tbe_sequence.TbeSteps`, from the inputs to the outputs.
-        tbe_gradient_steps: sequence of the gradient, from the inputs of the gradient operator.
+        tbe_steps: builds a sequence of TBE operators, instead of `tbe`. It takes attributes by
+            keyword and returns `custom_ops.tbe_bridge.tbe_sequence.TbeSteps`, which compute the
+            outputs from the inputs.
+        tbe_gradient_steps: builds such a sequence for the gradient operator.
         place: file and line of the definition, for messages.
         made_by: origin of the fused operator, for the ledger of `ms_fusion`.
-        made_of: types of the fused operators in order, where known outside its author's code.
+        made_of: types of the fused operators, in order; empty if they are unknown.
         doc: description for users.
         cached: results of functions decorated with `cache_in_spec`.
     """
@@ -150,25 +161,28 @@ class OpSpec:
 
     @property
     def has_kernel(self) -> bool:
-        """Whether it can run without a framework."""
+        """Whether the operator can run without a framework."""
         return any(one is not None for one in (self.forward, self.kernel_builder, self.procedure))
 
     @property
     def is_tbe_only(self) -> bool:
-        """Whether only CANN builds it, as a step of other operators.
+        """Whether only CANN builds the operator, as a step of other operators.
 
-        Here its outputs are described, not computed.
+        On the host only the shapes and dtypes of its outputs are known.
         """
         return bool(self.tbe) and not self.has_kernel and self.infer_shape is not None
 
     @property
     def has_tbe(self) -> bool:
-        """Whether CANN builds it: as one TBE operator, or as a sequence."""
+        """Whether CANN builds the operator, as one TBE operator or as a sequence."""
         return bool(self.tbe) or self.tbe_steps is not None
 
     @property
     def has_tbe_gradient(self) -> bool:
-        """Whether CANN builds its gradient; a sequence of steps uses the gradients of the steps."""
+        """Whether CANN builds the gradient.
+
+        A sequence `tbe_steps` without `tbe_gradient_steps` uses the gradients of its steps.
+        """
         return bool(self.tbe_gradient) or (self.tbe_gradient_steps or self.tbe_steps) is not None
 
     @property
@@ -177,7 +191,7 @@ class OpSpec:
         return tuple(name for name in self.outputs if name not in self.hidden)
 
     def dtypes_of(self, name: str) -> tuple[str, ...]:
-        """Returns the dtypes that the spec allows for an input; the operator may restrict them."""
+        """Returns the dtypes that the spec allows for an input; `forward` may reject some."""
         own = self.integers.get(name, ("", 0))[0]
         if own == "bool":
             return ("bool", *self.dtypes)
@@ -196,14 +210,14 @@ class OpSpec:
 
     @property
     def differentiable_inputs(self) -> tuple[int, ...]:
-        """Indices of the inputs that get a gradient, by name only."""
+        """Indices of the inputs that are not `undifferentiable`."""
         return tuple(i for i, name in enumerate(self.inputs) if name not in self.undifferentiable)
 
     def with_defaults(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Returns all attributes, defaults included.
 
         Raises:
-            InputError: an unknown attribute, or one without a value.
+            InputError: an attribute is unknown, or has no value.
         """
         unknown = given.keys() - self.attributes.keys()
         if unknown:
@@ -221,7 +235,7 @@ class OpSpec:
 
 
 def cache_in_spec(function: Callable[..., Result]) -> Callable[..., Result]:
-    """Like `functools.cache`, but results are cached in the spec and freed with it."""
+    """Caches results like `functools.cache`, but in the spec, so that they are freed with it."""
 
     @functools.wraps(function)
     def look_up(spec: OpSpec, *arguments: Any) -> Result:
@@ -239,7 +253,7 @@ def _to_picklable(value: Any) -> Any:
 
 
 def _find_spec(name: str) -> OpSpec | None:
-    """Returns this package's operator of that name."""
+    """Returns this package's operator of that name; None if there is none."""
     operators = import_module("custom_ops.operators")  # imports this module
     found: OpSpec | None = operators.all_specs().get(name)
     return found

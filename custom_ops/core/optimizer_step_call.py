@@ -1,8 +1,8 @@
-"""Fast call path of an optimizer step: bypasses MindSpore's dispatch, runs the kernel at once.
+"""Runs an optimizer step's kernel at once, bypassing MindSpore's dispatch (fast call path).
 
-A MindSpore graph call costs some 10 µs per tensor argument, which exceeds the step's own time for
-many parameters. This path computes what `construct` computes. `construct` remains in use inside a
-graph and wherever the fast path does not apply.
+A MindSpore graph call costs some 10 µs per tensor argument. With many parameters this exceeds the
+time of the step. The fast path computes the same update as `construct`. `construct` remains in use
+inside a graph and wherever the fast path does not apply.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ _KIND, _BYTES = attrgetter("shape", "dtype"), attrgetter("nbytes")
 
 
 class FastOptimizerStep:
-    """Fast step of an optimizer.
+    """Calls an optimizer's step on the fast path.
 
     Args:
         steps: the primitives, one per parameter dtype.
-        numbers: names of Parameters that they read besides rates and decays.
+        numbers: names of the optimizer's scalar Parameters that `steps` read besides rates and
+            decays.
         powers: Parameter name → the factor by which each step multiplies it.
     """
 
@@ -37,12 +38,12 @@ class FastOptimizerStep:
         self._known: tuple[Sequence[Any], Sequence[Any]] = (), ()
 
     def __call__(self, optimizer: Any, gradients: Any) -> Any:
-        """Runs the step; returns None, without effect, where MindSpore has to make the call.
+        """Runs the step. Returns None, without effect, if MindSpore has to make the call.
 
-        The returned tuple has no meaning.
+        Otherwise returns one tensor per primitive; its value has no meaning.
 
         Raises:
-            InputError: gradients of wrong shape or dtype.
+            InputError: a gradient has the wrong shape or dtype.
         """
         if (
             not pynative_fast_path.IS_KNOWN
@@ -66,7 +67,8 @@ class FastOptimizerStep:
         )
         if not has_memory or not all(map(pynative_fast_path.is_dense, every)):
             return None
-        # compares nbytes of parameters: faster to query than shapes and dtypes
+        # for parameters nbytes are compared, because they are faster to query than shapes and
+        # dtypes
         signature = [list(map(_KIND, numbers)), list(map(_KIND, gradients)), list(map(_BYTES, own))]
         known, calls = self._known
         if signature != known:
@@ -81,7 +83,7 @@ class FastOptimizerStep:
         return tuple([_to_scalar_tensor(done.value) for _ in calls])
 
     def _advance_counters(self, optimizer: Any) -> None:
-        """Advances the step count and the powers."""
+        """Increments the step count and multiplies each power by its factor."""
         ctypes.c_int32.from_address(optimizer.global_step.data_ptr()).value += 1
         for name, factor in self.powers.items():
             power = ctypes.c_float.from_address(getattr(optimizer, name).data_ptr())
@@ -89,7 +91,7 @@ class FastOptimizerStep:
 
 
 def _is_plain(optimizer: Any) -> bool:
-    """Whether a call is only the optimizer step on CPU: no hooks, no overridden `construct`."""
+    """Whether a call only runs the step on CPU, without hooks or an overridden `construct`."""
     hooks = ("_forward_pre_hook", "_forward_hook", "_backward_pre_hook", "_backward_hook")
     return (
         type(optimizer).construct is optimizer.own_construct
@@ -103,7 +105,7 @@ def _is_plain(optimizer: Any) -> bool:
 def _rates_and_decays(optimizer: Any) -> list[Any]:
     """Returns the rates and decays as one-element tensors.
 
-    A graph computes schedules, as in graph mode.
+    With a schedule, a MindSpore graph computes the current rates and decays.
     """
     dynamic = optimizer.dynamic_lr or optimizer.dynamic_weight_decay
     rates, decays = (

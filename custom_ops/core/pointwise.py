@@ -1,4 +1,4 @@
-"""Shared helpers of elementwise operators: type promotion, broadcasting, unbroadcasting."""
+"""Implements type promotion, broadcasting and unbroadcasting for elementwise operators."""
 
 from __future__ import annotations
 
@@ -51,7 +51,9 @@ def broadcast_shape(*tensors: Tensor) -> tuple[Any, ...]:
 
 
 def widen_inputs(*tensors: Tensor) -> list[Tensor]:
-    """Broadcasts the tensors to one shape in float32, or float64 where one input is float64.
+    """Broadcasts the tensors to one shape and casts them to their accumulation dtype.
+
+    This dtype is float64 if one input is float64, else float32.
 
     Raises:
         InputError: an input has no floating dtype, or the shapes do not broadcast.
@@ -63,9 +65,9 @@ def widen_inputs(*tensors: Tensor) -> list[Tensor]:
 
 
 def unbroadcast(made: Tensor, tensor: Tensor) -> Tensor:
-    """Reduces a gradient of the result's shape to the shape and dtype of `tensor`.
+    """Reduces the gradient `made` to the shape and dtype of the operand `tensor`.
 
-    Broadcast axes are summed.
+    Axes along which `tensor` was broadcast are summed.
     """
     lacking = made.ndim - tensor.ndim
     axes: Sequence[int] = [
@@ -78,21 +80,23 @@ def unbroadcast(made: Tensor, tensor: Tensor) -> Tensor:
         made = dsl.reduce_sum(made, axes, keepdims=True)
         made = dsl.ext.reshape(made, tensor.shape) if lacking else made
     elif axes:
-        # no reshape follows: a column sum alone reads memory row by row
+        # without keepdims no reshape has to follow, and a column sum alone reads memory row by row
         made = dsl.reduce_sum(made, axes, keepdims=False)
     return dsl.cast_to(made, tensor.dtype)
 
 
 def clamp(x: Tensor, bound: float) -> Tensor:
-    """Clamps x to [−bound, bound]; NaN propagates.
+    """Clamps `x` to [−bound, bound]; NaN propagates.
 
-    For derivatives that are constant beyond the bound, where inf·0 would give NaN.
+    It serves derivatives that are constant beyond the bound: unclamped, inf · 0 would give NaN.
     """
     return dsl.vmaxs(dsl.vmins(x, bound), -bound)
 
 
 def gate_and_complement(gate: Callable[[Tensor], Tensor], z: Tensor) -> tuple[Tensor, Tensor]:
-    """Returns a point-symmetric gate (such as σ) and 1 − gate without cancellation.
+    """Returns gate(z) and 1 − gate(z) without cancellation.
+
+    The gate has to be point-symmetric, gate(−z) = 1 − gate(z), such as σ.
 
     The smaller of the two is computed directly.
     """

@@ -1,4 +1,4 @@
-"""Defines MindSpore primitives on CPU: custom operators that call our kernels."""
+"""Defines MindSpore primitives (`ops.Custom`) that call our kernels on CPU."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from custom_ops.core.pynative_fast_path import FastCall
 from tbe_impl.errors import InputError, MissingError
 
 MAX_ORDER = 2
-"""Highest derivative order."""
+"""Highest derivative order that has kernels."""
 
 
 class FusedPrimitive(ops.Custom):
@@ -33,8 +33,8 @@ class FusedPrimitive(ops.Custom):
         spec: the operator.
         attributes: all attributes.
         order: derivative order of `spec`.
-        eager: infer shapes and dtypes in C. This is fast, but an operator's error appears as one of
-            MindSpore's. For calls already described once.
+        eager: infer shapes and dtypes in C. This is fast, but errors of the operator appear as
+            errors of MindSpore. It is used for inputs whose outputs were already inferred once.
     """
 
     def __init__(self, spec: OpSpec, attributes: Attributes, order: int, *, eager: bool):
@@ -65,7 +65,7 @@ class FusedPrimitive(ops.Custom):
             self.add_prim_attr("side_effect_mem", True)
 
     def __infer__(self, *given: Mapping[str, Any]) -> dict[str, Any]:
-        """Infers shapes and dtypes of the outputs at compile time, with the operator's errors."""
+        """Infers shapes and dtypes of the outputs at compile time; raises the operator's errors."""
         for place, one in enumerate(given):
             if not isinstance(one["dtype"], mindspore.common.dtype.TensorType):
                 raise self._tensor_error(place, one["value"])
@@ -153,7 +153,7 @@ def _build_op_info(spec: OpSpec) -> Any:
 
 
 def _signatures(spec: OpSpec) -> Any:
-    """Marks the inputs that are written to.
+    """Returns the MindSpore signatures that mark the inputs that the operator writes to.
 
     MindSpore then preserves the order of reads and writes of a Parameter.
     """
@@ -167,7 +167,7 @@ def _signatures(spec: OpSpec) -> Any:
 def _gradients(
     spec: OpSpec, attributes: Attributes, order: int, *, eager: bool = False
 ) -> tuple[pynative_fast_path.Gradient, ...]:
-    """Returns the operators that compute the gradient; empty without a gradient."""
+    """Returns the operators that compute the gradient; empty if there is no gradient."""
     if (
         spec.bprop is not None
         or order >= MAX_ORDER
@@ -194,7 +194,7 @@ def _build_fast_call(spec: OpSpec, attributes: Attributes, order: int) -> FastCa
 
 
 def _bprop(spec: OpSpec, attributes: Attributes, order: int, eager: bool) -> Any:
-    """Returns the bprop that MindSpore parses; undifferentiable inputs get zeros."""
+    """Returns the bprop that MindSpore parses. It returns zeros for undifferentiable inputs."""
     if spec.bprop is not None:
         return spec.bprop
     found = _gradients(spec, attributes, order, eager=eager)
@@ -219,7 +219,7 @@ def _bprop(spec: OpSpec, attributes: Attributes, order: int, eager: bool) -> Any
 
 
 def infer_outputs(computation: Computation, given: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Infers shapes and dtypes of the outputs, in MindSpore's format."""
+    """Returns shapes and dtypes of the outputs, in the format of MindSpore's ``__infer__``."""
     found = computation.describe_dynamic([_describe_argument(one) for one in given])
     shapes, dtypes = (
         [list(one.shape) for one in found],

@@ -1,8 +1,9 @@
-"""Fast call path in PyNative: runs the kernel in the calling thread, past MindSpore's dispatch.
+"""Runs kernels in the calling thread in PyNative, bypassing MindSpore's dispatch.
 
-MindSpore passes a custom operator through several threads and waits for each. The fast path runs on
-the memory of the tensors, and waits only for pending inputs. It records a gradient as a
-`mindspore.common._grad_function`, whose backward calls the operator's gradient the same way.
+MindSpore passes a custom operator through several threads and waits for each. The fast path passes
+the tensors' memory to the kernel, and waits only for pending inputs. It records a call for autograd
+as a `mindspore.common._grad_function`. The backward of this function calls the gradient operator on
+the fast path too.
 
 Unsupported calls use MindSpore's dispatch: other devices, mixed-precision casts, tensors without
 memory.
@@ -52,15 +53,18 @@ except (ImportError, AttributeError):
     _Function = object
 
 MAX_SIGNATURES = 64
-"""Call signatures (shapes and dtypes) cached per operator."""
+"""Number of call signatures (shapes and dtypes) cached per operator."""
 LARGE_BYTES = 1 << 22
-"""From this size on, MindSpore's pool allocates: fresh memory costs one page fault per page."""
+"""Outputs of this size or more come from MindSpore's memory pool.
+
+Freshly allocated memory would cost one page fault per page.
+"""
 SMALL_BYTES = 1 << 14
-"""Up to this size, alignment does not matter."""
+"""Outputs up to this size are allocated without alignment, which makes no difference for them."""
 
 
 class _CastDepth:
-    """Nesting depth of mixed-precision Cells, in which MindSpore casts the operators' inputs."""
+    """Counts the nesting of mixed-precision Cells; MindSpore casts operators' inputs in them."""
 
     depth = 0
 
@@ -90,7 +94,7 @@ def wait() -> None:
 
 
 class Output(NamedTuple):
-    """Shape, dtypes (NumPy's and MindSpore's) and size in bytes of an output."""
+    """Shape, NumPy dtype, MindSpore dtype (`kind`) and bytes (`size`) of an output."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -108,13 +112,13 @@ class FastCallPlan:
 
 @dataclass(frozen=True)
 class Gradient:
-    """Gradient of an operator, for all or some of its inputs.
+    """Operator that computes the gradients of all or some inputs of another operator.
 
     Attributes:
         call: takes the saved tensors, then the gradients of the visible outputs; returns a tensor,
             or a tuple.
         saved: indices of the saved inputs and outputs.
-        places: for each input the index of its gradient among the results; -1 for none.
+        places: for each input the index of its gradient among the results; -1 for no gradient.
         visible: number of leading outputs that have a gradient; hidden outputs follow.
     """
 
@@ -125,12 +129,12 @@ class Gradient:
 
     @property
     def gradient_count(self) -> int:
-        """Number of gradients that it computes."""
+        """Number of gradients that `call` returns."""
         return max(self.places) + 1
 
 
 class FastCall:
-    """Fast call of an operator.
+    """Calls an operator on the fast path.
 
     Args:
         computation: the operator's kernels.
@@ -176,7 +180,10 @@ class FastCall:
         return made
 
     def _record(self, known: FastCallPlan, tensors: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Returns the outputs and records the gradient in this thread, without MindSpore's."""
+        """Returns the outputs and records the call for autograd.
+
+        It turns MindSpore's pipeline off, so that the call is recorded in this thread.
+        """
         was_off = _pynative_executor.disable_frontend_and_bprop_pipeline()
         try:
             return tuple(_RecordedCall.apply(self, known, *tensors))
@@ -196,7 +203,7 @@ class FastCall:
 
 
 class _RecordedCall(_Function):
-    """Recorded call, for autograd."""
+    """Autograd function of a call on the fast path."""
 
     @staticmethod
     def forward(ctx: Any, direct: FastCall, known: FastCallPlan, *tensors: Any) -> tuple[Any, ...]:
@@ -243,5 +250,5 @@ def _allocate(output: Output) -> Any:
 
 
 def _is_plain(tensors: Sequence[Any]) -> bool:
-    """Whether the tensors have host memory."""
+    """Whether the device is CPU and no tensor is empty."""
     return mindspore.get_context("device_target") == "CPU" and all(one.size for one in tensors)

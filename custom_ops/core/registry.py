@@ -37,7 +37,7 @@ def formula(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def get(name: str) -> type[Any]:
-    """Returns the class of an operator, registered or of this package.
+    """Returns the class of a registered operator or of an operator of this package.
 
     A registered class takes precedence.
 
@@ -295,7 +295,7 @@ def _as_compute(function: Compute, kind: str) -> Compute:
 
 
 def _function(member: Any, written: type) -> Callable[..., Any]:
-    """Returns the function without `self`, for methods and static methods alike."""
+    """Returns a method bound to a new instance, or a static method's function."""
     function = getattr(member, "__func__", member)
     if next(iter(inspect.signature(function).parameters), "") == "self":
         return function.__get__(written())
@@ -308,7 +308,7 @@ def _optional_function(written: type, name: str) -> Callable[..., Any] | None:
 
 
 def _arguments(function: Any, *, drop_self: bool = False) -> tuple[list[str], dict[str, Any]]:
-    """Returns the names of the tensors, and the attributes with their defaults."""
+    """Returns the names of the tensor arguments, and attribute name → default."""
     parameters = list(inspect.signature(function).parameters.values())[drop_self:]
     tensors, attributes = [], {}
     for item in parameters:

@@ -1,4 +1,7 @@
-"""Shared DSL helpers of row operators; sums are in float32, or float64 for float64 inputs."""
+"""Implements DSL helpers for row operators.
+
+Sums are accumulated in float32, or in float64 for float64 inputs.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,12 @@ from tbe_impl.errors import InputError
 
 
 def sizes(tensor: Any) -> list[Any]:
-    """Returns the shape: an integer for a static size, its variable for a dynamic size."""
+    """Returns the sizes of a tensor: an integer if static, a variable if dynamic."""
     return [int(size.value) if isinstance(size, Const) else size for size in tensor.shape]
 
 
 def widen(tensor: Any, like: Any = None) -> Any:
-    """Casts to the accumulation dtype of `like`, by default of the tensor itself."""
+    """Casts `tensor` to the accumulation dtype of `like` (default: of `tensor`)."""
     dtype = (tensor if like is None else like).dtype
     return dsl.cast_to(tensor, "float64" if dtype == "float64" else "float32")
 
@@ -27,14 +30,14 @@ def broadcast_like(tensor: Any, other: Any) -> Any:
 
 
 def total(tensor: Any, axes: Sequence[int], *, keep: bool = True) -> Any:
-    """Sums over `axes`; without axes it returns the tensor."""
+    """Sums `tensor` over `axes`; returns it unchanged if `axes` is empty."""
     return dsl.reduce_sum(tensor, list(axes), keepdims=keep) if axes else tensor
 
 
 def divide_by_sizes(number: Any, *sizes_given: Any, dtype: str) -> Any:
-    """Divides a number by a product of sizes, static or dynamic.
+    """Divides `number` by the product of sizes, which may be static or dynamic.
 
-    Without sizes it returns the number.
+    Without dynamic sizes it returns a Python number.
     """
     known, later = number, None
     for size in sizes_given:
@@ -79,7 +82,7 @@ def check_shape(
     """Checks the shape of a tensor, and its dtype against `like`.
 
     Raises:
-        InputError: shape or dtype differ; names the argument.
+        InputError: shape or dtype differ; the message names the argument.
     """
     if sizes(tensor) != list(shape):
         raise InputError(

@@ -1,7 +1,7 @@
 """Wraps a user's ``infer_dtype`` and ``infer_shape``, and checks ``forward`` against them.
 
-An inferred dtype is the dtype of the result: `forward` computes in the wider of it and its inputs,
-and its result is cast. An inferred shape has to equal the shape of `forward`'s result.
+The result has the inferred dtype: float inputs are widened if the inferred dtype is wider, and
+`forward`'s result is cast to it. An inferred shape has to equal the shape of `forward`'s result.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def wrap_infer_shape(
 ) -> Callable[..., Shapes]:
     """Wraps ``infer_shape`` so that it returns one tuple per output.
 
-    A bare shape is that of the only output.
+    If the function returns a single shape, this is the shape of the only output.
 
     Raises, when it is called:
         InputError: the function raised, or returned another number of shapes or an invalid shape.
@@ -76,7 +76,7 @@ def wrap_infer_shape(
 def cast_results(compute: Compute, infer: Callable[..., tuple[str, ...]]) -> Compute:
     """Wraps `compute` so that its results have the dtypes that `infer` returns.
 
-    Narrower float inputs are widened first; results are cast last.
+    Float inputs narrower than a result are widened before `compute`. The results are cast after it.
     """
 
     def compute_and_cast(*tensors: Any, **attributes: Any) -> tuple[Any, ...]:
@@ -91,7 +91,7 @@ def cast_results(compute: Compute, infer: Callable[..., tuple[str, ...]]) -> Com
 
 
 def cast_gradients(compute: Compute, saves: Sequence[str], inputs: Sequence[str]) -> Compute:
-    """Wraps `compute` so that each gradient has the dtype of its input, if that input is saved."""
+    """Wraps `compute` so that the gradient of each saved input has the dtype of the input."""
 
     def compute_and_cast(*tensors: Any, **attributes: Any) -> tuple[Any, ...]:
         made = to_tuple(compute(*tensors, **attributes))

@@ -18,12 +18,12 @@ _FILLS = {"ones": 1.0, "zeros": 0.0}
 
 
 def uniform_initializer(bound: float, *, he: bool = False) -> Any:
-    """Returns a uniform initializer on [−bound, bound].
+    """Returns an initializer that draws uniformly from [−bound, bound].
 
-    It is MindSpore's initializer, or a function of a shape without MindSpore.
+    The initializer is MindSpore's; without MindSpore it is a function from a shape to an array.
 
     Args:
-        he: use MindSpore's `HeUniform(√5)`, with bound 1/√(inputs per output).
+        he: use MindSpore's `HeUniform(√5)` instead. Its bound is 1/√(inputs per output).
     """
     if HAS_MINDSPORE:
         from mindspore.common.initializer import HeUniform, Uniform
@@ -34,7 +34,10 @@ def uniform_initializer(bound: float, *, he: bool = False) -> Any:
 
 @contextmanager
 def keep_names(*parameters: Any) -> Iterator[None]:
-    """Restores the names of parameters: MindSpore renames a Parameter assigned to a Cell."""
+    """Restores the names of `parameters` after the block.
+
+    MindSpore renames a Parameter when it is assigned to a Cell.
+    """
     known = [(one, one.name) for one in parameters if hasattr(one, "name")]
     try:
         yield
@@ -46,7 +49,7 @@ def keep_names(*parameters: Any) -> Iterator[None]:
 def make_parameter(
     initial: Any, shape: Sequence[int], dtype: Any, name: str, *, trained: bool = True
 ) -> Any:
-    """Creates a weight: a MindSpore Parameter, or an array without MindSpore.
+    """Creates a weight as a MindSpore Parameter, or as an array without MindSpore.
 
     Args:
         initial: any argument of `mindspore.common.initializer.initializer`, an array, or a
@@ -79,13 +82,13 @@ def make_parameter(
 class WeightedCell(FusedCell):
     """Cell that owns the weights among an operator's inputs.
 
-    `forward` on arrays takes all inputs in order, or only the non-weight inputs. The Cell's own
-    weights replace omitted trailing ones.
+    `forward` on arrays takes all inputs in order, or only the inputs that are not weights. The
+    Cell's own weights replace weights that are omitted at the end.
 
     Args:
         spec: the operator.
-        attributes: attributes that differ from the default.
-        weights: input name → the Parameter, in the order of the inputs.
+        attributes: the attributes that differ from their defaults.
+        weights: name of each weight → the Parameter, in the order of the inputs.
         route: as in `FusedCell`.
     """
 
@@ -120,5 +123,5 @@ class WeightedCell(FusedCell):
 
 
 def as_array(weight: Any) -> np.ndarray:
-    """Returns a weight as an array."""
+    """Returns a weight as a NumPy array."""
     return weight if isinstance(weight, np.ndarray) else weight.asnumpy()

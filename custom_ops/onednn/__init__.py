@@ -1,4 +1,4 @@
-"""Runs convolutions and matrix products with MindSpore's copy of oneDNN, on plain pointers.
+"""Runs convolutions and matrix products with MindSpore's copy of oneDNN, without MindSpore.
 
 ``prepare_conv2d``, ``prepare_conv2d_backward``, ``prepare_matmul`` and
 ``prepare_max_pool_gradient`` return a `Prepared` operator for fixed shapes, dtypes and attributes.

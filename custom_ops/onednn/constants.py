@@ -7,7 +7,7 @@ from typing import Final
 DATA_TYPES: Final = {"float16": 1, "bfloat16": 2, "float32": 3}
 
 ANY_LAYOUT: Final = 1
-"""Format tag: the primitive chooses the layout."""
+"""Format tag of a layout that the primitive chooses."""
 
 FORWARD_TRAINING: Final = 64
 CONVOLUTION_DIRECT: Final = 1
@@ -24,11 +24,11 @@ HARD_SWISH: Final = 0x34
 BINARY_ADD: Final = 0x1FFF0
 BINARY_MUL: Final = 0x1FFF1
 SAME_TYPE: Final = 0
-"""The summed tensor has the dtype of the result."""
+"""Dtype argument of a sum post-op: the summed tensor has the dtype of the result."""
 
 QUERY_NAME: Final = 8
 QUERY_ARGUMENT: Final = 255
-"""Queries the memory descriptor of a primitive's argument."""
+"""Query for the memory descriptor of a primitive's argument."""
 
 SCRATCHPAD_OF_USER: Final = 1
 
@@ -46,7 +46,7 @@ FROM, TO = SOURCE, RESULT
 
 
 def post_operation(number: int) -> int:
-    """Returns the argument index of a binary post-op, by its position in the chain."""
+    """Returns the argument index of the binary post-op at position `number` of the post-ops."""
     return 32768 * (number + 1) | 2
 
 

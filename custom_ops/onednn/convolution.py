@@ -1,4 +1,4 @@
-"""Prepares 2-D convolutions: forward with its epilogue, and the gradients."""
+"""Prepares 2-D convolutions with an epilogue, and their gradients."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def prepare_conv2d(
     """Prepares ``y = activation(conv(x, weight) · scale + bias + residual)`` on NCHW arrays.
 
     Inputs: ``x``, ``weight``, then, if requested, ``bias`` (channels out), ``residual`` (shape of
-    y) and ``scale`` (channels out). Output: ``y``. Sums are float32; float16 and bfloat16 are
-    rounded once, at the end.
+    y) and ``scale`` (channels out). Output: ``y``. Sums are accumulated in float32. Float16 and
+    bfloat16 results are rounded once, at the end.
 
     Args:
         x_shape, weight_shape, stride, padding, dilation, groups: as for `geometry.geometry`.
-        dtype: dtype of all arrays: ``float32``, ``float16``, ``bfloat16``, or ``float64``, which
-            NumPy computes.
-        bias, residual, scale: whether they are inputs.
+        dtype: dtype of all arrays: ``float32``, ``float16``, ``bfloat16`` or ``float64``. Float64
+            is computed in NumPy.
+        bias, residual, scale: whether the operator has this input.
         activation: a key of `epilogues.ACTIVATIONS`; empty for none.
         alpha: parameter of the activation.
         channels_last: which of ``x``, ``y`` and ``residual`` have the memory order batch, height,
@@ -123,11 +123,12 @@ def prepare_conv2d_backward(
 ) -> Prepared:
     """Prepares the gradients of `prepare_conv2d` without its epilogue.
 
-    Inputs: ``grad`` (of y), then ``weight`` for the gradient of x, then ``x`` for that of weight.
-    Outputs: the requested ones of ``grad_x``, ``grad_weight``, ``grad_bias``, in this order.
+    Inputs: ``grad`` (the gradient of y), ``weight`` if ``grad_x`` is requested, ``x`` if
+    ``grad_weight`` is requested. Outputs: those of ``grad_x``, ``grad_weight`` and ``grad_bias``
+    that are requested, in this order.
 
     Args:
-        wanted: some of ``x``, ``weight``, ``bias``.
+        wanted: the inputs whose gradients are requested: some of ``x``, ``weight``, ``bias``.
         channels_last: which of ``grad``, ``x`` and ``grad_x`` have the memory order batch, height,
             width, channels; oneDNN only.
         x_shape and the rest: as for `prepare_conv2d`.

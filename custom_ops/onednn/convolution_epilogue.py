@@ -13,14 +13,14 @@ from custom_ops.onednn.plans import Place, PlanBuilder
 
 @dataclass(frozen=True)
 class EpilogueOperands:
-    """``activation(y · scale + bias + residual)``.
+    """Arrays that the epilogue ``activation(y · scale + bias + residual)`` reads.
 
     Attributes:
-        after: which terms exist.
-        bias: one value per channel, added by the primitive.
-        channels: per-channel values of shape (1, channels, 1, 1), in order: the scale, then the
-            bias.
-        residual: an image like y.
+        after: the epilogue; it says which terms exist.
+        bias: one value per channel, if the convolution primitive adds it.
+        channels: the scale, then the bias, each of shape (1, channels, 1, 1), if post-ops apply
+            them.
+        residual: images of the shape of y.
     """
 
     after: Epilogue
@@ -29,10 +29,10 @@ class EpilogueOperands:
     residual: Place | None = None
 
     def attributes(self, builder: PlanBuilder, y: Any, *, onto: bool = False) -> Any:
-        """Builds the attributes of a primitive whose result has the layout `y`.
+        """Builds the attributes of a primitive whose result has the memory descriptor `y`.
 
         Args:
-            onto: add the previous content of the result first.
+            onto: first add the previous content of the result.
         """
         made = builder.attributes()
         multiplied, added = (
@@ -43,7 +43,7 @@ class EpilogueOperands:
         return made
 
     def arguments(self, *, onto: bool = False) -> Mapping[int, Place]:
-        """Returns the primitive's further inputs, by argument index."""
+        """Returns the epilogue's arrays as arguments of the primitive: argument index → memory."""
         places = [*self.channels, *([self.residual] if self.residual else [])]
         found = {
             constants.post_operation(number): place

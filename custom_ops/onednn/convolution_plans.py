@@ -24,7 +24,7 @@ from custom_ops.onednn.prepared_operator import Prepared, TensorType
 from custom_ops.onednn.weight_gradient import Images, add_split_gradient
 
 PLAN_CACHE_SIZE = 512
-"""Capacity of the plan cache."""
+"""Number of plans in each plan cache."""
 
 
 @lru_cache(maxsize=PLAN_CACHE_SIZE)
@@ -38,7 +38,10 @@ def plan_forward(
     library: Library | None,
     last: frozenset[str] = frozenset(),
 ) -> Prepared:
-    """Plans activation(conv(x, weight) · scale + bias + residual); without oneDNN in NumPy."""
+    """Plans activation(conv(x, weight) · scale + bias + residual).
+
+    If `library` is None, the operator is computed in NumPy.
+    """
     if library is None:
         return Prepared(
             operator,
@@ -108,7 +111,10 @@ def plan_gradients(
     library: Library | None,
     last: frozenset[str] = frozenset(),
 ) -> Prepared:
-    """Plans the gradients that the outputs name; without oneDNN in NumPy."""
+    """Plans the gradients that the names of `outputs` request.
+
+    If `library` is None, they are computed in NumPy.
+    """
     if library is None:
         names = [kind.name for kind in inputs]
         wishes = [kind.name.removeprefix("grad_") for kind in outputs]
@@ -196,8 +202,8 @@ def _epilogue_operands(
 def _refuse_narrow(sizes: Geometry, dtype: str) -> None:
     """Raises `Unimplemented` for 16-bit inputs smaller than the stride.
 
-    In bfloat16 oneDNN 3.10.1 reads uninitialized memory for weight gradients, and with AMX also for
-    results.
+    For them oneDNN 3.10.1 reads uninitialized memory in bfloat16: for weight gradients, and with
+    AMX also for results.
     """
     if dtype != "float32" and sizes.is_narrower_than_stride:
         raise Unimplemented("x narrower than the stride")
@@ -227,7 +233,10 @@ def _add_gradient_step(
 def _image_layout(
     builder: PlanBuilder, shape: tuple[int, ...], dtype: str, last: frozenset[str]
 ) -> Any:
-    """Returns a primitive's image layout: channels-last if any array is, else oneDNN's choice."""
+    """Returns the layout of a primitive's images.
+
+    It is channels-last if an array is channels-last; else oneDNN chooses it.
+    """
     return (
         builder.dense_layout(shape, dtype, layouts.strides(shape, True))
         if last
@@ -238,7 +247,7 @@ def _image_layout(
 def _input_place(
     builder: PlanBuilder, sizes: Geometry, kind: TensorType, dtype: str, last: frozenset[str]
 ) -> Place:
-    """Adds the next buffer as an input, in oneDNN's view."""
+    """Adds the next buffer as an input, with the shape and strides that oneDNN needs."""
     if kind.name == "weight":
         return builder.read(kind, dtype, sizes.grouped_weight)
     if len(kind.shape) == 1:

@@ -1,4 +1,4 @@
-"""Creates the primitives that plans of convolutions and of their gradients share."""
+"""Creates the oneDNN primitives of convolutions and of their weight gradients."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from custom_ops.onednn.geometry import Geometry
 from custom_ops.onednn.plans import PlanBuilder, dims
 
 LONG_SUM = 1024
-"""Number of products per sum above which the order of summation matters."""
+"""Number of products per sum from which the order of summation matters for accuracy."""
 BLOCKED_IMPLEMENTATION = "jit:avx512_core"
-"""The implementation that sums blockwise: 16 channels, then the partial sums.
+"""Name of the implementation that sums over 16 channels, then adds these partial sums.
 
 It needs images in oneDNN's channel-blocked layout.
 """
 
 
 def window(sizes: Geometry) -> tuple[Any, ...]:
-    """Returns strides, dilations and padding in oneDNN's format."""
+    """Returns strides, dilations, and padding before and after, in oneDNN's format."""
     above, below, left, right = sizes.padding
-    # oneDNN's dilation counts the gaps
+    # oneDNN counts the elements skipped between two taps: our dilation minus 1
     return (
         dims(sizes.stride),
         dims([step - 1 for step in sizes.dilation]),
@@ -67,11 +67,12 @@ def create_forward_hint(builder: PlanBuilder, sizes: Geometry, laid: Mapping[str
 
 
 def adds_in_blocks(builder: PlanBuilder, sizes: Geometry, dtype: str) -> bool:
-    """Whether oneDNN's own layout is more accurate, for sums long enough to matter.
+    """Whether oneDNN's channel-blocked layout should replace channels-last, for accuracy.
 
-    Channels-last implementations sum all products sequentially, and their error grows with the
-    square root of the number of products. The blocked layout sums blockwise. Its reorders take up
-    to a quarter of the convolution's time, too much for 1 × 1 weights.
+    Channels-last implementations sum all products sequentially. Their error grows with the square
+    root of the number of products. The implementation for the blocked layout sums blockwise. The
+    reorders to this layout take up to a quarter of the convolution's time. This is too much for
+    1 × 1 weights.
     """
     if dtype != "float32" or sizes.weight[2:] == (1, 1) or math.prod(sizes.weight[1:]) < LONG_SUM:
         return False

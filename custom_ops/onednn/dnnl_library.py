@@ -15,9 +15,9 @@ from tbe_impl.runtime.shared_library_loader import open_library
 
 SOURCE_FOLDER = Path(__file__).resolve().parent
 VERSIONS = ((3, 1), (3, 13))
-"""Supported versions: those with the known C interface and thread pool class."""
+"""Lowest and highest supported version: the C interface and thread pool class are known."""
 SOURCES = ("threads.c", "passes.c", "runtime.c")
-"""C files that are concatenated, in order."""
+"""C files of our runtime, concatenated in this order."""
 SYMBOLS = (
     "onednn_bind",
     "onednn_run",
@@ -26,7 +26,7 @@ SYMBOLS = (
     "onednn_forget",
 )
 _STDLIB = "_ZSt20__throw_length_errorPKc"
-"""A libstdc++ symbol; other C++ libraries mangle it differently."""
+"""A symbol of libstdc++; other C++ libraries have another name for it."""
 
 Handle = ctypes.c_void_p
 
@@ -61,12 +61,12 @@ class LibraryStruct(ctypes.Structure):
 
 
 class Library:
-    """oneDNN and our runtime, both loaded.
+    """The loaded oneDNN library and our runtime.
 
     Attributes:
-        path: the library's file.
-        version: its version.
-        runtime: the compiled C files of this folder.
+        path: path of the oneDNN library.
+        version: version of oneDNN.
+        runtime: library compiled from the C files of this folder.
         engine: oneDNN's CPU engine.
     """
 
@@ -116,7 +116,7 @@ class Library:
         """Calls ``dnnl_<name>``.
 
         Raises:
-            CompileError: it failed.
+            CompileError: the call failed.
         """
         status = self.status(name, *arguments)
         if status:
@@ -133,10 +133,11 @@ class Library:
 
 
 def load(path: Path) -> Library:
-    """Loads the library from a file.
+    """Loads oneDNN from a file.
 
     Raises:
-        MissingError: it cannot be loaded, or its version or threading runtime is not supported.
+        MissingError: the file cannot be loaded, or its version or threading runtime is not
+            supported.
         CompileError: our runtime cannot be built.
     """
     if platform.machine() not in ("x86_64", "aarch64") or platform.system() != "Linux":

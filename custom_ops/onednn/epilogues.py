@@ -1,8 +1,8 @@
 """Defines the epilogue of a matrix product or convolution: scale, bias, residual, activation.
 
-NaN propagates everywhere. relu, leaky_relu, tanh and sigmoid of ±infinity are their limits. The
-other activations return NaN for −infinity, as x · sigmoid(x) does. oneDNN's gelu also returns NaN
-for infinity, and infinity above half of the largest float32.
+NaN propagates through every epilogue. At ±infinity, relu, leaky_relu, tanh and sigmoid return their
+limits. The other activations return NaN for −infinity, as x · sigmoid(x) does. oneDNN's gelu also
+returns NaN for +infinity, and returns infinity for inputs above half of the largest float32.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ class PostOpActivation:
     """Activation that oneDNN can fuse into a product.
 
     Attributes:
-        number: oneDNN's constant; 0 for our own pass.
-        alpha: default of oneDNN's first parameter.
-        beta: oneDNN's second parameter.
+        number: oneDNN's algorithm constant; 0 if our own pass computes the activation.
+        alpha: default of oneDNN's parameter alpha.
+        beta: value of oneDNN's parameter beta.
         formula: NumPy function of an array and alpha.
         takes_alpha: whether the user may set alpha.
     """
@@ -46,8 +46,8 @@ def _sigmoid(x: np.ndarray) -> np.ndarray:
     return 1 / (1 + np.exp(-x))
 
 
-# relu is our own pass over the result (3 % of a product of 1024 columns), because oneDNN's maps NaN
-# to 0
+# our own pass over the result computes relu, because oneDNN's relu maps NaN to 0; the pass takes
+# 3 % of the time of a product of 1024 columns
 ACTIVATIONS = {
     "relu": PostOpActivation(0, 0, 0, lambda x, _: np.maximum(x, 0)),
     "leaky_relu": PostOpActivation(
@@ -78,10 +78,10 @@ class Epilogue:
     """Epilogue ``activation(product · scale + bias + residual)``; every term is optional.
 
     Attributes:
-        bias, residual: whether they are inputs.
-        scale: whether there is one per channel; convolutions only.
-        activation: a key of `ACTIVATIONS`, or empty.
-        alpha: slope of leaky_relu or factor of swish; None: its default.
+        bias, residual: whether the operator has this input.
+        scale: whether there is a scale per channel; convolutions only.
+        activation: a key of `ACTIVATIONS`, or empty for none.
+        alpha: slope of leaky_relu or factor of swish; None: the activation's default.
     """
 
     bias: bool = False
@@ -91,7 +91,7 @@ class Epilogue:
     scale: bool = False
 
     def check(self, operator: str) -> None:
-        """Raises `InputError` unless the activation is known and takes its parameter."""
+        """Raises `InputError` if the activation is unknown, or alpha is invalid for it."""
         if self.activation and self.activation not in ACTIVATIONS:
             raise InputError(
                 f"{operator}: activation is unknown",
@@ -114,7 +114,7 @@ class Epilogue:
 
     @property
     def has_own_relu(self) -> bool:
-        """Whether our own pass computes relu."""
+        """Whether the activation is relu, which our own pass computes."""
         return self.activation == "relu"
 
     def _alpha(self) -> float:
@@ -135,9 +135,9 @@ class Epilogue:
         Args:
             library: oneDNN.
             attributes: attributes of the primitive.
-            added, multiplied: descriptors of the addends and factors. Factors come first; each is
-                the argument `constants.post_operation` of its position.
-            onto: first add the previous content of the result, as position 0.
+            added, multiplied: memory descriptors of the addends and factors. Factors are applied
+                first. The post-op at position i reads the argument `constants.post_operation(i)`.
+            onto: first add the previous content of the result; this is the post-op at position 0.
         """
         steps = ctypes.c_void_p()
         library.call("post_ops_create", ctypes.byref(steps))
@@ -174,7 +174,7 @@ class Epilogue:
     ) -> np.ndarray:
         """Applies the epilogue in NumPy, in the precision of `product`.
 
-        `bias` and `scale` broadcast as given.
+        `bias` and `scale` have to broadcast with `product`.
         """
         found = product if scale is None else product * scale
         found = found if bias is None else found + bias

@@ -19,9 +19,9 @@ class Geometry:
 
     Attributes:
         x: shape of the input.
-        weight: shape of the weights: channels out, channels in per group, height, width.
-        stride, dilation: height, width.
-        padding: above, below, left, right.
+        weight: shape of the weights (channels out, channels in per group, height, width).
+        stride, dilation: (along the height, along the width).
+        padding: number of zeros (above, below, left, right).
         groups: number of channel groups.
     """
 
@@ -47,7 +47,7 @@ class Geometry:
 
     @property
     def operations(self) -> int:
-        """Additions and multiplications of the forward pass, and of each gradient."""
+        """Number of additions and multiplications of the forward pass, and of each gradient."""
         return 2 * math.prod(self.y) * math.prod(self.weight[1:])
 
     @property
@@ -62,7 +62,7 @@ class Geometry:
 
     @property
     def grouped_weight(self) -> tuple[int, ...]:
-        """Shape of the weights, with the groups as the first dimension if there are several."""
+        """Shape of the weights, with the groups as an additional first axis if groups > 1."""
         out, *rest = self.weight
         return (self.groups, out // self.groups, *rest) if self.groups > 1 else self.weight
 
@@ -81,15 +81,16 @@ def geometry(
     dilation: Pair = 1,
     groups: int = 1,
 ) -> Geometry:
-    """Checks the sizes of a convolution.
+    """Checks the sizes of a convolution and returns its `Geometry`.
 
     Args:
-        operator: its name in errors.
+        operator: name of the operator in errors.
         x_shape: batch, channels, height, width.
         weight_shape: channels out, channels in per group, height, width.
-        stride, dilation: one integer, or height and width.
-        padding: one integer, or above, below, left, right; ``"same"`` (output extent ⌈size ÷
-            stride⌉, an odd remainder below and right) or ``"valid"`` (none).
+        stride, dilation: one integer, or (along the height, along the width).
+        padding: one integer, (above, below, left, right), ``"same"`` or ``"valid"`` (no padding).
+            ``"same"`` gives the output extent ⌈size ÷ stride⌉; an odd total puts one more zero
+            below or right.
         groups: number of channel groups.
 
     Raises:

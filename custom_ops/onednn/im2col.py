@@ -1,8 +1,8 @@
-"""Computes convolutions by im2col in NumPy: without oneDNN, and as its reference.
+"""Computes convolutions by im2col in NumPy, as a fallback and as a reference for oneDNN.
 
-im2col copies the receptive field of each output position to a column. The convolution, and the
-gradient of the weights, are then one matrix product per group. The gradient of the input is a
-product whose columns col2im adds back to the input positions. 16-bit values are computed in
+im2col copies the receptive field of each output position to a column. The convolution is then one
+matrix product per group, and so is the gradient of the weights. For the gradient of the input,
+col2im adds the columns of a matrix product to the input positions. 16-bit inputs are widened to
 float32.
 """
 
@@ -24,7 +24,7 @@ def check_wanted(operator: str, wanted: Sequence[str]) -> tuple[str, ...]:
     """Returns the requested gradients in canonical order.
 
     Raises:
-        InputError: an unknown gradient, or that of the bias without that of the weights.
+        InputError: a name is unknown, or ``bias`` is requested without ``weight``.
     """
     names = (wanted,) if isinstance(wanted, str) else tuple(wanted)
     if not names or not set(names) <= set(WISHES) or ("bias" in names and "weight" not in names):
@@ -41,7 +41,7 @@ def forward(
 ) -> np.ndarray:
     """Returns the convolution with its epilogue.
 
-    `more` holds bias, residual and scale, as far as the epilogue has them.
+    `more` has the bias, residual and scale that the epilogue needs, in this order.
     """
     wide = [_widen(item) for item in (x, weight, *more)]
     rest = iter(wide[2:])
@@ -79,7 +79,7 @@ def backward(
 
 
 def im2col(sizes: Geometry, x: np.ndarray) -> np.ndarray:
-    """Returns the patches: batch, groups, patch values, output positions."""
+    """Returns the patches, of shape (batch, groups, values per patch, output positions)."""
     above, below, left, right = sizes.padding
     padded = np.pad(x, ((0, 0), (0, 0), (above, below), (left, right)))
     batch, channels = sizes.x[:2]
@@ -90,7 +90,7 @@ def im2col(sizes: Geometry, x: np.ndarray) -> np.ndarray:
 
 
 def col2im(sizes: Geometry, patches: np.ndarray) -> np.ndarray:
-    """Scatter-adds all patches to their input positions: the transpose of `im2col`."""
+    """Adds all patches to their input positions (scatter-add); the transpose of `im2col`."""
     above, below, left, right = sizes.padding
     batch, channels, height, width = sizes.x
     padded = np.zeros(
@@ -103,7 +103,7 @@ def col2im(sizes: Geometry, patches: np.ndarray) -> np.ndarray:
 
 
 def _window_slices(sizes: Geometry, row: int, column: int) -> tuple[slice, ...]:
-    """Returns the slices of the padded input that one weight element multiplies."""
+    """Returns slices that select the elements of the padded input that one weight multiplies."""
     found = [slice(None), slice(None)]
     for axis, offset in enumerate((row, column)):
         begin, step = offset * sizes.dilation[axis], sizes.stride[axis]

@@ -1,4 +1,4 @@
-"""Describes channels-last images to oneDNN: sizes in NCHW order, with permuted strides."""
+"""Describes channels-last images to oneDNN by sizes in NCHW order and permuted strides."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from custom_ops.onednn.prepared_operator import TensorType
 
 
 def memory_shape(shape: Sequence[int], last: bool) -> tuple[int, ...]:
-    """Returns the sizes of an NCHW shape in memory order.
+    """Returns the sizes of an NCHW shape in memory order: NHWC if `last`, else NCHW.
 
     >>> memory_shape((8, 64, 56, 56), True)
     (8, 56, 56, 64)
@@ -19,7 +19,7 @@ def memory_shape(shape: Sequence[int], last: bool) -> tuple[int, ...]:
 
 
 def strides(shape: Sequence[int], last: bool) -> tuple[int, ...] | None:
-    """Returns the strides in elements, in NCHW order; None for a dense NCHW array."""
+    """Returns the strides of a channels-last array in elements, in NCHW order; None for NCHW."""
     _, channels, height, width = shape
     return (channels * height * width, 1, width * channels, channels) if last else None
 
@@ -27,12 +27,12 @@ def strides(shape: Sequence[int], last: bool) -> tuple[int, ...] | None:
 def input_image(
     builder: PlanBuilder, kind: TensorType, dtype: str, shape: Sequence[int], last: bool
 ) -> Place:
-    """Adds the next buffer as an input image of NCHW shape, in either layout."""
+    """Adds the next buffer as an input of NCHW shape, channels-last in memory if `last`."""
     return builder.read(kind, dtype, shape, strides(shape, last))
 
 
 def output_image(
     builder: PlanBuilder, kind: TensorType, dtype: str, shape: Sequence[int], last: bool
 ) -> OutputPlace:
-    """Adds the next buffer as an output image of NCHW shape, in either layout."""
+    """Adds the next buffer as an output of NCHW shape, channels-last in memory if `last`."""
     return builder.output_place(kind, dtype, shape, strides(shape, last))

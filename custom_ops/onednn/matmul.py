@@ -42,18 +42,18 @@ def prepare_matmul(
     """Prepares ``y = activation(a @ b + bias + residual)``; batches broadcast as in NumPy.
 
     Inputs: ``a``, ``b``, then, if requested, ``bias`` (columns of y) and ``residual`` (shape of y).
-    Output: ``y``. Sums are float32; float16 and bfloat16 are rounded once, at the end.
+    Output: ``y``. Sums are accumulated in float32. Float16 and bfloat16 results are rounded once.
 
     Args:
-        a_shape, b_shape: at least two sizes each, in memory order.
-        dtype: dtype of all arrays: ``float32``, ``float16``, ``bfloat16``, or ``float64``, which
-            NumPy computes.
-        transpose_a, transpose_b: transpose the last two dimensions first.
-        transpose_y: transpose the last two dimensions of y at the end.
-        heads_third: which of ``a``, ``b``, ``y`` have the second and third dimension swapped in
-            memory, as in attention (tokens × heads). Requires four dimensions, the same batches in
-            a and b, no bias and no residual.
-        bias, residual: whether they are inputs.
+        a_shape, b_shape: shapes in memory order, with at least two axes each.
+        dtype: dtype of all arrays: ``float32``, ``float16``, ``bfloat16`` or ``float64``. Float64
+            is computed in NumPy.
+        transpose_a, transpose_b: whether to transpose the last two axes before the product.
+        transpose_y: whether to transpose the last two axes of y after the product.
+        heads_third: which of ``a``, ``b``, ``y`` have the second and third axis swapped in memory,
+            as in attention (tokens × heads). Requires four axes, the same batches in a and b, no
+            bias and no residual.
+        bias, residual: whether the operator has this input.
         activation: a key of `epilogues.ACTIVATIONS`; empty for none.
         alpha: parameter of the activation.
         threads: number of threads; by default that of `tbe_impl.environment.threads`, or one for
@@ -103,14 +103,14 @@ def prepare_matmul(
     )
     ways = _OperandLayouts(transpose_a, transpose_b, transpose_y, frozenset(heads_third))
     library = choose_library(operator, lowering, dtype)
-    # oneDNN drops the bias of an empty sum
+    # with inner extent 0 the result is the bias, but oneDNN drops it: NumPy computes this case
     return _prepare(
         operator, tuple(inputs), output, ways, after, shared, library if inner else None
     )
 
 
 class _OperandLayouts(NamedTuple):
-    """Layouts of the operands; fields as the arguments of `prepare_matmul`."""
+    """Layouts of the operands; each field is the `prepare_matmul` argument of the same name."""
 
     transpose_a: bool
     transpose_b: bool
@@ -118,7 +118,7 @@ class _OperandLayouts(NamedTuple):
     heads_third: frozenset[str]
 
     def view(self, name: str, item: np.ndarray) -> np.ndarray:
-        """Returns the view of ``a``, ``b`` or ``y`` that the product uses."""
+        """Returns the array of ``a``, ``b`` or ``y`` with its axes in the order of the product."""
         item = item.swapaxes(1, 2) if name in self.heads_third else item
         return item.swapaxes(-1, -2) if getattr(self, f"transpose_{name}") else item
 
@@ -141,7 +141,7 @@ def _swap_heads(shape: tuple[int, ...]) -> tuple[int, ...]:
 def _check_heads(
     operator: str, names: Sequence[str], a: tuple[int, ...], b: tuple[int, ...], *, plain: bool
 ) -> None:
-    """Raises `InputError` for cases in which oneDNN computes wrong values or writes elsewhere."""
+    """Raises `InputError` for cases in which oneDNN computes or writes wrongly."""
     if not {*names} <= {*"aby"}:
         raise InputError(
             f"{operator}: heads_third is unknown", expected="some of a, b, y", got=f"{list(names)}"
@@ -171,7 +171,7 @@ def _prepare(
     rank = len(output.shape)
 
     def add_steps(builder: PlanBuilder, dtype: str) -> None:
-        # oneDNN writes row-major results: yᵀ = bᵀ aᵀ
+        # oneDNN writes row-major results, so a transposed result is computed as yᵀ = bᵀ aᵀ
         turned = ways.transpose_y
         columns = [1] * rank
         columns[-2 if turned else -1] = math.prod(inputs[2].shape) if after.bias else 1
@@ -194,7 +194,10 @@ def _prepare(
 def _view_shape_and_strides(
     kind: TensorType, rank: int, ways: _OperandLayouts, turned: bool
 ) -> tuple[list[int], list[int]]:
-    """Returns shape and strides of a, b or y in a product of this rank, or in its transpose."""
+    """Returns shape and strides of a, b or y, padded with leading axes of size 1 to `rank`.
+
+    If `turned`, they are those of its transpose, for the product yᵀ = bᵀ aᵀ.
+    """
     sizes = [*(1,) * (rank - len(kind.shape)), *kind.shape]
     strides = list(row_major(sizes))
     for item in (sizes, strides):

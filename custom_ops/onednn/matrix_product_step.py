@@ -18,15 +18,15 @@ def multiply(
     row_bias: Place | None = None,
     residual: Place | None = None,
 ) -> None:
-    """Adds the steps of a product with its epilogue.
+    """Adds the steps of a matrix product y = a · b with its epilogue to a plan.
 
     Args:
-        builder: collects the steps.
+        builder: the plan.
         a, b, y: matrices, or batches of matrices, all of the same rank.
         after: the epilogue.
-        bias: added to every row of y.
-        row_bias: added to every column of y instead.
-        residual: added to y.
+        bias: row vector that is added to every row of y.
+        row_bias: column vector that is added to every column of y.
+        residual: array that is added to y.
     """
     attributes = builder.attributes()
     added = [item for item in (row_bias, residual) if item is not None]

@@ -1,4 +1,4 @@
-"""Builds a complete plan in the dtype that oneDNN computes fast."""
+"""Builds a complete plan in a compute dtype for which oneDNN is fast."""
 
 from __future__ import annotations
 
@@ -18,13 +18,15 @@ def build_plan(
     outputs: Sequence[TensorType],
     steps: Callable[[PlanBuilder, str], None],
 ) -> Prepared:
-    """Builds a plan in the arrays' dtype if oneDNN is fast at it, else in float32 with conversions.
+    """Builds a plan that computes in the arrays' dtype, or in float32 with conversions.
+
+    It uses float32 if oneDNN has only a reference implementation for the arrays' dtype, or none.
 
     Args:
-        steps: adds the steps of the plan in a given compute dtype.
+        steps: function that adds the steps to a plan, for a given compute dtype.
 
     Raises:
-        CompileError: oneDNN cannot compute it.
+        CompileError: oneDNN has no primitive for a step.
     """
     for dtype in dict.fromkeys((inputs[0].dtype, "float32")):
         builder = PlanBuilder(library, threads)

@@ -1,4 +1,4 @@
-"""Builds plans: sequences of oneDNN primitives and passes that one C call runs.
+"""Builds plans: sequences of oneDNN primitives and our own passes that one C call runs.
 
 A plan works on the caller's buffers and scratch memory.
 """
@@ -67,12 +67,18 @@ def row_major(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 class Unimplemented(Exception):
-    """oneDNN lacks a primitive for these dtypes on this processor; internal to this room."""
+    """oneDNN has no primitive for these dtypes on this processor. Only this package raises it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """Memory of a plan: number, layout, and, where dense, dtype and element count."""
+    """Memory of a plan.
+
+    Attributes:
+        number: index among all memory of the plan.
+        description: oneDNN's memory descriptor, which has the layout.
+        dtype, count: dtype and number of elements; valid only if the memory is dense.
+    """
 
     number: int
     description: Any
@@ -86,7 +92,7 @@ class OutputPlace:
 
     Attributes:
         buffer: the caller's buffer.
-        dense: dense memory in the compute dtype, often the buffer itself.
+        dense: dense memory in the compute dtype; the buffer itself if it has this dtype.
     """
 
     buffer: Place
@@ -100,7 +106,7 @@ class PlanBuilder:
     Attributes:
         dnnl: oneDNN.
         threads: number of threads for each step.
-        names: implementation that oneDNN chose for each primitive.
+        names: name of the implementation that oneDNN chose for each primitive.
     """
 
     dnnl: Library
@@ -119,7 +125,7 @@ class PlanBuilder:
     def dense_layout(
         self, shape: Sequence[int], dtype: str, strides: Sequence[int] | None = None
     ) -> Any:
-        """Returns the layout with these strides in elements, by default row-major."""
+        """Returns a memory descriptor with these strides in elements, by default row-major."""
         found = Handle()
         strides = row_major(shape) if strides is None else strides
         self.dnnl.call(
@@ -134,7 +140,7 @@ class PlanBuilder:
         return found
 
     def any_layout(self, shape: Sequence[int], dtype: str) -> Any:
-        """Returns a layout that the primitive chooses."""
+        """Returns a memory descriptor with which a primitive chooses the layout."""
         found = Handle()
         self.dnnl.call(
             "memory_desc_create_with_tag",
@@ -171,7 +177,7 @@ class PlanBuilder:
         return Place(len(self._places) - 1, description, place.dtype, place.count)
 
     def part(self, place: Place, description: Any, skipped: int) -> Place:
-        """Adds memory that starts `skipped` bytes into other memory."""
+        """Adds memory that starts `skipped` bytes after the start of `place`."""
         _, kind, value, before = self._places[place.number]
         self._places.append((description, kind, value, before + skipped))
         return Place(len(self._places) - 1, description, place.dtype, 0)
@@ -179,7 +185,7 @@ class PlanBuilder:
     # -- primitives
 
     def attributes(self) -> Any:
-        """Returns attributes of a primitive that uses our scratch memory."""
+        """Returns primitive attributes that make the primitive use our scratch memory."""
         found = Handle()
         self.dnnl.call("primitive_attr_create", ctypes.byref(found))
         self._owned.append(("primitive_attr_destroy", found))
@@ -198,11 +204,13 @@ class PlanBuilder:
             self.dnnl.call("threadpool_interop_set_max_concurrency", before)
 
     def primitive(self, name: str, *arguments: Any) -> Any:
-        """Calls ``dnnl_<name>_primitive_desc_create`` for our number of threads.
+        """Returns a primitive descriptor for our number of threads.
+
+        It calls ``dnnl_<name>_primitive_desc_create``.
 
         Raises:
             Unimplemented: oneDNN has no primitive for these dtypes.
-            CompileError: oneDNN rejects it for another reason.
+            CompileError: oneDNN rejects the arguments for another reason.
         """
         found = Handle()
         with self._plan_for_threads():
@@ -220,7 +228,7 @@ class PlanBuilder:
         return found
 
     def argument_layout(self, primitive: Any, argument: int) -> Any:
-        """Returns a primitive's layout of one of its arguments."""
+        """Returns the memory descriptor that a primitive requires for an argument."""
         found = self.dnnl.value(
             "primitive_desc_query_md",
             Handle,
@@ -250,7 +258,7 @@ class PlanBuilder:
         self._arguments += given.items()
 
     def copy(self, source: Place, target: Place) -> None:
-        """Adds a reorder: copies values into another layout."""
+        """Adds a reorder, which copies `source` into the layout of `target`."""
         attributes, engine = self.attributes(), self.dnnl.engine
         primitive = self.primitive(
             "reorder", source.description, engine, target.description, engine, attributes
@@ -259,7 +267,10 @@ class PlanBuilder:
         self.execute(primitive, {constants.FROM: source, constants.TO: target})
 
     def convert(self, source: Place, description: Any) -> Place:
-        """Returns the values in another layout, with at most one reorder per plan."""
+        """Returns the values of `source` in another layout.
+
+        It adds a reorder if needed, but reuses an earlier reorder to the same layout.
+        """
         if self.is_same_layout(source.description, description):
             return source
         for number, known, place in self._converted:
@@ -271,19 +282,19 @@ class PlanBuilder:
         return place
 
     def add_pass(self, kind: int, source: Place, target: Place, number: int = 0) -> None:
-        """Adds a step of our own over dense memory."""
+        """Adds one of our own elementwise passes over dense memory."""
         self._steps.append((None, kind, len(self._arguments), source.count, number))
         self._arguments += ((constants.FROM, source.number), (constants.TO, target.number))
 
     def relu(self, place: Place) -> None:
-        """Adds max(0, x) in place; NaN propagates."""
+        """Adds a step that computes max(0, x) in place; NaN propagates."""
         kind = RELU_FLOAT32 if place.dtype == "float32" else RELU_SHORT
         self.add_pass(kind, place, place, INFINITY.get(place.dtype, 0))
 
     def add_sum(self, parts: Sequence[Place], target: Place) -> None:
-        """Adds the sum of float32 arrays of one layout, computed in float64 and rounded once.
+        """Adds a step that sums float32 arrays of one layout in float64 and rounds once.
 
-        `parts` are consecutive scratch memory, in order of creation.
+        `parts` have to be consecutive in scratch memory.
         """
         bytes_of_one = self.dnnl.value("memory_desc_get_size", ctypes.c_size_t, target.description)
         self._steps.append((None, SUM, len(self._arguments), bytes_of_one // 4, len(parts)))
@@ -300,9 +311,11 @@ class PlanBuilder:
 
     @contextlib.contextmanager
     def piece(self) -> Iterator[None]:
-        """Collects the block's steps as a piece for one thread, parallel to adjacent pieces.
+        """Groups the steps that the block adds into a task for one thread.
 
-        Primitives only.
+        Adjacent tasks run in parallel.
+
+        A task may only contain primitives.
         """
         self._steps.append((None, PIECE, 0, 0, 0))
         begin = len(self._steps)
@@ -322,9 +335,9 @@ class PlanBuilder:
         """Adds the next buffer as an input, converted to the compute dtype.
 
         Args:
-            kind: content of the buffer.
-            dtype: the compute dtype: the buffer's own, or float32.
-            shape, strides: view for the primitive, by default the buffer's own.
+            kind: name, shape and dtype of the buffer.
+            dtype: the compute dtype: the buffer's own dtype, or float32.
+            shape, strides: shape and strides for the primitive; by default those of the buffer.
         """
         shape = kind.shape if shape is None else shape
         if kind.dtype == dtype:
@@ -343,7 +356,7 @@ class PlanBuilder:
     ) -> OutputPlace:
         """Adds the next buffer as an output, with dense memory in the compute dtype.
 
-        Arguments as for `read`.
+        The arguments are those of `read`.
         """
         shape = kind.shape if shape is None else shape
         if kind.dtype == dtype:
@@ -355,13 +368,19 @@ class PlanBuilder:
         )
 
     def target(self, written: OutputPlace, description: Any) -> Place:
-        """Returns the memory for an output of this layout: its own place if the layout matches."""
+        """Returns memory for a primitive's output with the layout `description`.
+
+        It is the dense memory of `written` if the layout matches, else scratch memory.
+        """
         if self.is_same_layout(written.dense.description, description):
             return written.dense
         return self.scratch(description)
 
     def deliver(self, result: Place, written: OutputPlace, *, relu: bool = False) -> None:
-        """Adds the steps from a primitive's output memory to the caller's buffer."""
+        """Adds the steps that bring a primitive's output to the caller's buffer.
+
+        They are a reorder, relu and a conversion, each if needed.
+        """
         if result is not written.dense:
             self.copy(result, written.dense)
         if relu:
@@ -374,7 +393,7 @@ class PlanBuilder:
     def finish(
         self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], operator: str
     ) -> Prepared:
-        """Returns the plan, with the buffers `inputs`, then `outputs`."""
+        """Returns the plan as an operator; its buffers are `inputs`, then `outputs`."""
         assert len(inputs) + len(outputs) == self._buffers
         places = (_Place * len(self._places))(*(_Place(*item) for item in self._places))
         steps = (_Step * len(self._steps))(*(_Step(*item) for item in self._steps))
@@ -394,13 +413,14 @@ class PlanBuilder:
             scratch_bytes=self._scratch,
             kept=(plan, places, steps, arguments),
         )
-        # no cleanup at exit: the system is faster, and other threads may still use the plan
+        # no cleanup at exit, because the operating system frees memory faster, and other threads
+        # may still use the plan
         weakref.finalize(made, _forget, self.dnnl, plan, tuple(self._owned)).atexit = False
         self._owned = []
         return made
 
     def drop(self) -> None:
-        """Destroys the created objects, unless a plan owns them."""
+        """Destroys the oneDNN objects of this builder, unless a finished plan owns them."""
         _destroy(self.dnnl, self._owned)
         self._owned = []
 

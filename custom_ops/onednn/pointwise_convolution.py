@@ -1,8 +1,8 @@
 """Computes 1 × 1 convolutions as matrix products, without layout changes.
 
-With 1 × 1 weights, stride 1, no padding and one group, y[n] = weight · x[n] over all positions of
-an image. This is 1.2 to 2.7 times as fast as oneDNN's convolution with its reorders, except for
-tiny images.
+With 1 × 1 weights, stride 1, no padding and one group, the result of image n is the product
+y[n] = weight · x[n], with one column per position of the image. This is 1.2 to 2.7 times as fast as
+oneDNN's convolution with its reorders, except for tiny images.
 """
 
 from __future__ import annotations
@@ -15,17 +15,21 @@ from custom_ops.onednn.matrix_product_step import multiply
 from custom_ops.onednn.plans import OutputPlace, Place, PlanBuilder
 
 LEAST_PLACES = 32
-"""Minimum positions of an image for a product; a single position is a product as well."""
-LARGE_BYTES = 8 << 20
-"""Results of this size or more do not stay in the caches."""
-ROWS_PER_GROUP = 16
-"""Rows (channels) of a large result that are computed together, each over all positions.
+"""Minimum number of positions of an image for a matrix product.
 
-All rows at once would write to as many distant addresses, which takes 1.4 times as long (64→256 at
-8×56×56). The images are read once per group, so they have to be smaller than the result.
+Images of a single position are also computed as a product.
+"""
+LARGE_BYTES = 8 << 20
+"""Size in bytes from which a result does not stay in the caches."""
+ROWS_PER_GROUP = 16
+"""Number of rows (channels) of a large result that are computed together.
+
+Computing all rows at once would write to as many distant addresses at a time. This takes 1.4 times
+as long (64 → 256 channels, 8 images of 56 × 56). The images are read once per group of rows, so
+they have to be smaller than the result.
 """
 FEW_TERMS, MANY_PLACES = 128, 4096
-"""Most terms and fewest positions for which transposed weights are first copied to row-major order.
+"""Maximum terms and minimum positions for which transposed weights are first copied to row-major.
 
 With AVX2, copy and product take 0.6 to 0.9 times as long as the product alone.
 """
@@ -96,7 +100,8 @@ def gradient_of_x(
         groups = _groups(batch, channels, out, places)
         turned = builder.view(weight, (1, 1, channels, out), (0, 0, 1, channels))
         if groups > 1 or (out <= FEW_TERMS and batch * places >= MANY_PLACES):
-            # oneDNN computes grouped rows of transposed weights wrongly
+            # the copy is required for several groups: oneDNN computes groups of rows of transposed
+            # weights wrongly
             ordered = builder.scratch(
                 builder.dense_layout((1, 1, channels, out), weight.dtype),
                 weight.dtype,
@@ -113,6 +118,6 @@ def gradient_of_x(
 
 
 def _groups(batch: int, rows: int, terms: int, places: int) -> int:
-    """Returns the number of row groups of each image's product."""
+    """Returns the number of groups into which the rows of each image's product are split."""
     is_large = 4 * batch * rows * places >= LARGE_BYTES and rows >= 2 * terms
     return rows // ROWS_PER_GROUP if is_large and rows % ROWS_PER_GROUP == 0 else 1

@@ -31,15 +31,17 @@ def prepare_max_pool_gradient(
     threads: int | None = None,
     operator: str = "MaxPoolGrad",
 ) -> Prepared:
-    """Prepares the gradient of max pooling: inputs ``x`` and ``grad`` (of y), output ``grad_x``.
+    """Prepares the gradient of max pooling.
 
-    The gradient of a window goes to its first largest element. The plan recomputes the position,
-    because MindSpore saves only x and y of the forward pass.
+    Inputs: ``x`` and ``grad`` (the gradient of y). Output: ``grad_x``.
+
+    The gradient of a window goes to the first of its largest elements. The plan recomputes the
+    index of this element, because MindSpore saves only x and y of the forward pass.
 
     Args:
         x_shape, y_shape: batch, channels, height, width.
-        window, stride: height, width.
-        before: padding above and left.
+        window, stride: (height, width).
+        before: padding (above, left).
         dtype: dtype of all arrays: ``float32``, ``float16`` or ``bfloat16``.
         channels_last: whether all arrays have the memory order batch, height, width, channels.
         threads: number of threads; by default that of `tbe_impl.environment.threads`, or one for
@@ -57,8 +59,8 @@ def prepare_max_pool_gradient(
             got=repr(dtype),
         )
     windows, images = math.prod(y_shape), math.prod(x_shape)
-    # the forward pass is recomputed, with one operation per window element where products have
-    # eight
+    # 16 counts two passes, because the forward pass is recomputed, and the time of eight operations
+    # of a matrix product for one operation of pooling
     shared = resolve_threads(
         operator,
         threads,

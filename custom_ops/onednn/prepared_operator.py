@@ -1,4 +1,4 @@
-"""Defines prepared operators, called with NumPy arrays or from C by function and state."""
+"""Defines prepared operators, which NumPy code and C code can call."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ DTYPES = {
 
 @dataclass(frozen=True)
 class TensorType:
-    """Content of an operator's buffer, row-major.
+    """Name, shape and dtype of an operator's buffer, which is row-major.
 
     Attributes:
         name: name of the argument.
-        shape: its sizes.
+        shape: sizes of the buffer.
         dtype: ``float32``, ``float16``, ``bfloat16`` or ``float64``.
     """
 
@@ -44,18 +44,18 @@ class TensorType:
 class Prepared:
     """Operator prepared for given shapes, dtypes and attributes.
 
-    From C: ``int status = ((int (*)(void *, void **))function)(state, buffers)``; 0 is success.
-    `buffers` holds the addresses of the inputs, then of the outputs. There an output must not share
-    memory with an input. The object must outlive the use of its state. Thread-safe. Every call
-    reads all inputs again, weights included; none are cached.
+    C code calls it by ``int status = ((int (*)(void *, void **))function)(state, buffers)``. The
+    status is 0 on success. `buffers` has the addresses of the inputs, then of the outputs. In such
+    a call an output must not share memory with an input. The object must outlive the use of its
+    state. Calls are thread-safe. Every call reads all inputs again, weights included.
 
     Attributes:
-        operator: its name in errors.
+        operator: name of the operator in errors.
         inputs, outputs: the buffers, in order.
-        function, state: addresses for C; both 0 for NumPy's lowering.
-        implementations: oneDNN's implementation of each primitive.
-        scratch_bytes: further memory of a call, shared by all operators and cached for the next
-            call.
+        function, state: addresses for C code; both are 0 if NumPy computes the operator.
+        implementations: name of oneDNN's implementation of each primitive.
+        scratch_bytes: bytes of scratch memory that a call needs. All operators share the scratch
+            memory, which stays allocated for the next call.
     """
 
     operator: str
@@ -71,15 +71,16 @@ class Prepared:
     def call(
         self, arrays: Sequence[np.ndarray], outs: Sequence[np.ndarray] | None = None
     ) -> tuple[np.ndarray, ...]:
-        """Returns the outputs for arrays.
+        """Runs the operator on arrays and returns its outputs.
 
         Args:
-            arrays: one for each of `inputs`.
-            outs: dense result arrays; new ones by default. They may share memory with `arrays`.
+            arrays: one array for each of `inputs`.
+            outs: dense arrays for the results; by default new arrays. They may share memory with
+                `arrays`.
 
         Raises:
             InputError: names operator, argument, expected and got.
-            CompileError: oneDNN failed, or out of memory.
+            CompileError: oneDNN failed, or memory ran out.
         """
         given = [np.ascontiguousarray(item) for item in self._check_arrays(self.inputs, arrays)]
         if outs is None:

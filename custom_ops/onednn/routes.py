@@ -20,23 +20,25 @@ def check_dtype(operator: str, dtype: str) -> None:
 
 
 OPERATIONS_PER_US, BYTES_PER_US = 2.6e5, 1e5
-"""Throughput of one thread for products in cache; measured with AVX-512."""
+"""Throughput of one thread for matrix products in cache, measured with AVX-512."""
 WAKING_US = 24
-"""Minimum time that more threads have to save, because idle threads must wake up.
+"""Minimum time in µs that more threads have to save, because idle threads must wake up.
 
-A 16×64 by 64×4 product takes 1.9 µs on one thread, 9.3 µs with a sleeping second one.
+A 16×64 by 64×4 product takes 1.9 µs on one thread, but 9.3 µs if it wakes a second thread.
 """
 
 
 def resolve_threads(operator: str, threads: int | None, *, operations: int, elements: int) -> int:
-    """Returns the number of threads: given, or from the environment, or 1 for little work.
+    """Returns the number of threads of an operator.
+
+    This is `threads` if given, else the number from the environment, or 1 for little work.
 
     Args:
-        operations: additions and multiplications.
-        elements: elements read and written.
+        operations: number of additions and multiplications.
+        elements: number of elements read and written.
 
     Raises:
-        InputError: not a number from 1 to 256.
+        InputError: the number of threads is not an integer from 1 to 256.
     """
     found = environment.threads() if threads is None else threads
     if isinstance(found, bool) or not isinstance(found, int) or not 1 <= found <= 256:
@@ -48,10 +50,10 @@ def resolve_threads(operator: str, threads: int | None, *, operations: int, elem
 
 
 def choose_library(operator: str, lowering: str, dtype: str) -> Library | None:
-    """Returns oneDNN, or None for NumPy. Only NumPy supports float64.
+    """Returns oneDNN, or None if NumPy computes the operator. Only NumPy supports float64.
 
     Raises:
-        InputError: an unknown lowering, or one that does not support this dtype.
+        InputError: `lowering` is unknown, or does not support `dtype`.
         MissingError, CompileError: oneDNN is requested but not available.
     """
     if lowering not in LOWERINGS:

@@ -13,7 +13,7 @@ from custom_ops.onednn.prepared_operator import TensorType
 from tbe_impl.errors import CompileError
 
 THREADS = 3
-"""More than one, to exercise the thread pool class."""
+"""Number of threads; more than one, so that the self-test uses the thread pool class."""
 
 
 def try_out(library: Library) -> None:
@@ -21,7 +21,7 @@ def try_out(library: Library) -> None:
     sizes = geometry("Conv2d", (3, 16, 9, 8), (32, 16, 3, 3), padding=1)
     after = Epilogue(activation="leaky_relu", alpha=0.5)
     generator = np.random.default_rng(0)
-    # small integers: every sum is exact in any order
+    # with small integers every sum is exact in any order
     given = [
         generator.integers(-3, 4, shape).astype(np.float32) for shape in (sizes.x, sizes.weight)
     ]

@@ -1,8 +1,9 @@
 """Splits a convolution along its input channels into a sum of convolutions, for accuracy.
 
-On AVX2, oneDNN's channels-last implementation sums all products sequentially, and its error grows
-with the square root of their number. Each piece accumulates its result into the output, which
-halves the error of 512 channels with 3 × 3 weights.
+On AVX2, oneDNN's channels-last implementation sums all products sequentially. Its error grows with
+the square root of their number. The convolution is therefore split into pieces, each over some of
+the input channels, whose results are added in the output. For 512 channels with 3 × 3 weights this
+halves the error.
 """
 
 from __future__ import annotations
@@ -20,21 +21,24 @@ from custom_ops.onednn.geometry import Geometry
 from custom_ops.onednn.plans import OutputPlace, Place, PlanBuilder, row_major
 
 SEQUENTIAL_IMPLEMENTATION = "brg_conv_fwd:avx2"
-"""The implementation that sums sequentially, and is equally fast for a piece."""
+"""Name of the implementation that sums sequentially; it computes pieces at full speed."""
 LEAST_CHANNELS, MAX_PIECES = 16, 4
-"""Minimum channels of a piece, and maximum number of pieces.
+"""Minimum number of input channels of a piece, and maximum number of pieces.
 
 Pieces cost 5 to 7 % of a network's inference time.
 """
 LONG_SUM = 256
-"""Number of products per sum above which the order of summation matters."""
+"""Number of products per sum from which the order of summation matters for accuracy."""
 BYTES = 4
 """Bytes of a float32."""
 NO_EPILOGUE = EpilogueOperands(EMPTY_EPILOGUE)
 
 
 def piece_count(sizes: Geometry, dtype: str) -> int:
-    """Returns the number of pieces: 1 for a short sum, or where copying a piece dominates."""
+    """Returns the number of pieces into which a convolution is split.
+
+    It is 1 for short sums, and for 1 × 1 weights, where copying a piece would dominate.
+    """
     if (
         dtype != "float32"
         or sizes.groups > 1
@@ -66,7 +70,7 @@ def forward(
         last: which of ``x`` and ``y`` are channels-last.
 
     Returns:
-        False, without any step, if splitting is not needed or pieces would be slow.
+        Whether the steps were added; False if splitting is not needed or pieces would be slow.
     """
     many = piece_count(sizes, dtype)
     if many == 1:

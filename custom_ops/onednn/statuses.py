@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 NO_MEMORY = 101
-"""Status of our runtime: out of scratch memory."""
+"""Status with which our runtime reports that scratch memory ran out."""
 STATUSES = (
     "success",
     "out of memory",
@@ -20,7 +20,7 @@ STATUSES = (
 
 
 def describe(status: int) -> str:
-    """Returns a status of oneDNN, or of our runtime, as text.
+    """Returns the text of a status of oneDNN or of our runtime.
 
     >>> describe(3)
     'unimplemented'

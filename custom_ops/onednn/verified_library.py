@@ -39,7 +39,7 @@ def library() -> Library:
 
 
 def why_missing() -> str:
-    """Returns the reason why oneDNN is not used here; empty if it is."""
+    """Returns the reason why oneDNN cannot be used; empty if it can."""
     try:
         library()
     except FusionError as error:

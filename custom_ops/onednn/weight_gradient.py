@@ -1,9 +1,9 @@
-"""Computes the weight gradient of a convolution as a sum over pieces: the pieces, then plan steps.
+"""Computes the weight gradient of a convolution in pieces of the images, then sums the pieces.
 
-Each element is a sum over all positions of all images. oneDNN sums sequentially, above all for few
-input channels, so that the error grows with the square root of the number of terms. Pieces (rows
-of an image, or several images) have shorter sums, which are added in float64. Threads compute one
-piece each, without synchronization.
+Each element of the gradient is a sum over all positions of all images. oneDNN sums sequentially,
+above all for few input channels. The error then grows with the square root of the number of terms.
+A piece consists of some rows of an image, or of several images. Its sums are shorter, and the sums
+of all pieces are added in float64. Each piece is computed by one thread, without synchronization.
 """
 
 from __future__ import annotations
@@ -20,24 +20,30 @@ from custom_ops.onednn.matrix_product_step import multiply
 from custom_ops.onednn.plans import OutputPlace, Place, PlanBuilder, Unimplemented, row_major
 
 FEW_CHANNELS = 16
-"""Below so many input channels oneDNN has one running sum per piece; else it sums by rows."""
-TERMS, MAX_PIECES = (128, 256), (64, 16)
-"""Minimum terms per sum of a piece, and maximum number of pieces: for few channels, for more.
+"""Number of input channels below which oneDNN sums a whole piece sequentially.
 
-A piece costs some 2 µs besides its sums.
+With more channels it sums row by row.
+"""
+TERMS, MAX_PIECES = (128, 256), (64, 16)
+"""Minimum terms per sum of a piece, and maximum number of pieces.
+
+The first value of each pair holds for fewer than `FEW_CHANNELS` input channels, the second for
+`FEW_CHANNELS` or more.
+
+A piece has an overhead of some 2 µs.
 """
 MAX_GRADIENT_ELEMENTS = 1 << 20
-"""Maximum elements of all pieces' gradients, which then stay in the caches."""
+"""Maximum number of elements in the gradients of all pieces, so that they stay in the caches."""
 
 
 @dataclass(frozen=True)
 class Piece:
-    """Block of the result and the part of x that it depends on.
+    """Block of the result y and the part of x that the block depends on.
 
     Attributes:
-        sizes: geometry of the convolution of this block.
-        image: index of its first image.
-        x_row, y_row: first row in x and in the result.
+        sizes: geometry of the convolution that computes only this block.
+        image: index of the block's first image.
+        x_row, y_row: index of the first row in x and in y.
     """
 
     sizes: Geometry
@@ -47,7 +53,7 @@ class Piece:
 
 
 def pieces(sizes: Geometry, threads: int) -> list[Piece]:
-    """Returns all pieces; none for short sums, or for fewer pieces than threads.
+    """Returns all pieces; empty if sums are short, or if there were fewer pieces than threads.
 
     >>> from custom_ops.onednn.geometry import geometry
     >>> sizes = geometry("", (1, 16, 16, 64), (16, 16, 3, 3), padding=1)
@@ -70,14 +76,14 @@ def pieces(sizes: Geometry, threads: int) -> list[Piece]:
         for image, next_image in pairwise(_share_bounds(images, several))
         for row, next_row in pairwise(_share_bounds(height, rows))
     ]
-    # pieces of padding rows only have no rows of x
+    # a piece that depends on padding rows only has no rows of x
     return found if all(one.sizes.x[2] > 0 for one in found) else []
 
 
 def _share_bounds(extent: int, most: int) -> list[int]:
-    """Returns the bounds of equal shares of at most `most` rows.
+    """Returns the bounds of ranges that divide `extent` evenly, with at most `most` rows each.
 
-    Shares are equal because oneDNN has no fast implementation for a single remaining row.
+    The ranges are even because oneDNN has no fast implementation for a single remaining row.
     """
     number = -(-extent // most)
     return [extent * index // number for index in range(number + 1)]
@@ -85,11 +91,12 @@ def _share_bounds(extent: int, most: int) -> list[int]:
 
 def _piece(sizes: Geometry, image: int, images: int, row: int, rows: int) -> Piece:
     if rows == sizes.y[2]:
-        # includes rows that no weight multiplies, so that images stay contiguous
+        # the piece also includes rows that no weight multiplies, so that images stay contiguous
         return Piece(replace(sizes, x=(images, *sizes.x[1:])), image, 0, 0)
     begin = row * sizes.stride[0] - sizes.padding[0]
     end = begin + (rows - 1) * sizes.stride[0] + sizes.reach[0]
-    # includes rows between two strides: oneDNN's fast 1 × 1 implementation requires them
+    # the piece also includes the rows that the last stride skips, because oneDNN's fast 1 × 1
+    # implementation requires them
     first, last = max(begin, 0), min(max(end, begin + rows * sizes.stride[0]), sizes.x[2])
     x = (images, sizes.x[1], max(last - first, 0), sizes.x[3])
     return Piece(
@@ -109,7 +116,7 @@ class Images:
     """Array of float32 images.
 
     Attributes:
-        place: the memory.
+        place: memory of the array.
         shape: batch, channels, height, width.
         last: whether the memory order is channels-last.
     """
@@ -119,14 +126,14 @@ class Images:
     last: bool
 
     def view_at(self, builder: PlanBuilder, description: Any, image: int, row: int) -> Place:
-        """Returns the memory from a row of an image on, with the given layout."""
+        """Returns the memory that starts at a row of an image, with the given layout."""
         strides = layouts.strides(self.shape, self.last) or row_major(self.shape)
         return builder.part(
             self.place, description, BYTES * (image * strides[0] + row * strides[2])
         )
 
     def block(self, builder: PlanBuilder, shape: Sequence[int], image: int, row: int) -> Place:
-        """Returns rows of an image, or whole images, in the array's layout."""
+        """Returns the memory of rows of an image, or of whole images, in the array's layout."""
         strides = layouts.strides(shape, self.last) or row_major(self.shape)
         return self.view_at(builder, builder.dense_layout(shape, "float32", strides), image, row)
 
@@ -139,14 +146,15 @@ def add_split_gradient(
     weight: OutputPlace,
     bias: OutputPlace | None,
 ) -> bool:
-    """Adds the steps of the gradient in pieces.
+    """Adds the steps that compute the gradient in pieces.
 
     Returns:
-        False, without any step, if splitting is not needed or oneDNN has no fast primitive.
+        Whether the steps were added; False if splitting is not needed or oneDNN has no fast
+        primitive.
     """
     parts = pieces(sizes, builder.threads)
     if sizes.weight[2:] == (1, 1) and not (grad.last and x.last):
-        # too few sums to pay for reorders of the images
+        # there are too few sums to pay for reorders of the images
         return (
             pointwise_convolution.is_applicable(sizes)
             and not (grad.last or x.last or bias)
@@ -192,7 +200,7 @@ def _add_piece_products(
 ) -> bool:
     """Adds one product (out, positions) · (positions, channels) per piece, and their sum.
 
-    The operands need no reorder. Returns False, without any step, if a piece has several images.
+    The operands need no reorder. Returns False, and adds no step, if a piece has several images.
     """
     if not parts or any(one.sizes.x[0] > 1 for one in parts):
         return False
@@ -225,7 +233,10 @@ def _fast_primitives(
     *,
     last: bool,
 ) -> list[Any]:
-    """Returns one primitive per piece, all with the same weight layout; empty if one is slow."""
+    """Returns one primitive per piece, all with the same weight layout.
+
+    Returns an empty list if a primitive is missing or slow, or if the layouts differ.
+    """
     before, found = len(builder.names), []
     with builder.use_one_thread():
         for one in parts:

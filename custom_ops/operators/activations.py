@@ -12,7 +12,10 @@ NAMES = {"relu": "relu", "gelu": "gelu_tanh", "silu": "silu"}
 
 
 def key_of(activation: Any) -> str | None:
-    """Returns the epilogue key: empty for no activation, None if no product epilogue has it."""
+    """Returns the epilogue key of an activation.
+
+    It is empty if there is no activation, and None if no product epilogue computes the activation.
+    """
     if activation is None:
         return ""
     if isinstance(activation, str):

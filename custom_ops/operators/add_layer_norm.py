@@ -22,7 +22,10 @@ def compute(
     begin_params_axis: int = -1,
     epsilon: float = 1e-7,
 ) -> tuple[Any, ...]:
-    """Returns y, x + residual, the mean of the rounded sum, and rstd."""
+    """Returns y, the sum x + residual, and mean and rstd of the sum.
+
+    The sum is rounded to the dtype of x; mean is the mean of the rounded sum.
+    """
     axes, params = layer_norm.axes_of(x, begin_norm_axis, begin_params_axis)
     check_shape(residual, sizes(x), "AddLayerNorm", "residual", x)
     check_shape(gamma, sizes(x)[params:], "AddLayerNorm", "gamma")
@@ -34,7 +37,7 @@ def compute(
     )
     held = dsl.cast_to(both, x.dtype)
     if x.dtype in HALF_DTYPES:
-        middle = mean(widen(held), axes)  # the gradient reads the rounded sum
+        middle = mean(widen(held), axes)  # backward subtracts the mean from the rounded sum
     return dsl.cast_to(made, x.dtype), held, middle, rstd
 
 
@@ -50,7 +53,7 @@ def gradient(
     begin_params_axis: int = -1,
     **_: Any,
 ) -> tuple[Any, Any, Any]:
-    """Returns the gradients of x (and residual), gamma and beta."""
+    """Returns the gradients of x, gamma and beta; residual has the gradient of x."""
     axes, params = layer_norm.axes_of(both, begin_norm_axis, begin_params_axis)
     made = layer_norm.gradients_of(both, gamma, middle, rstd, grad, axes, params)
     of_x = dsl.vadd(made[0], widen(grad_sum))
@@ -66,7 +69,7 @@ def composite(
     begin_params_axis: int = -1,
     epsilon: float = 1e-7,
 ) -> Any:
-    """Computes the same result from basic MindSpore operators."""
+    """Computes the operator from MindSpore's basic operators."""
     both = ops.add(x, residual)
     begin = begin_norm_axis % x.ndim
     axes = tuple(range(begin, x.ndim))
@@ -118,13 +121,13 @@ class AddLayerNorm(layer_norm.LayerNormCell):
 
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64.
-        - **residual** (Tensor) - of the same shape and dtype.
+        - **residual** (Tensor) - of the shape and dtype of x.
 
     Outputs:
-        Tuple of y and x + residual, of the same shape and dtype.
+        Tuple of y and x + residual, each of the shape and dtype of x.
 
     Raises:
-        InputError: x lacks an axis, or the shapes do not fit.
+        InputError: an axis is out of range for x, or the shapes do not fit.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)

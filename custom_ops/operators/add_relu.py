@@ -14,18 +14,18 @@ from tbe_impl import dsl
 
 
 def compute(x: Any, y: Any) -> Any:
-    """z = max(x + y, 0)."""
+    """Computes z = max(x + y, 0)."""
     check_shape(y, sizes(x), "AddReLU", "y", x)
     return dsl.vrelu(dsl.vadd(x, y))
 
 
 def gradient(z: Any, grad: Any) -> Any:
-    """Returns grad where z > 0, else 0; the gradients of x and y are equal."""
+    """Returns the gradient of x, which equals the gradient of y: grad where z > 0, else 0."""
     return dsl.vcmpsel(z, 0.0, "gt", grad, 0.0)
 
 
 def composite(x: Any, y: Any) -> Any:
-    """Computes the same result from basic MindSpore operators."""
+    """Computes the operator from MindSpore's basic operators."""
     return ops.relu(ops.add(x, y))
 
 
@@ -57,11 +57,11 @@ class AddReLU(FusedCell):
 
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64, any shape.
-        - **y** (Tensor) - of the same shape and dtype: no broadcasting, because the gradient
-          reads z alone.
+        - **y** (Tensor) - of the shape and dtype of x. It is not broadcast, because the gradient
+          reads only z.
 
     Outputs:
-        Tensor of that shape and dtype. NaN propagates.
+        Tensor of the shape and dtype of x. NaN propagates.
 
     Raises:
         InputError: the shapes or dtypes differ.

@@ -23,13 +23,13 @@ def compute(x: Any, residual: Any, gamma: Any, *, epsilon: float = 1e-6) -> tupl
 def gradient(
     both: Any, gamma: Any, rstd: Any, grad: Any, grad_sum: Any, **_: Any
 ) -> tuple[Any, Any]:
-    """Returns the gradients of x (and residual) and gamma."""
+    """Returns the gradients of x and gamma; residual has the gradient of x."""
     of_x, of_gamma = rms_norm.gradients_of(both, gamma, rstd, grad, rms_norm.axes_of(both, gamma))
     return dsl.cast_to(dsl.vadd(of_x, widen(grad_sum)), both.dtype), of_gamma
 
 
 def composite(x: Any, residual: Any, gamma: Any, epsilon: float = 1e-6) -> Any:
-    """Computes the same result from basic MindSpore operators."""
+    """Computes the operator from MindSpore's basic operators."""
     both = ops.add(x, residual)
     axes = tuple(range(x.ndim - gamma.ndim, x.ndim))
     square = ops.mean(ops.mul(both, both), axes, True)
@@ -74,13 +74,13 @@ class AddRMSNorm(rms_norm.RMSNormCell):
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64; its last axes have the shape
           `normalized_shape`.
-        - **residual** (Tensor) - of the same shape and dtype.
+        - **residual** (Tensor) - of the shape and dtype of x.
 
     Outputs:
-        Tuple of y and x + residual, of the same shape and dtype.
+        Tuple of y and x + residual, each of the shape and dtype of x.
 
     Raises:
-        InputError: the shapes do not fit.
+        InputError: the shapes do not match.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)

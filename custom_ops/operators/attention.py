@@ -1,4 +1,4 @@
-"""Computes blockwise scaled dot-product attention without storing the weight matrix."""
+"""Computes scaled dot-product attention blockwise, without storing the matrix of weights."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LAYOUTS = {"BNSD": (0, 1, 2), "BSND": (0, 2, 1)}
 _ELEMENTS = {"float16": 0, "bfloat16": 1, "float32": 2, "float64": 3}
 _NO_MASK, _BOOL_MASK, _ADD_MASK = range(3)
 MASKED_SCORE = float("-inf")
-"""Score of a masked key."""
+"""Score that replaces the score of a masked key."""
 
 
 def _input_error(what: str, expected: str, got: str) -> InputError:
@@ -33,7 +33,7 @@ def _input_error(what: str, expected: str, got: str) -> InputError:
 
 
 def _sizes(one: ArraySpec, layout: str, name: str) -> tuple[int, int, int, int]:
-    """Returns batch, heads, tokens and width."""
+    """Returns the sizes of an input as (batch, heads, tokens, head width)."""
     if layout not in LAYOUTS:
         raise _input_error("unknown layout", " or ".join(LAYOUTS), repr(layout))
     if len(one.shape) != 4:
@@ -70,7 +70,10 @@ def _mask_kind_and_strides(
 def _problem(
     given: Sequence[ArraySpec], *, scale: float | None, is_causal: bool, layout: str
 ) -> tuple[ArraySpec, ArraySpec, tuple[int, ...]]:
-    """Checks the inputs; returns y, the normaliser and the fields of ``struct problem``."""
+    """Checks the inputs and describes the problem.
+
+    Returns shape and dtype of y and of the normaliser, and the fields of C's ``struct problem``.
+    """
     q, k, v = given[:3]
     if q.dtype not in _ELEMENTS:
         raise _input_error("q has another dtype", ", ".join(_ELEMENTS), q.dtype)
@@ -132,7 +135,11 @@ def build_kernel(*given: ArraySpec, **attributes: Any) -> CKernel:
 
 
 def build_backward_kernel(*given: ArraySpec, **attributes: Any) -> CKernel:
-    """Builds the backward kernel: (inputs, y, normaliser, grad of y) → gradients of q, k and v."""
+    """Builds the backward kernel.
+
+    It reads the inputs, y, the normaliser and the gradient of y. It writes the gradients of q, k
+    and v.
+    """
     y, normaliser, numbers = _problem(given[:-3], **attributes)
     if given[-3:] != (y, normaliser, y):
         raise _input_error(
@@ -145,14 +152,14 @@ def build_backward_kernel(*given: ArraySpec, **attributes: Any) -> CKernel:
 
 
 def composite(q: Any, k: Any, v: Any, *, scale: Any, is_causal: Any, layout: Any) -> Any:
-    """Computes the same result from basic MindSpore operators, with a full weight matrix."""
+    """Computes the operator from MindSpore's basic operators, with a full weight matrix."""
     return composite_masked(q, k, v, None, scale=scale, is_causal=is_causal, layout=layout)
 
 
 def composite_masked(
     q: Any, k: Any, v: Any, mask: Any, *, scale: Any, is_causal: Any, layout: Any
 ) -> Any:
-    """Computes the same result with a mask."""
+    """Computes attention with an optional mask from MindSpore's basic operators."""
     if layout == "BSND":
         q, k, v = (
             ops.transpose(q, (0, 2, 1, 3)),
@@ -187,7 +194,7 @@ def formula(
     is_causal: bool = False,
     layout: str = "BNSD",
 ) -> np.ndarray:
-    """softmax(scale · q kᵀ + mask) v with the full weight matrix; 0 for fully masked queries."""
+    """Returns softmax(scale · q kᵀ + mask) v; 0 for a query whose keys are all masked."""
     order = (*LAYOUTS[layout], 3)
     q, k, v = (one.transpose(order) for one in (q, k, v))
     k, v = (np.repeat(one, q.shape[1] // k.shape[1], 1) for one in (k, v))
@@ -254,9 +261,10 @@ class ScaledDotProductAttention(OperatorCell):
     .. math::
         y = \text{softmax}(scale \cdot q k^T + mask)\, v
 
-    The weight matrix is never stored. Forward and backward use memory linear in the number of
-    tokens: backward recomputes the weights from q, k and the log-sum-exp of each query. Sums
-    accumulate in float32 (float64 for float64). A fully masked query gives 0 and has gradient 0.
+    The matrix of attention weights is never stored. Backward recomputes the weights from q, k and
+    the log-sum-exp of each query. Memory is therefore linear in the number of tokens, forward and
+    backward. Sums accumulate in float32, or in float64 for float64 inputs. A query whose keys are
+    all masked gives 0 and has gradient 0.
 
     Args:
         scale: factor of the scores; by default :math:`1 / \sqrt{width}`.
@@ -266,18 +274,19 @@ class ScaledDotProductAttention(OperatorCell):
 
     Inputs:
         - **q** (Tensor) - float16, bfloat16, float32 or float64.
-        - **k** (Tensor) - of the dtype of q. Its number of heads equals or divides that of q; in
-          the second case neighbouring heads of q share one head of k.
-        - **v** (Tensor) - as k; its width may differ.
+        - **k** (Tensor) - of the dtype of q. Its number of heads divides the number of heads of q.
+          If it is smaller, neighbouring heads of q share one head of k.
+        - **v** (Tensor) - of the shape and dtype of k; only its head width may differ.
         - **mask** (Tensor) - optional, of a shape that broadcasts to
           (batch, heads, tokens of q, tokens of k). A bool mask is true for masked keys, as for
-          `nn.MultiheadAttention`; a mask of q's dtype is added to the scores. It has no gradient.
+          `nn.MultiheadAttention`. A mask of q's dtype is added to the scores. Masks have no
+          gradient.
 
     Outputs:
-        Tensor as q, with the width of v.
+        Tensor of the shape and dtype of q, but with the head width of v.
 
     Raises:
-        InputError: an input does not fit; the message names it, expected and got.
+        InputError: shape or dtype of an input do not match; the message names the input.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested; float16)

@@ -1,4 +1,4 @@
-"""Lists the CANN steps of attention: cube products and vector steps per block of keys."""
+"""Lists the CANN steps of attention: matrix products and vector steps for each block of keys."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from custom_ops.operators.matmul_steps import (
 from custom_ops.tbe_bridge.tbe_sequence import AnyStep, TbeBlocks, TbeStep, TbeSteps, step_operator
 
 KEYS = 256
-"""Keys of a block: bounds the weight matrix that is stored per query."""
+"""Number of keys in a block; this bounds the memory for the weights of a query."""
 _SUMS = dict.fromkeys(("scores", "most", "total", "key_places", "query_places"), "float32")
 _SLOPES = dict.fromkeys(
     ("scores", "grad_weights", "normaliser", "share", "key_places", "query_places"), "float32"
@@ -94,7 +94,7 @@ def _scale_attributes(scale: float | None) -> dict[str, Any]:
 
 
 def _swap_steps(layout: str, *names: str) -> tuple[TbeStep, ...]:
-    """Returns the steps that transpose heads before tokens, or back."""
+    """Returns the steps that swap the head and token axes of tensors in layout BSND."""
     if layout == "BNSD":
         return ()
     return tuple(TbeStep(SWAP_AXES, (name,), (name,)) for name in names)
@@ -110,9 +110,9 @@ _CUT_AXES = {"k": -2, "v": -2, "key_places": -1}
 def tbe_steps(
     scale: float | None, is_causal: bool, layout: str, *, masked: bool = False
 ) -> TbeSteps:
-    """Lists the forward steps to y and the normaliser.
+    """Lists the forward steps, which compute y and the normaliser.
 
-    Each block computes its scores and its weights, and accumulates the weighted values.
+    The steps of a block of keys compute its scores and weights, and accumulate the weighted values.
     """
     mask = "mask" if masked else "key_places"  # a placeholder that the step does not read
     told = {"is_causal": is_causal, "masked": masked}
@@ -145,7 +145,8 @@ def tbe_gradient_steps(
 ) -> TbeSteps:
     """Lists the backward steps; the weights of each block are recomputed.
 
-    The gradient of q accumulates over the blocks; those of k and v are written per block.
+    The gradient of q accumulates over the blocks. Each block of keys writes its part of the
+    gradients of k and v.
     """
     mask = "mask" if masked else "key_places"
     told = {"is_causal": is_causal, "masked": masked, **_scale_attributes(scale)}

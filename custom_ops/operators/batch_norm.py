@@ -25,9 +25,9 @@ class BatchNorm(OperatorCell):
         \frac{x - \mathrm{E}[x]}{\sqrt{\mathrm{Var}[x] + \epsilon}} \cdot \gamma + \beta
         \right)
 
-    Training uses the mean and variance of the batch and updates the moving values as MindSpore
-    does: moving = momentum·moving + (1 − momentum)·batch, with the batch variance scaled by
-    n / (n − 1).
+    Training uses the mean and variance of the batch, and updates the moving values like MindSpore:
+    moving = momentum·moving + (1 − momentum)·batch. In this update the batch variance is scaled by
+    n / (n − 1), with n the number of elements per channel.
 
     Args:
         num_features (int): number of channels.
@@ -36,12 +36,12 @@ class BatchNorm(OperatorCell):
         affine (bool): whether gamma and beta are trained. Default: ``True``.
         gamma_init, beta_init, moving_mean_init, moving_var_init: initial values. Default:
             ``'ones'``, ``'zeros'``, ``'zeros'``, ``'ones'``.
-        use_batch_statistics (bool, optional): always, never, or (``None``) in training only.
-            Default: ``None``.
-        data_format (str): ``NCHW``, also with fewer or more spatial axes, or ``NHWC``. Default:
-            ``'NCHW'``.
-        dtype: of the weights. Default: ``mindspore.float32``.
-        activation (str): ``relu``, ``leaky_relu``, ``silu`` or empty for none. Default: ``''``.
+        use_batch_statistics (bool, optional): whether to use the statistics of the batch always or
+            never; ``None`` for training only. Default: ``None``.
+        data_format (str): ``NCHW`` (channels are axis 1, for any number of spatial axes) or
+            ``NHWC`` (channels are the last axis). Default: ``'NCHW'``.
+        dtype: dtype of the weights. Default: ``mindspore.float32``.
+        activation (str): ``relu``, ``leaky_relu``, ``silu``, or empty for none. Default: ``''``.
         alpha (float): slope of ``leaky_relu`` below 0. Default: ``0.1``.
         route (str): ``native``, ``composite``, or empty for the default.
 
@@ -49,10 +49,10 @@ class BatchNorm(OperatorCell):
         - **x** (Tensor) - (N, C), (N, C, L), (N, C, H, W) …; float16, bfloat16, float32 or float64.
 
     Outputs:
-        Tensor of the same shape and dtype.
+        Tensor of the shape and dtype of x.
 
     Raises:
-        InputError: x has no channels or another number of them, or the activation is unknown.
+        InputError: x has no channels or another number of channels, or the activation is unknown.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)
@@ -158,9 +158,9 @@ class BatchNorm(OperatorCell):
         return y
 
     def forward(self, *arrays: Any) -> Any:
-        """Returns y; batch statistics also update the moving values.
+        """Returns y. If batch statistics are used, it also updates the moving values.
 
-        Arrays after x replace gamma, beta (and mean, variance).
+        Further arrays after x replace gamma and beta, and in inference moving mean and variance.
         """
         use_batch = (
             self.training if self.use_batch_statistics is None else self.use_batch_statistics

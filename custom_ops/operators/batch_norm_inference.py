@@ -35,7 +35,7 @@ def infer(
     data_format: str = "NCHW",
     alpha: float = 0.1,
 ) -> Any:
-    """activation((x − mean) / √(variance + eps)·gamma + beta)."""
+    """Computes activation((x − mean) / √(variance + eps)·gamma + beta)."""
     given, (_, shape) = widen(x), layout_of(x, data_format)
     middle = channel_weight(moving_mean, given, shape, "moving_mean")
     variance = channel_weight(moving_variance, given, shape, "moving_variance")
@@ -83,7 +83,7 @@ def infer_composite(
     data_format: str = "NCHW",
     alpha: float = 0.1,
 ) -> Any:
-    """Computes the same result from basic MindSpore operators."""
+    """Computes the operator from MindSpore's basic operators."""
     shape = (1, -1) + (1,) * (x.ndim - 2)
     if data_format == "NHWC":
         shape = (-1,)
@@ -106,7 +106,7 @@ def infer_formula(
     data_format: str = "NCHW",
     alpha: float = LEAK,
 ) -> Any:
-    """activation((x − mean) / √(variance + eps)·gamma + beta)."""
+    """Computes activation((x − mean) / √(variance + eps)·gamma + beta)."""
     channels = x if data_format == "NHWC" else np.moveaxis(x, 1, -1)
     z = (channels - moving_mean) / np.sqrt(moving_variance + eps) * gamma + beta
     z = z if data_format == "NHWC" else np.moveaxis(z, -1, 1)

@@ -69,7 +69,7 @@ def train_gradient(
     data_format: str = "NCHW",
     alpha: float = 0.1,
 ) -> tuple[Any, Any, Any]:
-    """Returns the gradients of x, gamma and beta; mean and variance depend on x too."""
+    """Returns the gradients of x, gamma and beta, including x's path through the statistics."""
     normal, slope, rstd, factor = backward_terms(
         x, gamma, beta, middle, variance, grad, eps, activation, data_format, alpha
     )
@@ -77,7 +77,7 @@ def train_gradient(
     share = reciprocal_count(normal, axes)
     of_gamma, of_beta = total(dsl.vmul(slope, normal), axes), total(slope, axes)
     scale = dsl.vmul(rstd, factor)
-    # x − mean = normal / rstd
+    # uses x − mean = normal / rstd
     further = dsl.vmuls(
         dsl.vdiv(channel_weight(grad_variance, normal, shape, "grad"), rstd), 2 * share
     )
@@ -107,7 +107,7 @@ def train_composite(
     data_format: str = "NCHW",
     alpha: float = 0.1,
 ) -> Any:
-    """Computes the same result from basic MindSpore operators."""
+    """Computes the operator from MindSpore's basic operators."""
     shape = (1, -1) + (1,) * (x.ndim - 2)
     axes = (0,) + tuple(range(2, x.ndim))  # noqa: RUF005 - MindSpore's parser rejects `*`
     if data_format == "NHWC":
@@ -123,7 +123,7 @@ def train_composite(
 
 
 def train_formula(x: Any, gamma: Any, beta: Any, **more: Any) -> Any:
-    """Returns y, mean and variance of the batch; the statistics of an empty batch are 0."""
+    """Returns y, and mean and variance of the batch; for an empty batch both are 0."""
     channels = x if more.get("data_format") == "NHWC" else np.moveaxis(x, 1, -1)
     axes = tuple(range(x.ndim - 1))
     middle, variance = (

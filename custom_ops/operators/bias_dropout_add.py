@@ -28,10 +28,10 @@ RANDOM_RANGE = 2**32
 
 
 def drop_probability(argument: str, given: Any) -> float:
-    """Returns the drop probability from ``p`` or ``keep_prob``.
+    """Returns the drop probability: the value of ``p``, or 1 − the value of ``keep_prob``.
 
     Raises:
-        InputError: the value is no number, or out of range.
+        InputError: the value is not a number, or out of range.
     """
     number = check_real("BiasDropoutAdd", argument, given)
     dropped = number if argument == "p" else 1.0 - number
@@ -46,7 +46,7 @@ def drop_probability(argument: str, given: Any) -> float:
 
 
 def dropout_mask(shape: Any, key: Any, p: float, dtype: str) -> Any:
-    """Returns the scaled mask: 1 / (1 − p) for kept elements, 0 for dropped ones."""
+    """Returns the scaled mask: 1 / (1 − p) for kept elements, 0 for dropped elements."""
     numbers = random_bits(shape, key)
     bar, factor = const(round(p * RANDOM_RANGE), "uint32"), const(1.0 / (1.0 - p), dtype)
     return dsl.compute(
@@ -55,7 +55,7 @@ def dropout_mask(shape: Any, key: Any, p: float, dtype: str) -> Any:
 
 
 def compute(x: Any, bias: Any, residual: Any, key: Any, *, p: float) -> Any:
-    """y = (x + bias)·mask + residual, rounded once."""
+    """Computes y = (x + bias)·mask + residual, rounded once."""
     if [str(size) for size in broadcast_shape(x, bias, residual)] != [
         str(size) for size in x.shape
     ]:
@@ -76,9 +76,10 @@ def compute(x: Any, bias: Any, residual: Any, key: Any, *, p: float) -> Any:
 
 
 def gradient(x: Any, bias: Any, residual: Any, key: Any, grad: Any, *, p: float) -> tuple[Any, ...]:
-    """Returns the gradients of x, bias and residual; the mask is recomputed from the key.
+    """Returns the gradients of x, bias and residual. It recomputes the mask from the key.
 
-    grad·mask for x, summed over the broadcast axes for bias; grad for residual.
+    They are grad·mask for x and bias, and grad for residual, each summed over the axes along which
+    the input was broadcast.
     """
     (g,) = widen_inputs(grad)
     found = dsl.vmul(g, dropout_mask(g.shape, key, p, g.dtype)) if p > 0 else g
@@ -86,7 +87,7 @@ def gradient(x: Any, bias: Any, residual: Any, key: Any, grad: Any, *, p: float)
 
 
 def composite(x: Any, bias: Any, residual: Any, key: Any, p: float) -> Any:
-    """Computes the same result from basic MindSpore operators, with the same random bits."""
+    """Computes the operator from MindSpore's basic operators, with the same random bits."""
     total = ops.add(x, bias)
     if p > 0:
         stays = ops.greater_equal(
@@ -97,7 +98,7 @@ def composite(x: Any, bias: Any, residual: Any, key: Any, p: float) -> Any:
 
 
 def formula(x: Any, bias: Any, residual: Any, key: Any, p: float) -> Any:
-    """Computes the reference in float64."""
+    """Returns the NumPy reference, computed in float64."""
     total = x + bias
     stays = random_bits_in_numpy(total.shape, key) >= round(p * RANDOM_RANGE)
     return total * (stays / (1.0 - p)) + residual
@@ -137,7 +138,10 @@ APPLY_DROPOUT_MASK_GRADIENT = step_operator(
 
 
 def tbe_steps(p: float) -> TbeSteps:
-    """Lists the forward steps: the mask by scalar code, as CANN has no vector op, then vectors."""
+    """Lists the forward steps.
+
+    The first step computes the mask in scalar code, because CANN has no vector instruction for it.
+    """
     told = {"p": p}
     if not p:
         return TbeSteps(
@@ -150,7 +154,7 @@ def tbe_steps(p: float) -> TbeSteps:
 
 
 def tbe_gradient_steps(p: float) -> TbeSteps:
-    """Lists the backward steps; the mask is recomputed."""
+    """Lists the backward steps, which recompute the mask."""
     told, made = {"p": p}, ("grad_x", "grad_bias", "grad_residual")
     if not p:
         return TbeSteps(
@@ -199,26 +203,27 @@ class BiasDropoutAdd(DispatchingCell):
     .. math::
         y = \mathrm{dropout}(x + bias) + residual
 
-    The mask is a function of the element index and a key that changes with each call: no mask is
-    saved for the gradient, and equal seeds give equal masks. The state is a one-element Parameter.
+    The mask is a function of the element's position and a key that changes with each call. The
+    gradient therefore needs no saved mask, and equal seeds give equal masks. The key is stored as a
+    one-element Parameter.
 
     Args:
         keep_prob: probability of keeping an element, as for nn.Dropout.
-        p: drop probability; takes precedence.
-        dtype: accepted and ignored, as by nn.Dropout: the result has the dtype of the inputs.
-            Default: ``mindspore.float32``.
-        seed: first key; without it, drawn from NumPy's generator.
+        p: drop probability; takes precedence over `keep_prob`.
+        dtype: ignored, as by nn.Dropout; the result has the dtype of the inputs. Default:
+            ``mindspore.float32``.
+        seed: the first key; by default drawn from NumPy's random generator.
         route: ``native`` or ``composite``.
 
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64, any shape.
-        - **bias** (Tensor) - broadcast to it.
-        - **residual** (Tensor) - broadcast to it.
+        - **bias** (Tensor) - broadcast to the shape of x.
+        - **residual** (Tensor) - broadcast to the shape of x.
 
     Outputs:
         Tensor of the shape of x and the widest dtype. Outside of training (`set_train`) or with
-        p = 0: x + bias + residual. On arrays `forward` applies dropout unless ``training=False``.
-        NaN propagates, also from dropped elements.
+        p = 0 it is x + bias + residual. On arrays, `forward` applies dropout unless
+        ``training=False`` is passed. NaN propagates, also from dropped elements.
 
     Raises:
         InputError: p is not within 0 ≤ p < 1, or the shapes do not fit.
@@ -259,13 +264,14 @@ class BiasDropoutAdd(DispatchingCell):
         """Applies dropout in training only."""
         if not self.training:
             return self.plain.run(x, bias, residual, self.step)
-        # a new tensor: the gradient reads it after the next call has updated the Parameter
+        # the key is a new tensor, because the gradient may read it after the next call has updated
+        # the Parameter
         key = ops.add(self.key, self.step)
         ops.assign(self.key, key)
         return self.drawn.run(x, bias, residual, key)
 
     def select_cell(self, *arrays: Any) -> FusedCell:
-        """Returns the Cell with dropout; `forward` overrides it with ``training=False``."""
+        """Returns the Cell with dropout; `forward` with ``training=False`` does not call this."""
         return self.drawn
 
     def forward(self, *arrays: Any, training: bool = True) -> Any:

@@ -22,7 +22,7 @@ def _sides(anchor: Any) -> tuple[float, float]:
     """Returns width and height of an anchor.
 
     Raises:
-        InputError: the anchor is no pair of numbers.
+        InputError: the anchor is not a pair of numbers.
     """
     try:
         across, down = anchor
@@ -37,7 +37,7 @@ def _sides(anchor: Any) -> tuple[float, float]:
 
 
 def _check(x: Any, anchors: Any, version: str) -> None:
-    """Raises `InputError` for a shape that is no prediction, or an unknown version."""
+    """Raises `InputError` if x does not have the shape of a prediction, or version is unknown."""
     if version not in VERSIONS:
         raise InputError(
             "BoxDecode: unknown version",
@@ -58,12 +58,13 @@ def _check(x: Any, anchors: Any, version: str) -> None:
 def compute(
     x: Any, *, anchors: Any, stride: float, version: str, float16_inside: bool
 ) -> tuple[Any, Any]:
-    """Returns the corners and scores of each prediction."""
+    """Returns the two corners and the class scores of each predicted box."""
     _check(x, anchors, version)
     images, height, width, kinds, size = sizes(x)
     number = height * width * kinds
     kept = widen(x).dtype
-    # the corners of all anchors of a grid cell are contiguous: one vector covers several boxes
+    # the corners of all anchors of a grid cell are contiguous, so that one vector covers several
+    # boxes
     corners = (images, height, width, 4 * kinds)
     rows = widen(dsl.ext.reshape(x, [images, height, width, kinds * size]))
 
@@ -98,7 +99,7 @@ def compute(
     centre = dsl.vmuls(dsl.vadd(centre, dsl.compute(corners, grid, "grid")), float(stride))
     half = dsl.compute(corners, lambda *i: select_anchor(i[3], halves, kept), "half")
     boxes = dsl.vadd(centre, dsl.vmul(span, half))
-    # scores are flat from the start: reshaping at the end writes them a second time
+    # scores are computed in their final shape, because a reshape at the end writes them again
     flat = widen(dsl.ext.reshape(x, [images, number, size]))
     objectness = dsl.ext.strided_slice(flat, [0, 0, 4], [images, number, 5])
     classes = dsl.ext.strided_slice(flat, [0, 0, 5], [images, number, size])
@@ -110,7 +111,7 @@ def compute(
 def composite(
     x: Any, *, anchors: Any, stride: Any, version: Any, float16_inside: Any
 ) -> tuple[Any, Any]:
-    """Computes the same result from basic MindSpore operators."""
+    """Computes the operator from MindSpore's basic operators."""
     images, height, width, kinds, size = x.shape
     given = x if x.dtype == ms.float64 else ops.cast(x, ms.float32)
     share = ops.sigmoid(given)
@@ -140,7 +141,7 @@ def composite(
 def formula(
     x: np.ndarray, *, anchors: Any, stride: float, version: str, float16_inside: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Returns corners and scores; ``float16_inside`` changes the accuracy only."""
+    """Returns corners and scores; ignores ``float16_inside``, which only changes the accuracy."""
     images, height, width, kinds, size = x.shape
     share = 1 / (1 + np.exp(-x))
     grid = np.stack(np.meshgrid(np.arange(width), np.arange(height)), -1)[None, :, :, None]
@@ -189,11 +190,12 @@ class BoxDecode(FusedCell):
 
     Args:
         anchors: width and height of each anchor.
-        stride: of the grid.
+        stride: size of a grid cell, in the unit of the anchors.
         version: ``v3`` or ``v5``.
-        float16_inside: rounds powers and sigmoids to float16, like devices that compute them in
-            float16. The relative error is 2^-11; values above 65,504 become infinite. Coordinates
-            are never rounded to float16, which merges neighbouring pixels beyond 2,048.
+        float16_inside: whether to round exponentials and sigmoids to float16, like devices that
+            compute them in float16. The relative error is 2^-11, and values above 65,504 become
+            infinite. Coordinates are never rounded to float16, because this would merge
+            neighbouring pixels beyond 2,048.
         route: ``native`` or ``composite``.
 
     Inputs:

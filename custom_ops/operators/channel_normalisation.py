@@ -1,4 +1,4 @@
-"""Implements shared parts of channel normalisations: layout, activation, backward terms."""
+"""Implements parts that batch normalisation in training and in inference share."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tbe_impl import dsl
 from tbe_impl.errors import InputError
 
 ATTRIBUTES = {"eps": 1e-5, "activation": "", "data_format": "NCHW", "alpha": LEAK}
-"""Default attributes of both operators."""
+"""Default attributes of the training and the inference operator."""
 
 
 @dataclass(frozen=True)
@@ -23,9 +23,10 @@ class NormActivation:
     """An activation fused after a normalisation.
 
     Attributes:
-        apply: (tensor, alpha) → activation; alpha is the slope of leaky_relu below 0.
-        slope: (tensor, alpha) → derivative.
-        formula: (array, alpha) → activation in NumPy.
+        apply: function of a DSL tensor and alpha; returns the activation. Alpha is the slope of
+            leaky_relu below 0.
+        slope: function of a DSL tensor and alpha; returns the derivative.
+        formula: function of an array and alpha; returns the activation in NumPy.
     """
 
     apply: Callable[[Any, float], Any]
@@ -62,10 +63,10 @@ ACTIVATIONS = MappingProxyType(
 
 
 def layout_of(x: Any, data_format: str) -> tuple[list[int], list[int]]:
-    """Returns the normalised axes, and the shape of a per-channel weight that broadcasts to x.
+    """Returns the normalised axes, and the shape in which a per-channel weight broadcasts to x.
 
     Raises:
-        InputError: x has no channels.
+        InputError: x has fewer than two axes, or the data format is unknown.
     """
     shape = sizes(x)
     if len(shape) < 2 or data_format not in ("NCHW", "NHWC"):
@@ -87,7 +88,7 @@ def channel_weight(weight: Any, x: Any, shape: list[int], argument: str) -> Any:
 
 
 def scale_and_shift(x: Any, middle: Any, variance: Any, gamma: Any, beta: Any, eps: float) -> Any:
-    """Returns x·factor + offset; factor and offset are computed once per channel."""
+    """Normalises x as x·factor + offset, with factor and offset computed once per channel."""
     factor = dsl.vmul(dsl.vrsqrt(dsl.vadds(variance, eps)), gamma)
     offset = dsl.vsub(beta, dsl.vmul(middle, factor))
     return dsl.vadd(dsl.vmul(x, broadcast_like(factor, x)), broadcast_like(offset, x))
@@ -123,7 +124,10 @@ def backward_terms(
     data_format: str,
     alpha: float,
 ) -> tuple[Any, Any, Any, Any]:
-    """Returns normalised x, the gradient before the activation, and per-channel rstd and gamma."""
+    """Returns terms that the gradients share.
+
+    They are normalised x, the gradient of the activation's input, and per-channel rstd and gamma.
+    """
     given, slope, (_, shape) = widen(x), widen(grad), layout_of(x, data_format)
     middle, variance, factor, offset = (
         channel_weight(weight, given, shape, "weight") for weight in (middle, variance, gamma, beta)

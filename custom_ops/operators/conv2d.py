@@ -44,10 +44,10 @@ def _check_same_dtypes(name: str, x: ArraySpec, *others: ArraySpec) -> None:
 def convolution_spec(name: str, *, bias: bool = True, activation: str = "") -> OpSpec:
     """Builds the operator ``y = activation(conv(x, weight) + bias)``.
 
-    Its attributes are those of `custom_ops.onednn.prepare_conv2d`.
+    It has the attributes of `custom_ops.onednn.prepare_conv2d`.
 
     Args:
-        name: of the operator.
+        name: name of the operator.
         bias: whether bias is an input, after x and weight.
         activation: a key of `custom_ops.onednn.epilogues.ACTIVATIONS`, or empty.
     """
@@ -158,7 +158,7 @@ def convolution_spec(name: str, *, bias: bool = True, activation: str = "") -> O
         inputs=inputs,
         kernel_builder=build_kernel,
         backward_kernel_builder=build_backward_kernel,
-        # separate kernels would compute the activation's gradient twice
+        # one group with an activation: separate kernels would compute its gradient twice
         gradient_groups=() if activation else (("x",), ("weight", *more)),
         saves=saves,
         attributes={"stride": 1, "padding": 0, "dilation": 1, "groups": 1, "lowering": "auto"}
@@ -212,7 +212,7 @@ def _pad_input(x, weight, strides, padding, dilations):  # type: ignore[no-untyp
 
 
 def convolve(x, weight, stride, padding, dilation, groups):  # type: ignore[no-untyped-def]
-    """Computes MindSpore's own convolution."""
+    """Computes the convolution with MindSpore's operator."""
     strides, dilations = _to_pair(stride), _to_pair(dilation)
     padded = _pad_input(x, weight, strides, padding, dilations)
     return ops.conv2d(padded, weight, None, strides, "valid", 0, dilations, groups)
@@ -221,7 +221,7 @@ def convolve(x, weight, stride, padding, dilation, groups):  # type: ignore[no-u
 def convolve_by_im2col(  # type: ignore[no-untyped-def]
     x, weight, stride, padding, dilation, groups
 ):
-    """Computes the convolution by im2col and one product, for devices without convolution."""
+    """Computes the convolution by im2col and a matrix product, for devices without convolution."""
     strides, dilations = _to_pair(stride), _to_pair(dilation)
     padded = _pad_input(x, weight, strides, padding, dilations)
     out, channels, high, wide = weight.shape
@@ -242,11 +242,17 @@ CONV2D_GRAD_X, CONV2D_GRAD_WEIGHT = (
         ("weight", "Conv2dGradWeight", "conv2d_grad_weight"),
     )
 )
-"""One CANN kernel per gradient; both read x and weight, at least their shapes."""
+"""Operators that CANN builds for the gradients of x and of weight.
+
+Both have x and weight as inputs, although they may only need the shape of one of them.
+"""
 
 
 def _pair(name: str, argument: str, value: Any) -> tuple[int, int]:
-    """Returns (height, width) of an nn.Conv2d argument: one int, two, or (1, 1, height, width)."""
+    """Converts an argument of nn.Conv2d to (height, width).
+
+    The argument is one int, (height, width) or (1, 1, height, width).
+    """
     found = (value, value) if isinstance(value, int) else tuple(value)
     found = found[2:] if len(found) == 4 else found
     if len(found) != 2 or not all(
@@ -265,7 +271,7 @@ def padding_of(name: str, pad_mode: str, padding: Any) -> Any:
     """Converts the padding arguments of nn.Conv2d to the operator's attribute.
 
     Raises:
-        InputError: the mode is unknown, or does not take a padding.
+        InputError: `pad_mode` is unknown, or does not allow a padding.
     """
     mode = str(pad_mode).lower()
     if mode not in ("same", "valid", "pad"):
@@ -314,26 +320,26 @@ class Conv2d(WeightedCell):
     .. math::
         y_{n,o} = b_o + \sum_c w_{o,c} \star x_{n,c}
 
-    oneDNN computes forward and both gradients, in layouts of its choice. Each call reads the
-    weights again.
+    oneDNN computes the convolution and its gradients, in layouts that oneDNN chooses. Each call
+    reads the weights again.
 
     Args:
         in_channels, out_channels (int): channels of x and y.
         kernel_size (Union[int, tuple[int]]): height and width of the weights.
         stride (Union[int, tuple[int]]): stride over height and width. Default: ``1``.
         pad_mode (str): ``same``, ``valid`` or ``pad``. Default: ``'same'``.
-        padding (Union[int, tuple[int]]): zeros around x for ``pad``: one int, or above, below, left
-            and right. Default: ``0``.
+        padding (Union[int, tuple[int]]): number of zeros around x with ``pad_mode="pad"``: one int,
+            or (above, below, left, right). Default: ``0``.
         dilation (Union[int, tuple[int]]): distance between kernel taps. Default: ``1``.
         group (int): number of channel groups. Default: ``1``.
         has_bias (bool): whether there is a bias. Default: ``False``.
         weight_init, bias_init: initial weights, as for nn.Conv2d. Default: ``None``: the
             initialiser of nn.Conv2d.
         data_format (str): ``NCHW``. Default: ``'NCHW'``.
-        dtype: of the weights. Default: ``mindspore.float32``.
-        lowering (str): ``onednn``, ``im2col`` (im2col and one matrix product, in NumPy, or on the
-            composite route in basic operators, for devices without convolution), or ``auto``:
-            oneDNN if it is available. Default: ``'auto'``.
+        dtype: dtype of the weights. Default: ``mindspore.float32``.
+        lowering (str): ``onednn``, ``im2col``, or ``auto`` (oneDNN if it is available). ``im2col``
+            is im2col and a matrix product. It runs in NumPy, or on the composite route in
+            MindSpore's basic operators, for devices without convolution. Default: ``'auto'``.
         route (str): ``native``, ``composite``, or empty for the default.
 
     Inputs:
@@ -341,10 +347,10 @@ class Conv2d(WeightedCell):
           float64, which runs in NumPy.
 
     Outputs:
-        Tensor (batch, out_channels, height, width) of that dtype.
+        Tensor (batch, out_channels, height, width) of the dtype of x.
 
     Raises:
-        InputError: an argument or size does not fit; the message names it, expected and got.
+        InputError: an argument or size is invalid; the message names it.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)

@@ -1,4 +1,7 @@
-"""Fuses convolution, batch norm and activation: folded in inference, two kernels in training."""
+"""Fuses convolution, batch normalisation and activation.
+
+In inference the normalisation is folded into the weights. Training runs two kernels.
+"""
 
 from __future__ import annotations
 
@@ -28,11 +31,11 @@ SPECS: Mapping[str, OpSpec] = {
     "leaky_relu": CONV2D_BIAS_LEAKY_RELU,
     "silu": CONV2D_BIAS_SILU,
 }
-"""Activation name → convolution with that activation as epilogue."""
+"""Activation name → convolution with this activation as its epilogue."""
 
 
 class _FoldedConvolution:
-    """Convolution with folded weights, on arrays; the weights are folded once."""
+    """Convolution on arrays whose weights include a batch normalisation, folded in once."""
 
     def __init__(self, attributes: Mapping[str, Any], eps: float, activation: str, has_bias: bool):
         spec = FOLD_BATCH_NORM_BIAS if has_bias else FOLD_BATCH_NORM
@@ -41,7 +44,7 @@ class _FoldedConvolution:
         self.conv.spec, self.conv.attributes = SPECS[activation], attributes
 
     def fold_weights(self, *weights: Any) -> _FoldedConvolution:
-        """Folds (weight, [bias,] gamma, beta, mean, variance) and returns self."""
+        """Folds weight, bias (if any), gamma, beta, mean and variance; returns self."""
         self.weights = self.fold.forward(*weights)
         return self
 
@@ -67,13 +70,13 @@ class FusedConvBN:
     The constructor folds the weights; each call is one convolution.
 
     Args:
-        conv_weight: (channels out, channels in of a group, height, width).
-        conv_bias: (channels out), or None.
-        bn_weight, bn_bias, bn_mean, bn_var: gamma, beta and the statistics, (channels out).
+        conv_weight: weights of shape (channels out, channels in per group, height, width).
+        conv_bias: bias of shape (channels out), or None.
+        bn_weight, bn_bias, bn_mean, bn_var: gamma, beta, mean and variance of shape (channels out).
         eps: added to the variance. Default: ``1e-5``.
         stride, padding, dilation, groups: as for `custom_ops.onednn.prepare_conv2d`. Default:
             ``1``, ``0``, ``1``, ``1``.
-        activation: ``relu``, ``leaky_relu``, ``silu`` or empty for none. Default: ``''``.
+        activation: ``relu``, ``leaky_relu``, ``silu``, or empty for none. Default: ``''``.
         alpha: slope of ``leaky_relu`` below 0. Default: ``0.1``.
         lowering: ``onednn``, ``im2col`` or ``auto``. Default: ``'auto'``.
 
@@ -84,7 +87,7 @@ class FusedConvBN:
         Array, (batch, channels out, height out, width out).
 
     Raises:
-        InputError: an argument or an array does not fit.
+        InputError: an argument is invalid, or shape or dtype of an array do not match.
 
     Supported Platforms:
         ``CPU``
@@ -151,11 +154,11 @@ class FusedConvBN:
         """Returns the gradients of x, conv_weight, conv_bias (if any), bn_weight and bn_bias.
 
         Args:
-            grad: of y.
-            x: the input; by default that of the last call of `forward`.
+            grad: gradient of y.
+            x: the input; by default the input of the last `forward` call.
 
         Raises:
-            InputError: x is missing, and `forward` was not called before.
+            InputError: x is None, and `forward` was not called before.
         """
         if x is not None:
             self.forward(x)
@@ -170,10 +173,10 @@ class FusedConvBN:
 
 
 def leak_of(activation: str, alpha: float) -> dict[str, float]:
-    """Returns the ``alpha`` attribute of an activation, if it has one.
+    """Returns ``alpha`` as an attribute for ``leaky_relu``; no attribute for other activations.
 
     Raises:
-        InputError: alpha is negative, so that the result does not determine the slope.
+        InputError: alpha is negative. The gradient could then not be computed from the result.
     """
     if alpha < 0:
         raise InputError(
@@ -186,7 +189,7 @@ def leak_of(activation: str, alpha: float) -> dict[str, float]:
 
 
 class ConvBN(OperatorCell):
-    """Base class: convolution and batch normalisation; `ConvBNReLU` documents the arguments.
+    """Base class of a convolution with batch normalisation; arguments as for `ConvBNReLU`.
 
     Attributes:
         activation: a key of `SPECS`.
@@ -262,7 +265,7 @@ class ConvBN(OperatorCell):
         """Builds the Cell from an nn.Conv2d and an nn.BatchNorm2d, and shares their Parameters.
 
         Raises:
-            InputError: their numbers of channels differ.
+            InputError: `conv` and `bn` have different numbers of channels.
         """
         if conv.out_channels != bn.gamma.shape[0]:
             raise InputError(
@@ -282,7 +285,7 @@ class ConvBN(OperatorCell):
         return made
 
     def construct(self, x: Any) -> Any:
-        """Runs one convolution with folded weights; in training a convolution and one kernel."""
+        """Runs one convolution with folded weights; in training a convolution and a BatchNorm."""
         use_batch = self.bn.use_batch_statistics
         if use_batch is None:
             use_batch = self.training
@@ -346,12 +349,13 @@ class ConvBNReLU(ConvBN):
         \frac{conv(x, w) + b - \mu}{\sqrt{\sigma^2 + \epsilon}} \cdot \gamma + \beta, 0
         \right)
 
-    Inference folds the normalisation into the weights, and one convolution writes the result.
-    Training uses batch statistics: one kernel after the convolution normalises and activates.
+    In inference the normalisation is folded into the weights, and one convolution writes the
+    result. Training uses batch statistics, and one kernel after the convolution computes the
+    normalisation and the activation.
 
     Args:
         in_channels to dtype: as for `Conv2d`, with the names and defaults of nn.Conv2d.
-        eps, momentum: of the normalisation, as for `BatchNorm`. Default: ``1e-5``, ``0.9``.
+        eps, momentum: as for `BatchNorm`. Default: ``1e-5``, ``0.9``.
         lowering (str): as for `Conv2d`. Default: ``'auto'``.
         route (str): ``native``, ``composite``, or empty for the default.
 
@@ -360,7 +364,7 @@ class ConvBNReLU(ConvBN):
           float64.
 
     Outputs:
-        Tensor (batch, out_channels, height, width) of that dtype.
+        Tensor (batch, out_channels, height, width) of the dtype of x.
 
     Raises:
         InputError: an argument or a size does not fit.
@@ -388,8 +392,8 @@ class ConvBNLeakyReLU(ConvBN):
 
     Args:
         in_channels to route: as for `ConvBNReLU`.
-        alpha (float): slope below 0, at least 0. Default: ``0.1``, as in Darknet and the YOLO nets;
-            nn.LeakyReLU has ``0.2``.
+        alpha (float): slope for negative z; 0 or more. Default: ``0.1``, as in Darknet and the YOLO
+            nets. nn.LeakyReLU has ``0.2``.
 
     Inputs:
         - **x** (Tensor) - (batch, in_channels, height, width), as for `ConvBNReLU`.

@@ -1,4 +1,4 @@
-"""Defines nn.Dense with any activation; supported ones are fused into the product."""
+"""Defines a dense layer that fuses supported activations into the product."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class Dense(DenseCell):
     .. math::
         y = f(x \cdot W^T + b)
 
-    ReLU, GELU and SiLU are fused into the product, given by name, as a Cell (also
-    `custom_ops.GELU` and `custom_ops.Swish`) or as a primitive. MindSpore computes any other
+    ReLU, GELU and SiLU are fused into the product. They may be given by name, as a primitive or as
+    a Cell, including `custom_ops.GELU` and `custom_ops.Swish`. MindSpore computes any other
     activation after the product.
 
     Args:
@@ -25,8 +25,9 @@ class Dense(DenseCell):
         weight_init, bias_init: initial weights, as for nn.Dense. Default: ``None``: the initialiser
             of nn.Dense.
         has_bias (bool): whether there is a bias. Default: ``True``.
-        activation (str, Cell, Primitive): :math:`f`, as for nn.Dense. Default: ``None``: none.
-        dtype: of the weights. Default: ``mindspore.float32``.
+        activation (str, Cell, Primitive): :math:`f`, as for nn.Dense; ``None`` for no activation.
+            Default: ``None``.
+        dtype: dtype of the weights. Default: ``mindspore.float32``.
         route (str): ``native``, ``composite``, or empty for the default.
 
     Inputs:
@@ -34,11 +35,11 @@ class Dense(DenseCell):
           NumPy.
 
     Outputs:
-        Tensor (…, out_channels) of that dtype.
+        Tensor (…, out_channels) of the dtype of x.
 
     Raises:
-        InputError: the last axis of x has another size, or the activation is unknown; on arrays,
-            the activation is not fused.
+        InputError: the last axis of x has another size, or the activation is unknown. On arrays,
+            also if the activation is not fused.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)

@@ -1,4 +1,4 @@
-"""Defines the activation epilogues of products: derivative kernels, composites and formulas."""
+"""Defines derivatives, composites and NumPy formulas of the activations in product epilogues."""
 
 from __future__ import annotations
 
@@ -19,13 +19,19 @@ from tbe_impl import dsl
 from tbe_impl.dsl.functions import FUNCTIONS
 
 LEAK = 0.1
-"""Default slope below 0 of a leaky ReLU after a convolution, as in the YOLO and Darknet nets."""
+"""Default slope of leaky ReLU for negative inputs, as in the YOLO and Darknet nets."""
 SLOPE_FROM_RESULT = ("relu", "leaky_relu")
-"""Activations whose derivative follows from their result; the others need their input."""
+"""Activations whose derivative is computed from their result.
+
+The derivatives of all other activations are computed from their input.
+"""
 
 
 def multiply_by_slope(activation: str, source: Any, grad: Any, alpha: float = LEAK) -> Any:
-    """Returns grad times the derivative, for tensors in the accumulation dtype."""
+    """Returns grad times the derivative of the activation, in the accumulation dtype.
+
+    `source` is the result of the activation if it is in `SLOPE_FROM_RESULT`, else its input.
+    """
     if activation == "relu":
         return dsl.vcmpsel(source, 0.0, "gt", grad, 0.0)
     if activation == "leaky_relu":
@@ -59,7 +65,7 @@ def composite(z: Any, activation: str, alpha: float = 0.1) -> Any:
     if activation == "gelu":
         return ops.mul(ops.mul(z, 0.5), ops.add(ops.erf(ops.mul(z, 0.7071067811865476)), 1.0))
     if activation == "gelu_tanh":
-        # equals the tanh formula; MindSpore's sigmoid is more accurate than its tanh
+        # this equals the tanh formula, but MindSpore's sigmoid is more accurate than its tanh
         inner = ops.mul(z, ops.add(ops.mul(ops.mul(z, z), 0.07135481282), 1.5957691216))
         return ops.mul(z, ops.sigmoid(inner))
     return z
@@ -131,12 +137,15 @@ ROWS_SUM = _spec(
 
 
 def activation_steps(activation: str, again: TbeStep, **alpha: float) -> tuple[TbeStep, ...]:
-    """Lists the Ascend steps to ``made``, the gradient of an epilogue's input; none without one.
+    """Lists the Ascend steps that compute ``made``, the gradient of the activation's input.
+
+    The list is empty if there is no activation.
 
     Args:
         activation: a key of `custom_ops.onednn.epilogues.ACTIVATIONS`, or empty.
-        again: recomputes ``z``, the input of the activation; omitted if y is enough.
-        alpha: slope of leaky ReLU below 0.
+        again: step that recomputes ``z``, the input of the activation. It is omitted if the
+            derivative is computed from y.
+        alpha: slope of leaky ReLU for negative inputs.
     """
     if not activation:
         return ()

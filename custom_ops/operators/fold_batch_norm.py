@@ -21,7 +21,7 @@ def _rows(weight: Any) -> Any:
     """Returns the weights as a (channels out, rest) matrix in the accumulation dtype.
 
     Raises:
-        InputError: the weight has another rank than 4.
+        InputError: the weight does not have four axes.
     """
     if len(weight.shape) != 4:
         raise InputError(
@@ -35,7 +35,7 @@ def _rows(weight: Any) -> Any:
 
 
 def _columns(weight: Any, named: dict[str, Any]) -> dict[str, Any]:
-    """Returns per-channel vectors as columns."""
+    """Returns per-channel vectors as columns (channels out, 1) in the accumulation dtype."""
     out = sizes(weight)[0]
     for name, one in named.items():
         check_shape(one, (out,), "FoldBatchNorm", name)
@@ -155,16 +155,17 @@ FOLD_BATCH_NORM_BIAS = _spec("FoldBatchNormBias", bias=True)
 def fold_arrays(
     weight: Any, bias: Any, gamma: Any, beta: Any, mean: Any, variance: Any, eps: float = 1e-5
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Returns weights and bias of the folded convolution, for arrays.
+    """Folds arrays and returns weights and bias of the folded convolution.
 
     Args:
-        weight: (channels out, channels in, height, width).
-        bias: of the convolution, or None.
-        gamma, beta, mean, variance: of the normalisation, (channels out).
+        weight: weights of shape (channels out, channels in, height, width).
+        bias: bias of the convolution, or None.
+        gamma, beta, mean, variance: weights and statistics of the normalisation, of shape
+            (channels out).
         eps: added to the variance.
 
     Raises:
-        InputError: a shape does not fit.
+        InputError: a shape does not match.
     """
     spec = FOLD_BATCH_NORM if bias is None else FOLD_BATCH_NORM_BIAS
     given = [one for one in (weight, bias, gamma, beta, mean, variance) if one is not None]
@@ -173,15 +174,15 @@ def fold_arrays(
 
 
 def fold_batch_norm(conv: Any, bn: Any, eps: float = 1e-5) -> Any:
-    """Folds `bn`, with its moving statistics, into `conv` and returns the convolution.
+    """Folds a batch normalisation with moving statistics into a convolution and returns it.
 
     Args:
-        conv: an nn.Conv2d or `Conv2d`; or arrays: the weights, or (weights, bias).
-        bn: an nn.BatchNorm2d or `BatchNorm`; or arrays (gamma, beta, mean, variance).
-        eps: added to the variance, for arrays only; Cells use their own.
+        conv: an nn.Conv2d or `Conv2d`, or arrays: the weights, or (weights, bias).
+        bn: an nn.BatchNorm2d or `BatchNorm`, or arrays (gamma, beta, mean, variance).
+        eps: added to the variance; only for arrays, because a Cell has its own epsilon.
 
     Returns:
-        For Cells a `Conv2d` with its own Parameters; for arrays (weights, bias).
+        For Cells a `Conv2d` with new Parameters; for arrays (weights, bias).
 
         Raises:
             InputError: a Cell is combined with arrays, or a shape does not fit.

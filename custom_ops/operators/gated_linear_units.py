@@ -1,4 +1,4 @@
-"""Builds gated linear units: activation(a)·b for two tensors or two halves of one."""
+"""Builds gated linear units: activation(a)·b for two tensors, or for the halves of one tensor."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tbe_impl.dsl.tensor import shape_text
 from tbe_impl.errors import InputError
 
 DslFunction = Callable[..., Any]
-"""An activation or its derivative: (tensor, attributes of the operator) → tensor."""
+"""An activation or its derivative: a function of a tensor and the operator's attributes."""
 
 
 def pair_spec(
@@ -32,7 +32,7 @@ def pair_spec(
     """Builds the operator y = activation(gate)·up of two tensors.
 
     Args:
-        name: of the operator.
+        name: name of the operator.
         activation, slope: the activation and its derivative, in DSL operations.
         composite: the activation in MindSpore operators.
         formula: the activation in NumPy.
@@ -78,7 +78,10 @@ def halves_spec(
     attributes: Mapping[str, Any],
     variants: tuple[Mapping[str, Any], ...] = (),
 ) -> OpSpec:
-    """Builds y = activation(first half)·second half, on the last axis; arguments as `pair_spec`."""
+    """Builds the operator y = activation(first half)·(second half) of one tensor.
+
+    The halves are those of the last axis. The arguments are those of `pair_spec`.
+    """
 
     def compute(x: Any, **given: Any) -> Any:
         a, b = (widen_inputs(half)[0] for half in split_halves(x))
@@ -139,8 +142,9 @@ class GatedCell(DispatchingCell):
     """A gated linear unit.
 
     Args:
-        pair, halved: its OpSpecs.
-        attributes: of both.
+        pair: operator for two tensors.
+        halved: operator for the halves of one tensor.
+        attributes: attributes of both operators.
         route: ``native``, ``composite``, or empty for the default.
     """
 
@@ -150,11 +154,11 @@ class GatedCell(DispatchingCell):
         self.halved = FusedCell(halved, attributes, route)
 
     def construct(self, x: Any, up: Any = None) -> Any:
-        """Gates the halves of x, or x and up."""
+        """Returns activation(x)·up, or, without `up`, activation(first half)·(second half) of x."""
         if up is None:
             return self.halved.run(x)
         return self.pair.run(x, up)
 
     def select_cell(self, *arrays: Any) -> FusedCell:
-        """Selects by the number of arrays."""
+        """Returns the Cell for one array (its halves) or for two arrays."""
         return self.halved if len(arrays) == 1 else self.pair

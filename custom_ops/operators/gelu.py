@@ -19,12 +19,12 @@ CUBIC_COEFFICIENT = 0.044715
 
 
 def gelu(x: Any, approximate: bool) -> Any:
-    """x·Φ(x); the tanh formula replaces Φ by σ(2√(2/π)·(x + 0.044715·x³))."""
+    """Computes x·Φ(x). If `approximate`, Φ(x) is σ(2√(2/π)·(x + 0.044715·x³)), the tanh formula."""
     return dsl.vmul(x, dsl.ext.ndtr_tanh(x) if approximate else dsl.ext.ndtr(x))
 
 
 def gelu_slope(x: Any, approximate: bool) -> Any:
-    """Returns the derivative; it saturates at 1 and 0."""
+    """Returns the derivative of GELU; for large |x| it is exactly 1 or 0."""
     end = clamp(x, 100.0)
     square = dsl.vmul(end, end)
     if approximate:
@@ -42,7 +42,7 @@ def gelu_slope(x: Any, approximate: bool) -> Any:
 
 
 def compute(x: Any, *, approximate: bool) -> Any:
-    """y = x·Φ(x), rounded once."""
+    """Computes y = x·Φ(x), rounded once."""
     (a,) = widen_inputs(x)
     return dsl.cast_to(gelu(a, approximate), promote_dtype(x))
 
@@ -54,7 +54,7 @@ def gradient(x: Any, grad: Any, *, approximate: bool) -> Any:
 
 
 def composite(x: Any, approximate: bool) -> Any:
-    """Computes the same result from basic MindSpore operators."""
+    """Computes the operator from MindSpore's basic operators."""
     if approximate:
         inner = ops.mul(
             ops.add(x, ops.mul(ops.mul(ops.mul(x, x), x), 0.044715)), 0.7978845608028654
@@ -64,7 +64,7 @@ def composite(x: Any, approximate: bool) -> Any:
 
 
 def formula(x: Any, approximate: bool) -> Any:
-    """Computes the reference in float64."""
+    """Returns the NumPy reference, computed in float64."""
     if approximate:
         with np.errstate(over="ignore"):
             return x * FUNCTIONS["sigmoid"].numpy(
@@ -105,7 +105,7 @@ class GELU(FusedCell):
         - **x** (Tensor) - float16, bfloat16, float32 or float64, any shape.
 
     Outputs:
-        Tensor of that shape and dtype. NaN propagates; −inf gives NaN, as in the formula.
+        Tensor of the shape and dtype of x. NaN propagates. −inf gives NaN, as the formula does.
 
     Raises:
         InputError: the input has no floating dtype.

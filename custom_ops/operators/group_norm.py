@@ -23,16 +23,16 @@ from tbe_impl import dsl
 from tbe_impl.errors import InputError
 
 GROUP_AXES = [1, 2]
-"""Normalised axes of x reshaped to (groups of all samples, channels per group, positions)."""
+"""Normalised axes of a tensor of shape (groups of all samples, channels per group, positions)."""
 
 
 def reshape_to_groups(x: Any, groups: int) -> Any:
     """Reshapes x to (groups of all samples, channels per group, positions).
 
-    The outer loop runs over groups, so that the elements of a group stay in the cache.
+    The outer loop then runs over groups, so that the elements of a group stay in the cache.
 
     Raises:
-        InputError: x has no channels, or `groups` does not divide them.
+        InputError: x has no channels, or `groups` does not divide the number of channels.
     """
     shape = sizes(x)
     if groups < 1:
@@ -54,7 +54,7 @@ def reshape_to_groups(x: Any, groups: int) -> Any:
 
 
 def channel_weight(weight: Any, x: Any, groups: int) -> Any:
-    """Returns a per-channel weight, broadcast to grouped x, in the accumulation dtype."""
+    """Returns a per-channel weight in the accumulation dtype, broadcast to the grouped x."""
     count, channels, _ = sizes(x)
     check_shape(weight, [channels * groups], "GroupNorm", "gamma and beta")
     own = widen(weight, x)
@@ -65,7 +65,7 @@ def channel_weight(weight: Any, x: Any, groups: int) -> Any:
 
 
 def reshape_group_values(value: Any, x: Any, groups: int) -> Any:
-    """Returns per-group values of x as (N, groups, 1, 1)."""
+    """Reshapes a tensor of one value per group to (N, groups, 1, 1)."""
     return dsl.ext.reshape(value, [sizes(x)[0], groups, 1, 1])
 
 
@@ -86,7 +86,7 @@ def compute(
 def gradient(
     x: Any, gamma: Any, middle: Any, rstd: Any, grad: Any, *, num_groups: int = 1, **_: Any
 ) -> tuple[Any, Any, Any]:
-    """Returns the gradients of x, gamma and beta, from two sums per channel."""
+    """Returns the gradients of x, gamma and beta, computed from two sums per channel."""
     given, slope = (reshape_to_groups(widen(one), num_groups) for one in (x, grad))
     count, channels, places = sizes(given)
     middle, rstd = (
@@ -112,7 +112,7 @@ def gradient(
 
 
 def composite(x: Any, gamma: Any, beta: Any, num_groups: int = 1, eps: float = 1e-5) -> Any:
-    """Computes the same result from basic MindSpore operators."""
+    """Computes the operator from MindSpore's basic operators."""
     grouped = ops.reshape(x, (x.shape[0], num_groups, -1))
     distance = ops.sub(grouped, ops.mean(grouped, -1, True))
     variance = ops.mean(ops.mul(distance, distance), -1, True)
@@ -123,7 +123,7 @@ def composite(x: Any, gamma: Any, beta: Any, num_groups: int = 1, eps: float = 1
 
 
 def formula(x: Any, gamma: Any, beta: Any, *, num_groups: int = 1, eps: float = 1e-5) -> Any:
-    """y = (x − mean) / √(variance + eps)·gamma + beta, with mean and variance per group."""
+    """Computes (x − mean) / √(variance + eps)·gamma + beta, with mean and variance per group."""
     grouped = x.reshape(x.shape[0], num_groups, x.shape[1] // num_groups, -1)
     distance = grouped - grouped.mean((2, 3), keepdims=True)
     normal = distance / np.sqrt(grouped.var((2, 3), keepdims=True) + eps)
@@ -164,19 +164,19 @@ class GroupNorm(WeightedCell):
         num_groups (int): number of groups.
         num_channels (int): number of channels, a multiple of `num_groups`.
         eps (float): added to the variance. Default: ``1e-5``.
-        affine (bool): whether the weights are trained. Default: ``True``.
+        affine (bool): whether gamma and beta are trained. Default: ``True``.
         gamma_init, beta_init: initial weights. Default: ``'ones'``, ``'zeros'``.
-        dtype: of the weights. Default: ``mindspore.float32``.
+        dtype: dtype of the weights. Default: ``mindspore.float32``.
         route (str): ``native``, ``composite``, or empty for the default.
 
     Inputs:
         - **x** (Tensor) - (N, C, …), float16, bfloat16, float32 or float64.
 
     Outputs:
-        Tensor of the same shape and dtype.
+        Tensor of the shape and dtype of x.
 
     Raises:
-        InputError: `num_groups` does not divide the channels.
+        InputError: `num_groups` does not divide the number of channels.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)

@@ -15,7 +15,7 @@ from tbe_impl.dsl.expr import const
 
 
 def compute(x: Any) -> Any:
-    """y = x·(min(max(x + 3, 0), 6) / 6); this order cannot overflow."""
+    """Computes y = x·(min(max(x + 3, 0), 6) / 6); this order of operations cannot overflow."""
     (a,) = widen_inputs(x)
     gate = dsl.vmins(dsl.vmaxs(dsl.vadds(a, 3.0), 0.0), 6.0)
     six = dsl.broadcast(const(6.0, a.dtype), a.shape)
@@ -23,7 +23,7 @@ def compute(x: Any) -> Any:
 
 
 def gradient(x: Any, grad: Any) -> Any:
-    """Returns grad·(2x + 3) / 6 between −3 and 3, 0 below, grad above."""
+    """Returns grad·(2x + 3) / 6 for −3 < x < 3, 0 for smaller x, and grad for larger x."""
     a, g = widen_inputs(x, grad)
     slope = dsl.vadds(dsl.vmuls(a, 1.0 / 3.0), 0.5)
     slope = dsl.vcmpsel(a, -3.0, "le", 0.0, dsl.vcmpsel(a, 3.0, "ge", 1.0, slope))
@@ -31,7 +31,7 @@ def gradient(x: Any, grad: Any) -> Any:
 
 
 def composite(x: Any) -> Any:
-    """Computes the same result from basic MindSpore operators."""
+    """Computes the operator from MindSpore's basic operators."""
     return ops.mul(x, ops.mul(ops.relu6(ops.add(x, 3.0)), 1.0 / 6.0))
 
 
@@ -63,7 +63,7 @@ class HardSwish(FusedCell):
         - **x** (Tensor) - float16, bfloat16, float32 or float64, any shape.
 
     Outputs:
-        Tensor of that shape and dtype. NaN propagates; −inf gives NaN, as in the formula.
+        Tensor of the shape and dtype of x. NaN propagates. −inf gives NaN, as the formula does.
 
     Raises:
         InputError: the input has no floating dtype.

@@ -34,7 +34,7 @@ def _check(boxes: Any, others: Any) -> None:
 
 
 def compute(boxes: Any, others: Any) -> Any:
-    """intersection / (area + other area − intersection); 0 if the union is empty."""
+    """Computes intersection / (area + other area − intersection); 0 if the union is empty."""
     _check(boxes, others)
     a, b = widen(boxes), widen(others)
     shape = (sizes(a)[0], sizes(b)[0])
@@ -60,7 +60,7 @@ def compute(boxes: Any, others: Any) -> Any:
 
 
 def composite(boxes: Any, others: Any) -> Any:
-    """Computes the same result from basic MindSpore operators."""
+    """Computes the operator from MindSpore's basic operators."""
     a, b = ops.expand_dims(boxes, 1), ops.expand_dims(others, 0)
     span = ops.relu(boxes[:, 2:] - boxes[:, :2])
     other_span = ops.relu(others[:, 2:] - others[:, :2])
@@ -73,7 +73,7 @@ def composite(boxes: Any, others: Any) -> Any:
 
 
 def formula(boxes: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """intersection / (area + other area − intersection); 0 if the union is empty."""
+    """Computes intersection / (area + other area − intersection); 0 if the union is empty."""
     a, b = boxes[:, None], others[None]
     area, other = (np.prod(np.maximum(one[..., 2:] - one[..., :2], 0), -1) for one in (a, b))
     both = np.minimum(a[..., 2:], b[..., 2:]) - np.maximum(a[..., :2], b[..., :2])
@@ -102,8 +102,9 @@ class IoU(FusedCell):
     .. math::
         iou_{ij} = \frac{|a_i \cap b_j|}{|a_i \cup b_j|}
 
-    A box whose second corner precedes the first has no area; two boxes without area give 0. NaN
-    propagates. Computed in float32 (float64 for float64), rounded once.
+    A box whose second corner precedes the first corner has no area. Two boxes without area give 0.
+    NaN propagates. The result is computed in float32, or in float64 for float64 inputs, and rounded
+    once.
 
     Args:
         route: ``native`` or ``composite``.
@@ -111,13 +112,13 @@ class IoU(FusedCell):
     Inputs:
         - **boxes** (Tensor) - float16, bfloat16, float32 or float64, of shape (n, 4): x and y of
           two corners.
-        - **others** (Tensor) - of shape (m, 4) and that dtype.
+        - **others** (Tensor) - of shape (m, 4) and the dtype of boxes.
 
     Outputs:
-        Tensor of shape (n, m) and that dtype.
+        Tensor of shape (n, m) and the dtype of the boxes.
 
     Raises:
-        InputError: another shape, or different dtypes.
+        InputError: a shape is not (number, 4), or the dtypes differ.
 
     Supported Platforms:
         ``CPU``

@@ -23,14 +23,17 @@ from tbe_impl import dsl
 
 
 def axes_of(x: Any, begin_norm_axis: int, begin_params_axis: int) -> tuple[list[int], int]:
-    """Returns the normalised axes, and the first axis of gamma."""
+    """Returns the normalised axes, and the index of the first axis of x that gamma has."""
     begin = resolve_axis(x, begin_norm_axis, "LayerNorm", argument="begin_norm_axis")
     params = resolve_axis(x, begin_params_axis, "LayerNorm", argument="begin_params_axis")
     return list(range(begin, len(x.shape))), params
 
 
 def normalise(x: Any, axes: Sequence[int], epsilon: float) -> tuple[Any, Any, Any]:
-    """Returns (x − mean)·rstd, mean and rstd in the accumulation dtype, by the two-pass formula."""
+    """Returns (x − mean)·rstd, mean and rstd in the accumulation dtype.
+
+    The variance is computed in a second pass, as the mean of (x − mean)².
+    """
     middle = mean(x, axes)
     distance = dsl.vsub(x, broadcast_like(middle, x))
     rstd = dsl.vrsqrt(dsl.vadds(mean(dsl.vmul(distance, distance), axes), epsilon))
@@ -60,7 +63,8 @@ def gradients_of(
 ) -> tuple[Any, Any, Any]:
     """Returns the gradients of x (not yet cast), gamma and beta.
 
-    dx = (g − mean g − n·mean(g·n))·rstd with n = (x − mean)·rstd and g = grad·gamma.
+    The gradient of x is (g − mean g − n·mean(g·n))·rstd with n = (x − mean)·rstd and
+    g = grad·gamma.
     """
     slope = widen(grad)
     factor = broadcast_like(rstd, x)
@@ -99,7 +103,7 @@ def gradient(
 def statistics(
     x: Any, *_: Any, begin_norm_axis: int = -1, epsilon: float = 1e-7, **__: Any
 ) -> tuple[Any, Any]:
-    """Returns mean and rstd, as `compute` does."""
+    """Returns mean and rstd of x, the second and third result of `compute`."""
     axes = list(
         range(
             resolve_axis(x, begin_norm_axis, "LayerNorm", argument="begin_norm_axis"), len(x.shape)
@@ -116,7 +120,7 @@ def composite(
     begin_params_axis: int = -1,
     epsilon: float = 1e-7,
 ) -> Any:
-    """Computes the same result from basic MindSpore operators."""
+    """Computes the operator from MindSpore's basic operators."""
     begin = begin_norm_axis % x.ndim
     axes = tuple(range(begin, x.ndim))
     middle = ops.mean(x, axes, True)
@@ -135,7 +139,7 @@ def formula(
     begin_params_axis: int = -1,
     epsilon: float = 1e-7,
 ) -> Any:
-    """y = (x − mean) / √(variance + epsilon)·gamma + beta."""
+    """Computes y = (x − mean) / √(variance + epsilon)·gamma + beta."""
     axes = tuple(range(begin_norm_axis % x.ndim, x.ndim))
     distance = x - x.mean(axes, keepdims=True)
     return distance / np.sqrt(x.var(axes, keepdims=True) + epsilon) * gamma + beta
@@ -168,10 +172,10 @@ LAYER_NORM = OpSpec(
 
 
 class LayerNormCell(WeightedCell):
-    """Base class: layer normalisation with its weights; arguments as for nn.LayerNorm.
+    """Base class of layer normalisations with weights; arguments as for nn.LayerNorm.
 
     Attributes:
-        own: the operator.
+        own: spec of the operator.
     """
 
     own: OpSpec
@@ -219,8 +223,8 @@ class LayerNorm(LayerNormCell):
     .. math::
         y = \frac{x - \mathrm{E}[x]}{\sqrt{\mathrm{Var}[x] + \epsilon}} \cdot \gamma + \beta
 
-    Sums accumulate in float32 (float64 for float64). One kernel runs forward, one backward.
-    Forward saves the mean and the reciprocal standard deviation of each row.
+    Sums accumulate in float32, or in float64 for float64 inputs. Forward and backward are one
+    kernel each. Forward saves the mean and the reciprocal standard deviation of each row.
 
     Args:
         normalized_shape (Union(tuple[int], list[int])): shape of gamma and beta.
@@ -228,7 +232,7 @@ class LayerNorm(LayerNormCell):
         begin_params_axis (int): the first axis of gamma and beta. Default: ``-1``.
         gamma_init, beta_init: initial weights. Default: ``'ones'``, ``'zeros'``.
         epsilon (float): added to the variance. Default: ``1e-7``.
-        dtype: of the weights. Default: ``mindspore.float32``.
+        dtype: dtype of the weights. Default: ``mindspore.float32``.
         route (str): ``native``, ``composite``, or empty for the default.
 
     Inputs:
@@ -236,10 +240,10 @@ class LayerNorm(LayerNormCell):
           on have the shape `normalized_shape`.
 
     Outputs:
-        Tensor of the same shape and dtype.
+        Tensor of the shape and dtype of x.
 
     Raises:
-        InputError: x lacks an axis, or its shape does not fit the weights.
+        InputError: an axis is out of range, or the shape of x does not match the weights.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)

@@ -1,4 +1,4 @@
-"""Fuses layer normalisation and a dense layer; the normalised rows stay in scratch memory."""
+"""Fuses layer normalisation and a dense layer, with the normalised rows in scratch memory."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _spec(name: str, *, bias: bool) -> OpSpec:
     def check_inputs(
         given: Any, place: str, last: Any
     ) -> tuple[int, ArraySpec, tuple[ArraySpec, ...]]:
-        """Returns the row count, the result, and (x as rows, gamma, beta)."""
+        """Checks the inputs; returns the number of rows, y, and (x as a matrix, gamma, beta)."""
         x, gamma, beta, weight = given[:4]
         rows, y = check_linear(place, x, weight, last)
         for argument, one in (("gamma", gamma), ("beta", beta)):
@@ -165,7 +165,7 @@ class LayerNormLinear(WeightedCell):
         \frac{x - \mathrm{E}[x]}{\sqrt{\mathrm{Var}[x] + \epsilon}} \cdot \gamma + \beta
         \right) W^T + b
 
-    The normalised rows are scratch memory of one call; backward normalises again.
+    The normalised rows are scratch memory of a call. Backward recomputes them.
 
     Args:
         in_channels (int): last size of x, the normalised axis.
@@ -173,15 +173,15 @@ class LayerNormLinear(WeightedCell):
         weight_init, bias_init, has_bias: as for nn.Dense.
         gamma_init, beta_init, epsilon: as for nn.LayerNorm. Default: ``'ones'``, ``'zeros'``,
             ``1e-7``.
-        dtype: of the weights. Default: ``mindspore.float32``.
+        dtype: dtype of the weights. Default: ``mindspore.float32``.
         route (str): ``native``, ``composite``, or empty for the default.
 
     Inputs:
-        - **x** (Tensor) - (…, in_channels); float16, bfloat16, float32, or float64, whose product
-          runs in NumPy.
+        - **x** (Tensor) - (…, in_channels); float16, bfloat16, float32 or float64. Float64 products
+          run in NumPy.
 
     Outputs:
-        Tensor (…, out_channels) of that dtype.
+        Tensor (…, out_channels) of the dtype of x.
 
     Raises:
         InputError: the last axis of x has another size.
@@ -226,7 +226,8 @@ class LayerNormLinear(WeightedCell):
         The Cell shares their Parameters.
 
         Raises:
-            InputError: another axis or size is normalised, or the dense layer has an activation.
+            InputError: `norm` normalises other axes than the last axis of the dense layer's input,
+                or the dense layer has an activation.
         """
         if dense.activation is not None:
             raise InputError(

@@ -1,4 +1,4 @@
-"""Computes activation(x · weightᵀ + bias + residual) with fused epilogues, both directions."""
+"""Computes activation(x · weightᵀ + bias + residual) with a fused epilogue, and its gradients."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SAMPLES = (
     ((7,), (5, 7)),
     ((0, 4), (3, 4)),
 )
-"""Shapes of x and weight."""
+"""Shapes of x and weight in tests."""
 
 
 _TBE = {
@@ -44,26 +44,26 @@ _TBE = {
     (True, True): "fused/linear_residual",
     (False, True): "fused/linear_residual_without_bias",
 }
-"""(has bias, has residual) → operator that CANN builds."""
+"""(has bias, has residual) → file of the operator that CANN builds."""
 
 
 def threads() -> int:
-    """Returns the number of threads of a product."""
+    """Returns the number of threads of a matrix product."""
     return max(usable_threads(environment.threads()), 1)
 
 
 def dsl_kernel(spec: OpSpec, given: Sequence[ArraySpec], **attributes: Any) -> Any:
-    """Builds a kernel from the DSL, for use as a `Step`."""
+    """Builds the kernel of a DSL operator, for use in a `Step`."""
     return computation_of(spec, attribute_key(spec, attributes)).kernel(given)
 
 
 def check_linear(
     name: str, x: ArraySpec, weight: ArraySpec, more: Mapping[str, ArraySpec] | None = None
 ) -> tuple[int, ArraySpec]:
-    """Checks the inputs; returns the number of rows of x, and the result.
+    """Checks the inputs; returns the number of rows of x, and shape and dtype of y.
 
     Raises:
-        InputError: shapes or dtypes do not fit.
+        InputError: shapes or dtypes do not match.
     """
     if not x.shape or len(weight.shape) != 2 or x.shape[-1] != weight.shape[1]:
         size = x.shape[-1] if x.shape else "last axis of x"
@@ -102,7 +102,7 @@ def prepare_product(
     activation: str = "",
     lowering: str = "auto",
 ) -> Any:
-    """Prepares the library's product of rows with weightᵀ and its epilogue."""
+    """Prepares the oneDNN product rows · weightᵀ with its epilogue."""
     return prepare_matmul(
         (rows, weight.shape[1]),
         weight.shape,
@@ -118,7 +118,10 @@ def prepare_product(
 
 
 def gradient_steps(name: str, rows: int, weight: ArraySpec, lowering: str) -> tuple[Step, Step]:
-    """Returns the steps from ``made``, the product's gradient, to the gradients of x and weight."""
+    """Returns the steps that compute the gradients of x and of weight.
+
+    They read ``made``, the gradient of the product.
+    """
     out, size = weight.shape
     common: dict[str, Any] = {
         "dtype": weight.dtype,
@@ -144,7 +147,10 @@ CAST = OpSpec(
 
 
 def compute_in_float32(make: Callable[..., Chain]) -> Callable[..., Chain]:
-    """Wraps a chain for 16-bit inputs in casts; its intermediate results stay in float32."""
+    """Wraps a chain builder so that chains for 16-bit inputs compute in float32.
+
+    Casts are added for inputs and outputs. Intermediate results stay in float32.
+    """
 
     def build_chain(*given: ArraySpec, **attributes: Any) -> Chain:
         if given[0].dtype not in HALF_DTYPES or any(one.dtype != given[0].dtype for one in given):
@@ -177,10 +183,10 @@ def linear_spec(
     """Builds the operator ``y = activation(x · weightᵀ + bias + residual)``.
 
     Args:
-        name: of the operator.
-        bias, residual: whether they are inputs, after x and weight.
-        activation: default of the attribute: a key of `custom_ops.onednn.epilogues.ACTIVATIONS`,
-            or empty for none.
+        name: name of the operator.
+        bias, residual: whether the operator has this input, after x and weight.
+        activation: default of the attribute ``activation``: a key of
+            `custom_ops.onednn.epilogues.ACTIVATIONS`, or empty for none.
     """
     more = ("bias",) * bias + ("residual",) * residual
     inputs = ("x", "weight", *more)
@@ -188,7 +194,10 @@ def linear_spec(
     saves = ("x", "weight", *(("y",) if from_result else more if activation else ()))
 
     def build_with_separate_gelu(*given: ArraySpec, activation: str, lowering: str) -> Chain:
-        """Runs GELU as a separate kernel; the library's 1 + erf (tanh) cancels near −1."""
+        """Builds a chain with GELU as a separate kernel, for accuracy.
+
+        In oneDNN's GELU, 1 + erf and 1 + tanh lose digits to cancellation for negative inputs.
+        """
         rows, y = check_linear(name, given[0], given[1])
         kernel = prepare_product(
             name, rows, given[1], bias=bias, residual=residual, lowering=lowering
@@ -298,7 +307,7 @@ def linear_spec(
 
 
 def _rename_gradient(step: Step, made: str) -> Step:
-    """Renames the product's gradient in a step."""
+    """Replaces the array name ``made``, the product's gradient, in a step."""
     change = {"made": made}
     reads, writes = (
         tuple(change.get(key, key) for key in keys) for keys in (step.reads, step.writes)

@@ -22,21 +22,24 @@ from tbe_impl.errors import InputError
 from tbe_impl.kernel import Kernel
 
 SHARE, LEAST_ROWS, MOST_ROWS = 4, 64, 512
-"""Share of the rows in a chunk, clamped to these bounds: GEMM efficiency against memory."""
+"""A chunk has 1 / `SHARE` of the rows, but between `LEAST_ROWS` and `MOST_ROWS` rows.
+
+Larger chunks make matrix products more efficient, but need more memory.
+"""
 TILE = 1024
-"""Rows of the weight gradient that accumulate at a time, so that they stay in the cache."""
+"""Number of rows of the weight gradient that are accumulated at a time, to stay in the cache."""
 Shape = tuple[int, ...]
 
 
 def chunks_of(rows: int) -> Iterator[slice]:
-    """Yields the rows of each chunk."""
+    """Yields the slice of rows of each chunk."""
     size = min(max(rows // SHARE, LEAST_ROWS), MOST_ROWS)
     for begin in range(0, rows, size):
         yield slice(begin, min(begin + size, rows))
 
 
 _IN_PLACE_KERNELS: LruCache[tuple[Any, ...], Kernel] = LruCache(64)
-"""Cache of in-place kernels by computation and inputs; each is planned once."""
+"""Cache of the kernels that overwrite their input, by computation and inputs."""
 
 
 def _kernel(spec: OpSpec, shapes: Any, smoothing: float, ignored: int, *, over: bool) -> Kernel:
@@ -59,7 +62,10 @@ def _widen(array: np.ndarray) -> np.ndarray:
 
 
 def _product(a: np.ndarray, b: np.ndarray, *, turn_a: bool = False, turn_b: bool = False) -> Any:
-    """Returns a · b with one operand transposed; oneDNN computes float32."""
+    """Returns a · b with operands transposed as requested.
+
+    oneDNN computes float32; NumPy computes other dtypes.
+    """
     if a.dtype == np.float32:
         prepared = prepare_matmul(a.shape, b.shape, transpose_a=turn_a, transpose_b=turn_b)
         return prepared.call((a, b))[0]
@@ -77,7 +83,7 @@ def forward(
     reduction: str,
     label_smoothing: float,
 ) -> None:
-    """Writes the loss, and ln Σ e^logits of each row."""
+    """Writes the loss to `loss`, and ln Σ e^logits of each row to `sums`."""
     given, table, places = hidden.reshape(-1, hidden.shape[-1]), _widen(weight), labels.reshape(-1)
     losses = np.empty(len(places), table.dtype)
     for rows in chunks_of(len(places)):
@@ -112,7 +118,7 @@ def backward(
     reduction: str,
     label_smoothing: float,
 ) -> None:
-    """Writes the gradients of hidden and weight; the logits of each chunk are recomputed."""
+    """Writes the gradients of hidden and weight; it recomputes the logits of each chunk."""
     given, table, places = hidden.reshape(-1, hidden.shape[-1]), _widen(weight), labels.reshape(-1)
     made = of_hidden.reshape(given.shape)
     summed = of_weight if of_weight.dtype == table.dtype else np.empty(weight.shape, table.dtype)
@@ -142,7 +148,7 @@ def _shapes(
     """Returns the shapes of the loss and of the saved sums.
 
     Raises:
-        InputError: the shapes do not fit.
+        InputError: the shapes do not match.
     """
     if len(hidden) < 2 or len(weight) != 2 or weight[1] != hidden[-1]:
         raise InputError(
@@ -181,7 +187,7 @@ def composite(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Any:
-    """Computes the same result from basic MindSpore operators, with all logits."""
+    """Computes the operator from MindSpore's basic operators, with all logits."""
     rows = ops.reshape(hidden, (-1, hidden.shape[-1]))
     logits = ops.matmul(rows, ops.transpose(weight, (1, 0)))
     found = ops.cross_entropy(
@@ -226,15 +232,15 @@ class LinearCrossEntropy(WeightedCell):
     .. math::
         \ell = \mathrm{CrossEntropy}(h \cdot W^T, \mathrm{labels})
 
-    Forward computes the logits of one chunk of rows at a time; backward recomputes them. Memory
-    does not grow with rows times classes.
+    Forward computes the logits of one chunk of rows at a time, and backward recomputes them. Memory
+    therefore does not grow with the number of rows times the number of classes.
 
     Args:
-        in_channels (int): elements of each row.
+        in_channels (int): number of elements of a row of hidden.
         out_channels (int): number of classes.
         weight_init: initial weight. Default: ``'normal'``.
         ignore_index, reduction, label_smoothing: as for `SoftmaxCrossEntropy`.
-        dtype: of the weight. Default: ``mindspore.float32``.
+        dtype: dtype of the weight. Default: ``mindspore.float32``.
         route (str): ``native``, ``composite``, or empty for the default.
 
     Inputs:
@@ -242,7 +248,7 @@ class LinearCrossEntropy(WeightedCell):
         - **labels** (Tensor) - int32 or int64, of the shape of hidden without its last axis.
 
     Outputs:
-        Tensor: the loss, a scalar or of the shape of labels.
+        Tensor: the loss, a scalar, or of the shape of labels with ``reduction="none"``.
 
     Raises:
         InputError: shapes or dtypes do not fit, the reduction is unknown, or the smoothing is out
@@ -300,5 +306,5 @@ class LinearCrossEntropy(WeightedCell):
         return cls(size, classes, dense.weight, **known, route=route)
 
     def construct(self, hidden: Any, labels: Any) -> Any:
-        """Runs in row chunks, or the composite."""
+        """Runs the computation in row chunks, or the composite."""
         return self.run(hidden, self.weight, labels)

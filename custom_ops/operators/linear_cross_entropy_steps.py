@@ -1,4 +1,4 @@
-"""Lists the CANN steps of linear cross entropy: logits and loss per chunk of rows."""
+"""Lists the CANN steps of linear cross entropy, which run for each chunk of rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from custom_ops.tbe_bridge.tbe_sequence import (
 )
 
 ROWS = 256
-"""Rows of a chunk: bounds the logits that are stored."""
+"""Number of rows in a chunk; this bounds the memory for logits."""
 _REDUCTION_ATTRIBUTES: dict[str, Any] = {"ignore_index": -100, "reduction": "mean"}
 
 
@@ -63,7 +63,7 @@ def _loss_attributes(ignore_index: int, label_smoothing: float) -> dict[str, Any
 
 
 def tbe_steps(ignore_index: int, reduction: str, label_smoothing: float) -> TbeSteps:
-    """Lists the forward steps to the loss and ln Σ e^logits of each row."""
+    """Lists the forward steps, which compute the loss and ln Σ e^logits of each row."""
     told = {"ignore_index": ignore_index, "reduction": reduction}
     whole = "row_losses" if reduction == "none" else "loss"
     block: tuple[AnyStep, ...] = (
@@ -86,9 +86,9 @@ def tbe_steps(ignore_index: int, reduction: str, label_smoothing: float) -> TbeS
 
 
 def tbe_gradient_steps(ignore_index: int, reduction: str, label_smoothing: float) -> TbeSteps:
-    """Lists the backward steps; the logits of each chunk are recomputed.
+    """Lists the backward steps, which recompute the logits of each chunk.
 
-    Each chunk writes the gradients of its rows and accumulates that of the weight.
+    The steps of a chunk write the gradients of its rows, and add to the gradient of the weight.
     """
     told = {"ignore_index": ignore_index, "reduction": reduction}
     views: tuple[AnyStep, ...] = _VIEWS

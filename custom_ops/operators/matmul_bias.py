@@ -1,4 +1,4 @@
-"""Fuses nn.Dense with an activation or residual: one write of activation(x · weightᵀ + bias)."""
+"""Fuses a dense layer with an activation or a residual, so that the result is written once."""
 
 from __future__ import annotations
 
@@ -57,23 +57,24 @@ PRODUCTS: Mapping[str, tuple[OpSpec, OpSpec]] = {
     "gelu_tanh": (MATMUL_GELU, MATMUL_BIAS_GELU),
     "silu": (MATMUL_SILU, MATMUL_BIAS_SILU),
 }
-"""Activation key → product with that epilogue, without and with bias."""
+"""Activation key → product with this activation as its epilogue, (without bias, with bias)."""
 SEPARATE_ACTIVATIONS: Mapping[str, tuple[OpSpec, Mapping[str, Any]]] = {
     "gelu": (GELU_SPEC, {"approximate": False}),
     "gelu_tanh": (GELU_SPEC, {"approximate": True}),
     "silu": (SWISH, {}),
 }
-"""Activations whose derivative needs their input.
+"""Activation key → separate operator, for activations whose derivative needs their input.
 
-Training also writes the product for them, so that backward does not recompute it.
+Training runs the product and this operator as two kernels, so that backward need not recompute the
+product.
 """
 
 
 class DenseCell(WeightedCell):
-    """Base class: a product with an epilogue; arguments as for nn.Dense.
+    """Base class of dense layers with a fused epilogue; arguments as for nn.Dense.
 
     Attributes:
-        key: of the fused activation.
+        key: epilogue key of the fused activation; empty for none.
     """
 
     key = ""
@@ -105,11 +106,11 @@ class DenseCell(WeightedCell):
             self.apart = FusedCell(following, attributes, route)
 
     def _products(self) -> tuple[OpSpec, OpSpec]:
-        """Returns the operators, without and with bias."""
+        """Returns the operators (without bias, with bias)."""
         return PRODUCTS[self.key]
 
     def _check_activation(self, activation: Any) -> None:
-        """Raises `InputError` for an activation other than that of this operator."""
+        """Raises `InputError` for an activation that this operator does not compute."""
         if activation is not None and (not self.key or key_of(activation) != self.key):
             name = type(self).__name__
             raise InputError(
@@ -130,11 +131,11 @@ class DenseCell(WeightedCell):
         return build_from_dense(cls, dense, route=route)
 
     def construct(self, x: Any) -> Any:
-        """Runs one kernel; in training two if the activation's derivative needs its input."""
+        """Runs one kernel; runs two in training if the activation's derivative needs its input."""
         return self.apply_product(x)
 
     def apply_product(self, x: Any) -> Any:
-        """Computes the product and its fused activation."""
+        """Returns the product with the activation applied."""
         weight = self.weight.astype(x.dtype)
         if self.has_bias:
             bias = self.bias.astype(x.dtype)
@@ -147,7 +148,7 @@ class DenseCell(WeightedCell):
 
 
 def build_from_dense(kind: Any, dense: Any, **more: Any) -> Any:
-    """Builds a Cell with the Parameters and the activation of an nn.Dense."""
+    """Builds a Cell of class `kind` with the Parameters and the activation of an nn.Dense."""
     inner: list[Any] = (
         [] if dense.activation is None else getattr(dense.activation, "get_parameters", list)()
     )
@@ -179,7 +180,7 @@ class MatMulBiasReLU(DenseCell):
         has_bias (bool): whether there is a bias. Default: ``True``.
         activation: None, or ReLU as nn.Dense takes it; `custom_ops.Dense` takes any activation.
             Default: ``None``.
-        dtype: of the weights. Default: ``mindspore.float32``.
+        dtype: dtype of the weights. Default: ``mindspore.float32``.
         route (str): ``native``, ``composite``, or empty for the default.
 
     Inputs:
@@ -187,10 +188,10 @@ class MatMulBiasReLU(DenseCell):
           NumPy.
 
     Outputs:
-        Tensor (…, out_channels) of that dtype.
+        Tensor (…, out_channels) of the dtype of x.
 
     Raises:
-        InputError: the last axis of x has another size, or the activation is another.
+        InputError: the last axis of x has another size, or the activation is not this one.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)
@@ -224,10 +225,10 @@ class MatMulBiasGELU(DenseCell):
           NumPy.
 
     Outputs:
-        Tensor (…, out_channels) of that dtype.
+        Tensor (…, out_channels) of the dtype of x.
 
     Raises:
-        InputError: the last axis of x has another size, or the activation is another.
+        InputError: the last axis of x has another size, or the activation is not this one.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)
@@ -281,10 +282,10 @@ class MatMulBiasSiLU(DenseCell):
           NumPy.
 
     Outputs:
-        Tensor (…, out_channels) of that dtype.
+        Tensor (…, out_channels) of the dtype of x.
 
     Raises:
-        InputError: the last axis of x has another size, or the activation is another.
+        InputError: the last axis of x has another size, or the activation is not this one.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)
@@ -306,23 +307,24 @@ class LinearResidual(DenseCell):
     .. math::
         y = x \cdot W^T + b + r
 
-    `forward` on arrays takes x, the weights, then the residual.
+    On arrays, `forward` takes x, weight, bias (if any) and residual.
 
     Args:
         in_channels, out_channels, weight_init, bias_init, has_bias, dtype, route: as for
             `MatMulBiasReLU`.
-        activation: None only: the activation of nn.Dense precedes the sum. Default: ``None``.
+        activation: must be None, because the activation of nn.Dense would precede the sum. Default:
+            ``None``.
 
     Inputs:
         - **x** (Tensor) - (…, in_channels); float16, bfloat16, float32, or float64, which runs in
           NumPy.
-        - **residual** (Tensor) - (…, out_channels), of that dtype.
+        - **residual** (Tensor) - (…, out_channels), of the dtype of x.
 
     Outputs:
         Tensor of the shape and dtype of the residual.
 
     Raises:
-        InputError: sizes or dtypes do not fit, or there is an activation.
+        InputError: sizes or dtypes do not match, or there is an activation.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)

@@ -1,4 +1,4 @@
-"""Defines single matrix products and float32 block steps as operators that CANN builds."""
+"""Defines matrix products and float32 accumulation steps as operators that CANN builds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tbe_impl import dsl
 
 
 def _rows(x: Any) -> Any:
-    """Returns the tensor as a matrix of its last axis."""
+    """Reshapes a tensor to a matrix; all axes but the last become rows."""
     *lead, last = sizes(x)
     return dsl.ext.reshape(x, [math.prod(lead), last])
 

@@ -13,17 +13,20 @@ from custom_ops.core.pointwise import promote_dtype, widen_inputs
 from tbe_impl import dsl
 
 SATURATION_BOUND = 20.0
-"""tanh(softplus(x)) rounds to 1 from here on."""
+"""Smallest x from which tanh(softplus(x)) is rounded to 1."""
 
 
 def compute(x: Any) -> Any:
-    """y = x·tanh(ln(1 + e^x)), rounded once."""
+    """Computes y = x·tanh(ln(1 + e^x)), rounded once."""
     (a,) = widen_inputs(x)
     return dsl.cast_to(dsl.vmul(a, dsl.ext.tanh_softplus(a)), promote_dtype(x))
 
 
 def gradient(x: Any, grad: Any) -> Any:
-    """grad·(n·(n + 2) + 4·x·w·(w + 1)) / (n + 2)², n = w·(w + 2), w = e^x; saturates at 1 and 0."""
+    """Returns grad·(n·(n + 2) + 4·x·w·(w + 1)) / (n + 2)² with n = w·(w + 2) and w = e^x.
+
+    For large |x| the derivative is 1 or 0.
+    """
     a, g = widen_inputs(x, grad)
     a = dsl.vmaxs(dsl.vmins(a, SATURATION_BOUND), -800.0)
     power = dsl.vexp(a)
@@ -36,12 +39,12 @@ def gradient(x: Any, grad: Any) -> Any:
 
 
 def composite(x: Any) -> Any:
-    """Computes the same result from basic MindSpore operators."""
+    """Computes the operator from MindSpore's basic operators."""
     return ops.mul(x, ops.tanh(ops.softplus(x)))
 
 
 def formula(x: Any) -> Any:
-    """Computes the reference in float64."""
+    """Returns the NumPy reference, computed in float64."""
     return x * np.tanh(np.logaddexp(x, 0.0))
 
 
@@ -73,7 +76,7 @@ class Mish(FusedCell):
         - **x** (Tensor) - float16, bfloat16, float32 or float64, any shape.
 
     Outputs:
-        Tensor of that shape and dtype. NaN propagates; −inf gives NaN, as in the formula.
+        Tensor of the shape and dtype of x. NaN propagates. −inf gives NaN, as the formula does.
 
     Raises:
         InputError: the input has no floating dtype.

@@ -14,13 +14,17 @@ from tbe_impl.dsl.functions import FUNCTIONS
 
 
 def compute(x: Any, y: Any) -> Any:
-    """z = x·(y·σ(y)), rounded once."""
+    """Computes z = x·(y·σ(y)), rounded once."""
     a, b = widen_inputs(x, y)
     return dsl.cast_to(dsl.vmul(a, swish(b)), promote_dtype(x, y))
 
 
 def gradient(x: Any, y: Any, grad: Any) -> tuple[Any, Any]:
-    """grad·y·σ(y) and grad·x·σ(y)·(1 + y·(1 − σ(y))), each summed over its broadcast axes."""
+    """Returns the gradients of x and y.
+
+    They are grad·y·σ(y) and grad·x·σ(y)·(1 + y·(1 − σ(y))), each summed over the axes along which
+    the input was broadcast.
+    """
     a, b, g = widen_inputs(x, y, grad)
     return unbroadcast(dsl.vmul(g, swish(b)), x), unbroadcast(
         dsl.vmul(dsl.vmul(g, a), swish_slope(b)), y
@@ -28,7 +32,7 @@ def gradient(x: Any, y: Any, grad: Any) -> tuple[Any, Any]:
 
 
 def composite(x: Any, y: Any) -> Any:
-    """Computes the same result from basic MindSpore operators."""
+    """Computes the operator from MindSpore's basic operators."""
     return ops.mul(x, ops.mul(y, ops.sigmoid(y)))
 
 
@@ -67,14 +71,14 @@ class MulSigmoid(FusedCell):
 
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64, any shape.
-        - **y** (Tensor) - likewise; shapes are broadcast, dtypes promoted.
+        - **y** (Tensor) - like x. Shapes are broadcast and dtypes promoted.
 
     Outputs:
-        Tensor of the common shape and the wider dtype. NaN propagates; y = −inf gives NaN, as in
-        the formula.
+        Tensor of the common shape and the wider dtype. NaN propagates. y = −inf gives NaN, as
+        the formula does.
 
     Raises:
-        InputError: the shapes do not fit, or an input has no floating dtype.
+        InputError: the shapes do not match, or an input has no floating dtype.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)

@@ -12,20 +12,24 @@ from tbe_impl import dsl
 
 
 def compute(x: Any, y: Any) -> Any:
-    """z = (x − y)·x."""
+    """Computes z = (x − y)·x."""
     a, b = widen_inputs(x, y)
     return dsl.cast_to(dsl.vmul(dsl.vsub(a, b), a), promote_dtype(x, y))
 
 
 def gradient(x: Any, y: Any, grad: Any) -> tuple[Any, Any]:
-    """grad·(2x − y) and −grad·x, each summed over its broadcast axes."""
+    """Returns the gradients of x and y.
+
+    They are grad·(2x − y) and −grad·x, each summed over the axes along which the input was
+    broadcast.
+    """
     a, b, g = widen_inputs(x, y, grad)
     first = dsl.vmul(g, dsl.vsub(dsl.vadd(a, a), b))
     return unbroadcast(first, x), unbroadcast(dsl.vmuls(dsl.vmul(g, a), -1.0), y)
 
 
 def composite(x: Any, y: Any) -> Any:
-    """Computes the same result from basic MindSpore operators."""
+    """Computes the operator from MindSpore's basic operators."""
     return ops.mul(ops.sub(x, y), x)
 
 
@@ -64,13 +68,13 @@ class MyOp(FusedCell):
 
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64, any shape.
-        - **y** (Tensor) - likewise; shapes are broadcast, dtypes promoted.
+        - **y** (Tensor) - like x. Shapes are broadcast and dtypes promoted.
 
     Outputs:
         Tensor of the common shape and the wider dtype. NaN propagates.
 
     Raises:
-        InputError: the shapes do not fit, or an input has no floating dtype.
+        InputError: the shapes do not match, or an input has no floating dtype.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)

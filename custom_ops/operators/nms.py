@@ -22,7 +22,7 @@ _ELEMENTS = {"float16": 0, "bfloat16": 1, "float32": 2, "float64": 3}
 
 
 def _check(boxes: ArraySpec, scores: ArraySpec) -> None:
-    """Raises `InputError` for boxes and scores whose shapes or dtypes do not fit."""
+    """Raises `InputError` if shapes or dtypes of boxes and scores are wrong or do not match."""
     for name, one in (("boxes", boxes), ("scores", scores)):
         if len(one.shape) != 3 or (name == "boxes" and one.shape[2] != 4):
             expected = "(images, boxes, 4)" if name == "boxes" else "(images, boxes, classes)"
@@ -75,7 +75,7 @@ def composite(
     max_output: int,
     class_aware: bool,
 ) -> Any:
-    """Computes the same result from basic MindSpore operators, in one loop over all images."""
+    """Computes the operator from MindSpore's basic operators, in one loop over all images."""
     images, number, classes = scores.shape
     room = max(max_output, 1)  # MindSpore has no arrays without elements
     corners, flat = (
@@ -132,7 +132,10 @@ def formula(
     max_output: int = 100,
     class_aware: bool = True,
 ) -> tuple[np.ndarray, ...]:
-    """Reference: takes the best remaining box and removes the boxes that overlap it."""
+    """Computes the NumPy reference.
+
+    It repeatedly takes the best remaining box, and removes the boxes that overlap this box.
+    """
     images, number, classes = scores.shape
     made = (
         np.zeros((images, max_output, 4), boxes.dtype),
@@ -211,10 +214,12 @@ COUNT = step_operator(
 def tbe_steps(
     score_threshold: float, iou_threshold: float, max_output: int, class_aware: bool
 ) -> TbeSteps:
-    """Lists `max_output` rounds, one kernel each; the remaining scores pass between them.
+    """Lists the CANN steps: a loop of `max_output` rounds, each one kernel.
+
+    A round passes the remaining scores to the next round.
 
     Raises:
-        InputError: `max_output` is 0: MindSpore has no empty tensors on Ascend.
+        InputError: `max_output` is 0, because MindSpore has no empty tensors on Ascend.
     """
     if max_output < 1:
         raise InputError(
@@ -267,30 +272,33 @@ SUPPRESSION = OpSpec(
 class NMS(FusedCell):
     r"""Class-wise non-maximum suppression of a batch of images, with outputs of fixed size.
 
-    Each (box, class) pair with a score above the threshold is a candidate. The best score is taken
-    first; ties go to the lower box, then to the lower class. Candidates that overlap it by more
-    than ``iou_threshold`` (see `IoU`; in float64) are removed, and the next best is taken. A NaN
-    score is never a candidate. A box without area, or with NaN, overlaps nothing.
+    Each (box, class) pair with a score above the threshold is a candidate. The candidate with the
+    best score is selected first. Of equal scores, the one with the lower box index is selected,
+    then the one with the lower class index. Candidates whose intersection over union with the
+    selected box (see `IoU`; computed in float64) exceeds ``iou_threshold`` are removed. Then the
+    best remaining candidate is selected. A pair with a NaN score is never a candidate. A box
+    without area, or with NaN, overlaps no other box.
 
     Args:
         score_threshold: lower bound of the scores, exclusive.
-        iou_threshold: a larger overlap suppresses a box.
-        max_output: number of results for each image.
-        class_aware: suppresses within a class only; otherwise across all classes.
+        iou_threshold: intersection over union above which a box is removed.
+        max_output: maximum number of selected boxes for each image.
+        class_aware: whether a box only removes boxes of the same class, or boxes of all classes.
         route: ``native`` or ``composite``. ``composite`` needs at least one box, class and result.
 
     Inputs:
         - **boxes** (Tensor) - float16, bfloat16, float32 or float64, of shape (images, boxes, 4):
           x and y of two corners.
-        - **scores** (Tensor) - of shape (images, boxes, classes) and that dtype.
+        - **scores** (Tensor) - of shape (images, boxes, classes) and the dtype of boxes.
 
     Outputs:
-        Tuple of five Tensors: boxes (images, max_output, 4); their scores, classes and indices in
-        the input boxes (images, max_output), best first; and their number (images,). Unused entries
-        have boxes and scores 0, classes and indices −1. No output has a gradient.
+        Tuple of five Tensors: the selected boxes, best first, of shape (images, max_output, 4);
+        their scores, their classes and their indices in `boxes`, each of shape (images,
+        max_output); and their number, of shape (images,). In unused entries boxes and scores are 0,
+        classes and indices −1. No output has a gradient.
 
     Raises:
-        InputError: another shape or dtype, or a negative ``max_output``.
+        InputError: a shape or dtype is wrong, or ``max_output`` is negative.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested; overlaps in float32)

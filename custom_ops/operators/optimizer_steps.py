@@ -1,4 +1,4 @@
-"""Runs one in-place step of Adam, AdamW or momentum over a list of parameters per launch."""
+"""Runs one step of Adam, AdamW or momentum in place, over a list of parameters in one launch."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tbe_impl.errors import InputError
 ADAM, ADAM_WEIGHT_DECAY, MOMENTUM = range(3)
 _NAMES = ("Adam", "AdamWeightDecay", "Momentum")
 SCALARS = (("beta1_power", "beta2_power"), (), ("momentum",))
-"""Scalar inputs of each rule besides rates and decays."""
+"""Names of the scalar inputs of each update rule besides rates and decays."""
 _STATES = (("moment1", "moment2"), ("moments1", "moments2"), ("moments",))
 _ELEMENTS = {"float16": 0, "bfloat16": 1, "float32": 2, "float64": 3}
 _RANGES = {
@@ -29,14 +29,14 @@ _RANGES = {
     "beta1": (0, 1, "0 <= beta1 < 1"),
     "beta2": (0, 1, "0 <= beta2 < 1"),
 }
-"""Bounds of scalar arguments: lower (inclusive), upper (exclusive), and both as text."""
+"""Argument name → lower bound (inclusive), upper bound (exclusive), and the range as text."""
 _ARRAYS = (np.ndarray, ms.Tensor) if HAS_MINDSPORE else (np.ndarray,)
 
 
 def check_numbers(rule: int, **given: Any) -> None:
-    """Raises `InputError` for arguments that are neither numbers nor arrays nor Tensors.
+    """Raises `InputError` for arguments that are not numbers, arrays or Tensors.
 
-    Numbers out of range raise it too; elements of arrays and Tensors are not checked.
+    It also raises for numbers out of range. Elements of arrays and Tensors are not checked.
     """
     for argument, value in given.items():
         if isinstance(value, _ARRAYS):
@@ -56,12 +56,12 @@ def check_numbers(rule: int, **given: Any) -> None:
 
 @cache
 def optimizer_spec(rule: int, count: int, rates: int, decays: int) -> OpSpec:
-    """Builds the operator of one step of a rule over `count` tensors.
+    """Builds the operator that runs one step of an update rule over `count` tensors.
 
-    Inputs: learning rates and weight decays (one, or one per tensor; no decays if there are
-    none), the scalars of the rule, then all gradients, all parameters and all states, kind by
-    kind. The step overwrites parameters and states of the attribute `dtype`, and leaves other
-    dtypes unchanged. The output carries no value.
+    The inputs are `rates` learning rates (1 or `count`), `decays` weight decays (0, 1 or `count`),
+    the scalars of the rule, all gradients, all parameters, then all tensors of each state. The
+    step overwrites the parameters whose dtype is the attribute `dtype`, and their states. It leaves
+    parameters of other dtypes unchanged. The output has no meaning.
     """
     names = [f"rate{i}" for i in range(rates)] + [f"decay{i}" for i in range(decays)]
     names += SCALARS[rule]
@@ -166,7 +166,7 @@ def step(
     """Runs one step on NumPy arrays, in place.
 
     Raises:
-        InputError: shapes or dtypes do not fit, or an array is not contiguous.
+        InputError: shapes or dtypes do not match, or an array is not contiguous.
     """
     spec = optimizer_spec(rule, len(parameters), len(rates), len(decays))
     attributes = {"decayed": (True,) * len(parameters), **attributes}
@@ -201,7 +201,7 @@ def adam_step(
     weight_decay: float = 0.0,
     use_nesterov: bool = False,
 ) -> None:
-    """Runs Adam on NumPy arrays, in place; `count` is 1 at the first step."""
+    """Runs one step of Adam on NumPy arrays, in place; `count` is the step number, from 1."""
     check_numbers(
         ADAM,
         count=count,
@@ -241,7 +241,7 @@ def adam_weight_decay_step(
     eps: float = 1e-6,
     weight_decay: float = 0.0,
 ) -> None:
-    """Runs Adam with decoupled weight decay on NumPy arrays, in place."""
+    """Runs one step of Adam with decoupled weight decay on NumPy arrays, in place."""
     check_numbers(
         ADAM_WEIGHT_DECAY,
         learning_rate=learning_rate,
@@ -276,7 +276,7 @@ def momentum_step(
     weight_decay: float = 0.0,
     use_nesterov: bool = False,
 ) -> None:
-    """Runs gradient descent with momentum on NumPy arrays, in place."""
+    """Runs one step of gradient descent with momentum on NumPy arrays, in place."""
     check_numbers(
         MOMENTUM, learning_rate=learning_rate, momentum=momentum, weight_decay=weight_decay
     )

@@ -16,10 +16,10 @@ from tbe_impl.errors import InputError
 
 
 def axes_of(x: Any, gamma: Any, place: str = "RMSNorm") -> list[int]:
-    """Returns the axes of gamma: the last axes of x.
+    """Returns the normalised axes: the last axes of x, as many as gamma has.
 
     Raises:
-        InputError: gamma does not fit.
+        InputError: the shape of gamma is not that of the last axes of x.
     """
     rank, of_gamma = len(x.shape), len(gamma.shape)
     if not 1 <= of_gamma <= rank:
@@ -48,7 +48,7 @@ def compute(x: Any, gamma: Any, *, epsilon: float = 1e-6) -> tuple[Any, Any]:
 def gradients_of(x: Any, gamma: Any, rstd: Any, grad: Any, axes: Sequence[int]) -> tuple[Any, Any]:
     """Returns the gradients of x (not yet cast) and gamma.
 
-    dx = (g − n·mean(g·n))·rstd with n = x·rstd and g = grad·gamma.
+    The gradient of x is (g − n·mean(g·n))·rstd with n = x·rstd and g = grad·gamma.
     """
     slope = widen(grad)
     factor = broadcast_like(rstd, x)
@@ -67,14 +67,14 @@ def gradient(x: Any, gamma: Any, rstd: Any, grad: Any, **_: Any) -> tuple[Any, A
 
 
 def composite(x: Any, gamma: Any, epsilon: float = 1e-6) -> Any:
-    """Computes the same result from basic MindSpore operators."""
+    """Computes the operator from MindSpore's basic operators."""
     axes = tuple(range(x.ndim - gamma.ndim, x.ndim))
     square = ops.mean(ops.mul(x, x), axes, True)
     return ops.mul(ops.mul(x, ops.rsqrt(ops.add(square, epsilon))), gamma.astype(x.dtype))
 
 
 def formula(x: Any, gamma: Any, *, epsilon: float = 1e-6) -> Any:
-    """y = x / √(mean x² + epsilon)·gamma."""
+    """Computes y = x / √(mean x² + epsilon)·gamma."""
     axes = tuple(range(x.ndim - gamma.ndim, x.ndim))
     return x / np.sqrt(np.mean(x * x, axes, keepdims=True) + epsilon) * gamma
 
@@ -108,10 +108,10 @@ RMS_NORM = OpSpec(
 
 
 class RMSNormCell(WeightedCell):
-    """Base class: RMS normalisation with its weight.
+    """Base class of RMS normalisations with a weight.
 
     Attributes:
-        own: the operator.
+        own: spec of the operator.
     """
 
     own: OpSpec
@@ -130,9 +130,9 @@ class RMSNormCell(WeightedCell):
 
     @classmethod
     def from_cells(cls, norm: Any, route: str = "") -> Any:
-        """Builds the operator from a Cell and shares its Parameter.
+        """Builds this Cell from another Cell for RMS normalisation and shares its Parameter.
 
-        The Cell has ``gamma`` or ``weight``, and ``epsilon`` or ``eps``.
+        The other Cell has attributes ``gamma`` or ``weight``, and ``epsilon`` or ``eps``.
         """
         gamma = norm.gamma if hasattr(norm, "gamma") else norm.weight
         epsilon = norm.epsilon if hasattr(norm, "epsilon") else norm.eps
@@ -146,10 +146,10 @@ class RMSNorm(RMSNormCell):
         y = \frac{x}{\sqrt{\mathrm{E}[x^2] + \epsilon}} \cdot \gamma
 
     Args:
-        normalized_shape (Union(int, tuple[int])): shape of gamma, and the last axes of x.
+        normalized_shape (Union(int, tuple[int])): shape of gamma and of the last axes of x.
         epsilon (float): added to the mean of the squares. Default: ``1e-6``.
         gamma_init: initial weight. Default: ``'ones'``.
-        dtype: of the weight. Default: ``mindspore.float32``.
+        dtype: dtype of the weight. Default: ``mindspore.float32``.
         route (str): ``native``, ``composite``, or empty for the default.
 
     Inputs:
@@ -157,10 +157,10 @@ class RMSNorm(RMSNormCell):
           `normalized_shape`.
 
     Outputs:
-        Tensor of the same shape and dtype.
+        Tensor of the shape and dtype of x.
 
     Raises:
-        InputError: x has another shape than the weight.
+        InputError: the last axes of x have another shape than the weight.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)

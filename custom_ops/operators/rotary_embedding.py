@@ -19,7 +19,7 @@ LAYOUTS = ("halves", "interleaved")
 def rotary_tables(
     length: int, size: int, base: float = 10000.0, layout: str = "halves"
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Returns cos and sin, (length, size).
+    """Returns the tables cos and sin, each float32 of shape (length, size).
 
     The angle of pair k at position p is p / base^(2k / size).
     """
@@ -29,7 +29,7 @@ def rotary_tables(
 
 
 def _check(x: Any, layout: str) -> None:
-    """Raises `InputError` for an unknown layout, and for an odd last axis."""
+    """Raises `InputError` if the layout is unknown, or the last axis of x has odd size."""
     if layout not in LAYOUTS:
         raise InputError(
             "RotaryEmbedding: unknown layout",
@@ -47,7 +47,7 @@ def _check(x: Any, layout: str) -> None:
 
 
 def _rotate(x: Any, cos: Any, sin: Any, layout: str, sign: float) -> Any:
-    """Rotates x; with sign −1 by the opposite angle, the transpose of the rotation."""
+    """Rotates x. With sign −1 it rotates by the opposite angle, which is the transpose."""
     _check(x, layout)
     size = sizes(x)[-1]
     half = size // 2
@@ -55,7 +55,7 @@ def _rotate(x: Any, cos: Any, sin: Any, layout: str, sign: float) -> Any:
     given = widen(x)
 
     def partner(tensor: Any) -> Any:
-        """Returns the other element of each pair; the first element is negated."""
+        """Replaces each pair (a, b) by (−b, a), times `sign`."""
         if layout == "halves":
             first = dsl.ext.strided_slice(tensor, [0] * len(sizes(x)), [*sizes(x)[:-1], half])
             second = dsl.ext.strided_slice(tensor, [0] * (len(sizes(x)) - 1) + [half], sizes(x))
@@ -76,7 +76,7 @@ def _rotate(x: Any, cos: Any, sin: Any, layout: str, sign: float) -> Any:
 
 
 def compute(x: Any, cos: Any, sin: Any, *, layout: str = "halves") -> Any:
-    """x·cos + partner(x)·sin."""
+    """Computes x·cos + partner(x)·sin."""
     return _rotate(x, cos, sin, layout, 1.0)
 
 
@@ -86,7 +86,7 @@ def gradient(cos: Any, sin: Any, grad: Any, *, layout: str = "halves") -> Any:
 
 
 def composite(x: Any, cos: Any, sin: Any, layout: str = "halves") -> Any:
-    """Computes the same result from basic MindSpore operators."""
+    """Computes the operator from MindSpore's basic operators."""
     half = x.shape[-1] // 2
     if layout == "halves":
         partner = ops.concat((ops.neg(x[..., half:]), x[..., :half]), -1)
@@ -97,7 +97,7 @@ def composite(x: Any, cos: Any, sin: Any, layout: str = "halves") -> Any:
 
 
 def formula(x: Any, cos: Any, sin: Any, *, layout: str = "halves") -> Any:
-    """x·cos + partner(x)·sin."""
+    """Computes x·cos + partner(x)·sin."""
     half = x.shape[-1] // 2
     if layout == "halves":
         partner = np.concatenate([-x[..., half:], x[..., :half]], -1)
@@ -133,8 +133,8 @@ class RotaryEmbedding(FusedCell):
     .. math::
         (a, b) \to (a \cos\theta - b \sin\theta,\; b \cos\theta + a \sin\theta)
 
-    for the pairs :math:`(a, b)` of the last axis: ``halves`` pairs element k with k + D/2,
-    ``interleaved`` pairs 2k with 2k + 1.
+    for the pairs :math:`(a, b)` of the last axis. The layout ``halves`` pairs element k with
+    element k + D/2. The layout ``interleaved`` pairs element 2k with element 2k + 1.
 
     Args:
         layout (str): ``halves`` or ``interleaved``. Default: ``'halves'``.
@@ -142,9 +142,9 @@ class RotaryEmbedding(FusedCell):
 
     Inputs:
         - **x** (Tensor) - (…, D) with D even; float16, bfloat16, float32 or float64.
-        - **cos** (Tensor) - of a shape that broadcasts to that of x, such as (S, D), from
-          `rotary_tables`. Any of these dtypes; no gradient.
-        - **sin** (Tensor) - likewise.
+        - **cos** (Tensor) - from `rotary_tables`, of a shape that broadcasts to the shape of x,
+          such as (S, D); float16, bfloat16, float32 or float64. It has no gradient.
+        - **sin** (Tensor) - like cos.
 
     Outputs:
         Tensor of the shape and dtype of x.

@@ -20,16 +20,16 @@ LOWEST_SCORE = -3.4e38
 
 
 def softmax(x: Any) -> Any:
-    """e^(x − max x) / Σ e^(x − max x) over the last axis; 0 for rows of −inf only."""
+    """Computes e^(x − max x) / Σ e^(x − max x) over the last axis; 0 for a row of only −inf."""
     largest = dsl.vmaxs(dsl.reduce_max(x, axis=-1, keepdims=True), LOWEST_SCORE)
     power = dsl.vexp(dsl.vsub(x, dsl.broadcast(largest, x.shape)))
-    # the row maximum contributes 1, so that a smaller sum means a row of −inf only
+    # the row maximum contributes 1 to the sum; a sum below 1 therefore means a row of only −inf
     total = dsl.vmaxs(dsl.reduce_sum(power, axis=-1, keepdims=True), 0.5)
     return dsl.vmul(power, dsl.broadcast(dsl.vrec(total), x.shape))
 
 
 def softmax_gradient(y: Any, grad: Any) -> Any:
-    """y·(grad − Σ y·grad), the gradient of the softmax input."""
+    """Returns y·(grad − Σ y·grad), the gradient of the softmax input."""
     total = dsl.reduce_sum(dsl.vmul(y, grad), axis=-1, keepdims=True)
     return dsl.vmul(y, dsl.vsub(grad, dsl.broadcast(total, y.shape)))
 
@@ -54,14 +54,14 @@ def check_mask(x: Any, mask: Any) -> None:
 
 
 def compute(x: Any, *, scale: float) -> Any:
-    """y = softmax(scale·x), rounded once."""
+    """Computes y = softmax(scale·x), rounded once."""
     check(x)
     (a,) = widen_inputs(x)
     return dsl.cast_to(softmax(dsl.vmuls(a, scale)), promote_dtype(x))
 
 
 def compute_masked(x: Any, mask: Any, *, scale: float) -> Any:
-    """y = softmax of scale·x, with −inf where the mask is true."""
+    """Computes y = softmax(z) with z = −inf where the mask is true, and z = scale·x elsewhere."""
     check(x)
     if mask.dtype != "bool":
         raise InputError(f"{mask.name} is no mask", expected="bool", got=mask.dtype)
@@ -72,7 +72,7 @@ def compute_masked(x: Any, mask: Any, *, scale: float) -> Any:
 
 
 def compute_added(x: Any, mask: Any, *, scale: float) -> Any:
-    """y = softmax(scale·x + mask)."""
+    """Computes y = softmax(scale·x + mask)."""
     check(x)
     check_mask(x, mask)
     a, b = widen_inputs(x, mask)
@@ -80,44 +80,47 @@ def compute_added(x: Any, mask: Any, *, scale: float) -> Any:
 
 
 def gradient(y: Any, grad: Any, *, scale: float) -> Any:
-    """scale·y·(grad − Σ y·grad); masked elements have y = 0."""
+    """Returns scale·y·(grad − Σ y·grad), which is 0 for masked elements, because their y is 0."""
     return dsl.cast_to(dsl.vmuls(softmax_gradient(*widen_inputs(y, grad)), scale), y.dtype)
 
 
 def gradient_added(mask: Any, y: Any, grad: Any, *, scale: float) -> tuple[Any, Any]:
-    """scale·s and s summed over the mask's broadcast axes; s = y·(grad − Σ y·grad)."""
+    """Returns the gradients of x and of the mask, with s = y·(grad − Σ y·grad).
+
+    They are scale·s, and s summed over the axes along which the mask was broadcast.
+    """
     found = softmax_gradient(*widen_inputs(y, grad))
     return dsl.cast_to(dsl.vmuls(found, scale), y.dtype), unbroadcast(found, mask)
 
 
 def composite(x: Any, scale: float) -> Any:
-    """Computes the same result from basic MindSpore operators."""
+    """Computes the operator from MindSpore's basic operators."""
     return ops.softmax(ops.mul(x, scale), -1)
 
 
 def composite_masked(x: Any, mask: Any, scale: float) -> Any:
-    """Computes the same result from basic MindSpore operators."""
+    """Computes the operator from MindSpore's basic operators."""
     kept = ops.masked_fill(ops.mul(x, scale), mask, ops.cast(-3.0e4, x.dtype))
     return ops.masked_fill(ops.softmax(kept, -1), mask, ops.cast(0.0, x.dtype))
 
 
 def composite_added(x: Any, mask: Any, scale: float) -> Any:
-    """Computes the same result from basic MindSpore operators."""
+    """Computes the operator from MindSpore's basic operators."""
     return ops.softmax(ops.add(ops.mul(x, scale), mask), -1)
 
 
 def formula(x: Any, scale: float) -> Any:
-    """Computes the reference in float64."""
+    """Returns the NumPy reference, computed in float64."""
     return _formula(x * scale)
 
 
 def formula_masked(x: Any, mask: Any, scale: float) -> Any:
-    """Computes the reference in float64."""
+    """Returns the NumPy reference, computed in float64."""
     return _formula(np.where(mask, -np.inf, x * scale))
 
 
 def formula_added(x: Any, mask: Any, scale: float) -> Any:
-    """Computes the reference in float64."""
+    """Returns the NumPy reference, computed in float64."""
     return _formula(x * scale + mask)
 
 
@@ -201,19 +204,20 @@ class ScaleMaskSoftmax(DispatchingCell):
         y = \mathrm{softmax}(scale \cdot x + mask)
 
     Args:
-        scale: the factor.
+        scale: factor of x.
         route: ``native`` or ``composite``.
 
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64, at least one axis.
-        - **mask** (Tensor, optional) - broadcast to the shape of x. A bool mask excludes elements
-          where it is true; they get 0. A floating mask is added to scale·x and has a gradient.
+        - **mask** (Tensor, optional) - broadcast to the shape of x. Where a bool mask is true, the
+          result is 0. A floating mask is added to scale·x and has a gradient.
 
     Outputs:
-        Tensor of the shape and dtype of x. A fully masked row is 0. NaN or +inf makes its row NaN.
+        Tensor of the shape and dtype of x. A fully masked row is 0. A row that contains NaN or +inf
+        becomes NaN.
 
     Raises:
-        InputError: the mask does not fit, or an input has another dtype.
+        InputError: the mask does not broadcast to x, or an input has an unsupported dtype.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)

@@ -15,7 +15,7 @@ from tbe_impl import dsl
 
 
 def softmax_terms(x: Any, axis: int) -> tuple[Any, Any, Any, Any]:
-    """Returns max x, x − max x, its exponential and the sum of that, in the accumulation dtype."""
+    """Returns max x, x − max x, e^(x − max x) and Σ e^(x − max x) over the axis."""
     largest = dsl.reduce_max(x, [axis], keepdims=True)
     distance = dsl.vsub(x, broadcast_like(largest, x))
     power = dsl.vexp(distance)
@@ -23,26 +23,26 @@ def softmax_terms(x: Any, axis: int) -> tuple[Any, Any, Any, Any]:
 
 
 def compute(x: Any, *, axis: int = -1) -> Any:
-    """e^(x − max x) / Σ e^(x − max x)."""
+    """Computes e^(x − max x) / Σ e^(x − max x)."""
     _, _, power, sums = softmax_terms(widen(x), resolve_axis(x, axis, "Softmax"))
     return dsl.cast_to(dsl.vmul(power, broadcast_like(dsl.vrec(sums), x)), x.dtype)
 
 
 def gradient(y: Any, grad: Any, *, axis: int = -1) -> Any:
-    """y·(grad − Σ y·grad)."""
+    """Returns the gradient of x, y·(grad − Σ y·grad)."""
     value, slope = widen(y), widen(grad)
     share = total(dsl.vmul(value, slope), [resolve_axis(y, axis, "Softmax")])
     return dsl.cast_to(dsl.vmul(value, dsl.vsub(slope, broadcast_like(share, y))), y.dtype)
 
 
 def composite(x: Any, axis: int = -1) -> Any:
-    """Computes the same result from basic MindSpore operators."""
+    """Computes the operator from MindSpore's basic operators."""
     power = ops.exp(ops.sub(x, ops.amax(x, axis, True)))
     return ops.div(power, ops.sum(power, axis, True))
 
 
 def formula(x: Any, *, axis: int = -1) -> Any:
-    """e^x / Σ e^x."""
+    """Returns e^x / Σ e^x in NumPy."""
     power = np.exp(x - x.max(axis, keepdims=True, initial=-np.inf))
     return power / power.sum(axis, keepdims=True)
 
@@ -80,10 +80,10 @@ class Softmax(FusedCell):
         - **x** (Tensor) - float16, bfloat16, float32 or float64, with at least one axis.
 
     Outputs:
-        Tensor of the same shape and dtype.
+        Tensor of the shape and dtype of x.
 
     Raises:
-        InputError: the axis is no integer, or x lacks it.
+        InputError: the axis is not an integer, or is out of range for x.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)
@@ -112,13 +112,13 @@ def _axis_of(cell: Any) -> int:
 
 
 def log_compute(x: Any, *, axis: int = -1) -> Any:
-    """x − max x − ln Σ e^(x − max x)."""
+    """Computes x − max x − ln Σ e^(x − max x)."""
     _, distance, _, sums = softmax_terms(widen(x), resolve_axis(x, axis, "LogSoftmax"))
     return dsl.cast_to(dsl.vsub(distance, broadcast_like(dsl.vlog(sums), x)), x.dtype)
 
 
 def log_gradient(y: Any, grad: Any, *, axis: int = -1) -> Any:
-    """grad − e^y·Σ grad."""
+    """Returns the gradient of x, grad − e^y·Σ grad."""
     value, slope = widen(y), widen(grad)
     share = total(slope, [resolve_axis(y, axis, "LogSoftmax")])
     return dsl.cast_to(
@@ -127,13 +127,13 @@ def log_gradient(y: Any, grad: Any, *, axis: int = -1) -> Any:
 
 
 def log_composite(x: Any, axis: int = -1) -> Any:
-    """Computes the same result from basic MindSpore operators."""
+    """Computes the operator from MindSpore's basic operators."""
     distance = ops.sub(x, ops.amax(x, axis, True))
     return ops.sub(distance, ops.log(ops.sum(ops.exp(distance), axis, True)))
 
 
 def log_formula(x: Any, *, axis: int = -1) -> Any:
-    """x − ln Σ e^x."""
+    """Returns x − ln Σ e^x in NumPy."""
     distance = x - x.max(axis, keepdims=True, initial=-np.inf)
     return distance - np.log(np.exp(distance).sum(axis, keepdims=True))
 
@@ -169,10 +169,10 @@ class LogSoftmax(FusedCell):
         - **x** (Tensor) - float16, bfloat16, float32 or float64, with at least one axis.
 
     Outputs:
-        Tensor of the same shape and dtype.
+        Tensor of the shape and dtype of x.
 
     Raises:
-        InputError: the axis is no integer, or x lacks it.
+        InputError: the axis is not an integer, or is out of range for x.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)

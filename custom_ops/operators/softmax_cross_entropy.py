@@ -1,4 +1,4 @@
-"""Computes softmax cross entropy with index labels, and parts shared with dense labels."""
+"""Computes softmax cross entropy with index labels; some parts also serve probability labels."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ REDUCTIONS = ("none", "mean", "sum")
 
 
 def add_row_axis(logits: Any, labels: Any, *, are_indices: bool) -> tuple[Any, Any]:
-    """Returns logits and labels with a leading row axis; the class axis is 1.
+    """Returns logits and labels with a row axis, so that axis 1 of logits is the class axis.
 
     Raises:
-        InputError: the labels do not fit.
+        InputError: the shape of the labels does not match the logits.
     """
     shape = sizes(logits)
     if not shape:
@@ -45,7 +45,7 @@ def add_row_axis(logits: Any, labels: Any, *, are_indices: bool) -> tuple[Any, A
 
 
 def check_arguments(reduction: str, label_smoothing: float, place: str) -> None:
-    """Raises `InputError` for an unknown reduction, or a smoothing outside of 0 to 1."""
+    """Raises `InputError` for an unknown reduction, or a label smoothing outside of 0 to 1."""
     if reduction not in REDUCTIONS:
         raise InputError(
             f"{place}: unknown reduction",
@@ -63,7 +63,7 @@ def check_arguments(reduction: str, label_smoothing: float, place: str) -> None:
 
 
 def log_sum_exp(x: Any) -> Any:
-    """Returns ln Σ e^x over axis 1 in the accumulation dtype; the axis stays with size 1."""
+    """Returns ln Σ e^x over axis 1, which is kept with size 1."""
     largest, _, _, sums = softmax_terms(x, 1)
     return dsl.vadd(largest, dsl.vlog(sums))
 
@@ -84,13 +84,15 @@ def _valid_label_mask(labels: Any, ignore_index: int, dtype: str) -> Any:
 
 
 def _gather_by_label(x: Any, labels: Any, ignore_index: int, weight: Any = None) -> Any:
-    """Gathers the element of each row at its label: 0 if ignored, NaN if out of range.
+    """Gathers the element of each row at the index given by the row's label.
+
+    The result is 0 for an ignored label, and NaN for a label out of range.
 
     Args:
         x: the rows.
-        labels: one for each row.
+        labels: one label for each row.
         ignore_index: the ignored label.
-        weight: if given, its element at the label is returned instead.
+        weight: class weights. If given, the weight of the label is gathered instead.
     """
     classes, dtype = sizes(x)[1], x.dtype
     nothing, unknown = dsl.const(0.0, dtype), dsl.const(float("nan"), dtype)
@@ -110,7 +112,7 @@ def _class_weights(weight: Any, x: Any) -> Any:
     """Returns the class weights in the dtype of x.
 
     Raises:
-        InputError: the weights do not fit x.
+        InputError: the number of weights is not the number of classes.
     """
     check_shape(weight, [sizes(x)[1]], "SoftmaxCrossEntropy", "weight")
     return widen(weight, x)
@@ -123,7 +125,7 @@ def _broadcast_class_weights(weight: Any, x: Any) -> Any:
 
 
 def reduce_losses(losses: Any, weights: Any, reduction: str, shape: list[int]) -> Any:
-    """Reduces the losses; the mean is weighted."""
+    """Reduces the losses of rows; the mean is weighted by `weights`."""
     axes = list(range(len(sizes(losses))))
     if reduction == "none":
         return dsl.ext.reshape(losses, shape)
@@ -164,7 +166,7 @@ def compute(
             dsl.vmuls(losses, 1 - label_smoothing), dsl.vmuls(smooth, label_smoothing)
         )
     zero = dsl.broadcast(dsl.const(0.0, x.dtype), sizes(losses))
-    # losses of ignored rows may be infinite
+    # a select instead of a product, because losses of ignored rows may be infinite
     losses = dsl.vcmpsel(counted, 0.5, "gt", losses, zero)
     loss = reduce_losses(losses, weights, reduction, sizes(labels))
     return dsl.cast_to(loss, logits.dtype), sums
@@ -179,9 +181,11 @@ def gradient(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Any:
-    """(softmax·Σ target − target)·grad of the row; 0 for ignored rows.
+    """Returns the gradient of the logits.
 
-    `given` holds the class weights, if any, and grad.
+    It is (softmax·Σ target − target)·(gradient of the row's loss), and 0 for ignored rows.
+
+    `given` are the class weights, if any, and the gradient of the loss.
     """
     rows, places = add_row_axis(logits, labels, are_indices=True)
     *weight, grad = given
@@ -219,7 +223,7 @@ def gradient(
 
 
 def add_class_axis(rows: Any) -> Any:
-    """Adds a class axis of size 1 to per-row values."""
+    """Adds a class axis of size 1 to a tensor of one value per row."""
     shape = sizes(rows)
     return dsl.ext.reshape(rows, [shape[0], 1, *shape[1:]])
 
@@ -229,13 +233,16 @@ def _column(number: Any, rows: Any) -> Any:
 
 
 def reshape_like(tensor: Any, like: Any) -> Any:
-    """Reshapes a tensor to the shape of another; equal shapes need no copy."""
+    """Reshapes a tensor to the shape of `like`; returns it unchanged if the shapes are equal."""
     shape = sizes(like)
     return tensor if sizes(tensor) == shape else dsl.ext.reshape(tensor, shape)
 
 
 def row_gradient(grad: Any, rows: Any, x: Any, reduction: str) -> Any:
-    """Expands the gradient of the loss to each row."""
+    """Returns the gradient of each row's loss before the division by the mean's weights.
+
+    It broadcasts the gradient of a reduced loss to all rows.
+    """
     shape = [sizes(x)[0], *sizes(x)[2:]]
     if reduction == "none":
         return dsl.ext.reshape(widen(grad, x), shape)
@@ -249,7 +256,7 @@ def composite(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Any:
-    """Computes the same result from basic MindSpore operators."""
+    """Computes the operator from MindSpore's basic operators."""
     return ops.cross_entropy(logits, labels, None, ignore_index, reduction, label_smoothing)
 
 
@@ -261,7 +268,7 @@ def weighted_composite(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Any:
-    """Computes the same result with class weights."""
+    """Computes the operator with class weights from MindSpore's basic operators."""
     return ops.cross_entropy(logits, labels, weight, ignore_index, reduction, label_smoothing)
 
 
@@ -278,9 +285,9 @@ def formula(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Any:
-    """−Σ w·target·ln softmax(logits).
+    """Returns −Σ w·target·ln softmax(logits).
 
-    target = (1 − smoothing)·[class is label] + smoothing / classes
+    Here target = (1 − smoothing)·[class is label] + smoothing / classes.
     """
     axis = min(logits.ndim - 1, 1)
     logs = log_softmax(logits, axis)

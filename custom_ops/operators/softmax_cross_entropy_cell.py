@@ -1,4 +1,4 @@
-"""Defines the cross entropy Cell: index or probability labels, optional class weights."""
+"""Defines the cross entropy Cell, for index or probability labels and optional class weights."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class SoftmaxCrossEntropy(OperatorCell):
 
     Args:
         weight (Tensor): :math:`w`, one value per class, without gradient. With index labels the
-            mean is weighted by the weights of the labels; with probabilities it is plain.
-            Default: ``None``: all are 1.
+            mean is weighted by the weights of the labels. With probabilities the mean is not
+            weighted. ``None`` means 1 for all classes. Default: ``None``.
         ignore_index (int): rows with this label are ignored. Default: ``-100``.
         reduction (str): ``none``, ``mean`` (over the rows that are not ignored) or ``sum``.
             Default: ``'mean'``.
@@ -38,16 +38,16 @@ class SoftmaxCrossEntropy(OperatorCell):
 
     Inputs:
         - **logits** (Tensor) - (C,), (N, C) or (N, C, …); float16, bfloat16, float32 or float64.
-        - **labels** (Tensor) - int32 or int64 indices, of the shape of logits without C; or
-          probabilities of the shape of logits. They have no gradient.
+        - **labels** (Tensor) - int32 or int64 indices of the shape of logits without C, or
+          probabilities of the shape of logits. Labels have no gradient.
 
     Outputs:
-        Tensor: the loss, a scalar or of the shape of the indices; a row whose index is out of range
-        has the loss NaN.
+        Tensor: the loss, a scalar, or of the shape of the indices with ``reduction="none"``. A row
+        whose index is out of range has the loss NaN.
 
     Raises:
-        InputError: the reduction is unknown, the smoothing is out of range, the weight is no
-            vector of numbers, or labels or weight do not fit.
+        InputError: the reduction is unknown, the smoothing is out of range, the weight is not a
+            vector of numbers, or the shapes of labels or weight do not match.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)
@@ -77,7 +77,7 @@ class SoftmaxCrossEntropy(OperatorCell):
                 (of_indices, shared),
             )
         else:
-            # probabilities are smoothed before they are weighted
+            # probabilities have to be smoothed before they are weighted; `weight_labels` does both
             specs = SOFTMAX_CROSS_ENTROPY_WEIGHTED, SOFTMAX_CROSS_ENTROPY_DENSE
             kinds = of_indices, {"reduction": reduction, "label_smoothing": 0.0}
         for name, value in (
@@ -129,7 +129,7 @@ def _vector(weight: Any) -> Any:
     """Converts class weights to a Tensor, or to an array without MindSpore.
 
     Raises:
-        InputError: the weights are no vector of numbers.
+        InputError: the weights are not a vector of numbers.
     """
     if weight is None:
         return None
@@ -150,7 +150,7 @@ def _vector(weight: Any) -> Any:
 
 
 def weight_labels(logits: Any, labels: Any, weight: Any, label_smoothing: float) -> Any:
-    """Smooths probability labels and multiplies them by the class weights; Tensors or arrays."""
+    """Smooths probability labels (Tensors or arrays), then multiplies them by class weights."""
     labels = labels.astype(logits.dtype)
     if label_smoothing:
         labels = labels * (1 - label_smoothing) + label_smoothing / weight.shape[0]

@@ -48,7 +48,10 @@ def dense_gradient(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Any:
-    """(softmax·Σ target − target)·grad of the row."""
+    """Returns the gradient of the logits.
+
+    It is (softmax·Σ target − target)·(gradient of the row's loss).
+    """
     given, goals = add_row_axis(logits, labels, are_indices=False)
     x = widen(given)
     target = _smooth_labels(widen(goals, x), label_smoothing)
@@ -67,14 +70,17 @@ def dense_gradient(
 def dense_composite(
     logits: Any, labels: Any, reduction: str = "mean", label_smoothing: float = 0.0
 ) -> Any:
-    """Computes the same result from basic MindSpore operators."""
+    """Computes the operator from MindSpore's basic operators."""
     return ops.cross_entropy(logits, labels, None, -100, reduction, label_smoothing)
 
 
 def dense_formula(
     logits: Any, labels: Any, *, reduction: str = "mean", label_smoothing: float = 0.0
 ) -> Any:
-    """−Σ target·ln softmax(logits), target = (1 − smoothing)·labels + smoothing / classes."""
+    """Returns −Σ target·ln softmax(logits).
+
+    Here target = (1 − smoothing)·labels + smoothing / classes.
+    """
     axis = min(logits.ndim - 1, 1)
     target = labels * (1 - label_smoothing) + label_smoothing / logits.shape[axis]
     losses = -(target * log_softmax(logits, axis)).sum(axis)

@@ -1,4 +1,4 @@
-"""Defines SwiGLU: Swish of one half times the other half."""
+"""Defines SwiGLU, the gated linear unit with Swish."""
 
 from __future__ import annotations
 
@@ -36,14 +36,15 @@ class SwiGLU(GatedCell):
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64. Without `up`, the halves of its
           last axis are a and b. With `up` it is a.
-        - **up** (Tensor, optional) - b; shapes are broadcast, dtypes promoted.
+        - **up** (Tensor, optional) - b. Shapes are broadcast and dtypes promoted.
 
     Outputs:
-        Tensor with half the last axis of x, or of the common shape. NaN propagates; a = −inf gives
-        NaN, as in the formula.
+        Tensor with half the last axis of x, or, with `up`, of the broadcast shape. NaN propagates.
+        a = −inf gives NaN, as the formula does.
 
     Raises:
-        InputError: the shapes do not fit, the last axis is odd, or an input has no floating dtype.
+        InputError: the shapes do not match, the last axis has odd size, or an input has no floating
+            dtype.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)

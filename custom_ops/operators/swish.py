@@ -14,36 +14,39 @@ from tbe_impl.dsl.functions import FUNCTIONS
 
 
 def swish(x: Any, beta: float = 1.0) -> Any:
-    """x·σ(beta·x) in the dtype of x."""
+    """Returns x·σ(beta·x) in the dtype of x."""
     return dsl.vmul(x, dsl.ext.sigmoid(scale_tensor(x, beta)))
 
 
 def swish_slope(x: Any, beta: float = 1.0) -> Any:
-    """σ(z)·(1 + z·(1 − σ(z))), z = beta·x; saturates at 1 and 0."""
+    """Returns the derivative of Swish, σ(z)·(1 + z·(1 − σ(z))) with z = beta·x.
+
+    For large |z| it is 1 or 0.
+    """
     z = scale_tensor(x, beta)
     gate, rest = gate_and_complement(dsl.ext.sigmoid, z)
     return dsl.vmul(gate, dsl.vadds(dsl.vmul(clamp(z, 1000.0), rest), 1.0))
 
 
 def scale_tensor(x: Any, factor: float) -> Any:
-    """x·factor."""
+    """Returns x·factor."""
     return x if factor == 1 else dsl.vmuls(x, factor)
 
 
 def compute(x: Any, *, beta: float) -> Any:
-    """y = x·σ(beta·x), rounded once."""
+    """Computes y = x·σ(beta·x), rounded once."""
     (a,) = widen_inputs(x)
     return dsl.cast_to(swish(a, beta), promote_dtype(x))
 
 
 def gradient(x: Any, grad: Any, *, beta: float) -> Any:
-    """grad·σ(z)·(1 + z·(1 − σ(z))), z = beta·x."""
+    """Returns the gradient of x, grad·σ(z)·(1 + z·(1 − σ(z))) with z = beta·x."""
     a, g = widen_inputs(x, grad)
     return dsl.cast_to(dsl.vmul(g, swish_slope(a, beta)), x.dtype)
 
 
 def composite(x: Any, beta: float) -> Any:
-    """Computes the same result from basic MindSpore operators."""
+    """Computes the operator from MindSpore's basic operators."""
     return ops.mul(x, ops.sigmoid(ops.mul(x, beta)))
 
 
@@ -65,23 +68,23 @@ SWISH = OpSpec(
 
 
 class Swish(FusedCell):
-    r"""Swish: nn.SiLU with a factor beta.
+    r"""Swish, which is nn.SiLU for beta = 1.
 
     .. math::
         y = x \cdot \sigma(\beta x)
 
     Args:
-        beta: the factor.
+        beta: factor of x in the sigmoid.
         route: ``native`` or ``composite``.
 
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64, any shape.
 
     Outputs:
-        Tensor of that shape and dtype. NaN propagates; −inf gives NaN, as in the formula.
+        Tensor of the shape and dtype of x. NaN propagates. −inf gives NaN, as the formula does.
 
     Raises:
-        InputError: the input has no floating dtype, or beta is no number.
+        InputError: the input has no floating dtype, or beta is not a number.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)

@@ -15,7 +15,7 @@ from tbe_impl.errors import InputError
 
 
 def compute(ids: Any, table: Any, *, scale: float = 1.0) -> Any:
-    """table[ids]·scale; 0 for an id out of range."""
+    """Computes table[ids]·scale; the result is 0 for an id out of range."""
     if len(table.shape) != 2:
         raise InputError(
             "TokenEmbedding: the table has another rank",
@@ -37,7 +37,7 @@ def gradient(ids: Any, table: Any, grad: Any, *, scale: float = 1.0) -> Any:
 
 
 def composite(ids: Any, table: Any, scale: float = 1.0) -> Any:
-    """Computes the same result from basic MindSpore operators."""
+    """Computes the operator from MindSpore's basic operators."""
     return ops.mul(ops.gather(table, ids, 0), scale)
 
 
@@ -69,11 +69,11 @@ class TokenEmbedding(WeightedCell):
 
     Args:
         vocab_size (int): number of tokens.
-        embedding_size (int): elements of each.
+        embedding_size (int): number of elements of a token's row.
         use_one_hot (bool): accepted for compatibility with `nn.Embedding`; it does not change the
             result. Default: ``False``.
         embedding_table: initial table. Default: ``'normal'``.
-        dtype: of the table. Default: ``mindspore.float32``.
+        dtype: dtype of the table. Default: ``mindspore.float32``.
         padding_idx (int, optional): row that is initialised to 0. Default: ``None``.
         scale (float): factor of the rows. Default: ``1.0``.
         route (str): ``native``, ``composite``, or empty for the default.
@@ -82,10 +82,10 @@ class TokenEmbedding(WeightedCell):
         - **ids** (Tensor) - int32 or int64, any shape; an id out of range gives 0.
 
     Outputs:
-        Tensor of the shape of ids and one more axis, of the table's dtype.
+        Tensor of shape (axes of ids, embedding_size) and of the table's dtype.
 
     Raises:
-        InputError: ids are not int32 or int64, or the table is no matrix.
+        InputError: ids are not int32 or int64, or the table is not a matrix.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)

@@ -45,44 +45,47 @@ UNREACHED_REASON = "the sample inputs do not reach it"
 
 
 def patch(net: Any, *sample_inputs: Any, tolerance: float | None = None) -> PatchRecord:
-    """Replaces parts of a network by fused operators, with the same Parameters and names.
+    """Replaces parts of a network by fused operators that use the same Parameters and names.
 
-    Single Cells: nn.Conv2d, BatchNorm1d and BatchNorm2d, LayerNorm, GELU, SiLU, Softmax,
-    Embedding, and Cells of other libraries whose class names contain RMSNorm or LayerNorm.
-    Sequences of Cells: a convolution with the following normalisation and activation; a dense layer
-    with its activation or the preceding normalisation. Sequences are found in an nn.SequentialCell,
-    and in any Cell whose `construct` passes the result of one layer to the next one only.
-    Functions and primitives: softmax and activations.
-    Attention, softmax(scale·q kᵀ + masks)·v: in any Cell whose `construct`, with its callees
-    inlined, computes it; and nn.MultiheadAttention.
-    Unchanged: subclasses of MindSpore's Cells, Cells with hooks, Cells with their own precision
-    (`to_float`), and the net itself.
+    Single Cells: it replaces nn.Conv2d, BatchNorm1d and BatchNorm2d, LayerNorm, GELU, SiLU,
+    Softmax, Embedding, and Cells of other libraries whose class names contain RMSNorm or LayerNorm.
+    Sequences of Cells: it replaces a convolution with the following normalisation and activation,
+    and a dense layer with its activation or with the preceding normalisation. It finds sequences in
+    an nn.SequentialCell, and in any Cell whose `construct` passes the result of a layer only to the
+    next layer.
+    Functions and primitives: it replaces softmax and activations.
+    Attention: it replaces nn.MultiheadAttention, and softmax(scale·q kᵀ + masks)·v in any Cell
+    whose `construct` computes it, possibly in called functions.
+    It does not replace subclasses of MindSpore's Cells, Cells with hooks, Cells with their own
+    precision (`to_float`), and the net itself.
 
-    A Cell that is patched by its source keeps its parts and gets the fused operators as further
-    parts. Its class is replaced by a subclass with a new `construct`. The new `construct` calls the
-    original one if a condition of the patch (an argument is None, a flag is false) does not hold.
+    If the source of a Cell is edited, the Cell keeps its child Cells and gets the fused operators
+    as further children. Its class is replaced by a subclass with a new `construct`. The new
+    `construct` calls the original `construct` if a condition of the patch does not hold, such as
+    that an argument is None or a flag is false.
 
-    With sample inputs `patch` first runs the net, in PyNative and outside of training. It compares
-    each replacement with the recorded outputs of the replaced Cells, and refuses a replacement
-    that disagrees or that the samples do not reach. At the end it compares the results of the whole
-    net. For a net in training it also compares gradients and moving values.
+    With sample inputs, `patch` first runs the net in PyNative, outside of training. It compares
+    each replacement with the recorded outputs of the replaced Cells. It refuses a replacement whose
+    outputs differ, or which the sample does not reach. At the end it compares the results of the
+    whole net. For a net in training it also compares gradients and moving values.
 
-    Attention with an added mask (in nn.MultiheadAttention with any mask) runs in training only if
-    the net was in training here, and never with active dropout of the weights.
+    In training, fused attention with an added mask (in nn.MultiheadAttention with any mask) is used
+    only if the net was in training when `patch` was called. With active dropout of the attention
+    weights it is never used in training.
 
     Args:
-        net: an nn.Cell; its calls do not change.
+        net: an nn.Cell; it is called as before.
         sample_inputs: arguments of a sample call.
-        tolerance: allowed error of a replacement, relative to the root mean square; by default
-            that of the dtype.
+        tolerance: allowed error of a replacement, relative to the root mean square of the result;
+            by default the tolerance of the dtype.
 
     Returns:
-        A record of what was replaced and where; its `undo()` restores the net. With
+        A record of the replaced and refused places. Its `undo()` restores the net. With
         ``MS_FUSION=off`` nothing is replaced.
 
     Raises:
-        InputError: `net` is no Cell, or the whole net disagrees although its parts agree; in the
-            second case the net is restored.
+        InputError: `net` is not a Cell, or the results of the whole net differ although the results
+            of its parts agree. In the second case the net is restored.
         MissingError: MindSpore is not installed.
     """
     if not HAS_MINDSPORE:
@@ -123,7 +126,7 @@ class _Patch:
         self.owners: list[PatchedCell] = []
 
     def run(self) -> PatchRecord:
-        """Records, edits, replaces and compares; returns the record."""
+        """Records the sample, edits sources, replaces Cells, compares; returns the record."""
         cells = dict(self.net.cells_and_names())
         candidates = list(_candidates(self.net))
         self.seen: dict[int, RecordedCall] = {}
@@ -172,7 +175,7 @@ class _Patch:
         )
 
     def _edit_sources(self, cells: dict[str, Any]) -> None:
-        """Edits Cells by their source, children first, so that each parent's trials run faster."""
+        """Edits the sources of Cells; children first, so that the trials of parents run faster."""
         for place, cell in reversed(cells.items()):
             if type(cell) is nn.MultiheadAttention:
                 made, change = try_multihead_attention(
@@ -196,7 +199,7 @@ class _Patch:
                 self.owners.insert(0, owner)
 
     def _replace_slots(self, candidates: list[_Candidate]) -> None:
-        """Replaces Cells in their parents' slots."""
+        """Replaces child Cells of their parents, without editing a source."""
         made: dict[tuple[int, ...], Any] = {}
         gone: set[int] = set()
         for one in candidates:
@@ -232,7 +235,10 @@ class _Patch:
         return reason
 
     def _drop_masks_with_gradient(self) -> None:
-        """Drops attention whose mask needs a gradient; the fused operator computes none."""
+        """Removes fused attention whose mask needs a gradient, which the operator does not compute.
+
+        It compares gradients of weights with and without the replacements that have a mask.
+        """
         masked = [owner for owner in self.owners if any(edit.takes_mask for edit in owner.edits)]
         heads = [step.cell.fused_attention for step in self.steps if isinstance(step, Change)]
         if not masked and not heads:
@@ -261,7 +267,7 @@ class _Patch:
             part.mask_in_training = True
 
     def _set_training_flags(self) -> None:
-        """Gives each new part the training flag of the part that it replaces."""
+        """Sets the training flag of each new Cell to the flag of the Cell that it replaces."""
         flags = self.flags
 
         def flag(cell: Any, otherwise: bool) -> bool:
@@ -270,7 +276,7 @@ class _Patch:
         for owner in self.owners:
             own = flag(owner.cell, False)
             for edit in owner.edits:
-                # the normalisation decides: it may be frozen
+                # of several Cells the second decides, because it may be a frozen normalisation
                 before = [cell for cell in edit.before if isinstance(cell, nn.Cell)]
                 flags[id(edit.cell)] = flag(before[min(1, len(before) - 1)], own) if before else own
         for step in self.steps:
@@ -282,7 +288,10 @@ class _Patch:
 
 
 def _candidates(net: Any) -> Iterator[_Candidate]:
-    """Yields the candidate places, longest rule first; skips the parts of fused operators."""
+    """Yields the candidates for replacement; longer rules take precedence.
+
+    It skips the children of fused operators.
+    """
     for place, parent in net.cells_and_names():
         if type(parent).__module__.startswith("custom_ops"):
             continue

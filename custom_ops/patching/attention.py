@@ -27,8 +27,8 @@ from custom_ops.patching.source_edits import NOT_TRAINING, Edit
 LOW_SCORE, WEAK_LOW_SCORE = -1e9, -1e4
 """Upper bounds of a score that the softmax reduces to 0.
 
-The weak bound holds only if no score of another mask is comparable; the edit then uses the
-strong one.
+The weak bound suffices only if there is no other mask. The edit then replaces the score by the
+strong bound.
 """
 LIKE_FUNCTIONS = ("full_like", "ones_like", "zeros_like")
 
@@ -38,7 +38,10 @@ class _NoAttention(Exception):
 
 
 def find(flow: Flow, scope: Scope) -> Iterator[Edit | str]:
-    """Yields an edit per attention, or the reason why a product with a softmax is none."""
+    """Yields an edit for each attention.
+
+    For a product with a softmax that is not attention, it yields the reason instead.
+    """
     count = 0
     for node in list(flow.nodes()):
         found = semantics_of(node, scope)
@@ -128,11 +131,11 @@ class _AttentionMatcher:
 
     @property
     def _frame(self) -> int:
-        """Index of the current shape of the scores."""
+        """Current frame: the index of the shape that the scores have between two reshapes."""
         return len(self.frames) - 1
 
     def _factors(self, product: CallSemantics, statement: ast.stmt) -> tuple[ast.expr, ast.expr]:
-        """Returns q and k; an operand added in the same product is a mask."""
+        """Returns q and k of a product; records the added operand of baddbmm as a mask."""
         given = dict(product.keywords)
         if product.kind == "matmul":
             self._check_flags(product)
@@ -158,13 +161,13 @@ class _AttentionMatcher:
             raise _NoAttention("the product is of something else")
 
     def _resolve_name(self, node: ast.expr) -> ast.expr:
-        """Follows names to their single definitions."""
+        """Follows names to their definitions and returns the defining expression."""
         while isinstance(node, ast.Name):
             found = self.flow.reaching.get(id(node), frozenset())
             self.passed.add(id(node))
             if self.sometimes and found == self.sometimes[-1][0]:
                 _, frame = self.sometimes.pop()
-                # the skipped branch keeps the shape, so the scores have it again afterwards
+                # without the branch the shape does not change, so the branch restores the shape
                 self.frames = [self._frame if one == frame else one for one in self.frames]
             if len(found) == 2:
                 found = self._conditional_definition(found)
@@ -181,7 +184,10 @@ class _AttentionMatcher:
         return node
 
     def _conditional_definition(self, found: frozenset[Definition]) -> frozenset[Definition]:
-        """Of two definitions, returns the conditional one that reads the other."""
+        """Returns the one of two definitions that is made in an if-branch without else.
+
+        The matcher then expects this definition to read the other one.
+        """
         for one in found:
             (other,) = found - {one}
             if one.statement is None or other.statement is None:
@@ -198,7 +204,10 @@ class _AttentionMatcher:
         raise _NoAttention("the scores may be several things")
 
     def _step_after_softmax(self, node: ast.expr) -> ast.expr:
-        """Matches a step between softmax and the product with v, or softmax; returns its input."""
+        """Matches the softmax, or a step between softmax and the product with v.
+
+        Returns the input of the step.
+        """
         found = semantics_of(node, self.scope)
         if found is None or not found.operands:
             raise _NoAttention("the weights are no softmax")
@@ -219,7 +228,7 @@ class _AttentionMatcher:
         if share > 0:
             self.guards.append(NOT_TRAINING)
         elif found.kind == "cell":
-            # its p attribute may change
+            # the attribute p of a Dropout Cell may change after patching
             where = ast.unparse(getattr(node, "func", node))
             self.guards.append(ast.parse(f"not self.training or {where}.p == 0", mode="eval").body)
         return found.operands[0]
@@ -304,7 +313,10 @@ class _AttentionMatcher:
         raise _NoAttention(f"{ast.unparse(node)[:60]} is no step of attention")
 
     def _skip_step(self, found: CallSemantics) -> ast.expr:
-        """Skips a step and the reads of its other arguments; returns its input."""
+        """Skips a step that keeps the values; returns its input.
+
+        The reads in the other arguments count as removed.
+        """
         for other in (*found.operands[1:], *found.keywords.values()):
             self.passed |= {id(one) for one in ast.walk(other)}
         return found.operands[0]
@@ -321,7 +333,10 @@ class _AttentionMatcher:
         return mine
 
     def _match_binary_mask(self, found: CallSemantics, statement: ast.stmt) -> ast.expr | None:
-        """Matches scores·b + (1 − b)·low, b in {0, 1}, as a keep mask; returns scores, or None."""
+        """Matches scores·b + (1 − b)·low with b in {0, 1} as a keep mask.
+
+        Returns the expression of the scores; None if there is no match.
+        """
         if found.kind not in ("add", "sub") or len(found.operands) != 2:
             return None
         mine, rest = found.operands
@@ -354,7 +369,7 @@ class _AttentionMatcher:
         return None
 
     def _two_operands(self, node: ast.expr, kind: str) -> tuple[ast.expr, ast.expr] | None:
-        """Returns the two operands of an operation of this kind, through names; else None."""
+        """Returns the operands of a binary operation of this kind; follows names. Else None."""
         node = self.flow.origin(node) if isinstance(node, ast.Name) else node
         found = semantics_of(node, self.scope)
         if found is None or found.kind != kind or len(found.operands) != 2:
@@ -362,7 +377,10 @@ class _AttentionMatcher:
         return found.operands[0], found.operands[1]
 
     def _add_reshape(self, node: ast.expr, found: CallSemantics) -> ast.expr:
-        """Records a reshape of scores or weights; the element order stays, so masks can follow."""
+        """Records a reshape of scores or weights, and starts a new frame; returns its input.
+
+        A reshape keeps the order of elements, so that masks can be reshaped the same way.
+        """
         assert isinstance(node, ast.Call)
         self.steps.append(
             ReshapeStep(self.flow.statement_of(node), self._frame, node, found.operands[0])
@@ -371,7 +389,7 @@ class _AttentionMatcher:
         return found.operands[0]
 
     def _sides(self, found: CallSemantics) -> tuple[ast.expr, ast.expr]:
-        """Returns the operand that holds the scores, then the other one."""
+        """Returns the operand that is the scores, then the other operand."""
         first, second = found.operands
         leads = self._is_from_product(first), self._is_from_product(second)
         if leads == (True, False):
@@ -381,7 +399,7 @@ class _AttentionMatcher:
         raise _NoAttention("what is added to the scores is made like them")
 
     def _is_from_product(self, node: ast.expr, depth: int = 12) -> bool:
-        """Whether the value derives from a matrix product by matchable steps only."""
+        """Whether the value is computed from a matrix product by steps that can be matched."""
         if depth == 0:
             return False
         if isinstance(node, ast.Name):
@@ -425,7 +443,10 @@ class _AttentionMatcher:
             raise _NoAttention(f"{ast.unparse(by)[:60]} may be more than one number")
 
     def _masked_score(self, value: ast.expr) -> ast.expr:
-        """Returns the replacement score, if it is low enough to vanish in the softmax."""
+        """Returns the score that replaces masked scores.
+
+        It raises `_NoAttention` if the score does not vanish in the softmax.
+        """
         number = value_of(value, self.flow, self.scope)
         if number is None or number > WEAK_LOW_SCORE:
             shown = ast.unparse(value) if number is None else f"{number:g}"
@@ -449,7 +470,7 @@ class _AttentionMatcher:
         return inner and any(self._is_filled_like(one, depth - 1) for one in known.operands)
 
     def _forget(self, node: ast.expr) -> None:
-        """Drops a replaced value, and the definitions that only it reads."""
+        """Records that an expression is removed, with the definitions that only it reads."""
         for one in ast.walk(node):
             self.passed.add(id(one))
             found = self.flow.reaching.get(id(one), frozenset())
@@ -461,7 +482,10 @@ class _AttentionMatcher:
                 self._forget(only.value)
 
     def _check_other_readers(self, home: ast.stmt) -> None:
-        """Checks that other reads of scores and weights are of shape or dtype; records these."""
+        """Checks that other code reads only shape or dtype of scores and weights.
+
+        It records these reads in `beside`.
+        """
         self.beside: dict[int, tuple[str, int]] = {}
         for definition in self.definitions:
             for reader in self.flow.readers.get(definition, []):
@@ -480,7 +504,7 @@ class _AttentionMatcher:
                 raise _NoAttention(f"{definition.name} is made elsewhere")
 
     def _read_attribute(self, node: ast.AST) -> str:
-        """Returns "shape" or "dtype" for a read of only that; else empty."""
+        """Returns "shape" or "dtype" if the node reads only this property; else empty."""
         if isinstance(node, ast.Attribute):
             return node.attr if node.attr in ("shape", "dtype") else ""
         known = semantics_of(node, self.scope) if isinstance(node, ast.Call) else None

@@ -8,7 +8,11 @@ from custom_ops.core.framework import Cell, ms, ops
 from custom_ops.operators.attention import ScaledDotProductAttention
 
 ADDED_MASK, KEEP_MASK, DROP_MASK = "added", "kept", "left out"
-"""Mask kinds: added to the scores; true for kept scores; true for dropped scores."""
+"""Mask kinds.
+
+An `ADDED_MASK` is added to the scores. A `KEEP_MASK` is true for kept scores, a `DROP_MASK` for
+dropped scores.
+"""
 
 
 class AttentionCore(Cell):
@@ -16,18 +20,20 @@ class AttentionCore(Cell):
 
     Args:
         scale: factor of the scores.
-        masks: kind of each mask.
+        masks: kind of each mask, in order.
         route: as for `ScaledDotProductAttention`.
 
     Inputs:
         - **q**, **k**, **v** - (batch, heads, tokens, width), or without heads.
-        - **keys** - last size of the softmax input, if its shape differs from that of q kᵀ.
-        - **shape** - shape of the weights, if it differs; v has its leading sizes.
+        - **keys** - last size of the softmax input, if this input has another shape than q kᵀ.
+        - **shape** - shape of the attention weights, if it differs from the shape of q kᵀ. The
+          leading sizes of v are then those of `shape`.
         - **more** - two values per mask: the mask or None, and the score of dropped elements or
           None.
 
     Outputs:
-        Tensor as q, with the width of v and the leading sizes of `shape`.
+        Tensor of the shape and dtype of q, but with the width of v and, with `shape`, its leading
+        sizes.
 
     Raises:
         ValueError: the softmax is not over all keys.
@@ -41,7 +47,7 @@ class AttentionCore(Cell):
     def construct(
         self, q: Any, k: Any, v: Any, keys: Any = None, shape: Any = None, *more: Any
     ) -> Any:
-        """Runs one fused kernel."""
+        """Runs attention as one fused operator."""
         if keys is not None and keys != k.shape[-2]:
             raise ValueError(
                 "the softmax of this attention is not over all keys; "
@@ -53,7 +59,7 @@ class AttentionCore(Cell):
         return self.attend(q, k, v, more)
 
     def attend(self, q: Any, k: Any, v: Any, more: Any) -> Any:
-        """Combines the masks and runs attention on q, k and v of matching shapes."""
+        """Adds the masks up to one mask, and runs attention on q, k and v of matching shapes."""
         mask = None
         for number in range(len(self.masks)):
             given, value = more[2 * number], more[2 * number + 1]

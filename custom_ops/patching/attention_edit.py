@@ -15,11 +15,11 @@ from custom_ops.patching.source_edits import Edit
 
 @dataclass(frozen=True)
 class MaskStep:
-    """A mask on the scores.
+    """A step that masks the scores.
 
     Attributes:
-        statement: the statement that applies it.
-        frame: shape index of the scores there.
+        statement: the statement that applies the mask.
+        frame: frame (index of a shape) of the scores in this statement.
         kind: a mask kind of `attention_core`.
         mask: the mask expression.
         value: score of dropped elements; None for an added mask.
@@ -46,10 +46,10 @@ class ReshapeStep:
     """A reshape of scores or weights.
 
     Attributes:
-        statement: the statement that reshapes.
-        frame: index of the resulting shape; the input shape has the next index.
+        statement: the statement with the reshape.
+        frame: frame (index of a shape) of the result; the input has the next frame.
         call: the reshaping call.
-        scores: the operand of the call that holds the scores.
+        scores: the operand of the call that is the scores.
     """
 
     statement: ast.stmt
@@ -65,25 +65,26 @@ ScoreStep = MaskStep | ScaleStep | ReshapeStep
 class AttentionMatch:
     """A matched softmax(scale·q kᵀ + masks)·v in a Cell.
 
-    Scores have one shape or several in sequence. Frame 0 is the shape of the weights in the product
-    with v.
+    Reshapes may change the shape of the scores several times. A frame is the index of such a shape.
+    Frame 0 is the shape of the weights in the product with v.
 
     Attributes:
         name: name of the fused operator as a part of the Cell.
         final: the product with v, and its statement.
-        v: operand of the product; `v_turned` if the product transposes it.
+        v: second operand of this product; `v_turned`: whether the product transposes it.
         product: the product of q and k.
-        q: its first operand.
-        k: its second operand; `k_turned` if the product transposes it.
-        scale: a constant factor.
+        q: first operand of this product.
+        k: second operand of this product; `k_turned`: whether the product transposes it.
+        scale: constant factor of the scores.
         steps: steps on the scores, in source order.
-        frames: frame → the frame with the same shape.
+        frames: frame → a frame with the same shape, by which equal shapes are recognised.
         of_product: frame of the product of q and k.
         of_softmax: frame of the softmax.
         definitions: definitions of scores and weights.
-        beside: id of a node that reads their shape or dtype → "shape" or "dtype", and the frame.
-        dropped: dead statements.
-        guards: conditions of the match.
+        beside: id of a node that reads shape or dtype of scores or weights → "shape" or "dtype",
+            and the frame.
+        dropped: statements that become dead by the edit.
+        guards: conditions under which the match is valid.
     """
 
     name: str
@@ -111,12 +112,12 @@ def edit_of(found: AttentionMatch, flow: Flow, scope: Scope) -> Edit:
 
 
 _BLANK_SCORES = "{query}.new_zeros({query}.shape[:-1] + ({key}.shape[-2],))"
-"""A tensor of the shape of the product of q and k."""
+"""Source of a tensor of zeros with the shape of the product of q and k."""
 _SCORE_PROPERTIES = {"dtype": "{query}.dtype", "shape": "({query}.shape[:-1] + ({key}.shape[-2],))"}
 
 
 class _EditBuilder:
-    """Builds one edit; `pieces` maps a source statement to its replacement statements."""
+    """Builds one edit; `pieces` maps the id of a statement to its replacement statements."""
 
     def __init__(self, found: AttentionMatch, flow: Flow, scope: Scope):
         self.found, self.flow, self.scope = found, flow, scope
@@ -175,7 +176,7 @@ class _EditBuilder:
         return self.found.frames[frame] != self.found.of_product
 
     def _is_shape_needed(self, frame: int) -> bool:
-        """Whether the shape of this frame, or of one derived from it, is needed."""
+        """Whether the edit needs the shape of this frame, or of a frame derived from it."""
         asked = [0, self.found.of_softmax, *(frame for _, frame in self.found.beside.values())]
         asked += [step.frame for step in self.found.steps if isinstance(step, MaskStep)]
         return any(self._has_other_shape(one) and self.found.frames[one] <= frame for one in asked)
@@ -184,7 +185,7 @@ class _EditBuilder:
         return f"{self.found.name}_laid_{self.found.frames[frame]}"
 
     def _initial_statements(self, k: ast.expr, masks: int) -> list[ast.stmt]:
-        """Assigns q and k, a blank tensor for shapes if needed, and None for each mask."""
+        """Returns statements that assign q, k, a blank tensor if needed, and None for each mask."""
         made: list[ast.stmt] = [
             _assign(self.own["query"], self.found.q),
             _assign(self.own["key"], k),
@@ -203,7 +204,7 @@ class _EditBuilder:
     def _mask_statements(self, step: MaskStep, number: int) -> list[ast.stmt]:
         name, mask = f"{self.found.name}_mask_{number}", step.mask
         if self._has_other_shape(step.frame):
-            # elements keep their order, so the mask can be reshaped like the scores
+            # reshapes keep the order of elements, so the mask can be reshaped like the scores
             whole = _method_call(
                 mask, "broadcast_to", _expression(f"{self._frame_name(step.frame)}.shape")
             )
@@ -216,7 +217,7 @@ class _EditBuilder:
         return lines
 
     def _reshape_call(self, step: ReshapeStep) -> ast.expr:
-        """Returns the reshaping call on the blank tensor instead of the scores."""
+        """Returns the call of a reshape, applied to the blank tensor instead of the scores."""
         before = _load(f"{self.found.name}_laid_{self._previous_frame(step.frame)}")
         call, func = step.call, step.call.func
         if isinstance(func, ast.Attribute) and func.value is step.scores:
@@ -243,7 +244,10 @@ class _EditBuilder:
         return ast.Call(ast.Attribute(_load("self"), found.name, ast.Load()), given, [])
 
     def _remove_transpose(self, k: ast.expr) -> ast.expr:
-        """Returns k for a given kᵀ; transposes back if no transpose can be removed."""
+        """Returns an expression for k from the expression for kᵀ.
+
+        It removes the transpose of k if there is one in the source, else transposes kᵀ back.
+        """
         made = self._transpose_operand(k)
         if made is not None:
             return made
@@ -258,7 +262,10 @@ class _EditBuilder:
         return _swap_last_axes(k)
 
     def _transpose_operand(self, node: ast.expr) -> ast.expr | None:
-        """Returns the operand of a transpose, with any remaining permutation; else None."""
+        """Returns an expression without the swap of the last two axes; else None.
+
+        If `node` permutes other axes too, the rest of the permutation stays.
+        """
         found = semantics_of(node, self.scope)
         if found is None or found.kind not in ("swapaxes", "transpose"):
             return None

@@ -25,13 +25,14 @@ _VALUE_PRESERVING = (
     "swapaxes",
     "transpose",
 )
-"""Functions that keep elements, drop some, or set some to 0."""
+"""Functions whose result consists of elements of the argument and zeros."""
 
 
 def is_zero_or_one(node: ast.expr, flow: Flow, scope: Scope, depth: int = _DEPTH) -> bool:
-    """Whether each element is 0 or 1 in every call.
+    """Whether each element of the expression's value is 0 or 1 in every call.
 
-    Holds for comparisons and for constant 0/1 tensors of the Cell, also sliced, cast or transposed.
+    It recognises comparisons and constant 0/1 tensors of the Cell, also if they are sliced, cast or
+    transposed.
     """
     if depth == 0:
         return False

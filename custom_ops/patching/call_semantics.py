@@ -89,7 +89,7 @@ class CallSemantics:
 
 
 def semantics_of(node: ast.AST, scope: Scope) -> CallSemantics | None:
-    """Returns the operation of a call or operator; None if unknown."""
+    """Returns the operation of a call or operator node; None if the operation is unknown."""
     if isinstance(node, ast.BinOp):
         kind = _OPERATORS.get(type(node.op))
         return CallSemantics(kind, (node.left, node.right)) if kind else None
@@ -132,7 +132,10 @@ def _function(
 
 
 def activation_of(found: CallSemantics, scope: Scope) -> Any:
-    """Returns an equivalent Cell of `mindspore.nn`; None if the call is no activation."""
+    """Returns a `mindspore.nn` Cell that computes the same activation as the call.
+
+    Returns the called Cell if the call is of a Cell, and None if it is not an activation.
+    """
     if found.kind == "cell":
         return found.called
     if len(found.operands) != 1 and found.kind != "leaky_relu":

@@ -32,14 +32,14 @@ class PatchedCell:
     """A Cell with an edited `construct`.
 
     Attributes:
-        place: path from the net.
+        place: path of the Cell in the net.
         cell: the Cell.
-        seen: a recorded call, if any.
-        kind: its original class.
-        body: its normalised source.
+        seen: a recorded call of the Cell, if any.
+        kind: original class of the Cell.
+        body: normalised source of the Cell's `construct`.
         edits: accepted edits.
         refused: refused edits, with reasons.
-        parts: names of the added parts.
+        parts: names of the child Cells that the edits added.
     """
 
     place: str
@@ -52,7 +52,7 @@ class PatchedCell:
     parts: tuple[str, ...] = ()
 
     def apply_edits(self, edits: list[Edit]) -> None:
-        """Applies exactly these edits."""
+        """Applies these edits in place of all edits applied before."""
         for name in self.parts:
             self.cell._cells.pop(name, None)
         self.parts = tuple(edit.name for edit in edits)
@@ -61,7 +61,7 @@ class PatchedCell:
             return
         source = write_source(self.body, edits)
         for edit in edits:
-            # not by setattr: MindSpore would rename the Parameters
+            # setattr is not used, because MindSpore would rename the Parameters
             self.cell._cells[edit.name] = edit.cell
         self.cell.__class__ = build_class(self.kind, self.body.function, source)
 
@@ -82,7 +82,7 @@ class PatchedCell:
         ]
 
     def path(self, edit: Edit) -> str:
-        """Returns the path of an edit's first Cell, or of the owner."""
+        """Returns the path of the first Cell that an edit replaces, or of the edited Cell."""
         for name, cell in self.cell.cells_and_names():
             if cell is edit.before[0]:
                 return ".".join(filter(None, (self.place, name)))
@@ -90,14 +90,14 @@ class PatchedCell:
 
 
 def unwrap_operator(cell: Any) -> Any:
-    """Returns the operator inside a wrapper Cell."""
+    """Returns the operator inside an `AttentionCore`; returns any other Cell unchanged."""
     return cell.attention if isinstance(cell, AttentionCore) else cell
 
 
 def find_edits(
     place: str, cell: Any, seen: RecordedCall | None
 ) -> tuple[PatchedCell, list[Edit]] | None:
-    """Returns a Cell with its possible edits; None if its source is not analysed."""
+    """Returns a `PatchedCell` and its possible edits; None if the source cannot be analysed."""
     if not is_readable(cell) or not is_plain(cell) or isinstance(cell, nn.MultiheadAttention):
         return None
     given: Mapping[str, Any] | None = None
@@ -144,7 +144,7 @@ def _nodes_of(flow: Flow, edit: Edit) -> set[int]:
 def try_edits(
     owner: PatchedCell, edits: list[Edit], flags: Mapping[int, bool], tolerance: float | None
 ) -> None:
-    """Keeps each edit whose results and, in training, gradients match the original."""
+    """Accepts each edit with which results and, in training, gradients match the original Cell."""
     trains = owner.seen is not None and flags.get(id(owner.cell), False)
     for edit in edits:
         if edit.takes_mask and not trains and NOT_TRAINING not in edit.guards:
@@ -182,7 +182,7 @@ def try_edits(
 def _gradients_without_edits(
     owner: PatchedCell, seen: RecordedCall, flags: Mapping[int, bool], edits: list[Edit]
 ) -> TrainingEffects:
-    """Returns the training effects of the original Cell; then reapplies these edits."""
+    """Returns the training effects of the Cell without edits, and then applies these edits."""
     owner.apply_edits([])
     try:
         return training_effects(owner.cell, seen, flags, _is_mask)
@@ -203,7 +203,10 @@ def try_multihead_attention(
     *,
     sampled: bool,
 ) -> tuple[Replacement, Change | None]:
-    """Patches an nn.MultiheadAttention with fused attention."""
+    """Patches an nn.MultiheadAttention with fused attention.
+
+    Returns the outcome, and the change that can be undone; None if the Cell is not patched.
+    """
     reason = multihead_attention.why_not(cell) or (
         "" if is_plain(cell) else "it has hooks or a precision of its own"
     )

@@ -15,7 +15,7 @@ class Definition:
     Attributes:
         name: the name.
         value: the assigned expression; None for tuple unpacking, loop targets and arguments.
-        statement: the assigning statement; None for an argument.
+        statement: the statement that assigns; None for an argument.
     """
 
     name: str
@@ -42,9 +42,9 @@ class Flow:
     Attributes:
         statements: the statements.
         parent: id of a node → its parent node.
-        block: id of a statement → its enclosing list.
-        reaching: id of a name that is read → its reaching definitions.
-        readers: definition → the names that read it.
+        block: id of a statement → the list of statements that contains it.
+        reaching: id of a name node that is read → its reaching definitions.
+        readers: definition → the name nodes that read it.
     """
 
     def __init__(self, statements: list[ast.stmt], arguments: Sequence[str]):
@@ -70,7 +70,7 @@ class Flow:
                 self._index_statements(inner)
 
     def _run(self, statements: Sequence[ast.stmt], names: _Names) -> bool:
-        """Returns whether control can reach the end of the statements."""
+        """Processes statements in order; returns whether control can reach their end."""
         return all(self._step(one, names) for one in statements)
 
     def _step(self, statement: ast.stmt, names: _Names) -> bool:
@@ -86,7 +86,7 @@ class Flow:
             return bool(on)
         if isinstance(statement, (ast.For, ast.While)):
             self._read(statement.iter if isinstance(statement, ast.For) else statement.test, names)
-            for _ in range(3):  # for loop-carried definitions
+            for _ in range(3):  # several passes, for loop-carried definitions
                 inside = dict(names)
                 if isinstance(statement, ast.For):
                     self._set(statement.target, None, statement, inside)
@@ -94,7 +94,7 @@ class Flow:
                 _merge(names, [dict(names), inside])
             self._run(statement.orelse, names)
             return True
-        if _blocks(statement):  # with, try, nested functions: each block may or may not run
+        if _blocks(statement):  # with, try, nested function: assumes that each block may run or not
             self._read(statement, names)
             for block in _blocks(statement):
                 inside = dict(names)
@@ -112,7 +112,7 @@ class Flow:
         return not isinstance(statement, (ast.Return, ast.Raise))
 
     def _augmented_sum(self, statement: ast.AugAssign, names: _Names) -> ast.expr | None:
-        """Returns x += y as the expression x + y."""
+        """Returns the expression x + y for the statement x += y (or another operator)."""
         if not isinstance(statement.target, ast.Name):
             return None
         known = self._made.get((id(statement), statement.target.id))
@@ -150,7 +150,7 @@ class Flow:
                 self.reaching[id(one)] = found
 
     def origin(self, node: ast.expr) -> ast.expr:
-        """Follows single definitions of names back to an expression."""
+        """Returns the expression that defines a name; follows names with a single definition."""
         while isinstance(node, ast.Name):
             found = self.reaching.get(id(node), frozenset())
             (only,) = found if len(found) == 1 else (None,)
@@ -175,9 +175,10 @@ class Flow:
         return False
 
     def only_reader(self, node: ast.expr) -> tuple[ast.AST, ast.expr] | None:
-        """Returns the only consumer of an expression, and the operand that holds its value.
+        """Returns the only node that reads an expression, and its operand with the value.
 
-        Follows assignments to names. None if there are several consumers, or one in another block.
+        It follows assignments to names. Returns None if several nodes read the value, or if the
+        reader is in another block.
         """
         home = self.block[id(self.statement_of(node))]
         while True:
@@ -199,7 +200,7 @@ class Flow:
                 return None
 
     def nodes(self) -> Iterator[ast.AST]:
-        """Yields every node."""
+        """Yields every node of the statements."""
         for statement in self.statements:
             yield from ast.walk(statement)
 

@@ -1,4 +1,4 @@
-"""Proposes replacements for normalisation Cells of other libraries, accepted only on trial."""
+"""Proposes fused replacements for normalisation Cells of other libraries, and tests them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ _EPSILONS = ("eps", "epsilon", "variance_epsilon", "norm_eps")
 
 
 def candidate(cell: Any) -> Any:
-    """Returns a fused normalisation with the same Parameters, by the class name; else None."""
+    """Returns a fused normalisation with the same Parameters; None if the Cell is not suitable.
+
+    The kind of normalisation follows from the name of the Cell's class.
+    """
     kind = type(cell)
     if kind.__module__.startswith(("custom_ops", "mindspore.nn")) or isinstance(cell, nn.LayerNorm):
         return None
@@ -41,9 +44,9 @@ def candidate(cell: Any) -> Any:
 
 
 def why_not(before: Any, after: Any, seen: RecordedCall, tolerance: float | None) -> str:
-    """Compares both Cells with random weights, and on inputs so small that epsilon matters.
+    """Compares two Cells with random weights, also on inputs so small that epsilon matters.
 
-    Returns the reason for a refusal, or empty.
+    Returns the reason to refuse the replacement; empty if the results agree.
     """
     if len(seen.inputs) != 1 or seen.keywords or not isinstance(seen.inputs[0], ms.Tensor):
         return "it is called with more than one input"

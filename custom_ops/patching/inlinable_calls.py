@@ -1,4 +1,4 @@
-"""Resolves calls that can be inlined: own methods, functions, and Cells without weights."""
+"""Resolves calls that can be inlined: methods of the Cell, functions, and Cells without weights."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from custom_ops.patching.partial_evaluation import PLAIN_TYPES, KnownValue, Scop
 from custom_ops.patching.rules import is_plain
 
 ORIGINAL_CONSTRUCT = "construct_as_written"
-"""Name of the original `construct` in a patched Cell's class."""
+"""Name that the original `construct` has in the class of a patched Cell."""
 
 
 class UnreadableSource(Exception):
-    """Raised with the reason why a source is not analysed."""
+    """Raised with the reason why the source of a function cannot be analysed."""
 
 
 @dataclass(frozen=True)
 class Callee:
-    """A function with a source, and its call arguments.
+    """A called function with its source, and the arguments of the call.
 
     Attributes:
-        name: its name.
+        name: name of the function.
         function: the function.
-        tree: its syntax tree.
-        receiver: expression of its `self`; None for a plain function.
-        arguments: parameter name → argument, in parameter order.
+        tree: syntax tree of the function.
+        receiver: expression of the method's `self`; None for a function without `self`.
+        arguments: parameter name → argument expression, in parameter order.
     """
 
     name: str
@@ -69,7 +69,10 @@ def callee_of(call: ast.Call, scope: Scope, names: Mapping[str, KnownValue]) -> 
 def _function_of(
     node: ast.expr, scope: Scope, names: Mapping[str, KnownValue]
 ) -> tuple[Any, ast.expr | None] | None:
-    """Returns a function, and the expression of its `self` or None."""
+    """Returns the called function and the expression of its `self` (None without `self`).
+
+    Returns None if the function is unknown or must not be inlined.
+    """
     if isinstance(node, ast.Attribute):
         holder = scope.evaluate(node.value, names)
         if (
@@ -95,7 +98,7 @@ def _function_of(
 
 
 def is_user_function(function: Any) -> bool:
-    """Whether the function belongs to user code: not to MindSpore, NumPy or this package."""
+    """Whether the function is neither of MindSpore nor of NumPy nor of this package."""
     home = (getattr(function, "__module__", "") or "").split(".")[0]
     return not is_of_framework(function) and home not in ("numpy", "custom_ops")
 
@@ -111,10 +114,10 @@ def _is_transparent(cell: Any) -> bool:
 
 
 def plain_method(kind: type, name: str) -> Any:
-    """Returns a method as a plain function.
+    """Returns a method of a class as a Python function.
 
     Raises:
-        UnreadableSource: the method is missing, or is no plain function.
+        UnreadableSource: the method is missing, or is not a Python function.
     """
     found = inspect.getattr_static(kind, name, None)
     if not isinstance(found, FunctionType):
@@ -162,7 +165,10 @@ def arguments_of(tree: ast.FunctionDef, *, method: bool = True) -> list[str]:
 
 
 def is_readable(cell: Any) -> bool:
-    """Whether `construct` is analysed: no single-operator layer of MindSpore, and no fused Cell."""
+    """Whether `construct` of the Cell is analysed.
+
+    MindSpore's layers, except those for transformers, and Cells of this package are not analysed.
+    """
     home = type(cell).__module__
     if isinstance(cell, (nn.SequentialCell, nn.CellList)) or home.startswith("custom_ops"):
         return False

@@ -1,4 +1,4 @@
-"""Finds fusable chains of layers, and functions with a fused operator, in a Cell's source."""
+"""Finds calls that fused operators can replace in a Cell's source: layer chains and functions."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ LONGEST = 3
 
 
 def find(flow: Flow, scope: Scope, taken: set[int]) -> Iterator[Edit]:
-    """Yields an edit per fusable chain of layers.
+    """Yields an edit for each fusable chain of layers.
 
     Args:
         flow: data flow of the Cell.
-        scope: scope of its names.
-        taken: ids of nodes that other edits replace; the nodes of these edits are added.
+        scope: scope of the names in the Cell.
+        taken: ids of nodes that other edits replace. The function adds the nodes that its edits
+            replace.
     """
     known: set[str] = set()
     for node in list(flow.nodes()):
@@ -48,7 +49,7 @@ def find(flow: Flow, scope: Scope, taken: set[int]) -> Iterator[Edit]:
 
 
 def find_functions(flow: Flow, scope: Scope, taken: set[int]) -> Iterator[Edit]:
-    """Yields an edit for each softmax and activation called as a function or primitive."""
+    """Yields an edit for each softmax and activation that is called as a function or primitive."""
     known: set[str] = set()
     for node in list(flow.nodes()):
         if id(node) in taken or not isinstance(node, ast.Call):
@@ -81,7 +82,10 @@ def _softmax(found: Any, scope: Scope) -> Any:
 def _layer_chain(
     flow: Flow, scope: Scope, node: ast.Call
 ) -> tuple[list[ast.Call], list[Any], list[str]]:
-    """Returns a chain of layer calls, each the only consumer of the previous result."""
+    """Returns calls, Cells and names of a chain of layers that starts at `node`.
+
+    Only the next call of the chain reads the result of a call.
+    """
     calls, cells, names = [node], [], []
     found = semantics_of(node, scope)
     if found is None or found.kind != "cell" or len(node.args) != 1 or node.keywords:
@@ -107,7 +111,7 @@ def _layer_chain(
 
 
 def _fresh_name(name: str, known: set[str]) -> str:
-    """Returns the name, with a number if it is taken."""
+    """Returns the name, with a number appended if the name is already in `known`."""
     made, number = name, 1
     while made in known:
         number += 1

@@ -1,9 +1,9 @@
 """Supports level O1 of `ms.amp` for a net that `patch` changed.
 
 For O1 MindSpore rewrites a net from the source of its classes, which lacks the edits of `patch`.
-A patched net is not rewritten: its product, convolution and attention Cells compute in the
-narrow precision and cast their results to float32. Products that are called as functions are
-unchanged.
+A patched net is therefore not rewritten. Instead its Cells for matrix products, convolutions and
+attention are wrapped to compute in the narrow precision and cast their results to float32. Matrix
+products that are called as functions keep their precision.
 """
 
 from __future__ import annotations
@@ -22,17 +22,20 @@ from custom_ops.patching.rules import is_plain
 from tbe_impl.errors import InputError
 
 OUR_CELLS = (Conv2d, ConvBN, DenseCell, ScaledDotProductAttention)
-"""Narrow Cells besides MindSpore's own list; they cast weights to the dtype of their inputs."""
+"""Fused Cells that compute in the narrow precision, in addition to MindSpore's list of Cells.
+
+They cast their weights to the dtype of their inputs.
+"""
 REWRITE_FUNCTION = "_auto_mixed_precision_rewrite"
 """Name of the function of `mindspore.train.amp` that rewrites nets."""
 
 
 class NarrowCell(Cell):
-    """A Cell that computes in a narrow precision, with float32 inputs and outputs.
+    """Wraps a Cell so that it computes in a narrow precision, with float32 inputs and outputs.
 
     Args:
-        cell: the wrapped Cell; its attributes are forwarded.
-        dtype: the narrow precision.
+        cell: the wrapped Cell; attributes that the wrapper lacks are read from it.
+        dtype: dtype of the narrow precision.
     """
 
     def __init__(self, cell: Any, dtype: Any):
@@ -63,7 +66,7 @@ def is_patched(net: Any) -> bool:
 
 
 def cast_cells(net: Any, dtype: Any, kinds: tuple[type, ...]) -> None:
-    """Wraps Cells of these kinds, and fused Cells, in a narrow precision."""
+    """Wraps each descendant Cell whose class is in `kinds` or `OUR_CELLS` in a `NarrowCell`."""
     for name, cell in net._cells.items():
         if isinstance(cell, OUR_CELLS):
             net._cells[name] = NarrowCell(cell, dtype)

@@ -1,4 +1,4 @@
-"""Defines `nn.MultiheadAttention` with fused attention for calls without returned weights."""
+"""Defines `nn.MultiheadAttention` with fused attention, for calls that do not return weights."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ PART = "fused_attention"
 
 
 class MultiheadAttention(_Base):
-    """An nn.MultiheadAttention with another `construct`; `patch` reassigns the object's class.
+    """Subclass of nn.MultiheadAttention whose `construct` uses fused attention.
 
-    In training it runs the original if dropout is active, or if there is a mask and
+    `patch` assigns this class to an existing nn.MultiheadAttention object.
+
+    In training it runs the original `construct` if dropout is active, or if there is a mask and
     `mask_in_training` is false.
     """
 
@@ -88,7 +90,7 @@ if HAS_MINDSPORE:
 
 
 def why_not(cell: Any) -> str:
-    """Returns the reason why a Cell is not patched, or empty."""
+    """Returns the reason why an nn.MultiheadAttention cannot be patched; empty if it can."""
     if cell.bias_k is not None or cell.add_zero_attn:
         return "it adds keys of its own"
     return ""

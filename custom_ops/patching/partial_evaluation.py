@@ -1,4 +1,4 @@
-"""Partially evaluates expressions in a Cell's source from the Cell and argument nullness."""
+"""Evaluates expressions in a Cell's source, as far as the Cell and its arguments are known."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ MUTABLE_ATTRIBUTES = frozenset({"training"})
 
 
 class NotNone:
-    """Abstract value: not None, otherwise unknown."""
+    """Abstract value of an argument that is not None and otherwise unknown."""
 
 
 @dataclass(frozen=True)
 class KnownValue:
-    """A value, and the facts that it depends on.
+    """The known value of an expression, and the arguments and attributes that it depends on.
 
     Attributes:
         value: the value, or `NotNone`.
-        given: argument names, and attributes of the Cell as ``self.name``.
-        source: for a local name of a layer or primitive: the assigned expression.
+        given: the names of the arguments and attributes; attributes of the Cell as ``self.name``.
+        source: if a layer or primitive was assigned to a local name, the assigned expression.
     """
 
     value: Any
@@ -41,7 +41,7 @@ class KnownValue:
 
     @property
     def truth(self) -> bool | None:
-        """Truth value as a condition; None if unknown."""
+        """Truth value of the value in a condition; None if unknown."""
         return bool(self.value) if isinstance(self.value, PLAIN_TYPES) else None
 
 
@@ -88,17 +88,17 @@ _CONSTRUCTIBLE_CLASSES = frozenset(
         "Transpose",
     }
 )
-"""Primitives and Cells without weights that evaluation may construct."""
+"""Names of primitives and Cells without weights that the evaluation may construct."""
 _PURE_FUNCTIONS = (math.sqrt, float, int, bool, abs, min, max)
 
 
 class Scope:
-    """Resolves the names of a function of a Cell.
+    """Evaluates expressions in a function of a Cell.
 
     Args:
         cell: value of `self`.
-        function: the function, for its module's globals.
-        local: names that it assigns.
+        function: the function; its globals are read.
+        local: names that the function assigns.
     """
 
     def __init__(self, cell: Any, function: Any, local: frozenset[str]):
@@ -106,7 +106,7 @@ class Scope:
         self.looked_at: dict[str, Any] = {}
 
     def conditions(self, known: KnownValue) -> list[ast.expr]:
-        """Returns conditions that the attributes behind a value are unchanged."""
+        """Returns conditions which check that the attributes behind a value are unchanged."""
         names = sorted(name for name in known.given if name.startswith("self."))
         return [condition(name, self.looked_at[name]) for name in names]
 
@@ -182,7 +182,7 @@ class Scope:
         return KnownValue(value, known.given | {name})
 
     def _subscript(self, node: ast.Subscript, names: Mapping[str, KnownValue]) -> KnownValue | None:
-        """Evaluates a constant index into a CellList or SequentialCell."""
+        """Evaluates the subscript of a CellList or SequentialCell by a constant index."""
         row, place = self.evaluate(node.value, names), self.evaluate(node.slice, names)
         if row is None or place is None or type(place.value) is not int:
             return None
@@ -240,7 +240,7 @@ class Scope:
     def _construct(
         self, kind: type, node: ast.Call, names: Mapping[str, KnownValue]
     ) -> KnownValue | None:
-        """Constructs a primitive or activation that the source builds where it calls it."""
+        """Constructs a primitive or activation for a constructor call in the source."""
         if kind.__name__ not in _CONSTRUCTIBLE_CLASSES or not issubclass(
             kind, (ops.Primitive, nn.Cell)
         ):
@@ -279,7 +279,7 @@ class Scope:
 
 @cache
 def mutable_attributes(kind: type) -> frozenset[str]:
-    """Returns attributes that methods other than the constructor assign."""
+    """Returns the names of attributes that methods other than the constructor assign."""
     found: set[str] = set()
     for base in kind.__mro__:
         if base in (nn.Cell, object):
@@ -296,7 +296,7 @@ def _attributes_stored_by(code: Any) -> set[str]:
 
 
 def condition(name: str, value: Any) -> ast.expr:
-    """Returns the condition that an argument or attribute still has its recorded value."""
+    """Returns an expression which checks that an argument or attribute has its recorded value."""
     if value is None or not isinstance(value, PLAIN_TYPES):
         text = f"{name} is None" if value is None else f"{name} is not None"
     elif isinstance(value, bool):
@@ -312,13 +312,16 @@ def abstract_argument(value: Any) -> KnownValue:
 
 
 def is_of_framework(value: Any, package: str = "mindspore") -> bool:
-    """Whether a function or class belongs to the package, or to mindnlp, which wraps its names."""
+    """Whether a function or class belongs to the package, or to mindnlp, which wraps MindSpore."""
     home = getattr(value, "__module__", "") or ""
     return home.split(".")[0] in (package, "mindnlp")
 
 
 def number_of(value: Any) -> float | None:
-    """Returns a number, or the value of a one-element Tensor that is no Parameter; else None."""
+    """Returns the value of a number, or of a one-element Tensor that is not a Parameter.
+
+    Returns None for any other value.
+    """
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return float(value)
     if isinstance(value, ms.Tensor) and not isinstance(value, ms.Parameter) and value.size == 1:

@@ -1,4 +1,4 @@
-"""Records what `patch` replaced, and undoes it."""
+"""Records the replacements that `patch` made, and undoes them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from custom_ops.core.framework import nn
 
 @dataclass(frozen=True)
 class Replacement:
-    """The outcome at one place.
+    """The outcome of `patch` at one place of the net.
 
     Attributes:
-        place: dotted path from the net; for several Cells that of the first.
+        place: dotted path in the net; for several Cells the path of the first.
         before: the replaced Cells, or names of the replaced functions.
         after: the replacement; None if refused.
-        reason: why it was refused; empty otherwise.
-        note: condition under which the replacement is used, if any.
+        reason: why the replacement was refused; empty if it was not.
+        note: condition under which the replacement is used; empty if it is always used.
     """
 
     place: str
@@ -35,35 +35,35 @@ class Replacement:
 
 @dataclass(frozen=True)
 class Slot:
-    """A named child of a Cell, and its original value."""
+    """Place of a named child in a Cell, and the original child."""
 
     parent: Any
     name: str
     original: Any
 
     def put(self, cell: Any) -> None:
-        """Puts another Cell into the slot."""
-        # not by setattr: MindSpore would rename the Parameters
+        """Replaces the child by another Cell."""
+        # setattr is not used, because MindSpore would rename the Parameters
         self.parent._cells[self.name] = cell
         if type(self.parent) is nn.SequentialCell:
             self.parent.cell_list = list(self.parent._cells.values())
 
     def undo(self) -> None:
-        """Restores the original, with the training flag of its replacement."""
+        """Restores the original child, with the training flag of its replacement."""
         self.original.set_train(self.parent._cells[self.name].training)
         self.put(self.original)
 
 
 @dataclass(frozen=True)
 class Change:
-    """A Cell with a replaced class: the original class, and names of the added parts."""
+    """A Cell whose class was replaced, its original class, and the names of added children."""
 
     cell: Any
     kind: type
     parts: tuple[str, ...]
 
     def undo(self) -> None:
-        """Restores the class and removes the added parts."""
+        """Restores the original class and removes the added children."""
         for name in self.parts:
             self.cell._cells.pop(name, None)
         self.cell.__class__ = self.kind
@@ -73,8 +73,8 @@ class PatchRecord:
     """The record of one call of `patch`.
 
     Attributes:
-        replaced: places that use fused operators.
-        refused: places without, and the reasons.
+        replaced: replacements by fused operators.
+        refused: refused replacements, with reasons.
     """
 
     def __init__(

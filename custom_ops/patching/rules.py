@@ -23,7 +23,7 @@ HOOKS = (
     "_lazy_state_dict_hooks",
     "_lazy_load_state_dict_pre_hooks",
 )
-"""Attributes of a Cell that hold its hooks."""
+"""Names of the attributes in which a Cell stores its hooks."""
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,11 @@ class Rule:
 
     Attributes:
         classes: the class names.
-        make: Cells → fused Cell with the same Parameters.
-        applies: Cells → reason against the replacement; empty if it applies.
-        concerns: Cells → whether the rule concerns them at all.
+        make: function of the Cells; returns the fused Cell with the same Parameters.
+        applies: function of the Cells; returns the reason against the replacement, or an empty text
+            if the rule applies.
+        concerns: function of the Cells; returns whether the rule is considered for them. If not,
+            no reason is reported.
     """
 
     classes: tuple[str, ...]
@@ -55,7 +57,7 @@ class Rule:
 
 
 def is_plain(cell: Any) -> bool:
-    """Whether a Cell has no hooks, no own precision and no own backward."""
+    """Whether a Cell has no hooks, no own precision (`to_float`) and no own backward."""
     hooked = any(getattr(cell, name, None) for name in HOOKS) or "construct" in vars(cell)
     flags = cell.get_flags() if hasattr(cell, "get_flags") else {}
     return not (
@@ -82,7 +84,10 @@ def _dense_refusal(dense: Any, *_: Any) -> str:
 
 
 def _ends_with_activation(dense: Any) -> bool:
-    """Whether the product can fuse the layer's activation; a plain layer stays with MindSpore."""
+    """Whether the dense layer has an activation that the product can fuse.
+
+    A dense layer without an activation is not replaced.
+    """
     own = dense.activation
     return bool(key_of(own)) and (not isinstance(own, Cell) or is_plain(own))
 
@@ -140,7 +145,7 @@ RULES = (
     ),
     Rule(("Softmax",), lambda s: custom_ops.Softmax.from_cells(s)),
 )
-"""Longer rules first."""
+"""All rules; a longer rule precedes its prefixes."""
 
 
 def rule_for(cells: tuple[Any, ...], least: int = 1) -> Rule | None:
@@ -154,7 +159,7 @@ def rule_for(cells: tuple[Any, ...], least: int = 1) -> Rule | None:
         count = len(rule.classes)
         if count < least or not rule.fits(cells[:count]):
             continue
-        # a multi-Cell rule that does not apply leaves room for single-Cell rules
+        # if a rule for several Cells does not apply, shorter rules are tried
         if count == 1 or not rule.applies(*cells[:count]):
             return rule
     return None

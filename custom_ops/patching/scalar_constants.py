@@ -1,4 +1,4 @@
-"""Recognises scalars in a Cell's source: scales of scores, and scores of masked elements."""
+"""Recognises scalars in a Cell's source, such as scales and the scores of masked elements."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _DEPTH = 8
 _NUMBERS = frozenset(
     {"sqrt", "float", "int", "scalar_to_tensor", "Tensor", "tensor", "rsqrt", "pow"}
 )
-"""Functions that map a number to a number."""
+"""Names of functions that return a number for a number."""
 _VALUE_AT = {"full": 1, "Tensor": 0, "tensor": 0, "float": 0, "cast": 0, "scalar_to_tensor": 0}
-"""Function → index of the argument that holds the value."""
+"""Function name → index of the argument that is the value of the result."""
 
 
 def is_number(node: ast.expr, flow: Flow, scope: Scope, depth: int = _DEPTH) -> bool:
@@ -53,9 +53,9 @@ def is_number(node: ast.expr, flow: Flow, scope: Scope, depth: int = _DEPTH) -> 
 
 
 def value_of(node: ast.expr, flow: Flow, scope: Scope, depth: int = _DEPTH) -> float | None:
-    """Returns the number, or the only value of a tensor; None if there may be several values.
+    """Returns the value of a number, or of a tensor whose elements are all equal; else None.
 
-    The minimum of a dtype counts as −∞.
+    The minimum of a dtype is treated as −∞.
     """
     known = scope.evaluate(node)
     number = number_of(known.value) if known else None
@@ -82,7 +82,7 @@ _FILL_VALUES = {"ones_like": 1.0, "zeros_like": 0.0}
 
 
 def _value_of_call(node: ast.expr, flow: Flow, scope: Scope, depth: int) -> float | None:
-    """Evaluates a call or operator."""
+    """Returns the value of a call or operator as `value_of` does; None if unknown."""
     found = semantics_of(node, scope)
     if found is not None and found.kind in _FILL_VALUES:
         return _FILL_VALUES[found.kind]
@@ -112,7 +112,7 @@ def _value_of_call(node: ast.expr, flow: Flow, scope: Scope, depth: int) -> floa
 
 
 def _is_shape_unpacking(definition: Definition) -> bool:
-    """Whether the definition is a, b = x.shape"""
+    """Whether the definition unpacks a shape, as in ``a, b = x.shape``."""
     value: Any = getattr(definition.statement, "value", None)
     if not isinstance(definition.statement, ast.Assign):
         return False

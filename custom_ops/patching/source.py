@@ -1,4 +1,4 @@
-"""Normalises a Cell's `construct` for one kind of call: folds conditions, inlines calls."""
+"""Normalises a Cell's `construct`: decides known conditions, unrolls loops and inlines calls."""
 
 from __future__ import annotations
 
@@ -31,23 +31,24 @@ CONDITIONAL_NODES = (
     ast.DictComp,
     ast.GeneratorExp,
 )
-"""Expressions whose parts may be evaluated zero or several times."""
+"""Expressions whose subexpressions may be evaluated zero or several times."""
 LONGEST_LOOP = 64
-"""Maximum number of iterations of an unrolled loop."""
+"""Maximum number of iterations of a loop that is unrolled."""
 DEPTH = 6
 """Maximum depth of inlining."""
 
 
 class Body:
-    """Normalised `construct` of a Cell for one kind of call.
+    """Normalised `construct` of a Cell, valid for calls that satisfy `guards`.
 
     Attributes:
         cell: the Cell.
-        function: its `construct`.
-        tree: the original syntax tree.
-        scope: scope of the names.
+        function: the `construct` of the Cell's class.
+        tree: original syntax tree of `construct`.
+        scope: scope of the names in `construct`.
         statements: the normalised statements.
-        guards: conditions on arguments and attributes under which they are valid, as expressions.
+        guards: expressions that have to be true for the normalised statements to be valid. They are
+            conditions on arguments and attributes.
     """
 
     def __init__(self, cell: Any, given: Mapping[str, Any] | None):
@@ -84,7 +85,7 @@ class Body:
     def _block(
         self, statements: list[ast.stmt], names: dict[str, KnownValue], depth: int, *, inside: bool
     ) -> tuple[list[ast.stmt], bool]:
-        """Returns the normalised statements, and whether the function ends with them."""
+        """Returns the normalised statements, and whether they always end the function."""
         made: list[ast.stmt] = []
         for statement in statements:
             more, ended = self._statement(statement, names, depth, inside=inside)
@@ -116,7 +117,7 @@ class Body:
     def _unroll_loop(
         self, statement: ast.For, names: Mapping[str, KnownValue]
     ) -> list[ast.stmt] | None:
-        """Unrolls a loop over Cells or a constant range; None if it must stay a loop."""
+        """Unrolls a loop over Cells or a constant range; returns None if it cannot be unrolled."""
         target = statement.target
         inner = [node for part in statement.body for node in ast.walk(part)]
         if statement.orelse or not isinstance(target, ast.Name):
@@ -234,7 +235,10 @@ class Body:
     def _inline_expression(
         self, value: ast.expr, names: dict[str, KnownValue], depth: int
     ) -> tuple[list[ast.stmt], ast.expr]:
-        """Returns statements to insert before, and the expression with its calls inlined."""
+        """Inlines the calls in an expression.
+
+        Returns the statements to insert before it, and the expression with the calls replaced.
+        """
         before: list[ast.stmt] = []
         body = self
 
@@ -242,7 +246,7 @@ class Body:
             def visit_IfExp(self, node: ast.IfExp) -> Any:
                 truth = body._decide(node.test, names)
                 if truth is None:
-                    return node  # its branches are evaluated conditionally
+                    return node  # calls in conditional branches must not be moved before it
                 return self.visit(node.body if truth else node.orelse)
 
             def visit(self, node: ast.AST) -> Any:
@@ -265,7 +269,7 @@ class Body:
     def _inline_call(
         self, call: ast.Call, names: dict[str, KnownValue], depth: int
     ) -> tuple[list[ast.stmt], ast.expr] | None:
-        """Returns the inlined statements and the result of a call; None if it must stay a call."""
+        """Returns the inlined statements and the result of a call; None if it cannot be inlined."""
         callee = callee_of(call, self.scope, names)
         if callee is None:
             return None
@@ -327,7 +331,7 @@ def _assign(name: str, value: ast.expr) -> ast.Assign:
 
 
 def _substitute(statement: ast.stmt, name: str, value: ast.expr) -> ast.stmt:
-    """Substitutes a value for a name."""
+    """Replaces each occurrence of a name in a statement by an expression."""
 
     class Putting(ast.NodeTransformer):
         def visit_Name(self, node: ast.Name) -> Any:
@@ -338,7 +342,7 @@ def _substitute(statement: ast.stmt, name: str, value: ast.expr) -> ast.stmt:
 
 
 def _split(target: ast.expr, value: ast.expr) -> list[tuple[str, ast.expr]]:
-    """Splits (a, b) = (x, y) into pairs; empty for any other assignment."""
+    """Returns the pairs (a, x), (b, y) of the assignment a, b = x, y; empty for any other."""
     if not isinstance(target, ast.Tuple) or not isinstance(value, ast.Tuple):
         return []
     if len(target.elts) != len(value.elts):

@@ -1,4 +1,4 @@
-"""Defines source edits of a Cell, and builds the Cell's class with edits applied."""
+"""Defines edits of a Cell's source, and builds the class with the edited source."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class Edit:
     """One edit of a Cell's source.
 
     Attributes:
-        name: name of the operator as a part of the Cell.
-        before: the replaced Cells, or names of functions.
-        cell: the operator.
+        name: name that the fused operator gets as a child of the Cell.
+        before: the replaced Cells, or names of the replaced functions.
+        cell: the fused operator.
         expressions: id of a node → replacement expression.
         statements: id of a statement → replacement statements.
         ahead: id of a statement → statements inserted before it.
         guards: conditions under which the edit is valid.
-        takes_mask: whether it has an added mask, which gets no gradient.
+        takes_mask: whether the fused operator has an added mask; such a mask gets no gradient.
     """
 
     name: str
@@ -45,7 +45,7 @@ NOT_TRAINING = ast.parse("not self.training", mode="eval").body
 
 
 class _Writer:
-    """Copies statements with edits applied; the originals are unchanged."""
+    """Copies statements with edits applied; it does not change the original statements."""
 
     def __init__(self, edits: Sequence[Edit]):
         self.expressions: dict[int, ast.expr] = {}
@@ -83,7 +83,7 @@ class _Writer:
 
 
 def _is_self_assignment(statement: ast.stmt) -> bool:
-    """Whether the statement is x = x"""
+    """Whether the statement assigns a name to itself, as in ``x = x``."""
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
         return False
     target, value = statement.targets[0], statement.value
@@ -91,7 +91,10 @@ def _is_self_assignment(statement: ast.stmt) -> bool:
 
 
 def write_source(body: Body, edits: Sequence[Edit]) -> str:
-    """Returns the source of the edited `construct`; if a guard fails, it calls the original."""
+    """Returns the source of the edited `construct`.
+
+    The edited `construct` calls the original `construct` if a guard is false.
+    """
     tree = body.tree
     arguments = ast.unparse(tree.args)
     passed = ", ".join(
@@ -115,7 +118,7 @@ def _temporary_directory() -> Any:
 
 
 def _source_directory() -> Path:
-    """Returns the directory of generated sources; it is deleted with the process."""
+    """Returns the directory of generated sources, which is deleted when the process ends."""
     return Path(_temporary_directory().name)
 
 
@@ -123,19 +126,21 @@ _classes: dict[tuple[type, str], type] = {}
 
 
 def build_class(kind: type, function: Any, source: str) -> type:
-    """Builds a subclass of a Cell's class with a new `construct` in a source file for MindSpore.
+    """Builds a subclass of a Cell's class with a new `construct`.
+
+    The source is written to a file, because MindSpore reads the sources of functions from files.
 
     Args:
         kind: the Cell's class.
-        function: its `construct`, kept under another name.
+        function: the original `construct`; the subclass has it as `ORIGINAL_CONSTRUCT`.
         source: source of the new `construct`.
     """
     if (kind, source) not in _classes:
         mark = hashlib.sha256(source.encode()).hexdigest()[:12]
-        # MindSpore reads sources from files
+        # a file, because MindSpore reads sources from files
         file = str(_source_directory() / f"{function.__module__}.{function.__qualname__}.{mark}.py")
         Path(file).write_text(source, "utf-8")
-        # the defaults come from the original function
+        # defaults are removed here and taken from the original function below
         code = compile(_remove_defaults(source), file, "exec")
         own = next(one for one in code.co_consts if hasattr(one, "co_code"))
         made = FunctionType(own, function.__globals__, "construct", function.__defaults__)

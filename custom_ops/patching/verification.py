@@ -1,4 +1,4 @@
-"""Verifies replacements on a sample: compares results, gradients and moving values."""
+"""Verifies replacements on a sample by comparing results, gradients and moving values."""
 
 from __future__ import annotations
 
@@ -14,9 +14,12 @@ from custom_ops.core.framework import ms
 from tbe_impl.comparing import TOLERANCE
 
 ROOM = 32
-"""Factor on the tolerance: both sides round, and MindSpore's functions by dozens of ulps."""
+"""Factor of the dtype's tolerance.
+
+Both sides have rounding errors, and MindSpore's functions are inexact by dozens of ulps.
+"""
 NUDGES = 8
-"""Allowed gradient error, as a multiple of the change that rounding the inputs causes."""
+"""Allowed gradient error, as a multiple of the change caused by a rounding error of the inputs."""
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 
 
@@ -29,7 +32,7 @@ class RecordedCall:
     output: Any
 
     def arguments(self, cell: Any) -> dict[str, Any] | None:
-        """Returns the arguments by name, with defaults; None if they do not fit."""
+        """Returns argument name → value, defaults included; None if `construct` rejects them."""
         try:
             bound = inspect.signature(type(cell).construct).bind(
                 cell, *self.inputs, **self.keywords
@@ -44,7 +47,7 @@ class RecordedCall:
         return cell(*self.inputs, **self.keywords)
 
     def perturb(self) -> RecordedCall:
-        """Returns the call with floating inputs perturbed by a rounding error or two."""
+        """Returns the call with floating inputs changed by about one rounding error."""
         return RecordedCall(
             tuple(map(_perturb, self.inputs)),
             {name: _perturb(one) for name, one in self.keywords.items()},
@@ -54,10 +57,11 @@ class RecordedCall:
 
 @contextmanager
 def trial(net: Any) -> Iterator[dict[int, bool]]:
-    """Sets PyNative mode and no training; restores mode and training flags on exit.
+    """Sets PyNative mode and inference; restores mode and training flags on exit.
 
     Yields:
-        The training flag of each Cell, by id; new Cells without an entry inherit from their parent.
+        A dictionary: id of a Cell → training flag to restore. A new Cell without an entry gets the
+        flag of its parent.
     """
     mode = ms.get_context("mode")
     before = [cell for _, cell in net.cells_and_names()]
@@ -68,7 +72,7 @@ def trial(net: Any) -> Iterator[dict[int, bool]]:
         yield flags
     finally:
         ms.set_context(mode=mode)
-        # outer Cells first: set_train recurses into the children
+        # outer Cells come first, because set_train also sets the children
         for cell in (*before, *(cell for _, cell in net.cells_and_names())):
             if id(cell) in flags:
                 cell.set_train(flags[id(cell)])
@@ -77,7 +81,7 @@ def trial(net: Any) -> Iterator[dict[int, bool]]:
 def record_calls(
     net: Any, cells: Sequence[Any], inputs: Sequence[Any]
 ) -> tuple[dict[int, RecordedCall], Any]:
-    """Runs the net; returns the first call of each Cell by id, and the net's output."""
+    """Runs the net; returns the first call of each Cell, by the Cell's id, and the net's output."""
     found: dict[int, RecordedCall] = {}
     handles = []
     for cell in {id(one): one for one in cells}.values():
@@ -95,7 +99,7 @@ def record_calls(
 
 
 def disagreement(run: Callable[[], Any], want: Any, tolerance: float | None) -> str:
-    """Returns the reason against a replacement; empty if it agrees."""
+    """Returns the reason against a replacement; empty if its results agree with `want`."""
     try:
         made = run()
     except Exception as error:  # noqa: BLE001 - any failure refuses the replacement
@@ -109,9 +113,10 @@ def difference(
     """Describes how results differ; empty if they agree.
 
     Args:
-        got: tensors, in tuples, lists and dictionaries.
+        got: the results: tensors, or tuples, lists and dictionaries of tensors.
         want: the expected results.
-        tolerance: relative to |want| plus its root mean square; None: that of the dtype.
+        tolerance: allowed error, relative to |want| plus the root mean square of `want`. None: the
+            tolerance of the dtype.
         least: lower bound of the root mean square.
         more: additional absolute tolerance.
     """
@@ -150,14 +155,14 @@ def array_of(tensor: Any) -> np.ndarray:
 
 
 def root_mean_square(values: np.ndarray) -> float:
-    """Returns the root mean square of the finite values."""
+    """Returns the root mean square of the finite elements; 0 if there are none."""
     finite = values[np.isfinite(values)]
     return float(np.sqrt(np.mean(finite * finite))) if finite.size else 0.0
 
 
 @dataclass(frozen=True)
 class TrainingEffects:
-    """Effects of a call in training: gradients, and the updated values."""
+    """Effects of a call in training: gradients by name, and moving values after the call."""
 
     gradients: Mapping[str, Any]
     moved: Mapping[str, Any]
@@ -166,13 +171,15 @@ class TrainingEffects:
 def training_effects(
     cell: Any, seen: RecordedCall, flags: Mapping[int, bool], leave: Callable[[str], bool]
 ) -> TrainingEffects:
-    """Returns gradients of floating inputs and weights in training mode, with dropout disabled.
+    """Returns the gradients of floating inputs and weights, and the moving values after the call.
+
+    The Cell runs in training mode with dropout disabled. The moving values are restored.
 
     Args:
         cell: the Cell.
         seen: the recorded call.
-        flags: training flags of its parts.
-        leave: input name → whether to skip its gradient.
+        flags: id of a Cell → training flag, for the Cell and its children.
+        leave: function of an input name; returns whether to skip the gradient of this input.
     """
     arguments = seen.arguments(cell) or {}
     names = [name for name, value in arguments.items() if not leave(name) and _is_float(value)]
@@ -229,7 +236,7 @@ def _is_float(value: Any) -> bool:
 
 
 def _weighted_sum(made: Any) -> Any:
-    """Returns a weighted sum of all elements, with different weights."""
+    """Returns the sum of all elements, each multiplied by a different weight."""
     if isinstance(made, dict):
         made = tuple(made.values())
     if isinstance(made, (tuple, list)):
@@ -252,12 +259,12 @@ def compare_training_effects(
     Args:
         got: effects of the replacement.
         want: effects of the original.
-        near: computes those of the original with inputs perturbed by a rounding error, which deep
-            nets amplify; called only after a mismatch.
+        near: function that returns the effects of the original with inputs changed by a rounding
+            error, because deep nets amplify such errors. It is called only after a mismatch.
         tolerance: as for `difference`.
     """
     sizes = [root_mean_square(array_of(one)) for one in want.gradients.values()]
-    # a gradient that cancels consists of rounding errors only
+    # a gradient whose terms cancel consists only of rounding errors, so its scale is bounded below
     least = 0.01 * max(sizes, default=0.0)
     known: list[TrainingEffects] = []
     for name, value in want.gradients.items():

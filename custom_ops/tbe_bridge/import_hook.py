@@ -1,4 +1,4 @@
-"""Import hook: provides the TBE toolkit's modules and monkeypatches MindSpore after its import."""
+"""Installs an import hook that provides the TBE toolkit's modules and monkeypatches MindSpore."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from tbe_impl import toolkit_finder
 
 
 def activate() -> None:
-    """Installs the hook, and patches MindSpore now if it is imported; ``MS_FUSION=off`` applies."""
+    """Installs the import hook; patches MindSpore at once if it is already imported.
+
+    With ``MS_FUSION=off`` MindSpore is not patched.
+    """
     if any(isinstance(one, _ImportHook) for one in sys.meta_path):
         return
     toolkit_finder.provide()
@@ -24,7 +27,7 @@ def activate() -> None:
 class _ImportHook:
     """Hides the toolkit's modules during MindSpore's import, then monkeypatches MindSpore.
 
-    AKG, MindSpore's generator, has its own ``topi``.
+    The modules are hidden because AKG, MindSpore's kernel generator, has its own ``topi``.
     """
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
@@ -35,7 +38,7 @@ class _ImportHook:
         spec = next((one for one in found if one is not None), None)
         if spec is not None and spec.loader is not None:
             run = spec.loader.exec_module
-            # patches this loader instance only
+            # patches this loader object only, not its class
             setattr(spec.loader, "exec_module", lambda module: _execute_module(run, module))  # noqa: B010
         return spec
 

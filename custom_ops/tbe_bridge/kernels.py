@@ -29,7 +29,7 @@ from tbe_impl.loading.parameter_roles import strip_decorators
 GRADIENT_REMEDY = "write `get_bprop(self)` in the primitive, or give ops.Custom a `bprop`"
 
 OutputRequest = tuple[tuple[int, ...] | None, str | None]
-"""Shape and dtype of an output; None where the primitive does not infer it."""
+"""Shape and dtype that a primitive infers for an output; None for each that it does not infer."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,10 +38,10 @@ class TbeFunction:
 
     Attributes:
         name: name of the operator.
-        function: takes one dict per input and output, then attributes.
+        function: the Python function; takes one dict per input and output, then attributes.
         inputs, outputs: names of the operator's tensors.
-        optional: number of further inputs of the function that the operator lacks; each is None.
-        attributes: attributes of the function, by name.
+        optional: number of inputs of the function that the operator lacks; None is passed for each.
+        attributes: attribute name → value.
     """
 
     name: str
@@ -61,7 +61,8 @@ class TbeFunction:
         """Builds the function's kernel for these inputs, with results cast to the requested dtypes.
 
         Raises:
-            InputError: the function rejects them, or builds other inputs, outputs or shapes.
+            InputError: the function rejects the inputs, or builds another number of inputs or
+                outputs, or an output of another shape.
         """
         like = given[0]
         made = [
@@ -89,9 +90,11 @@ class TbeFunction:
         return _cast(built, [dtype for _, dtype in wanted])
 
     def gradient(self, given: Sequence[ArraySpec], wanted: Sequence[OutputRequest]) -> Kernel:
-        """Builds the kernel of all input gradients, from the inputs and the output gradients.
+        """Builds the kernel that computes all input gradients.
 
-        Integer inputs get zeros.
+        The kernel reads the inputs, then the output gradients.
+
+        The gradient of an integer input is zero.
 
         Raises:
             InputError: an operation of the function has no derivative.
@@ -144,7 +147,7 @@ class TbeFunction:
 
 
 def _cast(kernel: Kernel, dtypes: Sequence[str | None]) -> Kernel:
-    """Returns the kernel with results in these dtypes."""
+    """Returns the kernel with its results cast to these dtypes; None keeps a dtype."""
     pairs = list(zip(kernel.outputs, dtypes, strict=True))
     if all(dtype in (None, item.tensor.dtype) for item, dtype in pairs):
         return kernel
@@ -157,16 +160,16 @@ def _cast(kernel: Kernel, dtypes: Sequence[str | None]) -> Kernel:
 
 
 def place_of(function: Callable[..., Any]) -> tuple[str, int]:
-    """Returns file and line of a function, below its decorators."""
+    """Returns file and line of a function; decorators are unwrapped first."""
     code = strip_decorators(function).__code__
     return code.co_filename, code.co_firstlineno
 
 
 def load_registered_function(registration: Registration) -> Callable[..., Any]:
-    """Returns the function of a registration from the user's imported module.
+    """Finds the function of a registration in the user's imported module.
 
     Raises:
-        InputError: no module of that file has a function of that name.
+        InputError: no module of the registered file has a function of the registered name.
     """
     kernel, file = str(registration.info.get("kernel")), registration.file
     for module in [*sys.modules.values()]:
@@ -182,7 +185,7 @@ def load_registered_function(registration: Registration) -> Callable[..., Any]:
 
 
 def unwrap_decorators(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns the function below decorators that hide its parameters (`op_info_register`)."""
+    """Unwraps decorators that hide a function's parameters, such as `op_info_register`."""
     while True:
         parameters = inspect.signature(function).parameters.values()
         if any(one.kind is one.POSITIONAL_OR_KEYWORD for one in parameters):

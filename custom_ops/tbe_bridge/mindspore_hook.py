@@ -1,9 +1,10 @@
 """Monkeypatches MindSpore so that primitives with a TBE function run on CPU.
 
-MindSpore's parser calls ``_clone`` of a primitive that has ``__setattr_flag__``, and uses its
-result. In PyNative a primitive first calls its ``check_elim``, and uses its result. Both return the
-primitive of `custom_ops.tbe_bridge.primitive`, if there is one. A registration
-(``op_info_register``) is recorded on its way to MindSpore's operator library.
+In graph mode, MindSpore's parser replaces a primitive that has ``__setattr_flag__`` by the result
+of its ``_clone``. In PyNative a primitive first calls its ``check_elim``, which may return the
+result. The patched ``_clone`` returns the primitive of `custom_ops.tbe_bridge.primitive`, if there
+is one; the patched ``check_elim`` calls this primitive. A proxy of MindSpore's operator library
+records each registration (``op_info_register``).
 """
 
 from __future__ import annotations
@@ -30,7 +31,10 @@ _OWN_PACKAGES = ("mindspore.", "custom_ops.")
 
 
 def replace_functions() -> None:
-    """Patches MindSpore once; does nothing with ``MS_FUSION=off`` or without these modules."""
+    """Patches MindSpore once.
+
+    It does nothing with ``MS_FUSION=off``, or if MindSpore's modules are not yet imported.
+    """
     with suppress(InputError):  # `doctor` reports an invalid value of the variable
         if environment.is_off():
             return
@@ -49,13 +53,18 @@ def replace_functions() -> None:
 
 
 def _registration(primitive: Any) -> Registration | None:
-    """Returns the user's registration of this primitive; None for MindSpore's and ours."""
+    """Returns the user's registration of this primitive.
+
+    Returns None for primitives of MindSpore and of this package, and for unregistered ones.
+    """
     found = registrations.get(str(vars(primitive).get("name")))
     return None if type(primitive).__module__.startswith(_OWN_PACKAGES) else found
 
 
 def registration_of(primitive: Any) -> Registration | None:
-    """Returns the user's registration of this primitive, with its function.
+    """Returns the user's registration of this primitive with the function loaded.
+
+    Returns None if there is no registration.
 
     Raises:
         InputError: the function does not exist.
@@ -81,7 +90,7 @@ def _has_function(primitive: Any) -> bool:
 
 
 def _replacement(primitive: Any) -> Any:
-    """Returns the primitive that runs this one's TBE function; None without a function.
+    """Returns a primitive that runs the TBE function of `primitive`; None without a function.
 
     Raises:
         InputError: the function does not exist, or needs an attribute that the primitive lacks.
@@ -94,7 +103,7 @@ def _replacement(primitive: Any) -> Any:
 
 
 class _ReplacementFlag:
-    """Descriptor that exists (and is true) only on primitives to replace."""
+    """Descriptor of an attribute that is True on primitives to replace, and missing on others."""
 
     def __get__(self, primitive: Any, kind: Any = None) -> bool:
         # a failed replacement raises in `_clone`: `hasattr` on this flag would hide the error
@@ -121,9 +130,9 @@ def _wrap_check_elim(check_elim: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _wrap_update_path(update: Callable[[Any], str]) -> Callable[[Any], str]:
-    """Returns the file of a TBE function on CPU.
+    """Wraps MindSpore's method so that on CPU it only returns the file of a TBE function.
 
-    MindSpore would execute that file, such as the user's script, as a check.
+    MindSpore's method would execute the file as a check, even if it is the user's script.
     """
 
     @functools.wraps(update)

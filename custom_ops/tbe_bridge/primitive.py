@@ -27,12 +27,12 @@ from tbe_impl.errors import InputError
 from tbe_impl.loading.parameter_roles import infer_parameter_roles, strip_decorators
 
 BLOCKED_FORMATS = ("NC1HWC0", "FRACTAL_Z", "FRACTAL_NZ", "FRACTAL_Z_3D", "NDC1HWC0", "C1HWNCoC0")
-"""Blocked device formats; on CPU arrays use the default format."""
+"""Blocked formats of Ascend devices; on CPU all arrays have the default format."""
 _primitives: LruCache[Any, TbePrimitive] = LruCache(256)
 
 
 class TbePrimitive(FusedPrimitive):
-    """Primitive that MindSpore runs on CPU in place of a user's.
+    """Primitive that MindSpore runs on CPU in place of a user's primitive.
 
     Args:
         spec: the operator.
@@ -72,11 +72,11 @@ class TbePrimitive(FusedPrimitive):
 
 
 def tbe_primitive(user: Any, registration: Registration | None) -> TbePrimitive:
-    """Returns the primitive that runs on CPU.
+    """Returns the primitive that runs on CPU in place of `user`; it is cached.
 
     Args:
         user: a `PrimitiveWithInfer` with a registered name, or an ``ops.Custom`` of type ``tbe``.
-        registration: the registration of that name.
+        registration: the registration of the primitive's name; None for an ``ops.Custom``.
 
     Raises:
         InputError: the function needs an attribute that the primitive lacks.
@@ -95,7 +95,7 @@ def tbe_primitive(user: Any, registration: Registration | None) -> TbePrimitive:
 
 
 def _key(user: Any, registration: Registration | None) -> Any:
-    """Returns the cache key of a primitive: its class and its attributes."""
+    """Returns the cache key of a primitive: its class, its registration and its attributes."""
     held = {
         name: value
         for name, value in vars(user).items()
@@ -165,7 +165,7 @@ def _build_spec(user: Any, registration: Registration | None) -> OpSpec:
 def infer_by_primitive(
     user: Any, given: Sequence[Mapping[str, Any]], outputs: int
 ) -> list[OutputRequest]:
-    """Infers shape and dtype of each output with the primitive's own inference."""
+    """Infers shape and dtype of each output with the user primitive's ``__infer__``."""
     found = user.__infer__(*given)
     shapes, dtypes = found.get("shape"), found.get("dtype")
     if outputs == 1:
@@ -199,7 +199,7 @@ def _dtype_name(dtype: Any) -> str:
 
 
 def _bprop(user: Any) -> Callable[..., Any] | None:
-    """Returns the primitive's own bprop, as MindSpore parses it."""
+    """Returns the bprop that the user defined for the primitive; None if there is none."""
     own = getattr(type(user), "get_bprop", None)
     found: Any = own(user) if own is not None else None
     if found is None and not isinstance(user, ops.Custom):
@@ -211,7 +211,7 @@ def _bprop(user: Any) -> Callable[..., Any] | None:
 
 
 def _info_of_custom(user: Any) -> Mapping[str, Any]:
-    """Returns the registration info of an ``ops.Custom``, empty without one."""
+    """Returns the registration info of an ``ops.Custom``; empty if it has none."""
     given = user.reg_info or getattr(user.func, "reg_info", None) or {}
     infos = given if isinstance(given, (list, tuple)) else [given]
     return next((one for one in infos if isinstance(one, dict) and one), {})
@@ -220,9 +220,11 @@ def _info_of_custom(user: Any) -> Mapping[str, Any]:
 def _tensors_of_custom(
     function: Callable[..., Any], info: Mapping[str, Any]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Returns the names of inputs and outputs: registered, or the parameters without a default.
+    """Returns the names of the inputs and of the outputs.
 
-    The last of those parameters is the output.
+    Without a registration they are the names of the parameters without a default.
+
+    The last of these parameters is the output.
     """
     if info:
         return _names(info, "inputs"), _names(info, "outputs")
@@ -238,7 +240,11 @@ def _names(info: Mapping[str, Any], key: str) -> tuple[str, ...]:
 def _attributes(
     name: str, user: Any, info: Mapping[str, Any], function: Callable[..., Any], tensors: int
 ) -> dict[str, Any]:
-    """Returns the function's attributes, matched by name or by registered position."""
+    """Returns the values of the function's attribute parameters.
+
+    A parameter gets the primitive's attribute of the same name, or else the attribute that is
+    registered at the same position.
+    """
     held = {**vars(user).get("attrs", {})}
     held |= {
         one["name"]: one["value"]
@@ -272,7 +278,7 @@ def _attributes(
 def _check_registered(
     name: str, info: Mapping[str, Any], given: Sequence[ArraySpec], place: str
 ) -> None:
-    """Raises `InputError` for unregistered dtypes and for layouts that a CPU lacks."""
+    """Raises `InputError` for unregistered dtypes, and if only blocked formats are registered."""
     rows = [row[: len(given)] for row in info.get("dtype_format", ())]
     plain = [row for row in rows if not any(one[1] in BLOCKED_FORMATS for one in row)]
     if rows and not plain:

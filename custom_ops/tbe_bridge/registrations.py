@@ -13,8 +13,8 @@ class Registration:
 
     Attributes:
         info: result of ``TBERegOp(…).get_op_info()``.
-        file: file of its function.
-        function: the function, once loaded.
+        file: path of the file that defines the operator's function.
+        function: the function; None until it is loaded.
     """
 
     info: Mapping[str, Any]
@@ -23,4 +23,4 @@ class Registration:
 
 
 registrations: dict[str, Registration] = {}
-"""Operator name → its last registration."""
+"""Operator name → the last registration of this name."""

@@ -10,15 +10,18 @@ from custom_ops.core.framework import Cell, ops
 from custom_ops.tbe_bridge.tbe_sequence import AnyStep, TbeBlocks, TbeSteps, TbeView
 
 PrimitiveMaker = Callable[..., Any]
-"""Builds the primitive of an operator with attributes; see `custom_ops.ascend.AscendPrimitive`."""
+"""Function that builds the primitive of an operator from its spec and attributes.
+
+The usual value is the class `custom_ops.ascend.AscendPrimitive`.
+"""
 
 
 class SequenceCell(Cell):
-    """Cell that runs the steps in order.
+    """Cell that runs the steps of a sequence in order.
 
     Args:
         whole: the steps.
-        inputs, outputs: names of the inputs and outputs.
+        inputs, outputs: names of the sequence's inputs and outputs.
         primitive: builds the primitive of each operator.
     """
 
@@ -79,13 +82,13 @@ def build_differentiable_sequence(
     primitive: PrimitiveMaker,
     back: Any,
 ) -> SequenceCell:
-    """Builds a sequence with its own gradient.
+    """Builds a sequence whose gradient is another sequence.
 
-    The gradients of the single steps would store the intermediate tensors.
+    Without it, the gradients of the single steps would keep the intermediate tensors in memory.
 
     Args:
         whole, inputs, outputs, primitive: as in `SequenceCell`.
-        back: result of `custom_ops.core.bprops.build_bprop` with `bare`.
+        back: the gradient, from `custom_ops.core.bprops.build_bprop` with `bare`.
     """
     row = (_SequenceOf1, _SequenceOf2, _SequenceOf3, _SequenceOf4)[len(inputs) - 1](
         whole, inputs, outputs, primitive
@@ -95,10 +98,12 @@ def build_differentiable_sequence(
 
 
 class BlockLoopCell(Cell):
-    """Cell that repeats steps; returns a tuple of the carried and the joined tensors.
+    """Cell that runs a loop over steps (`TbeBlocks`).
+
+    It returns a tuple of the loop-carried tensors, then of the concatenated tensors.
 
     Args:
-        blocks: the steps, and the cut, carried and joined tensors.
+        blocks: the loop: its steps and its split, carried and concatenated tensors.
         primitive: builds the primitive of each operator.
     """
 
@@ -107,7 +112,8 @@ class BlockLoopCell(Cell):
         made = (*blocks.carried, *blocks.joined)
         first, written = blocks.steps[0], (*blocks.carried.values(), *blocks.joined)
         is_one = len(blocks.steps) == 1 and (first.reads, first.writes) == (blocks.reads, written)
-        # saves one Cell per block; there may be hundreds of blocks
+        # a single step needs no SequenceCell around it; this saves one Cell call per block, and
+        # there may be hundreds of blocks
         self.body = (
             _build_call(first, primitive)
             if is_one
@@ -121,7 +127,7 @@ class BlockLoopCell(Cell):
         self.number_carried = len(blocks.carried)
 
     def construct(self, *inputs: Any) -> Any:
-        """Runs the blocks in order; a graph unrolls them."""
+        """Runs the iterations in order; in graph mode MindSpore unrolls the loop."""
         count, cut = self.times, len(self.axes)
         if cut > 0:
             count = (inputs[0].shape[self.axes[0]] + self.size - 1) // self.size
@@ -129,8 +135,8 @@ class BlockLoopCell(Cell):
         whole = inputs[cut : self.first_carried]
         carried = inputs[self.first_carried :]
         every: Any = ()
-        # MindSpore counts each loop iteration as a nested call, up to a limit; inner loops are
-        # therefore functions
+        # MindSpore counts each loop iteration as a nested call and limits the nesting; inner loops
+        # are therefore separate functions
         for block in range(count):
             made = self.run_block(pieces, block, whole + carried)
             carried = made[: self.number_carried]
@@ -141,14 +147,14 @@ class BlockLoopCell(Cell):
         return carried
 
     def all_pieces(self, inputs: Any, count: int) -> Any:
-        """Returns each block's piece of each cut tensor."""
+        """Returns for each split tensor a tuple of its blocks, one per iteration."""
         found: Any = ()
         for number in range(len(self.axes)):
             found = found + (self.pieces(inputs[number], self.axes[number], count),)
         return found
 
     def pieces(self, x: Any, axis: int, count: int) -> Any:
-        """Returns each block's piece of one tensor."""
+        """Returns the blocks of one tensor; a tensor of extent 1 is repeated."""
         if len(x.shape) > 0 and x.shape[axis] > 1:
             return ops.split(x, self.size, axis)
         found: Any = ()
@@ -157,7 +163,7 @@ class BlockLoopCell(Cell):
         return found
 
     def run_block(self, pieces: Any, block: int, others: Any) -> Any:
-        """Runs the steps on one block."""
+        """Runs one iteration and returns its results as a tuple."""
         given: Any = ()
         for number in range(len(self.axes)):
             given = given + (pieces[number][block],)
@@ -168,23 +174,23 @@ class BlockLoopCell(Cell):
 
 
 class ReshapeToRowsCell(Cell):
-    """Cell that flattens all axes but the last `kept` into one."""
+    """Cell that flattens all axes but the last `kept` axes into one axis."""
 
     def __init__(self, kept: int):
         super().__init__()
         self.kept = kept
 
     def construct(self, x: Any) -> Any:
-        """Reshapes."""
+        """Returns `x` with its leading axes flattened."""
         shape = x.shape
         return ops.reshape(x, (-1,) + shape[len(shape) - self.kept :])
 
 
 class ReshapeLikeCell(Cell):
-    """Cell that reshapes a tensor to the shape of another."""
+    """Cell that reshapes a tensor to the shape of another tensor."""
 
     def construct(self, x: Any, like: Any) -> Any:
-        """Reshapes."""
+        """Returns `x` in the shape of `like`."""
         return ops.reshape(x, like.shape)
 
 

@@ -1,4 +1,4 @@
-"""Describes a sequence of TBE operators, for operators that CANN does not build as one kernel."""
+"""Describes operators that CANN builds as a sequence of TBE operators, not as one kernel."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def step_operator(
     attributes: Mapping[str, Any] = _NONE,
     given: Mapping[str, str] = _NONE,
 ) -> OpSpec:
-    """Builds the spec of a step that only CANN builds: no gradient, no CPU kernel.
+    """Builds the spec of a step without a CPU kernel and without a gradient.
 
     Args:
         name, inputs, outputs, attributes, doc: as in `OpSpec`.
-        tbe: a file of `tbe_impl/ops/fused`.
-        shapes: input shapes, attributes by keyword → output shapes.
-        dtypes: input dtypes → output dtypes.
-        given: input → its dtype, where it differs from the operator's dtype.
+        tbe: name of a file in `tbe_impl/ops/fused`.
+        shapes: function of the input shapes, attributes by keyword; returns the output shapes.
+        dtypes: function of the input dtypes; returns the output dtypes.
+        given: input name → dtype, for inputs whose dtype differs from the operator's dtype.
     """
     return OpSpec(
         name,
@@ -53,10 +53,11 @@ class TbeStep:
 
     Attributes:
         spec: the operator.
-        reads: names of its inputs, in order: inputs of the sequence, or outputs of earlier steps.
+        reads: names of its inputs, in order. Each is an input of the sequence, or an output of an
+            earlier step.
         writes: names of its outputs.
-        attributes: attributes that differ from the default.
-        forward: the forward operator, where `spec` is a gradient.
+        attributes: the attributes that differ from their defaults.
+        forward: the forward operator if `spec` is a gradient, else None.
     """
 
     spec: OpSpec
@@ -68,14 +69,14 @@ class TbeStep:
 
 @dataclass(frozen=True, eq=False)
 class TbeView:
-    """Reshape; no computation.
+    """Step that reshapes a tensor without computation.
 
     Attributes:
         source: name of the tensor.
         view: name of the result.
-        like: name of the tensor whose shape the result gets; empty: all axes but the last `kept`
-            are flattened into one.
-        kept: number of trailing axes kept.
+        like: name of the tensor whose shape the result gets. If empty, all axes but the last `kept`
+            axes are flattened into one axis.
+        kept: number of trailing axes that are not flattened.
     """
 
     source: str
@@ -100,12 +101,13 @@ class TbeBlocks:
 
     Attributes:
         steps: steps of one iteration.
-        cut: name → the axis along which the tensor is split into blocks. The first one's extent is
-            the loop extent. A tensor of extent 1 is not split.
-        size: extent of a block.
-        times: number of iterations, where nothing is cut.
-        carried: name → the name under which an iteration writes the value for the next. The initial
-            value comes from outside; the last one is a result.
+        cut: tensor name → the axis along which the tensor is split into blocks. The first tensor
+            determines the number of iterations. A tensor whose axis has extent 1 is not split.
+        size: extent of a block along the split axis.
+        times: number of iterations if no tensor is split.
+        carried: loop-carried tensors: input name → name of the step output that becomes this input
+            in the next iteration. The initial value is an input of the loop; the final value is a
+            result.
         joined: name of a step's output → the axis along which the outputs of all iterations are
             concatenated.
     """
@@ -119,7 +121,7 @@ class TbeBlocks:
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """Names of the inputs: cut, then whole, then carried tensors."""
+        """Names of the inputs: split tensors, then tensors read whole, then carried tensors."""
         known = {*self.cut, *self.carried}
         whole: dict[str, None] = {}
         for step in self.steps:
@@ -129,12 +131,12 @@ class TbeBlocks:
 
     @property
     def writes(self) -> tuple[str, ...]:
-        """Names of the results: carried, then joined tensors."""
+        """Names of the results: carried tensors, then concatenated tensors."""
         return (*self.carried, *self.joined)
 
     @property
     def body(self) -> TbeSteps:
-        """Steps of one iteration."""
+        """The steps of one iteration as a sequence."""
         return TbeSteps(self.steps, self.carried)
 
 
@@ -147,7 +149,8 @@ class TbeSteps:
 
     Attributes:
         steps: the steps, in order.
-        makes: output name → its name among inputs and steps, where they differ.
+        makes: output name → name of the input or step output that is this output, for names that
+            differ.
     """
 
     steps: tuple[AnyStep, ...]
@@ -155,16 +158,16 @@ class TbeSteps:
 
     @property
     def operators(self) -> tuple[TbeStep, ...]:
-        """Operators that CANN builds; repeated ones count once."""
+        """The TBE operators in order; the operators of a loop appear once."""
         return _operators(self.steps)
 
     def places(
         self, inputs: Sequence[str], outputs: Sequence[str]
     ) -> tuple[tuple[tuple[int, ...], ...], tuple[int, ...]]:
-        """Returns the indices that each step reads, and the indices of the outputs.
+        """Returns the indices of the tensors that each step reads, and of the outputs.
 
-        Indices count the inputs, then the outputs of each step. A name written twice refers to the
-        later write.
+        Indices count the inputs, then the outputs of each step. After a second write, a name refers
+        to the later tensor.
         """
         known = {name: place for place, name in enumerate(inputs)}
         count, reads = len(inputs), []
