@@ -1,4 +1,7 @@
-"""Formulas of MindSpore's activation operators and gradients, for arrays and traced tensors."""
+"""Defines formulas of MindSpore's activation operators and their gradients.
+
+A formula applies to NumPy arrays and to traced tensors.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ def _hard_sigmoid_gradient(dy: Array, x: Array) -> Any:
 
 
 def _hard_swish(x: Array) -> Any:
-    """x · hard_sigmoid(x), with 0 for x ≤ −3: the product would be NaN at −∞."""
+    """x · hard_sigmoid(x); 0 for x ≤ −3, since the product would be NaN at −∞."""
     return np.where(x <= -3, 0 * _clip(x, -3, 0), x * _hard_sigmoid(x))
 
 
@@ -38,7 +41,7 @@ def _hard_swish_gradient(dy: Array, x: Array) -> Any:
 
 
 def _elu(x: Array, *_: Array) -> Any:
-    """Elu with alpha 1, MindSpore's only value."""
+    """Elu with alpha 1, the only value that MindSpore supports."""
     return np.where(x > 0, x, np.expm1(np.minimum(x, 0)))
 
 
@@ -75,12 +78,12 @@ def gelu_gradient(
 ) -> Any:
     """Gradient of GeLU in its tanh form.
 
-    x is clipped to ±20, where the slope is 0 or 1, because x² may overflow.
+    x is clipped to ±20, since x² may overflow. Beyond ±20 the slope is 0 or 1.
 
     Args:
-        dy: gradient of y.
+        dy: gradient of the result y of GeLU.
         x: input of GeLU.
-        gate_of: y / x as a function of x; a DSL operation may replace the formula.
+        gate_of: computes y / x from x; a caller may pass a DSL operation instead of the formula.
     """
     inner = _clip(x, -20, 20)
     gate = gate_of(inner)
@@ -108,4 +111,8 @@ ACTIVATIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "Mish": lambda x: x * np.tanh(softplus(x)),
     }
 )
-"""Operator type → formula; a gradient takes (gradient of y, x), that of Elu (gradient of y, y)."""
+"""Operator type → formula.
+
+A gradient operator takes (gradient of y, x), where y is the result for x. EluGrad takes (gradient
+of y, y).
+"""

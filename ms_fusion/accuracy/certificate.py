@@ -1,8 +1,8 @@
-"""Issues the accuracy certificate: each compiled kernel against the float64 replay of its body.
+"""Certifies kernels: compares each compiled kernel with the float64 replay of its body.
 
-One child process calls the kernel's shared library, since it may crash; another runs MindSpore's
-operators one by one. Both get the same inputs as `ms_fusion.accuracy.replay`, which computes the
-reference.
+One child process calls the kernel's shared library, since the kernel may crash. Another child
+process runs MindSpore's operators one by one. Both get the same inputs as
+`ms_fusion.accuracy.replay`, which computes the reference.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from tbe_impl import environment
 from tbe_impl.errors import FusionError
 
 MAX_BYTES = 64 << 20
-"""Kernels with more bytes of inputs and outputs are not run."""
+"""A kernel is not run if its inputs and outputs together, or one of its tensors, are larger."""
 
 DTYPES = frozenset(DTYPE_BYTES) - {"int4", "complex64", "complex128"}
 
@@ -43,7 +43,14 @@ WORKER = "ms_fusion.accuracy.kernel_worker"
 
 @dataclass(frozen=True)
 class CompiledKernel:
-    """A fused kernel on disk: its body with exact constants, and its entry point."""
+    """A fused kernel on disk.
+
+    Attributes:
+        graph: body of the kernel, with exact constants.
+        binary: file of the shared library.
+        symbol: name of the entry function.
+        convention: calling convention of the entry function: ``akg`` or ``akg_v2``.
+    """
 
     graph: Graph
     binary: Path
@@ -52,7 +59,7 @@ class CompiledKernel:
 
     @property
     def results(self) -> tuple[Value, ...]:
-        """The tensors that the kernel writes: for an output of ``Assign``, its target."""
+        """The tensors that the kernel writes; an output of ``Assign`` is the overwritten input."""
         return tuple(
             self.graph.values[name]
             if target is None
@@ -67,7 +74,7 @@ class CompiledKernel:
 
 
 class _CertificationError(Exception):
-    """A kernel cannot be certified; the message is the reason."""
+    """Raised if a kernel cannot be certified; the message is the reason."""
 
 
 def certify(
@@ -85,21 +92,22 @@ def certify(
 
     Args:
         kernels: fused kernels of one capture.
-        kernel_directory: contains their files (``….so``, ``….json``, ``….info``) at any depth.
-        flags: flag string that they were compiled with; selects the generator's calling convention.
-        captured: inputs that each kernel received in a run, in order, by full name; see
+        kernel_directory: directory that contains the kernels' files (``….so``, ``….json``,
+            ``….info``) at any depth.
+        flags: flag string with which the kernels were compiled; it selects the calling convention.
+        captured: full name of a kernel → its inputs in a run, in order; see
             `ms_fusion.accuracy.tensor_dump`.
-        timeout_s: total time limit; kernels beyond it are recorded as not run.
-        seed: of the sampled inputs.
+        timeout_s: total time limit; kernels that exceed it are recorded as not run.
+        seed: seed of the sampled inputs.
         max_bytes: a kernel with larger tensors is not run.
         compiled_worker: the module whose child process calls the compiled kernels.
 
-    The reference is the compiled body: its basic operators with the constants of the ``.info`` file
-    (dumps round them to six digits). ULP of float64 outputs are exact to about one, since the
-    reference is float64 itself.
+    The reference is the float64 replay of the compiled body. Its constants are from the ``.info``
+    file, since dumps round constants to six digits. For a float64 output the error in ULP is
+    uncertain by about one, since the reference itself is float64.
 
-    Never raises for a kernel: one that is missing, crashes, hangs or cannot be replayed gets one
-    entry with NaN in place of its figures and the reason in `note`.
+    If a kernel is missing, crashes, hangs or cannot be replayed, the function does not raise. The
+    kernel then gets one entry with NaN instead of errors and with the reason in `note`.
     """
     found: dict[str, tuple[Accuracy, ...]] = {}
     deadline = time.monotonic() + timeout_s
@@ -127,7 +135,11 @@ def certify(
 
 
 def _find(kernel: FusedKernel, directory: Path, flags: str, max_bytes: int) -> CompiledKernel:
-    """The files of a kernel, checked against their digest and the ledger."""
+    """Finds the files of a kernel and checks them against their digest and against the ledger.
+
+    Raises:
+        _CertificationError: the files are missing or wrong, or the kernel cannot be certified.
+    """
     information = next(iter(sorted(directory.rglob(_escape_glob(f"{kernel.name}.info")))), None)
     if information is None:
         raise _CertificationError("its files are not in the kernel directory")
@@ -162,7 +174,7 @@ def _find(kernel: FusedKernel, directory: Path, flags: str, max_bytes: int) -> C
 
 
 def _escape_glob(name: str) -> str:
-    """A file name with its glob characters escaped."""
+    """Returns a file name with its glob characters escaped."""
     return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in Path(name).name)
 
 
@@ -175,7 +187,14 @@ def _target(graph: Graph, name: str) -> int | None:
 
 @dataclass(frozen=True)
 class _Bench:
-    """Runs requests: a directory to exchange tensors, the two child processes, the deadline."""
+    """Runs requests in the child processes.
+
+    Attributes:
+        directory: directory of the files by which tensors are exchanged.
+        compiled: child process that calls compiled kernels.
+        unfused: child process that runs MindSpore's operators.
+        deadline: end of the time limit, in s of `time.monotonic`.
+    """
 
     directory: Path
     compiled: Worker
@@ -185,7 +204,11 @@ class _Bench:
     def run(
         self, worker: Worker, request: Mapping[str, Any], results: Sequence[Value]
     ) -> tuple[tuple[Array, ...], dict[str, Any]]:
-        """Returns the results of one request and the answer; raises `WorkerError`."""
+        """Runs one request; returns (result arrays, answer of the child process).
+
+        Raises:
+            WorkerError: the child process failed, or the deadline has passed.
+        """
         left = self.deadline - time.monotonic()
         if left <= 0:
             raise WorkerError("no time left")
@@ -214,7 +237,7 @@ def _certify_kernel(
             "seeded": seeded_inputs(files.graph, seed),
             "edges": edge_inputs(files.graph, seed),
         }
-        if captured:  # empty for a kernel beside control flow or Python code
+        if captured:  # It is empty for a kernel beside control flow or Python code.
             kinds = {"captured": _bind_captured_inputs(files.graph, captured), **kinds}
         for kind, inputs in kinds.items():
             entries.append(_compare(kind, files, inputs, bench))
@@ -301,8 +324,7 @@ def _compiled_request(files: CompiledKernel) -> dict[str, Any]:
         "library": str(files.binary.absolute()),
         "symbol": files.symbol,
         "convention": files.convention,
-        # An in-place output is declared with one element, but the number of elements written is
-        # unknown.
+        # An in-place output is declared with one element, but the kernel may write more elements.
         "outputs": [
             {"bytes": max(value.bytes, files.graph.values[name].bytes, 8), "target": target}
             for name, value, target in zip(

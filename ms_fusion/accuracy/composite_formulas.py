@@ -1,6 +1,6 @@
-"""Formulas of MindSpore's compound operators: gradients, multiply-add operators, losses.
+"""Defines formulas of MindSpore's compound operators: gradients, multiply-add operators, losses.
 
-Each is a function of a `formulas.Call`, for arrays and traced tensors.
+A formula is a function of a `formulas.Call`. It applies to NumPy arrays and to traced tensors.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ CallFormula = Callable[[Any], Any]
 
 
 def nary_formula(function: Callable[..., Any]) -> CallFormula:
-    """Wraps a function of all inputs."""
+    """Returns a formula that applies `function` to the inputs of the call."""
     return lambda call: function(*call.inputs)
 
 
 def _log_softmax_gradient(call: Any) -> Any:
-    """(y, gradient of y): dy − e^y · Σ dy."""
+    """Computes dy − e^y · Σ dy for the inputs (y, gradient dy of y)."""
     y, dy = call.inputs[:2]
     axis = (call.integers("axis", 2) or (-1,))[0]
     return dy - np.exp(y) * np.sum(dy, axis=axis, keepdims=True)
 
 
 def _dropout_gradient(call: Any) -> Any:
-    """dy · mask / keep_prob of (gradient of y, mask)."""
+    """Computes dy · mask / keep_prob for the inputs (gradient dy of y, mask)."""
     dy, mask = call.inputs[:2]
     return dy * mask / call.number("keep_prob", 2)
 
@@ -42,18 +42,18 @@ def _xdivy(x: Array, y: Array) -> Any:
 
 
 def _cast_factor(x: Array, factor: Any) -> Any:
-    """The factor as MindSpore reads it: cast to the dtype of an integer or bool `x`."""
+    """Returns `factor`, cast to the dtype of `x` if `x` is integer or bool, as MindSpore does."""
     return factor.astype(x.dtype) if x.dtype.kind in "iub" else factor
 
 
 def _subtract_scaled(x: Array, y: Array, factor: Any) -> Any:
-    """x − factor · y; for bool, whether the difference is not 0."""
+    """Computes x − factor · y; for bool `x`, whether the difference is not 0."""
     away = _cast_factor(x, factor) * y
     return x != away if x.dtype == bool else x - away
 
 
 def _fmax(x: Array, y: Array) -> Any:
-    """The maximum; where one operand is NaN, the other."""
+    """Computes the maximum; if one operand is NaN, the result is the other operand."""
     return np.where(np.isnan(x), y, np.where(np.isnan(y), x, np.maximum(x, y)))
 
 
@@ -62,14 +62,17 @@ def _fmin(x: Array, y: Array) -> Any:
 
 
 def _hypotenuse(x: Array, y: Array) -> Any:
-    """√(x² + y²) without overflow of the squares."""
+    """Computes √(x² + y²) without overflow of the squares."""
     large, small = np.maximum(np.abs(x), np.abs(y)), np.minimum(np.abs(x), np.abs(y))
     share = small / np.where(large == 0, 1 + 0 * large, large)
     return np.where(np.isinf(large), large, large * np.sqrt(1 + share * share))
 
 
 def _kl_divergence(call: Any) -> Any:
-    """(x, target): target · (ln target − x), and 0 where the target is not positive."""
+    """Computes target · (ln target − x) for the inputs (x, target), reduced by the mode.
+
+    The term of an element is 0 if its target is not positive.
+    """
     x, wanted = call.inputs[:2]
     none = wanted <= 0
     each = np.where(none, 0 * wanted, wanted * (np.log(np.where(none, 1 + 0 * wanted, wanted)) - x))
@@ -78,7 +81,7 @@ def _kl_divergence(call: Any) -> Any:
 
 
 def _kl_divergence_gradient(call: Any) -> Any:
-    """−target · dy / divisor of (gradient of the loss, x, target)."""
+    """Computes −target · dy / divisor for the inputs (gradient dy of the loss, x, target)."""
     dy, x, wanted = call.inputs[:3]
     return -wanted * dy / _reduction_divisor(_reduction_mode(call), x)
 
@@ -88,13 +91,13 @@ def _reduction_mode(call: Any) -> str:
 
 
 def _reduction_divisor(how: str, x: Array) -> float:
-    """The divisor of the sum for a reduction mode."""
+    """Returns the divisor of the sum for the reduction mode `how`."""
     return float({"mean": x.size, "batchmean": x.shape[0] if x.ndim else 1}.get(how, 1))
 
 
 COMPOSITE_FORMULAS: Mapping[str, CallFormula] = MappingProxyType(
     {
-        # gradients: of (y, dy); inverse trigonometric functions: of (x, dy)
+        # Gradients. Their inputs are (y, dy), for inverse trigonometric functions (x, dy).
         "LogSoftmaxGrad": _log_softmax_gradient,
         "SqrtGrad": nary_formula(lambda y, dy: dy / (y + y)),
         "RsqrtGrad": nary_formula(lambda y, dy: dy * -0.5 * (y * y * y)),
@@ -104,7 +107,7 @@ COMPOSITE_FORMULAS: Mapping[str, CallFormula] = MappingProxyType(
         "AsinGrad": nary_formula(lambda x, dy: dy / np.sqrt((1 - x) * (1 + x))),
         "AtanGrad": nary_formula(lambda x, dy: dy / (1 + x * x)),
         "DropoutGrad": _dropout_gradient,
-        # two and three tensors
+        # Operators of two or three tensors.
         "Addcmul": nary_formula(lambda x, y, z, factor: x + _cast_factor(x, factor) * y * z),
         "Addcdiv": nary_formula(lambda x, y, z, factor: x + _cast_factor(x, factor) * y / z),
         "AddExt": nary_formula(lambda x, y, factor: x + _cast_factor(x, factor) * y),
@@ -117,10 +120,10 @@ COMPOSITE_FORMULAS: Mapping[str, CallFormula] = MappingProxyType(
         "Fmax": nary_formula(_fmax),
         "Fmin": nary_formula(_fmin),
         "Hypot": nary_formula(_hypotenuse),
-        # losses
+        # Losses.
         "L2Loss": nary_formula(lambda x: np.sum(x * x) / 2),
         "KLDivLoss": _kl_divergence,
         "KLDivLossGrad": _kl_divergence_gradient,
     }
 )
-"""Operator type → its formula."""
+"""Operator type → formula."""

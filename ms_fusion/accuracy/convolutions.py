@@ -1,4 +1,4 @@
-"""Formulas of convolutions and their gradients in NumPy, by im2col."""
+"""Computes convolutions and their gradients in NumPy, by im2col."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ Array = np.ndarray
 
 
 def spatial_attributes(node: Node) -> dict[str, Any]:
-    """Stride, padding, dilation and groups of a convolution or its gradient; MindSpore's stride and
-    dilation have four entries, the last two count.
+    """Returns stride, padding, dilation and groups of a convolution or its gradient.
+
+    MindSpore's stride and dilation have four entries, of which the last two (height, width) apply.
     """
     return {
         "stride": tuple(node.attr("stride"))[-2:],
@@ -32,17 +33,17 @@ def _geometry(node: Node, x: Sequence[int], weight: Sequence[int]) -> Geometry:
 
 
 def convolution(node: Node, x: Array, weight: Array) -> Array:
-    """The convolution of x with the weight."""
+    """Returns the convolution of `x` with `weight`."""
     return forward(_geometry(node, x.shape, weight.shape), EMPTY_EPILOGUE, x, weight)
 
 
 def gradient_of_x(node: Node, grad: Array, weight: Array, shape: Sequence[int]) -> Array:
-    """The gradient of an x of the given shape."""
+    """Returns the gradient of the input x; `shape` is the shape of x."""
     (found,) = backward(_geometry(node, shape, weight.shape), ("x",), grad, weight)
     return found
 
 
 def gradient_of_weight(node: Node, grad: Array, x: Array, shape: Sequence[int]) -> Array:
-    """The gradient of a weight of the given shape."""
+    """Returns the gradient of the weight; `shape` is the shape of the weight."""
     (found,) = backward(_geometry(node, x.shape, shape), ("weight",), grad, None, x)
     return found

@@ -1,7 +1,7 @@
-"""Defines each basic operator: an ordered table from operator type to NumPy formula.
+"""Defines each basic operator by a NumPy formula.
 
-Floating-point operands have the dtype of the arithmetic (float64 by default), integers and bools
-their own.
+Floating-point operands have the dtype of the arithmetic, float64 by default. Integer and bool
+operands keep their own dtype.
 
 One file of more than 500 lines: it is the table of formulas.
 """
@@ -27,12 +27,12 @@ Array = np.ndarray
 
 
 def is_float(name: str) -> bool:
-    """Whether a dtype, by its NumPy name, is floating-point."""
+    """Returns whether the dtype of this NumPy name is floating-point; includes bfloat16."""
     return name in ("float16", "bfloat16", "float32", "float64")
 
 
 def numpy_dtype(name: str) -> np.dtype[Any]:
-    """A dtype by name, bfloat16 included."""
+    """Returns the NumPy dtype of this name; for bfloat16 the dtype of `ml_dtypes`."""
     if name == "bfloat16":
         import ml_dtypes
 
@@ -46,8 +46,8 @@ class Call:
 
     Attributes:
         node: the operator.
-        inputs: its arrays in order, constants included.
-        output: its first result, as the graph describes it.
+        inputs: arrays of the operator's inputs in order, constants included.
+        output: description of the operator's first result in the graph.
         dtype: dtype of floating-point arithmetic.
     """
 
@@ -57,22 +57,23 @@ class Call:
     dtype: np.dtype[Any]
 
     def flag(self, name: str, position: int | None = None) -> bool:
-        """A boolean argument; False if absent."""
+        """Returns a boolean argument; False if it is absent."""
         return bool(self.number(name, position))
 
     def number(self, name: str, position: int | None = None, *, default: float = 0.0) -> float:
-        """A numeric argument."""
+        """Returns a numeric argument; `default` if it is absent."""
         found = self._argument(name, position)
         return default if found is None or not found.size else float(found[0])
 
     def integers(self, name: str, position: int | None = None) -> tuple[int, ...] | None:
-        """An integer list, such as axes or sizes; None if absent."""
+        """Returns an argument that is a list of integers, such as axes; None if it is absent."""
         found = self._argument(name, position)
         return None if found is None else tuple(int(number) for number in found)
 
     def _argument(self, name: str, position: int | None) -> Array | None:
-        """An argument: the input at `position` in newer files, the attribute `name` in
-        older ones.
+        """Returns an argument as a flat array; None if it is absent.
+
+        In newer files it is the input at `position`, in older files the attribute `name`.
         """
         if position is not None and position < len(self.inputs):
             return self.inputs[position].reshape(-1)
@@ -92,7 +93,10 @@ def _binary_formula(function: Callable[[Array, Array], Array]) -> Formula:
 
 
 def _pointwise_formula(function: Callable[[float], float]) -> Formula:
-    """Applies a scalar function of `math` to each element; exact to one ULP of float64."""
+    """Returns a formula that applies a scalar function of `math` to each element.
+
+    The results are exact to one ULP of float64.
+    """
     vectorised = np.frompyfunc(function, 1, 1)
     return lambda call: vectorised(np.asarray(call.inputs[0], np.float64)).astype(call.dtype)
 
@@ -114,7 +118,7 @@ def _reduction_formula(function: Callable[..., Array]) -> Formula:
 
 
 def _divide(x: Array, y: Array) -> Array:
-    """True division; for integers the quotient truncated toward zero, 0 where the divisor is 0."""
+    """Divides; an integer quotient is truncated toward zero, and is 0 if the divisor is 0."""
     if x.dtype.kind not in "iu":
         return np.true_divide(x, y)
     safe = np.where(y == 0, 1, y)
@@ -132,12 +136,12 @@ def _floor_divide(x: Array, y: Array) -> Array:
 
 
 def _floor_modulo(x: Array, y: Array) -> Array:
-    """The remainder with the sign of the divisor."""
+    """Computes the remainder with the sign of the divisor."""
     return np.mod(x, y) if x.dtype.kind == "f" else np.mod(x, np.where(y == 0, 1, y))
 
 
 def _modulo(x: Array, y: Array) -> Array:
-    """The remainder with the sign of the dividend, as in C and in MindSpore 2.10."""
+    """Computes the remainder with the sign of the dividend, as in C and in MindSpore 2.10."""
     return np.fmod(x, y) if x.dtype.kind == "f" else np.fmod(x, np.where(y == 0, 1, y))
 
 
@@ -148,7 +152,7 @@ def _power(x: Array, y: Array) -> Array:
 
 
 def _cast(call: Call) -> Array:
-    """Rounds to the new dtype; float to integer truncates toward zero."""
+    """Casts to the dtype of the result; a cast from float to integer truncates toward zero."""
     source, name = call.inputs[0], call.output.dtype
     if name == "bool":
         return source != 0
@@ -162,7 +166,7 @@ def _cast(call: Call) -> Array:
 
 
 def _result_shape(call: Call) -> tuple[int, ...]:
-    """The static shape of the result from the graph, else from the `shape` argument."""
+    """Returns the shape of the result: its static shape in the graph, else the argument `shape`."""
     if not call.output.is_dynamic:
         return tuple(int(size) for size in call.output.shape)
     return call.integers("shape", 1) or ()
@@ -192,7 +196,7 @@ def _select(call: Call) -> Array:
 
 
 def _one_hot(call: Call) -> Array:
-    """(indices, depth, on, off) along an axis, the last by default."""
+    """Computes OneHot of (indices, depth, on, off) along an axis, by default the last."""
     indices, axis = call.inputs[0], int(call.number("axis", 4, default=-1.0))
     depth = int(call.number("depth", 1))
     on, off = call.inputs[2], call.inputs[3]
@@ -203,7 +207,7 @@ def _one_hot(call: Call) -> Array:
 
 
 def _strided_slice(call: Call) -> Array:
-    """(x, begin, end, strides) with bit masks, as in TensorFlow."""
+    """Computes StridedSlice of (x, begin, end, strides) with bit masks, as in TensorFlow."""
     source = call.inputs[0]
     begin, end, strides = (
         call.integers(name, position) or ()
@@ -252,8 +256,10 @@ def _cumulative_sum(call: Call) -> Array:
 
 
 def _gather(call: Call) -> Array:
-    """(table, indices, axis): negative indices count from the end; out of range gives 0, where
-    MindSpore raises.
+    """Computes Gather of the inputs (table, indices, axis).
+
+    A negative index counts from the end. The result of an index out of range is 0, but MindSpore
+    raises an error for it.
     """
     table, given = call.inputs[:2]
     axis = int(call.number("axis", 2))
@@ -288,7 +294,7 @@ def _resize_formula(
     nearest: bool = False,
     back: bool = False,
 ) -> Formula:
-    """Resizes an image; with `back`, computes the gradient."""
+    """Returns a formula that resizes an image; with `back`, the formula of the gradient."""
 
     def formula(call: Call) -> Array:
         given, made = call.inputs[0].shape, call.output.shape
@@ -318,21 +324,25 @@ def _is_flag(call: Call, position: int) -> bool:
 
 
 def _max_pool_windows(call: Call, pooled: Array | Value) -> PoolingWindows:
-    """Windows of max pooling; `pooled` has the shape of y."""
+    """Returns the windows of max pooling; `pooled` has the shape of the result."""
     return windows(call.node, call.inputs[0].shape, pooled.shape)
 
 
 def average_pool_windows(call: Call) -> PoolingWindows:
-    """Windows of average pooling: (x, window, strides, padding mode, data format), or (x) with
-    attributes.
+    """Returns the windows of average pooling.
+
+    The inputs are (x, window, strides, padding mode, data format), or only x, with attributes for
+    the others.
     """
     given = window_arguments(call.inputs[1:]) if len(call.inputs) > 1 else ()
     return windows(call.node, call.inputs[0].shape, call.output.shape, given)
 
 
 def average_pool_gradient_windows(call: Call) -> tuple[PoolingWindows, Array]:
-    """Windows and the gradient of y: (x, y, gradient of y, window, …), or (shape of x, gradient of
-    y).
+    """Returns (windows, gradient of the result y) for the gradient of average pooling.
+
+    The inputs of the call are (x, y, gradient of y, window, strides, padding mode, data format), or
+    (shape of x, gradient of y).
     """
     three = len(call.inputs) > 2
     gradient = call.inputs[2 if three else 1]
@@ -365,7 +375,7 @@ def _gelu(x: Array) -> Array:
 
 
 def _bias_add(call: Call) -> Array:
-    """Adds the bias along the channel axis: axis 1, or the last for NHWC."""
+    """Adds the bias along the channel axis, which is axis 1, or the last axis for NHWC."""
     source, bias = call.inputs[:2]
     behind = source.ndim - 1 - _bias_axis(call.node, source.ndim)
     return source + (bias.reshape((-1,) + (1,) * behind) if behind else bias)
@@ -376,16 +386,17 @@ def _bias_axis(node: Node, ndim: int) -> int:
 
 
 def _bias_add_grad(call: Call) -> Array:
-    """The gradient of the bias: the sum over all axes but the channel axis."""
+    """Computes the gradient of the bias: the sum over all axes except the channel axis."""
     gradient = call.inputs[0]
     return np.sum(gradient, axis=bias_gradient_axes(call.node, gradient.ndim))
 
 
 def bias_gradient_axes(node: Node, ndim: int) -> tuple[int, ...]:
-    """The axes that BiasAddGrad reduces: all but axis 1, or all but the last for NHWC.
+    """Returns the axes that BiasAddGrad reduces: all except axis 1, or except the last for NHWC.
 
     Args:
-        ndim: rank of the gradient.
+        node: the operator BiasAddGrad.
+        ndim: rank of its input, the gradient of y.
     """
     kept = _bias_axis(node, ndim)
     return tuple(axis for axis in range(ndim) if axis != kept)
@@ -486,7 +497,7 @@ FORMULAS: Mapping[str, Formula] = MappingProxyType(
         "ReverseV2": lambda call: np.flip(call.inputs[0], call.integers("axis", 1)),
         "OnesLike": _unary_formula(np.ones_like),
         "ZerosLike": _unary_formula(np.zeros_like),
-        # in-place: the new content of the first input
+        # In-place operators. The result is the new content of the first input.
         "Assign": lambda call: np.broadcast_to(call.inputs[1], call.inputs[0].shape),
         "AssignAdd": _binary_formula(np.add),
         # products
@@ -529,7 +540,7 @@ FORMULAS: Mapping[str, Formula] = MappingProxyType(
         "Depend": _identity,
         "TensorMove": _identity,
         "StopGradient": _identity,
-        # composite operators that a generator may receive unexpanded
+        # Composite operators. MindSpore may pass them to a generator without expanding them.
         "AddN": lambda call: sum(call.inputs[1:], call.inputs[0]),
         "BiasAdd": _bias_add,
         "BiasAddGrad": _bias_add_grad,

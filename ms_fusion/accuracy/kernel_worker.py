@@ -1,14 +1,15 @@
 """Runs compiled kernels or MindSpore's operators in a child process of the certificate.
 
-``python -m ms_fusion.accuracy.kernel_worker compiled|unfused FD``: each line of standard input is a
-request in JSON; each answer is one line written to the file descriptor. Tensors travel as raw bytes
-in ``.npz`` files.
+Run as ``python -m ms_fusion.accuracy.kernel_worker compiled|unfused FD``. Each line of standard
+input is a request in JSON. Each answer is one line of JSON, written to the file descriptor FD.
+Tensors are exchanged as raw bytes in ``.npz`` files.
 
-The entry of a kernel built by MindSpore's own CPU generator, derived from its machine code and its
-caller (2.10, x86-64): ``void OP_kernel(void **args)``, where ``args[0]`` is a table of four
-pointers (parallel launch, malloc, free, spare), followed by the addresses of the inputs and the
-outputs. The launcher gets ``(int (*body)(int task, int tasks, void *data), void *data, int
-tasks)``. A kernel of ``AKG_V2`` is ``void OP(void *callback, int *threads, void **args)``.
+A kernel of MindSpore's own CPU generator has the entry function ``void OP_kernel(void **args)``.
+``args[0]`` points to a table of four pointers: parallel launch, malloc, free, spare. The addresses
+of the inputs and outputs follow. The parallel launch has the arguments ``(int (*body)(int task, int
+tasks, void *data), void *data, int tasks)``. This was derived from the machine code of kernels and
+of their caller (MindSpore 2.10, x86-64). A kernel of ``AKG_V2`` has the entry function
+``void OP(void *callback, int *threads, void **args)``.
 """
 
 from __future__ import annotations
@@ -46,7 +47,10 @@ class _Callbacks(ctypes.Structure):
 def main(
     arguments: Sequence[str], *, before: Callable[[Mapping[str, Any]], None] | None = None
 ) -> None:
-    """Answers requests until standard input ends; calls `before` with each request."""
+    """Answers requests until standard input ends; first calls `before` with each request.
+
+    `arguments` are the mode, ``compiled`` or ``unfused``, and the file descriptor for answers.
+    """
     mode, descriptor = arguments
     handle = {"compiled": run_compiled, "unfused": run_unfused}[mode]
     with os.fdopen(int(descriptor), "w", buffering=1) as answers:
@@ -63,14 +67,14 @@ def main(
 
 
 def run_compiled(request: Mapping[str, Any]) -> dict[str, Any]:
-    """Calls the kernel of the request once, saves its outputs and lists the ``unwritten`` ones.
+    """Calls the kernel of the request once and saves its outputs.
 
-    Output buffers are filled beforehand, floats with NaN, to detect elements that the kernel does
-    not write.
+    The answer's ``unwritten`` has the indices of outputs that the kernel did not write. To detect
+    them, all bytes of the output buffers are 0xFF before the call, which is NaN for floats.
 
-    Request: ``library``, ``symbol``, ``convention`` (``akg`` or ``akg_v2``), ``inputs`` (.npz),
-    ``outputs`` (list of {bytes, target: index of the input that it overwrites or null}),
-    ``results`` (.npz to write).
+    The request has ``library``, ``symbol``, ``convention`` (``akg`` or ``akg_v2``), ``inputs``
+    (.npz file), ``results`` (.npz file to write) and ``outputs``. ``outputs`` is a list of {bytes,
+    target}; target is the index of the input that the output overwrites, or null.
     """
     library = ctypes.CDLL(request["library"], mode=os.RTLD_NOW | os.RTLD_LOCAL)
     entry = getattr(library, request["symbol"])
@@ -103,7 +107,7 @@ def run_compiled(request: Mapping[str, Any]) -> dict[str, Any]:
 
 @_LAUNCH
 def _launch(body: int, data: int, tasks: int) -> int:
-    """Parallel-launch callback that runs all tasks sequentially."""
+    """Implements the kernel's callback for parallel launch; runs all tasks sequentially."""
     function = _BODY(body)
     tasks = max(tasks, 1)
     for task in range(tasks):
@@ -120,7 +124,7 @@ def _memory() -> dict[str, Any]:
 
 
 def _copy_with_guard(data: np.ndarray) -> np.ndarray:
-    """Copies the bytes to an aligned address, followed by guard bytes."""
+    """Returns a copy of the bytes at an aligned address, with guard bytes after them."""
     raw = np.empty(data.size + GUARD_BYTES + ALIGNMENT, np.uint8)
     start = -raw.ctypes.data % ALIGNMENT
     buffer = raw[start : start + data.size + GUARD_BYTES]
@@ -153,8 +157,9 @@ def save(path: str | Path, arrays: Sequence[np.ndarray]) -> None:
 def run_unfused(request: Mapping[str, Any]) -> dict[str, Any]:
     """Runs the operators of the request one by one in MindSpore and saves the results.
 
-    Request: ``nodes`` (list of {op, inputs, output, attrs}), ``values`` (name → {shape, dtype,
-    data}), ``inputs`` (.npz), ``input_names``, ``output_names``, ``results`` (.npz to write).
+    The request has ``nodes`` (list of {op, inputs, output, attrs}), ``values`` (name → {shape,
+    dtype, data}), ``inputs`` (.npz file), ``input_names``, ``output_names`` and ``results`` (.npz
+    file to write).
     """
     values: Mapping[str, Any] = request["values"]
     known: dict[str, Any] = {}
@@ -176,7 +181,7 @@ def run_unfused(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class _Constant:
-    """A constant, as a tensor or as Python integers, depending on the operator."""
+    """A constant, which an operator reads as a tensor or as Python integers."""
 
     def __init__(self, value: Mapping[str, Any]):
         self.value = value

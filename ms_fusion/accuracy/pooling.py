@@ -1,4 +1,7 @@
-"""Formulas of pooling and its gradients in NumPy; a mean counts the padding only on request."""
+"""Computes pooling and its gradients in NumPy.
+
+A mean counts the padding only if `PoolingWindows.ends` is set.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +20,10 @@ Array = np.ndarray
 def _window_elements(
     where: PoolingWindows, x: Array, filler: Any
 ) -> Iterator[tuple[tuple[Any, ...], Array]]:
-    """For each offset within a window: its slices of the padded x, and its values in all
-    windows.
+    """Yields (slices, values) for each offset within a window.
+
+    `values` are the elements of the padded x at this offset in all windows. `slices` select them in
+    the padded x. The padding is filled with `filler`.
     """
     padded, _ = _pad(where, x, filler)
     for first in itertools.product(*map(range, where.spans)):
@@ -31,7 +36,7 @@ def _window_elements(
 
 
 def _pad(where: PoolingWindows, x: Array, filler: Any) -> tuple[Array, tuple[Any, ...]]:
-    """The padded x, and the slices of x in it."""
+    """Returns (padded x, slices that select x in it)."""
     shape, inner = list(x.shape), [slice(None)] * x.ndim
     for axis, size, before, count, step, span in zip(
         where.axes, where.sizes, where.starts, where.counts, where.strides, where.spans, strict=True
@@ -44,13 +49,16 @@ def _pad(where: PoolingWindows, x: Array, filler: Any) -> tuple[Array, tuple[Any
 
 
 def max_pool(where: PoolingWindows, x: Array) -> Array:
-    """The maximum of every window; NaN where the window contains one."""
+    """Returns the maximum of every window; NaN if the window contains NaN."""
     parts = [part for _, part in _window_elements(where, x, -np.inf)]
     return np.asarray(np.maximum.reduce(parts))
 
 
 def max_pool_gradient(where: PoolingWindows, x: Array, gradient: Array) -> Array:
-    """Gradient of max pooling: to the first maximum of each window, or to its first NaN."""
+    """Returns the gradient of max pooling.
+
+    The gradient of a window goes to its first maximum or to its first NaN.
+    """
     total, inner = _pad(where, np.zeros_like(x), 0)
     level, free = max_pool(where, x), np.ones(gradient.shape, bool)
     for at, part in _window_elements(where, x, -np.inf):
@@ -68,14 +76,14 @@ def _inside_mask(where: PoolingWindows, x: Array, at: tuple[Any, ...]) -> Array:
 
 
 def average_pool(where: PoolingWindows, x: Array) -> Array:
-    """The mean of every window."""
+    """Returns the mean of every window."""
     return np.asarray(
         sum(part for _, part in _window_elements(where, x, 0)) / window_divisors(where, x.ndim)
     )
 
 
 def average_pool_gradient(where: PoolingWindows, x: Array, gradient: Array) -> Array:
-    """Gradient of average pooling: each window distributes its gradient evenly."""
+    """Returns the gradient of average pooling: a window distributes its gradient evenly."""
     total, inner = _pad(where, np.zeros_like(x), 0)
     share = gradient / window_divisors(where, x.ndim)
     for at, _ in _window_elements(where, x, 0):
@@ -84,7 +92,10 @@ def average_pool_gradient(where: PoolingWindows, x: Array, gradient: Array) -> A
 
 
 def window_divisors(where: PoolingWindows, rank: int) -> Array:
-    """The divisor of each window's sum: its number of counted elements, or `where.divisor`."""
+    """Returns the divisor of each window's sum.
+
+    It is `where.divisor`, or the number of elements that the mean counts if that is 0.
+    """
     if where.divisor:
         return np.full((1,) * rank, where.divisor)
     each = []

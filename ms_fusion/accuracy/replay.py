@@ -1,8 +1,8 @@
-"""Replays the body of a fused kernel in NumPy: the reference result.
+"""Replays the body of a fused kernel in NumPy to compute the reference result.
 
-Floating-point values are float64 throughout (or another dtype, on request), each result exact up to
-that rounding. Intermediate results are not rounded to the operators' own dtypes, except by a Cast.
-Integers and bools keep their dtypes and wrap around as in C.
+All floating-point values are float64, or another dtype on request. Intermediate results are not
+rounded to the operators' own dtypes, except by a Cast. Integers and bools keep their dtypes;
+integers wrap around as in C.
 """
 
 from __future__ import annotations
@@ -24,17 +24,19 @@ def replay(
     dtype: Any = np.float64,
     constants: Mapping[str, Any] | None = None,
 ) -> dict[str, Array]:
-    """All outputs of `graph` for `inputs`, by value name.
+    """Returns value name → array for all outputs of `graph` on `inputs`.
 
     Args:
         graph: the body of a fused kernel, or any graph of operators in `FORMULAS`.
         inputs: one array for each name in `graph.inputs`.
         dtype: dtype of floating-point arithmetic.
-        constants: exact values that replace those of the graph (MindSpore's dumps print six digits
-            only).
+        constants: value name → exact value of a constant, since MindSpore's dumps print only six
+            digits.
 
-    An output of ``Assign`` is the new content of its target. Raises `InputError` for a missing or
-    mis-shaped input, and for an operator without a formula, naming it.
+    An output of ``Assign`` is the new content of the parameter that it overwrites.
+
+    Raises:
+        InputError: an input is missing or has a wrong shape, or an operator has no formula.
     """
     arithmetic = np.dtype(dtype)
     known = {
@@ -63,7 +65,7 @@ def replay(
 
 
 def unknown_operators(graph: Graph) -> tuple[str, ...]:
-    """Types of the operators in `graph` without a formula, each once, in order."""
+    """Returns the operator types in `graph` that have no formula, each once, in order."""
     return tuple(dict.fromkeys(node.op for node in graph.nodes if node.op not in FORMULAS))
 
 
@@ -115,7 +117,7 @@ def _read_input(inputs: Mapping[str, Array], value: Value, dtype: np.dtype[Any])
 
 
 def _constant(graph: Graph, name: str, exact: Mapping[str, Any], dtype: np.dtype[Any]) -> Array:
-    """A constant, rounded to its own dtype first."""
+    """Returns a constant in the arithmetic dtype; first it is rounded to its own dtype."""
     value = graph.values.get(name)
     data = exact.get(name, value.data if value else None)
     if value is None or data is None or isinstance(data, str):
@@ -136,7 +138,7 @@ def _constant(graph: Graph, name: str, exact: Mapping[str, Any], dtype: np.dtype
 
 
 def _cast_floats(array: Array, name: str, dtype: np.dtype[Any]) -> Array:
-    """Casts floating-point values to the arithmetic dtype, all others to their own."""
+    """Casts `array` to `dtype` if the dtype `name` is floating-point, else to the dtype `name`."""
     if is_float(name):
         return array.astype(dtype, copy=False)
     try:

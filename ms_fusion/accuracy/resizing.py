@@ -1,7 +1,7 @@
-"""Formulas of resizing operators in NumPy: adaptive average pooling and nearest neighbour.
+"""Computes resizing operators in NumPy: adaptive average pooling and nearest neighbour.
 
-Adaptive window `i` of `count` over `size` elements is [⌊i · size ÷ count⌋, ⌈(i + 1) · size ÷
-count⌉).
+Adaptive average pooling divides `size` elements into `count` windows. Window i is the half-open
+range [⌊i · size ÷ count⌋, ⌈(i + 1) · size ÷ count⌉).
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ class ResizeSizes:
     """Extents of an image before and after resizing.
 
     Attributes:
-        axes: height and width.
-        large, small: extents on the two axes: of the forward operator's input, and of its result.
+        axes: indices of the axes height and width.
+        large: extents of the forward operator's input on these axes.
+        small: extents of the forward operator's result on these axes.
     """
 
     axes: tuple[int, ...]
@@ -33,10 +34,10 @@ class ResizeSizes:
 
 
 def resize_sizes(node: Node, source: Sequence[Any], result: Sequence[Any]) -> ResizeSizes:
-    """Height and width of two shapes.
+    """Returns height and width of the shapes `source` and `result` of a forward operator.
 
     Raises:
-        InputError: a shape has not four axes.
+        InputError: a shape does not have four axes.
     """
     if len(source) != 4 or len(result) != 4:
         raise InputError(
@@ -52,10 +53,10 @@ def resize_sizes(node: Node, source: Sequence[Any], result: Sequence[Any]) -> Re
 
 
 def nearest_resize_sizes(call: Any, source: Sequence[Any], result: Sequence[Any]) -> ResizeSizes:
-    """`resize_sizes` of a nearest-neighbour operator, given as a `formulas.Call`.
+    """Returns `resize_sizes` of a nearest-neighbour operator; `call` is its `formulas.Call`.
 
     Raises:
-        InputError: as `resize_sizes`, or align_corners or half_pixel_centers is set.
+        InputError: `align_corners` or `half_pixel_centers` is set; else as `resize_sizes`.
     """
     if call.flag("align_corners", 2) or call.flag("half_pixel_centers", 3):
         raise InputError(
@@ -65,12 +66,12 @@ def nearest_resize_sizes(call: Any, source: Sequence[Any], result: Sequence[Any]
 
 
 def adaptive_window_bounds(size: int, count: int) -> list[tuple[int, int]]:
-    """Start and end of each adaptive window."""
+    """Returns (start, end) of each of `count` adaptive windows over `size` elements."""
     return [(at * size // count, -(-(at + 1) * size // count)) for at in range(count)]
 
 
 def adaptive_average_pool(how: ResizeSizes, x: Array) -> Array:
-    """The mean of each adaptive window in height and width."""
+    """Returns the mean of each adaptive window in height and width."""
     for axis, size, count in zip(how.axes, how.large, how.small, strict=True):
         parts = [
             np.take(x, range(first, end), axis).mean(axis)
@@ -81,7 +82,7 @@ def adaptive_average_pool(how: ResizeSizes, x: Array) -> Array:
 
 
 def adaptive_average_pool_gradient(how: ResizeSizes, gradient: Array) -> Array:
-    """Gradient of adaptive average pooling: each window distributes its gradient evenly."""
+    """Returns the gradient of adaptive average pooling: a window distributes it evenly."""
     for axis, size, count in zip(how.axes, how.large, how.small, strict=True):
         matrix = np.zeros((size, count))
         for at, (first, end) in enumerate(adaptive_window_bounds(size, count)):
@@ -91,22 +92,23 @@ def adaptive_average_pool_gradient(how: ResizeSizes, gradient: Array) -> Array:
 
 
 def nearest_indices(size: int, count: int) -> Array:
-    """The source index of each of `count` results: ⌊i · size ÷ count⌋, in float32 as MindSpore
-    computes it.
+    """Returns the source index of each result: ⌊i · size ÷ count⌋ for i in 0 … count − 1.
+
+    It is computed in float32, as in MindSpore.
     """
     found = np.floor(np.arange(count, dtype=np.float32) * (np.float32(size) / np.float32(count)))
     return np.asarray(np.minimum(found.astype(np.int64), size - 1))
 
 
 def resize_nearest(how: ResizeSizes, x: Array) -> Array:
-    """Nearest-neighbour resize: repeats or skips elements of x."""
+    """Returns x resized by nearest neighbour, which repeats or skips elements of x."""
     for axis, size, count in zip(how.axes, how.large, how.small, strict=True):
         x = np.take(x, nearest_indices(size, count), axis)
     return x
 
 
 def resize_nearest_gradient(how: ResizeSizes, gradient: Array) -> Array:
-    """Gradient of `resize_nearest`: sums the gradients of all copies of an element."""
+    """Returns the gradient of `resize_nearest`: the sum over all copies of an element."""
     for axis, size, count in zip(how.axes, how.large, how.small, strict=True):
         matrix = np.zeros((size, count))
         matrix[nearest_indices(size, count), np.arange(count)] = 1

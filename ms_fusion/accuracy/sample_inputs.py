@@ -1,4 +1,4 @@
-"""Samples kernel inputs: seeded ordinary values, and edge cases."""
+"""Samples kernel inputs: random ordinary values, and values with edge cases mixed in."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ms_fusion.graph import Graph, Value
 from tbe_impl.errors import InputError
 
 POSITIVE_ONLY = frozenset("Sqrt Rsqrt Log Log1p Pow Asin ACos Acosh Atanh".split())
-"""Operators that need operands above 0 (or near it), else they return NaN."""
+"""Operators that return NaN for operands outside of a limited range, for example below 0."""
 
 Draw = Callable[[np.random.Generator, tuple[int, ...]], Array]
 
@@ -30,11 +30,12 @@ def _draw_above_one(random: np.random.Generator, shape: tuple[int, ...]) -> Arra
 
 
 def seeded_inputs(graph: Graph, seed: int) -> dict[str, Array]:
-    """Ordinary inputs of the graph's shapes and dtypes, reproducible by seed.
+    """Returns random inputs with the shapes and dtypes of the graph, reproducible by `seed`.
 
-    Floats are normal with a standard deviation of 2; operands of a square root, logarithm, power …
-    are from 0.1 … 0.9. If the graph still returns NaN, all are drawn from there, then from 1.1 … 3.
-    Integers are small; indices are in range.
+    Floats have a normal distribution with a standard deviation of 2. Inputs from which operands of
+    `POSITIVE_ONLY` operators are computed are from 0.1 … 0.9. If the graph returns NaN for these
+    inputs, all floats are drawn from 0.1 … 0.9. If it still returns NaN, they are drawn from
+    1.1 … 3. Integers are small. Indices are in range.
     """
     drawn: dict[str, Array] = {}
     for everywhere, fussy in (
@@ -55,11 +56,12 @@ def seeded_inputs(graph: Graph, seed: int) -> dict[str, Array]:
 
 
 def edge_inputs(graph: Graph, seed: int) -> dict[str, Array]:
-    """Seeded inputs with NaN, ±inf, ±0, subnormal, largest and threshold values mixed in.
+    """Returns `seeded_inputs` with special values mixed in (`special_values`).
 
-    They fill the first elements of each floating-point input, at most half of them, in all pairs
-    across two inputs. The rest stays ordinary, so that a reduction has rows of both kinds. Inputs
-    of one element stay ordinary.
+    The special values fill the first elements of each floating-point input, at most half of the
+    input. Two inputs have all pairs of special values at common indices, if there is space for
+    them. The rest stays ordinary, so that a reduction has rows with and rows without special
+    values. An input of one element stays ordinary.
     """
     inputs = seeded_inputs(graph, seed)
     period = 1
@@ -78,7 +80,7 @@ def edge_inputs(graph: Graph, seed: int) -> dict[str, Array]:
 
 
 def special_values(dtype: str) -> Array:
-    """Edge-case values of floating-point arithmetic in the given dtype."""
+    """Returns NaN, ±inf, ±0, subnormal, smallest, largest and threshold values of a dtype."""
     import ml_dtypes
 
     limits = ml_dtypes.finfo(numpy_dtype(dtype))
@@ -127,7 +129,7 @@ def _draw(graph: Graph, seed: int, everywhere: Draw, fussy: Draw) -> dict[str, A
 
 
 def _values_reaching(graph: Graph, operators: frozenset[str]) -> frozenset[str]:
-    """Names of values that reach an input of one of the operators."""
+    """Returns the names of the values from which operands of these operator types are computed."""
     reaching: set[str] = set()
     for node in reversed(graph.nodes):
         if node.op in operators or any(name in reaching for name in node.outputs):
@@ -136,7 +138,10 @@ def _values_reaching(graph: Graph, operators: frozenset[str]) -> frozenset[str]:
 
 
 def _integer_range(graph: Graph, value: Value) -> tuple[int, int]:
-    """Half-open range of an integer input: in range for indices of a table, else small."""
+    """Returns the half-open range from which elements of an integer input are drawn.
+
+    Indices are in the range of their table. Other integers are small.
+    """
     for node in graph.consumers.get(value.name, ()):
         if node.op == "Gather" and node.inputs[1] == value.name:
             table = graph.values[node.inputs[0]]

@@ -1,7 +1,8 @@
 """Reads kernel inputs and outputs of a real run from MindSpore's synchronous tensor dump on CPU.
 
-A file that `MINDSPORE_DUMP_CONFIG` names before MindSpore starts enables the dump. It covers fused
-kernels (MindSpore 2.10). An input that a kernel overwrites is recorded after the launch.
+The dump is enabled if `MINDSPORE_DUMP_CONFIG` names a configuration file before MindSpore starts.
+In MindSpore 2.10 the dump includes fused kernels. An input that a kernel overwrites is recorded
+after the launch.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _MAX_FILES = 200_000
 
 @dataclass(frozen=True)
 class KernelTensors:
-    """Tensors of one launch of a kernel, in the kernel's order; read from disk on access."""
+    """Input and output tensors of one launch of a kernel, in order; read from disk on access."""
 
     input_files: tuple[Path, ...] = ()
     output_files: tuple[Path, ...] = ()
@@ -43,14 +44,20 @@ class KernelTensors:
 
 
 def can_dump_to(directory: Path) -> bool:
-    """Whether MindSpore accepts the path: letters, digits, ``-``, ``_`` and ``/`` only."""
+    """Returns whether MindSpore accepts the path for dumps.
+
+    The path may have only letters, digits, ``-``, ``_`` and ``/``.
+    """
     return re.fullmatch(r"[A-Za-z0-9_/-]+", str(directory.resolve())) is not None
 
 
 def write_dump_configuration(directory: Path, *, iteration: str = "0") -> Path:
-    """Writes the file for `MINDSPORE_DUMP_CONFIG`; MindSpore then dumps tensors into `directory`.
+    """Writes and returns the file for `MINDSPORE_DUMP_CONFIG`.
 
-    `iteration` is ``0`` for the first call of each graph, ``0|2`` for two of them, ``all``.
+    Args:
+        directory: directory for the file and the dumped tensors.
+        iteration: which calls of each graph are dumped: ``0`` for the first, ``0|2`` for the first
+            and the third, ``all`` for all.
     """
     directory.mkdir(parents=True, exist_ok=True)
     path = directory / "dump.json"
@@ -73,12 +80,12 @@ def write_dump_configuration(directory: Path, *, iteration: str = "0") -> Path:
 
 
 def read_tensor_dump(directory: Path) -> Mapping[str, KernelTensors]:
-    """The tensors of every kernel in a dump, by the kernel's full name.
+    """Returns full name of a kernel → its tensors in a dump.
 
-    A dump of several iterations gives the tensors of the first one.
+    If the dump has several iterations, the tensors are from the first iteration.
 
     Args:
-        directory: the dump's own directory or one above it.
+        directory: the directory of the dump or a directory above it.
 
     Raises:
         InputError: the directory is missing or contains no dump.
@@ -117,7 +124,7 @@ class _KernelFiles:
     folder: Path | None = None
 
     def add(self, side: str, index: int, path: Path) -> None:
-        """Adds a file; the first iteration wins, and within it the first launch."""
+        """Adds a file unless a file of an earlier iteration or launch was added."""
         if self.folder is None:
             self.folder = path.parent
         if path.parent == self.folder:
@@ -131,7 +138,7 @@ class _KernelFiles:
 
 
 def _full_names(directory: Path) -> dict[str, str]:
-    """File name spelling (``_`` for ``/``) → full name."""
+    """Returns name of a kernel in file names, with ``_`` for ``/`` → full name of the kernel."""
     names: dict[str, str] = {}
     for order in sorted(directory.rglob(_ORDER)):
         for line in order.read_text("utf-8", errors="replace").splitlines()[1:]:
@@ -141,8 +148,10 @@ def _full_names(directory: Path) -> dict[str, str]:
 
 
 def _long_names(directory: Path) -> dict[Path, str]:
-    """Numbered file → its intended name, too long for the file system; a table beside the files
-    maps them.
+    """Returns numbered file → its intended name.
+
+    MindSpore numbers a file whose name is too long for the file system, and writes the name to a
+    table beside the file.
     """
     found: dict[Path, str] = {}
     for table in directory.rglob(_LONG_NAMES):

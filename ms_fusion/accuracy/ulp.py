@@ -1,4 +1,4 @@
-"""Measures the error of a result against the float64 reference in ULP of the result's dtype."""
+"""Measures the error of a result against a float64 reference, in ULP of the result's dtype."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FORMATS = {
     "float32": (23, -126, 127),
     "float64": (52, -1022, 1023),
 }
-"""Fraction bits, exponent of the smallest normal number, exponent of the largest."""
+"""Dtype → (fraction bits, exponent of the smallest normal number, exponent of the largest)."""
 
 
 @dataclass(frozen=True)
@@ -22,13 +22,14 @@ class UlpDifference:
     """The largest differences between a result and its reference.
 
     Attributes:
-        max_ulp: in units of the output dtype's spacing at the reference; for integers and bools the
-            plain difference.
-        max_abs: absolute difference.
-        max_rel: absolute difference divided by the largest finite magnitude of the reference, where
-            that is not 0.
-        mismatched: elements that are NaN or inf on one side only (or inf of the other sign).
-        elements: elements compared.
+        max_ulp: largest difference in units of the output dtype's spacing at the reference. For
+            integers and bools it is the largest absolute difference.
+        max_abs: largest absolute difference.
+        max_rel: `max_abs` divided by the largest finite magnitude of the reference, unless that
+            is 0.
+        mismatched: number of elements that are NaN or inf only in the result or only in the
+            reference, or inf of different signs.
+        elements: number of compared elements.
     """
 
     max_ulp: float
@@ -39,14 +40,20 @@ class UlpDifference:
 
 
 def ulp_difference(result: Array, reference: Array, dtype: str) -> UlpDifference:
-    """Largest difference between `result`, of `dtype`, and the float64 `reference`.
+    """Returns the largest difference between `result`, of `dtype`, and the float64 `reference`.
 
-    The unit is the spacing of `dtype` at the reference (at subnormals the smallest number), so
-    correct rounding gives at most 0.5. NaN in both is 0; NaN on one side is inf. −0 and +0 are
-    equal. A reference beyond the largest finite number rounds to inf: inf is then right, and a
-    finite result is measured at the spacing of the largest number. A result of inf where the
-    rounded reference is finite counts as the next number after the largest. Where the reference is
-    inf, any other result is inf ULP. Both must have the same number of elements.
+    One ULP is the spacing of `dtype` at the reference; for a subnormal reference it is the smallest
+    subnormal number. So a correctly rounded result has at most 0.5 ULP. Special cases:
+
+    - If both are NaN, the difference is 0. If only one is NaN, it is inf.
+    - −0 and +0 are equal.
+    - If the reference rounds to inf in `dtype`, the result inf is right. The difference of a finite
+      result is measured in the spacing at the largest finite number.
+    - If the result is inf but the reference rounds to a finite number, the result counts as the
+      number that would follow the largest finite number.
+    - If the reference is inf, the difference of any other result is inf.
+
+    Precondition: both have the same number of elements.
 
     >>> import numpy as np
     >>> ulp_difference(np.float32([1.0000001]), np.array([1.0]), "float32").max_ulp
@@ -68,7 +75,7 @@ def ulp_difference(result: Array, reference: Array, dtype: str) -> UlpDifference
             np.frexp(np.where(np.isfinite(y) & (y != 0), y, 1.0))[1] - 1, lowest, highest
         )
         spacing = np.ldexp(1.0, np.where(y == 0, lowest, exponent) - bits)
-        # halved: the number after float64's largest does not exist in float64
+        # All terms are halved, since the number after the largest float64 is no float64.
         successor = np.copysign(top, x)
         half_x = np.where(np.isinf(x) & np.isfinite(rounded), successor, x / 2)
         ulp = np.abs(half_x - y / 2) / (spacing / 2)
@@ -98,12 +105,12 @@ def _exact_difference(got: Array, wanted: Array) -> UlpDifference:
 
 
 def _magnitude(values: Array) -> float:
-    """The largest finite magnitude; 1 if it is 0."""
+    """Returns the largest finite magnitude of `values`; 1 if it is 0."""
     return float(np.max(np.abs(values), initial=0.0, where=np.isfinite(values))) or 1.0
 
 
 def worst_difference(differences: tuple[UlpDifference, ...]) -> UlpDifference:
-    """The largest differences over several outputs; element counts are summed."""
+    """Returns the largest differences over several outputs, and the sums of element counts."""
     return UlpDifference(
         max((one.max_ulp for one in differences), default=0.0),
         max((one.max_abs for one in differences), default=0.0),

@@ -20,13 +20,14 @@ class PoolingWindows:
     """Windows that slide over the spatial axes.
 
     Attributes:
-        axes: the spatial axes.
-        sizes: extents of x on these axes.
-        spans, strides: of the windows.
+        axes: indices of the spatial axes. Each further tuple has one entry per spatial axis.
+        sizes: extents of x.
+        spans: extents of a window.
+        strides: strides of the windows.
         starts: padding before the first element.
         counts: number of windows.
-        ends: extent with padding, for means that count the padding; empty for others.
-        divisor: fixed divisor of a mean; 0 divides by the number of elements.
+        ends: extent of x with the padding after it, if a mean counts the padding; else empty.
+        divisor: fixed divisor of a mean; if it is 0, a mean divides by the number of elements.
     """
 
     axes: tuple[int, ...]
@@ -40,14 +41,14 @@ class PoolingWindows:
 
     @property
     def counted_ranges(self) -> tuple[tuple[int, int], ...]:
-        """On each axis, the half-open range of elements that a mean counts."""
+        """For each axis the half-open range of element indices that a mean counts."""
         if self.ends:
             return tuple((-start, end) for start, end in zip(self.starts, self.ends, strict=True))
         return tuple((0, size) for size in self.sizes)
 
     @property
     def pads(self) -> tuple[tuple[int, int], ...]:
-        """Padding before and after each axis that yields `counts` windows; negative values crop."""
+        """(padding before, after) of each axis for `counts` windows; negative values crop."""
         every = zip(self.starts, self.counts, self.strides, self.spans, self.sizes, strict=True)
         return tuple(
             (start, (count - 1) * step + span - size - start)
@@ -62,8 +63,10 @@ def sliding_windows(
     strides: Sequence[int],
     mode: str,
 ) -> PoolingWindows:
-    """Windows under ``SAME`` (⌈size ÷ stride⌉ windows, odd padding at the end) or ``VALID`` (no
-    padding).
+    """Returns the windows for the padding mode ``SAME`` or ``VALID``.
+
+    ``VALID`` has no padding. ``SAME`` has ⌈size ÷ stride⌉ windows; if the padding is odd, the end
+    has one element more than the start.
     """
     if mode == "VALID":
         counts = [
@@ -85,13 +88,14 @@ def sliding_windows(
 def windows(
     node: Node, shape: Sequence[Any], pooled: Sequence[Any], given: Sequence[Any] = ()
 ) -> PoolingWindows:
-    """The windows of a pooling operator or its gradient.
+    """Returns the windows of a pooling operator or its gradient.
 
     Args:
-        node: all but AvgPool and its gradient have attributes, one entry per axis.
-        shape: of x.
-        pooled: shape of y; with explicit padding it gives the number of windows.
-        given: the inputs of AvgPool and its gradient: window, strides, padding mode, data format.
+        node: the operator; its attributes describe the windows if `given` is empty.
+        shape: shape of the input x.
+        pooled: shape of the result y; with explicit padding it gives the number of windows.
+        given: window, strides, padding mode and data format, if they are inputs of the operator, as
+            of AvgPool and its gradient.
 
     Raises:
         InputError: the padding mode or data format is not supported.
@@ -138,8 +142,10 @@ def _padded_windows(
     counts: tuple[int, ...],
     mode: str,
 ) -> PoolingWindows:
-    """Windows with explicit padding, two entries per axis, and the mean's padding and divisor
-    attributes.
+    """Returns windows with the attributes `pad_list`, `count_include_pad` and `divisor_override`.
+
+    `pad_list` is the explicit padding, with two entries per axis. Without it the padding is that of
+    the padding mode `mode`.
     """
     found = sliding_windows(axes, sizes, spans, strides, mode)
     listed = [int(one) for one in node.attr("pad_list") or ()] if mode == "PAD" else []
@@ -160,6 +166,6 @@ def _padded_windows(
 
 
 def window_arguments(arguments: Sequence[Any]) -> tuple[Any, ...]:
-    """Window, strides, padding mode and data format from the NumPy inputs of AvgPool."""
+    """Converts the NumPy inputs of AvgPool to (window, strides, padding mode, data format)."""
     spans, strides, mode, order = (np.asarray(item).reshape(-1) for item in arguments)
     return tuple(map(int, spans)), tuple(map(int, strides)), int(mode[0]), int(order[0])

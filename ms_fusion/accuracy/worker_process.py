@@ -1,4 +1,4 @@
-"""Runs a child process that answers requests; the parent survives its crash or hang."""
+"""Runs a child process that answers requests, so that the parent survives a crash or a hang."""
 
 from __future__ import annotations
 
@@ -23,22 +23,23 @@ _LATCHED_VARIABLES = (
 
 
 class WorkerError(Exception):
-    """A request failed; the message is the reason."""
+    """Raised if a request failed; the message is the reason."""
 
 
 class Worker:
-    """A child process ``python -m module mode FD``; a request or an answer is one line of JSON.
+    """A child process ``python -m module mode FD`` that answers requests.
 
-    It starts at the first request, and again after a crash or a hang. Answers use a separate pipe,
-    so that framework output cannot corrupt them; standard output is discarded.
+    Each request and each answer is one line of JSON. The child process is started at the first
+    request, and again at the first request after a crash or a hang. Answers use a separate pipe, so
+    that output of the framework cannot corrupt them. Standard output is discarded.
 
     Args:
-        module: the module to run; it reads requests from standard input and gets the descriptor of
-            the answer pipe as its last argument.
-        mode: the argument before the descriptor.
+        module: the module to run. It reads requests from standard input. Its last argument FD is
+            the file descriptor of the pipe for answers.
+        mode: the argument before FD.
         directory: working directory of the child.
         environment: additional environment variables.
-        restarts: number of restarts before every further request is refused.
+        restarts: maximum number of restarts; after them each request raises `WorkerError`.
     """
 
     def __init__(
@@ -67,7 +68,7 @@ class Worker:
         self.stop()
 
     def ask(self, request: Mapping[str, Any], *, timeout_s: float) -> dict[str, Any]:
-        """The child's answer.
+        """Sends a request and returns the child's answer.
 
         Raises:
             WorkerError: the child answered with an error, died, or exceeded `timeout_s`.
@@ -98,7 +99,7 @@ class Worker:
         return answer
 
     def stop(self) -> None:
-        """Stops the child if it runs."""
+        """Kills the child process if it runs."""
         process, self.process = self.process, None
         if process is None:
             return
@@ -129,7 +130,7 @@ class Worker:
             os.close(theirs)
 
     def _read_line(self, deadline: float) -> bytes | None:
-        """The next line of the answer; empty at end of file, None on timeout."""
+        """Returns the next line of the answer pipe; empty at end of file, None after `deadline`."""
         while b"\n" not in self.pending:
             ready, _, _ = select.select(
                 [self.answers], [], [], max(0.0, deadline - time.monotonic())

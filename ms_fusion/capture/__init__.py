@@ -1,7 +1,7 @@
-"""Captures a net: compiles and runs it without and with fusion, joins the dumps, fills the ledger.
+"""Captures a net: compiles and runs it without and with fusion, and builds a ledger of both.
 
-In: a live net and its inputs. Out: a `Ledger`. Must leave the net, the user's flags and the working
-directory unchanged.
+In: a net and its inputs, or a directory of dumps. Out: a `Ledger`. Must leave the net, the user's
+flags and the working directory unchanged.
 """
 
 from tbe_impl.lazy_attributes import lazy_attributes
@@ -12,7 +12,7 @@ _HOMES = {
     "explain_target": "ms_fusion.capture.explain_net",
     "read": "ms_fusion.capture.dump_ledger",
 }
-"""The child process needs only `capture_child`."""
+"""Exported name → its module. It is imported lazily: the child process needs few modules."""
 
 __all__ = ["assert_fused", "explain", "explain_target", "read"]
 

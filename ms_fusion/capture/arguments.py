@@ -18,10 +18,10 @@ def check_arguments(
     flags: str | None = None,
     only_flags: str | None = None,
 ) -> None:
-    """Raises the errors of `explain_target` that depend on the arguments only.
+    """Raises those errors of `explain_target` that depend only on its arguments.
 
     Raises:
-        InputError: the file or preset does not exist, or an input text or flags are malformed.
+        InputError: the file or preset does not exist, or an input text or a flag is malformed.
         MissingError: MindSpore is not installed.
     """
     split_target(target)
@@ -33,7 +33,7 @@ def check_arguments(
 
 
 def check_flags(flags: str | None, only_flags: str | None) -> None:
-    """Raises `InputError` for malformed flags, and if both are given."""
+    """Raises `InputError` if flags are malformed, or if both arguments are given."""
     if flags is not None and only_flags is not None:
         raise InputError(
             "flags are merged into the preset's or take their place",

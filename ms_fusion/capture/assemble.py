@@ -45,13 +45,22 @@ def assemble(
     """Builds the ledger of one net.
 
     Args:
-        joined: the original operators, the kernels, and their relation.
+        joined: the original operators, the kernels, and which operator is in which kernel.
+        title: name of the net.
+        device: bandwidth and launch cost, which the predictions use.
+        device_target: ``CPU``, ``GPU`` or ``Ascend``.
+        flags, preset: the flags of the fused run, and their preset.
         generator: generator of the kernels.
         builds: kernel name → build record of our generator.
         kept_out: operators that tuning excludes from clustering.
-        device: bandwidth and launch cost for the predictions.
-        times_before, times_after: measured times of the original operators and of the built ones.
-        step_before_us, step_after_us: median measured times of a whole call, with their spreads.
+        times_before: measured times of the original operators.
+        times_after: measured times of the operators and kernels of the fused net.
+        step_before_us, step_after_us: median time of a whole call without and with fusion, µs.
+        step_before_spread_us, step_after_spread_us: spread of these times, µs.
+        environment: versions and settings that the ledger lists.
+        output_max_abs, output_max_ulp, output_max_rel: largest difference between an output of the
+            net without and with fusion.
+        notes: remarks for the reader of the ledger.
     """
     times_before, times_after = times_before or {}, times_after or {}
     builds = builds if builds and generator == "ms_fusion" else {}
@@ -112,7 +121,7 @@ def assemble(
 
 
 class _KernelBuilder:
-    """Builds the record of each fused node from the common inputs."""
+    """Builds the record of a fused kernel from the inputs that all kernels of a ledger share."""
 
     def __init__(
         self,
@@ -176,9 +185,10 @@ class _KernelBuilder:
         return max(1, len(self.joined.placement.get(member.name, ())))
 
     def _unfused_us(self, members: Sequence[Node]) -> tuple[float | None, float | None]:
-        """Sum of the operators' own times, with its spread.
+        """Returns the sum of the unfused times of the operators in a kernel, and its spread, µs.
 
-        An operator that went into several kernels counts its share in each.
+        The time of an operator in n kernels counts 1/n in each. Returns (None, None) if the time of
+        an operator is missing.
         """
         total, spreads = 0.0, list[float]()
         for member in members:
@@ -194,7 +204,7 @@ class _KernelBuilder:
 
 
 def _describe_carried_kernel(node: Node, joined: OperatorJoin, times: Times) -> CarriedKernel:
-    """The record of a custom operator; its source location is in the graph before fusion."""
+    """Returns the record of a custom operator, with its source location from before fusion."""
     runs, time_us, _ = times.get(node.name, (None, None, None))
     return CarriedKernel(
         name=node.op,
@@ -233,7 +243,7 @@ def _distinct_sources(members: Sequence[Node], node: Node) -> tuple[Source, ...]
 
 
 def _bytes_between_pieces(joined: OperatorJoin) -> dict[str, int]:
-    """Original operator in several kernels → bytes that its pieces exchange."""
+    """Returns original operator → bytes that its kernels exchange, if it is in several kernels."""
     after = joined.after
     moved: dict[str, int] = defaultdict(int)
     for name, kernels in joined.placement.items():
@@ -243,15 +253,16 @@ def _bytes_between_pieces(joined: OperatorJoin) -> dict[str, int]:
         between = [
             edge for edge in after.edges if edge.producer in pieces and edge.consumer in pieces
         ]
-        # a value is read by every consumer, but written once
+        # Each consumer reads a value, but it is written only once.
         values = [edge.value for edge in between] + list({edge.value for edge in between})
         moved[name] += sum(after.values[value].bytes for value in values)
     return dict(moved)
 
 
 def match_by_scope(before: Graph, other: Graph) -> dict[str, str]:
-    """Names in `before` → names in a second compilation of the same net: the n-th operators of a
-    scope match.
+    """Maps names of `before` to names of `other`, a second compilation of the same net.
+
+    The n-th operator of a scope in `before` matches the n-th operator of this scope in `other`.
     """
     waiting: dict[tuple[str, str], list[str]] = defaultdict(list)
     for node in other:
@@ -268,8 +279,11 @@ def _scope_key(node: Node) -> tuple[str, str]:
 
 
 def add_accuracy(ledger: Ledger, certificates: Mapping[str, tuple[Accuracy, ...]]) -> Ledger:
-    """The ledger with the certificates of `ms_fusion.accuracy.certificate`, by the kernels' full
-    names.
+    """Returns the ledger with accuracy certificates added to its kernels.
+
+    Args:
+        ledger: the ledger.
+        certificates: full name of a kernel → result of `ms_fusion.accuracy.certificate`.
     """
 
     def add_certificates(kernels: tuple[FusedKernel, ...]) -> tuple[FusedKernel, ...]:

@@ -1,7 +1,8 @@
 """Runs a capture in a child process: `run_child` in the parent, `main` in the child.
 
-The child is ``python -m ms_fusion.capture.capture_child REQUEST.json``. Both use one private
-directory for the request, the dumps and measurements, or ``failure.json``.
+The child is ``python -m ms_fusion.capture.capture_child REQUEST.json``. Parent and child share a
+private directory. The parent writes the request to it. The child writes dumps and measurements, or
+``failure.json`` after an error.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from tbe_impl.runtime.process_group import child_group
 
 TIME_LIMIT_S = 1800.0
 RECEIVED_FOLDER = "received"
-"""Subdirectory with the tensors that each kernel received."""
+"""Subdirectory of the private directory for the dumped input tensors of each kernel."""
 
 
 class CaptureRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,8 +34,8 @@ class CaptureRequest(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         order: options of the capture.
         directory: the shared private directory.
-        target, inputs: ``FILE.py:NAME`` and its input texts; empty if the net is serialized in
-            ``net.parcel``.
+        target: the net as ``FILE.py:NAME``; empty if ``net.parcel`` has the serialized net.
+        inputs: a text such as ``64x128:float32`` for each input of `target`.
         search_path: module search path of the parent.
     """
 
@@ -60,8 +61,8 @@ def run_child(request: CaptureRequest) -> None:
     """Runs the capture in a child process with its own kernel directory.
 
     Raises:
-        FusionError: the child's own error; `CaptureError` when it died or took longer than
-            `TIME_LIMIT_S`.
+        FusionError: the child raised this error.
+        CaptureError: the child died or took longer than `TIME_LIMIT_S`.
     """
     directory, title = Path(request.directory), request.order.title
     question, failure, kernels = (
@@ -109,8 +110,9 @@ def run_child(request: CaptureRequest) -> None:
 
 
 def parse_crash_output(stderr: str) -> tuple[str, str | None]:
-    """The last message of a dead process, and its place in this package from the faulthandler
-    trace.
+    """Returns (last message, place) of a process that died, from its standard error.
+
+    The place is the innermost frame of the faulthandler trace in `ms_fusion/capture`, or None.
     """
     said, _, trace = stderr.partition("Fatal Python error:")
     lines = [line.strip() for line in said.splitlines() if line.strip()]
@@ -127,7 +129,7 @@ def _rebuild_error(told: CaptureFailure) -> FusionError:
 
 
 def _simple_errors() -> Iterator[type[FusionError]]:
-    """The error types that use the common constructor of `FusionError`."""
+    """Yields the error types that use the constructor of `FusionError` unchanged."""
     waiting: list[type[FusionError]] = [FusionError]
     while waiting:
         kind = waiting.pop()
@@ -146,15 +148,15 @@ def _load(request: CaptureRequest) -> tuple[Any, Sequence[Any]]:
 
 
 def main(request_file: str) -> int:
-    """Entry point of the child: returns 0 after a capture, 2 after writing ``failure.json``."""
+    """Runs the child: returns 0 after a capture, 2 after it wrote ``failure.json``."""
     request = msgspec.json.decode(Path(request_file).read_bytes(), type=CaptureRequest)
     directory = Path(request.directory)
     scratch = directory / "scratch"
     scratch.mkdir()
     try:
         net, inputs = _load(request)
-        os.chdir(scratch)  # MindSpore writes logs and failed graphs to the working directory
-        # A name in a file may refer to a function that creates the net.
+        os.chdir(scratch)  # MindSpore writes logs and failed graphs to the working directory.
+        # The target may name a function that creates the net, so the title is that of the net.
         title = title_of(net) if request.target else request.order.title
         run_capture(net, inputs, directory, msgspec.structs.replace(request.order, title=title))
     except FusionError as error:

@@ -1,7 +1,7 @@
 """Compiles and runs a net without and with fusion in this process, and writes dumps and times.
 
-All output goes to one directory: ``unfused/`` and ``fused/`` (MindSpore's dumps), ``capture.json``
-(`Measurements`). The user's weights, random state and context are restored in every case.
+The output directory gets MindSpore's dumps in ``unfused/`` and ``fused/``, and `Measurements` in
+``capture.json``. The user's weights, random state and context are restored, also after an error.
 """
 
 from __future__ import annotations
@@ -35,13 +35,17 @@ from tbe_impl.errors import CaptureError
 UNFUSED_FLAGS = GraphKernelFlags(opt_level=0).render()
 CALLS_TIMED = 7
 MORE_CALLS, MORE_S = 31, 1.0
-"""Limits for fast nets: number of calls, or seconds."""
+"""A fast net is called up to `MORE_CALLS` times or for `MORE_S` seconds, whichever ends first."""
 CALLS_COMPARED = range(9, 2001)
-"""Number of turns of a comparison; with fewer, the median of the ratios has no confidence
-bounds.
+"""Minimum and maximum number of turns of a comparison.
+
+With fewer turns the median of the ratios has no confidence bounds.
 """
 SETTLING_CALLS = 60
-"""Warm-up turns: MindSpore has then chosen how to run a net, and memory is in large pages."""
+"""Number of warm-up turns, after which MindSpore has chosen how to run a net.
+
+The net's memory is in large pages by then.
+"""
 
 
 class CaptureOrder(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,13 +56,13 @@ class CaptureOrder(msgspec.Struct, frozen=True, kw_only=True):
         preset: name of the preset of the fused run.
         flags: explicit graph kernel flags, merged into the preset's.
         only_flags: explicit graph kernel flags instead of a preset's.
-        generator: generator of the preset's kernels, ``ms_fusion`` or ``mindspore``; by default as
-            `enable` chooses.
-        measure: also time both runs.
-        profile: also time each operator with MindSpore's profiler; requires `measure`.
-        accuracy: also dump the tensors that each kernel receives (child process only).
-        against: flags of the reference run.
-        compare_s: duration of the comparison in s, after warm-up; 0 for a few turns.
+        generator: generator of the preset's kernels, ``ms_fusion`` or ``mindspore``; by default the
+            choice of `enable`.
+        measure: whether to time whole calls in both variants.
+        profile: whether to time each operator with MindSpore's profiler; requires `measure`.
+        accuracy: whether to dump the input tensors of each kernel; only in a child process.
+        against: flags of the unfused run, with which the fused run is compared.
+        compare_s: duration of the timing in s, after the warm-up; 0 for a few turns.
     """
 
     title: str
@@ -74,24 +78,26 @@ class CaptureOrder(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Measurements(msgspec.Struct, frozen=True, kw_only=True):
-    """Measurements of a capture, beside its dumps.
+    """Measurements of a capture, which are stored beside its dumps.
 
     Attributes:
         title: name of the net.
-        device, version: device target, and MindSpore's version.
+        device: MindSpore's device target.
+        version: MindSpore's version.
         flags: the graph kernel flags of the fused run.
         preset: the preset of these flags.
-        kernel_directory: contains the files of the fused kernels.
-        compile_unfused_s, compile_fused_s: time of the first call, s.
-        step_unfused_us, step_fused_us: median of whole calls, in alternating turns, µs; None if not
-            measured.
-        step_unfused_spread_us, step_fused_spread_us: half the interquartile range.
-        step_pairs: (fused, unfused) times of each turn, µs.
+        kernel_directory: directory with the files of the fused kernels.
+        compile_unfused_s, compile_fused_s: time of the first call, which compiles, s.
+        step_unfused_us, step_fused_us: median time of a whole call, in alternating turns, µs; None
+            if not measured.
+        step_unfused_spread_us, step_fused_spread_us: half the interquartile range of these times.
+        step_pairs: (fused, unfused) time of a whole call in each turn, µs.
         operators_unfused, operators_fused: full name → (runs in one call, median µs of a run,
             spread µs), from MindSpore's profiler.
-        refused: reasons why the fused run's generator did not build kernels, one sentence each.
-        output_max_abs, output_max_ulp, output_max_rel: largest difference between an output with
-            and without fusion; ULP of its dtype; relative to its largest magnitude.
+        refused: for each kernel that the generator did not build, the reason as a sentence.
+        output_max_abs: largest difference between an output with and without fusion.
+        output_max_ulp: the same in ULP of the output's dtype.
+        output_max_rel: the same relative to the output's largest magnitude.
         kept_out: operators that tuning excludes from clustering.
         notes: remarks for the reader of the ledger.
     """
@@ -124,8 +130,10 @@ def run_capture(
 ) -> Measurements:
     """Compiles and runs `net` without and with fusion; writes dumps and times to `directory`.
 
+    Returns the `Measurements`, which are also in ``capture.json``.
+
     Args:
-        net: a Cell, or a function that `ms.jit` can compile; a training step is allowed, its
+        net: a Cell, or a function that `ms.jit` can compile. It may be a training step, since the
             weights are restored.
         inputs: arguments of the call.
         directory: an empty directory that the caller owns.
@@ -134,7 +142,7 @@ def run_capture(
     Raises:
         InputError: the preset does not exist.
         UnsafeError: the flags are known to kill the process on this net.
-        CaptureError: MindSpore could not compile or run the net; quotes its message.
+        CaptureError: MindSpore could not compile or run the net. The text has MindSpore's message.
     """
     import mindspore
 
@@ -143,7 +151,7 @@ def run_capture(
     outputs: dict[str, list[np.ndarray]] = {}
     compile_s: dict[str, float] = {}
     flags = _resolve_flags(order, net, inputs, notes)
-    # fused first: a tensor dump covers a process's first run
+    # The fused run is first, since MindSpore dumps tensors only in the first run of a process.
     variants = {"fused": flags, "unfused": order.against}
     with (
         presets.compile_lock,
@@ -209,15 +217,17 @@ def run_capture(
 
 
 def title_of(net: Any) -> str:
-    """The name of a net in reports: the class of a Cell, the name of a function."""
+    """Returns the name of a net in reports: the class of a Cell or the name of a function."""
     if hasattr(net, "construct"):
         return type(net).__name__
     return str(getattr(net, "__name__", type(net).__name__))
 
 
 def _resolve_flags(order: CaptureOrder, net: Any, inputs: Sequence[Any], notes: list[str]) -> str:
-    """The flags of the fused run; adds remarks to `notes`, refuses flags that are known to kill the
-    process.
+    """Returns the flags of the fused run and adds remarks about them to `notes`.
+
+    Raises:
+        UnsafeError: the flags are known to end the process.
     """
     presets.prepare()
     if order.only_flags is not None:
@@ -233,7 +243,7 @@ def _resolve_flags(order: CaptureOrder, net: Any, inputs: Sequence[Any], notes: 
 
 
 def _operators_kept_out(net: Any, inputs: Sequence[Any], flags: str) -> tuple[str, ...]:
-    """The operators that these flags exclude from clustering because of tuning."""
+    """Returns the operators that `flags` exclude from clustering because of tuning."""
     tuned = net_choices.recall(net, inputs)
     out = GraphKernelFlags.parse(flags).disable_cluster_ops or ()
     return tuple(name for name in tuned.kept_out if name in out) if tuned else ()
@@ -260,8 +270,9 @@ def _graph_mode() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _silence() -> Iterator[None]:
-    """Silences standard output, to which MindSpore's compile server and profiler print; it may be a
-    pipe.
+    """Redirects standard output to the null device in the block.
+
+    MindSpore's compile server and profiler print to it, but it may be a pipe of the user's.
     """
     sys.stdout.flush()
     saved = os.dup(1)
@@ -277,8 +288,9 @@ def _silence() -> Iterator[None]:
 
 
 def _explain_error(error: Exception, title: str) -> CaptureError:
-    """A `CaptureError` with the first sentence of MindSpore's message, the user's line and a
-    remedy.
+    """Returns a `CaptureError` for an error of MindSpore.
+
+    It has the first line of MindSpore's message, the nearest line of the user's code and a remedy.
     """
     text = str(error).strip()
     first = next(filter(None, map(_remark, text.splitlines())), type(error).__name__)
@@ -287,7 +299,8 @@ def _explain_error(error: Exception, title: str) -> CaptureError:
         for match in re.findall(r"(# \d+ )?In file (.+?):(\d+)[,~]", text)
         if not is_mindspore_file(match[1])
     ]
-    # numbered frames are outermost first; unnumbered ones innermost first
+    # MindSpore lists numbered frames from the outermost on, and frames without a number from the
+    # innermost on.
     nearest = (users[-1] if users[-1][0] else users[0])[1:] if users else None
     generator_died = "Response is empty" in first or "Get response before Open" in first
     return CaptureError(
@@ -304,13 +317,16 @@ def _explain_error(error: Exception, title: str) -> CaptureError:
 
 
 def _remark(line: str) -> str:
-    """A line of MindSpore's message without its frame, shortened; empty for rulers and headings."""
+    """Returns a line of MindSpore's message, shortened; empty for a ruler or a heading."""
     line = line.strip(" .")
     return "" if set(line) <= {"-"} or line.startswith("- ") else textwrap.shorten(line, 300)
 
 
 def _worst_difference(outputs: Mapping[str, Sequence[np.ndarray]], measure: str) -> float | None:
-    """The largest difference between the outputs of the two runs."""
+    """Returns the largest difference between the outputs of the two runs; None without outputs.
+
+    `measure` is the attribute of the difference: ``max_abs``, ``max_ulp`` or ``max_rel``.
+    """
     differences = [
         getattr(ulp_difference(fused, unfused.astype(np.float64), str(fused.dtype)), measure)
         for fused, unfused in zip(outputs["fused"], outputs["unfused"], strict=True)
@@ -319,7 +335,7 @@ def _worst_difference(outputs: Mapping[str, Sequence[np.ndarray]], measure: str)
 
 
 def _summarise_times(times_us: Iterable[float]) -> tuple[float | None, float | None]:
-    """Median and spread; (None, None) if nothing was measured."""
+    """Returns median and spread of times; (None, None) if nothing was measured."""
     found = tuple(times_us)
     return median_and_spread(found) if found else (None, None)
 
@@ -327,10 +343,10 @@ def _summarise_times(times_us: Iterable[float]) -> tuple[float | None, float | N
 def _time_in_turns(
     functions: Sequence[Callable[..., Any]], inputs: Sequence[Any], seconds: float
 ) -> tuple[tuple[float, float], ...]:
-    """µs of a whole call of each of two functions, in alternating turns.
+    """Times whole calls of two functions; returns (µs of the first, µs of the second) of each turn.
 
-    Both functions thus see the same load of the machine. The first function of a turn alternates,
-    too.
+    Each turn calls both functions, so both see the same load of the machine. The function that is
+    called first changes from turn to turn.
     """
 
     def turn(number: int) -> tuple[float, float]:

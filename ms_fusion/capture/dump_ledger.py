@@ -1,4 +1,4 @@
-"""Reads a directory of MindSpore dumps from any machine as a ledger; needs no MindSpore."""
+"""Builds a ledger from a directory of MindSpore dumps of any machine; needs no MindSpore."""
 
 from __future__ import annotations
 
@@ -17,13 +17,17 @@ from ms_fusion.readers.dumps import read_dumps
 def read(
     directory: str | os.PathLike[str], *, flags: str | None = None, device: str | None = None
 ) -> Ledger:
-    """The ledger of a directory of MindSpore dumps, from any machine; needs no MindSpore.
+    """Returns the ledger of a directory of MindSpore dumps; needs no MindSpore.
+
+    The dumps may be from any machine. A process with ``ms_fusion`` writes a note beside its dumps,
+    with preset, flags and device.
 
     Args:
         directory: dumps that MindSpore wrote with ``MS_DEV_SAVE_GRAPHS=2`` (level 1 gives less).
-        flags: the graph kernel flags of that run; the reasons depend on them. By default those of
-            the note that a process with ``ms_fusion`` wrote beside its dumps, with the preset.
-        device: ``CPU``, ``GPU`` or ``Ascend``; by default from that note, else guessed.
+        flags: the graph kernel flags of the run, on which the reasons depend. By default they are
+            read from the note, with the preset.
+        device: ``CPU``, ``GPU`` or ``Ascend``; by default read from the note, or guessed without a
+            note.
 
     Raises:
         InputError: the directory does not exist or contains no dumps.
@@ -71,6 +75,9 @@ def read(
 
 
 def _guess_device(joined: OperatorJoin) -> str:
-    """Guesses the device: only CPU and GPU dumps name the kernel's file (``info_name``)."""
+    """Returns ``CPU`` if the kernels have the attribute ``info_name``, else ``Ascend``.
+
+    Only dumps of CPU and GPU have this attribute. Without fused kernels the result is ``CPU``.
+    """
     kernels = [node for node in joined.after if node.is_fused_kernel]
     return "CPU" if not kernels or any(node.attr("info_name") for node in kernels) else "Ascend"

@@ -1,8 +1,8 @@
-"""Explains a net: compiles it without and with fusion in a private directory, returns the ledger.
+"""Explains a net: captures it in a private directory, then builds the ledger of the capture.
 
-`explain` takes a live Cell or function and captures it in a child process if the net can be
-serialized, else in this process. `explain_target` takes ``FILE.py:Net`` and captures it in a child
-process.
+`explain` takes a Cell or a function. It captures the net in a child process if the net can be
+serialized, else in this process. `explain_target` takes ``FILE.py:NAME`` and captures the net in a
+child process.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ def explain(
     The net's weights, the random state and MindSpore's context are restored.
 
     Args:
-        net: a Cell, a ``@ms.jit`` function, a plain function that ``ms.jit`` can compile (a
-            training step too), or the result of `specialize`: the ledger then lists the shapes that
-            it has met.
+        net: a Cell, a ``@ms.jit`` function, another function that ``ms.jit`` can compile, for
+            example a training step, or the result of `specialize`. In the last case the ledger also
+            lists the input shapes of the net's calls.
         inputs: arguments of the call (Tensors).
         preset: name of a preset; see ``ms-fusion presets``. By default the preset in force
             (`enable`, `fusion`, `patch`, the user's own variable) if it enables fusion, else
@@ -60,14 +60,15 @@ def explain(
         flags: explicit graph kernel flags, merged into those of the preset as by `enable`.
         only_flags: explicit graph kernel flags instead of a preset's; they also select the
             generator.
-        generator: generator of the preset's kernels, as for `enable`; by default the one in force,
-            else ours on CPU.
-        measure: also time whole calls and profile each operator (a second or two).
-        accuracy: also compare each fused kernel with float64.
-        isolate: capture in a child process, so that a crash of MindSpore becomes an exception. A
-            net that cannot be serialized (it holds a lock, for example) is captured in this
-            process, with a note in the ledger.
-        progress: called with a short message before each long step.
+        generator: generator of the preset's kernels, as for `enable`; by default the generator in
+            force, or the default of `enable` if none is in force.
+        measure: whether to time whole calls and profile each operator, which takes one or two
+            seconds.
+        accuracy: whether to compare each fused kernel with float64.
+        isolate: whether to capture in a child process, so that a crash of MindSpore becomes an
+            exception. A net that cannot be serialized, for example since it holds a lock, is
+            captured in this process, with a note in the ledger.
+        progress: function that is called with a short message before each long step.
 
     Returns:
         The `Ledger`.
@@ -124,7 +125,10 @@ def capture_net(
     isolate: bool = True,
     progress: Progress,
 ) -> Iterator[tuple[Path, list[str]]]:
-    """Yields the directory that `run_capture` filled and remarks; prefers a child process.
+    """Captures a net; yields (directory that `run_capture` filled, remarks).
+
+    The capture runs in a child process if `isolate` is True and the net can be serialized. The
+    directory is removed after the block.
 
     Raises:
         as `explain`.
@@ -151,7 +155,7 @@ def capture_net(
 
 
 def _compile_message(what: str, order: CaptureOrder) -> str:
-    """A progress message for the compilation."""
+    """Returns the progress message for the compilation; `what` is inserted after "compiling"."""
     trying = (
         order.only_flags is None and order.generator != "mindspore" and generator_proof.is_due()
     )
@@ -162,7 +166,7 @@ def _compile_message(what: str, order: CaptureOrder) -> str:
 def _resolve_flags(
     net: Any, preset: str | None, flags: str | None, only_flags: str | None, generator: str | None
 ) -> tuple[str, str | None, str | None]:
-    """Name of the preset, flags to merge into it, and flags instead of it.
+    """Returns (name of the preset, flags to merge into it, flags to use instead of it).
 
     Explicit arguments take precedence over the preset in force.
     """
@@ -191,10 +195,12 @@ def explain_target(
     accuracy: bool = True,
     progress: Progress | None = None,
 ) -> Ledger:
-    """`explain` for ``FILE.py:NAME`` in a child process: a crash of MindSpore becomes an exception.
+    """Explains ``FILE.py:NAME`` in a child process; returns the ledger, as `explain`.
+
+    A crash of MindSpore becomes an exception.
 
     Args:
-        target: ``FILE.py:NAME``; the name of a Cell class, a Cell, or a function.
+        target: ``FILE.py:NAME``; NAME is a Cell class, a Cell, or a function in the file.
         input_specs: one text for each input, such as ``64x128:float32``.
 
     Raises:
@@ -228,10 +234,10 @@ def _search_path() -> tuple[str, ...]:
 
 @contextmanager
 def _private_directory() -> Iterator[Path]:
-    """A private directory, removed at the end; the next process removes that of a killed one.
+    """Yields a private directory, which is removed after the block.
 
-    Not in the cache directory, whose name may contain a dot: MindSpore refuses to dump tensors
-    there.
+    If the process is killed, a later process removes the directory. It is not in the cache
+    directory, since MindSpore does not dump tensors to a path with a dot.
     """
     place = private_directory.make(temporary_directory() / f"ms_fusion-{os.getuid()}")
     try:

@@ -1,4 +1,4 @@
-"""Asserts that groups of operators are each inside one fused kernel; names the reason if not."""
+"""Asserts that each given group of operators is in one fused kernel; reports the reason if not."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from tbe_impl.errors import FusionNotFound, InputError
 
 
 def check_group(ledger: Ledger, group: Sequence[str]) -> FusedKernel:
-    """The fused kernel of `ledger` that contains `group`; raises `FusionNotFound` if there
-    is none.
+    """Returns the fused kernel of `ledger` that contains all operators of `group`.
+
+    Raises:
+        FusionNotFound: there is no such kernel.
     """
     wanted = Counter(group)
     overlaps = [
@@ -44,11 +46,16 @@ def check_group(ledger: Ledger, group: Sequence[str]) -> FusedKernel:
 def _reason(
     ledger: Ledger, wanted: Counter[str], nearest: FusedKernel | None
 ) -> tuple[str, str | None]:
-    """Why no kernel contains all operators, and a remedy if one is known.
+    """Returns (why no kernel contains all wanted operators, remedy or None).
 
-    In this order: the net has too few of them; an edge between two of them is unfused; edges are
-    unfused on the shortest path of values from the nearest kernel (else from the first operator) to
-    a missing operator; there is no such path.
+    The reason is the first of these that applies:
+
+    1. The net has no operator of a wanted type.
+    2. An edge between two operators of wanted types is unfused.
+    3. The net has too few operators of a wanted type.
+    4. Edges are unfused on the shortest path of values to a missing operator. The path begins at
+       the nearest kernel, or at the first wanted operator if no kernel has any wanted operator.
+    5. The missing operator is in another kernel, or there is no such path.
     """
     graph = ledger.before.graph
     present = Counter(node.op for node in graph)
@@ -97,7 +104,7 @@ def _reason(
 
 
 def _describe_edges(edges: Sequence[UnfusedEdge]) -> tuple[str, str | None]:
-    """The reasons of some edges as one text, and the first known remedy."""
+    """Returns the reasons why `edges` are unfused, as one text, and the first known remedy."""
     text = "; ".join(
         f"{one.producer_op} → {one.consumer_op or 'outside'}: {one.detail.rstrip('.')}"
         for one in edges
@@ -106,10 +113,10 @@ def _describe_edges(edges: Sequence[UnfusedEdge]) -> tuple[str, str | None]:
 
 
 def _shortest_path(graph: Graph, sources: Collection[str], goals: Collection[str]) -> list[str]:
-    """Node names on a shortest path of values, in either direction, from `sources` to `goals`.
+    """Returns the node names on a shortest path of values from `sources` to `goals`.
 
-    The path keeps one direction: operators that only read the same value are not connected. Empty
-    if there is no path.
+    The path goes either only from producers to consumers or only from consumers to producers. So
+    two operators that only read the same value are not connected. Empty if there is no path.
     """
     found: list[list[str]] = []
     for forward in (True, False):
@@ -153,16 +160,17 @@ def assert_fused(
 
     Args:
         net: as for `explain`.
-        inputs: a tuple of the arguments of the call.
-        groups: operator types, such as ``[("Mul", "Add"), ("MatMul", "BiasAdd")]``; a repeated type
-            requires as many operators.
+        inputs: the arguments of the call, as a tuple.
+        groups: tuples of operator types, such as ``[("Mul", "Add"), ("MatMul", "BiasAdd")]``. If a
+            tuple has a type n times, the kernel must have n such operators.
         preset, flags, only_flags, generator: as for `explain`.
 
     Returns:
         The ledger, without times.
 
     Raises:
-        FusionNotFound: names the nearest kernel and the reason. It is an `AssertionError`.
+        FusionNotFound: no kernel has all operators of a group. The error names the nearest kernel
+            and the reason; it is an `AssertionError`.
     """
     if isinstance(groups, str) or any(isinstance(group, str) for group in groups):
         raise InputError(

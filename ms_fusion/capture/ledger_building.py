@@ -93,8 +93,9 @@ def build_ledger(
 
 
 def _dumps_of(directory: Path) -> Dumps:
-    """The dumps of one run; empty if MindSpore simplified the net to no operator and built no
-    graph.
+    """Returns the dumps of one run.
+
+    They are empty if MindSpore built no graph, since it simplified the net to no operator.
     """
     built = next(directory.rglob("graph_build_*.ir"), None)
     return Dumps(directory) if built is None else read_dumps(directory)
@@ -119,7 +120,7 @@ def _times_by_original(
 
 
 class _ReceivedTensors(Mapping[str, Sequence[Any]]):
-    """Full name of a kernel → the tensors that it received, read from disk one kernel at a time."""
+    """Maps the full name of a kernel to its dumped input tensors, which are read on access."""
 
     def __init__(self, directory: Path):
         self.tensors = read_tensor_dump(directory)

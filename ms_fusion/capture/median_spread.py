@@ -7,7 +7,9 @@ from collections.abc import Sequence
 
 
 def median_and_spread(times: Sequence[float]) -> tuple[float, float]:
-    """The median and half the interquartile range: about half of the times are within it.
+    """Returns (median, half the interquartile range).
+
+    About half of the times differ from the median by less than the second result.
 
     >>> median_and_spread([4.0, 1.0, 2.0, 3.0, 100.0])
     (3.0, 1.0)

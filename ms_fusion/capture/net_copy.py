@@ -13,10 +13,10 @@ import numpy as np
 
 
 def fresh_function(net: Callable[..., Any]) -> Callable[..., Any]:
-    """A callable without compilation state that computes the same as `net`; `net` stays uncompiled.
+    """Returns a callable that computes the same as `net` and has no compilation state.
 
-    A Cell is deep-copied. A Cell that cannot be copied is called from a function instead; its
-    operators then lack the name of their scope.
+    A call of it does not compile `net` itself. A Cell is deep-copied. If a Cell cannot be copied,
+    the callable is a function that calls it, and its operators lack the name of their scope.
     """
     import mindspore
 
@@ -43,13 +43,14 @@ def fresh_function(net: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def unwrap_function(net: Callable[..., Any]) -> Callable[..., Any]:
-    """The user's function below ``@ms.jit`` and other decorators."""
+    """Returns the user's function without ``@ms.jit`` and other decorators."""
     return inspect.unwrap(net)
 
 
 def _shared_objects(net: Any) -> dict[int, Any]:
-    """Memo for `copy.deepcopy` of objects that the copy shares: MindSpore cannot copy a Map or a
-    GradOperation.
+    """Returns a memo for `copy.deepcopy` with the objects that the copy shares with `net`.
+
+    They are the objects that MindSpore cannot copy, for example a Map or a GradOperation.
     """
     from mindspore._c_expression import MetaFuncGraph_
 
@@ -57,8 +58,9 @@ def _shared_objects(net: Any) -> dict[int, Any]:
 
 
 def parameters_of(net: Any) -> list[Any]:
-    """Every Parameter that `net` can reach: its own, or those of the Cells that a function refers
-    to.
+    """Returns every Parameter that is reachable from `net`.
+
+    For a function they are the parameters of the Cells to which it refers.
     """
     import mindspore
 
@@ -66,8 +68,9 @@ def parameters_of(net: Any) -> list[Any]:
 
 
 def reachable_objects(net: Any) -> Iterator[Any]:
-    """All objects reachable from `net` through Cells, containers, closures and globals used by
-    functions.
+    """Yields all objects that are reachable from `net`, which is the first of them.
+
+    It follows attributes of Cells, containers, and the closures and used globals of functions.
     """
     import mindspore
 
@@ -109,9 +112,10 @@ def _is_filled(cell: types.CellType) -> bool:
 
 @contextlib.contextmanager
 def preserve_state(net: Any) -> Iterator[Callable[[], None]]:
-    """Restores parameters and the random states of MindSpore, Python and NumPy at the end.
+    """Restores the parameters of `net` and all random states after the block.
 
-    The yielded function restores the parameters earlier.
+    The random states are those of MindSpore, Python and NumPy. Yields a function that restores the
+    parameters inside of the block.
     """
     import random
 

@@ -1,10 +1,11 @@
 """Serializes a live net and its inputs, so that our own child process can rebuild them.
 
-The bytes must never come from another source. Constructors of Cells are not called again: their
-state is serialized. Classes and functions that another process cannot import, or whose globals
-contain a net, are serialized by value. MindSpore resolves names in modules and reads source text,
-so both are included. If an object cannot be serialized (a lock, an open file), `pack` raises with
-the reason, and the caller captures in its own process.
+The bytes must never come from another source, since unpickling runs code from them. Constructors of
+Cells are not called again, since the state of the Cells is serialized. Classes and functions are
+serialized by value if another process cannot import them or if their globals contain a net.
+MindSpore resolves names in modules and reads source text, so the bytes contain both. If an object
+cannot be serialized, for example a lock or an open file, `pack` raises an error with the reason,
+and the caller captures in its own process.
 """
 
 from __future__ import annotations
@@ -30,12 +31,14 @@ from ms_fusion.capture.net_copy import reachable_objects, unwrap_function
 from tbe_impl.compat.placeholders import CompatModule
 
 OWN_PACKAGES = frozenset({"ms_fusion", "custom_ops", "tbe_impl"})
-"""Packages that every child process of ours can import from anywhere."""
+"""Our packages, which each of our child processes can import."""
 
 
 class _Packer(cloudpickle.Pickler):
-    """Extends cloudpickle by MindSpore's primitives and gradients; records the modules whose
-    globals it serializes.
+    """Extends cloudpickle by MindSpore's primitives and gradient functions.
+
+    Attributes:
+        namespaces: name of a user module → a serialized function whose globals are the module's.
     """
 
     def __init__(self, file: io.BytesIO):
@@ -59,7 +62,7 @@ class _Packer(cloudpickle.Pickler):
             return _make_primitive, (type(item), dict(item.init_attrs), registration)
         if isinstance(item, MultitypeFuncGraph):
             entries = [(tuple(map(str, types)), function) for types, function in item.entries]
-            # its functions may refer to it, so it is created before them
+            # Its functions may refer to it, so it is created first and they are registered later.
             return MultitypeFuncGraph, ("carried",), entries, None, None, _register
         if isinstance(item, MetaFuncGraph_):
             return _make, (type(item), *_constructor_arguments(item))
@@ -72,8 +75,9 @@ class _Packer(cloudpickle.Pickler):
 
 
 def _constructor_arguments(item: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Constructor arguments, which MindSpore stores as attributes, and boolean attributes that were
-    set later.
+    """Returns (constructor arguments, boolean attributes that were set later) of an object.
+
+    MindSpore stores the constructor arguments as attributes.
     """
     names = list(inspect.signature(type(item).__init__).parameters)[1:]
     state = vars(item)
@@ -93,7 +97,7 @@ def _make(kind: type, arguments: dict[str, Any], state: dict[str, Any]) -> Any:
 def _make_primitive(
     kind: type, arguments: dict[str, Any], registration: Registration | None
 ) -> Any:
-    """Creates a primitive; registers its TBE operator if the constructor does not."""
+    """Creates a primitive of class `kind`; first registers its TBE operator if that is missing."""
     if registration is not None:
         registrations.setdefault(str(registration.info["op_name"]), registration)
     return kind(**arguments)
@@ -106,8 +110,10 @@ def _class_of_primitives() -> type:
 
 
 def _is_decorated(item: types.FunctionType) -> bool:
-    """Whether an importable module has the function below a decorator, as MindSpore registers TBE
-    functions.
+    """Returns whether the module's function of this name is a decorated `item`.
+
+    This is so for TBE functions, which MindSpore registers by a decorator. The module must be
+    importable in another process.
     """
     known = vars(sys.modules.get(item.__module__, types)).get(item.__name__)
     return (
@@ -130,8 +136,9 @@ def _register(made: Any, entries: Sequence[tuple[tuple[str, ...], Any]]) -> None
 
 
 def _is_mindspore_function(item: types.BuiltinFunctionType) -> bool:
-    """Whether it is a C++ function that its module exports by name; pickle would serialize the
-    object behind it.
+    """Returns whether `item` is a C++ function that a MindSpore module exports by name.
+
+    Pickle would serialize the object to which the function is bound.
     """
     module = sys.modules.get(item.__module__ or "")
     return (item.__module__ or "").startswith("mindspore.") and getattr(
@@ -144,11 +151,15 @@ def _import_attribute(module: str, name: str) -> Any:
 
 
 class NotSerializableError(Exception):
-    """A child process could not rebuild the net; the message is the reason."""
+    """Raised if the net cannot be serialized; the message is the reason."""
 
 
 def pack(net: Callable[..., Any], inputs: Sequence[Any]) -> bytes:
-    """Serializes `net` and `inputs`; raises `NotSerializableError`."""
+    """Serializes `net` and `inputs`.
+
+    Raises:
+        NotSerializableError: an object cannot be serialized.
+    """
     from mindspore.nn import Cell
 
     net = net if isinstance(net, Cell) else unwrap_function(net)
@@ -166,9 +177,10 @@ def pack(net: Callable[..., Any], inputs: Sequence[Any]) -> bytes:
 
 @contextmanager
 def _pickle_modules_by_value(net: Any) -> Iterator[None]:
-    """Serializes modules of the user's functions by value: imported ones would hold other nets.
+    """Makes cloudpickle serialize the user's modules by value in the block.
 
-    Also modules of Cell classes that another process cannot import.
+    They are the modules of the user's functions: a child that imported them would have other nets
+    in its globals. They are also the modules of Cell classes that another process cannot import.
     """
     from mindspore.nn import Cell
 
@@ -184,7 +196,7 @@ def _pickle_modules_by_value(net: Any) -> Iterator[None]:
 
 
 def _is_user_module(name: str | None) -> bool:
-    """Whether a module is the user's own: not ours, not installed, not part of Python."""
+    """Returns whether a module is the user's own: not ours, not installed, not part of Python."""
     if name == "__main__":
         return True
     if name and name.partition(".")[0] in OWN_PACKAGES:
@@ -197,10 +209,11 @@ def _is_user_module(name: str | None) -> bool:
 
 
 def _can_be_imported(name: str) -> bool:
-    """Whether another process can import a module: it is found, and does not need our ``__main__``.
+    """Returns whether another process can import a module.
 
-    A module created from a file by hand is not found. The module that `amp` generates for the
-    classes of a script refers to ``__main__``.
+    It can if the import system finds the module and no object in it is from ``__main__``. The
+    import system does not find a module that was created by code. The module that `amp` generates
+    for the classes of a script has objects from ``__main__``.
     """
     held = vars(sys.modules[name]).values() if name in sys.modules else ()
     if any(getattr(one, "__module__", None) == "__main__" for one in held):
@@ -210,7 +223,7 @@ def _can_be_imported(name: str) -> bool:
 
 
 def _notebook_sources() -> dict[str, Any]:
-    """Source text of notebook cells in `linecache`."""
+    """Returns the entries of `linecache` without a file: the source text of notebook cells."""
     return {
         name: entry
         for name, entry in linecache.cache.items()
@@ -226,7 +239,7 @@ def unpack(content: bytes) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     unpickler = pickle.Unpickler(io.BytesIO(content))  # noqa: S301
     net, inputs = unpickler.load()
     for name, function in unpickler.load().items():
-        # MindSpore resolves the names of a function there
+        # MindSpore resolves the names in a function in its module.
         sys.modules[name] = types.ModuleType(name)
         vars(sys.modules[name]).update(function.__globals__)
     linecache.cache.update(unpickler.load())

@@ -1,15 +1,14 @@
-"""Joins the states of one compilation: which original operators went into which fused kernel.
+"""Finds which original operators are in which fused kernel, from the dumps of one compilation.
 
-MindSpore renames and rewrites operators, and generated ones have no link to their origin. So the
-join follows the dumped states one by one, each by an invariant of that step:
+MindSpore renames and rewrites operators, and generated operators have no link to their origin. So
+the join compares each dumped graph with the next one and uses an invariant of that step:
 
-``before → expanded``: operators keep their names, or are replaced one for one, in order, by a
-sub-graph.
-``expanded → clustered``: operators are only moved into clusters; a value is identified by its
-structure (the expression that computes it).
-``clustered → built``: a kernel is a cluster, or names the cluster that it is a piece of. Its
-operators are renumbered, so they are matched by structure; simplified ones are matched by kind and
-operands.
+``before → expanded``: An operator keeps its name, or one sub-graph replaces it. The order stays.
+``expanded → clustered``: Operators are only moved into clusters. A value is identified by its
+structure, which is the expression that computes it.
+``clustered → built``: A kernel is a whole cluster or a part of one, and has the cluster's name. Its
+operators are renumbered, so they are matched by structure. Operators that MindSpore has simplified
+are matched by type and operands.
 """
 
 from __future__ import annotations
@@ -30,15 +29,15 @@ class OperatorJoin:
     """The original and the built operators of one compilation, and their relation.
 
     Attributes:
-        before: the original operators.
-        after: the built graph: fused kernels (nodes with a body) among MindSpore's own.
-        origins: full name of a kernel → for each operator of its body the full name of the original
-            one, or "".
-        members: full name of a kernel → full names of all original operators in it, in order;
-            includes those that a simplification removed.
+        before: the graph of the original operators.
+        after: the built graph, with fused kernels (nodes with a body) and MindSpore's own kernels.
+        origins: full name of a kernel → full name of the original operator of each operator in its
+            body, "" for an operator without an original.
+        members: full name of a kernel → full names of all its original operators, in order. They
+            include operators that a simplification removed.
         placement: full name of an original operator → full names of its kernels.
-        cluster: full name of an original operator → its cluster before splitting.
-        programs: sub-graph → index of its compilation.
+        cluster: full name of an original operator → name of its cluster before splitting.
+        programs: name of a sub-graph → index of the compilation that it is from.
         control: control flow between the sub-graphs.
     """
 
@@ -55,9 +54,9 @@ class OperatorJoin:
 def join(dumps: Dumps) -> OperatorJoin:
     """Joins the original operators in `dumps` with the kernels that were built from them.
 
-    Without the intermediate states (a low dump level) the original operators are derived from the
-    kernels. Without the executed graph (dumps of some devices) the state after splitting replaces
-    it.
+    If the dumps lack the intermediate graphs (low dump level), the original operators are derived
+    from the kernels. If they lack the executed graph (some devices), the graph after splitting is
+    used instead.
     """
     before, expanded, clustered = (
         {module.entry: module.graph for module in modules}
@@ -99,10 +98,10 @@ def _join_one(before: Graph, expanded: Graph, clustered: Graph, built: Graph) ->
 
 
 def match_expanded(before: Graph, expanded: Graph) -> dict[str, str]:
-    """Name of a node in `expanded` → name of the original in `before`.
+    """Returns name of a node in `expanded` → name of the original operator in `before`, or "".
 
-    A node that was not expanded keeps its name; the n-th ``GraphKernel_X`` replaces the n-th
-    missing ``X``.
+    A node that was not expanded keeps its name. The n-th ``GraphKernel_X`` in `expanded` replaces
+    the n-th operator of type ``X`` in `before` that is missing in `expanded`.
     """
     kept = {node.name for node in expanded if not node.is_fused_kernel}
     gone: dict[str, list[str]] = defaultdict(list)
@@ -122,7 +121,7 @@ def match_expanded(before: Graph, expanded: Graph) -> dict[str, str]:
 def match_clusters(
     expanded: Graph, clustered: Graph, expansion: Mapping[str, str]
 ) -> dict[str, list[tuple[BasicOperator, str]]]:
-    """Name of a cluster → its basic operators in order, each with the name of its original."""
+    """Returns name of a cluster → (basic operator, name of its original operator), in order."""
     origins: dict[int, list[str]] = defaultdict(list)
     for basic in flatten(expanded):
         origins[basic.key].append(expansion.get(basic.container or basic.node.name, ""))
@@ -138,7 +137,7 @@ def match_clusters(
 
 
 def match_kernels(clustered: Graph, built: Graph) -> dict[str, list[Node]]:
-    """Name of a cluster → the kernels that were built from it, pieces in order."""
+    """Returns name of a cluster → the kernels that were built from its parts, in order."""
     clusters: dict[str, list[Node]] = defaultdict(list)
     for node in clustered:
         if node.is_fused_kernel:
@@ -165,11 +164,13 @@ def match_bodies(
     kernels_of: Mapping[str, Sequence[Node]],
     clusters: Mapping[str, Sequence[tuple[BasicOperator, str]]],
 ) -> dict[str, tuple[str, ...]]:
-    """Full name of a kernel → for each operator of its body the full name of its original.
+    """Returns full name of a kernel → name of the original operator of each operator in its body.
 
-    An operator without an original has "".
+    The name is "" for an operator without an original.
 
     Args:
+        clustered: the graph after clustering.
+        built: the built graph.
         kernels_of: name of a cluster → its kernels, from `match_kernels`.
         clusters: name of a cluster → its operators, from `match_clusters`.
     """
@@ -192,8 +193,9 @@ def match_bodies(
 
 
 def family_of(kernel: Node) -> tuple[str, int]:
-    """Name of the cluster that `kernel` was built from, and the index of its piece (0 for a whole
-    cluster).
+    """Returns (name of the cluster from which `kernel` was built, index of the cluster's part).
+
+    The index is 0 for a whole cluster.
     """
     piece = re.fullmatch(r"(.+)_(\d+)", str(kernel.attr("node_name") or ""))
     return (piece[1], int(piece[2])) if piece else (kernel.op, 0)
@@ -202,7 +204,10 @@ def family_of(kernel: Node) -> tuple[str, int]:
 def _order_clusters(
     kernels: Sequence[Node], clusters: Sequence[Node], clustered: Graph, built: Graph
 ) -> Iterable[Node]:
-    """Clusters in the order of `kernels`: by common parameters, then by position."""
+    """Yields for each kernel the remaining cluster that shares most parameters with it.
+
+    Among equals it is the first cluster.
+    """
     free = list(clusters)
     for kernel in kernels:
         if not free:
@@ -223,10 +228,10 @@ def _complete(
     cluster: Sequence[str],
     before: Graph,
 ) -> dict[str, tuple[str, ...]]:
-    """All original operators of each kernel, in the cluster's order.
+    """Returns name of a kernel → all its original operators, in the order of the cluster.
 
-    An operator that a simplification removed goes to the kernel of an operator that it reads, or
-    else of one that reads it.
+    An operator that a simplification removed is assigned to the kernel of an operator whose result
+    it reads. If there is none, it is assigned to the kernel of an operator that reads its result.
     """
     order = [name for name in dict.fromkeys(cluster) if name]
     homes: dict[str, list[str]] = {
@@ -247,7 +252,7 @@ def _complete(
 
 
 def _last_home(nodes: Iterable[Node | None], homes: Mapping[str, list[str]]) -> list[str]:
-    """The last kernel of the first of `nodes` that has one."""
+    """Returns the last kernel of the first node in `nodes` that has kernels, as a list."""
     return next((homes[node.name][-1:] for node in nodes if node and homes.get(node.name)), [])
 
 
@@ -262,7 +267,7 @@ def _placement(members: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, .
 def reconstruct_unfused(built: Graph) -> OperatorJoin:
     """Reconstructs the original operators: inlines kernel bodies, merges expanded operators.
 
-    Neighbours in a body that were expanded from the same operator count as one.
+    Neighbouring operators in a body count as one operator if they were expanded from one.
     """
     nodes: list[Node] = []
     values = dict(built.values)
@@ -282,10 +287,10 @@ def reconstruct_unfused(built: Graph) -> OperatorJoin:
 
 
 def _inline_kernel(kernel: Node, values: dict[str, Value]) -> tuple[list[Node], tuple[str, ...]]:
-    """Returns a kernel's operators as nodes of the outer graph.
+    """Returns (nodes of the outer graph, name of the node of each operator in the kernel's body).
 
-    Operators that were expanded from one operator are one node. The second result names, for each
-    operator of the body, its node.
+    Neighbouring operators that were expanded from one operator become one node. The values of the
+    body are added to `values`.
     """
     body = kernel.body
     assert body is not None
@@ -328,8 +333,9 @@ def _inline_kernel(kernel: Node, values: dict[str, Value]) -> tuple[list[Node], 
 
 
 def combine(parts: Sequence[OperatorJoin]) -> OperatorJoin:
-    """Merges the kernel graphs of one program (control flow splits it); each node keeps its
-    sub-graph.
+    """Merges the kernel graphs into which control flow splits a program.
+
+    Each node keeps the name of its sub-graph.
     """
     if len(parts) == 1:
         return parts[0]
@@ -347,9 +353,9 @@ def combine(parts: Sequence[OperatorJoin]) -> OperatorJoin:
 
 
 def _make_names_distinct(parts: Sequence[OperatorJoin]) -> list[OperatorJoin]:
-    """Makes names unique: a name that an earlier part uses gets its kernel graph's name as prefix.
+    """Makes the names of nodes unique, since MindSpore restarts its name counters for each net.
 
-    MindSpore restarts its name counters for each net.
+    A name that an earlier part uses gets the name of its kernel graph as a prefix.
     """
     originals: set[str] = {""}
     built: set[str] = {""}

@@ -1,4 +1,4 @@
-"""Matches the operators of two states of one program by structure; names are not stable."""
+"""Matches the operators of two graphs of one program by structure, since names are not stable."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from dataclasses import dataclass
 from ms_fusion.graph import Graph, Node, Value
 
 SAME_KIND = {"RealDiv": "Div", "BiasAdd": "Add"}
-"""Basic operators that a simplification renames."""
+"""Operator type → the type to which MindSpore's simplification may change it."""
 
 Origin = tuple[int, int] | int
-"""Source of an input: (index of the operator, index of its output), or a hash of an outer value."""
+"""Source of an operator's input.
+
+It is (index of an operator, index of its output), or the hash of a constant or graph input.
+"""
 
 
 @dataclass(frozen=True)
@@ -20,8 +23,9 @@ class BasicOperator:
     """A basic operator in a graph whose kernels are inlined.
 
     Attributes:
-        container: full name of its kernel, "" outside of one.
-        key: structural hash: equal for equal expressions over the same inputs.
+        node: the operator.
+        container: full name of the kernel that contains the operator; "" outside of kernels.
+        key: structural hash, which is equal for equal expressions over the same inputs.
         reads: source of each input.
     """
 
@@ -36,12 +40,12 @@ class BasicOperator:
 
 
 def kind_of(node: Node) -> tuple[str, str]:
-    """The stable part of an operator's type: its name, and the type that it was expanded from."""
+    """Returns (operator type, type from which it was expanded or ""); simplification keeps both."""
     return SAME_KIND.get(node.op, node.op), node.expand_from or ""
 
 
 def flatten(graph: Graph) -> list[BasicOperator]:
-    """The basic operators of `graph` with its kernels inlined, in order."""
+    """Returns the basic operators of `graph` with its kernels inlined, in order."""
     basics: list[BasicOperator] = []
     outer: dict[str, Origin] = {
         name: _leaf_key(value) for name, value in graph.values.items() if value.kind != "result"
@@ -85,14 +89,16 @@ def _leaf_key(value: Value) -> int:
 def match_basics(
     before: Sequence[BasicOperator], after: Sequence[BasicOperator], home: Mapping[str, str]
 ) -> tuple[int | None, ...]:
-    """For each operator of `after` the index of its origin in `before`, or None.
+    """Returns for each operator of `after` the index of its origin in `before`, or None.
 
-    First by equal structural keys; then, from inputs to outputs, the operator of the same kind with
-    the most common operands.
+    First, operators with equal structural keys are matched. Then each remaining operator, from
+    inputs to outputs, is matched with the operator of the same kind that shares most operands.
 
     Args:
-        home: container in `after` → container in `before`; operators outside of all containers
-            match each other.
+        before: operators of the earlier graph.
+        after: operators of the later graph.
+        home: container in `after` → container in `before`. Operators outside of all containers
+            match only each other.
     """
     search = _Search(before, after, home)
     for number in range(len(after)):
@@ -104,7 +110,14 @@ def match_basics(
 
 
 class _Search:
-    """State of the matching: matches found, and unmatched operators of `before`."""
+    """State of the matching.
+
+    Attributes:
+        before, after, home: arguments of `match_basics`.
+        found: for each operator of `after` the index of its match in `before`, or None.
+        free: container → indices of the unmatched operators of `before`.
+        by_key: (container, structural key) → indices of operators of `before`.
+    """
 
     def __init__(
         self,
@@ -121,13 +134,14 @@ class _Search:
             self.by_key[basic.container, basic.key].append(number)
 
     def home_of(self, number: int) -> str:
-        """The container in `before` of an operator of `after`."""
+        """Returns the container in `before` in which operator `number` of `after` may match."""
         container = self.after[number].container
         return self.home.get(container, container)
 
     def match_by_key(self, number: int) -> None:
-        """Matches the first free operator with the same key; a recomputed one in a second kernel
-        finds none.
+        """Matches operator `number` of `after` with the first free operator with the same key.
+
+        A second kernel may recompute an operator; then the second copy finds no free operator.
         """
         place = self.home_of(number)
         for match in self.by_key[place, self.after[number].key]:
@@ -152,7 +166,10 @@ class _Search:
         self.free[place].remove(match)
 
     def shared_inputs(self, number: int, match: int) -> int:
-        """Number of common operands in any order; outside of kernels an equal name decides."""
+        """Returns the number of operands that two operators share, in any order.
+
+        Outside of kernels, operators of the same name get a very large number.
+        """
         if not self.after[number].container and (
             self.after[number].node.name == self.before[match].node.name
         ):
@@ -161,14 +178,18 @@ class _Search:
         return (reads & Counter(self.before[match].reads)).total()
 
     def resolve_origin(self, read: Origin) -> Origin | None:
-        """An input of `after` in terms of the indices of `before`."""
+        """Converts an input of an operator of `after` to indices of `before`; None if unmatched."""
         if isinstance(read, int):
             return read
         match = self.found[read[0]]
         return None if match is None else (match, read[1])
 
     def sibling(self, number: int) -> int | None:
-        """Another operator of the same expansion: a free one, else the last matched neighbour."""
+        """Returns the index of another operator that was expanded from the same operator type.
+
+        It is a free operator. If there is none, it is the match of the nearest preceding operator
+        in the same kernel.
+        """
         basic, place = self.after[number], self.home_of(number)
         for one in self.free[place]:
             if self.before[one].kind[1] == basic.kind[1]:

@@ -1,4 +1,4 @@
-"""Converts the result of a call to arrays; reading them waits for the end of the call."""
+"""Converts the result of a call to NumPy arrays, which waits for the end of the call."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import numpy as np
 
 
 def arrays_of(result: Any) -> list[np.ndarray]:
-    """The tensors and numbers in a net's result as arrays, in order; waits until they are
-    computed.
+    """Returns the tensors and numbers in a net's result as NumPy arrays, in order.
+
+    Waits until MindSpore has computed them.
     """
     return [
         one if isinstance(one, np.ndarray) else one.asnumpy().copy() for one in _tensors(result)

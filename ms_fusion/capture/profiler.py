@@ -13,7 +13,7 @@ from ms_fusion.capture.outputs import arrays_of
 
 CALLS_PROFILED = 5
 SESSIONS = 3
-"""Profiling sessions of each variant of a net, in alternating turns."""
+"""Number of profiling sessions of each variant of a net."""
 
 
 def profile_in_turns(
@@ -22,9 +22,10 @@ def profile_in_turns(
     directory: Path,
     notes: list[str],
 ) -> dict[str, dict[str, tuple[float, float, float]]]:
-    """Variant → full name → (runs in one call, median µs of a run, spread µs).
+    """Returns variant → full name → (runs in one call, median µs of a run, spread µs).
 
     The variants are profiled in alternating turns, so that all see the same load of the machine.
+    If the profiler fails, the inner maps are empty and `notes` gets the reason.
     """
     found: dict[str, list[dict[str, list[float]]]] = {kind: [] for kind in callables}
     for _ in range(SESSIONS):
@@ -39,9 +40,9 @@ def profile_in_turns(
 def profile_operators(
     function: Callable[..., Any], inputs: Sequence[Any], directory: Path, notes: list[str]
 ) -> dict[str, list[float]]:
-    """Full name → µs of each run in `CALLS_PROFILED` calls.
+    """Returns full name → µs of each run in `CALLS_PROFILED` calls.
 
-    Returns an empty result and adds a note if the profiler fails.
+    If the profiler fails, returns an empty map and adds the reason to `notes`.
     """
     from mindspore.profiler import ProfilerActivity, profile, schedule, tensorboard_trace_handler
 
@@ -52,8 +53,8 @@ def profile_operators(
             on_trace_ready=tensorboard_trace_handler(str(directory)),
         ) as profiler:
             for _ in range(1 + CALLS_PROFILED):
-                # MindSpore's profiler reads its tables without a lock: all kernels must have
-                # finished.
+                # All kernels must have finished, since MindSpore's profiler reads its tables
+                # without a lock.
                 arrays_of(function(*inputs))
                 profiler.step()
         table = next(directory.rglob("cpu_op_execute_timestamp_*.txt"), None)
@@ -66,7 +67,7 @@ def profile_operators(
 
 
 def read_profile(table: Path) -> dict[str, list[float]]:
-    """Reads MindSpore's ``cpu_op_execute_timestamp``: full name → µs of each run.
+    """Reads MindSpore's ``cpu_op_execute_timestamp``; returns full name → µs of each run.
 
     A line is ``NAME;KIND;START,MILLISECONDS,THREAD START,MILLISECONDS,THREAD …``.
     """
@@ -82,7 +83,7 @@ def read_profile(table: Path) -> dict[str, list[float]]:
 def times_of(
     sessions: Sequence[Mapping[str, Sequence[float]]],
 ) -> dict[str, tuple[float, float, float]]:
-    """Full name → (runs in one call, median µs of a run, spread µs) over all sessions.
+    """Returns full name → (runs in one call, median µs of a run, spread µs) over all sessions.
 
     The median is robust against single runs that the system interrupts for milliseconds.
     """

@@ -35,14 +35,14 @@ from tbe_impl.tuning.progress_bar import Progress, show_progress
 from tbe_impl.tuning_store import Choice
 
 COMPARISON_S = 2.0
-"""Upper limit of one comparison; a tenth of the total time if that is less."""
+"""Maximum duration of one comparison in s; it is a tenth of the total time if that is less."""
 MIN_KERNEL_S = 1.0
-"""Minimum time to start tuning a kernel."""
+"""Minimum remaining time in s to start tuning a kernel."""
 OPERATOR_FAMILIES: dict[str, frozenset[str]] = {
     "without products": frozenset({"MatMul", "BatchMatMul"}),
     "without convolutions": frozenset(LIBRARY) - {"MatMul", "BatchMatMul"},
 }
-"""Operator families that are tried as exclusions from clustering."""
+"""Name of a variant → operator types that it excludes from clustering together."""
 FULL_VARIANT = "everything"
 """Name of the variant without exclusions."""
 
@@ -74,28 +74,30 @@ def tune(
     progress: bool = True,
     forget: bool = False,
 ) -> TunedNet | int:
-    """Measures variants of the groups of a net, and records those that are clearly faster.
+    """Measures variants of a net's kernels and of the whole net; records the clearly faster ones.
 
-    Later compilations on this machine find the choice of each group by its content, in this net or
-    another. They find the exclusions from clustering by the net's code, parameters and inputs; a
-    warning and the notes of `explain` report it. Two variants are compared call by call, in
-    alternating turns. A difference counts if both the median of the ratios, with 99 % confidence,
-    and the ratio of the minimum times exceed the noise. Operators are excluded from clustering, or
-    the net stays unfused, only after a second measurement confirms it. The next call of `net`
-    compiles it again.
+    Later compilations on this machine use the records. They find the record of a kernel by its
+    content, also in other nets. They find the operators to exclude from clustering by the net's
+    code, parameters and inputs. A warning and the notes of `explain` report these exclusions. The
+    next call of `net` compiles it again.
+
+    Two variants are compared call by call, in alternating turns. A difference counts if both the
+    median of the ratios, with 99 % confidence, and the ratio of the minimum times exceed the noise.
+    Exclusions, or a decision against fusion, need a second measurement that confirms them.
 
     Args:
         net: as for `explain`; weights, random state and context are restored.
         inputs: arguments of the call.
         seconds: time limit. The whole net is compiled and measured once in any case. In the
-            remaining time its groups are measured, then the net without products, without
-            convolutions and without single operators.
-        progress: show a bar when the error stream is a terminal.
-        forget: measure nothing, and remove the records of this net: for these inputs, or for all if
-            none are given.
+            remaining time its kernels are measured, then the net with matrix products,
+            convolutions or single operators excluded from clustering.
+        progress: whether to show a progress bar if the error stream is a terminal.
+        forget: whether to remove the records of this net instead of measuring it. Without `inputs`
+            the records for all inputs are removed.
 
     Returns:
-        The findings; with `forget` the number of removed records, those of its kernels included.
+        The results of the measurements. With `forget`, the number of removed records of the net and
+        of its kernels.
 
     Raises:
         InputError: `seconds` is not positive, ``MS_FUSION=off`` is set, or `net` cannot be called
@@ -169,7 +171,7 @@ def _tune_net(
             calls, _ = measure_net(flags, FULL_VARIANT)
         variants = [Variant(FULL_VARIANT, (), calls)]
         for name, out in waiting:
-            # a better variant is measured once more
+            # There must be time for two measurements, since a better variant is measured again.
             if not clock.has_room(2):
                 break
             calls, _ = measure_net(net_choices.NetChoice(kept_out=out).apply_to(flags), name)
@@ -186,9 +188,9 @@ class _Clock:
     """The time budget.
 
     Attributes:
-        started, ends: in the time of `time.perf_counter`.
-        show: the progress bar.
-        whole_s: longest measurement of the whole net so far.
+        started, ends: start and end of the tuning, in s of `time.perf_counter`.
+        show: shows progress.
+        whole_s: duration of the longest measurement of the whole net so far, s.
     """
 
     started: float
@@ -198,23 +200,24 @@ class _Clock:
 
     @property
     def elapsed_s(self) -> float:
-        """Seconds since the start."""
+        """Seconds since the start of the tuning."""
         return time.perf_counter() - self.started
 
     @property
     def remaining_s(self) -> float:
-        """Seconds until the end."""
+        """Seconds until the end of the tuning."""
         return self.ends - time.perf_counter()
 
     def has_room(self, times: int = 1) -> bool:
-        """Whether the remaining time allows `times` further measurements of the whole net."""
+        """Returns whether there is time for `times` further measurements of the whole net."""
         return self.remaining_s >= times * self.whole_s
 
     def kernel_budget_s(self, variants: int) -> float:
-        """Seconds for single kernels; the whole net and `variants` family variants follow.
+        """Returns the seconds for tuning single kernels.
 
-        At least half of the remaining time less one measurement; all of it if the whole net cannot
-        be measured any more.
+        The rest of the time is for measuring the whole net once, and `variants` times with an
+        operator family excluded. But the result is at least half of the remaining time less one
+        measurement. It is all of the remaining time if there is no time to measure the whole net.
         """
         if not self.has_room():
             return self.remaining_s
@@ -223,12 +226,12 @@ class _Clock:
         )
 
     def show_step(self, text: str) -> None:
-        """Shows the current step."""
+        """Shows `text` as the current step."""
         self.show(self.elapsed_s, text)
 
     @contextlib.contextmanager
     def time_whole_net(self, name: str) -> Iterator[None]:
-        """Times the block as a measurement of the whole net."""
+        """Times the block, which measures the whole net, and updates `whole_s`."""
         began = time.perf_counter()
         self.show_step(name)
         yield
@@ -238,8 +241,9 @@ class _Clock:
 def _exclusion_candidates(
     groups: Sequence[CompositeKernel],
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """(name, exclusions) to try: families first, then single operators by memory traffic, largest
-    first.
+    """Yields (name, operators to exclude from clustering) for each variant to measure.
+
+    The operator families are first. Single operators follow, in descending order of memory traffic.
     """
     moved: Counter[str] = Counter()
     for group in groups:
@@ -265,7 +269,10 @@ def _read_descriptions(directory: Path) -> Iterator[CompositeKernel]:
 def _tune_kernels(
     groups: Sequence[CompositeKernel], seconds: float, clock: _Clock
 ) -> Iterator[TunedKernel]:
-    """Tunes kernels in order of modelled cost; the most expensive ones get most of the time."""
+    """Tunes the kernels of `groups` in descending order of modelled cost, within `seconds`.
+
+    Each kernel gets time in proportion to its modelled cost.
+    """
     found: dict[str, tuple[float, Kernel, tuple[Choice, ...], tuple[str, ...]]] = {}
     for composite in groups:
         try:
@@ -279,7 +286,7 @@ def _tune_kernels(
                     tuple(node.op for node in graph),
                 )
         except FusionError:
-            continue  # unsupported groups and groups without nests have no options
+            continue  # Unsupported groups and groups without loop nests have no options to tune.
     ends = time.perf_counter() + seconds
     waiting = sorted(found.values(), key=lambda item: -item[0])
     for number, (cost_us, kernel, also, operators) in enumerate(waiting):

@@ -1,4 +1,4 @@
-"""Records the result of tuning a net; prints it as a table."""
+"""Defines the result of tuning a net, which prints as a table."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from ms_fusion.mindspore.presets.net_choices import NetChoice
 from tbe_impl.tuning.measurement import upper_bound
 
 MARGIN = 0.05
-"""Minimum relative advantage of a better variant."""
+"""Minimum relative saving of time for which a variant counts as faster."""
 UNFUSED_RATIO = 1.1
-"""From this ratio on a net stays unfused. Call times vary, and a wrong fallback costs more than a
-few per cent.
+"""A net stays unfused if its fused time divided by its unfused time is above this ratio.
+
+It is well above 1, since call times vary and a wrong decision costs more than a few per cent.
 """
 
 
@@ -21,12 +22,12 @@ class TunedKernel:
     """A tuned kernel in one of the net's groups.
 
     Attributes:
-        name: of the group.
-        operators: basic operators that it computes.
-        choice: difference from the default options, as text.
-        default_us, tuned_us: time of one call, µs.
-        ratio: tuned ÷ default, measured in pairs; 1 if the default stays.
-        key: of its record on disk.
+        name: name of the kernel.
+        operators: types of the basic operators that the kernel computes.
+        choice: the tuned options that differ from the default, as text.
+        default_us, tuned_us: time of one call with the default and with the tuned options, µs.
+        ratio: tuned time ÷ default time, measured in pairs; 1 if the default options stay.
+        key: key of the kernel's tuning record on disk.
     """
 
     name: str
@@ -50,31 +51,31 @@ class CallComparison:
 
     @property
     def step_us(self) -> float:
-        """Median of the first variant, µs."""
+        """Median time of a call of the first variant, µs."""
         return statistics.median(one for one, _ in self.pairs)
 
     @property
     def other_us(self) -> float:
-        """Median of the second variant, µs."""
+        """Median time of a call of the second variant, µs."""
         return statistics.median(other for _, other in self.pairs)
 
     @property
     def ratio(self) -> float:
-        """Median of the ratios of the turns, first ÷ second."""
+        """Median over the turns of (time of the first variant ÷ time of the second)."""
         return statistics.median(one / other for one, other in self.pairs)
 
     @property
     def least_ratio(self) -> float:
-        """Lower bound of the ratio (99 % confidence), or the ratio of the minimum times if lower.
+        """Lower bound of `ratio` with 99 % confidence, or the ratio of the minimum times if lower.
 
-        The minimum times are those without other load on the machine.
+        The minimum times are the times that other load on the machine has affected least.
         """
         quiet = min(one for one, _ in self.pairs) / min(other for _, other in self.pairs)
         return min(1 / upper_bound([other / one for one, other in self.pairs]), quiet)
 
     @property
     def most_ratio(self) -> float:
-        """Upper bound of the ratio, by the same method."""
+        """Upper bound of `ratio`, by the method of `least_ratio`."""
         swapped = CallComparison(tuple((other, one) for one, other in self.pairs)).least_ratio
         return 1 / swapped if swapped else float("inf")
 
@@ -84,9 +85,9 @@ class Variant:
     """The whole net with some operators excluded from clustering.
 
     Attributes:
-        name: of the variant.
+        name: name of the variant.
         kept_out: the excluded operators.
-        calls: its calls, compared with the unfused net.
+        calls: times of this variant (first) and of the unfused net (second).
     """
 
     name: str
@@ -95,17 +96,17 @@ class Variant:
 
     @property
     def step_us(self) -> float:
-        """Median of a call, µs."""
+        """Median time of a call of this variant, µs."""
         return self.calls.step_us
 
     @property
     def unfused_us(self) -> float:
-        """Median of a call of the unfused net in the same turns, µs."""
+        """Median time of a call of the unfused net in the same turns, µs."""
         return self.calls.other_us
 
     @property
     def ratio(self) -> float:
-        """Time ÷ time of the unfused net."""
+        """Time of this variant ÷ time of the unfused net."""
         return self.calls.ratio
 
 
@@ -114,11 +115,12 @@ class TunedNet:
     """The result of `ms_fusion.tune`; printing it shows the table.
 
     Attributes:
-        title: of the net.
-        kernels: the measured kernels, most expensive first.
-        variants: the net without exclusions, then with exclusions.
+        title: name of the net.
+        kernels: the measured kernels, in descending order of modelled cost.
+        variants: the net without exclusions, followed by the variants with exclusions.
         seconds: duration of the tuning, s.
-        again: the net without exclusions compared with `proposal`; None if not measured.
+        again: second measurement: times of the net without exclusions (first) and of `proposal`
+            (second); None if not measured.
     """
 
     title: str
@@ -129,7 +131,10 @@ class TunedNet:
 
     @property
     def best_variant(self) -> Variant:
-        """The variant without exclusions, unless another is faster outside of the noise."""
+        """The fastest variant with exclusions, if it is faster than the first beyond the noise.
+
+        Otherwise it is the first variant, which has no exclusions.
+        """
         everything, *others = self.variants
         least = min(others, key=lambda one: one.ratio, default=everything)
         is_better = least.calls.most_ratio < everything.calls.least_ratio * (1 - MARGIN)
@@ -137,7 +142,10 @@ class TunedNet:
 
     @property
     def proposal(self) -> NetChoice:
-        """The choice that the measurements suggest; recorded if it is the default or confirmed."""
+        """The choice that the measurements suggest.
+
+        `choice` adopts it if it is the default or if the second measurement confirms it.
+        """
         best, everything = self.best_variant, self.variants[0]
         losses = tuple(
             f"{one.name} is a loss: a call took {one.ratio:.2f} × the unfused time."
@@ -154,12 +162,12 @@ class TunedNet:
 
     @property
     def is_default(self) -> bool:
-        """Whether the measurements suggest the default."""
+        """Whether the measurements suggest the default: fusion without exclusions."""
         return self.proposal.fused and not self.proposal.kept_out
 
     @property
     def choice(self) -> NetChoice:
-        """The choice for later compilations of the net."""
+        """The choice that later compilations of the net use."""
         least = UNFUSED_RATIO if not self.proposal.fused else 1 + MARGIN
         if self.is_default or (self.again is not None and self.again.least_ratio > least):
             return self.proposal
@@ -172,11 +180,11 @@ class TunedNet:
 
     @property
     def losses(self) -> tuple[Variant, ...]:
-        """Variants that are slower than unfused."""
+        """Variants that are slower than the unfused net."""
         return tuple(one for one in self.variants if one.calls.least_ratio > 1 + MARGIN)
 
     def __str__(self) -> str:
-        """The table as plain text."""
+        """Returns the table as plain text."""
         lines = [f"{self.title}: tuned in {self.seconds:.0f} s", ""]
         lines.append(f"{'kernel':<44} {'default':>10} {'tuned':>10}  choice")
         for one in self.kernels:
@@ -197,7 +205,10 @@ class TunedNet:
         return "\n".join(lines).rstrip()
 
     def _conclusion(self) -> list[str]:
-        """The decision, or why there is none, as a sentence."""
+        """Returns a sentence with the decision, or why the proposal was not adopted.
+
+        Empty if the proposal is the default.
+        """
         if self.is_default:
             return []
         why = self.proposal.why[0].upper() + self.proposal.why[1:]

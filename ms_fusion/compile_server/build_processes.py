@@ -1,6 +1,6 @@
 """Builds each kernel in its own process: a crash or hang of the generator affects one kernel only.
 
-MindSpore's own pool loses the kernel of a dead worker and waits minutes for it.
+If a worker of MindSpore's own process pool dies, MindSpore waits minutes for the worker's kernel.
 """
 
 from __future__ import annotations
@@ -15,11 +15,16 @@ from typing import NamedTuple
 from tbe_impl.errors import FusionError
 
 REASON_CHARACTERS = 1000
-"""Fits into a pipe without a reader."""
+"""Maximum length of a failure's text; it fits into a pipe that nobody reads yet."""
 
 
 class BuildFailure(NamedTuple):
-    """How the build of a kernel failed, and the place that the error names."""
+    """Failure of the build of a kernel.
+
+    Attributes:
+        why: the error message.
+        place: the place that the error names, for example an operator; empty if unknown.
+    """
 
     why: str
     place: str = ""
@@ -28,13 +33,16 @@ class BuildFailure(NamedTuple):
 def build_in_processes(
     kernels: Sequence[str], build: Callable[[str], object], *, workers: int, seconds: int
 ) -> dict[str, BuildFailure]:
-    """Builds all kernels, at most `workers` at a time, each within `seconds`.
+    """Builds all kernels in parallel processes.
 
     Args:
-        kernels: arguments of `build`, which raises on failure.
+        kernels: the kernels; each is an argument of `build`.
+        build: builds one kernel; raises an error on failure.
+        workers: maximum number of processes at a time.
+        seconds: time limit for each kernel.
 
     Returns:
-        Kernel → failure, for those that were not built.
+        Kernel → failure, for the kernels that were not built.
     """
     forked = multiprocessing.get_context("fork")
     waiting = list(reversed(kernels))
@@ -78,7 +86,7 @@ def _build(build: Callable[[str], object], kernel: str, seconds: int, tell: Conn
 
 
 def _receive_failure(told: Connection) -> BuildFailure | None:
-    """The failure that a worker sent before it ended."""
+    """Returns the failure that a worker sent before it ended; None if it sent none."""
     try:
         return told.recv() if told.poll() else None
     except (EOFError, OSError):

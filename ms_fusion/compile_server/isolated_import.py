@@ -9,10 +9,12 @@ from types import ModuleType
 
 
 def import_alone(name: str) -> ModuleType:
-    """Imports a module below empty parent packages, or normally if that fails.
+    """Imports a module with empty modules as its parent packages.
+
+    If that fails, the module is imported normally.
 
     Args:
-        name: such as ``package.part.module``.
+        name: name of the module, such as ``package.part.module``.
 
     Raises:
         ImportError: the module does not exist.
@@ -29,7 +31,7 @@ def import_alone(name: str) -> ModuleType:
 
 
 def _parent_packages(name: str) -> list[str]:
-    """The parent packages of a module, outermost first."""
+    """Returns the names of the parent packages of a module, outermost first."""
     parts = name.split(".")[:-1]
     return [".".join(parts[:count]) for count in range(1, len(parts) + 1)]
 
@@ -40,7 +42,7 @@ def _make_empty_package(name: str) -> ModuleType:
     if spec is None:
         raise ImportError(f"there is no package {name}")
     module = ModuleType(name)
-    # The spec and path let others locate the package's files: oneDNN is next to MindSpore.
+    # By spec and path other code finds files of the package, for example oneDNN beside MindSpore.
     module.__spec__ = spec
     module.__path__ = list(spec.submodule_search_locations or ())
     return module

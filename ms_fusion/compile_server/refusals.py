@@ -1,6 +1,7 @@
-"""Records the kernels that the compile server did not build, and why, for the compiling process.
+"""Records kernels that the compile server did not build, with reasons, in a file.
 
-Ranks may share a directory, so each line names its process.
+The process that compiles the net reads the file. Several ranks may share the file, so each line has
+the id of the compiling process.
 """
 
 from __future__ import annotations
@@ -16,13 +17,17 @@ import msgspec
 from ms_fusion.mindspore.flags.generator_limits import KernelRefusal
 
 FILE = "refused_kernels.jsonl"
-"""In the kernel directory; one line each of process, operator, reason and whether MindSpore keeps
-the kernel.
+"""Name of the file in the kernel directory.
+
+A line is a JSON array of process id and the fields of `KernelRefusal`.
 """
 
 
 def record(directory: Path, found: Sequence[KernelRefusal], *, process: int | None = None) -> None:
-    """Appends refusals for a process; this one by default."""
+    """Appends refusals to the file.
+
+    `process` is the id of the process that compiles the net; None for this process.
+    """
     if not found:
         return
     file = os.open(directory / FILE, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
@@ -31,7 +36,7 @@ def record(directory: Path, found: Sequence[KernelRefusal], *, process: int | No
 
 
 def length(directory: Path) -> int:
-    """Current length of the record in bytes, for `read_since`."""
+    """Returns the current length of the file in bytes, for `read_since`; 0 without a file."""
     try:
         return (directory / FILE).stat().st_size
     except OSError:
@@ -39,8 +44,9 @@ def length(directory: Path) -> int:
 
 
 def read_since(directory: Path, start: int) -> tuple[KernelRefusal, ...]:
-    """The distinct refusals for this process since the record had `start` bytes; skips truncated
-    lines.
+    """Returns the distinct refusals for this process after the first `start` bytes of the file.
+
+    Truncated lines are skipped.
     """
     try:
         with (directory / FILE).open("rb") as stream:

@@ -1,4 +1,4 @@
-"""Runs MindSpore's kernel build server with our guard, in the private directory."""
+"""Runs MindSpore's kernel build server with our checks and our build processes."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ SERVER = "mindspore._extends.remote.kernel_build_server"
 
 
 def serve(messager: str) -> None:
-    """Runs MindSpore's own kernel build server of that name with our guard.
+    """Runs MindSpore's own kernel build server with our checks and our build processes.
 
     Args:
-        messager: ``AkgMessager`` or ``AkgV2Messager``.
+        messager: name of MindSpore's server class: ``AkgMessager`` or ``AkgV2Messager``.
     """
     warnings.simplefilter("ignore")
-    # unblocks the signals that were blocked when the process was started
+    # The process inherits blocked signals from the process that started it; they are unblocked.
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
-    # MindSpore's generator writes logs and searches tuning files in the working directory; the
-    # user's stays clean.
+    # MindSpore's generator writes logs to the working directory and searches tuning files in it. So
+    # the kernel directory becomes the working directory instead of the user's.
     os.chdir(os.environ["MS_COMPILER_CACHE_PATH"])
     _redirect_output("compile_server.log")
     threading.Thread(target=_exit_with_parent, args=(os.getppid(),), daemon=True).start()
@@ -47,7 +47,7 @@ def serve(messager: str) -> None:
         server = importlib.import_module(f"{SERVER}_akg").AkgMessager
         base.AkgBuilderBase.accept_json = _accept_guarded
     else:
-        # importing all of MindSpore takes a second and half a GiB, and is not needed
+        # The import of all of MindSpore would take a second and half a GiB. It is not needed.
         base = import_alone(SERVER)
         server = importlib.import_module(f"{SERVER}_akg_v2").AkgV2Messager
         sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "kernel_server" / "plug"))
@@ -56,8 +56,9 @@ def serve(messager: str) -> None:
 
 
 def _exit_with_parent(parent: int) -> None:
-    """Exits when the parent process is gone; MindSpore's own server would wait forever, with half a
-    GiB.
+    """Ends this process when the parent process has ended.
+
+    MindSpore's own server would wait forever and keep half a GiB of memory.
     """
     while os.getppid() == parent:
         time.sleep(1.0)
@@ -65,7 +66,7 @@ def _exit_with_parent(parent: int) -> None:
 
 
 def _redirect_output(file: str) -> None:
-    """Redirects the generator's messages and stack traces from the user's terminal to a file."""
+    """Redirects standard output and error to a file, with the generator's messages and traces."""
     log_file = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
     os.dup2(log_file, 1)
     os.dup2(log_file, 2)
@@ -81,10 +82,11 @@ def _accept_guarded(builder: Any, text: str) -> Any:
 
 
 def _compile_guarded(builder: Any) -> bool:
-    """Builds all kernels that can be built, and always reports success.
+    """Builds all kernels that can be built; always returns True, which reports success.
 
-    MindSpore then searches the files and does without missing ones. After a reported failure it
-    would keep the kernel in its list of pending ones and wait for it at the next request.
+    After a success MindSpore searches the files of the kernels, and continues without missing ones.
+    After a failure it would keep the kernel in its list of pending kernels, and wait for it at the
+    next request.
     """
     refused = getattr(builder, "ms_fusion_refused", [])
     builder.ms_fusion_refused = []
@@ -102,13 +104,13 @@ def _compile_guarded(builder: Any) -> bool:
         limits = {"workers": processor.process_num, "seconds": processor.wait_time}
         failed = build_in_processes(waiting, generator.builder(), **limits) if waiting else {}
         for text, ended in failed.items():
-            # a failure of one stand-in must not affect the others
+            # If one substitute kernel fails, the others are still tried.
             with contextlib.suppress(Exception):
                 generator.stand_in(text, ended.why)
                 stand_ins.add(text)
     except Exception as error:  # noqa: BLE001 - the client needs an answer in any case
         failed = dict.fromkeys(waiting, BuildFailure(f"{type(error).__name__}: {error}"))
-    # on a full disk even the record fails
+    # On a full disk even the record of refusals cannot be written.
     with contextlib.suppress(OSError):
         found = [
             *refused,
@@ -119,7 +121,10 @@ def _compile_guarded(builder: Any) -> bool:
 
 
 def _refusal(text: str, ended: BuildFailure, *, left: bool) -> KernelRefusal:
-    """The refusal record of a kernel that was not built."""
+    """Returns the refusal of the kernel in composite JSON `text`, which was not built.
+
+    `left` is as in `KernelRefusal`.
+    """
     kernel = re.search(r'"op": ?"(\w{1,100})', text)
     culprit = ended.place if f'"{ended.place}"' in text else ""
     return KernelRefusal(
@@ -131,7 +136,7 @@ class _Generator(Protocol):
     """Builds kernels from their descriptions."""
 
     def reuse_cached(self, text: str) -> bool:
-        """Publishes a kernel from the compile cache; returns whether it was there."""
+        """Publishes a kernel from the compile cache; returns whether the cache had the kernel."""
 
     def builder(self) -> Callable[[str], object]:
         """Loads the generator and returns its build function, as in MindSpore's own pool."""
@@ -145,7 +150,7 @@ class _OwnGenerator:
     """Our own generator, loaded only for kernels that are not cached.
 
     Attributes:
-        directory: where MindSpore searches libraries.
+        directory: directory in which MindSpore searches the kernels' libraries.
     """
 
     directory: Path
@@ -156,7 +161,7 @@ class _OwnGenerator:
         try:
             return publish_cached(text, self.directory)
         except Exception:
-            # after any failure of the cache the kernel can still be built
+            # If the cache fails, the kernel can still be built.
             log.exception("a cached kernel cannot be published")
             return False
 
@@ -177,8 +182,8 @@ class _MindSporeGenerator:
     """MindSpore's own generator.
 
     Attributes:
-        directory: where MindSpore searches libraries.
-        attributes: generator attributes from MindSpore.
+        directory: directory in which MindSpore searches the kernels' libraries.
+        attributes: the attributes that MindSpore passes to the generator, as text.
     """
 
     directory: Path
@@ -197,7 +202,7 @@ class _MindSporeGenerator:
 
         def build(text: str) -> None:
             akg_process._compile_akg_task_default([text], self.attributes, function)
-            # without a compiler nothing can call it under our convention either
+            # This fails without a C compiler. Then nothing calls the kernel by our convention.
             with contextlib.suppress(FusionError, OSError, ValueError):
                 publish_beside_own(json.loads(text)["op"], self.directory)
 

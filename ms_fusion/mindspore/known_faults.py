@@ -1,4 +1,4 @@
-"""Lists calls that MindSpore 2.10 itself computes wrongly on CPU, with replacements.
+"""Lists calls that MindSpore 2.10 computes wrongly on CPU even without fusion, with replacements.
 
 `ms-fusion doctor` and docs/presets.md show the list.
 """
@@ -13,8 +13,8 @@ class Fault(NamedTuple):
 
     Attributes:
         call: source text of the call.
-        what: the wrong result.
-        instead: the replacement.
+        what: what is wrong with the result.
+        instead: the call to use instead.
     """
 
     call: str

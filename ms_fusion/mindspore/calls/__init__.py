@@ -1,5 +1,5 @@
-"""The fast call path: a repeated call of a Cell skips MindSpore's Python code.
+"""Implements the fast call path: a repeated call of a Cell skips MindSpore's Python code.
 
-In: a Cell's call. Out: its result, from the compiled graph or from its only kernel. Must not
-compile.
+In: a call of a Cell. Out: the result, from the compiled graph or from the graph's only kernel. Must
+not compile.
 """

@@ -1,10 +1,14 @@
 """Fast call path: calls the kernel of a single-kernel graph without MindSpore's executor.
 
-MindSpore's overhead per call is as long as the computation of a small net, and several times longer
-when the net has evicted the caches. A graph is equivalent to its kernel under these conditions:
-each kernel input is an argument or a parameter of the net; each kernel output is a result; the
-graph has the kernel's operators and no others; all operators are pure. The mapping is derived from
-one call through MindSpore, verified by a second run beside it, and used if both give the same bits.
+MindSpore's overhead per call takes as long as the computation of a small net. After a net that has
+evicted the processor's caches it takes several times longer.
+
+A graph is equivalent to its kernel under four conditions. Each kernel input is an argument or a
+parameter of the net. Each kernel output is a result of the net. The graph has the kernel's
+operators and no others. All operators are pure.
+
+One call through MindSpore shows which kernel buffer is which tensor of the net. Then the kernel is
+called directly with the same inputs. It is used if both results have the same bits.
 """
 
 from __future__ import annotations
@@ -36,7 +40,7 @@ FORWARDING_OPERATORS = frozenset(
 )
 """Operators that only forward their operands."""
 PURE_OPERATORS = operators.CPU_CLUSTER_OPS | frozenset(own_generator_flags.CLUSTERED_OPERATORS)
-"""Pure operators: results depend on the inputs only. The kernel has them under the same name."""
+"""Operators whose results depend only on their inputs; a kernel has them under the same name."""
 EXPANSIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "Adds": ("Add",),
@@ -64,32 +68,30 @@ EXPANSIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         ),
     }
 )
-"""Further pure operators, and the operators that MindSpore expands them to before it forms
-kernels.
-"""
+"""Further pure operator → the basic operators to which MindSpore expands it before clustering."""
 SCALAR_BYTES = 16
 """Upper bound of the size of a scalar, in bytes."""
 DUMP_VARIABLE = "MINDSPORE_DUMP_CONFIG"
-"""Makes MindSpore dump tensors of its kernels."""
+"""Environment variable that makes MindSpore dump the tensors of its kernels."""
 MAX_OUTPUT_ARRAYS = 4
 """Upper limit of cached output arrays per result.
 
-A caller in a loop holds some of them and releases them in turn. Arrays live as long as the net:
-another thread may read one.
+A caller in a loop holds a few results at a time and releases the oldest ones. The arrays live as
+long as the net, since another thread may still read one of them.
 """
 OutputArray = tuple[np.ndarray, int]
 """An array and its address."""
 
 
 class KernelParameter(NamedTuple):
-    """A parameter of the net that the kernel reads, and its recorded address."""
+    """A parameter of the net that the kernel reads, and the address at which it was recorded."""
 
     parameter: Any
     address: int
 
 
 class KernelResult(NamedTuple):
-    """A result of the net, and its pool of output arrays."""
+    """Shape and dtype of a result of the net, and the pool of output arrays for this result."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -100,15 +102,15 @@ class DirectKernel:
     """A kernel that is equivalent to a graph.
 
     Args:
-        launch: MindSpore's launch of the kernel.
-        sources: for each kernel input, the index of an argument, or a parameter.
-        results: for each kernel output, the result of the net.
+        launch: the recorded launch of the kernel by MindSpore.
+        sources: for each kernel input, the index of the argument or the parameter that it reads.
+        results: for each kernel output, the result of the net that it writes.
         order: for each result of the net, the index of the kernel output; None if the net returns a
             single tensor.
 
     Attributes:
-        is_outdated: a parameter has moved. MindSpore executes the next calls, and one of them shows
-            whether the kernel reads the parameter at its new address.
+        is_outdated: whether a parameter has moved to another address. MindSpore then executes the
+            next calls, and a later probe looks for the kernel again.
     """
 
     def __init__(
@@ -128,19 +130,20 @@ class DirectKernel:
         self._threads = ctypes.c_int(1)
         self._offered = ctypes.addressof(self._threads)
         self.is_outdated = False
-        # bypasses the Python wrapper, which handles non-contiguous arrays
+        # This skips the Python wrapper, which is needed only for non-contiguous arrays.
         self._tensor: Any = super(Tensor, Tensor).from_numpy  # type: ignore[misc]
         self._profiler = ProfilerInterface
         self._wait = api._pynative_executor._executor.sync
 
     def __call__(self, args: Sequence[Any]) -> Any:
-        """The results for tensors of the recorded shapes; None if MindSpore has to execute
-        the call.
+        """Runs the kernel on tensors of the recorded shapes and returns the results of the net.
+
+        Returns None if MindSpore has to execute the call.
         """
         if self._profiler.is_initialized:
             return None
-        # After the wait all arguments are computed, and no pending kernel reads an array that is
-        # reused.
+        # After the wait all arguments are computed, and no pending kernel still reads an array that
+        # this call may reuse.
         self._wait()
         places = []
         for source in self._sources:
@@ -161,8 +164,9 @@ class DirectKernel:
 
 
 def _take_array(result: KernelResult) -> OutputArray:
-    """Takes an array without other users: a tensor, a view or a NumPy array of it would hold a
-    reference.
+    """Returns an array of the pool that is not in use, or a new array.
+
+    A tensor, a view or a NumPy array that uses the memory holds a reference to the array.
     """
     found = _find_free(result.arrays, UNUSED_REFERENCES)
     if found is not None:
@@ -171,7 +175,7 @@ def _take_array(result: KernelResult) -> OutputArray:
     address = array.ctypes.data
     if len(result.arrays) < MAX_OUTPUT_ARRAYS:
         result.arrays.append((array, address))
-    # a tuple other than the stored one, so that it is a reference too
+    # The tuple is a new one, so that it holds a reference of its own to the array.
     return array, address
 
 
@@ -184,20 +188,20 @@ def _find_free(arrays: Sequence[OutputArray], references: int) -> OutputArray | 
 
 
 UNUSED_REFERENCES = next(number for number in range(1, 9) if _find_free([(np.empty(0), 0)], number))
-"""Reference count of an array that only the list holds."""
+"""Reference count that `_find_free` sees for an array that only the pool holds."""
 
 
 def find_direct_kernel(
     cell: Any, phase: str, args: Sequence[Any], result: Any, seen: Sequence[launch_log.Launch]
 ) -> DirectKernel | None:
-    """Finds the kernel that is equivalent to a graph; None if there is none.
+    """Returns the kernel that is equivalent to a graph; None if there is no such kernel.
 
     Args:
         cell: the net.
         phase: MindSpore's name of the graph.
-        args: tensors of the last call.
-        result: the result of that call.
-        seen: kernel launches during that call.
+        args: arguments of the last call, all tensors.
+        result: the result of the last call.
+        seen: kernel launches during the last call.
     """
     if len(seen) != 1 or os.environ.get(DUMP_VARIABLE):
         return None
@@ -217,7 +221,10 @@ def find_direct_kernel(
 def _match_by_address(
     cell: Any, args: Sequence[Any], result: Any, launch: launch_log.Launch, kernel: CompositeKernel
 ) -> DirectKernel | None:
-    """Matches kernel buffers to tensors of the net by address."""
+    """Matches the buffers of a kernel launch to arguments, parameters and results by address.
+
+    Returns None if a buffer matches no tensor or not the whole tensor.
+    """
     from mindspore import Tensor
 
     graph = kernel.graph
@@ -261,7 +268,7 @@ def _match_by_address(
 
 
 def _index_by_address(tensors: Sequence[Any]) -> Mapping[int, int] | None:
-    """Address → index of the tensor; None if two tensors share an address."""
+    """Returns a map from address to index of the tensor; None if two tensors share an address."""
     found = {tensor.data_ptr(): number for number, tensor in enumerate(tensors)}
     return found if len(found) == len(tensors) else None
 
@@ -278,7 +285,10 @@ def _size_bytes(kernel: CompositeKernel, name: str) -> int | None:
 
 
 def _numpy_dtype(tensor: Any) -> np.dtype[Any] | None:
-    """The NumPy dtype of a tensor; None if `from_numpy` cannot restore it, such as bfloat16."""
+    """Returns the NumPy dtype of a tensor; None if `from_numpy` does not convert it back.
+
+    This is the case for bfloat16.
+    """
     from mindspore import Tensor
 
     dtype = tensor.asnumpy().dtype
@@ -290,7 +300,7 @@ def _numpy_dtype(tensor: Any) -> np.dtype[Any] | None:
 
 
 def _read_description(name: str) -> CompositeKernel | None:
-    """The description that MindSpore wrote for a kernel."""
+    """Reads the composite JSON that MindSpore wrote for a kernel; None if it is unreadable."""
     file = mindspore_state.kernel_directory() / mindspore_state.KERNELS / f"{name}.info"
     try:
         return parse_kernel(file.read_text("utf-8"), file=file.name)
@@ -299,9 +309,9 @@ def _read_description(name: str) -> CompositeKernel | None:
 
 
 def _is_whole_graph(phase: str, kernel: CompositeKernel, cell: Any, args: Sequence[Any]) -> bool:
-    """Whether a graph has exactly the kernel's operators, and all of them are pure.
+    """Returns whether a graph has exactly the kernel's operators, and all of them are pure.
 
-    False also if the address of a constant tensor could be mistaken for that of another tensor.
+    Returns False, too, if a constant tensor could have the address of another tensor.
     """
     from mindspore._c_expression import GraphExecutor_
     from mindspore.train import anf_ir_pb2
@@ -309,15 +319,15 @@ def _is_whole_graph(phase: str, kernel: CompositeKernel, cell: Any, args: Sequen
     model = anf_ir_pb2.ModelProto()
     model.ParseFromString(GraphExecutor_.get_instance().get_func_graph_proto(phase, "anf_ir"))
     graph, registered = model.graph, list(cell.get_parameters())
-    # a call of another graph, such as a branch, has no operator type
+    # A call of another graph, for example a branch, has no operator type, and so it is not pure.
     names = [node.op_type for node in graph.node if node.op_type not in FORWARDING_OPERATORS]
     if any(name not in PURE_OPERATORS and name not in EXPANSIONS for name in names):
         return False
     wanted = Counter(one for name in names for one in EXPANSIONS.get(name, (name,)))
     if wanted != Counter(node.op for node in kernel.graph if node.op not in FORWARDING_OPERATORS):
         return False
-    # A constant tensor may share the address of an argument or a parameter, except a scalar beside
-    # larger tensors.
+    # A constant tensor may have the address of an argument or a parameter. Only a scalar cannot, if
+    # all arguments and parameters are larger.
     constant = max((_size_of_tensors(one.value) for one in graph.const_vals), default=0)
     least = min((one.nbytes for one in (*args, *registered)), default=0)
     if constant > 1 or (constant and least <= SCALAR_BYTES):
@@ -326,7 +336,7 @@ def _is_whole_graph(phase: str, kernel: CompositeKernel, cell: Any, args: Sequen
 
 
 def _size_of_tensors(value: Any) -> int:
-    """Elements of the largest tensor in a constant; 0 if it contains no tensor."""
+    """Returns the number of elements of the largest tensor in a constant; 0 without a tensor."""
     own = math.prod(value.tensor_val.dims) if value.HasField("tensor_val") else 0
     return max([own, *map(_size_of_tensors, value.values)])
 

@@ -1,8 +1,8 @@
-"""The fast call path: monkeypatches six methods of MindSpore's Cells that every call uses.
+"""Installs the fast call path: monkeypatches six methods of MindSpore's class Cell.
 
-Each replacement handles the common case and delegates all others to the original. So the
-replacements are installed with the first preset and stay. Methods that this MindSpore version
-lacks, or that another package has replaced, are left alone.
+Each replacement handles the common case and delegates all other cases to the original method. They
+are installed with the first preset and stay installed. A method that this MindSpore version lacks,
+or that another package has replaced, is not replaced.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ms_fusion.mindspore.calls.graph_keys import Scopes
 PLAIN_TYPES = frozenset((str, bool, int, float, type(None)))
 """Exact types of attribute values that `Cell.__setattr__` stores without special handling."""
 SIGNATURE_OVERRIDES = frozenset(("__wrapped__", "__signature__"))
-"""Function attributes that override the signature of its code."""
+"""Attributes of a function by which its signature differs from that of its code object."""
 NO_ENTRIES: Mapping[Any, Any] = {}
 
 
@@ -27,7 +27,7 @@ def install(scopes: Scopes) -> None:
     """Installs the fast methods in Cells; idempotent.
 
     Args:
-        scopes: the flags in force, which calls are compared with.
+        scopes: the flags in force; a call under other flags than the recorded call is not fast.
     """
     from mindspore import nn
 
@@ -35,7 +35,7 @@ def install(scopes: Scopes) -> None:
     check: Any = getattr(cell, "_check_construct_args", None)
     if _is_mindspore_method(check):
         cell._check_construct_args = wrap_check_arguments(check)
-    # `_set_attr_for_object` exists in the versions whose attribute handling is known
+    # `wrap_setattr` is written for the MindSpore versions that have `_set_attr_for_object`.
     if _is_mindspore_method(cell.__setattr__) and hasattr(cell, "_set_attr_for_object"):
         cell.__setattr__ = wrap_setattr(cell.__setattr__)
     predict: Any = getattr(cell, "_predict", None)
@@ -50,7 +50,7 @@ def install(scopes: Scopes) -> None:
         calls.refresh_call_members()
     phase = getattr(cell, "compile_phase", None)
     if isinstance(phase, property) and _is_mindspore_method(phase.fset):
-        # containers override `__setattr__` and delegate to that of Cell for all Cells but one kind
+        # Containers override `__setattr__`, but delegate to `Cell.__setattr__` for this attribute.
         setters = {one.__setattr__ for one in (cell, nn.SequentialCell, nn.CellDict)}
         known = {
             one for one in setters if _is_mindspore_method(one) or _defining_module(one) == __name__
@@ -59,19 +59,20 @@ def install(scopes: Scopes) -> None:
 
 
 def _defining_module(method: Any) -> str:
-    """The module that defines a function, wrapped or not; empty if unknown."""
+    """Returns the module whose code a function runs, also for a wrapper; empty if unknown."""
     return str(getattr(method, "__globals__", NO_ENTRIES).get("__name__", ""))
 
 
 def _is_mindspore_method(method: Any) -> bool:
-    """Whether a method is MindSpore's original."""
+    """Returns whether a method is MindSpore's original."""
     return _defining_module(method).startswith("mindspore.nn.")
 
 
 def wrap_check_arguments(original: Callable[..., None]) -> Callable[..., None]:
-    """`Cell._check_construct_args`, with the signature check cached per number of arguments.
+    """Wraps `Cell._check_construct_args` and caches successful signature checks.
 
-    The cache key is the function (weak reference) with its code.
+    The cache is keyed by the function `construct` (weak reference), the number of its defaults and
+    the number of arguments. An entry is valid as long as the function has the same code object.
     """
     right: WeakKeyDictionary[FunctionType, dict[tuple[int, int], CodeType]] = WeakKeyDictionary()
 
@@ -93,7 +94,7 @@ def wrap_check_arguments(original: Callable[..., None]) -> Callable[..., None]:
 
 
 def wrap_setattr(original: Callable[..., None]) -> Callable[..., None]:
-    """`Cell.__setattr__`, with a short cut for the replacement of plain values."""
+    """Wraps `Cell.__setattr__`: replaces an existing attribute directly if the value is plain."""
 
     @functools.wraps(original)
     def set_attribute(self: Any, name: str, value: Any) -> None:
@@ -101,7 +102,7 @@ def wrap_setattr(original: Callable[..., None]) -> Callable[..., None]:
             own = self.__dict__
             if (
                 name in own
-                # the name may be registered here as well; MindSpore then rejects the value
+                # MindSpore rejects a plain value for a name that is registered here.
                 and name not in (own.get("_params") or ())
                 and name not in (own.get("_cells") or ())
                 and name not in (own.get("_buffers") or ())
@@ -115,13 +116,13 @@ def wrap_setattr(original: Callable[..., None]) -> Callable[..., None]:
 def wrap_compile_phase(
     owner: Any, found: property, setters: Collection[Callable[..., None]]
 ) -> property:
-    """`Cell.compile_phase`, set directly in all inner Cells instead of by `__setattr__`.
+    """Replaces the property `Cell.compile_phase`: sets it directly in all inner Cells.
 
     Args:
         owner: MindSpore's Cell class.
-        found: its original property.
-        setters: known ``__setattr__`` of Cells and containers; a Cell with another one is set
-            through it.
+        found: the original property.
+        setters: the known ``__setattr__`` functions of Cells and containers. A Cell with another
+            ``__setattr__`` is set through that function.
     """
 
     def spread(self: Any, value: str) -> None:
@@ -138,7 +139,7 @@ def wrap_compile_phase(
 
     @functools.wraps(found.fset)  # type: ignore[arg-type]
     def compile_phase(self: Any, value: Any) -> None:
-        # containers delegate to `Cell.__setattr__`, which may have been replaced
+        # Containers delegate to `Cell.__setattr__`, which another package may have replaced.
         light = type(value) is str and owner.__setattr__ in setters
         (spread if light else found.__set__)(self, value)
 

@@ -1,9 +1,11 @@
 """Adds the flags in force to MindSpore's key of compiled graphs.
 
-MindSpore's own key covers types and shapes, so a net compiled before a change of flags would keep
-its graph. With the flags in the key the next call compiles it again. Both graphs are cached: under
-the first flags the first graph is found. A block applies to everything that is compiled in it:
-outside of all blocks a call uses the graph of the block in which it was first made.
+MindSpore's own key covers only types and shapes. Without the flags in the key, a net that was
+compiled before a change of flags would keep its graph. With them, the next call compiles the net
+again. Both graphs stay cached, so after a change back the first graph is used again.
+
+A net that is first compiled in a block keeps the flags of this block: outside of all blocks, its
+calls use the same graph.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from ms_fusion.mindspore.state import mindspore_state
 from ms_fusion.mindspore.state.cell_attributes import CELL_FLAGS, HELD_FLAGS
 
 GENERATION_PHASES = ("prefill", "increment")
-"""Phases of Cells that generate text."""
+"""Values of `Cell.phase` in text generation."""
 
 
 class Scopes(Protocol):
@@ -26,17 +28,17 @@ class Scopes(Protocol):
 
     @property
     def flags_in_scope(self) -> tuple[str, bool]:
-        """(flags, whether they come from a block): of the innermost block, else of the process.
+        """Returns (flags of the innermost block, True), or (flags of the process, False).
 
-        The flags are empty if nothing is in force.
+        The flags are empty if no preset is in force.
         """
 
 
 _first_calls: WeakKeyDictionary[Any, dict[str, str] | None] = WeakKeyDictionary()
 """Net → MindSpore's key of a call → the flags of the block in which the call was first made.
 
-They are empty outside of blocks. The value None marks a net that was compiled before ms_fusion was
-active.
+The flags are empty if the first call was outside of all blocks. The value None marks a net that was
+compiled before ms_fusion was active.
 """
 
 
@@ -47,7 +49,7 @@ def forget(net: Any) -> None:
 
 
 def wrap_arguments_key(original: Callable[..., Any], scopes: Scopes) -> Callable[..., Any]:
-    """MindSpore's ``generate_arguments_key``, with the flags added to its key.
+    """Wraps MindSpore's ``generate_arguments_key``; the wrapper adds the flags to the key.
 
     Args:
         original: MindSpore's own method.
@@ -64,7 +66,7 @@ def wrap_arguments_key(original: Callable[..., Any], scopes: Scopes) -> Callable
 
 
 def _flags_of(net: Any, key: str, scopes: Scopes) -> str:
-    """The flags that select the graph of a call; empty if none of ours apply."""
+    """Returns the flags that select the graph of a call; empty if no preset applies."""
     own = getattr(net, "__dict__", {}).get(CELL_FLAGS)
     if own is not None:
         return str(own.flags)
@@ -80,15 +82,15 @@ def _flags_of(net: Any, key: str, scopes: Scopes) -> str:
 
 
 def effective_flags(cell: Any, scopes: Scopes) -> str | tuple[str, bool]:
-    """The flags that apply to a Cell: its own, else those in force in the process."""
+    """Returns the flags of a patched Cell; for other Cells, `scopes.flags_in_scope`."""
     own = cell.__dict__.get(CELL_FLAGS)
     return scopes.flags_in_scope if own is None else str(own.flags)
 
 
 def wrap_predict(original: Callable[..., Any], scopes: Scopes) -> Callable[..., Any]:
-    """``Cell._predict``, which in text generation phases reuses the Cell's last graph unchecked.
+    """Wraps ``Cell._predict``; the wrapper makes it look up the graph after a change of flags.
 
-    If other flags are in force than at the last call, the graph is looked up again.
+    In text generation phases the original method reuses the Cell's last graph without a check.
 
     Args:
         original: MindSpore's own method.

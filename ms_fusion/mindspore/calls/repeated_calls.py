@@ -1,13 +1,14 @@
-"""Fast call path: a call like a Cell's last one goes to the compiled graph, or to its only kernel.
+"""Fast call path: runs the graph or kernel of a Cell's last call directly if the call is alike.
 
-MindSpore computes a key of the arguments and looks up the graph at each call: more than half of a
-small net's call time. Here shapes and dtypes are compared with those of the last call. Arguments
-other than plain tensors, and any change since then, go through MindSpore.
+At each call MindSpore computes a key of the arguments and looks up the graph. That takes more than
+half of the call time of a small net. Here shapes and dtypes are compared with those of the last
+call. MindSpore handles the call if anything has changed since the last call, or if an argument is
+not a plain tensor.
 
 `CallRecords` holds the last call of each Cell. `wrap_compile_and_run` skips the graph lookup.
-`wrap_call` skips all of MindSpore's Python code for a graph that is one kernel: its checks take as
-long as a small kernel, and ten times as long after a kernel that has evicted the caches, so this
-path reads few objects, directly from their storage.
+`wrap_call` skips all of MindSpore's Python code for a graph that is a single kernel. MindSpore's
+checks take as long as a small kernel, and ten times as long after a kernel that has evicted the
+processor's caches. So `wrap_call` reads few objects, directly from their storage.
 """
 
 from __future__ import annotations
@@ -33,22 +34,23 @@ STORAGE_NAMES: Mapping[str, str] = {
     "current_phase": "current_phase",
     "compile_cache": "_compile_cache",
 }
-"""Attributes of a Cell of MindSpore 2.10 → the names in its ``__dict__``."""
+"""Attribute of a Cell in MindSpore 2.10 → the name under which its ``__dict__`` stores it."""
 COMPILE_MEMBERS = ("compile", "phase", "compile_cache")
-"""Members that select the graph of a Cell; a class or a Cell that overrides one bypasses the fast
-path.
+"""Members that select the graph of a Cell.
+
+If a class or a Cell overrides one of these members, the fast path is not used.
 """
 CALL_MEMBERS = ("compile_and_run", "_check_construct_args", "_self_check", "_predict")
-"""Further members that each call of a Cell uses."""
+"""Members that each call of a Cell uses, besides `COMPILE_MEMBERS`."""
 
 
 @dataclass(slots=True)
 class SingleKernel:
-    """The kernel that is equivalent to a graph.
+    """The search for the kernel that is equivalent to a graph.
 
     Attributes:
-        direct: the kernel; None if the graph has none, or before it is determined.
-        calls: number of repeated calls of the graph before `direct` is determined.
+        direct: the equivalent kernel; None if no kernel has been found so far.
+        calls: number of repeated calls of the graph, counted until the last probe.
     """
 
     direct: DirectKernel | None = None
@@ -59,13 +61,13 @@ class CallRecord(NamedTuple):
     """The last call of a Cell.
 
     Attributes:
-        phase: the Cell's phase, which tells whether it trains.
+        phase: the Cell's `phase`, for example ``train`` or ``predict``.
         key: MindSpore's key of the arguments.
         graph: the name of the executed graph.
         arguments: (shape, dtype) of each argument.
-        construct: the compiled function.
-        held: the flags in force for the Cell.
-        kernel: the equivalent kernel, if known.
+        construct: the function behind the method `construct` of the Cell.
+        held: the flags that applied to the Cell.
+        kernel: the search for the kernel that is equivalent to the graph.
     """
 
     phase: str
@@ -97,12 +99,12 @@ class CallRecords:
         self.kernels: dict[int, CallRecord] = {}
 
     def keep(self, cell: Any, last: CallRecord) -> None:
-        """Records a call and replaces the previous record."""
+        """Replaces the record of `cell` by `last`."""
         self.of[cell] = last
         self.kernels.pop(id(cell), None)
 
     def record_kernel(self, cell: Any, last: CallRecord, direct: DirectKernel) -> None:
-        """Records that the graph of a call is a single kernel."""
+        """Records that the graph of the call `last` is equivalent to the kernel `direct`."""
         last.kernel.direct = direct
         self.kernels[id(cell)] = last
         if id(cell) not in self._watched:
@@ -114,8 +116,11 @@ class CallRecords:
         self._watched.discard(number)
 
     def run_kernel(self, cell: Any, last: CallRecord, args: Sequence[Any]) -> Any:
-        """Runs the kernel for a matching call; None if MindSpore has to execute it."""
-        # another thread may reset it in the meantime
+        """Runs the kernel and returns the results; None if MindSpore has to execute the call.
+
+        Precondition: the call matches `last` (`is_like`).
+        """
+        # Another thread may reset the attribute in the meantime.
         direct = last.kernel.direct
         if direct is None:
             return None
@@ -126,7 +131,7 @@ class CallRecords:
         return result
 
     def is_like(self, last: CallRecord, cell: Any, args: Sequence[Any]) -> bool:
-        """Whether a call matches the record and the Cell is unchanged."""
+        """Returns whether a call with `args` matches `last` and the Cell is unchanged since."""
         own = cell.__dict__
         if (
             own.get("_phase") != last.phase
@@ -144,26 +149,27 @@ class CallRecords:
         return True
 
     def is_as_mindspore_has_it(self, cell: Any) -> bool:
-        """Whether MindSpore compiles the Cell in the regular way, for static shapes."""
+        """Returns whether the Cell uses MindSpore's own compilation, with static shapes."""
         return (
             _has_members(cell, self._compiled_by)
             and cell.__dict__.get("_dynamic_shape_inputs", cell) is None
         )
 
     def is_called_as_mindspore_has_it(self, last: CallRecord, cell: Any) -> bool:
-        """Whether no member used by a call is overridden and `construct` is unchanged."""
+        """Returns whether the Cell overrides no `CALL_MEMBERS` and `construct` is unchanged."""
         return (
             _has_members(cell, self._called_by)
             and getattr(cell.construct, "__func__", None) is last.construct
         )
 
     def refresh_call_members(self) -> None:
-        """Reads the members of MindSpore's Cell class again after they were replaced."""
+        """Reads the `CALL_MEMBERS` of MindSpore's Cell class again after we replaced them."""
         self._called_by = _attributes(self._cell, CALL_MEMBERS)
 
     def is_plain(self, value: Any) -> bool:
-        """Whether a value is a plain tensor: not constant, not lazily initialized, without extra
-        attributes.
+        """Returns whether a value is a plain tensor.
+
+        A plain tensor is not constant, not lazily initialized, and has no extra attributes.
         """
         return type(value) is self._tensor and not (
             value.const_arg or value.has_init or value.__dict__
@@ -175,7 +181,7 @@ def _attributes(owner: Any, names: Sequence[str]) -> Mapping[str, Any]:
 
 
 def _has_members(cell: Any, wanted: Mapping[str, Any]) -> bool:
-    """Whether the Cell's class has exactly these members and the Cell does not override them."""
+    """Returns whether each name in `wanted` is this member of the Cell's class, not overridden."""
     kind, own = type(cell), cell.__dict__
     for name, value in wanted.items():
         if name in own or getattr(kind, name) is not value:
@@ -184,7 +190,7 @@ def _has_members(cell: Any, wanted: Mapping[str, Any]) -> bool:
 
 
 def has_known_storage(cell: Any) -> bool:
-    """Whether a Cell stores its attributes as in MindSpore 2.10."""
+    """Returns whether a Cell stores its attributes under `STORAGE_NAMES`, as in MindSpore 2.10."""
     own, missing = cell.__dict__, object()
     found = (
         (getattr(cell, name, missing), own.get(stored)) for name, stored in STORAGE_NAMES.items()
@@ -221,28 +227,29 @@ COMPILE_AND_RUN_NAMES = frozenset(
         "phase",
     )
 )
-"""Names that `Cell.compile_and_run` of MindSpore 2.10 uses; a version with others is not
-replaced.
+"""Names that the code of `Cell.compile_and_run` uses in MindSpore 2.10.
+
+A method whose code uses other names is not replaced.
 """
 DEVELOPER_VARIABLES = (
     "MS_DEV_JIT_AST_ENABLE_GUARD",
     "MS_DEV_AUTO_DYNAMIC_SHAPE",
     "MS_DEV_AUTO_DYNAMIC_RANK",
 )
-"""Environment variables with which MindSpore selects other graphs."""
+"""Environment variables that change how MindSpore selects the graph of a call."""
 IDENTITY_HASH: Any = object.__hash__
 SPECIAL_PHASES = ("save", "prefill", "increment")
-"""Phases of Cells with special handling in MindSpore."""
+"""Values of `Cell.phase` that MindSpore handles specially."""
 PROBE_CALLS = (8, 24)
-"""Numbers of repeated calls at which the graph is probed for a single kernel.
+"""Numbers of repeated calls at which a probe checks whether the graph is a single kernel.
 
-A net that is called once or twice is not probed. The second probe is for nets whose first one saw
-launches of other threads.
+A net that is called only a few times is not probed. The second probe is for nets whose first probe
+saw kernel launches of other threads.
 """
 
 
 def is_known_compile_and_run(method: Any) -> bool:
-    """Whether this `Cell.compile_and_run` is the version that `wrap_compile_and_run` replaces."""
+    """Returns whether `method` is the `Cell.compile_and_run` that we can replace."""
     return (
         frozenset(getattr(getattr(method, "__code__", None), "co_names", ()))
         == COMPILE_AND_RUN_NAMES
@@ -250,9 +257,7 @@ def is_known_compile_and_run(method: Any) -> bool:
 
 
 def wrap_compile_and_run(original: Callable[..., Any], calls: CallRecords) -> Callable[..., Any]:
-    """`Cell.compile_and_run`, with a graph lookup only when the call differs from the Cell's last
-    one.
-    """
+    """Wraps `Cell.compile_and_run`; a call like the Cell's last call skips the graph lookup."""
     from mindspore import nn
 
     known = original.__globals__
@@ -262,7 +267,7 @@ def wrap_compile_and_run(original: Callable[..., Any], calls: CallRecords) -> Ca
 
     @functools.wraps(original)
     def compile_and_run(self: Any, *args: Any, **kwargs: Any) -> Any:
-        # a Cell with an equality of its own cannot be a dictionary key
+        # A Cell with its own hash or equality cannot be a key of `calls.of`.
         if kwargs or type(self).__hash__ is not IDENTITY_HASH:
             return original(self, *args, **kwargs)
         last = calls.of.get(self)
@@ -278,7 +283,7 @@ def wrap_compile_and_run(original: Callable[..., Any], calls: CallRecords) -> Ca
             return run(last, self, args)
         result = original(self, *args)
         now = record_call(self, args)
-        # a process that only compiles gets None and stays on MindSpore's path
+        # A process that only compiles gets None as the result; its calls are not recorded.
         if now is not None and result is not None:
             calls.keep(self, now)
         return result
@@ -311,7 +316,10 @@ def wrap_compile_and_run(original: Callable[..., Any], calls: CallRecords) -> Ca
         return result
 
     def record_call(cell: Any, args: tuple[Any, ...]) -> CallRecord | None:
-        """The record of a call through MindSpore; None if the next call must go there as well."""
+        """Returns the record of a call that MindSpore executed.
+
+        Returns None if MindSpore must execute the next call, too.
+        """
         if (
             not calls.is_as_mindspore_has_it(cell)
             or not has_known_storage(cell)
@@ -323,8 +331,8 @@ def wrap_compile_and_run(original: Callable[..., Any], calls: CallRecords) -> Ca
         ):
             return None
         now = effective_flags(cell, calls.scopes)
-        # The Cell's attributes may belong to a call from a signal handler or another thread during
-        # this one.
+        # A signal handler or another thread may have called the Cell during this call and changed
+        # its attributes. So the key and the graph's name are computed again and compared.
         broaden = getattr(cell, "enable_tuple_broaden", False)
         key = str(graphs.generate_arguments_key(cell, args, {}, broaden))
         graphs.clear_compile_arguments_resource()
@@ -348,12 +356,16 @@ CALL_NAMES = frozenset(
     "_backward_pre_hook _backward_hook _shard_fn "
     "_recompute_cell has_bprop _pynative_executor construct _run_construct _complex_call".split()
 )
-"""Names that `Cell.__call__` of MindSpore 2.10 uses; a version with others is not replaced."""
+"""Names that the code of `Cell.__call__` uses in MindSpore 2.10.
+
+A method whose code uses other names is not replaced.
+"""
 
 
 def is_known_call(method: Any) -> bool:
-    """Whether this `Cell.__call__` is the version that `wrap_call` replaces, and the context stores
-    its mode as expected.
+    """Returns whether `method` is the `Cell.__call__` that `wrap_call` can replace.
+
+    The method `get_mode` of MindSpore's context must also return its attribute `_mode`.
     """
     from mindspore import context
 
@@ -363,8 +375,9 @@ def is_known_call(method: Any) -> bool:
 
 
 def wrap_call(original: Callable[..., Any], calls: CallRecords) -> Callable[..., Any]:
-    """`Cell.__call__`, which runs the kernel directly if a call matches the last one of a
-    single-kernel graph.
+    """Wraps `Cell.__call__`; a call like the Cell's last call runs its single kernel directly.
+
+    This applies if the last call's graph is equivalent to a single kernel.
     """
     from mindspore import context
 

@@ -1,7 +1,7 @@
-"""Lists kernels that a generator must not build, since it crashes on them or miscompiles them.
+"""Decides which operators and kernels a generator must not build: it crashes or miscompiles them.
 
-The compile server checks the composite JSON of a kernel before it is built. Presets and reasons
-check an operator of a graph.
+The compile server checks the composite JSON of each kernel before the kernel is built. Presets and
+the reasons in reports check single operators of a graph.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ms_fusion.graph import Graph, Node
 
 GENERATOR = "AKG_V2"
-"""MindSpore's name of a generator that it imports as the module `akg_v2`; here that is ours."""
+"""MindSpore's name of the generator in the module `akg_v2`; our generator uses this name."""
 
 EXCLUDED_OPERATORS: Mapping[str, str] = MappingProxyType(
     {
@@ -44,14 +44,15 @@ EXCLUDED_OPERATORS: Mapping[str, str] = MappingProxyType(
         ),
     }
 )
-"""Operators that could be clustered for our generator but are not → the reason."""
+"""Operator that MindSpore could cluster for our generator, but must not → the reason."""
 
 FLOATS = frozenset({"float16", "float32", "float64"})
 INTEGERS = frozenset({"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"})
 UNSIGNED_INTEGERS = frozenset({"uint8", "uint16", "uint32", "uint64"})
 CAST_FROM_FLOAT = frozenset({"float16", "float32", "float64", "int32", "int64"})
-"""Target dtypes of float casts that agree with MindSpore's unfused ones also for NaN, inf and
-out-of-range values.
+"""Target dtypes for which a fused Cast of floats gives the same results as MindSpore's own Cast.
+
+For other target dtypes the results differ for NaN, inf and out-of-range values.
 """
 
 _WRONG_RESULTS: Mapping[str, Callable[[str, str], bool]] = {
@@ -76,8 +77,12 @@ _WRONG_RESULT_REASONS = {
 
 
 def refusal(op: str, source: str, target: str) -> str:
-    """Why MindSpore's own CPU generator must not build `op` from dtype `source` to `target`; empty
-    if it may.
+    """Returns why MindSpore's own CPU generator must not build an operator; empty if it may.
+
+    Args:
+        op: operator type.
+        source: working dtype of the operator (`dtypes_of`).
+        target: dtype of its first result.
     """
     if "bfloat16" in (source, target):
         return f"it cannot build bfloat16 ({op})"
@@ -96,13 +101,17 @@ def refusal(op: str, source: str, target: str) -> str:
 
 
 def node_refusal(node: Node, graph: Graph) -> str:
-    """`refusal` for an operator of a graph."""
+    """Returns `refusal` for an operator of a graph; empty if its dtypes are unknown."""
     dtypes = dtypes_of(node, graph)
     return refusal(node.op, *dtypes) if dtypes else ""
 
 
 def dtypes_of(node: Node, graph: Graph) -> tuple[str, str] | None:
-    """(working dtype of an operator, dtype of its first result)."""
+    """Returns (working dtype of an operator, dtype of its first result).
+
+    The working dtype is the dtype of the first data input, or bfloat16 if any input or result is
+    bfloat16. Returns None if the operator has no inputs or no results.
+    """
     sources = [value.dtype for value in graph.inputs_of(node)]
     targets = [value.dtype for value in graph.outputs_of(node)]
     if not sources or not targets:
@@ -113,12 +122,12 @@ def dtypes_of(node: Node, graph: Graph) -> tuple[str, str] | None:
 
 
 def _working_dtype(op: str, sources: list[str]) -> str:
-    """The dtype of the first data input; the first input of Select is its condition."""
+    """Returns the dtype of the first data input: of Select the second input, else the first."""
     return sources[1] if op == "Select" and len(sources) > 1 else sources[0]
 
 
 def generator_of(flags: str) -> str:
-    """The kernel generator of a flag string on CPU: ``mindspore`` or ``ms_fusion``.
+    """Returns the kernel generator that a flag string selects: ``mindspore`` or ``ms_fusion``.
 
     >>> generator_of("--opt_level=2 --kernel_generator=AKG_V2"), generator_of("--opt_level=2")
     ('ms_fusion', 'mindspore')
@@ -127,9 +136,13 @@ def generator_of(flags: str) -> str:
 
 
 class KernelRefusal(NamedTuple):
-    """A kernel that is not built: the responsible operator (empty if there is none) and the reason.
+    """A kernel that a generator does not build.
 
-    `left`: there is no substitute kernel of ours either; MindSpore runs its operators one by one.
+    Attributes:
+        op: the responsible operator; empty if no single operator is responsible.
+        reason: why the kernel is not built.
+        left: for our generator, whether there is no substitute kernel of ours either, so that
+            MindSpore runs the operators one by one.
     """
 
     op: str
@@ -138,8 +151,10 @@ class KernelRefusal(NamedTuple):
 
 
 def kernel_refusal(text: str) -> KernelRefusal | None:
-    """The refusal of a whole kernel in composite JSON, also of malformed JSON; None if it may be
-    built.
+    """Checks a kernel in composite JSON for MindSpore's own CPU generator.
+
+    Returns None if the generator may build the kernel. Returns a refusal, too, if the JSON is
+    malformed.
     """
     try:
         description = json.loads(text)
@@ -154,7 +169,7 @@ def kernel_refusal(text: str) -> KernelRefusal | None:
 
 
 def _dtypes(step: dict[str, Any]) -> tuple[str, str]:
-    """(working dtype of an operator, dtype of its result)."""
+    """Returns (working dtype, dtype of the first result) of an operator in composite JSON."""
     sources = [item["data_type"] for item in _flatten(step["input_desc"])]
     target = step["output_desc"][0]["data_type"]
     if "bfloat16" in sources:
@@ -163,8 +178,11 @@ def _dtypes(step: dict[str, Any]) -> tuple[str, str]:
 
 
 def _layout_refusal(step: dict[str, Any], results: set[str]) -> str:
-    """Why an operator must not be built with these layouts; `results` are the kernel's output
-    tensors.
+    """Returns why an operator must not be built with these shapes or axes; empty if it may.
+
+    Args:
+        step: the operator in composite JSON.
+        results: names of the kernel's output tensors.
     """
     inputs = _flatten(step["input_desc"])
     if (
@@ -184,9 +202,9 @@ def _layout_refusal(step: dict[str, Any], results: set[str]) -> str:
 
 
 def has_only_views(text: str) -> bool:
-    """Whether a kernel in composite JSON only reshapes tensors.
+    """Returns whether a kernel in composite JSON only reshapes tensors.
 
-    MindSpore moves no data for such a kernel.
+    MindSpore moves no data for such a kernel. Returns False for malformed JSON.
     """
     try:
         return all(step["name"] in operators.VIEWS for step in json.loads(text)["op_desc"])

@@ -1,8 +1,8 @@
-"""GraphKernelFlags: every flag of MindSpore's graph kernel fusion as a typed, documented field.
+"""Defines `GraphKernelFlags`, which has a typed field for each flag of graph kernel fusion.
 
-Renders to the string that MindSpore reads (``--opt_level=2 --enable_cluster_ops=Div,Erf``) and
-parses from it. `ms_fusion.mindspore.flags.lint.lint` finds mistakes in such a string, most of which
-MindSpore ignores silently.
+`GraphKernelFlags.render` returns the flag string that MindSpore reads, for example
+``--opt_level=2 --enable_cluster_ops=Div,Erf``; `GraphKernelFlags.parse` reads such a string.
+MindSpore ignores most mistakes in it silently; `ms_fusion.mindspore.flags.lint.lint` finds them.
 
 One file of more than 500 lines: it is the record of all flags, its parser and its printer.
 """
@@ -29,16 +29,18 @@ def _flag(
     minimum: int | None = None,
     killed_by: tuple[object, ...] = (),
 ) -> Any:
-    """A field that is unset by default; its metadata describe the flag in MindSpore 2.10.
+    """Returns a dataclass field with default None whose metadata describe the flag.
+
+    The metadata are for MindSpore 2.10.
 
     Args:
         doc: effect of the flag.
         kind: ``int``, ``bool``, ``str`` or ``list`` (of names, separated by commas).
         default: MindSpore's own value when the flag is absent.
-        choices: allowed values; empty: any of its kind.
+        choices: allowed values; empty if all values of the kind are allowed.
         names: kind of the list items: ``operator``, ``pass``, ``pattern`` or ``number``.
-        minimum: smallest number.
-        killed_by: values that kill the process on CPU.
+        minimum: smallest allowed number; None for no limit.
+        killed_by: values that end the process on CPU.
     """
     return field(
         default=None,
@@ -56,9 +58,10 @@ def _flag(
 
 @dataclass(frozen=True)
 class GraphKernelFlags:
-    """A set of flags; None means MindSpore's own default.
+    """A set of flags; a field that is None leaves MindSpore's own default.
 
-    A field's ``metadata`` has its documentation, kind, default and allowed values; see `describe`.
+    The ``metadata`` of a field have its documentation, kind, default and allowed values. `describe`
+    returns them as text.
     """
 
     opt_level: int | None = _flag(
@@ -311,7 +314,7 @@ class GraphKernelFlags:
                     )
 
     def render(self) -> str:
-        """The flag string as MindSpore reads it, without unset flags."""
+        """Returns the flag string that MindSpore reads, without unset flags and empty lists."""
         parts = []
         for item in fields(self):
             value = getattr(self, item.name)
@@ -333,8 +336,8 @@ class GraphKernelFlags:
         """Parses a flag string.
 
         Raises:
-            InputError: an unknown flag, a repeated flag, or a value of the wrong kind; names the
-                column. Names in lists are not checked here: see
+            InputError: a flag is unknown or repeated, or a value has the wrong kind. The error
+                names the column. Names in lists are checked only by
                 `ms_fusion.mindspore.flags.lint.lint`.
         """
         found: dict[str, Any] = {}
@@ -363,7 +366,11 @@ class GraphKernelFlags:
 
     @classmethod
     def coerce(cls, flags: GraphKernelFlags | str | None) -> GraphKernelFlags:
-        """Converts flags, a flag string or None to flags; raises `InputError` for anything else."""
+        """Returns `flags`, parsed if it is a string; None becomes an empty set of flags.
+
+        Raises:
+            InputError: `flags` is something else, or the string is malformed.
+        """
         if isinstance(flags, str):
             return cls.parse(flags)
         if flags is None or isinstance(flags, cls):
@@ -377,11 +384,14 @@ class GraphKernelFlags:
         )
 
     def merge(self, other: GraphKernelFlags) -> GraphKernelFlags:
-        """These flags with `other` merged over them by `merge_values`."""
+        """Returns these flags with `other` merged over them by `merge_values`."""
         return GraphKernelFlags(**merge_values(self.set_flags(), other.set_flags()))
 
     def changes(self, base: GraphKernelFlags) -> tuple[str, ...]:
-        """Differences from `base`: ``+Reshape``, ``−Sub``, ``+expand:Softmax``, or a flag.
+        """Returns the differences from `base` as short texts.
+
+        A text is ``+Reshape`` or ``−Sub`` for a clustered operator, ``+expand:Softmax`` for an
+        expanded operator, or a whole flag.
 
         >>> GraphKernelFlags(enable_cluster_ops=("Div", "Reshape")).changes(
         ...     GraphKernelFlags(enable_cluster_ops=("Div",))
@@ -404,7 +414,7 @@ class GraphKernelFlags:
         return tuple(dict.fromkeys(found))
 
     def set_flags(self) -> dict[str, Any]:
-        """Names and values of the set flags."""
+        """Returns name → value of the flags that are not None."""
         return {
             item.name: getattr(self, item.name)
             for item in fields(self)
@@ -416,25 +426,30 @@ FLAGS = {item.name: item for item in fields(GraphKernelFlags)}
 """Every flag by name, with its metadata."""
 
 _NAME_PREFIXES = {"cluster_ops": "", "expand_ops": "expand:"}
-"""Families of lists whose names are shown one by one → prefix."""
+"""Family of lists whose names `changes` shows one by one → prefix of the names."""
 _FAMILIES = dict.fromkeys(
     name.partition("_")[2].removesuffix("_only")
     for name, item in FLAGS.items()
     if item.metadata["kind"] == "list"
 )
-"""Families of lists: ``cluster_ops`` for ``enable_cluster_ops``, ``disable_cluster_ops``,
-``enable_cluster_ops_only``, and so on.
+"""Families of lists. For example, the family ``cluster_ops`` has the lists ``enable_cluster_ops``,
+``disable_cluster_ops`` and ``enable_cluster_ops_only``.
 """
 
 NO_OPERATOR = "None"
-"""The item of an ``…_only`` list that shall be empty: MindSpore treats an empty list as absent."""
+"""The only item of an ``…_only`` list that allows nothing.
+
+MindSpore would treat an empty list as an absent list.
+"""
 
 
 def merge_values(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Merges flags: a value replaces; names of a list are added and leave the opposite list.
+    """Merges the flags `over` into the flags `base`; returns name → value.
 
-    If an ``…_only`` list is in force, names are added to or removed from it. A new ``…_only`` list
-    replaces all lists of its family.
+    A single value in `over` replaces the value in `base`. A name in a list of `over` is added to
+    the same list and removed from the opposite list. If `base` has an ``…_only`` list, the name is
+    added to or removed from that list. An ``…_only`` list in `over` replaces all lists of its
+    family.
 
     >>> merge_values({"disable_cluster_ops": ("Exp", "Log")}, {"enable_cluster_ops": ("Exp",)})
     {'disable_cluster_ops': ('Log',), 'enable_cluster_ops': ('Exp',)}
@@ -468,25 +483,27 @@ def merge_values(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, 
 def _join_names(
     more: Sequence[str], known: Sequence[str] | None, gone: Sequence[str]
 ) -> tuple[str, ...]:
-    """`more` and `known` without `gone`, in order, each once."""
+    """Returns the names of `more`, then those of `known` that are not in `gone`, each once."""
     return tuple(dict.fromkeys((*more, *(name for name in known or () if name not in gone))))
 
 
 def is_list(name: str) -> bool:
-    """Whether a flag is a list of names."""
+    """Returns whether a flag is a list of names."""
     return name in FLAGS and FLAGS[name].metadata["kind"] == "list"
 
 
 def describe(name: str) -> str:
-    """One line about the flag `name`: effect, kind and default."""
+    """Returns one line about the flag `name`: kind, default, allowed values and effect."""
     data = FLAGS[name].metadata
     values = f", one of {', '.join(map(str, data['choices']))}" if data["choices"] else ""
     return f"--{name} ({data['kind']}, default {data['default']!r}{values}): {data['doc']}"
 
 
 def split_flags(text: str) -> list[tuple[int, str | None, str | None]]:
-    """(column from 1, key, value) of each token; key is None for a token that is no flag, value
-    None without ``=``.
+    """Splits a flag string into tokens; returns (column from 1, key, value) of each token.
+
+    If a token is no flag, its key is None and its value is the token. If a flag has no ``=``, its
+    value is None.
     """
     found: list[tuple[int, str | None, str | None]] = []
     for word in TOKEN.finditer(text):
@@ -500,7 +517,11 @@ def split_flags(text: str) -> list[tuple[int, str | None, str | None]]:
 
 
 def convert(name: str, text: str | None) -> Any:
-    """Converts `text` to a value of flag `name`; raises ValueError with the expected form."""
+    """Converts `text` to a value of the flag `name`.
+
+    Raises:
+        ValueError: the text is no valid value; the message says what is expected.
+    """
     kind = FLAGS[name].metadata["kind"]
     if kind == "bool":
         if text is None or text == "true":
@@ -524,7 +545,7 @@ def convert(name: str, text: str | None) -> Any:
 
 
 def value_problem(name: str, value: Any) -> str:
-    """The expected form if `value` is invalid for flag `name`, else an empty text."""
+    """Returns what the flag `name` expects if `value` is invalid for it, else an empty text."""
     data = FLAGS[name].metadata
     kinds: dict[str, Any] = {"int": int, "bool": bool, "str": str}
     if data["kind"] == "list":
@@ -543,7 +564,7 @@ def value_problem(name: str, value: Any) -> str:
 
 
 def _is_word(text: str) -> bool:
-    # the only printable white space is the blank
+    # The blank is the only printable white space.
     return text.isprintable() and " " not in text
 
 

@@ -1,9 +1,10 @@
 """Finds mistakes in a graph kernel flag string; MindSpore ignores most of them silently.
 
-MindSpore accepts an unknown operator or pattern name without effect or message. It warns of an
-unknown flag only in the log, and of a wrong pass name only at process exit. A name outside of
-`ms_fusion.vocabulary` is a warning if it resembles a known one, else a note, since MindSpore may
-have it. A suggestion never means the opposite of the written flag.
+MindSpore accepts an unknown operator or pattern name without effect and without message. It warns
+of an unknown flag only in its log, and of a wrong pass name only at process exit. `lint` returns a
+warning for a name outside of `ms_fusion.vocabulary` if the name resembles a known name. Otherwise
+it returns a note, since MindSpore may know the name. A suggested flag never has the opposite
+meaning of the written flag.
 """
 
 from __future__ import annotations
@@ -21,18 +22,17 @@ from ms_fusion.vocabulary import Vocabulary, vocabulary
 
 @dataclass(frozen=True)
 class Finding:
-    """A finding of the lint.
+    """A mistake or remark that `lint` or another check reports.
 
     Attributes:
-        severity: ``error`` (MindSpore would ignore or misread it, or it kills the process),
-            ``warning`` or ``note``.
+        severity: ``error``, ``warning`` or ``note``. An error is a flag that MindSpore would ignore
+            or misread, or that ends the process.
         code: short name of the kind of finding.
         message: the mistake, one sentence.
         column: column in the flag string from 1; 0 if the finding is not about a flag string.
-        nearest: the nearest valid name, if one is near.
+        nearest: the most similar valid name; empty if no valid name is similar.
         remedy: the suggested change.
-        place: the subject of a finding that is not about a flag string: a Cell, an operator, a
-            line.
+        place: a Cell, an operator or a source line, if the finding is not about a flag string.
     """
 
     severity: str
@@ -88,8 +88,9 @@ STAGES: dict[str, tuple[str, ...]] = {
         bind_value_to_graph deal_with_side_effect add_attr convert_call_to_prim""".split()
     ),
 }
-"""Stages of graph kernel fusion in order, with their passes in order; a pass is `stage.pass` or two
-numbers.
+"""Stage of graph kernel fusion → its passes; stages and passes are in the order of execution.
+
+A flag names a pass by `stage.pass` or by the numbers of stage and pass, for example `3.7`.
 """
 
 BACKEND_PASSES = frozenset(
@@ -99,8 +100,9 @@ BACKEND_PASSES = frozenset(
     MatMulAllReduce split_concat_fusion matmul_elemwise_fusion inference_qbmm_add_fusion
     inference_qbmm_allreduce_add_fusion""".split()
 )
-"""The back end's own fusion passes that the flags also switch, by name alone (all but the first two
-on Ascend only).
+"""Fusion passes of the back end that the flags also switch; a flag has only the name of the pass.
+
+All except `replace_addn` and `transpose_to_reshape` exist only on Ascend.
 """
 
 PATTERNS = {
@@ -121,7 +123,7 @@ PATTERNS = {
     "allreduce_fwd": ("Ascend",),
     "allreduce_bwd": ("Ascend",),
 }
-"""Patterns by which the splitter joins operators → devices that support them."""
+"""Pattern by which the splitter joins operators → devices that support the pattern."""
 
 REMOVED_FLAGS_NEGATED = {
     "enable_cse": "it never was a flag; it is the pass `graph_kernel_cse`: "
@@ -132,7 +134,7 @@ REMOVED_FLAGS_NEGATED = {
     "leave it out",
     "auto_tune": "it was removed, and nothing is tuned unless asked to: leave it out",
 }
-"""Remedies for names of `REMOVED_FLAGS` with a false value."""
+"""Name in `REMOVED_FLAGS` → remedy if the flag has a false value."""
 
 REMOVED_FLAGS = {
     "auto_tune": "it was removed; online_tuning took its place, and kills the process on CPU",
@@ -145,14 +147,14 @@ REMOVED_FLAGS = {
     "disable_cse": "it never was a flag; it is the pass `graph_kernel_cse`: "
     "`--disable_pass=split.graph_kernel_cse`",
 }
-"""Names from tutorials and older versions that MindSpore 2.10 does not know → remedy."""
+"""Name from tutorials or older versions that MindSpore 2.10 does not know → remedy."""
 
 FATAL_FLAGS = {
     "kernel_generator": "MindSpore's own generator for this value does not exist on CPU",
     "online_tuning": "tuning does not run on CPU",
     "enable_dynamic_shape_fusion": "MindSpore 2.10 aborts in its shape inference on CPU",
 }
-"""Flags with values that kill the process on CPU → reason."""
+"""Flag with values that end the process on CPU (metadata `killed_by`) → reason."""
 
 
 TRUE_TEXTS = ("true", "1", "yes", "on", "y", "t")
@@ -167,16 +169,16 @@ def lint(
     version: str | None = None,
     base: str = "",
 ) -> tuple[Finding, ...]:
-    """All findings in a flag string, in the order of its columns.
+    """Returns all findings in a flag string, sorted by column.
 
     Args:
         text: the string, as for `MS_DEV_GRAPH_KERNEL_FLAGS` or `JitConfig(graph_kernel_flags=…)`.
         device: ``CPU``, ``GPU`` or ``Ascend``.
-        generator: generator of the kernels on CPU, ``mindspore`` or ``ms_fusion``; by default from
-            the flags.
-        version: MindSpore version of the vocabulary; by default the installed one, else the newest
-            known.
-        base: flags that these are merged into, as by `enable`.
+        generator: generator of the kernels on CPU, ``mindspore`` or ``ms_fusion``; by default the
+            generator that `base` and `text` select.
+        version: MindSpore version of the vocabulary; by default the installed version, or the
+            newest known version if none is installed.
+        base: flags into which `text` will be merged, as by `enable`.
     """
     builds = generator or generator_of(f"{base} {text}")
     where = _LintContext(device, builds, vocabulary(version), _expanded_operators(f"{base} {text}"))
@@ -185,7 +187,14 @@ def lint(
 
 @dataclass(frozen=True)
 class _LintContext:
-    """The target of the flags: device, generator, vocabulary."""
+    """What a flag string is checked against.
+
+    Attributes:
+        device: ``CPU``, ``GPU`` or ``Ascend``.
+        generator: generator of the kernels on CPU.
+        known: operators and passes of this MindSpore version.
+        expanded: operators that MindSpore expands on CPU under these flags.
+    """
 
     device: str
     generator: str
@@ -194,7 +203,7 @@ class _LintContext:
 
 
 def _expanded_operators(text: str) -> frozenset[str]:
-    """The operators that MindSpore expands on CPU under these flags."""
+    """Returns the operators that MindSpore expands on CPU under the flag string `text`."""
     lists: dict[str, set[str]] = {}
     for _, key, value in split_flags(text):
         lists.setdefault(key or "", set()).update(filter(None, (value or "").split(",")))
@@ -312,7 +321,7 @@ def _value_findings(
 
 
 def _suggested_values(key: str, value: str) -> tuple[str, ...]:
-    """Valid values nearest to a wrong one; empty if the intention is unclear.
+    """Returns the valid values nearest to the wrong `value`; empty if the intention is unclear.
 
     >>> _suggested_values("opt_level", "9"), _suggested_values("enable_stitch_fusion", "True")
     (('3',), ('true',))
@@ -367,8 +376,8 @@ def _name_findings(key: str, name: str, column: int, where: _LintContext) -> Ite
 
 def _cluster_findings(name: str, column: int, where: _LintContext) -> Iterator[Finding]:
     own = where.generator == "mindspore"
-    # MindSpore's generator cannot build expandable operators whole; ours receives those that are
-    # not expanded.
+    # MindSpore's generator cannot build an expandable operator unless MindSpore expands it. Our
+    # generator can build the operators that these flags do not expand.
     expanded = operators.CPU_EXPANDABLE_OPS | operators.CPU_EXPAND_OPS if own else where.expanded
     if not own and name in EXCLUDED_OPERATORS:
         yield Finding(
@@ -474,7 +483,7 @@ def _unknown_name_finding(
 
 
 def _write(texts: Iterable[str]) -> str:
-    """The remedy to write one of these names; empty if there is none."""
+    """Returns the remedy "Write … or …." with these names; empty without names."""
     joined = " or ".join(f"`{text}`" for text in texts)
     return f"Write {joined}." if joined else ""
 

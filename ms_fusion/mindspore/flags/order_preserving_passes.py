@@ -1,16 +1,16 @@
-"""Disables MindSpore's passes that lose the order of parameter reads and in-place writes.
+"""Lists the MindSpore passes to disable since they lose the order of reads and in-place writes.
 
-`UpdateState` keeps the order of reads and in-place writes; its inputs are the reading operators. In
-a group the reading operator becomes a result of the group. `extend_output_for_update_state`
-replaces it by the group's results that are computed from it, or by nothing if there are none. So no
-earlier pass may remove such an operator from its chain:
+The operator `UpdateState` orders parameter reads before in-place writes; its inputs are the
+operators that read. If such an operator is in a group, it becomes a result of the group. The pass
+`extend_output_for_update_state` replaces this input of `UpdateState` by the group's results that
+are computed from it. If no result is computed from it, the pass removes the input, and the order is
+lost. So no earlier pass may remove an operator between the read and the results:
 
-    y = tanh(p.reshape(8, 4)).reshape(4, 8)     # the reshapes are gone, and the link to the read of
-    p
-    assign(p, x)                                # y is tanh(x), not tanh(p)
+    y = tanh(p.reshape(8, 4)).reshape(4, 8)  # a pass removes the reshapes, and the link to p's read
+    assign(p, x)                             # then y is tanh(x), not tanh(p)
 
-`optimize_assign` returns the parameter instead of the value that was written to it, also if another
-write follows.
+The pass `optimize_assign` replaces the value that was written to a parameter by the parameter
+itself. This is wrong if another write follows.
 """
 
 from __future__ import annotations
@@ -23,20 +23,21 @@ ORDER_LOSING_PASSES = (
     "highlevelopt2.optimize_assign",
     f"highlevelopt2.{_EXTEND}",
 )
-"""Passes that MindSpore runs from opt_level 2 on."""
+"""Passes that lose the order; MindSpore runs them at opt_level 2 and above."""
 
 ORDER_RELINK_PASS = f"build.{_EXTEND}"
-"""Links each `UpdateState` to every result again; one result per group would suffice.
+"""A pass that links each `UpdateState` to every result of a group; one result would suffice.
 
-The number of links grows with the square of a group's results and multiplies compile times.
-MindSpore runs the pass at all levels.
+The number of links grows with the square of the number of results, and compile times grow with it.
+MindSpore runs the pass at all levels above 0.
 """
 
 
 def disabled_passes(level: int) -> tuple[str, ...]:
-    """The passes to disable at an opt_level.
+    """Returns the passes to disable at an opt_level.
 
-    At process exit MindSpore warns of disabled passes that the level does not run.
+    Only passes that MindSpore runs at this level are included. At process exit MindSpore warns of
+    other disabled passes.
     """
     return (
         (ORDER_RELINK_PASS, *ORDER_LOSING_PASSES)

@@ -1,4 +1,4 @@
-"""Defines the flags for our own generator on CPU: whole clusters, nearly every operator."""
+"""Defines MindSpore's flags for our generator on CPU: clusters stay whole, most operators fuse."""
 
 from __future__ import annotations
 
@@ -11,20 +11,21 @@ from ms_fusion.mindspore.flags.graph_kernel_flags import GraphKernelFlags
 from ms_fusion.mindspore.flags.order_preserving_passes import disabled_passes
 
 SPLITTER_PASS = "split.graph_kernel_splitter"
-"""The pass that splits clusters: at reductions, at transposes, at a depth."""
+"""The pass that splits clusters at reductions, at transposes and at a maximum depth."""
 
 SIMPLIFY_PASS = "highlevelopt1.arithmetic_simplify"
-"""The pass that rewrites formulas: `x + -x` of integers becomes a float. Our compiler does common
-subexpression elimination itself.
+"""The pass that rewrites formulas; it is wrong for some, such as `x + -x` of integers.
+
+It makes a float of `x + -x`. Our generator does its own common subexpression elimination.
 """
 
 OPERATORS_KEPT_WHOLE = tuple(
     "BiasAddGrad GeLU GeLUGrad Softplus SoftplusGrad SqrtGrad Square".split()
 )
-"""Operators that MindSpore expands unless disabled.
+"""Operators that MindSpore expands by default, but not under these flags.
 
-Its expansion computes in float32. The last basic operator is then float32, so a float16 net with
-several results returns float32.
+MindSpore's expansion computes in float32, and its last basic operator has a float32 result. So a
+float16 net with several results would return float32.
 """
 
 WHOLE_OPERATORS = frozenset(
@@ -39,8 +40,9 @@ WHOLE_OPERATORS = frozenset(
         *OPERATORS_KEPT_WHOLE,
     )
 )
-"""Operators that MindSpore could expand; it then computes in float32, also for float64, and returns
-float32.
+"""Operators that MindSpore could expand, but that are clustered whole.
+
+MindSpore's expansion computes in float32, even for float64 inputs, and returns float32.
 """
 
 CLUSTERED_OPERATORS = tuple(
@@ -54,17 +56,17 @@ CLUSTERED_OPERATORS = tuple(
         - EXCLUDED_OPERATORS.keys()
     )
 )
-"""Operators clustered in addition to MindSpore's default on CPU."""
+"""Operators that are clustered in addition to MindSpore's default on CPU."""
 
 UNCLUSTERED_OPERATORS = ("ReduceAll",)
-"""Excluded operators that MindSpore clusters by default for other generators than its own."""
+"""Operators in `EXCLUDED_OPERATORS` that MindSpore clusters by default for our generator."""
 
 EXPANDED_OPERATORS = tuple(sorted(operators.CPU_EXPAND_OPS_OF_OWN_GENERATOR))
-"""Operators expanded in addition to MindSpore's default."""
+"""Operators that are expanded in addition to MindSpore's default."""
 
 
 def flags_for_own_generator(level: int) -> GraphKernelFlags:
-    """The flags for our generator at an opt_level."""
+    """Returns the flags for our generator at an opt_level."""
     return GraphKernelFlags(
         opt_level=level,
         kernel_generator=GENERATOR,
@@ -83,16 +85,19 @@ def flags_for_own_generator(level: int) -> GraphKernelFlags:
 LIBRARY_OPERATORS = frozenset(
     "MatMul BatchMatMul Conv2D Conv2DBackpropInput Conv2DBackpropFilter".split()
 )
-"""Operators that oneDNN computes in our groups; without oneDNN MindSpore's own kernels are faster
-than ours.
+"""Operators for which our kernels call oneDNN.
+
+Without oneDNN they are not clustered, since MindSpore's own kernels are then faster than ours.
 """
 
 
 def drop_excluded_operators(flags: GraphKernelFlags, *, library: bool = True) -> GraphKernelFlags:
-    """Removes excluded operators from the lists; disables those that are clustered by default.
+    """Returns `flags` without `EXCLUDED_OPERATORS` in the lists of clustered operators.
+
+    Excluded operators that MindSpore clusters by default are added to ``disable_cluster_ops``.
 
     Args:
-        library: whether oneDNN can be called here.
+        library: whether oneDNN can be called; if not, `LIBRARY_OPERATORS` are removed, too.
     """
     out = EXCLUDED_OPERATORS.keys() if library else EXCLUDED_OPERATORS.keys() | LIBRARY_OPERATORS
     kept: dict[str, Any] = {

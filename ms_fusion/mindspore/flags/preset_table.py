@@ -1,8 +1,8 @@
 """Defines the presets: graph kernel flags for each device and version, with reasons.
 
-Statements on MindSpore's own CPU generator were measured on 2.10 (x86-64, AVX2 kernels) against
-float64, one operator at a time on 262,144 random values and on edge values. Figures are the largest
-error in ULP, unfused → fused.
+The statements about MindSpore's own CPU generator were measured with MindSpore 2.10 on x86-64 with
+AVX2 kernels. Each operator was measured alone, on 262,144 random values and on edge values, against
+float64. A figure such as "76 → 2,370 ULP" is the largest error, unfused → fused.
 """
 
 from __future__ import annotations
@@ -20,12 +20,18 @@ from tbe_impl.errors import InputError
 
 DEVICES = ("CPU", "GPU", "Ascend")
 VERSIONS = ("2.7", "2.8", "2.9", "2.10")
-"""Versions that the table covers; 2.10 is the measured one."""
+"""Versions of MindSpore that the table covers; only 2.10 was measured."""
 
 
 @dataclass(frozen=True)
 class Preset:
-    """One row of the table: name, purpose, remarks."""
+    """One preset.
+
+    Attributes:
+        name: name of the preset.
+        summary: purpose of the preset, in one line.
+        note: remarks; empty for none.
+    """
 
     name: str
     summary: str
@@ -91,7 +97,10 @@ UNSAFE_ON_CPU: Mapping[str, str] = MappingProxyType(
         "garbage for dtypes that are not 4 bytes wide; never fused with what is before it",
     }
 )
-"""Operators that MindSpore clusters by default on CPU, excluded from every preset → reason."""
+"""Operator that MindSpore clusters by default on CPU, but no preset does → reason.
+
+The table applies to MindSpore's own generator.
+"""
 
 INACCURATE_ON_CPU: Mapping[str, str] = MappingProxyType(
     {
@@ -105,8 +114,7 @@ INACCURATE_ON_CPU: Mapping[str, str] = MappingProxyType(
         "Mod": "a division of integers by 0 ends the process",
     }
 )
-"""Operators that MindSpore clusters by default on CPU, excluded from `auto` and `basic` →
-measurement.
+"""Operator that MindSpore clusters by default on CPU, but `auto` and `basic` do not → measurement.
 """
 
 INACCURATE_EXPANSIONS: Mapping[str, str] = MappingProxyType(
@@ -121,8 +129,7 @@ INACCURATE_EXPANSIONS: Mapping[str, str] = MappingProxyType(
         ),
     }
 )
-"""Operators that MindSpore expands by default on CPU, kept whole by `auto` and `basic` →
-measurement.
+"""Operator that MindSpore expands by default on CPU, but `auto` and `basic` do not → measurement.
 """
 
 AUTO_CLUSTERED: Mapping[str, str] = MappingProxyType(
@@ -147,7 +154,7 @@ AUTO_CLUSTERED: Mapping[str, str] = MappingProxyType(
         "Tile": "exact",
     }
 )
-"""Operators that MindSpore does not cluster by default on CPU, added by `auto`."""
+"""Operator that `auto` clusters on CPU in addition to MindSpore's default → measurement."""
 
 EXCLUDED_FROM_AUTO: Mapping[str, str] = MappingProxyType(
     {
@@ -168,7 +175,7 @@ EXCLUDED_FROM_AUTO: Mapping[str, str] = MappingProxyType(
         "reduction",
     }
 )
-"""Operators that could be clustered or expanded on CPU, not added by `auto` → reason."""
+"""Operator that `auto` could cluster or expand on CPU, but does not → reason."""
 
 AUTO_EXPANDED: Mapping[str, str] = MappingProxyType(
     {
@@ -178,36 +185,41 @@ AUTO_EXPANDED: Mapping[str, str] = MappingProxyType(
         "Squeeze": "exact",
     }
 )
-"""Operators that MindSpore does not expand by default on CPU, added by `auto`."""
+"""Operator that `auto` expands on CPU in addition to MindSpore's default → measurement."""
 
 PRECISE_ON_CPU = tuple(
     "Abs Floor GreaterEqual IsFinite IsInf IsNan LessEqual LogicalAnd Select Sqrt".split()
 )
-"""Operators that `precise` clusters with MindSpore's own CPU generator, bit-equal to unfused.
+"""Operators that `precise` clusters on CPU with MindSpore's own generator.
 
-Left out although correctly rounded one by one: Mul, Add, Sub (`x*y+z` is contracted, `x*y+x`
-becomes `x*(y+1)`, `(x+y)-x` becomes `y`, `x*0` becomes 0), Maximum and Minimum (`max(x,x)` becomes
-`x`, where MindSpore's own flushes subnormals), Less and Greater (a select by them becomes min or
-max, which flush subnormals), Equal, NotEqual, LogicalNot, LogicalOr (rewritten as if there were no
-NaN), Neg (loses the sign of 0), RealDiv and Div (unfused MindSpore returns NaN/0 = -inf), Sign (a
-comparison with it differs for NaN) and Cast (out-of-range values, NaN to bool, float64 to float16).
-Measured on x86-64; NaN counts as equal to NaN, whatever its payload.
+Their results have the same bits as the unfused results. This was measured on x86-64; NaN counts as
+equal to NaN, whatever its payload. The following operators are left out, although each alone is
+correctly rounded:
+
+- Mul, Add, Sub: `x*y+z` is contracted, `x*y+x` becomes `x*(y+1)`, `(x+y)-x` becomes `y`, and `x*0`
+  becomes 0.
+- Maximum, Minimum: `max(x,x)` becomes `x`, but the unfused operator flushes subnormals.
+- Less, Greater: a Select by them becomes a minimum or maximum, which flushes subnormals.
+- Equal, NotEqual, LogicalNot, LogicalOr: the generator rewrites them as if there were no NaN.
+- Neg: it loses the sign of 0.
+- RealDiv, Div: unfused MindSpore returns NaN/0 = -inf.
+- Sign: a comparison with its result differs for NaN.
+- Cast: it differs for out-of-range values, NaN to bool, and float64 to float16.
 """
 
 PRECISE_ELSEWHERE = tuple(
     """Abs Cast Equal Floor Greater GreaterEqual IsFinite Less LessEqual LogicalAnd LogicalNot LogicalOr Maximum Minimum
     Mul Neg NotEqual Select Sqrt""".split()
 )
-"""Operators that `precise` clusters on GPU and Ascend: correctly rounded, never contracted.
+"""Operators that `precise` clusters on GPU and Ascend.
 
-Add and Sub are left out, since a compiler may contract them.
-
-Chosen by rule; not measured, since no such device was available.
+They are the operators that are correctly rounded and never contracted. Add and Sub are left out,
+since a compiler may contract them. The list is not measured, since no such device was available.
 """
 
 
 def check_preset(name: str) -> None:
-    """Raises `InputError`, with the nearest name, unless the preset exists."""
+    """Raises `InputError` with the most similar name unless the preset exists."""
     if not isinstance(name, str) or name not in PRESETS:
         near = difflib.get_close_matches(str(name), PRESETS, 1)
         raise InputError(
@@ -226,17 +238,17 @@ def resolve(
     flags: GraphKernelFlags | str | None = None,
     generator: str = "mindspore",
 ) -> GraphKernelFlags:
-    """The flags of a preset.
+    """Returns the flags of a preset.
 
     Args:
         preset: a name in `PRESETS`.
         device: ``CPU``, ``GPU`` or ``Ascend``.
         version: MindSpore's version.
-        flags: explicit flags, merged over those of the preset
+        flags: explicit flags, merged into the flags of the preset
             (`ms_fusion.mindspore.flags.graph_kernel_flags.merge_values`).
-        generator: ``ms_fusion`` (the default of `enable` on CPU) builds the kernels by
-            `ms_fusion.kernel_server`, so the exclusions for MindSpore's own generator do not apply;
-            for `auto`, `basic`, `aggressive` and `expert`.
+        generator: ``mindspore``, or ``ms_fusion`` for our generator, the default of `enable` on
+            CPU. The exclusions for MindSpore's generator do not apply to ours. Our generator is
+            used only for `auto`, `basic`, `aggressive` and `expert` on CPU.
 
     Raises:
         InputError: the preset or device does not exist, the flags are malformed, or the version is
@@ -256,9 +268,9 @@ def resolve(
 
 
 def shown_flags(text: str, preset: str, *, device: str = "CPU", version: str = "2.10.0") -> str:
-    """A flag string as preset name and differences: ``auto +Reshape``.
+    """Returns a flag string as preset name and differences, for example ``auto +Reshape``.
 
-    The string itself if no preset is known, or if it is shorter.
+    Returns `text` unchanged if it is shorter, if `preset` is empty, or if one of them is invalid.
     """
     if not (text and preset):
         return text
@@ -274,12 +286,16 @@ _OWN_GENERATOR_LEVELS = {"basic": 1, "auto": 2, "aggressive": 2, "expert": 3}
 
 
 def is_built_by_own_generator(preset: str) -> bool:
-    """Whether our generator can build the kernels of this preset on CPU."""
+    """Returns whether our generator can build the kernels of this preset on CPU."""
     return preset in _OWN_GENERATOR_LEVELS
 
 
 def version_number(version: str) -> tuple[int, int]:
-    """(2, 10) of ``2.10.0``; raises `InputError` for a malformed version."""
+    """Returns major and minor version: (2, 10) for ``2.10.0``.
+
+    Raises:
+        InputError: the version is malformed.
+    """
     parts = version.split(".")
     if len(parts) < 2 or not (parts[0].isdigit() and parts[1].isdigit()):
         raise InputError(
@@ -290,7 +306,8 @@ def version_number(version: str) -> tuple[int, int]:
 
 def _cpu_flags(preset: str, version: tuple[int, int]) -> GraphKernelFlags:
     never = tuple(UNSAFE_ON_CPU)
-    # older versions lack the flag; there the pass with all rewritings is disabled instead
+    # Versions below 2.10 lack the flag `exact_precision_mode`. For them the whole pass with the
+    # algebraic rewritings is disabled.
     exact = True if version >= (2, 10) else None
     rewriting = () if exact else ("highlevelopt1.arithmetic_simplify",)
     if preset == "off":
@@ -332,12 +349,17 @@ def _cpu_flags(preset: str, version: tuple[int, int]) -> GraphKernelFlags:
 
 _CLUSTERED_FOR_SPEED = ("NotEqual", "Sign")
 _EXPANDED_FOR_SPEED = tuple("ReduceMean Sigmoid SiLU LayerNorm HSigmoid HSwish FastGeLU".split())
-"""Operators that `aggressive` adds to `auto` on CPU; `EXCLUDED_FROM_AUTO` has their cost."""
+"""Operators that `aggressive` expands on CPU in addition to `auto`.
+
+`EXCLUDED_FROM_AUTO` has their loss of accuracy, and that of `_CLUSTERED_FOR_SPEED`.
+"""
 
 
 def _accelerator_flags(preset: str) -> GraphKernelFlags:
-    """Flags for GPU and Ascend: MindSpore's own lists at each level; from its source, not
-    measured.
+    """Returns the flags for GPU and Ascend.
+
+    Except for `precise` they leave MindSpore's own lists of operators. They were derived from
+    MindSpore's source and not measured.
     """
     if preset == "precise":
         return GraphKernelFlags(
@@ -359,11 +381,11 @@ def to_yaml(
     version: str = "2.10.0",
     flags: GraphKernelFlags | str | None = None,
 ) -> str:
-    """A `context:` block to paste into a mindformers-style configuration.
+    """Returns a `context:` block to paste into a configuration in the style of mindformers.
 
-    On CPU ``jit_level: O1`` enables nothing, so the comment of the block contains the environment
-    variable as well. The flags are those for MindSpore's own generator, since ours requires a
-    process that calls `enable`.
+    On CPU ``jit_level: O1`` enables no fusion, so a comment in the block has the environment
+    variable to set. The flags are for MindSpore's own generator, since our generator needs a call
+    of `enable` in the process.
     """
     import yaml
 

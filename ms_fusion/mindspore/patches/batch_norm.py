@@ -1,9 +1,10 @@
 """Expands batch normalisation while MindSpore compiles a net for our generator.
 
-MindSpore cannot cluster its operator soundly (`generator_limits.EXCLUDED_OPERATORS`) and has no
-expander for it. So during the compilation `construct` of `mindspore.nn.BatchNorm1d`, `BatchNorm2d`
-and `BatchNorm3d` is replaced. MindSpore's parser replaces `ops.batch_norm` and `mint`'s function,
-which its Cells call, by ours. This module imports MindSpore: import it inside of functions.
+MindSpore's operator BatchNorm must not be clustered (`generator_limits.EXCLUDED_OPERATORS`), and
+MindSpore cannot expand it. So during a compilation `construct` of `mindspore.nn.BatchNorm1d`,
+`BatchNorm2d` and `BatchNorm3d` is replaced. `mindspore.ops.batch_norm` and
+`mindspore.mint.nn.functional.batch_norm` are replaced in the table of MindSpore's parser. This
+module imports MindSpore, so import it only inside of functions.
 """
 
 from __future__ import annotations
@@ -22,11 +23,14 @@ from ms_fusion.mindspore.patches.parser_table import replace_in_parser
 
 OWNER = normalization._BatchNorm
 _original_construct = OWNER.construct
-# names under which the parser does not recognize the replaced functions
+# Under these names the parser does not replace the functions.
 _batch_norm_of_mindspore = ops.BatchNorm
 _batch_norm_of_mint = getattr(nn_func, "batch_norm_ext_op", None)
 
 
+# MindSpore parses the following functions. `_expand_to_rank` appends axes to a vector with one
+# element per channel, so that it broadcasts against x. It uses ExpandDims, since MindSpore would
+# end the group at a Reshape.
 def _expand_to_rank(weight: Any, x: Any) -> Any:
     """A number for each channel with as many axes as it needs beside x; a Reshape would end the group."""
     for _ in range(x.ndim - 2):
@@ -52,6 +56,9 @@ def normalize_with_statistics(
     return _scale_and_shift(x, gamma, beta, mean, variance, eps, ops.cast(x, ms.float32))
 
 
+# Normalises x by the mean and variance of the batch. It also updates the moving statistics, unless
+# they are None: new = old · (1 − share) + batch · share. For the gradient, `mean` is a constant
+# where its gradient cancels. So the gradient needs only two sums: of dy and of dy · (x − mean).
 def normalize_batch(
     x: Any, gamma: Any, beta: Any, moving_mean: Any, moving_variance: Any, share: Any, eps: Any
 ) -> Any:
@@ -72,8 +79,8 @@ def normalize_batch(
     if moving_mean is not None:
         unbiased = ops.stop_gradient(variance) * (number / max(number - 1, 1))
         old = 1.0 - share
-        # Both are read before one is written: MindSpore preserves this order, and otherwise would
-        # split the group.
+        # Both moving statistics are read before either is written. In another order MindSpore would
+        # split the group, since it preserves the order of reads and writes.
         new_mean = moving_mean * old + still * share
         new_variance = moving_variance * old + unbiased * share
         ops.assign(moving_mean, ops.cast(new_mean, moving_mean.dtype))
@@ -138,7 +145,7 @@ def mint_batch_norm(
 
 
 def _replacements() -> dict[Any, Any]:
-    """Function of MindSpore → its replacement."""
+    """Returns a map from a function of MindSpore to its replacement."""
     pairs = {"batch_norm": ops_batch_norm, "batch_norm_ext": mint_batch_norm}
     return {getattr(nn_func, name): own for name, own in pairs.items() if hasattr(nn_func, name)}
 

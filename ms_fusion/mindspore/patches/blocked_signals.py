@@ -1,4 +1,4 @@
-"""Blocks signals while MindSpore reads from its kernel generator, which fails with EINTR."""
+"""Blocks signals while MindSpore reads from its kernel generator, since a signal fails the read."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def block_signals() -> Iterator[None]:
-    """Defers signals with Python handlers until the end of the block, in this thread.
+    """Blocks signals that have Python handlers in this thread until the end of the block.
 
-    SIGINT and signals that end the process are not blocked.
+    Otherwise the read would fail with EINTR. SIGINT and signals without a Python handler are not
+    blocked.
     """
     waited_for = {
         one for one in signal.valid_signals() - {signal.SIGINT} if callable(signal.getsignal(one))

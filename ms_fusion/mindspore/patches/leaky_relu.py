@@ -1,9 +1,9 @@
 """Computes the gradient of `mindspore.nn.LeakyReLU` from its result, for our generator.
 
 MindSpore computes max(alpha · x, x) and derives the gradient from both operands of the maximum, so
-a training step stores three arrays per layer: these two and the result. The result has the sign of
-x, and the next layer stores it anyway. This module imports MindSpore: import it inside of
-functions.
+a training step stores three arrays per layer: the two operands and the result. Our gradient needs
+only the result, since it has the sign of x. The next layer stores the result anyway. This module
+imports MindSpore, so import it only inside of functions.
 """
 
 from __future__ import annotations
@@ -19,9 +19,12 @@ from mindspore import nn, ops
 OWNER = nn.LeakyReLU
 _construct = OWNER.construct
 MIN_ALPHA = 1e-3
-"""Smallest supported alpha; below it, products with small x underflow to 0 more often."""
+"""Smallest supported alpha; with a smaller alpha, alpha · x underflows to 0 more often."""
 
 
+# MindSpore parses this function. It multiplies dout by 1 for x > 0, by alpha for x < 0, and by the
+# mean of both for x = 0. If the result is not float32, it reads the sign from x instead, since
+# alpha · x may underflow to 0.
 def gradient_from_result(self: Any, x: Any, out: Any, dout: Any) -> Any:
     """dout times 1, alpha, or where x is 0 the mean of both, as MindSpore does.
 
@@ -33,8 +36,10 @@ def gradient_from_result(self: Any, x: Any, out: Any, dout: Any) -> Any:
 
 
 class _Gradient:
-    """Descriptor for `bprop` of unmodified LeakyReLU Cells; others, such as subclasses with their
-    own `construct`, have none.
+    """Descriptor that adds `bprop` to LeakyReLU Cells with the original `construct`.
+
+    Other Cells have no `bprop`, for example subclasses with their own `construct` or Cells with an
+    alpha below `MIN_ALPHA`.
     """
 
     def __get__(self, cell: Any, owner: Any = None) -> Callable[..., Any]:
@@ -46,7 +51,7 @@ class _Gradient:
 
 @contextlib.contextmanager
 def differentiate_by_result() -> Iterator[None]:
-    """Installs this gradient for compilations in the block; reentrant."""
+    """Installs the gradient from the result for compilations in the block; reentrant."""
     before = vars(OWNER).get("bprop")
     OWNER.bprop = _Gradient()
     try:

@@ -1,9 +1,9 @@
 """Replaces constant padding in compiled nets, since MindSpore's gradient is wrong.
 
-The gradient of `mindspore.ops.pad` is the operator PadV3 with negative paddings, and MindSpore
-2.10's CPU kernel crops more at each call: for ``ops.pad(x, (1, 2))`` the second call's gradient has
-4 of 7 elements, the third one. Here the padding is the operator Pad, whose gradient is a Slice.
-This module imports MindSpore: import it inside of functions.
+The gradient of `mindspore.ops.pad` is the operator PadV3 with negative paddings. Its CPU kernel in
+MindSpore 2.10 crops more at each call: for ``ops.pad(x, (1, 2))`` of 7 elements the gradient has 4
+elements in the second call and 1 in the third. Here the padding is the operator Pad, whose gradient
+is a Slice. This module imports MindSpore, so import it only inside of functions.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ms_fusion.mindspore.patches.parser_table import replace_in_parser
 
 FLOATS = (ms.float16, ms.float32, ms.float64)
 _pad = nn_func.pad
-# a copy under a name at which the parser does not recognize the replaced function
+# A copy of the original function under another name, which the parser does not replace.
 _pad_of_mindspore = FunctionType(
     _pad.__code__, _pad.__globals__, "pad_of_mindspore", _pad.__defaults__
 )
@@ -49,7 +49,7 @@ def pad_constant(input_x: Any, padding: Any, mode: str = "constant", value: Any 
 
 @ops.constexpr
 def can_pad(padding: Sequence[int], shape: Sequence[int]) -> bool:
-    """Whether MindSpore would take these paddings, and something is left of x."""
+    """Returns whether MindSpore accepts these paddings and the result keeps some elements of x."""
     if len(padding) % 2 or len(padding) > 2 * len(shape) or not shape:
         return False
     if not all(type(size) is int for size in padding):
@@ -60,7 +60,11 @@ def can_pad(padding: Sequence[int], shape: Sequence[int]) -> bool:
 
 @ops.constexpr
 def slice_and_pad_amounts(padding: Sequence[int], shape: Sequence[int]) -> tuple[Any, Any, Any]:
-    """What is kept of x (first places and sizes), and how much comes around it, by axes."""
+    """Returns (begin, size, around), each with one item per axis.
+
+    `begin` and `size` are the slice of x that is kept; negative paddings crop x. `around` has the
+    pairs (before, behind) of the positive paddings.
+    """
     pairs = _pairs(padding, len(shape))
     begin = tuple(max(-before, 0) for before, _ in pairs)
     cut = (max(-before, 0) + max(-behind, 0) for before, behind in pairs)
@@ -70,7 +74,10 @@ def slice_and_pad_amounts(padding: Sequence[int], shape: Sequence[int]) -> tuple
 
 @ops.constexpr
 def inside_masks(around: Sequence[tuple[int, int]], size: Sequence[int]) -> tuple[Any, ...]:
-    """For each axis that is padded, which places are not."""
+    """Returns for each padded axis a boolean tensor that is True at the elements from x.
+
+    The tensor has the rank of x, and the extent 1 in all other axes.
+    """
     made = []
     for axis, ((before, behind), kept) in enumerate(zip(around, size, strict=True)):
         if before or behind:
@@ -82,11 +89,11 @@ def inside_masks(around: Sequence[tuple[int, int]], size: Sequence[int]) -> tupl
 
 
 def _pairs(padding: Sequence[int], rank: int) -> tuple[tuple[int, int], ...]:
-    """(before, behind) of each axis; MindSpore names those of the last axis first."""
+    """Returns (before, behind) for each axis; in MindSpore's `padding` the last axis is first."""
     told = [(padding[at], padding[at + 1]) for at in range(0, len(padding), 2)]
     return (*[(0, 0)] * (rank - len(told)), *reversed(told))
 
 
 def replace_pad() -> contextlib.AbstractContextManager[None]:
-    """Replaces constant padding for compilations in the block."""
+    """Replaces `mindspore.ops.pad` by `pad_constant` for compilations in the block."""
     return replace_in_parser({_pad: pad_constant})

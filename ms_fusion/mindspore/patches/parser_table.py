@@ -1,6 +1,7 @@
-"""Registers our replacements of MindSpore functions in its parser's table.
+"""Registers our replacements of MindSpore functions in the table of MindSpore's parser.
 
-The table maps Python objects to their replacements. Its module imports MindSpore.
+The table maps a Python object to its replacement in compiled nets. The module that defines the
+table imports MindSpore.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any
 
 RESOURCES = ("mindspore.graph._parse.resources", "mindspore._extends.parse.resources")
-"""Module of the table, by version."""
+"""Modules that define the table in different versions of MindSpore, the newest first."""
 
 
 @contextlib.contextmanager
@@ -19,7 +20,8 @@ def replace_in_parser(own: Mapping[Any, Any]) -> Iterator[None]:
     """Replaces functions for compilations in the block; reentrant.
 
     Args:
-        own: function of MindSpore → replacement. The replacement must not call the original.
+        own: function of MindSpore → replacement. The replacement must not call this function, since
+            the parser would replace that call, too.
     """
     table = _table()
     before = {name: table[name] for name in own if name in table}
@@ -33,7 +35,7 @@ def replace_in_parser(own: Mapping[Any, Any]) -> Iterator[None]:
 
 
 def _table() -> MutableMapping[Any, Any]:
-    """The parser's table; an empty one if this version has none in a known module."""
+    """Returns the parser's table; an empty map if no module in `RESOURCES` defines it."""
     for name in RESOURCES:
         with contextlib.suppress(ImportError, AttributeError):
             found: MutableMapping[Any, Any] = importlib.import_module(name).convert_object_map

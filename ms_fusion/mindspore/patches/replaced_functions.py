@@ -1,7 +1,7 @@
-"""Lists every monkeypatched function of MindSpore: replacement, time, and how it is undone.
+"""Lists the monkeypatched functions of MindSpore: who replaces them, when, and until when.
 
-`docs/mindspore_patches.md` is generated from this table; a test compares it with the changes in a
-process.
+`docs/mindspore_patches.md` is generated from this table. A test compares the table with the
+functions that are replaced in a process.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ class Replacement:
     """A function, method or attribute of MindSpore that is replaced or added.
 
     Attributes:
-        name: qualified name, with the defining module.
-        file: our file that replaces it.
+        name: qualified name, which begins with the defining module.
+        file: our source file that replaces the function.
         why: purpose of the replacement.
     """
 
@@ -159,11 +159,11 @@ REPLACED: dict[str, tuple[Replacement, ...]] = {
         ),
     ),
 }
-"""Time of the replacement → replaced functions."""
+"""When the functions are replaced and until when → replaced functions."""
 
 
 def page() -> str:
-    """The content of `docs/mindspore_patches.md`."""
+    """Returns the content of `docs/mindspore_patches.md`."""
     parts = [
         "# Functions of MindSpore that are replaced",
         "",

@@ -1,8 +1,9 @@
-"""Applies presets: scopes, checks of a net, compilation under flags, and its retry.
+"""Applies presets: scopes, checks of a net, compilation under flags, retry of a compilation.
 
-In: a preset's name, flags. Out: MindSpore's changed state, a record of it, and the means to restore
-it. Must not decide what is fused. Names are imported lazily: the compile server, a separate
-process, needs few of them.
+In: the name of a preset, flags. Out: MindSpore's changed state, a record of the preset, and the
+functions that restore the state. Must not decide what is fused.
+
+Names are imported lazily, since the compile server, a separate process, needs only few of them.
 """
 
 from __future__ import annotations

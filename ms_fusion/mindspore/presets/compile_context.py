@@ -1,4 +1,4 @@
-"""Wraps each compilation under our flags: a net's own flags, buildable kernels, messages."""
+"""Wraps each compilation: sets the flags of the net, applies patches, reports refused kernels."""
 
 from __future__ import annotations
 
@@ -25,19 +25,22 @@ from tbe_impl.environment import is_off
 
 Result = TypeVar("Result")
 _reported_reasons: set[str] = set()
-"""Reported reasons why kernels cannot be written to MindSpore's kernel directory."""
+"""Results of `mindspore_state.why_no_kernels` that were already reported to the user."""
 
 
 def compile_under_flags(
     compile: Callable[[], Result], net: Any, inputs: tuple[Any, ...], flags: str, preset: str = ""
 ) -> Result:
-    """Runs `compile` under the flags in force; retries it if MindSpore's fusion fails.
+    """Runs `compile` under the flags in force and returns the result.
+
+    If MindSpore's fusion fails, it runs `compile` again with other flags (`compile_retry`).
 
     Args:
+        compile: compiles `net` for `inputs`.
         net: a Cell, a function, or the object whose method is compiled.
         inputs: arguments of the call.
-        flags: our flags for the net; empty for none.
-        preset: source of the flags; empty if the user overrides them.
+        flags: the flags that apply to the net; empty if no preset is in force.
+        preset: name of the preset that set the flags; empty if the user overrides its flags.
     """
 
     def compile_once(attempt: compile_retry.Attempt) -> Result:
@@ -55,10 +58,10 @@ def compile_under_flags(
 def _apply_flags(
     net: Any, inputs: tuple[Any, ...], attempt: compile_retry.Attempt, flags: str, preset: str
 ) -> Iterator[None]:
-    """Sets the flags in the block and reports their effect on the net afterwards.
+    """Sets the flags of the net in the block, and afterwards reports kernels that were refused.
 
     Args:
-        attempt: the exclusions of this attempt.
+        attempt: the operators that this attempt excludes from clustering.
     """
     place = kernel_directory()
     if has_fixed_flags():
@@ -94,8 +97,9 @@ def _apply_flags(
 
 
 def _buildable_flags(flags: str, name: str) -> str:
-    """The flags if kernels can be built; else those of an unfused net, with one message
-    per reason.
+    """Returns `flags`, or ``--opt_level=0`` if kernels cannot be written to the kernel directory.
+
+    In the second case it reports each reason once.
     """
     why = mindspore_state.why_no_kernels()
     if why:
@@ -110,7 +114,11 @@ def _buildable_flags(flags: str, name: str) -> str:
 
 @contextlib.contextmanager
 def _apply_patches(flags: str) -> Iterator[None]:
-    """Applies the patches for our generator: layers and gradients in operators that it supports."""
+    """Applies the patches for our generator in the block.
+
+    The patches express layers and gradients by operators that our generator supports. The function
+    does nothing if our generator is not used.
+    """
     if not has_fusion(flags) or device_target() != "CPU" or generator_of(flags) == "mindspore":
         yield
         return

@@ -1,4 +1,4 @@
-"""Issues messages after a compilation: shapes that are not fused, kernels that were not built."""
+"""Warns the user about a compilation: dynamic shapes are not fused, kernels were not built."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _seen_nets: weakref.WeakSet[Any] = weakref.WeakSet()
 def report_refusals(
     net: Any, name: str, inputs: Sequence[Any], kernel_directory: Path, *, own: bool
 ) -> Iterator[None]:
-    """Reports kernels that the compile server refuses while `net` is compiled in the block.
+    """Reports the kernels that the compile server refuses while `net` is compiled in the block.
 
-    MindSpore runs a refused kernel as single operators.
+    MindSpore runs the operators of a refused kernel one by one.
 
     Args:
         net: a Cell or a function.
@@ -75,11 +75,11 @@ def report_refusals(
 
 
 def _describe_failures(found: Sequence[KernelRefusal]) -> str:
-    """One message for all kernels that our generator could not build."""
+    """Returns one message for all kernels that our generator could not build."""
     kernels = "a kernel is" if len(found) == 1 else f"{len(found)} kernels are"
     left = all(one.left for one in found)
     what = "left to MindSpore's own operators" if left else "right, but slow, computed without C"
-    # (kernel, reason); one kernel per reason
+    # `one.reason` has the form "kernel (reason)". The first kernel with each reason is kept.
     kinds = list(
         {one.reason.partition(" (")[2]: one.reason.rstrip(".") for one in reversed(found)}.values()
     )[::-1]
@@ -111,7 +111,7 @@ def _remedy(refusal: KernelRefusal) -> str:
 
 
 def say(text: str) -> None:
-    """Warns at the nearest stack frame outside of MindSpore and ms_fusion."""
+    """Issues `text` as a warning at the nearest stack frame outside of MindSpore and ms_fusion."""
     frame, level = sys._getframe(1), 2
     while frame.f_back and is_internal_file(frame.f_code.co_filename):
         frame, level = frame.f_back, level + 1

@@ -1,8 +1,9 @@
 """Retries a failed compilation with the failing operators excluded from clustering.
 
-MindSpore serializes each group before our generator builds it, and raises for groups that it cannot
-serialize: a bfloat16 constant, an operator with several results. It also cannot take back some
-groups that our generator refuses. The net compiles once the operator is in no group.
+MindSpore forms groups of operators, one for each fused kernel. It serializes each group before our
+generator builds it. It raises an error for a group that it cannot serialize, for example with a
+bfloat16 constant or an operator with several results. It also raises an error for some groups that
+our generator refuses. Without the failing operator in any group, the net compiles.
 """
 
 from __future__ import annotations
@@ -23,14 +24,21 @@ from ms_fusion.mindspore.presets.net_choices import NetChoice
 from ms_fusion.mindspore.state.preset_record import has_fusion
 
 MAX_EXCLUDED = 8
-"""Limit of operators that are excluded one by one; beyond it the net is compiled without fusion."""
+"""Maximum number of operators that are excluded one by one.
+
+If more operators fail, the net is compiled without fusion.
+"""
 _FUSION_SOURCES = re.compile(r"graph_kernel|graph_fusion")
-"""Source files of MindSpore's fusion in error messages; errors of the user's net name others."""
+"""Matches the source files of MindSpore's fusion in an error message.
+
+Messages about errors in the user's net name other source files.
+"""
 _OPERATOR = re.compile(r"ValueNode<Primitive> (?:PrimFunc_)?(\w+)")
 _NUMBER = re.compile(r"the value type: (\w+) is not in supported list")
 _NO_TYPE = "Unsupported type name: none"
-"""Message for casts without a target type, which MindSpore adds around operators without a float16
-kernel, such as optimizers.
+"""MindSpore's message for a Cast without a target type.
+
+MindSpore adds such casts around operators without a float16 kernel, for example optimizers.
 """
 Result = TypeVar("Result")
 
@@ -42,7 +50,7 @@ class Attempt:
     Attributes:
         out: operators excluded from clustering.
         fused: whether the net is fused at all.
-        why: MindSpore's last error; empty for the first attempt.
+        why: MindSpore's error in the previous attempt; empty for the first attempt.
     """
 
     out: tuple[str, ...] = ()
@@ -50,12 +58,12 @@ class Attempt:
     why: str = ""
 
     def apply_to(self, flags: str) -> str:
-        """The flags of this attempt."""
+        """Returns `flags` with the exclusions of this attempt."""
         return NetChoice(kept_out=self.out, fused=self.fused).apply_to(flags)
 
     @property
     def sentence(self) -> str:
-        """The exclusions and their reason."""
+        """A sentence with the excluded operators and the reason."""
         names = " and ".join(filter(None, (", ".join(self.out[:-1]), *self.out[-1:])))
         verb = "stays" if len(self.out) == 1 else "stay"
         done = f"{names} {verb} out of the groups" if self.fused else "compiled without fusion"
@@ -66,7 +74,7 @@ UNFUSED_FOR_BFLOAT16 = Attempt(fused=False, why="it cannot hand over a number of
 
 
 class _Retry(Exception):
-    """Requests a compilation with another attempt."""
+    """Raised to request another compilation with `attempt`."""
 
     def __init__(self, attempt: Attempt):
         super().__init__(attempt.sentence)
@@ -78,13 +86,14 @@ _reported_texts: set[str] = set()
 
 
 def retry_until_compiled(once: Callable[[Attempt], Result], net: Any) -> Result:
-    """Calls `once` with successive attempts until one succeeds; it must use `supervise_attempt`.
+    """Calls `once` with successive attempts until a compilation succeeds; returns its result.
 
     Args:
-        net: the compiled net; later compilations start with its successful attempt.
+        once: compiles the net inside of `supervise_attempt`.
+        net: the net; its next compilation starts with the attempt that succeeded last.
     """
     attempt = Attempt()
-    # the object may not be a weak dictionary key
+    # Some objects cannot be keys of a weak dictionary.
     with contextlib.suppress(TypeError):
         attempt = _last_attempts.get(net, attempt)
     while True:
@@ -103,11 +112,15 @@ def retry_until_compiled(once: Callable[[Attempt], Result], net: Any) -> Result:
 def supervise_attempt(
     attempt: Attempt, flags: str, kernel_directory: Path, name: str = ""
 ) -> Iterator[None]:
-    """Supervises a compilation: requests a retry on failure, records exclusions on success.
+    """Supervises the compilation in the block: requests a retry if it fails.
+
+    If it succeeds, the operators that `attempt` excludes are recorded as refusals.
 
     Args:
-        flags: the flags in force.
-        name: name of the net for a message about exclusions; empty for none.
+        attempt: the exclusions of this attempt.
+        flags: the flags without these exclusions.
+        kernel_directory: directory of the compile server.
+        name: name of the net for a message about the exclusions; empty for no message.
     """
     start = refusals.length(kernel_directory)
     try:
@@ -135,14 +148,18 @@ def supervise_attempt(
 
 
 def _attempt_without(attempt: Attempt, refused: KernelRefusal) -> Attempt:
-    """The attempt after a group that our generator could not build and MindSpore could not take
-    back.
+    """Returns the next attempt after our generator refused the kernel `refused`.
+
+    It is needed if MindSpore cannot run the operators of this kernel one by one.
     """
     return _exclude_operator(attempt, refused.op, refused.reason.rstrip("."))
 
 
 def _attempt_after(attempt: Attempt, message: str) -> Attempt | None:
-    """The attempt after this MindSpore error; None if it does not come from its fusion."""
+    """Returns the next attempt after MindSpore's error `message`.
+
+    Returns None if the error does not come from MindSpore's fusion.
+    """
     if _NO_TYPE in message:
         return _exclude_operator(
             attempt,
@@ -159,8 +176,10 @@ def _attempt_after(attempt: Attempt, message: str) -> Attempt | None:
 
 
 def _exclude_operator(attempt: Attempt, operator: str, why: str) -> Attempt:
-    """The attempt with this operator excluded, too; unfused if there is none or it was excluded
-    already.
+    """Returns `attempt` with `operator` excluded, too.
+
+    Returns an attempt without fusion if `operator` is empty or already excluded, or if
+    `MAX_EXCLUDED` operators are excluded.
     """
     if not operator or operator in attempt.out or len(attempt.out) == MAX_EXCLUDED:
         return Attempt(fused=False, why=why)

@@ -1,4 +1,4 @@
-"""Chooses the kernel generator: ours where it is proved on this machine, else MindSpore's."""
+"""Chooses the kernel generator: ours if it passed the proof on this machine, else MindSpore's."""
 
 from __future__ import annotations
 
@@ -26,15 +26,17 @@ PRECISE_NOTE = (
 def choose(
     preset: str, device: str, *, wanted: str | None = None, flags: str = ""
 ) -> tuple[str, tuple[Finding, ...]]:
-    """The kernel generator of a preset on this device, and findings for the user.
+    """Returns the kernel generator of a preset on this device, and findings for the user.
 
-    The first call on a machine that selects ours takes some seconds (`generator_proof`).
+    The first call on a machine takes some seconds if it considers our generator, since it then runs
+    the proof (`generator_proof`).
 
     Args:
         preset: a name in `ms_fusion.mindspore.flags.preset_table.PRESETS`.
         device: MindSpore's device target.
-        wanted: a name in `GENERATORS`; by default ours wherever it builds this preset.
-        flags: explicit flags; a ``--kernel_generator`` among them decides.
+        wanted: a name in `GENERATORS`; None for our generator if it can build this preset.
+        flags: explicit flags. If ``--kernel_generator`` in them names another generator than ours,
+            the result is ``mindspore``.
 
     Raises:
         InputError: the generator does not exist.
@@ -79,7 +81,7 @@ def choose(
 
 
 def _fallback_finding(reason: str, remedy: str) -> Finding:
-    """The finding if MindSpore's own generator replaces ours."""
+    """Returns the finding that MindSpore's own generator is used instead of ours."""
     return _make_finding(
         "warning",
         "generator",
@@ -89,7 +91,7 @@ def _fallback_finding(reason: str, remedy: str) -> Finding:
 
 
 def _make_finding(severity: str, code: str, message: str, *, remedy: str = "") -> Finding:
-    # lazy: needed only for a finding
+    # Lazy import, since it is needed only for a finding.
     from ms_fusion.mindspore.flags.lint import Finding
 
     return Finding(severity, code, message, remedy=remedy)

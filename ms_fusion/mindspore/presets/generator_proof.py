@@ -1,7 +1,8 @@
-"""Verifies, before use, that this MindSpore calls our kernels as expected.
+"""Verifies, before our generator is used, that MindSpore calls its kernels correctly.
 
 The calling convention differs between versions of MindSpore. So once per version and machine a
-child process compiles a known group through MindSpore and checks the results.
+child process compiles a small net through MindSpore and compares the results with NumPy. This test
+is called the proof.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ class GeneratorProof(msgspec.Struct, frozen=True):
 
     Attributes:
         why: why our generator is not used; empty if the proof succeeded.
-        without_onednn: why it does not build matrix products and convolutions; empty if it does.
+        without_onednn: why our generator does not build matrix products and convolutions; empty if
+            it builds them.
     """
 
     why: str = ""
@@ -54,10 +56,11 @@ class GeneratorProof(msgspec.Struct, frozen=True):
 
 
 def why_unusable(version: str) -> str:
-    """Why our generator is not used with this MindSpore version; empty if the proof succeeded.
+    """Returns why our generator is not used with this MindSpore version.
 
-    The first call on a machine takes some seconds, with a message on a terminal, and caches the
-    result. Of several processes one runs the proof, and the others wait for it.
+    The text is empty if the proof succeeded. The first call on a machine runs the proof, which
+    takes some seconds, and caches the result. If several processes call it, only one runs the
+    proof, and the others wait for the result.
     """
     found = _cached_proof(version)
     if found is not None:
@@ -67,21 +70,23 @@ def why_unusable(version: str) -> str:
         if found is None:
             with _announce_trial():
                 found = _run_proof()
-            # a timeout may be due to load: not cached
+            # A timeout is not cached, since it may be due to the load of the machine.
             if not found.why.startswith("it took"):
                 compiler.user_cache().store_note(_key(version), msgspec.json.encode(found))
     return found.why
 
 
 def known_reason(version: str) -> str | None:
-    """The cached result of `why_unusable`; None if there is none yet."""
+    """Returns the cached result of `why_unusable`; None if the proof has not run yet."""
     found = _cached_proof(version)
     return None if found is None else found.why
 
 
 def why_no_library(version: str) -> str:
-    """Why matrix products and convolutions stay MindSpore's; empty if we build them. Valid after
-    `why_unusable`.
+    """Returns why our generator does not build matrix products and convolutions.
+
+    The text is empty if our generator builds them. Precondition: `why_unusable` was called, else
+    the text is empty, too.
     """
     found = _cached_proof(version)
     return "" if found is None else found.without_onednn
@@ -96,7 +101,7 @@ def _cached_proof(version: str) -> GeneratorProof | None:
 
 
 def is_due() -> bool:
-    """Whether `why_unusable` will run the proof, determined without loading MindSpore."""
+    """Returns whether `why_unusable` will run the proof; does not import MindSpore."""
     from importlib import metadata  # slow import, needed only here
 
     try:
@@ -112,8 +117,11 @@ def _key(version: str) -> str:
 
 @contextlib.contextmanager
 def _hold_proof_lock() -> Iterator[None]:
-    """Holds a lock between processes of this user; without a lock each process runs the proof."""
-    import fcntl  # not on Windows, where dumps can still be read
+    """Holds a lock file in the block, so that only one process of this user runs the proof.
+
+    If the lock file cannot be created, each process runs the proof.
+    """
+    import fcntl  # Lazy import: Windows lacks it, but can read dumps.
 
     lock = None
     with contextlib.suppress(OSError):
@@ -133,7 +141,7 @@ def _hold_proof_lock() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _announce_trial() -> Iterator[None]:
-    """Announces the proof and its end on a terminal or in a notebook, else in the log."""
+    """Writes a message before and after the proof to a terminal or notebook, else to the log."""
     shown = sys.stderr.isatty() or "ipykernel" in sys.modules
     if shown:
         sys.stderr.write(TRIAL_MESSAGE)
@@ -183,7 +191,7 @@ def _run_proof() -> GeneratorProof:
 
 @lru_cache(maxsize=1)
 def _source_digest() -> str:
-    """A digest of the sources that the proof covers."""
+    """Returns a digest of the source files that the proof tests; part of the cache key."""
     package = Path(__file__).resolve().parents[2]
     digest = hashlib.sha256()
     for name in _SOURCES:

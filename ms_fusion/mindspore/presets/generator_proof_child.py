@@ -1,7 +1,7 @@
-"""Child process of `generator_proof`: builds one known group through MindSpore by our generator.
+"""Child process of `generator_proof`: compiles a small net with our generator and checks it.
 
 Run as ``python -m ms_fusion.mindspore.presets.generator_proof_child RESULT.json`` in a private
-directory; writes a `generator_proof.GeneratorProof`.
+directory. It writes a `generator_proof.GeneratorProof` to RESULT.json.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TOLERANCE = 1e-5
 
 
 def main(result: Path) -> None:
-    """Compiles, runs, compares, and writes the result."""
+    """Runs `try_generator` and writes a `GeneratorProof` to the file `result`."""
     try:
         why = try_generator()
     except Exception as error:  # noqa: BLE001 - any failure is a reason not to use it
@@ -33,7 +33,7 @@ def main(result: Path) -> None:
 
 
 def try_generator() -> str:
-    """Returns why the generator is unusable; empty if it is usable."""
+    """Compiles and runs the net `Known`; returns why our generator is unusable, empty if usable."""
     import mindspore
     from mindspore import Parameter, Tensor, nn, ops
 
@@ -42,9 +42,7 @@ def try_generator() -> str:
     weight = random.standard_normal((SHAPE[1], 24)).astype(np.float32)
 
     class Known(nn.Cell):
-        """Covers a reduction over rows, several results, a matrix product, and a parameter written
-        in place.
-        """
+        """Has a reduction over rows, several results, a matrix product and an in-place write."""
 
         def __init__(self) -> None:
             super().__init__()

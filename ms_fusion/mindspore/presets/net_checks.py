@@ -1,4 +1,4 @@
-"""Checks a net's call and operators before fused compilation; returns findings."""
+"""Checks a call of a net and the operators of its graph before compilation; yields findings."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from tbe_impl import environment
 from tbe_impl.errors import FusionError, InputError
 
 TINY = 1024
-"""Number of elements up to which one kernel more or less makes no difference (32×32, measured)."""
+"""Up to this number of elements a tensor gains nothing from fusion (measured for 32×32)."""
 
 
 def check_call(net: Any, inputs: Sequence[Any], *, graph_mode: bool) -> Iterator[Finding]:
-    """Findings that need no operators: dynamic shape, mode, size.
+    """Yields findings about the call: PyNative mode, dynamic shapes, tensors too small to gain.
 
     Args:
         net: a Cell or a function.
@@ -60,12 +60,12 @@ def check_call(net: Any, inputs: Sequence[Any], *, graph_mode: bool) -> Iterator
 
 
 def check_graph(graph: Graph, flags: GraphKernelFlags | None, device: str) -> Iterator[Finding]:
-    """Findings about operators and dtypes, one for each kind.
+    """Yields findings about the operators of a graph, one for each operator type and dtypes.
 
     Args:
         graph: the graph from MindSpore's front end.
         flags: the flags in force; None assumes that every clusterable operator is clustered.
-        device: only the CPU generator is known to be broken.
+        device: MindSpore's device target; there are findings only for ``CPU``.
     """
     if device != "CPU" or (flags is not None and (flags.opt_level or 0) == 0):
         return
@@ -108,7 +108,10 @@ def check_graph(graph: Graph, flags: GraphKernelFlags | None, device: str) -> It
 
 
 def may_cluster(op: str, flags: GraphKernelFlags | None) -> bool:
-    """Whether an operator of this type can become part of a fused kernel on CPU."""
+    """Returns whether an operator of type `op` can become part of a fused kernel on CPU.
+
+    `flags` are the flags in force; None assumes that every operator can.
+    """
     if flags is None:
         return True
     if flags.enable_expand_ops_only is not None:
@@ -125,22 +128,22 @@ def may_cluster(op: str, flags: GraphKernelFlags | None) -> bool:
 def front_end_graph(
     net: Any, inputs: Sequence[Any], read_by_front_end: Callable[[Any, Sequence[Any], Path], None]
 ) -> Graph:
-    """The graph of `net` on `inputs` from MindSpore's front end, without execution.
+    """Returns the graph that MindSpore's front end makes of `net` on `inputs`; runs no operator.
 
     Args:
         net: a Cell or a function.
         inputs: arguments of the call.
-        read_by_front_end: compiles a Cell with these inputs as far as the front end, and writes its
+        read_by_front_end: compiles a Cell for inputs only as far as the front end, and writes the
             graph to a directory.
 
     Raises:
-        InputError: MindSpore cannot compile the net; quotes the first line of its message.
+        InputError: MindSpore cannot compile the net. The text has the first line of its message.
     """
     import mindspore
 
     from ms_fusion.mindspore.state.outer_cell import OneShape
 
-    # lazy: `enable` alone does not need the dump readers
+    # Lazy import, since `enable` does not need the dump readers.
     from ms_fusion.readers.mindspore_ir import read_ir
 
     name = getattr(net, "__name__", type(net).__name__)

@@ -1,4 +1,4 @@
-"""Stores tuning records of whole nets: operators excluded from clustering, or no fusion."""
+"""Stores and applies the tuning results of whole nets: excluded operators, or no fusion at all."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tbe_impl.runtime.cache import make_key
 from tbe_impl.tuning_store import RecordStore
 
 MOST_KERNELS = 512
-"""Maximum number of kernel keys in a record: a record above a size limit is never read back."""
+"""Maximum number of kernel keys in a record, since the store does not read larger records."""
 FORGET_REMEDY = "`mf.tune(net, forget=True)` forgets it."
 
 Key = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
@@ -41,7 +41,7 @@ class NetChoice(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     losses: tuple[str, ...] = ()
 
     def apply_to(self, flags: str) -> str:
-        """Applies this choice to flags of our generator; other generators' flags stay unchanged."""
+        """Returns `flags` with this choice applied; flags for other generators stay unchanged."""
         if generator_of(flags) != "ms_fusion" or (self.fused and not self.kept_out):
             return flags
         known = GraphKernelFlags.parse(flags)
@@ -52,7 +52,7 @@ class NetChoice(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
         return replace(known, enable_cluster_ops=asked, disable_cluster_ops=out).render()
 
     def notes(self, flags: str) -> tuple[str, ...]:
-        """Remarks for the ledger of a net under these flags."""
+        """Returns the remarks for the ledger of a net that is compiled under `flags`."""
         if generator_of(flags) != "ms_fusion":
             return ()
         decided = () if self.apply_to(flags) == flags else (self.why,)
@@ -80,25 +80,26 @@ class TunedNetRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     kernels: tuple[Key, ...] = ()
 
     def line(self) -> str:
-        """One line for a list of records."""
+        """Returns the record as one line of a list of records."""
         measured = f" {len(self.kernels)} of its kernels were measured." if self.kernels else ""
         return f"{self.name} ({self.inputs}): {self.choice.why or 'all is fused.'}{measured}"
 
 
 def store() -> RecordStore[TunedNetRecord]:
-    """The user's store of net records."""
+    """Returns the user's store of net records."""
     return RecordStore(tuning_store.user_store().root / "nets", TunedNetRecord)
 
 
 def remember(
     net: Any, inputs: Sequence[Any], choice: NetChoice, *, kernels: Sequence[str] = ()
 ) -> None:
-    """Stores the choice for nets with this code, parameters and inputs.
+    """Stores `choice` for all nets with the same code, parameters and inputs.
 
     Args:
         net, inputs: the tuned net and its inputs.
         choice: the tuned choice.
-        kernels: keys of the records of its kernels; earlier ones are kept.
+        kernels: keys of the tuning records of the net's kernels. They are added to the keys of an
+            earlier record.
     """
     key = _key(net, inputs)
     earlier = store().load(key)
@@ -117,18 +118,18 @@ def remember(
 
 
 def recall(net: Any, inputs: Sequence[Any]) -> NetChoice | None:
-    """The stored choice for an equal net; None if it was not tuned."""
+    """Returns the stored choice for a net with the same code, parameters and inputs, else None."""
     place = store()
     found = None if place.is_empty() else place.load(_key(net, inputs))
     return found.choice if found else None
 
 
 def forget(net: Any, inputs: Sequence[Any] = ()) -> int:
-    """Removes the records of equal nets and of their kernels; returns the number.
+    """Removes the records of a net and of its kernels; returns the number of removed records.
 
     Args:
-        net: the tuned net.
-        inputs: the tuned inputs; empty for all inputs.
+        net: the tuned net, or a net with the same code and parameters.
+        inputs: the inputs for which the net was tuned; empty to remove the records of all inputs.
     """
     place, key = store(), _key(net)
     wanted = _key(net, inputs) if inputs else ""
@@ -138,7 +139,7 @@ def forget(net: Any, inputs: Sequence[Any] = ()) -> int:
 
 
 def apply_choice(flags: str, net: Any, inputs: Sequence[Any]) -> str:
-    """`flags` with the tuned choice for this net applied; reports a change once."""
+    """Returns `flags` with the tuned choice for this net applied; reports a change once."""
     if generator_of(flags) != "ms_fusion":
         return flags
     found = recall(net, inputs)
@@ -154,8 +155,9 @@ def apply_choice(flags: str, net: Any, inputs: Sequence[Any]) -> str:
 
 
 def _key(net: Any, inputs: Sequence[Any] | None = None) -> str:
-    """A digest of the net's classes and code, its parameters and the inputs; every key includes the
-    machine.
+    """Returns the key of a net: a digest of its classes, code and parameters, and of the inputs.
+
+    Each key also depends on the machine. If `inputs` is None, the key is valid for all inputs.
     """
     net = getattr(net, CALLED_NET, net)
     kind = net if hasattr(net, "__qualname__") else type(net)
@@ -177,7 +179,7 @@ def _name(net: Any) -> str:
 
 
 def _text_of(given: Any) -> str:
-    """Shape and dtype of an input, or its type."""
+    """Returns shape and dtype of an input as text; for an input without a shape, its type."""
     shape = getattr(given, "shape", None)
     if shape is None:
         return type(given).__name__
@@ -185,14 +187,18 @@ def _text_of(given: Any) -> str:
 
 
 def _code_of(kind: Any) -> str:
-    """The code of a Cell class or a function; different scripts have classes of the same name."""
+    """Returns the code of a Cell class or a function as text; empty if there is no Python code.
+
+    The key needs it because different scripts have classes of the same name.
+    """
     code = getattr(inspect.unwrap(getattr(kind, "construct", kind)), "__code__", None)
     return _text(code) if code else ""
 
 
 def _text(code: CodeType) -> str:
-    """A text of the code without addresses and file names, in an order that is stable across
-    processes.
+    """Returns a text of the byte code that is the same in every process.
+
+    It contains no addresses and no file names, and sets are sorted.
     """
     constants = (
         _text(one)

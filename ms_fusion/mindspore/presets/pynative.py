@@ -1,4 +1,4 @@
-"""Handles PyNative mode: compiles steps, Cells and their gradients, since nothing else is fused."""
+"""Handles PyNative mode, in which only compiled steps, Cells and gradients are fused."""
 
 from __future__ import annotations
 
@@ -21,14 +21,17 @@ from ms_fusion.mindspore.state.preset_record import PYNATIVE_MESSAGE, has_fusion
 from tbe_impl.errors import InputError
 
 _is_watching = False
-"""Whether the watch of `warn_of_uncompiled` is active."""
+"""Whether `warn_of_uncompiled` waits for the next call of a Cell."""
 
 
 def compile_step(step: Callable[..., Any]) -> Callable[..., Any]:
-    """`step` compiled by MindSpore; a compiled function is returned unchanged."""
+    """Returns `step` compiled by ``ms.jit``; a compiled function is returned unchanged.
+
+    A Cell is returned itself; in PyNative mode its `construct` is compiled.
+    """
     mindspore = mindspore_module()
     if isinstance(step, mindspore.nn.Cell):
-        # a `construct` compiled earlier, by us or the user, is an attribute of the Cell, and stays
+        # If the Cell itself has an attribute `construct`, we or the user compiled it earlier.
         if mindspore.get_context("mode") == mindspore.PYNATIVE_MODE and "construct" not in vars(
             step
         ):
@@ -47,19 +50,18 @@ def compile_step(step: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def is_jitted(net: Any) -> bool:
-    """Whether MindSpore compiles the net in PyNative mode too: it is under ``@ms.jit``, or
-    patched.
+    """Returns whether MindSpore compiles the net in PyNative mode, too.
+
+    This is so for a net under ``@ms.jit`` and for a patched net.
     """
     return hasattr(getattr(net, "construct", net), "__wrapped__")
 
 
 def warn_of_uncompiled(fuses_now: Callable[[], bool]) -> None:
-    """Watches the next call of a Cell and warns if the Cell is not compiled.
-
-    Only a call shows whether a net runs uncompiled in PyNative mode.
+    """Waits for the next call of a Cell and warns if the Cell runs uncompiled in PyNative mode.
 
     Args:
-        fuses_now: whether a compilation would be fused now.
+        fuses_now: returns whether a compilation would be fused at this time.
     """
     global _is_watching
     from mindspore import nn
@@ -88,11 +90,12 @@ def warn_of_uncompiled(fuses_now: Callable[[], bool]) -> None:
 
 
 def compile_gradients_under(flags: Callable[[], str]) -> None:
-    """Makes MindSpore compile gradients of PyNative mode under these flags, unless they are empty.
+    """Makes MindSpore compile gradients of PyNative mode under the flags that `flags` returns.
 
-    MindSpore compiles the gradient of a compiled function when it is computed, without a call of
-    ``compile`` in Python. It runs each compiled function by the method ``grad_jit``, which compiles
-    only while a gradient is recorded.
+    If `flags` returns an empty text, the variable's own flags stay in force. MindSpore compiles the
+    gradient of a compiled function when it computes the gradient, without a call of ``compile`` in
+    Python. So the methods ``grad`` and ``grad_jit`` are wrapped instead. MindSpore runs each
+    compiled function by ``grad_jit``, which compiles only while a gradient is recorded.
     """
     owner = pynative_executor()
     if owner is None or hasattr(owner.grad, "_ms_fusion_original"):
@@ -104,7 +107,10 @@ def compile_gradients_under(flags: Callable[[], str]) -> None:
 def _wrap_gradient(
     original: Callable[..., Any], flags: Callable[[], str], compiles: Callable[[Any], bool]
 ) -> Callable[..., Any]:
-    """`original`, with the flags set if it `compiles`: those of `flags`, else those in force."""
+    """Wraps `original`: sets the flags during calls for which `compiles` returns True.
+
+    The flags are the result of `flags`, or the user's variable if that is empty.
+    """
 
     @functools.wraps(original)
     def compiling(self: Any, *args: Any, **kwargs: Any) -> Any:

@@ -1,10 +1,12 @@
 """Implements enable(), disable(), fusion(), patch(), check() and in_force(): scopes of a preset.
 
-In MindSpore the environment variable takes precedence over a Cell's JitConfig, and that over the
-context; the variable is read at each compilation. So all scopes use the variable. It has the flags
-of process, block or patched Cell during a compilation, and the user's own value otherwise: child
-processes do not inherit a generator that they lack. The narrower scope takes precedence: Cell,
-block, process, the user's own variable. A compiled net is compiled again at its next call if other
+MindSpore reads flags from an environment variable, from a Cell's JitConfig and from the context, in
+this order of precedence. It reads the variable at each compilation, so all scopes use the variable.
+During a compilation it has the flags of the process, the block or the patched Cell. Otherwise it
+has the user's own value, so that child processes do not inherit a generator that they lack.
+
+The narrower scope takes precedence: first the patched Cell, then the innermost block, then the
+process, then the user's own variable. A compiled net is compiled again at its next call if other
 flags are in force then (see `ms_fusion.mindspore.calls.graph_keys`).
 
 One file of more than 500 lines: the scopes share one state, which no other module may change.
@@ -69,9 +71,10 @@ class Setting:
     """A preset, resolved to flags.
 
     Attributes:
-        preset, flags: the preset's name, and MindSpore's flag string.
-        asked: the generator that the user selected.
-        compiled: of a Cell: `construct` was compiled for this setting, in PyNative mode.
+        preset: name of the preset.
+        flags: MindSpore's flag string.
+        asked: the generator that the user selected; None for the default.
+        compiled: for a patched Cell, whether `patch` compiled its `construct` in PyNative mode.
     """
 
     preset: str
@@ -82,15 +85,19 @@ class Setting:
 
 @dataclass
 class _State:
-    """The settings of this process, and the state before the first of them."""
+    """The settings of this process, and the user's state before the first setting."""
 
     process: Setting | None = None
     blocks: list[Setting] = field(default_factory=list)
     users_flags: str | None = None
-    """The user's variable before our first setting; one that the user sets later wins."""
+    """Value of the variable before our first setting.
+
+    A value that the user sets later takes precedence over our settings.
+    """
     flags_in_scope: tuple[str, bool] = ("", False)
-    """Flags of the innermost block, else of the process; and whether they come from a block."""
+    """(flags of the innermost block, True), or (flags of the process, False)."""
     jit_level: str | None = None
+    """The user's ``jit_level`` on Ascend while `_switch_device` has replaced it; else None."""
     lock: bool = False
     """Whether calls of compiled nets are serialised."""
     in_pynative: MutableMapping[Any, str] = field(default_factory=WeakKeyDictionary)
@@ -119,15 +126,17 @@ def enable(
 
     Args:
         preset: a name in `ms_fusion.mindspore.flags.preset_table.PRESETS`.
-        step: a function or Cell that does one step. The record's `step` is the same, compiled and
-            so fused, also in PyNative mode: ``train_step = mf.enable(step=train_step).step``.
-        flags: explicit flags, merged into those of the preset: names are added to the lists and
-            leave the opposite ones.
-        generator: generator of the kernels: ``ms_fusion`` or ``mindspore``. By default ours on CPU,
-            after a proof of some seconds, once per machine; if the proof fails, MindSpore's own,
-            with a warning.
-        lock: serialise calls of compiled nets by several threads. MindSpore is not thread-safe,
-            fused or not: without a lock results are wrong, or the process ends.
+        step: a function or Cell that does one step. The attribute `step` of the returned record is
+            the compiled step, which is fused in PyNative mode, too:
+            ``train_step = mf.enable(step=train_step).step``.
+        flags: explicit flags, merged into the flags of the preset. Names are added to the preset's
+            lists and removed from the opposite lists.
+        generator: generator of the kernels: ``ms_fusion`` or ``mindspore``. The default on CPU is
+            ours, after a proof that takes some seconds once per machine. If the proof fails, the
+            generator is MindSpore's own, with a warning.
+        lock: whether to serialise calls of compiled nets by several threads. MindSpore is not
+            thread-safe, with or without fusion. Without a lock such calls may give wrong results or
+            end the process.
 
     Raises:
         InputError: the preset or generator does not exist, or MindSpore does not know a flag.
@@ -157,7 +166,10 @@ def enable(
 
 
 def disable() -> InForce:
-    """Disables the process-wide preset; restores the user's variable from before `enable`."""
+    """Disables the preset of the process, so that the user's own flags apply again.
+
+    Returns the settings that are then in force.
+    """
     if not is_off_with_warning():
         with compile_lock:
             _state.process = None
@@ -175,11 +187,12 @@ def fusion(
 ) -> Iterator[InForce]:
     """Compiles nets that are called in this block under `preset`; restores the state at its end.
 
-    A net that was compiled before then has two graphs, and uses the first again outside of the
-    block. A net that is first compiled in the block keeps that graph.
+    A net that was compiled before the block is compiled again in the block, and has two graphs from
+    then on. Outside of the block it uses the first graph again. A net that is first compiled in the
+    block uses this graph outside of the block, too.
 
-    Blocks nest; the innermost takes precedence. A block applies to the whole process, not to one
-    thread. Without a generator of its own it uses that of the enclosing scope.
+    Blocks nest; the innermost block takes precedence. A block applies to the whole process, not to
+    one thread. Without `generator` a block uses the generator of the enclosing scope.
 
     Raises:
         as `enable`.
@@ -211,15 +224,19 @@ def patch(
     flags: GraphKernelFlags | str | None = None,
     generator: str | None = None,
 ) -> Net:
-    """Compiles this Cell under `preset`, with precedence over block and process; returns it.
+    """Makes MindSpore compile the Cell `net` under `preset`; returns `net`.
 
-    This affects only a Cell that is compiled itself: inside another Cell, or in a ``@ms.jit``
-    function, the outer one's flags apply. In PyNative mode the Cell's `construct` is compiled, as
-    by ``@ms.jit``, and so is its gradient; the code around it stays as it is. A copy of the Cell
-    keeps the preset. Previous compilations are dropped, so the next call compiles again.
+    The preset takes precedence over the presets of block and process.
+
+    The preset applies only if MindSpore compiles `net` as the outermost Cell. Inside another Cell
+    or a ``@ms.jit`` function, the flags of the outer Cell or function apply. In PyNative mode the
+    Cell's `construct` and its gradient are compiled, as by ``@ms.jit``; the code around them stays
+    uncompiled. A copy of the Cell keeps the preset. Previous compilations are dropped, so the next
+    call compiles again.
 
     Raises:
-        InputError: `net` is no Cell; else as `enable`.
+        InputError: `net` is no Cell.
+        other errors as `enable`.
     """
     if is_off_with_warning():
         return net
@@ -266,8 +283,9 @@ def compile_anew(net: Any) -> None:
 
 
 def in_force(net: Any = None) -> InForce:
-    """The settings of the next compilation in this process (of `net`, if given), as MindSpore reads
-    them.
+    """Returns the settings of the next compilation in this process, as MindSpore reads them.
+
+    If `net` is given, they are the settings of the next compilation of `net`.
     """
     device = device_target()
     preset, text, scope, route, remarks = _read_back(net, device)
@@ -301,8 +319,9 @@ def in_force(net: Any = None) -> InForce:
 
 
 def _read_back(net: Any, device: str) -> tuple[str, str, str, str, list[str]]:
-    """(preset, flags, scope, route, remarks) in MindSpore's order: variable, JitConfig, context;
-    patched Cells first.
+    """Returns (preset, flags, scope, route, remarks) of the next compilation.
+
+    A patched Cell takes precedence, then MindSpore's order applies: variable, JitConfig, context.
     """
     cell = vars(net).get(CELL_FLAGS) if hasattr(net, "__dict__") else None
     if cell is not None and not is_off():
@@ -324,10 +343,10 @@ def _read_back(net: Any, device: str) -> tuple[str, str, str, str, list[str]]:
 
 
 def check(net: Any, *inputs: Any) -> tuple[Finding, ...]:
-    """What prevents the fusion of `net` on `inputs` under the flags in force, or makes it unsafe.
+    """Finds what prevents the fusion of `net` on `inputs` or makes it unsafe; returns findings.
 
-    Runs only MindSpore's front end on the net and checks the operators of its graph. Without flags
-    in force it assumes the preset ``auto``.
+    Only MindSpore's front end compiles the net. Then the operators of its graph are checked under
+    the flags in force, or under the preset ``auto`` if no flags are in force.
 
     Args:
         net: a Cell, or a function that ``ms.jit`` can compile.
@@ -346,14 +365,14 @@ def check(net: Any, *inputs: Any) -> tuple[Finding, ...]:
 
 
 def findings_of_call(net: Any, inputs: Sequence[Any]) -> tuple[Finding, ...]:
-    """The findings of `check` that need no operators: mode, dynamic shapes, size."""
+    """Returns the findings of `check` about the call: mode, dynamic shapes, sizes of the inputs."""
     from ms_fusion.mindspore.presets import net_checks
 
     return tuple(net_checks.check_call(net, inputs, graph_mode=is_graph_mode()))
 
 
 def findings_of_graph(graph: Graph, text: str, device: str) -> tuple[Finding, ...]:
-    """The findings of `check` about operators and dtypes under the flags `text`."""
+    """Returns the findings of `check` about operators and dtypes under the flag string `text`."""
     from ms_fusion.mindspore.presets import net_checks
 
     flags = None if lint_errors(text) else GraphKernelFlags.parse(text)
@@ -361,7 +380,7 @@ def findings_of_graph(graph: Graph, text: str, device: str) -> tuple[Finding, ..
 
 
 def lint_errors(text: str) -> tuple[Finding, ...]:
-    """Errors of a flag string."""
+    """Returns the errors in a flag string, without the code ``fatal``."""
     from ms_fusion.mindspore.flags.lint import lint
 
     return tuple(item for item in lint(text) if item.severity == "error" and item.code != "fatal")
@@ -381,8 +400,8 @@ def _off_record(preset: str, step: Callable[..., Any] | None) -> InForce:
 def _resolve_setting(
     preset: str, flags: GraphKernelFlags | str | None, generator: str | None
 ) -> tuple[Setting, tuple[Finding, ...]]:
-    """The checked setting of a preset, after `prepare`; raises as `enable`."""
-    check_preset(preset)  # before MindSpore is loaded
+    """Calls `prepare`; returns the setting of a preset and findings. Raises as `enable`."""
+    check_preset(preset)  # A wrong name raises before MindSpore is imported.
     explicit = flags if isinstance(flags, str) else GraphKernelFlags.coerce(flags).render()
     device = device_target()
     found: tuple[Finding, ...] = ()
@@ -425,7 +444,7 @@ def _resolve_setting(
 
 
 def user_generator() -> str | None:
-    """The generator that the user selected for the scope in force; None for none."""
+    """Returns the generator that the user selected for the scope in force; None for the default."""
     around = _state.top
     return around.asked if around else None
 
@@ -436,7 +455,7 @@ def flags_of(
     flags: GraphKernelFlags | str | None = None,
     generator: str | None = None,
 ) -> tuple[str, tuple[Finding, ...]]:
-    """The flags of a preset with explicit ones merged in, and findings; puts nothing in force.
+    """Returns the flags of a preset with `flags` merged in, and findings; enables nothing.
 
     Raises:
         as `enable`.
@@ -476,12 +495,15 @@ def _save_user_flags() -> None:
 
 
 def _is_overruled() -> bool:
-    """Whether the user changed the variable after our setting came into force."""
+    """Returns whether the user changed the variable after our setting came into force."""
     return users_flags() not in (None, _state.users_flags)
 
 
 def _flags_in_force() -> str:
-    """The flags of block or process, or the user's overriding ones; empty if none are ours."""
+    """Returns the flags of the block or the process; empty if no preset is in force.
+
+    If the user changed the variable after `enable`, the result is the variable's value.
+    """
     top = _state.top
     if top is None:
         return ""
@@ -489,13 +511,15 @@ def _flags_in_force() -> str:
 
 
 def _apply_scope_change() -> None:
-    """Updates the state after a change of process or block flags."""
+    """Updates the state that depends on the setting of the process or the innermost block."""
     _state.flags_in_scope = (_state.top.flags if _state.top else "", bool(_state.blocks))
     _switch_device()
 
 
 def _switch_device(own: Setting | None = None) -> None:
-    """Sets ``jit_level=O1`` on Ascend, which fusion requires (from MindSpore's source).
+    """Sets ``jit_level=O1`` on Ascend if the setting in force fuses, else restores the level.
+
+    Fusion requires this level on Ascend, according to MindSpore's source.
 
     Args:
         own: setting of the patched Cell to be compiled; takes precedence over block and process.
@@ -513,7 +537,7 @@ def _switch_device(own: Setting | None = None) -> None:
 
 
 def _watch(now: InForce) -> None:
-    """Starts a warning for uncompiled nets in PyNative mode."""
+    """Calls `pynative.warn_of_uncompiled` if fusion is on but PyNative mode is set."""
     if now.fused and now.remedy:
         pynative.warn_of_uncompiled(lambda: has_fusion(_flags_in_force()))
 
@@ -526,9 +550,9 @@ def _set_jit_level(level: str) -> None:
 def prepare() -> None:
     """Wraps the compilation of Cells and ``@ms.jit`` functions with our lock and flags.
 
-    The compile context (see `ms_fusion.mindspore.presets.compile_context`) applies from then on,
-    also for flags from other sources. The fast call path (see
-    `ms_fusion.mindspore.calls.fast_call_path`) is installed as well.
+    From then on each compilation runs in `ms_fusion.mindspore.presets.compile_context`, whatever
+    the source of its flags. The function also installs the fast call path
+    (`ms_fusion.mindspore.calls.fast_call_path`).
 
     Raises:
         as `mindspore_state.prepare`.
@@ -545,7 +569,10 @@ def prepare() -> None:
 
 
 def _flags_of_gradients() -> str:
-    """The flags for gradients in PyNative mode; empty to keep MindSpore's own."""
+    """Returns the flags for gradients in PyNative mode; empty if the variable is not overridden.
+
+    They are the flags of the Cell that was patched last, else the flags of the block or process.
+    """
     if is_off() or has_fixed_flags():
         return ""
     return next(reversed(list(_state.in_pynative.values())), "") or _flags_in_force()

@@ -1,4 +1,4 @@
-"""Reads flags that the user set: in the environment variable, a JitConfig or the context."""
+"""Reads and checks flags that the user set in the variable, in a JitConfig or in the context."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from ms_fusion.mindspore.state.preset_record import O1_ON_CPU
 
 
 def find_flag_errors(text: str, device: str, source: str = "") -> list[str]:
-    """The errors in a flag string, each prefixed by the call that set it."""
+    """Returns the errors in the flag string `text`, each prefixed by `source`.
+
+    `source` is the call that set the flags; empty for no prefix.
+    """
     if not text:
         return []
-    # lazy: needed only if there are flags
+    # Lazy import, since it is needed only if there are flags.
     from ms_fusion.mindspore.flags.lint import lint
 
     before = f"{source}: " if source else ""
@@ -21,14 +24,15 @@ def find_flag_errors(text: str, device: str, source: str = "") -> list[str]:
 
 
 def find_context_errors(device: str) -> list[str]:
-    """The errors in ``set_context(graph_kernel_flags=…)``."""
+    """Returns the errors in the flags of ``set_context(graph_kernel_flags=…)``."""
     text = str(context("graph_kernel_flags") or "")
     return find_flag_errors(text, device, "set_context(graph_kernel_flags=…)")
 
 
 def read_without_variable(net: Any, device: str) -> tuple[str, str, str, list[str]]:
-    """(flags, scope, route, remarks) without the variable: from the Cell's JitConfig, then the
-    context.
+    """Returns (flags, scope, route, remarks) if the environment variable is not set.
+
+    The flags come from the JitConfig of `net`, else from MindSpore's context.
     """
     config = getattr(net, "_jit_config_dict", None) or {}
     text = str(config.get("graph_kernel_flags") or "")
@@ -43,7 +47,7 @@ def read_without_variable(net: Any, device: str) -> tuple[str, str, str, list[st
     remarks += find_context_errors(device)
     if bool(context("enable_graph_kernel")):
         text = str(context("graph_kernel_flags") or "")
-        # MindSpore's default is level 2 if the context enables graph kernels
+        # If the context enables graph kernels, MindSpore's default is `--opt_level=2`.
         return (
             text if "--opt_level" in text else f"--opt_level=2 {text}".strip(),
             "user",

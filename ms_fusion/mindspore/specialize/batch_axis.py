@@ -1,10 +1,11 @@
 """Proves whether a batch may be padded: compares the graphs of a net at two batch sizes.
 
-A net is compiled for a batch of n samples and for one of N. A tensor whose shape differs between
-the two carries the batch, in blocks of m elements per sample (an extent n·m becomes N·m), samples
-in order. An operator preserves that or mixes samples; an unknown one counts as mixing. If the whole
-net preserves it, the first n samples of its results at N are its results at n, independent of the
-other samples.
+The front end compiles the net for a batch of n samples and for a batch of N samples. A tensor
+carries the batch if its shape differs between the two graphs: one extent n·m becomes N·m, with m
+consecutive elements for each sample. For each operator type a rule decides whether the operator
+keeps the samples separate and in order. An operator without a rule counts as mixing samples. If all
+operators keep the samples separate, the first n samples of the results at batch size N are the
+results at batch size n, whatever the other samples contain.
 
 One file of more than 500 lines: it is one proof, operator family by operator family.
 """
@@ -35,11 +36,12 @@ class BatchAxis:
 
 @dataclass(frozen=True)
 class PaddingProof:
-    """The result of a proof.
+    """The outcome of `prove`.
 
     Attributes:
-        results: batch axis of each result, or None; empty if `reason` is not.
-        reason: why samples cannot be separated; empty if they can.
+        results: batch axis of each result of the net, None for a result without the batch; the
+            tuple is empty if the proof failed.
+        reason: why the proof failed; empty if it succeeded.
     """
 
     results: tuple[BatchAxis | None, ...] = ()
@@ -47,13 +49,21 @@ class PaddingProof:
 
 
 class _MixedError(Exception):
-    """Samples may be mixed; the message says where and why."""
+    """Raised if an operator may mix samples; the message names the operator and the reason."""
 
 
 @dataclass(frozen=True)
 class _Operator:
-    """One operator: tensor shapes (at n samples), constants, batch axes, and indices of inputs that
-    are batch-dependent sizes.
+    """One operator of the smaller graph.
+
+    Attributes:
+        node: the operator.
+        shapes: shape of each input, at n samples.
+        data: value of each constant input; None for the other inputs.
+        carried: batch axis of each input, or None.
+        grows: indices of the inputs whose constant value grows with the batch size.
+        outputs: shape of each output, at n samples.
+        results: batch axis of each output, or None.
     """
 
     node: Node
@@ -65,22 +75,22 @@ class _Operator:
     results: tuple[BatchAxis | None, ...]
 
     def constant(self, index: int, name: str, default: Any = None) -> Any:
-        """The constant at input `index`, or the attribute `name` in older graphs."""
+        """Returns the constant at input `index`; in older graphs it is the attribute `name`."""
         if index < len(self.data) and self.data[index] is not None:
             return self.data[index]
         return self.node.attr(name, default)
 
 
 Rule = Callable[[_Operator], bool]
-"""Whether the samples stay separate."""
+"""Returns whether an operator keeps the samples separate and in order."""
 
 
 def prove(small: Graph, large: Graph, samples: int, padded: int) -> PaddingProof:
     """Proves that `large` computes for each sample the same as `small`.
 
     Args:
-        small: the net at `samples` samples, from MindSpore's front end.
-        large: the same at `padded` samples.
+        small: graph of the net at `samples` samples, from MindSpore's front end.
+        large: graph of the net at `padded` samples.
     """
     if len(small.nodes) != len(large.nodes) or len(small.inputs) != len(large.inputs):
         return PaddingProof(reason=f"its operators are others at a batch of {padded}")
@@ -128,7 +138,12 @@ def _attributes(node: Node) -> dict[str, Any]:
 def _find_batch_axis(
     one: Value, other: Value, samples: int, padded: int, node: Node | None
 ) -> BatchAxis | None:
-    """The axis in which the shapes differ; raises if it is no batch axis or constants differ."""
+    """Returns the axis in which the shapes of `one` and `other` differ; None if they are equal.
+
+    Raises:
+        _MixedError: a shape or dtype is unknown, the axis is no batch axis, or a constant or a
+            weight depends on the batch.
+    """
     where = _place(node) if node else "a result"
     if one.is_dynamic or other.is_dynamic or one.dtype != other.dtype:
         raise _MixedError(f"{where} has a shape or dtype that is not known")
@@ -156,8 +171,11 @@ def _find_batch_axis(
 
 
 def _check_same_constant(one: Value, other: Value, samples: int, padded: int, where: str) -> None:
-    """Checks that constants are equal, or sizes: integers that grow with the batch (verified where
-    a shape is built from them).
+    """Raises `_MixedError` unless the constants are equal or sizes.
+
+    Scalars without a known value count as equal. Sizes are a vector of int64 whose elements are
+    equal or grow in proportion to the batch.
+    `_check_operator` checks the operators that read sizes.
     """
     if one.data is None and other.data is None and one.shape == ():
         return
@@ -210,11 +228,11 @@ def _place(node: Node) -> str:
     return f"{node.op}{source}"
 
 
-# The rules: each applies only if an input carries the batch.
+# Rules. `_check_operator` calls a rule only if at least one input carries the batch.
 
 
 def _elementwise_rule(operator: _Operator) -> bool:
-    """Inputs broadcast against every output from the last axis."""
+    """Rule for elementwise operators, whose inputs broadcast to the outputs from the last axis."""
     return all(
         result is not None
         and all(
@@ -227,8 +245,10 @@ def _elementwise_rule(operator: _Operator) -> bool:
 
 
 def _axis_rule(index: int, name: str, default: Any = None) -> Rule:
-    """Operates along the axes in input `index` (or attribute `name`), none of which may be the
-    batch axis.
+    """Returns the rule for operators that reduce or reorder along some axes of their first input.
+
+    None of these axes may be the batch axis. The axes are the constant input `index`, or the
+    attribute `name` in older graphs.
     """
 
     def rule(operator: _Operator) -> bool:
@@ -252,7 +272,7 @@ def _numbers(data: Any) -> tuple[int, ...]:
 
 
 def _concat_rule(operator: _Operator) -> bool:
-    """Concatenates along another axis; all inputs have the same batch axis."""
+    """Rule for Concat: all inputs have the same batch axis and are joined along another axis."""
     axis = operator.constant(len(operator.shapes) - 1, "axis")
     result, rank = operator.results[0], len(operator.outputs[0])
     tensors = [item for item, shape in zip(operator.carried, operator.shapes, strict=True) if shape]
@@ -265,7 +285,7 @@ def _concat_rule(operator: _Operator) -> bool:
 
 
 def _stack_rule(operator: _Operator) -> bool:
-    """Adds a new axis; all inputs have the same batch axis."""
+    """Rule for Stack, which adds a new axis: all inputs must have the same batch axis."""
     result = operator.results[0]
     axis = operator.node.attr("axis", 0) % len(operator.outputs[0])
     before = {item for item, shape in zip(operator.carried, operator.shapes, strict=True) if shape}
@@ -276,8 +296,9 @@ def _stack_rule(operator: _Operator) -> bool:
 
 
 def _reshape_rule(operator: _Operator) -> bool:
-    """Keeps elements and their order; the product of the extents before the batch axis must stay
-    equal.
+    """Rule for reshapes, which keep the order of the elements.
+
+    The product of the extents before the batch axis must be equal in input and output.
     """
     item, result = operator.carried[0], operator.results[0]
     if item is None or result is None or any(operator.carried[1:]):
@@ -298,8 +319,14 @@ def _transpose_rule(operator: _Operator) -> bool:
 
 
 def _product_rule(transposes: tuple[int, int] | None) -> Rule:
-    """a · b: the batch is in rows of a, in columns of b, or in the leading axes of both; never in
-    the reduction axis.
+    """Returns the rule for matrix products a · b.
+
+    The batch may be the rows of a, the columns of b, or a leading axis. It must not be the
+    reduction axis.
+
+    Args:
+        transposes: indices of the inputs `transpose_a` and `transpose_b`; None if the operator has
+            no such inputs.
     """
 
     def rule(operator: _Operator) -> bool:
@@ -334,7 +361,7 @@ def _product_rule(transposes: tuple[int, int] | None) -> Rule:
 
 
 def _dense_rule(operator: _Operator) -> bool:
-    """x · wᵀ + b: any axis of x but its last; the weights do not carry the batch."""
+    """Rule for x · wᵀ + b: the batch is any axis of x but the last; w and b do not carry it."""
     item, result = operator.carried[0], operator.results[0]
     return (
         item is not None
@@ -345,8 +372,9 @@ def _dense_rule(operator: _Operator) -> bool:
 
 
 def _image_rule(operator: _Operator) -> bool:
-    """Convolution, pooling, resizing: the batch is axis 0 of rank 4 or 5; weights do not
-    carry it.
+    """Rule for convolution, pooling and resizing of images of rank 4 or more.
+
+    The batch must be axis 0 of the image. Weights must not carry the batch.
     """
     item = operator.carried[0]
     return (
@@ -359,7 +387,7 @@ def _image_rule(operator: _Operator) -> bool:
 
 
 def _batch_norm_rule(operator: _Operator) -> bool:
-    """Inference only: in training the statistics reduce over the batch."""
+    """Rule for BatchNorm in inference; in training its statistics reduce over the batch."""
     item = operator.carried[0]
     training = operator.constant(5, "is_training", True)
     return item is not None and item.axis == 0 and training is False and operator.results[0] == item
@@ -380,7 +408,7 @@ def _layer_norm_ext_rule(operator: _Operator) -> bool:
 
 
 def _last_axis_rule(operator: _Operator) -> bool:
-    """Operates along the last axis."""
+    """Rule for operators along the last axis, which must not be the batch axis."""
     item = operator.carried[0]
     return (
         item is not None
@@ -391,8 +419,10 @@ def _last_axis_rule(operator: _Operator) -> bool:
 
 
 def _gather_rule(operator: _Operator) -> bool:
-    """Gathers rows of a table without a batch, or along another axis of a batch of tables with
-    common indices.
+    """Rule for Gather.
+
+    Either the indices carry the batch and the table does not, or the table carries it in another
+    axis than the gathered one and the indices do not.
     """
     table, indices = operator.carried[:2]
     axis = operator.constant(2, "axis", 0)
@@ -406,7 +436,7 @@ def _gather_rule(operator: _Operator) -> bool:
 
 
 def _embedding_rule(operator: _Operator) -> bool:
-    """Embedding(indices, table)."""
+    """Rule for Embedding(indices, table): the indices carry the batch, the table does not."""
     return (
         operator.carried[0] is not None
         and not any(operator.carried[1:])
@@ -415,7 +445,7 @@ def _embedding_rule(operator: _Operator) -> bool:
 
 
 def _strided_slice_rule(operator: _Operator) -> bool:
-    """Keeps all samples in order; drops only axes other than the batch axis."""
+    """Rule for StridedSlice with strides 1 that drops only axes other than the batch axis."""
     item, result = operator.carried[0], operator.results[0]
     strides, masks = (
         operator.constant(3, "strides"),
@@ -451,7 +481,7 @@ def _tile_rule(operator: _Operator) -> bool:
 
 
 def _fill_rule(operator: _Operator) -> bool:
-    """Reads only the dtype of the tensor."""
+    """Rule for operators that read only the dtype of their tensor."""
     return True
 
 
@@ -479,7 +509,10 @@ SIZES: Mapping[str, frozenset[int]] = MappingProxyType(
         "Zeros": frozenset({0}),
     }
 )
-"""Operator → inputs that may be batch-dependent sizes; they repeat one sample into a batch."""
+"""Operator type → indices of its inputs that may be sizes that grow with the batch.
+
+These operators may create a batch from inputs without one: all its samples are equal.
+"""
 
 _ELEMENTWISE = """Abs ACos Acosh Add AddExt AddN AddScalar Asin Asinh Atan Atan2 Atanh BiasAdd BitwiseAnd BitwiseOr
 BitwiseXor BroadcastTo Cast Ceil ClampScalar ClampTensor Clamp Cos Cosh Div DivMod Divs Elu EluExt Equal Erf Erfc Exp
@@ -539,6 +572,8 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "Transpose": _transpose_rule,
     }
 )
-"""Operator type → rule. All others count as mixing samples, such as random numbers and in-place
-writes.
+"""Operator type → rule.
+
+An operator type without a rule counts as mixing samples, for example a random number generator or
+an in-place write.
 """

@@ -1,4 +1,4 @@
-"""Pads a batch along its first axis, and crops the results."""
+"""Pads the inputs of a net to a larger batch and crops the results to the original batch."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from ms_fusion.mindspore.state import mindspore_state
 
 
 def batch_of(inputs: Sequence[Any], declared: Sequence[Any] | None) -> tuple[int, tuple[int, ...]]:
-    """(samples, indices of the inputs with the batch as first axis); (0, ()) without a batch.
+    """Returns (number of samples, indices of the batch inputs); (0, ()) without a batch.
+
+    A batch input has the batch as its first axis.
 
     Args:
         inputs: arguments of the net.
-        declared: inputs declared by ``set_inputs``: the batch inputs are those with a dynamic first
-            axis. Without a declaration, all tensors with the same first extent as the first tensor.
+        declared: inputs declared by ``set_inputs``; a declared dynamic first axis marks a batch
+            input. If it is None, each tensor with the first extent of the first tensor is a batch
+            input.
     """
     shapes: list[tuple[int, ...]] = [tuple(getattr(item, "shape", ())) for item in inputs]
     first = next((shape[:1] for shape in shapes if shape), ())
@@ -39,8 +42,9 @@ def _is_open(declared: Any) -> bool:
 
 
 def pad_batch(inputs: Sequence[Any], numbers: Sequence[int], samples: int) -> tuple[Any, ...]:
-    """Pads these inputs to `samples` samples by repetition of the last one, which adds no new
-    values.
+    """Pads the inputs at the indices `numbers` to `samples` samples.
+
+    The padding repeats the last sample, so that it contains no new values.
     """
     ops = mindspore_state.mindspore_module().ops
 
@@ -52,7 +56,7 @@ def pad_batch(inputs: Sequence[Any], numbers: Sequence[int], samples: int) -> tu
 
 
 def flatten_result(result: Any) -> Iterator[Any]:
-    """The tensors of a result of nested tuples and lists."""
+    """Yields the tensors of a result that consists of nested tuples and lists, depth first."""
     if isinstance(result, (tuple, list)):
         for item in result:
             yield from flatten_result(item)
@@ -61,11 +65,12 @@ def flatten_result(result: Any) -> Iterator[Any]:
 
 
 def cut(result: Any, places: Iterator[BatchAxis | None], samples: int) -> Any:
-    """Crops a result to its first samples.
+    """Crops each tensor of a result to its first `samples` samples.
 
     Args:
-        result: a tensor, or nested tuples and lists of them.
-        places: batch axis of each tensor, in `flatten_result`'s order.
+        result: a tensor, or nested tuples and lists of tensors.
+        places: batch axis of each tensor in the order of `flatten_result`; a tensor with None is
+            returned unchanged.
         samples: number of samples to keep.
     """
     if isinstance(result, (tuple, list)):

@@ -1,4 +1,4 @@
-"""Implements specialize(): compiles a net for each shape it meets, or for a few batch sizes."""
+"""Implements specialize(): compiles a net for each input shape, or for a few batch sizes."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from tbe_impl.errors import InputError
 
 
 class CompiledNet:
-    """A net compiled for the shapes of its first call, regardless of declared shapes.
+    """A net compiled for the shapes of its first call; shapes from ``set_inputs`` are ignored.
 
     Attributes:
-        seconds: duration of the first call, compilation included.
+        seconds: duration of the first call, which includes the compilation; 0 before it.
     """
 
     def __init__(self, net: Callable[..., Any]) -> None:
-        """`net` is a Cell or a function; it keeps its weights."""
+        """Wraps the Cell or function `net`, whose weights are shared, not copied."""
         from ms_fusion.mindspore.state.outer_cell import OneShape
 
         cell: Any = OneShape(net)
@@ -39,7 +39,7 @@ class CompiledNet:
         self.seconds = 0.0
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The result of the net; compiles at the first call."""
+        """Returns the result of the net; the first call compiles it."""
         if self.seconds:
             return self._cell(*args, **kwargs)
         started = time.perf_counter()
@@ -57,7 +57,7 @@ class CompiledNet:
 
 @contextlib.contextmanager
 def _record_new_phases(known: set[str]) -> Iterator[None]:
-    """Adds to `known` the names of functions that are compiled in the block."""
+    """Adds to `known` the names of the ``ms.jit`` compilations that happen in the block."""
     with mindspore_state.compile_lock:
         before = mindspore_state.compiled_functions()
         yield
@@ -73,7 +73,15 @@ Key = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class _Execution:
-    """How to run inputs of one set of shapes."""
+    """How to run the inputs of one set of shapes.
+
+    Attributes:
+        compiled_for: cache key of the `CompiledNet`.
+        samples: number of samples of the inputs, if they are padded.
+        padded_to: batch size to which the inputs are padded; 0 for no padding.
+        numbers: indices of the inputs that are padded.
+        results: batch axis of each result, by which it is cropped.
+    """
 
     compiled_for: Key
     samples: int = 0
@@ -86,14 +94,14 @@ class SpecializedNet:
     """A net that is compiled once for each shape or bucket; created by `specialize`.
 
     Attributes:
-        net: the net itself, with its weights.
-        buckets: batch sizes that are compiled, ascending; empty if each shape is compiled.
+        net: the original net, with its weights.
+        buckets: batch sizes to which batches are padded, ascending; empty for no padding.
         keep: limit of cached compilations.
     """
 
     def __init__(self, net: Callable[..., Any], buckets: tuple[int, ...], keep: int) -> None:
         self.net, self.buckets, self.keep = net, buckets, keep
-        # one lock for all compilations and all specialized nets: MindSpore runs one graph at a time
+        # MindSpore runs one graph at a time, so all compilations and specialized nets share a lock.
         self._lock = mindspore_state.compile_lock
         self._compiled: OrderedDict[Key, CompiledNet] = OrderedDict()
         self._ways: dict[Key, _Execution] = {}
@@ -101,11 +109,11 @@ class SpecializedNet:
         self._graphs: dict[Key, Graph | str] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The result of the net for these inputs.
+        """Returns the result of the net for these inputs.
 
         Raises:
             InputError: an input's shape is not static.
-            any exception of MindSpore when it cannot compile or run the net.
+            any exception of MindSpore if it cannot compile or run the net.
         """
         if is_off():
             return self.net(*args, **kwargs)
@@ -122,7 +130,7 @@ class SpecializedNet:
 
     @property
     def seen(self) -> tuple[SeenShape, ...]:
-        """All sets of shapes so far, with their compilation and its duration."""
+        """Returns a record for each set of input shapes so far: calls, compilations, seconds."""
         with self._lock:
             return tuple(
                 replace(item, kept=self._ways[key].compiled_for in self._compiled)
@@ -130,13 +138,13 @@ class SpecializedNet:
             )
 
     def single_shape_net(self) -> Callable[..., Any]:
-        """The net in a Cell that declares no inputs, as it is compiled here; for `explain`."""
+        """Returns the net in a Cell without declared inputs, as it is compiled; for `explain`."""
         from ms_fusion.mindspore.state.outer_cell import OneShape
 
         return OneShape(self.net)
 
     def __str__(self) -> str:
-        """One line for each set of shapes."""
+        """Returns one line for each set of input shapes."""
         return "\n".join(map(str, self.seen)) or "not called yet"
 
     def _key(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Key:
@@ -150,7 +158,7 @@ class SpecializedNet:
     def _choose_execution(
         self, key: Key, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> _Execution:
-        """The next bucket if padding to it is proved safe, else the actual shapes."""
+        """Chooses the next bucket if a proof shows that padding is safe, else the actual shapes."""
         declared = getattr(self.net, "_dynamic_shape_inputs", None)
         samples, numbers = padding.batch_of(args, declared)
         bucket = next((size for size in self.buckets if size >= samples), 0) if samples else 0
@@ -175,7 +183,8 @@ class SpecializedNet:
         self, args: Any, key: Key, longer: Any, target: Key, samples: int, bucket: int
     ) -> PaddingProof:
         small, large = self._graph(key, args), self._graph(target, longer)
-        self._graphs.pop(key)  # each graph is read once; those of buckets repeatedly
+        # The graph of these inputs is used only once; the graph of a bucket is used again.
+        self._graphs.pop(key)
         for graph in (small, large):
             if isinstance(graph, str):
                 return PaddingProof(reason=graph)
@@ -224,11 +233,13 @@ def specialize(
 ) -> SpecializedNet:
     """Compiles a net separately for each set of shapes: MindSpore does not fuse dynamic shapes.
 
-    Declared shapes (``set_inputs``) are ignored except for the batch axis: each set of shapes is
-    compiled on its own, under the preset in force. With `buckets` a batch is padded to the next
-    bucket if the net's graph proves that samples stay separate: the net does not reduce, normalise,
-    sort, concatenate or draw random numbers over the batch, and writes nothing in place. Otherwise,
-    for example in training, the actual shape is compiled.
+    Each set of input shapes is compiled separately, under the preset in force. Shapes declared by
+    ``set_inputs`` are used only to find the batch axis.
+
+    With `buckets` a batch is padded to the next bucket if the net's graph proves that samples stay
+    separate. This holds if the net does not reduce, normalise, sort, concatenate or draw random
+    numbers over the batch, and writes nothing in place. Otherwise, for example in training, the net
+    is compiled for the actual shape.
 
     Args:
         net: a Cell or a function that ``ms.jit`` can compile. Call it through the returned object,
@@ -237,8 +248,8 @@ def specialize(
         keep: limit of cached compilations; the least recently used one is dropped first.
 
     Returns:
-        A `SpecializedNet`, called like the net; ``seen`` lists the shapes met, and ``explain(…)``
-        returns the ledger.
+        A `SpecializedNet`, which is called like the net. Its attribute ``seen`` lists the input
+        shapes so far, and ``explain(…)`` of it returns the ledger.
 
     Raises:
         InputError: `net` is not callable, or a bucket or `keep` is no positive number.
@@ -269,9 +280,7 @@ def specialize(
 
 
 def _describe_input(item: Any) -> Any:
-    """The part of an input that a compilation depends on: shape and dtype of a tensor, or the
-    value.
-    """
+    """Returns the cache key of an input: (shape, dtype) of a tensor, else type and value."""
     shape = getattr(item, "shape", None)
     if shape is not None:
         if any(not isinstance(size, int) or size < 0 for size in shape):

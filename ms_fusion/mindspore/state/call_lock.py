@@ -15,7 +15,7 @@ def install(is_wanted: Callable[[], bool]) -> None:
     """Wraps calls of Cells in graph mode and of ``@ms.jit`` functions with the compile lock.
 
     Args:
-        is_wanted: evaluated at each call.
+        is_wanted: returns whether to take the lock; it is called at each call of a net.
     """
     global _is_installed
     if _is_installed:

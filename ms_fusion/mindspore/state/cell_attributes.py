@@ -1,10 +1,10 @@
-"""Names of the attributes with which Cells carry our state."""
+"""Defines the names of the attributes that we set on Cells."""
 
 from __future__ import annotations
 
 CELL_FLAGS = "_ms_fusion_flags"
-"""A Cell's own setting, which applies to the Cell and its inner Cells."""
+"""The setting of a patched Cell; it applies to the Cell and its inner Cells."""
 CALLED_NET = "called_net"
-"""The net inside a wrapper Cell of ours."""
+"""The net that our Cell `OneShape` wraps."""
 HELD_FLAGS = "_ms_fusion_held"
-"""The flags in force at the last call of a Cell that generates text."""
+"""The flags that applied to the last call of a Cell in a text generation phase."""

@@ -1,4 +1,4 @@
-"""Writes preset and flags beside MindSpore's graph dumps, for `read`."""
+"""Writes preset and flags to a JSON file beside MindSpore's graph dumps, for `ms_fusion.read`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FILE = "ms_fusion.json"
 BYTES_MAX = 1 << 20
 READ_ERRORS = (OSError, msgspec.MsgspecError, RecursionError, UnicodeDecodeError, FusionError)
 MAX_COMPILATIONS = 64
-"""Upper limit of compilations in a note; the latest are kept."""
+"""Maximum number of compilations in a note; a note keeps the latest ones."""
 
 Text = Annotated[str, msgspec.Meta(max_length=200)]
 _log = logging.getLogger("ms_fusion")
@@ -32,7 +32,7 @@ class Compilation(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         net: name of the net.
-        preset: name of the preset; empty for flags of the user's own.
+        preset: name of the preset; empty if the user set the flags.
         flags: MindSpore's flag string.
         generator: generator of the kernels.
     """
@@ -44,11 +44,12 @@ class Compilation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DumpNote(msgspec.Struct, frozen=True, kw_only=True):
-    """The note that a process writes beside its dumps.
+    """The content of the JSON file that a process writes beside its dumps.
 
     Attributes:
-        device, mindspore: device target, MindSpore's version.
-        compilations: in order.
+        device: MindSpore's device target.
+        mindspore: MindSpore's version.
+        compilations: the settings of each compilation, in order.
     """
 
     device: Literal["CPU", "GPU", "Ascend"]
@@ -59,7 +60,7 @@ class DumpNote(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def chosen_compilation(self) -> Compilation:
-        """The last compilation with fusion, else the last one."""
+        """The last compilation with fusion; without any, the last compilation."""
         fused = [one for one in self.compilations if has_fusion(one.flags)]
         return (fused or [*self.compilations])[-1]
 
@@ -82,7 +83,7 @@ _compilations: dict[Path, tuple[Compilation, ...]] = {}
 
 
 def write_note(net: str, preset: str, flags: str) -> None:
-    """Records the settings of a compilation if MindSpore dumps its graphs."""
+    """Adds the settings of a compilation to the note, if MindSpore dumps the graphs."""
     place = mindspore_state.dump_directory()
     if place is None:
         return
@@ -107,7 +108,7 @@ def write_note(net: str, preset: str, flags: str) -> None:
 
 
 def find_note(*places: Path) -> DumpNote | None:
-    """The first readable note in these directories."""
+    """Returns the first readable note in these directories; None if there is none."""
     for place in places:
         with contextlib.suppress(*READ_ERRORS):
             with (place / FILE).open("rb") as file:

@@ -1,4 +1,4 @@
-"""Accesses MindSpore's context, environment variables and compile server; also used by `scopes`."""
+"""Reads and sets MindSpore's context, environment variables, kernel directory, compile server."""
 
 from __future__ import annotations
 
@@ -27,22 +27,21 @@ from tbe_impl.errors import InputError, MissingError, UnsafeError
 FLAGS_VARIABLE = "MS_DEV_GRAPH_KERNEL_FLAGS"
 KERNELS_VARIABLE = "MS_COMPILER_CACHE_PATH"
 KERNELS = "akg_kernel_meta"
-"""Subdirectory of MindSpore's kernel directory with descriptions and libraries."""
+"""Subdirectory of MindSpore's kernel directory with the kernels' descriptions and libraries."""
 LEAST_FREE_BYTES = 16 << 20
-"""Free space required for a large net; MindSpore aborts the process if it cannot write its
-kernels.
+"""Free disk space in bytes that is required for kernels; it is enough for a large net.
+
+MindSpore aborts the process if it cannot write its kernels.
 """
 EARLIER_KERNELS = (
     "MindSpore's own generator has built kernels in this process before ms_fusion was there, and "
     "MindSpore keeps them by names that ours would have"
 )
-"""Why our generator cannot take over."""
+"""Message if our generator cannot be used after MindSpore's own generator."""
 PASSES_VARIABLE = "MS_DEV_DUMP_IR_PASSES"
 SAVING_VARIABLES = ("MS_DEV_SAVE_GRAPHS", "MS_DEV_SAVE_GRAPHS_PATH")
 FRONT_END_PHASE = "export.front_end"
-"""MindSpore compiles a Cell in a phase of this name only as far as its front end; other Cells are
-not affected.
-"""
+"""MindSpore compiles a Cell only as far as the front end if the Cell's `phase` has this value."""
 FAILURES_VARIABLE = "MS_OM_PATH"
 
 compile_lock = threading.RLock()
@@ -52,13 +51,14 @@ DUMPED_PASSES = (
     "graph_build,graph_kernel_expander,graph_kernel_cluster,graph_kernel_splitter,graph_kernel_cse,"
     "spread_update_state,validate"
 )
-"""Graph states that dumps contain. MindSpore reads this list once per process, so one list serves
-all uses.
+"""The passes after which MindSpore dumps the graph.
+
+MindSpore reads this list only once per process, so one list contains the passes for all uses.
 """
 
 
 def mindspore_module() -> Any:
-    """The imported MindSpore; raises `MissingError` with the install command."""
+    """Imports and returns MindSpore; raises `MissingError` with the install command if absent."""
     try:
         import mindspore
     except ImportError as error:
@@ -71,19 +71,19 @@ def mindspore_module() -> Any:
 
 
 def _compile_module() -> Any:
-    """The module in which MindSpore compiles Cells and functions; None if this version has none."""
+    """Returns MindSpore's module that compiles Cells and functions; None if it is not found."""
     for name in ("mindspore.graph.api", "mindspore.common.api"):
-        # its parent package may be missing too
+        # In some versions the parent package is missing, too.
         with contextlib.suppress(ModuleNotFoundError):
             return importlib.import_module(name)
     return None
 
 
 def compilers() -> tuple[Any, ...]:
-    """MindSpore's classes whose method ``compile`` compiles its first argument, a Cell or function.
+    """Returns MindSpore's classes whose method ``compile`` compiles a Cell or a function.
 
-    ``compile`` runs once for new types and shapes; the Python code before it runs at each call of a
-    net.
+    The first argument of ``compile`` is the Cell or function. MindSpore calls ``compile`` only for
+    new types and shapes.
     """
     owner = importlib.import_module("mindspore._c_expression")
     names = ("GraphExecutor_", "JitExecutor_")
@@ -91,31 +91,29 @@ def compilers() -> tuple[Any, ...]:
 
 
 def pynative_executor() -> Any:
-    """MindSpore's class whose method ``grad`` computes gradients in PyNative mode; None if this
-    version has none.
-    """
+    """Returns MindSpore's class that computes gradients in PyNative mode by ``grad``, else None."""
     return getattr(_compile_module(), "_PyNativeExecutor", None)
 
 
 def jit_executor() -> Any:
-    """MindSpore's class that calls functions compiled by ``ms.jit``; None if there is none."""
+    """Returns MindSpore's class that calls functions compiled by ``ms.jit``, else None."""
     module = _compile_module()
     names = ("_JitExecutor", "_MindsporeFunctionExecutor")
     return next((getattr(module, name) for name in names if hasattr(module, name)), None)
 
 
 def compiled_functions() -> frozenset[str]:
-    """Names of the live compilations of ``ms.jit``."""
+    """Returns the names of the compilations of ``ms.jit`` that MindSpore has cached."""
     return frozenset(getattr(_compile_module(), "ms_compile_cache", ()))
 
 
 def is_compiled(net: Any) -> bool:
-    """Whether MindSpore has compiled this Cell or function for any inputs."""
+    """Returns whether MindSpore has compiled this Cell or function for any inputs."""
     return bool(getattr(net, "compile_cache", None) or graphs_of(net))
 
 
 def graphs_of(net: Any) -> frozenset[str]:
-    """Names of the ``ms.jit`` compilations of a function, or of the `construct` of a Cell."""
+    """Returns the names of the ``ms.jit`` compilations of a function or a Cell's `construct`."""
     function = inspect.unwrap(getattr(net, "construct", net))
     code = getattr(function, "__code__", None)
     if code is None:
@@ -126,7 +124,7 @@ def graphs_of(net: Any) -> frozenset[str]:
 
 
 def forget(cell: Any, functions: Iterable[str] = ()) -> None:
-    """Frees the compilations of a Cell and of the named functions."""
+    """Frees the compilations of a Cell and the ``ms.jit`` compilations named in `functions`."""
     module, gone = _compile_module(), set(functions)
     if gone:
         module.ms_compile_cache.difference_update(gone)
@@ -139,17 +137,17 @@ def forget(cell: Any, functions: Iterable[str] = ()) -> None:
 
 
 def device_target() -> str:
-    """``CPU``, ``GPU`` or ``Ascend``."""
+    """Returns MindSpore's device target: ``CPU``, ``GPU`` or ``Ascend``."""
     return str(mindspore_module().get_context("device_target"))
 
 
 def version() -> str:
-    """MindSpore's version."""
+    """Returns MindSpore's version."""
     return str(mindspore_module().__version__)
 
 
 def is_graph_mode() -> bool:
-    """Whether MindSpore's mode is graph mode (its default is PyNative)."""
+    """Returns whether MindSpore's mode is graph mode; the default is PyNative mode."""
     mindspore = mindspore_module()
     return bool(mindspore.get_context("mode") == mindspore.GRAPH_MODE)
 
@@ -162,14 +160,14 @@ def set_mode(mode: int) -> None:
 
 
 def context(name: str) -> Any:
-    """A setting of MindSpore's context; None if this version lacks it."""
+    """Returns the setting `name` of MindSpore's context; None if this version lacks it."""
     with contextlib.suppress(ValueError, KeyError):
         return mindspore_module().get_context(name)
     return None
 
 
 def variable(name: str) -> str | None:
-    """An environment variable as C code in this process reads it, MindSpore included."""
+    """Returns an environment variable as C code in this process reads it; None if it is not set."""
     found = _getenv()(name.encode())
     return None if found is None else found.decode(errors="replace")
 
@@ -182,7 +180,7 @@ def _getenv() -> Callable[[bytes], bytes | None]:
 
 
 def set_variable(name: str, value: str | None) -> None:
-    """Sets an environment variable, or deletes it for None."""
+    """Sets an environment variable; deletes it if `value` is None."""
     if value is None:
         os.environ.pop(name, None)
     else:
@@ -201,11 +199,11 @@ def override_variable(name: str, value: str) -> Iterator[None]:
 
 
 def kernel_directory() -> Path:
-    """MindSpore's directory for the fused kernels of this process; created on first use.
+    """Returns MindSpore's directory for the fused kernels of this process.
 
-    A user's `MS_COMPILER_CACHE_PATH` takes precedence; else a private directory that is removed at
-    exit. MindSpore reads the variable at the first fused compilation only, so the first result
-    stays (see `pin_kernel_directory`).
+    It is the user's `MS_COMPILER_CACHE_PATH` if that is set. Otherwise the first call creates a
+    private directory, which is removed at exit. All calls return the result of the first call,
+    since MindSpore reads the variable only at the first fused compilation.
     """
     global _place
     if _place is None:
@@ -214,20 +212,22 @@ def kernel_directory() -> Path:
 
 
 def known_kernel_directory() -> str:
-    """The kernel directory, or the one of the user's variable; empty if neither is set yet."""
+    """Returns the kernel directory without creating it; empty if none is chosen yet.
+
+    Before the first call of `kernel_directory` the result is the user's variable.
+    """
     return str(_place or variable(KERNELS_VARIABLE) or "")
 
 
 def pin_kernel_directory() -> contextlib.AbstractContextManager[None]:
-    """Pins MindSpore's kernel directory to ours in the block, even if the variable has changed
-    since.
-    """
+    """Sets the variable to `kernel_directory` in the block, in case somebody has changed it."""
     return override_variable(KERNELS_VARIABLE, str(kernel_directory()))
 
 
 def _choose_directory() -> Path:
     chosen = variable(KERNELS_VARIABLE)
-    # inherited from a parent process with ms_fusion, which removes the directory when it ends
+    # A value that is inherited from a parent process with ms_fusion is not used, since the parent
+    # removes the directory when it ends.
     if not chosen or private_directory.is_of_another_process(Path(chosen)):
         place = private_directory.make()
         os.environ[KERNELS_VARIABLE] = str(place)
@@ -258,11 +258,13 @@ _has_earlier_kernels = False
 
 
 def prepare() -> None:
-    """Prepares the first fused compilation: private kernel directory, guarded compile server.
+    """Prepares the first fused compilation: sets kernel directory and compile server; idempotent.
+
+    The compile server is ours: it refuses kernels that MindSpore's generator must not build.
 
     Raises:
-        MissingError: MindSpore is not installed, or the package `decorator`, without which its
-            generator crashes.
+        MissingError: MindSpore is not installed. Or the package `decorator` is not installed,
+            without which MindSpore's generator crashes.
         InputError: the user's own kernel directory cannot be used.
     """
     global _is_prepared, _has_earlier_kernels
@@ -289,7 +291,10 @@ def prepare() -> None:
 
 
 def _has_kernels_loaded() -> bool:
-    """Whether this process has loaded kernels that MindSpore built before ms_fusion was active."""
+    """Returns whether this process has loaded a library from a MindSpore kernel directory.
+
+    `prepare` calls it before our compile server is active, so MindSpore's server built the library.
+    """
     try:
         return f"/{KERNELS}/" in Path("/proc/self/maps").read_text("utf-8", errors="replace")
     except OSError:
@@ -297,18 +302,20 @@ def _has_kernels_loaded() -> bool:
 
 
 def has_earlier_kernels() -> bool:
-    """Whether MindSpore's own generator was used in this process before ms_fusion; our entry cannot
-    call its kernels.
+    """Returns whether MindSpore's own generator built kernels in this process before `prepare`.
+
+    The entry function of our kernels cannot call these kernels.
     """
     return _has_earlier_kernels
 
 
 @functools.cache
 def host_kernels() -> None:
-    """Installs the host that prepares kernels with library calls in this process.
+    """Installs the `Host` that prepares kernels with library calls in this process; idempotent.
 
     Raises:
-        MissingError, CompileError: there is no C compiler, or it fails.
+        MissingError: there is no C compiler.
+        CompileError: the C compiler fails.
     """
     from ms_fusion.kernel_server.host import Host
 
@@ -316,7 +323,7 @@ def host_kernels() -> None:
 
 
 def why_no_kernels() -> str:
-    """Why no kernel can be written to MindSpore's kernel directory; empty if it can."""
+    """Returns why no kernel can be written to the kernel directory; empty if it can be written."""
     place = kernel_directory()
     try:
         if not os.access(place, os.W_OK | os.X_OK):
@@ -333,26 +340,28 @@ class _FixedDepth(threading.local):
 
 _fixed_depth = _FixedDepth()
 _outer_values: list[str | None] = []
-"""Previous values of the flags variable, outermost first."""
+"""Values of the flags variable before each active `override_flags`, outermost first."""
 _last_flags = ""
 
 
 def has_fixed_flags() -> bool:
-    """Whether this thread is inside `environment_flags`, which overrides the flags of patched
-    Cells.
+    """Returns whether this thread is inside of `environment_flags`.
+
+    The flags of `environment_flags` take precedence over those of patched Cells.
     """
     return _fixed_depth.depth > 0
 
 
 def users_flags() -> str | None:
-    """The flags variable as it is outside of our compilations."""
+    """Returns the flags variable as it is outside of our compilations; None if it is not set."""
     return _outer_values[0] if _outer_values else variable(FLAGS_VARIABLE)
 
 
 @contextlib.contextmanager
 def override_flags(text: str) -> Iterator[None]:
-    """Sets MindSpore's flags for compilations in the block; child processes started elsewhere do
-    not inherit them.
+    """Sets MindSpore's flags variable in the block and restores it at the end.
+
+    So child processes that are started outside of the block do not inherit the flags.
     """
     global _last_flags
     _outer_values.append(os.environ.get(FLAGS_VARIABLE))
@@ -364,8 +373,10 @@ def override_flags(text: str) -> Iterator[None]:
 
 
 def _leave_flags() -> None:
-    """Restores the last flags at exit: MindSpore compares its passes with the variable and crashes
-    if that has fewer.
+    """Sets the flags variable at exit to the flags of the last compilation.
+
+    At exit MindSpore compares the passes that it knows with those in the variable. It crashes if
+    the variable has fewer.
     """
     if _last_flags:
         os.environ[FLAGS_VARIABLE] = _last_flags
@@ -373,10 +384,10 @@ def _leave_flags() -> None:
 
 @contextlib.contextmanager
 def environment_flags(text: str) -> Iterator[None]:
-    """Sets exactly this flag string for compilations in the block, above every scope.
+    """Sets the flag string `text` for compilations in the block; it overrides all scopes.
 
     Raises:
-        UnsafeError: the flags name our generator after MindSpore's own was used.
+        UnsafeError: the flags select our generator, but MindSpore's own generator was used before.
         MissingError, CompileError: as `host_kernels`.
     """
     prepare()
@@ -394,16 +405,16 @@ def environment_flags(text: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def save_graphs(directory: Path, level: int = 2) -> Iterator[None]:
-    """Makes MindSpore dump its graphs to `directory` in the block; restores the settings.
+    """Makes MindSpore dump its graphs to `directory` in the block, then restores the settings.
 
     Args:
-        directory: existing directory.
-        level: 1 to 3, as for `save_graphs`.
+        directory: an existing directory.
+        level: 1 to 3, as for the setting `save_graphs` of MindSpore's context.
     """
     mindspore = mindspore_module()
     if variable(PASSES_VARIABLE) is None:
         os.environ[PASSES_VARIABLE] = DUMPED_PASSES
-    # the user's variables take precedence over the context
+    # The variables are removed, since they take precedence over the context.
     users = {name: os.environ.pop(name, None) for name in SAVING_VARIABLES}
     saved_level = mindspore.get_context("save_graphs")
     saved_place = mindspore.get_context("save_graphs_path")
@@ -419,14 +430,22 @@ def save_graphs(directory: Path, level: int = 2) -> Iterator[None]:
 
 
 def redirect_failed_graphs(directory: Path) -> contextlib.AbstractContextManager[None]:
-    """Redirects graphs that fail to compile from the working directory."""
+    """Makes MindSpore write graphs that fail to compile to `directory` in the block.
+
+    By default MindSpore writes them to the working directory.
+    """
     return override_variable(FAILURES_VARIABLE, str(directory))
 
 
 def dump_front_end_graph(cell: Any, inputs: Iterable[Any], directory: Path) -> None:
-    """Compiles a Cell of ours as far as MindSpore's front end; writes the graph to `directory`.
+    """Compiles a Cell only as far as MindSpore's front end; writes the graph to `directory`.
 
-    Other threads wait at compilations; their calls run.
+    Meanwhile compilations in other threads wait; calls of compiled nets do not.
+
+    Args:
+        cell: a Cell that is used only for this purpose, since its `phase` is changed.
+        inputs: arguments of the call.
+        directory: an existing directory.
     """
     cell.phase = FRONT_END_PHASE
     with (
@@ -443,7 +462,7 @@ def dump_front_end_graph(cell: Any, inputs: Iterable[Any], directory: Path) -> N
 
 
 def dump_directory() -> Path | None:
-    """The directory to which MindSpore dumps graphs of this process; None if it dumps none."""
+    """Returns the directory to which MindSpore dumps this process's graphs; None for no dumps."""
     level = variable(SAVING_VARIABLES[0]) or context("save_graphs")
     if str(level or 0) in ("0", "False"):
         return None
@@ -454,8 +473,9 @@ def dump_directory() -> Path | None:
 
 @contextlib.contextmanager
 def silence_mindspore() -> Iterator[None]:
-    """Suppresses MindSpore's Python log below errors: it warns of settings that the user did not
-    write.
+    """Suppresses Python warnings and MindSpore's Python log below errors in the block.
+
+    Otherwise MindSpore would warn of settings that ms_fusion, not the user, has set.
     """
     loggers = [
         logging.getLogger(name)

@@ -1,4 +1,4 @@
-"""Wraps a net in a Cell that is compiled for its arguments; imports MindSpore."""
+"""Wraps a net in a Cell that is compiled for the shapes of its arguments; imports MindSpore."""
 
 from __future__ import annotations
 
@@ -11,11 +11,16 @@ from ms_fusion.mindspore.state.cell_attributes import CALLED_NET, CELL_FLAGS
 
 
 class OneShape(nn.Cell):
-    """Calls the net. Inputs that the net declares apply to the outermost Cell only, so not here."""
+    """Calls the net for the shapes of the arguments.
+
+    MindSpore uses the inputs declared by ``set_inputs`` only for the outermost Cell. That is this
+    Cell, which declares no inputs, so the net's declared inputs have no effect.
+    """
 
     def __init__(self, net: Callable[..., Any]) -> None:
-        """`net` is a Cell or a function; its weights keep their names, and its preset applies here
-        too.
+        """Wraps the Cell or function `net`; its weights keep their names.
+
+        If `net` is a patched Cell, its setting applies to this Cell, too.
         """
         super().__init__(auto_prefix=False)
         setattr(self, CALLED_NET, net)

@@ -1,4 +1,4 @@
-"""Records the preset in force, and defines its messages."""
+"""Defines the record of the settings in force, `InForce`, and the messages about them."""
 
 from __future__ import annotations
 
@@ -8,29 +8,32 @@ from typing import Any
 
 
 class FusionWarning(UserWarning):
-    """A preset has no effect, or not the documented one, in the current state."""
+    """Warns that a preset has no effect, or not the documented effect, in the current state."""
 
 
 @dataclass(frozen=True)
 class InForce:
-    """The settings in force, read back.
+    """The settings of the next compilation, as MindSpore will read them.
 
     Attributes:
-        preset: name of the preset, empty for flags of the user's own.
-        flags: the flag string of the next compilation in this process, as MindSpore will read it.
-        scope: ``process``, ``block``, ``Cell``, ``user`` (the user's own setting) or ``none``.
-        route: ``environment``, ``JitConfig``, ``context`` or ``none``: MindSpore's source of the
-            flags.
-        device, version: of MindSpore.
+        preset: name of the preset; empty if the user set the flags.
+        flags: the flag string.
+        scope: which setting the flags are from: ``process``, ``block``, ``Cell``, ``user`` (the
+            user's own setting) or ``none``.
+        route: where MindSpore reads the flags: ``environment``, ``JitConfig``, ``context`` or
+            ``none``.
+        device: MindSpore's device target.
+        version: MindSpore's version.
         mode: ``graph`` or ``pynative``.
-        generator: generator of the kernels on CPU, ``ms_fusion`` or ``mindspore``; empty elsewhere
-            and without fusion.
-        fused: whether MindSpore's next compilation is fused; for a net, whether the net is.
-            Operators of PyNative mode never are.
-        warnings: unexpected effects.
-        remedy: the next step if `fused` is False or nothing is compiled yet, else empty.
+        fused: whether MindSpore's next compilation is fused. In the record of a net it is whether
+            the net is fused. Operators that PyNative mode runs uncompiled are never fused.
+        warnings: unexpected effects of the settings.
+        remedy: what the user must do so that nets are fused; empty for nothing.
+        generator: generator of the kernels on CPU, ``ms_fusion`` or ``mindspore``; empty on other
+            devices and without fusion.
         kernel_directory: MindSpore's directory for built kernels.
-        step: the wrapped step function, or the original if no wrapper is needed.
+        step: the compiled step if `enable` was called with a step, else None. With
+            ``MS_FUSION=off`` it is the step itself.
     """
 
     preset: str
@@ -48,7 +51,7 @@ class InForce:
     step: Callable[..., Any] | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
-        # lazy: `enable` alone does not need it
+        # Lazy import, since `enable` does not need it.
         from ms_fusion.mindspore.flags.preset_table import shown_flags
 
         in_part = self.fused and self.remedy
@@ -70,9 +73,10 @@ class InForce:
 
 
 def has_fusion(flags: str) -> bool:
-    """Whether MindSpore fuses anything under this flag string from the environment.
+    """Returns whether MindSpore fuses operators if the variable has this flag string.
 
-    Without a level it does not; a level out of range counts as 3.
+    Without ``--opt_level`` MindSpore does not fuse, except if ``--path`` names a file with flags. A
+    level out of range counts as 3.
 
     >>> has_fusion("--opt_level=2"), has_fusion("--opt_level=0")
     (True, False)
@@ -88,13 +92,13 @@ PYNATIVE_REMEDY = (
     "or `ms.set_context(mode=ms.GRAPH_MODE)` at the start."
 )
 PYNATIVE_MESSAGE = f"PyNative mode fuses nothing. {PYNATIVE_REMEDY}"
-"""Message for uncompiled nets in MindSpore's default mode."""
+"""Message about nets that run uncompiled in PyNative mode, MindSpore's default."""
 
 O1_ON_CPU = (
     'jit_level="O1" switches no fusion on on CPU, and MindSpore does not say so. '
     "Call `ms_fusion.enable()`."
 )
-"""Message if the setting that MindSpore recommends is the only one."""
+"""Message if ``jit_level="O1"``, which MindSpore recommends, is the user's only setting on CPU."""
 
 NO_LEVEL = "The flags hold no `--opt_level`, so MindSpore fuses nothing."
 NO_LEVEL_REMEDY = "Add `--opt_level=2`."

@@ -1,7 +1,8 @@
-"""Manages private directories of this process: mode 0700, locked, removed at exit; stale ones too.
+"""Creates private directories of this process (mode 0700, locked) and removes them at exit.
 
-Each process has a fresh one, since MindSpore executes every kernel file in its kernel directory: no
-other user can have placed one there.
+MindSpore executes the kernel files in its kernel directory. So each process has a new directory, in
+which no other user can have placed a file. A process also removes the directories of processes that
+have ended without removing them.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from tbe_impl.runtime.cache import check_utf8_path, warn_not_cached
 from tbe_impl.runtime.cache_entry import check_owner
 
 FOLDER = "mindspore"
-"""Subdirectory of the cache directory for kernels."""
+"""Subdirectory of the cache directory in which the private directories are created."""
 
 PREFIX = "process-"
 LOCK = ".lock"
@@ -26,10 +27,12 @@ _own_directories: dict[Path, tuple[int, int]] = {}
 
 
 def make(parent: Path | None = None) -> Path:
-    """Creates ``PARENT/process-…`` for this user only; by default in ``<cache>/mindspore``.
+    """Creates and returns a directory ``PARENT/process-…`` that only this user can access.
 
-    Falls back to the system's temporary directory, with one warning, if the cache directory cannot
-    be used.
+    If `parent` cannot be used, it is created in the temporary directory, with one warning.
+
+    Args:
+        parent: None for ``<cache>/mindspore``.
     """
     parent = parent or cache_dir() / FOLDER
     try:
@@ -42,7 +45,7 @@ def make(parent: Path | None = None) -> Path:
         warn_not_cached(parent, error.sentence if isinstance(error, CacheError) else str(error))
         place = Path(tempfile.mkdtemp(prefix=f"ms_fusion-{FOLDER}-", dir=temporary_directory()))
     place = place.resolve()
-    # locked before the lock file has the name that `_sweep` reads
+    # The file is locked before it gets the name that `_sweep` looks for.
     draft = place / f"{LOCK}.new"
     lock = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     _lock(lock)
@@ -52,19 +55,19 @@ def make(parent: Path | None = None) -> Path:
 
 
 def is_of_another_process(place: Path) -> bool:
-    """Whether another process created this private directory and will remove it."""
+    """Returns whether another process created this private directory and will remove it."""
     known = place.name.startswith(PREFIX) and place.parent == (cache_dir() / FOLDER).resolve()
-    # the other process may use another cache directory
+    # The other process may use another cache directory, so the lock file is checked, too.
     return place not in _own_directories and (known or (place / LOCK).exists())
 
 
 def is_made_here(place: Path) -> bool:
-    """Whether this process created the directory."""
+    """Returns whether this process created the directory."""
     return place in _own_directories
 
 
 def remove(place: Path) -> None:
-    """Removes a directory that `make` created; a forked child leaves its parent's alone."""
+    """Removes a directory that `make` created; a forked child does not remove its parent's ones."""
     owner, lock = _own_directories.pop(place)
     if owner == os.getpid():
         shutil.rmtree(place, ignore_errors=True)
@@ -72,13 +75,13 @@ def remove(place: Path) -> None:
 
 
 def remove_all() -> None:
-    """Removes every directory that this process created."""
+    """Removes all directories that this process created."""
     for place in list(_own_directories):
         remove(place)
 
 
 def _sweep(parent: Path) -> None:
-    """Removes directories whose process has ended, which released the lock."""
+    """Removes the directories whose lock is free, since their process has ended."""
     for place in parent.glob(f"{PREFIX}*"):
         try:
             lock = os.open(place / LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -95,6 +98,6 @@ def _sweep(parent: Path) -> None:
 
 def _lock(descriptor: int) -> None:
     """Locks an open file for this process; raises OSError if another process holds the lock."""
-    import fcntl  # not on Windows, where dumps can still be read
+    import fcntl  # Lazy import: Windows lacks it, but can read dumps.
 
     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

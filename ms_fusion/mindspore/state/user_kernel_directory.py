@@ -1,4 +1,4 @@
-"""Removes stale kernels from the user's kernel directory, which MindSpore would reuse."""
+"""Removes kernels from the user's kernel directory that MindSpore must not reuse."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from ms_fusion.kernel_server.publishing import OWN_SUFFIX
 from tbe_impl.runtime import machine
 
 BUILD_NOTE = "built_for"
-"""File beside the kernels that records their machine and our version."""
+"""File that records the machine and the version of ms_fusion for which the kernels were built."""
 
 
 def remove_foreign_kernels(directory: Path) -> None:
-    """Removes kernels for another machine or version, and those built without ms_fusion, which lack
-    our entry.
+    """Removes kernels that were built for another machine or version, or without ms_fusion.
+
+    Kernels that were built without ms_fusion lack our entry function.
     """
     note, here = directory.parent / BUILD_NOTE, json.dumps(machine.identity())
     is_known = note.is_file() and note.read_text("utf-8", errors="replace") == here
@@ -26,7 +27,8 @@ def remove_foreign_kernels(directory: Path) -> None:
             for file in (told, told.with_suffix(".so"), *ours):
                 file.unlink(missing_ok=True)
     if not is_known:
-        # Atomic: another rank that read a partial file would remove the kernels of this one.
+        # The file is replaced atomically. Another rank that read a partial file would remove the
+        # kernels of this process.
         draft = note.with_name(f"{BUILD_NOTE}.{os.getpid()}")
         draft.write_text(here, "utf-8")
         draft.replace(note)
