@@ -153,7 +153,7 @@ class _RecordingLibrary:
         self._library = library()
 
     def reg_op(self, info: str, file: str) -> Any:
-        """Registers an operator, and records a TBE operator that MindSpore accepted."""
+        """Registers an operator with MindSpore; records a TBE operator that it accepts."""
         is_taken = self._library.reg_op(info, file)
         known: Any = None
         with suppress(ValueError):  # MindSpore logs invalid JSON

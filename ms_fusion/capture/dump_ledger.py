@@ -75,9 +75,10 @@ def read(
 
 
 def _guess_device(joined: OperatorJoin) -> str:
-    """Returns ``CPU`` if the kernels have the attribute ``info_name``, else ``Ascend``.
+    """Guesses the device of dumps: ``CPU`` or ``Ascend``.
 
-    Only dumps of CPU and GPU have this attribute. Without fused kernels the result is ``CPU``.
+    Fused kernels of CPU and GPU have the attribute ``info_name``, those of Ascend do not. GPU
+    cannot be told from CPU, so both give ``CPU``. Dumps without fused kernels give ``CPU``.
     """
     kernels = [node for node in joined.after if node.is_fused_kernel]
     return "CPU" if not kernels or any(node.attr("info_name") for node in kernels) else "Ascend"

@@ -72,9 +72,9 @@ def _latest_level(
 ) -> int:
     """Returns the level to which an operator can be delayed: the lowest level of its readers.
 
-    In the region of its first reader, its result need not be stored. An operator keeps its own
-    level if it has no reader, if a library call reads its result, if it updates its input in place,
-    or if its result is an output of the group.
+    At the level of its first reader, its result need not be stored in memory. An operator keeps its
+    own level if it has no reader, if a library call reads its result, if it updates its input in
+    place, or if its result is an output of the group.
     """
     own = levels[node.outputs[0]]
     readers = [reader for name in node.outputs for reader in graph.consumers.get(name, ())]

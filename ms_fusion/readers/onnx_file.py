@@ -155,7 +155,7 @@ def _canonicalize_domain(model: ir.Model, path: Path) -> None:
 
 
 def _check_values(model: ir.Model, path: Path) -> None:
-    """Refuse a graph that reads or returns an undefined value, and names that are not strings."""
+    """Raises if a graph reads or returns an undefined value, or if a value's name is no string."""
     graphs = list(_graphs_in(model))
     nodes = [node for graph in graphs for node in graph]
     read = [value for node in nodes for value in node.inputs]

@@ -73,9 +73,10 @@ def is_clear_saving(kernel: FusedKernel) -> bool:
 
 
 def has_clear_times(ledger: Ledger) -> bool:
-    """Whether the times of whole calls differ by more than their spreads.
+    """Whether the call times without and with fusion differ by more than their combined spread.
 
-    Returns True if a time or a spread is unknown.
+    The combined spread is the root of the sum of squares. Returns True if a time or a spread is
+    unknown.
     """
     before, after = ledger.before, ledger.after
     if None in (before.time_us, after.time_us, before.time_spread_us, after.time_spread_us):

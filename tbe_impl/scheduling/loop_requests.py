@@ -225,7 +225,7 @@ def _expand_fused(loop: RequestedLoop, fused: IterVar, parts: Sequence[LoopIndex
 
 
 def _drop_covered_blocks(parts: Sequence[LoopIndex]) -> tuple[LoopIndex, ...]:
-    """Drops an entry of a fused loop if the next entry advances the same axis."""
+    """Drops each index of a fused loop that is followed by a finer index of the same axis."""
     following = (*parts[1:], None)
     return tuple(
         one

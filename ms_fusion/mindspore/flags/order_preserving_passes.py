@@ -34,7 +34,7 @@ MindSpore runs the pass at all levels above 0.
 
 
 def disabled_passes(level: int) -> tuple[str, ...]:
-    """Returns the passes to disable at an opt_level.
+    """Returns the passes to disable, so that parameter reads and writes keep their order.
 
     Only passes that MindSpore runs at this level are included. At process exit MindSpore warns of
     other disabled passes.

@@ -101,7 +101,10 @@ def _cached_proof(version: str) -> GeneratorProof | None:
 
 
 def is_due() -> bool:
-    """Returns whether `why_unusable` will run the proof; does not import MindSpore."""
+    """Returns whether the generator still has to be proved on this machine.
+
+    This function does not import MindSpore.
+    """
     from importlib import metadata  # slow import, needed only here
 
     try:

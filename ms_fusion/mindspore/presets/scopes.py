@@ -380,7 +380,7 @@ def findings_of_graph(graph: Graph, text: str, device: str) -> tuple[Finding, ..
 
 
 def lint_errors(text: str) -> tuple[Finding, ...]:
-    """Returns the errors in a flag string, without the code ``fatal``."""
+    """Returns the lint errors of a flag string, except those with the code ``fatal``."""
     from ms_fusion.mindspore.flags.lint import lint
 
     return tuple(item for item in lint(text) if item.severity == "error" and item.code != "fatal")

@@ -1,7 +1,8 @@
 """Lowers convolutions to im2col and a matrix product, and Gemm to MatMul and Add.
 
-A convolution is y[n, o, p] = Σ_kc weight[o, kc] · columns[n, kc, p]. Here `columns` concatenates
-one shifted image for each position k in the window.
+A convolution of image n to output channel o at output position p is a sum over input channels c
+and window positions k: y[n, o, p] = Σ_ck weight[o, c, k] · columns[n, c, k, p].
+`columns` stacks one shifted image for each k.
 """
 
 from __future__ import annotations

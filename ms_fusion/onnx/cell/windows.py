@@ -179,7 +179,8 @@ def max_unpool(
     Args:
         x: tensor (images, channels, windows along each axis …) of the maxima.
         places: flat index of each maximum in the result before zero-padding.
-        steps: for each axis, the windows' stride and their span less the padding.
+        steps: for each axis, the stride s of the windows and the size f of the result for one
+            maximum; n maxima give (n − 1) · s + f elements.
         wanted: spatial sizes of a larger result, which is zero-padded at the end; None if the
             result is not enlarged.
     """

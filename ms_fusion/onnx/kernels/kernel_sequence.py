@@ -64,7 +64,7 @@ def kernel_graphs(body: Graph) -> tuple[Graph, ...]:
 def _single_operator_graphs(body: Graph, same: dict[str, str]) -> Iterator[Graph]:
     """Yields a graph for each operator that is no view.
 
-    `same` receives the name of each view → the name of the viewed value.
+    For each view, `same` maps the view's name to the name of the viewed value.
     """
     for node in body.nodes:
         if node.op in VIEWS and node.outputs[0] not in body.outputs:
