@@ -1,4 +1,7 @@
-"""Matches softmax(scale·q kᵀ + masks)·v in the source of a Cell."""
+"""Matches softmax(scale·q kᵀ + masks)·v in the source of a Cell.
+
+One file of more than 500 lines: the forms of attention are recognised by one chain of matches.
+"""
 
 from __future__ import annotations
 
