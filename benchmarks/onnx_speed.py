@@ -116,11 +116,9 @@ def _line(
         f"ms {times['mindspore']:>5.2f} ×"
     )
     told = ", ".join(f"{count} × {one}" for one, count in line["mapped_to"].items())
-    print(
-        f"{shown}   "
-        f"{told or 'nothing'}{'  (short: ' + ', '.join(short) + ')' if short else ''}{'' if line['right'] else '  WRONG'}",
-        flush=True,
-    )
+    remarks = f"  (short: {', '.join(short)})" if short else ""
+    wrong = "" if line["right"] else "  WRONG"
+    print(f"{shown}   {told or 'nothing'}{remarks}{wrong}", flush=True)
     return line
 
 

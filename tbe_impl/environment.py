@@ -47,8 +47,8 @@ FUSION = EnvironmentVariable(
     "MS_FUSION",
     ("on", "off"),
     "on",
-    "`off` makes `enable()` and every patch do nothing (with one message); `te`, `tbe` and `topi` cannot "
-    "be imported.",
+    "`off` makes `enable()` and every patch do nothing (with one message); `te`, `tbe` and `topi` "
+    "cannot be imported.",
 )
 CACHE_DIR = EnvironmentVariable(
     "MS_FUSION_CACHE_DIR",

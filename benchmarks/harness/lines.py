@@ -28,8 +28,8 @@ MLP is off by 6), ONNX Runtime has no switch, and default MindSpore equals repai
 CONTESTANTS: Mapping[str, str] = MappingProxyType(
     {
         OURS: '`mf.enable(generator="ms_fusion")`',
-        CUSTOM: "the same with Cells of `custom_ops` in the net; interleaved with ours like all other "
-        "contestants",
+        CUSTOM: "the same with Cells of `custom_ops` in the net; interleaved with ours like all "
+        "other contestants",
         UNFUSED: "MindSpore as it comes, graph mode",
         REPAIRED: "the same with `ONEDNN_MAX_CPU_ISA=AVX2`, which makes its convolution fast and "
         "its products slower",
@@ -40,8 +40,8 @@ CONTESTANTS: Mapping[str, str] = MappingProxyType(
         COMPILED: "`torch.compile(dynamic=False, fullgraph=True)` of the whole, optimizer "
         "included, warmed up; weights may change between calls, as in ours: no freezing",
         RUNTIME: "the net as torch exports it, all optimisations, one session",
-        CEILING: "for operators: the time of a kernel that only moves the necessary bytes, the faster "
-        "of two variants. For nets: the time of as many operations in one large product, by oneDNN "
+        CEILING: "for operators: the time of a kernel that only moves the necessary bytes, the "
+        "faster of two variants. For nets: the time of as many operations in one large product, by oneDNN "
         "or torch, whichever is faster",
         INSIDE: "for operators: the same bytes by a kernel of ours that MindSpore calls",
     }

@@ -142,7 +142,8 @@ class Operator(OperatorCell):
             )
             cls._kind = getattr(own["forward"], KIND, "")
             cls._forward = _record_arguments(own["forward"])
-            cls.forward = ArrayOperator.forward if cls._kind else cls._forward  # type: ignore[method-assign]
+            forward: Any = ArrayOperator.forward if cls._kind else cls._forward
+            cls.forward = forward  # type: ignore[method-assign]
         if "backward" in own:
             cls._backward = own["backward"]
         if cls._kind:

@@ -37,9 +37,10 @@ class _ImportHook:
         found = (one.find_spec(fullname, path, target) for one in others)
         spec = next((one for one in found if one is not None), None)
         if spec is not None and spec.loader is not None:
-            run = spec.loader.exec_module
+            loader: Any = spec.loader
+            run = loader.exec_module
             # patches this loader object only, not its class
-            setattr(spec.loader, "exec_module", lambda module: _execute_module(run, module))  # noqa: B010
+            loader.exec_module = lambda module: _execute_module(run, module)
         return spec
 
 

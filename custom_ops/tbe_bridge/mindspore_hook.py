@@ -46,8 +46,8 @@ def replace_functions() -> None:
     base.__setattr_flag__ = _ReplacementFlag()
     base._clone = _wrap_clone(base._clone)
     base.check_elim = _wrap_check_elim(base.check_elim)
-    register = sys.modules[_REGISTER]
-    register.Oplib = functools.partial(_RecordingLibrary, register.Oplib)  # type: ignore[attr-defined]
+    register: Any = sys.modules[_REGISTER]
+    register.Oplib = functools.partial(_RecordingLibrary, register.Oplib)
     custom = sys.modules[_CUSTOM].Custom
     custom._update_func_imply_path = _wrap_update_path(custom._update_func_imply_path)
 

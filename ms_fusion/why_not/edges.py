@@ -1,6 +1,7 @@
 """Lists unfused edges with reason, bytes at stake and the smallest change that fuses each.
 
-One file of more than 500 lines: the reasons are tried in one order, and each is a method of the same explainer.
+One file of more than 500 lines: the reasons are tried in one order, each by a method of the same
+explainer.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Writes a graph as Python source, one CANN operation a line, that `tbe_impl` and CANN both run.
 
-Operations of `tbe_impl.dsl.ext` are expanded to CANN operations (`tbe_impl.dsl.operations.expansions`).
-Convolutions and poolings become operations on the unblocked image layout
-(`tbe_impl.dsl.operations.window_expansions`). Operations that only move elements, and stages without a DSL
-operation, become ``tvm.compute``. Rank-0 tensors become tensors of one element, as CANN passes
-scalars.
+Operations of `tbe_impl.dsl.ext` are expanded to CANN operations
+(`tbe_impl.dsl.operations.expansions`). Convolutions and poolings become operations on the
+unblocked image layout (`tbe_impl.dsl.operations.window_expansions`). Operations that only move
+elements, and stages without a DSL operation, become ``tvm.compute``. Rank-0 tensors become tensors
+of one element, as CANN passes scalars.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What operators compute that look along axes: reductions, normalisations, and those that only move elements."""
+"""NumPy formulas of operators along axes: reductions, normalisations and data movement."""
 
 from __future__ import annotations
 

@@ -37,7 +37,12 @@ pytestmark = pytest.mark.mindspore
 ms = pytest.importorskip("mindspore")
 
 from custom_ops import ascend  # noqa: E402
-from custom_ops.ascend import AscendPrimitive, build_op_info, encode_attribute, registration_name  # noqa: E402
+from custom_ops.ascend import (  # noqa: E402
+    AscendPrimitive,
+    build_op_info,
+    encode_attribute,
+    registration_name,
+)
 from custom_ops.core import cell  # noqa: E402
 from tbe_impl.errors import MissingError  # noqa: E402
 

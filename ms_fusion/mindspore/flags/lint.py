@@ -54,38 +54,41 @@ class Finding:
 
 STAGES: dict[str, tuple[str, ...]] = {
     "preprocess": tuple(
-        """getitem_tuple convert_input_to_attr depend_elimination cse1 save_output_shape split_assign
-        spread_update_state graph_kernel_cse""".split()
+        """getitem_tuple convert_input_to_attr depend_elimination cse1 save_output_shape
+        split_assign spread_update_state graph_kernel_cse""".split()
     ),
     "cluster": tuple(
         """transpose_matmul_fusion floatstatus_fusion floatstatus_addn_fusion graph_kernel_expander
         graph_kernel_cluster convert_mix_type eliminate_redundant_output""".split()
     ),
     "highlevelopt1": tuple(
-        """reorder_ops axis_normalizer insert_pad_ops arithmetic_simplify convert_bfloat16 raise_reduction_precision
-        graph_kernel_cse transform_op_optimizer""".split()
+        """reorder_ops axis_normalizer insert_pad_ops arithmetic_simplify convert_bfloat16
+        raise_reduction_precision graph_kernel_cse transform_op_optimizer""".split()
     ),
     "split": tuple(
-        """extend_output_for_update_state shape_ops_splitter symbol_engine_builder shrink_only_shape_needed
-        graph_kernel_splitter getitem_tuple merge_output_for_update_state graph_kernel_cse depend_edge_elimination
+        """extend_output_for_update_state shape_ops_splitter symbol_engine_builder
+        shrink_only_shape_needed graph_kernel_splitter getitem_tuple
+        merge_output_for_update_state graph_kernel_cse depend_edge_elimination
         eliminate_redundant_output""".split()
     ),
     "highlevelopt2": tuple(
-        """graph_kernel_recompute atomic_clean stitch_atomic_clean tensor_inplace csr_atomic_add_process
-        optimize_assign extend_output_for_update_state merge_output_for_update_state
-        eliminate_redundant_output""".split()
+        """graph_kernel_recompute atomic_clean stitch_atomic_clean tensor_inplace
+        csr_atomic_add_process optimize_assign extend_output_for_update_state
+        merge_output_for_update_state eliminate_redundant_output""".split()
     ),
     "combine": tuple(
         "fold_updatestates spread_update_state parallel_fusion compact_tensor_liveness".split()
     ),
     "build": tuple(
-        """extend_output_for_update_state reduce_fake_output_memory graph_kernel_cluster_for_dynshape
-        symbol_engine_builder dyn_graph_kernel_splitter graph_kernel_build generated_depend_elimination getitem_tuple
+        """extend_output_for_update_state reduce_fake_output_memory
+        graph_kernel_cluster_for_dynshape symbol_engine_builder dyn_graph_kernel_splitter
+        graph_kernel_build generated_depend_elimination getitem_tuple
         merge_output_for_update_state""".split()
     ),
     "postprocess": tuple(
-        """shrink_update_state getitem_tuple rewrite_output_shape set_infershape_funtor convert_attr_to_input
-        bind_value_to_graph deal_with_side_effect add_attr convert_call_to_prim""".split()
+        """shrink_update_state getitem_tuple rewrite_output_shape set_infershape_funtor
+        convert_attr_to_input bind_value_to_graph deal_with_side_effect add_attr
+        convert_call_to_prim""".split()
     ),
 }
 """Stage of graph kernel fusion → its passes; stages and passes are in the order of execution.
@@ -94,11 +97,12 @@ A flag names a pass by `stage.pass` or by the numbers of stage and pass, for exa
 """
 
 BACKEND_PASSES = frozenset(
-    """replace_addn transpose_to_reshape FlashAttentionFusionV1 FlashAttentionFusionV2 add_layer_norm_fusion
-    add_layer_norm_v3_fusion add_layer_norm_ext_fusion inference_swiglu_fusion inference_matmul_split_fusion
-    shape_reshape add_rms_norm_quant_fusion rms_norm_quant_fusion add_rms_norm_fusion add_cast_rms_norm_cast_fusion
-    MatMulAllReduce split_concat_fusion matmul_elemwise_fusion inference_qbmm_add_fusion
-    inference_qbmm_allreduce_add_fusion""".split()
+    """replace_addn transpose_to_reshape FlashAttentionFusionV1 FlashAttentionFusionV2
+    add_layer_norm_fusion add_layer_norm_v3_fusion add_layer_norm_ext_fusion
+    inference_swiglu_fusion inference_matmul_split_fusion shape_reshape
+    add_rms_norm_quant_fusion rms_norm_quant_fusion add_rms_norm_fusion
+    add_cast_rms_norm_cast_fusion MatMulAllReduce split_concat_fusion matmul_elemwise_fusion
+    inference_qbmm_add_fusion inference_qbmm_allreduce_add_fusion""".split()
 )
 """Fusion passes of the back end that the flags also switch; a flag has only the name of the pass.
 

@@ -208,8 +208,8 @@ correctly rounded:
 """
 
 PRECISE_ELSEWHERE = tuple(
-    """Abs Cast Equal Floor Greater GreaterEqual IsFinite Less LessEqual LogicalAnd LogicalNot LogicalOr Maximum Minimum
-    Mul Neg NotEqual Select Sqrt""".split()
+    """Abs Cast Equal Floor Greater GreaterEqual IsFinite Less LessEqual LogicalAnd
+    LogicalNot LogicalOr Maximum Minimum Mul Neg NotEqual Select Sqrt""".split()
 )
 """Operators that `precise` clusters on GPU and Ascend.
 

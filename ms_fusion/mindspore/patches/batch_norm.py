@@ -32,7 +32,7 @@ _batch_norm_of_mint = getattr(nn_func, "batch_norm_ext_op", None)
 # element per channel, so that it broadcasts against x. It uses ExpandDims, since MindSpore would
 # end the group at a Reshape.
 def _expand_to_rank(weight: Any, x: Any) -> Any:
-    """A number for each channel with as many axes as it needs beside x; a Reshape would end the group."""
+    """Appends axes to a value per channel, so that it broadcasts against x."""
     for _ in range(x.ndim - 2):
         weight = ops.expand_dims(weight, -1)
     return weight
@@ -41,7 +41,10 @@ def _expand_to_rank(weight: Any, x: Any) -> Any:
 def _scale_and_shift(
     x: Any, gamma: Any, beta: Any, mean: Any, variance: Any, eps: Any, y: Any
 ) -> Any:
-    """(y − mean) · gamma / √(variance + eps) + beta, by channels, in the dtype of x; None stands for 1 and for 0."""
+    """(y − mean) · gamma / √(variance + eps) + beta per channel, in the dtype of x.
+
+    None stands for gamma = 1 and for beta = 0.
+    """
     scale = ops.rsqrt(variance + eps)
     if gamma is not None:
         scale = gamma * scale
@@ -52,7 +55,7 @@ def _scale_and_shift(
 def normalize_with_statistics(
     x: Any, gamma: Any, beta: Any, mean: Any, variance: Any, eps: Any
 ) -> Any:
-    """(x − mean) · gamma / √(variance + eps) + beta with a mean and a variance for each channel that are given."""
+    """(x − mean) · gamma / √(variance + eps) + beta with the given mean and variance per channel."""
     return _scale_and_shift(x, gamma, beta, mean, variance, eps, ops.cast(x, ms.float32))
 
 
@@ -62,9 +65,9 @@ def normalize_with_statistics(
 def normalize_batch(
     x: Any, gamma: Any, beta: Any, moving_mean: Any, moving_variance: Any, share: Any, eps: Any
 ) -> Any:
-    """The same with those of the batch, a share of which goes into the moving ones where they are not None.
+    """The same with mean and variance of the batch; updates the moving ones unless they are None.
 
-    The sums that gradients need are two, of dy and of dy · (x − mean): mean is a constant where it cancels.
+    The gradients need two sums, of dy and of dy · (x − mean): mean is a constant where it cancels.
     """
     axes = (0,) + tuple(range(2, x.ndim))  # noqa: RUF005 - MindSpore reads it, and knows no star
     number = 1

@@ -28,7 +28,7 @@ MIN_ALPHA = 1e-3
 def gradient_from_result(self: Any, x: Any, out: Any, dout: Any) -> Any:
     """dout times 1, alpha, or where x is 0 the mean of both, as MindSpore does.
 
-    In float16 alpha · x is 0 for numbers that a net has; in float32 for those below 1.2e-38 / alpha.
+    In float16 alpha · x is 0 for values that occur in nets; in float32 below 1.2e-38 / alpha.
     """
     known = out if out.dtype == ms.float32 else ops.cast(x, out.dtype)
     below = ops.select(known < 0, dout * self.alpha, dout * ((1 + self.alpha) / 2))

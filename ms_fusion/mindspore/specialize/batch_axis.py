@@ -514,21 +514,25 @@ SIZES: Mapping[str, frozenset[int]] = MappingProxyType(
 These operators may create a batch from inputs without one: all its samples are equal.
 """
 
-_ELEMENTWISE = """Abs ACos Acosh Add AddExt AddN AddScalar Asin Asinh Atan Atan2 Atanh BiasAdd BitwiseAnd BitwiseOr
-BitwiseXor BroadcastTo Cast Ceil ClampScalar ClampTensor Clamp Cos Cosh Div DivMod Divs Elu EluExt Equal Erf Erfc Exp
-Expm1 FastGeLU FillV2 Fills Floor FloorDiv FloorMod GeLU GeluExt Greater GreaterEqual HSigmoid HSwish Identity
-Inv IsFinite IsInf IsNan LeakyReLU LeakyReLUExt Less LessEqual Log Log1p LogSigmoid LogSigmoidExt LogicalAnd LogicalNot
-LogicalOr LogicalXor Maximum Minimum Mish Mod Mul Muls MaskedFill Neg NotEqual OnesLike OnesLikeExt Ones Pow
-PowScalarTensor PowTensorScalar PReLU RealDiv Reciprocal ReLU ReLU6 Rint Round Rsqrt Select SeLU SeLUExt SiLU Sigmoid
-Sign Sin Sinh Softplus SoftplusExt Softsign Sqrt Square SquaredDifference Sub SubExt SubScalar Swish Tan Tanh Threshold
-Trunc Xdivy Xlogy Zeros ZerosLike ZerosLikeExt StopGradient""".split()
+_ELEMENTWISE = """Abs ACos Acosh Add AddExt AddN AddScalar Asin Asinh Atan Atan2 Atanh
+    BiasAdd BitwiseAnd BitwiseOr BitwiseXor BroadcastTo Cast Ceil ClampScalar ClampTensor
+    Clamp Cos Cosh Div DivMod Divs Elu EluExt Equal Erf Erfc Exp Expm1 FastGeLU FillV2 Fills
+    Floor FloorDiv FloorMod GeLU GeluExt Greater GreaterEqual HSigmoid HSwish Identity Inv
+    IsFinite IsInf IsNan LeakyReLU LeakyReLUExt Less LessEqual Log Log1p LogSigmoid
+    LogSigmoidExt LogicalAnd LogicalNot LogicalOr LogicalXor Maximum Minimum Mish Mod Mul
+    Muls MaskedFill Neg NotEqual OnesLike OnesLikeExt Ones Pow PowScalarTensor
+    PowTensorScalar PReLU RealDiv Reciprocal ReLU ReLU6 Rint Round Rsqrt Select SeLU SeLUExt
+    SiLU Sigmoid Sign Sin Sinh Softplus SoftplusExt Softsign Sqrt Square SquaredDifference
+    Sub SubExt SubScalar Swish Tan Tanh Threshold Trunc Xdivy Xlogy Zeros ZerosLike
+    ZerosLikeExt StopGradient""".split()
 
 _REDUCTIONS = """ReduceAll ReduceAny ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum SumExt MeanExt""".split()
 
-_IMAGES = """AdaptiveAvgPool2D AdaptiveAvgPool2DExt AdaptiveMaxPool2D AvgPool AvgPool3D Conv2D Conv2DExt
-Conv2DTranspose Conv3D ConvTranspose2D MaxPool MaxPool3D MaxPoolWithArgmax MaxPoolWithArgmaxV2 MaxPoolWithIndices
-MaxPoolWithMask ResizeBicubic ResizeBilinearV2 ResizeNearestNeighbor ResizeNearestNeighborV2 UpsampleBilinear2D UpsampleNearest2D
-GroupNorm""".split()
+_IMAGES = """AdaptiveAvgPool2D AdaptiveAvgPool2DExt AdaptiveMaxPool2D AvgPool AvgPool3D
+    Conv2D Conv2DExt Conv2DTranspose Conv3D ConvTranspose2D MaxPool MaxPool3D
+    MaxPoolWithArgmax MaxPoolWithArgmaxV2 MaxPoolWithIndices MaxPoolWithMask ResizeBicubic
+    ResizeBilinearV2 ResizeNearestNeighbor ResizeNearestNeighborV2 UpsampleBilinear2D
+    UpsampleNearest2D GroupNorm""".split()
 
 RULES: Mapping[str, Rule] = MappingProxyType(
     dict.fromkeys(_ELEMENTWISE, _elementwise_rule)

@@ -33,7 +33,8 @@ def _shared_arguments(use: OperatorUse) -> str:
     start = use.text(5) or f"recurrent.zero_state({use.text()}, {ways}, {size}, {first})"
     clip = use.attr("clip")
     limit = None if clip is None else python_literal(float(clip))
-    return f"{use.input_texts(0, 1, 2)}, {bias}, {start}, {way!r}, {first}, {limit}, {use.text(4) or None}"
+    given, lengths = use.input_texts(0, 1, 2), use.text(4) or None
+    return f"{given}, {bias}, {start}, {way!r}, {first}, {limit}, {lengths}"
 
 
 def _select_results(use: OperatorUse, made: str) -> str:

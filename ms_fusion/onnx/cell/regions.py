@@ -32,8 +32,8 @@ def roi_align(use: OperatorUse) -> str:
     scale, is_half = python_literal(float(use.attr("spatial_scale", 1.0))), mode == "half_pixel"
     if samples > 0:
         return (
-            f"regions.align_regions({use.input_texts(0, 1, 2)}, {sizes}, {samples}, {scale}, {is_half}, "
-            f"{is_largest})"
+            f"regions.align_regions({use.input_texts(0, 1, 2)}, {sizes}, {samples}, {scale}, "
+            f"{is_half}, {is_largest})"
         )
     if is_largest:
         raise use.refusal(

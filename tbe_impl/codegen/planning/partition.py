@@ -570,9 +570,10 @@ def may_overwrite(
 ) -> bool:
     """Returns whether `target` can overwrite `source` in memory.
 
-    This is so when each element is written after the last read at its position. The nest that writes `target` may read an
-    element of `source` at the position that it writes. It may also read it in a reduction over the
-    same row, which completes before the row is written. Later nests may not read `source`.
+    This is so when each element is written after the last read at its position. The nest that
+    writes `target` may read an element of `source` at the position that it writes. It may also
+    read it in a reduction over the same row, which completes before the row is written. Later
+    nests may not read `source`.
     """
     readable, written = set(known), False
     for nest in nests:

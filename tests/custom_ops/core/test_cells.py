@@ -18,12 +18,12 @@ from tests.cases import FULL, cases  # noqa: E402
 from tests.custom_ops.core.test_amp_rewriting import CELLS, flat  # noqa: E402
 
 
-def again(written):
+def pickle_and_unpickle(written):
     """Saves and loads a Cell."""
     return pickle.loads(pickle.dumps(written))  # noqa: S301 - written here
 
 
-def made(name):
+def make_cell(name):
     """The Cell, its inputs, and its results, in graph mode from now on."""
     ms.set_context(mode=ms.GRAPH_MODE)
     return compiled(name)
@@ -55,26 +55,26 @@ ONE_NAME = [pytest.param(name, marks=[] if name == IN_QUICK[0] else FULL) for na
 
 @cases("name", NAMES)
 def test_on_arrays(name):
-    cell, tensors, wanted = made(name)
+    cell, tensors, wanted = make_cell(name)
     got = cell.forward(*(one.asnumpy() for one in tensors))
     same(got if isinstance(got, tuple) else (got,), wanted)
 
 
 @cases("name", ONE_NAME)
 def test_pickled(name):
-    cell, tensors, wanted = made(name)
-    same(flat(again(cell)(*tensors)), wanted)
+    cell, tensors, wanted = make_cell(name)
+    same(flat(pickle_and_unpickle(cell)(*tensors)), wanted)
 
 
 def test_an_operator_of_the_package_is_pickled_by_its_name():
     for spec in all_specs().values():
-        assert again(spec) is spec
+        assert pickle_and_unpickle(spec) is spec
 
 
 @cases("name", ONE_NAME)
 def test_nothing_is_known_of_shapes(name):
     """Checks the weights; another test covers weights that do not fit."""
-    cell, tensors, wanted = made(name)
+    cell, tensors, wanted = make_cell(name)
     other = getattr(custom_ops, name)(*CELLS[name][0])
     other.set_train(False)
     ms.load_param_into_net(other, cell.parameters_dict())

@@ -102,7 +102,7 @@ def test_against_differences(spec, backend):
             name: one + step * moving[name] if name in moving else one
             for name, one in known.items()
         }
-        moved |= again(spec, given, moved, run)
+        moved |= recompute_hidden_outputs(spec, given, moved, run)
         return sum(
             float(np.sum(a * b))
             for a, b in zip(run(gradient, given, *moved.values()), weights, strict=True)
@@ -114,7 +114,7 @@ def test_against_differences(spec, backend):
     assert abs(along - slope) <= 1e-6 * size + 1e-7
 
 
-def again(spec, given, moved, run):
+def recompute_hidden_outputs(spec, given, moved, run):
     """Hidden outputs of moved inputs, from the operator; a sum counts as the sum and zero."""
     if not spec.hidden:
         return {}

@@ -20,19 +20,19 @@ from tests.custom_ops.modes import MODES, set_mode
 ONES, ZERO = np.ones((512, 512), np.float32), np.zeros(512, np.float32)
 
 
-def kept(op, x=ONES):
+def keep_mask(op, x=ONES):
     return op.forward(x, ZERO[: x.shape[-1]], 0 * x) != 0
 
 
 def test_the_share_that_stays():
     for p in (0.1, 0.5, 0.9):
-        assert abs(kept(BiasDropoutAdd(p=p, seed=1)).mean() - (1 - p)) < 0.005
-    assert abs(kept(BiasDropoutAdd(keep_prob=0.8, seed=1)).mean() - 0.8) < 0.005
+        assert abs(keep_mask(BiasDropoutAdd(p=p, seed=1)).mean() - (1 - p)) < 0.005
+    assert abs(keep_mask(BiasDropoutAdd(keep_prob=0.8, seed=1)).mean() - 0.8) < 0.005
 
 
 def test_draws_are_independent_of_each_other_and_of_neighbours():
     op = BiasDropoutAdd(p=0.5, seed=3)
-    draws = [kept(op) - 0.5 for _ in range(3)]
+    draws = [keep_mask(op) - 0.5 for _ in range(3)]
     for one, other in ((0, 1), (0, 2), (1, 2)):
         assert abs((draws[one] * draws[other]).mean()) < 0.003
     for first in draws:
@@ -49,9 +49,9 @@ def test_every_bit_is_even():
 
 def test_a_seed_gives_the_same_again():
     one, other = BiasDropoutAdd(seed=5), BiasDropoutAdd(seed=5)
-    assert np.array_equal(kept(one), kept(other))
-    assert np.array_equal(kept(one), kept(other))
-    assert not np.array_equal(kept(BiasDropoutAdd(seed=5)), kept(BiasDropoutAdd(seed=6)))
+    assert np.array_equal(keep_mask(one), keep_mask(other))
+    assert np.array_equal(keep_mask(one), keep_mask(other))
+    assert not np.array_equal(keep_mask(BiasDropoutAdd(seed=5)), keep_mask(BiasDropoutAdd(seed=6)))
 
 
 def test_without_training_nothing_is_dropped():
@@ -62,7 +62,7 @@ def test_without_training_nothing_is_dropped():
 
 def test_the_gradient_drops_the_same():
     op = BiasDropoutAdd(p=0.25, seed=1)
-    stays = kept(op)
+    stays = keep_mask(op)
     of_x, of_bias, of_residual = op.backward(ONES)
     assert np.allclose(of_x, stays / 0.75)
     assert np.allclose(of_bias, stays.sum(0) / 0.75)
