@@ -41,8 +41,8 @@ CONTESTANTS: Mapping[str, str] = MappingProxyType(
         "included, warmed up; weights may change between calls, as in ours: no freezing",
         RUNTIME: "the net as torch exports it, all optimisations, one session",
         CEILING: "for operators: the time of a kernel that only moves the necessary bytes, the "
-        "faster of two variants. For nets: the time of as many operations in one large product, by oneDNN "
-        "or torch, whichever is faster",
+        "faster of two variants. For nets: the time of as many operations in one large product, "
+        "by oneDNN or torch, whichever is faster",
         INSIDE: "for operators: the same bytes by a kernel of ours that MindSpore calls",
     }
 )

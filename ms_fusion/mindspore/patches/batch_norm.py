@@ -55,7 +55,7 @@ def _scale_and_shift(
 def normalize_with_statistics(
     x: Any, gamma: Any, beta: Any, mean: Any, variance: Any, eps: Any
 ) -> Any:
-    """(x − mean) · gamma / √(variance + eps) + beta with the given mean and variance per channel."""
+    """(x − mean) · gamma / √(variance + eps) + beta with given mean and variance per channel."""
     return _scale_and_shift(x, gamma, beta, mean, variance, eps, ops.cast(x, ms.float32))
 
 

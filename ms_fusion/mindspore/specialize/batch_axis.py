@@ -526,7 +526,9 @@ _ELEMENTWISE = """Abs ACos Acosh Add AddExt AddN AddScalar Asin Asinh Atan Atan2
     Sub SubExt SubScalar Swish Tan Tanh Threshold Trunc Xdivy Xlogy Zeros ZerosLike
     ZerosLikeExt StopGradient""".split()
 
-_REDUCTIONS = """ReduceAll ReduceAny ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum SumExt MeanExt""".split()
+_REDUCTIONS = (
+    "ReduceAll ReduceAny ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum SumExt MeanExt".split()
+)
 
 _IMAGES = """AdaptiveAvgPool2D AdaptiveAvgPool2DExt AdaptiveMaxPool2D AvgPool AvgPool3D
     Conv2D Conv2DExt Conv2DTranspose Conv3D ConvTranspose2D MaxPool MaxPool3D
