@@ -167,8 +167,8 @@ def lines() -> Iterator[str]:
     yield from fewer[0]
     yield ""
     yield (
-        f"They would save {fewer[2]:.0f} µs, which is {total[2] - fewer[2]:.0f} µs less: "
-        f"{_loss_arithmetic(graph)}"
+        f"They would save {fewer[2]:.0f} µs, {total[2] - fewer[2]:.0f} µs less than the chosen "
+        f"kernels, because {_loss_arithmetic(graph)}"
     )
 
 
@@ -208,9 +208,9 @@ def _loss_arithmetic(graph: Graph) -> str:
         f"in {group[0]} … {group[-1]} a product waits for whole rows of another one, so its tiles "
         f"hold few rows and weights are read again: "
         f"{worst.loss_bytes / 1e6:.0f} MB ÷ {device.bandwidth_bytes_per_s / 1e12:.2f} TB/s = "
-        f"{worst.loss_bytes / device.bandwidth_bytes_per_s * 1e6:.0f} µs, "
-        f"for {worst.saved_bytes / 1e6:.0f} MB that are not moved and {worst.saved_launches} "
-        f"launches of {device.launch_us:.0f} µs."
+        f"{worst.loss_bytes / device.bandwidth_bytes_per_s * 1e6:.0f} µs. "
+        f"This group saves only {worst.saved_bytes / 1e6:.0f} MB of traffic and "
+        f"{worst.saved_launches} launches of {device.launch_us:.0f} µs."
     )
 
 

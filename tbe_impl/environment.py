@@ -77,8 +77,8 @@ ISA = EnvironmentVariable(
     "MS_FUSION_ISA",
     ("native", "avx2"),
     "native",
-    "Instructions of kernels: all that the processor has, or, where it has AVX-512, none beyond "
-    "AVX2, as on a processor without. It is read once per process. For oneDNN set "
+    "Instructions of kernels. `native`: all that the processor has. `avx2`: none beyond AVX2, as "
+    "on a processor without AVX-512. It is read once per process. For oneDNN set "
     "`ONEDNN_MAX_CPU_ISA=AVX2` as well.",
 )
 

@@ -89,7 +89,7 @@ def machine_text(record: Mapping[str, Any]) -> str:
     """The machine and the versions, in a sentence."""
     peers = ", ".join(f"{name} {version}" for name, version in record["peers"].items() if version)
     runs = [len(line.get("runs", "1")) for line in record["lines"]]
-    each = f"; each line of {min(runs)} to {max(runs)} runs" if max(runs) > 1 else ""
+    each = f"; each line combines {min(runs)} to {max(runs)} runs" if max(runs) > 1 else ""
     return (
         f"{record['processor']} with {vectors(record)}, {record['threads']} threads, {peers}; "
         f"{record['when'][:10]}{each}."

@@ -25,9 +25,9 @@ class Fault(NamedTuple):
 FAULTS = (
     Fault(
         "ops.pad(x, …) with a constant",
-        "the gradient is cut shorter in each call: "
-        "of `(1, 2)` around 7 numbers the second call has 4, the third one",
-        "`mf.enable()`, which pads otherwise in graphs; in PyNative mode `ops.Pad`",
+        "the gradient is shorter in each call: with the padding `(1, 2)` around 7 numbers "
+        "it has 4 numbers in the second call and 1 in the third",
+        "`mf.enable()`, which replaces the padding in graphs; in PyNative mode `ops.Pad`",
     ),
     Fault(
         "ops.selu(x)",
@@ -43,13 +43,13 @@ FAULTS = (
     Fault(
         "nn.RMSProp(…)",
         "epsilon is added to the root for elements that fill whole vectors, "
-        "and below it for the rest",
+        "and under the root for the rest",
         "an epsilon so small that it does not matter",
     ),
     Fault(
         "ops.fmax(x, y), ops.fmin(x, y)",
         "gradients are float32 in float64 nets",
-        "`ops.maximum` and `ops.minimum`, where no NaN is to be left out",
+        "`ops.maximum` and `ops.minimum`, where NaN need not be ignored",
     ),
     Fault(
         "parameter.set_data(shorter, slice_shape=True)",
@@ -58,7 +58,7 @@ FAULTS = (
     ),
     Fault(
         'graph_kernel_flags="--opt_level=2"',
-        "what is read from a parameter may be what is assigned to it later",
+        "a read of a parameter may return a value that is assigned later",
         "`mf.enable()`, or `--opt_level=1`",
     ),
 )

@@ -203,7 +203,7 @@ def test_runs_are_put_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert [one["when"] for one in found["runs"]] == ["2026-01-01", "2026-01-02", "2026-01-03"]
     page = keeping.FULL.read_text("utf-8")
     assert "2.10 (1.90–2.60)" in page
-    assert "each line of 1 to 3 runs" in page
+    assert "each line combines 1 to 3 runs" in page
     keeping.store(run("2026-01-04", first, unfused=(3.0, 3.1, 3.2)))
     assert keeping.read_records()[0]["lines"][0]["ratios"][UNFUSED]["median"] == 3.1
     assert "runs" not in keeping.FULL.read_text("utf-8")

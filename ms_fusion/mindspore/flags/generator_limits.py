@@ -27,9 +27,10 @@ EXCLUDED_OPERATORS: Mapping[str, str] = MappingProxyType(
         "Concat": "MindSpore raises an error when it is clustered",
         "CumSum": "a running sum is no loop nest, and nothing fuses with it",
         "ReduceProd": "its axes are an input of the kernel, and not known before it runs",
-        "Gather": "MindSpore raises an error for an index beyond the table, which a kernel cannot",
-        "UnsortedSegmentSum": "MindSpore raises an error for a segment that is none, which a "
-        "kernel cannot",
+        "Gather": "MindSpore raises an error for an index beyond the table; a kernel cannot raise "
+        "one",
+        "UnsortedSegmentSum": "MindSpore raises an error for an invalid segment number; a kernel "
+        "cannot raise one",
         "ReduceAll": "MindSpore raises an error when it is clustered without axes",
         "Pad": "its padding is missing from the kernel's description",
         **dict.fromkeys(

@@ -218,10 +218,10 @@ class GraphKernelFlags:
         "Keep what follows a matrix product out of its kernel (Ascend).", "bool", default=False
     )
     enable_allreduce_prologue_fusion: bool | None = _flag(
-        "Join what comes before an AllReduce with it (Ascend).", "bool", default=True
+        "Join an AllReduce with the operators before it (Ascend).", "bool", default=True
     )
     enable_allreduce_epilogue_fusion: bool | None = _flag(
-        "Join what follows an AllReduce with it (Ascend).", "bool", default=True
+        "Join an AllReduce with the operators after it (Ascend).", "bool", default=True
     )
     enable_packet_ops_only: tuple[str, ...] | None = _flag(
         "The only operators put into kernel packets (dynamic shapes, Ascend).",

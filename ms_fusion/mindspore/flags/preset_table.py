@@ -41,7 +41,7 @@ class Preset:
 SAME_ON_CPU = (
     "On CPU our generator builds the same kernels as for `auto`: the passes in which MindSpore's "
     "levels differ "
-    "change none of its groups. With MindSpore's own generator they are others."
+    "change none of its groups. With MindSpore's own generator the kernels differ."
 )
 PRESETS: Mapping[str, Preset] = MappingProxyType(
     {
@@ -50,8 +50,8 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
             Preset(
                 "auto",
                 "the best that is known to be safe on this device and version (default)",
-                "On CPU nothing is less accurate than MindSpore's own operators by more than a "
-                "rounding; sums are added in "
+                "On CPU results are at most one rounding less accurate than those of MindSpore's "
+                "own operators; sums are added in "
                 "another order, and MindSpore's own generator contracts (`x*y+z` rounds once).",
             ),
             Preset("off", "no fusion (opt_level 0)"),
@@ -77,11 +77,10 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
             Preset(
                 "precise",
                 "bit-for-bit the unfused result",
-                "Built by MindSpore's own generator; on CPU that leaves Mul and Add/Sub unfused "
-                "(it contracts and rewrites "
-                "them), and Cast, Less, Greater, Equal, NotEqual, LogicalNot, LogicalOr, Maximum, "
-                "Minimum, RealDiv and Neg "
-                "too: only <=, >=, select, Abs, Sqrt, Floor and tests for NaN and inf are fused.",
+                "Built by MindSpore's own generator; on CPU Mul and Add/Sub stay unfused, because "
+                "this generator contracts and rewrites them. Cast, Less, Greater, Equal, NotEqual, "
+                "LogicalNot, LogicalOr, Maximum, Minimum, RealDiv and Neg stay unfused too: "
+                "only <=, >=, select, Abs, Sqrt, Floor and tests for NaN and inf are fused.",
             ),
         )
     }
@@ -92,8 +91,8 @@ UNSAFE_ON_CPU: Mapping[str, str] = MappingProxyType(
         "Round": "MindSpore's own generator cannot build it; every kernel with it would fall apart",
         "Cast": "a cast to float16 next to one that MindSpore inserts by itself cannot be built "
         "(mixed precision)",
-        "Transpose": "left unwritten where the kernel also hands out its Reshape, which makes "
-        "gradients of attention wrong; "
+        "Transpose": "its result is left unwritten where a Reshape of it is a result of the kernel "
+        "too, which makes gradients of attention wrong; "
         "garbage for dtypes that are not 4 bytes wide; never fused with what is before it",
     }
 )
@@ -125,7 +124,7 @@ INACCURATE_EXPANSIONS: Mapping[str, str] = MappingProxyType(
         "SoftplusGrad": "through Exp",
         **dict.fromkeys(
             ("Square", "SqrtGrad", "BiasAddGrad"),
-            "of float16 is float32 where its kernel has several results",
+            "a float16 result becomes float32 where the kernel has several results",
         ),
     }
 )
@@ -166,11 +165,11 @@ EXCLUDED_FROM_AUTO: Mapping[str, str] = MappingProxyType(
         "Sigmoid": "through Exp: 64 → 1,400 ULP",
         "SiLU": "through Exp: 64 → 1,450 ULP",
         "Softmax": "through Exp: 151 → 4,690 ULP",
-        "LogSoftmax": "through Exp, whose error of 2.8e-4 a logarithm near 0 does not forgive",
+        "LogSoftmax": "through Exp, whose error of 2.8e-4 is large beside a logarithm near 0",
         "HSigmoid": "1 → 32,800 ULP near 0, where it cancels",
         "HSwish": "1.9 → 2.3 ULP",
         "FastGeLU": "through Exp",
-        "ReduceMean": "of float16 is float32 where its kernel has several results",
+        "ReduceMean": "a float16 result becomes float32 where the kernel has several results",
         "LayerNorm": "as accurate, but four kernels in place of one: nothing is fused behind a "
         "reduction",
     }

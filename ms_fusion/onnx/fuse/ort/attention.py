@@ -320,7 +320,6 @@ EQUIVALENTS = (
         Rule("Attention", "pipeline", OneOf(_PATTERN_WITH_LAYOUTS, _PATTERN_OF_HEADS)),
         ((NAME, _write_attention), ("MultiHeadAttention", _write_multi_head_attention)),
         ("float32", "float16"),
-        f"the first from version {VERSION} of ONNX's operators, "
-        "to which a model with attention is raised",
+        f"Attention exists from opset {VERSION} on, so a model with attention is raised to it",
     ),
 )

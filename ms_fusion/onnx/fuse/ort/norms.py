@@ -173,18 +173,18 @@ EQUIVALENTS = (
             ("Sum and LayerNormalization", _write_sum_and_normalisation),
         ),
         _DTYPES,
-        "whichever is quicker; ONNX Runtime makes the first of an `Add`, not of a `Sum`",
+        "whichever is quicker; ONNX Runtime itself fuses an `Add` into the first, but not a `Sum`",
     ),
     Equivalent(
         LAYER_NORM,
         (("LayerNormalization", _write_normalisation),),
         _DTYPES,
-        "from version 17 of ONNX's operators",
+        "from opset 17 on",
     ),
     Equivalent(
         RMS_NORM,
         (("RMSNormalization or SimplifiedLayerNormalization", _write_normalisation),),
         _DTYPES,
-        "before and from version 23",
+        "the first from opset 23 on, the second before",
     ),
 )

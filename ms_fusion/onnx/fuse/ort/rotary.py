@@ -116,7 +116,7 @@ EQUIVALENTS = (
         ROTARY,
         (("RotaryEmbedding", _write_rotary),),
         ("float32", "float16"),
-        "where both halves of a table are seen to be the same, "
-        "in a weight or in what it is made of",
+        "where both halves of each table are known to be equal, "
+        "from a constant or from the operators that make it",
     ),
 )

@@ -23,6 +23,6 @@ EQUIVALENTS = (
         Rule("Softmax", "intra-operator", Op("Softmax", "x")),
         (("Softmax", _write_softmax),),
         ("float16",),
-        "as one, in float32",
+        "as one operator, in float32",
     ),
 )
