@@ -16,8 +16,11 @@ from typing import TYPE_CHECKING
 from tbe_impl.lazy_attributes import lazy_attributes
 
 if TYPE_CHECKING:
-    from custom_ops.onednn.convolution import prepare_conv2d, prepare_conv2d_backward
-    from custom_ops.onednn.fast_layouts import quick_channels_last
+    from custom_ops.onednn.convolution import (
+        prepare_conv2d,
+        prepare_conv2d_backward,
+        quick_channels_last,
+    )
     from custom_ops.onednn.matmul import prepare_matmul
     from custom_ops.onednn.pooling import prepare_max_pool_gradient
     from custom_ops.onednn.prepared_operator import Prepared, TensorType
@@ -30,7 +33,7 @@ _HOMES = {
     "prepare_conv2d_backward": "convolution",
     "prepare_matmul": "matmul",
     "prepare_max_pool_gradient": "pooling",
-    "quick_channels_last": "fast_layouts",
+    "quick_channels_last": "convolution",
     "why_missing": "verified_library",
 }
 

@@ -1,8 +1,9 @@
-"""Prepares 2-D convolutions with an epilogue, and their gradients."""
+"""Prepares 2-D convolutions with an epilogue, and their gradients; tests which layout is fast."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cache
 
 from custom_ops.onednn import im2col
 from custom_ops.onednn.convolution_plans import plan_forward, plan_gradients
@@ -11,6 +12,7 @@ from custom_ops.onednn.geometry import Padding, Pair, geometry
 from custom_ops.onednn.layouts import memory_shape
 from custom_ops.onednn.prepared_operator import Prepared, TensorType
 from custom_ops.onednn.routes import check_dtype, choose_library, resolve_threads
+from custom_ops.onednn.verified_library import why_missing
 from tbe_impl.errors import InputError
 
 
@@ -165,3 +167,16 @@ def prepare_conv2d_backward(
         operator, threads, operations=sizes.operations, elements=sizes.elements
     )
     return plan_gradients(operator, sizes, tuple(inputs), tuple(outputs), shared, library, last)
+
+
+@cache
+def quick_channels_last() -> bool:
+    """Whether oneDNN has a processor-specific implementation of channels-last convolutions.
+
+    On AVX-512 this implementation (``brg_conv``) is 1.0 to 1.3 times as fast as the
+    channel-blocked layout.
+    """
+    if why_missing():
+        return False
+    probe = prepare_conv2d((1, 32, 8, 8), (32, 32, 3, 3), padding=1, channels_last=("x", "y"))
+    return all("brg" in name for name in probe.implementations)
