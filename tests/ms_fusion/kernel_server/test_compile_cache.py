@@ -18,7 +18,7 @@ import pytest
 
 from custom_ops.onednn import onednn_path as place
 from custom_ops.onednn import why_missing
-from ms_fusion.kernel_server import build_records, cache_key_inputs, compile_cache, driver
+from ms_fusion.kernel_server import build_records, compile_cache, driver
 from ms_fusion.kernel_server.compile_cache import publish_cached, recall
 from ms_fusion.ledger import BuildStep
 from ms_fusion.lowering import plan_choice
@@ -166,7 +166,7 @@ def _other_compiler(monkeypatch: pytest.MonkeyPatch, place: Path) -> None:
 
 
 def _other_numpy(monkeypatch: pytest.MonkeyPatch, place: Path) -> None:
-    monkeypatch.setattr(cache_key_inputs.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(compile_cache.importlib.util, "find_spec", lambda name: None)
 
 
 def _other_onednn(monkeypatch: pytest.MonkeyPatch, where: Path) -> None:
@@ -182,7 +182,7 @@ def _without_onednn(monkeypatch: pytest.MonkeyPatch, where: Path) -> None:
 
 
 CHANGES: dict[str, Changed] = {
-    "our files": lambda patch, _: patch.setattr(cache_key_inputs, "_SOURCES_AT_START", "others"),
+    "our files": lambda patch, _: patch.setattr(compile_cache, "_SOURCES_AT_START", "others"),
     "what was tuned": _tuned,
     "threads": lambda patch, _: patch.setenv("MS_FUSION_THREADS", "7"),
     "compiler": _other_compiler,
@@ -194,7 +194,7 @@ CHANGES: dict[str, Changed] = {
     "older setting of oneDNN": lambda patch, _: patch.setenv("DNNL_MAX_CPU_ISA", "AVX2"),
     "oneDNN": _other_onednn,
     "no oneDNN": _without_onednn,
-    "Python": lambda patch, _: patch.setattr(cache_key_inputs.sys, "version", "4.0"),
+    "Python": lambda patch, _: patch.setattr(compile_cache.sys, "version", "4.0"),
     "NumPy": _other_numpy,
 }
 
@@ -215,11 +215,11 @@ def test_what_was_built_otherwise_is_no_answer(
 
 def _forget() -> None:
     """Values that a process reads once."""
-    cache_key_inputs._onednn_stamp.cache_clear()
-    cache_key_inputs._numpy_stamp.cache_clear()
+    compile_cache._onednn_stamp.cache_clear()
+    compile_cache._numpy_stamp.cache_clear()
 
 
-@cases("suffix", cache_key_inputs.SUFFIXES)
+@cases("suffix", compile_cache.SUFFIXES)
 def test_a_file_of_ours_that_changes_is_seen(
     suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -227,26 +227,26 @@ def test_a_file_of_ours_that_changes_is_seen(
     inner = package / "inner"
     inner.mkdir(parents=True)
     (inner / f"file{suffix}").write_text("1")
-    monkeypatch.setattr(cache_key_inputs, "PACKAGES", (package,))
-    before = cache_key_inputs.source_fingerprint()
-    assert cache_key_inputs.source_fingerprint() == before
+    monkeypatch.setattr(compile_cache, "PACKAGES", (package,))
+    before = compile_cache.source_fingerprint()
+    assert compile_cache.source_fingerprint() == before
     (inner / f"file{suffix}").write_text("22")
-    assert cache_key_inputs.source_fingerprint() != before
+    assert compile_cache.source_fingerprint() != before
 
 
 def test_the_files_of_all_packages_count() -> None:
-    assert {place.name for place in cache_key_inputs.PACKAGES} == {
+    assert {place.name for place in compile_cache.PACKAGES} == {
         "tbe_impl",
         "custom_ops",
         "ms_fusion",
     }
-    assert all((place / "__init__.py").is_file() for place in cache_key_inputs.PACKAGES)
+    assert all((place / "__init__.py").is_file() for place in compile_cache.PACKAGES)
 
 
 def test_a_process_with_old_files_keeps_nothing(
     tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cache_key_inputs, "source_fingerprint", lambda: "newer")
+    monkeypatch.setattr(compile_cache, "source_fingerprint", lambda: "newer")
     built(softmax(), tmp_path)
     assert recall(softmax()) is None
 
