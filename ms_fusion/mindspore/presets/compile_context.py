@@ -1,14 +1,17 @@
-"""Wraps each compilation: sets the flags of the net, applies patches, reports refused kernels."""
+"""Wraps each compilation: sets the flags of the net, applies patches, reports refused kernels.
+
+Signals are blocked meanwhile.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import signal
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from ms_fusion.mindspore.flags.generator_limits import generator_of
 from ms_fusion.mindspore.flags.graph_kernel_flags import GraphKernelFlags
-from ms_fusion.mindspore.patches.blocked_signals import block_signals
 from ms_fusion.mindspore.presets import compile_messages, compile_retry, net_choices
 from ms_fusion.mindspore.state import dump_note, mindspore_state
 from ms_fusion.mindspore.state.mindspore_state import (
@@ -47,11 +50,28 @@ def compile_under_flags(
         with (
             pin_kernel_directory(),
             _apply_flags(net, inputs, attempt, flags, preset),
-            block_signals(),
+            _block_signals(),
         ):
             return compile()
 
     return compile_retry.retry_until_compiled(compile_once, net)
+
+
+@contextlib.contextmanager
+def _block_signals() -> Iterator[None]:
+    """Blocks signals that have Python handlers in this thread until the end of the block.
+
+    Otherwise MindSpore's read from its kernel generator would fail with EINTR. SIGINT and signals
+    without a Python handler are not blocked.
+    """
+    waited_for = {
+        one for one in signal.valid_signals() - {signal.SIGINT} if callable(signal.getsignal(one))
+    }
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, waited_for)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextlib.contextmanager
