@@ -1,20 +1,22 @@
-"""Writes the files of ``kernels/``: C code, operator files in the TBE DSL, manifest entries."""
+"""Writes the files of ``kernels/``: C code, TBE operator files, line maps, manifest entries."""
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ms_fusion import __version__
-from ms_fusion.graph import Value
+from ms_fusion.graph import Node, Value
 from ms_fusion.onnx.fuse.decisions import operator_of
-from ms_fusion.onnx.fuse.line_maps import annotate_source, line_map
 from ms_fusion.onnx.kernels.group_kernel import GroupKernel
+from ms_fusion.onnx.kernels.python_names import quote_name
 from ms_fusion.onnx.kernels.tbe_source import Line, descriptions, write_tbe_source
 from ms_fusion.readers.onnx_graph import ONNX_OP
+from tbe_impl.dsl.tensor import stages_of
 from tbe_impl.errors import FusionError
 from tbe_impl.loading.operator import load_operator
 from tbe_impl.runtime import compiler
@@ -26,6 +28,7 @@ _HEAD = """/* {operators} as one kernel, written by ms_fusion {version}.
  * {compile} -I include {name}.c -o {name}.so -lm */
 """
 _COMPILE = " ".join(("cc", *compiler.FLAGS, "-march=native", "-ffp-contract=off"))
+_STAGE_MARK = re.compile(r" /\* stage (\d+) \*/$")
 TRIAL_SIZE = 3
 """Value of a dynamic size in the trial build of an operator file."""
 
@@ -47,7 +50,7 @@ def write_kernel(
     head = _HEAD.format(
         name=kernel.name, operators=operators, version=__version__, compile=_COMPILE
     )
-    text, lines = annotate_source(kernel, head.count("\n")) if debug else (kernel.source, ())
+    text, lines = _annotate_source(kernel, head.count("\n")) if debug else (kernel.source, ())
     (place / f"{kernel.name}.c").write_text(head + text, "utf-8")
     tbe, tbe_lines = _write_tbe(place, kernel, SOCS.get(device, OTHER_SOC))
     told: dict[str, Any] = {
@@ -58,7 +61,7 @@ def write_kernel(
     }
     if debug:
         told["lines"] = f"{kernel.name}.lines.json"
-        (place / told["lines"]).write_text(line_map(c=lines, tbe=tbe_lines), "utf-8")
+        (place / told["lines"]).write_text(_line_map(c=lines, tbe=tbe_lines), "utf-8")
     return {
         **told,
         "inputs": [_describe_value(body.values[name]) for name in body.inputs],
@@ -73,6 +76,42 @@ def write_headers(place: Path) -> None:
     place.mkdir()
     for header in compiler.INCLUDE.glob("*.h"):
         shutil.copyfile(header, place / header.name)
+
+
+def _annotate_source(kernel: GroupKernel, above: int = 0) -> tuple[str, tuple[Line, ...]]:
+    """Appends a comment with the ONNX node to each line of a group's C code.
+
+    Returns the text and the node of each line. The code itself is unchanged.
+
+    Args:
+        kernel: the kernel of the group.
+        above: number of lines before the C code in its file.
+    """
+    stages = stages_of([one.tensor for one in kernel.said.outputs])
+    nodes = {op.number: kernel.said.stages.get(id(op.outputs[0])) for op in stages}
+    lines: list[str] = []
+    found: list[Line] = []
+    for line in kernel.kernel.marked_source.splitlines():
+        mark = _STAGE_MARK.search(line)
+        node = nodes.get(int(mark[1])) if mark else None
+        if node is not None:
+            found.append(Line(above + len(lines) + 1, node))
+        comment = f" /* {_node_comment(node)} */" if node is not None else ""
+        lines.append(_STAGE_MARK.sub("", line) + comment)
+    return "\n".join(lines) + "\n", tuple(found)
+
+
+def _line_map(**lines: Iterable[Line]) -> str:
+    """Returns a JSON text that maps the line numbers of each kind of code to names of nodes."""
+    told = {kind: {str(one.line): one.node.name for one in found} for kind, found in lines.items()}
+    return json.dumps(told, indent=1) + "\n"
+
+
+def _node_comment(node: Node) -> str:
+    """Returns the text of a C comment for a node, escaped so that the name cannot end the
+    comment.
+    """
+    return f"{node.attr(ONNX_OP)} {quote_name(node.name)}".replace("*/", "* /").replace("/*", "/ *")
 
 
 def _describe_value(value: Value) -> dict[str, Any]:
