@@ -1,6 +1,6 @@
 """Tunes the options of a kernel by measurement; never chooses options slower than the default.
 
-`search_space` defines the candidates, `measurement` compares them, `search` orders the search.
+`search` defines the candidates and their order, `measurement` compares them.
 
 In: a kernel and a time limit in seconds.
 Out: options that are faster than the default, or the default.

@@ -19,7 +19,7 @@ from tbe_impl.compat.auto_tune import AUTO_TUNE
 from tbe_impl.errors import FusionError, InputError
 from tbe_impl.kernel import Kernel
 from tbe_impl.loading.operator import load_operator
-from tbe_impl.tuning import measurement, search_space
+from tbe_impl.tuning import measurement, search
 from tests.cases import cases
 
 SWISH = """\
@@ -162,7 +162,7 @@ def tuning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str
     monkeypatch.setenv("MS_FUSION_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(measurement.Bench, "measure_call", timed)
     monkeypatch.setattr(measurement, "PAUSE_S", 0.0)
-    monkeypatch.setattr(search_space, "KNOBS", (("accumulators", (2,)),))
+    monkeypatch.setattr(search, "KNOBS", (("accumulators", (2,)),))
     monkeypatch.setattr(tbe_impl.tuning, "show_progress", shown)
     yield asked
     AUTO_TUNE.enable, AUTO_TUNE.config = False, {}

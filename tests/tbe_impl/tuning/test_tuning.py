@@ -27,7 +27,7 @@ from tbe_impl.kernel import Argument, Kernel
 from tbe_impl.loading.operator import load_operator
 from tbe_impl.loading.tune_operator import tune
 from tbe_impl.tuning import measurement as measuring
-from tbe_impl.tuning import search_space
+from tbe_impl.tuning import search
 from tbe_impl.tuning.measurement import upper_bound
 from tbe_impl.tuning.measurement_arrays import is_close
 from tbe_impl.tuning_store import Choice, Tuning
@@ -75,7 +75,7 @@ def pretend(monkeypatch: pytest.MonkeyPatch, times: Times, noise: float = 0.0) -
 
     monkeypatch.setattr(measuring.Bench, "measure_call", timed)
     monkeypatch.setattr(measuring, "PAUSE_S", 0.0)
-    monkeypatch.setattr(search_space, "KNOBS", (("accumulators", (1, 2)), ("unroll", (2,))))
+    monkeypatch.setattr(search, "KNOBS", (("accumulators", (1, 2)), ("unroll", (2,))))
 
 
 def test_the_fastest_is_chosen_kept_and_found_again(
@@ -113,8 +113,7 @@ def test_what_a_caller_adds_is_tried(cache: Path, monkeypatch: pytest.MonkeyPatc
 def test_only_what_may_change_a_kernel_is_tried(cache: Path) -> None:
     def tried(kernel: Kernel, field: str) -> bool:
         return any(
-            getattr(one, field) != getattr(Choice(), field)
-            for one in search_space.single_changes(kernel)
+            getattr(one, field) != getattr(Choice(), field) for one in search.single_changes(kernel)
         )
 
     small, large = scaled_total(), scaled_total(rows=14_000)
