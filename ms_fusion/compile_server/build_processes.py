@@ -1,6 +1,6 @@
 """Builds each kernel in its own process: a crash or hang of the generator affects one kernel only.
 
-If a worker of MindSpore's own process pool dies, MindSpore waits minutes for the worker's kernel.
+If a worker of MindSpore's process pool dies, MindSpore waits minutes for the worker's kernel.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ SERVER = "mindspore._extends.remote.kernel_build_server"
 
 
 def serve(messager: str) -> None:
-    """Runs MindSpore's own kernel build server with our checks and our build processes.
+    """Runs MindSpore's kernel build server with our checks and our build processes.
 
     Args:
         messager: name of MindSpore's server class: ``AkgMessager`` or ``AkgV2Messager``.
@@ -58,7 +58,7 @@ def serve(messager: str) -> None:
 def _exit_with_parent(parent: int) -> None:
     """Ends this process when the parent process has ended.
 
-    MindSpore's own server would wait forever and keep half a GiB of memory.
+    MindSpore's server would wait forever and keep half a GiB of memory.
     """
     while os.getppid() == parent:
         time.sleep(1.0)
@@ -139,15 +139,15 @@ class _Generator(Protocol):
         """Publishes a kernel from the compile cache; returns whether the cache had the kernel."""
 
     def builder(self) -> Callable[[str], object]:
-        """Loads the generator and returns its build function, as in MindSpore's own pool."""
+        """Loads the generator and returns its build function, as in MindSpore's pool."""
 
     def stand_in(self, text: str, why: str) -> None:
         """Publishes a substitute for a kernel that failed to build."""
 
 
 @dataclass(frozen=True)
-class _OwnGenerator:
-    """Our own generator, loaded only for kernels that are not cached.
+class _OurGenerator:
+    """Our generator, loaded only for kernels that are not cached.
 
     Attributes:
         directory: directory in which MindSpore searches the kernels' libraries.
@@ -179,7 +179,7 @@ class _OwnGenerator:
 
 @dataclass(frozen=True)
 class _MindSporeGenerator:
-    """MindSpore's own generator.
+    """MindSpore's generator.
 
     Attributes:
         directory: directory in which MindSpore searches the kernels' libraries.
@@ -218,5 +218,5 @@ def _generator(processor: Any, attributes: str) -> _Generator:
 
     directory = Path(get_kernel_meta_parent_dir(attributes)) / "akg_kernel_meta"
     if isinstance(processor, akg_process.AkgV2Process):
-        return _OwnGenerator(directory)
+        return _OurGenerator(directory)
     return _MindSporeGenerator(directory, attributes)

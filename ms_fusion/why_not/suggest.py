@@ -262,7 +262,7 @@ def _remedy_steps(
 
 
 def _steps_for_own_generator(one: Refusal, given: Settings) -> tuple[_Step, ...]:
-    """Returns the steps that remove one refusal if our own generator builds the kernels.
+    """Returns the steps that remove one refusal if our generator builds the kernels.
 
     Uses the flags of its presets, which the tests build.
     """

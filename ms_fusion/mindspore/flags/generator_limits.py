@@ -78,7 +78,7 @@ _WRONG_RESULT_REASONS = {
 
 
 def refusal(op: str, source: str, target: str) -> str:
-    """Returns why MindSpore's own CPU generator must not build an operator; empty if it may.
+    """Returns why MindSpore's CPU generator must not build an operator; empty if it may.
 
     Args:
         op: operator type.
@@ -152,7 +152,7 @@ class KernelRefusal(NamedTuple):
 
 
 def kernel_refusal(text: str) -> KernelRefusal | None:
-    """Checks a kernel in composite JSON for MindSpore's own CPU generator.
+    """Checks a kernel in composite JSON for MindSpore's CPU generator.
 
     Returns None if the generator may build the kernel. Returns a refusal, too, if the JSON is
     malformed.

@@ -379,18 +379,20 @@ def _name_findings(key: str, name: str, column: int, where: _LintContext) -> Ite
 
 
 def _cluster_findings(name: str, column: int, where: _LintContext) -> Iterator[Finding]:
-    own = where.generator == "mindspore"
+    by_mindspore = where.generator == "mindspore"
     # MindSpore's generator cannot build an expandable operator unless MindSpore expands it. Our
     # generator can build the operators that these flags do not expand.
-    expanded = operators.CPU_EXPANDABLE_OPS | operators.CPU_EXPAND_OPS if own else where.expanded
-    if not own and name in EXCLUDED_OPERATORS:
+    expanded = (
+        operators.CPU_EXPANDABLE_OPS | operators.CPU_EXPAND_OPS if by_mindspore else where.expanded
+    )
+    if not by_mindspore and name in EXCLUDED_OPERATORS:
         yield Finding(
             "warning",
             "kept-out",
             f"`{name}` stays out of the groups: {EXCLUDED_OPERATORS[name]}.",
             column,
         )
-    elif own and name in operators.CRASHING_OPS and operators.CRASHING_OPS[name] is None:
+    elif by_mindspore and name in operators.CRASHING_OPS and operators.CRASHING_OPS[name] is None:
         yield Finding(
             "error",
             "fatal",
@@ -398,14 +400,14 @@ def _cluster_findings(name: str, column: int, where: _LintContext) -> Iterator[F
             column,
             remedy="Leave it out.",
         )
-    elif own and name in operators.MISCOMPUTED_OPS:
+    elif by_mindspore and name in operators.MISCOMPUTED_OPS:
         yield Finding(
             "warning",
             "wrong",
             f"`{name}` is wrong when fused: {operators.MISCOMPUTED_OPS[name]}.",
             column,
         )
-    elif own and name in operators.CPU_CLUSTERABLE_BY_OWN_GENERATOR_ONLY:
+    elif by_mindspore and name in operators.CPU_CLUSTERABLE_BY_OWN_GENERATOR_ONLY:
         yield Finding(
             "warning",
             "generator",

@@ -1,6 +1,6 @@
 """Defines the presets: graph kernel flags for each device and version, with reasons.
 
-The statements about MindSpore's own CPU generator were measured with MindSpore 2.10 on x86-64 with
+The statements about MindSpore's CPU generator were measured with MindSpore 2.10 on x86-64 with
 AVX2 kernels. Each operator was measured alone, on 262,144 random values and on edge values, against
 float64. A figure such as "76 → 2,370 ULP" is the largest error, unfused → fused.
 """
@@ -98,7 +98,7 @@ UNSAFE_ON_CPU: Mapping[str, str] = MappingProxyType(
 )
 """Operator that MindSpore clusters by default on CPU, but no preset does → reason.
 
-The table applies to MindSpore's own generator.
+The table applies to MindSpore's generator.
 """
 
 INACCURATE_ON_CPU: Mapping[str, str] = MappingProxyType(
@@ -189,7 +189,7 @@ AUTO_EXPANDED: Mapping[str, str] = MappingProxyType(
 PRECISE_ON_CPU = tuple(
     "Abs Floor GreaterEqual IsFinite IsInf IsNan LessEqual LogicalAnd Select Sqrt".split()
 )
-"""Operators that `precise` clusters on CPU with MindSpore's own generator.
+"""Operators that `precise` clusters on CPU with MindSpore's generator.
 
 Their results have the same bits as the unfused results. This was measured on x86-64; NaN counts as
 equal to NaN, whatever its payload. The following operators are left out, although each alone is
@@ -383,7 +383,7 @@ def to_yaml(
     """Returns a `context:` block to paste into a configuration in the style of mindformers.
 
     On CPU ``jit_level: O1`` enables no fusion, so a comment in the block has the environment
-    variable to set. The flags are for MindSpore's own generator, since our generator needs a call
+    variable to set. The flags are for MindSpore's generator, since our generator needs a call
     of `enable` in the process.
     """
     import yaml

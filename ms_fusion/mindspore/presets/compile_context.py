@@ -107,7 +107,7 @@ def _apply_flags(
         override_flags(attempt.apply_to(flags)),
         _apply_patches(flags),
         compile_messages.report_refusals(
-            user, name, inputs, place, own=generator_of(flags) == "mindspore"
+            user, name, inputs, place, by_mindspore=generator_of(flags) == "mindspore"
         )
         if has_fusion(flags) and device_target() == "CPU"
         else contextlib.nullcontext(),

@@ -24,7 +24,7 @@ _seen_nets: weakref.WeakSet[Any] = weakref.WeakSet()
 
 @contextlib.contextmanager
 def report_refusals(
-    net: Any, name: str, inputs: Sequence[Any], kernel_directory: Path, *, own: bool
+    net: Any, name: str, inputs: Sequence[Any], kernel_directory: Path, *, by_mindspore: bool
 ) -> Iterator[None]:
     """Reports the kernels that the compile server refuses while `net` is compiled in the block.
 
@@ -35,14 +35,14 @@ def report_refusals(
         name: name of the net in messages.
         inputs: arguments of the call.
         kernel_directory: directory of the compile server.
-        own: whether MindSpore's own generator builds the kernels.
+        by_mindspore: whether MindSpore's generator builds the kernels.
 
     Raises:
         UnsafeError: MindSpore cannot compile the net with fusion: it computes in bfloat16, or a
             kernel was refused.
     """
     if net not in _seen_nets:
-        if own:
+        if by_mindspore:
             _refuse_bfloat16(net, name, inputs)
         _seen_nets.add(net)
         for finding in net_checks.check_call(net, inputs, graph_mode=True):
@@ -52,7 +52,7 @@ def report_refusals(
     try:
         yield
     except RuntimeError as error:
-        if not own:
+        if not by_mindspore:
             raise
         _refuse_bfloat16(net, name, inputs)
         for one in refusals.read_since(kernel_directory, start):
@@ -63,7 +63,7 @@ def report_refusals(
             ) from error
         raise
     found = refusals.read_since(kernel_directory, start)
-    if found and not own:
+    if found and not by_mindspore:
         say(f"{name}: {_describe_failures(found)}")
         return
     for one in found:

@@ -81,7 +81,7 @@ def choose(
 
 
 def _fallback_finding(reason: str, remedy: str) -> Finding:
-    """Returns the finding that MindSpore's own generator is used instead of ours."""
+    """Returns the finding that MindSpore's generator is used instead of ours."""
     return _make_finding(
         "warning",
         "generator",

@@ -133,7 +133,7 @@ def enable(
             lists and removed from the opposite lists.
         generator: generator of the kernels: ``ms_fusion`` or ``mindspore``. The default on CPU is
             ours, after a proof that takes some seconds once per machine. If the proof fails, the
-            generator is MindSpore's own, with a warning.
+            generator is MindSpore's, with a warning.
         lock: whether to serialise calls of compiled nets by several threads. MindSpore is not
             thread-safe, with or without fusion. Without a lock such calls may give wrong results or
             end the process.

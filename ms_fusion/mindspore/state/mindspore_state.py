@@ -37,7 +37,7 @@ EARLIER_KERNELS = (
     "MindSpore's own generator has built kernels in this process before ms_fusion was there, and "
     "MindSpore keeps them by names that ours would have"
 )
-"""Message if our generator cannot be used after MindSpore's own generator."""
+"""Message if our generator cannot be used after MindSpore's generator."""
 PASSES_VARIABLE = "MS_DEV_DUMP_IR_PASSES"
 SAVING_VARIABLES = ("MS_DEV_SAVE_GRAPHS", "MS_DEV_SAVE_GRAPHS_PATH")
 FRONT_END_PHASE = "export.front_end"
@@ -302,7 +302,7 @@ def _has_kernels_loaded() -> bool:
 
 
 def has_earlier_kernels() -> bool:
-    """Returns whether MindSpore's own generator built kernels in this process before `prepare`.
+    """Returns whether MindSpore's generator built kernels in this process before `prepare`.
 
     The entry function of our kernels cannot call these kernels.
     """
@@ -387,7 +387,7 @@ def environment_flags(text: str) -> Iterator[None]:
     """Sets the flag string `text` for compilations in the block; it overrides all scopes.
 
     Raises:
-        UnsafeError: the flags select our generator, but MindSpore's own generator was used before.
+        UnsafeError: the flags select our generator, but MindSpore's generator was used before.
         MissingError, CompileError: as `host_kernels`.
     """
     prepare()

@@ -127,7 +127,7 @@ def test_who_answers_has_not_loaded_the_generator(tmp_path: Path, filled: Path) 
         "import sys\n"
         "from pathlib import Path\n"
         "from ms_fusion.compile_server import serve\n"
-        "answered = serve._OwnGenerator(Path(sys.argv[1])).reuse_cached(sys.argv[2])\n"
+        "answered = serve._OurGenerator(Path(sys.argv[1])).reuse_cached(sys.argv[2])\n"
         "print(answered, [name for name in sys.argv[3:] if name in sys.modules])\n"
     )
     heavy = (
