@@ -142,29 +142,30 @@ class NestFunction:
         self,
         extent: str,
         grain: int,
-        alone: str,
+        sequential_call: str,
         *,
         arguments: str = "",
-        given: str = "",
-        count: str = "",
+        extra_fields: str = "",
+        part_count_variable: str = "",
     ) -> tuple[str, str]:
         """Emits the function that runs one part, and the statements that call it on threads.
 
-        The statements run `alone` instead when the nest accesses too few elements. The arguments
-        are those of `partition_among_threads`.
+        The statements run `sequential_call` instead when the nest accesses too few elements. The
+        arguments are those of `partition_among_threads`.
         """
         least = str(self.options.parallel_elements)
         # merged partial sums differ from a sequential sum in the last bits, so their threshold is
         # constant
-        work = f"{self.accessed_element_count()} >= {least if count else f'shared_from({least})'}"
+        bound = least if part_count_variable else f"shared_from({least})"
+        work = f"{self.accessed_element_count()} >= {bound}"
         return partition_among_threads(
             self.name,
             extent,
             grain,
             work,
-            alone,
+            sequential_call,
             portions=self.portions,
             arguments=arguments,
-            given=given,
-            count=count,
+            extra_fields=extra_fields,
+            part_count_variable=part_count_variable,
         )

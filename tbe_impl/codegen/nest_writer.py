@@ -115,14 +115,14 @@ class NestWriter:
         )
         steps = parallel_trip_count(self.inside, parted)
         grain = nest.grain or (1024 if len(nest.loops) == 1 and not nest.along else self.grain)
-        name, told = self.function.name, "nest->stream" if stream else "0"
-        given = f".stream = {stream}" if stream else ""
+        name, stream_argument = self.function.name, "nest->stream" if stream else "0"
+        extra_fields = f".stream = {stream}" if stream else ""
         if columns:
-            part, call = rows.call(steps, grain, stream or "0", told, given)
+            part, call = rows.call(steps, grain, stream or "0", stream_argument, extra_fields)
             return join_functions(text, part, rows.merge_function_text()), call
-        alone = f"{name}(b, s, INT64_C(0), {steps}, {stream or '0'});"
+        sequential_call = f"{name}(b, s, INT64_C(0), {steps}, {stream or '0'});"
         part, call = self.function.emit_parallel_call(
-            steps, grain, alone, arguments=told, given=given
+            steps, grain, sequential_call, arguments=stream_argument, extra_fields=extra_fields
         )
         return join_functions(text, part), call
 
@@ -451,8 +451,8 @@ class NestWriter:
             f"int64_t begin, int64_t end, {c} *part_result", (), self.inside.chain[0].lines
         )
         parts = f"{c} parts{number}[{MAX_THREADS}]; int count{number} = 1;"
-        alone = f"{self.function.name}(b, s, INT64_C(0), {steps}, &parts{number}[0]);"
-        given = f".own = (char *)parts{number}, .own_bytes = sizeof *parts{number}"
+        sequential_call = f"{self.function.name}(b, s, INT64_C(0), {steps}, &parts{number}[0]);"
+        extra_fields = f".own = (char *)parts{number}, .own_bytes = sizeof *parts{number}"
         both = combine(body.op, tag, f"parts{number}[0]", f"parts{number}[t]")
         place = (
             f"({dtype_of(self.function.buffer_of(root).dtype).c} *)"
@@ -463,7 +463,12 @@ class NestWriter:
             f"{prefix}_store_part({place}, parts{number}[0], 1);",
         ]
         part, call = self.function.emit_parallel_call(
-            steps, grain, alone, arguments=f"({c} *)own", given=given, count=f"count{number}"
+            steps,
+            grain,
+            sequential_call,
+            arguments=f"({c} *)own",
+            extra_fields=extra_fields,
+            part_count_variable=f"count{number}",
         )
         return join_functions(text, part), "\n  ".join(["{", parts, call, *last, "}"])
 

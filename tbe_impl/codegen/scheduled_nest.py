@@ -378,8 +378,8 @@ class ScheduledNestWriter:
         lines = inside.chain[0].lines
         if memory.is_empty:
             text = function.text("int64_t begin, int64_t end", (), lines)
-            alone = f"{function.name}(b, s, INT64_C(0), {steps});"
-            part, call = function.emit_parallel_call(steps, grain, alone)
+            sequential_call = f"{function.name}(b, s, INT64_C(0), {steps});"
+            part, call = function.emit_parallel_call(steps, grain, sequential_call)
             return join_functions(text, part), call
         text = function.text("int64_t begin, int64_t end, char *rows", memory.starts(), lines)
         part, call = memory.call(steps, grain, together=together)

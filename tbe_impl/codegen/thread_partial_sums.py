@@ -79,7 +79,7 @@ class ThreadRows:
         grain: int,
         before: str = "",
         before_own: str = "",
-        given: str = "",
+        extra_fields: str = "",
         *,
         together: bool = True,
     ) -> tuple[str, str]:
@@ -90,18 +90,21 @@ class ThreadRows:
                 `NestFunction.emit_parallel_call`.
             before, before_own: the argument before the rows, in the sequential and in the parallel
                 call.
-            given: further fields of ``struct shared_nest``.
+            extra_fields: further fields of ``struct shared_nest``.
             together: whether the rows are merged afterwards.
         """
         function = self.function
-        alone = f"{function.name}(b, s, INT64_C(0), {steps}, {before}{before and ', '}rows);"
+        sequential_call = (
+            f"{function.name}(b, s, INT64_C(0), {steps}, {before}{before and ', '}rows);"
+        )
+        fields = f".own = rows, .own_bytes = row_bytes{extra_fields and ', '}{extra_fields}"
         part, shared = function.emit_parallel_call(
             steps,
             grain,
-            alone,
+            sequential_call,
             arguments=f"{before_own}{before_own and ', '}own",
-            given=f".own = rows, .own_bytes = row_bytes{given and ', '}{given}",
-            count="used" if together else "",
+            extra_fields=fields,
+            part_count_variable="used" if together else "",
         )
         count = f"(threads > 1 ? {function.portions or 'threads'} : 1)*"
         calls = [

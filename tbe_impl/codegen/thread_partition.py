@@ -10,36 +10,36 @@ def partition_among_threads(
     extent: str,
     grain: int,
     work: str,
-    alone: str,
+    sequential_call: str,
     *,
     portions: int = 0,
     arguments: str = "",
-    given: str = "",
-    count: str = "",
+    extra_fields: str = "",
+    part_count_variable: str = "",
 ) -> tuple[str, str]:
     """Emits the function that runs one part of a nest, and the statements that call it on threads.
 
-    The statements run `alone` instead when `work` is false or there is only one thread. The
-    function is empty for a nest that is always sequential.
+    The statements run `sequential_call` instead when `work` is false or there is only one thread.
+    The function is empty for a nest that is always sequential.
 
     Args:
         name: name of the nest's function.
         extent: trip count, in C.
         grain: number of consecutive iterations that stay on one thread.
         work: C condition for using several threads.
-        alone: C statement of the sequential call.
+        sequential_call: C statement of the sequential call.
         portions: number of dynamically scheduled parts; 0 for one part per thread.
         arguments: further arguments of the nest, in terms of ``nest`` and ``own``.
-        given: further fields of ``struct shared_nest`` (`thread_pool.h`).
-        count: C variable that receives the number of parts.
+        extra_fields: further fields of ``struct shared_nest`` (`thread_pool.h`).
+        part_count_variable: C variable that receives the number of parts.
     """
     if _fits_one_thread(extent, grain):
-        return "", alone
-    told = (
+        return "", sequential_call
+    fields = (
         f".run = {name}_part, .b = b, .s = s, .steps = {extent}, .grain = {grain}, "
-        f".portions = {portions}{given and ', '}{given}"
+        f".portions = {portions}{extra_fields and ', '}{extra_fields}"
     )
-    target = f"{count} = " if count else ""
+    target = f"{part_count_variable} = " if part_count_variable else ""
     unused = "" if "own" in arguments else "(void)own; "
     part = [
         (
@@ -49,10 +49,8 @@ def partition_among_threads(
         f"  {unused}{name}(nest->b, nest->s, begin, end{arguments and ', '}{arguments});",
         "}",
     ]
-    statements = [
-        f"if (threads > 1 && {work}) {target}share_nest(&(struct shared_nest){{{told}}}, threads);",
-        f"else {alone}",
-    ]
+    parallel_call = f"{target}share_nest(&(struct shared_nest){{{fields}}}, threads);"
+    statements = [f"if (threads > 1 && {work}) {parallel_call}", f"else {sequential_call}"]
     return "\n".join(part), "\n  ".join(statements)
 
 

@@ -104,7 +104,7 @@ class SpecializedNet:
         # MindSpore runs one graph at a time, so all compilations and specialized nets share a lock.
         self._lock = mindspore_state.compile_lock
         self._compiled: OrderedDict[Key, CompiledNet] = OrderedDict()
-        self._ways: dict[Key, _Execution] = {}
+        self._executions: dict[Key, _Execution] = {}
         self._seen: dict[Key, SeenShape] = {}
         self._graphs: dict[Key, Graph | str] = {}
 
@@ -119,21 +119,21 @@ class SpecializedNet:
             return self.net(*args, **kwargs)
         with self._lock:
             key = self._key(args, kwargs)
-            way = self._ways.get(key)
-            if way is None:
-                way = self._ways[key] = self._choose_execution(key, args, kwargs)
-            if not way.padded_to:
-                return self._run(key, way, args, kwargs)
-            longer = padding.pad_batch(args, way.numbers, way.padded_to)
-            result = self._run(key, way, longer, kwargs)
-            return padding.cut(result, iter(way.results), way.samples)
+            execution = self._executions.get(key)
+            if execution is None:
+                execution = self._executions[key] = self._choose_execution(key, args, kwargs)
+            if not execution.padded_to:
+                return self._run(key, execution, args, kwargs)
+            longer = padding.pad_batch(args, execution.numbers, execution.padded_to)
+            result = self._run(key, execution, longer, kwargs)
+            return padding.cut(result, iter(execution.results), execution.samples)
 
     @property
     def seen(self) -> tuple[SeenShape, ...]:
         """Returns a record for each set of input shapes so far: calls, compilations, seconds."""
         with self._lock:
             return tuple(
-                replace(item, kept=self._ways[key].compiled_for in self._compiled)
+                replace(item, kept=self._executions[key].compiled_for in self._compiled)
                 for key, item in self._seen.items()
             )
 
@@ -202,17 +202,19 @@ class SpecializedNet:
                 self._graphs[key] = str(error).splitlines()[0]
         return self._graphs[key]
 
-    def _run(self, key: Key, way: _Execution, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        compiled = self._compiled.get(way.compiled_for)
+    def _run(
+        self, key: Key, execution: _Execution, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        compiled = self._compiled.get(execution.compiled_for)
         is_new = compiled is None
         if compiled is None:
-            compiled = self._compiled[way.compiled_for] = CompiledNet(self.net)
-        self._compiled.move_to_end(way.compiled_for)
+            compiled = self._compiled[execution.compiled_for] = CompiledNet(self.net)
+        self._compiled.move_to_end(execution.compiled_for)
         try:
             result = compiled(*args, **kwargs)
         except Exception:
             if is_new:
-                del self._compiled[way.compiled_for]
+                del self._compiled[execution.compiled_for]
             raise
         seen = self._seen[key]
         self._seen[key] = replace(
