@@ -16,7 +16,7 @@ import numpy as np
 from ms_fusion.graph import Graph, Node
 
 PRODUCTS = frozenset({"MatMul", "BatchMatMul"})
-FOLDED_BEFORE, FOLDED_BEHIND = "done_before", "done_behind"
+FOLDED_BEFORE, FOLDED_BEHIND = "folded_before", "folded_behind"
 """Attributes of a product: the types of the folded operators before it and behind it."""
 HEADS = (0, 2, 1, 3)
 
@@ -50,51 +50,51 @@ def fold_transposes(graph: Graph) -> Graph:
     for step in (_fold_into_operands, _fold_into_result):
         changed = {node.name: step(node, graph) for node in graph if node.op in PRODUCTS}
         graph = replace(graph, nodes=tuple(changed.get(node.name, node) for node in graph))
-        graph = replace(graph, nodes=_eliminate_dead_transposes(graph))
+        graph = replace(graph, nodes=_remove_folded_transposes(graph))
     return graph
 
 
 def _fold_into_operands(node: Node, graph: Graph) -> Node:
     """Returns the product with the transposes of its operands folded in."""
     known = OPERAND_LAYOUTS if _has_heads(node, graph) else {}
-    inputs, told, heads = list(node.inputs), {}, []
+    inputs, transposed, heads = list(node.inputs), {}, []
     before = [*node.attr(FOLDED_BEFORE, ())]
     for at, name in enumerate("ab"):
-        found = _last_foldable(_sources(inputs[at], graph), known)
-        if found is not None:
-            inputs[at] = found.name
-            told[f"transpose_{name}"] = (
-                bool(node.attr(f"transpose_{name}", False)) != found.way.turned
+        match = _last_foldable(_sources(inputs[at], graph), known)
+        if match is not None:
+            inputs[at] = match.name
+            transposed[f"transpose_{name}"] = (
+                bool(node.attr(f"transpose_{name}", False)) != match.layout.turned
             )
-            heads += [name] * found.way.heads_third
-            before += ["Transpose"] * found.steps
+            heads += [name] * match.layout.heads_third
+            before += ["Transpose"] * match.steps
     return _set_attributes(
         replace(node, inputs=tuple(inputs)),
-        {**told, "heads_third": tuple(heads), FOLDED_BEFORE: tuple(before)},
+        {**transposed, "heads_third": tuple(heads), FOLDED_BEFORE: tuple(before)},
     )
 
 
 def _fold_into_result(node: Node, graph: Graph) -> Node:
     """Returns the product with the transposes of its result folded in."""
-    found = _last_foldable(
+    match = _last_foldable(
         _targets(node.outputs[0], graph), RESULT_LAYOUTS if _has_heads(node, graph) else {}
     )
-    if found is None:
+    if match is None:
         return node
-    heads = (*node.attr("heads_third", ()), *["y"] * found.way.heads_third)
+    heads = (*node.attr("heads_third", ()), *["y"] * match.layout.heads_third)
     return _set_attributes(
-        replace(node, outputs=(found.name,)),
+        replace(node, outputs=(match.name,)),
         {
-            "transpose_y": found.way.turned,
+            "transpose_y": match.layout.turned,
             "heads_third": heads,
-            FOLDED_BEHIND: ("Transpose",) * found.steps,
+            FOLDED_BEHIND: ("Transpose",) * match.steps,
         },
     )
 
 
 class _TransposeMatch(NamedTuple):
     name: str
-    way: OperandLayout
+    layout: OperandLayout
     steps: int
 
 
@@ -106,16 +106,16 @@ def _last_foldable(
 
     Returns None if the product can fold no prefix.
     """
-    found = None
+    match = None
     for steps, (name, order) in enumerate(transposes, 1):
         plain = tuple(range(len(order)))
-        way = {
+        layout = {
             plain: OperandLayout(),
             (*plain[:-2], *plain[:-3:-1]): OperandLayout(turned=True),
             **known,
         }.get(order)
-        found = found if way is None else _TransposeMatch(name, way, steps)
-    return found
+        match = match if layout is None else _TransposeMatch(name, layout, steps)
+    return match
 
 
 def _set_attributes(node: Node, more: Mapping[str, object]) -> Node:
@@ -146,10 +146,10 @@ def _sources(name: str, graph: Graph) -> Iterator[tuple[str, tuple[int, ...]]]:
     """
     order = tuple(range(len(graph.values[name].shape)))
     while name in graph.producers and name not in graph.outputs:
-        found = _order(graph.producers[name], graph)
-        if found is None:
+        step = _order(graph.producers[name], graph)
+        if step is None:
             return
-        name, order = graph.producers[name].inputs[0], tuple(found[axis] for axis in order)
+        name, order = graph.producers[name].inputs[0], tuple(step[axis] for axis in order)
         yield name, order
 
 
@@ -161,10 +161,10 @@ def _targets(name: str, graph: Graph) -> Iterator[tuple[str, tuple[int, ...]]]:
     order = tuple(range(len(graph.values[name].shape)))
     while name not in graph.outputs and len(graph.consumers.get(name, ())) == 1:
         (reader,) = graph.consumers[name]
-        found = _order(reader, graph)
-        if found is None:
+        step = _order(reader, graph)
+        if step is None:
             return
-        name, order = reader.outputs[0], tuple(order[axis] for axis in found)
+        name, order = reader.outputs[0], tuple(order[axis] for axis in step)
         yield name, order
 
 
@@ -180,17 +180,15 @@ def _order(node: Node, graph: Graph) -> tuple[int, ...] | None:
     return None if given is None else tuple(int(axis) % rank for axis in np.ravel(given))
 
 
-def _eliminate_dead_transposes(graph: Graph) -> tuple[Node, ...]:
-    """Returns the nodes without dead Transposes, and without those whose result a product
-    writes.
-    """
-    made = {node.outputs[0] for node in graph if node.op in PRODUCTS}
-    wanted, found = {*graph.outputs}, []
+def _remove_folded_transposes(graph: Graph) -> tuple[Node, ...]:
+    """Returns the nodes without Transposes that nothing reads or whose result a product writes."""
+    written = {node.outputs[0] for node in graph if node.op in PRODUCTS}
+    read, kept = {*graph.outputs}, []
     for node in reversed(graph.nodes):
-        if node.op != "Transpose" or (node.outputs[0] in wanted and node.outputs[0] not in made):
-            wanted.update(node.inputs)
-            found.append(node)
-    return tuple(reversed(found))
+        if node.op != "Transpose" or (node.outputs[0] in read and node.outputs[0] not in written):
+            read.update(node.inputs)
+            kept.append(node)
+    return tuple(reversed(kept))
 
 
 def folded_operators(node: Node) -> tuple[str, ...]:
