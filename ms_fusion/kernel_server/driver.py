@@ -39,9 +39,10 @@ MindSpore allocates tensors with `malloc`, which puts a header before each block
 
 
 class AkgV2Driver:
-    """The kernel driver that MindSpore's own compile server creates for each fused kernel.
+    """Builds one kernel; used only when MindSpore's compile server runs instead of ours.
 
-    Our compile server calls `build` and `stand_in` instead.
+    MindSpore's server creates a driver for each fused kernel. Our server calls `build` and
+    `stand_in`.
 
     Args:
         input_file: file with the kernel's description, ``OP.info``.
@@ -59,7 +60,7 @@ class AkgV2Driver:
         self.input_file, self.output_dir = Path(input_file), Path(output_dir)
 
     def compile(self) -> None:
-        """Builds the kernel and publishes it in `output_dir`; on failure publishes a stub instead.
+        """Builds the kernel and publishes it in `output_dir`; on failure publishes a stand-in.
 
         Raises:
             RuntimeError: the build failed; MindSpore may then split the group.

@@ -61,7 +61,7 @@ def working_directory(tmp_path, monkeypatch):
     return directory
 
 
-def test_my_net_is_one_kernel_with_mul_and_add(working_directory):
+def test_launches_of_my_net_are_the_profilers(working_directory):
     ledger = explain(nets.MyNet(), nets.floats(64, 128))
     (kernel,) = ledger.kernels
     assert kernel.operators == ("Mul", "Add")
@@ -75,7 +75,7 @@ def test_my_net_is_one_kernel_with_mul_and_add(working_directory):
     assert (ledger.after.nodes, ledger.after.edges, ledger.after.launches) == (1, 0, 1)
     assert ledger.before.bytes_moved == 4 * 64 * 128 * 4  # two reads, two writes
     assert ledger.after.bytes_moved == 2 * 64 * 128 * 4  # one of each
-    assert kernel.launches == 1, "the receipt"
+    assert kernel.launches == 1, "the profiler's count"
     assert kernel.time_us > 0 and kernel.unfused_time_us > 0
     assert os.listdir(working_directory) == []
     assert [found.inputs for found in kernel.accuracy] == ["captured", "seeded", "edges"]
