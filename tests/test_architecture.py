@@ -18,6 +18,7 @@ PACKAGES = ("ms_fusion", "custom_ops", "tbe_impl")
 PAGES = ("architecture", "codegen", "what_to_touch")
 FOLDERS = (*PACKAGES, "tests", "docs", "benchmarks")
 QUESTIONS_MIN = 40
+ROWS_MIN = 100
 COLUMNS_MAX = 120
 _BLOCK = re.compile(r"^```.*?^```", re.M | re.S)
 _QUOTED = re.compile(r"`([^`]+)`")
@@ -67,6 +68,20 @@ def defined_in(name: str) -> frozenset[str]:
         (ROOT / name).read_text("utf-8")
     )
     return frozenset(one for pair in found for one in pair if one)
+
+
+@functools.cache
+def words_of(name: str) -> frozenset[str]:
+    """All words of a file; none of a folder."""
+    place = ROOT / name
+    text = place.read_text("utf-8") if place.is_file() else ""
+    return frozenset(re.findall(r"\w+", text))
+
+
+def absent_words(row: str) -> list[str]:
+    """The names in a row that no file of the row contains."""
+    here = frozenset().union(*map(words_of, paths_in(row)))
+    return [name for name in names_in(row) if name not in here]
 
 
 def missing_names(files: str, names: str) -> list[str]:
@@ -146,6 +161,26 @@ def test_the_program_that_shows_a_group_runs(
     assert "threads share it" in (printed := capsys.readouterr().out) and "int k_Fused_" in printed
 
 
+def test_names_of_a_change_stand_in_the_files_of_their_row() -> None:
+    rows = [line for line in text_of("what_to_touch").splitlines() if line.startswith("| ")]
+    rows = [row for row in rows if paths_in(row)]
+    assert len(rows) > ROWS_MIN
+    assert {row: gone for row in rows if (gone := absent_words(row))} == {}
+
+
+def test_the_rows_of_each_change_are_counted_right() -> None:
+    page = text_of("what_to_touch")
+    counted = [
+        tuple(0 if cell == "–" else int(cell) for cell in cells[1:])
+        for cells in rows_of(page, "change", "rows required", "rows that may apply")
+    ]
+    tail = "change", "enforced by"
+    assert counted == [
+        (len(rows_of(text, "file", *tail)), len(rows_of(text, "condition", "file", *tail)))
+        for text in page.split("\n## ")[1:]
+    ]
+
+
 @cases("page", PAGES)
 def test_files_exist(page: str) -> None:
     named = {one for one in quoted(text_of(page)) if one.split("/")[0] in FOLDERS and "/" in one}
@@ -173,3 +208,5 @@ def test_a_name_that_is_gone_is_seen() -> None:
     assert missing_names("`tbe_impl/kernel.py`", "`Kernel`, `BACKENDS`, `report`") == []
     assert missing_names("`tbe_impl/kernel.py`", "`Kernel`, `no_such_name`") == ["no_such_name"]
     assert missing_names("`tbe_impl/codegen/include/thread_pool.h`", "`shared_from`") == []
+    row = "| `tbe_impl/kernel.py` | a row of `BACKENDS`, and `no_such_name` | nothing |"
+    assert absent_words(row) == ["no_such_name"]
