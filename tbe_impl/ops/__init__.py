@@ -1,7 +1,8 @@
-"""Operators in the TBE DSL, one file each as CANN lays them out, and what they compute.
+"""Defines operators in the TBE DSL, one file each in CANN's layout, and their NumPy formulas.
 
-Each file has ``<op>_compute``, which makes the graph, and ``<op>``, which builds the kernel; they import CANN's names, so that
-they are opened by `load` (or `tbe_impl.load_operator`) and not by ``import``. `tbe_impl.ops.formulas` says what each computes.
+Each file defines two functions: ``<op>_compute`` makes the graph, and ``<op>`` builds the kernel.
+The files import CANN's names; `load` or `tbe_impl.load_operator` opens them, not ``import``.
+`tbe_impl.ops.formulas` has the formula of each operator.
 
 >>> "swish" in names()
 True
@@ -23,17 +24,17 @@ _OTHERS = ("__init__", "formula", "formulas")
 
 
 def names() -> tuple[str, ...]:
-    """The operators, sorted."""
+    """Returns the names of the operators, sorted."""
     return tuple(
         sorted(file.stem for file in HERE.glob("*.py") if not file.stem.startswith(_OTHERS))
     )
 
 
 def load(name: str) -> Operator:
-    """An operator by its name.
+    """Loads an operator by its name.
 
     Raises:
-        InputError: there is none of that name.
+        InputError: there is no operator of that name.
     """
     from tbe_impl.loading.operator import load_operator
 

@@ -2,7 +2,10 @@
 
 y = |x|.
 
-Shapes: any, and y has it too. dtypes: float16, float32. Errors: another dtype or shape: the error of `para_check`.
+Shapes: any; y has the shape of x.
+dtypes: float16, float32.
+Raises:
+    OperatorError: the dtype is unsupported, or `para_check.check_shape` rejects the shape.
 """
 
 import te.lang.cce
@@ -14,7 +17,7 @@ from topi import generic
 
 @fusion_manager.register("abs")
 def abs_compute(x, y, kernel_name="abs"):
-    """The graph of `abs`."""
+    """Returns the graph of `abs`."""
     return te.lang.cce.vabs(x)
 
 

@@ -1,9 +1,11 @@
-"""Sum.
+"""Sum of two tensors.
 
 y = x1 + x2.
 
-Shapes: any that broadcast to one another; y has the broadcast one. dtypes: float16, float32, int32. Errors: another
-dtype, or shapes that do not broadcast: the error of `para_check`.
+Shapes: the inputs broadcast to one another; y has the broadcast shape.
+dtypes: float16, float32, int32.
+Raises:
+    OperatorError: the dtype is unsupported, the dtypes differ, or the shapes do not broadcast.
 """
 
 import te.lang.cce
@@ -15,7 +17,7 @@ from topi import generic
 
 @fusion_manager.register("add")
 def add_compute(x1, x2, y, kernel_name="add"):
-    """The graph of `add`."""
+    """Returns the graph of `add`."""
     _, _, shape = shape_util.broadcast_shapes(
         shape_util.shape_to_list(x1.shape), shape_util.shape_to_list(x2.shape)
     )

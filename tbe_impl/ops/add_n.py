@@ -2,8 +2,11 @@
 
 y = xs[0] + xs[1] + …
 
-Shapes: all have the same one, and y has it too. dtypes: float16, float32, int32. Errors: fewer than two tensors, or another
-dtype.
+Shapes: all inputs and y have the same shape.
+dtypes: float16, float32, int32.
+Raises:
+    RuntimeError: there are fewer than two tensors.
+    OperatorError: the dtype is unsupported, or the shapes differ.
 """
 
 import te.lang.cce
@@ -15,7 +18,7 @@ from topi import generic
 
 @fusion_manager.register("add_n")
 def add_n_compute(xs, y, kernel_name="add_n"):
-    """The graph of `add_n`."""
+    """Returns the graph of `add_n`."""
     total = xs[0]
     for item in xs[1:]:
         total = te.lang.cce.vadd(total, item)

@@ -1,9 +1,11 @@
-"""Adds a scaled quotient.
+"""Sum of a tensor and a scaled quotient.
 
 y = input_data + value·x1 / x2.
 
-Shapes: any that broadcast to one another; y has the broadcast one. dtypes: float16, float32. Errors: another dtype,
-or shapes that do not broadcast: the error of `para_check`.
+Shapes: the inputs broadcast to one another; y has the broadcast shape.
+dtypes: float16, float32.
+Raises:
+    OperatorError: the dtype is unsupported, the dtypes differ, or the shapes do not broadcast.
 """
 
 from tbe import dsl, tvm
@@ -13,7 +15,7 @@ from tbe.common.utils import para_check, shape_util
 
 @register_operator_compute("Addcdiv", op_mode="dynamic", support_fusion=True)
 def addcdiv_compute(input_data, x1, x2, y, value=1.0, kernel_name="addcdiv"):
-    """The graph of `addcdiv`."""
+    """Returns the graph of `addcdiv`."""
     shape = shape_util.unify_broadcast_shapes([input_data.shape, x1.shape, x2.shape])[-1]
     input_data = dsl.broadcast(input_data, shape)
     x1 = dsl.broadcast(x1, shape)
@@ -31,7 +33,7 @@ def addcdiv_compute(input_data, x1, x2, y, value=1.0, kernel_name="addcdiv"):
     para_check.KERNEL_NAME,
 )
 def addcdiv(input_data, x1, x2, y, value=1.0, kernel_name="addcdiv"):
-    """Builds the kernel for shapes that are known and for sizes of -1."""
+    """Builds the kernel for known shapes and for sizes of -1."""
     para_check.check_shape(input_data.get("shape"), param_name="input_data")
     para_check.check_shape(x1.get("shape"), param_name="x1")
     para_check.check_shape(x2.get("shape"), param_name="x2")

@@ -1,9 +1,13 @@
-"""Adagrad, with a stage that only orders the outputs.
+"""Adagrad step; an extra stage orders the outputs.
 
-accum' = accum + grad²; var' = var − lr·grad / √accum'.
+accum' = accum + grad²
+var' = var − lr·grad / √accum'
 
-Shapes: var, accum and grad have the same one; lr has one element. dtypes: float32. Outputs: var', accum', which may be
-written over var and accum. Errors: another dtype: the error of `para_check`.
+Shapes: var, accum and grad have the same shape; lr has one element.
+dtypes: float32.
+Outputs: var', accum'. They may overwrite var and accum.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from te import tvm
@@ -12,7 +16,7 @@ from te.utils import para_check, shape_util
 
 
 def apply_adagrad_compute(var, accum, lr, grad):
-    """The graph of `apply_adagrad`: raw stages; the last writes var' once accum' is there."""
+    """Returns the graph of `apply_adagrad`; its last stage writes var' after accum'."""
     shape = var.shape
     accum_next = tvm.compute(
         shape,
@@ -48,7 +52,7 @@ def apply_adagrad_compute(var, accum, lr, grad):
     para_check.KERNEL_NAME,
 )
 def apply_adagrad(var, accum, lr, grad, var_out, accum_out, kernel_name="apply_adagrad"):
-    """Builds the kernel with a schedule in which nothing is decided."""
+    """Builds the kernel with an unmodified default schedule."""
     dtype = var.get("dtype").lower()
     para_check.check_dtype(dtype, ("float32",), param_name="var")
     size = shape_util.get_shape_size(var.get("shape"))

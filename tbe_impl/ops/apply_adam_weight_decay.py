@@ -1,10 +1,14 @@
-"""Adam with decoupled weight decay.
+"""Adam step with decoupled weight decay.
 
-m' = m + (1 − beta1)·(grad − m); v' = v + (1 − beta2)·(grad² − v);
-var' = var − lr·(m' / (√v' + epsilon) + decay·var).
+m' = m + (1 − beta1)·(grad − m)
+v' = v + (1 − beta2)·(grad² − v)
+var' = var − lr·(m' / (√v' + epsilon) + decay·var)
 
-Shapes: var, m, v and grad have the same one; the others have one element. dtypes: float16, float32; computed in float32.
-Outputs: var', m', v', which may be written over var, m and v. Errors: another dtype: the error of `para_check`.
+Shapes: var, m, v and grad have the same shape; the other inputs have one element.
+dtypes: float16, float32; computed in float32.
+Outputs: var', m', v'. They may overwrite var, m and v.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl, tvm
@@ -22,7 +26,7 @@ def _less_from_one(value):
 def apply_adam_weight_decay_compute(
     var, m, v, lr, beta1, beta2, epsilon, decay, grad, kernel_name="apply_adam_weight_decay"
 ):
-    """The graph of `apply_adam_weight_decay`; three tensors."""
+    """Returns the graph of `apply_adam_weight_decay`: three tensors."""
     dtype, shape = var.dtype, var.shape
     var, m, v, grad = (dsl.cast_to(item, "float32") for item in (var, m, v, grad))
     lr, beta1, beta2, epsilon, decay = (

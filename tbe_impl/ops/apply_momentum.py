@@ -1,9 +1,13 @@
-"""Momentum, in one stage with two outputs.
+"""Momentum step in one stage with two outputs.
 
-accum' = momentum·accum + grad; var' = var − lr·(grad + momentum·accum') with use_nesterov, else var − lr·accum'.
+accum' = momentum·accum + grad
+var' = var − lr·(grad + momentum·accum') with use_nesterov, else var − lr·accum'
 
-Shapes: var, accum and grad have the same one; lr and momentum have one element. dtypes: float16, float32. Outputs: var',
-accum', which may be written over var and accum. Errors: another dtype: the error of `para_check`.
+Shapes: var, accum and grad have the same shape; lr and momentum have one element.
+dtypes: float16, float32.
+Outputs: var', accum'. They may overwrite var and accum.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from te import tvm
@@ -12,7 +16,7 @@ from te.utils import para_check, shape_util
 
 
 def apply_momentum_compute(var, accum, lr, grad, momentum, use_nesterov):
-    """The graph of `apply_momentum`: the new accumulator, then one stage that gives both outputs."""
+    """Returns the graph of `apply_momentum`: accum', then one stage with both outputs."""
     shape = var.shape
     accum_next = tvm.compute(
         shape,
@@ -52,7 +56,7 @@ def apply_momentum(
     use_nesterov=False,
     kernel_name="apply_momentum",
 ):
-    """Builds the kernel with a schedule of its own."""
+    """Builds the kernel with an explicit schedule."""
     dtype = var.get("dtype").lower()
     para_check.check_dtype(dtype, ("float16", "float32"), param_name="var")
     size = shape_util.get_shape_size(var.get("shape"))

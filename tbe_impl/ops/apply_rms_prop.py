@@ -1,9 +1,14 @@
-"""Root mean square propagation.
+"""RMSProp step.
 
-ms' = rho·ms + (1 − rho)·grad²; mom' = momentum·mom + lr·grad / √(ms' + epsilon); var' = var − mom'.
+ms' = rho·ms + (1 − rho)·grad²
+mom' = momentum·mom + lr·grad / √(ms' + epsilon)
+var' = var − mom'
 
-Shapes: var, ms, mom and grad have the same one; lr has one element. dtypes: float32. Outputs: var', ms', mom', which may
-be written over var, ms and mom. Errors: another dtype: the error of `para_check`.
+Shapes: var, ms, mom and grad have the same shape; lr has one element.
+dtypes: float32.
+Outputs: var', ms', mom'. They may overwrite var, ms and mom.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl, tvm
@@ -15,7 +20,7 @@ from tbe.common.utils import para_check, shape_util
 def apply_rms_prop_compute(
     var, ms, mom, lr, grad, rho, momentum, epsilon, kernel_name="apply_rms_prop"
 ):
-    """The graph of `apply_rms_prop`; three tensors."""
+    """Returns the graph of `apply_rms_prop`: three tensors."""
     square = dsl.vmul(grad, grad)
     ms_next = dsl.vadd(dsl.vmuls(ms, rho), dsl.vmuls(square, 1.0 - rho))
     root = dsl.vsqrt(dsl.vadds(ms_next, epsilon))

@@ -1,10 +1,14 @@
-"""Stochastic gradient descent with momentum and weight decay.
+"""Stochastic gradient descent step with momentum and weight decay.
 
-g = grad + weight_decay·var; accum' = momentum·accum + (1 − dampening)·g; var' = var − lr·(g + momentum·accum') with nesterov,
-else var − lr·accum'.
+g = grad + weight_decay·var
+accum' = momentum·accum + (1 − dampening)·g
+var' = var − lr·(g + momentum·accum') with nesterov, else var − lr·accum'
 
-Shapes: var, accum and grad have the same one; lr and momentum have one element. dtypes: float16, float32. Outputs: var',
-accum', which may be written over var and accum. Errors: another dtype: the error of `para_check`.
+Shapes: var, accum and grad have the same shape; lr and momentum have one element.
+dtypes: float16, float32.
+Outputs: var', accum'. They may overwrite var and accum.
+Raises:
+    OperatorError: the dtype is unsupported, or the shapes of var, accum and grad differ.
 """
 
 import te.lang.cce
@@ -18,7 +22,7 @@ from topi import generic
 def apply_sgd_compute(
     var, accum, grad, lr, momentum, weight_decay, dampening, nesterov, kernel_name="apply_sgd"
 ):
-    """The graph of `apply_sgd`; two tensors."""
+    """Returns the graph of `apply_sgd`: two tensors."""
     if weight_decay:
         grad = te.lang.cce.vadd(grad, te.lang.cce.vmuls(var, weight_decay))
     lr = te.lang.cce.broadcast(lr, var.shape)

@@ -1,9 +1,11 @@
-"""Sum with two factors.
+"""Weighted sum of two tensors.
 
 y = alpha·x1 + beta·x2.
 
-Shapes: any; all inputs have the same one, and y has it too. dtypes: float16, float32. Errors: another dtype or shape:
-the error of `para_check`.
+Shapes: all inputs and y have the same shape.
+dtypes: float16, float32.
+Raises:
+    OperatorError: the dtype is unsupported, or shapes or dtypes of the inputs differ.
 """
 
 import functools
@@ -15,7 +17,7 @@ from tbe.common.utils import para_check, shape_util
 
 @register_operator_compute("Axpby", op_mode="static", support_fusion=True)
 def axpby_compute(x1, x2, y, alpha=1.0, beta=1.0, kernel_name="axpby"):
-    """The graph of `axpby`."""
+    """Returns the graph of `axpby`."""
     return dsl.vadd(dsl.vmuls(x1, alpha), dsl.vmuls(x2, beta))
 
 
@@ -28,7 +30,7 @@ def axpby_compute(x1, x2, y, alpha=1.0, beta=1.0, kernel_name="axpby"):
     para_check.KERNEL_NAME,
 )
 def axpby(x1, x2, y, alpha=1.0, beta=1.0, kernel_name="axpby"):
-    """Builds the kernel; the inputs are seen as one long row."""
+    """Builds the kernel; the inputs are flattened to one axis."""
     para_check.check_shape(x1.get("shape"), param_name="x1")
     dtype = x1.get("dtype").lower()
     para_check.check_dtype(dtype, ("float16", "float32"), param_name="x1")

@@ -1,9 +1,11 @@
-"""Sum with a factor, with a schedule made by hand.
+"""Sum with a scaled tensor; the schedule is written by hand.
 
 y = x1 + alpha·x2.
 
-Shapes: x1 and x2 have the same one, and y has it too. dtypes: float16, float32. Errors: another dtype: the error of
-`para_check`.
+Shapes: x1, x2 and y have the same shape.
+dtypes: float16, float32.
+Raises:
+    OperatorError: the dtype is unsupported, or the shapes differ.
 """
 
 from te import tvm
@@ -14,14 +16,14 @@ TILE = 4096
 
 
 def axpy_compute(x1, x2, alpha):
-    """The graph of `axpy`: the scaled tensor and the sum."""
+    """Returns the graph of `axpy`: the scaled tensor and the sum."""
     factor = tvm.const(alpha, x1.dtype)
     scaled = tvm.compute(x1.shape, lambda *index: x2(*index) * factor, name="scaled")
     return scaled, tvm.compute(x1.shape, lambda *index: x1(*index) + scaled(*index), name="res")
 
 
 def _schedule(data_x1, data_x2, scaled, res):
-    """Tiles that are copied to the unified buffer, computed there, and copied back."""
+    """Returns a schedule that computes in tiles in the unified buffer, with copies in and out."""
     schedule = tvm.create_schedule(res.op)
     x1_ub = schedule.cache_read(data_x1, "local.UB", [res])
     x2_ub = schedule.cache_read(data_x2, "local.UB", [scaled])

@@ -1,9 +1,12 @@
-"""Batch normalisation with known mean and variance.
+"""Batch normalisation with given mean and variance.
 
-y = (x − mean) / √(variance + epsilon)·scale + offset, each channel with its own; axis 1 is the channel.
+y = (x − mean) / √(variance + epsilon)·scale + offset for each channel; axis 1 is the channel.
 
-Shapes: x (N, C, …); scale, offset, mean and variance (C,). dtypes: float16, float32. Errors: another dtype or number of
-channels.
+Shapes: x and y (N, C, …); scale, offset, mean and variance (C,).
+dtypes: float16, float32.
+Raises:
+    OperatorError: the dtype is unsupported, or x has fewer than two axes.
+    RuntimeError: scale, offset, mean or variance does not have the shape (C,).
 """
 
 from tbe import dsl, tvm
@@ -15,7 +18,7 @@ from tbe.common.utils import para_check
 def batch_norm_infer_compute(
     x, scale, offset, mean, variance, y, epsilon, kernel_name="batch_norm_infer"
 ):
-    """The graph of `batch_norm_infer`."""
+    """Returns the graph of `batch_norm_infer`."""
     root = dsl.vsqrt(dsl.vadds(variance, epsilon))
     factor = dsl.vdiv(scale, root)
     rest = dsl.vsub(offset, dsl.vmul(mean, factor))

@@ -1,9 +1,11 @@
-"""Adds a bias.
+"""Sum with a bias vector.
 
-y = x + bias, which has the size of the last axis.
+y = x + bias; bias has the size of the last axis.
 
-Shapes: any that broadcast to one another; y has the broadcast one. dtypes: float16, float32, int32. Errors: another
-dtype, or shapes that do not broadcast: the error of `para_check`.
+Shapes: the inputs broadcast to one another; y has the broadcast shape.
+dtypes: float16, float32, int32.
+Raises:
+    OperatorError: the dtype is unsupported, the dtypes differ, or the shapes do not broadcast.
 """
 
 import te.lang.cce
@@ -15,7 +17,7 @@ from topi import generic
 
 @fusion_manager.register("bias_add")
 def bias_add_compute(x, bias, y, kernel_name="bias_add"):
-    """The graph of `bias_add`."""
+    """Returns the graph of `bias_add`."""
     _, _, shape = shape_util.broadcast_shapes(
         shape_util.shape_to_list(x.shape), shape_util.shape_to_list(bias.shape)
     )

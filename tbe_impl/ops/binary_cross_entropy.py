@@ -1,10 +1,14 @@
-"""Cross entropy of probabilities for two classes.
+"""Binary cross entropy of probabilities.
 
-output = −(y·ln max(x, 1e-12) + (1 − y)·ln max(1 − x, 1e-12)), times weight where there is one; its mean or sum over everything,
-or, with reduction "none", itself.
+output = −weight·(y·ln max(x, 1e-12) + (1 − y)·ln max(1 − x, 1e-12)); weight is optional.
+The reductions "mean" and "sum" reduce output over all elements; "none" does not reduce it.
 
-Shapes: x, y and weight have the same one; output has it too for "none", else one element. dtypes: float16, float32; computed
-in float32. Errors: another dtype or reduction.
+Shapes: x, y and weight have the same shape.
+    output has it too with reduction "none"; otherwise output has one element.
+dtypes: float16, float32; computed in float32.
+Raises:
+    OperatorError: the dtype is unsupported, or the shapes of x and y differ.
+    RuntimeError: the reduction is unknown.
 """
 
 import te.lang.cce
@@ -20,7 +24,7 @@ SMALLEST = 1e-12
 def binary_cross_entropy_compute(
     x, y, weight, output, reduction, kernel_name="binary_cross_entropy"
 ):
-    """The graph of `binary_cross_entropy`."""
+    """Returns the graph of `binary_cross_entropy`."""
     shape = shape_util.shape_to_list(x.shape)
     wide, label = te.lang.cce.cast_to(x, "float32"), te.lang.cce.cast_to(y, "float32")
     rest = te.lang.cce.vadds(te.lang.cce.vmuls(wide, -1.0), 1.0)

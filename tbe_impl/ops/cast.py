@@ -1,8 +1,13 @@
-"""Another dtype.
+"""Conversion to another dtype.
 
-y = x in the dtype dst_type: to whole numbers fractions are cut off and what is too large saturates.
+y = x in the dtype dst_type: 0 is float32, 1 is float16, 3 is int32.
+A conversion to integers truncates fractions and saturates values out of range.
 
-Shapes: any, and y has it too. dtypes: from float16, float32, int32, int8, uint8 to float16, float32, int32. Errors: another dtype.
+Shapes: any; y has the shape of x.
+dtypes: float16, float32, int32, int8 and uint8 to float16, float32 and int32.
+Raises:
+    OperatorError: the dtype of x is unsupported.
+    RuntimeError: dst_type is unknown.
 """
 
 from tbe import dsl, tvm
@@ -14,7 +19,7 @@ TARGETS = {0: "float32", 1: "float16", 3: "int32"}
 
 @register_operator_compute("Cast", op_mode="dynamic", support_fusion=True)
 def cast_compute(x, y, dst_type, kernel_name="cast"):
-    """The graph of `cast`."""
+    """Returns the graph of `cast`."""
     return dsl.cast_to(x, TARGETS[dst_type])
 
 
@@ -26,7 +31,7 @@ def cast_compute(x, y, dst_type, kernel_name="cast"):
     para_check.KERNEL_NAME,
 )
 def cast(x, y, dst_type, kernel_name="cast"):
-    """Builds the kernel; dst_type is 0 for float32, 1 for float16, 3 for int32."""
+    """Builds the kernel."""
     dtype = x.get("dtype").lower()
     known = ("float16", "float32", "int32", "int8", "uint8")
     para_check.check_dtype(dtype, known, param_name="x")

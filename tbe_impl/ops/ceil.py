@@ -1,8 +1,11 @@
-"""Smallest whole number that is not below.
+"""Rounding up to an integer.
 
 y = ⌈x⌉.
 
-Shapes: any, and y has it too. dtypes: float16, float32. Errors: another dtype or shape: the error of `para_check`.
+Shapes: any; y has the shape of x.
+dtypes: float16, float32.
+Raises:
+    OperatorError: the dtype is unsupported, or `para_check.check_shape` rejects the shape.
 """
 
 import te.lang.cce
@@ -14,7 +17,7 @@ from topi import generic
 
 @fusion_manager.register("ceil")
 def ceil_compute(x, y, kernel_name="ceil"):
-    """The graph of `ceil`."""
+    """Returns the graph of `ceil`."""
     return te.lang.cce.cast_to(te.lang.cce.ceil(x), x.dtype)
 
 

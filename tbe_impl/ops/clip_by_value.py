@@ -1,9 +1,11 @@
-"""Cuts off at both ends.
+"""Clamping to an interval.
 
-y = min(max(x, low), high); low and high broadcast to x.
+y = min(max(x, low), high).
 
-Shapes: any that broadcast to one another; y has the broadcast one. dtypes: float16, float32, int32. Errors: another
-dtype, or shapes that do not broadcast: the error of `para_check`.
+Shapes: the inputs broadcast to one another; y has the broadcast shape.
+dtypes: float16, float32, int32.
+Raises:
+    OperatorError: the dtype is unsupported, the dtypes differ, or the shapes do not broadcast.
 """
 
 from tbe import dsl, tvm
@@ -13,7 +15,7 @@ from tbe.common.utils import para_check, shape_util
 
 @register_operator_compute("ClipByValue", op_mode="dynamic", support_fusion=True)
 def clip_by_value_compute(x, low, high, y, kernel_name="clip_by_value"):
-    """The graph of `clip_by_value`."""
+    """Returns the graph of `clip_by_value`."""
     shape = shape_util.unify_broadcast_shapes([x.shape, low.shape, high.shape])[-1]
     x = dsl.broadcast(x, shape)
     low = dsl.broadcast(low, shape)
@@ -30,7 +32,7 @@ def clip_by_value_compute(x, low, high, y, kernel_name="clip_by_value"):
     para_check.KERNEL_NAME,
 )
 def clip_by_value(x, low, high, y, kernel_name="clip_by_value"):
-    """Builds the kernel for shapes that are known and for sizes of -1."""
+    """Builds the kernel for known shapes and for sizes of -1."""
     para_check.check_shape(x.get("shape"), param_name="x")
     para_check.check_shape(low.get("shape"), param_name="low")
     para_check.check_shape(high.get("shape"), param_name="high")

@@ -1,8 +1,11 @@
-"""Puts tensors one behind the other.
+"""Concatenation along an axis.
 
 y = xs[0], xs[1], … along the axis concat_dim.
 
-Shapes: the same but for that axis. dtypes: float16, float32, int32. Errors: an axis that xs lack, or another dtype.
+Shapes: the inputs have the same shape except along that axis.
+dtypes: float16, float32, int32.
+Raises:
+    OperatorError: the dtype is unsupported, or the inputs lack the axis.
 """
 
 from tbe import dsl, tvm

@@ -2,7 +2,10 @@
 
 y = x where x > 0, else alpha·(e^x − 1).
 
-Shapes: any, and y has it too. dtypes: float16, float32. Errors: another dtype or shape: the error of `para_check`.
+Shapes: any; y has the shape of x.
+dtypes: float16, float32.
+Raises:
+    OperatorError: the dtype is unsupported, or `para_check.check_shape` rejects the shape.
 """
 
 import te.lang.cce
@@ -14,7 +17,7 @@ from topi import generic
 
 @fusion_manager.register("elu")
 def elu_compute(x, y, alpha=1.0, kernel_name="elu"):
-    """The graph of `elu`."""
+    """Returns the graph of `elu`."""
     negative = te.lang.cce.vmuls(
         te.lang.cce.vadds(te.lang.cce.vexp(te.lang.cce.vmins(x, 0.0)), -1.0), alpha
     )

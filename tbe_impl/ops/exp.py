@@ -1,8 +1,12 @@
-"""Exponential to any base.
+"""Exponential function with any base.
 
-y = base^(scale·x + shift); base -1 stands for e.
+y = base^(scale·x + shift); base −1 stands for e.
 
-Shapes: any, and y has it too. dtypes: float16, float32. Errors: another dtype or shape: the error of `para_check`.
+Shapes: any; y has the shape of x.
+dtypes: float16, float32.
+Raises:
+    RuntimeError: base is neither positive nor −1.
+    OperatorError: the dtype is unsupported, or `para_check.check_shape` rejects the shape.
 """
 
 import math
@@ -16,7 +20,7 @@ from topi import generic
 
 @fusion_manager.register("exp")
 def exp_compute(x, y, base=-1.0, scale=1.0, shift=0.0, kernel_name="exp"):
-    """The graph of `exp`."""
+    """Returns the graph of `exp`."""
     if base <= 0 and base != -1:
         raise RuntimeError(f"base has to be greater than 0, or -1 for e, but is {base}")
     factor = 1.0 if base == -1 else math.log(base)

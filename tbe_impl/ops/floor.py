@@ -1,8 +1,11 @@
-"""Largest whole number that is not above.
+"""Rounding down to an integer.
 
 y = ⌊x⌋.
 
-Shapes: any, and y has it too. dtypes: float16, float32. Errors: another dtype or shape: the error of `para_check`.
+Shapes: any; y has the shape of x.
+dtypes: float16, float32.
+Raises:
+    OperatorError: the dtype is unsupported, or `para_check.check_shape` rejects the shape.
 """
 
 import te.lang.cce
@@ -14,7 +17,7 @@ from topi import generic
 
 @fusion_manager.register("floor")
 def floor_compute(x, y, kernel_name="floor"):
-    """The graph of `floor`."""
+    """Returns the graph of `floor`."""
     return te.lang.cce.cast_to(te.lang.cce.floor(x), x.dtype)
 
 

@@ -1,4 +1,4 @@
-"""What an operator computes, as a function on NumPy arrays that has nothing to do with the DSL."""
+"""Represents an operator's definition as a NumPy function, independent of the DSL."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Formula:
-    """A formula.
+    """The definition of an operator.
 
     Attributes:
-        function: of arrays by position (float64, or integers and booleans as they are) and of attributes by keyword; gives an
-            array, or a tuple for several outputs.
-        also: other names under which operators know an attribute → the name here.
+        function: a function of arrays by position and attributes by keyword. The arrays are
+            float64, or keep an integer or boolean dtype. It returns an array, or a tuple of arrays
+            for several outputs.
+        also: further names of attributes in operators → name here.
 
     >>> twice = Formula(lambda x, *, factor=2.0: factor * x, {"scale": "factor"})
     >>> twice.arguments, dict(twice.attributes), twice(3.0), twice(3.0, scale=5.0, unknown=1)
@@ -29,7 +30,7 @@ class Formula:
 
     @cached_property
     def arguments(self) -> tuple[str, ...]:
-        """Names of the arrays; one with a star stands for any number."""
+        """Names of the arrays; a name with a star stands for any number of arrays."""
         return tuple(
             f"*{item.name}" if item.kind is item.VAR_POSITIONAL else item.name
             for item in self._parameters
@@ -38,7 +39,7 @@ class Formula:
 
     @cached_property
     def attributes(self) -> Mapping[str, Any]:
-        """Attributes with their defaults; `inspect.Parameter.empty` for one without."""
+        """Attribute name → default; `inspect.Parameter.empty` where there is no default."""
         found = {
             item.name: item.default for item in self._parameters if item.kind is item.KEYWORD_ONLY
         }
@@ -49,7 +50,10 @@ class Formula:
         return tuple(inspect.signature(self.function).parameters.values())
 
     def __call__(self, *arrays: Any, **attributes: Any) -> Any:
-        """The outputs. Attributes that the formula does not have, such as an operator's hints for tiling, are left out."""
+        """Returns the outputs.
+
+        It ignores attributes that the function lacks, such as an operator's tiling hints.
+        """
         given = {self.also.get(name, name): value for name, value in attributes.items()}
         return self.function(
             *arrays, **{name: value for name, value in given.items() if name in self.attributes}

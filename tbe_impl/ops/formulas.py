@@ -1,4 +1,4 @@
-"""What every operator computes, in one visible table.
+"""Collects the formulas of all operators in one table.
 
 >>> import numpy as np
 >>> FORMULAS["swish"](np.array([0.0]), beta=2.0)
@@ -41,10 +41,10 @@ SAME: Mapping[str, str] = MappingProxyType(
         "divide": "div",
     }
 )
-"""Another name of an operator → the name of its formula."""
+"""Alias of an operator → name of its formula."""
 
 _OWN = {**ELEMENTWISE, **ARRAYS, **TRAINING}
 FORMULAS: Mapping[str, Formula] = MappingProxyType(
     {**{name: _OWN[own] for name, own in SAME.items() if own in _OWN}, **_OWN}
 )
-"""By the operator's name."""
+"""Operator name → formula."""

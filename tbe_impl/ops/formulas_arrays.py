@@ -1,4 +1,4 @@
-"""NumPy formulas of operators along axes: reductions, normalisations and data movement."""
+"""Defines NumPy formulas of operators along axes: reductions, normalisations, data movement."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _reduction(reduce: Callable[..., Any]) -> Formula:
 
 
 def softmax(x: Any, *, axis: Any = -1) -> Any:
-    """e^(x − max x) / Σ e^(x − max x)."""
+    """Returns e^(x − max x) / Σ e^(x − max x); max and Σ over `axis`."""
     axes = _listed(axis, x.ndim)
     power = np.exp(x - x.max(axis=axes, keepdims=True))
     return power / power.sum(axis=axes, keepdims=True)
@@ -133,4 +133,4 @@ ARRAYS: Mapping[str, Formula] = MappingProxyType(
         "one_hot": Formula(_one_hot),
     }
 )
-"""By the operator's name."""
+"""Operator name → formula."""

@@ -1,4 +1,4 @@
-"""What operators compute that look at the elements of one place only, after broadcasting."""
+"""Defines NumPy formulas of element-wise operators; the inputs broadcast."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def _logarithm(x: Any, *, base: float = -1.0, scale: float = 1.0, shift: float =
 
 
 def sigmoid(x: Any) -> Any:
-    """1 / (1 + e^(−x)), without overflow."""
+    """Returns 1 / (1 + e^(−x)); no exponential overflows."""
     small = np.exp(-np.abs(x))
     return np.where(x >= 0, 1, small) / (1 + small)
 
 
 def softplus(x: Any) -> Any:
-    """ln(1 + e^x), without overflow."""
+    """Returns ln(1 + e^x); no exponential overflows."""
     return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
 
 
@@ -78,7 +78,7 @@ _TARGETS = {0: np.float32, 1: np.float16, 3: np.int32}
 
 
 def _cast(x: Any, *, dst_type: int) -> Any:
-    """The number as it is; whole where a whole number is asked for."""
+    """Returns x as float64, or truncated to int64 where dst_type is int32."""
     return np.trunc(x).astype(np.int64) if dst_type == 3 else np.asarray(x).astype(np.float64)
 
 
@@ -190,4 +190,4 @@ ELEMENTWISE: Mapping[str, Formula] = MappingProxyType(
         "smooth_l1_loss": Formula(_smooth_l1),
     }
 )
-"""By the operator's name."""
+"""Operator name → formula."""

@@ -1,4 +1,4 @@
-"""What losses and optimisers compute."""
+"""Defines NumPy formulas of losses and optimizers."""
 
 from __future__ import annotations
 
@@ -132,4 +132,4 @@ TRAINING: Mapping[str, Formula] = MappingProxyType(
         "lamb_update": Formula(_lamb),
     }
 )
-"""By the operator's name."""
+"""Operator name → formula."""

@@ -1,9 +1,11 @@
-"""Rows by their numbers.
+"""Gather of rows by index.
 
 y[i, …] = x[indices[i], …].
 
-Shapes: x (N, …), indices any. dtypes: x float16, float32, int32; indices int32, which lie inside of x. Errors: another dtype: the
-error of `para_check`.
+Shapes: x (N, …), indices any.
+dtypes: x float16, float32, int32; indices int32. The indices are valid row numbers of x.
+Raises:
+    OperatorError: a dtype is unsupported.
 """
 
 from tbe import dsl, tvm

@@ -1,8 +1,11 @@
-"""Gaussian error linear unit by its tanh formula.
+"""Gaussian error linear unit in its tanh approximation.
 
 y = x / (1 + e^(−2·√(2/π)·(x + 0.044715·x³))).
 
-Shapes: any, and y has it too. dtypes: float16, float32. Errors: another dtype or shape: the error of `para_check`.
+Shapes: any; y has the shape of x.
+dtypes: float16, float32.
+Raises:
+    OperatorError: the dtype is unsupported, or `para_check.check_shape` rejects the shape.
 """
 
 import math
@@ -14,7 +17,7 @@ from tbe.common.utils import para_check, shape_util
 
 @register_operator_compute("Gelu", op_mode="dynamic", support_fusion=True)
 def gelu_compute(x, y, kernel_name="gelu"):
-    """The graph of `gelu`."""
+    """Returns the graph of `gelu`."""
     cube = dsl.vmul(x, dsl.vmul(x, x))
     inner = dsl.vmuls(dsl.vadd(x, dsl.vmuls(cube, 0.044715)), -2.0 * math.sqrt(2.0 / math.pi))
     return dsl.vdiv(x, dsl.vadds(dsl.vexp(inner), 1.0))
@@ -25,7 +28,7 @@ def gelu_compute(x, y, kernel_name="gelu"):
     para_check.REQUIRED_INPUT, para_check.REQUIRED_OUTPUT, para_check.KERNEL_NAME
 )
 def gelu(x, y, kernel_name="gelu"):
-    """Builds the kernel for shapes that are known and for sizes of -1."""
+    """Builds the kernel for known shapes and for sizes of -1."""
     para_check.check_shape(x.get("shape"), param_name="x")
     dtype = x.get("dtype").lower()
     para_check.check_dtype(dtype, ("float16", "float32"), param_name="x")

@@ -1,9 +1,12 @@
-"""Gradient of gelu by its tanh formula.
+"""Gradient of gelu in its tanh approximation.
 
-dx = dy·(s + x·s·(1 − s)·2c·(1 + 0.134145·x²)) where s = 1 / (1 + e^(−2c(x + 0.044715·x³))), c = √(2/π).
+dx = dy·(s + x·s·(1 − s)·2c·(1 + 0.134145·x²))
+where s = 1 / (1 + e^(−2c(x + 0.044715·x³))) and c = √(2/π).
 
-Shapes: any; all inputs have the same one, and dx has it too. dtypes: float16, float32. Errors: another dtype or
-shape: the error of `para_check`.
+Shapes: all inputs and dx have the same shape.
+dtypes: float16, float32.
+Raises:
+    OperatorError: the dtype is unsupported, or shapes or dtypes of the inputs differ.
 """
 
 from tbe import dsl, tvm
@@ -15,7 +18,7 @@ FACTOR = 0.7978845608028654
 
 @register_operator_compute("GeluGrad", op_mode="dynamic", support_fusion=True)
 def gelu_grad_compute(dy, x, dx, kernel_name="gelu_grad"):
-    """The graph of `gelu_grad`."""
+    """Returns the graph of `gelu_grad`."""
     square = dsl.vmul(x, x)
     inner = dsl.vmul(x, dsl.vadds(dsl.vmuls(square, 0.044715), 1.0))
     gate = dsl.vrec(dsl.vadds(dsl.vexp(dsl.vmuls(inner, -2.0 * FACTOR)), 1.0))
@@ -32,7 +35,7 @@ def gelu_grad_compute(dy, x, dx, kernel_name="gelu_grad"):
     para_check.KERNEL_NAME,
 )
 def gelu_grad(dy, x, dx, kernel_name="gelu_grad"):
-    """Builds the kernel for shapes that are known and for sizes of -1."""
+    """Builds the kernel for known shapes and for sizes of -1."""
     para_check.check_shape(dy.get("shape"), param_name="dy")
     dtype = dy.get("dtype").lower()
     para_check.check_dtype(dtype, ("float16", "float32"), param_name="dy")

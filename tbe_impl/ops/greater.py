@@ -1,9 +1,11 @@
-"""Comparison.
+"""Element-wise comparison x1 > x2.
 
-y = 1 where x1 > x2, else 0; y is int8.
+y = 1 where x1 > x2, else 0.
 
-Shapes: any that broadcast to one another; y has the broadcast one. dtypes: float16, float32. Errors: another dtype,
-or shapes that do not broadcast: the error of `para_check`.
+Shapes: the inputs broadcast to one another; y has the broadcast shape.
+dtypes: float16, float32; y int8.
+Raises:
+    OperatorError: the dtype is unsupported, the dtypes differ, or the shapes do not broadcast.
 """
 
 import te.lang.cce
@@ -15,7 +17,7 @@ from topi import generic
 
 @fusion_manager.register("greater")
 def greater_compute(x1, x2, y, kernel_name="greater"):
-    """The graph of `greater`."""
+    """Returns the graph of `greater`."""
     _, _, shape = shape_util.broadcast_shapes(
         shape_util.shape_to_list(x1.shape), shape_util.shape_to_list(x2.shape)
     )

@@ -1,8 +1,11 @@
-"""Piecewise linear logistic function.
+"""Piecewise linear approximation of the logistic function.
 
 y = min(max(alpha·x + beta, 0), 1).
 
-Shapes: any, and y has it too. dtypes: float16, float32. Errors: another dtype or shape: the error of `para_check`.
+Shapes: any; y has the shape of x.
+dtypes: float16, float32.
+Raises:
+    OperatorError: the dtype is unsupported, or `para_check.check_shape` rejects the shape.
 """
 
 import functools
@@ -14,7 +17,7 @@ from tbe.common.utils import para_check
 
 @register_operator_compute("HardSigmoid", op_mode="static", support_fusion=True)
 def hard_sigmoid_compute(x, y, alpha=0.16666666666666666, beta=0.5, kernel_name="hard_sigmoid"):
-    """The graph of `hard_sigmoid`."""
+    """Returns the graph of `hard_sigmoid`."""
     return dsl.vmins(dsl.vmaxs(dsl.vadds(dsl.vmuls(x, alpha), beta), 0.0), 1.0)
 
 
@@ -26,7 +29,7 @@ def hard_sigmoid_compute(x, y, alpha=0.16666666666666666, beta=0.5, kernel_name=
     para_check.KERNEL_NAME,
 )
 def hard_sigmoid(x, y, alpha=0.16666666666666666, beta=0.5, kernel_name="hard_sigmoid"):
-    """Builds the kernel; the inputs are seen as one long row."""
+    """Builds the kernel; the inputs are flattened to one axis."""
     para_check.check_shape(x.get("shape"), param_name="x")
     dtype = x.get("dtype").lower()
     para_check.check_dtype(dtype, ("float16", "float32"), param_name="x")

@@ -1,8 +1,11 @@
-"""Piecewise quadratic swish.
+"""Piecewise quadratic approximation of swish.
 
 y = x·min(max(x + 3, 0), 6) / 6.
 
-Shapes: any, and y has it too. dtypes: float16, float32. Errors: another dtype or shape: the error of `para_check`.
+Shapes: any; y has the shape of x.
+dtypes: float16, float32.
+Raises:
+    OperatorError: the dtype is unsupported, or `para_check.check_shape` rejects the shape.
 """
 
 from tbe import dsl, tvm
@@ -12,7 +15,7 @@ from tbe.common.utils import para_check, shape_util
 
 @register_operator_compute("HardSwish", op_mode="dynamic", support_fusion=True)
 def hard_swish_compute(x, y, kernel_name="hard_swish"):
-    """The graph of `hard_swish`."""
+    """Returns the graph of `hard_swish`."""
     gate = dsl.vmins(dsl.vmaxs(dsl.vadds(x, 3.0), 0.0), 6.0)
     return dsl.vmuls(dsl.vmul(x, gate), 1.0 / 6.0)
 
@@ -22,7 +25,7 @@ def hard_swish_compute(x, y, kernel_name="hard_swish"):
     para_check.REQUIRED_INPUT, para_check.REQUIRED_OUTPUT, para_check.KERNEL_NAME
 )
 def hard_swish(x, y, kernel_name="hard_swish"):
-    """Builds the kernel for shapes that are known and for sizes of -1."""
+    """Builds the kernel for known shapes and for sizes of -1."""
     para_check.check_shape(x.get("shape"), param_name="x")
     dtype = x.get("dtype").lower()
     para_check.check_dtype(dtype, ("float16", "float32"), param_name="x")

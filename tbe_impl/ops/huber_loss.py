@@ -1,9 +1,11 @@
-"""Huber loss, element by element.
+"""Element-wise Huber loss.
 
 loss = e²/2 where |e| ≤ delta, else delta·(|e| − delta/2), with e = predict − label.
 
-Shapes: any; all inputs have the same one, and loss has it too. dtypes: float16, float32. Errors: another dtype or
-shape: the error of `para_check`.
+Shapes: all inputs and loss have the same shape.
+dtypes: float16, float32.
+Raises:
+    OperatorError: the dtype is unsupported, or shapes or dtypes of the inputs differ.
 """
 
 from tbe import dsl, tvm
@@ -13,7 +15,7 @@ from tbe.common.utils import para_check, shape_util
 
 @register_operator_compute("HuberLoss", op_mode="dynamic", support_fusion=True)
 def huber_loss_compute(predict, label, loss, delta=1.0, kernel_name="huber_loss"):
-    """The graph of `huber_loss`."""
+    """Returns the graph of `huber_loss`."""
     size = dsl.vabs(dsl.vsub(predict, label))
     inside = dsl.vmins(size, delta)
     return dsl.vadd(
@@ -30,7 +32,7 @@ def huber_loss_compute(predict, label, loss, delta=1.0, kernel_name="huber_loss"
     para_check.KERNEL_NAME,
 )
 def huber_loss(predict, label, loss, delta=1.0, kernel_name="huber_loss"):
-    """Builds the kernel for shapes that are known and for sizes of -1."""
+    """Builds the kernel for known shapes and for sizes of -1."""
     para_check.check_shape(predict.get("shape"), param_name="predict")
     dtype = predict.get("dtype").lower()
     para_check.check_dtype(dtype, ("float16", "float32"), param_name="predict")

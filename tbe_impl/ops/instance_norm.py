@@ -1,9 +1,12 @@
-"""Instance normalisation: each sample and channel by itself.
+"""Instance normalisation: separate statistics for each sample and channel.
 
-y = (x − mean) / √(variance + epsilon)·gamma + beta; mean and variance over the axes from 2 on, gamma and beta per channel.
+y = (x − mean) / √(variance + epsilon)·gamma + beta.
+mean and variance are taken over the axes from 2 on; gamma and beta are per channel.
 
-Shapes: x (N, C, …) of three axes or more; gamma and beta (C,). dtypes: float16, float32; computed in float32. Errors: another
-dtype, or fewer axes.
+Shapes: x and y (N, C, …) with three or more axes; gamma and beta (C,).
+dtypes: float16, float32; computed in float32.
+Raises:
+    OperatorError: the dtype is unsupported, or x has fewer than three axes.
 """
 
 from tbe import dsl, tvm
@@ -13,7 +16,7 @@ from tbe.common.utils import para_check, shape_util
 
 @register_operator_compute("InstanceNorm", op_mode="static", support_fusion=True)
 def instance_norm_compute(x, gamma, beta, y, epsilon, kernel_name="instance_norm"):
-    """The graph of `instance_norm`."""
+    """Returns the graph of `instance_norm`."""
     shape = shape_util.shape_to_list(x.shape)
     axes = list(range(2, len(shape)))
     share = 1.0

@@ -1,10 +1,14 @@
-"""Kullback-Leibler divergence from logarithms.
+"""Kullback-Leibler divergence from log probabilities.
 
-y = Σ target·(ln target − x) / divisor, where target is above 0; x are logarithms of probabilities, and the divisor is the
-first size for "batchmean" and 1 for "sum".
+y = Σ target·(ln target − x) / divisor over the elements with target > 0.
+x contains log probabilities. The divisor is the first size of x with reduction "batchmean", and 1
+with "sum".
 
-Shapes: x and target have the same one; y has one element. dtypes: float16, float32. Errors: another dtype, or another
-reduction.
+Shapes: x and target have the same shape; y has one element.
+dtypes: float16, float32.
+Raises:
+    OperatorError: the dtype is unsupported, or shapes or dtypes of the inputs differ.
+    RuntimeError: the reduction is unknown.
 """
 
 import te.lang.cce
@@ -16,7 +20,7 @@ from topi import generic
 
 @fusion_manager.register("kl_div")
 def kl_div_compute(x, target, y, reduction, first, kernel_name="kl_div"):
-    """The graph of `kl_div`."""
+    """Returns the graph of `kl_div`."""
     wide, goal = te.lang.cce.cast_to(x, "float32"), te.lang.cce.cast_to(target, "float32")
     zero = te.lang.cce.broadcast(tvm.const(0.0, "float32"), x.shape)
     safe = te.lang.cce.vmaxs(goal, 2.0**-120)

@@ -1,8 +1,11 @@
 """Half of the sum of squares.
 
-y = Σ x² / 2, over everything.
+y = Σ x² / 2 over all elements.
 
-Shapes: any with an element; y has one element. dtypes: float16, float32. Errors: another dtype: the error of `para_check`.
+Shapes: x has at least one axis and one element; y has one element.
+dtypes: float16, float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 import te.lang.cce
@@ -14,7 +17,7 @@ from topi import generic
 
 @fusion_manager.register("l2_loss")
 def l2_loss_compute(x, y, kernel_name="l2_loss"):
-    """The graph of `l2_loss`."""
+    """Returns the graph of `l2_loss`."""
     wide = te.lang.cce.vmuls(te.lang.cce.cast_to(x, "float32"), 0.5**0.5)
     total = te.lang.cce.sum(te.lang.cce.vmul(wide, wide), axis=list(range(len(x.shape))))
     return te.lang.cce.cast_to(total, x.dtype)

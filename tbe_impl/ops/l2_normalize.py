@@ -1,9 +1,11 @@
-"""Divides by the Euclidean length.
+"""Division by the Euclidean norm.
 
-y = x / √max(Σ x², eps), over `axis`.
+y = x / √max(Σ x², eps); Σ over `axis`.
 
-Shapes: any with at least one axis, and y has it too. dtypes: float16, float32. Errors: another dtype or shape: the
-error of `para_check`.
+Shapes: x has at least one axis; y has the shape of x.
+dtypes: float16, float32.
+Raises:
+    OperatorError: the dtype is unsupported, or x lacks the axis.
 """
 
 from tbe import dsl, tvm
@@ -13,7 +15,7 @@ from tbe.common.utils import para_check, shape_util
 
 @register_operator_compute("L2Normalize", op_mode="dynamic", support_fusion=True)
 def l2_normalize_compute(x, y, axis, eps=0.0001, kernel_name="l2_normalize"):
-    """The graph of `l2_normalize`; `axis` is a list."""
+    """Returns the graph of `l2_normalize`; `axis` is a list."""
     wide = dsl.cast_to(x, "float32")
     total = dsl.reduce_sum(dsl.vmul(wide, wide), axis=axis, keepdims=True)
     length = dsl.broadcast(dsl.vsqrt(dsl.vmaxs(total, eps)), x.shape)
@@ -29,7 +31,7 @@ def l2_normalize_compute(x, y, axis, eps=0.0001, kernel_name="l2_normalize"):
     para_check.KERNEL_NAME,
 )
 def l2_normalize(x, y, axis=-1, eps=0.0001, kernel_name="l2_normalize"):
-    """Builds the kernel for shapes that are known and for sizes of -1."""
+    """Builds the kernel for known shapes and for sizes of -1."""
     dtype = x.get("dtype").lower()
     para_check.check_dtype(dtype, ("float16", "float32"), param_name="x")
     listed = shape_util.wrap_axes_to_positive(

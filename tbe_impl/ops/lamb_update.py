@@ -1,10 +1,15 @@
-"""The step of layerwise adaptive moments: Adam's direction, scaled by the length of the layer.
+"""LAMB step: the direction of Adam, scaled by the layer's trust ratio.
 
-m' = beta1·m + (1 − beta1)·grad; v' = beta2·v + (1 − beta2)·grad²; u = m' / (√v' + epsilon) + weight_decay·var;
-var' = var − lr·(‖var‖ / ‖u‖)·u, the lengths over everything.
+m' = beta1·m + (1 − beta1)·grad
+v' = beta2·v + (1 − beta2)·grad²
+u = m' / (√v' + epsilon) + weight_decay·var
+var' = var − lr·(‖var‖ / ‖u‖)·u; the norms are taken over all elements.
 
-Shapes: var, m, v and grad have the same one. dtypes: float32. Outputs: var', m', v', which may be written over var, m and v.
-Errors: another dtype: the error of `para_check`.
+Shapes: var, m, v and grad have the same shape.
+dtypes: float32.
+Outputs: var', m', v'. They may overwrite var, m and v.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl, tvm
@@ -16,7 +21,7 @@ from tbe.common.utils import para_check, shape_util
 def lamb_update_compute(
     var, m, v, grad, lr, beta1, beta2, epsilon, weight_decay, kernel_name="lamb_update"
 ):
-    """The graph of `lamb_update`; three tensors."""
+    """Returns the graph of `lamb_update`: three tensors."""
     m_next = dsl.vadd(dsl.vmuls(m, beta1), dsl.vmuls(grad, 1.0 - beta1))
     square = dsl.vmul(grad, grad)
     v_next = dsl.vadd(dsl.vmuls(v, beta2), dsl.vmuls(square, 1.0 - beta2))

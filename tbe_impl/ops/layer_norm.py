@@ -1,10 +1,14 @@
-"""Layer normalisation, with mean and variance.
+"""Layer normalisation; mean and variance are further outputs.
 
-y = (x − mean) / √(variance + epsilon)·gamma + beta, where mean and variance are those over the axes from
-begin_norm_axis on.
+y = (x − mean) / √(variance + epsilon)·gamma + beta.
+mean and variance are taken over the axes from begin_norm_axis on.
 
-Shapes: x any; gamma and beta have its axes from begin_norm_axis on; mean and variance have size 1 there. dtypes: float16,
-float32; computed in float32. Errors: an axis that x lacks, or gamma of another shape.
+Shapes: x any; gamma and beta have the axes of x from begin_norm_axis on.
+    mean and variance have size 1 in these axes.
+dtypes: float16, float32; computed in float32.
+Raises:
+    OperatorError: the dtype is unsupported, or x lacks the axis.
+    RuntimeError: gamma or beta has another shape.
 """
 
 import te.lang.cce
@@ -18,7 +22,7 @@ from topi import generic
 def layer_norm_compute(
     x, gamma, beta, y, mean, variance, begin_norm_axis, epsilon, kernel_name="layer_norm"
 ):
-    """The graph of `layer_norm`; three tensors."""
+    """Returns the graph of `layer_norm`: three tensors."""
     shape, dtype = shape_util.shape_to_list(x.shape), x.dtype
     axes = list(range(begin_norm_axis, len(shape)))
     share = 1.0

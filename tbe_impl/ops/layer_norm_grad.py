@@ -1,10 +1,16 @@
 """Gradients of layer normalisation over the last axis.
 
-With n = (x − mean) / √(variance + epsilon) and g = dy·gamma: dx = (g − mean g − n·mean(g·n)) / √(variance + epsilon),
-dgamma = Σ dy·n and dbeta = Σ dy over the axes before the last.
+dx = (g − mean g − n·mean(g·n)) / √(variance + epsilon)
+dgamma = Σ dy·n
+dbeta = Σ dy
+where n = (x − mean) / √(variance + epsilon) and g = dy·gamma.
+Σ is taken over the axes before the last.
 
-Shapes: dy and x any of two axes or more; variance and mean have size 1 in the last; gamma, dgamma and dbeta have the last axis.
-dtypes: float16, float32; computed in float32. Errors: another dtype: the error of `para_check`.
+Shapes: dy, x and dx have two or more axes; variance and mean have size 1 in the last axis.
+    gamma, dgamma and dbeta have the last axis only.
+dtypes: float16, float32; computed in float32.
+Raises:
+    OperatorError: the dtype is unsupported, or x has fewer than two axes.
 """
 
 import te.lang.cce
@@ -18,7 +24,7 @@ from topi import generic
 def layer_norm_grad_compute(
     dy, x, variance, mean, gamma, dx, dgamma, dbeta, epsilon, kernel_name="layer_norm_grad"
 ):
-    """The graph of `layer_norm_grad`; three tensors."""
+    """Returns the graph of `layer_norm_grad`: three tensors."""
     shape, dtype = shape_util.shape_to_list(x.shape), x.dtype
     last, before = [len(shape) - 1], list(range(len(shape) - 1))
     dy, x, variance, mean, gamma = (

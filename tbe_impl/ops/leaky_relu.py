@@ -2,7 +2,10 @@
 
 y = x where x > 0, else negative_slope·x.
 
-Shapes: any, and y has it too. dtypes: float16, float32. Errors: another dtype or shape: the error of `para_check`.
+Shapes: any; y has the shape of x.
+dtypes: float16, float32.
+Raises:
+    OperatorError: the dtype is unsupported, or `para_check.check_shape` rejects the shape.
 """
 
 from tbe import dsl, tvm
@@ -12,7 +15,7 @@ from tbe.common.utils import para_check, shape_util
 
 @register_operator_compute("LeakyRelu", op_mode="dynamic", support_fusion=True)
 def leaky_relu_compute(x, y, negative_slope=0.0, kernel_name="leaky_relu"):
-    """The graph of `leaky_relu`."""
+    """Returns the graph of `leaky_relu`."""
     positive, negative = dsl.vmaxs(x, 0.0), dsl.vmins(x, 0.0)
     return dsl.vadd(positive, dsl.vmuls(negative, negative_slope))
 
@@ -25,7 +28,7 @@ def leaky_relu_compute(x, y, negative_slope=0.0, kernel_name="leaky_relu"):
     para_check.KERNEL_NAME,
 )
 def leaky_relu(x, y, negative_slope=0.0, kernel_name="leaky_relu"):
-    """Builds the kernel for shapes that are known and for sizes of -1."""
+    """Builds the kernel for known shapes and for sizes of -1."""
     para_check.check_shape(x.get("shape"), param_name="x")
     dtype = x.get("dtype").lower()
     para_check.check_dtype(dtype, ("float16", "float32"), param_name="x")

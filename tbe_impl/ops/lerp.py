@@ -2,8 +2,10 @@
 
 y = start + weight·(end − start).
 
-Shapes: any that broadcast to one another; y has the broadcast one. dtypes: float16, float32. Errors: another dtype,
-or shapes that do not broadcast: the error of `para_check`.
+Shapes: the inputs broadcast to one another; y has the broadcast shape.
+dtypes: float16, float32.
+Raises:
+    OperatorError: the dtype is unsupported, the dtypes differ, or the shapes do not broadcast.
 """
 
 from tbe import dsl, tvm
@@ -13,7 +15,7 @@ from tbe.common.utils import para_check, shape_util
 
 @register_operator_compute("Lerp", op_mode="dynamic", support_fusion=True)
 def lerp_compute(start, end, weight, y, kernel_name="lerp"):
-    """The graph of `lerp`."""
+    """Returns the graph of `lerp`."""
     shape = shape_util.unify_broadcast_shapes([start.shape, end.shape, weight.shape])[-1]
     start = dsl.broadcast(start, shape)
     end = dsl.broadcast(end, shape)
@@ -30,7 +32,7 @@ def lerp_compute(start, end, weight, y, kernel_name="lerp"):
     para_check.KERNEL_NAME,
 )
 def lerp(start, end, weight, y, kernel_name="lerp"):
-    """Builds the kernel for shapes that are known and for sizes of -1."""
+    """Builds the kernel for known shapes and for sizes of -1."""
     para_check.check_shape(start.get("shape"), param_name="start")
     para_check.check_shape(end.get("shape"), param_name="end")
     para_check.check_shape(weight.get("shape"), param_name="weight")

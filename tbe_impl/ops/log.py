@@ -1,8 +1,12 @@
-"""Logarithm to any base.
+"""Logarithm with any base.
 
-y = log_base(scale·x + shift); base -1 stands for e.
+y = log_base(scale·x + shift); base −1 stands for e.
 
-Shapes: any, and y has it too. dtypes: float16, float32. Errors: another dtype or shape: the error of `para_check`.
+Shapes: any; y has the shape of x.
+dtypes: float16, float32.
+Raises:
+    RuntimeError: base is neither −1 nor a positive number other than 1.
+    OperatorError: the dtype is unsupported, or `para_check.check_shape` rejects the shape.
 """
 
 import math
@@ -16,7 +20,7 @@ from topi import generic
 
 @fusion_manager.register("log")
 def log_compute(x, y, base=-1.0, scale=1.0, shift=0.0, kernel_name="log"):
-    """The graph of `log`."""
+    """Returns the graph of `log`."""
     if (base <= 0 and base != -1) or base == 1:
         raise RuntimeError(f"base has to be greater than 0 and not 1, or -1 for e, but is {base}")
     natural = te.lang.cce.vlog(te.lang.cce.vadds(te.lang.cce.vmuls(x, scale), shift))

@@ -2,7 +2,10 @@
 
 y = min(x, 0) − ln(1 + e^(−|x|)).
 
-Shapes: any, and y has it too. dtypes: float16, float32. Errors: another dtype or shape: the error of `para_check`.
+Shapes: any; y has the shape of x.
+dtypes: float16, float32.
+Raises:
+    OperatorError: the dtype is unsupported, or `para_check.check_shape` rejects the shape.
 """
 
 import te.lang.cce
@@ -14,7 +17,7 @@ from topi import generic
 
 @fusion_manager.register("log_sigmoid")
 def log_sigmoid_compute(x, y, kernel_name="log_sigmoid"):
-    """The graph of `log_sigmoid`."""
+    """Returns the graph of `log_sigmoid`."""
     power = te.lang.cce.vexp(te.lang.cce.vmuls(te.lang.cce.vabs(x), -1.0))
     whole = te.lang.cce.vadds(power, 1.0)
     # what the sum lost in rounding is all there is of a small power

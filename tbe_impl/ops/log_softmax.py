@@ -1,9 +1,11 @@
 """Logarithm of softmax.
 
-y = x − max x − ln Σ e^(x − max x), over `axis`.
+y = x − max x − ln Σ e^(x − max x); max and Σ over `axis`.
 
-Shapes: any with at least one axis, and y has it too. dtypes: float16, float32. Errors: another dtype or shape: the
-error of `para_check`.
+Shapes: x has at least one axis; y has the shape of x.
+dtypes: float16, float32.
+Raises:
+    OperatorError: the dtype is unsupported, or x lacks the axis.
 """
 
 from tbe import dsl, tvm
@@ -13,7 +15,7 @@ from tbe.common.utils import para_check, shape_util
 
 @register_operator_compute("LogSoftmax", op_mode="dynamic", support_fusion=True)
 def log_softmax_compute(x, y, axis, kernel_name="log_softmax"):
-    """The graph of `log_softmax`; `axis` is a list."""
+    """Returns the graph of `log_softmax`; `axis` is a list."""
     wide = dsl.cast_to(x, "float32")
     largest = dsl.broadcast(dsl.reduce_max(wide, axis=axis, keepdims=True), x.shape)
     shifted = dsl.vsub(wide, largest)
@@ -29,7 +31,7 @@ def log_softmax_compute(x, y, axis, kernel_name="log_softmax"):
     para_check.KERNEL_NAME,
 )
 def log_softmax(x, y, axis=-1, kernel_name="log_softmax"):
-    """Builds the kernel for shapes that are known and for sizes of -1."""
+    """Builds the kernel for known shapes and for sizes of -1."""
     dtype = x.get("dtype").lower()
     para_check.check_dtype(dtype, ("float16", "float32"), param_name="x")
     listed = shape_util.wrap_axes_to_positive(

@@ -1,9 +1,11 @@
 """Logical and.
 
-y = 1 where x1 and x2, else 0; all are int8 with 0 and 1.
+y = 1 where x1 and x2 are 1, else 0; x1 and x2 have the values 0 and 1.
 
-Shapes: any that broadcast to one another; y has the broadcast one. dtypes: int8. Errors: another dtype, or shapes
-that do not broadcast: the error of `para_check`.
+Shapes: the inputs broadcast to one another; y has the broadcast shape.
+dtypes: int8.
+Raises:
+    OperatorError: the dtype is unsupported, the dtypes differ, or the shapes do not broadcast.
 """
 
 import te.lang.cce
@@ -15,7 +17,7 @@ from topi import generic
 
 @fusion_manager.register("logical_and")
 def logical_and_compute(x1, x2, y, kernel_name="logical_and"):
-    """The graph of `logical_and`."""
+    """Returns the graph of `logical_and`."""
     _, _, shape = shape_util.broadcast_shapes(
         shape_util.shape_to_list(x1.shape), shape_util.shape_to_list(x2.shape)
     )

@@ -2,7 +2,10 @@
 
 y = 1 where x is 0, else 0.
 
-Shapes: any, and y has it too. dtypes: int8. Errors: another dtype or shape: the error of `para_check`.
+Shapes: any; y has the shape of x.
+dtypes: int8.
+Raises:
+    OperatorError: the dtype is unsupported, or `para_check.check_shape` rejects the shape.
 """
 
 import te.lang.cce
@@ -14,7 +17,7 @@ from topi import generic
 
 @fusion_manager.register("logical_not")
 def logical_not_compute(x, y, kernel_name="logical_not"):
-    """The graph of `logical_not`."""
+    """Returns the graph of `logical_not`."""
     wide = te.lang.cce.cast_to(x, "float16")
     return te.lang.cce.cast_to(te.lang.cce.vadds(te.lang.cce.vmuls(wide, -1.0), 1.0), x.dtype)
 

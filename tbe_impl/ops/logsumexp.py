@@ -1,9 +1,11 @@
-"""Logarithm of a sum of powers.
+"""Logarithm of a sum of exponentials.
 
-y = max x + ln Σ e^(x − max x), over `axis`, which stays with size 1.
+y = max x + ln Σ e^(x − max x) over `axis`.
 
-Shapes: any with at least one axis; y has it with `axis` of size 1. dtypes: float16, float32. Errors: another dtype or shape: the
-error of `para_check`.
+Shapes: x has at least one axis; y has size 1 in `axis` and the other sizes of x.
+dtypes: float16, float32.
+Raises:
+    OperatorError: the dtype is unsupported, or x lacks the axis.
 """
 
 from tbe import dsl, tvm
@@ -13,7 +15,7 @@ from tbe.common.utils import para_check, shape_util
 
 @register_operator_compute("Logsumexp", op_mode="dynamic", support_fusion=True)
 def logsumexp_compute(x, y, axis, kernel_name="logsumexp"):
-    """The graph of `logsumexp`; `axis` is a list."""
+    """Returns the graph of `logsumexp`; `axis` is a list."""
     wide = dsl.cast_to(x, "float32")
     largest = dsl.reduce_max(wide, axis=axis, keepdims=True)
     shifted = dsl.vsub(wide, dsl.broadcast(largest, x.shape))
@@ -29,7 +31,7 @@ def logsumexp_compute(x, y, axis, kernel_name="logsumexp"):
     para_check.KERNEL_NAME,
 )
 def logsumexp(x, y, axis=-1, kernel_name="logsumexp"):
-    """Builds the kernel for shapes that are known and for sizes of -1."""
+    """Builds the kernel for known shapes and for sizes of -1."""
     dtype = x.get("dtype").lower()
     para_check.check_dtype(dtype, ("float16", "float32"), param_name="x")
     listed = shape_util.wrap_axes_to_positive(

@@ -1,9 +1,11 @@
-"""A number where a mask says so.
+"""Fill by a mask.
 
 y = value where mask is not 0, else x.
 
-Shapes: x and mask have the same one, and y has it too; value has one element. dtypes: mask int8; x and value float16, float32.
-Errors: another dtype: the error of `para_check`.
+Shapes: x, mask and y have the same shape; value has one element.
+dtypes: mask int8; x and value float16, float32.
+Raises:
+    OperatorError: a dtype is unsupported.
 """
 
 from tbe import dsl, tvm
@@ -13,7 +15,7 @@ from tbe.common.utils import para_check, shape_util
 
 @register_operator_compute("MaskedFill", op_mode="static", support_fusion=True)
 def masked_fill_compute(x, mask, value, y, kernel_name="masked_fill"):
-    """The graph of `masked_fill`."""
+    """Returns the graph of `masked_fill`."""
     wide = dsl.cast_to(mask, "float16")
     zero = dsl.broadcast(tvm.const(0, "float16"), x.shape)
     chosen = dsl.vcmp(wide, zero, "ne")

@@ -1,8 +1,12 @@
-"""Mish.
+"""Mish activation.
 
-y = x·tanh(ln(1 + e^x)), computed as x·(1 + 2·e^(−x)) / (1 + 2·e^(−x) + 2·e^(−2x)), mirrored below 0.
+y = x·tanh(ln(1 + e^x)), computed as x·(1 + 2·e^(−x)) / (1 + 2·e^(−x) + 2·e^(−2x)) for x ≥ 0.
+For x < 0 it is computed as x·(e^(2x) + 2·e^x) / (e^(2x) + 2·e^x + 2).
 
-Shapes: any, and y has it too. dtypes: float16, float32. Errors: another dtype or shape: the error of `para_check`.
+Shapes: any; y has the shape of x.
+dtypes: float16, float32.
+Raises:
+    OperatorError: the dtype is unsupported, or `para_check.check_shape` rejects the shape.
 """
 
 import te.lang.cce
@@ -14,7 +18,7 @@ from topi import generic
 
 @fusion_manager.register("mish")
 def mish_compute(x, y, kernel_name="mish"):
-    """The graph of `mish`."""
+    """Returns the graph of `mish`."""
     power = te.lang.cce.vexp(te.lang.cce.vmuls(te.lang.cce.vabs(x), -1.0))
     square = te.lang.cce.vmul(power, power)
     above = te.lang.cce.vdiv(

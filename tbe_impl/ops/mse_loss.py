@@ -1,9 +1,14 @@
 """Squared error.
 
-y = (predict − label)²; of it the mean or the sum over everything, or, with reduction "none", itself.
+y = (predict − label)².
+The reductions "mean" and "sum" reduce y over all elements; "none" does not reduce it.
 
-Shapes: predict and label have the same one; y has it too for "none", else one element. dtypes: float16, float32. Errors:
-another dtype, or another reduction.
+Shapes: predict and label have the same shape.
+    y has it too with reduction "none"; otherwise y has one element.
+dtypes: float16, float32.
+Raises:
+    OperatorError: the dtype is unsupported, or shapes or dtypes of the inputs differ.
+    RuntimeError: the reduction is unknown.
 """
 
 from tbe import dsl, tvm
@@ -13,7 +18,7 @@ from tbe.common.utils import para_check, shape_util
 
 @register_operator_compute("MseLoss", op_mode="static", support_fusion=True)
 def mse_loss_compute(predict, label, y, reduction="mean", kernel_name="mse_loss"):
-    """The graph of `mse_loss`."""
+    """Returns the graph of `mse_loss`."""
     distance = dsl.vsub(dsl.cast_to(predict, "float32"), dsl.cast_to(label, "float32"))
     res = dsl.vmul(distance, distance)
     shape = shape_util.shape_to_list(predict.shape)

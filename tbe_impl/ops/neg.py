@@ -1,9 +1,11 @@
-"""Negative.
+"""Negation.
 
 y = −x.
 
-Shapes: any, and y has it too. dtypes: float16, float32, int32. Errors: another dtype or shape: the error of
-`para_check`.
+Shapes: any; y has the shape of x.
+dtypes: float16, float32, int32.
+Raises:
+    OperatorError: the dtype is unsupported, or `para_check.check_shape` rejects the shape.
 """
 
 import te.lang.cce
@@ -15,7 +17,7 @@ from topi import generic
 
 @fusion_manager.register("neg")
 def neg_compute(x, y, kernel_name="neg"):
-    """The graph of `neg`."""
+    """Returns the graph of `neg`."""
     return te.lang.cce.vmul(x, te.lang.cce.broadcast(tvm.const(-1, x.dtype), x.shape))
 
 

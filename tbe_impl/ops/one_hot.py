@@ -1,9 +1,11 @@
-"""A row with one mark for each number.
+"""One-hot rows.
 
 y[i, k] = on_value where x[i] = k, else off_value.
 
-Shapes: x (N,), y (N, depth); on_value and off_value have one element. dtypes: x int32; on_value and off_value float16, float32.
-Errors: another dtype: the error of `para_check`.
+Shapes: x (N,), y (N, depth); on_value and off_value have one element.
+dtypes: x int32; on_value and off_value float16, float32.
+Raises:
+    OperatorError: a dtype is unsupported.
 """
 
 from te import tvm
@@ -12,7 +14,7 @@ from te.utils import para_check
 
 
 def one_hot_compute(x, on_value, off_value, depth):
-    """The graph of `one_hot`: a stage by its expression."""
+    """Returns the graph of `one_hot`: one stage, defined by its expression."""
     return tvm.compute(
         (x.shape[0], depth),
         lambda row, column: tvm.select(x[row] == column, on_value[0], off_value[0]),
@@ -29,7 +31,7 @@ def one_hot_compute(x, on_value, off_value, depth):
     para_check.KERNEL_NAME,
 )
 def one_hot(x, on_value, off_value, y, depth, kernel_name="one_hot"):
-    """Builds the kernel with a schedule in which nothing is decided."""
+    """Builds the kernel with an unmodified default schedule."""
     dtype = on_value.get("dtype").lower()
     para_check.check_dtype(x.get("dtype").lower(), ("int32",), param_name="x")
     para_check.check_dtype(dtype, ("float16", "float32"), param_name="on_value")

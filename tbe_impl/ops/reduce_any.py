@@ -1,9 +1,11 @@
-"""Whether any over axes.
+"""Logical or over axes.
 
-y = 1 where any element over `axes` is not 0, else 0.
+y = 1 where any element over `axes` is non-zero, else 0.
 
-Shapes: any with at least one axis; without keep_dims the reduced axes are gone. dtypes: int8. Errors: another dtype
-or shape: the error of `para_check`.
+Shapes: x has at least one axis. Without keep_dims, y lacks the reduced axes.
+dtypes: int8.
+Raises:
+    OperatorError: the dtype is unsupported, or x lacks one of `axes`.
 """
 
 import te.lang.cce
@@ -15,7 +17,7 @@ from topi import generic
 
 @fusion_manager.register("reduce_any")
 def reduce_any_compute(x, y, axes, keep_dims, kernel_name="reduce_any"):
-    """The graph of `reduce_any`."""
+    """Returns the graph of `reduce_any`."""
     wide = te.lang.cce.vabs(te.lang.cce.cast_to(x, "float16"))
     found = te.lang.cce.reduce_max(wide, axis=axes, keepdims=keep_dims)
     return te.lang.cce.cast_to(te.lang.cce.vmins(found, 1.0), "int8")

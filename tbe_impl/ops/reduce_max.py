@@ -1,9 +1,12 @@
-"""Largest over axes.
+"""Maximum over axes.
 
 y = max x over `axes`.
 
-Shapes: any with at least one axis; without keep_dims the reduced axes are gone, and of a full reduction one element
-is left. dtypes: float16, float32, int32. Errors: another dtype or shape: the error of `para_check`.
+Shapes: x has at least one axis. Without keep_dims, y lacks the reduced axes;
+    after a full reduction y has one element.
+dtypes: float16, float32, int32.
+Raises:
+    OperatorError: the dtype is unsupported, or x lacks one of `axes`.
 """
 
 from tbe import dsl, tvm
@@ -13,7 +16,7 @@ from tbe.common.utils import para_check, shape_util
 
 @register_operator_compute("ReduceMax", op_mode="dynamic", support_fusion=True)
 def reduce_max_compute(x, y, axes, keep_dims, kernel_name="reduce_max"):
-    """The graph of `reduce_max`."""
+    """Returns the graph of `reduce_max`."""
     return dsl.reduce_max(x, axis=axes, keepdims=keep_dims)
 
 
@@ -26,7 +29,7 @@ def reduce_max_compute(x, y, axes, keep_dims, kernel_name="reduce_max"):
     para_check.KERNEL_NAME,
 )
 def reduce_max(x, y, axes, keep_dims=False, kernel_name="reduce_max"):
-    """Builds the kernel for shapes that are known and for sizes of -1."""
+    """Builds the kernel for known shapes and for sizes of -1."""
     dtype = x.get("dtype").lower()
     para_check.check_dtype(dtype, ("float16", "float32", "int32"), param_name="x")
     rank = len(x.get("shape"))

@@ -1,9 +1,12 @@
 """Mean over axes.
 
-y = Σ x / n over `axes`.
+y = Σ x / n over `axes`, where n is the number of elements.
 
-Shapes: any with at least one axis; without keep_dims the reduced axes are gone, and of a full reduction one element
-is left. dtypes: float16, float32. Errors: another dtype or shape: the error of `para_check`.
+Shapes: x has at least one axis. Without keep_dims, y lacks the reduced axes;
+    after a full reduction y has one element.
+dtypes: float16, float32.
+Raises:
+    OperatorError: the dtype is unsupported, or x lacks one of `axes`.
 """
 
 import functools
@@ -15,7 +18,7 @@ from tbe.common.utils import para_check, shape_util
 
 @register_operator_compute("ReduceMean", op_mode="dynamic", support_fusion=True)
 def reduce_mean_compute(x, y, axes, keep_dims, kernel_name="reduce_mean"):
-    """The graph of `reduce_mean`."""
+    """Returns the graph of `reduce_mean`."""
     count = functools.reduce(lambda one, other: one * other, [x.shape[axis] for axis in axes])
     total = dsl.reduce_sum(dsl.cast_to(x, "float32"), axis=axes, keepdims=keep_dims)
     share = tvm.div(tvm.const(1.0, "float32"), count.astype("float32"))
@@ -31,7 +34,7 @@ def reduce_mean_compute(x, y, axes, keep_dims, kernel_name="reduce_mean"):
     para_check.KERNEL_NAME,
 )
 def reduce_mean(x, y, axes, keep_dims=False, kernel_name="reduce_mean"):
-    """Builds the kernel for shapes that are known and for sizes of -1."""
+    """Builds the kernel for known shapes and for sizes of -1."""
     dtype = x.get("dtype").lower()
     para_check.check_dtype(dtype, ("float16", "float32"), param_name="x")
     rank = len(x.get("shape"))

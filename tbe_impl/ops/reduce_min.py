@@ -1,9 +1,12 @@
-"""Smallest over axes.
+"""Minimum over axes.
 
 y = min x over `axes`.
 
-Shapes: any with at least one axis; without keep_dims the reduced axes are gone, and of a full reduction one element
-is left. dtypes: float16, float32, int32. Errors: another dtype or shape: the error of `para_check`.
+Shapes: x has at least one axis. Without keep_dims, y lacks the reduced axes;
+    after a full reduction y has one element.
+dtypes: float16, float32, int32.
+Raises:
+    OperatorError: the dtype is unsupported, or x lacks one of `axes`.
 """
 
 import te.lang.cce
@@ -15,7 +18,7 @@ from topi import generic
 
 @fusion_manager.register("reduce_min")
 def reduce_min_compute(x, y, axes, keep_dims, kernel_name="reduce_min"):
-    """The graph of `reduce_min`."""
+    """Returns the graph of `reduce_min`."""
     return te.lang.cce.reduce_min(x, axis=axes, keepdims=keep_dims, priority_flag=True)
 
 

@@ -2,8 +2,11 @@
 
 y = Π x over `axes`.
 
-Shapes: any with at least one axis; without keep_dims the reduced axes are gone, and of a full reduction one element
-is left. dtypes: float16, float32. Errors: another dtype or shape: the error of `para_check`.
+Shapes: x has at least one axis. Without keep_dims, y lacks the reduced axes;
+    after a full reduction y has one element.
+dtypes: float16, float32.
+Raises:
+    OperatorError: the dtype is unsupported, or x lacks one of `axes`.
 """
 
 import te.lang.cce
@@ -15,7 +18,7 @@ from topi import generic
 
 @fusion_manager.register("reduce_prod")
 def reduce_prod_compute(x, y, axes, keep_dims, kernel_name="reduce_prod"):
-    """The graph of `reduce_prod`."""
+    """Returns the graph of `reduce_prod`."""
     return te.lang.cce.reduce_prod(x, axis=axes, keepdims=keep_dims)
 
 

@@ -1,9 +1,11 @@
-"""Rectified linear unit, cut at 6.
+"""Rectified linear unit, clamped at 6.
 
 y = min(max(x, 0), 6).
 
-Shapes: any, and y has it too. dtypes: float16, float32, int32. Errors: another dtype or shape: the error of
-`para_check`.
+Shapes: any; y has the shape of x.
+dtypes: float16, float32, int32.
+Raises:
+    OperatorError: the dtype is unsupported, or `para_check.check_shape` rejects the shape.
 """
 
 from tbe import dsl, tvm
@@ -13,7 +15,7 @@ from tbe.common.utils import para_check, shape_util
 
 @register_operator_compute("Relu6", op_mode="dynamic", support_fusion=True)
 def relu6_compute(x, y, kernel_name="relu6"):
-    """The graph of `relu6`."""
+    """Returns the graph of `relu6`."""
     return dsl.vmins(dsl.vmaxs(x, 0), 6)
 
 
@@ -22,7 +24,7 @@ def relu6_compute(x, y, kernel_name="relu6"):
     para_check.REQUIRED_INPUT, para_check.REQUIRED_OUTPUT, para_check.KERNEL_NAME
 )
 def relu6(x, y, kernel_name="relu6"):
-    """Builds the kernel for shapes that are known and for sizes of -1."""
+    """Builds the kernel for known shapes and for sizes of -1."""
     para_check.check_shape(x.get("shape"), param_name="x")
     dtype = x.get("dtype").lower()
     para_check.check_dtype(dtype, ("float16", "float32", "int32"), param_name="x")

@@ -2,8 +2,10 @@
 
 z = gradients where features > 0, else 0.
 
-Shapes: any; all inputs have the same one, and z has it too. dtypes: float16, float32. Errors: another dtype or shape:
-the error of `para_check`.
+Shapes: all inputs and z have the same shape.
+dtypes: float16, float32.
+Raises:
+    OperatorError: the dtype is unsupported, or shapes or dtypes of the inputs differ.
 """
 
 from tbe import dsl, tvm
@@ -13,7 +15,7 @@ from tbe.common.utils import para_check, shape_util
 
 @register_operator_compute("ReluGrad", op_mode="dynamic", support_fusion=True)
 def relu_grad_compute(gradients, features, z, kernel_name="relu_grad"):
-    """The graph of `relu_grad`."""
+    """Returns the graph of `relu_grad`."""
     zero = dsl.broadcast(tvm.const(0, features.dtype), features.shape)
     return dsl.vcmpsel(features, zero, "gt", gradients, zero)
 
@@ -26,7 +28,7 @@ def relu_grad_compute(gradients, features, z, kernel_name="relu_grad"):
     para_check.KERNEL_NAME,
 )
 def relu_grad(gradients, features, z, kernel_name="relu_grad"):
-    """Builds the kernel for shapes that are known and for sizes of -1."""
+    """Builds the kernel for known shapes and for sizes of -1."""
     para_check.check_shape(gradients.get("shape"), param_name="gradients")
     dtype = gradients.get("dtype").lower()
     para_check.check_dtype(dtype, ("float16", "float32"), param_name="gradients")

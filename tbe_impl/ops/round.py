@@ -1,8 +1,11 @@
-"""Nearest whole number, halves to the even one.
+"""Rounding to the nearest integer, ties to even.
 
 y = round(x).
 
-Shapes: any, and y has it too. dtypes: float16, float32. Errors: another dtype or shape: the error of `para_check`.
+Shapes: any; y has the shape of x.
+dtypes: float16, float32.
+Raises:
+    OperatorError: the dtype is unsupported, or `para_check.check_shape` rejects the shape.
 """
 
 import te.lang.cce
@@ -14,7 +17,7 @@ from topi import generic
 
 @fusion_manager.register("round")
 def round_compute(x, y, kernel_name="round"):
-    """The graph of `round`."""
+    """Returns the graph of `round`."""
     return te.lang.cce.cast_to(te.lang.cce.round(x), x.dtype)
 
 

@@ -2,7 +2,10 @@
 
 y = 1 / √x.
 
-Shapes: any, and y has it too. dtypes: float16, float32. Errors: another dtype or shape: the error of `para_check`.
+Shapes: any; y has the shape of x.
+dtypes: float16, float32.
+Raises:
+    OperatorError: the dtype is unsupported, or `para_check.check_shape` rejects the shape.
 """
 
 import functools
@@ -14,7 +17,7 @@ from tbe.common.utils import para_check
 
 @register_operator_compute("Rsqrt", op_mode="static", support_fusion=True)
 def rsqrt_compute(x, y, kernel_name="rsqrt"):
-    """The graph of `rsqrt`."""
+    """Returns the graph of `rsqrt`."""
     return dsl.vrsqrt(x)
 
 
@@ -22,7 +25,7 @@ def rsqrt_compute(x, y, kernel_name="rsqrt"):
     para_check.REQUIRED_INPUT, para_check.REQUIRED_OUTPUT, para_check.KERNEL_NAME
 )
 def rsqrt(x, y, kernel_name="rsqrt"):
-    """Builds the kernel; the inputs are seen as one long row."""
+    """Builds the kernel; the inputs are flattened to one axis."""
     para_check.check_shape(x.get("shape"), param_name="x")
     dtype = x.get("dtype").lower()
     para_check.check_dtype(dtype, ("float16", "float32"), param_name="x")

@@ -1,9 +1,11 @@
-"""One of two by a condition.
+"""Selection by a condition.
 
 y = x1 where condition is not 0, else x2.
 
-Shapes: condition, x1 and x2 have the same one, and y has it too. dtypes: condition int8; x1 and x2 float16, float32, int32.
-Errors: another dtype: the error of `para_check`.
+Shapes: condition, x1, x2 and y have the same shape.
+dtypes: condition int8; x1 and x2 float16, float32, int32.
+Raises:
+    OperatorError: a dtype is unsupported, or shapes or dtypes of x1 and x2 differ.
 """
 
 import te.lang.cce
@@ -15,7 +17,7 @@ from topi import generic
 
 @fusion_manager.register("select")
 def select_compute(condition, x1, x2, y, kernel_name="select"):
-    """The graph of `select`."""
+    """Returns the graph of `select`."""
     wide = te.lang.cce.cast_to(condition, "float16")
     zero = te.lang.cce.broadcast(tvm.const(0, "float16"), condition.shape)
     chosen = te.lang.cce.vcmp(wide, zero, "ne", "bool")

@@ -2,7 +2,10 @@
 
 y = 1.0507·x where x > 0, else 1.7581·(e^x − 1).
 
-Shapes: any, and y has it too. dtypes: float16, float32. Errors: another dtype or shape: the error of `para_check`.
+Shapes: any; y has the shape of x.
+dtypes: float16, float32.
+Raises:
+    OperatorError: the dtype is unsupported, or `para_check.check_shape` rejects the shape.
 """
 
 from tbe import dsl, tvm
@@ -15,7 +18,7 @@ SCALE = 1.0507009873554805
 
 @register_operator_compute("Selu", op_mode="dynamic", support_fusion=True)
 def selu_compute(x, y, kernel_name="selu"):
-    """The graph of `selu`."""
+    """Returns the graph of `selu`."""
     negative = dsl.vmuls(dsl.vadds(dsl.vexp(dsl.vmins(x, 0.0)), -1.0), SCALE * ALPHA)
     return dsl.vadd(dsl.vmuls(dsl.vmaxs(x, 0.0), SCALE), negative)
 
@@ -25,7 +28,7 @@ def selu_compute(x, y, kernel_name="selu"):
     para_check.REQUIRED_INPUT, para_check.REQUIRED_OUTPUT, para_check.KERNEL_NAME
 )
 def selu(x, y, kernel_name="selu"):
-    """Builds the kernel for shapes that are known and for sizes of -1."""
+    """Builds the kernel for known shapes and for sizes of -1."""
     para_check.check_shape(x.get("shape"), param_name="x")
     dtype = x.get("dtype").lower()
     para_check.check_dtype(dtype, ("float16", "float32"), param_name="x")

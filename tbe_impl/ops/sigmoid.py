@@ -2,7 +2,10 @@
 
 y = 1 / (1 + e^(−x)).
 
-Shapes: any, and y has it too. dtypes: float16, float32. Errors: another dtype or shape: the error of `para_check`.
+Shapes: any; y has the shape of x.
+dtypes: float16, float32.
+Raises:
+    OperatorError: the dtype is unsupported, or `para_check.check_shape` rejects the shape.
 """
 
 from tbe import dsl, tvm
@@ -12,7 +15,7 @@ from tbe.common.utils import para_check, shape_util
 
 @register_operator_compute("Sigmoid", op_mode="dynamic", support_fusion=True)
 def sigmoid_compute(x, y, kernel_name="sigmoid"):
-    """The graph of `sigmoid`."""
+    """Returns the graph of `sigmoid`."""
     return dsl.vrec(dsl.vadds(dsl.vexp(dsl.vmuls(x, -1.0)), 1.0))
 
 
@@ -21,7 +24,7 @@ def sigmoid_compute(x, y, kernel_name="sigmoid"):
     para_check.REQUIRED_INPUT, para_check.REQUIRED_OUTPUT, para_check.KERNEL_NAME
 )
 def sigmoid(x, y, kernel_name="sigmoid"):
-    """Builds the kernel for shapes that are known and for sizes of -1."""
+    """Builds the kernel for known shapes and for sizes of -1."""
     para_check.check_shape(x.get("shape"), param_name="x")
     dtype = x.get("dtype").lower()
     para_check.check_dtype(dtype, ("float16", "float32"), param_name="x")

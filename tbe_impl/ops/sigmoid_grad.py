@@ -1,9 +1,11 @@
-"""Gradient of sigmoid from its result.
+"""Gradient of sigmoid as a function of its result.
 
 z = dy·y·(1 − y).
 
-Shapes: any; all inputs have the same one, and z has it too. dtypes: float16, float32. Errors: another dtype or shape:
-the error of `para_check`.
+Shapes: all inputs and z have the same shape.
+dtypes: float16, float32.
+Raises:
+    OperatorError: the dtype is unsupported, or shapes or dtypes of the inputs differ.
 """
 
 import te.lang.cce
@@ -15,7 +17,7 @@ from topi import generic
 
 @fusion_manager.register("sigmoid_grad")
 def sigmoid_grad_compute(y, dy, z, kernel_name="sigmoid_grad"):
-    """The graph of `sigmoid_grad`."""
+    """Returns the graph of `sigmoid_grad`."""
     return te.lang.cce.vmul(dy, te.lang.cce.vsub(y, te.lang.cce.vmul(y, y)))
 
 

@@ -2,7 +2,10 @@
 
 y = −1, 0 or 1.
 
-Shapes: any, and y has it too. dtypes: float16, float32. Errors: another dtype or shape: the error of `para_check`.
+Shapes: any; y has the shape of x.
+dtypes: float16, float32.
+Raises:
+    OperatorError: the dtype is unsupported, or `para_check.check_shape` rejects the shape.
 """
 
 from tbe import dsl, tvm
@@ -12,7 +15,7 @@ from tbe.common.utils import para_check, shape_util
 
 @register_operator_compute("Sign", op_mode="dynamic", support_fusion=True)
 def sign_compute(x, y, kernel_name="sign"):
-    """The graph of `sign`."""
+    """Returns the graph of `sign`."""
     zero = dsl.broadcast(tvm.const(0, x.dtype), x.shape)
     one = dsl.broadcast(tvm.const(1, x.dtype), x.shape)
     minus_one = dsl.broadcast(tvm.const(-1, x.dtype), x.shape)
@@ -25,7 +28,7 @@ def sign_compute(x, y, kernel_name="sign"):
     para_check.REQUIRED_INPUT, para_check.REQUIRED_OUTPUT, para_check.KERNEL_NAME
 )
 def sign(x, y, kernel_name="sign"):
-    """Builds the kernel for shapes that are known and for sizes of -1."""
+    """Builds the kernel for known shapes and for sizes of -1."""
     para_check.check_shape(x.get("shape"), param_name="x")
     dtype = x.get("dtype").lower()
     para_check.check_dtype(dtype, ("float16", "float32"), param_name="x")

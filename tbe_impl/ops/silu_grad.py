@@ -2,8 +2,10 @@
 
 dx = dy·s·(1 + x·(1 − s)) where s = 1 / (1 + e^(−x)).
 
-Shapes: any; all inputs have the same one, and dx has it too. dtypes: float16, float32. Errors: another dtype or
-shape: the error of `para_check`.
+Shapes: all inputs and dx have the same shape.
+dtypes: float16, float32.
+Raises:
+    OperatorError: the dtype is unsupported, or shapes or dtypes of the inputs differ.
 """
 
 from tbe import dsl, tvm
@@ -13,7 +15,7 @@ from tbe.common.utils import para_check, shape_util
 
 @register_operator_compute("SiluGrad", op_mode="dynamic", support_fusion=True)
 def silu_grad_compute(dy, x, dx, kernel_name="silu_grad"):
-    """The graph of `silu_grad`."""
+    """Returns the graph of `silu_grad`."""
     sigmoid = dsl.vrec(dsl.vadds(dsl.vexp(dsl.vmuls(x, -1.0)), 1.0))
     rest = dsl.vadds(dsl.vmuls(sigmoid, -1.0), 1.0)
     return dsl.vmul(dy, dsl.vmul(sigmoid, dsl.vadds(dsl.vmul(x, rest), 1.0)))
@@ -27,7 +29,7 @@ def silu_grad_compute(dy, x, dx, kernel_name="silu_grad"):
     para_check.KERNEL_NAME,
 )
 def silu_grad(dy, x, dx, kernel_name="silu_grad"):
-    """Builds the kernel for shapes that are known and for sizes of -1."""
+    """Builds the kernel for known shapes and for sizes of -1."""
     para_check.check_shape(dy.get("shape"), param_name="dy")
     dtype = dy.get("dtype").lower()
     para_check.check_dtype(dtype, ("float16", "float32"), param_name="dy")

@@ -1,9 +1,11 @@
-"""Smooth absolute difference, element by element.
+"""Element-wise smooth L1 loss.
 
 loss = e²/(2·sigma) where |e| < sigma, else |e| − sigma/2, with e = predict − label.
 
-Shapes: any; all inputs have the same one, and loss has it too. dtypes: float16, float32. Errors: another dtype or
-shape: the error of `para_check`.
+Shapes: all inputs and loss have the same shape.
+dtypes: float16, float32.
+Raises:
+    OperatorError: the dtype is unsupported, or shapes or dtypes of the inputs differ.
 """
 
 import functools
@@ -15,7 +17,7 @@ from tbe.common.utils import para_check, shape_util
 
 @register_operator_compute("SmoothL1Loss", op_mode="static", support_fusion=True)
 def smooth_l1_loss_compute(predict, label, loss, sigma=1.0, kernel_name="smooth_l1_loss"):
-    """The graph of `smooth_l1_loss`."""
+    """Returns the graph of `smooth_l1_loss`."""
     size = dsl.vabs(dsl.vsub(predict, label))
     inside = dsl.vmins(size, sigma)
     square = dsl.vmuls(dsl.vmul(inside, inside), 0.5 / sigma)
@@ -30,7 +32,7 @@ def smooth_l1_loss_compute(predict, label, loss, sigma=1.0, kernel_name="smooth_
     para_check.KERNEL_NAME,
 )
 def smooth_l1_loss(predict, label, loss, sigma=1.0, kernel_name="smooth_l1_loss"):
-    """Builds the kernel; the inputs are seen as one long row."""
+    """Builds the kernel; the inputs are flattened to one axis."""
     para_check.check_shape(predict.get("shape"), param_name="predict")
     dtype = predict.get("dtype").lower()
     para_check.check_dtype(dtype, ("float16", "float32"), param_name="predict")

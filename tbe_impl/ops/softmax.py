@@ -1,9 +1,11 @@
 """Softmax.
 
-y = e^(x − max x) / Σ e^(x − max x), both over `axis`.
+y = e^(x − max x) / Σ e^(x − max x); max and Σ over `axis`.
 
-Shapes: any with at least one axis, and y has it too. dtypes: float16, float32. Errors: another dtype or shape: the
-error of `para_check`.
+Shapes: x has at least one axis; y has the shape of x.
+dtypes: float16, float32.
+Raises:
+    OperatorError: the dtype is unsupported, or x lacks the axis.
 """
 
 from tbe import dsl, tvm
@@ -13,7 +15,7 @@ from tbe.common.utils import para_check, shape_util
 
 @register_operator_compute("Softmax", op_mode="dynamic", support_fusion=True)
 def softmax_compute(x, y, axis, kernel_name="softmax"):
-    """The graph of `softmax`; `axis` is a list."""
+    """Returns the graph of `softmax`; `axis` is a list."""
     largest = dsl.broadcast(dsl.reduce_max(x, axis=axis, keepdims=True), x.shape)
     power = dsl.vexp(dsl.cast_to(dsl.vsub(x, largest), "float32"))
     total = dsl.broadcast(dsl.reduce_sum(power, axis=axis, keepdims=True), x.shape)
@@ -28,7 +30,7 @@ def softmax_compute(x, y, axis, kernel_name="softmax"):
     para_check.KERNEL_NAME,
 )
 def softmax(x, y, axis=-1, kernel_name="softmax"):
-    """Builds the kernel for shapes that are known and for sizes of -1."""
+    """Builds the kernel for known shapes and for sizes of -1."""
     dtype = x.get("dtype").lower()
     para_check.check_dtype(dtype, ("float16", "float32"), param_name="x")
     listed = shape_util.wrap_axes_to_positive(

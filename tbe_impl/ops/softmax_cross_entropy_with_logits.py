@@ -1,9 +1,13 @@
 """Cross entropy of softmax with labels, and its gradient.
 
-loss = −Σ labels·ln softmax(features), backprop = softmax(features)·Σ labels − labels, over the last axis.
+loss = −Σ labels·ln softmax(features)
+backprop = softmax(features)·Σ labels − labels
+Σ and softmax are taken over the last axis.
 
-Shapes: features and labels (N, C); loss (N,), backprop (N, C). dtypes: float16, float32; computed in float32. Errors: another
-dtype or rank.
+Shapes: features, labels and backprop (N, C); loss (N,).
+dtypes: float16, float32; computed in float32.
+Raises:
+    OperatorError: the dtype is unsupported, the rank is not 2, or the shapes differ.
 """
 
 import te.lang.cce
@@ -17,7 +21,7 @@ from topi import generic
 def softmax_cross_entropy_with_logits_compute(
     features, labels, loss, backprop, kernel_name="softmax_cross_entropy_with_logits"
 ):
-    """The graph of `softmax_cross_entropy_with_logits`; two tensors."""
+    """Returns the graph of `softmax_cross_entropy_with_logits`: two tensors."""
     shape, dtype = shape_util.shape_to_list(features.shape), features.dtype
     wide, goal = te.lang.cce.cast_to(features, "float32"), te.lang.cce.cast_to(labels, "float32")
     largest = te.lang.cce.reduce_max(wide, axis=-1, keepdims=True, priority_flag=True)

@@ -1,9 +1,11 @@
-"""Gradient of softmax from its result.
+"""Gradient of softmax as a function of its result.
 
-grad_x = softmax·(grad_softmax − Σ softmax·grad_softmax), over `axis`.
+grad_x = softmax·(grad_softmax − Σ softmax·grad_softmax); Σ over `axis`.
 
-Shapes: any with at least one axis; all inputs have the same one, and grad_x has it too. dtypes: float16, float32.
-Errors: another dtype or shape: the error of `para_check`.
+Shapes: all inputs and grad_x have the same shape, with at least one axis.
+dtypes: float16, float32.
+Raises:
+    OperatorError: the dtype is unsupported, or the input lacks the axis.
 """
 
 from tbe import dsl, tvm
@@ -13,7 +15,7 @@ from tbe.common.utils import para_check, shape_util
 
 @register_operator_compute("SoftmaxGrad", op_mode="dynamic", support_fusion=True)
 def softmax_grad_compute(softmax, grad_softmax, grad_x, axis, kernel_name="softmax_grad"):
-    """The graph of `softmax_grad`; `axis` is a list."""
+    """Returns the graph of `softmax_grad`; `axis` is a list."""
     value, wide = dsl.cast_to(softmax, "float32"), dsl.cast_to(grad_softmax, "float32")
     total = dsl.reduce_sum(dsl.vmul(value, wide), axis=axis, keepdims=True)
     res = dsl.vmul(value, dsl.vsub(wide, dsl.broadcast(total, softmax.shape)))
@@ -29,7 +31,7 @@ def softmax_grad_compute(softmax, grad_softmax, grad_x, axis, kernel_name="softm
     para_check.KERNEL_NAME,
 )
 def softmax_grad(softmax, grad_softmax, grad_x, axis=-1, kernel_name="softmax_grad"):
-    """Builds the kernel for shapes that are known and for sizes of -1."""
+    """Builds the kernel for known shapes and for sizes of -1."""
     dtype = softmax.get("dtype").lower()
     para_check.check_dtype(dtype, ("float16", "float32"), param_name="softmax")
     listed = shape_util.wrap_axes_to_positive(

@@ -1,8 +1,11 @@
-"""Smooth rectified linear unit.
+"""Smooth approximation of the rectified linear unit.
 
 y = ln(1 + e^x), computed as max(x, 0) + ln(1 + e^(−|x|)).
 
-Shapes: any, and y has it too. dtypes: float16, float32. Errors: another dtype or shape: the error of `para_check`.
+Shapes: any; y has the shape of x.
+dtypes: float16, float32.
+Raises:
+    OperatorError: the dtype is unsupported, or `para_check.check_shape` rejects the shape.
 """
 
 import te.lang.cce
@@ -14,7 +17,7 @@ from topi import generic
 
 @fusion_manager.register("softplus")
 def softplus_compute(x, y, kernel_name="softplus"):
-    """The graph of `softplus`."""
+    """Returns the graph of `softplus`."""
     power = te.lang.cce.vexp(te.lang.cce.vmuls(te.lang.cce.vabs(x), -1.0))
     whole = te.lang.cce.vadds(power, 1.0)
     # what the sum lost in rounding is all there is of a small power

@@ -1,8 +1,11 @@
-"""Soft sign.
+"""Softsign activation.
 
 y = x / (1 + |x|).
 
-Shapes: any, and y has it too. dtypes: float16, float32. Errors: another dtype or shape: the error of `para_check`.
+Shapes: any; y has the shape of x.
+dtypes: float16, float32.
+Raises:
+    OperatorError: the dtype is unsupported, or `para_check.check_shape` rejects the shape.
 """
 
 import functools
@@ -14,7 +17,7 @@ from tbe.common.utils import para_check
 
 @register_operator_compute("Softsign", op_mode="static", support_fusion=True)
 def softsign_compute(x, y, kernel_name="softsign"):
-    """The graph of `softsign`."""
+    """Returns the graph of `softsign`."""
     return dsl.vdiv(x, dsl.vadds(dsl.vabs(x), 1.0))
 
 
@@ -22,7 +25,7 @@ def softsign_compute(x, y, kernel_name="softsign"):
     para_check.REQUIRED_INPUT, para_check.REQUIRED_OUTPUT, para_check.KERNEL_NAME
 )
 def softsign(x, y, kernel_name="softsign"):
-    """Builds the kernel; the inputs are seen as one long row."""
+    """Builds the kernel; the inputs are flattened to one axis."""
     para_check.check_shape(x.get("shape"), param_name="x")
     dtype = x.get("dtype").lower()
     para_check.check_dtype(dtype, ("float16", "float32"), param_name="x")

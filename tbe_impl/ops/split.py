@@ -1,9 +1,12 @@
-"""Cuts a tensor into parts of one size.
+"""Splitting of a tensor into equal parts.
 
-ys[k] = the k-th of num_split parts of x along the axis split_dim.
+ys[k] = part k of num_split parts of x along the axis split_dim.
 
-Shapes: that axis of x divides by num_split. dtypes: float16, float32, int32. Errors: an axis that x lacks, or that does not
-divide.
+Shapes: num_split divides the size of that axis.
+dtypes: float16, float32, int32.
+Raises:
+    OperatorError: the dtype is unsupported, or x lacks the axis.
+    RuntimeError: num_split does not divide the size of the axis.
 """
 
 from tbe import dsl, tvm

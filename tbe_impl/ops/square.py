@@ -2,8 +2,10 @@
 
 y = x².
 
-Shapes: any, and y has it too. dtypes: float16, float32, int32. Errors: another dtype or shape: the error of
-`para_check`.
+Shapes: any; y has the shape of x.
+dtypes: float16, float32, int32.
+Raises:
+    OperatorError: the dtype is unsupported, or `para_check.check_shape` rejects the shape.
 """
 
 import te.lang.cce
@@ -15,7 +17,7 @@ from topi import generic
 
 @fusion_manager.register("square")
 def square_compute(x, y, kernel_name="square"):
-    """The graph of `square`."""
+    """Returns the graph of `square`."""
     return te.lang.cce.vmul(x, x)
 
 

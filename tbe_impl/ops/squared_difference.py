@@ -2,8 +2,10 @@
 
 y = (x1 − x2)².
 
-Shapes: any that broadcast to one another; y has the broadcast one. dtypes: float16, float32, int32. Errors: another
-dtype, or shapes that do not broadcast: the error of `para_check`.
+Shapes: the inputs broadcast to one another; y has the broadcast shape.
+dtypes: float16, float32, int32.
+Raises:
+    OperatorError: the dtype is unsupported, the dtypes differ, or the shapes do not broadcast.
 """
 
 from tbe import dsl, tvm
@@ -13,7 +15,7 @@ from tbe.common.utils import para_check, shape_util
 
 @register_operator_compute("SquaredDifference", op_mode="dynamic", support_fusion=True)
 def squared_difference_compute(x1, x2, y, kernel_name="squared_difference"):
-    """The graph of `squared_difference`."""
+    """Returns the graph of `squared_difference`."""
     shape = shape_util.unify_broadcast_shapes([x1.shape, x2.shape])[-1]
     x1 = dsl.broadcast(x1, shape)
     x2 = dsl.broadcast(x2, shape)
@@ -29,7 +31,7 @@ def squared_difference_compute(x1, x2, y, kernel_name="squared_difference"):
     para_check.KERNEL_NAME,
 )
 def squared_difference(x1, x2, y, kernel_name="squared_difference"):
-    """Builds the kernel for shapes that are known and for sizes of -1."""
+    """Builds the kernel for known shapes and for sizes of -1."""
     para_check.check_shape(x1.get("shape"), param_name="x1")
     para_check.check_shape(x2.get("shape"), param_name="x2")
     dtype = x1.get("dtype").lower()

@@ -1,8 +1,11 @@
-"""Swish.
+"""Swish activation.
 
 y = x / (1 + e^(−beta·x)).
 
-Shapes: any, and y has it too. dtypes: float16, float32. Errors: another dtype or shape: the error of `para_check`.
+Shapes: any; y has the shape of x.
+dtypes: float16, float32.
+Raises:
+    OperatorError: the dtype is unsupported, or `para_check.check_shape` rejects the shape.
 """
 
 import te.lang.cce
@@ -14,7 +17,7 @@ from topi import generic
 
 @fusion_manager.register("swish")
 def swish_compute(x, y, beta=1.0, kernel_name="swish"):
-    """The graph of `swish`."""
+    """Returns the graph of `swish`."""
     power = te.lang.cce.vexp(te.lang.cce.vmuls(x, -beta))
     return te.lang.cce.vmul(x, te.lang.cce.vrec(te.lang.cce.vadds(power, 1.0)))
 

@@ -2,7 +2,10 @@
 
 y = sign(x)·(1 − e^(−2|x|)) / (1 + e^(−2|x|)).
 
-Shapes: any, and y has it too. dtypes: float16, float32. Errors: another dtype or shape: the error of `para_check`.
+Shapes: any; y has the shape of x.
+dtypes: float16, float32.
+Raises:
+    OperatorError: the dtype is unsupported, or `para_check.check_shape` rejects the shape.
 """
 
 from tbe import dsl, tvm
@@ -14,7 +17,7 @@ TINY = 2.0**-24
 
 @register_operator_compute("Tanh", op_mode="dynamic", support_fusion=True)
 def tanh_compute(x, y, kernel_name="tanh"):
-    """The graph of `tanh`."""
+    """Returns the graph of `tanh`."""
     power = dsl.vexp(dsl.vmuls(dsl.vabs(x), -2.0))
     size = dsl.vdiv(dsl.vadds(dsl.vmuls(power, -1.0), 1.0), dsl.vadds(power, 1.0))
     return dsl.vmul(size, dsl.vdiv(x, dsl.vadds(dsl.vabs(x), TINY)))
@@ -25,7 +28,7 @@ def tanh_compute(x, y, kernel_name="tanh"):
     para_check.REQUIRED_INPUT, para_check.REQUIRED_OUTPUT, para_check.KERNEL_NAME
 )
 def tanh(x, y, kernel_name="tanh"):
-    """Builds the kernel for shapes that are known and for sizes of -1."""
+    """Builds the kernel for known shapes and for sizes of -1."""
     para_check.check_shape(x.get("shape"), param_name="x")
     dtype = x.get("dtype").lower()
     para_check.check_dtype(dtype, ("float16", "float32"), param_name="x")

@@ -1,9 +1,11 @@
-"""Gradient of tanh from its result.
+"""Gradient of tanh as a function of its result.
 
 z = dy·(1 − y²).
 
-Shapes: any; all inputs have the same one, and z has it too. dtypes: float16, float32. Errors: another dtype or shape:
-the error of `para_check`.
+Shapes: all inputs and z have the same shape.
+dtypes: float16, float32.
+Raises:
+    OperatorError: the dtype is unsupported, or shapes or dtypes of the inputs differ.
 """
 
 import functools
@@ -15,7 +17,7 @@ from tbe.common.utils import para_check, shape_util
 
 @register_operator_compute("TanhGrad", op_mode="static", support_fusion=True)
 def tanh_grad_compute(y, dy, z, kernel_name="tanh_grad"):
-    """The graph of `tanh_grad`."""
+    """Returns the graph of `tanh_grad`."""
     return dsl.vmul(dy, dsl.vadds(dsl.vmuls(dsl.vmul(y, y), -1.0), 1.0))
 
 
@@ -26,7 +28,7 @@ def tanh_grad_compute(y, dy, z, kernel_name="tanh_grad"):
     para_check.KERNEL_NAME,
 )
 def tanh_grad(y, dy, z, kernel_name="tanh_grad"):
-    """Builds the kernel; the inputs are seen as one long row."""
+    """Builds the kernel; the inputs are flattened to one axis."""
     para_check.check_shape(y.get("shape"), param_name="y")
     dtype = y.get("dtype").lower()
     para_check.check_dtype(dtype, ("float16", "float32"), param_name="y")

@@ -1,8 +1,12 @@
-"""Repeats a tensor along its axes.
+"""Repetition of a tensor along its axes.
 
-y[i] = x[i mod size], along each axis size·multiples long.
+y[i] = x[i mod size]; each axis of y has size·multiples elements.
 
-Shapes: any; multiples has one number for each axis. dtypes: float16, float32, int32. Errors: another number of multiples.
+Shapes: any; multiples has one number for each axis.
+dtypes: float16, float32, int32.
+Raises:
+    OperatorError: the dtype is unsupported.
+    RuntimeError: the length of multiples is not the rank of x.
 """
 
 import te.lang.cce
@@ -14,7 +18,7 @@ from topi import generic
 
 @fusion_manager.register("tile")
 def tile_compute(x, y, multiples, kernel_name="tile"):
-    """The graph of `tile`: axes of size 1 before the others, which broadcast."""
+    """Returns the graph of `tile`; an axis of size 1 before each axis broadcasts."""
     shape = []
     for size, count in zip(shape_util.shape_to_list(x.shape)[1::2], multiples, strict=True):
         shape += [count, size]

@@ -1,8 +1,12 @@
-"""Axes in another order.
+"""Permutation of axes.
 
 y[i_perm[0], i_perm[1], …] = x[i_0, i_1, …].
 
-Shapes: any; perm names each axis once. dtypes: float16, float32, int32. Errors: perm is no order of the axes.
+Shapes: any; perm names each axis once.
+dtypes: float16, float32, int32.
+Raises:
+    OperatorError: the dtype is unsupported.
+    RuntimeError: perm is not a permutation of the axes.
 """
 
 from tbe import dsl, tvm

@@ -1,9 +1,12 @@
-"""Sums of rows with the same number.
+"""Sums of rows with the same segment number.
 
-y[k, …] = Σ x[i, …] over all i with segment_ids[i] = k; 0 where there is none.
+y[k, …] = Σ x[i, …] over all i with segment_ids[i] = k; 0 for an empty segment.
 
-Shapes: x (N, …), segment_ids (N,), y (num_segments, …). dtypes: x float16, float32, int32; segment_ids int32. Errors: another
-dtype, or another number of ids than rows.
+Shapes: x (N, …), segment_ids (N,), y (num_segments, …).
+dtypes: x float16, float32, int32; segment_ids int32.
+Raises:
+    OperatorError: a dtype is unsupported.
+    RuntimeError: segment_ids does not have one number for each row.
 """
 
 import te.lang.cce
@@ -17,7 +20,7 @@ from topi import generic
 def unsorted_segment_sum_compute(
     x, segment_ids, y, num_segments, kernel_name="unsorted_segment_sum"
 ):
-    """The graph of `unsorted_segment_sum`."""
+    """Returns the graph of `unsorted_segment_sum`."""
     return te.lang.cce.unsorted_segment_sum(x, segment_ids, num_segments)
 
 
