@@ -1,8 +1,12 @@
-"""The gradient of what an activation behind a product or a convolution was given.
+"""Gradient of the input of an activation after a product or a convolution.
 
-made = grad·a'(source); of relu and leaky_relu source is the result, of silu, gelu and gelu_tanh what they were given.
+made = grad·a'(source).
+For relu and leaky_relu, source is the result; for silu, gelu and gelu_tanh it is the input.
 
-Shapes: all the same. dtypes: float16, float32; computed in float32. Errors: another dtype: the error of `para_check`.
+Shapes: all tensors have the same shape.
+dtypes: float16, float32; computed in float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -17,7 +21,7 @@ from tbe_impl.ops.fused.building import build, params
 def activation_gradient_compute(
     source, grad, made, activation="silu", alpha=0.1, kernel_name="activation_gradient"
 ):
-    """The graph of `activation_gradient`."""
+    """Returns the graph of `activation_gradient`."""
     given, slope = words.wide(source), words.wide(grad)
     if activation in ("gelu", "gelu_tanh"):
         found = dsl.vmul(slope, words.gelu_slope(given, activation == "gelu_tanh"))

@@ -1,10 +1,15 @@
-"""Layer normalisation of a sum, which is an output too.
+"""Layer normalisation of a sum; the sum is a second output.
 
-sum = x + residual; y = (sum − mean)·rstd·gamma + beta, rstd = 1 / √(variance + epsilon), over the axes from
-begin_norm_axis on.
+sum = x + residual
+y = (sum − mean)·rstd·gamma + beta
+rstd = 1 / √(variance + epsilon)
+mean and variance are taken over the axes from begin_norm_axis on.
 
-Shapes: gamma and beta have the axes of x from begin_params_axis on; mean and rstd are float32 and have size 1 from
-begin_norm_axis on. dtypes: float16, float32; computed in float32. Errors: another dtype: the error of `para_check`.
+Shapes: gamma and beta have the axes of x from begin_params_axis on; mean and rstd have size 1
+    from begin_norm_axis on.
+dtypes: float16, float32; computed in float32. mean and rstd are float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -30,7 +35,7 @@ def add_layer_norm_compute(
     epsilon=1e-07,
     kernel_name="add_layer_norm",
 ):
-    """The graph of `add_layer_norm`."""
+    """Returns the graph of `add_layer_norm`."""
     axes = words.axes_from(x, begin_norm_axis)
     both = dsl.vadd(words.wide(x), words.wide(residual))
     normal, middle, scale = words.normalised(both, axes, epsilon)

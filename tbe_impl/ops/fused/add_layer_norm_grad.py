@@ -1,10 +1,15 @@
 """Gradients of layer normalisation of a sum.
 
-With n = (sum − mean)·rstd and g = grad_y·gamma: grad_x = (g − mean g − n·mean(g·n))·rstd, grad_gamma = Σ grad_y·n and
-grad_beta = Σ grad_y; grad_x gets grad_sum too, and is that of residual.
+grad_x = (g − mean g − n·mean(g·n))·rstd + grad_sum
+grad_gamma = Σ grad_y·n
+grad_beta = Σ grad_y
+where n = (sum − mean)·rstd and g = grad_y·gamma. residual has the gradient of x.
 
-Shapes: gamma and beta have the axes of x from begin_params_axis on; mean and rstd are float32 and have size 1 from
-begin_norm_axis on. dtypes: float16, float32; computed in float32. Errors: another dtype: the error of `para_check`.
+Shapes: gamma and beta have the axes of x from begin_params_axis on; mean and rstd have size 1
+    from begin_norm_axis on.
+dtypes: float16, float32; computed in float32. mean and rstd are float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -31,7 +36,7 @@ def add_layer_norm_grad_compute(
     epsilon=1e-07,
     kernel_name="add_layer_norm_grad",
 ):
-    """The graph of `add_layer_norm_grad`."""
+    """Returns the graph of `add_layer_norm_grad`."""
     axes = words.axes_from(sum, begin_norm_axis)
     lead = words.axes_to(sum, begin_params_axis)
     grad, factor = words.wide(grad_y), words.spread(rstd, sum)

@@ -2,7 +2,10 @@
 
 z = max(x + y, 0).
 
-Shapes: all the same. dtypes: float16, float32; computed in float32. Errors: another dtype: the error of `para_check`.
+Shapes: all tensors have the same shape.
+dtypes: float16, float32; computed in float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -15,7 +18,7 @@ from tbe_impl.ops.fused.building import build, params
 
 @register_operator_compute("CustomOpsAddReLU", op_mode="static", support_fusion=True)
 def add_relu_compute(x, y, z, kernel_name="add_relu"):
-    """The graph of `add_relu`."""
+    """Returns the graph of `add_relu`."""
     res = dsl.vmaxs(dsl.vadd(words.wide(x), words.wide(y)), 0.0)
     return dsl.cast_to(res, x.dtype)
 

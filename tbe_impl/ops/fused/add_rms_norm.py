@@ -1,9 +1,14 @@
-"""Normalisation of a sum by its root mean square; the sum is an output too.
+"""RMS normalisation of a sum; the sum is a second output.
 
-sum = x + residual; y = sum·rstd·gamma, rstd = 1 / √(mean sum² + epsilon), over the axes of gamma.
+sum = x + residual
+y = sum·rstd·gamma
+rstd = 1 / √(mean sum² + epsilon)
+The mean is taken over the axes of gamma.
 
-Shapes: gamma has the last axes of x; rstd is float32 and has size 1 there. dtypes: float16, float32; computed in
-float32. Errors: another dtype: the error of `para_check`.
+Shapes: gamma has the last axes of x; rstd has size 1 in these axes.
+dtypes: float16, float32; computed in float32. rstd is float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -18,7 +23,7 @@ from tbe_impl.ops.fused.building import build, params
 def add_rms_norm_compute(
     x, residual, gamma, y, sum, rstd, epsilon=1e-06, kernel_name="add_rms_norm"
 ):
-    """The graph of `add_rms_norm`."""
+    """Returns the graph of `add_rms_norm`."""
     both = dsl.vadd(words.wide(x), words.wide(residual))
     res, scale = words.by_root_mean_square(both, gamma, epsilon)
     return [dsl.cast_to(res, x.dtype), dsl.cast_to(both, x.dtype), scale]

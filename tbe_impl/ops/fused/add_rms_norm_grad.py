@@ -1,10 +1,13 @@
-"""Gradients of normalisation of a sum by its root mean square.
+"""Gradients of RMS normalisation of a sum.
 
-With n = sum·rstd and g = grad_y·gamma: grad_x = (g − n·mean(g·n))·rstd and grad_gamma = Σ grad_y·n; grad_x gets
-grad_sum too, and is that of residual.
+grad_x = (g − n·mean(g·n))·rstd + grad_sum
+grad_gamma = Σ grad_y·n
+where n = sum·rstd and g = grad_y·gamma. residual has the gradient of x.
 
-Shapes: gamma has the last axes of x; rstd is float32 and has size 1 there. dtypes: float16, float32; computed in
-float32. Errors: another dtype: the error of `para_check`.
+Shapes: gamma has the last axes of x; rstd has size 1 in these axes.
+dtypes: float16, float32; computed in float32. rstd is float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -27,7 +30,7 @@ def add_rms_norm_grad_compute(
     epsilon=1e-06,
     kernel_name="add_rms_norm_grad",
 ):
-    """The graph of `add_rms_norm_grad`."""
+    """Returns the graph of `add_rms_norm_grad`."""
     axes, lead = words.axes_beside(sum, gamma)
     grad, factor = words.wide(grad_y), words.spread(rstd, sum)
     normal = dsl.vmul(words.wide(sum), factor)

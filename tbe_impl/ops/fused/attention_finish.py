@@ -1,9 +1,13 @@
-"""What streaming softmax of attention ends with, after the last key.
+"""Result of streaming softmax of attention after the last key.
 
-y = sums / total, normaliser = most + ln total; 0 and −∞ of a query without any key.
+y = sums / total
+normaliser = most + ln total
+For a query without any key, y = 0 and normaliser = −∞.
 
-Shapes: sums and y (…, W), most and total (…, 1), normaliser (…). dtypes: float32; y float16, as what the cube was given.
-Errors: another dtype: the error of `para_check`.
+Shapes: sums and y (…, W); most and total (…, 1); normaliser (…).
+dtypes: float32; y float16 for the cube.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -19,7 +23,7 @@ DTYPES = ("float32",)
 
 @register_operator_compute("CustomOpsAttentionFinish", op_mode="static", support_fusion=True)
 def attention_finish_compute(sums, most, total, y, normaliser, kernel_name="attention_finish"):
-    """The graph of `attention_finish`."""
+    """Returns the graph of `attention_finish`."""
     # the largest key adds 1, so that a smaller sum is that of a query without any
     total = dsl.vmaxs(total, 0.5)
     res = dsl.vmul(sums, words.spread(dsl.vrec(total), sums))

@@ -1,11 +1,16 @@
-"""Weights of a block of keys again, and the gradient of its products.
+"""Recomputed weights of a block of keys, and the gradient of its products.
 
-weights = e^(s − normaliser), slopes = scale·weights·(grad_weights − share); s as `attention_weights` has it, and 0 for a query
-without any key; scale 1 / √D where `by_width` is set. A mask is only read where `masked` is set.
+weights = e^(s − normaliser)
+slopes = scale·weights·(grad_weights − share)
+s is defined as in `attention_weights`. Both are 0 for a query without any key.
+scale is 1 / √D where `by_width` is set. A mask is read only where `masked` is set.
 
-Shapes: scores, grad_weights, weights and slopes (…, Q, K), normaliser (…, Q), share (…, Q, 1), key_places (1, K), query_places
-(Q, 1); mask is repeated to scores; q (…, Q, D) gives its shape only. dtypes: float32, of mask also bool, int8, float16; q,
-weights and slopes float16, for the cube. Errors: another dtype: the error of `para_check`.
+Shapes: scores, grad_weights, weights and slopes (…, Q, K); normaliser (…, Q);
+    share (…, Q, 1); key_places (1, K); query_places (Q, 1); mask broadcasts to scores;
+    q (…, Q, D), of which only the shape is read.
+dtypes: float32; mask also bool, int8, float16; q, weights and slopes float16 for the cube.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -18,7 +23,7 @@ from tbe_impl.ops.fused.building import build, of_one_rank, params
 DTYPES = ("float32",)
 """What is summed up."""
 OTHER_DTYPES = {"mask": ("float16", "float32")}
-"""What else than bool a mask may be; float32 where another tensor stands for it, and is not read."""
+"""Dtypes of a mask; float32 if another tensor takes its place and is not read."""
 
 
 @register_operator_compute("CustomOpsAttentionSlopes", op_mode="static", support_fusion=True)
@@ -39,7 +44,7 @@ def attention_slopes_compute(
     by_width=False,
     kernel_name="attention_slopes",
 ):
-    """The graph of `attention_slopes`."""
+    """Returns the graph of `attention_slopes`."""
     left = words.masked_scores(
         scores, mask if masked else None, (key_places, query_places) if is_causal else None
     )

@@ -1,12 +1,22 @@
-"""Weights of a block of keys in streaming softmax.
+"""Attention weights of a block of keys in streaming softmax.
 
-most' = max(most, max s), weights = e^(s − most'), share = e^(most − most'), total' = total·share + Σ weights; s are the scores
-where mask is 0 and −∞ where it is 1 if it is of bool, else scores + mask; −∞ where is_causal is set and a key's place is
-behind the query's. A mask is only read where `masked` is set. What has no key keeps most = −∞ and total = 0.
+most' = max(most, max s)
+weights = e^(s − most')
+share = e^(most − most')
+total' = total·share + Σ weights
+where s are the masked scores:
 
-Shapes: scores and weights (…, Q, K), most, total and share (…, Q, 1), key_places (1, K), query_places (Q, 1); mask is repeated
-to scores. dtypes: float32, of mask also bool, int8, float16; weights float16, for the cube. Errors: another dtype: the
-error of `para_check`.
+- a bool or int8 mask sets s to −∞ where it is 1 and keeps the scores where it is 0;
+- any other mask is added to the scores;
+- is_causal sets s to −∞ where the place of the key is after the place of the query.
+
+A mask is read only where `masked` is set. A query without any key keeps most = −∞ and total = 0.
+
+Shapes: scores and weights (…, Q, K); most, total and share (…, Q, 1); key_places (1, K);
+    query_places (Q, 1); mask broadcasts to scores.
+dtypes: float32; mask also bool, int8, float16; weights float16 for the cube.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -19,7 +29,7 @@ from tbe_impl.ops.fused.building import build, of_one_rank, params
 DTYPES = ("float32",)
 """What is summed up."""
 OTHER_DTYPES = {"mask": ("float16", "float32")}
-"""What else than bool a mask may be; float32 where another tensor stands for it, and is not read."""
+"""Dtypes of a mask; float32 if another tensor takes its place and is not read."""
 
 
 @register_operator_compute("CustomOpsAttentionWeights", op_mode="static", support_fusion=True)
@@ -38,7 +48,7 @@ def attention_weights_compute(
     masked=False,
     kernel_name="attention_weights",
 ):
-    """The graph of `attention_weights`."""
+    """Returns the graph of `attention_weights`."""
     left = words.masked_scores(
         scores, mask if masked else None, (key_places, query_places) if is_causal else None
     )

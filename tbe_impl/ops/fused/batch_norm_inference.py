@@ -1,9 +1,11 @@
 """Batch normalisation with given statistics, and an activation.
 
-y = activation((x − moving_mean) / √(moving_variance + eps)·gamma + beta), each channel with its own.
+y = activation((x − moving_mean) / √(moving_variance + eps)·gamma + beta) for each channel.
 
-Shapes: x (N, C, …), or (N, …, C) in NHWC; all others (C,). dtypes: float16, float32; computed in float32. Errors:
-another dtype: the error of `para_check`.
+Shapes: x (N, C, …), or (N, …, C) in NHWC; all other tensors (C,).
+dtypes: float16, float32; computed in float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -28,7 +30,7 @@ def batch_norm_inference_compute(
     alpha=0.1,
     kernel_name="batch_norm_inference",
 ):
-    """The graph of `batch_norm_inference`."""
+    """Returns the graph of `batch_norm_inference`."""
     rstd = dsl.vrsqrt(dsl.vadds(words.wide(moving_variance), eps))
     res = words.scaled(x, words.wide(moving_mean), rstd, gamma, beta)
     return dsl.cast_to(words.activated(res, activation, alpha), x.dtype)

@@ -1,10 +1,14 @@
 """Gradients of batch normalisation with given statistics, and an activation.
 
-With n = (x − moving_mean)·rstd and g = grad_y·activation'(n·gamma + beta): grad_x = g·rstd·gamma, grad_gamma = Σ g·n
-and grad_beta = Σ g.
+grad_x = g·rstd·gamma
+grad_gamma = Σ g·n
+grad_beta = Σ g
+where n = (x − moving_mean)·rstd and g = grad_y·activation'(n·gamma + beta).
 
-Shapes: x (N, C, …), or (N, …, C) in NHWC; all others (C,). dtypes: float16, float32; computed in float32. Errors:
-another dtype: the error of `para_check`.
+Shapes: x (N, C, …), or (N, …, C) in NHWC; all other tensors (C,).
+dtypes: float16, float32; computed in float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -32,7 +36,7 @@ def batch_norm_inference_grad_compute(
     alpha=0.1,
     kernel_name="batch_norm_inference_grad",
 ):
-    """The graph of `batch_norm_inference_grad`."""
+    """Returns the graph of `batch_norm_inference_grad`."""
     axes = words.axes_of_batch(x, data_format)
     rstd = dsl.vrsqrt(dsl.vadds(words.wide(moving_variance), eps))
     normal, grad = words.before_activation(

@@ -1,9 +1,12 @@
 """Batch normalisation with the statistics of the batch, and an activation.
 
-y = activation((x − mean) / √(variance + eps)·gamma + beta), mean and variance those of each channel.
+y = activation((x − mean) / √(variance + eps)·gamma + beta).
+mean and variance are taken per channel.
 
-Shapes: x (N, C, …), or (N, …, C) in NHWC; all others (C,), of which mean and variance are float32. dtypes: float16,
-float32; computed in float32. Errors: another dtype: the error of `para_check`.
+Shapes: x (N, C, …), or (N, …, C) in NHWC; all other tensors (C,).
+dtypes: float16, float32; computed in float32. mean and variance are float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -28,7 +31,7 @@ def batch_norm_training_compute(
     alpha=0.1,
     kernel_name="batch_norm_training",
 ):
-    """The graph of `batch_norm_training`."""
+    """Returns the graph of `batch_norm_training`."""
     given, axes = words.wide(x), words.axes_of_batch(x, data_format)
     middle = words.mean(given, axes)
     distance = dsl.vsub(given, words.spread(middle, x))

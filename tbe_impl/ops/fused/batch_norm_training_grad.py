@@ -1,11 +1,15 @@
 """Gradients of batch normalisation with the statistics of the batch, and an activation.
 
-With n = (x − mean)·rstd, g = grad_y·activation'(n·gamma + beta) and M elements in a channel: grad_gamma = Σ g·n,
-grad_beta = Σ g, and grad_x = g·rstd·gamma + (n·(2·grad_variance / rstd − rstd·gamma·Σ g·n) + grad_mean − rstd·gamma·Σ
-g) / M.
+grad_gamma = Σ g·n
+grad_beta = Σ g
+grad_x = g·rstd·gamma
+    + (n·(2·grad_variance / rstd − rstd·gamma·Σ g·n) + grad_mean − rstd·gamma·Σ g) / M
+where n = (x − mean)·rstd, g = grad_y·activation'(n·gamma + beta), and a channel has M elements.
 
-Shapes: x (N, C, …), or (N, …, C) in NHWC; all others (C,), of which mean and variance are float32. dtypes: float16,
-float32; computed in float32. Errors: another dtype: the error of `para_check`.
+Shapes: x (N, C, …), or (N, …, C) in NHWC; all other tensors (C,).
+dtypes: float16, float32; computed in float32. mean and variance are float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -35,7 +39,7 @@ def batch_norm_training_grad_compute(
     alpha=0.1,
     kernel_name="batch_norm_training_grad",
 ):
-    """The graph of `batch_norm_training_grad`."""
+    """Returns the graph of `batch_norm_training_grad`."""
     axes = words.axes_of_batch(x, data_format)
     rstd = dsl.vrsqrt(dsl.vadds(words.wide(variance), eps))
     normal, grad = words.before_activation(

@@ -1,9 +1,11 @@
-"""Dropout of a tensor with a bias, added to another.
+"""Dropout of a tensor with a bias, added to a residual.
 
-y = (x + bias)·kept / (1 − p) + residual; of p = 0, where nothing is dropped, kept is not read.
+y = (x + bias)·kept / (1 − p) + residual. With p = 0, kept is not read.
 
-Shapes: bias and residual are repeated to x; kept, 0 or 1, and y are like x. dtypes: float16, float32; computed in float32.
-Errors: another dtype: the error of `para_check`.
+Shapes: bias and residual broadcast to x; kept and y have the shape of x. kept is 0 or 1.
+dtypes: float16, float32; computed in float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -16,7 +18,7 @@ from tbe_impl.ops.fused.building import build, of_one_rank, params
 
 @register_operator_compute("CustomOpsBiasDropoutAddOfKept", op_mode="static", support_fusion=True)
 def bias_dropout_add_compute(x, bias, residual, kept, y, p=0.5, kernel_name="bias_dropout_add"):
-    """The graph of `bias_dropout_add`."""
+    """Returns the graph of `bias_dropout_add`."""
     given, added, rest = words.together(x, bias, residual)
     whole = words.left_by_dropout(dsl.vadd(given, added), kept, p)
     return dsl.cast_to(dsl.vadd(whole, rest), x.dtype)

@@ -1,10 +1,15 @@
-"""Gradients of dropout of a tensor with a bias, added to another.
+"""Gradients of dropout of a tensor with a bias, added to a residual.
 
-grad_x = grad_y·kept / (1 − p), and summed where bias was repeated grad_bias; grad_residual = grad_y, summed likewise. Of
-p = 0, where nothing is dropped, kept is not read.
+grad_x = grad_y·kept / (1 − p)
+grad_bias = grad_x, summed over the axes along which bias was broadcast
+grad_residual = grad_y, summed over the axes along which residual was broadcast
+With p = 0, kept is not read.
 
-Shapes: bias and residual are repeated to x, and give their shape only; kept, 0 or 1, and grad_y are like x. dtypes: float16,
-float32; computed in float32. Errors: another dtype: the error of `para_check`.
+Shapes: bias and residual broadcast to x, and only their shapes are read; kept and grad_y have
+    the shape of x. kept is 0 or 1.
+dtypes: float16, float32; computed in float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -29,7 +34,7 @@ def bias_dropout_add_grad_compute(
     p=0.5,
     kernel_name="bias_dropout_add_grad",
 ):
-    """The graph of `bias_dropout_add_grad`."""
+    """Returns the graph of `bias_dropout_add_grad`."""
     grad = words.wide(grad_y)
     found = words.left_by_dropout(grad, kept, p)
     return [

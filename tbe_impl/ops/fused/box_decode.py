@@ -1,13 +1,21 @@
-"""Boxes and scores from what a YOLO head predicts.
+"""Boxes and scores from the predictions of a YOLO head.
 
-boxes = (centre − span / 2, centre + span / 2), centre = (σ(p) + place)·stride and span = anchor·e^q; of v5 centre =
-(2·σ(p) − 0.5 + place)·stride and span = anchor·4·σ(q)²; p and q are elements 0 to 1 and 2 to 3 of a prediction.
-scores = σ(objectness)·σ(classes), elements 4 and 5 on. Places and anchors are stages by their expression, which CANN's words lack.
+boxes = (centre − span / 2, centre + span / 2)
+centre = (σ(p) + place)·stride; version v5: (2·σ(p) − 0.5 + place)·stride
+span = anchor·e^q; version v5: anchor·4·σ(q)²
+scores = σ(objectness)·σ(classes)
+In a prediction p is elements 0 and 1, q is elements 2 and 3, the objectness is element 4, and the
+classes follow.
+Places and anchors are stages with an explicit expression, which CANN's operations lack.
 
-Shapes: x (images, height, width, anchors, 5 + classes); boxes (images, height·width·anchors, 4) and scores (images,
-height·width·anchors, classes) are float32; anchors: width and height of each, one after the other. dtypes: float16, float32; computed in
-float32, or, where `float16_inside` is set, with activations rounded to float16. Errors: another dtype: the error of
-`para_check`; another number of anchors, or an unknown version.
+Shapes: x (images, height, width, anchors, 5 + classes);
+    boxes (images, height·width·anchors, 4); scores (images, height·width·anchors, classes);
+    anchors: width and height of each anchor in turn.
+dtypes: float16, float32; computed in float32. boxes and scores are float32. Where `float16_inside`
+    is set, activations are rounded to float16.
+Raises:
+    OperatorError: the dtype is unsupported.
+    RuntimeError: the number of anchors is wrong, or the version is unknown.
 """
 
 from tbe import dsl, tvm
@@ -38,7 +46,7 @@ def box_decode_compute(
     float16_inside=False,
     kernel_name="box_decode",
 ):
-    """The graph of `box_decode`; two tensors."""
+    """Returns the graph of `box_decode`; two tensors."""
     *lead, size = words.sizes(x)
     _, (centre, span, objectness, classes) = dsl.split(words.wide(x), 4, [2, 2, 1, size - 5])
     centre = words.held(words.sigmoid(centre), float16_inside)

@@ -1,12 +1,20 @@
-"""Gradient of boxes and scores from what a YOLO head predicts.
+"""Gradient of boxes and scores for the predictions of a YOLO head.
 
-With g the gradient of a box's first corner, h that of its second, and s' = σ·(1 − σ): of p it is (g + h)·stride·σ'(p), twice that of
-v5; of q (h − g)·anchor·e^q / 2, of v5 (h − g)·anchor·4·σ(q)·σ'(q); of the classes grad_scores·σ(objectness)·σ'(classes); of the
-objectness Σ grad_scores·σ(classes)·σ'(objectness). Anchors are a stage by its expression, which CANN's words lack.
+For p: (g + h)·stride·σ'(p), twice that in version v5.
+For q: (h − g)·anchor·e^q / 2; version v5: (h − g)·anchor·4·σ(q)·σ'(q).
+For the classes: grad_scores·σ(objectness)·σ'(classes).
+For the objectness: Σ grad_scores·σ(classes)·σ'(objectness).
+g is the gradient of a box's first corner, h the gradient of its second, and σ' = σ·(1 − σ).
+Anchors are a stage with an explicit expression, which CANN's operations lack.
 
-Shapes: x and grad_x (images, height, width, anchors, 5 + classes); grad_boxes (images, height·width·anchors, 4) and grad_scores
-(images, height·width·anchors, classes), in float32; anchors: width and height of each, one after the other. dtypes: float16,
-float32; computed in float32. Errors: another dtype: the error of `para_check`; another number of anchors, or an unknown version.
+Shapes: x and grad_x (images, height, width, anchors, 5 + classes);
+    grad_boxes (images, height·width·anchors, 4);
+    grad_scores (images, height·width·anchors, classes);
+    anchors: width and height of each anchor in turn.
+dtypes: float16, float32; computed in float32. grad_boxes and grad_scores are float32.
+Raises:
+    OperatorError: the dtype is unsupported.
+    RuntimeError: the number of anchors is wrong, or the version is unknown.
 """
 
 from tbe import dsl
@@ -29,7 +37,7 @@ def box_decode_grad_compute(
     float16_inside=False,
     kernel_name="box_decode_grad",
 ):
-    """The graph of `box_decode_grad`."""
+    """Returns the graph of `box_decode_grad`."""
     *lead, size = words.sizes(x)
     parts = [2, 2, 1, size - 5]
     _, (centre, span, objectness, classes) = dsl.split(words.wide(x), 4, parts)

@@ -1,4 +1,4 @@
-"""From descriptions of tensors to a kernel: what all operators of this directory do in the same way."""
+"""Builds kernels from descriptions of tensors for all operators of this directory."""
 
 import math
 
@@ -10,7 +10,13 @@ FLOATS = ("float16", "float32")
 
 
 def params(inputs, outputs, attributes=()):
-    """What `para_check.check_op_params` is told of so many inputs and outputs, and of attributes (``int``, ``float`` …, or several)."""
+    """Returns the arguments of `para_check.check_op_params`.
+
+    Args:
+        inputs: number of inputs.
+        outputs: number of outputs.
+        attributes: type name of each attribute, such as ``float``, or a tuple of type names.
+    """
     kinds = [
         tuple(getattr(para_check, f"OPTION_ATTR_{one.upper()}") for one in kind)
         if isinstance(kind, tuple)
@@ -39,14 +45,16 @@ def build(
     """Builds the kernel of a graph.
 
     Args:
-        compute: makes the graph: placeholders, descriptions of the outputs, attributes, the kernel's name.
+        compute: function of placeholders, descriptions of the outputs, attributes and the kernel's
+            name; makes the graph.
         inputs: name → description, in order.
-        outputs: their descriptions.
-        attributes: their values.
-        kernel_name: of the kernel.
-        views: name → another shape of as many elements, in which the graph sees an input.
-        dtypes: name → the dtypes that an input may have; all others are float16 or float32.
-        by_expression: a stage is no word, so that the schedule is one in which nothing is decided.
+        outputs: descriptions of the outputs.
+        attributes: values of the attributes.
+        kernel_name: name of the kernel.
+        views: input name → shape of its placeholder, with the same number of elements.
+        dtypes: input name → supported dtypes; all other inputs are float16 or float32.
+        by_expression: whether a stage has an explicit expression; the default schedule is then
+            unmodified.
     """
     data = []
     for name, item in inputs.items():
@@ -70,7 +78,7 @@ def build(
 
 
 def of_one_rank(**inputs):
-    """Views of inputs with as many axes as the largest, those that are lacking of size 1 in front."""
+    """Returns the shapes of the inputs, left-padded with 1 to the largest rank."""
     rank = max(len(item.get("shape")) for item in inputs.values())
     return {
         name: [1] * (rank - len(item.get("shape"))) + list(item.get("shape"))
@@ -79,7 +87,7 @@ def of_one_rank(**inputs):
 
 
 def of_channels(x, data_format):
-    """The shape of a vector of channels beside x."""
+    """Returns the shape in which a vector of channels broadcasts to x."""
     shape = x.get("shape")
     if len(shape) < 2 or data_format not in ("NCHW", "NHWC"):
         raise RuntimeError(f"x of shape {shape} has no channels in {data_format}")
@@ -88,7 +96,7 @@ def of_channels(x, data_format):
 
 
 def in_pairs(axis, **inputs):
-    """Views of inputs with their last axis in two; that of pairs is -1 or -2."""
+    """Returns shapes of the inputs with the last axis split; the axis of pairs is -1 or -2."""
     views = {}
     for name, shape in of_one_rank(**inputs).items():
         half = shape[-1] // 2
@@ -101,7 +109,11 @@ def in_pairs(axis, **inputs):
 
 
 def check_predictions(x, anchors, version):
-    """What a YOLO head predicts: its anchors, and its version."""
+    """Checks version and number of anchors of a YOLO head.
+
+    Raises:
+        RuntimeError: the version is unknown, or the number of anchors is wrong.
+    """
     if version not in ("v3", "v5"):
         raise RuntimeError(f"version has to be v3 or v5, but is {version!r}")
     kinds = x.get("shape")[3]
@@ -110,7 +122,10 @@ def check_predictions(x, anchors, version):
 
 
 def in_matrices(like, /, **inputs):
-    """Views of inputs as matrices, as many as another has: the rows of neighbours that share one lie behind one another."""
+    """Returns shapes of the inputs as matrices, as many as `like` has.
+
+    The rows of neighbouring matrices that share a matrix of `like` become consecutive rows.
+    """
     count = math.prod(like.get("shape")[:-2])
     lead = [count] if count > 1 else []
     return {

@@ -1,9 +1,13 @@
 """Convolution with a bias.
 
-y = conv(x, weight) + bias. padding: a number; above, below, left, right; same (−1 is that too) or valid.
+y = conv(x, weight) + bias.
+padding: one number; four numbers (above, below, left, right); same (also −1); or valid.
 
-Shapes: x (N, C, H, W), weight (O, C / groups, h, w), bias (O,); on a device x and y in NC1HWC0, weight in FRACTAL_Z.
-dtypes: float16, which the cube multiplies. Errors: another dtype: the error of `para_check`.
+Shapes: x (N, C, H, W), weight (O, C / groups, h, w), bias (O,). On a device, x and y are in
+    NC1HWC0 and weight is in FRACTAL_Z.
+dtypes: float16 inputs of the cube.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe.common.utils import para_check
@@ -20,7 +24,7 @@ FORMATS = {"x": "5HD", "weight": "FracZ", "y": "5HD"}
 def conv2d_bias_compute(
     x, weight, bias, y, filter_shape, stride, padding, dilation, groups, kernel_name="conv2d_bias"
 ):
-    """The graph of `conv2d_bias`."""
+    """Returns the graph of `conv2d_bias`."""
     options = [stride, padding, dilation, groups]
     return words.convolution(x, weight, bias, filter_shape, *options)
 

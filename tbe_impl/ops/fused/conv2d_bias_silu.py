@@ -1,9 +1,13 @@
-"""Convolution with a bias, and swish.
+"""Convolution with a bias and swish.
 
-y = swish(conv(x, weight) + bias). padding: a number; above, below, left, right; same (−1 is that too) or valid.
+y = swish(conv(x, weight) + bias).
+padding: one number; four numbers (above, below, left, right); same (also −1); or valid.
 
-Shapes: x (N, C, H, W), weight (O, C / groups, h, w), bias (O,); on a device x and y in NC1HWC0, weight in FRACTAL_Z.
-dtypes: float16, which the cube multiplies. Errors: another dtype: the error of `para_check`.
+Shapes: x (N, C, H, W), weight (O, C / groups, h, w), bias (O,). On a device, x and y are in
+    NC1HWC0 and weight is in FRACTAL_Z.
+dtypes: float16 inputs of the cube.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -30,7 +34,7 @@ def conv2d_bias_silu_compute(
     groups,
     kernel_name="conv2d_bias_silu",
 ):
-    """The graph of `conv2d_bias_silu`."""
+    """Returns the graph of `conv2d_bias_silu`."""
     options = [stride, padding, dilation, groups]
     res = words.convolution(x, weight, bias, filter_shape, *options)
     return dsl.cast_to(words.swish(words.wide(res)), x.dtype)

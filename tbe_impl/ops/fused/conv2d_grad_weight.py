@@ -1,10 +1,13 @@
-"""Gradient of a convolution for its weights.
+"""Gradient of a convolution for its weight.
 
-grad_weight = Σ grad_y·x over images and places. padding: a number; above, below, left, right; same (−1 is that too) or valid.
+grad_weight = Σ grad_y·x over images and positions.
+padding: one number; four numbers (above, below, left, right); same (also −1); or valid.
 
-Shapes: x (N, C, H, W), weight (O, C / groups, h, w), grad_y (N, O, H', W'), grad_weight like weight; on a device images in NC1HWC0,
-weights in FRACTAL_Z. weight gives its shape only. dtypes: float16, which the cube multiplies; summed in float32. Errors:
-another dtype: the error of `para_check`.
+Shapes: x (N, C, H, W), weight and grad_weight (O, C / groups, h, w), grad_y (N, O, H', W').
+    Only the shape of weight is read. On a device, images are in NC1HWC0 and weights in FRACTAL_Z.
+dtypes: float16 inputs of the cube; summed in float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -31,7 +34,7 @@ def conv2d_grad_weight_compute(
     groups,
     kernel_name="conv2d_grad_weight",
 ):
-    """The graph of `conv2d_grad_weight`."""
+    """Returns the graph of `conv2d_grad_weight`."""
     places = words.sizes(x)[2:4]
     told = words.backwards(places, filter_shape, stride, padding, dilation, groups)
     made = dsl.conv2d_backprop_filter(x, grad_y, list(filter_shape), told)

@@ -1,10 +1,13 @@
 """Gradient of a convolution for its input.
 
-grad_x = conv(grad_y spread by the strides, weight mirrored). padding: a number; above, below, left, right; same (−1 is that too) or valid.
+grad_x = conv(grad_y dilated by the strides, weight mirrored).
+padding: one number; four numbers (above, below, left, right); same (also −1); or valid.
 
-Shapes: x (N, C, H, W), weight (O, C / groups, h, w), grad_y (N, O, H', W'), grad_x like x; on a device images in NC1HWC0,
-weights in FRACTAL_Z. x gives its shape only. dtypes: float16, which the cube multiplies; summed in float32. Errors:
-another dtype: the error of `para_check`.
+Shapes: x and grad_x (N, C, H, W), weight (O, C / groups, h, w), grad_y (N, O, H', W').
+    Only the shape of x is read. On a device, images are in NC1HWC0 and weights in FRACTAL_Z.
+dtypes: float16 inputs of the cube; summed in float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -31,7 +34,7 @@ def conv2d_grad_x_compute(
     groups,
     kernel_name="conv2d_grad_x",
 ):
-    """The graph of `conv2d_grad_x`."""
+    """Returns the graph of `conv2d_grad_x`."""
     places = words.sizes(x)[2:4]
     told = words.backwards(places, filter_shape, stride, padding, dilation, groups)
     size = [words.sizes(x)[0], filter_shape[1] * groups, *places]

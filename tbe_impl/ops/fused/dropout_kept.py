@@ -1,11 +1,15 @@
-"""What a dropout keeps: a function of the place of an element and of a key.
+"""Dropout mask as a function of an element's place and a key.
 
-kept = 1 where the random bits of a place are at least p·2³², else 0. Places are counted in the order of memory, modulo 2³²;
-their bits are mixed by three multiplications, each after a shifted copy of them came in, the key after the first. Those of
-CANN's words lack: it is a stage by its expression.
+kept = 1 where the random bits of the place are at least p·2³², else 0.
+Places are counted in memory order, modulo 2³².
+Three multiplications mix the bits of a place; each follows a combination of the bits with a
+shifted copy of them. The key enters after the first multiplication.
+The mask is a stage with an explicit expression, because CANN's operations lack these.
 
-Shapes: x any, of which only the shape counts, key (1,); kept like x. dtypes: x and kept float16, float32; key int32. Errors:
-another dtype: the error of `para_check`.
+Shapes: x any, of which only the shape is read; key (1,); kept has the shape of x.
+dtypes: x and kept float16, float32; key int32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 import math
@@ -23,7 +27,7 @@ SHIFTS = (17, 11, 15, 14)
 
 @register_operator_compute("CustomOpsDropoutKept", op_mode="static", support_fusion=True)
 def dropout_kept_compute(x, key, kept, p=0.5, kernel_name="dropout_kept"):
-    """The graph of `dropout_kept`."""
+    """Returns the graph of `dropout_kept`."""
     shape = words.sizes(x)
 
     def step(name, function):

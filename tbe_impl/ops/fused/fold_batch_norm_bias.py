@@ -1,9 +1,13 @@
-"""Batch normalisation folded into weights and bias of the convolution before it.
+"""Batch normalisation folded into weight and bias of the preceding convolution.
 
-With f = gamma / √(moving_variance + eps): folded = weight·f, offset = beta − (moving_mean − bias)·f.
+folded = weight·f
+offset = beta − (moving_mean − bias)·f
+where f = gamma / √(moving_variance + eps).
 
-Shapes: weight (O, I, H, W), all others (O,). dtypes: float16, float32; computed in float32. Errors: another dtype:
-the error of `para_check`.
+Shapes: weight (O, I, H, W); all other tensors (O,).
+dtypes: float16, float32; computed in float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 import math
@@ -29,7 +33,7 @@ def fold_batch_norm_bias_compute(
     eps=1e-05,
     kernel_name="fold_batch_norm_bias",
 ):
-    """The graph of `fold_batch_norm_bias`."""
+    """Returns the graph of `fold_batch_norm_bias`."""
     rstd = dsl.vrsqrt(dsl.vadds(words.wide(moving_variance), eps))
     factor = dsl.vmul(words.wide(gamma), rstd)
     res = dsl.vmul(words.wide(weight), words.spread(factor, weight))

@@ -1,10 +1,15 @@
-"""Gradients of batch normalisation folded into weights and bias.
+"""Gradients of batch normalisation folded into weight and bias.
 
-With rstd = 1 / √(moving_variance + eps) and f = gamma·rstd: grad_weight = grad_folded·f, grad_beta = grad_offset,
-grad_bias = grad_offset·f and grad_gamma = (Σ grad_folded·weight − (moving_mean − bias)·grad_offset)·rstd.
+grad_weight = grad_folded·f
+grad_beta = grad_offset
+grad_bias = grad_offset·f
+grad_gamma = (Σ grad_folded·weight − (moving_mean − bias)·grad_offset)·rstd
+where rstd = 1 / √(moving_variance + eps) and f = gamma·rstd.
 
-Shapes: weight (O, I, H, W), all others (O,). dtypes: float16, float32; computed in float32. Errors: another dtype:
-the error of `para_check`.
+Shapes: weight (O, I, H, W); all other tensors (O,).
+dtypes: float16, float32; computed in float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 import math
@@ -33,7 +38,7 @@ def fold_batch_norm_bias_grad_compute(
     eps=1e-05,
     kernel_name="fold_batch_norm_bias_grad",
 ):
-    """The graph of `fold_batch_norm_bias_grad`."""
+    """Returns the graph of `fold_batch_norm_bias_grad`."""
     rstd = dsl.vrsqrt(dsl.vadds(words.wide(moving_variance), eps))
     factor = dsl.vmul(words.wide(gamma), rstd)
     slope, grad = words.wide(grad_folded), words.wide(grad_offset)

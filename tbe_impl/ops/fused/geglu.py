@@ -2,8 +2,10 @@
 
 y = gelu(gate)·up.
 
-Shapes: those of the inputs are repeated to one another. dtypes: float16, float32; computed in float32. Errors:
-another dtype: the error of `para_check`.
+Shapes: the inputs broadcast to one another.
+dtypes: float16, float32; computed in float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -16,7 +18,7 @@ from tbe_impl.ops.fused.building import build, of_one_rank, params
 
 @register_operator_compute("CustomOpsGeGLU", op_mode="static", support_fusion=True)
 def geglu_compute(gate, up, y, approximate=True, kernel_name="geglu"):
-    """The graph of `geglu`."""
+    """Returns the graph of `geglu`."""
     first, second = words.together(gate, up)
     return dsl.cast_to(dsl.vmul(words.gelu(first, approximate), second), gate.dtype)
 

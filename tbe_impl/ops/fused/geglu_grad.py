@@ -1,9 +1,13 @@
 """Gradients of a gated linear unit with gelu, of two tensors.
 
-grad_gate = grad_y·up·gelu'(gate); grad_up = grad_y·gelu(gate); each summed where its input was repeated.
+grad_gate = grad_y·up·gelu'(gate)
+grad_up = grad_y·gelu(gate)
+Each gradient is summed over the axes along which its input was broadcast.
 
-Shapes: those of the inputs are repeated to one another. dtypes: float16, float32; computed in float32. Errors:
-another dtype: the error of `para_check`.
+Shapes: the inputs broadcast to one another.
+dtypes: float16, float32; computed in float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -18,7 +22,7 @@ from tbe_impl.ops.fused.building import build, of_one_rank, params
 def geglu_grad_compute(
     gate, up, grad_y, grad_gate, grad_up, approximate=True, kernel_name="geglu_grad"
 ):
-    """The graph of `geglu_grad`."""
+    """Returns the graph of `geglu_grad`."""
     first, second, grad = words.together(gate, up, grad_y)
     by_gate = dsl.vmul(dsl.vmul(grad, second), words.gelu_slope(first, approximate))
     by_up = dsl.vmul(grad, words.gelu(first, approximate))

@@ -2,8 +2,10 @@
 
 grad_x = (grad_y·b·gelu'(a), grad_y·gelu(a)), a and b the halves of x in its last axis.
 
-Shapes: x has an even size in its last axis, y half of it. dtypes: float16, float32; computed in float32. Errors:
-another dtype: the error of `para_check`.
+Shapes: x has an even size in its last axis; y has half of it.
+dtypes: float16, float32; computed in float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -16,7 +18,7 @@ from tbe_impl.ops.fused.building import build, params
 
 @register_operator_compute("CustomOpsGeGLUHalvesGrad", op_mode="static", support_fusion=True)
 def geglu_halves_grad_compute(x, grad_y, grad_x, approximate=True, kernel_name="geglu_halves_grad"):
-    """The graph of `geglu_halves_grad`."""
+    """Returns the graph of `geglu_halves_grad`."""
     first, second = words.halves(words.wide(x))
     grad = words.wide(grad_y)
     by_first = dsl.vmul(dsl.vmul(grad, second), words.gelu_slope(first, approximate))

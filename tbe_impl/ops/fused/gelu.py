@@ -1,8 +1,11 @@
 """Gaussian error linear unit.
 
-y = x·Φ(x), by its formula with tanh where `approximate` is set.
+y = x·Φ(x); `approximate` selects the tanh approximation.
 
-Shapes: all the same. dtypes: float16, float32; computed in float32. Errors: another dtype: the error of `para_check`.
+Shapes: all tensors have the same shape.
+dtypes: float16, float32; computed in float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -15,7 +18,7 @@ from tbe_impl.ops.fused.building import build, params
 
 @register_operator_compute("CustomOpsGELU", op_mode="static", support_fusion=True)
 def gelu_compute(x, y, approximate=True, kernel_name="gelu"):
-    """The graph of `gelu`."""
+    """Returns the graph of `gelu`."""
     return dsl.cast_to(words.gelu(words.wide(x), approximate), x.dtype)
 
 

@@ -1,8 +1,11 @@
 """Gradient of the Gaussian error linear unit.
 
-grad_x = grad_y·(x·Φ(x))', of the formula with tanh where `approximate` is set.
+grad_x = grad_y·(x·Φ(x))'; `approximate` selects the derivative of the tanh approximation.
 
-Shapes: all the same. dtypes: float16, float32; computed in float32. Errors: another dtype: the error of `para_check`.
+Shapes: all tensors have the same shape.
+dtypes: float16, float32; computed in float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -15,7 +18,7 @@ from tbe_impl.ops.fused.building import build, params
 
 @register_operator_compute("CustomOpsGELUGrad", op_mode="static", support_fusion=True)
 def gelu_grad_compute(x, grad_y, grad_x, approximate=True, kernel_name="gelu_grad"):
-    """The graph of `gelu_grad`."""
+    """Returns the graph of `gelu_grad`."""
     slope = words.gelu_slope(words.wide(x), approximate)
     return dsl.cast_to(dsl.vmul(words.wide(grad_y), slope), x.dtype)
 

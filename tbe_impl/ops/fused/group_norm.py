@@ -1,9 +1,14 @@
-"""Normalisation over groups of channels, with mean and the reciprocal standard deviation.
+"""Group normalisation; mean and reciprocal standard deviation are further outputs.
 
-y = (x − mean)·rstd·gamma + beta, rstd = 1 / √(variance + eps), of each group of each sample.
+y = (x − mean)·rstd·gamma + beta
+rstd = 1 / √(variance + eps)
+mean and variance are taken over each group of channels of each sample.
 
-Shapes: x (N, C, …) with C a multiple of num_groups; gamma and beta (C,); mean and rstd (N, num_groups, 1, 1), in
-float32. dtypes: float16, float32; computed in float32. Errors: another dtype: the error of `para_check`.
+Shapes: x (N, C, …), C a multiple of num_groups; gamma and beta (C,);
+    mean and rstd (N, num_groups, 1, 1).
+dtypes: float16, float32; computed in float32. mean and rstd are float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 import math
@@ -20,7 +25,7 @@ from tbe_impl.ops.fused.building import build, params
 def group_norm_compute(
     x, gamma, beta, y, mean, rstd, num_groups=1, eps=1e-05, kernel_name="group_norm"
 ):
-    """The graph of `group_norm`."""
+    """Returns the graph of `group_norm`."""
     normal, middle, scale = words.normalised(words.wide(x), [2, 3], eps)
     res = dsl.vmul(normal, words.spread(words.wide(gamma), x))
     res = dsl.vadd(res, words.spread(words.wide(beta), x))

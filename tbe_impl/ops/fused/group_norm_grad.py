@@ -1,10 +1,15 @@
-"""Gradients of normalisation over groups of channels.
+"""Gradients of group normalisation.
 
-With n = (x − mean)·rstd and g = grad_y·gamma: grad_x = (g − mean g − n·mean(g·n))·rstd, grad_gamma = Σ grad_y·n and
-grad_beta = Σ grad_y.
+grad_x = (g − mean g − n·mean(g·n))·rstd
+grad_gamma = Σ grad_y·n
+grad_beta = Σ grad_y
+where n = (x − mean)·rstd and g = grad_y·gamma.
 
-Shapes: x (N, C, …) with C a multiple of num_groups; gamma and beta (C,); mean and rstd (N, num_groups, 1, 1), in
-float32. dtypes: float16, float32; computed in float32. Errors: another dtype: the error of `para_check`.
+Shapes: x (N, C, …), C a multiple of num_groups; gamma and beta (C,);
+    mean and rstd (N, num_groups, 1, 1).
+dtypes: float16, float32; computed in float32. mean and rstd are float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 import math
@@ -31,7 +36,7 @@ def group_norm_grad_compute(
     eps=1e-05,
     kernel_name="group_norm_grad",
 ):
-    """The graph of `group_norm_grad`."""
+    """Returns the graph of `group_norm_grad`."""
     grad, factor = words.wide(grad_y), words.spread(rstd, x)
     normal = dsl.vmul(dsl.vsub(words.wide(x), words.spread(mean, x)), factor)
     scaled = dsl.vmul(grad, words.spread(words.wide(gamma), x))

@@ -2,7 +2,10 @@
 
 grad_x = grad_y·(2·x + 3) / 6 between −3 and 3; 0 below, grad_y above.
 
-Shapes: all the same. dtypes: float16, float32; computed in float32. Errors: another dtype: the error of `para_check`.
+Shapes: all tensors have the same shape.
+dtypes: float16, float32; computed in float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -15,7 +18,7 @@ from tbe_impl.ops.fused.building import build, params
 
 @register_operator_compute("CustomOpsHardSwishGrad", op_mode="static", support_fusion=True)
 def hard_swish_grad_compute(x, grad_y, grad_x, kernel_name="hard_swish_grad"):
-    """The graph of `hard_swish_grad`."""
+    """Returns the graph of `hard_swish_grad`."""
     given = words.wide(x)
     slope = dsl.vadds(dsl.vmuls(given, 1.0 / 3.0), 0.5)
     slope = dsl.vcmpsel(given, 3.0, "ge", 1.0, slope)

@@ -1,9 +1,12 @@
-"""How much boxes overlap, each with each.
+"""Intersection over union of all pairs of boxes.
 
-iou = common area / (area + other area − common area), 0 where nothing is covered; a box is left, top, right, bottom.
+iou = common area / (area + other area − common area); 0 where the union is empty.
+The sides of a box are left, top, right and bottom.
 
-Shapes: boxes (N, 4), others (M, 4), iou (N, M). dtypes: float16, float32; computed in float32. Errors: another dtype:
-the error of `para_check`.
+Shapes: boxes (N, 4), others (M, 4), iou (N, M).
+dtypes: float16, float32; computed in float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -16,7 +19,7 @@ from tbe_impl.ops.fused.building import build, params
 
 @register_operator_compute("CustomOpsIoU", op_mode="static", support_fusion=True)
 def iou_compute(boxes, others, iou, kernel_name="iou"):
-    """The graph of `iou`."""
+    """Returns the graph of `iou`."""
     return dsl.cast_to(words.overlap(*words.every_pair(boxes, others)), boxes.dtype)
 
 

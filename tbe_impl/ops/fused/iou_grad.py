@@ -1,11 +1,15 @@
-"""Gradients of how much boxes overlap, each with each.
+"""Gradients of intersection over union of all pairs of boxes.
 
-With C the common area, U the union, a = grad_iou·(U + C) / U² and c = −grad_iou·C / U²: a side gets a times the derivative of C plus
-c times that of the area of its box, summed over the boxes on the other side; 0 where nothing is covered. Of two sides in
-the same place the common area follows that of the others.
+For a side: the sum over the boxes of the other input of a·∂C + c·∂A, where ∂C and ∂A are the
+derivatives of C and of the area of the side's own box.
+a = grad_iou·(U + C) / U² and c = −grad_iou·C / U², with C the common area and U the union.
+The gradient is 0 where the union is empty.
+If two sides lie in the same place, the common area follows the side of the other input.
 
-Shapes: boxes and grad_boxes (N, 4), others and grad_others (M, 4), grad_iou (N, M). dtypes: float16, float32; computed in
-float32. Errors: another dtype: the error of `para_check`.
+Shapes: boxes and grad_boxes (N, 4), others and grad_others (M, 4), grad_iou (N, M).
+dtypes: float16, float32; computed in float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -17,7 +21,7 @@ from tbe_impl.ops.fused.building import build, params
 
 
 def _of_sides(four, other, both, of_common, of_area, over):
-    """The gradients of left, top, right and bottom, summed over the boxes of one axis, one beside the other along it."""
+    """Returns the gradients of left, top, right, bottom, summed and concatenated along `over`."""
     whole = [words.span(four[k], four[k + 2]) for k in (0, 1)]
     low, high = [], []
     for k in (0, 1):
@@ -35,7 +39,7 @@ def _of_sides(four, other, both, of_common, of_area, over):
 
 @register_operator_compute("CustomOpsIoUGrad", op_mode="static", support_fusion=True)
 def iou_grad_compute(boxes, others, grad_iou, grad_boxes, grad_others, kernel_name="iou_grad"):
-    """The graph of `iou_grad`; two tensors."""
+    """Returns the graph of `iou_grad`; two tensors."""
     own, their = words.every_pair(boxes, others)
     both = words.common_spans(own, their)
     common = dsl.vmul(*both)

@@ -1,9 +1,14 @@
-"""Layer normalisation, with mean and the reciprocal standard deviation.
+"""Layer normalisation; mean and reciprocal standard deviation are further outputs.
 
-y = (x − mean)·rstd·gamma + beta, rstd = 1 / √(variance + epsilon), over the axes from begin_norm_axis on.
+y = (x − mean)·rstd·gamma + beta
+rstd = 1 / √(variance + epsilon)
+mean and variance are taken over the axes from begin_norm_axis on.
 
-Shapes: gamma and beta have the axes of x from begin_params_axis on; mean and rstd are float32 and have size 1 from
-begin_norm_axis on. dtypes: float16, float32; computed in float32. Errors: another dtype: the error of `para_check`.
+Shapes: gamma and beta have the axes of x from begin_params_axis on; mean and rstd have size 1
+    from begin_norm_axis on.
+dtypes: float16, float32; computed in float32. mean and rstd are float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -27,7 +32,7 @@ def layer_norm_compute(
     epsilon=1e-07,
     kernel_name="layer_norm",
 ):
-    """The graph of `layer_norm`."""
+    """Returns the graph of `layer_norm`."""
     axes = words.axes_from(x, begin_norm_axis)
     normal, middle, scale = words.normalised(words.wide(x), axes, epsilon)
     res = dsl.vmul(normal, words.spread(words.wide(gamma), x))

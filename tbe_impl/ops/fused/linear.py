@@ -1,9 +1,11 @@
-"""A product with transposed weights, and an activation.
+"""Matrix product with a transposed weight, and an activation.
 
 y = activation(x·weightᵀ); the activation is relu, silu, gelu, gelu_tanh, or empty.
 
-Shapes: x (…, I), weight (O, I), y (…, O). dtypes: float16, which the cube multiplies; summed in float32. Errors:
-another dtype: the error of `para_check`.
+Shapes: x (…, I), weight (O, I), y (…, O).
+dtypes: float16 inputs of the cube; summed in float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 import math
@@ -21,7 +23,7 @@ DTYPES = ("float16",)
 
 @register_operator_compute("CustomOpsMatMul", op_mode="static", support_fusion=True)
 def linear_compute(x, weight, y, activation="", kernel_name="linear"):
-    """The graph of `linear`."""
+    """Returns the graph of `linear`."""
     res = dsl.matmul(x, weight, False, True, dst_dtype="float32")
     return dsl.cast_to(words.activated(res, activation), x.dtype)
 

@@ -1,9 +1,11 @@
-"""A product with transposed weights and bias, and an activation.
+"""Matrix product with a transposed weight and a bias, and an activation.
 
 y = activation(x·weightᵀ + bias); the activation is relu, silu, gelu, gelu_tanh, or empty.
 
-Shapes: x (…, I), weight (O, I), bias (O,), y (…, O). dtypes: float16, which the cube multiplies; summed in float32.
-Errors: another dtype: the error of `para_check`.
+Shapes: x (…, I), weight (O, I), bias (O,), y (…, O).
+dtypes: float16 inputs of the cube; summed in float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 import math
@@ -21,7 +23,7 @@ DTYPES = ("float16",)
 
 @register_operator_compute("CustomOpsMatMulBias", op_mode="static", support_fusion=True)
 def linear_bias_compute(x, weight, bias, y, activation="", kernel_name="linear_bias"):
-    """The graph of `linear_bias`."""
+    """Returns the graph of `linear_bias`."""
     res = dsl.matmul(x, weight, False, True, dst_dtype="float32")
     res = dsl.vadd(res, words.spread(words.wide(bias), res))
     return dsl.cast_to(words.activated(res, activation), x.dtype)

@@ -1,9 +1,12 @@
-"""A product with transposed weights, bias and residual, and an activation.
+"""Matrix product with a transposed weight, bias and residual, and an activation.
 
-y = activation(x·weightᵀ + bias + residual); the activation is relu, silu, gelu, gelu_tanh, or empty.
+y = activation(x·weightᵀ + bias + residual).
+The activation is relu, silu, gelu, gelu_tanh, or empty.
 
-Shapes: x (…, I), weight (O, I), bias (O,), residual (…, O), y (…, O). dtypes: float16, which the cube multiplies;
-summed in float32. Errors: another dtype: the error of `para_check`.
+Shapes: x (…, I), weight (O, I), bias (O,), residual (…, O), y (…, O).
+dtypes: float16 inputs of the cube; summed in float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 import math
@@ -23,7 +26,7 @@ DTYPES = ("float16",)
 def linear_residual_compute(
     x, weight, bias, residual, y, activation="", kernel_name="linear_residual"
 ):
-    """The graph of `linear_residual`."""
+    """Returns the graph of `linear_residual`."""
     res = dsl.matmul(x, weight, False, True, dst_dtype="float32")
     res = dsl.vadd(res, words.spread(words.wide(bias), res))
     res = dsl.vadd(res, words.wide(residual))

@@ -1,9 +1,11 @@
-"""A product with transposed weights and residual, and an activation.
+"""Matrix product with a transposed weight and a residual, and an activation.
 
 y = activation(x·weightᵀ + residual); the activation is relu, silu, gelu, gelu_tanh, or empty.
 
-Shapes: x (…, I), weight (O, I), residual (…, O), y (…, O). dtypes: float16, which the cube multiplies; summed in
-float32. Errors: another dtype: the error of `para_check`.
+Shapes: x (…, I), weight (O, I), residual (…, O), y (…, O).
+dtypes: float16 inputs of the cube; summed in float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 import math
@@ -25,7 +27,7 @@ DTYPES = ("float16",)
 def linear_residual_without_bias_compute(
     x, weight, residual, y, activation="", kernel_name="linear_residual_without_bias"
 ):
-    """The graph of `linear_residual_without_bias`."""
+    """Returns the graph of `linear_residual_without_bias`."""
     res = dsl.matmul(x, weight, False, True, dst_dtype="float32")
     res = dsl.vadd(res, words.wide(residual))
     return dsl.cast_to(words.activated(res, activation), x.dtype)

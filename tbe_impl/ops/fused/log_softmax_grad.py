@@ -1,8 +1,11 @@
-"""Gradient of the logarithm of softmax from its result.
+"""Gradient of log softmax as a function of its result.
 
 grad_x = grad_y − e^y·Σ grad_y, over `axis`.
 
-Shapes: all the same. dtypes: float16, float32; computed in float32. Errors: another dtype: the error of `para_check`.
+Shapes: all tensors have the same shape.
+dtypes: float16, float32; computed in float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -15,7 +18,7 @@ from tbe_impl.ops.fused.building import build, params
 
 @register_operator_compute("CustomOpsLogSoftmaxGrad", op_mode="static", support_fusion=True)
 def log_softmax_grad_compute(y, grad_y, grad_x, axis=-1, kernel_name="log_softmax_grad"):
-    """The graph of `log_softmax_grad`."""
+    """Returns the graph of `log_softmax_grad`."""
     grad = words.wide(grad_y)
     share = words.spread(words.total(grad, [axis % len(y.shape)]), y)
     res = dsl.vsub(grad, dsl.vmul(dsl.vexp(words.wide(y)), share))

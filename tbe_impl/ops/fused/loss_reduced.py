@@ -1,10 +1,12 @@
-"""Losses of rows as one: all of them, their mean over those that count, or their sum.
+"""Reduction of the losses of rows: none, mean or sum.
 
-loss = losses, Σ losses / n, or Σ losses; n is the number of labels other than ignore_index. Which those are is a stage by its
-expression, which CANN's words lack.
+loss = losses, Σ losses / n, or Σ losses; n is the number of labels other than ignore_index.
+The comparison of labels is a stage with an explicit expression, which CANN's operations lack.
 
-Shapes: losses and labels (N,), labels int32; loss (N,) or without axes. dtypes: losses float32, loss float16, as what the cube
-was given. Errors: another dtype: the error of `para_check`.
+Shapes: losses and labels (N,); loss (N,) or without axes.
+dtypes: losses float32; labels int32; loss float16 for the cube.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -22,7 +24,7 @@ DTYPES = ("float32",)
 def loss_reduced_compute(
     losses, labels, loss, ignore_index=-100, reduction="mean", kernel_name="loss_reduced"
 ):
-    """The graph of `loss_reduced`."""
+    """Returns the graph of `loss_reduced`."""
     res = losses if reduction == "none" else dsl.reduce_sum(losses, axis=[0])
     if reduction == "mean":
         res = dsl.vdiv(res, dsl.reduce_sum(words.counted(labels, ignore_index), axis=[0]))

@@ -1,10 +1,13 @@
-"""The gradient of the loss of each row from that of all of them.
+"""Gradient of the loss of each row from the gradient of the reduced loss.
 
-slopes = grad_loss, grad_loss / n or grad_loss, where losses came as they are, as their mean over those that count, or as their sum;
-n is the number of labels other than ignore_index. Which those are is a stage by its expression, which CANN's words lack.
+slopes = grad_loss, grad_loss / n, or grad_loss, for the reductions none, mean and sum.
+n is the number of labels other than ignore_index.
+The comparison of labels is a stage with an explicit expression, which CANN's operations lack.
 
-Shapes: grad_loss (N,) or without axes, labels and slopes (N,), labels int32. dtypes: grad_loss float16, as what the cube was given;
-slopes float32. Errors: another dtype: the error of `para_check`.
+Shapes: grad_loss (N,) or without axes; labels and slopes (N,).
+dtypes: grad_loss float16 for the cube; labels int32; slopes float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -22,7 +25,7 @@ DTYPES = ("float16",)
 def loss_slopes_compute(
     grad_loss, labels, slopes, ignore_index=-100, reduction="mean", kernel_name="loss_slopes"
 ):
-    """The graph of `loss_slopes`."""
+    """Returns the graph of `loss_slopes`."""
     slope = words.wide(grad_loss)
     if reduction == "mean":
         number = dsl.reduce_sum(words.counted(labels, ignore_index), axis=[0])

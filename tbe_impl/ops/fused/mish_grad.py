@@ -2,7 +2,10 @@
 
 grad_x = grad_y·(n·(n + 2) + 4·x·w·(w + 1)) / (n + 2)², n = w·(w + 2), w = e^x.
 
-Shapes: all the same. dtypes: float16, float32; computed in float32. Errors: another dtype: the error of `para_check`.
+Shapes: all tensors have the same shape.
+dtypes: float16, float32; computed in float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -15,7 +18,7 @@ from tbe_impl.ops.fused.building import build, params
 
 @register_operator_compute("CustomOpsMishGrad", op_mode="static", support_fusion=True)
 def mish_grad_compute(x, grad_y, grad_x, kernel_name="mish_grad"):
-    """The graph of `mish_grad`."""
+    """Returns the graph of `mish_grad`."""
     given = words.limited(words.wide(x), 20.0)
     power = dsl.vexp(given)
     n = dsl.vmul(power, dsl.vadds(power, 2.0))

@@ -1,9 +1,11 @@
-"""x·y·σ(y).
+"""Product x·y·σ(y).
 
 z = x·y·σ(y).
 
-Shapes: those of the inputs are repeated to one another. dtypes: float16, float32; computed in float32. Errors:
-another dtype: the error of `para_check`.
+Shapes: the inputs broadcast to one another.
+dtypes: float16, float32; computed in float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -16,7 +18,7 @@ from tbe_impl.ops.fused.building import build, of_one_rank, params
 
 @register_operator_compute("CustomOpsMulSigmoid", op_mode="static", support_fusion=True)
 def mul_sigmoid_compute(x, y, z, kernel_name="mul_sigmoid"):
-    """The graph of `mul_sigmoid`."""
+    """Returns the graph of `mul_sigmoid`."""
     left, right = words.together(x, y)
     return dsl.cast_to(dsl.vmul(left, words.swish(right)), x.dtype)
 

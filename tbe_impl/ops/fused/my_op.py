@@ -1,9 +1,11 @@
-"""(x − y)·x.
+"""Product (x − y)·x.
 
 z = (x − y)·x.
 
-Shapes: those of the inputs are repeated to one another. dtypes: float16, float32; computed in float32. Errors:
-another dtype: the error of `para_check`.
+Shapes: the inputs broadcast to one another.
+dtypes: float16, float32; computed in float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -16,7 +18,7 @@ from tbe_impl.ops.fused.building import build, of_one_rank, params
 
 @register_operator_compute("CustomOpsMyOp", op_mode="static", support_fusion=True)
 def my_op_compute(x, y, z, kernel_name="my_op"):
-    """The graph of `my_op`."""
+    """Returns the graph of `my_op`."""
     left, right = words.together(x, y)
     return dsl.cast_to(dsl.vmul(dsl.vsub(left, right), left), x.dtype)
 

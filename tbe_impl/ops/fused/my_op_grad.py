@@ -1,9 +1,13 @@
 """Gradients of (x − y)·x.
 
-grad_x = grad_z·(2·x − y); grad_y = −grad_z·x; each summed where its input was repeated.
+grad_x = grad_z·(2·x − y)
+grad_y = −grad_z·x
+Each gradient is summed over the axes along which its input was broadcast.
 
-Shapes: those of the inputs are repeated to one another. dtypes: float16, float32; computed in float32. Errors:
-another dtype: the error of `para_check`.
+Shapes: the inputs broadcast to one another.
+dtypes: float16, float32; computed in float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -16,7 +20,7 @@ from tbe_impl.ops.fused.building import build, of_one_rank, params
 
 @register_operator_compute("CustomOpsMyOpGrad", op_mode="static", support_fusion=True)
 def my_op_grad_compute(x, y, grad_z, grad_x, grad_y, kernel_name="my_op_grad"):
-    """The graph of `my_op_grad`."""
+    """Returns the graph of `my_op_grad`."""
     left, right, grad = words.together(x, y, grad_z)
     by_x = dsl.vmul(grad, dsl.vsub(dsl.vadd(left, left), right))
     by_y = dsl.vmuls(dsl.vmul(grad, left), -1.0)

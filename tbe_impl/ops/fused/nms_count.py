@@ -1,9 +1,11 @@
-"""How many boxes each image keeps.
+"""Number of kept boxes per image.
 
 counts = Σ is_kept over the last axis.
 
-Shapes: is_kept (images, results), counts (images,). dtypes: is_kept float32, 0 or 1; counts int32. Errors: another dtype: the
-error of `para_check`.
+Shapes: is_kept (images, results), counts (images,).
+dtypes: is_kept float32, 0 or 1; counts int32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -18,7 +20,7 @@ DTYPES = ("float32",)
 
 @register_operator_compute("CustomOpsNMSCount", op_mode="static", support_fusion=True)
 def nms_count_compute(is_kept, counts, kernel_name="nms_count"):
-    """The graph of `nms_count`."""
+    """Returns the graph of `nms_count`."""
     return dsl.cast_to(dsl.reduce_sum(is_kept, axis=[1]), "int32")
 
 

@@ -1,13 +1,19 @@
-"""One round of suppression: of what is left the best is kept, and what overlaps it falls away.
+"""One round of non-maximum suppression: keeps the best score and suppresses overlapping ones.
 
-The best is the largest one, of equal ones that of the first box, then of the first class. next_left is left, but −∞ for the
-best and for what overlaps its box by more than iou_threshold, if it is of the same class or class_aware is not set. Where
-nothing is left kept and kept_score are 0, kept_class and kept_place are −1, and is_kept is 0.
+The best score is the largest one. Ties go to the first box, then to the first class.
+next_left is left with −∞ for the best score and for suppressed scores. A score is suppressed if its
+box overlaps the best box by more than iou_threshold, and it has the same class or class_aware is
+not set.
+If no score is left, kept and kept_score are 0, kept_class and kept_place are −1, and is_kept is 0.
 
-Shapes: boxes (images, boxes, 4): left, top, right, bottom; left and next_left (images, boxes, classes), box_places (boxes, 1),
-class_places (1, classes), kept (images, 1, 4), the others (images, 1). dtypes: boxes, kept and kept_score float16 or float32;
-kept_class and kept_place int32; the others float32, in which overlaps are computed. Errors: another dtype: the error of
-`para_check`; more than 2²⁴ scores of an image.
+Shapes: boxes (images, boxes, 4): left, top, right, bottom;
+    left and next_left (images, boxes, classes); box_places (boxes, 1); class_places (1, classes);
+    kept (images, 1, 4); the other tensors (images, 1).
+dtypes: boxes, kept and kept_score float16 or float32; kept_class and kept_place int32; the other
+    tensors float32. Overlaps are computed in float32.
+Raises:
+    OperatorError: the dtype is unsupported.
+    RuntimeError: an image has more than 2²⁴ scores.
 """
 
 import math
@@ -39,7 +45,7 @@ def nms_round_compute(
     class_aware=True,
     kernel_name="nms_round",
 ):
-    """The graph of `nms_round`; six tensors."""
+    """Returns the graph of `nms_round`; six tensors."""
     images, number, classes = words.sizes(left)
     box_at = words.spread(box_places, left)
     class_at = words.spread(class_places, left)

@@ -1,9 +1,11 @@
-"""Which boxes suppression begins with: those whose score is high enough.
+"""Scores with which non-maximum suppression starts.
 
-left = scores where they are above score_threshold, else −∞, as is where a score is NaN.
+left = scores where they are above score_threshold, else −∞. A NaN score gives −∞.
 
-Shapes: scores and left (images, boxes, classes). dtypes: scores float16, float32; left float32. Errors: another dtype: the error
-of `para_check`.
+Shapes: scores and left (images, boxes, classes).
+dtypes: scores float16, float32; left float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 import math
@@ -18,7 +20,7 @@ from tbe_impl.ops.fused.building import build, params
 
 @register_operator_compute("CustomOpsNMSStart", op_mode="static", support_fusion=True)
 def nms_start_compute(scores, left, score_threshold=0.05, kernel_name="nms_start"):
-    """The graph of `nms_start`."""
+    """Returns the graph of `nms_start`."""
     given = words.wide(scores)
     return dsl.vcmpsel(given, words.below(score_threshold), "gt", given, -math.inf)
 

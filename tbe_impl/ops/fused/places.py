@@ -1,9 +1,13 @@
-"""The numbers of the places along an axis.
+"""Indices along an axis.
 
-places[i] = i, a stage by its expression, which CANN's words lack.
+places[i] = i. It is a stage with an explicit expression, which CANN's operations lack.
 
-Shapes: x any, of which only the shape counts; places (n, 1), or (1, n) where `in_row` is set, n the size of the axis. dtypes: x
-float16, float32; places float32, so n is at most 2²⁴. Errors: another dtype: the error of `para_check`; a longer axis.
+Shapes: x any, of which only the shape is read; places (n, 1), or (1, n) where `in_row` is set;
+    n is the size of the axis.
+dtypes: x float16, float32; places float32, so n is at most 2²⁴.
+Raises:
+    OperatorError: the dtype is unsupported.
+    RuntimeError: the axis has more than 2²⁴ elements.
 """
 
 from tbe import tvm
@@ -16,7 +20,7 @@ from tbe_impl.ops.fused.building import build, params
 
 @register_operator_compute("CustomOpsPlaces", op_mode="static", support_fusion=True)
 def places_compute(x, places, axis=-2, in_row=False, kernel_name="places"):
-    """The graph of `places`."""
+    """Returns the graph of `places`."""
     size = words.sizes(x)[axis]
     return tvm.compute([size], lambda i: i.astype("float32"), name="places")
 

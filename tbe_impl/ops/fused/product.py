@@ -1,9 +1,11 @@
-"""A product of matrices: the gradient of x where x·weightᵀ was computed.
+"""Matrix product: the gradient of x for x·weightᵀ.
 
 y = x·weight.
 
-Shapes: x (…, O), weight (O, I), y (…, I). dtypes: float16, which the cube multiplies; summed in float32. Errors: another
-dtype: the error of `para_check`.
+Shapes: x (…, O), weight (O, I), y (…, I).
+dtypes: float16 inputs of the cube; summed in float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 import math
@@ -20,7 +22,7 @@ DTYPES = ("float16",)
 
 @register_operator_compute("CustomOpsProduct", op_mode="static", support_fusion=True)
 def product_compute(x, weight, y, kernel_name="product"):
-    """The graph of `product`."""
+    """Returns the graph of `product`."""
     return dsl.cast_to(dsl.matmul(x, weight, False, False, dst_dtype="float32"), x.dtype)
 
 

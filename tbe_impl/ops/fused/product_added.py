@@ -1,9 +1,12 @@
-"""Products of matrices that are added to what there is, in float32.
+"""Matrix products added to a total, in float32.
 
 z = total + x·y.
 
-Shapes: x (…, K), y (…, K, D), total and z (…, D); neighbouring matrices of x share one of y where there are fewer. dtypes:
-float16, which the cube multiplies; total and z float32. Errors: another dtype: the error of `para_check`.
+Shapes: x (…, K), y (…, K, D), total and z (…, D). If y has fewer matrices, neighbouring
+    matrices of x share one.
+dtypes: float16 inputs of the cube; total and z float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -18,7 +21,7 @@ DTYPES = ("float16",)
 
 @register_operator_compute("CustomOpsProductAdded", op_mode="static", support_fusion=True)
 def product_added_compute(total, x, y, z, kernel_name="product_added"):
-    """The graph of `product_added`."""
+    """Returns the graph of `product_added`."""
     return dsl.vadd(total, dsl.matmul(x, y, False, False, dst_dtype="float32"))
 
 

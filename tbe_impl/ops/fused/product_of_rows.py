@@ -1,9 +1,11 @@
-"""The sum of the products of rows: the gradient of weight where x·weightᵀ was computed.
+"""Sum of outer products of rows: the gradient of weight for x·weightᵀ.
 
 z = Σ xᵢ·yᵢᵀ.
 
-Shapes: x (…, O), y (…, I), z (O, I). dtypes: float16, which the cube multiplies; summed in float32. Errors: another
-dtype: the error of `para_check`.
+Shapes: x (…, O), y (…, I), z (O, I).
+dtypes: float16 inputs of the cube; summed in float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 import math
@@ -20,7 +22,7 @@ DTYPES = ("float16",)
 
 @register_operator_compute("CustomOpsProductOfRows", op_mode="static", support_fusion=True)
 def product_of_rows_compute(x, y, z, kernel_name="product_of_rows"):
-    """The graph of `product_of_rows`."""
+    """Returns the graph of `product_of_rows`."""
     return dsl.cast_to(dsl.matmul(x, y, True, False, dst_dtype="float32"), x.dtype)
 
 

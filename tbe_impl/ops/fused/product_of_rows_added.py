@@ -1,9 +1,11 @@
-"""The sum of the products of rows, added to what there is, in float32: the gradient of weight, chunk by chunk.
+"""Sum of outer products of rows, added to a total in float32: chunks of a weight gradient.
 
 z = total + Σ xᵢ·yᵢᵀ.
 
-Shapes: x (N, O), y (N, I), total and z (O, I). dtypes: float16, which the cube multiplies; total and z float32. Errors: another
-dtype: the error of `para_check`.
+Shapes: x (N, O), y (N, I), total and z (O, I).
+dtypes: float16 inputs of the cube; total and z float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -18,7 +20,7 @@ DTYPES = ("float16",)
 
 @register_operator_compute("CustomOpsProductOfRowsAdded", op_mode="static", support_fusion=True)
 def product_of_rows_added_compute(total, x, y, z, kernel_name="product_of_rows_added"):
-    """The graph of `product_of_rows_added`."""
+    """Returns the graph of `product_of_rows_added`."""
     return dsl.vadd(total, dsl.matmul(x, y, True, False, dst_dtype="float32"))
 
 

@@ -1,9 +1,12 @@
-"""Products of matrices that are added to a share of what there is, in float32: sums of streaming softmax.
+"""Matrix products added to a scaled total, in float32: sums of streaming softmax.
 
 z = total·share + x·y.
 
-Shapes: x (…, K), y (…, K, D), total and z (…, D), share (…, 1); neighbouring matrices of x share one of y where there are
-fewer. dtypes: float16, which the cube multiplies; total, share and z float32. Errors: another dtype: the error of `para_check`.
+Shapes: x (…, K), y (…, K, D), total and z (…, D), share (…, 1). If y has fewer matrices,
+    neighbouring matrices of x share one.
+dtypes: float16 inputs of the cube; total, share and z float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -19,7 +22,7 @@ DTYPES = ("float16",)
 
 @register_operator_compute("CustomOpsProductOnShare", op_mode="static", support_fusion=True)
 def product_on_share_compute(total, share, x, y, z, kernel_name="product_on_share"):
-    """The graph of `product_on_share`."""
+    """Returns the graph of `product_on_share`."""
     left = dsl.vmul(total, words.spread(share, total))
     return dsl.vadd(left, dsl.matmul(x, y, False, False, dst_dtype="float32"))
 

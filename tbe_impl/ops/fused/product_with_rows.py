@@ -1,9 +1,12 @@
-"""Products of matrices with transposed ones, in float32: logits, and scores of attention.
+"""Matrix products with a transposed factor, in float32: logits and attention scores.
 
 z = scale·x·yᵀ, or x·yᵀ / √D where `by_width` is set.
 
-Shapes: x (…, D), y (…, K, D), z (…, K); neighbouring matrices of x share one of y where there are fewer. dtypes: float16, which
-the cube multiplies; z float32. Errors: another dtype: the error of `para_check`.
+Shapes: x (…, D), y (…, K, D), z (…, K). If y has fewer matrices, neighbouring matrices of x
+    share one.
+dtypes: float16 inputs of the cube; z float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -19,7 +22,7 @@ DTYPES = ("float16",)
 
 @register_operator_compute("CustomOpsProductWithRows", op_mode="static", support_fusion=True)
 def product_with_rows_compute(x, y, z, scale=1.0, by_width=False, kernel_name="product_with_rows"):
-    """The graph of `product_with_rows`."""
+    """Returns the graph of `product_with_rows`."""
     res = dsl.matmul(x, y, False, True, dst_dtype="float32")
     scale = words.sizes(x)[-1] ** -0.5 if by_width else scale
     return res if scale == 1.0 else dsl.vmuls(res, scale)

@@ -1,9 +1,12 @@
-"""Sums of the products of rows, for each of several matrices: gradients of keys and values.
+"""Sums of outer products of rows per matrix: gradients of keys and values.
 
-z = Σ xᵢ·yᵢᵀ over the rows of the matrices that share one of `like`: as many, or neighbours where it has fewer.
+z = Σ xᵢ·yᵢᵀ over the rows of the matrices that share a matrix of `like`.
+`like` has as many matrices, or neighbouring matrices share one.
 
-Shapes: x (…, K), y (…, D), like and z (…, K, D); like gives its shape only. dtypes: float16, which the cube multiplies; summed
-in float32. Errors: another dtype: the error of `para_check`.
+Shapes: x (…, K), y (…, D), like and z (…, K, D). Only the shape of like is read.
+dtypes: float16 inputs of the cube; summed in float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -18,7 +21,7 @@ DTYPES = ("float16",)
 
 @register_operator_compute("CustomOpsProductsOfRows", op_mode="static", support_fusion=True)
 def products_of_rows_compute(x, y, like, z, kernel_name="products_of_rows"):
-    """The graph of `products_of_rows`."""
+    """Returns the graph of `products_of_rows`."""
     return dsl.cast_to(dsl.matmul(x, y, True, False, dst_dtype="float32"), x.dtype)
 
 

@@ -1,9 +1,13 @@
-"""Normalisation by the root mean square, with its reciprocal.
+"""RMS normalisation; the reciprocal root mean square is a second output.
 
-y = x·rstd·gamma, rstd = 1 / √(mean x² + epsilon), over the axes of gamma.
+y = x·rstd·gamma
+rstd = 1 / √(mean x² + epsilon)
+The mean is taken over the axes of gamma.
 
-Shapes: gamma has the last axes of x; rstd is float32 and has size 1 there. dtypes: float16, float32; computed in
-float32. Errors: another dtype: the error of `para_check`.
+Shapes: gamma has the last axes of x; rstd has size 1 in these axes.
+dtypes: float16, float32; computed in float32. rstd is float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -16,7 +20,7 @@ from tbe_impl.ops.fused.building import build, params
 
 @register_operator_compute("CustomOpsRMSNorm", op_mode="static", support_fusion=True)
 def rms_norm_compute(x, gamma, y, rstd, epsilon=1e-06, kernel_name="rms_norm"):
-    """The graph of `rms_norm`."""
+    """Returns the graph of `rms_norm`."""
     res, scale = words.by_root_mean_square(words.wide(x), gamma, epsilon)
     return [dsl.cast_to(res, x.dtype), scale]
 

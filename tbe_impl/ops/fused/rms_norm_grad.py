@@ -1,9 +1,13 @@
-"""Gradients of normalisation by the root mean square.
+"""Gradients of RMS normalisation.
 
-With n = x·rstd and g = grad_y·gamma: grad_x = (g − n·mean(g·n))·rstd and grad_gamma = Σ grad_y·n.
+grad_x = (g − n·mean(g·n))·rstd
+grad_gamma = Σ grad_y·n
+where n = x·rstd and g = grad_y·gamma.
 
-Shapes: gamma has the last axes of x; rstd is float32 and has size 1 there. dtypes: float16, float32; computed in
-float32. Errors: another dtype: the error of `para_check`.
+Shapes: gamma has the last axes of x; rstd has size 1 in these axes.
+dtypes: float16, float32; computed in float32. rstd is float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -18,7 +22,7 @@ from tbe_impl.ops.fused.building import build, params
 def rms_norm_grad_compute(
     x, gamma, rstd, grad_y, grad_x, grad_gamma, epsilon=1e-06, kernel_name="rms_norm_grad"
 ):
-    """The graph of `rms_norm_grad`."""
+    """Returns the graph of `rms_norm_grad`."""
     axes, lead = words.axes_beside(x, gamma)
     grad, factor = words.wide(grad_y), words.spread(rstd, x)
     normal = dsl.vmul(words.wide(x), factor)

@@ -1,10 +1,13 @@
 """Rotary position embedding.
 
-y = x·cos + partner(x)·sin; of a pair (a, b) the partner is (−b, a), where pairs are elements of both halves or next
-to each other.
+y = x·cos + partner(x)·sin.
+The partner of a pair (a, b) is (−b, a). A pair has one element of each half, or two neighbouring
+elements.
 
-Shapes: x (…, size) with an even size; cos and sin are repeated to it. dtypes: float16, float32; computed in float32.
-Errors: another dtype: the error of `para_check`.
+Shapes: x (…, size) with an even size; cos and sin broadcast to x.
+dtypes: float16, float32; computed in float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -17,7 +20,7 @@ from tbe_impl.ops.fused.building import build, in_pairs, params
 
 @register_operator_compute("CustomOpsRotaryEmbedding", op_mode="static", support_fusion=True)
 def rotary_embedding_compute(x, cos, sin, y, layout="halves", kernel_name="rotary_embedding"):
-    """The graph of `rotary_embedding`."""
+    """Returns the graph of `rotary_embedding`."""
     given, cosine, sine = words.together(x, cos, sin)
     turned = dsl.vmul(words.partner(given, layout, 1.0), sine)
     return dsl.cast_to(dsl.vadd(dsl.vmul(given, cosine), turned), x.dtype)

@@ -1,9 +1,12 @@
 """Gradient of rotary position embedding: the rotation by the opposite angle.
 
-grad_x = grad_y·cos + partner(grad_y·sin); of a pair (a, b) the partner is (b, −a).
+grad_x = grad_y·cos + partner(grad_y·sin).
+The partner of a pair (a, b) is (b, −a).
 
-Shapes: grad_y (…, size) with an even size; cos and sin are repeated to it. dtypes: float16, float32; computed in
-float32. Errors: another dtype: the error of `para_check`.
+Shapes: grad_y (…, size) with an even size; cos and sin broadcast to grad_y.
+dtypes: float16, float32; computed in float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -18,7 +21,7 @@ from tbe_impl.ops.fused.building import build, in_pairs, params
 def rotary_embedding_grad_compute(
     cos, sin, grad_y, grad_x, layout="halves", kernel_name="rotary_embedding_grad"
 ):
-    """The graph of `rotary_embedding_grad`."""
+    """Returns the graph of `rotary_embedding_grad`."""
     cosine, sine, grad = words.together(cos, sin, grad_y)
     turned = words.partner(dsl.vmul(grad, sine), layout, -1.0)
     return dsl.cast_to(dsl.vadd(dsl.vmul(grad, cosine), turned), grad_y.dtype)

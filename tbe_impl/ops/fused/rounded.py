@@ -1,8 +1,11 @@
-"""A sum in float16.
+"""Conversion of a sum to float16.
 
-y = x, rounded.
+y = x, rounded to float16.
 
-Shapes: all the same. dtypes: x float32, y float16. Errors: another dtype: the error of `para_check`.
+Shapes: all tensors have the same shape.
+dtypes: x float32, y float16.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -17,7 +20,7 @@ DTYPES = ("float32",)
 
 @register_operator_compute("CustomOpsRounded", op_mode="static", support_fusion=True)
 def rounded_compute(x, y, kernel_name="rounded"):
-    """The graph of `rounded`."""
+    """Returns the graph of `rounded`."""
     return dsl.cast_to(x, "float16")
 
 

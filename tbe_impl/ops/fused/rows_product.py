@@ -1,9 +1,11 @@
-"""The products of rows, element by element, summed up.
+"""Sums of element-wise products of rows.
 
 total = Σ x·y over the last axis.
 
-Shapes: x and y the same, total with 1 for the last axis. dtypes: float16, float32; total float32. Errors: another dtype: the
-error of `para_check`.
+Shapes: x and y have the same shape; total has size 1 in the last axis.
+dtypes: float16, float32; total float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -16,7 +18,7 @@ from tbe_impl.ops.fused.building import build, params
 
 @register_operator_compute("CustomOpsRowsProduct", op_mode="static", support_fusion=True)
 def rows_product_compute(x, y, total, kernel_name="rows_product"):
-    """The graph of `rows_product`."""
+    """Returns the graph of `rows_product`."""
     return dsl.reduce_sum(dsl.vmul(words.wide(x), words.wide(y)), axis=-1, keepdims=True)
 
 

@@ -1,9 +1,11 @@
-"""The sum over all axes but one: the gradient of a bias.
+"""Sum over all axes but one: the gradient of a bias.
 
 total = Σ grad over all axes but `kept`.
 
-Shapes: total has the size of that axis. dtypes: float16, float32; summed in float32. Errors: another dtype: the error of
-`para_check`.
+Shapes: total has the size of that axis.
+dtypes: float16, float32; summed in float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -16,7 +18,7 @@ from tbe_impl.ops.fused.building import build, params
 
 @register_operator_compute("CustomOpsRowsSum", op_mode="static", support_fusion=True)
 def rows_sum_compute(grad, total, kept=-1, kernel_name="rows_sum"):
-    """The graph of `rows_sum`."""
+    """Returns the graph of `rows_sum`."""
     rank = len(grad.shape)
     axes = [axis for axis in range(rank) if axis != kept % rank]
     return dsl.cast_to(words.total(words.wide(grad), axes, keepdims=False), grad.dtype)

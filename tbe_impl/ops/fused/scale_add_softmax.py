@@ -1,9 +1,11 @@
-"""Softmax of a multiple and a mask that is added.
+"""Softmax of scaled scores with an additive mask.
 
 y = softmax(scale·x + mask) over the last axis.
 
-Shapes: mask is repeated to x. dtypes: float16, float32; computed in float32. Errors: another dtype: the error of
-`para_check`.
+Shapes: mask broadcasts to x.
+dtypes: float16, float32; computed in float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -16,7 +18,7 @@ from tbe_impl.ops.fused.building import build, of_one_rank, params
 
 @register_operator_compute("CustomOpsScaleAddSoftmax", op_mode="static", support_fusion=True)
 def scale_add_softmax_compute(x, mask, y, scale=1.0, kernel_name="scale_add_softmax"):
-    """The graph of `scale_add_softmax`."""
+    """Returns the graph of `scale_add_softmax`."""
     given, added = words.together(x, mask)
     return dsl.cast_to(words.softmax(dsl.vadd(dsl.vmuls(given, scale), added)), x.dtype)
 

@@ -1,9 +1,13 @@
-"""Gradients of softmax of a multiple and a mask, from its result.
+"""Gradients of softmax of scaled scores with an additive mask, from its result.
 
-grad_x = scale·s and grad_mask = s, summed where mask was repeated; s = y·(grad_y − Σ y·grad_y) over the last axis.
+grad_x = scale·s
+grad_mask = s, summed over the axes along which mask was broadcast
+where s = y·(grad_y − Σ y·grad_y) over the last axis.
 
-Shapes: mask is repeated to y. dtypes: float16, float32; computed in float32. Errors: another dtype: the error of
-`para_check`.
+Shapes: mask broadcasts to y.
+dtypes: float16, float32; computed in float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -18,7 +22,7 @@ from tbe_impl.ops.fused.building import build, of_one_rank, params
 def scale_add_softmax_grad_compute(
     mask, y, grad_y, grad_x, grad_mask, scale=1.0, kernel_name="scale_add_softmax_grad"
 ):
-    """The graph of `scale_add_softmax_grad`."""
+    """Returns the graph of `scale_add_softmax_grad`."""
     found = words.softmax_slope(words.wide(y), words.wide(grad_y))
     return [dsl.cast_to(dsl.vmuls(found, scale), y.dtype), words.summed(found, mask)]
 

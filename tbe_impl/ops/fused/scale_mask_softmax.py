@@ -1,9 +1,12 @@
-"""Softmax of a multiple, of what a mask leaves.
+"""Softmax of scaled scores with a boolean mask.
 
-y = softmax over the last axis of scale·x where mask is 0, and −∞ where it is 1; a row without anything is 0.
+y = softmax of scores over the last axis.
+The scores are scale·x where mask is 0, and −∞ where it is 1. A fully masked row is 0.
 
-Shapes: mask is repeated to x. dtypes: float16, float32; computed in float32. Errors: another dtype: the error of
-`para_check`.
+Shapes: mask broadcasts to x.
+dtypes: float16, float32; computed in float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -16,7 +19,7 @@ from tbe_impl.ops.fused.building import build, of_one_rank, params
 
 @register_operator_compute("CustomOpsScaleMaskSoftmax", op_mode="static", support_fusion=True)
 def scale_mask_softmax_compute(x, mask, y, scale=1.0, kernel_name="scale_mask_softmax"):
-    """The graph of `scale_mask_softmax`."""
+    """Returns the graph of `scale_mask_softmax`."""
     left = words.masked_scores(dsl.vmuls(words.wide(x), scale), mask, None)
     return dsl.cast_to(words.softmax(left), x.dtype)
 

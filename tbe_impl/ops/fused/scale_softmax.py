@@ -1,8 +1,11 @@
-"""Softmax of a multiple.
+"""Softmax of scaled scores.
 
 y = softmax(scale·x) over the last axis.
 
-Shapes: all the same. dtypes: float16, float32; computed in float32. Errors: another dtype: the error of `para_check`.
+Shapes: all tensors have the same shape.
+dtypes: float16, float32; computed in float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -15,7 +18,7 @@ from tbe_impl.ops.fused.building import build, params
 
 @register_operator_compute("CustomOpsScaleSoftmax", op_mode="static", support_fusion=True)
 def scale_softmax_compute(x, y, scale=1.0, kernel_name="scale_softmax"):
-    """The graph of `scale_softmax`."""
+    """Returns the graph of `scale_softmax`."""
     return dsl.cast_to(words.softmax(dsl.vmuls(words.wide(x), scale)), x.dtype)
 
 

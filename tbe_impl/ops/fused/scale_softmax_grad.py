@@ -1,8 +1,11 @@
-"""Gradient of softmax of a multiple, from its result.
+"""Gradient of softmax of scaled scores, from its result.
 
-grad_x = scale·y·(grad_y − Σ y·grad_y) over the last axis; where a mask left nothing, y is 0.
+grad_x = scale·y·(grad_y − Σ y·grad_y) over the last axis. y is 0 in fully masked rows.
 
-Shapes: all the same. dtypes: float16, float32; computed in float32. Errors: another dtype: the error of `para_check`.
+Shapes: all tensors have the same shape.
+dtypes: float16, float32; computed in float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -15,7 +18,7 @@ from tbe_impl.ops.fused.building import build, params
 
 @register_operator_compute("CustomOpsScaleSoftmaxGrad", op_mode="static", support_fusion=True)
 def scale_softmax_grad_compute(y, grad_y, grad_x, scale=1.0, kernel_name="scale_softmax_grad"):
-    """The graph of `scale_softmax_grad`."""
+    """Returns the graph of `scale_softmax_grad`."""
     found = words.softmax_slope(words.wide(y), words.wide(grad_y))
     return dsl.cast_to(dsl.vmuls(found, scale), y.dtype)
 

@@ -1,12 +1,15 @@
-"""Cross entropy of softmax with labels that are numbers of classes, and ln Σ e^logits.
+"""Cross entropy of softmax with class labels, and ln Σ e^logits.
 
-loss = −(1 − label_smoothing)·ln softmax(logits)[labels] − label_smoothing·mean ln softmax(logits); 0 where labels are
-ignore_index; all losses, their mean over those that count, or their sum. What a label names is a stage by its
-expression, which CANN's words lack.
+loss = −(1 − label_smoothing)·ln softmax(logits)[labels] − label_smoothing·mean ln softmax(logits).
+The loss is 0 where a label is ignore_index. The output is all losses, their mean over the labels
+other than ignore_index, or their sum.
+A label selects its class in a stage with an explicit expression, which CANN's operations lack.
 
-Shapes: logits (C,), (N, C) or (N, C, …), labels without the classes, int32; loss without the classes, or without
-axes; log_of_sum like logits with one class, in float32. dtypes: float16, float32; computed in float32. Errors:
-another dtype: the error of `para_check`.
+Shapes: logits (C,), (N, C) or (N, C, …); labels without the class axis; loss without the class
+    axis, or without axes; log_of_sum has the shape of logits with one class.
+dtypes: float16, float32; computed in float32. labels are int32; log_of_sum is float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -28,7 +31,7 @@ def softmax_cross_entropy_compute(
     label_smoothing=0.0,
     kernel_name="softmax_cross_entropy",
 ):
-    """The graph of `softmax_cross_entropy`."""
+    """Returns the graph of `softmax_cross_entropy`."""
     given = words.wide(logits)
     logarithm = words.log_of_sum(given)
     # neither a logit that is not named nor a row that does not count may bring its infinity in

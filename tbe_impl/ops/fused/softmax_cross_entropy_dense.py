@@ -1,11 +1,14 @@
-"""Cross entropy of softmax with labels that are probabilities, and ln Σ e^logits.
+"""Cross entropy of softmax with label probabilities, and ln Σ e^logits.
 
-loss = −Σ target·ln softmax(logits) over the classes, target = (1 − label_smoothing)·labels + label_smoothing / C; all
-losses, their mean or their sum.
+loss = −Σ target·ln softmax(logits) over the classes
+where target = (1 − label_smoothing)·labels + label_smoothing / C.
+The output is all losses, their mean or their sum.
 
-Shapes: logits (C,), (N, C) or (N, C, …), labels too; loss without the classes, or without axes; log_of_sum like
-logits with one class, in float32. dtypes: float16, float32; computed in float32. Errors: another dtype: the error of
-`para_check`.
+Shapes: logits and labels (C,), (N, C) or (N, C, …); loss without the class axis, or without
+    axes; log_of_sum has the shape of logits with one class.
+dtypes: float16, float32; computed in float32. log_of_sum is float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -28,7 +31,7 @@ def softmax_cross_entropy_dense_compute(
     label_smoothing=0.0,
     kernel_name="softmax_cross_entropy_dense",
 ):
-    """The graph of `softmax_cross_entropy_dense`."""
+    """Returns the graph of `softmax_cross_entropy_dense`."""
     given, target = words.wide(logits), words.smoothed(words.wide(labels), label_smoothing)
     logarithm = words.log_of_sum(given)
     each = dsl.vmul(target, dsl.vsub(words.spread(logarithm, logits), given))

@@ -1,11 +1,14 @@
-"""Gradient of cross entropy of softmax with labels that are probabilities.
+"""Gradient of cross entropy of softmax with label probabilities.
 
-grad_logits = (softmax(logits)·Σ target − target)·grad_loss, target = (1 − label_smoothing)·labels + label_smoothing /
-C; of the mean divided by the number of losses.
+grad_logits = (softmax(logits)·Σ target − target)·grad_loss
+where target = (1 − label_smoothing)·labels + label_smoothing / C.
+For the mean, grad_logits is divided by the number of losses.
 
-Shapes: logits (C,), (N, C) or (N, C, …), labels too; loss without the classes, or without axes; log_of_sum like
-logits with one class, in float32. dtypes: float16, float32; computed in float32. Errors: another dtype: the error of
-`para_check`.
+Shapes: logits and labels (C,), (N, C) or (N, C, …); loss without the class axis, or without
+    axes; log_of_sum has the shape of logits with one class.
+dtypes: float16, float32; computed in float32. log_of_sum is float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -29,7 +32,7 @@ def softmax_cross_entropy_dense_grad_compute(
     label_smoothing=0.0,
     kernel_name="softmax_cross_entropy_dense_grad",
 ):
-    """The graph of `softmax_cross_entropy_dense_grad`."""
+    """Returns the graph of `softmax_cross_entropy_dense_grad`."""
     given, target = words.wide(logits), words.smoothed(words.wide(labels), label_smoothing)
     weight = dsl.reduce_sum(target, axis=1, keepdims=True)
     share = dsl.vexp(dsl.vsub(given, words.spread(log_of_sum, logits)))

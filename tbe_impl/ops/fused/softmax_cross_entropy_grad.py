@@ -1,12 +1,16 @@
-"""Gradient of cross entropy of softmax with labels that are numbers of classes.
+"""Gradient of cross entropy of softmax with class labels.
 
-grad_logits = (softmax(logits) − target)·grad_loss, target = (1 − label_smoothing)·[class is label] + label_smoothing
-/ C; 0 where labels are ignore_index; of the mean divided by the number of those that count. What a label names is a
-stage by its expression.
+grad_logits = (softmax(logits) − target)·grad_loss
+where target = (1 − label_smoothing)·[class is label] + label_smoothing / C.
+The gradient is 0 where a label is ignore_index. For the mean, it is divided by the number of other
+labels.
+A label selects its class in a stage with an explicit expression.
 
-Shapes: logits (C,), (N, C) or (N, C, …), labels without the classes, int32; loss without the classes, or without
-axes; log_of_sum like logits with one class, in float32. dtypes: float16, float32; computed in float32. Errors:
-another dtype: the error of `para_check`.
+Shapes: logits (C,), (N, C) or (N, C, …); labels without the class axis; loss without the class
+    axis, or without axes; log_of_sum has the shape of logits with one class.
+dtypes: float16, float32; computed in float32. labels are int32; log_of_sum is float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -31,7 +35,7 @@ def softmax_cross_entropy_grad_compute(
     label_smoothing=0.0,
     kernel_name="softmax_cross_entropy_grad",
 ):
-    """The graph of `softmax_cross_entropy_grad`."""
+    """Returns the graph of `softmax_cross_entropy_grad`."""
     given, weights = words.wide(logits), words.counted(labels, ignore_index)
     target = words.smoothed(words.one_hot(labels, words.sizes(logits)), label_smoothing)
     share = dsl.vexp(dsl.vsub(given, words.spread(log_of_sum, logits)))

@@ -1,12 +1,16 @@
-"""Cross entropy of softmax with labels that are numbers of classes, each class with a weight, and ln Σ e^logits.
+"""Cross entropy of softmax with class labels and class weights, and ln Σ e^logits.
 
-loss = −Σ weight·target·ln softmax(logits), target = (1 − label_smoothing)·[class is label] + label_smoothing / C; 0 where
-labels are ignore_index; all losses, their sum over the weights of the labels that count, or their sum. What a label names
-is a stage by its expression, which CANN's words lack.
+loss = −Σ weight·target·ln softmax(logits)
+where target = (1 − label_smoothing)·[class is label] + label_smoothing / C.
+The loss is 0 where a label is ignore_index. The output is all losses, their sum divided by the sum
+of the weights of the other labels, or their sum.
+A label selects its class in a stage with an explicit expression, which CANN's operations lack.
 
-Shapes: logits (C,), (N, C) or (N, C, …), labels without the classes, int32; weight (C,); loss without the classes, or
-without axes; log_of_sum like logits with one class, in float32. dtypes: float16, float32; computed in float32. Errors:
-another dtype: the error of `para_check`.
+Shapes: logits (C,), (N, C) or (N, C, …); labels without the class axis; weight (C,); loss
+    without the class axis, or without axes; log_of_sum has the shape of logits with one class.
+dtypes: float16, float32; computed in float32. labels are int32; log_of_sum is float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -31,7 +35,7 @@ def softmax_cross_entropy_weighted_compute(
     label_smoothing=0.0,
     kernel_name="softmax_cross_entropy_weighted",
 ):
-    """The graph of `softmax_cross_entropy_weighted`."""
+    """Returns the graph of `softmax_cross_entropy_weighted`."""
     given, own = words.wide(logits), words.spread(words.wide(weight), logits)
     logarithm = words.log_of_sum(given)
     hot = words.one_hot(labels, words.sizes(logits))

@@ -1,12 +1,16 @@
-"""Gradient of cross entropy of softmax with labels that are numbers of classes, each class with a weight.
+"""Gradient of cross entropy of softmax with class labels and class weights.
 
-grad_logits = (softmax(logits)·Σ target − target)·grad_loss, target = weight·((1 − label_smoothing)·[class is label] +
-label_smoothing / C); 0 where labels are ignore_index; of the mean divided by the sum of the weights of the labels that
-count. What a label names is a stage by its expression.
+grad_logits = (softmax(logits)·Σ target − target)·grad_loss
+where target = weight·((1 − label_smoothing)·[class is label] + label_smoothing / C).
+The gradient is 0 where a label is ignore_index. For the mean, it is divided by the sum of the
+weights of the other labels.
+A label selects its class in a stage with an explicit expression.
 
-Shapes: logits (C,), (N, C) or (N, C, …), labels without the classes, int32; log_of_sum like logits with one class, in
-float32; weight (C,); loss without the classes, or without axes. dtypes: float16, float32; computed in float32. Errors:
-another dtype: the error of `para_check`.
+Shapes: logits (C,), (N, C) or (N, C, …); labels without the class axis; weight (C,); loss
+    without the class axis, or without axes; log_of_sum has the shape of logits with one class.
+dtypes: float16, float32; computed in float32. labels are int32; log_of_sum is float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -32,7 +36,7 @@ def softmax_cross_entropy_weighted_grad_compute(
     label_smoothing=0.0,
     kernel_name="softmax_cross_entropy_weighted_grad",
 ):
-    """The graph of `softmax_cross_entropy_weighted_grad`."""
+    """Returns the graph of `softmax_cross_entropy_weighted_grad`."""
     given, own = words.wide(logits), words.spread(words.wide(weight), logits)
     counted = words.counted(labels, ignore_index)
     hot = words.one_hot(labels, words.sizes(logits))

@@ -1,8 +1,11 @@
-"""Two axes in the other order.
+"""Exchange of two axes.
 
 y[a, c, b, …] = x[a, b, c, …].
 
-Shapes: x (A, B, C, …), y (A, C, B, …). dtypes: float16, float32. Errors: another dtype: the error of `para_check`.
+Shapes: x (A, B, C, …), y (A, C, B, …).
+dtypes: float16, float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -14,7 +17,7 @@ from tbe_impl.ops.fused.building import build, params
 
 @register_operator_compute("CustomOpsSwappedAxes", op_mode="static", support_fusion=True)
 def swapped_axes_compute(x, y, kernel_name="swapped_axes"):
-    """The graph of `swapped_axes`."""
+    """Returns the graph of `swapped_axes`."""
     return dsl.transpose(x, [0, 2, 1, *range(3, len(x.shape))])
 
 

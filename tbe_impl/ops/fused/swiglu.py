@@ -2,8 +2,10 @@
 
 y = swish(gate)·up.
 
-Shapes: those of the inputs are repeated to one another. dtypes: float16, float32; computed in float32. Errors:
-another dtype: the error of `para_check`.
+Shapes: the inputs broadcast to one another.
+dtypes: float16, float32; computed in float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -16,7 +18,7 @@ from tbe_impl.ops.fused.building import build, of_one_rank, params
 
 @register_operator_compute("CustomOpsSwiGLU", op_mode="static", support_fusion=True)
 def swiglu_compute(gate, up, y, kernel_name="swiglu"):
-    """The graph of `swiglu`."""
+    """Returns the graph of `swiglu`."""
     first, second = words.together(gate, up)
     return dsl.cast_to(dsl.vmul(words.swish(first), second), gate.dtype)
 

@@ -1,9 +1,13 @@
 """Gradients of a gated linear unit with swish, of two tensors.
 
-grad_gate = grad_y·up·swish'(gate); grad_up = grad_y·swish(gate); each summed where its input was repeated.
+grad_gate = grad_y·up·swish'(gate)
+grad_up = grad_y·swish(gate)
+Each gradient is summed over the axes along which its input was broadcast.
 
-Shapes: those of the inputs are repeated to one another. dtypes: float16, float32; computed in float32. Errors:
-another dtype: the error of `para_check`.
+Shapes: the inputs broadcast to one another.
+dtypes: float16, float32; computed in float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -16,7 +20,7 @@ from tbe_impl.ops.fused.building import build, of_one_rank, params
 
 @register_operator_compute("CustomOpsSwiGLUGrad", op_mode="static", support_fusion=True)
 def swiglu_grad_compute(gate, up, grad_y, grad_gate, grad_up, kernel_name="swiglu_grad"):
-    """The graph of `swiglu_grad`."""
+    """Returns the graph of `swiglu_grad`."""
     first, second, grad = words.together(gate, up, grad_y)
     by_gate = dsl.vmul(dsl.vmul(grad, second), words.swish_slope(first))
     by_up = dsl.vmul(grad, words.swish(first))

@@ -1,9 +1,11 @@
 """Gated linear unit with swish, of the halves of a tensor.
 
-y = swish(first half)·second half, of the last axis.
+y = swish(first half)·second half; the halves are those of the last axis.
 
-Shapes: x has an even size in its last axis, y half of it. dtypes: float16, float32; computed in float32. Errors:
-another dtype: the error of `para_check`.
+Shapes: x has an even size in its last axis; y has half of it.
+dtypes: float16, float32; computed in float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -16,7 +18,7 @@ from tbe_impl.ops.fused.building import build, params
 
 @register_operator_compute("CustomOpsSwiGLUHalves", op_mode="static", support_fusion=True)
 def swiglu_halves_compute(x, y, kernel_name="swiglu_halves"):
-    """The graph of `swiglu_halves`."""
+    """Returns the graph of `swiglu_halves`."""
     first, second = words.halves(words.wide(x))
     return dsl.cast_to(dsl.vmul(words.swish(first), second), x.dtype)
 

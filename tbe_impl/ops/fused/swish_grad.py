@@ -2,7 +2,10 @@
 
 grad_x = grad_y·σ(z)·(1 + z·(1 − σ(z))), z = beta·x.
 
-Shapes: all the same. dtypes: float16, float32; computed in float32. Errors: another dtype: the error of `para_check`.
+Shapes: all tensors have the same shape.
+dtypes: float16, float32; computed in float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -15,7 +18,7 @@ from tbe_impl.ops.fused.building import build, params
 
 @register_operator_compute("CustomOpsSwishGrad", op_mode="static", support_fusion=True)
 def swish_grad_compute(x, grad_y, grad_x, beta=1.0, kernel_name="swish_grad"):
-    """The graph of `swish_grad`."""
+    """Returns the graph of `swish_grad`."""
     slope = words.swish_slope(words.wide(x), beta)
     return dsl.cast_to(dsl.vmul(words.wide(grad_y), slope), x.dtype)
 

@@ -1,9 +1,11 @@
-"""Rows of a table by number, scaled.
+"""Scaled rows of an embedding table.
 
 y = table[ids]·scale.
 
-Shapes: ids any, int32; table (tokens, size); y has the axes of ids and that of the size. dtypes: float16, float32;
-computed in float32. Errors: another dtype: the error of `para_check`.
+Shapes: ids any; table (tokens, size); y has the axes of ids and the axis of the size.
+dtypes: float16, float32; computed in float32. ids are int32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl
@@ -16,7 +18,7 @@ from tbe_impl.ops.fused.building import build, params
 
 @register_operator_compute("CustomOpsTokenEmbedding", op_mode="static", support_fusion=True)
 def token_embedding_compute(ids, table, y, scale=1.0, kernel_name="token_embedding"):
-    """The graph of `token_embedding`."""
+    """Returns the graph of `token_embedding`."""
     rows = dsl.gather(table, ids, 0)
     return dsl.cast_to(dsl.vmuls(words.wide(rows), scale), table.dtype)
 

@@ -1,9 +1,11 @@
-"""Gradient of rows of a table by number, scaled.
+"""Gradient of scaled rows of an embedding table.
 
 grad_table[k] = scale·Σ grad_y over the places where ids is k.
 
-Shapes: ids any, int32; table (tokens, size); y has the axes of ids and that of the size. dtypes: float16, float32;
-computed in float32. Errors: another dtype: the error of `para_check`.
+Shapes: ids any; table (tokens, size); y has the axes of ids and the axis of the size.
+dtypes: float16, float32; computed in float32. ids are int32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 import math
@@ -20,7 +22,7 @@ from tbe_impl.ops.fused.building import build, params
 def token_embedding_grad_compute(
     ids, table, grad_y, grad_table, scale=1.0, kernel_name="token_embedding_grad"
 ):
-    """The graph of `token_embedding_grad`."""
+    """Returns the graph of `token_embedding_grad`."""
     grad = dsl.vmuls(words.wide(grad_y), scale)
     res = dsl.unsorted_segment_sum(grad, ids, words.sizes(table)[0])
     return dsl.cast_to(res, table.dtype)

@@ -1,4 +1,4 @@
-"""Words that the operators of this directory share, made of words that CANN has; all of them in float32."""
+"""Functions that operators of this directory share, made of CANN's operations, in float32."""
 
 import math
 
@@ -118,7 +118,7 @@ def _argument(x, square):
 
 
 def activated(x, activation, alpha=0.2):
-    """What follows a product or a normalisation: ``relu``, ``leaky_relu``, ``silu``, ``gelu``, ``gelu_tanh``, or empty."""
+    """Applies ``relu``, ``leaky_relu``, ``silu``, ``gelu``, ``gelu_tanh``, or no activation."""
     if not activation:
         return x
     if activation == "relu":
@@ -133,7 +133,7 @@ def activated(x, activation, alpha=0.2):
 
 
 def activated_slope(x, activation, alpha=0.2):
-    """The derivative of what follows a normalisation."""
+    """Returns the derivative of an activation after a normalisation."""
     if activation == "relu":
         return dsl.vcmpsel(x, 0.0, "gt", 1.0, 0.0)
     if activation == "leaky_relu":
@@ -155,7 +155,7 @@ def softmax(x):
 
 
 def softmax_slope(y, grad):
-    """y·(grad − Σ y·grad): the gradient of what softmax got."""
+    """y·(grad − Σ y·grad): the gradient of the input of softmax."""
     share = dsl.reduce_sum(dsl.vmul(y, grad), axis=-1, keepdims=True)
     return dsl.vmul(y, dsl.vsub(grad, spread(share, y)))
 
@@ -232,7 +232,7 @@ def scaled(x, middle, rstd, gamma, beta):
 
 
 def before_activation(x, middle, rstd, gamma, beta, grad, activation, alpha):
-    """The normalised x, and the gradient of what the activation is given."""
+    """Returns the normalised x and the gradient of the activation's input."""
     normal = dsl.vmul(dsl.vsub(wide(x), spread(middle, x)), spread(rstd, x))
     grad = wide(grad)
     if activation:
@@ -281,33 +281,36 @@ def counted(labels, ignore_index):
 
 
 def partner(x, layout, sign):
-    """Of each pair (a, b) the pair (−sign·b, sign·a); the axis of pairs is the last one or the one before."""
+    """Maps each pair (a, b) to (−sign·b, sign·a); the axis of pairs is -1 or -2."""
     axis = len(x.shape) - (1 if layout == "interleaved" else 2)
     _, (first, second) = dsl.split(x, axis, [1, 1])
     return dsl.concat([dsl.vmuls(second, -sign), dsl.vmuls(first, sign)], axis)
 
 
 def area(left, top, right, bottom):
-    """What a box covers."""
+    """Returns the area of a box."""
     return dsl.vmul(span(left, right), span(top, bottom))
 
 
 def common_spans(four, other):
-    """Width and height of what two boxes both cover."""
+    """Returns width and height of the common area of two boxes."""
     low = [dsl.vmax(four[k], other[k]) for k in (0, 1)]
     high = [dsl.vmin(four[k + 2], other[k + 2]) for k in (0, 1)]
     return [span(low[k], high[k]) for k in (0, 1)]
 
 
 def overlap(four, other):
-    """Common area over the area of both, 0 where nothing is covered."""
+    """Returns the common area divided by the union; 0 where the union is empty."""
     common = dsl.vmul(*common_spans(four, other))
     union = dsl.vsub(dsl.vadd(area(*four), area(*other)), common)
     return dsl.vdiv(common, dsl.vcmpsel(union, 0.0, "eq", 1.0, union))
 
 
 def below(bar):
-    """The largest float32 that is no larger: what is above it in float32 is above the number itself."""
+    """Returns the largest float32 that is at most the number.
+
+    A float32 above it is also above the number.
+    """
     found = np.float32(bar)
     return float(found if found <= bar else np.nextafter(found, np.float32(-math.inf)))
 
@@ -318,7 +321,7 @@ def two(number):
 
 
 def pads(size, reach, stride, padding, side):
-    """What is added before and behind an axis; `side` is 0 for height and 1 for width."""
+    """Returns the padding before and after an axis; `side` is 0 for height and 1 for width."""
     if padding == "same" or (not isinstance(padding, (int, str)) and padding[0] < 0):
         whole = max((-(-size // stride) - 1) * stride + reach - size, 0)
         return [whole // 2, whole - whole // 2]
@@ -328,7 +331,7 @@ def pads(size, reach, stride, padding, side):
 
 
 def around_image(places, filter_shape, strides, padding, dilations):
-    """What is added above and below an image of so many rows and columns, and left and right."""
+    """Returns the padding above, below, left and right of an image of this height and width."""
     return [
         pads(size, (kernel - 1) * apart + 1, step, padding, side)
         for side, (size, kernel, apart, step) in enumerate(
@@ -338,7 +341,7 @@ def around_image(places, filter_shape, strides, padding, dilations):
 
 
 def backwards(places, filter_shape, stride, padding, dilation, groups):
-    """How the gradients of a convolution of an image of so many rows and columns are told of it."""
+    """Returns the arguments of the gradients of a convolution of an image of this size."""
     strides, dilations = two(stride), two(dilation)
     rows, columns = around_image(places, filter_shape, strides, padding, dilations)
     return {
@@ -351,7 +354,7 @@ def backwards(places, filter_shape, stride, padding, dilation, groups):
 
 
 def convolution(x, weight, bias, filter_shape, stride, padding, dilation, groups):
-    """conv(x, weight) + bias; `filter_shape` is that of weight before it was laid out for the cube."""
+    """conv(x, weight) + bias; `filter_shape` is the shape of weight before its cube layout."""
     strides, dilations = two(stride), two(dilation)
     around = around_image(sizes(x)[2:4], filter_shape, strides, padding, dilations)
     given = {
@@ -373,12 +376,15 @@ def convolution(x, weight, bias, filter_shape, stride, padding, dilation, groups
 
 
 def held(tensor, float16_inside):
-    """The tensor rounded to float16 on the way, where that is asked for."""
+    """Returns the tensor in float32, rounded to float16 if `float16_inside` is set."""
     return wide(dsl.cast_to(tensor, "float16")) if float16_inside else tensor
 
 
 def sides(shape, anchors):
-    """Width and height of the anchor of each prediction; anchors are axis 3, and come one side after the other."""
+    """Returns width and height of each prediction's anchor.
+
+    Anchors are axis 3. `anchors` lists width and height of each anchor in turn.
+    """
 
     def side(*i):
         found = tvm.const(0.0, "float32")
@@ -396,12 +402,12 @@ def sigmoid_slope(share):
 
 
 def where_above(x, y, kept):
-    """kept where x > y, else 0."""
+    """Returns kept where x > y, else 0."""
     return dsl.vcmpsel(x, y, "gt", kept, 0.0)
 
 
 def every_pair(boxes, others):
-    """The four sides of each box beside each other, and those of each other beside each box."""
+    """Returns the four sides of `boxes` and of `others`, broadcast to all pairs."""
     shape = [sizes(boxes)[0], sizes(others)[0]]
     _, own = dsl.split(wide(boxes), 1, [1] * 4)
     _, their = dsl.split(dsl.transpose(wide(others), [1, 0]), 0, [1] * 4)
@@ -419,11 +425,14 @@ def left_by_dropout(x, kept, p):
 
 
 MASKS = ("bool", "int8", "float16", "float32")
-"""What a mask may be: the first ones leave out where they are 1, the others are added."""
+"""Dtypes of a mask. A bool or int8 mask excludes places with 1; another mask is added."""
 
 
 def masked_scores(scores, mask, places):
-    """Scores, −∞ where a mask leaves out, or with what it adds, and where a key's place is behind the query's."""
+    """Returns masked scores: −∞ where excluded, or the sum with an additive mask.
+
+    Causality excludes places where the key comes after the query.
+    """
     if mask is not None and mask.dtype in MASKS[:2]:
         marked = dsl.broadcast(dsl.cast_to(mask, "float16"), sizes(scores))
         scores = dsl.vcmpsel(wide(marked), 0.5, "gt", -math.inf, scores)

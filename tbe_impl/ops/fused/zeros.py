@@ -1,9 +1,11 @@
-"""Zeros in float32, in the shape of a tensor: where sums begin.
+"""Zeros in float32 in the shape of a tensor: initial values of sums.
 
 zeros = 0.
 
-Shapes: x any, of which only the shape counts; zeros like x. dtypes: x float16, float32; zeros float32. Errors: another dtype:
-the error of `para_check`.
+Shapes: x any, of which only the shape is read; zeros has the shape of x.
+dtypes: x float16, float32; zeros float32.
+Raises:
+    OperatorError: the dtype is unsupported.
 """
 
 from tbe import dsl, tvm
@@ -16,7 +18,7 @@ from tbe_impl.ops.fused.building import build, params
 
 @register_operator_compute("CustomOpsZeros", op_mode="static", support_fusion=True)
 def zeros_compute(x, zeros, kernel_name="zeros"):
-    """The graph of `zeros`."""
+    """Returns the graph of `zeros`."""
     return dsl.broadcast(tvm.const(0.0, "float32"), words.sizes(x))
 
 
