@@ -29,7 +29,7 @@ from tbe_impl.ops.fused.building import build, of_one_rank, params
 DTYPES = ("float32",)
 """What is summed up."""
 OTHER_DTYPES = {"mask": ("float16", "float32")}
-"""Dtypes of a mask; float32 if another tensor takes its place and is not read."""
+"""Dtypes of a mask besides bool; float32 if another tensor takes its place and is not read."""
 
 
 @register_operator_compute("CustomOpsAttentionWeights", op_mode="static", support_fusion=True)
