@@ -1,8 +1,8 @@
 """Defines `Value`, `Node` and `Graph`, the frozen structure from the readers to the report.
 
-A graph is independent of file formats. Names are unique inside one graph: a node is found by its
-full name (``Default/q-Dense/MatMul-op0``), a value by its own. Two edges between the same two nodes
-are two edges.
+A graph is independent of file formats. Names are unique inside one graph: a full name
+(``Default/q-Dense/MatMul-op0``) identifies a node, and a value name identifies a value. Two edges
+between the same two nodes are two edges.
 """
 
 from __future__ import annotations
@@ -43,7 +43,10 @@ NOTEBOOK_CELL = re.compile(r".*[/\\]ipykernel_\d+[/\\]\d+\.py")
 class Source:
     """A place in the user's code.
 
-    ``line`` counts from 1, 0 is unknown; ``code`` is the source text of that line, stripped.
+    Attributes:
+        file: name of the file.
+        line: line number from 1; 0 if unknown.
+        code: source text of the line, stripped; empty if unknown.
     """
 
     file: str
@@ -64,12 +67,15 @@ class Value:
     """A tensor or scalar that flows along edges.
 
     Attributes:
-        name: unique in the graph.
-        shape: sizes; a string or -1 for a size that is not known before run time.
-        dtype: NumPy's name (``float32``, ``bfloat16``, ``bool`` …), or the reader's text for what is not a tensor.
-        kind: ``input`` (handed over at each call), ``parameter`` (a weight), ``constant`` or ``result`` (of a node).
-        data: the constant itself (number, string, or nested tuples) when the file holds it, else None.
-        format: memory layout as the framework names it.
+        name: name, unique in the graph.
+        shape: sizes; a string or -1 for a size that is unknown before run time.
+        dtype: NumPy's name (``float32``, ``bfloat16``, ``bool`` …); the reader's own text if the
+            value is not a tensor.
+        kind: ``input`` (an argument of each call), ``parameter`` (a weight), ``constant``, or
+            ``result`` (of a node).
+        data: value of a constant (number, string, or nested tuples) if the file contains it, else
+            None.
+        format: the framework's name of the memory layout.
     """
 
     name: str
@@ -85,12 +91,12 @@ class Value:
 
     @cached_property
     def elements(self) -> int:
-        """Number of elements; unknown sizes count as 1."""
+        """Number of elements; an unknown size counts as 1."""
         return prod(size if isinstance(size, int) and size >= 0 else 1 for size in self.shape)
 
     @property
     def bytes(self) -> int:
-        """Size in memory; 0 for anything but a tensor of a known dtype."""
+        """Size in memory, bytes; 0 unless the value is a tensor of a known dtype."""
         return self.elements * DTYPE_BYTES.get(self.dtype, 0)
 
 
@@ -100,18 +106,20 @@ PROVIDER_ATTRIBUTE, OPERATORS_ATTRIBUTE, SOURCE_ATTRIBUTE = "brought_by", "made_
 
 @dataclass(frozen=True)
 class Node:
-    """One operator, or one fused kernel (then ``body`` holds its operators).
+    """One operator, or one fused kernel.
 
     Attributes:
         name: full name with scope, unique in the graph.
-        op: operator type (``Add``); for a fused kernel the framework's name for it.
-        inputs: names of values, in the operator's order.
-        outputs: names of values.
-        attrs: attributes as sorted (name, value) pairs, so that the node stays hashable; see `attr`.
-        sources: places in the user's code, the line nearest to the operator last.
-        expand_from: the operator that the framework expanded into this one, if any.
-        subgraph: name of the compiled sub-graph it lives in; operators of two sub-graphs are never fused.
-        body: the operators inside a fused kernel. Its inputs and outputs stand in the order of the node's own.
+        op: operator type (``Add``); for a fused kernel the framework's name of the kernel.
+        inputs: names of the input values, in the operator's order.
+        outputs: names of the output values, in the operator's order.
+        attrs: attributes as sorted (name, value) pairs, which keep the node hashable; see `attr`.
+        sources: places in the user's code; the line nearest to the operator is the last.
+        expand_from: type of the operator that the framework expanded into this one; None if none.
+        subgraph: name of the compiled sub-graph of the node. Operators of different sub-graphs are
+            never fused.
+        body: graph of the operators of a fused kernel, None for an operator. Its inputs and outputs
+            have the order of the node's inputs and outputs.
     """
 
     name: str
@@ -126,7 +134,7 @@ class Node:
 
     @property
     def is_fused_kernel(self) -> bool:
-        """Whether a generator built the node; with one operator in its body it is no fusion."""
+        """Whether a generator built the node. A node with one operator in its body is no fusion."""
         return self.body is not None
 
     @property
@@ -140,14 +148,14 @@ class Node:
 
     @property
     def fused_operator_types(self) -> tuple[str, ...]:
-        """Types of the operators fused into a custom operator, where recorded."""
+        """Types of the operators that a custom operator fuses; empty if not recorded."""
         return (
             tuple(str(self.attr(OPERATORS_ATTRIBUTE, "")).split()) if self.kernel_provider else ()
         )
 
     @property
     def tbe_source(self) -> Source | None:
-        """Source location of a user's TBE operator function."""
+        """Source location of a user's TBE operator function; None for other nodes."""
         file, _, line = str(self.attr(SOURCE_ATTRIBUTE, "")).rpartition(":")
         return Source(file, int(line)) if file else None
 
@@ -157,7 +165,14 @@ class Node:
 
 @dataclass(frozen=True)
 class Edge:
-    """`value` flows from `producer` to input number `index` of `consumer`; both are node names."""
+    """An edge: a value that one node produces and another node reads.
+
+    Attributes:
+        producer: name of the node that produces the value.
+        consumer: name of the node that reads the value.
+        value: name of the value.
+        index: number of the consumer's input, from 0.
+    """
 
     producer: str
     consumer: str
@@ -170,11 +185,11 @@ class Graph:
     """Nodes in topological order, with their values.
 
     Attributes:
-        name: what the file calls it.
-        nodes: in an order in which every value is made before it is used.
-        values: all values by name: inputs, parameters, constants and results.
-        inputs: names of the values that come from outside, parameters included.
-        outputs: names of the values handed back.
+        name: name of the graph in the file.
+        nodes: the nodes; each value is produced before it is used.
+        values: value name → value, for inputs, parameters, constants and results.
+        inputs: names of the input values, parameters included.
+        outputs: names of the output values.
     """
 
     name: str

@@ -17,7 +17,12 @@ from ms_fusion.graph import Graph, Source, Value
 
 @dataclass(frozen=True)
 class Stages:
-    """The four stages of running one kernel once, in µs: launch, read, compute, write (modelled)."""
+    """The modelled stages of one run of one kernel.
+
+    Attributes:
+        launch_us, read_us, compute_us, write_us: time of the launch, of reading from memory, of the
+            arithmetic, and of writing to memory, µs.
+    """
 
     launch_us: float
     read_us: float
@@ -26,19 +31,18 @@ class Stages:
 
     @property
     def total_us(self) -> float:
-        """Launch + max(read + write, compute): memory traffic and computation overlap."""
+        """launch + max(read + write, compute), µs: memory traffic and arithmetic overlap."""
         return self.launch_us + max(self.read_us + self.write_us, self.compute_us)
 
 
 @dataclass(frozen=True)
 class Work:
-    """What running something once costs.
+    """The cost of one run of a kernel, an operator or a graph.
 
     Attributes:
-        flops: floating-point operations (an exp counts as the number in `ms_fusion.cost`).
-        bytes_read: bytes read from memory.
-        bytes_written: bytes written to memory.
-        launches: kernels launched.
+        flops: floating-point operations; `ms_fusion.cost` defines the count of an exp.
+        bytes_read, bytes_written: bytes read from memory and written to memory.
+        launches: launched kernels.
     """
 
     flops: int = 0
@@ -60,17 +64,23 @@ class Work:
 
     @property
     def arithmetic_intensity(self) -> float:
-        """FLOP per byte moved; 0 when nothing moves."""
+        """FLOP per moved byte; 0 if no byte is moved."""
         return self.flops / self.bytes if self.bytes else 0.0
 
 
 @dataclass(frozen=True)
 class Accuracy:
-    """One fused kernel against float64, beside its unfused operators against the same float64.
+    """Errors of a fused kernel and of its unfused operators, both against the same float64 result.
 
-    `inputs` says what it was fed: ``captured`` (what it received in this run), ``seeded`` or ``edges`` (with NaN, ±inf, ±0).
-    ULP are of the output's dtype; near 0 they say little. `fused_max_rel` and `unfused_max_rel` are relative to the largest
-    magnitude of the output.
+    Attributes:
+        inputs: kind of the inputs: ``captured`` (the inputs in this run), ``seeded`` (random), or
+            ``edges`` (with NaN, ±inf, ±0).
+        fused_max_ulp, unfused_max_ulp: largest error in ULP of the output's dtype, which means
+            little near 0.
+        fused_max_abs, unfused_max_abs: largest absolute error.
+        note: mismatches of NaN and infinity, unwritten outputs, and failures; else empty.
+        fused_max_rel, unfused_max_rel: largest error, relative to the largest magnitude of the
+            output. The errors of the unfused operators are None if they were not run.
     """
 
     inputs: str
@@ -85,14 +95,15 @@ class Accuracy:
 
 @dataclass(frozen=True)
 class BuildStep:
-    """A part of a kernel that our generator built; they run one after the other.
+    """One step of a kernel of our generator; the steps run in sequence.
 
     Attributes:
-        by: ``c`` (loop nests of ours), ``onednn`` (one call of that library), or ``numpy`` (formulas: it could not be built).
-        operators: the basic operators that it computes.
-        nests: loop nests, of ``c``.
-        second_pass_bytes: bytes of its result that it reads and writes once more: relu is a pass
-            over the product, since oneDNN's own turns NaN into 0.
+        by: ``c`` (our loop nests), ``onednn`` (one call of oneDNN), or ``numpy`` (NumPy formulas,
+            because the kernel could not be built).
+        operators: the basic operators of the step.
+        nests: number of loop nests of a ``c`` step; 0 for other steps.
+        second_pass_bytes: bytes of the result that the step reads and writes again. relu is a
+            second pass over the product, because oneDNN's relu turns NaN into 0.
     """
 
     by: str
@@ -103,13 +114,13 @@ class BuildStep:
 
 @dataclass(frozen=True)
 class Build:
-    """How our generator built a kernel.
+    """The build of a kernel by our generator.
 
     Attributes:
-        steps: in the order in which they run.
-        seconds: how long it took, s.
-        cached: whether the code was in the cache of kernels, so that no compiler ran.
-        why: what stood in the way, for a kernel that is computed by its formulas; else empty.
+        steps: the steps of the kernel, in execution order.
+        seconds: build time, s.
+        cached: whether the kernel cache had the code, so that no compiler ran.
+        why: reason why the kernel could not be built and its formulas compute it; else empty.
     """
 
     steps: tuple[BuildStep, ...]
@@ -119,33 +130,37 @@ class Build:
 
     @property
     def second_passes(self) -> Work:
-        """Traffic of the steps beyond reading the kernel's inputs and writing its outputs."""
+        """Traffic of all second passes; it adds to reading the inputs and writing the outputs."""
         moved = sum(step.second_pass_bytes for step in self.steps)
         return Work(bytes_read=moved, bytes_written=moved)
 
 
 @dataclass(frozen=True)
 class FusedKernel:
-    """One kernel that the generator built out of two or more operators.
+    """One kernel that a generator built from two or more operators.
 
     Attributes:
-        name: the kernel's own name (``Fused_Mul_Add_fusion_…``), else its full name.
+        name: short name of the kernel (``Fused_Mul_Add_fusion_…``), else its full name.
         full_name: full name with scope in the compiled graph, as the profiler prints it.
         operators: types of the original operators, in order.
-        nodes: their full names, in the same order.
-        body: types of the basic operators that were compiled, in order; `body_graph` holds them whole.
-        inputs, outputs: what it reads and writes.
+        nodes: full names of the original operators, in the order of `operators`.
+        body: types of the compiled basic operators, in order.
+        body_graph: graph of the compiled basic operators.
+        inputs, outputs: values that the kernel reads and writes.
         sources: places in the user's code, one for each distinct line.
-        work: what it costs; `work_unfused`: what its operators cost apart.
-        stages: its four stages; `stages_unfused`: those of each operator apart, in order.
-        bound: ``memory`` or ``compute``: the roof that bounds it.
-        launches: how often it ran in this capture (the receipt); None when nothing ran.
-        time_us, unfused_time_us: measured, per call, medians; None when not measured.
-        time_spread_us, unfused_time_spread_us: half the distance between their quartiles.
-        predicted_saving_us: from the model; measured_saving_us: unfused − fused.
-        accuracy: against float64, one entry for each kind of inputs.
-        generator: who built it: ``mindspore``, ``ms_fusion``, or ``onnxruntime`` for operators of its own.
-        build: how, where `generator` is ours.
+        work, work_unfused: cost of one run of the kernel, and of its operators as separate kernels.
+        stages: modelled stages of the kernel; None without a model.
+        stages_unfused: modelled stages of each operator as a separate kernel, in order.
+        bound: ``memory`` or ``compute``: the roof that limits the kernel.
+        launches: number of launches in this capture (the receipt); None if nothing ran.
+        time_us, unfused_time_us: median measured time per call of the kernel, and of its operators
+            as separate kernels, µs; None if not measured.
+        predicted_saving_us: saving per call from the cost model, µs; None without a model.
+        accuracy: errors against float64, one entry for each kind of inputs.
+        generator: ``mindspore``, ``ms_fusion``, or ``onnxruntime`` for its own fused operators.
+        build: the build, if `generator` is ``ms_fusion``.
+        subgraph: name of the compiled sub-graph that contains the kernel.
+        time_spread_us, unfused_time_spread_us: half the interquartile range of these times, µs.
     """
 
     name: str
@@ -189,18 +204,19 @@ class FusedKernel:
 
 @dataclass(frozen=True)
 class CarriedKernel:
-    """A kernel that the net brings along as a custom operator; whoever builds the others, it stays as it is.
+    """A kernel of a custom operator of the net; no generator changes it.
 
     Attributes:
-        name: of the operator, such as ``AddReLU``.
+        name: name of the operator, such as ``AddReLU``.
         full_name: full name with scope, as the profiler prints it.
-        by: who fused it: ``custom_ops``, ``auto_fuse`` (a group of an ONNX model) or ``user``.
-        inputs, outputs: what it reads and writes.
+        by: provider of the kernel: ``custom_ops``, ``auto_fuse`` (a group of an ONNX model) or
+            ``user``.
+        inputs, outputs: values that the kernel reads and writes.
         sources: places in the user's code.
-        launches: how often it ran in this capture (the receipt); None when nothing ran.
-        time_us: measured, per run; None when not measured.
-        operators: types of the operators that it was fused out of, in order, where it says so.
-        kernel_source: where the function of a TBE operator is written; None for other kernels.
+        launches: number of launches in this capture (the receipt); None if nothing ran.
+        time_us: measured time per run, µs; None if not measured.
+        operators: types of the fused operators, in order; empty if not recorded.
+        kernel_source: source location of a TBE operator's function; None for other kernels.
     """
 
     name: str
@@ -217,15 +233,15 @@ class CarriedKernel:
 
 @dataclass(frozen=True)
 class RejectedCandidate:
-    """Operators that might have become one kernel and did not.
+    """A group of operators that was considered as one kernel and rejected.
 
     Attributes:
-        rule: what found them.
+        rule: name of the rule that found the group.
         kind: ``intra-operator``, ``cross-operator`` or ``pipeline``.
-        operators: their types, in order.
-        nodes: their names, in the same order.
-        saving_us: what the model says the kernel would save; negative where it would be slower.
-        reason: why it was not made, with the number that decided.
+        operators: types of the operators, in order.
+        nodes: names of the operators, in the order of `operators`.
+        saving_us: modelled saving of the kernel, µs; negative if the kernel would be slower.
+        reason: reason for the rejection, with the number that decided.
     """
 
     rule: str
@@ -238,10 +254,13 @@ class RejectedCandidate:
 
 @dataclass(frozen=True)
 class Suggestion:
-    """The smallest change that would make an edge fuse.
+    """The smallest change that would fuse an edge.
 
-    `kind` is ``flag`` (then `flags` holds what is to be merged into the flags in force, as ``flags=`` of `enable` does),
-    ``composite`` or ``code``.
+    Attributes:
+        kind: ``flag``, ``composite`` or ``code``.
+        text: the change, in words.
+        flags: for ``flag``, the flags to merge into the current ones, as ``flags=`` of `enable`
+            does; else empty.
     """
 
     kind: str
@@ -251,17 +270,19 @@ class Suggestion:
 
 @dataclass(frozen=True)
 class UnfusedEdge:
-    """An edge whose two ends did not land in one kernel, with the reason.
+    """An edge between two kernels, with the reason why it was not fused.
 
     Attributes:
-        producer, consumer: full names of the original operators; an empty consumer means that the value leaves the
-            sub-graph (control flow).
-        producer_op, consumer_op: their types.
-        value: what flows.
+        producer: full name of the original operator that produces the value.
+        consumer: full name of the original operator that reads the value; empty if the value leaves
+            the sub-graph (control flow).
+        producer_op, consumer_op: types of producer and consumer.
+        value: the value that flows along the edge.
         reason: a code of `ms_fusion.why_not.REASONS`.
-        detail: one sentence with this edge's own facts.
-        bytes_at_stake: bytes that one kernel would not have moved.
-        suggestion: the smallest change that would fuse it, when one is known to work.
+        detail: one sentence with the facts of this edge.
+        bytes_at_stake: bytes of memory traffic that one kernel would save.
+        suggestion: the smallest change that would fuse the edge; None if none is known to work.
+        producer_source, consumer_source: places in the user's code; None if unknown.
     """
 
     producer: str
@@ -279,9 +300,17 @@ class UnfusedEdge:
 
 @dataclass(frozen=True)
 class HotSpot:
-    """An operator or fused kernel that takes a large share of the time, with what bounds it and what helps.
+    """An operator or fused kernel with a large share of the time.
 
-    `time_us` is the median of its runs, for one call; `spread_us` half the distance between the quartiles.
+    Attributes:
+        node: name of the node.
+        op: type of the operator; for a fused kernel the types of its operators.
+        time_us: median time per call, µs.
+        share: fraction of the total time.
+        detail: the facts that limit its speed, in words.
+        remedy: a change that would make it faster; empty if none is known.
+        source: place in the user's code; None if unknown.
+        spread_us: half the interquartile range of the times, µs; None if not measured.
     """
 
     node: str
@@ -296,9 +325,18 @@ class HotSpot:
 
 @dataclass(frozen=True)
 class Summary:
-    """A whole graph in numbers; `graph` is the graph itself.
+    """A graph and its totals.
 
-    `time_us` is the median of whole calls, `time_spread_us` half the distance between their quartiles.
+    Attributes:
+        graph: the graph.
+        nodes: number of operators that compute something.
+        edges: number of values that flow between them.
+        launches: kernels launched per call.
+        bytes_moved: bytes that all kernels read and write per call.
+        peak_memory_bytes: largest sum of live values at any moment, weights included, in bytes.
+        flops: floating-point operations per call.
+        time_us: median time of whole calls, µs; None if not measured.
+        time_spread_us: half the interquartile range of these times, µs; None if not measured.
     """
 
     graph: Graph = field(repr=False)
@@ -314,16 +352,16 @@ class Summary:
 
 @dataclass(frozen=True)
 class SeenShape:
-    """One set of shapes that a specialised net was called with.
+    """One set of input shapes in the calls of a specialised net.
 
     Attributes:
-        shapes: of its inputs (``8x128:float32``).
-        padded_to: the batch size it was padded to; 0 when it was not.
-        reason: why it was not padded though there are buckets.
-        calls: how often.
-        compilations: how often MindSpore compiled for it; 0 when its bucket was there already.
-        seconds: what those took, each with one call.
-        kept: whether its compilation is still there.
+        shapes: shapes and dtypes of the inputs (``8x128:float32``).
+        padded_to: batch size after padding; 0 without padding.
+        reason: reason why the inputs were not padded although there are buckets; else empty.
+        calls: number of calls.
+        compilations: number of compilations for these shapes; 0 if the bucket was already compiled.
+        seconds: total time of these compilations, s; each includes one call.
+        kept: whether the compilation is still cached.
     """
 
     shapes: str
@@ -350,14 +388,26 @@ class SeenShape:
 
 @dataclass(frozen=True)
 class Ledger:
-    """Everything that is known of one net's fusion.
+    """The record of one net's fusion.
 
-    `warnings` is what must be known before the numbers are read: each form of the report begins with it.
-    `output_max_abs`, `output_max_ulp` and `output_max_rel` (of the largest magnitude) say how far outputs are from the unfused
-    run's.
-
-    `kernels` holds fusions only: two or more operators in the body. A generated kernel with one operator stands in
-    `single_operator_kernels`, and what the net brought along in `carried`.
+    Attributes:
+        title: title of the report.
+        kernels: fused kernels, with two or more operators in the body.
+        unfused: edges that were not fused.
+        before, after: totals of the unfused and of the fused graph.
+        single_operator_kernels: generated kernels with one operator in the body.
+        carried: kernels of custom operators of the net.
+        hot_spots: operators and kernels with a large share of the time.
+        environment: versions and machine properties.
+        flags: graph-kernel flags of the run.
+        preset: name of the preset.
+        notes: remarks on the capture.
+        output_max_ulp, output_max_abs, output_max_rel: largest difference of the outputs from the
+            unfused run: in ULP, absolute, and relative to the largest magnitude. They are None if
+            the outputs were not compared.
+        shapes: input shapes in the calls of a specialised net.
+        rejected: groups of operators that were considered as one kernel and rejected.
+        warnings: facts that affect the meaning of the numbers; each report begins with them.
     """
 
     title: str
@@ -419,7 +469,7 @@ class Ledger:
 
     @classmethod
     def from_json(cls, text: str | bytes, *, file: str = "<ledger>") -> Ledger:
-        """Parse the output of `to_json`; `file` is named in errors.
+        """Parses the output of `to_json`; errors mention `file`.
 
         Raises:
             ParseError: the text is damaged, or of another schema version.
@@ -442,7 +492,7 @@ def _report_module(module: str) -> Any:
 
 
 def _freeze(value: Any) -> Any:
-    """Recursively copy mappings and convert lists to tuples."""
+    """Copies mappings recursively and converts lists to tuples."""
     if isinstance(value, Mapping):
         return {str(key): _freeze(item) for key, item in value.items()}
     return tuple(map(_freeze, value)) if isinstance(value, list | tuple) else value
