@@ -235,7 +235,10 @@ import numpy as np
 import tbe_impl
 x, row, one = ({"shape": shape, "dtype": "float32"} for shape in ((64, 1024), (1024,), (64, 1)))
 arguments = {"swish": (x, x), "softmax": (x, x), "layer_norm": (x, row, row, x, one, one, 1, 1)}
-operators = {name: tbe_impl.load_operator(Path(tbe_impl.__file__).parent / "ops" / f"{name}.py") for name in arguments}
+operators = {
+    name: tbe_impl.load_operator(Path(tbe_impl.__file__).parent / "ops" / f"{name}.py")
+    for name in arguments
+}
 inputs = {"layer_norm": [np.ones((64, 1024), "f"), np.ones(1024, "f"), np.ones(1024, "f")]}
 for name in sys.argv[1:]:
     arrays = inputs.get(name) or [np.ones((64, 1024), "f")]

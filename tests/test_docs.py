@@ -214,7 +214,9 @@ def printed_by(name: str, program: str, place: Path) -> str:
 QUICKLY = """
 import functools
 from ms_fusion.capture import explain_net
-explain_net.explain = functools.partial(explain_net.explain, isolate=False, measure=False, accuracy=False)
+explain_net.explain = functools.partial(
+    explain_net.explain, isolate=False, measure=False, accuracy=False
+)
 """
 """Prepended to a program: its ledger comes from its own process, and nothing is measured."""
 
@@ -271,7 +273,9 @@ def test_the_operator_of_the_guide_runs_as_it_stands(
     (tmp_path / "swish.py").write_text(operator, "utf-8")
     assert "steps=1000, seconds=60" in tuning
     shorter = tuning.replace("steps=1000, seconds=60", "steps=4, seconds=1")
-    exec(compile(program + shorter, OPERATOR_GUIDE, "exec"), {"__name__": "__guide__"})  # noqa: S102
+    exec(  # noqa: S102
+        compile(program + shorter, OPERATOR_GUIDE, "exec"), {"__name__": "__guide__"}
+    )
     printed = capfd.readouterr().out
     assert "Tuning(" in printed
     assert "local.UB at its fullest" in printed and "int k_swish(" in printed

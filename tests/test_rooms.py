@@ -318,9 +318,10 @@ def test_a_module_says_what_it_is_and_why_it_is_long() -> None:
 
 
 IRREGULAR = frozenset(
-    "again apart begun behind beside bent built chosen drawn first found full given gone half held here "
-    "inside kept known laid late left lost made meant next off once only other outside own plain "
-    "said seen sent shown such taken then thrown together told under whole why wide with within without written".split()
+    "again apart begun behind beside bent built chosen drawn first found full given gone half held "
+    "here inside kept known laid late left lost made meant next off once only other outside own "
+    "plain said seen sent shown such taken then thrown together told under whole why wide with "
+    "within without written".split()
 )
 """Participles, adverbs, adjectives and prepositions that do not end with ``ed``."""
 NAMES_THAT_USERS_CALL = frozenset({"compiled", "computed", "full", "installed", "planned", "seen"})

@@ -83,7 +83,12 @@ def test_who_is_faster_stands_left_of_the_line() -> None:
     drawing = ElementTree.fromstring(draw_chart(MADE_UP))
     space = "{http://www.w3.org/2000/svg}"
     dots = [dot for dot in drawing.iter(f"{space}circle") if dot.find(f"{space}title") is not None]
-    at = {dot.find(f"{space}title").text.split(":")[0]: float(dot.get("cx")) for dot in dots}  # type: ignore[union-attr, arg-type]
+    at = {
+        dot.find(f"{space}title").text.split(":")[0]: float(  # type: ignore[union-attr]
+            dot.get("cx")  # type: ignore[arg-type]
+        )
+        for dot in dots
+    }
     ones = [one for one in drawing.iter(f"{space}line") if one.get("stroke") == "#333"]
     (one,) = (float(mark.get("x1")) for mark in ones)  # type: ignore[arg-type]
     assert at[TORCH] < one < at[UNFUSED]

@@ -110,7 +110,9 @@ def _kernel(number: int) -> Callable[[], dict[str, object]]:
     def work() -> dict[str, object]:
         heard: list[str] = []
         handler = logging.Handler()
-        handler.emit = lambda record: heard.append(record.getMessage())  # type: ignore[method-assign]
+        handler.emit = lambda record: heard.append(  # type: ignore[method-assign]
+            record.getMessage()
+        )
         logging.getLogger().addHandler(handler)
         begin = time.monotonic()
         right = all(swish_is_right(number, swish(number)(POINTS)) for _ in range(2))

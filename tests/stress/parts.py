@@ -192,7 +192,11 @@ def remembering_compiler(path: Path) -> Path:
         path,
         f"""last=
 for argument; do [ "$last" = -o ] && target=$argument; last=$argument; done
-for argument; do case $argument in *.c) grep -q "^void tbe_impl_share" "$argument" && exec {real_compiler()} "$@" ;; esac; done
+for argument; do
+  case $argument in
+    *.c) grep -q "^void tbe_impl_share" "$argument" && exec {real_compiler()} "$@" ;;
+  esac
+done
 echo called >> "{path}.log"
 [ -f "{path}.so" ] && exec cp "{path}.so" "$target"
 {real_compiler()} "$@" && cp "$target" "{path}.so" """,

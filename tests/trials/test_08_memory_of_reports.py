@@ -36,7 +36,9 @@ def with_two_results(path: Path) -> Path:
         (with_two_results, 4 * TENSOR + ROW, 4 * TENSOR + ROW),
     ],
 )
-def test_the_peak_of_a_group_is_what_lies_around_it(model, before: int, after: int) -> None:  # type: ignore[no-untyped-def]
+def test_the_peak_of_a_group_is_what_lies_around_it(  # type: ignore[no-untyped-def]
+    model, before: int, after: int
+) -> None:
     with tempfile.TemporaryDirectory() as place:
         ledger = auto_fuse(model(Path(place) / "model.onnx"), dry_run=True)
     assert [kernel.operators for kernel in ledger.kernels] == [("Add", "Mul")]
@@ -60,7 +62,9 @@ def peak_by_hand(ledger: Ledger) -> int:
 
 
 @cases("model", [transformer_layer, convolutional_net])
-def test_the_peak_of_a_model_is_counted_from_what_is_in_memory(model) -> None:  # type: ignore[no-untyped-def]
+def test_the_peak_of_a_model_is_counted_from_what_is_in_memory(  # type: ignore[no-untyped-def]
+    model,
+) -> None:
     with tempfile.TemporaryDirectory() as place:
         ledger = auto_fuse(
             model(Path(place) / "model.onnx"), dry_run=True, assume={"n": 4, "t": 64}

@@ -13,7 +13,8 @@ from tests.peak_memory import needs_linux
 
 TINY = Design(size=64, width=4, blocks=(1, 1, 1, 1, 1), classes=3)
 SAID = """onednn_verbose,v1,primitive,exec,cpu,reorder,jit:uni,undef,src:f32 dst:f32,,,64x32x3x3,0.5
-onednn_verbose,v1,primitive,exec,cpu,convolution,brg:avx512,forward,src:f32,attr,alg:direct,mb2_ic3oc8_ih9oh5kh3sh2dh0ph1_iw9ow4kw3sw2dw0pw1,1.5
+onednn_verbose,v1,primitive,exec,cpu,convolution,brg:avx512,forward,src:f32,attr,alg:direct,\
+mb2_ic3oc8_ih9oh5kh3sh2dh0ph1_iw9ow4kw3sw2dw0pw1,1.5
 a line of somebody else, 7
 """
 

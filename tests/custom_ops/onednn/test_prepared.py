@@ -145,7 +145,9 @@ def test_what_nobody_keeps_is_destroyed() -> None:
     destroyed: list[str] = []
     library = found_library()
     status = library.status
-    library.status = lambda name, *given: destroyed.append(name) or status(name, *given)  # type: ignore[method-assign,func-returns-value]
+    library.status = lambda name, *given: (  # type: ignore[method-assign]
+        destroyed.append(name) or status(name, *given)  # type: ignore[func-returns-value]
+    )
     try:
         prepare_matmul((3, 7), (7, 11))
         matmul._prepare.cache_clear()

@@ -62,7 +62,9 @@ def drawn(case: str, dtype: Any = np.float32) -> tuple[np.ndarray, np.ndarray]:
     x_shape, weight_shape, given = CASES[case]
     generator = np.random.default_rng(7)
     sizes = geometry("", x_shape, weight_shape, **given)
-    return tuple(generator.standard_normal(shape).astype(dtype) for shape in (sizes.x, sizes.y))  # type: ignore[return-value]
+    return tuple(  # type: ignore[return-value]
+        generator.standard_normal(shape).astype(dtype) for shape in (sizes.x, sizes.y)
+    )
 
 
 def exact_of(case: str, x: np.ndarray, grad: np.ndarray) -> list[np.ndarray]:

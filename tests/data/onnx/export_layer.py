@@ -25,7 +25,10 @@ class Layer(nn.Module):
         """(batch, sequence, size) → the same."""
         batch, time, size = x.shape
         each = size // self.heads
-        q, k, v = (one.reshape(batch, time, self.heads, each).transpose(1, 2) for one in self.qkv(self.norm1(x)).chunk(3, -1))  # fmt: skip
+        q, k, v = (
+            one.reshape(batch, time, self.heads, each).transpose(1, 2)
+            for one in self.qkv(self.norm1(x)).chunk(3, -1)
+        )
         weights = (q @ k.transpose(-1, -2) / each**0.5).softmax(-1)
         x = x + self.out((weights @ v).transpose(1, 2).reshape(batch, time, size))
         return x + self.down(nn.functional.silu(self.up(self.norm2(x))))
@@ -35,4 +38,12 @@ if __name__ == "__main__":
     torch.manual_seed(0)
     sizes = ({0: torch.export.Dim("n"), 1: torch.export.Dim("t")},)
     target = Path(__file__).with_name("layer.onnx")
-    torch.onnx.export(Layer().eval(), (torch.randn(2, 8, 16),), target, dynamo=True, dynamic_shapes=sizes, opset_version=18, external_data=False)  # fmt: skip
+    torch.onnx.export(
+        Layer().eval(),
+        (torch.randn(2, 8, 16),),
+        target,
+        dynamo=True,
+        dynamic_shapes=sizes,
+        opset_version=18,
+        external_data=False,
+    )

@@ -63,7 +63,12 @@ def composite(shape=(4, 8), name=NAME, second="Add", middle=None):
 STOCK = """
 #include <stddef.h>
 typedef int (*body_t)(int, int, void *);
-typedef struct {{ int (*launch)(body_t, void *, int); void *(*get)(size_t); void (*put)(void *); void *spare; }} table_t;
+typedef struct {{
+  int (*launch)(body_t, void *, int);
+  void *(*get)(size_t);
+  void (*put)(void *);
+  void *spare;
+}} table_t;
 static int body(int task, int tasks, void *data) {{
   float **p = data;
   int per = 32 / tasks;
@@ -407,7 +412,8 @@ SINGLE = [
     *(
         (op, [P], (3,), "float32", {})
         for op in """Abs Neg Sign Square Sqrt Rsqrt Reciprocal Inv Exp Expm1 Log Log1p Sin Cos Tan
-      Asin ACos Atan Sinh Cosh Tanh Asinh Atanh Erf Erfc Floor Ceil Trunc Rint ReLU Sigmoid OnesLike ZerosLike""".split()
+      Asin ACos Atan Sinh Cosh Tanh Asinh Atanh Erf Erfc Floor Ceil Trunc Rint ReLU Sigmoid
+      OnesLike ZerosLike""".split()
     ),
     *(
         (op, [X, X[::-1].copy()], (2, 3), "float32", {})

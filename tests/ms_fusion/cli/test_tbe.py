@@ -233,7 +233,9 @@ def test_a_text_that_computes_something_else_is_found(
 ) -> None:
     """The circulating form, repaired so that it builds, is exp(−(1 + exp(−βx)))."""
     table = types.ModuleType("tbe_impl.ops.formulas")
-    table.FORMULAS = {"swish": lambda x, beta=1.0: x / (1 + np.exp(-beta * x))}  # type: ignore[attr-defined]
+    table.FORMULAS = {  # type: ignore[attr-defined]
+        "swish": lambda x, beta=1.0: x / (1 + np.exp(-beta * x))
+    }
     monkeypatch.setitem(sys.modules, "tbe_impl.ops.formulas", table)
     code, out = call("run", "repaired.py", *SMALL, "--check", capfd=capfd)
     assert code == 1

@@ -165,7 +165,9 @@ def test_products_that_are_calls_keep_what_lies_between() -> None:
         ("MatMul", ("x", "w"), "y"), ("Exp", ("y",), "z"), x=(8, 8), w=(8, 8), y=(8, 8), z=(8, 8)
     )
     node = fused_node(graph, ["y", "z"], "Fused")
-    each = lambda body: [fused_node(body, (one.name,), "Part").body for one in body.nodes]  # noqa: E731
+    each = lambda body: [  # noqa: E731
+        fused_node(body, (one.name,), "Part").body for one in body.nodes
+    ]
     result = benefit(node, graph, DEVICE, each)
     assert (result.saved_bytes, result.saved_launches, result.us) == (0, 1, 3.0)
 
@@ -173,7 +175,9 @@ def test_products_that_are_calls_keep_what_lies_between() -> None:
 def as_calls(graph: Graph, device: Device, *parts: tuple[str, ...]):
     """The benefit of all operators if each of the parts is a kernel; one part by default."""
     names = [node.name for node in graph.nodes]
-    split = lambda body: [fused_node(body, part, "Part").body for part in parts or (names,)]  # noqa: E731
+    split = lambda body: [  # noqa: E731
+        fused_node(body, part, "Part").body for part in parts or (names,)
+    ]
     return benefit(fused_node(graph, names, "Fused"), graph, device, split)
 
 

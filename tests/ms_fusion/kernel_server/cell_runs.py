@@ -71,7 +71,9 @@ def trained(cell: RandomCell, place: Path, flags: str, *, exact: bool, off: floa
     if exact:
         step = _in_numpy(cell, module, net)
     else:
-        optimizer = eval(cell.optimizer.text, {"nn": nn, "parameters": parameters})  # noqa: S307 - our own text
+        optimizer = eval(  # noqa: S307 - our own text
+            cell.optimizer.text, {"nn": nn, "parameters": parameters}
+        )
         step = module.Step(net, optimizer) if cell.as_cell else module.stepper(net, optimizer)
     begun = [one.asnumpy().astype(np.float64) for one in parameters]
     with presets.environment_flags(flags), warnings.catch_warnings():

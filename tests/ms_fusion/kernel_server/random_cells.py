@@ -84,14 +84,18 @@ EXACT_LAYERS = """
 class LayerNorm(nn.Cell):
     def __init__(self, shape, dtype):
         super().__init__()
-        self.gamma, self.beta = (ms.Parameter(ms.Tensor(np.zeros(shape), dtype), name=one) for one in ("gamma", "beta"))
+        self.gamma, self.beta = (
+            ms.Parameter(ms.Tensor(np.zeros(shape), dtype), name=one) for one in ("gamma", "beta")
+        )
     def construct(self, x):
         off = x - ops.mean(x, -1, True)
-        return off * ops.rsqrt(ops.mean(off * off, -1, True) + ms.Tensor(1e-7, F)) * self.gamma + self.beta
+        factor = ops.rsqrt(ops.mean(off * off, -1, True) + ms.Tensor(1e-7, F))
+        return off * factor * self.gamma + self.beta
 class Embedding(nn.Cell):
     def __init__(self, places, width, dtype):
         super().__init__()
-        self.embedding_table = ms.Parameter(ms.Tensor(np.zeros([places, width]), dtype), name="embedding_table")
+        table = ms.Tensor(np.zeros([places, width]), dtype)
+        self.embedding_table = ms.Parameter(table, name="embedding_table")
     def construct(self, at):
         return ops.gather(self.embedding_table, at, 0)
 """

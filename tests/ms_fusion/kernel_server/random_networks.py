@@ -216,7 +216,9 @@ class Maker:
         names = [one.name for one in given]
         with np.errstate(all="ignore"):
             array = np.asarray(
-                eval(wanted.format(*names), self.names, {one.name: one.array for one in given})  # noqa: S307
+                eval(  # noqa: S307
+                    wanted.format(*names), self.names, {one.name: one.array for one in given}
+                )
             )
         if kind == "float":
             array = array.astype(np.float64)

@@ -34,7 +34,13 @@ y = np.full((4, 16), np.nan, np.float32)
 buffers = (ctypes.c_void_p * 3)(*(one.ctypes.data for one in (x, weight, y)))
 built.Fused_answered_layer(None, ctypes.byref(threads), buffers)
 exact = np.sin(np.exp(x.astype(np.float64)) @ weight.astype(np.float64))
-generator = [name for name in ("tbe_impl.dsl", "tbe_impl.compat", "ms_fusion.readers", "ms_fusion.kernel_server.host_preparation") if name in sys.modules]
+parts = (
+    "tbe_impl.dsl",
+    "tbe_impl.compat",
+    "ms_fusion.readers",
+    "ms_fusion.kernel_server.host_preparation",
+)
+generator = [name for name in parts if name in sys.modules]
 print(json.dumps([float(np.abs(y - exact).max()), generator]))
 """
 

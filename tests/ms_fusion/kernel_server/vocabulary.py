@@ -174,7 +174,8 @@ def log_softmax(x, axis):
     "gelu": """
 def gelu(x, way):
     if way == "tanh":
-        return 0.5 * x * (1 + ops.tanh(number(0.7978845608028654) * (x + number(0.044715) * x * x * x)))
+        cubic = x + number(0.044715) * x * x * x
+        return 0.5 * x * (1 + ops.tanh(number(0.7978845608028654) * cubic))
     return 0.5 * x * (1 + ops.erf(x * number(0.7071067811865476)))
 """,
     "fast_gelu": "def fast_gelu(x):\n    return x * ops.sigmoid(number(1.702) * x)",
@@ -183,19 +184,21 @@ def gelu(x, way):
     "relu6": "def relu6(x):\n    return ops.clamp(x, 0.0, 6.0)",
     "softshrink": "def softshrink(x, width):\n    return x - ops.clamp(x, -width, width)",
     "hardshrink": "def hardshrink(x, width):\n    return x * ops.cast(ops.abs(x) > width, x.dtype)",
-    "celu": "def celu(x, alpha):\n    return ops.relu(x) + alpha * ops.expm1(-ops.relu(-x) / alpha)",
+    "celu": "def celu(x, alpha):\n"
+    "    return ops.relu(x) + alpha * ops.expm1(-ops.relu(-x) / alpha)",
     "selu": """
 def selu(x):
-    return number(1.0507009873554805) * (ops.relu(x) + number(1.6732632423543772) * ops.expm1(-ops.relu(-x)))
+    below = number(1.6732632423543772) * ops.expm1(-ops.relu(-x))
+    return number(1.0507009873554805) * (ops.relu(x) + below)
 """,
     "addcmul": "def addcmul(x, y, z, factor):\n    return x + factor * y * z",
     "addcdiv": "def addcdiv(x, y, z, factor):\n    return x + factor * y / z",
-    "masked_fill": "def masked_fill(x, mask, value):\n    return ops.select(mask, ops.zeros_like(x) + value, "
-    "x)",
+    "masked_fill": "def masked_fill(x, mask, value):\n"
+    "    return ops.select(mask, ops.zeros_like(x) + value, x)",
     "lerp": "def lerp(x, y, weight):\n    return x + weight * (y - x)",
     "mse_loss": "def mse_loss(x, y):\n    return ops.mean(ops.square(x - y))",
-    "std": "def std(x, axis):\n    off = x - ops.mean(x, axis, True)\n    return "
-    "ops.sqrt(ops.mean(off * off, axis))",
+    "std": "def std(x, axis):\n    off = x - ops.mean(x, axis, True)\n"
+    "    return ops.sqrt(ops.mean(off * off, axis))",
 }
 """Functions that MindSpore always computes in float32, among operators that support float64."""
 

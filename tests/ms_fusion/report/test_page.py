@@ -76,7 +76,9 @@ def search(page: Browser, text: str) -> None:
     ],
     ids=["full", "bare", "minimal", "split"],
 )
-def test_no_errors_and_no_requests(browser: Browser, tmp_path: Path, ledger, dark: bool) -> None:  # type: ignore[no-untyped-def]
+def test_no_errors_and_no_requests(  # type: ignore[no-untyped-def]
+    browser: Browser, tmp_path: Path, ledger, dark: bool
+) -> None:
     place = Path(tempfile.mkdtemp(dir=tmp_path))
     file = ledger.to_html(place / "fusion.html")
     browser.look(1280, 900, dark=dark)

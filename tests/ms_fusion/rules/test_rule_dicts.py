@@ -101,7 +101,10 @@ def test_names_and_rules_stay_as_they_are() -> None:
     rule = rule_of({"pattern": ["Exp", "Neg"]})
     assert read_rules("GELU,all") == (("GELU", "all"), 0.8)
     assert read_rules(rule) == read_rules([rule]) == ((rule,), 0.8)
-    assert read_rules({"pattern": ["Exp", "Neg"]})[0][0].name == "ExpNeg"  # type: ignore[union-attr]
+    assert (
+        read_rules({"pattern": ["Exp", "Neg"]})[0][0].name  # type: ignore[union-attr]
+        == "ExpNeg"
+    )
 
 
 def test_a_file_may_hold_dicts(tmp_path: Path) -> None:

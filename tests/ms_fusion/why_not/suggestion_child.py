@@ -27,8 +27,8 @@ def main() -> None:
         (work / place).mkdir()
     os.environ["MS_COMPILER_CACHE_PATH"] = str(work / "kernels")
     os.environ["MS_DEV_DUMP_IR_PASSES"] = (
-        "graph_build,graph_kernel_expander,graph_kernel_cluster,graph_kernel_splitter,graph_kernel_cse,"
-        "spread_update_state"
+        "graph_build,graph_kernel_expander,graph_kernel_cluster,graph_kernel_splitter,"
+        "graph_kernel_cse,spread_update_state"
     )
     os.environ["GLOG_v"] = "3"
     sys.path.insert(0, str(work / "nets"))

@@ -51,7 +51,11 @@ def ulp(got, want):
 source = "import mindspore.ops.operations as O\nfrom mindspore import nn\n"
 for name, (text, _, arrays) in CASES.items():
     names = ", ".join("ab"[: len(arrays)])
-    source += f"class {name}(nn.Cell):\n    def construct(self, {names}):\n        return O.{name}(){text}\n"
+    source += (
+        f"class {name}(nn.Cell):\n"
+        f"    def construct(self, {names}):\n"
+        f"        return O.{name}(){text}\n"
+    )
 Path("nets.py").write_text(source)
 sys.path.insert(0, str(Path.cwd()))
 import nets  # noqa: E402 - written above

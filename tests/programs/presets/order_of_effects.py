@@ -88,7 +88,7 @@ def expected(steps, x, p):
 
 
 def distance(steps):
-    "The largest of two calls, against float64 and relative to what is expected, in results and parameters."
+    "Returns the largest relative error of results and parameters in two calls, against float64."
     net, largest = Net(steps), 0.0
     x = np.random.default_rng(7).standard_normal((4, 8)).astype(np.float32)
     p = [one.astype(np.float64) for one in starts()]

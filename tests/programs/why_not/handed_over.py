@@ -54,7 +54,10 @@ class Between(nn.Cell):
 mf.enable(generator="ms_fusion")
 random = np.random.default_rng(0)
 x, y = (random.uniform(0.2, 1.0, (16, 12)).astype(np.float32) for _ in range(2))
-plain = "--opt_level=2 --kernel_generator=AKG_V2 --disable_pass=split.graph_kernel_splitter,highlevelopt1.arithmetic_simplify"
+plain = (
+    "--opt_level=2 --kernel_generator=AKG_V2 "
+    "--disable_pass=split.graph_kernel_splitter,highlevelopt1.arithmetic_simplify"
+)
 with presets.environment_flags(plain):
     Every()(Tensor(x), Tensor(y))
 RESULT["handed over"] = sorted({one["name"] for body in bodies() for one in body["op_desc"]})

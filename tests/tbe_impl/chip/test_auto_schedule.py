@@ -212,7 +212,8 @@ y.local.UB  local.UB  (2, 1000)   float32  8000      32     vector_div         y
 y           global    (64, 1000)  float32  256000    1      dma_copy
 
 local.UB at its fullest: 24032 bytes of 262144 (9 %)
-main memory: 256000 bytes read, 256000 bytes written (1.00 × reading each input and writing each output once)
+main memory: 256000 bytes read, 256000 bytes written \
+(1.00 × reading each input and writing each output once)
 alignment: 48 bytes of padding
 no errors, no warnings"""
 # at the peak: x twice 2 · 8000, e 8000, s 32; y is written over e

@@ -57,7 +57,10 @@ def _numbers(length: int, dtype: str, seed: int) -> np.ndarray:
     """Most of them near 0, in some strips a distant value, an infinity or a NaN."""
     chance = np.random.default_rng(seed)
     x = (chance.standard_normal(length) * 4).astype(dtype)
-    for at, odd in zip(range(70, length, 97), (np.inf, -np.inf, np.nan, 90.0, -90.0, 1e4, -1e4, 87.5, -87.5, 0.0)):  # fmt: skip  # noqa: B905
+    for at, odd in zip(  # noqa: B905
+        range(70, length, 97),
+        (np.inf, -np.inf, np.nan, 90.0, -90.0, 1e4, -1e4, 87.5, -87.5, 0.0),
+    ):
         x[at] = odd
     return x
 

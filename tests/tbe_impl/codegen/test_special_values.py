@@ -263,7 +263,11 @@ def test_edges_of_integers(dtype: str, cache: KernelCache) -> None:
 def test_sums_and_products_of_integers_wrap_around(dtype: str, cache: KernelCache) -> None:
     x = np.full((3, 41), np.iinfo(dtype).max, dtype)
     x[1] = np.iinfo(dtype).min
-    build = lambda t: [word(t, axis) for word in (dsl.reduce_sum, dsl.reduce_prod, dsl.reduce_max, dsl.reduce_min) for axis in (0, 1, [0, 1])]  # fmt: skip  # noqa: E731
+    build = lambda t: [  # noqa: E731
+        word(t, axis)
+        for word in (dsl.reduce_sum, dsl.reduce_prod, dsl.reduce_max, dsl.reduce_min)
+        for axis in (0, 1, [0, 1])
+    ]
     for found, wanted in run_both(build, x, cache=cache):
         assert_same(found, wanted)
 

@@ -336,7 +336,10 @@ def test_no_schedule_changes_a_sum(seed: int, count: int, cache: KernelCache) ->
     options = options_of(record, outputs, inputs, base)
     made = outputs_of(record, outputs)
     assert all(str(one) for one in outcomes(record, layout_of(made, inputs, options), options))
-    arrays = [array([int(size.value) for size in x.shape], dtype) for x in inputs]  # type: ignore[attr-defined]
+    arrays = [
+        array([int(size.value) for size in x.shape], dtype)  # type: ignore[attr-defined]
+        for x in inputs
+    ]
     given = {id(x): one for x, one in zip(inputs, arrays, strict=True)}
     wanted = evaluate.run(
         outputs, given, rounding="float64" if dtype_of(dtype).kind == "float" else rounding

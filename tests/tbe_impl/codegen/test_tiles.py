@@ -161,7 +161,10 @@ def test_results_stay(
     options = options_of(record, outputs, inputs, Options(parallel_elements=2))
     assert len(layout_of(computed, inputs, options).tiles) >= len(outputs)
     kernel = prepared_kernel.prepare(computed, inputs, options=options, cache=cache)
-    arrays = [array([int(size.value) for size in x.shape], dtype) for x in inputs]  # type: ignore[attr-defined]
+    arrays = [
+        array([int(size.value) for size in x.shape], dtype)  # type: ignore[attr-defined]
+        for x in inputs
+    ]
     whole = dtype_of(dtype).kind != "float"
     for threads in (1, 3):
         for number, found in enumerate(kernel.run(arrays, {}, threads)):
@@ -229,7 +232,10 @@ def test_memories_of_a_chip_are_tiles_for_a_processor(cache: KernelCache) -> Non
         "a tile of it lies in memory"
     ] * 2
     kernel = prepared_kernel.prepare(made, inputs, options=options, cache=cache)
-    arrays = [array([int(size.value) for size in x.shape], "float32") for x in inputs]  # type: ignore[attr-defined]
+    arrays = [
+        array([int(size.value) for size in x.shape], "float32")  # type: ignore[attr-defined]
+        for x in inputs
+    ]
     assert_close(
         kernel.run(arrays, {}, 1)[0],
         formula(*(one.astype(np.float64) for one in arrays)),

@@ -88,7 +88,8 @@ void reference_erfc(const long double *x, long double *y, long n) {
     for (long i = 0; i < n; i++) y[i] = __builtin_erfcl(x[i]);
 }
 void reference_ndtr(const long double *x, long double *y, long n) {
-    for (long i = 0; i < n; i++) y[i] = __builtin_erfcl(x[i] * -0.707106781186547524400844362104849039L) / 2;
+    const long double factor = -0.707106781186547524400844362104849039L;
+    for (long i = 0; i < n; i++) y[i] = __builtin_erfcl(x[i] * factor) / 2;
 }
 #define UNARY(t, c, f)                                                                      \
     void run_##t##_##f(const c *x, c *y, long n) {                                          \
@@ -98,7 +99,8 @@ void reference_ndtr(const long double *x, long double *y, long n) {
     }
 #if defined(__SSE__)
 void keep_subnormals(long keep) {
-    __builtin_ia32_ldmxcsr(keep ? __builtin_ia32_stmxcsr() & ~0x8040u : __builtin_ia32_stmxcsr() | 0x8040u);
+    const unsigned before = __builtin_ia32_stmxcsr();
+    __builtin_ia32_ldmxcsr(keep ? before & ~0x8040u : before | 0x8040u);
 }
 #else
 void keep_subnormals(long keep) { (void)keep; }
@@ -109,7 +111,8 @@ void keep_subnormals(long keep) { (void)keep; }
         for (; i + LANES <= n; i += LANES)                                                  \
             t##_store(y + i, t##_##f(t##_load(a + i), t##_load(b + i)));                    \
         if (i < n)                                                                          \
-            t##_store_part(y + i, t##_##f(t##_load_part(a + i, n - i), t##_load_part(b + i, n - i)), n - i); \
+            t##_store_part(y + i, t##_##f(t##_load_part(a + i, n - i),                      \
+                                          t##_load_part(b + i, n - i)), n - i);             \
     }
 #define HALF(h, f)                                                                          \
     void run_##h##_##f(const uint16_t *x, uint16_t *y, long n) {                            \
@@ -117,7 +120,8 @@ void keep_subnormals(long keep) { (void)keep; }
     }
 #define ROUND(h, t, c)                                                                      \
     void round_##h##_##t(const c *x, uint16_t *y, long n) {                                 \
-        for (long i = 0; i + LANES <= n; i += LANES) u16_store(y + i, h##_from_##t(t##_load(x + i))); \
+        for (long i = 0; i + LANES <= n; i += LANES)                                        \
+            u16_store(y + i, h##_from_##t(t##_load(x + i)));                                \
     }
 #define WIDEN(h)                                                                            \
     void widen_##h(const uint16_t *x, float *y, long n) {                                   \
@@ -125,7 +129,8 @@ void keep_subnormals(long keep) { (void)keep; }
     }
 #define CONVERT(to, c, from, d)                                                             \
     void convert_##to##_##from(const d *x, c *y, long n) {                                  \
-        for (long i = 0; i + LANES <= n; i += LANES) to##_store(y + i, to##_from_##from(from##_load(x + i))); \
+        for (long i = 0; i + LANES <= n; i += LANES)                                        \
+            to##_store(y + i, to##_from_##from(from##_load(x + i)));                        \
     }
 #define MEMORY(t, c)                                                                        \
     void part_##t(const c *x, c *y, int n) { t##_store_part(y, t##_load_part(x, n), n); }   \
@@ -148,7 +153,8 @@ void keep_subnormals(long keep) { (void)keep; }
 #define TEST(t, m, f)                                                                       \
     void test_##t##_##f(const void *x, uint8_t *y, long n) {                                \
         for (long i = 0; i + LANES <= n; i += LANES)                                        \
-            u8_store(y + i, u8_from_##m##_mask(t##_##f(t##_load((const __typeof__(((t##v){0})[0]) *)x + i)))); \
+            u8_store(y + i, u8_from_##m##_mask(                                             \
+                t##_##f(t##_load((const __typeof__(((t##v){0})[0]) *)x + i))));             \
     }
 """
 

@@ -18,12 +18,14 @@ from tbe_impl.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[3]
 MODULES = """
-te te.lang.cce te.tvm te.platform te.platform.cce_conf te.platform.cce_build te.platform.cce_params te.platform.cce_policy
-te.platform.fusion_manager te.platform.insn_cmd te.utils.op_utils te.utils.para_check te.utils.shape_util te.op
-te.utils.error_manager te.utils.error_manager.error_manager_vector te.lang.cce.te_compute.elewise_compute te.lang.base.operation
-topi topi.generic topi.cce.util tbe tbe.dsl tbe.dsl.api tbe.dsl.base.operation tbe.dsl.classifier tbe.tvm tbe.tvm.tir
-tbe.tvm.topi.generic tbe.tvm.topi.cce.util tbe.common.platform tbe.common.utils tbe.common.utils.errormgr tbe.common.register
-tbe.common.context tbe.common.buildcfg tbe.common.nobody.wrote.this te.tik
+te te.lang.cce te.tvm te.platform te.platform.cce_conf te.platform.cce_build te.platform.cce_params
+te.platform.cce_policy te.platform.fusion_manager te.platform.insn_cmd te.utils.op_utils
+te.utils.para_check te.utils.shape_util te.op te.utils.error_manager
+te.utils.error_manager.error_manager_vector te.lang.cce.te_compute.elewise_compute
+te.lang.base.operation topi topi.generic topi.cce.util tbe tbe.dsl tbe.dsl.api
+tbe.dsl.base.operation tbe.dsl.classifier tbe.tvm tbe.tvm.tir tbe.tvm.topi.generic
+tbe.tvm.topi.cce.util tbe.common.platform tbe.common.utils tbe.common.utils.errormgr
+tbe.common.register tbe.common.context tbe.common.buildcfg tbe.common.nobody.wrote.this te.tik
 """.split()
 
 

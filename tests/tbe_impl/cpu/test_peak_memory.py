@@ -18,7 +18,8 @@ def run(size, steps):
     for _ in range(steps):
         made = dsl.vabs(made)
     options = Options(stored=tuple(range(steps - 1)))
-    kernel = Kernel("between", "cpu", (Argument(x, (size,), "x"),), (Argument(made, (size,), "y"),), options=options)
+    inputs, outputs = (Argument(x, (size,), "x"),), (Argument(made, (size,), "y"),)
+    kernel = Kernel("between", "cpu", inputs, outputs, options=options)
     assert len(kernel.compiled.steps) == 1
     kernel(np.zeros(size, np.float32))
 

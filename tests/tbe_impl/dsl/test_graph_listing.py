@@ -10,11 +10,14 @@ from tbe_impl.dsl.tensor import compute
 GOLDEN = """\
 x             (n, 16)  float16       = input  # test_graph_listing.py:L
 cast_to_1     (n, 16)  float32       = cast_to(x, dtype=float32)  # test_graph_listing.py:L
-reduce_max_2  (n, 1)   float32       = reduce_max(cast_to_1, axes=(1,), keepdims=True)  # test_graph_listing.py:L
-broadcast_3   (n, 16)  float32       = broadcast(reduce_max_2, shape=(n, 16))  # test_graph_listing.py:L
+reduce_max_2  (n, 1)   float32       = reduce_max(cast_to_1, axes=(1,), keepdims=True)  \
+# test_graph_listing.py:L
+broadcast_3   (n, 16)  float32       = broadcast(reduce_max_2, shape=(n, 16))  \
+# test_graph_listing.py:L
 vsub_4        (n, 16)  float32       = vsub(cast_to_1, broadcast_3)  # test_graph_listing.py:L
 vmuls_5       (n, 16)  float32       = vmuls(vsub_4, scalar=0.5)  # test_graph_listing.py:L
-both_6.v0, both_6.v1  (n, 16)  float32 bool  = (vmuls_5[i, j] + 1.0); (vmuls_5[i, j] < 0.0)  # test_graph_listing.py:L
+both_6.v0, both_6.v1  (n, 16)  float32 bool  = (vmuls_5[i, j] + 1.0); (vmuls_5[i, j] < 0.0)  \
+# test_graph_listing.py:L
 → both_6.v1, both_6.v0"""
 
 

@@ -179,12 +179,19 @@ LIES = {
     "rubbish": f'{LAST}; echo rubbish > "$out"',
     "empty": f'{LAST}; : > "$out"',
     "a program of a shell": f"{LAST}; printf '#!/bin/sh\\n' > \"$out\"",
-    "the beginning of a library": f'{REAL} "$@"; {LAST}; head -c 9000 "$out" > "$out.part"; mv "$out.part" "$out"',
-    "a header alone": f'{REAL} "$@"; {LAST}; head -c 40 "$out" > "$out.part"; mv "$out.part" "$out"',
-    "an object file": f'for a in "$@"; do [ "$a" = -shared ] && a=-c; set -- "$@" "$a"; shift; done; {REAL} "$@"',
-    "another function": f'{LAST}; echo "int other(void) {{ return 0; }}" | {REAL} -shared -fPIC -x c -o "$out" -',
-    "a function that is nowhere": f'{LAST}; echo "int f(void); int k_kernel(void) {{ return f(); }}" | {REAL} -shared -fPIC -x c -o "$out" -',
-    "another machine's": f'{REAL} "$@"; {LAST}; printf \'\\377\\377\' | dd of="$out" bs=1 seek=18 conv=notrunc 2> /dev/null',
+    "the beginning of a library": f'{REAL} "$@"; {LAST}; '
+    'head -c 9000 "$out" > "$out.part"; mv "$out.part" "$out"',
+    "a header alone": f'{REAL} "$@"; {LAST}; '
+    'head -c 40 "$out" > "$out.part"; mv "$out.part" "$out"',
+    "an object file": 'for a in "$@"; do [ "$a" = -shared ] && a=-c; set -- "$@" "$a"; shift; '
+    f'done; {REAL} "$@"',
+    "another function": f'{LAST}; echo "int other(void) {{ return 0; }}" | '
+    f'{REAL} -shared -fPIC -x c -o "$out" -',
+    "a function that is nowhere": f"{LAST}; "
+    f'echo "int f(void); int k_kernel(void) {{ return f(); }}" | '
+    f'{REAL} -shared -fPIC -x c -o "$out" -',
+    "another machine's": f'{REAL} "$@"; {LAST}; '
+    "printf '\\377\\377' | dd of=\"$out\" bs=1 seek=18 conv=notrunc 2> /dev/null",
 }
 """Output files → a compiler that exits with 0."""
 

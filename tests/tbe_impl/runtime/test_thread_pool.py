@@ -44,7 +44,8 @@ static void part(void *given, int number, int count) {
   if (work->processors) work->processors[number] = sched_getcpu();
 }
 
-void run(int64_t *times, int64_t *threads, int64_t *processors, int64_t together, int64_t count, int64_t wait_us, int64_t deeper) {
+void run(int64_t *times, int64_t *threads, int64_t *processors, int64_t together, int64_t count,
+         int64_t wait_us, int64_t deeper) {
   struct work work = {times, threads, processors, wait_us, (int)deeper};
   share(part, &work, together, count);
 }
@@ -77,8 +78,8 @@ static void steps(const struct shared_nest *nest, int64_t begin, int64_t end, ch
 int64_t least(int64_t elements) { return shared_from(elements); }
 
 int nest(void **b, int64_t count, int64_t grain, int64_t portions, int64_t *sums, int64_t threads) {
-  return share_nest(&(struct shared_nest){.run = steps, .b = b, .steps = count, .grain = grain, .portions = portions,
-    .own = (char *)sums, .own_bytes = sizeof *sums}, threads);
+  return share_nest(&(struct shared_nest){.run = steps, .b = b, .steps = count, .grain = grain,
+    .portions = portions, .own = (char *)sums, .own_bytes = sizeof *sums}, threads);
 }
 """
 SYMBOLS = ("run", "nest", "ways", "least")
@@ -258,7 +259,8 @@ def test_without_them_the_caller_does_everything(tmp_path: Path) -> None:
 import ctypes, numpy as np, sys
 library = ctypes.CDLL({str(compiler.build(TEXT, symbols=SYMBOLS))!r})
 found, threads = np.zeros(9, np.int64), np.zeros(9, np.int64)
-library.run(ctypes.c_void_p(found.ctypes.data), ctypes.c_void_p(threads.ctypes.data), None, *map(ctypes.c_int64, (4, 9, 0, 0)))
+pointers = [ctypes.c_void_p(one.ctypes.data) for one in (found, threads)]
+library.run(*pointers, None, *map(ctypes.c_int64, (4, 9, 0, 0)))
 assert (found == 1).all() and len(set(threads)) == 1
 """
     subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path, timeout=60)

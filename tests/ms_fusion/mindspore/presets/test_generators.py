@@ -157,7 +157,10 @@ def test_the_trial_is_said_on_a_terminal_once(
         == generator_proof.why_unusable("2.10.0")
         == "it is another"
     )
-    assert sys.stderr.getvalue() == f"{generator_proof.TRIAL_MESSAGE} done\n"  # type: ignore[attr-defined]
+    assert (
+        sys.stderr.getvalue()  # type: ignore[attr-defined]
+        == f"{generator_proof.TRIAL_MESSAGE} done\n"
+    )
     assert generator_proof.known_reason("2.10.0") == "it is another"
 
 

@@ -67,6 +67,8 @@ def _in_mode(test: Test) -> Test:
 
     signature = inspect.signature(test)
     added = inspect.Parameter("mode", inspect.Parameter.KEYWORD_ONLY)
-    run.__signature__ = signature.replace(parameters=[*signature.parameters.values(), added])  # type: ignore[attr-defined]
+    run.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=[*signature.parameters.values(), added]
+    )
     del run.__wrapped__
     return run

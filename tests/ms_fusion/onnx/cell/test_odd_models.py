@@ -284,11 +284,14 @@ def test_a_convolution_in_a_group_is_reshaped_by_sizes(
 RANKLESS = {
     "Reshape": """<ir_version: 8, opset_import: ["" : 11]> g (float[n,6,8] x) => (float[a,b,c,d] y)
         <int64[1] six={6}, int64[2] rest={2,4}, int64 zero={0}> {
-        s = Shape(x) n = Gather<axis=0>(s, zero) m = Unsqueeze<axes=[0]>(n) t = Concat<axis=0>(m, six, rest)
-        r = Reshape(x, t) u = Transpose<perm=[0,2,1,3]>(r) e = Sigmoid(u) z = Mul(u, e) y = Softmax<axis=3>(z) }""",
-    "GroupNormalization": """<ir_version: 10, opset_import: ["" : 21]> g (float[n,6,8] x) => (float[a,b,c] y)
+        s = Shape(x) n = Gather<axis=0>(s, zero) m = Unsqueeze<axes=[0]>(n)
+        t = Concat<axis=0>(m, six, rest) r = Reshape(x, t) u = Transpose<perm=[0,2,1,3]>(r)
+        e = Sigmoid(u) z = Mul(u, e) y = Softmax<axis=3>(z) }""",
+    "GroupNormalization": """<ir_version: 10, opset_import: ["" : 21]>
+        g (float[n,6,8] x) => (float[a,b,c] y)
         <float[6] s={1,2,3,4,5,6}, float[6] o={1,0,1,0,1,0}> {
-        r = GroupNormalization<num_groups=3>(x, s, o) e = Sigmoid(r) z = Mul(r, e) y = Softmax<axis=2>(z) }""",
+        r = GroupNormalization<num_groups=3>(x, s, o)
+        e = Sigmoid(r) z = Mul(r, e) y = Softmax<axis=2>(z) }""",
 }
 """Operators after which ONNX's own inference knows no rank."""
 
@@ -307,7 +310,8 @@ def test_axes_are_counted_where_onnx_does_not(
 
 
 def test_a_reshape_to_a_billion_axes_is_not_counted() -> None:
-    text = """<ir_version: 8, opset_import: ["" : 11]> g (float[6] x, int64[1000000000] sizes) => (float[a] y) {
+    text = """<ir_version: 8, opset_import: ["" : 11]>
+        g (float[6] x, int64[1000000000] sizes) => (float[a] y) {
         r = Reshape(x, sizes) y = Relu(r) }"""
     model = ir.serde.deserialize_model(onnx.parser.parse_model(text))
     assert not fill_ranks(model)

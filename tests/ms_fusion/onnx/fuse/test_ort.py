@@ -234,7 +234,9 @@ def test_a_mask_that_selects_is_added(
 ) -> None:
     n = heads_apart(half=half)
     keep = n.add("Greater", "mask", n.number(-0.5))
-    order = lambda scores: (n.number(fill), scores) if turned else (scores, n.number(fill))  # noqa: E731
+    order = lambda scores: (  # noqa: E731
+        (n.number(fill), scores) if turned else (scores, n.number(fill))
+    )
     found = mapped(
         n, tmp_path, inner_attention(n, lambda scores: n.add("Where", keep, *order(scores)))
     )
