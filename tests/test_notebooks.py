@@ -62,7 +62,7 @@ def test_what_is_kept_is_clean_and_can_be_read(name: str) -> None:
     NAMES,
     per_item=1,
 )
-def test_it_runs_from_top_to_bottom_and_shows_the_same_kinds(
+def test_a_notebook_runs_and_shows_the_stored_kinds(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("GLOG_v", raising=False)

@@ -39,7 +39,9 @@ def test_a_run_fails_by_its_means_and_its_lines(
         (Counter(), ["rows: a: results differ by 1"], 1, "WRONG: rows: a: results differ by 1\n"),
     ],
 )
-def test_it_says_how_it_ended(failed, wrong, code, said, capsys: pytest.CaptureFixture) -> None:
+def test_exit_code_and_message_name_the_slower_groups(
+    failed, wrong, code, said, capsys: pytest.CaptureFixture
+) -> None:
     assert against.conclude(failed, wrong) == code
     assert capsys.readouterr().out == said
 

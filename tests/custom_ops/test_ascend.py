@@ -217,12 +217,12 @@ def tries(specs, compiled):
 
 
 @cases("spec, given, dtype, chip, backend", list(tries(FORWARD, "BatchNormTraining")))
-def test_forward(spec, given, dtype, chip, backend):
+def test_forward_operators_agree_with_the_formula(spec, given, dtype, chip, backend):
     check_forward(spec, given, spec.samples[0], dtype, **{chip: backend})
 
 
 @cases("spec, given, dtype, chip, backend", list(tries(BACKWARD, "")))
-def test_backward(spec, given, dtype, chip, backend):
+def test_gradient_operators_agree_with_the_formula(spec, given, dtype, chip, backend):
     check_backward(spec, given, spec.samples[0], dtype, **{chip: backend})
 
 
@@ -256,7 +256,7 @@ def test_other_chips_have_the_words(spec, soc):
 
 
 @cases("name, given, shapes", VARIED, sample=24)
-def test_arguments(name, given, shapes):
+def test_tbe_operators_accept_varied_attributes(name, given, shapes):
     spec = SPECS[name]
     given, dtype = spec.with_defaults(given), dtypes(spec)[-1]
     check_forward(spec, given, shapes, dtype, Ascend910A="numpy")
@@ -298,7 +298,7 @@ def test_registration(spec):
 
 
 @cases("spec", FORWARD)
-def test_primitive(spec):
+def test_the_primitive_accepts_every_attribute(spec):
     """Every attribute is accepted.
 
     Attributes that its TBE operator lacks apply to the CPU only.
@@ -360,7 +360,7 @@ def test_names_are_nobody_elses():
 
 
 @cases("spec", list(SPECS.values()), ids=list(SPECS))
-def test_each_is_there(spec):
+def test_every_operator_has_its_tbe_operators(spec):
     assert spec.has_tbe
     if spec.differentiable_inputs:
         assert spec.has_tbe_gradient
@@ -386,7 +386,7 @@ def test_cells_on_ascend(monkeypatch, name):
     assert isinstance(run_by, AscendPrimitive)
 
 
-def test_cells_with_neither(monkeypatch):
+def test_a_cell_without_tbe_and_composite_is_refused(monkeypatch):
     monkeypatch.setattr(cell, "device_target", lambda: "Ascend")
     with pytest.raises(MissingError, match="has no TBE operator"):
         cell.FusedCell(replace(SPECS["NMS"], composite=None, tbe_steps=None), {})

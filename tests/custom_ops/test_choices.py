@@ -29,6 +29,6 @@ def test_what_is_quicker_is_taken():
             assert resolve_route(specs[name], "") == "native"
 
 
-def test_those_that_have_to_win_do_where_memory_takes_the_time():
+def test_memory_bound_operators_win_at_the_largest_size():
     for name in ("Softmax", "LayerNorm", "GELU", "Swish"):
         assert all(many[-1] > 1 for many in RECORD["operators"][name]["times"].values())

@@ -55,7 +55,7 @@ class Step(ms.nn.Cell):
         for mode in ("GRAPH_MODE", "PYNATIVE_MODE")
     ],
 )
-def test_step(name, mode):
+def test_a_step_on_tensors_equals_the_step_on_arrays(name, mode):
     ms.set_context(mode=getattr(ms, mode))
     count, given = RULES[name]
     gradients, *own = lists(count)

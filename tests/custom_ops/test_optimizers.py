@@ -247,7 +247,7 @@ TRAINED = [
 
 @pytest.mark.mindspore
 @cases("case, name, how", TRAINED)
-def test_as_mindspore_has_it(case, name, how, full):
+def test_trained_states_agree_with_mindspores(case, name, how, full):
     """After four steps; in ``make test`` two, and `test_a_net_trains` has a graph."""
     steps = 4 if full else 2
     whole, mode = HOW[how]
@@ -270,7 +270,7 @@ def test_as_mindspore_has_it(case, name, how, full):
 
 @pytest.mark.mindspore
 @cases("mode", MODES)
-def test_alone_it_goes_past_mindspore_and_keeps_what_was_done(mode):
+def test_a_direct_call_bypasses_mindspore_and_sees_writes(mode):
     set_mode(mode)
     weights = [
         ms.Parameter(np.float32(values), name=f"w{i}")
@@ -293,7 +293,7 @@ def test_alone_it_goes_past_mindspore_and_keeps_what_was_done(mode):
 
 @pytest.mark.mindspore
 @cases("mode", [pytest.param("graph", marks=FULL), "pynative"])
-def test_alone_it_does_all_that_a_call_does(mode):
+def test_a_direct_call_checks_and_converts_its_arguments(mode):
     set_mode(mode)
 
     class Resting(custom_ops.Momentum):
@@ -313,7 +313,7 @@ def test_alone_it_does_all_that_a_call_does(mode):
 
 @pytest.mark.mindspore
 @cases("mode", [pytest.param("graph", marks=FULL), "pynative"])
-def test_alone_with_first_values_that_were_put_off(mode):
+def test_a_direct_call_works_with_delayed_initial_values(mode):
     set_mode(mode)
     weight, one = ms.Parameter(np.float32([1, 2]), name="weight"), ms.Tensor(np.float32([1, 1]))
     with no_init_parameters():

@@ -15,7 +15,7 @@ from tests.golden_code.writing import source_of, written
 
 
 @cases("name", list(GRAPHS), per_item=200)
-def test_the_c_of_a_graph(
+def test_the_c_of_each_graph_equals_its_golden_text(
     name: str,
     goldens: Goldens,
     monkeypatch: pytest.MonkeyPatch,

@@ -68,7 +68,9 @@ def compared(got: Any, expected: Any, dtype: str = "float32", **more: Any) -> An
         ([1.0, 1.0], 1.0, "float32", 0),
     ],
 )
-def test_what_is_wrong(got: Any, expected: Any, dtype: str, wrong: int) -> None:
+def test_values_beyond_the_tolerance_are_counted(
+    got: Any, expected: Any, dtype: str, wrong: int
+) -> None:
     found = compared(got, expected, dtype)
     assert (found.wrong, found.is_within_tolerance) == (wrong, not wrong)
 
@@ -121,7 +123,7 @@ X = np.array([[-1.0, 0.5, 2.0], [3.0, -4.0, 0.0]])
         ("9**9**9**9", INF),
     ],
 )
-def test_formulas(text: str, expected: Any) -> None:
+def test_formula_texts_are_evaluated(text: str, expected: Any) -> None:
     (found,) = evaluate(text, {"x": X, "beta": 1.5, "axes": (0, 1)})
     np.testing.assert_allclose(found, expected, rtol=1e-15)
 

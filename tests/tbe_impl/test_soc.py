@@ -31,7 +31,7 @@ from tests.cases import cases
         (SOCS["Ascend310"], "Ascend310"),
     ],
 )
-def test_spellings(spelling: str, name: str) -> None:
+def test_every_spelling_of_a_chip_is_known(spelling: str, name: str) -> None:
     assert find_soc(spelling).name == name
 
 
@@ -46,7 +46,9 @@ def test_spellings(spelling: str, name: str) -> None:
         ("cpu", "cpu", 0, 0, 1),
     ],
 )
-def test_sizes(name: str, short: str, unified: int, l1: int, cores: int) -> None:
+def test_each_chip_has_its_memory_sizes_and_cores(
+    name: str, short: str, unified: int, l1: int, cores: int
+) -> None:
     chip = find_soc(name)
     assert (chip.short_name, chip.unified_buffer_bytes, chip.l1_bytes, chip.cores) == (
         short,

@@ -35,7 +35,7 @@ def imported_by(module: str, name: str) -> Any:
     return space["found"]
 
 
-def test_names_are_there_and_are_ours() -> None:
+def test_toolkit_names_are_imported_from_compat() -> None:
     for name in ("te", "te.lang.cce", "topi.generic", "tbe.dsl", "tbe.common.platform"):
         assert isinstance(imported_by("script", name), CompatModule)
     assert callable(importlib.import_module("te.lang.cce").vexp)

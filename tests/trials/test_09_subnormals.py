@@ -68,7 +68,7 @@ def test_a_kernel_keeps_subnormals_in_any_thread() -> None:
 
 @needs_sse
 @needs_onednn
-def test_a_row_of_kernels_keeps_them_too(tmp_path: Path) -> None:
+def test_a_sequence_of_kernels_keeps_subnormals(tmp_path: Path) -> None:
     text = Text("Fused_subnormal_row")
     x, one = text.input((4, 1), "float32"), text.input((1, 1), "float32")
     product = text.step("MatMul", [x, one], (4, 1), "float32")

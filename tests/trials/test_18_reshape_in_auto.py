@@ -60,7 +60,7 @@ def test_a_reshape_alone_stays_a_view(seen: dict[str, Any]) -> None:
 
 
 @cases("preset", ["auto", "basic", "aggressive", "expert"])
-def test_the_presets_ask_for_it(preset: str) -> None:
+def test_presets_request_reshape_in_their_clusters(preset: str) -> None:
     flags = resolve(preset, generator="ms_fusion")
     assert {*operators.MINDSPORE_GENERATOR_ONLY_OPS} <= {*(flags.enable_cluster_ops or ())}
     assert (

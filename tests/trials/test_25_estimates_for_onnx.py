@@ -46,7 +46,7 @@ def test_the_command_says_first_who_runs_the_kernels(
     )
 
 
-def test_the_ledger_says_it_first(tmp_path: Path) -> None:
+def test_the_report_begins_with_the_assumption(tmp_path: Path) -> None:
     ledger = fused(gate(tmp_path / "gate.onnx", 64, 256))
     lines = to_text(ledger, width=200).splitlines()
     assert lines[2].startswith("Warning: ONNX Runtime runs the fused model as before")

@@ -30,7 +30,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     "chosen, below",
     [("rel", "rel"), ("./a/../rel", "a/../rel"), ("~/rel", "rel"), ("~", ""), ("a~b", "a~b")],
 )
-def test_it_is_absolute_and_stays(
+def test_a_relative_cache_becomes_absolute_once(
     home: Path, monkeypatch: pytest.MonkeyPatch, chosen: str, below: str
 ) -> None:
     monkeypatch.setenv(environment.CACHE_DIR.name, chosen)
@@ -54,7 +54,7 @@ def test_a_relative_home_gives_an_absolute_cache(
     assert environment.cache_dir() == found
 
 
-def test_an_absolute_one_leaves_the_environment_alone(
+def test_an_empty_setting_leaves_the_environment_alone(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(environment.CACHE_DIR.name, "")

@@ -69,7 +69,7 @@ def test_the_locale_decides_what_is_text(variables: dict[str, str], good: bool) 
     assert (done.stdout, done.stderr) == (f"{good} True\n", "")
 
 
-def test_such_a_cache_is_refused_and_not_made(place: Path) -> None:
+def test_a_cache_that_is_not_utf_8_is_refused_and_not_made(place: Path) -> None:
     with pytest.raises(CacheError, match=r"\\xd3\\xc3/kernels: MindSpore cannot use a directory"):
         check_place(place / "kernels")
     assert not place.exists()

@@ -233,7 +233,9 @@ CALLS: list[tuple[str, tuple[Any, ...], tuple[Any, ...], str]] = [
 
 
 @cases("name, accepted, refused, code", CALLS)
-def test_helpers(name: str, accepted: Any, refused: Any, code: str) -> None:
+def test_each_rule_accepts_one_call_and_refuses_another(
+    name: str, accepted: Any, refused: Any, code: str
+) -> None:
     module, _, function = name.partition(".")
     call = getattr(PARAMETERS[module], function)
     with operator_scope([UNKNOWN] if "elewise" in name else [X]):

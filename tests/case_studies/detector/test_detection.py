@@ -27,7 +27,7 @@ MODE_NAMES = ["PyNative", "graph"]
 
 
 @FULL
-def test_it_is_as_large_as_yolo_v3():
+def test_the_detector_has_the_size_of_yolo_v3():
     """61,949,149 weights, 75 convolutions, 52 of them in Darknet-53: as published."""
     net = Detector(Design())
     assert sum(one.size for one in net.trainable_params()) == 61_949_149
@@ -97,7 +97,7 @@ def test_what_is_left_is_what_the_definition_leaves(fused, mode):
 
 
 @FULL
-def test_fused_it_finds_the_same():
+def test_the_fused_detection_finds_the_same_boxes():
     ms.set_context(mode=ms.GRAPH_MODE)
     images = ms.Tensor(draw_images(2, TINY.size, seed=8).pixels)
     before = collect_detections(Detection(detector(TINY), TINY, fused=False, **TOLD)(images))

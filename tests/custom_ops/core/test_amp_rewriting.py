@@ -70,7 +70,7 @@ def mean_of(net):
         for mode in MODES
     ],
 )
-def test_cells(name, mode, tmp_path, monkeypatch):
+def test_cells_in_a_rewritten_net_have_the_plain_gradients(name, mode, tmp_path, monkeypatch):
     """Weights and inputs have the gradients of the unmodified net."""
     monkeypatch.chdir(tmp_path)
     set_mode(mode)
@@ -100,7 +100,9 @@ def test_every_cell_that_is_made_from_another_is_tried():
 
 
 @cases("name, arrays, keywords, cell", FUNCTIONS, quick=1, ids=lambda row: f"{row[0]}-{row[2]}")
-def test_functions(name, arrays, keywords, cell, tmp_path, monkeypatch):
+def test_functions_in_a_rewritten_net_keep_their_results(
+    name, arrays, keywords, cell, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     ms.set_context(mode=ms.GRAPH_MODE)
     net = ms.amp.auto_mixed_precision(Functions(getattr(functional, name), keywords), "O1")

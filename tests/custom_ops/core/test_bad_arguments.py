@@ -87,7 +87,7 @@ def test_operators(spec, route, bad):
 
 @cases("mode", ["pynative", pytest.param("graph", marks=FULL)])
 @cases("name", CELLS)
-def test_cells(name, mode, subtests):
+def test_a_cell_refuses_a_non_tensor_for_each_argument(name, mode, subtests):
     """An argument whose default is None may be None."""
     set_mode(mode)
     arguments, arrays = CELLS[name]

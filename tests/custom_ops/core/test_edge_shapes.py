@@ -37,7 +37,7 @@ CASES = [pytest.param(spec, id=name) for name, spec in SPECS.items() if spec.has
     ],
     per_item=20,
 )
-def test_shapes(spec):
+def test_operators_are_right_at_extreme_shapes(spec):
     """A fixed sample; `make stress` covers more."""
     edges = edges_of(spec)
     rng = np.random.default_rng(zlib.crc32(spec.name.encode()))

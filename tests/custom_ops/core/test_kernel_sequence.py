@@ -41,7 +41,7 @@ def right(x, y, length):
 
 
 @cases("length", [1, 2, 5])
-def test_numbers(length):
+def test_a_sequence_computes_the_chained_formula(length):
     given = arrays(0)
     made = chain(length)
     assert made.c_function is not None

@@ -141,7 +141,7 @@ def is_half_without_a_compiler(row):
     "spec, given, shapes, dtype, backend",
     [row for row in NUMBERS if not is_half_without_a_compiler(row)],
 )
-def test_numbers(spec, given, shapes, dtype, backend):
+def test_results_and_gradients_agree_with_the_formula(spec, given, shapes, dtype, backend):
     check_numbers(spec, given, shapes, dtype, backend)
 
 

@@ -136,7 +136,7 @@ def test_errors_are_the_operators():
         FusedCell(PRODUCT, {})(Tensor(floats(3, 4)), Tensor(floats(2, 5)))
 
 
-def test_what_is_no_tensor():
+def test_a_non_tensor_argument_is_refused_by_name():
     op = FusedCell(PRODUCT, {})
     with pytest.raises(
         InputError, match=r"DirectProduct: y is no tensor; expected a mindspore\.Tensor, got 'text'"

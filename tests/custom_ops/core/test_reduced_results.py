@@ -70,7 +70,9 @@ ROWS = [
 
 
 @cases("spec, shapes, mode, level", ROWS)
-def test_mean(spec, shapes, mode, level, tmp_path, monkeypatch):
+def test_a_mean_of_results_has_right_value_and_gradients(
+    spec, shapes, mode, level, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)  # MindSpore writes the rewritten nets here
     set_mode(mode)
     arrays = arrays_of(spec, shapes, "float32")

@@ -103,7 +103,7 @@ def test_gradients_written_or_derived(name):
         np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
 
 
-def test_numbers():
+def test_registered_operators_compute_their_formulas():
     x, y = arrays((3, 4), (3, 4), dtype=np.float32)
     assert np.allclose(get("SoftClip")(limit=2.0).forward(x), 2 * np.tanh(x / 2), atol=1e-6)
     assert np.allclose(get("OldStyle")().forward(x, y), np.exp(x) + y, atol=1e-6)
@@ -144,7 +144,7 @@ def test_a_cell_is_a_composite():
         op.forward(x, y)
 
 
-def test_what_is_refused():
+def test_invalid_registrations_and_calls_are_refused():
     with pytest.raises(InputError, match=r"it is not said what Unmarked\.forward is written in"):
 
         @register_operator("Unmarked")

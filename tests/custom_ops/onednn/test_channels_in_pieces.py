@@ -25,7 +25,7 @@ FARTHEST = 6.5e-7
 
 
 @cases("case", CASES)
-def test_how_many_there_are(case: str) -> None:
+def test_each_case_has_its_number_of_partial_sums(case: str) -> None:
     x, weight, how = CASES[case]
     assert piece_count(geometry("Conv2d", x, weight, **how), "float32") == MANY[case]
 

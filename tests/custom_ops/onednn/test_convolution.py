@@ -112,7 +112,7 @@ def assert_near(
 @cases("dtype", DTYPES, sample=42, per_item=120)
 @cases("case", CASES)
 @cases("lowering", LOWERINGS)
-def test_forward(case: str, dtype: str, lowering: str) -> None:
+def test_results_agree_with_explicit_float64_sums(case: str, dtype: str, lowering: str) -> None:
     x_shape, weight_shape, given = CASES[case]
     x, weight = arrays(1, x_shape, weight_shape, dtype=DTYPES[dtype])
     prepared = prepare_conv2d(x_shape, weight_shape, dtype=dtype, lowering=lowering, **given)
@@ -126,7 +126,9 @@ def test_forward(case: str, dtype: str, lowering: str) -> None:
 @cases("dtype", DTYPES, sample=24, per_item=60)
 @cases("case", CASES)
 @cases("lowering", LOWERINGS)
-def test_backward(case: str, dtype: str, lowering: str, full: bool) -> None:
+def test_gradients_agree_with_directional_derivatives(
+    case: str, dtype: str, lowering: str, full: bool
+) -> None:
     """Along four directions; ``make test`` takes two."""
     seeds = range(4 if full else 2)
     # the convolution is linear in x and in weight: ⟨conv(u, weight), grad⟩ = ⟨u, grad_x⟩ for every
@@ -224,7 +226,7 @@ ALPHA = {"leaky_relu": 0.1, "swish": 1.5}
     ],
 )
 @cases("lowering", LOWERINGS)
-def test_what_follows(
+def test_epilogues_agree_with_their_formulas(
     activation: str, size: int, kernel: int, residual: bool, dtype: str, lowering: str
 ) -> None:
     x_shape, weight_shape, kind = (2, 16, size, size), (24, 16, kernel, kernel), DTYPES[dtype]

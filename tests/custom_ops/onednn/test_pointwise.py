@@ -43,7 +43,7 @@ def test_rows_are_computed_in_groups_where_the_result_is_large(case: str) -> Non
 
 @cases("after", ["", "bias, relu", "residual", "bias, residual, silu"], sample=4)
 @cases("case", CASES)
-def test_forward(case: str, after: str) -> None:
+def test_pointwise_results_agree_with_float64(case: str, after: str) -> None:
     batch, out, channels, places, _ = CASES[case]
     x, weight, bias, residual = _numbers(
         (batch, channels, *places), (out, channels, 1, 1), (out,), (batch, out, *places)

@@ -339,7 +339,9 @@ def test_a_stand_in_for_mindspore_has_no_library(monkeypatch: pytest.MonkeyPatch
 
 
 @cases("content", [None, b"not a library"])
-def test_a_file_that_is_none(content: bytes | None, tmp_path: Path) -> None:
+def test_a_missing_or_invalid_library_file_is_an_error(
+    content: bytes | None, tmp_path: Path
+) -> None:
     path = tmp_path / ("absent" if content is None else "there") / onednn_path.FILE
     path.parent.mkdir()
     if content is not None:

@@ -189,7 +189,7 @@ def test_heads_where_onednn_is_wrong_are_refused(
     ],
 )
 @cases("lowering", LOWERINGS)
-def test_what_follows(
+def test_epilogues_agree_with_their_formulas(
     activation: str, formula: Any, residual: bool, rank: int, dtype: str, lowering: str
 ) -> None:
     shapes = [(2, 33, 16), (2, 16, 40), (40,), (2, 33, 40)]

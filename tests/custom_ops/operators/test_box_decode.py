@@ -20,7 +20,7 @@ def predictions(seed=0):
 @pytest.mark.usefixtures("compiled_in_full")
 @cases("version", ["v3", "v5"])
 @cases("float16_inside", [True, False])
-def test_numbers(float16_inside, version):
+def test_boxes_and_scores_agree_with_the_formula(float16_inside, version):
     x = predictions()
     values = {
         "anchors": ANCHORS,

@@ -81,7 +81,7 @@ def near(got, want, tolerance=1e-5):
 
 @pytest.mark.mindspore
 @cases("case, mode", mostly_pynative(CASES, [], quick=QUICK), per_item=9)
-def test_in_the_place_of_mindspore_has_it(mode, case):
+def test_a_replacement_has_mindspores_results_and_gradients(mode, case):
     ms.set_context(mode=mode)
     given = {"kernel_size": 3, **CASES[case]}
     theirs = nn.Conv2d(6, 12, **given)

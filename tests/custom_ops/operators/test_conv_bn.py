@@ -113,7 +113,7 @@ class Theirs(nn.Cell):
 QUICK = {("pynative", "ConvBNReLU", False, True), ("pynative", "ConvBNSiLU", True, False)}
 """Rows of three Cells in ``make test``: compiling a graph takes seconds.
 
-`test_another_leak` has the third.
+`test_the_slope_of_leaky_relu_is_kept` has the third.
 """
 
 
@@ -140,7 +140,7 @@ def near(got, want, tolerance=1e-4):
     ],
     per_item=12,
 )
-def test_in_the_place_of_three_cells(mode, kind, has_bias, train):
+def test_a_replacement_has_results_and_gradients_of_3_cells(mode, kind, has_bias, train):
     ms.set_context(mode=mode)
     theirs = Theirs(KINDS[kind], has_bias)
     theirs.set_train(train)
@@ -170,7 +170,7 @@ def test_in_the_place_of_three_cells(mode, kind, has_bias, train):
 @pytest.mark.mindspore
 @cases("train", [pytest.param(False, marks=FULL), True])
 @cases("mode", [pytest.param(ms.GRAPH_MODE, marks=FULL), ms.PYNATIVE_MODE], ids=MODE_NAMES)
-def test_another_leak(mode, train):
+def test_the_slope_of_leaky_relu_is_kept(mode, train):
     ms.set_context(mode=mode)
     theirs = Theirs("leaky_relu", False)
     theirs.alpha = 0.3

@@ -32,7 +32,7 @@ def gradients(net, x, params):
 
 @cases("mode", [pytest.param("graph", marks=FULL), "pynative"])
 @cases("has_bias", [False, True])
-def test_in_the_place_of_two_cells(has_bias, mode):
+def test_a_replacement_has_results_and_gradients_of_2_cells(has_bias, mode):
     ms.set_context(mode=ms.GRAPH_MODE if mode == "graph" else ms.PYNATIVE_MODE)
     norm, dense = nn.LayerNorm((24,)), nn.Dense(24, 17, has_bias=has_bias)
     theirs = nn.SequentialCell(norm, dense)

@@ -73,7 +73,7 @@ def near(got, want, tolerance=2e-5):
 @cases("has_bias", [False, True])
 @cases("kind", KINDS)
 @cases("mode", [pytest.param(ms.GRAPH_MODE, marks=FULL), ms.PYNATIVE_MODE], ids=MODE_NAMES)
-def test_in_the_place_of_two_cells(mode, kind, has_bias, train):
+def test_a_replacement_has_results_and_gradients_of_2_cells(mode, kind, has_bias, train):
     ms.set_context(mode=mode)
     dense = nn.Dense(24, 17, has_bias=has_bias)
     theirs = Theirs(dense, kind)

@@ -33,7 +33,7 @@ def detections(seed: int, dtype: str, classes: int = 3, number: int = 80):
 @cases("dtype", ["float16", "bfloat16", "float32", "float64"], sample=8)
 @cases("class_aware", [True, False])
 @cases("seed", range(6))
-def test_the_definition(seed, class_aware, dtype):
+def test_results_equal_the_direct_definition(seed, class_aware, dtype):
     boxes, scores = detections(seed, dtype)
     for values in (
         {"max_output": 40},

@@ -137,7 +137,7 @@ def named(spec, arrays, attributes):
 
 
 @cases("spec, arrays, attributes", [named(*case) for case in CASES])
-def test_arguments(spec, arrays, attributes, full):
+def test_attributes_keep_results_and_gradients_right(spec, arrays, attributes, full):
     """``make test`` uses the NumPy back end, which compiles no kernels."""
     backend = "cpu" if full else "numpy"
     given = spec.with_defaults(attributes)

@@ -46,7 +46,7 @@ PAIRS = [
     mostly_pynative(PAIRS, [], lambda pair: f"{pair[1].__name__}-{len(pair[2])}"),
     sample=4,
 )
-def test_in_the_place_of_a_cell(pair, mode):
+def test_a_replacement_has_results_and_gradients_of_its_cell(pair, mode):
     """MindSpore's version always runs in PyNative."""
     make, kind, shape = pair
     ms.set_context(mode=ms.PYNATIVE_MODE)

@@ -101,7 +101,7 @@ def tensors(arrays):
     ],
     per_item=8,
 )
-def test_forms(name, masks, full):
+def test_each_form_is_found_replaced_and_undone(name, masks, full):
     """Found, checked, listed; in graph mode and PyNative, with other inputs; undone.
 
     ``make test`` compiles the graphs of some only: each takes a second.

@@ -67,7 +67,7 @@ def check_forward(spec, given, arrays):
         for number, case in enumerate(CASES)
     ],
 )
-def test_blocks(name, given, shapes):
+def test_blocked_operators_and_gradients_agree(name, given, shapes):
     spec = SPECS[name]
     given = spec.with_defaults(given)
     check_forward(spec, given, arrays_of(spec, shapes, "float16"))
@@ -120,7 +120,9 @@ def test_gradients_through_the_cell(name, shapes, _on_ascend):
         close(got.asnumpy(), want.asnumpy().astype(np.float64), "float16")
 
 
-@FULL  # `test_blocks` runs in `make test`, and test_sequences.py exports graphs
+# `test_blocked_operators_and_gradients_agree` runs in `make test`, and test_sequences.py exports
+# graphs
+@FULL
 @cases("name", [ATTENTION, "LinearCrossEntropy"])
 def test_graphs_hold_the_steps_of_each_block(name, tmp_path, monkeypatch):
     spec, counts = SPECS[name], []

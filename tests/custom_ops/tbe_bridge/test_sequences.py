@@ -145,7 +145,7 @@ IN_BLOCKS = ("LinearCrossEntropy", "MaskedScaledDotProductAttention")
 
 
 @cases("spec, given, shapes, soc, backend", list(tries(FORWARD)))
-def test_forward(spec, given, shapes, soc, backend):
+def test_forward_sequences_agree_with_the_formula(spec, given, shapes, soc, backend):
     arrays = arrays_of(spec, shapes, DTYPE)
     wanted = as_tuple(spec.formula(*in_float64(spec, arrays), **given))
     check(spec, given, arrays, wanted, soc, backend)

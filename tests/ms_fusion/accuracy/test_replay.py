@@ -288,7 +288,7 @@ def test_operators_of_several_steps(op, inputs, told, wanted):
     CASES,
     ids=[f"{k}-{case[0]}" for k, case in enumerate(CASES)],
 )
-def test_formula(op, inputs, output, expected):
+def test_each_formula_gives_its_value_and_dtype(op, inputs, output, expected):
     result = single(op, inputs, output)
     np.testing.assert_allclose(
         np.asarray(result, np.float64), np.asarray(expected, np.float64), rtol=1e-14, atol=0

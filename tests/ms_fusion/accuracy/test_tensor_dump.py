@@ -80,7 +80,7 @@ def test_no_dump(tmp_path):
         read_tensor_dump(tmp_path / "nowhere")
 
 
-def test_configuration(tmp_path):
+def test_the_configuration_selects_path_and_iterations(tmp_path):
     settings = json.loads(write_dump_configuration(tmp_path / "new", iteration="0|2").read_text())
     assert settings["common_dump_settings"]["iteration"] == "0|2"
     assert settings["common_dump_settings"]["path"].startswith(str(tmp_path))

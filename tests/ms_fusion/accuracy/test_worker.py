@@ -52,7 +52,7 @@ def test_after_a_death_there_is_another(what, said, limit_s):
         assert worker.ask({"do": "tell"}, timeout_s=30)["pid"] != before["pid"]
 
 
-def test_not_for_ever(worker):
+def test_a_child_that_dies_too_often_is_not_replaced(worker):
     for _ in range(3):
         with pytest.raises(WorkerError, match="signal"):
             worker.ask({"do": "die"}, timeout_s=30)

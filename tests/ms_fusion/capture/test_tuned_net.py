@@ -51,7 +51,7 @@ def test_a_net_that_is_quickest_unfused_stays_so() -> None:
     assert "taken" not in str(found)
 
 
-def test_the_table() -> None:
+def test_the_text_lists_measurements_and_the_choice() -> None:
     text = str(tuned(500.0, 400.0, compared(500.0, 400.0)))
     assert "Net: tuned in 12 s" in text
     assert "Exp + Mul" in text and "20 µs" in text and "accumulators=2" in text

@@ -70,7 +70,7 @@ def installed(monkeypatch: pytest.MonkeyPatch, **versions: str | None) -> None:
         ),
     ],
 )
-def test_versions(
+def test_version_checks_give_status_and_remedy(
     check: Callable[[], Check],
     versions: dict[str, str | None],
     status: str,
@@ -103,7 +103,7 @@ def test_versions(
         ("ONEDNN_MAX_CPU_ISA", "AVX2", doctor.check_convolution, "hint"),
     ],
 )
-def test_variables(
+def test_environment_variable_checks_give_their_status(
     name: str,
     value: str | None,
     check: Callable[[], Check],

@@ -166,7 +166,7 @@ CASES = {
 
 
 @cases("op, inputs, outputs, attrs, expected", CASES.values(), ids=CASES.keys())
-def test_work(op, inputs, outputs, attrs, expected):
+def test_each_operator_has_its_exact_cost(op, inputs, outputs, attrs, expected):
     assert cost.work_of(*one(op, inputs, outputs, **attrs)) == expected
 
 
@@ -340,7 +340,7 @@ def chain(*outputs):
     return Graph("g", nodes, {v.name: v for v in values}, ("x",), outputs)
 
 
-def test_summary():
+def test_the_summary_adds_up_a_chain():
     summary = cost.summarise(chain("c"))
     assert (summary.nodes, summary.edges, summary.launches) == (3, 2, 2)  # the view is not launched
     assert (summary.bytes_moved, summary.flops) == (4 * 128, 320 + 32)
@@ -373,7 +373,7 @@ def test_stages_are_hand_arithmetic():
     assert cost.stages(work, DEVICE).total_us == pytest.approx(6.0 + 3.0)
 
 
-def test_bound():
+def test_the_slower_stage_decides_the_bound():
     for flops, roof in ((4000, "memory"), (8000, "compute")):
         work = Work(flops=flops, bytes_read=2000, bytes_written=1000)
         assert cost.roofline_bound(cost.stages(work, DEVICE)) == roof

@@ -212,7 +212,7 @@ def test_what_is_written_in_place_is_read_before_elsewhere() -> None:
     check(text.kernel(done), {parameter: np.arange(36.0).reshape(shape)})
 
 
-def test_shapes_and_places() -> None:
+def test_reshaping_and_moving_operators_are_right() -> None:
     text = Text("Fused_places")
     x = text.input((4, 6), "float32")
     made = [

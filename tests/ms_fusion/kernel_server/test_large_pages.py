@@ -162,7 +162,7 @@ def test_memory_that_must_not_be_moved_keeps_no_other_from_it(library: Library) 
 
 
 @moves
-def test_with_new_kernels_it_begins_anew(tmp_path: Path) -> None:
+def test_a_new_kernel_restarts_the_move_to_large_pages(tmp_path: Path) -> None:
     first = Memory()
     library = Library(tmp_path, (TIMES, ONCE))
     library.launch(times=2 * OFTEN)

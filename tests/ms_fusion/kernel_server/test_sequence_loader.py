@@ -111,7 +111,7 @@ def _forgotten(place: Path) -> None:
 
 
 @cases("spoil", [_gone, pytest.param(_forgotten, marks=FULL)])
-def test_without_an_answer_it_is_assembled(
+def test_a_sequence_without_cached_result_is_rebuilt(
     spoil: Callable[[Path], None], built_once: Path, place: Path
 ) -> None:
     copied(built_once, place.parent)

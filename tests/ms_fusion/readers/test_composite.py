@@ -175,7 +175,7 @@ MISSING = [
 
 
 @cases("text, what", MISSING, ids=range(len(MISSING)))
-def test_damage(text, what):
+def test_damaged_text_raises_an_error_with_its_file(text, what):
     with pytest.raises(ParseError, match=what) as caught:
         parse_composite(text, file="k.info")
     assert caught.value.file == "k.info"

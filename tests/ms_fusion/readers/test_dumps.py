@@ -31,7 +31,7 @@ def counted(dumps):
 
 
 @cases("name", COUNTS)
-def test_states(name):
+def test_each_recorded_dump_has_its_counts(name):
     assert counted(read_dumps(CORPUS / name)) == COUNTS[name]
 
 

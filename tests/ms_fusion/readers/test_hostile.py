@@ -84,7 +84,7 @@ def test_mutations_of_real_dumps(share):
 @FULL
 @settings(max_examples=200, deadline=None)
 @given(st.text(max_size=400))
-def test_any_text(text):
+def test_any_text_gives_a_graph_or_a_typed_error(text):
     read(".ir", text)
     read(".info", text)
     read(".ir", dump(text))

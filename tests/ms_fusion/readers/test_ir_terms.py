@@ -65,7 +65,7 @@ TERMS = [
 
 
 @cases("text, expected", TERMS, ids=[text for text, _ in TERMS])
-def test_term(text, expected):
+def test_a_term_is_read_as_its_python_value(text, expected):
     cursor = Cursor(text, file="f", line=1)
     found = read_term(cursor, {})
     assert cursor.is_at_end
@@ -111,7 +111,7 @@ ATTRIBUTES = [
 
 
 @cases("text, expected", ATTRIBUTES, ids=[text for text, _ in ATTRIBUTES])
-def test_attributes(text, expected):
+def test_attribute_blocks_are_read_as_python_values(text, expected):
     cursor = Cursor(text, file="f", line=1)
     assert read_attributes(cursor, {}) == expected
     assert cursor.is_at_end

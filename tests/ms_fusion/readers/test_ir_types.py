@@ -41,7 +41,7 @@ TYPES = [
 
 
 @cases("text, expected", TYPES, ids=[text for text, _ in TYPES])
-def test_type(text, expected):
+def test_a_type_line_is_read_as_dtype_and_shape(text, expected):
     cursor = Cursor(text, file="f", line=1)
     assert read_type(cursor) == expected
     assert cursor.is_at_end
@@ -59,7 +59,7 @@ def test_list_of_types():
 
 
 @cases("text", ["<Tensor[Float32], (2)", "Tensor[Float32]", "", "(<a>;<b>)"])
-def test_what_is_no_type(text):
+def test_a_malformed_type_line_is_a_parse_error(text):
     with pytest.raises(ParseError):
         read_type(Cursor(text, file="f", line=1))
 

@@ -283,7 +283,7 @@ def test_the_page_never_scrolls_sideways(page: Browser, width: int) -> None:
 
 
 @FULL
-def test_it_prints(page: Browser) -> None:
+def test_the_page_prints_as_pdf(page: Browser) -> None:
     page.run("select('kernel', 4)")
     assert page.pdf().startswith(b"%PDF")
 

@@ -58,11 +58,11 @@ def test_bytes(value: int | None, text: str) -> None:
         (None, "–"),
     ],
 )
-def test_times(value: float | None, text: str) -> None:
+def test_times_have_three_digits_and_a_unit(value: float | None, text: str) -> None:
     assert time_text(value) == text
 
 
-def test_other_numbers() -> None:
+def test_flops_and_percentages_are_formatted() -> None:
     assert [flops_text(n) for n in (12, 3.2e9, None)] == ["12.0 FLOP", "3.20 GFLOP", "–"]
     assert [
         percent_text(*pair) for pair in ((50, 100), (110, 100), (100, 100), (1, 0), (None, 1))
@@ -266,7 +266,7 @@ def test_an_ascii_terminal_gets_ascii() -> None:
         ("x" * 3000, "x" * 1999 + "…"),
     ],
 )
-def test_printable(text: str, shown: str) -> None:
+def test_printable_text_escapes_control_characters(text: str, shown: str) -> None:
     assert printable_text(text) == shown
 
 

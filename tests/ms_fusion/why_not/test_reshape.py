@@ -27,7 +27,7 @@ def test_what_mindspore_clusters_by_itself_for_another_generator(seen: dict[str,
 
 @FULL
 @pytest.mark.mindspore
-def test_the_reason_says_so_and_the_suggestion_fuses_both_edges(seen: dict[str, Any]) -> None:
+def test_a_suggestion_for_a_reshape_fuses_both_edges(seen: dict[str, Any]) -> None:
     edges, error = seen["kept out"]
     assert [reason for reason, _ in edges] == ["disabled-by-flag"] * 2
     assert len({flags for _, flags in edges}) == 1 and error < 1e-5

@@ -210,7 +210,9 @@ def of(table: list[Case]) -> Any:
 
 
 @of(ELEMENTWISE + MOVING + REDUCING)
-def test_a_word(build: Callable[..., Any], arrays: tuple[np.ndarray, ...]) -> None:
+def test_derivatives_agree_with_central_differences(
+    build: Callable[..., Any], arrays: tuple[np.ndarray, ...]
+) -> None:
     assert_derivatives(derived(build, *arrays), arrays)
 
 
@@ -423,7 +425,7 @@ EDGES: list[tuple[str, Callable[..., Any], list[list[float]], list[list[float]]]
 
 
 @cases("case", EDGES, ids=lambda case: case[0])
-def test_an_edge(case: Any) -> None:
+def test_derivatives_at_edges_have_the_chosen_values(case: Any) -> None:
     _, build, given, wanted = case
     arrays = [np.array(item, np.float64) for item in given]
     graph = derived(build, *arrays)

@@ -112,7 +112,9 @@ information = (
         (hidden, 2, "input_x:input input_y:input output_z:output kernel_name:name"),
     ],
 )
-def test_roles(function: Callable[..., Any], inputs: int, expected: str) -> None:
+def test_each_parameter_has_its_role(
+    function: Callable[..., Any], inputs: int, expected: str
+) -> None:
     found = infer_parameter_roles(function, inputs=inputs)
     assert " ".join(f"{item.name}:{item.role}" for item in found) == expected
 

@@ -16,7 +16,9 @@ from tests.tbe_impl.codegen.graphs import assert_same, prepare, run_both
 @cases("dtype", ["float16", "float32", "float64", "int8", "int64"], sample=3)
 @cases("shape", [(7, 1), (7, 33), (7, 64), (3, 4, 19), (0, 40)])
 @cases("axis", [0, 1])
-def test_rows(dtype: str, shape: tuple[int, ...], axis: int, cache: KernelCache) -> None:
+def test_gathered_rows_equal_the_numpy_back_end(
+    dtype: str, shape: tuple[int, ...], axis: int, cache: KernelCache
+) -> None:
     """Indices, some of them out of range."""
     rng = np.random.default_rng(0)
     table = rng.integers(-9, 9, shape).astype(dtype)
@@ -45,7 +47,7 @@ def test_rows_may_lie_outside_where_leading_loops_are_one(
         assert_same(found, wanted)
 
 
-def test_they_are_loaded_side_by_side() -> None:
+def test_embedding_rows_are_loaded_contiguously() -> None:
     from custom_ops.core.computation import Computation
     from custom_ops.core.kernel_interface import ArraySpec
     from custom_ops.operators.token_embedding import TOKEN_EMBEDDING

@@ -89,7 +89,7 @@ def test_every_number(name: str, cache: KernelCache) -> None:
 @cases("march", marches(), sample=1)
 @cases("stream_bytes", [1, 1 << 30])
 @cases("length", [65, 300, 5000, *(pytest.param(n, marks=FULL) for n in (64, 127, 128, 129, 1000))])
-def test_wherever_a_number_stands(
+def test_a_result_does_not_depend_on_its_position(
     length: int, stream_bytes: int, march: str, cache: KernelCache
 ) -> None:
     """Near 0 or far from it, at any position, at any alignment, on any thread."""
@@ -140,7 +140,7 @@ QUICK_PLACES = ("shifted", "at two places")
 @cases(
     "place", [pytest.param(place, marks=() if place in QUICK_PLACES else FULL) for place in PLACES]
 )
-def test_wherever_it_is_read(place: str, cache: KernelCache) -> None:
+def test_tables_are_accurate_for_every_kind_of_read(place: str, cache: KernelCache) -> None:
     of, are_there = PLACES[place]
     x = (np.random.default_rng(7).standard_normal((6, 400)) * 5).astype(np.float16)
     kernel, outputs, inputs = prepare(lambda t: [ext.sigmoid(of(t))], x, cache=cache)
@@ -166,13 +166,13 @@ def _swish(x: Tensor, y: Tensor) -> Tensor:
 
 
 @cases("place", PLACES)
-def test_the_places_where_they_are_in_the_text(place: str) -> None:
+def test_tables_are_used_for_the_listed_reads_only(place: str) -> None:
     of, are_there = PLACES[place]
     assert ("HALF_CELLS" in _source(lambda x, y: ext.sigmoid(of(x)), (6, 400))) == are_there
 
 
 @cases("shape", [(64,), (300, 7), (3, 64, 5)])
-def test_they_are_in_the_text(shape: tuple[int, ...]) -> None:
+def test_the_source_has_one_table_block(shape: tuple[int, ...]) -> None:
     assert _source(_swish, shape).count("#if HALF_CELLS") == 1
 
 
@@ -220,11 +220,13 @@ def test_they_are_in_the_text(shape: tuple[int, ...]) -> None:
         "rounded once after a product that is exact",
     ],
 )
-def test_where_they_are_not(build: Callable[..., Any], options: dict[str, Any]) -> None:
+def test_tables_are_absent_where_they_do_not_apply(
+    build: Callable[..., Any], options: dict[str, Any]
+) -> None:
     assert "HALF_CELLS" not in _source(build, **{"shape": (64, 64), **options})
 
 
-def test_of_what_is_no_smooth_function_there_is_none() -> None:
+def test_a_function_that_is_not_smooth_has_no_table() -> None:
     assert fit_lookup_table(lambda x: np.floor(x)) is None
     assert fit_lookup_table(lambda x: np.where(x > 3, x, 0)) is None
     assert fit_lookup_table(lambda x: 1 / x) is None

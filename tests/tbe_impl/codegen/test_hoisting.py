@@ -26,7 +26,7 @@ def test_a_root_of_each_column_is_taken_once(tmp_path, monkeypatch):
     np.testing.assert_allclose(y, x / np.sqrt(v.astype(np.float64) + 1), rtol=1e-6)
 
 
-def test_of_one_row_nothing_repeats(tmp_path, monkeypatch):
+def test_a_single_row_is_not_hoisted(tmp_path, monkeypatch):
     monkeypatch.setenv("MS_FUSION_CACHE_DIR", str(tmp_path))
     kernel = prepare(*scaled(1))
     assert len(re.findall(r"static void \w*nest\d+\(", kernel.source)) == 1

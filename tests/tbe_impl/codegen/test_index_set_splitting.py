@@ -215,7 +215,7 @@ QUICK_UNROLLED = ("pad of concat", "sum of everything", "masked")
 
 
 @cases("options", [{}, {"unroll": 2, "stream_bytes": 64}], per_item=1)
-def test_chains(
+def test_chains_equal_the_numpy_back_end(
     options: dict[str, int], full: bool, cache: KernelCache, subtests: pytest.Subtests
 ) -> None:
     names = CHAINS if full else QUICK_UNROLLED if options else QUICK_CHAINS

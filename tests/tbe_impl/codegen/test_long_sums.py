@@ -86,6 +86,6 @@ def test_short_sums_stay_what_they_were(
 
 
 @cases("make", [dsl.reduce_max, dsl.reduce_min, dsl.reduce_prod])
-def test_others_stay_what_they_were(make) -> None:
+def test_other_reductions_use_no_wide_addition(make) -> None:
     x = dsl.placeholder((4096, 64), "float32")
     assert "wide_add" not in write_program([make(x, [0])], [x]).source

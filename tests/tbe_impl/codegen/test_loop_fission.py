@@ -70,7 +70,7 @@ def _numbers(length: int, dtype: str, seed: int) -> np.ndarray:
 @cases("dtype", ["float32", "float16"])
 @cases("offset", [0, 16])
 @cases("stream_bytes", [1, 1 << 30])
-def test_as_one_vector_after_the_other(
+def test_strips_are_bit_identical_to_one_loop(
     length: int, build: Build, dtype: str, offset: int, stream_bytes: int, cache: KernelCache
 ) -> None:
     options: dict[str, Any] = {
@@ -123,7 +123,7 @@ def _source(
 
 
 @cases("build", [silu, gate, twice, gradient])
-def test_they_are_in_the_text(build: Build) -> None:
+def test_the_source_has_one_strip_loop(build: Build) -> None:
     text = _source(build)
     assert text.count("#if STRIPS") == 1
     assert text.count("_begun[at] = f32p_sigmoid_begin(") == (2 if build is gate else 1)
@@ -158,5 +158,5 @@ def _much_kept(x: Tensor, y: Tensor) -> list[Tensor]:
     ],
     ids=["not asked for", "several vectors", "nothing long", "a sum", "too long", "much to keep"],
 )
-def test_where_they_are_not(build: Build, options: dict[str, Any]) -> None:
+def test_strips_are_absent_where_they_do_not_apply(build: Build, options: dict[str, Any]) -> None:
     assert "STRIPS" not in _source(build, (64, 64), **options)

@@ -67,7 +67,7 @@ CASES["that is read"] = read_again, [RIGHT.reshape(24, 10), RIGHT.sum((0, 1))], 
     "name",
     [pytest.param(name, marks=FULL if name in ("of a shape", "twice") else ()) for name in CASES],
 )
-def test_what_is_computed(name):
+def test_reshaped_outputs_have_the_right_values(name):
     make, wanted, changed = CASES[name]
     made, outputs, x = kernel(make)
     lying = strip_output_reshapes(outputs, [x])
@@ -99,7 +99,7 @@ def test_a_shape_that_two_products_read():
     np.testing.assert_allclose(got[1], wanted.reshape(40, 6) @ X.reshape(6, 40), atol=1e-4)
 
 
-def test_one_nest():
+def test_a_reshaped_output_needs_no_second_nest():
     _, outputs, x = kernel(CASES["of a result"][0])
     assert len(re.findall(r"static void \w*nest\d+\(", write_program(outputs, [x]).source)) == 1
 

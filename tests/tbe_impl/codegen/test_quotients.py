@@ -49,7 +49,7 @@ def test_by_a_power_of_two_is_a_product(
 
 
 @cases("dtype", OTHERS)
-def test_by_other_numbers_is_none(
+def test_division_by_another_number_stays_a_division(
     dtype: str, cache: KernelCache, subtests: pytest.Subtests
 ) -> None:
     x, given = numbers(dtype), dsl.placeholder(numbers(dtype).shape, dtype)

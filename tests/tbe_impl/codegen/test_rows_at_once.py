@@ -154,7 +154,9 @@ def test_a_loop_of_fewer_steps_stays_as_it_is(cache: KernelCache) -> None:
 
 @cases("case", CASES)
 @cases("portions", [1, 3, 64], sample=1)
-def test_portions(case: str, portions: int, arrays: list[Array], cache: KernelCache) -> None:
+def test_work_in_portions_gives_right_results(
+    case: str, portions: int, arrays: list[Array], cache: KernelCache
+) -> None:
     write, formula = CASES[case]
     source, found = run(write, arrays, cache, portions=portions)
     assert f".portions = {portions}" in source

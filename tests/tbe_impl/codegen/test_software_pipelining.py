@@ -75,7 +75,7 @@ def five_loops(x: Tensor) -> list[Tensor]:
     [("float16", 1024), ("float32", 96), ("float32", 1000), ("float32", 1024), ("float64", 1024)],
 )
 @cases("offset", [0, 16])
-def test_as_rows_one_after_the_other(
+def test_staggered_rows_are_bit_identical_to_plain_rows(
     rows: int, build: Build, dtype: str, length: int, offset: int, cache: KernelCache
 ) -> None:
     """Also for threads with fewer rows than loops, and for any alignment."""
@@ -135,7 +135,9 @@ def test_loops_over_a_row_are_taken_together(build: Build, loops: int) -> None:
     ],
     ids=["long rows", "small outputs", "not asked for", "one loop", "five loops"],
 )
-def test_where_they_are_not(build: Build, shape: tuple[int, ...], options: dict[str, Any]) -> None:
+def test_rows_are_not_staggered_where_it_does_not_apply(
+    build: Build, shape: tuple[int, ...], options: dict[str, Any]
+) -> None:
     assert "int64_t turn" not in _source(build, shape, **options)
 
 

@@ -282,7 +282,7 @@ def test_truth_values_are_ordered(cache: KernelCache) -> None:
 
 
 @cases("dtype", ["bool", "int8", "float16", "float32"])
-def test_of_nothing_all_hold_and_none_does(dtype: str, cache: KernelCache) -> None:
+def test_all_of_nothing_is_true_and_any_is_false(dtype: str, cache: KernelCache) -> None:
     x = np.zeros((3, 0), dtype)
     found = run_both(lambda t: [dsl.reduce_all(t, 1), dsl.reduce_any(t, 1)], x, cache=cache)
     for (one, wanted), value in zip(found, (1, 0), strict=True):

@@ -16,7 +16,7 @@ from tests.cases import cases
         ("for (int at = 0; at < 8; at++) {", "", "", ""),
     ],
 )
-def test_what_is_defined(text: str, c: str, name: str, value: str) -> None:
+def test_a_definition_has_type_name_and_value(text: str, c: str, name: str, value: str) -> None:
     line = CStatement.parse(text)
     assert (line.c, line.name, line.value) == (c, name, value)
     assert line.is_load == ("_load" in text)
@@ -35,7 +35,7 @@ def test_what_is_defined(text: str, c: str, name: str, value: str) -> None:
         ("memcpy(t, p, 3);", {"is_call"}),
     ],
 )
-def test_what_it_does(text: str, kinds: set[str]) -> None:
+def test_a_statement_has_its_kinds(text: str, kinds: set[str]) -> None:
     line = CStatement.parse(text)
     assert {
         kind for kind in ("is_load", "is_store", "is_prefetch", "is_call") if getattr(line, kind)

@@ -515,7 +515,7 @@ def test_conversions(drivers: dict[str, Driver], variant: str) -> None:
 
 
 @cases("variant", of_variants())
-def test_memory(drivers: dict[str, Driver], variant: str) -> None:
+def test_partial_accesses_touch_their_lanes_only(drivers: dict[str, Driver], variant: str) -> None:
     driver = drivers[variant]
     for t, (_, real) in TYPES.items():
         x = np.arange(1, 41, dtype=real)
@@ -577,7 +577,7 @@ def test_select_and_masks(drivers: dict[str, Driver], variant: str) -> None:
 
 @cases("variant", of_variants())
 @np.errstate(all="ignore")
-def test_over_the_lanes(drivers: dict[str, Driver], variant: str) -> None:
+def test_reductions_over_lanes_are_exact(drivers: dict[str, Driver], variant: str) -> None:
     driver = drivers[variant]
     n = driver.lanes
     for t in ("f32", "f64", "i32", "i64", "u32", "u64"):

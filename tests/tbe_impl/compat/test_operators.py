@@ -170,7 +170,7 @@ CASES: list[tuple[str, list[Any], list[tuple[tuple[int, ...], str]], Callable[..
 
 
 @cases("name, arguments, inputs, formula, chip", CASES, ids=lambda row: row[0])
-def test_numbers(
+def test_operators_of_each_style_agree_with_float64(
     name: str,
     arguments: list[Any],
     inputs: list[Any],

@@ -108,7 +108,7 @@ CASES = [
 
 
 @cases("name, build, formula, arrays", CASES, ids=lambda row: row[0])
-def test_formulas(
+def test_topi_functions_agree_with_numpy(
     name: str,
     build: Callable[..., Any],
     formula: Callable[..., Any],

@@ -175,7 +175,7 @@ def test_sizes_that_are_counted_in_blocks(bias: bool, backend: str) -> None:
 
 
 @cases("backend, shape", in_backends([((-1, -1),), ((3, 20),)], in_c=(0,)))
-def test_how_many_are_wanted_stands_in_an_array(shape: Any, backend: str) -> None:
+def test_a_sort_reads_the_wanted_number_from_an_array(shape: Any, backend: str) -> None:
     x, one = describe(shape, "float32"), describe((1,), "int32")
     kernel = operator("ranked_dynamic").build(x, one, x, describe((-1, -1), "int32"))
     data = draw(3, 20)
@@ -188,7 +188,7 @@ def test_how_many_are_wanted_stands_in_an_array(shape: Any, backend: str) -> Non
 
 
 @cases("backend", BACKENDS)
-def test_how_many_segments_there_are_stands_in_an_array(backend: str) -> None:
+def test_a_segment_maximum_reads_its_count_from_an_array(backend: str) -> None:
     rows, row, one = (
         describe((-1, -1), "float32"),
         describe((-1,), "int32"),

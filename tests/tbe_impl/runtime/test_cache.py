@@ -298,7 +298,7 @@ def test_the_least_recently_used_goes_first_and_never_one_in_use(tmp_path: Path)
     assert {entry.key for entry in cache.entries()} == {keys[2], keys[3], keys[4]}
 
 
-def test_each_part_alone_is_a_miss(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_change_of_any_key_part_is_a_miss(monkeypatch: pytest.MonkeyPatch) -> None:
     parts = {"source": b"int f;", "compiler": "cc 13.2", "flags": ["-O2", "-fopenmp"], "line": 1}
     keys = {make_key(**parts)}
     for change in (

@@ -98,7 +98,7 @@ def spoilt(kernel: prepared_kernel.PlannedKernel) -> prepared_kernel.PlannedKern
     return replace(kernel, parts=tuple(map(write, kernel.parts)))
 
 
-def test_a_bad_one_costs_only_itself(cache: KernelCache, calls: list[str]) -> None:
+def test_a_bad_kernel_fails_alone(cache: KernelCache, calls: list[str]) -> None:
     first, second, third = planned(cache)
     prepared_kernel.build_together([first, spoilt(second), third])
     assert len(libraries(cache)) == 0
@@ -109,7 +109,9 @@ def test_a_bad_one_costs_only_itself(cache: KernelCache, calls: list[str]) -> No
     assert len(calls) == 5
 
 
-def test_those_of_one_name_are_compiled_apart(cache: KernelCache, calls: list[str]) -> None:
+def test_kernels_of_one_name_are_compiled_in_separate_calls(
+    cache: KernelCache, calls: list[str]
+) -> None:
     kernels = [*planned(cache, 2, same="twin"), *planned(cache, 2, same="other")]
     prepared_kernel.build_together(kernels)
     assert [sorted(re.findall("int k_([a-z]+)", text)) for text in calls] == [["other", "twin"]] * 2

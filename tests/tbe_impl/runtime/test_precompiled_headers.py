@@ -64,7 +64,7 @@ def built(number: int, cache: KernelCache, **more: int) -> Path:
     return compiler.build(text(number, **more), symbols=[f"k{number}"], cache=cache)
 
 
-def test_they_are_made_once_and_used_later(
+def test_headers_are_precompiled_once_and_reused(
     cache: KernelCache, commands: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The second kernel builds them; another process finds them for its first one."""
@@ -88,7 +88,7 @@ def test_they_are_made_once_and_used_later(
     assert ["c-header" in one for one in commands[-2:]] == [True, False]
 
 
-def test_those_of_other_vectors_are_others(cache: KernelCache) -> None:
+def test_each_vector_width_has_its_own_headers(cache: KernelCache) -> None:
     for number, bits in enumerate((256, 256, 128, 128)):
         built(number, cache, bits=bits)
     assert len(cache.entries()) - len(libraries(cache)) == 2
@@ -135,7 +135,7 @@ def test_where_they_cannot_be_made_kernels_are_compiled(
         ("ziglang 0.13", False),
     ],
 )
-def test_they_are_gccs(name: str, known: bool) -> None:
+def test_only_gcc_gets_precompiled_headers(name: str, known: bool) -> None:
     assert bool(precompiled_headers.head_of(text(0), Compiler(("cc",), name))) == known
 
 

@@ -106,13 +106,11 @@ def times(
     return found
 
 
-def test_they_are_there() -> None:
+def test_workers_start() -> None:
     assert start_workers()
 
 
-def test_it_is_said_once_that_they_are_missing(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_missing_workers_give_one_warning(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     source = tmp_path / "workers.c"
     source.write_text("#error no threads here\n")
     monkeypatch.setattr(thread_pool, "_libraries", [])
@@ -143,7 +141,7 @@ def test_all_have_their_caller_s_way_with_subnormal_numbers(
     np.testing.assert_array_equal(kept, keep)
 
 
-def test_after_all_slept(library: ctypes.CDLL) -> None:
+def test_sleeping_workers_wake_up_for_new_parts(library: ctypes.CDLL) -> None:
     for _ in range(5):
         time.sleep(0.005)
         assert (times(library, 2, 2) == 1).all()
@@ -193,7 +191,7 @@ def test_steps_of_a_nest(
         assert parts <= (portions or threads)
 
 
-def test_they_do_not_share_the_processor_of_their_caller(library: ctypes.CDLL) -> None:
+def test_workers_avoid_the_core_of_their_caller(library: ctypes.CDLL) -> None:
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("needs two processors")
     before, here = os.sched_getaffinity(0), set()
@@ -254,7 +252,7 @@ def test_what_parts_make_is_shared_always_or_never(build, is_either: bool) -> No
     assert text.count("share_nest(") == 1
 
 
-def test_without_them_the_caller_does_everything(tmp_path: Path) -> None:
+def test_without_workers_the_caller_runs_all_parts(tmp_path: Path) -> None:
     code = f"""
 import ctypes, numpy as np, sys
 library = ctypes.CDLL({str(compiler.build(TEXT, symbols=SYMBOLS))!r})

@@ -112,7 +112,7 @@ def test_a_grain_is_a_block_for_a_thread() -> None:
     assert (row.grain, column.grain, column.steps) == (1, 64, 64)
 
 
-def test_places() -> None:
+def test_a_record_has_the_placement_of_its_stage() -> None:
     x = placeholder((8, 16), name="x")
     t = compute(x.shape, lambda i, j: x(i, j) + 1, name="t")
     y = compute(x.shape, lambda i, j: t(i, j) * 2, name="y")

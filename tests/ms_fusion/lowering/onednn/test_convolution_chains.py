@@ -115,7 +115,7 @@ def test_means_of_windows_between_convolutions() -> None:
     assert moves(kernel.graph) == 0
 
 
-def test_their_gradient_between_gradients_of_convolutions() -> None:
+def test_pooling_gradients_between_convolutions_move_nothing() -> None:
     net, large, small = Net("Fused_means_backwards"), (2, 4, 8, 8), (2, 4, 4, 4)
     gradient, last, first = (net.array(*item) for item in (small, (4, 4, 3, 3), (4, 4, 3, 3)))
     shapes = [
@@ -147,7 +147,7 @@ def test_sizes_change_between_convolutions() -> None:
     assert moves(kernel.graph) == 0
 
 
-def test_their_gradients_between_gradients_of_convolutions() -> None:
+def test_resizing_gradients_between_convolutions_move_nothing() -> None:
     net, large, small = Net("Fused_sizes_backwards"), (2, 4, 8, 8), (2, 4, 4, 4)
     shapes = [
         {"tensor_name": f"input_shape_{n}", "shape": [4], "data_type": "int64"} for n in range(3)

@@ -266,7 +266,7 @@ built.Fused_alone(None, ctypes.byref(threads), (ctypes.c_void_p * 3)())
 """
 
 
-def test_without_the_process_that_prepares_it_it_says_so() -> None:
+def test_a_kernel_outside_its_process_names_the_cause() -> None:
     text = Text("Fused_alone")
     a, b = text.input((4, 6), "float32"), text.input((6, 5), "float32")
     product = text.step("MatMul", [a, b], (4, 5), "float32", transpose_a=False, transpose_b=False)

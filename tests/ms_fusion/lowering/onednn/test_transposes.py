@@ -95,7 +95,7 @@ def test_gradients_of_attention() -> None:
 
 
 @needs_onednn
-def test_what_others_read_too() -> None:
+def test_a_transpose_with_other_readers_stays_right() -> None:
     text = Text("Fused_others")
     a, b = text.input(LIES, "float32"), text.input(SEEN, "float32")
     seen = transposed(text, a, HEADS)

@@ -397,7 +397,7 @@ def test_what_a_version_does_not_have_is_not_missed(
     assert dict(vars(nn.Cell)) == before
 
 
-def test_they_come_with_the_first_preset_and_stay(tmp_path: Path) -> None:
+def test_fast_call_paths_come_with_the_first_preset(tmp_path: Path) -> None:
     found = run(PROGRAMS / "lighter_calls.py", tmp_path / "on").result
     assert found["imported"] == [False] * 3
     assert found["enabled"] == found["disabled"] == [True] * 3

@@ -60,7 +60,9 @@ def kernel(*steps: tuple[str, list[str], str]) -> str:
         ("Mod", "int64", "int64", True),
     ],
 )
-def test_one_operator(op: str, source: str, target: str, refused: bool) -> None:
+def test_unsupported_dtypes_of_an_operator_are_refused(
+    op: str, source: str, target: str, refused: bool
+) -> None:
     assert bool(refusal(op, source, target)) is refused
     assert (
         bool(

@@ -60,7 +60,9 @@ CASES = [
 
 
 @cases("text, code, column, nearest, remedy", CASES)
-def test_one_finding(text: str, code: str, column: int, nearest: str, remedy: str | None) -> None:
+def test_a_finding_has_column_nearest_name_and_remedy(
+    text: str, code: str, column: int, nearest: str, remedy: str | None
+) -> None:
     found = [item for item in lint(text) if item.code == code]
     assert len(found) == 1, lint(text)
     assert found[0].column == column

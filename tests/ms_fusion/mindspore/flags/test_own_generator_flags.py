@@ -37,7 +37,7 @@ def seen(
 
 
 @pytest.mark.mindspore
-def test_it_is_proved_and_in_force(seen: dict[str, Any]) -> None:
+def test_our_generator_is_proved_and_in_force(seen: dict[str, Any]) -> None:
     flags, generator, text, warnings = seen["in force"]
     assert f"--kernel_generator={GENERATOR}" in flags and warnings == []
     assert generator == "ms_fusion" and "kernels built by ms_fusion" in text
@@ -200,7 +200,7 @@ def test_every_operator_that_may_come_is_known() -> None:
 
 
 @cases("preset", ["auto", "aggressive", "basic", "expert"])
-def test_presets_that_it_builds(preset: str) -> None:
+def test_presets_select_our_generator_on_cpu_only(preset: str) -> None:
     assert resolve(preset, generator="ms_fusion").kernel_generator == GENERATOR
     assert resolve(preset, device="GPU", generator="ms_fusion").kernel_generator is None
 
@@ -216,7 +216,7 @@ def test_without_the_library_its_operators_stay_mindspores() -> None:
     assert drop_excluded_operators(given) == given
 
 
-def test_without_a_compiler_it_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_compiler_excludes_our_generator(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MS_FUSION_CC", "/no/such/compiler")
     assert "/no/such/compiler is not there" in generator_proof.why_unusable("2.10.0")
 

@@ -26,7 +26,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 @FULL
 @pytest.mark.mindspore
 @cases("name", ["gated", "patched"])
-def test_it_trains_as_without_fusion_with_the_same_kernels(seen: dict[str, Any], name: str) -> None:
+def test_training_keeps_losses_and_kernels_under_fusion(seen: dict[str, Any], name: str) -> None:
     losses, calls = seen["losses"][f"{name} auto"]
     wanted, wanted_calls = seen["losses"][f"{name} off"]
     np.testing.assert_allclose(losses, wanted, rtol=2e-5)

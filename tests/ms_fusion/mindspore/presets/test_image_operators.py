@@ -34,7 +34,9 @@ def seen(
 
 
 @pytest.mark.mindspore
-def test_they_are_in_the_groups(request: pytest.FixtureRequest, seen: dict[str, Any]) -> None:
+def test_image_operators_are_in_the_groups(
+    request: pytest.FixtureRequest, seen: dict[str, Any]
+) -> None:
     assert not seen.get("failed")
     wanted = " ".join(EXPECTED[name] for name in some(request, [*EXPECTED], *SLOW))
     assert {name for group in seen["groups"] for name in group} >= set(wanted.split())

@@ -142,7 +142,9 @@ def test_what_does_nothing_is_said(said: dict[str, Any]) -> None:
         ("wrong input", "InputError", "cannot compile Net"),
     ],
 )
-def test_what_is_refused(said: dict[str, Any], case: str, error: str, words: str) -> None:
+def test_invalid_requests_are_refused_with_their_reason(
+    said: dict[str, Any], case: str, error: str, words: str
+) -> None:
     assert said[case][0] == error and words in said[case][1]
     assert said["nothing set"] == "none"
 
@@ -210,7 +212,7 @@ def test_processes_end_well_and_children_inherit_no_generator(
 
 
 def test_ms_fusion_off_changes_nothing_and_says_so_once(tmp_path: Path) -> None:
-    """Cells then have no fast call path either (`test_lighter_calls`)."""
+    """Cells then have no fast call path either (`test_fast_call_path`)."""
     child = run(PROGRAMS / "fusion_off.py", tmp_path / "off", environment={"MS_FUSION": "off"})
     assert child.result["record"][:2] == [False, True]
     assert child.result["variables"] == [None, None] and child.result["hooked"] is False

@@ -23,7 +23,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
 
 
 @pytest.mark.mindspore
-def test_both_are_right_and_the_same(seen: list[dict[str, Any]]) -> None:
+def test_cold_and_warm_results_are_right_and_equal(seen: list[dict[str, Any]]) -> None:
     cold, warm = seen
     assert cold["generator"] == warm["generator"] == "ms_fusion"
     assert cold["fused"] == warm["fused"]

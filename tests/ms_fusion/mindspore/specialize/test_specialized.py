@@ -49,7 +49,7 @@ def test_what_was_used_least_recently_is_freed_first(seen, mode):
 
 
 @pytest.mark.mindspore
-def test_it_runs_fused(seen):
+def test_a_specialised_net_runs_fused(seen):
     assert seen["bodies"] > 0
 
 

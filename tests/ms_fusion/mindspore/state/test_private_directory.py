@@ -23,7 +23,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-def test_it_is_new_private_and_below_the_cache(cache: Path) -> None:
+def test_a_private_directory_is_new_and_below_the_cache(cache: Path) -> None:
     one, other = private_directory.make(), private_directory.make()
     assert one != other and one.parent == (cache / "mindspore").resolve()
     assert stat.S_IMODE(one.stat().st_mode) == 0o700
@@ -53,7 +53,7 @@ def test_what_a_dead_process_left_is_swept_and_a_living_one_kept(cache: Path) ->
     private_directory.remove_all()
 
 
-def test_one_of_another_process_is_known(cache: Path) -> None:
+def test_a_directory_of_another_process_is_recognised(cache: Path) -> None:
     mine = private_directory.make()
     assert not private_directory.is_of_another_process(mine)
     assert private_directory.is_of_another_process(mine.with_name("process-1-abc"))
@@ -61,7 +61,7 @@ def test_one_of_another_process_is_known(cache: Path) -> None:
     private_directory.remove_all()
 
 
-def test_one_of_a_process_with_another_cache_is_known(cache: Path, tmp_path: Path) -> None:
+def test_a_directory_below_another_cache_is_recognised(cache: Path, tmp_path: Path) -> None:
     parents = tmp_path / "ms_fusion-mindspore-abc"
     parents.mkdir()
     assert not private_directory.is_of_another_process(parents)

@@ -162,7 +162,7 @@ def test_a_scan_is_written_out(back: int, native: NativeWorkers, tmp_path: Path)
 
 
 @in_pynative_first
-def test_a_fused_model_has_them_too(
+def test_a_fused_model_keeps_branches_and_loops(
     native: NativeWorkers, tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
     for name, source in {

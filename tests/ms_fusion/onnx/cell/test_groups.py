@@ -28,7 +28,7 @@ def groups(model: FusedModel) -> list[Node]:
 
 
 @cases("name", [pytest.param("layer", marks=FULL), "images"])
-def test_they_are_calls_of_the_library(name: str, fused_once: FusedOnce) -> None:
+def test_groups_with_products_call_the_library(name: str, fused_once: FusedOnce) -> None:
     found = groups(fused_once(name))
     assert found
     for group in found:

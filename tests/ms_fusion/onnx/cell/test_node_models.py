@@ -275,7 +275,7 @@ def model_of(case: Any, inputs: list[Any], known: frozenset[int], place: Path) -
     + [(name, 1) for name in MORE_QUICK],
     per_item=60,
 )
-def test_it_gives_what_onnx_says(
+def test_single_operator_models_give_the_stored_results(
     kind: str, every: int, models: dict[str, Any], tmp_path: Path
 ) -> None:
     wanted = [one for name, one in models.items() if re.match(f"test_{kind}", name)]

@@ -199,7 +199,7 @@ def built(name: str, path: Path, dtype: int = onnx.TensorProto.FLOAT) -> Path:
     # image
     quick=CASES.keys() - {"RoiAlign adaptive"},
 )
-def test_it_is_what_onnxs_reference_says(name: str, tmp_path: Path) -> None:
+def test_rare_operators_equal_onnxs_reference(name: str, tmp_path: Path) -> None:
     source = built(name, tmp_path / "model.onnx")
     given = {one: array.astype(np.float32) for one, array in CASES[name][1].items()}
     expected = ReferenceEvaluator(str(source)).run(None, given)
@@ -215,7 +215,9 @@ def test_it_is_what_onnxs_reference_says(name: str, tmp_path: Path) -> None:
         for name in sorted(CASES.keys() - UNLIKE_RUNTIME)
     ],
 )
-def test_it_is_what_onnx_runtime_says(name: str, native: NativeWorkers, tmp_path: Path) -> None:
+def test_rare_operators_equal_onnx_runtime(
+    name: str, native: NativeWorkers, tmp_path: Path
+) -> None:
     ms.set_context(mode=ms.PYNATIVE_MODE)
     source = built(name, tmp_path / "model.onnx")
     given = {one: array.astype(np.float32) for one, array in CASES[name][1].items()}
@@ -270,7 +272,7 @@ def transform_back(b: Builder, half: str) -> Any:
         ({"axis": -1, "sorted": 0}, "bool"),
     ],
 )
-def test_what_is_there_more_than_once(
+def test_unique_gives_values_indices_and_counts(
     attributes: dict[str, int], dtype: str, tmp_path: Path
 ) -> None:
     x = np.random.default_rng(4).integers(0, 3, (6, 2, 2)).astype(dtype)

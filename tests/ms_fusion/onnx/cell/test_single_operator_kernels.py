@@ -66,7 +66,9 @@ def model(name: str, path: Path) -> tuple[Path, np.ndarray]:
 
 
 @in_modes("name", ALL, quick=ALL.keys() - {"Conv2d", "LayerNorm"})
-def test_it_is_what_onnx_runtime_says(name: str, native: NativeWorkers, tmp_path: Path) -> None:
+def test_single_operator_kernels_equal_onnx_runtime(
+    name: str, native: NativeWorkers, tmp_path: Path
+) -> None:
     source, x = model(name, tmp_path)
     mf.auto_fuse(source, tmp_path / "fused.onnx", opt_level=0)
     net = mf.from_onnx(tmp_path / "fused.onnx")
@@ -88,7 +90,7 @@ def gradients(net: Any, x: Any, share: Any) -> Any:
     OURS,
     quick=("Conv2d, more on one side", "Conv2d, groups", "LayerNorm, two axes"),
 )
-def test_its_gradients_are_those_of_mindspores_operators(name: str, tmp_path: Path) -> None:
+def test_gradients_of_our_kernels_equal_mindspores(name: str, tmp_path: Path) -> None:
     source, x = model(name, tmp_path)
     mf.auto_fuse(source, tmp_path / "fused.onnx", opt_level=0)
     ours, theirs = (mf.from_onnx(file).set_train() for file in (tmp_path / "fused.onnx", source))

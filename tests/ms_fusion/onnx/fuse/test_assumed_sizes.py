@@ -26,7 +26,7 @@ CASES = {
 
 
 @cases("name", CASES)
-def test_what_follows(name: str, tmp_path: Path) -> None:
+def test_computed_sizes_follow_from_assumed_ones(name: str, tmp_path: Path) -> None:
     b = Builder({"x": ("n", "t", D)})
     flat = CASES[name](b)
     source = b.save(

@@ -48,7 +48,7 @@ def test_a_call_compiles_several_kernels_that_are_right(monkeypatch: pytest.Monk
     assert compiler.count_compiled_libraries() - before == 3
 
 
-def test_what_cannot_be_built_is_alone_in_that() -> None:
+def test_a_failing_kernel_does_not_affect_the_others() -> None:
     wanted = [group(6), group(7, op="Nothing"), group(8)]
     first, second, third = build_all(wanted)
     assert isinstance(second, FusionError)

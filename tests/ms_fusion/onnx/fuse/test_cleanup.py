@@ -158,7 +158,7 @@ def tidied(net: Net, place: Path, native: NativeWorkers) -> list[str]:
 
 
 @cases("net, left", CHANGED.values(), ids=CHANGED.keys())
-def test_it_is_written_shorter(
+def test_clean_up_leaves_the_expected_operators(
     net: Net, left: list[str], tmp_path: Path, native: NativeWorkers
 ) -> None:
     assert sorted(tidied(net, tmp_path, native)) == sorted(left)

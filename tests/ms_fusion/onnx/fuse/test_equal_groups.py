@@ -86,7 +86,7 @@ def test_names_unknown_sizes_and_weights_make_no_difference(
     ],
     ids=str,
 )
-def test_what_is_computed_does(
+def test_a_difference_in_the_computation_changes_the_key(
     other: dict[str, Any], native: NativeWorkers, tmp_path: Path
 ) -> None:
     base = {"number": 0.0} if other == {"number": -0.0} else {}

@@ -70,6 +70,6 @@ def test_a_function_that_is_wrong(net: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert found["the kernel"] < 1e-5
 
 
-def test_none_where_nothing_is_wrong(net: Path) -> None:
+def test_a_right_model_gets_no_reproducer(net: Path) -> None:
     auto_fuse(net, net.with_name("fused.onnx"), verify=True)
     assert not (net.parent / "kernels" / "reproducers").exists()
