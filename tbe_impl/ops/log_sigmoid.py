@@ -20,7 +20,7 @@ def log_sigmoid_compute(x, y, kernel_name="log_sigmoid"):
     """Returns the graph of `log_sigmoid`."""
     power = te.lang.cce.vexp(te.lang.cce.vmuls(te.lang.cce.vabs(x), -1.0))
     whole = te.lang.cce.vadds(power, 1.0)
-    # what the sum lost in rounding is all there is of a small power
+    # for a small power, the rounding error of 1 + power is the power itself
     lost = te.lang.cce.vsub(power, te.lang.cce.vadds(whole, -1.0))
     small = te.lang.cce.vadd(te.lang.cce.vlog(whole), te.lang.cce.vdiv(lost, whole))
     return te.lang.cce.vsub(te.lang.cce.vmins(x, 0.0), small)

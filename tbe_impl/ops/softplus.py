@@ -20,7 +20,7 @@ def softplus_compute(x, y, kernel_name="softplus"):
     """Returns the graph of `softplus`."""
     power = te.lang.cce.vexp(te.lang.cce.vmuls(te.lang.cce.vabs(x), -1.0))
     whole = te.lang.cce.vadds(power, 1.0)
-    # what the sum lost in rounding is all there is of a small power
+    # for a small power, the rounding error of 1 + power is the power itself
     lost = te.lang.cce.vsub(power, te.lang.cce.vadds(whole, -1.0))
     small = te.lang.cce.vadd(te.lang.cce.vlog(whole), te.lang.cce.vdiv(lost, whole))
     return te.lang.cce.vadd(te.lang.cce.vmaxs(x, 0.0), small)
