@@ -106,8 +106,8 @@ def _compile_guarded(builder: Any) -> bool:
         for text, ended in failed.items():
             # If one substitute kernel fails, the others are still tried.
             with contextlib.suppress(Exception):
-                generator.stand_in(text, ended.why)
-                stand_ins.add(text)
+                if generator.stand_in(text, ended.why):
+                    stand_ins.add(text)
     except Exception as error:  # noqa: BLE001 - the client needs an answer in any case
         failed = dict.fromkeys(waiting, BuildFailure(f"{type(error).__name__}: {error}"))
     # On a full disk even the record of refusals cannot be written.
@@ -141,8 +141,11 @@ class _Generator(Protocol):
     def builder(self) -> Callable[[str], object]:
         """Loads the generator and returns its build function, as in MindSpore's pool."""
 
-    def stand_in(self, text: str, why: str) -> None:
-        """Publishes a substitute for a kernel that failed to build."""
+    def stand_in(self, text: str, why: str) -> bool:
+        """Publishes a substitute for a kernel that failed to build; returns whether there is one.
+
+        Always True for MindSpore's generator, whose groups MindSpore splits by itself.
+        """
 
 
 @dataclass(frozen=True)
@@ -169,8 +172,8 @@ class _OurGenerator:
         build = self._plug().build
         return lambda text: build(text, self.directory)
 
-    def stand_in(self, text: str, why: str) -> None:
-        self._plug().stand_in(text, self.directory, why)
+    def stand_in(self, text: str, why: str) -> bool:
+        return bool(self._plug().stand_in(text, self.directory, why))
 
     @staticmethod
     def _plug() -> Any:
@@ -208,8 +211,8 @@ class _MindSporeGenerator:
 
         return build
 
-    def stand_in(self, text: str, why: str) -> None:
-        pass
+    def stand_in(self, text: str, why: str) -> bool:
+        return True
 
 
 def _generator(processor: Any, attributes: str) -> _Generator:

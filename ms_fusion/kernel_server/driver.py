@@ -98,11 +98,13 @@ def build(text: str, directory: Path) -> None:
         compile_cache.remember(text, key, made.built, made.steps, made.row)
 
 
-def stand_in(text: str, directory: Path, why: str) -> None:
+def stand_in(text: str, directory: Path, why: str) -> bool:
     """Publishes a stub that computes a failed kernel by its NumPy formulas in the calling process.
 
-    The stub is needed because MindSpore splits some failed groups but crashes on others. Nothing is
-    published if an operator of the group has no formula for its inputs.
+    MindSpore runs the operators of some groups without a kernel one by one, but crashes on others.
+
+    Returns:
+        Whether the stub is published: False if an operator has no formula for its inputs.
 
     Args:
         why: reason of the failed build, for the ledger.
@@ -112,10 +114,11 @@ def stand_in(text: str, directory: Path, why: str) -> None:
     """
     kernel = parse_kernel(text, file="the kernel's description")
     if not is_c_identifier(kernel.name) or not _has_formulas(kernel.graph):
-        return
+        return False
     steps = (BuildStep("numpy", tuple(node.op for node in kernel.graph)),)
     built = compiler.build(_stub(kernel), symbols=(kernel.name,))
     publish(built, kernel.name, directory, Build(steps, why=why))
+    return True
 
 
 def _has_formulas(graph: Graph) -> bool:

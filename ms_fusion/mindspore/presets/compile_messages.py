@@ -64,7 +64,9 @@ def report_refusals(
         raise
     found = refusals.read_since(kernel_directory, start)
     if found and not by_mindspore:
-        say(f"{name}: {_describe_failures(found)}")
+        for left in (False, True):
+            if some := [one for one in found if one.left is left]:
+                say(f"{name}: {_describe_failures(some, left=left)}")
         return
     for one in found:
         say(
@@ -74,10 +76,12 @@ def report_refusals(
         )
 
 
-def _describe_failures(found: Sequence[KernelRefusal]) -> str:
-    """Returns one message for all kernels that our generator could not build."""
+def _describe_failures(found: Sequence[KernelRefusal], *, left: bool) -> str:
+    """Returns one message for kernels that our generator could not build.
+
+    `left` is as in `KernelRefusal`, equal for all of them.
+    """
     kernels = "a kernel is" if len(found) == 1 else f"{len(found)} kernels are"
-    left = all(one.left for one in found)
     what = "left to MindSpore's own operators" if left else "right, but slow, computed without C"
     # `one.reason` has the form "kernel (reason)". The first kernel with each reason is kept.
     kinds = list(

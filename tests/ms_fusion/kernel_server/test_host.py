@@ -44,7 +44,7 @@ def test_what_cannot_be_built_is_computed_by_its_formulas(
     with pytest.raises(InputError, match="Sub is not built"):
         driver.build("{}", tmp_path)
     assert not list(tmp_path.glob("*.so"))
-    driver.stand_in("{}", tmp_path, "Sub is not built")
+    assert driver.stand_in("{}", tmp_path, "Sub is not built")
     host.Host(tmp_path).install()
     parameter, gradient = np.float32(np.arange(12)).reshape(3, 4), np.ones((3, 4), np.float32)
     found = called(
@@ -67,7 +67,7 @@ def test_a_group_that_nobody_knows_is_not_published(
     monkeypatch.setattr(driver, "parse_kernel", lambda *_, **__: kernel)
     with pytest.raises(InputError, match="Fold"):
         driver.build("{}", tmp_path)
-    driver.stand_in("{}", tmp_path, "Fold is not built")
+    assert not driver.stand_in("{}", tmp_path, "Fold is not built")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -78,7 +78,7 @@ def test_a_group_whose_formulas_refuse_is_not_published(
     truth = text.input((4,), "bool")
     kernel = text.kernel(text.step("Sub", [truth, truth], (4,), "bool"))
     monkeypatch.setattr(driver, "parse_kernel", lambda *_, **__: kernel)
-    driver.stand_in("{}", tmp_path, "Sub of bool is not built")
+    assert not driver.stand_in("{}", tmp_path, "Sub of bool is not built")
     assert list(tmp_path.iterdir()) == []
 
 
